@@ -1,0 +1,53 @@
+// Comm: a duplicated communicator, or a single process when built without MPI. The one place, with transport, where
+// ranks talk to each other. All member functions are collective over the communicator unless said otherwise.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+
+namespace forebay {
+
+enum class Reduce { min, max, sum, bit_or };
+
+class Comm {
+ public:
+  Comm();  ///< this process alone
+  /// An opaque holder for MPI builds; see comm/mpi.h for making a Comm from an MPI_Comm.
+  struct Handle;
+  explicit Comm(std::shared_ptr<Handle> handle);
+
+  int rank() const { return rank_; }  ///< local
+  int size() const { return size_; }  ///< local
+  bool is_root() const { return rank_ == 0; }
+
+  void barrier() const;
+  void broadcast(void* data, std::size_t bytes, Rank root = 0) const;
+  /// Element-wise over ranks; every rank gets the result.
+  void all_reduce(std::span<std::int64_t> values, Reduce op) const;
+  std::int64_t all_reduce(std::int64_t value, Reduce op) const;
+  void all_reduce_or(std::span<std::uint64_t> bits) const;
+  void reduce_seconds(std::span<double> min, std::span<double> max, std::span<double> sum) const;
+  /// min, max and sum of int64 counters at once, on every rank.
+  void all_reduce_stats(std::span<std::int64_t> min, std::span<std::int64_t> max, std::span<std::int64_t> sum) const;
+
+  /// One value of every rank, in rank order.
+  std::vector<std::int64_t> all_gather(std::int64_t value) const;
+
+  /// The ranks that share memory with this one; `ranks_per_node` > 0 pretends that nodes have that many.
+  Comm split_node(int ranks_per_node) const;
+
+  Handle* handle() const { return handle_.get(); }
+
+ private:
+  std::shared_ptr<Handle> handle_;
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+}  // namespace forebay

@@ -1,0 +1,114 @@
+#include <sched.h>
+
+#include <climits>
+#include <exception>
+
+#include "base/error.h"
+#include "comm/exchange.h"
+#include "comm/mpi.h"
+
+namespace forebay {
+
+namespace {
+
+constexpr int base_tag = 4711;
+
+/// An MPI datatype for `bytes` bytes, as one element, where a count of bytes does not fit an int.
+class ByteType {
+ public:
+  explicit ByteType(std::size_t bytes) {
+    if (bytes <= static_cast<std::size_t>(INT_MAX)) {
+      count_ = static_cast<int>(bytes);
+      return;
+    }
+    constexpr std::size_t block = std::size_t{1} << 30;
+    MPI_Datatype blocks, big, parts[2];
+    check_mpi(MPI_Type_contiguous(static_cast<int>(block), MPI_BYTE, &big), "MPI_Type_contiguous");
+    check_mpi(MPI_Type_contiguous(static_cast<int>(bytes / block), big, &blocks), "MPI_Type_contiguous");
+    parts[0] = blocks;
+    parts[1] = MPI_BYTE;
+    int lengths[2] = {1, static_cast<int>(bytes % block)};
+    MPI_Aint places[2] = {0, static_cast<MPI_Aint>(bytes / block * block)};
+    check_mpi(MPI_Type_create_struct(2, lengths, places, parts, &type_), "MPI_Type_create_struct");
+    check_mpi(MPI_Type_commit(&type_), "MPI_Type_commit");
+    MPI_Type_free(&blocks);
+    MPI_Type_free(&big);
+    count_ = 1;
+    derived_ = true;
+  }
+  ~ByteType() {
+    if (derived_) MPI_Type_free(&type_);
+  }
+  ByteType(const ByteType&) = delete;
+  ByteType& operator=(const ByteType&) = delete;
+  MPI_Datatype type() const { return type_; }
+  int count() const { return count_; }
+
+ private:
+  MPI_Datatype type_ = MPI_BYTE;
+  int count_ = 0;
+  bool derived_ = false;
+};
+
+}  // namespace
+
+void SparseExchange::run(std::span<const Message> outgoing,
+                         const std::function<void(Rank, std::span<const std::byte>)>& receive) {
+  const MPI_Comm comm = mpi_comm(comm_);
+  const int tag = base_tag + parity_;
+  parity_ ^= 1;
+  std::exception_ptr failure;
+  auto deliver = [&](Rank from, std::span<const std::byte> bytes) {
+    try {
+      receive(from, bytes);
+    } catch (...) {
+      if (!failure) failure = std::current_exception();
+    }
+  };
+
+  std::vector<MPI_Request> sends;
+  for (const Message& m : outgoing) {
+    if (m.to == comm_.rank()) {
+      deliver(m.to, m.bytes);
+      continue;
+    }
+    ByteType shape(m.bytes.size());
+    MPI_Request request;
+    check_mpi(MPI_Issend(m.bytes.data(), shape.count(), shape.type(), m.to, tag, comm, &request), "MPI_Issend");
+    sends.push_back(request);
+  }
+
+  std::vector<std::byte> incoming;
+  MPI_Request barrier = MPI_REQUEST_NULL;
+  bool in_barrier = false;
+  for (int done = 0; !done;) {
+    int there = 0;
+    MPI_Message message;
+    MPI_Status status;
+    check_mpi(MPI_Improbe(MPI_ANY_SOURCE, tag, comm, &there, &message, &status), "MPI_Improbe");
+    if (there) {
+      MPI_Count bytes = 0;
+      MPI_Get_elements_x(&status, MPI_BYTE, &bytes);
+      incoming.resize(static_cast<std::size_t>(bytes));
+      ByteType shape(incoming.size());
+      check_mpi(MPI_Mrecv(incoming.data(), shape.count(), shape.type(), &message, &status), "MPI_Mrecv");
+      deliver(status.MPI_SOURCE, incoming);
+      continue;
+    }
+    if (in_barrier) {
+      check_mpi(MPI_Test(&barrier, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    } else {
+      int sent = 0;
+      check_mpi(MPI_Testall(static_cast<int>(sends.size()), sends.data(), &sent, MPI_STATUSES_IGNORE), "MPI_Testall");
+      if (sent) {
+        check_mpi(MPI_Ibarrier(comm, &barrier), "MPI_Ibarrier");
+        in_barrier = true;
+      }
+    }
+    // Ranks may outnumber cores: whoever has nothing to do gives way.
+    if (!done) ::sched_yield();
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace forebay
