@@ -1,0 +1,283 @@
+#include "plan/begins.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+
+namespace forebay {
+namespace {
+
+constexpr Count unit = 4;  // every begin is a multiple of it
+constexpr Count default_header_align = 512;
+constexpr Count stripes_worth_aligning = 4;
+constexpr Offset max_int32 = std::numeric_limits<std::int32_t>::max();
+constexpr Count max_count = std::numeric_limits<Count>::max();
+
+[[noreturn]] void too_far(const Variable& var, int version) {
+  const bool classic = version == 1;
+  throw Error(Errc::evarsize,
+              "variable " + var.name + " lies beyond the last byte that CDF-" +
+                  std::to_string(version) + " can address, " +
+                  (classic ? "2^31-1" : "2^63-1"),
+              classic ? "create the file as CDF-2 or CDF-5" : "");
+}
+
+// offset + bytes, where `var` is what does not fit if that leaves 63 bits.
+Offset add(Offset offset, Count bytes, const Variable& var) {
+  Offset sum = 0;
+  if (!add_fits(offset, bytes, sum)) too_far(var, 5);
+  return sum;
+}
+
+Offset align(Offset offset, Count multiple) {
+  Offset sum = 0;
+  if (!add_fits(offset, multiple - 1, sum))
+    throw Error(Errc::evarsize, "an alignment moves the data beyond 63 bits");
+  return sum / multiple * multiple;
+}
+
+// The begins of the fixed or the record variables before redef, in definition order, handed out
+// one by one: the first variables of a redefined schema are the old ones.
+class OldBegins {
+ public:
+  OldBegins(const Schema* old, bool record) : old_(old), record_(record) {}
+
+  Offset next() {
+    if (old_ == nullptr) return 0;
+    for (; i_ < old_->vars.size(); ++i_) {
+      if (old_->vars[i_].is_record == record_) return old_->vars[i_++].begin;
+    }
+    return 0;
+  }
+
+ private:
+  const Schema* old_;
+  bool record_;
+  std::size_t i_ = 0;
+};
+
+// Bytes of one record. A record variable that is alone is not padded.
+Count record_size(const Schema& schema) {
+  const Variable* last = nullptr;
+  Count size = 0;
+  for (const Variable& var : schema.vars) {
+    if (!var.is_record) continue;
+    size = add(size, var.vsize, var);
+    last = &var;
+  }
+  if (last != nullptr && size == last->vsize) return last->inner_elements * size_of(last->type);
+  return size;
+}
+
+}  // namespace
+
+Alignment settle(Alignment a, const Schema& schema) {
+  Count fixed_bytes = 0;
+  for (const Variable& var : schema.vars) {
+    if (!var.is_record && !add_fits(fixed_bytes, var.vsize, fixed_bytes)) fixed_bytes = max_count;
+  }
+  if (a.header_align <= 0) {
+    if (a.v_align > 0) {
+      a.header_align = a.v_align;
+    } else if (fixed_bytes > 0 && a.r_align > 0) {
+      a.header_align = a.r_align;
+    } else if (a.striping_unit > 0 && fixed_bytes / stripes_worth_aligning > a.striping_unit) {
+      a.header_align = a.striping_unit;
+    } else {
+      a.header_align = default_header_align;
+    }
+  }
+  if (a.record_align <= 0) a.record_align = a.r_align;
+  for (Count* value : {&a.header_align, &a.var_align, &a.record_align})
+    *value = std::max(unit, align(*value, unit));
+  return a;
+}
+
+void check_variable_sizes(const Schema& schema) {
+  if (schema.version == 5) return;  // Schema::derive has checked that sizes fit in 63 bits
+  const Count largest = schema.version == 1 ? max_int32 - 3 : 2 * max_int32 - 2;
+  const auto refuse = [&](const Variable& var) {
+    throw Error(Errc::evarsize,
+                "variable " + var.name + " has " + std::to_string(var.vsize) +
+                    " bytes; only the last variable may have more than " + std::to_string(largest),
+                "create the file as CDF-5");
+  };
+  // A large variable is harmless where no other variable's offset follows from its size.
+  const Variable* large_fixed = nullptr;
+  const Variable* large_record = nullptr;
+  bool have_records = false;
+  for (const Variable& var : schema.vars) {
+    const Variable*& large = var.is_record ? large_record : large_fixed;
+    if (large != nullptr) refuse(*large);
+    if (var.inner_elements > largest / size_of(var.type)) large = &var;
+    have_records = have_records || var.is_record;
+  }
+  if (large_fixed != nullptr && have_records) refuse(*large_fixed);
+}
+
+void place_variables(Schema& schema, const Schema* old, const Alignment& alignment,
+                     Offset header_size) {
+  const Alignment a = settle(alignment, schema);
+  check_variable_sizes(schema);
+  std::vector<Offset> begins(schema.vars.size());
+
+  Offset end = header_size;
+  if (!schema.vars.empty())
+    end = align(add(end, std::max<Count>(0, a.h_minfree), schema.vars[0]), a.header_align);
+  if (old != nullptr) end = std::max(end, old->header_extent);
+
+  bool have_fixed = false;
+  Offset first_fixed = 0;
+  OldBegins old_fixed(old, false);
+  for (std::size_t i = 0; i < schema.vars.size(); ++i) {
+    const Variable& var = schema.vars[i];
+    if (var.is_record) continue;
+    if (schema.version == 1 && end > max_int32) too_far(var, 1);
+    begins[i] = std::max(align(end, a.var_align), old_fixed.next());
+    end = add(begins[i], var.vsize, var);
+    if (!std::exchange(have_fixed, true)) first_fixed = begins[i];
+  }
+
+  Offset begin_rec = old != nullptr ? old->begin_rec : 0;
+  if (begin_rec < end || begin_rec % a.var_align != 0) begin_rec = align(end, a.var_align);
+  Offset wanted = 0;
+  if (!add_fits(end, std::max<Count>(0, a.v_minfree), wanted))
+    throw Error(Errc::evarsize, "the free space after the fixed variables leaves 63 bits");
+  if (begin_rec < wanted) begin_rec = align(wanted, a.var_align);
+  begin_rec = align(begin_rec, a.record_align);
+  if (old != nullptr) begin_rec = std::max(begin_rec, old->begin_rec);
+
+  end = begin_rec;
+  OldBegins old_record(old, true);
+  for (std::size_t i = 0; i < schema.vars.size(); ++i) {
+    const Variable& var = schema.vars[i];
+    if (!var.is_record) continue;
+    if (schema.version == 1 && end > max_int32) too_far(var, 1);
+    begins[i] = std::max(end, old_record.next());
+    end = add(end, var.vsize, var);
+  }
+  const Count recsize = record_size(schema);
+
+  schema.header_size = header_size;
+  schema.header_extent = have_fixed ? first_fixed : begin_rec;
+  schema.begin_rec = begin_rec;
+  schema.recsize = recsize;
+  for (std::size_t i = 0; i < begins.size(); ++i) schema.vars[i].begin = begins[i];
+}
+
+namespace {
+
+// The end of the fixed or the record variables in a header that was read, of which none may begin
+// before `free`, the end of what `owner` names, nor before the end of the one before it.
+Offset checked_end(const Schema& schema, bool record, Offset free, std::string owner) {
+  for (const Variable& var : schema.vars) {
+    if (var.is_record != record) continue;
+    if (var.begin < free) {
+      throw Error(Errc::enotnc, "header damaged: variable " + var.name + " begins at byte " +
+                                    std::to_string(var.begin) + ", before the end of " + owner +
+                                    " at byte " + std::to_string(free));
+    }
+    if (!add_fits(var.begin, var.vsize, free))
+      throw Error(Errc::enotnc, "header damaged: variable " + var.name + " ends beyond 63 bits");
+    owner = "variable " + var.name;
+  }
+  return free;
+}
+
+const Variable* first_of(const Schema& schema, bool record) {
+  for (const Variable& var : schema.vars) {
+    if (var.is_record == record) return &var;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void adopt_placement(Schema& schema) {
+  check_variable_sizes(schema);
+  const Variable* fixed = first_of(schema, false);
+  const Variable* record = first_of(schema, true);
+  Offset end = checked_end(schema, false, schema.header_size, "the header");
+  schema.begin_rec = end;
+  schema.recsize = 0;
+  if (record != nullptr) {
+    schema.begin_rec = record->begin;
+    end = checked_end(schema, true, end, fixed ? "the fixed variables" : "the header");
+    schema.recsize = record_size(schema);
+    // A gap inside a record is in no variable's size, so the next record would begin before the
+    // end of this one.
+    const Count slots = end - schema.begin_rec;
+    if (slots != schema.recsize && slots != record->vsize)
+      throw Error(Errc::enotnc, "header damaged: there are gaps between the record variables");
+    Count all = 0;
+    if (!multiply_fits(schema.numrecs, schema.recsize, all) ||
+        !add_fits(all, schema.begin_rec, all)) {
+      throw Error(Errc::enotnc, "header damaged: " + std::to_string(schema.numrecs) +
+                                    " records end beyond 63 bits");
+    }
+  }
+  schema.header_extent = fixed != nullptr ? fixed->begin : schema.begin_rec;
+}
+
+Count records_in_file(const Schema& schema, Offset file_size) {
+  Offset end = 0;  // of the data of record 0; padding at the end need not be there
+  for (const Variable& var : schema.vars) {
+    if (var.is_record) end = std::max(end, var.begin + var.inner_elements * size_of(var.type));
+  }
+  if (schema.recsize == 0 || file_size < end) return 0;
+  return (file_size - end) / schema.recsize + 1;
+}
+
+namespace {
+
+// What moves within the fixed variables or within record 0, from the end to the front.
+std::vector<Move> section_moves(const Schema& old, const Schema& now, bool record) {
+  std::vector<Move> moves;
+  for (std::size_t i = old.vars.size(); i-- > 0;) {
+    const Variable& var = old.vars[i];
+    if (var.is_record != record) continue;
+    const Move move{var.begin, now.vars[i].begin, var.vsize};
+    if (!moves.empty() && move.from + move.bytes == moves.back().from &&
+        move.to + move.bytes == moves.back().to) {
+      moves.back() = {move.from, move.to, move.bytes + moves.back().bytes};
+    } else {
+      moves.push_back(move);
+    }
+  }
+  return moves;
+}
+
+}  // namespace
+
+void for_each_move(const Schema& old, const Schema& now,
+                   const std::function<void(const Move&)>& move) {
+  auto records = section_moves(old, now, true);
+  // A record variable that was alone has records without padding.
+  if (records.size() == 1) records[0].bytes = old.recsize;
+  if (records.size() == 1 && old.recsize == now.recsize) {
+    records[0].bytes *= old.numrecs;
+    if (records[0].from != records[0].to && records[0].bytes > 0) move(records[0]);
+  } else {
+    for (Count r = old.numrecs - 1; r >= 0 && !records.empty(); --r) {
+      for (const Move& m : records) {
+        const Move shifted{m.from + r * old.recsize, m.to + r * now.recsize, m.bytes};
+        if (shifted.from != shifted.to) move(shifted);
+      }
+    }
+  }
+  for (const Move& m : section_moves(old, now, false)) {
+    if (m.from != m.to) move(m);
+  }
+}
+
+std::vector<Move> relocation(const Schema& old, const Schema& now) {
+  std::vector<Move> moves;
+  for_each_move(old, now, [&](const Move& m) { moves.push_back(m); });
+  return moves;
+}
+
+}  // namespace forebay

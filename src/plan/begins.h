@@ -1,0 +1,79 @@
+// Where the header ends and each variable begins: the placement rules of the classic formats as
+// PnetCDF applies them, so that equal calls give equal files. docs/formats.md states the rules.
+// Pure functions of a schema; no MPI, no I/O. Cost: linear in the number of variables.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "base/types.h"
+#include "data/schema.h"
+
+namespace forebay {
+
+/// Requests for free space and alignment, in bytes. 0 (or less): not asked for.
+///
+/// The first three are the hints of create or open; they stay as they are once settle() has filled
+/// them. The last four are the arguments of one _enddef.
+struct Alignment {
+  Count header_align = 0;   ///< nc_header_align_size: multiple of which the data section begins at
+  Count var_align = 0;      ///< nc_var_align_size: the same for every single fixed variable
+  Count record_align = 0;   ///< nc_record_align_size: the same for the record section
+  Count striping_unit = 0;  ///< stripe size of the file, 0 if unknown
+
+  Count h_minfree = 0;  ///< free bytes after the header
+  Count v_align = 0;    ///< alignment of the data section; the hint header_align wins over it
+  Count v_minfree = 0;  ///< free bytes after the fixed variables
+  Count r_align = 0;    ///< alignment of the record section; the hint record_align wins over it
+};
+
+/// The alignments in force: the three hints filled in from arguments and defaults, and rounded up
+/// to 4. They are chosen at the first _enddef after create or open and hold until the file is
+/// closed, so keep the result for the next _enddef (with its own four arguments put in). A
+/// second call changes nothing.
+Alignment settle(Alignment alignment, const Schema& schema);
+
+/// Sets header_size, header_extent, begin_rec, recsize of `schema` and begin of every variable.
+/// `old` is the placement before redef, or null for a new file; nothing ever moves towards the
+/// front of the file, and variables keep their order. `header_size` is the printed size.
+/// `alignment` is settled here if it was not. Errc::evarsize where the format cannot hold the
+/// sizes or offsets; `schema` is unchanged then.
+void place_variables(Schema& schema, const Schema* old, const Alignment& alignment,
+                     Offset header_size);
+
+/// Errc::evarsize when a variable (or one record of it) is larger than the version allows: CDF-1
+/// 2^31-4 bytes, CDF-2 2^32-4. One variable may be larger: the last fixed one if there are no
+/// record variables, or the last record one.
+void check_variable_sizes(const Schema& schema);
+
+/// For a schema whose begins were read from a file of which header_size is known: sets
+/// header_extent, begin_rec and recsize. Throws Errc::enotnc when a variable begins inside the
+/// header, overlaps another, or ends (with all its records) beyond 63 bits, when the variables of
+/// a section do not stand in the order of their definition, fixed before record ones, or when there
+/// are gaps between record variables; Errc::evarsize as check_variable_sizes does.
+void adopt_placement(Schema& schema);
+
+/// Records that a file of `file_size` bytes holds completely, for a header that leaves their
+/// number open. 0 without record variables.
+Count records_in_file(const Schema& schema, Offset file_size);
+
+/// A block of bytes that redefinition moves towards the end of the file.
+struct Move {
+  Offset from, to;
+  Count bytes;
+
+  bool operator==(const Move&) const = default;
+};
+
+/// Calls `move` for all that must move from `old`'s placement to `now`'s, with old.numrecs
+/// records, in an order in which no move overwrites a later one's source: from the end of the file
+/// to its front. A block may overlap its own destination. Neighbours that move equally far make
+/// one block; when the size of a record changes, each record moves on its own. Memory does not
+/// grow with the number of records.
+void for_each_move(const Schema& old, const Schema& now,
+                   const std::function<void(const Move&)>& move);
+
+/// The same as a list.
+std::vector<Move> relocation(const Schema& old, const Schema& now);
+
+}  // namespace forebay

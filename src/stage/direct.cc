@@ -1,0 +1,27 @@
+#include <algorithm>
+
+#include "layout/layout.h"
+#include "stage/stage.h"
+
+namespace forebay {
+
+namespace {
+
+class DirectStage : public Stage {
+ public:
+  explicit DirectStage(Layout& layout) : layout_(layout) {}
+
+  void submit(std::vector<Request>& requests, bool write, bool collective) override {
+    layout_.carry_out(requests, write, collective);
+  }
+  void flush(bool) override {}
+
+ private:
+  Layout& layout_;
+};
+
+}  // namespace
+
+std::unique_ptr<Stage> make_direct_stage(Layout& layout) { return std::make_unique<DirectStage>(layout); }
+
+}  // namespace forebay

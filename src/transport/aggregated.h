@@ -1,0 +1,80 @@
+// aggregated: two-phase I/O of our own (see slots.h for what happens within a node, plan/windows.h for file domains).
+//
+// One collective operation carries all extents of all requests of all variables. Windows are visited in file order;
+// pieces for a window that this node aggregates go into its slot directly, pieces for other nodes' windows travel in one
+// message per window and rank. Memory a rank: its share of the slots, plus at most `buffer_limit` of messages, since a
+// round has only as many windows as that allows.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "comm/exchange.h"
+#include "plan/windows.h"
+#include "transport/extent_reader.h"
+#include "transport/slots.h"
+#include "transport/transport.h"
+
+namespace forebay {
+
+class AggregatedTransport : public Transport {
+ public:
+  AggregatedTransport(const Comm& comm, std::shared_ptr<File> file, const TransportOptions& options, Report& report);
+
+  void write_all(ExtentStream& extents) override;
+  void read_all(ExtentStream& extents) override;
+  void write(ExtentStream& extents) override;
+  void read(ExtentStream& extents) override;
+  std::string reasons() const override;
+
+ private:
+  /// What all ranks together ask for; equal on every rank.
+  struct Total {
+    Offset first = 0, last = 0;
+    Count bytes = 0, pieces = 0;
+  };
+  struct Held {  // a remote rank's wishes for a window that this rank is the delegate of
+    Rank from;
+    std::vector<std::byte> pieces;
+  };
+
+  Total total_of(const StreamSummary& mine);
+  bool directly(const Total& total, bool write);
+  void set_up();
+  std::vector<Count> touched_windows(const WindowGrid& grid, const Total& total, ExtentStream& extents);
+  bool is_local(const WindowGrid& grid, Count window) const { return grid.home_of(window) == node_index_; }
+  Rank delegate(const WindowGrid& grid, Count window) const;
+  std::span<const Count> take_round(const WindowGrid& grid, std::span<const Count>& windows) const;
+  WindowGrid grid_over(const Total& total) const;
+
+  void write_within_node(const WindowGrid& grid, std::span<const Count> windows, ExtentStream& extents);
+  void write_over_nodes(const WindowGrid& grid, std::span<const Count> windows, ExtentStream& extents);
+  void read_within_node(const WindowGrid& grid, std::span<const Count> windows, ExtentStream& extents);
+  void read_over_nodes(const WindowGrid& grid, std::span<const Count> windows, ExtentStream& extents);
+  void read_round(const WindowGrid& grid, std::span<const Count> round, ExtentReader& marks, ExtentReader& copies);
+  void place_all(const Slots::Use& use, ExtentReader& reader, Offset limit);
+  void finish_write(const Slots::Use& use);
+  void finish_marking(const Slots::Use& use);
+  template <typename F>
+  void guarded(F&& f);
+
+  const Comm& comm_;
+  std::shared_ptr<File> file_;
+  TransportOptions options_;
+  Report& report_;
+
+  std::optional<Comm> node_;
+  std::unique_ptr<Slots> slots_;
+  SparseExchange exchange_;
+  int node_index_ = 0;
+  std::vector<std::vector<Rank>> nodes_;  // ranks of each node
+  std::optional<Error> failure_;          // of the operation at hand, on this rank
+  std::int64_t direct_operations_ = 0, aggregated_operations_ = 0;
+};
+
+}  // namespace forebay

@@ -1,0 +1,58 @@
+// File: a POSIX descriptor with whole-or-error reads and writes, opened when first used.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "base/report.h"
+#include "base/types.h"
+#include "comm/comm.h"
+
+namespace forebay {
+
+class File {
+ public:
+  /// Local. Nothing is opened yet; most ranks of a large job never touch the file.
+  File(std::string path, bool writable, Rank rank, Report& report);
+  ~File();
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  const std::string& path() const { return path_; }
+  bool writable() const { return writable_; }
+
+  /// Local. Creates the file, or truncates an existing one to nothing; `exclusive`: Errc::eexist instead.
+  void create(bool exclusive);
+  /// Local. Opens now, to find errors early.
+  void ensure_open();
+  void close();  ///< reports errors that the system kept until now
+
+  Offset size();
+  bool is_regular();  ///< false for pipes and devices, whose size means nothing
+  void truncate(Offset size);
+  /// Reads up to `into.size()` bytes; returns fewer only at the end of the file.
+  std::size_t read_at(Offset offset, std::span<std::byte> into);
+  /// Writes all or throws (Errc::eno_space, equota, ewrite).
+  void write_at(Offset offset, std::span<const std::byte> from);
+  /// The same for several pieces of memory that follow each other in the file; `pieces` is used up.
+  void write_at(Offset offset, std::span<iovec> pieces);
+  void sync();
+
+ private:
+  int descriptor();
+  bool fault(const char* call);
+
+  std::string path_;
+  bool writable_;
+  Rank rank_;
+  Report& report_;
+  int fd_ = -1;
+};
+
+/// The path without a ROMIO file system prefix ("ufs:", "lustre:", …).
+std::string strip_prefix(const std::string& path);
+
+}  // namespace forebay

@@ -1,0 +1,240 @@
+// independent and collective: the extents go through MPI-IO, for file systems whose MPI-IO driver knows more than we do.
+//
+// Extents are gathered into a buffer of at most `buffer_limit` / 4 bytes and a bounded number of pieces; each filling is
+// one MPI-IO call with an hindexed file view. The collective form agrees on the number of calls.
+#include <mpi.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "comm/mpi.h"
+#include "transport/agree.h"
+#include "transport/extent_reader.h"
+#include "transport/transport.h"
+
+namespace forebay {
+
+namespace {
+
+constexpr std::size_t most_pieces = 1 << 16;
+
+Error mpi_io_error(int code, Errc fallback, const std::string& path) {
+  int error_class = 0;
+  MPI_Error_class(code, &error_class);
+  Errc errc = fallback;
+  if (error_class == MPI_ERR_NO_SPACE) errc = Errc::eno_space;
+  if (error_class == MPI_ERR_QUOTA) errc = Errc::equota;
+  if (error_class == MPI_ERR_ACCESS) errc = Errc::eaccess;
+  if (error_class == MPI_ERR_READ_ONLY) errc = Errc::eperm;
+  if (error_class == MPI_ERR_NO_SUCH_FILE) errc = Errc::enoent;
+  if (error_class == MPI_ERR_BAD_FILE) errc = Errc::ebad_file;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  return Error(errc, "MPI-IO on " + path + ": " + std::string(text, static_cast<std::size_t>(length)));
+}
+
+/// A filling: pieces of the file, merged where adjacent, and the extents behind them.
+struct Filling {
+  std::vector<MPI_Aint> offsets;
+  std::vector<int> lengths;
+  std::vector<Extent> extents;
+  Count bytes = 0;
+
+  bool empty() const { return bytes == 0; }
+  void clear() {
+    offsets.clear();
+    lengths.clear();
+    extents.clear();
+    bytes = 0;
+  }
+  void add(const Extent& e) {
+    // MPI-IO wants non-overlapping, non-decreasing pieces; a read may name the same bytes twice, so only exact
+    // neighbours are merged.
+    if (!offsets.empty() && offsets.back() + lengths.back() == e.offset && lengths.back() < (1 << 30)) {
+      lengths.back() += static_cast<int>(e.length);
+    } else {
+      offsets.push_back(e.offset);
+      lengths.push_back(static_cast<int>(e.length));
+    }
+    extents.push_back(e);
+    bytes += e.length;
+  }
+};
+
+class MpiIoTransport : public Transport {
+ public:
+  MpiIoTransport(const Comm& comm, std::shared_ptr<File> file, const TransportOptions& options, Report& report,
+                 bool collective)
+      : comm_(comm), file_(std::move(file)), options_(options), report_(report), collective_(collective) {
+    const int mode = file_->writable() ? MPI_MODE_RDWR : MPI_MODE_RDONLY;
+    const int code = MPI_File_open(mpi_comm(comm_), file_->path().c_str(), mode, MPI_INFO_NULL, &handle_);
+    std::optional<Error> mine;
+    if (code != MPI_SUCCESS) mine = mpi_io_error(code, Errc::eofile, file_->path());
+    agree_on_error(comm_, mine);
+    limit_ = std::clamp<Count>(options.buffer_limit / 4, 1 << 16, 1 << 28);
+  }
+  ~MpiIoTransport() override {
+    // Reached with an open handle only when an error skipped close(); freeing is collective, so it is left to MPI.
+  }
+
+  void close() override {
+    if (handle_ != MPI_FILE_NULL) MPI_File_close(&handle_);
+  }
+  void write_all(ExtentStream& extents) override { together(extents, true); }
+  void read_all(ExtentStream& extents) override { together(extents, false); }
+  void write(ExtentStream& extents) override { alone(extents, true); }
+  void read(ExtentStream& extents) override { alone(extents, false); }
+  std::string reasons() const override {
+    return collective_ ? "collective: MPI-IO collective calls, as asked for"
+                       : "independent: MPI-IO independent calls, as asked for";
+  }
+
+ private:
+  void together(ExtentStream& extents, bool writing) {
+    std::optional<Error> mine;
+    if (!collective_) {
+      try {
+        alone(extents, writing);
+      } catch (const Error& e) {
+        mine = e;
+      }
+      agree_on_error(comm_, mine);
+      return;
+    }
+    Feeder feeder(*this, extents);
+    for (bool more = true; comm_.all_reduce(more, Reduce::max);) {
+      more = feeder.fill();
+      try {
+        transfer(feeder.filling, writing, true);
+      } catch (const Error& e) {
+        if (!mine) mine = e;
+      }
+    }
+    agree_on_error(comm_, mine);
+  }
+
+  void alone(ExtentStream& extents, bool writing) {
+    Feeder feeder(*this, extents);
+    for (bool more = true; more;) {
+      more = feeder.fill();
+      if (!feeder.filling.empty()) transfer(feeder.filling, writing, false);
+    }
+  }
+
+  struct Feeder {
+    Feeder(MpiIoTransport& owner, ExtentStream& stream) : limit(owner.limit_), stream(stream), batch(256) {}
+    /// Returns whether there may be more.
+    bool fill() {
+      filling.clear();
+      for (;;) {
+        if (at == filled) {
+          filled = stream.next(batch);
+          at = 0;
+          if (filled == 0) return false;
+        }
+        Extent& e = batch[at];
+        if (filling.bytes == limit || filling.offsets.size() == most_pieces) return true;
+        // A read may ask for bytes that overlap those of the piece before: those go with the next call.
+        if (!filling.offsets.empty() && e.offset < filling.offsets.back() + filling.lengths.back()) return true;
+        Extent part = e;
+        part.length = std::min(e.length, limit - filling.bytes);
+        filling.add(part);
+        e.offset += part.length;
+        e.skip += part.length;
+        e.length -= part.length;
+        if (e.length == 0) ++at;
+      }
+    }
+    Count limit;
+    ExtentStream& stream;
+    std::vector<Extent> batch;
+    std::size_t at = 0, filled = 0;
+    Filling filling;
+  };
+
+  void transfer(Filling& f, bool writing, bool collectively) {
+    buffer_.resize(static_cast<std::size_t>(f.bytes));
+    if (writing) {
+      StepTimer timer(report_, Step::pack);
+      std::byte* to = buffer_.data();
+      for (const Extent& e : f.extents) {
+        copy_out(to, e);
+        to += e.length;
+      }
+    }
+    MPI_Datatype view = MPI_BYTE;
+    if (!f.empty()) {
+      MPI_Type_create_hindexed(static_cast<int>(f.offsets.size()), f.lengths.data(), f.offsets.data(), MPI_BYTE, &view);
+      MPI_Type_commit(&view);
+    }
+    int code = MPI_SUCCESS;
+    MPI_Count got = f.bytes;
+    {
+      StepTimer timer(report_, writing ? Step::write : Step::read);
+      code = call(f, view, writing, collectively, got);
+    }
+    if (view != MPI_BYTE) MPI_Type_free(&view);
+    if (code != MPI_SUCCESS) throw mpi_io_error(code, writing ? Errc::ewrite : Errc::eread, file_->path());
+    report_[writing ? Counter::bytes_written : Counter::bytes_read] += f.bytes;
+    ++report_[writing ? Counter::write_calls : Counter::read_calls];
+    if (writing) return;
+    StepTimer timer(report_, Step::unpack);
+    std::fill(buffer_.begin() + static_cast<std::ptrdiff_t>(std::clamp<MPI_Count>(got, 0, f.bytes)), buffer_.end(),
+              std::byte{0});
+    const std::byte* from = buffer_.data();
+    for (const Extent& e : f.extents) {
+      copy_in(e, from);
+      from += e.length;
+    }
+  }
+
+  // A view is set collectively; an independent transfer of several pieces goes piece by piece instead.
+  int call(Filling& f, MPI_Datatype view, bool writing, bool collectively, MPI_Count& got) {
+    const int bytes = static_cast<int>(f.bytes);
+    MPI_Status status;
+    if (collectively) {
+      int code = MPI_File_set_view(handle_, 0, MPI_BYTE, view, "native", MPI_INFO_NULL);
+      if (code != MPI_SUCCESS) return code;
+      code = writing ? MPI_File_write_at_all(handle_, 0, buffer_.data(), bytes, MPI_BYTE, &status)
+                     : MPI_File_read_at_all(handle_, 0, buffer_.data(), bytes, MPI_BYTE, &status);
+      if (code == MPI_SUCCESS && !f.empty()) MPI_Get_elements_x(&status, MPI_BYTE, &got);
+      const int back = MPI_File_set_view(handle_, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
+      return code == MPI_SUCCESS ? back : code;
+    }
+    std::byte* at = buffer_.data();
+    got = f.bytes;
+    for (std::size_t i = 0; i < f.offsets.size(); ++i) {
+      int code = writing ? MPI_File_write_at(handle_, f.offsets[i], at, f.lengths[i], MPI_BYTE, &status)
+                         : MPI_File_read_at(handle_, f.offsets[i], at, f.lengths[i], MPI_BYTE, &status);
+      if (code != MPI_SUCCESS) return code;
+      if (!writing) {
+        int n = 0;
+        MPI_Get_count(&status, MPI_BYTE, &n);
+        n = std::clamp(n, 0, f.lengths[i]);
+        std::fill(at + n, at + f.lengths[i], std::byte{0});
+      }
+      at += f.lengths[i];
+    }
+    return MPI_SUCCESS;
+  }
+
+  const Comm& comm_;
+  std::shared_ptr<File> file_;
+  TransportOptions options_;
+  Report& report_;
+  bool collective_;
+  Count limit_ = 0;
+  MPI_File handle_ = MPI_FILE_NULL;
+  std::vector<std::byte> buffer_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_mpiio_transport(const Comm& comm, std::shared_ptr<File> file,
+                                                const TransportOptions& options, Report& report, bool collective) {
+  return std::make_unique<MpiIoTransport>(comm, std::move(file), options, report, collective);
+}
+
+}  // namespace forebay

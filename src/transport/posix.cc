@@ -1,0 +1,53 @@
+// posix: every rank reads and writes its own extents with pread and pwrite.
+#include <optional>
+
+#include "transport/agree.h"
+#include "transport/direct_io.h"
+#include "transport/transport.h"
+
+namespace forebay {
+
+namespace {
+
+class PosixTransport : public Transport {
+ public:
+  PosixTransport(const Comm& comm, std::shared_ptr<File> file, const TransportOptions& options, Report& report)
+      : comm_(comm), file_(std::move(file)), options_(options), report_(report) {}
+
+  void write_all(ExtentStream& extents) override {
+    together([&] { write(extents); });
+  }
+  void read_all(ExtentStream& extents) override {
+    together([&] { read(extents); });
+  }
+  void write(ExtentStream& extents) override { write_directly(*file_, extents, report_); }
+  void read(ExtentStream& extents) override { read_directly(*file_, extents, options_.hole_threshold, report_); }
+  std::string reasons() const override { return "posix: each rank makes its own system calls, as asked for"; }
+
+ private:
+  template <typename F>
+  void together(F&& f) {
+    std::optional<Error> mine;
+    try {
+      f();
+    } catch (const Error& e) {
+      mine = e;
+    }
+    StepTimer timer(report_, Step::wait);
+    agree_on_error(comm_, mine);
+  }
+
+  const Comm& comm_;
+  std::shared_ptr<File> file_;
+  TransportOptions options_;
+  Report& report_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_posix_transport(const Comm& comm, std::shared_ptr<File> file,
+                                                const TransportOptions& options, Report& report) {
+  return std::make_unique<PosixTransport>(comm, std::move(file), options, report);
+}
+
+}  // namespace forebay

@@ -1,0 +1,270 @@
+#include "transport/slots.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <optional>
+
+#include "base/error.h"
+#include "transport/extent_reader.h"
+
+namespace forebay {
+
+namespace {
+
+inline void pause_briefly() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#endif
+}
+
+template <typename Condition>
+void wait_for(Condition&& ready) {
+  for (int spins = 0; !ready(); ++spins) {
+    if (spins < 200) {
+      pause_briefly();
+    } else {
+      ::sched_yield();  // ranks may outnumber cores
+    }
+  }
+}
+
+template <typename T>
+void lower(std::atomic<T>& a, T value) {
+  T old = a.load(std::memory_order_relaxed);
+  while (value < old && !a.compare_exchange_weak(old, value, std::memory_order_relaxed)) {
+  }
+}
+
+template <typename T>
+void raise(std::atomic<T>& a, T value) {
+  T old = a.load(std::memory_order_relaxed);
+  while (value > old && !a.compare_exchange_weak(old, value, std::memory_order_relaxed)) {
+  }
+}
+
+/// First position ≥ from (and < to) whose bit equals `set`; `to` if there is none.
+Count find_bit(const std::atomic<std::uint64_t>* words, Count from, Count to, bool set) {
+  while (from < to) {
+    std::uint64_t word = words[from / 64].load(std::memory_order_relaxed);
+    if (!set) word = ~word;
+    word &= ~std::uint64_t{0} << (from % 64);
+    if (word) return std::min<Count>(to, from / 64 * 64 + std::countr_zero(word));
+    from = from / 64 * 64 + 64;
+  }
+  return to;
+}
+
+std::size_t round_to_page(std::size_t n) { return (n + 4095) / 4096 * 4096; }
+
+}  // namespace
+
+Slots::Slots(const Comm& node, Count window_size, int slots) : node_(node), window_(window_size), slots_(slots) {
+  const auto window = static_cast<std::size_t>(window_size);
+  slot_bytes_ = round_to_page(sizeof(Control)) + round_to_page(window / 8) + round_to_page(window / block / 8 + 8) +
+                round_to_page(window);
+  memory_ = NodeMemory::create(node, slot_bytes_ * static_cast<std::size_t>(slots));
+  if (!memory_) return;
+  if (node.is_root()) {
+    for (int s = 0; s < slots; ++s) {
+      control(s).low = INT64_MAX;
+      control(s).high = -1;
+    }
+  }
+  node.barrier();
+}
+
+Slots::Control& Slots::control(int slot) const {
+  return *reinterpret_cast<Control*>(memory_.data() + slot_bytes_ * static_cast<std::size_t>(slot));
+}
+
+Slots::Word* Slots::cover(int slot) const {
+  return reinterpret_cast<Word*>(reinterpret_cast<std::byte*>(&control(slot)) + round_to_page(sizeof(Control)));
+}
+
+Slots::Word* Slots::needed(int slot) const {
+  return reinterpret_cast<Word*>(reinterpret_cast<std::byte*>(cover(slot)) +
+                                 round_to_page(static_cast<std::size_t>(window_) / 8));
+}
+
+std::byte* Slots::buffer(int slot) const {
+  return reinterpret_cast<std::byte*>(needed(slot)) +
+         round_to_page(static_cast<std::size_t>(window_ / block) / 8 + 8);
+}
+
+Slots::Use Slots::acquire(Offset window_begin) {
+  Use use;
+  use.slot = static_cast<int>(uses_ % static_cast<std::uint64_t>(slots_));
+  use.generation = uses_ / static_cast<std::uint64_t>(slots_);
+  use.begin = window_begin;
+  ++uses_;
+  Control& c = control(use.slot);
+  wait_for([&] { return c.generation.load(std::memory_order_acquire) == use.generation; });
+  return use;
+}
+
+void Slots::place(const Use& use, const Extent& piece) {
+  const Count at = piece.offset - use.begin;
+  copy_out(buffer(use.slot) + at, piece);
+  mark(use.slot, at, at + piece.length);
+}
+
+void Slots::place_bytes(const Use& use, Offset offset, const std::byte* from, Count bytes) {
+  const Count at = offset - use.begin;
+  std::memcpy(buffer(use.slot) + at, from, static_cast<std::size_t>(bytes));
+  mark(use.slot, at, at + bytes);
+}
+
+// Pieces come in file order, so marks of one word are collected in a register before the word is touched.
+inline void Slots::mark(int slot, Count from, Count to) {
+  low_ = std::min(low_, from);
+  high_ = std::max(high_, to);
+  const Count first = from / 64, last = (to - 1) / 64;
+  const std::uint64_t head = ~std::uint64_t{0} << (from % 64);
+  const std::uint64_t tail = ~std::uint64_t{0} >> (63 - (to - 1) % 64);
+  if (first != mark_word_) {
+    flush_mark(slot);
+    mark_word_ = first;
+  }
+  if (first == last) {
+    mark_bits_ |= head & tail;
+    return;
+  }
+  mark_bits_ |= head;
+  flush_mark(slot);
+  Word* words = cover(slot);
+  for (Count w = first + 1; w < last; ++w) words[w].store(~std::uint64_t{0}, std::memory_order_relaxed);
+  mark_word_ = last;
+  mark_bits_ = tail;
+}
+
+inline void Slots::flush_mark(int slot) {
+  if (mark_bits_) cover(slot)[mark_word_].fetch_or(mark_bits_, std::memory_order_relaxed);
+  mark_bits_ = 0;
+}
+
+void Slots::finish_placing(const Use& use) {
+  flush_mark(use.slot);
+  mark_word_ = -1;
+  if (high_ < 0) return;
+  lower(control(use.slot).low, low_);
+  raise(control(use.slot).high, high_);
+  low_ = INT64_MAX;
+  high_ = -1;
+}
+
+void Slots::need(const Use& use, Offset offset, Count length) {
+  const Count from = (offset - use.begin) / block, to = (offset - use.begin + length - 1) / block;
+  Word* words = needed(use.slot);
+  for (Count b = from; b <= to; ++b) {
+    const std::uint64_t bit = std::uint64_t{1} << (b % 64);
+    if (!(words[b / 64].load(std::memory_order_relaxed) & bit)) words[b / 64].fetch_or(bit, std::memory_order_relaxed);
+  }
+}
+
+bool Slots::arrive(const Use& use) {
+  const auto before = control(use.slot).arrived.fetch_add(1, std::memory_order_acq_rel);
+  return before + 1 == static_cast<std::uint32_t>(node_.size());
+}
+
+void Slots::release(const Use& use) {
+  Control& c = control(use.slot);
+  c.arrived.store(0, std::memory_order_relaxed);
+  c.departed.store(0, std::memory_order_relaxed);
+  c.generation.store(use.generation + 1, std::memory_order_release);
+}
+
+void Slots::fill_holes(const Use& use, File& file, std::vector<std::pair<Count, Count>>& holes) {
+  constexpr std::size_t few = 8;
+  std::byte* data = buffer(use.slot);
+  auto read = [&](Count from, Count to, std::byte* into) {
+    const auto bytes = static_cast<std::size_t>(to - from);
+    const std::size_t got = file.read_at(use.begin + from, {into, bytes});
+    std::memset(into + got, 0, bytes - got);
+  };
+  if (holes.size() <= few) {
+    for (auto [from, to] : holes) read(from, to, data + from);
+  } else {
+    const Count from = holes.front().first, to = holes.back().second;
+    scratch_.resize(static_cast<std::size_t>(to - from));
+    read(from, to, scratch_.data());
+    for (auto [a, b] : holes) std::memcpy(data + a, scratch_.data() + (a - from), static_cast<std::size_t>(b - a));
+  }
+  holes.clear();
+}
+
+void Slots::write_out(const Use& use, File& file, Count hole_threshold, Report& report) {
+  StepTimer timer(report, Step::write);
+  Control& c = control(use.slot);
+  const Count high = c.high.load(std::memory_order_relaxed);
+  const Count low = c.low.load(std::memory_order_relaxed);
+  Word* words = cover(use.slot);
+  std::optional<Error> failure;
+  try {
+    std::vector<std::pair<Count, Count>> holes;
+    for (Count from = low; from < high;) {
+      Count end = find_bit(words, from, high, false);
+      Count next = find_bit(words, end, high, true);
+      while (next < high && next - end <= hole_threshold) {
+        holes.emplace_back(end, next);
+        end = find_bit(words, next, high, false);
+        next = find_bit(words, end, high, true);
+      }
+      if (!holes.empty()) fill_holes(use, file, holes);
+      file.write_at(use.begin + from, {buffer(use.slot) + from, static_cast<std::size_t>(end - from)});
+      from = next;
+    }
+  } catch (const Error& e) {
+    failure = e;
+  }
+  if (high > low) {
+    std::memset(static_cast<void*>(words + low / 64), 0, static_cast<std::size_t>((high - 1) / 64 - low / 64 + 1) * 8);
+  }
+  c.low.store(INT64_MAX, std::memory_order_relaxed);
+  c.high.store(-1, std::memory_order_relaxed);
+  release(use);
+  if (failure) throw *failure;
+}
+
+void Slots::read_in(const Use& use, File& file, Count hole_threshold, Report& report) {
+  StepTimer timer(report, Step::read);
+  Word* words = needed(use.slot);
+  const Count blocks = window_ / block;
+  const Count bridge = std::max<Count>(hole_threshold / block, 0);
+  std::optional<Error> failure;
+  try {
+    for (Count from = find_bit(words, 0, blocks, true); from < blocks;) {
+      Count end = find_bit(words, from, blocks, false);
+      Count next = find_bit(words, end, blocks, true);
+      while (next < blocks && next - end <= bridge) {
+        end = find_bit(words, next, blocks, false);
+        next = find_bit(words, end, blocks, true);
+      }
+      const auto bytes = static_cast<std::size_t>((end - from) * block);
+      std::byte* into = buffer(use.slot) + from * block;
+      const std::size_t got = file.read_at(use.begin + from * block, {into, bytes});
+      std::memset(into + got, 0, bytes - got);
+      from = next;
+    }
+  } catch (const Error& e) {
+    failure = e;
+  }
+  std::memset(static_cast<void*>(words), 0, static_cast<std::size_t>(blocks / 64 + 1) * 8);
+  control(use.slot).published.store(use.generation + 1, std::memory_order_release);
+  if (failure) throw *failure;
+}
+
+void Slots::wait_until_read(const Use& use) {
+  Control& c = control(use.slot);
+  wait_for([&] { return c.published.load(std::memory_order_acquire) > use.generation; });
+}
+
+void Slots::depart(const Use& use) {
+  Control& c = control(use.slot);
+  const auto before = c.departed.fetch_add(1, std::memory_order_acq_rel);
+  if (before + 1 == static_cast<std::uint32_t>(node_.size())) release(use);
+}
+
+}  // namespace forebay

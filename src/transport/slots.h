@@ -1,0 +1,95 @@
+// Slots: the collective buffers of one node, in memory that its ranks share.
+//
+// The classic two-phase scheme sends every piece in a message to an aggregator. Within a node that is two copies and a
+// message too many: here each rank puts its pieces, byte-swapped, straight into the window's buffer. A few slots form a
+// ring; each use of a slot serves one window. No rank waits for a particular aggregator: the rank that arrives last has
+// the complete window before it and does the system call, while the others fill the next slots.
+//
+//   write:  acquire → place pieces → arrive; the last to arrive writes the window and releases the slot
+//   read:   acquire → mark what is needed → arrive; the last to arrive reads, publishes; all copy out → depart
+//
+// Every rank of the node goes through the same uses in the same order. Errors stay with the rank that meets them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "base/extent.h"
+#include "base/report.h"
+#include "comm/comm.h"
+#include "comm/node_memory.h"
+#include "transport/file.h"
+
+namespace forebay {
+
+class Slots {
+ public:
+  /// Collective over `node`. `ok()` is the same on all its ranks.
+  Slots(const Comm& node, Count window_size, int slots);
+  bool ok() const { return static_cast<bool>(memory_); }
+  int count() const { return slots_; }
+
+  struct Use {
+    int slot = 0;
+    std::uint64_t generation = 0;
+    Offset begin = 0;  ///< first byte of the window in the file
+  };
+
+  /// Waits until the slot of the next use is free. All ranks make the same sequence of calls.
+  Use acquire(Offset window_begin);
+
+  /// Puts a piece (within the window) into the buffer. Call finish_placing() after a rank's last piece of a source.
+  void place(const Use& use, const Extent& piece);
+  void place_bytes(const Use& use, Offset offset, const std::byte* from, Count bytes);
+  void finish_placing(const Use& use);
+
+  /// Notes that the bytes of the piece are wanted, in blocks of 4 KiB.
+  void need(const Use& use, Offset offset, Count length);
+
+  /// True for the last of the node's ranks.
+  bool arrive(const Use& use);
+
+  /// By the last to arrive: writes what was placed. Holes of up to `hole_threshold` bytes are read first and written
+  /// with their neighbours. Releases the slot whatever happens.
+  void write_out(const Use& use, File& file, Count hole_threshold, Report& report);
+  /// By the last to arrive: reads what is needed and publishes it.
+  void read_in(const Use& use, File& file, Count hole_threshold, Report& report);
+  void wait_until_read(const Use& use);
+  const std::byte* data(const Use& use, Offset offset) const { return buffer(use.slot) + (offset - use.begin); }
+  /// The last to depart releases the slot.
+  void depart(const Use& use);
+
+ private:
+  struct alignas(64) Control {
+    std::atomic<std::uint32_t> arrived, departed;
+    std::atomic<std::uint64_t> generation;  // finished uses
+    std::atomic<std::uint64_t> published;   // uses whose data has been read
+    std::atomic<std::int64_t> low, high;    // placed bytes lie within [low, high), relative to the window
+  };
+  using Word = std::atomic<std::uint64_t>;
+
+  Control& control(int slot) const;
+  std::byte* buffer(int slot) const;
+  Word* cover(int slot) const;  // one bit a byte placed
+  Word* needed(int slot) const; // one bit a block of 4 KiB
+  void mark(int slot, Count from, Count to);
+  void flush_mark(int slot);
+  void fill_holes(const Use& use, File& file, std::vector<std::pair<Count, Count>>& holes);
+  void release(const Use& use);
+
+  static constexpr Count block = 4096;
+
+  const Comm& node_;
+  Count window_;
+  int slots_;
+  std::size_t slot_bytes_;
+  NodeMemory memory_;
+  std::uint64_t uses_ = 0;
+  Count low_ = INT64_MAX, high_ = -1;   // of the source being placed
+  Count mark_word_ = -1;
+  std::uint64_t mark_bits_ = 0;
+  std::vector<std::byte> scratch_;
+};
+
+}  // namespace forebay

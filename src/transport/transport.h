@@ -1,0 +1,53 @@
+// A transport turns sorted extents into system calls. It knows ranks and bytes, not variables.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/extent.h"
+#include "base/report.h"
+#include "comm/comm.h"
+#include "transport/file.h"
+
+namespace forebay {
+
+/// What a transport may be told; every member has the default that measured best (docs/performance.md).
+struct TransportOptions {
+  std::string kind = "auto";       ///< auto | posix | independent | collective | aggregated
+  std::string exchange = "auto";   ///< auto | shared | message
+  Count window_size = 4 << 20;     ///< file domains are cut at multiples of this many bytes
+  Count buffer_limit = 64 << 20;   ///< bytes a rank may hold
+  Count hole_threshold = 64 << 10; ///< holes up to this many bytes are bridged
+  int aggregators = 0;             ///< nodes that aggregate at most; 0: all
+  int ranks_per_node = 0;          ///< testing: pretend nodes of this many ranks
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  /// Collective; a rank with nothing passes an empty stream. An I/O error on one rank is thrown on all.
+  virtual void write_all(ExtentStream& extents) = 0;
+  virtual void read_all(ExtentStream& extents) = 0;
+  /// Local.
+  virtual void write(ExtentStream& extents) = 0;
+  virtual void read(ExtentStream& extents) = 0;
+  /// Collective. Frees what needs all ranks for it.
+  virtual void close() {}
+  /// How operations were carried out and why, for the report: one sentence each.
+  virtual std::string reasons() const { return {}; }
+};
+
+/// Collective. Errc::einval for an unknown kind.
+std::unique_ptr<Transport> make_transport(const Comm& comm, std::shared_ptr<File> file, const TransportOptions& options,
+                                          Report& report);
+
+std::unique_ptr<Transport> make_posix_transport(const Comm&, std::shared_ptr<File>, const TransportOptions&, Report&);
+std::unique_ptr<Transport> make_aggregated_transport(const Comm&, std::shared_ptr<File>, const TransportOptions&,
+                                                     Report&);
+std::unique_ptr<Transport> make_mpiio_transport(const Comm&, std::shared_ptr<File>, const TransportOptions&, Report&,
+                                                bool collective);
+
+}  // namespace forebay
