@@ -21,8 +21,7 @@ constexpr Count max_count = std::numeric_limits<Count>::max();
   const bool classic = version == 1;
   throw Error(Errc::evarsize,
               "variable " + var.name + " lies beyond the last byte that CDF-" +
-                  std::to_string(version) + " can address, " +
-                  (classic ? "2^31-1" : "2^63-1"),
+                  std::to_string(version) + " can address, " + (classic ? "2^31-1" : "2^63-1"),
               classic ? "create the file as CDF-2 or CDF-5" : "");
 }
 
@@ -40,23 +39,22 @@ Offset align(Offset offset, Count multiple) {
   return sum / multiple * multiple;
 }
 
-// The begins of the fixed or the record variables before redef, in definition order, handed out
-// one by one: the first variables of a redefined schema are the old ones.
+// The begins of the fixed variables before redef, in definition order, handed out one by one: the
+// first variables of a redefined schema are the old ones. 0 when there are no more.
 class OldBegins {
  public:
-  OldBegins(const Schema* old, bool record) : old_(old), record_(record) {}
+  explicit OldBegins(const Schema* old) : old_(old) {}
 
   Offset next() {
     if (old_ == nullptr) return 0;
     for (; i_ < old_->vars.size(); ++i_) {
-      if (old_->vars[i_].is_record == record_) return old_->vars[i_++].begin;
+      if (!old_->vars[i_].is_record) return old_->vars[i_++].begin;
     }
     return 0;
   }
 
  private:
   const Schema* old_;
-  bool record_;
   std::size_t i_ = 0;
 };
 
@@ -132,7 +130,7 @@ void place_variables(Schema& schema, const Schema* old, const Alignment& alignme
 
   bool have_fixed = false;
   Offset first_fixed = 0;
-  OldBegins old_fixed(old, false);
+  OldBegins old_fixed(old);
   for (std::size_t i = 0; i < schema.vars.size(); ++i) {
     const Variable& var = schema.vars[i];
     if (var.is_record) continue;
@@ -152,12 +150,11 @@ void place_variables(Schema& schema, const Schema* old, const Alignment& alignme
   if (old != nullptr) begin_rec = std::max(begin_rec, old->begin_rec);
 
   end = begin_rec;
-  OldBegins old_record(old, true);
   for (std::size_t i = 0; i < schema.vars.size(); ++i) {
     const Variable& var = schema.vars[i];
     if (!var.is_record) continue;
     if (schema.version == 1 && end > max_int32) too_far(var, 1);
-    begins[i] = std::max(end, old_record.next());
+    begins[i] = end;
     end = add(end, var.vsize, var);
   }
   const Count recsize = record_size(schema);

@@ -125,8 +125,8 @@ TEST(PlaceVariables, arguments_reserve_space_after_the_header_and_after_the_fixe
 TEST(Settle, hints_win_over_arguments_and_arguments_over_defaults) {
   Schema schema = schema_with({3});
   add(schema, Type::byte, {1});
-  const Alignment hinted = settle({.header_align = 64, .record_align = 8, .v_align = 128,
-                                   .r_align = 16}, schema);
+  const Alignment hinted =
+      settle({.header_align = 64, .record_align = 8, .v_align = 128, .r_align = 16}, schema);
   EXPECT_EQ(hinted.header_align, 64);
   EXPECT_EQ(hinted.record_align, 8);
   const Alignment asked = settle({.v_align = 128, .r_align = 16}, schema);
@@ -204,6 +204,39 @@ TEST(PlaceVariables, nothing_moves_towards_the_front) {
   EXPECT_EQ(now.header_extent, old.header_extent);
 }
 
+TEST(PlaceVariables, a_record_section_that_is_not_aligned_as_asked_moves_to_the_next_place) {
+  Schema old = schema_with({3});
+  add(old, Type::byte, {1});
+  add(old, Type::byte, {0, 1});
+  place_variables(old, nullptr, {.v_minfree = 4}, 100);
+  ASSERT_EQ(old.begin_rec, 520);
+  Schema now = old;
+  place_variables(now, &old, {.var_align = 64}, 100);
+  EXPECT_EQ(begins(now), (Begins{512, 576}));
+}
+
+TEST(PlaceVariables, a_record_section_beyond_the_next_aligned_place_stays) {
+  Schema old = schema_with({3});
+  add(old, Type::byte, {1});
+  add(old, Type::byte, {0, 1});
+  place_variables(old, nullptr, {.v_minfree = 5000}, 100);
+  ASSERT_EQ(old.begin_rec, 5516);
+  Schema now = old;
+  place_variables(now, &old, {.var_align = 64}, 100);
+  EXPECT_EQ(begins(now), (Begins{512, 5516}));
+}
+
+TEST(PlaceVariables, fixed_variables_added_to_a_file_of_records_begin_where_the_records_began) {
+  Schema old = schema_with({3});
+  add(old, Type::byte, {0, 1});
+  place_variables(old, nullptr, {.h_minfree = 5000}, 100);
+  ASSERT_EQ(begins(old), Begins{5120});
+  Schema now = old;
+  add(now, Type::byte, {1});
+  place_variables(now, &old, {}, 140);
+  EXPECT_EQ(begins(now), (Begins{5124, 5120}));
+}
+
 TEST(Relocation, records_that_grow_move_one_by_one_from_the_last) {
   Schema old = schema_with({3});
   add(old, Type::byte, {0, 1});
@@ -261,8 +294,11 @@ TEST(Relocation, keeps_every_byte_over_random_redefinitions) {
     place_variables(old, nullptr, alignment, header);
     Schema now = old;
     grow(now, below(4));
-    alignment = {.header_align = below(2) * 64, .var_align = below(2) * 8,
-                 .h_minfree = below(300), .v_minfree = below(300), .r_align = below(2) * 128};
+    alignment = {.header_align = below(2) * 64,
+                 .var_align = below(2) * 8,
+                 .h_minfree = below(300),
+                 .v_minfree = below(300),
+                 .r_align = below(2) * 128};
     place_variables(now, &old, alignment, header);
 
     std::vector<char> file(100000);
@@ -348,7 +384,8 @@ TEST(SizeLimits, enormous_free_space_or_alignment_is_an_error) {
   EXPECT_EQ(code_of_placing(schema, {.r_align = huge - 2}), Errc::evarsize);
 }
 
-// -- placements that were read ----------------------------------------------------------------------
+// -- placements that were read
+// ----------------------------------------------------------------------
 
 TEST(AdoptPlacement, finds_what_place_variables_had_set) {
   Schema schema = schema_with({3});

@@ -3,7 +3,7 @@
 // sorted extents then meet the windows in increasing order: one cursor serves all aggregators.
 #pragma once
 
-#include <bit>
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -60,9 +60,10 @@ class TouchedWindows {
   /// The windows to visit, in order.
   template <typename F>
   void for_each(F&& f) const {
-    for (Count i = 0; i < grid_.count; ++i) {
-      const Count b = i >> shift_;
-      if (bits_[static_cast<std::size_t>(b / 64)] >> (b % 64) & 1) f(grid_.first + i);
+    for (Count b = 0; b << shift_ < grid_.count; ++b) {
+      if (!(bits_[static_cast<std::size_t>(b / 64)] >> (b % 64) & 1)) continue;
+      const Count end = std::min((b + 1) << shift_, grid_.count);
+      for (Count i = b << shift_; i < end; ++i) f(grid_.first + i);
     }
   }
 
