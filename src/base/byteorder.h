@@ -2,8 +2,8 @@
 //
 // The external form of an element of width w is its bytes from the most to the least significant.
 // On a little-endian machine external byte i of an array (counted over all its elements) is native
-// byte i ^ (w - 1), as w is a power of two; on a big-endian machine it is byte i. Every function
-// here is its own inverse in effect: the same swap serves writing and reading.
+// byte i ^ (w - 1), as w is a power of two; on a big-endian machine it is byte i. Swapping
+// is its own inverse, so copy_swapped serves writing and reading alike.
 //
 // Widths are 1, 2, 4 or 8. No pointer needs any alignment. Nothing here fails or allocates.
 #pragma once

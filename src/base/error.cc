@@ -20,10 +20,12 @@ Errc code_from_errno(int errnum, Errc fallback) {
     case EROFS:
       return Errc::eperm;
     case ENAMETOOLONG:
-    case ENOTDIR:
-    case EISDIR:
     case ELOOP:
       return Errc::ebad_file;
+    case EISDIR:
+      return Errc::efile;
+    case ENOTDIR:
+      return Errc::enoent;
     case ENOMEM:
       return Errc::enomem;
     default:

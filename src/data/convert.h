@@ -1,4 +1,36 @@
 // Conversion of element values between a file and a program's memory.
+//
+// The problem: n values of one type become values of another, on the way from memory to a file's
+// big-endian form ("writing") or back ("reading"). A value that the result's type cannot hold is
+// out of range: the call converts all others, puts a fill value in its place and says so. The
+// caller reports that as NC_ERANGE after it has transferred everything, for variables and
+// attributes alike.
+//
+// What is out of range, as the netCDF classic model has it and PnetCDF 1.12.3 built with its
+// fill-on-ERANGE option does it:
+//
+//   from      to              out of range
+//   integer   integer         values outside the result's limits
+//   integer   floating        none; the value is rounded to nearest
+//   floating  integer         x < least or x > greatest as real numbers, so 127.5 for byte and -0.5
+//                             for every unsigned type, infinities too. A value in range is cut
+//                             toward zero. Reading into a 64-bit type, the one value just past the
+//                             greatest that floating types have (2^63, 2^64) gives the greatest;
+//                             writing, it is out of range (PnetCDF leaves that undefined).
+//   double    float           |x| > the greatest finite float, infinities too; otherwise rounded
+//   float     double          reading: none. Writing: infinities
+//   any type  the same type   none: bytes are only swapped, infinities and NaN payloads pass
+//
+// A NaN is never out of range. In a floating type it stays NaN; as an integer it becomes the least
+// value of int and int64, 2^63 in uint64, and 0 in the narrower types and uint.
+//
+// Fill values. Writing to a variable: the variable's fill value (its _FillValue attribute, or the
+// default of its type). Writing an attribute: the default of the attribute's type. Reading, from
+// either: the default of the memory type, whatever the variable's own is; a variable read into C's
+// long gets the default of int instead, which such a caller passes as fill_native.
+//
+// Cost: blocks of 64 values are tested first and converted by vector code if all of them are in
+// range; a block with a value out of range (or NaN bound for an integer) goes value by value.
 #pragma once
 
 #include <cstddef>

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <string>
 #include <type_traits>
@@ -65,10 +66,21 @@ Bytes bytes_of(T value) {
   return bytes;
 }
 
+// Limits of an integer type, written out so that no narrower type takes part.
+template <typename T>
+Wide greatest() {
+  return (Wide{1} << (8 * sizeof(T) - (std::is_signed_v<T> ? 1 : 0))) - 1;
+}
+
+template <typename T>
+Wide least() {
+  return std::is_signed_v<T> ? -greatest<T>() - 1 : 0;
+}
+
 template <typename Dst>
 Outcome integer_to(Wide x) {
   if constexpr (std::is_integral_v<Dst>) {
-    const Wide min = std::numeric_limits<Dst>::min(), max = std::numeric_limits<Dst>::max();
+    const Wide min = least<Dst>(), max = greatest<Dst>();
     if (x < min || x > max) return {};
   }
   return {bytes_of(static_cast<Dst>(x))};
@@ -88,7 +100,7 @@ Outcome real_to_integer(double x, bool reading) {
   if (std::fabs(x) > 0x1p100) return {};
   const Wide whole = static_cast<Wide>(x);
   const double rest = x - static_cast<double>(whole);  // exact: rest is zero for large x
-  const Wide min = std::numeric_limits<Dst>::min(), max = std::numeric_limits<Dst>::max();
+  const Wide min = least<Dst>(), max = greatest<Dst>();
   if (reading && sizeof(Dst) == 8 && whole == max + 1)
     return {bytes_of(std::numeric_limits<Dst>::max())};
   if (whole < min || (whole == min && rest < 0)) return {};
@@ -126,8 +138,7 @@ std::vector<T> edge_values() {
   std::vector<T> values;
   if constexpr (std::is_integral_v<T>) {
     const auto add = [&](Wide v) {
-      if (v >= Wide{std::numeric_limits<T>::min()} && v <= Wide{std::numeric_limits<T>::max()})
-        values.push_back(static_cast<T>(v));
+      if (v >= least<T>() && v <= greatest<T>()) values.push_back(static_cast<T>(v));
     };
     for (int bits = 0; bits <= 64; ++bits)
       for (int d = -2; d <= 2; ++d) add((Wide{1} << bits) + d), add(-(Wide{1} << bits) + d);
@@ -174,8 +185,8 @@ std::vector<T> test_values() {
 // Small enough for every type: blocks of these take the fast way.
 template <typename T>
 std::vector<T> tame_values() {
-  std::vector<T> values;
-  for (int i = 0; i < 128; ++i) values.push_back(static_cast<T>(i));
+  std::vector<T> values(128);
+  std::iota(values.begin(), values.end(), T{0});
   return values;
 }
 
@@ -274,7 +285,7 @@ bool same_result(const Case& c, const Bytes& a, const Bytes& b) {
       if (!c.reading) x = load_be<T>(a.data() + at), y = load_be<T>(b.data() + at);
       if constexpr (std::is_floating_point_v<T>)
         if (std::isnan(x) && std::isnan(y)) continue;
-      same = std::memcmp(&x, &y, sizeof x) == 0;
+      same = bytes_of(x) == bytes_of(y);
     }
   });
   return same;
@@ -300,8 +311,9 @@ void check(const Case& c, Runner runner, const Expected& e, std::size_t n, std::
   const auto end = begin + static_cast<std::ptrdiff_t>(e.result.size());
   ASSERT_TRUE(same_result(c, Bytes(begin, end), e.result))
       << c.name() << " n " << n << " offsets " << src_offset << ' ' << dst_offset;
-  for (auto at = target.begin(); at != begin; ++at) ASSERT_EQ(*at, untouched) << c.name();
-  for (auto at = end; at != target.end(); ++at) ASSERT_EQ(*at, untouched) << c.name();
+  const auto is_untouched = [](std::byte b) { return b == untouched; };
+  ASSERT_TRUE(std::all_of(target.begin(), begin, is_untouched)) << c.name();
+  ASSERT_TRUE(std::all_of(end, target.end(), is_untouched)) << c.name();
 }
 
 void check_pair(const Case& c, Runner runner) {
@@ -316,6 +328,7 @@ void check_pair(const Case& c, Runner runner) {
       for (const T x : values) {
         const auto e = expected_for<T>(c, {x}, 1, fill);
         ASSERT_NO_FATAL_FAILURE(check(c, runner, e, 1, 0, 0, fill_argument)) << +x;
+        if (custom) continue;
         ASSERT_NO_FATAL_FAILURE(check(c, runner, repeated(e, 64), 64, 0, 0, fill_argument)) << +x;
       }
       for (const std::size_t n : {std::size_t{0}, std::size_t{3}, std::size_t{63}, std::size_t{64},

@@ -21,6 +21,7 @@ struct Memory {
   std::byte* data = nullptr;  ///< first element; writes do not modify it
   Type type = Type::none;     ///< native type of each element
   std::vector<Count> imap;    ///< distance in elements between neighbours per dimension; empty: contiguous
+  const void* out_of_range = nullptr;  ///< what a read puts where a value does not fit; null: the type's fill value
 };
 
 /// What a front end asks for. Arguments have been checked against the schema (see check_selection).

@@ -60,9 +60,10 @@ void check_selection(const Variable& var, Count record_limit, const Count* start
                  ", stride " + std::to_string(step) + " leaves length " +
                  std::to_string(length(d)));
     }
-    if (stride != nullptr && stride[d] <= 0) {
-      reject(var, Errc::estride, d, "stride " + std::to_string(stride[d]));
-    }
+  }
+  if (stride == nullptr) return;
+  for (std::size_t d = 0; d < n; ++d) {
+    if (stride[d] <= 0) reject(var, Errc::estride, d, "stride " + std::to_string(stride[d]));
   }
 }
 
@@ -242,6 +243,7 @@ class Flattener {
 
   /// Finds the exact error of a piece that the quick check refused.
   [[noreturn, gnu::cold, gnu::noinline]] void fail(const Count* start, const Count* count) const {
+    if (start == nullptr) throw Error(Errc::enullstart, "variable " + var_.name + ": a start is null");
     check_selection(var_, record_limit_, start, count, nullptr);
     throw Error(Errc::einvalcoords, "variable " + var_.name + ": a piece is outside");
   }

@@ -166,8 +166,10 @@ TEST(flatten_varn, bad_pieces_give_the_code_of_the_first_offender) {
   EXPECT_EQ(code(record, max_records(5, 20), {INT64_MAX, 0}, {1, 5}), Errc::einvalcoords);
   VarnPieces no_starts{1, nullptr, nullptr};
   RunList list;
-  EXPECT_EQ(code_of([&] { flatten_varn(fixed, no_starts, 0, 0, false, list); }),
-            Errc::einvalcoords);
+  EXPECT_EQ(code_of([&] { flatten_varn(fixed, no_starts, 0, 0, false, list); }), Errc::enullstart);
+  const Count* null_start = nullptr;
+  VarnPieces one_null{1, &null_start, nullptr};
+  EXPECT_EQ(code_of([&] { flatten_varn(fixed, one_null, 0, 0, false, list); }), Errc::enullstart);
 }
 
 TEST(flatten_varn, agrees_with_element_by_element_enumeration) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/placement.h"
 
 namespace forebay {
 namespace {
@@ -17,19 +18,24 @@ constexpr Count stripes_worth_aligning = 4;
 constexpr Offset max_int32 = std::numeric_limits<std::int32_t>::max();
 constexpr Count max_count = std::numeric_limits<Count>::max();
 
-[[noreturn]] void too_far(const Variable& var, int version) {
-  const bool classic = version == 1;
+[[noreturn]] void too_far(const Variable& var, const char* last_byte, const char* advice) {
   throw Error(Errc::evarsize,
-              "variable " + var.name + " lies beyond the last byte that CDF-" +
-                  std::to_string(version) + " can address, " + (classic ? "2^31-1" : "2^63-1"),
-              classic ? "create the file as CDF-2 or CDF-5" : "");
+              "variable " + var.name + " lies beyond the last byte that the format can address, " +
+                  last_byte,
+              advice);
 }
 
 // offset + bytes, where `var` is what does not fit if that leaves 63 bits.
 Offset add(Offset offset, Count bytes, const Variable& var) {
   Offset sum = 0;
-  if (!add_fits(offset, bytes, sum)) too_far(var, 5);
+  if (!add_fits(offset, bytes, sum)) too_far(var, "2^63-1", "");
   return sum;
+}
+
+// CDF-1 tells begins in 32 bits, which others read as signed.
+void check_begin(const Schema& schema, Offset begin, const Variable& var) {
+  if (schema.version == 1 && begin > max_int32)
+    too_far(var, "2^31-1", "create the file as CDF-2 or CDF-5");
 }
 
 Offset align(Offset offset, Count multiple) {
@@ -58,19 +64,6 @@ class OldBegins {
   std::size_t i_ = 0;
 };
 
-// Bytes of one record. A record variable that is alone is not padded.
-Count record_size(const Schema& schema) {
-  const Variable* last = nullptr;
-  Count size = 0;
-  for (const Variable& var : schema.vars) {
-    if (!var.is_record) continue;
-    size = add(size, var.vsize, var);
-    last = &var;
-  }
-  if (last != nullptr && size == last->vsize) return last->inner_elements * size_of(last->type);
-  return size;
-}
-
 }  // namespace
 
 Alignment settle(Alignment a, const Schema& schema) {
@@ -95,28 +88,6 @@ Alignment settle(Alignment a, const Schema& schema) {
   return a;
 }
 
-void check_variable_sizes(const Schema& schema) {
-  if (schema.version == 5) return;  // Schema::derive has checked that sizes fit in 63 bits
-  const Count largest = schema.version == 1 ? max_int32 - 3 : 2 * max_int32 - 2;
-  const auto refuse = [&](const Variable& var) {
-    throw Error(Errc::evarsize,
-                "variable " + var.name + " has " + std::to_string(var.vsize) +
-                    " bytes; only the last variable may have more than " + std::to_string(largest),
-                "create the file as CDF-5");
-  };
-  // A large variable is harmless where no other variable's offset follows from its size.
-  const Variable* large_fixed = nullptr;
-  const Variable* large_record = nullptr;
-  bool have_records = false;
-  for (const Variable& var : schema.vars) {
-    const Variable*& large = var.is_record ? large_record : large_fixed;
-    if (large != nullptr) refuse(*large);
-    if (var.inner_elements > largest / size_of(var.type)) large = &var;
-    have_records = have_records || var.is_record;
-  }
-  if (large_fixed != nullptr && have_records) refuse(*large_fixed);
-}
-
 void place_variables(Schema& schema, const Schema* old, const Alignment& alignment,
                      Offset header_size) {
   const Alignment a = settle(alignment, schema);
@@ -134,7 +105,7 @@ void place_variables(Schema& schema, const Schema* old, const Alignment& alignme
   for (std::size_t i = 0; i < schema.vars.size(); ++i) {
     const Variable& var = schema.vars[i];
     if (var.is_record) continue;
-    if (schema.version == 1 && end > max_int32) too_far(var, 1);
+    check_begin(schema, end, var);
     begins[i] = std::max(align(end, a.var_align), old_fixed.next());
     end = add(begins[i], var.vsize, var);
     if (!std::exchange(have_fixed, true)) first_fixed = begins[i];
@@ -153,80 +124,22 @@ void place_variables(Schema& schema, const Schema* old, const Alignment& alignme
   for (std::size_t i = 0; i < schema.vars.size(); ++i) {
     const Variable& var = schema.vars[i];
     if (!var.is_record) continue;
-    if (schema.version == 1 && end > max_int32) too_far(var, 1);
+    check_begin(schema, end, var);
     begins[i] = end;
     end = add(end, var.vsize, var);
   }
   const Count recsize = record_size(schema);
+  Count records = 0;
+  if (!multiply_fits(schema.numrecs, recsize, records) || !add_fits(records, begin_rec, records)) {
+    throw Error(Errc::evarsize, std::to_string(schema.numrecs) + " records of " +
+                                    std::to_string(recsize) + " bytes end beyond 63 bits");
+  }
 
   schema.header_size = header_size;
   schema.header_extent = have_fixed ? first_fixed : begin_rec;
   schema.begin_rec = begin_rec;
   schema.recsize = recsize;
   for (std::size_t i = 0; i < begins.size(); ++i) schema.vars[i].begin = begins[i];
-}
-
-namespace {
-
-// The end of the fixed or the record variables in a header that was read, of which none may begin
-// before `free`, the end of what `owner` names, nor before the end of the one before it.
-Offset checked_end(const Schema& schema, bool record, Offset free, std::string owner) {
-  for (const Variable& var : schema.vars) {
-    if (var.is_record != record) continue;
-    if (var.begin < free) {
-      throw Error(Errc::enotnc, "header damaged: variable " + var.name + " begins at byte " +
-                                    std::to_string(var.begin) + ", before the end of " + owner +
-                                    " at byte " + std::to_string(free));
-    }
-    if (!add_fits(var.begin, var.vsize, free))
-      throw Error(Errc::enotnc, "header damaged: variable " + var.name + " ends beyond 63 bits");
-    owner = "variable " + var.name;
-  }
-  return free;
-}
-
-const Variable* first_of(const Schema& schema, bool record) {
-  for (const Variable& var : schema.vars) {
-    if (var.is_record == record) return &var;
-  }
-  return nullptr;
-}
-
-}  // namespace
-
-void adopt_placement(Schema& schema) {
-  check_variable_sizes(schema);
-  const Variable* fixed = first_of(schema, false);
-  const Variable* record = first_of(schema, true);
-  Offset end = checked_end(schema, false, schema.header_size, "the header");
-  schema.begin_rec = end;
-  schema.recsize = 0;
-  if (record != nullptr) {
-    schema.begin_rec = record->begin;
-    end = checked_end(schema, true, end, fixed ? "the fixed variables" : "the header");
-    schema.recsize = record_size(schema);
-    // A gap inside a record is in no variable's size, so the next record would begin before the
-    // end of this one.
-    const Count slots = end - schema.begin_rec;
-    if (slots != schema.recsize && slots != record->vsize)
-      throw Error(Errc::enotnc, "header damaged: there are gaps between the record variables");
-    Count all = 0;
-    if (!multiply_fits(schema.numrecs, schema.recsize, all) ||
-        !add_fits(all, schema.begin_rec, all)) {
-      throw Error(Errc::enotnc, "header damaged: " + std::to_string(schema.numrecs) +
-                                    " records end beyond 63 bits");
-    }
-  }
-  schema.header_extent = fixed != nullptr ? fixed->begin : schema.begin_rec;
-}
-
-Count records_in_file(const Schema& schema, Offset file_size) {
-  Offset end = 0;  // of the data of record 0; padding at the end need not be there
-  for (const Variable& var : schema.vars) {
-    if (var.is_record) end = std::max(end, var.begin + var.inner_elements * size_of(var.type));
-  }
-  if (schema.recsize == 0 || file_size < end) return 0;
-  return (file_size - end) / schema.recsize + 1;
 }
 
 namespace {

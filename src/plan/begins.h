@@ -36,26 +36,10 @@ Alignment settle(Alignment alignment, const Schema& schema);
 /// Sets header_size, header_extent, begin_rec, recsize of `schema` and begin of every variable.
 /// `old` is the placement before redef, or null for a new file; nothing ever moves towards the
 /// front of the file, and variables keep their order. `header_size` is the printed size.
-/// `alignment` is settled here if it was not. Errc::evarsize where the format cannot hold the
-/// sizes or offsets; `schema` is unchanged then.
+/// `alignment` is settled here if it was not. Errc::evarsize where the format cannot hold a size
+/// (check_variable_sizes), an offset or the end of the records; `schema` is unchanged then.
 void place_variables(Schema& schema, const Schema* old, const Alignment& alignment,
                      Offset header_size);
-
-/// Errc::evarsize when a variable (or one record of it) is larger than the version allows: CDF-1
-/// 2^31-4 bytes, CDF-2 2^32-4. One variable may be larger: the last fixed one if there are no
-/// record variables, or the last record one.
-void check_variable_sizes(const Schema& schema);
-
-/// For a schema whose begins were read from a file of which header_size is known: sets
-/// header_extent, begin_rec and recsize. Throws Errc::enotnc when a variable begins inside the
-/// header, overlaps another, or ends (with all its records) beyond 63 bits, when the variables of
-/// a section do not stand in the order of their definition, fixed before record ones, or when there
-/// are gaps between record variables; Errc::evarsize as check_variable_sizes does.
-void adopt_placement(Schema& schema);
-
-/// Records that a file of `file_size` bytes holds completely, for a header that leaves their
-/// number open. 0 without record variables.
-Count records_in_file(const Schema& schema, Offset file_size);
 
 /// A block of bytes that redefinition moves towards the end of the file.
 struct Move {

@@ -374,6 +374,16 @@ TEST(SizeLimits, cdf5_refuses_offsets_beyond_63_bits_and_leaves_the_schema_alone
   EXPECT_EQ(schema.header_extent, before.header_extent);
 }
 
+TEST(SizeLimits, records_that_grow_must_still_end_within_63_bits) {
+  Schema old = schema_with({}, 5);
+  add(old, Type::int32, {0});
+  old.numrecs = std::numeric_limits<Count>::max() / 5;
+  place_variables(old, nullptr, {}, 100);
+  Schema now = old;
+  add(now, Type::int32, {0});
+  EXPECT_THROW(place_variables(now, &old, {}, 140), Error);
+}
+
 TEST(SizeLimits, enormous_free_space_or_alignment_is_an_error) {
   Schema schema = schema_with({3}, 5);
   add(schema, Type::byte, {1});
@@ -382,46 +392,6 @@ TEST(SizeLimits, enormous_free_space_or_alignment_is_an_error) {
   EXPECT_EQ(code_of_placing(schema, {.h_minfree = huge}), Errc::evarsize);
   EXPECT_EQ(code_of_placing(schema, {.v_minfree = huge}), Errc::evarsize);
   EXPECT_EQ(code_of_placing(schema, {.r_align = huge - 2}), Errc::evarsize);
-}
-
-// -- placements that were read
-// ----------------------------------------------------------------------
-
-TEST(AdoptPlacement, finds_what_place_variables_had_set) {
-  Schema schema = schema_with({3});
-  add(schema, Type::byte, {0, 1});
-  add(schema, Type::int32, {1});
-  add(schema, Type::int32, {0});
-  place_variables(schema, nullptr, {.v_minfree = 50}, 200);
-  Schema read = schema;
-  read.header_extent = read.begin_rec = read.recsize = -1;
-  adopt_placement(read);
-  EXPECT_EQ(read.header_extent, schema.header_extent);
-  EXPECT_EQ(read.begin_rec, schema.begin_rec);
-  EXPECT_EQ(read.recsize, schema.recsize);
-}
-
-TEST(AdoptPlacement, refuses_gaps_between_record_variables) {
-  Schema schema = schema_with({3});
-  add(schema, Type::int32, {0});
-  add(schema, Type::int32, {0});
-  place_variables(schema, nullptr, {}, 200);
-  schema.vars[1].begin += 4;
-  EXPECT_THROW(adopt_placement(schema), Error);
-}
-
-TEST(RecordsInFile, counts_records_whose_last_value_is_there) {
-  Schema schema = schema_with({3});
-  add(schema, Type::int32, {0});
-  add(schema, Type::byte, {0, 1});
-  place_variables(schema, nullptr, {}, 200);
-  EXPECT_EQ(records_in_file(schema, 512), 0);
-  EXPECT_EQ(records_in_file(schema, 518), 0);
-  EXPECT_EQ(records_in_file(schema, 519), 1);
-  EXPECT_EQ(records_in_file(schema, 526), 1);
-  EXPECT_EQ(records_in_file(schema, 527), 2);
-  Schema fixed = schema_with({3});
-  EXPECT_EQ(records_in_file(fixed, 1000), 0);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace forebay {
 namespace {
 
 constexpr int slot_count = 4;
+constexpr Count smallest_window = 64 << 10;
 
 // Above these sizes a piece is worth a system call of its own (docs/performance.md, "when ranks do not interleave").
 constexpr Count direct_write_piece = 256 << 10;
@@ -116,19 +117,8 @@ bool AggregatedTransport::directly(const Total& total, bool write) {
   return piece >= direct_read_piece && total.bytes <= (total.last - total.first) + (total.last - total.first) / 2;
 }
 
-void AggregatedTransport::set_up() {
-  if (node_) return;
-  int pretend = options_.exchange == "message" ? 1 : options_.ranks_per_node;
-  for (;;) {
-    node_ = comm_.split_node(pretend);
-    auto slots = std::make_unique<Slots>(*node_, options_.window_size, slot_count);
-    if (comm_.all_reduce(slots->ok(), Reduce::min)) {
-      slots_ = std::move(slots);
-      break;
-    }
-    if (pretend == 1) throw Error(Errc::enomem, "no memory for the aggregation windows", "lower window_size");
-    pretend = 1;  // no shared memory to be had: every rank is a node of its own and sends messages
-  }
+void AggregatedTransport::find_nodes(int ranks_per_node) {
+  node_ = comm_.split_node(ranks_per_node);
   // A node is named by its lowest rank.
   std::int64_t leader = comm_.rank();
   node_->broadcast(&leader, sizeof leader);
@@ -137,17 +127,48 @@ void AggregatedTransport::set_up() {
   for (std::int64_t l : leaders) index.emplace(l, 0);
   int next = 0;
   for (auto& [l, i] : index) i = next++;
-  nodes_.resize(index.size());
+  nodes_.assign(index.size(), {});
   for (Rank r = 0; r < comm_.size(); ++r) {
     nodes_[static_cast<std::size_t>(index[leaders[static_cast<std::size_t>(r)]])].push_back(r);
   }
   node_index_ = index[leader];
 }
 
+// Small operations get small windows: their memory is quicker to set up and stays in the cache. Windows only grow.
+Count AggregatedTransport::window_for(const Total& total) const {
+  const Count share = (total.last - total.first) / slot_count;
+  Count window = std::max<Count>(options_.striping_unit, smallest_window);
+  while (window < share && window < options_.window_size) window *= 2;
+  const Count most = std::max<Count>(smallest_window, options_.buffer_limit / (2 * slot_count));
+  window = std::min({window, std::max(options_.window_size, options_.striping_unit), most});
+  return std::max(round_up(window, 4096), window_);
+}
+
+void AggregatedTransport::set_up(const Total& total) {
+  const Count window = window_for(total);
+  if (slots_ && window == window_) return;
+  StepTimer timer(report_, Step::plan);
+  if (!node_) find_nodes(options_.exchange == "message" ? 1 : options_.ranks_per_node);
+  slots_.reset();
+  for (;;) {
+    auto slots = std::make_unique<Slots>(*node_, window, slot_count);
+    if (comm_.all_reduce(slots->ok(), Reduce::min)) {
+      slots_ = std::move(slots);
+      window_ = window;
+      return;
+    }
+    slots.reset();
+    if (node_->size() == 1 && nodes_.size() == static_cast<std::size_t>(comm_.size())) {
+      throw Error(Errc::enomem, "no memory for the aggregation windows", "lower window_size");
+    }
+    find_nodes(1);  // no shared memory to be had: every rank is a node of its own and sends messages
+  }
+}
+
 WindowGrid AggregatedTransport::grid_over(const Total& total) const {
   int homes = static_cast<int>(nodes_.size());
   if (options_.aggregators > 0) homes = std::min(homes, options_.aggregators);
-  return WindowGrid::over(total.first, total.last, options_.window_size, homes);
+  return WindowGrid::over(total.first, total.last, window_, homes);
 }
 
 Rank AggregatedTransport::delegate(const WindowGrid& grid, Count window) const {
@@ -197,7 +218,7 @@ void AggregatedTransport::write_all(ExtentStream& extents) {
     guarded([&] { write_directly(*file_, extents, report_); });
   } else {
     ++aggregated_operations_;
-    set_up();
+    set_up(total);
     const WindowGrid grid = grid_over(total);
     const auto windows = touched_windows(grid, total, extents);
     if (nodes_.size() == 1) {
@@ -240,7 +261,7 @@ void AggregatedTransport::write_within_node(const WindowGrid& grid, std::span<co
 // A round has at most one window a node, as many as `buffer_limit` allows for messages, and never more windows of one
 // home than that node has slots.
 std::span<const Count> AggregatedTransport::take_round(const WindowGrid& grid, std::span<const Count>& windows) const {
-  const Count fit = std::max<Count>(1, options_.buffer_limit / 2 / options_.window_size);
+  const Count fit = std::max<Count>(1, options_.buffer_limit / 2 / window_);
   const auto most = static_cast<std::size_t>(std::min<Count>(fit, static_cast<Count>(nodes_.size())));
   std::vector<int> of_home(static_cast<std::size_t>(grid.homes));
   std::size_t n = 0;
@@ -300,7 +321,7 @@ void AggregatedTransport::read_all(ExtentStream& extents) {
     guarded([&] { read_directly(*file_, extents, options_.hole_threshold, report_); });
   } else {
     ++aggregated_operations_;
-    set_up();
+    set_up(total);
     const WindowGrid grid = grid_over(total);
     const auto windows = touched_windows(grid, total, extents);
     if (nodes_.size() == 1) {

@@ -45,7 +45,9 @@ class AggregatedTransport : public Transport {
 
   Total total_of(const StreamSummary& mine);
   bool directly(const Total& total, bool write);
-  void set_up();
+  void set_up(const Total& total);
+  void find_nodes(int ranks_per_node);
+  Count window_for(const Total& total) const;
   std::vector<Count> touched_windows(const WindowGrid& grid, const Total& total, ExtentStream& extents);
   bool is_local(const WindowGrid& grid, Count window) const { return grid.home_of(window) == node_index_; }
   Rank delegate(const WindowGrid& grid, Count window) const;
@@ -69,6 +71,7 @@ class AggregatedTransport : public Transport {
   Report& report_;
 
   std::optional<Comm> node_;
+  Count window_ = 0;
   std::unique_ptr<Slots> slots_;
   SparseExchange exchange_;
   int node_index_ = 0;

@@ -49,7 +49,7 @@ void File::ensure_open() {
   if (fd_ < 0) throw system_error(errno, Errc::eofile, "opening", path_);
   struct stat st {};
   if (::fstat(fd_, &st) == 0 && S_ISDIR(st.st_mode)) {
-    throw Error(Errc::ebad_file, path_ + " is a directory", "give the path of a file");
+    throw Error(Errc::efile, path_ + " is a directory", "give the path of a file");
   }
 }
 

@@ -1,6 +1,11 @@
 #include "transport/slots.h"
 
 #include <sched.h>
+#ifdef __linux__
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <bit>
@@ -18,17 +23,6 @@ inline void pause_briefly() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
 #endif
-}
-
-template <typename Condition>
-void wait_for(Condition&& ready) {
-  for (int spins = 0; !ready(); ++spins) {
-    if (spins < 200) {
-      pause_briefly();
-    } else {
-      ::sched_yield();  // ranks may outnumber cores
-    }
-  }
 }
 
 template <typename T>
@@ -60,6 +54,36 @@ Count find_bit(const std::atomic<std::uint64_t>* words, Count from, Count to, bo
 std::size_t round_to_page(std::size_t n) { return (n + 4095) / 4096 * 4096; }
 
 }  // namespace
+
+// Ranks may outnumber cores: after a short spin a waiting rank sleeps, so that the one it waits for can run.
+template <typename Condition>
+void Slots::wait_for(Control& c, Condition&& ready) {
+  for (int spins = 0; spins < 300; ++spins) {
+    if (ready()) return;
+    pause_briefly();
+  }
+  for (;;) {
+    const std::uint32_t seen = c.signal.load();
+    if (ready()) return;
+#ifdef __linux__
+    c.sleepers.fetch_add(1);
+    ::syscall(SYS_futex, &c.signal, FUTEX_WAIT, seen, nullptr, nullptr, 0);
+    c.sleepers.fetch_sub(1);
+#else
+    (void)seen;
+    ::sched_yield();
+#endif
+  }
+}
+
+// A sleeper counts itself before it compares `signal`, and we change `signal` before we look for sleepers: one of the two
+// always sees the other.
+void Slots::wake(Control& c) {
+  c.signal.fetch_add(1);
+#ifdef __linux__
+  if (c.sleepers.load() > 0) ::syscall(SYS_futex, &c.signal, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
+#endif
+}
 
 Slots::Slots(const Comm& node, Count window_size, int slots) : node_(node), window_(window_size), slots_(slots) {
   const auto window = static_cast<std::size_t>(window_size);
@@ -101,7 +125,7 @@ Slots::Use Slots::acquire(Offset window_begin) {
   use.begin = window_begin;
   ++uses_;
   Control& c = control(use.slot);
-  wait_for([&] { return c.generation.load(std::memory_order_acquire) == use.generation; });
+  wait_for(c, [&] { return c.generation.load(std::memory_order_acquire) == use.generation; });
   return use;
 }
 
@@ -174,6 +198,7 @@ void Slots::release(const Use& use) {
   c.arrived.store(0, std::memory_order_relaxed);
   c.departed.store(0, std::memory_order_relaxed);
   c.generation.store(use.generation + 1, std::memory_order_release);
+  wake(c);
 }
 
 void Slots::fill_holes(const Use& use, File& file, std::vector<std::pair<Count, Count>>& holes) {
@@ -253,12 +278,13 @@ void Slots::read_in(const Use& use, File& file, Count hole_threshold, Report& re
   }
   std::memset(static_cast<void*>(words), 0, static_cast<std::size_t>(blocks / 64 + 1) * 8);
   control(use.slot).published.store(use.generation + 1, std::memory_order_release);
+  wake(control(use.slot));
   if (failure) throw *failure;
 }
 
 void Slots::wait_until_read(const Use& use) {
   Control& c = control(use.slot);
-  wait_for([&] { return c.published.load(std::memory_order_acquire) > use.generation; });
+  wait_for(c, [&] { return c.published.load(std::memory_order_acquire) > use.generation; });
 }
 
 void Slots::depart(const Use& use) {

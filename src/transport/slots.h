@@ -66,9 +66,14 @@ class Slots {
     std::atomic<std::uint64_t> generation;  // finished uses
     std::atomic<std::uint64_t> published;   // uses whose data has been read
     std::atomic<std::int64_t> low, high;    // placed bytes lie within [low, high), relative to the window
+    std::atomic<std::uint32_t> signal;      // changes with generation and published; what sleepers sleep on
+    std::atomic<std::uint32_t> sleepers;
   };
   using Word = std::atomic<std::uint64_t>;
 
+  template <typename Condition>
+  void wait_for(Control& control, Condition&& ready);
+  void wake(Control& control);
   Control& control(int slot) const;
   std::byte* buffer(int slot) const;
   Word* cover(int slot) const;  // one bit a byte placed

@@ -1,0 +1,103 @@
+// Exceptions to codes, codes to names and sentences.
+#include <forebay.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "api/pnetcdf/interface.h"
+
+namespace forebay::pnetcdf {
+
+namespace {
+
+struct Entry {
+  int code;
+  const char* name;
+  const char* text;
+};
+
+constexpr Entry entries[] = {
+#include "errors.inc"
+};
+
+const Entry* find(int code) {
+  const auto it = std::find_if(std::begin(entries), std::end(entries),
+                               [code](const Entry& e) { return e.code == code; });
+  return it == std::end(entries) ? nullptr : it;
+}
+
+/// Text that lives until this thread calls the same function again: C callers get a pointer.
+struct Kept {
+  std::string text;
+
+  const char* operator()(std::string now) {
+    text = std::move(now);
+    return text.c_str();
+  }
+};
+
+std::string& last_message() {
+  thread_local std::string message;
+  return message;
+}
+
+int failed(int code, const char* message) noexcept {
+  try {
+    last_message() = message;
+  } catch (...) {
+    // The code says enough where there is no memory for the message.
+  }
+  return code;
+}
+
+}  // namespace
+
+int code_of_current_exception() noexcept {
+  try {
+    throw;
+  } catch (const Error& e) {
+    return failed(to_int(e.code()), e.what());
+  } catch (const std::bad_alloc&) {
+    return failed(NC_ENOMEM, "out of memory");
+  } catch (const std::length_error&) {
+    return failed(NC_ENOMEM, "an object larger than memory was asked for");
+  } catch (const std::exception& e) {
+    return failed(NC_EINTERNAL, e.what());
+  } catch (...) {
+    return failed(NC_EINTERNAL, "unknown exception");
+  }
+}
+
+}  // namespace forebay::pnetcdf
+
+using namespace forebay::pnetcdf;
+
+const char *ncmpi_strerror(int err) {
+  if (err == NC_NOERR) return "No error";
+  if (err > 0) return std::strerror(err);
+  if (const Entry* e = find(err)) return e->text;
+  thread_local Kept keep;
+  return keep("Unknown Error: Unrecognized error code " + std::to_string(err));
+}
+
+const char *ncmpi_strerrno(int err) {
+  thread_local Kept keep;
+  if (err == NC_NOERR) return "NC_NOERR";
+  if (err > 0) {
+    return keep("System error code " + std::to_string(err) + " (" + std::strerror(err) + ")");
+  }
+  if (const Entry* e = find(err)) return e->name;
+  return keep("Unknown code " + std::to_string(err));
+}
+
+const char *ncmpi_inq_libvers(void) {
+  return PNETCDF_VERSION " (interface of PnetCDF, by Forebay " FOREBAY_VERSION ")";
+}
+
+const char *forebay_version(void) { return FOREBAY_VERSION; }
+
+const char *forebay_error_message(void) { return last_message().c_str(); }

@@ -1,0 +1,256 @@
+// Files: IDs, create, open, modes, close.
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "api/pnetcdf/files.h"
+#include "api/pnetcdf/interface.h"
+#include "comm/mpi.h"
+#include "core/names.h"
+
+namespace forebay::pnetcdf {
+
+namespace {
+
+/// Open files by ID: the lowest free number is given out, as programs have come to expect.
+class Files {
+ public:
+  bool full() {
+    const std::lock_guard lock(mutex_);
+    return free_place() == slots_.size();
+  }
+
+  int add(std::unique_ptr<Dataset> ds) {
+    const std::lock_guard lock(mutex_);
+    const std::size_t place = free_place();
+    if (place == slots_.size()) throw Error(Errc::enfile, "1024 files are open");
+    slots_[place] = std::move(ds);
+    return static_cast<int>(place);
+  }
+
+  Dataset* find(int ncid) {
+    return ncid < 0 || ncid >= NC_MAX_NFILES ? nullptr : slots_[static_cast<std::size_t>(ncid)].get();
+  }
+
+  std::unique_ptr<Dataset> remove(int ncid) {
+    const std::lock_guard lock(mutex_);
+    return std::move(slots_[static_cast<std::size_t>(ncid)]);
+  }
+
+  std::vector<int> ids() {
+    const std::lock_guard lock(mutex_);
+    std::vector<int> list;
+    for (int i = 0; i < NC_MAX_NFILES; ++i) {
+      if (slots_[static_cast<std::size_t>(i)]) list.push_back(i);
+    }
+    return list;
+  }
+
+ private:
+  std::size_t free_place() const {
+    std::size_t i = 0;
+    while (i < slots_.size() && slots_[i]) ++i;
+    return i;
+  }
+
+  std::mutex mutex_;
+  std::array<std::unique_ptr<Dataset>, NC_MAX_NFILES> slots_;
+};
+
+/// Never destroyed: files left open at exit must not call MPI, which has ended by then.
+Files& files() {
+  static auto* all = new Files;
+  return *all;
+}
+
+std::atomic<int> default_format{NC_FORMAT_CLASSIC};
+
+HintMap hints_of(MPI_Info info) {
+  HintMap hints;
+  if (info == MPI_INFO_NULL) return hints;
+  int keys = 0;
+  check_mpi(MPI_Info_get_nkeys(info, &keys), "MPI_Info_get_nkeys");
+  for (int i = 0; i < keys; ++i) {
+    char key[MPI_MAX_INFO_KEY + 1] = "";
+    int length = 0, found = 0;
+    check_mpi(MPI_Info_get_nthkey(info, i, key), "MPI_Info_get_nthkey");
+    check_mpi(MPI_Info_get_valuelen(info, key, &length, &found), "MPI_Info_get_valuelen");
+    if (!found) continue;
+    std::string value(static_cast<std::size_t>(length) + 1, '\0');
+    check_mpi(MPI_Info_get(info, key, length, value.data(), &found), "MPI_Info_get");
+    value.resize(static_cast<std::size_t>(length));
+    hints[key] = value;
+  }
+  return hints;
+}
+
+/// CDF version (1, 2, 5) of a new file.
+int version_of(int cmode) {
+  if (cmode & (NC_DISKLESS | NC_MMAP)) {
+    throw Error(Errc::einval_cmode, "NC_DISKLESS and NC_MMAP do not go with parallel files");
+  }
+  if (cmode & (NC_NETCDF4 | NC_BP)) {
+    throw Error(Errc::enotbuilt, "NetCDF-4 and BP files are not supported by this interface");
+  }
+  if ((cmode & NC_64BIT_DATA) && (cmode & NC_64BIT_OFFSET)) {
+    throw Error(Errc::einval_cmode, "NC_64BIT_DATA and NC_64BIT_OFFSET exclude each other");
+  }
+  if (cmode & NC_64BIT_DATA) return 5;
+  if (cmode & NC_64BIT_OFFSET) return 2;
+  switch (default_format) {
+    case NC_FORMAT_CDF5: return 5;
+    case NC_FORMAT_CDF2: return 2;
+    case NC_FORMAT_CLASSIC: return 1;
+    default: throw Error(Errc::enotbuilt, "the default format is NetCDF-4, which is not supported");
+  }
+}
+
+/// The error of any rank's own arguments, before anything is done, becomes the error of all.
+void agree_on(const Comm& comm, const std::optional<Error>& mine) {
+  const std::int64_t worst = comm.all_reduce(mine ? to_int(mine->code()) : 0, Reduce::min);
+  if (mine) throw *mine;
+  if (worst != 0) throw Error(static_cast<Errc>(worst), "another rank's arguments are wrong");
+}
+
+/// Opens or creates: rank 0's mode counts, and a rank that gave another gets `differ` for it.
+template <typename Make>
+int start_file(MPI_Comm mpi, const char* path, int mode, int* ncidp, int differ, Make&& make) {
+  return guard([&]() -> int {
+    Comm comm = make_comm(mpi);
+    int root_mode = mode;
+    comm.broadcast(&root_mode, sizeof root_mode);
+    std::optional<Error> mine;
+    if (path == nullptr || *path == '\0') mine = Error(Errc::ebad_file, "the path is empty");
+    if (ncidp == nullptr) mine = Error(Errc::einval, "ncidp is a null pointer");
+    if (ncidp != nullptr) *ncidp = -1;
+    if (files().full()) mine = Error(Errc::enfile, "1024 files are open");
+    agree_on(comm, mine);
+    *ncidp = files().add(make(std::move(comm), root_mode));
+    return root_mode == mode ? NC_NOERR : differ;
+  });
+}
+
+}  // namespace
+
+Dataset& dataset(int ncid) {
+  if (Dataset* ds = files().find(ncid)) return *ds;
+  throw Error(Errc::ebadid, std::to_string(ncid) + " is not the ID of an open file");
+}
+
+std::vector<int> open_files() { return files().ids(); }
+
+const Variable& variable_of(const Dataset& ds, int varid) {
+  if (varid == NC_GLOBAL) throw Error(Errc::eglobal, "NC_GLOBAL is no variable");
+  return ds.variable(varid);
+}
+
+std::string name_argument(const char* name) {
+  if (name == nullptr || *name == '\0') throw Error(Errc::ebadname, "the name is empty");
+  std::string text(name);
+  if (text.size() > max_name_bytes) throw Error(Errc::emaxname, "the name is longer than 256 bytes");
+  return text;
+}
+
+}  // namespace forebay::pnetcdf
+
+using namespace forebay;
+using namespace forebay::pnetcdf;
+
+int ncmpi_create(MPI_Comm comm, const char *path, int cmode, MPI_Info info, int *ncidp) {
+  return start_file(comm, path, cmode, ncidp, NC_EMULTIDEFINE_CMODE, [&](Comm&& c, int mode) {
+    const int version = version_of(mode);
+    return Dataset::create(std::move(c), path, version, (mode & NC_NOCLOBBER) != 0, hints_of(info));
+  });
+}
+
+int ncmpi_open(MPI_Comm comm, const char *path, int omode, MPI_Info info, int *ncidp) {
+  return start_file(comm, path, omode, ncidp, NC_EMULTIDEFINE_OMODE, [&](Comm&& c, int mode) {
+    if (mode & (NC_DISKLESS | NC_MMAP)) {
+      throw Error(Errc::einval_omode, "NC_DISKLESS and NC_MMAP do not go with parallel files");
+    }
+    return Dataset::open(std::move(c), path, (mode & NC_WRITE) != 0, hints_of(info));
+  });
+}
+
+// The ID is free afterwards whatever happens: there is nothing left that a second attempt could close.
+int ncmpi_close(int ncid) {
+  return guard([&] {
+    dataset(ncid);
+    files().remove(ncid)->close();
+  });
+}
+
+int ncmpi_abort(int ncid) {
+  return guard([&] {
+    dataset(ncid);
+    files().remove(ncid)->abort();
+  });
+}
+
+int ncmpi_enddef(int ncid) {
+  return guard([&] { dataset(ncid).enddef(); });
+}
+
+int ncmpi__enddef(int ncid, MPI_Offset h_minfree, MPI_Offset v_align, MPI_Offset v_minfree,
+                  MPI_Offset r_align) {
+  return guard([&] {
+    Dataset& ds = dataset(ncid);
+    if (!ds.in_define_mode()) throw Error(Errc::enotindefine, ds.path() + " is not in define mode");
+    if (h_minfree < 0 || v_align < 0 || v_minfree < 0 || r_align < 0) {
+      throw Error(Errc::einval, "an argument of _enddef is negative");
+    }
+    ds.enddef({h_minfree, v_align, v_minfree, r_align});
+  });
+}
+
+int ncmpi_redef(int ncid) {
+  return guard([&] { dataset(ncid).redef(); });
+}
+
+int ncmpi_begin_indep_data(int ncid) {
+  return guard([&] {
+    Dataset& ds = dataset(ncid);
+    if (ds.mode() != Mode::independent) ds.begin_independent();
+  });
+}
+
+int ncmpi_end_indep_data(int ncid) {
+  return guard([&] {
+    Dataset& ds = dataset(ncid);
+    if (ds.mode() != Mode::collective) ds.end_independent();
+  });
+}
+
+int ncmpi_sync(int ncid) {
+  return guard([&] { dataset(ncid).sync(); });
+}
+
+int ncmpi_flush(int ncid) {
+  return guard([&] {
+    Dataset& ds = dataset(ncid);
+    if (!ds.in_define_mode()) ds.flush();  // in define mode there is nothing to flush
+  });
+}
+
+int ncmpi_sync_numrecs(int ncid) {
+  return guard([&] { dataset(ncid).sync_numrecs(); });
+}
+
+int ncmpi_set_default_format(int format, int *old_formatp) {
+  return guard([&] {
+    if (format < NC_FORMAT_CLASSIC || format > NC_FORMAT_CDF5) {
+      throw Error(Errc::einval, "format " + std::to_string(format) + " is unknown");
+    }
+    const int old = default_format.exchange(format);
+    if (old_formatp != nullptr) *old_formatp = old;
+  });
+}
+
+int ncmpi_inq_default_format(int *formatp) {
+  if (formatp == nullptr) return NC_EINVAL;
+  *formatp = default_format;
+  return NC_NOERR;
+}

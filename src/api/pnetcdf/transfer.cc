@@ -1,0 +1,116 @@
+// put, get, mput, mget, iput, iget, bput: modes, collective behaviour, and handing over to the engine.
+#include <optional>
+
+#include "api/pnetcdf/access.h"
+
+namespace forebay::pnetcdf {
+
+namespace {
+
+/// Errors of one rank's arguments, out of memory among them, for the engine to take along.
+template <typename F>
+std::optional<Error> error_of(F&& f) {
+  try {
+    f();
+    return std::nullopt;
+  } catch (const Error& e) {
+    return e;
+  } catch (const std::exception& e) {
+    return Error(Errc::enomem, e.what());
+  }
+}
+
+Selection selection_at(const Selections& s, int i) {
+  const auto at = [i](MPI_Offset* const* list) { return list == nullptr ? nullptr : list[i]; };
+  return {.kind = s.kind,
+          .start = at(s.starts),
+          .count = at(s.counts),
+          .stride = at(s.strides),
+          .imap = at(s.imaps)};
+}
+
+Buffer buffer_at(const Buffers& b, int i) {
+  return {.data = b.data[i],
+          .native = b.native,
+          .count = b.counts == nullptr ? 0 : b.counts[i],
+          .type = b.types == nullptr ? MPI_DATATYPE_NULL : b.types[i]};
+}
+
+/// An empty request matters only where it makes records.
+void add(std::vector<Access>& accesses, Access&& access) {
+  if (access.elements > 0 || (access.write && access.last_record > 0)) {
+    accesses.push_back(std::move(access));
+  }
+}
+
+void run(Dataset& ds, Coordination coordination, std::vector<Access>& accesses,
+         std::optional<Error> mine) {
+  if (coordination == independent) {
+    if (mine) throw *mine;
+    ds.execute(accesses, false);
+    return;
+  }
+  if (mine) accesses.clear();
+  ds.execute(accesses, true, std::move(mine));
+}
+
+}  // namespace
+
+int transfer(Direction direction, Coordination coordination, int ncid, int varid,
+             const Selection& selection, const Buffer& buffer) noexcept {
+  return guard([&] {
+    Dataset& ds = dataset(ncid);
+    check_mode(ds, direction, coordination);
+    std::vector<Access> accesses;
+    auto mine = error_of([&] {
+      const bool queued = coordination == independent;  // where a bufcount of 0 means nothing to do
+      add(accesses, make_access(ds, varid, direction, selection, buffer, queued));
+    });
+    run(ds, coordination, accesses, std::move(mine));
+  });
+}
+
+int transfer_each(Direction direction, Coordination coordination, int ncid, int num,
+                  const int* varids, const Selections& selections, const Buffers& buffers) noexcept {
+  return guard([&] {
+    Dataset& ds = dataset(ncid);
+    if (coordination == independent && num <= 0 && !ds.in_define_mode()) return;
+    check_mode(ds, direction, coordination);
+    std::vector<Access> accesses;
+    auto mine = error_of([&] {
+      if (num > 0 && (varids == nullptr || buffers.data == nullptr)) {
+        throw Error(Errc::einval, "the list of variables or of buffers is a null pointer");
+      }
+      for (int i = 0; i < num; ++i) {
+        add(accesses, make_access(ds, varids[i], direction, selection_at(selections, i),
+                                  buffer_at(buffers, i), true));
+      }
+    });
+    run(ds, coordination, accesses, std::move(mine));
+  });
+}
+
+int post(Verb verb, int ncid, int varid, const Selection& selection, const Buffer& buffer,
+         int* request) noexcept {
+  return guard([&]() -> int {
+    Dataset& ds = dataset(ncid);
+    if (request != nullptr) *request = NC_REQ_NULL;
+    const Direction direction = verb == iget ? get : put;
+    if (direction == put && !ds.writable()) {
+      throw Error(Errc::eperm, ds.path() + " was opened for reading only");
+    }
+    if (verb == bput) {
+      check_variable(ds, varid, buffer.native);
+      static_cast<void>(ds.buffer_size());  // throws where no buffer is attached
+    }
+    Access access = make_access(ds, varid, direction, selection, buffer, true);
+    if (access.elements == 0) return NC_NOERR;
+    access.buffered = verb == bput;
+    Errc deferred = Errc::ok;
+    const int id = ds.post(std::move(access), &deferred);
+    if (request != nullptr) *request = id;
+    return to_int(deferred);
+  });
+}
+
+}  // namespace forebay::pnetcdf

@@ -1,0 +1,221 @@
+// Life of a dataset: create, open, modes, close. Header I/O is in dataset_header.cc, the work of enddef in
+// dataset_define.cc, requests in dataset_data.cc, the define functions in define.cc.
+#include "core/dataset.h"
+
+#include <unistd.h>
+
+#include "core/internal.h"
+#include "core/print_report.h"
+#include "transport/agree.h"
+
+namespace forebay {
+
+namespace {
+
+/// Rank 0's arguments of create and open, so that no two ranks ever follow different methods.
+struct Arguments {
+  std::string path;
+  HintMap hints;
+  std::int64_t flag = 0;
+
+  void share(const Comm& comm) {
+    if (comm.size() == 1) return;
+    std::string packed;
+    if (comm.is_root()) {
+      for (const auto& [key, value] : hints) packed += key + '\0' + value + '\0';
+    }
+    std::int64_t sizes[2] = {static_cast<std::int64_t>(packed.size()), flag};
+    comm.broadcast(sizes, sizeof sizes);
+    flag = sizes[1];
+    packed.resize(static_cast<std::size_t>(sizes[0]));
+    if (!packed.empty()) comm.broadcast(packed.data(), packed.size());
+    if (comm.is_root()) return;
+    hints.clear();
+    for (std::size_t at = 0; at < packed.size();) {
+      const std::string key = packed.c_str() + at;
+      at += key.size() + 1;
+      hints[key] = packed.c_str() + at;
+      at += hints[key].size() + 1;
+    }
+  }
+};
+
+Method shared_method(const Comm& comm, const std::string& path, Arguments& arguments) {
+  arguments.share(comm);
+  return choose_method(path, arguments.hints, share_method_sources(comm));
+}
+
+}  // namespace
+
+Dataset::Dataset(Comm comm, std::string path, Method method)
+    : comm_(std::move(comm)), path_(std::move(path)), method_(std::move(method)) {}
+
+// The engine's parts refer to comm_ and report_, which are members declared before them.
+Dataset::~Dataset() = default;
+
+std::unique_ptr<Dataset> Dataset::create(Comm comm, const std::string& path, int version, bool no_clobber,
+                                         const HintMap& hints) {
+  Arguments arguments{path, hints, version * 2 + (no_clobber ? 1 : 0)};
+  Method method = shared_method(comm, path, arguments);
+  std::unique_ptr<Dataset> ds(new Dataset(std::move(comm), strip_prefix(path), std::move(method)));
+  ds->schema_.version = static_cast<int>(arguments.flag / 2);
+  ds->created_ = ds->changed_ = true;
+  ds->file_ = std::make_shared<File>(ds->path_, true, ds->comm_.rank(), ds->report_);
+  std::optional<Error> mine;
+  if (ds->comm_.is_root()) {
+    StepTimer timer(ds->report_, Step::define);
+    mine = attempt_to([&] { ds->file_->create(arguments.flag % 2 == 1); });
+  }
+  ds->agree(mine);
+  ds->make_engine();
+  return ds;
+}
+
+std::unique_ptr<Dataset> Dataset::open(Comm comm, const std::string& path, bool writable, const HintMap& hints) {
+  Arguments arguments{path, hints, writable};
+  Method method = shared_method(comm, path, arguments);
+  std::unique_ptr<Dataset> ds(new Dataset(std::move(comm), strip_prefix(path), std::move(method)));
+  ds->writable_ = arguments.flag != 0;
+  ds->mode_ = Mode::collective;
+  ds->file_ = std::make_shared<File>(ds->path_, ds->writable_, ds->comm_.rank(), ds->report_);
+  ds->read_header();
+  ds->make_engine();
+  return ds;
+}
+
+void Dataset::agree(const std::optional<Error>& mine) const { agree_on_error(comm_, mine); }
+
+void Dataset::make_engine() {
+  TransportOptions options;
+  options.kind = method_.transport;
+  options.exchange = method_.exchange;
+  options.window_size = method_.window_size;
+  options.striping_unit = method_.striping_unit;
+  options.buffer_limit = method_.buffer_limit;
+  options.hole_threshold = method_.hole_threshold;
+  options.aggregators = method_.aggregators;
+  options.ranks_per_node = method_.ranks_per_node;
+  transport_ = make_transport(comm_, file_, options, report_);
+  layout_ = make_canonical_layout(schema_, *transport_, report_);
+  stage_ = make_direct_stage(*layout_);
+}
+
+const Variable& Dataset::variable(VarId id) const {
+  if (id < 0 || static_cast<std::size_t>(id) >= schema_.vars.size()) {
+    throw Error(Errc::enotvar, "no variable has id " + std::to_string(id) + " in " + path_);
+  }
+  return schema_.vars[static_cast<std::size_t>(id)];
+}
+
+void Dataset::require_define() const {
+  if (mode_ != Mode::define) throw Error(Errc::enotindefine, path_ + " is not in define mode", "call redef first");
+}
+
+void Dataset::require_data() const {
+  if (mode_ == Mode::define) throw Error(Errc::eindefine, path_ + " is in define mode", "call enddef first");
+}
+
+void Dataset::require_writable() const {
+  if (!writable_) throw Error(Errc::eperm, path_ + " was opened for reading only", "open it with NC_WRITE");
+}
+
+void Dataset::redef() {
+  require_writable();
+  if (mode_ == Mode::define) throw Error(Errc::eindefine, path_ + " is in define mode already");
+  if (mode_ == Mode::independent) end_independent();
+  before_redef_ = schema_;
+  mode_ = Mode::define;
+}
+
+void Dataset::begin_independent() {
+  require_data();
+  mode_ = Mode::independent;
+}
+
+// Ranks may have added different numbers of records on their own.
+void Dataset::end_independent() {
+  require_data();
+  if (mode_ != Mode::independent) throw Error(Errc::enotindep, path_ + " is not in independent data mode");
+  mode_ = Mode::collective;
+  if (writable_) sync_numrecs();
+}
+
+void Dataset::sync_numrecs() {
+  require_data();
+  require_writable();
+  if (!schema_.record_dim()) return;
+  std::array<std::int64_t, 2> most{schema_.numrecs, numrecs_dirty_};
+  comm_.all_reduce(most, Reduce::max);
+  schema_.numrecs = most[0];
+  numrecs_dirty_ = false;
+  if (most[1] == 0) return;
+  std::optional<Error> mine;
+  if (comm_.is_root()) mine = attempt_to([&] { write_numrecs(); });
+  agree(mine);
+}
+
+void Dataset::sync() {
+  require_data();
+  if (!writable_) return comm_.barrier();
+  StepTimer timer(report_, Step::sync);
+  flush();
+  sync_numrecs();
+  agree(attempt_to([&] { file_->sync(); }));
+}
+
+void Dataset::flush() {
+  if (mode_ == Mode::define) return;  // nothing is staged then
+  stage_->flush(mode_ == Mode::collective);
+}
+
+void Dataset::close() {
+  std::optional<Error> first;
+  auto step = [&](auto&& f) {
+    auto error = attempt_to(f);
+    if (error && !first) first = error;
+  };
+  if (mode_ == Mode::define) step([&] { enddef(); });
+  if (!queue_.empty()) {
+    cancel(Which::all, {}, {});
+    first = Error(Errc::epending, "nonblocking requests were pending when " + path_ + " was closed",
+                  "call wait or cancel before close");
+  }
+  if (mode_ == Mode::independent) step([&] { end_independent(); });
+  if (mode_ == Mode::collective) step([&] { stage_->flush(true); });
+  if (writable_ && mode_ == Mode::collective) {
+    step([&] { sync_numrecs(); });
+    step([&] { extend_to_full_size(); });
+  }
+  report_[Step::total] = std::chrono::duration<double>(std::chrono::steady_clock::now() - opened_).count();
+  step([&] { transport_->close(); });
+  step([&] { print_report(comm_, path_, report_, method_, {transport_->reasons()}); });
+  step([&] { file_->close(); });
+  agree(first);
+}
+
+void Dataset::abort() {
+  const bool remove = created_;
+  if (mode_ == Mode::define && before_redef_) {
+    schema_ = *before_redef_;
+    before_redef_.reset();
+    mode_ = Mode::collective;
+  }
+  cancel(Which::all, {}, {});
+  if (!remove && mode_ == Mode::independent) end_independent();
+  transport_->close();
+  file_->close();
+  comm_.barrier();
+  std::optional<Error> mine;
+  if (remove && comm_.is_root() && ::unlink(path_.c_str()) != 0) {
+    mine = system_error(errno, Errc::ecantremove, "removing", path_);
+  }
+  agree(mine);
+}
+
+HintMap Dataset::hints_in_force() const { return to_hints(method_); }
+
+Count Dataset::put_bytes() const { return report_.counters[static_cast<std::size_t>(Counter::bytes_written)]; }
+
+Count Dataset::get_bytes() const { return report_.counters[static_cast<std::size_t>(Counter::bytes_read)]; }
+
+}  // namespace forebay

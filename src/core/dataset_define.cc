@@ -1,0 +1,197 @@
+// What enddef does: placement, moving data that was there, clearing and filling what is new, the header.
+#include <algorithm>
+#include <cstring>
+
+#include "base/byteorder.h"
+#include "core/dataset.h"
+#include "core/internal.h"
+#include "format/classic.h"
+
+namespace forebay {
+
+namespace {
+
+constexpr Count block_size = 8 << 20;
+
+/// The external bytes of a variable's fill value.
+std::vector<std::byte> fill_bytes(const Variable& var) {
+  const auto width = static_cast<std::size_t>(size_of(var.type));
+  std::vector<std::byte> value(width);
+  const auto i = var.attributes.find("_FillValue");
+  if (i && var.attributes[*i].type == var.type && var.attributes[*i].count == 1) {
+    value = var.attributes[*i].value;
+  } else {
+    std::byte native[8];
+    default_fill(var.type, native);
+    copy_swapped(value.data(), native, width, static_cast<int>(width));
+  }
+  return value;
+}
+
+/// One end past the last byte of data.
+Offset end_of_data(const Schema& schema) {
+  Offset end = schema.header_size;
+  for (const Variable& var : schema.vars) {
+    if (!var.is_record) end = std::max(end, var.begin + var.inner_elements * size_of(var.type));
+  }
+  return std::max(end, schema.begin_rec + schema.numrecs * schema.recsize);
+}
+
+}  // namespace
+
+void Dataset::enddef(const EnddefArguments& arguments) {
+  require_define();
+  StepTimer timer(report_, Step::define);
+  const Schema* old = before_redef_ ? &*before_redef_ : nullptr;
+  agree_on_schema([&] {
+    Alignment alignment;
+    alignment.header_align = method_.header_align;
+    alignment.var_align = method_.var_align;
+    alignment.record_align = method_.record_align;
+    alignment.striping_unit = method_.striping_unit;
+    if (alignment_) alignment = *alignment_;
+    alignment.h_minfree = arguments.h_minfree;
+    alignment.v_align = arguments.v_align;
+    alignment.v_minfree = arguments.v_minfree;
+    alignment.r_align = arguments.r_align;
+    alignment = settle(alignment, schema_);
+    place_variables(schema_, old, alignment, classic::header_size(schema_));
+    alignment_ = alignment;
+    method_.header_align = alignment.header_align;  // what inquiries tell is what is in force
+    method_.var_align = alignment.var_align;
+    method_.record_align = alignment.record_align;
+  });
+  if (old) {
+    relocate(*old);
+    clear_gaps(*old);
+  }
+  write_header();
+  fill_new_variables(old);
+  changed_ = true;
+  created_ = false;
+  before_redef_.reset();
+  mode_ = Mode::collective;
+}
+
+// Moves run from the end of the file to its front, a batch of blocks at a time: all ranks read theirs, then all write,
+// so that a block whose destination overlaps its own source, or a neighbour's, is safe.
+void Dataset::relocate(const Schema& old) {
+  std::vector<std::byte> buffer;
+  std::optional<Error> mine;
+  const Count batch = block_size * comm_.size();
+  for_each_move(old, schema_, [&](const Move& move) {
+    for (Count left = move.bytes; left > 0;) {
+      const Count now = std::min(left, batch);
+      left -= now;
+      const Count mine_from = std::min<Count>(now, comm_.rank() * block_size);
+      const Count mine_bytes = std::min(now - mine_from, block_size);
+      std::size_t got = 0;
+      if (mine_bytes > 0) {
+        auto error = attempt_to([&] {
+          buffer.resize(static_cast<std::size_t>(mine_bytes));
+          got = file_->read_at(move.from + left + mine_from, buffer);
+        });
+        if (error && !mine) mine = error;
+      }
+      comm_.barrier();
+      if (got > 0 && !mine) {
+        mine = attempt_to([&] { file_->write_at(move.to + left + mine_from, {buffer.data(), got}); });
+      }
+      comm_.barrier();
+    }
+  });
+  agree(mine);
+}
+
+// What lies between variables, and the places of variables that have no data yet, may hold bytes of what stood there
+// before. They become zero, as in a new file.
+void Dataset::clear_gaps(const Schema& old) {
+  const Offset old_end = end_of_data(old);
+  std::vector<std::byte> zeros;
+  Count number = 0;
+  std::optional<Error> mine;
+  auto clear = [&](Offset from, Offset to) {
+    to = std::min(to, old_end);
+    for (; from < to && !mine; from += block_size, ++number) {
+      if (number % comm_.size() != comm_.rank()) continue;
+      const auto bytes = static_cast<std::size_t>(std::min(to - from, block_size));
+      if (zeros.size() < bytes) zeros.resize(bytes);
+      mine = attempt_to([&] { file_->write_at(from, {zeros.data(), bytes}); });
+    }
+  };
+  const bool same_places = schema_.header_size == old.header_size && schema_.begin_rec == old.begin_rec &&
+                           schema_.recsize == old.recsize && schema_.vars.size() == old.vars.size();
+  if (same_places) return;
+  // The variables of before stand in file order; what lies between them at their new places is cleared.
+  auto clear_between = [&](bool records, Offset shift, Offset at, Offset end) {
+    for (std::size_t i = 0; i < old.vars.size(); ++i) {
+      const Variable& var = schema_.vars[i];
+      if (var.is_record != records) continue;
+      clear(at, var.begin + shift);
+      at = var.begin + shift + var.inner_elements * size_of(var.type);
+    }
+    clear(at, end);
+  };
+  clear_between(false, 0, schema_.header_size, schema_.begin_rec);
+  const bool same_records = schema_.begin_rec == old.begin_rec && schema_.recsize == old.recsize;
+  for (Count r = 0; r < old.numrecs && !same_records; ++r) {
+    const Offset begin = schema_.begin_rec + r * schema_.recsize;
+    if (begin >= old_end) break;
+    clear_between(true, r * schema_.recsize, begin, begin + schema_.recsize);
+  }
+  agree(mine);
+}
+
+void Dataset::fill_new_variables(const Schema* old) {
+  std::optional<Error> mine;
+  bool any = false;
+  for (std::size_t i = old ? old->vars.size() : 0; i < schema_.vars.size(); ++i) {
+    const Variable& var = schema_.vars[i];
+    if (var.no_fill) continue;
+    any = true;
+    if (!var.is_record) {
+      auto error = attempt_to([&] { fill_elements(var, var.begin, var.inner_elements); });
+      if (error && !mine) mine = error;
+      continue;
+    }
+    for (Count r = 0; r < schema_.numrecs; ++r) {
+      auto error = attempt_to([&] { fill_elements(var, var.begin + r * schema_.recsize, var.inner_elements); });
+      if (error && !mine) mine = error;
+    }
+  }
+  if (any) agree(mine);
+}
+
+// Each rank writes its share of the elements.
+void Dataset::fill_elements(const Variable& var, Offset offset, Count elements) {
+  const Count width = size_of(var.type);
+  const Count share = elements / comm_.size(), extra = elements % comm_.size();
+  const Count first = share * comm_.rank() + std::min<Count>(comm_.rank(), extra);
+  const Count mine = share + (comm_.rank() < extra ? 1 : 0);
+  const std::vector<std::byte> value = fill_bytes(var);
+  std::vector<std::byte> block(static_cast<std::size_t>(std::min(mine, block_size / width) * width));
+  for (std::size_t at = 0; at < block.size(); at += value.size()) {
+    std::memcpy(block.data() + at, value.data(), value.size());
+  }
+  Offset at = offset + first * width;
+  for (Count left = mine * width; left > 0;) {
+    const Count now = std::min<Count>(left, static_cast<Count>(block.size()));
+    file_->write_at(at, {block.data(), static_cast<std::size_t>(now)});
+    at += now;
+    left -= now;
+  }
+}
+
+void Dataset::fill_record(VarId id, Count record) {
+  require_data();
+  require_writable();
+  const Variable& var = variable(id);
+  if (!var.is_record) throw Error(Errc::enotrecvar, "variable " + var.name + " has no record dimension");
+  if (var.no_fill) throw Error(Errc::enotfill, "variable " + var.name + " is not in fill mode", "call def_var_fill");
+  if (record < 0) throw Error(Errc::einvalcoords, "record numbers begin at 0");
+  agree(attempt_to([&] { fill_elements(var, var.begin + record * schema_.recsize, var.inner_elements); }));
+  changed_ = true;
+  note_records(record + 1, true);
+}
+
+}  // namespace forebay

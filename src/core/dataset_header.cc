@@ -1,0 +1,157 @@
+// The header's way to and from the file. Rank 0 reads and writes; the others get its bytes.
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/consistency.h"
+#include "core/dataset.h"
+#include "core/internal.h"
+#include "format/classic.h"
+#include "transport/agree.h"
+
+namespace forebay {
+
+namespace {
+
+// A header that takes more than this to parse is not a header.
+constexpr Offset most_header_bytes = Offset{1} << 40;
+
+struct RawHeader {
+  std::vector<std::byte> bytes;
+  Offset file_size = 0;
+};
+
+RawHeader read_raw_header(File& file, Count first_read) {
+  RawHeader raw;
+  raw.file_size = file.size();
+  for (Offset want = std::max<Offset>(first_read, 4096);; want *= 2) {
+    const auto have = raw.bytes.size();
+    raw.bytes.resize(static_cast<std::size_t>(std::min(want, raw.file_size)));
+    const std::size_t got =
+        file.read_at(static_cast<Offset>(have), {raw.bytes.data() + have, raw.bytes.size() - have});
+    raw.bytes.resize(have + got);
+    const auto schema = classic::parse(raw.bytes, raw.file_size);
+    if (schema) {
+      raw.bytes.resize(static_cast<std::size_t>(schema->header_size));
+      return raw;
+    }
+    if (want >= raw.file_size || want > most_header_bytes) {
+      throw Error(Errc::enotnc, file.path() + ": the header does not end before the file does",
+                  "the file is truncated");
+    }
+  }
+}
+
+}  // namespace
+
+void Dataset::read_header() {
+  StepTimer timer(report_, Step::header);
+  RawHeader raw;
+  std::optional<Error> mine;
+  if (comm_.is_root()) {
+    mine = attempt_to([&] { raw = read_raw_header(*file_, method_.header_read_chunk); });
+  }
+  agree(mine);
+  std::int64_t sizes[2] = {static_cast<std::int64_t>(raw.bytes.size()), raw.file_size};
+  comm_.broadcast(sizes, sizeof sizes);
+  raw.bytes.resize(static_cast<std::size_t>(sizes[0]));
+  comm_.broadcast(raw.bytes.data(), raw.bytes.size());
+  schema_ = *classic::parse(raw.bytes, sizes[1]);
+}
+
+void Dataset::write_header() {
+  StepTimer timer(report_, Step::header);
+  std::optional<Error> mine;
+  if (comm_.is_root()) {
+    mine = attempt_to([&] {
+      const auto bytes = classic::print(schema_);
+      file_->write_at(0, bytes);
+    });
+  }
+  agree(mine);
+  header_dirty_ = false;
+}
+
+void Dataset::write_numrecs() {
+  const auto bytes = classic::print_numrecs(schema_);
+  file_->write_at(classic::numrecs_offset, bytes);
+}
+
+void Dataset::header_changed() {
+  if (mode_ == Mode::define) {
+    header_dirty_ = true;
+  } else {
+    write_header();
+  }
+}
+
+// Definitions are local calls, so ranks may have defined different things. Rank 0's definitions count, as in PnetCDF;
+// every rank takes them over, which keeps placement equal everywhere. In safe mode a difference is an error besides.
+void Dataset::agree_on_schema(const std::function<void()>& place) {
+  std::optional<Error> mine;
+  std::int64_t hash = 0;
+  std::vector<std::byte> header;
+  if (comm_.size() > 1) {
+    mine = attempt_to([&] {
+      header = classic::print(schema_);
+      hash = static_cast<std::int64_t>(XXH3_64bits(header.data(), header.size()) >> 1);
+    });
+    std::array<std::int64_t, 2> extremes{hash, -hash};
+    comm_.all_reduce(extremes, Reduce::max);
+    if (extremes[0] != -extremes[1]) return take_over_schema(place);
+  }
+  if (!mine) mine = attempt_to(place);  // equal on all ranks, and so is its failure
+  if (mine) throw *mine;
+}
+
+void Dataset::take_over_schema(const std::function<void()>& place) {
+  std::optional<Error> mine;
+  std::vector<std::byte> header;
+  if (comm_.is_root()) {
+    mine = attempt_to([&] {
+      place();
+      header = classic::print(schema_);
+    });
+  }
+  agree(mine);
+  auto size = static_cast<std::int64_t>(header.size());
+  comm_.broadcast(&size, sizeof size);
+  header.resize(static_cast<std::size_t>(size));
+  comm_.broadcast(header.data(), header.size());
+  if (!comm_.is_root()) {
+    Schema root = *classic::parse(header, INT64_MAX);
+    const Errc difference = first_difference(root, schema_);
+    if (difference != Errc::ok && method_.safe_mode) {
+      mine = Error(difference, "the definitions of " + path_ + " differ between ranks",
+                   "make the same define calls with the same arguments on every rank");
+    }
+    for (std::size_t i = 0; i < std::min(root.vars.size(), schema_.vars.size()); ++i) {
+      root.vars[i].no_fill = schema_.vars[i].no_fill;
+    }
+    root.numrecs = schema_.numrecs;
+    schema_ = std::move(root);
+  }
+  if (method_.safe_mode) agree(mine);
+}
+
+// Variables that were never written leave the file shorter than its header says; readers that map the file, or check
+// its size, want all of it. A device that has no size (a pipe, /dev/null) is left alone.
+void Dataset::extend_to_full_size() {
+  if (!changed_) return;
+  std::optional<Error> mine;
+  if (comm_.is_root()) {
+    mine = attempt_to([&] {
+      Offset end = schema_.header_size;
+      for (const Variable& var : schema_.vars) {
+        const Count bytes = var.inner_elements * size_of(var.type);
+        const Count records = var.is_record ? schema_.numrecs : 1;
+        if (records > 0) end = std::max(end, var.begin + (records - 1) * schema_.recsize * var.is_record + bytes);
+      }
+      if (file_->size() < end && file_->is_regular()) file_->truncate(end);
+    });
+  }
+  agree(mine);
+}
+
+}  // namespace forebay

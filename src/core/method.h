@@ -1,0 +1,140 @@
+// The method of a file: layout × codec × stage × transport and their knobs, and where each choice
+// came from.
+//
+// Sources, weakest first (DESIGN §2): built-in default, the XML file named by FOREBAY_CONFIG, the
+// environment (PNETCDF_HINTS, then FOREBAY_HINTS), the hints of the API (MPI_Info), later API
+// calls. All speak the same keys; one table (method_keys()) lists key, accepted values, default and
+// help, and docs/methods.md is generated from it.
+//
+// Two tempers: what is written for Forebay (XML, FOREBAY_HINTS) must make sense, or opening a file
+// fails with a message that says what would be accepted. What is written for PnetCDF or MPI-IO
+// (PNETCDF_HINTS, MPI_Info) is read as they read it: keys that nobody knows are passed on, numbers
+// are leading decimal digits, values of no use are ignored.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/types.h"
+#include "comm/comm.h"
+
+namespace forebay {
+
+using HintMap = std::map<std::string, std::string>;
+
+/// One knob, as shown to people.
+struct MethodKey {
+  const char* name;      ///< as written in hints and XML attributes
+  const char* accepted;  ///< "auto|posix|independent|collective|aggregated", "bytes ≥ 4096", …
+  const char* standard;  ///< default value
+  const char* help;      ///< one sentence
+  const char* group;     ///< "method", "engine", "pnetcdf", "mpi-io"
+};
+
+/// Every key that a hint or an XML attribute may have, in the order in which people read about
+/// them. Static.
+std::span<const MethodKey> method_keys();
+
+/// What the XML file says of the variables whose names match `pattern`. Later rules win over
+/// earlier ones.
+struct VariableRule {
+  std::string pattern;
+  HintMap keys;        ///< layout, codec; validated
+  std::string origin;  ///< "file:line"
+};
+
+struct Method {
+  std::string layout = "canonical";
+  std::string codec = "none";
+  std::string stage = "direct";
+  std::string transport = "auto";  ///< auto | posix | independent | collective | aggregated
+  std::string exchange =
+      "auto";  ///< aggregated: auto | shared | message (shared memory within a node or messages)
+  Count window_size =
+      4 << 20;  ///< bytes of one aggregation window (file domains are cut at multiples of it)
+  Count buffer_limit = 64 << 20;  ///< bytes a rank may hold for staging and aggregation
+  Count hole_threshold =
+      64 << 10;         ///< reads bridge holes up to this many bytes; writes sieve below it
+  int aggregators = 0;  ///< in all; 0: not given
+  int aggregators_per_node =
+      0;  ///< 0: not given. At most one of the two is set; both 0: as many as useful
+  int ranks_per_node = 0;  ///< testing: pretend that nodes have this many ranks; 0: ask MPI
+  Count header_align = 0, var_align = 0,
+        record_align = 0;                        ///< nc_*_align_size as given; 0: not given
+  Count striping_unit = 0, striping_factor = 0;  ///< 0: not given
+  Count header_read_chunk = 256 << 10;           ///< 0 (PnetCDF keeps it): use the default
+  Count ibuf_size = 16 << 20;                    ///< nc_ibuf_size, kept for inquiry
+  std::string in_place_swap = "auto";            ///< auto | enable | disable
+  bool safe_mode = false;  ///< PNETCDF_SAFE_MODE: check that arguments agree over ranks
+  std::string report;      ///< FOREBAY_REPORT: empty (off), "1" (to stderr) or "json:PATH"
+
+  /// Per-variable rules of all matching XML file elements, in the order in which they apply.
+  std::vector<VariableRule> variables;
+  /// Where each key's value came from, for reports: "default", "run.xml:3", "FOREBAY_HINTS",
+  /// "MPI_Info". Keys that are not listed have their default.
+  std::map<std::string, std::string> origin;
+  /// Hints that are not ours or not ours alone (cb_nodes, romio_*): kept for MPI-IO and for
+  /// inquiry.
+  HintMap passed_on;
+};
+
+/// Everything outside the program that a method depends on, read once so that all ranks decide on
+/// the same text.
+struct MethodSources {
+  std::string config_name;    ///< value of FOREBAY_CONFIG; empty: none
+  std::string config_text;    ///< its contents
+  std::string config_error;   ///< the system's words, if it could not be read
+  std::string pnetcdf_hints;  ///< value of PNETCDF_HINTS
+  std::string forebay_hints;  ///< value of FOREBAY_HINTS
+  std::string report;         ///< value of FOREBAY_REPORT
+  bool safe_mode = false;     ///< PNETCDF_SAFE_MODE is set, and not to something that begins with 0
+};
+
+/// Reads the environment and the configuration file. Local; never throws (choose_method reports
+/// what went wrong).
+MethodSources read_method_sources();
+
+/// Collective: rank 0 reads, all ranks get the same. Two small broadcasts; nothing more when the
+/// environment is empty.
+MethodSources share_method_sources(const Comm& comm);
+
+/// Chooses the method for the file `path`. Local and deterministic: equal arguments give equal
+/// results and equal errors. A key or value that makes no sense in FOREBAY_HINTS or the XML file
+/// throws Errc::einval with file, line, and what would be accepted; what the design knows but this
+/// build cannot do throws Errc::enotsupport. In MPI_Info
+/// (`api_hints`) and PNETCDF_HINTS unknown keys are other libraries' and are passed on, as MPI
+/// prescribes; unusable values of known PnetCDF hints are ignored as PnetCDF does.
+Method choose_method(const std::string& path, const HintMap& api_hints,
+                     const MethodSources& sources);
+
+/// The same with the sources of this process: for serial use.
+Method choose_method(const std::string& path, const HintMap& api_hints);
+
+/// Sets one key from a source written for Forebay. Throws Errc::einval or Errc::enotsupport with a
+/// message that begins with `where` and says what would be accepted; `method` is unchanged then.
+/// `origin` is noted for reports.
+void set_method_key(Method& method, const std::string& key, const std::string& value,
+                    const std::string& where, const std::string& origin);
+
+/// The value in force of one key, as a user would write it; "auto" or "0" where nothing was chosen.
+std::string method_value(const Method& method, std::string_view key);
+
+/// The same for people: sizes as "4MiB".
+std::string shown_method_value(const Method& method, std::string_view key);
+
+/// The rules for a variable of that name, in the order in which they apply.
+std::vector<VariableRule> matching_rules(const Method& method, std::string_view variable);
+
+/// The layout and codec for a variable: the file's, changed by the rules whose pattern matches.
+/// Keys: layout, codec.
+HintMap variable_method(const Method& method, std::string_view variable);
+
+/// All keys with the values in force, under the names by which users set them, plus passed-on
+/// hints.
+HintMap to_hints(const Method& method);
+
+}  // namespace forebay

@@ -1,0 +1,234 @@
+#include "core/method_keys.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace forebay {
+namespace {
+
+using Words = std::span<const std::string_view>;
+
+constexpr std::array<std::string_view, 5> transports = {"auto", "posix", "independent",
+                                                        "collective", "aggregated"};
+constexpr std::array<std::string_view, 1> layouts = {"canonical"};
+constexpr std::array<std::string_view, 5> later_layouts = {"chunked", "log", "decomposed",
+                                                           "patches", "process-group"};
+constexpr std::array<std::string_view, 1> stages = {"direct"};
+constexpr std::array<std::string_view, 3> later_stages = {"memory", "burst", "async"};
+constexpr std::array<std::string_view, 7> codecs_to_come = {
+    "shuffle", "bitshuffle", "float32", "deflate", "zstd", "zfp", "sz3"};
+constexpr std::array<std::string_view, 3> exchanges = {"auto", "shared", "message"};
+constexpr std::array<std::string_view, 3> swaps = {"auto", "enable", "disable"};
+constexpr std::array<std::string_view, 2> switches = {"enable", "disable"};
+
+constexpr Count kib = 1024, mib = 1024 * kib, gib = 1024 * mib;
+
+KeySpec word_key(MethodKey shown, KeyFamily family, std::string Method::*member, Words words,
+                 Words later = {}) {
+  return {.shown = shown,
+          .kind = KeyKind::word,
+          .family = family,
+          .word = member,
+          .words = words,
+          .later = later};
+}
+
+KeySpec size_key(MethodKey shown, KeyFamily family, Count Method::*member, Count least,
+                 Count most = std::numeric_limits<Count>::max()) {
+  return {.shown = shown,
+          .kind = KeyKind::size,
+          .family = family,
+          .size = member,
+          .least = least,
+          .most = most};
+}
+
+KeySpec plain_key(MethodKey shown, KeyKind kind, KeyFamily family) {
+  return {.shown = shown, .kind = kind, .family = family};
+}
+
+KeySpec burst_key(const char* name, const char* accepted, const char* standard, const char* help) {
+  return plain_key({name, accepted, standard, help, "pnetcdf"}, KeyKind::kept, KeyFamily::pnetcdf);
+}
+
+void add_method_keys(std::vector<KeySpec>& keys) {
+  const auto own = KeyFamily::own;
+  keys.push_back(word_key(
+      {"transport", "auto|posix|independent|collective|aggregated", "auto",
+       "Which rank makes which system call: each its own (posix), MPI-IO without or with "
+       "collective "
+       "buffering (independent, collective), or Forebay's own two-phase exchange (aggregated).",
+       "method"},
+      own, &Method::transport, transports));
+  keys.push_back(word_key({"layout", "canonical", "canonical",
+                           "Where the elements of a variable lie: canonical is the classic netCDF "
+                           "order that every reader knows.",
+                           "method"},
+                          own, &Method::layout, layouts, later_layouts));
+  keys.push_back(
+      word_key({"stage", "direct", "direct",
+                "Where requests wait before they are laid out: direct hands them over at "
+                "once.",
+                "method"},
+               own, &Method::stage, stages, later_stages));
+  keys.push_back(plain_key({"codec", "none", "none",
+                            "What bytes stand for a chunk: a pipeline of stages, separated by "
+                            "commas, each with parameters after a colon.",
+                            "method"},
+                           KeyKind::codec, own));
+}
+
+void add_engine_keys(std::vector<KeySpec>& keys) {
+  const auto own = KeyFamily::own;
+  keys.push_back(plain_key({"aggregators", "auto|N|N/node", "auto",
+                            "How many ranks write for the others under transport aggregated: in "
+                            "all, or on each node; auto takes as many as are useful.",
+                            "engine"},
+                           KeyKind::aggregators, own));
+  keys.push_back(word_key({"exchange", "auto|shared|message", "auto",
+                           "How pieces reach an aggregator: through memory that the ranks of a "
+                           "node share, or as messages.",
+                           "engine"},
+                          own, &Method::exchange, exchanges));
+  keys.push_back(size_key({"window_size", "bytes, 4KiB to 1GiB", "4MiB",
+                           "Bytes of one aggregation window; file domains are cut at multiples of "
+                           "it.",
+                           "engine"},
+                          own, &Method::window_size, 4 * kib, gib));
+  keys.push_back(size_key({"buffer_limit", "bytes, at least 1MiB", "64MiB",
+                           "Bytes that a rank may hold for staging and aggregation; more goes in "
+                           "rounds.",
+                           "engine"},
+                          own, &Method::buffer_limit, mib));
+  keys.push_back(size_key({"hole_threshold", "bytes, at least 0", "64KiB",
+                           "Reads bridge holes of up to this many bytes with one system call; "
+                           "windows with smaller holes are read, changed and written back whole.",
+                           "engine"},
+                          own, &Method::hole_threshold, 0));
+  keys.push_back(
+      {.shown = {"ranks_per_node", "a number, at least 0", "0",
+                 "For tests: pretend that every node has this many ranks; 0 asks MPI.", "engine"},
+       .kind = KeyKind::count,
+       .family = own,
+       .count = &Method::ranks_per_node,
+       .most = std::numeric_limits<int>::max()});
+}
+
+void add_pnetcdf_keys(std::vector<KeySpec>& keys) {
+  const auto theirs = KeyFamily::pnetcdf;
+  keys.push_back(size_key({"nc_header_align_size", "bytes", "0",
+                           "The first variable begins at a multiple of this; 0 leaves it to the "
+                           "library.",
+                           "pnetcdf"},
+                          theirs, &Method::header_align, 0));
+  keys.push_back(size_key({"nc_var_align_size", "bytes", "0",
+                           "Every variable of fixed size begins at a multiple of this.", "pnetcdf"},
+                          theirs, &Method::var_align, 0));
+  keys.push_back(
+      size_key({"nc_record_align_size", "bytes", "0",
+                "The section of record variables begins at a multiple of this.", "pnetcdf"},
+               theirs, &Method::record_align, 0));
+  keys.push_back(
+      size_key({"nc_header_read_chunk_size", "bytes, up to 1GiB", "256KiB",
+                "The header is read in pieces of this size when a file is opened.", "pnetcdf"},
+               theirs, &Method::header_read_chunk, 0, gib));
+  keys.push_back(word_key({"nc_in_place_swap", "auto|enable|disable", "auto",
+                           "Whether the byte order may be changed in the caller's own write "
+                           "buffer. Accepted for compatibility: Forebay never writes to it.",
+                           "pnetcdf"},
+                          theirs, &Method::in_place_swap, swaps));
+  keys.push_back(size_key({"nc_ibuf_size", "bytes, at least 0", "16MiB",
+                           "PnetCDF's limit of temporary memory for non-contiguous requests. "
+                           "Accepted for compatibility; see buffer_limit.",
+                           "pnetcdf"},
+                          theirs, &Method::ibuf_size, 0));
+  keys.push_back(plain_key({"pnetcdf_subfiling", "disable", "disable",
+                            "Several files in place of one; this build writes one.", "pnetcdf"},
+                           KeyKind::off_switch, theirs));
+  keys.push_back(burst_key("nc_num_subfiles", "a number", "0",
+                           "How many subfiles; without effect while subfiling is disabled."));
+  keys.push_back(plain_key({"nc_burst_buf", "disable", "disable",
+                            "PnetCDF's burst buffer; not in this build.", "pnetcdf"},
+                           KeyKind::off_switch, theirs));
+  keys.push_back(burst_key("nc_burst_buf_dirname", "a directory", "./",
+                           "Where its logs go; without effect while it is disabled."));
+  keys.push_back(burst_key("nc_burst_buf_overwrite", "enable|disable", "enable",
+                           "Replace existing logs; without effect while it is disabled."));
+  keys.push_back(burst_key("nc_burst_buf_del_on_close", "enable|disable", "enable",
+                           "Delete logs on close; without effect while it is disabled."));
+  keys.push_back(burst_key("nc_burst_buf_flush_buffer_size", "bytes", "0",
+                           "Memory for flushing logs; without effect while it is disabled."));
+  keys.push_back(burst_key("nc_burst_buf_shared_logs", "enable|disable", "disable",
+                           "One log a node; without effect while it is disabled."));
+}
+
+void add_mpi_io_keys(std::vector<KeySpec>& keys) {
+  const auto theirs = KeyFamily::mpi_io;
+  keys.push_back(plain_key({"cb_nodes", "a number, at least 1", "not given",
+                            "MPI-IO's number of aggregators; stands for aggregators where that is "
+                            "not given. Passed on.",
+                            "mpi-io"},
+                           KeyKind::kept, theirs));
+  keys.push_back(plain_key({"cb_buffer_size", "bytes, at least 1", "not given",
+                            "MPI-IO's collective buffer; stands for window_size where that is not "
+                            "given. Passed on.",
+                            "mpi-io"},
+                           KeyKind::kept, theirs));
+  keys.push_back(size_key({"striping_unit", "bytes", "0",
+                           "Bytes of one stripe of the file system: file domains are cut at its "
+                           "multiples. Passed on.",
+                           "mpi-io"},
+                          theirs, &Method::striping_unit, 0));
+  keys.push_back(size_key({"striping_factor", "a number", "0",
+                           "Over how many devices the file is striped. Passed on.", "mpi-io"},
+                          theirs, &Method::striping_factor, 0));
+}
+
+std::vector<KeySpec> make_specs() {
+  std::vector<KeySpec> keys;
+  add_method_keys(keys);
+  add_engine_keys(keys);
+  add_pnetcdf_keys(keys);
+  add_mpi_io_keys(keys);
+  for (KeySpec& key : keys) {
+    if (key.kind == KeyKind::off_switch) key.words = switches;
+  }
+  return keys;
+}
+
+}  // namespace
+
+std::span<const KeySpec> key_specs() {
+  static const std::vector<KeySpec> specs = make_specs();
+  return specs;
+}
+
+const KeySpec* find_key_spec(std::string_view key) {
+  const auto specs = key_specs();
+  const auto found = std::find_if(specs.begin(), specs.end(),
+                                  [&](const KeySpec& spec) { return spec.shown.name == key; });
+  return found == specs.end() ? nullptr : &*found;
+}
+
+std::span<const std::string_view> later_codecs() { return codecs_to_come; }
+
+bool is_mpi_io_key(std::string_view key) {
+  constexpr std::array<std::string_view, 10> known = {
+      "access_style", "cb_block_size",      "cb_config_list",     "collective_buffering",
+      "file_perm",    "ind_rd_buffer_size", "ind_wr_buffer_size", "io_node_list",
+      "nb_proc",      "num_io_nodes"};
+  return key.starts_with("romio_") || key.starts_with("direct_") ||
+         std::find(known.begin(), known.end(), key) != known.end();
+}
+
+std::span<const MethodKey> method_keys() {
+  static const std::vector<MethodKey> keys = [] {
+    std::vector<MethodKey> shown;
+    for (const KeySpec& spec : key_specs()) shown.push_back(spec.shown);
+    return shown;
+  }();
+  return keys;
+}
+
+}  // namespace forebay

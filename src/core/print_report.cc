@@ -1,0 +1,163 @@
+#include "core/print_report.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+#include "core/method_values.h"
+
+namespace forebay {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view json_prefix = "json:";
+
+std::int64_t total(const ReportSummary& summary, Counter counter) {
+  return summary.sum.counters[static_cast<std::size_t>(counter)];
+}
+
+// Bytes that the program asked for ÷ bytes that system calls moved: below 1 where holes are read or
+// windows rewritten, above 1 where a codec saves.
+std::optional<double> ratio(std::int64_t asked, std::int64_t moved) {
+  if (asked <= 0 || moved <= 0) return std::nullopt;
+  return static_cast<double>(asked) / static_cast<double>(moved);
+}
+
+std::string traffic_line(const ReportSummary& summary, const char* verb, Counter asked,
+                         Counter moved, Counter calls) {
+  const std::int64_t in = total(summary, asked), out = total(summary, moved);
+  if (in == 0 && out == 0) return "";
+  const auto quotient = ratio(in, out);
+  return fmt::format("  {:<6} {:>10} asked, {:>10} moved in {} system call{}{}\n", verb,
+                     friendly_size(in), friendly_size(out), total(summary, calls),
+                     total(summary, calls) == 1 ? "" : "s",
+                     quotient ? fmt::format(", ratio {:.3g}", *quotient) : "");
+}
+
+std::string origin_of(const Method& method, const std::string& key) {
+  const auto found = method.origin.find(key);
+  return found == method.origin.end() ? "default" : found->second;
+}
+
+void append_method(std::string& text, const Method& method) {
+  constexpr std::string_view always[] = {"transport", "layout", "stage", "codec"};
+  std::vector<std::string> keys(std::begin(always), std::end(always));
+  for (const MethodKey& key : method_keys()) {
+    const bool listed = std::find(keys.begin(), keys.end(), key.name) != keys.end();
+    if (!listed && method.origin.contains(key.name)) keys.emplace_back(key.name);
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const std::string setting = keys[i] + "=" + shown_method_value(method, keys[i]);
+    text += fmt::format("  {:<6} {:<32} {}\n", i == 0 ? "method" : "", setting,
+                        origin_of(method, keys[i]));
+  }
+}
+
+// In one write, so that lines of programs that share the file stay whole.
+void append_to_file(const std::string& path, const std::string& line) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  int fault = fd < 0 ? errno : 0;
+  if (fd >= 0) {
+    const ssize_t written = ::write(fd, line.data(), line.size());
+    if (written < 0) fault = errno;
+    if (written >= 0 && static_cast<std::size_t>(written) < line.size()) fault = ENOSPC;
+    ::close(fd);
+  }
+  if (fault != 0) {
+    fmt::print(stderr, "forebay: cannot append the report to {}: {}\n", path, std::strerror(fault));
+  }
+}
+
+}  // namespace
+
+ReportSummary summarize(const Comm& comm, const Report& report) {
+  ReportSummary summary{comm.size(), report, report, report};
+  comm.reduce_seconds(summary.min.seconds, summary.max.seconds, summary.sum.seconds);
+  comm.all_reduce_stats(summary.min.counters, summary.max.counters, summary.sum.counters);
+  return summary;
+}
+
+std::string report_table(const std::string& path, const ReportSummary& summary,
+                         const Method& method, const std::vector<std::string>& reasons) {
+  std::string text =
+      fmt::format("forebay: {}, {} rank{}\n", path, summary.ranks, summary.ranks == 1 ? "" : "s");
+  text += fmt::format("  {:<10} {:>10} {:>10} {:>10}\n", "seconds", "min", "mean", "max");
+  for (std::size_t step = 0; step < step_count; ++step) {
+    if (summary.max.seconds[step] <= 0) continue;
+    text += fmt::format("  {:<10} {:>10.6f} {:>10.6f} {:>10.6f}\n", step_names[step],
+                        summary.min.seconds[step], summary.sum.seconds[step] / summary.ranks,
+                        summary.max.seconds[step]);
+  }
+  text += fmt::format("  {} requests in {} pieces", total(summary, Counter::requests),
+                      total(summary, Counter::pieces));
+  if (total(summary, Counter::messages) > 0) {
+    text += fmt::format(", {} messages of {} in all", total(summary, Counter::messages),
+                        friendly_size(total(summary, Counter::message_bytes)));
+  }
+  if (total(summary, Counter::windows) > 0) {
+    text += fmt::format(", {} windows", total(summary, Counter::windows));
+  }
+  text += '\n';
+  text += traffic_line(summary, "write", Counter::bytes_asked_write, Counter::bytes_written,
+                       Counter::write_calls);
+  text += traffic_line(summary, "read", Counter::bytes_asked_read, Counter::bytes_read,
+                       Counter::read_calls);
+  append_method(text, method);
+  for (std::size_t i = 0; i < reasons.size(); ++i) {
+    text += fmt::format("  {:<6} {}\n", i == 0 ? "why" : "", reasons[i]);
+  }
+  return text;
+}
+
+std::string report_json(const std::string& path, const ReportSummary& summary, const Method& method,
+                        const std::vector<std::string>& reasons) {
+  Json json = {{"path", path}, {"ranks", summary.ranks}};
+  for (std::size_t i = 0; i < step_count; ++i) {
+    json["steps"][step_names[i]] = {{"min", summary.min.seconds[i]},
+                                    {"mean", summary.sum.seconds[i] / summary.ranks},
+                                    {"max", summary.max.seconds[i]}};
+  }
+  for (std::size_t i = 0; i < counter_count; ++i) {
+    json["counters"][counter_names[i]] = {
+        {"min", summary.min.counters[i]},
+        {"mean", static_cast<double>(summary.sum.counters[i]) / summary.ranks},
+        {"max", summary.max.counters[i]},
+        {"sum", summary.sum.counters[i]}};
+  }
+  const auto number = [](std::optional<double> value) { return value ? Json(*value) : Json(); };
+  json["ratio"]["write"] = number(
+      ratio(total(summary, Counter::bytes_asked_write), total(summary, Counter::bytes_written)));
+  json["ratio"]["read"] =
+      number(ratio(total(summary, Counter::bytes_asked_read), total(summary, Counter::bytes_read)));
+  for (const MethodKey& key : method_keys()) {
+    json["method"][key.name] = {{"value", method_value(method, key.name)},
+                                {"origin", origin_of(method, key.name)}};
+  }
+  json["reasons"] = reasons;
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void print_report(const Comm& comm, const std::string& path, const Report& report,
+                  const Method& method, const std::vector<std::string>& reasons) {
+  if (method.report.empty()) return;
+  const ReportSummary summary = summarize(comm, report);
+  if (!comm.is_root()) return;
+  if (method.report.starts_with(json_prefix)) {
+    append_to_file(method.report.substr(json_prefix.size()),
+                   report_json(path, summary, method, reasons));
+  } else {
+    const std::string table = report_table(path, summary, method, reasons);
+    std::fwrite(table.data(), 1, table.size(), stderr);
+  }
+}
+
+}  // namespace forebay

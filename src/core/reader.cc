@@ -1,0 +1,259 @@
+#include "core/reader.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+#include "base/error.h"
+#include "data/convert.h"
+#include "format/classic.h"
+
+namespace forebay {
+// How a selection lies in the file: `outer` dimensions to step through, and rows of `row_count`
+// elements that are `row_step` bytes apart.
+struct SerialReader::Walk {
+  std::vector<Count> step;     // bytes from one selected index to the next, per dimension
+  Offset first = 0, last = 0;  // first byte selected, one past the last; last is huge on overflow
+  int outer = 0;
+  Count row_count = 1;
+  Offset row_step = 0;
+};
+
+namespace {
+
+constexpr Count buffer_bytes = 4 << 20;
+constexpr Count sieve_bytes = 4096;  // elements nearer than this to each other are read together
+
+// first and last byte of the selection; false if a byte position leaves 63 bits.
+bool find_bounds(const std::vector<Count>& unit, const Subarray& selection, Offset& first,
+                 Offset& last) {
+  for (std::size_t d = 0; d < unit.size(); ++d) {
+    const Count stride = selection.stride.empty() ? 1 : selection.stride[d];
+    const Count final_index = selection.start[d] + (selection.count[d] - 1) * stride;
+    Offset low = 0, high = 0;
+    if (!multiply_fits(selection.start[d], unit[d], low) || !add_fits(first, low, first) ||
+        !multiply_fits(final_index, unit[d], high) || !add_fits(last, high, last)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+SerialReader::Walk SerialReader::plan_walk(const Variable& var, Count recsize,
+                                           const Subarray& selection) {
+  const Count width = size_of(var.type);
+  const auto n = static_cast<std::size_t>(var.ndims());
+  Walk walk{std::vector<Count>(n), var.begin, var.begin + width, var.ndims(), 1, width};
+  Count inner = width;
+  for (std::size_t d = n; d-- > 0;) {
+    walk.step[d] = d == 0 && var.is_record ? recsize : inner;
+    inner *= std::max<Count>(var.shape[d], 1);
+  }
+  if (!find_bounds(walk.step, selection, walk.first, walk.last)) {
+    walk.last = std::numeric_limits<Offset>::max();
+    return walk;
+  }
+  for (std::size_t d = 0; d < n; ++d) {
+    if (!selection.stride.empty() && selection.count[d] > 1) walk.step[d] *= selection.stride[d];
+  }
+  const auto last = [&] { return static_cast<std::size_t>(walk.outer - 1); };
+  while (walk.outer > 0 && walk.step[last()] == walk.row_count * width) {
+    walk.row_count *= selection.count[last()];
+    --walk.outer;
+  }
+  if (walk.row_count == 1 && walk.outer > 0) {
+    walk.row_count = selection.count[last()];
+    walk.row_step = walk.step[last()];
+    --walk.outer;
+  }
+  return walk;
+}
+
+Count data_bytes(const Variable& var) { return var.inner_elements * size_of(var.type); }
+
+Offset end_of(const Schema& schema, const Variable& var) {
+  if (!var.is_record) return var.begin + data_bytes(var);
+  if (schema.numrecs == 0) return var.begin;
+  return var.begin + (schema.numrecs - 1) * schema.recsize + data_bytes(var);
+}
+
+std::optional<std::string> text_attribute(const Schema& schema, VarId owner,
+                                          std::string_view name) {
+  const AttributeList& attributes = schema.attributes_of(owner);
+  const auto i = attributes.find(name);
+  if (!i || attributes[*i].type != Type::chr) return std::nullopt;
+  const auto& value = attributes[*i].value;
+  std::string text(reinterpret_cast<const char*>(value.data()), value.size());
+  text.erase(text.find_last_not_of('\0') + 1);
+  return text;
+}
+
+std::vector<double> number_attribute(const Schema& schema, VarId owner, std::string_view name) {
+  const AttributeList& attributes = schema.attributes_of(owner);
+  const auto i = attributes.find(name);
+  if (!i || !is_numeric(attributes[*i].type)) return {};
+  const Attribute& attribute = attributes[*i];
+  std::vector<double> values(static_cast<std::size_t>(attribute.count));
+  from_external(attribute.type, attribute.value.data(), Type::float64, values.data(),
+                attribute.count, nullptr);
+  return values;
+}
+
+SerialReader::SerialReader(const std::string& path) : path_(path) {
+  // A pipe without a writer must not hold us up: it is refused below.
+  fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd_ < 0) throw system_error(errno, Errc::efile, "open", path);
+  try {
+    struct stat status {};
+    if (::fstat(fd_, &status) != 0) throw system_error(errno, Errc::efile, "inspect", path);
+    if (!S_ISREG(status.st_mode)) {
+      throw Error(Errc::enotnc, path + ": no regular file", "give the path of a netCDF file");
+    }
+    file_size_ = status.st_size;
+    read_header();
+  } catch (...) {
+    ::close(fd_);
+    throw;
+  }
+}
+
+SerialReader::~SerialReader() { ::close(fd_); }
+
+void SerialReader::read_header() {
+  std::vector<std::byte> bytes;
+  for (Offset wanted = std::min(classic::first_read_bytes, file_size_);;
+       wanted = std::min(2 * wanted, file_size_)) {
+    const std::size_t have = bytes.size();
+    bytes.resize(static_cast<std::size_t>(wanted));
+    read_bytes(static_cast<Offset>(have), std::span(bytes).subspan(have));
+    const auto kind = classic::detect(bytes);
+    if (kind == 3) {
+      throw Error(Errc::enotnc3, path_ + ": this is an HDF5 file, as netCDF-4 writes them",
+                  "convert it with: nccopy -k cdf5 IN OUT");
+    }
+    if (!kind) {
+      throw Error(Errc::enotnc, path_ + ": this is no netCDF file",
+                  file_size_ == 0 ? "it is empty" : "it does not begin with CDF");
+    }
+    try {
+      if (auto schema = classic::parse(bytes, file_size_)) {
+        schema_ = std::move(*schema);
+        return;
+      }
+    } catch (const Error& error) {
+      throw Error(error.code(), path_ + ": " + error.message(), error.advice());
+    }
+    if (wanted == file_size_) throw Error(Errc::enotnc, path_ + ": the file ends in its header");
+  }
+}
+
+void SerialReader::read_bytes(Offset offset, std::span<std::byte> out) const {
+  while (!out.empty()) {
+    const ssize_t got = ::pread(fd_, out.data(), out.size(), offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw system_error(errno, Errc::eread, "read", path_);
+    if (got == 0) throw Error(Errc::etrunc, path_ + ": the file became shorter while it was read");
+    out = out.subspan(static_cast<std::size_t>(got));
+    offset += got;
+  }
+}
+
+std::vector<Count> SerialReader::shape(VarId var) const {
+  const Variable& variable = schema_.vars[static_cast<std::size_t>(var)];
+  std::vector<Count> lengths = variable.shape;
+  if (variable.is_record) lengths[0] = schema_.numrecs;
+  return lengths;
+}
+
+void SerialReader::check(VarId id, const Subarray& selection, Type type) const {
+  if (id < 0 || static_cast<std::size_t>(id) >= schema_.vars.size()) {
+    throw Error(Errc::enotvar, path_ + ": there is no variable " + std::to_string(id));
+  }
+  const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
+  const std::size_t n = var.dimids.size();
+  if (selection.start.size() != n || selection.count.size() != n ||
+      (!selection.stride.empty() && selection.stride.size() != n)) {
+    throw Error(Errc::einval,
+                path_ + ": variable " + var.name + " has " + std::to_string(n) + " dimensions",
+                "give start and count for each");
+  }
+  try {
+    check_selection(var, schema_.numrecs, selection.start.data(), selection.count.data(),
+                    selection.stride.empty() ? nullptr : selection.stride.data(), true);
+  } catch (const Error& error) {
+    throw Error(error.code(), path_ + ": " + error.message(), error.advice());
+  }
+  if (!convertible(var.type, type)) {
+    throw Error(Errc::echar, path_ + ": variable " + var.name + " is of type " + name_of(var.type) +
+                                 ", which does not convert to " + name_of(type));
+  }
+}
+
+bool SerialReader::read(VarId id, const Subarray& selection, Type type, void* out) const {
+  check(id, selection, type);
+  const auto& count = selection.count;
+  if (std::find(count.begin(), count.end(), 0) != count.end()) return false;
+  const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
+  const Walk walk = plan_walk(var, schema_.recsize, selection);
+  if (walk.last > file_size_) {
+    throw Error(Errc::etrunc,
+                path_ + ": the file ends at byte " + std::to_string(file_size_) +
+                    ", before the end of what is asked of variable " + var.name,
+                "it was cut short, or this part was never written");
+  }
+  const Type external = external_for(var.type, type, schema_.version);
+  const Count bytes_per_row = walk.row_count * size_of(type);
+  std::vector<std::byte> buffer;
+  std::vector<Count> index(static_cast<std::size_t>(walk.outer), 0);
+  auto* target = static_cast<std::byte*>(out);
+  bool out_of_range = false;
+  for (Offset row = walk.first;; target += bytes_per_row) {
+    out_of_range |= read_row(walk, row, external, type, buffer, target);
+    int d = walk.outer - 1;
+    for (; d >= 0; --d) {
+      const auto i = static_cast<std::size_t>(d);
+      row += walk.step[i];
+      if (++index[i] < count[i]) break;
+      row -= walk.step[i] * count[i];
+      index[i] = 0;
+    }
+    if (d < 0) return out_of_range;
+  }
+}
+
+bool SerialReader::read_row(const Walk& walk, Offset row, Type external, Type type,
+                            std::vector<std::byte>& buffer, std::byte* out) const {
+  const Count width = size_of(external);
+  const bool apart = walk.row_step != width;
+  const Count limit =
+      walk.row_step <= sieve_bytes ? std::max<Count>(1, buffer_bytes / walk.row_step) : 1;
+  bool out_of_range = false;
+  for (Count done = 0; done < walk.row_count;) {
+    const Count now = std::min(limit, walk.row_count - done);
+    buffer.resize(static_cast<std::size_t>((now - 1) * walk.row_step + width));
+    read_bytes(row + done * walk.row_step, buffer);
+    for (Count i = 1; apart && i < now; ++i) {
+      std::memmove(buffer.data() + i * width, buffer.data() + i * walk.row_step,
+                   static_cast<std::size_t>(width));
+    }
+    out_of_range |=
+        from_external(external, buffer.data(), type, out + done * size_of(type), now, nullptr);
+    done += now;
+  }
+  return out_of_range;
+}
+
+std::vector<double> SerialReader::read_doubles(VarId var, const Subarray& selection) const {
+  std::vector<double> values(static_cast<std::size_t>(selection.elements()));
+  read(var, selection, Type::float64, values.data());
+  return values;
+}
+
+}  // namespace forebay

@@ -1,0 +1,79 @@
+// Reads classic netCDF files on one process, without MPI: for tools and for Python.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/types.h"
+#include "data/schema.h"
+#include "data/selection.h"
+#include "data/type.h"
+
+namespace forebay {
+
+/// An open file and its schema. Not copyable; closes the file when it goes. Reading is const and
+/// keeps no state, so that several threads may read at once.
+class SerialReader {
+ public:
+  /// Opens `path` and reads its header, in growing pieces. Throws Errc::enoent, eaccess… for the
+  /// system's refusals, Errc::enotnc3 for HDF5 (netCDF-4) files, Errc::enotnc for anything else
+  /// that is no classic netCDF file or a damaged one, and what else classic::parse throws; each
+  /// message begins with the path.
+  explicit SerialReader(const std::string& path);
+  ~SerialReader();
+  SerialReader(const SerialReader&) = delete;
+  SerialReader& operator=(const SerialReader&) = delete;
+
+  const Schema& schema() const { return schema_; }
+  const std::string& path() const { return path_; }
+  Offset file_size() const { return file_size_; }
+
+  /// The shape of a variable with the record dimension at its present length.
+  std::vector<Count> shape(VarId var) const;
+
+  /// Reads the selected elements, row-major, as native values of `type` into `out`, which has room
+  /// for all of them. Returns true if a value did not fit `type` (its place holds that type's
+  /// default fill value). Throws Errc::enotvar, einvalcoords, eedge, estride for selections outside
+  /// the variable, Errc::echar between text and numbers, Errc::etrunc if the file ends before the
+  /// last selected element. Holds at most 4 MiB besides `out`; neighbouring elements are read
+  /// together.
+  bool read(VarId var, const Subarray& selection, Type type, void* out) const;
+
+  /// The whole selection as doubles.
+  std::vector<double> read_doubles(VarId var, const Subarray& selection) const;
+
+ private:
+  struct Walk;
+  static Walk plan_walk(const Variable& var, Count recsize, const Subarray& selection);
+  void read_header();
+  void check(VarId var, const Subarray& selection, Type type) const;
+  bool read_row(const Walk& walk, Offset row, Type external, Type type,
+                std::vector<std::byte>& buffer, std::byte* out) const;
+  void read_bytes(Offset offset, std::span<std::byte> out) const;
+
+  std::string path_;
+  int fd_ = -1;
+  Offset file_size_ = 0;
+  Schema schema_;
+};
+
+/// Bytes that a variable's data takes in one record, or in all for a variable of fixed size,
+/// without padding.
+Count data_bytes(const Variable& var);
+
+/// One past the last byte of a variable's data in a file of schema.numrecs records; its begin if it
+/// has none.
+Offset end_of(const Schema& schema, const Variable& var);
+
+/// A text attribute of a variable (or of global_id) without trailing NULs; nothing if there is none
+/// or it is a number.
+std::optional<std::string> text_attribute(const Schema& schema, VarId owner, std::string_view name);
+
+/// All values of a numeric attribute; empty if there is none or it is text.
+std::vector<double> number_attribute(const Schema& schema, VarId owner, std::string_view name);
+
+}  // namespace forebay

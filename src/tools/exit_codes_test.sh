@@ -1,0 +1,26 @@
+#!/bin/sh
+# usage: exit_codes_test.sh FOREBAY: checks the exit codes and streams of the command itself.
+forebay=$1
+failures=0
+
+expect() { # expect CODE STREAM WORDS COMMAND...: the exit code, and words on one of the streams
+  code=$1 stream=$2 words=$3
+  shift 3
+  "$@" >out.txt 2>err.txt
+  got=$?
+  if [ "$got" != "$code" ] || ! grep -q -e "$words" "$stream.txt"; then
+    echo "expected exit code $code and \"$words\" on $stream, got $got from: $*"
+    cat out.txt err.txt
+    failures=$((failures + 1))
+  fi
+}
+
+expect 0 out "^forebay [0-9]" "$forebay" --version
+expect 0 out "Exit codes" "$forebay" --help
+expect 0 out "FILE" "$forebay" info --help
+expect 2 err "subcommand" "$forebay"
+expect 2 err "FILE" "$forebay" info
+expect 2 err "not expected" "$forebay" config a b c
+expect 1 err "no-such-file.nc" "$forebay" info no-such-file.nc
+expect 1 err "no netCDF file" "$forebay" info "$0"
+exit "$failures"

@@ -1,0 +1,276 @@
+// forebay info: what is in a file and where it lies.
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+#include "core/method_values.h"
+#include "core/reader.h"
+#include "data/convert.h"
+#include "tools/commands.h"
+#include "tools/text_table.h"
+
+namespace forebay::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* format_name(int version) {
+  switch (version) {
+    case 1:
+      return "CDF-1 (netCDF classic)";
+    case 2:
+      return "CDF-2 (netCDF classic, 64-bit offsets)";
+    default:
+      return "CDF-5 (netCDF classic, 64-bit data)";
+  }
+}
+
+// The largest power of two that divides a byte position.
+Count alignment_of(Offset position) {
+  if (position == 0) return 1;
+  return Count{1} << std::min(30, std::countr_zero(static_cast<std::uint64_t>(position)));
+}
+
+// One past the last byte of all data that the header promises.
+Offset expected_size(const Schema& schema) {
+  Offset size = schema.header_size;
+  for (const Variable& var : schema.vars) size = std::max(size, end_of(schema, var));
+  return size;
+}
+
+template <typename T>
+std::vector<T> attribute_values(const Attribute& attribute) {
+  std::vector<T> values(static_cast<std::size_t>(attribute.count));
+  from_external(attribute.type, attribute.value.data(), type_of<T>(), values.data(),
+                attribute.count, nullptr);
+  return values;
+}
+
+std::string attribute_text(const Attribute& attribute) {
+  std::string text(reinterpret_cast<const char*>(attribute.value.data()), attribute.value.size());
+  text.erase(text.find_last_not_of('\0') + 1);
+  return text;
+}
+
+// JSON has no NaN and no infinities: they are given as words.
+Json json_number(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return value;
+}
+
+Json attribute_json(const Attribute& attribute) {
+  Json json = {{"name", attribute.name}, {"type", name_of(attribute.type)}};
+  if (attribute.type == Type::chr) {
+    json["value"] = attribute_text(attribute);
+    return json;
+  }
+  Json values = Json::array();
+  if (is_floating(attribute.type)) {
+    for (const double value : attribute_values<double>(attribute))
+      values.push_back(json_number(value));
+  } else if (attribute.type == Type::uint64) {
+    for (const auto value : attribute_values<unsigned long long>(attribute))
+      values.push_back(value);
+  } else {
+    for (const auto value : attribute_values<long long>(attribute)) values.push_back(value);
+  }
+  json["value"] = std::move(values);
+  return json;
+}
+
+std::string attribute_shown(const Attribute& attribute, std::size_t limit) {
+  if (attribute.type == Type::chr) return '"' + printable(attribute_text(attribute), limit) + '"';
+  std::string text;
+  const auto append = [&](const auto& values) {
+    for (const auto value : values) text += fmt::format("{}{}", text.empty() ? "" : ", ", value);
+  };
+  if (attribute.type == Type::float32) {
+    append(attribute_values<float>(attribute));
+  } else if (attribute.type == Type::float64) {
+    append(attribute_values<double>(attribute));
+  } else if (attribute.type == Type::uint64) {
+    append(attribute_values<unsigned long long>(attribute));
+  } else {
+    append(attribute_values<long long>(attribute));
+  }
+  return printable(text, limit) + " (" + name_of(attribute.type) + ")";
+}
+
+Json attributes_json(const AttributeList& attributes) {
+  Json json = Json::array();
+  for (const Attribute& attribute : attributes) json.push_back(attribute_json(attribute));
+  return json;
+}
+
+Json variable_json(const SerialReader& file, VarId id) {
+  const Schema& schema = file.schema();
+  const Variable& var = schema.vars[static_cast<std::size_t>(id)];
+  Json json = {{"name", var.name}, {"type", name_of(var.type)}};
+  json["dimensions"] = Json::array();
+  for (const DimId dim : var.dimids) {
+    json["dimensions"].push_back(schema.dims[static_cast<std::size_t>(dim)].name);
+  }
+  json["shape"] = file.shape(id);
+  json["record"] = var.is_record;
+  json["begin"] = var.begin;
+  json["end"] = end_of(schema, var);
+  json["bytes"] = data_bytes(var) * (var.is_record ? schema.numrecs : 1);
+  if (var.is_record) json["bytes_per_record"] = data_bytes(var);
+  json["alignment"] = alignment_of(var.begin);
+  json["attributes"] = attributes_json(var.attributes);
+  return json;
+}
+
+Json info_json(const SerialReader& file) {
+  const Schema& schema = file.schema();
+  Json json = {{"path", file.path()},
+               {"format", "CDF-" + std::to_string(schema.version)},
+               {"file_size", file.file_size()},
+               {"expected_size", expected_size(schema)}};
+  json["header"] = {{"size", schema.header_size}, {"extent", schema.header_extent}};
+  json["records"] = Json();
+  if (const auto dim = schema.record_dim()) {
+    json["records"] = {{"dimension", schema.dims[static_cast<std::size_t>(*dim)].name},
+                       {"count", schema.numrecs},
+                       {"size", schema.recsize},
+                       {"begin", schema.begin_rec}};
+  }
+  json["dimensions"] = Json::array();
+  for (const Dimension& dim : schema.dims) {
+    json["dimensions"].push_back({{"name", dim.name},
+                                  {"length", dim.is_record() ? schema.numrecs : dim.length},
+                                  {"unlimited", dim.is_record()}});
+  }
+  json["variables"] = Json::array();
+  for (std::size_t v = 0; v < schema.vars.size(); ++v) {
+    json["variables"].push_back(variable_json(file, static_cast<VarId>(v)));
+  }
+  json["attributes"] = attributes_json(schema.attributes);
+  return json;
+}
+
+std::string with_bytes(Count bytes) {
+  if (bytes < 1024) return friendly_size(bytes);
+  return friendly_size(bytes) + " (" + grouped(bytes) + " bytes)";
+}
+
+std::string summary_text(const SerialReader& file) {
+  const Schema& schema = file.schema();
+  TextTable table("ll");
+  table.add({"format", format_name(schema.version)});
+  table.add({"size", with_bytes(file.file_size())});
+  table.add({"header", friendly_size(schema.header_size) + " of " +
+                           friendly_size(schema.header_extent) + " reserved"});
+  Count fixed = 0, fixed_bytes = 0, records = 0, record_bytes = 0;
+  for (const Variable& var : schema.vars) {
+    (var.is_record ? records : fixed) += 1;
+    (var.is_record ? record_bytes : fixed_bytes) +=
+        data_bytes(var) * (var.is_record ? schema.numrecs : 1);
+  }
+  const auto counted = [](Count n, const char* kind) {
+    return fmt::format("{} {} variable{}", n, kind, n == 1 ? "" : "s");
+  };
+  table.add({"data", counted(fixed, "fixed") + ", " + friendly_size(fixed_bytes) + "; " +
+                         counted(records, "record") + ", " + friendly_size(record_bytes)});
+  if (const auto dim = schema.record_dim()) {
+    table.add({"records", fmt::format("{} along {}, {} each, from byte {}", grouped(schema.numrecs),
+                                      printable(schema.dims[static_cast<std::size_t>(*dim)].name),
+                                      friendly_size(schema.recsize), grouped(schema.begin_rec))});
+  }
+  const Offset missing = expected_size(schema) - file.file_size();
+  if (missing > 0) {
+    table.add({"note", "the file ends " + with_bytes(missing) +
+                           " before its last variable does: never written, or cut short"});
+  }
+  return printable(file.path()) + "\n" + table.text();
+}
+
+std::string dimensions_text(const Schema& schema) {
+  TextTable table("lrl");
+  for (const Dimension& dim : schema.dims) {
+    table.add({printable(dim.name), grouped(dim.is_record() ? schema.numrecs : dim.length),
+               dim.is_record() ? "unlimited" : ""});
+  }
+  return "\ndimensions\n" + table.text();
+}
+
+std::string shape_text(const Schema& schema, const Variable& var) {
+  std::string text;
+  for (const DimId dim : var.dimids) {
+    text += (text.empty() ? "" : ", ") + printable(schema.dims[static_cast<std::size_t>(dim)].name);
+  }
+  return text.empty() ? "scalar" : text;
+}
+
+std::string variables_text(const Schema& schema, bool with_attributes) {
+  TextTable table("lllrrrrr");
+  table.add({"name", "type", "dimensions", "begin", "end", "bytes", "per record", "aligned"});
+  for (const Variable& var : schema.vars) {
+    table.add({printable(var.name), name_of(var.type), shape_text(schema, var), grouped(var.begin),
+               grouped(end_of(schema, var)),
+               friendly_size(data_bytes(var) * (var.is_record ? schema.numrecs : 1)),
+               var.is_record ? friendly_size(data_bytes(var)) : "-",
+               friendly_size(alignment_of(var.begin))});
+  }
+  if (!with_attributes) return "\nvariables\n" + table.text();
+  // The table's lines are as many as its rows: attributes go between them.
+  std::string text = "\nvariables\n";
+  const std::string lines = table.text();
+  std::size_t begin = lines.find('\n') + 1;
+  text += lines.substr(0, begin);
+  for (const Variable& var : schema.vars) {
+    const std::size_t end = lines.find('\n', begin) + 1;
+    text += lines.substr(begin, end - begin);
+    begin = end;
+    for (const Attribute& attribute : var.attributes) {
+      text += "      " + printable(attribute.name) + " = " + attribute_shown(attribute, 0) + "\n";
+    }
+  }
+  return text;
+}
+
+std::string info_text(const SerialReader& file, bool with_attributes) {
+  const Schema& schema = file.schema();
+  std::string text = summary_text(file);
+  if (!schema.dims.empty()) text += dimensions_text(schema);
+  if (!schema.vars.empty()) text += variables_text(schema, with_attributes);
+  if (schema.attributes.size() > 0) {
+    TextTable table("lll");
+    for (const Attribute& attribute : schema.attributes) {
+      table.add(
+          {printable(attribute.name), "=", attribute_shown(attribute, with_attributes ? 0 : 72)});
+    }
+    text += "\nglobal attributes\n" + table.text();
+  }
+  return text;
+}
+
+}  // namespace
+
+void add_info_command(CLI::App& app, int& status) {
+  struct Options {
+    std::string path;
+    bool json = false, attributes = false;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("info", "Show what is in a netCDF classic file and where it lies");
+  command->add_option("FILE", options->path, "a CDF-1, CDF-2 or CDF-5 file")->required();
+  command->add_flag("--json", options->json, "print one JSON object");
+  command->add_flag("-a,--attributes", options->attributes, "show all attributes, in full");
+  command->callback([options, &status] {
+    const SerialReader file(options->path);
+    if (options->json) {
+      fmt::print("{}\n", info_json(file).dump(2, ' ', false, Json::error_handler_t::replace));
+    } else {
+      fmt::print("{}", info_text(file, options->attributes));
+    }
+    status = exit_done;
+  });
+}
+
+}  // namespace forebay::tools
