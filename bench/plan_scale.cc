@@ -1,7 +1,8 @@
-// Planning alone at production scale: ordering, flattening and file domains of the E3SM F case on 21,600 ranks with
-// about 175,000 pieces each, one simulated rank after the other. Nothing is communicated or written; what is timed is
-// what every rank does by itself between wait_all and the first byte: two-level ordering of its requests, the walk over
-// its extents in file order, and finding each extent's window.
+// Planning alone at production scale: ordering, flattening and file domains of the E3SM F case on
+// 21,600 ranks with about 175,000 pieces each, one simulated rank after the other. Nothing is
+// communicated or written; what is timed is what every rank does by itself between wait_all and the
+// first byte: two-level ordering of its requests, the walk over its extents in file order, and
+// finding each extent's window.
 //
 // forebay-plan-scale [--ranks N] [--sample N] [--json FILE]
 #include <algorithm>
@@ -9,10 +10,9 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "layout/canonical.h"
 #include "plan/windows.h"
@@ -42,8 +42,10 @@ Schema f_case_schema(int times_variables) {
     s.vars[id].begin = begin;
     begin += s.vars[id].vsize;
   };
-  for (int i = 0; i < surface_variables * times_variables; ++i) add("s" + std::to_string(i), {0, 2});
-  for (int i = 0; i < level_variables * times_variables; ++i) add("l" + std::to_string(i), {0, 1, 2});
+  for (int i = 0; i < surface_variables * times_variables; ++i)
+    add("s" + std::to_string(i), {0, 2});
+  for (int i = 0; i < level_variables * times_variables; ++i)
+    add("l" + std::to_string(i), {0, 1, 2});
   s.begin_rec = 1 << 20;
   s.recsize = begin - s.begin_rec;
   s.numrecs = 1;
@@ -55,7 +57,8 @@ std::vector<Count> columns_of(int rank, int ranks) {
   std::mt19937_64 random(static_cast<std::uint64_t>(rank));
   std::vector<Count> mine;
   const Count each = columns / ranks;
-  for (Count i = 0; i < each; ++i) mine.push_back(i * ranks + static_cast<Count>(random() % static_cast<std::uint64_t>(ranks)));
+  for (Count i = 0; i < each; ++i)
+    mine.push_back(i * ranks + static_cast<Count>(random() % static_cast<std::uint64_t>(ranks)));
   std::sort(mine.begin(), mine.end());
   return mine;
 }
@@ -87,7 +90,8 @@ Result plan_one_rank(const Schema& schema, int rank, int ranks) {
   Result result;
   const auto start = Clock::now();
   CanonicalStream stream(requests, schema, true);
-  const auto grid = WindowGrid::over(schema.begin_rec, schema.begin_rec + schema.recsize, 4 << 20, 512);
+  const auto grid =
+      WindowGrid::over(schema.begin_rec, schema.begin_rec + schema.recsize, 4 << 20, 512);
   TouchedWindows touched(grid);
   std::vector<Extent> batch(256);
   Count last = -1;
@@ -118,12 +122,14 @@ int main(int argc, char** argv) {
     if (!std::strcmp(argv[i], "--json")) json_path = argv[i + 1];
   }
   nlohmann::json records = nlohmann::json::array();
-  std::printf("planning alone, E3SM F at ncol %lld x %d, %d ranks, %d of them simulated\n", static_cast<long long>(columns),
-              levels, ranks, std::min(sample, ranks));
-  std::printf("%10s %14s %14s %12s %12s\n", "variables", "pieces/rank", "windows/rank", "ms/rank", "ns/piece");
+  std::printf("planning alone, E3SM F at ncol %lld x %d, %d ranks, %d of them simulated\n",
+              static_cast<long long>(columns), levels, ranks, std::min(sample, ranks));
+  std::printf("%10s %14s %14s %12s %12s\n", "variables", "pieces/rank", "windows/rank", "ms/rank",
+              "ns/piece");
   for (int times : {1, 2, 4}) {
     const Schema schema = f_case_schema(times);
-    // The full set of ranks once; the larger problems, which show that the cost is linear, on fewer.
+    // The full set of ranks once; the larger problems, which show that the cost is linear, on
+    // fewer.
     const int n = std::min(sample, ranks) / (times == 1 ? 1 : 8 * times);
     Result sum;
     for (int k = 0; k < std::max(n, 1); ++k) {
@@ -134,12 +140,19 @@ int main(int argc, char** argv) {
       sum.seconds += r.seconds;
     }
     const double per_rank = sum.seconds / std::max(n, 1);
-    std::printf("%10zu %14lld %14lld %12.3f %12.2f\n", schema.vars.size(), static_cast<long long>(sum.pieces / std::max(n, 1)),
+    std::printf("%10zu %14lld %14lld %12.3f %12.2f\n", schema.vars.size(),
+                static_cast<long long>(sum.pieces / std::max(n, 1)),
                 static_cast<long long>(sum.windows / std::max(n, 1)), per_rank * 1e3,
                 sum.seconds / static_cast<double>(sum.pieces) * 1e9);
-    records.push_back({{"workload", "plan-scale"}, {"backend", "forebay"}, {"operation", "plan"}, {"ranks", ranks},
-                       {"simulated_ranks", std::max(n, 1)}, {"pieces", sum.pieces}, {"seconds", {sum.seconds}},
-                       {"nanoseconds_per_piece", sum.seconds / static_cast<double>(sum.pieces) * 1e9}});
+    records.push_back(
+        {{"workload", "plan-scale"},
+         {"backend", "forebay"},
+         {"operation", "plan"},
+         {"ranks", ranks},
+         {"simulated_ranks", std::max(n, 1)},
+         {"pieces", sum.pieces},
+         {"seconds", {sum.seconds}},
+         {"nanoseconds_per_piece", sum.seconds / static_cast<double>(sum.pieces) * 1e9}});
   }
   if (json_path) std::ofstream(json_path) << records.dump(1) << '\n';
   return 0;

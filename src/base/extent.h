@@ -48,4 +48,16 @@ class ExtentStream {
   virtual std::unique_ptr<ExtentStream> clone() const = 0;
 };
 
+/// Carries extents to and from a file: what a layout knows of a transport.
+class ExtentIo {
+ public:
+  virtual ~ExtentIo() = default;
+  /// Collective; a rank with nothing passes an empty stream. An I/O error on one rank is thrown on all.
+  virtual void write_all(ExtentStream& extents) = 0;
+  virtual void read_all(ExtentStream& extents) = 0;
+  /// Local.
+  virtual void write(ExtentStream& extents) = 0;
+  virtual void read(ExtentStream& extents) = 0;
+};
+
 }  // namespace forebay

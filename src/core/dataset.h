@@ -137,6 +137,7 @@ class Dataset {
   void extend_to_full_size();
 
   // dataset_define.cc
+  void settle_alignment(const Alignment& alignment);
   void relocate(const Schema& old);
   void clear_gaps(const Schema& old);
   void fill_new_variables(const Schema* old);

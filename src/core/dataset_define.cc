@@ -56,10 +56,7 @@ void Dataset::enddef(const EnddefArguments& arguments) {
     alignment.r_align = arguments.r_align;
     alignment = settle(alignment, schema_);
     place_variables(schema_, old, alignment, classic::header_size(schema_));
-    alignment_ = alignment;
-    method_.header_align = alignment.header_align;  // what inquiries tell is what is in force
-    method_.var_align = alignment.var_align;
-    method_.record_align = alignment.record_align;
+    settle_alignment(alignment);
   });
   if (old) {
     relocate(*old);
@@ -73,34 +70,56 @@ void Dataset::enddef(const EnddefArguments& arguments) {
   mode_ = Mode::collective;
 }
 
-// Moves run from the end of the file to its front, a batch of blocks at a time: all ranks read theirs, then all write,
-// so that a block whose destination overlaps its own source, or a neighbour's, is safe.
+void Dataset::settle_alignment(const Alignment& alignment) {
+  alignment_ = alignment;
+  method_.header_align = alignment.header_align;  // what inquiries tell is what is in force
+  method_.var_align = alignment.var_align;
+  method_.record_align = alignment.record_align;
+}
+
+// Moves run from the end of the file to its front. They are cut into blocks and dealt to the ranks in batches: all ranks
+// read theirs, then all write, so that a block whose destination overlaps another's source is safe.
 void Dataset::relocate(const Schema& old) {
-  std::vector<std::byte> buffer;
-  std::optional<Error> mine;
-  const Count batch = block_size * comm_.size();
+  struct Block {
+    Move move;
+    std::vector<std::byte> bytes;
+  };
+  std::vector<Block> mine;  // of the batch at hand
+  Count batch_bytes = 0, batch_blocks = 0;
+  bool any = false;
+  std::optional<Error> failure;
+  auto attempt = [&](auto&& f) {
+    auto error = attempt_to(f);
+    if (error && !failure) failure = error;
+  };
+  auto end_batch = [&] {
+    for (Block& b : mine) {
+      attempt([&] {
+        b.bytes.resize(static_cast<std::size_t>(b.move.bytes));
+        b.bytes.resize(file_->read_at(b.move.from, b.bytes));
+      });
+    }
+    comm_.barrier();
+    for (Block& b : mine) {
+      if (!failure) attempt([&] { file_->write_at(b.move.to, b.bytes); });
+    }
+    comm_.barrier();
+    mine.clear();
+    batch_bytes = batch_blocks = 0;
+  };
   for_each_move(old, schema_, [&](const Move& move) {
+    any = true;
     for (Count left = move.bytes; left > 0;) {
-      const Count now = std::min(left, batch);
+      const Count now = std::min(left, block_size);
       left -= now;
-      const Count mine_from = std::min<Count>(now, comm_.rank() * block_size);
-      const Count mine_bytes = std::min(now - mine_from, block_size);
-      std::size_t got = 0;
-      if (mine_bytes > 0) {
-        auto error = attempt_to([&] {
-          buffer.resize(static_cast<std::size_t>(mine_bytes));
-          got = file_->read_at(move.from + left + mine_from, buffer);
-        });
-        if (error && !mine) mine = error;
-      }
-      comm_.barrier();
-      if (got > 0 && !mine) {
-        mine = attempt_to([&] { file_->write_at(move.to + left + mine_from, {buffer.data(), got}); });
-      }
-      comm_.barrier();
+      if (batch_blocks % comm_.size() == comm_.rank()) mine.push_back({{move.from + left, move.to + left, now}, {}});
+      ++batch_blocks;
+      batch_bytes += now;
+      if (batch_bytes >= block_size * comm_.size() || batch_blocks >= 1024 * comm_.size()) end_batch();
     }
   });
-  agree(mine);
+  if (batch_blocks > 0) end_batch();
+  if (any) agree(failure);
 }
 
 // What lies between variables, and the places of variables that have no data yet, may hold bytes of what stood there

@@ -119,6 +119,14 @@ void Dataset::take_over_schema(const std::function<void()>& place) {
   comm_.broadcast(&size, sizeof size);
   header.resize(static_cast<std::size_t>(size));
   comm_.broadcast(header.data(), header.size());
+  // What the header does not say: reserved space, and the alignments that hold until close.
+  struct Unprinted {
+    Offset extent, begin_rec;
+    Count recsize;
+    Alignment alignment;
+  } rest{schema_.header_extent, schema_.begin_rec, schema_.recsize, alignment_.value_or(Alignment{})};
+  comm_.broadcast(&rest, sizeof rest);
+  settle_alignment(rest.alignment);
   if (!comm_.is_root()) {
     Schema root = *classic::parse(header, INT64_MAX);
     const Errc difference = first_difference(root, schema_);
@@ -130,6 +138,9 @@ void Dataset::take_over_schema(const std::function<void()>& place) {
       root.vars[i].no_fill = schema_.vars[i].no_fill;
     }
     root.numrecs = schema_.numrecs;
+    root.header_extent = rest.extent;
+    root.begin_rec = rest.begin_rec;
+    root.recsize = rest.recsize;
     schema_ = std::move(root);
   }
   if (method_.safe_mode) agree(mine);

@@ -193,8 +193,8 @@ namespace {
 
 class CanonicalLayout : public Layout {
  public:
-  CanonicalLayout(const Schema& schema, Transport& transport, Report& report)
-      : schema_(schema), transport_(transport), report_(report) {}
+  CanonicalLayout(const Schema& schema, ExtentIo& io, Report& report)
+      : schema_(schema), io_(io), report_(report) {}
 
   void carry_out(std::span<Request> requests, bool write, bool collective) override {
     std::optional<CanonicalStream> stream;
@@ -206,22 +206,22 @@ class CanonicalLayout : public Layout {
     report_[Counter::pieces] += stream->summary().pieces;
     report_[write ? Counter::bytes_asked_write : Counter::bytes_asked_read] += stream->summary().bytes;
     if (collective) {
-      write ? transport_.write_all(*stream) : transport_.read_all(*stream);
+      write ? io_.write_all(*stream) : io_.read_all(*stream);
     } else if (!stream->summary().empty()) {
-      write ? transport_.write(*stream) : transport_.read(*stream);
+      write ? io_.write(*stream) : io_.read(*stream);
     }
   }
 
  private:
   const Schema& schema_;
-  Transport& transport_;
+  ExtentIo& io_;
   Report& report_;
 };
 
 }  // namespace
 
-std::unique_ptr<Layout> make_canonical_layout(const Schema& schema, Transport& transport, Report& report) {
-  return std::make_unique<CanonicalLayout>(schema, transport, report);
+std::unique_ptr<Layout> make_canonical_layout(const Schema& schema, ExtentIo& io, Report& report) {
+  return std::make_unique<CanonicalLayout>(schema, io, report);
 }
 
 }  // namespace forebay

@@ -1,15 +1,15 @@
 // A layout decides where the elements of a variable lie in the file(s): it turns requests into extents and hands them
-// to the transport.
+// to a transport.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <span>
 
+#include "base/extent.h"
 #include "base/report.h"
 #include "data/request.h"
 #include "data/schema.h"
-#include "transport/transport.h"
 
 namespace forebay {
 
@@ -21,7 +21,7 @@ class Layout {
 };
 
 /// The classic netCDF layout: every variable contiguous, or interleaved record by record (CDF-1, 2, 5).
-/// `schema`, `transport` and `report` outlive the layout.
-std::unique_ptr<Layout> make_canonical_layout(const Schema& schema, Transport& transport, Report& report);
+/// `schema`, `io` and `report` outlive the layout.
+std::unique_ptr<Layout> make_canonical_layout(const Schema& schema, ExtentIo& io, Report& report);
 
 }  // namespace forebay

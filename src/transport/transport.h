@@ -25,16 +25,8 @@ struct TransportOptions {
   int ranks_per_node = 0;          ///< testing: pretend nodes of this many ranks
 };
 
-class Transport {
+class Transport : public ExtentIo {
  public:
-  virtual ~Transport() = default;
-
-  /// Collective; a rank with nothing passes an empty stream. An I/O error on one rank is thrown on all.
-  virtual void write_all(ExtentStream& extents) = 0;
-  virtual void read_all(ExtentStream& extents) = 0;
-  /// Local.
-  virtual void write(ExtentStream& extents) = 0;
-  virtual void read(ExtentStream& extents) = 0;
   /// Collective. Frees what needs all ranks for it.
   virtual void close() {}
   /// How operations were carried out and why, for the report: one sentence each.

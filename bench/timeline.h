@@ -1,0 +1,47 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace forebay::bench {
+
+/// Stop watch of one timed region on one rank, cut into named phases. A phase that is marked again
+/// adds to its earlier time.
+class Timeline {
+ public:
+  /// Begins the region after a barrier over `comm`, so that all ranks begin together. Collective.
+  void start(MPI_Comm comm) {
+    phases_.clear();
+    MPI_Barrier(comm);
+    begin_ = last_ = MPI_Wtime();
+  }
+
+  /// Ends the phase `name`: what passed since the last mark, or since start(), belongs to it.
+  void mark(const char* name) {
+    const double now = MPI_Wtime();
+    for (auto& [known, seconds] : phases_) {
+      if (known == name) {
+        seconds += now - last_;
+        last_ = now;
+        return;
+      }
+    }
+    phases_.emplace_back(name, now - last_);
+    last_ = now;
+  }
+
+  /// Seconds from start() to the last mark, on this rank.
+  double total() const { return last_ - begin_; }
+
+  const std::vector<std::pair<std::string, double>>& phases() const { return phases_; }
+
+ private:
+  double begin_ = 0;
+  double last_ = 0;
+  std::vector<std::pair<std::string, double>> phases_;
+};
+
+}  // namespace forebay::bench

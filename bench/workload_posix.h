@@ -1,0 +1,46 @@
+#pragma once
+
+// What the system alone needs for the same number of bytes, without a library: the limits that
+// other workloads are compared with.
+//
+//     append   each rank pwrites (preads) one contiguous block of the file
+//     limit    rank 0 does all of it
+//
+// Both go in calls of 8 MiB on one buffer that holds the rank's data.
+
+#include <memory>
+#include <string>
+
+#include "workload.h"
+
+namespace forebay::bench {
+
+struct PosixOptions {
+  bool one_process = false;
+  std::int64_t bytes = 32 << 20;  ///< of all ranks
+};
+
+class PosixWorkload final : public Workload {
+ public:
+  PosixWorkload(const PosixOptions& options, const Team& team);
+
+  std::string name() const override { return options_.one_process ? "limit" : "append"; }
+  nlohmann::json parameters() const override { return {{"bytes", options_.bytes}}; }
+  Amounts amounts() const override { return amounts_; }
+
+  void prepare_write() override;
+  void write(const std::string& path, MPI_Info info, Timeline& timeline) override;
+  void prepare_read() override;
+  void read(const std::string& path, MPI_Info info, Timeline& timeline) override;
+  std::int64_t verify() override;
+
+ private:
+  PosixOptions options_;
+  Team team_;
+  std::int64_t offset_ = 0;
+  std::int64_t length_ = 0;
+  std::unique_ptr<std::uint64_t[]> buffer_;
+  Amounts amounts_;
+};
+
+}  // namespace forebay::bench

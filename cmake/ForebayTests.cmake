@@ -1,0 +1,112 @@
+# How tests are registered with CTest.
+#
+#   forebay_add_test(NAME <n> COMMAND <cmd> [args ...] [TIMEOUT 120] [LABELS ...] [ENVIRONMENT V=x ...])
+#   forebay_add_mpi_test(NAME <n> TARGET <t> [RANKS 1 2 4] [ARGS ...] [TIMEOUT 120] [LABELS ...]
+#                        [ENVIRONMENT V=x ...] [SERIAL])
+#
+# The first adds one test. The second adds one test per rank count, named <n>_np<k>, which runs target <t> (or a
+# program given by its path) under mpiexec; without RANKS at 1, 2, 3, 4 and 7 ranks; in a build without MPI it adds
+# nothing. SERIAL keeps other tests from running beside it.
+#
+# Every test runs in a scratch directory of its own, also given to it as FOREBAY_TEST_DIR, and sees none of the
+# caller's method settings. Users need not know what Open MPI asks of root or of a machine with few cores.
+
+include_guard(GLOBAL)
+
+set(FOREBAY_DEFAULT_RANKS 1 2 3 4 7)
+
+# FOREBAY_MPI_FLAVOUR: "openmpi", "mpich" or "other", from what the launcher says of itself.
+function(forebay_detect_mpi_flavour)
+  if(DEFINED FOREBAY_MPI_FLAVOUR OR NOT MPIEXEC_EXECUTABLE)
+    return()
+  endif()
+  execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version OUTPUT_VARIABLE version ERROR_VARIABLE version)
+  if(version MATCHES "Open MPI|OpenRTE|PRRTE")
+    set(flavour openmpi)
+  elseif(version MATCHES "HYDRA|MPICH|mpich")
+    set(flavour mpich)
+  else()
+    set(flavour other)
+  endif()
+  set(FOREBAY_MPI_FLAVOUR ${flavour} CACHE INTERNAL "MPI implementation of the launcher")
+endfunction()
+
+# Command line that starts <ranks> ranks, without the program.
+function(forebay_mpiexec_command out ranks)
+  forebay_detect_mpi_flavour()
+  set(command ${MPIEXEC_EXECUTABLE})
+  if(FOREBAY_MPI_FLAVOUR STREQUAL "openmpi")
+    # Two jobs side by side must not both be bound to the first core.
+    list(APPEND command --oversubscribe --bind-to none)
+  endif()
+  list(APPEND command ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS})
+  set(${out} ${command} PARENT_SCOPE)
+endfunction()
+
+# Properties that all tests share. <environment> and <labels> are names of lists.
+function(_forebay_test_properties name timeout environment labels)
+  set(scratch ${CMAKE_BINARY_DIR}/scratch/${name})
+  file(MAKE_DIRECTORY ${scratch})
+  set(changes "")
+  foreach(variable FOREBAY_HINTS PNETCDF_HINTS FOREBAY_CONFIG FOREBAY_REPORT PNETCDF_VERBOSE_DEBUG_MODE)
+    list(APPEND changes "${variable}=unset:")
+  endforeach()
+  list(APPEND changes
+    "FOREBAY_TEST_DIR=set:${scratch}"
+    "OMPI_ALLOW_RUN_AS_ROOT=set:1"
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=set:1"
+    "OMPI_MCA_rmaps_base_oversubscribe=set:1")
+  if(FOREBAY_SANITIZE)
+    set(leaks 1)
+    if("mpi" IN_LIST ${labels})
+      set(leaks 0)  # MPI libraries keep memory to the end of the process
+    endif()
+    list(APPEND changes
+      "ASAN_OPTIONS=set:detect_leaks=${leaks}:abort_on_error=0:detect_stack_use_after_return=1"
+      "UBSAN_OPTIONS=set:halt_on_error=1:print_stacktrace=1")
+  endif()
+  foreach(setting IN LISTS ${environment})
+    string(REGEX REPLACE "^([^=]+)=(.*)$" "\\1=set:\\2" change "${setting}")
+    list(APPEND changes "${change}")
+  endforeach()
+  set_tests_properties(${name} PROPERTIES
+    TIMEOUT ${timeout}
+    WORKING_DIRECTORY ${scratch}
+    ENVIRONMENT_MODIFICATION "${changes}"
+    LABELS "${${labels}}")
+endfunction()
+
+function(forebay_add_test)
+  cmake_parse_arguments(ARG "SERIAL" "NAME;TIMEOUT" "COMMAND;LABELS;ENVIRONMENT" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_test(NAME ${ARG_NAME} COMMAND ${ARG_COMMAND})
+  _forebay_test_properties(${ARG_NAME} ${ARG_TIMEOUT} ARG_ENVIRONMENT ARG_LABELS)
+  set_tests_properties(${ARG_NAME} PROPERTIES RUN_SERIAL ${ARG_SERIAL})
+endfunction()
+
+function(forebay_add_mpi_test)
+  cmake_parse_arguments(ARG "SERIAL" "NAME;TARGET;TIMEOUT" "RANKS;ARGS;LABELS;ENVIRONMENT" ${ARGN})
+  if(NOT FOREBAY_MPI)
+    return()
+  endif()
+  if(NOT ARG_RANKS)
+    set(ARG_RANKS ${FOREBAY_DEFAULT_RANKS})
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  set(program ${ARG_TARGET})
+  if(TARGET ${ARG_TARGET})
+    set(program $<TARGET_FILE:${ARG_TARGET}>)
+  endif()
+  list(APPEND ARG_LABELS mpi)
+  foreach(ranks IN LISTS ARG_RANKS)
+    set(name ${ARG_NAME}_np${ranks})
+    forebay_mpiexec_command(launch ${ranks})
+    add_test(NAME ${name} COMMAND ${launch} ${program} ${MPIEXEC_POSTFLAGS} ${ARG_ARGS})
+    _forebay_test_properties(${name} ${ARG_TIMEOUT} ARG_ENVIRONMENT ARG_LABELS)
+    set_tests_properties(${name} PROPERTIES PROCESSORS ${ranks} RUN_SERIAL ${ARG_SERIAL})
+  endforeach()
+endfunction()

@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Checks who uses whom in src/: the table of rooms of the design, kept as data below.
+
+  check_rooms.py [--root DIR]      report every breach as file:line, exit 1 if there is one
+  check_rooms.py --explain         print the table
+  check_rooms.py --self-test       show on made-up files that each rule can fail
+"""
+
+import argparse
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+UP_TO_LOG = ["base", "comm", "data", "plan", "codec", "format", "log"]
+BELOW_CORE = UP_TO_LOG + ["layout", "stage", "transport"]
+
+
+class Room(NamedTuple):
+    may_use: list        # rooms whose headers it may include, besides its own
+    mpi: bool = False    # may it name MPI?
+    files: bool = True   # may it make system calls on files?
+
+
+# In the order of the design's table: a room may use only rooms above it. A front end or the tools use core, and what
+# core's own interface is made of: errors and types (base), selections and requests (data), the communicator (comm).
+ROOMS = {
+    "base": Room([]),
+    "comm": Room(["base"], mpi=True),
+    "data": Room(["base"], files=False),
+    "plan": Room(["base", "data"], files=False),
+    "codec": Room(["base", "data"], files=False),
+    "format": Room(["base", "data"], files=False),
+    "log": Room(["base", "data", "format", "codec"]),
+    "layout": Room(UP_TO_LOG),
+    "stage": Room(UP_TO_LOG + ["layout"]),
+    "transport": Room(["base", "comm", "plan"], mpi=True),
+    "core": Room(BELOW_CORE),
+    "api/pnetcdf": Room(["base", "comm", "data", "core"], mpi=True),
+    "api/hdf5vol": Room(["base", "comm", "data", "core"]),
+    "api/groups": Room(["base", "comm", "data", "core"]),
+    "api/checkpoint": Room(["base", "comm", "data", "core"]),
+    "tools": Room(["base", "comm", "data", "core"]),
+}
+
+SOURCE_SUFFIXES = {".h", ".hpp", ".c", ".cc", ".cpp", ".inc", ".in"}
+FILE_HEADERS = re.compile(r"^(unistd\.h|fcntl\.h|sys/(stat|uio|mman|file)\.h|fstream|filesystem)$")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+MPI_NAME = re.compile(r"(?<![A-Za-z0-9_])P?MPI_[A-Za-z]\w*")
+NOT_CODE = re.compile(
+    r'R"(?P<d>[^()\s\\]{0,16})\(.*?\)(?P=d)"|//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Fa-f])\'(?:\\.|[^\'\\\n])\'', re.DOTALL)
+
+
+def check_table():
+    """The table itself: every room uses only rooms above it, so that includes never run in a circle."""
+    names = list(ROOMS)
+    for i, name in enumerate(names):
+        for used in ROOMS[name].may_use:
+            if used not in names[:i]:
+                yield f"table: {name} uses {used}, which does not stand above it"
+
+
+def room_of(path):
+    """Name of the room that a path relative to src/ stands in, or None."""
+    parts = Path(path).parts
+    for depth in (2, 1):
+        name = "/".join(parts[:depth])
+        if len(parts) > depth and name in ROOMS:
+            return name
+    return None
+
+
+def without_comments_and_strings(text):
+    """The code alone, with every line at its place."""
+    def blank(match):
+        return "\n" * match.group().count("\n") or " "
+    return NOT_CODE.sub(blank, text)
+
+
+def included_room(source, target):
+    """(room or None, whether it lies in src/) of an include found in `source`, a path relative to src/."""
+    path = Path(target)
+    if ".." in path.parts:
+        path = Path(os.path.normpath(source.parent / path))
+    elif len(path.parts) == 1 or path.parts[0] not in {name.split("/")[0] for name in ROOMS}:
+        return None, False  # the file's own folder, or a header from elsewhere
+    return room_of(path), True
+
+
+def names_above(room_name):
+    """What a test may use to make its inputs: any room above its own."""
+    names = list(ROOMS)
+    return names[:names.index(room_name)]
+
+
+def check_file(root, file):
+    source = file.relative_to(root / "src")
+    path = file.relative_to(root)
+    room_name = room_of(source)
+    if room_name is None:
+        yield f"{path}:1: stands in no room of the table (add the room to scripts/check_rooms.py and the design)"
+        return
+    room = ROOMS[room_name]
+    text = file.read_text(encoding="utf-8", errors="replace")
+    is_test = source.stem.endswith("_test")
+    may_use = names_above(room_name) if is_test else room.may_use
+    for number, line in enumerate(text.splitlines(), 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        quote, target = match.groups()
+        if quote == "<":
+            if target == "mpi.h" and not room.mpi:
+                yield f"{path}:{number}: {room_name} must not include <mpi.h>"
+            if FILE_HEADERS.match(target) and not room.files and not is_test:
+                yield f"{path}:{number}: {room_name} must not make system calls, yet includes <{target}>"
+            continue
+        used, in_src = included_room(source, target)
+        if used is None and in_src:
+            yield f"{path}:{number}: \"{target}\" stands in no room of the table"
+        elif used not in (None, room_name) and used not in may_use:
+            may = ", ".join(may_use) or "no other room"
+            yield f"{path}:{number}: {room_name} must not use {used} (\"{target}\"); it may use {may}"
+    if not room.mpi:
+        for number, line in enumerate(without_comments_and_strings(text).splitlines(), 1):
+            match = MPI_NAME.search(line)
+            if match and not INCLUDE.match(line):
+                yield f"{path}:{number}: {room_name} must not name MPI ({match.group()})"
+
+
+def check_tree(root):
+    breaches = list(check_table())
+    files = sorted(p for p in (root / "src").rglob("*") if p.suffix in SOURCE_SUFFIXES and p.is_file())
+    for path in files:
+        breaches.extend(check_file(root, path))
+    return files, breaches
+
+
+def explain():
+    width = max(map(len, ROOMS))
+    print(f"{'room':{width}}  MPI  files  may use")
+    for name, room in ROOMS.items():
+        yes = {True: "yes", False: "-"}
+        print(f"{name:{width}}  {yes[room.mpi]:3}  {yes[room.files]:5}  {', '.join(room.may_use) or '-'}")
+
+
+def self_test():
+    """Each case: a file, its text, and whether it must be reported."""
+    cases = [
+        ("plan/a.cc", '#include "data/type.h"\n', False),
+        ("plan/a.cc", '#include "comm/comm.h"\n', True),
+        ("plan/a.cc", '#include "../comm/comm.h"\n', True),
+        ("plan/a.cc", '#include "a.h"\n', False),
+        ("base/a.h", '#include "data/type.h"\n', True),
+        ("data/a.h", "#include <mpi.h>\n", True),
+        ("data/a.h", "// MPI_Comm is not used\nconst char* s = \"MPI_Comm\";\n", False),
+        ("data/a.h", "int f(MPI_Comm c);\n", True),
+        ("format/a.cc", "#include <unistd.h>\n", True),
+        ("format/a_test.cc", "#include <fstream>\n", False),
+        ("comm/a.cc", "#include <mpi.h>\nMPI_Comm c;\n", False),
+        ("transport/a.cc", '#include "data/schema.h"\n', True),
+        ("core/a.cc", '#include "transport/file.h"\n', False),
+        ("core/a.cc", '#include "api/pnetcdf/a.h"\n', True),
+        ("api/pnetcdf/a.cc", '#include "core/dataset.h"\nMPI_Info i;\n', False),
+        ("api/pnetcdf/a.cc", '#include "tools/info.h"\n', True),
+        ("api/groups/a.cc", '#include "api/pnetcdf/a.h"\n', True),
+        ("format/a_test.cc", '#include "plan/order.h"\n', False),
+        ("format/a_test.cc", '#include "core/dataset.h"\n', True),
+        ("core/a.cc", 'auto s = R"(an "MPI_Info" here)";\n', False),
+        ("cellar/a.cc", "int x;\n", True),
+        ("core/a.cc", '#include "api/cellar.h"\n', True),
+    ]
+    wrong = 0
+    for name, text, expected in cases:
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory) / "src" / name
+            path.parent.mkdir(parents=True)
+            path.write_text(text)
+            found = check_tree(Path(directory))[1]
+        if bool(found) != expected:
+            wrong += 1
+            print(f"wrong: {name} with {text!r}: {found or 'nothing reported'}")
+    print(f"rooms: self-test, {len(cases)} cases, {wrong} wrong")
+    return wrong == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
+    parser.add_argument("--explain", action="store_true")
+    parser.add_argument("--self-test", action="store_true")
+    options = parser.parse_args()
+    if options.explain:
+        explain()
+        return 0
+    if options.self_test:
+        return 0 if self_test() else 1
+    files, breaches = check_tree(options.root)
+    for breach in breaches:
+        print(breach)
+    print(f"rooms: {len(files)} files, {len(breaches)} breaches")
+    return 1 if breaches else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+# Configuring, building and installing.
+# shellcheck shell=bash disable=SC2154
+
+# configure PRESET [cmake options]: does nothing when the build directory is there and no option is given.
+configure() {
+  local preset=$1
+  shift
+  [[ -f $root/build/$preset/build.ninja && $# == 0 ]] && return
+  say "configuring build/$preset"
+  local options=(-Wno-dev "-DPython3_EXECUTABLE=$python")
+  if have ccache; then
+    options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  fi
+  (cd "$root" && cmake --preset "$preset" "${options[@]}" "$@") >&2
+}
+
+# build PRESET [targets...]
+build() {
+  local preset=$1 targets=()
+  shift
+  (($# == 0)) || targets=(--target "$@")
+  say "building build/$preset"
+  cmake --build "$root/build/$preset" -j "$jobs" "${targets[@]}" >&2
+}
+
+# The installed tree that users and examples see: build/install.
+install_tree() {
+  cmake --install "$root/build/release" --prefix "$root/build/install" >"$root/build/install.log" ||
+    { cat "$root/build/install.log" >&2; die "installing in build/install failed"; }
+}
+
+cmd_build() {
+  local preset=${1:-release}
+  ensure_packages build peer test
+  configure "$preset"
+  build "$preset"
+  if [[ $preset == release ]]; then
+    install_tree
+    say "installed in build/install"
+  fi
+}
+
+# The same sources with MPICH: unit tests, and the MPI tests at two ranks (MPICH spins when ranks outnumber cores).
+cmd_mpich_check() {
+  ensure_packages build peer test mpich
+  local preset=mpich
+  say "configuring build/$preset"
+  (cd "$root" && cmake --preset release -B "build/$preset" -Wno-dev "-DPython3_EXECUTABLE=$python" \
+    -DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \
+    -DMPI_C_COMPILER=mpicc.mpich -DMPI_CXX_COMPILER=mpicxx.mpich -DMPIEXEC_EXECUTABLE="$(command -v mpiexec.mpich)" \
+    -DFOREBAY_PEER=OFF) >&2
+  build $preset
+  say "tests with MPICH"
+  ctest --test-dir "$root/build/$preset" --output-on-failure --no-tests=error -LE 'peer|openmpi' -R 'unit|_np2$' "$@"
+}

@@ -1,0 +1,22 @@
+# shellcheck shell=bash disable=SC2154
+
+# Folder of the recorded maps of E3SM, if there is one beside the clone; FOREBAY_E3SM_DATA names another.
+e3sm_data() {
+  local dir
+  for dir in "${FOREBAY_E3SM_DATA:-}" "$root/../shared/data/e3sm"; do
+    [[ -n $dir && -f $dir/map_f_case_16p.nc ]] && { (cd "$dir" && pwd); return 0; }
+  done
+  return 1
+}
+
+# The main job on real input, with Forebay and with PnetCDF, and a look at what was written.
+cmd_demo() {
+  local data=() folder
+  ensure_packages build peer test
+  configure release
+  build release
+  install_tree
+  if folder=$(e3sm_data); then data=(--data "$folder"); fi
+  "$python" "$root/scripts/demo.py" --build "$root/build/release" --install "$root/build/install" \
+    --out "$root/build/demo" "${data[@]}" "$@"
+}

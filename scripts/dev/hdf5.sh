@@ -1,0 +1,116 @@
+# A parallel HDF5 >= 1.14 for the parts that need one: HDF5_ROOT, the system's, or built once in the cache.
+# shellcheck shell=bash disable=SC2154
+
+hdf5_wanted=1.14.0
+# Debian's own source package, pinned; its suite is fetched apart from the suites that the system uses.
+hdf5_package_suite=${FOREBAY_HDF5_SUITE:-trixie}
+hdf5_package_version=${FOREBAY_HDF5_VERSION-1.14.5+repack-3}
+
+# hdf5_is_good PREFIX: parallel, and new enough.
+hdf5_is_good() {
+  local header version
+  header=$(find "$1/include" -maxdepth 2 -name H5pubconf.h 2>/dev/null | head -n 1)
+  [[ -n $header ]] && grep -qE '^ *# *define +H5_HAVE_PARALLEL +1' "$header" || return 1
+  version=$(sed -nE 's/^ *# *define +H5_(PACKAGE_)?VERSION +"([0-9.]+).*/\2/p' "$header" | head -n 1)
+  [[ -n $version ]] && version_at_least "$version" $hdf5_wanted
+}
+
+# Debian keeps the system's parallel HDF5 in folders of its own.
+hdf5_system_prefix() {
+  local header
+  for header in /usr/include/hdf5/openmpi /usr/include/hdf5/mpich; do
+    local version
+    [[ -f $header/H5pubconf.h ]] || continue
+    version=$(sed -nE 's/^ *# *define +H5_(PACKAGE_)?VERSION +"([0-9.]+).*/\2/p' "$header/H5pubconf.h" | head -n 1)
+    [[ -n $version ]] && version_at_least "$version" $hdf5_wanted && { echo /usr; return 0; }
+  done
+  return 1
+}
+
+# private_apt DIR: an apt that reads only source packages of one suite, with lists and cache of its own, from the mirror
+# and with the keyring that this system's apt is configured with. Prints the path of its configuration.
+private_apt() {
+  local dir=$1 uri entry keyring options
+  mkdir -p "$dir"/{state/lists/partial,cache/archives/partial,parts}
+  # The main archive, not the security one, which holds no suite as a whole.
+  # shellcheck disable=SC2016
+  read -r uri entry < <(apt-get indextargets --format '$(REPO_URI) $(SOURCESENTRY)' 'Created-By: Packages' 2>/dev/null |
+    grep -v security | head -n 1) || true
+  [[ -n $uri ]] || die "apt knows no archive here; set HDF5_ROOT to a parallel HDF5 >= $hdf5_wanted"
+  keyring=$(sed -nE 's/^Signed-By: *(\/[^ ]+).*/\1/p; s/^deb.*\[.*signed-by=([^] ]+).*/\1/p' "${entry%:*}" | head -n 1)
+  options=${keyring:+"[signed-by=$keyring] "}
+  echo "deb-src $options$uri $hdf5_package_suite main" >"$dir/sources.list"
+  cat >"$dir/apt.conf" <<CONF
+Dir::State "$dir/state";
+Dir::State::Status "/var/lib/dpkg/status";
+Dir::Cache "$dir/cache";
+Dir::Etc::SourceList "$dir/sources.list";
+Dir::Etc::SourceParts "$dir/parts";
+APT::Sandbox::User "$(id -un)";
+CONF
+  echo "$dir/apt.conf"
+}
+
+# hdf5_fetch WORK: unpacks the source package; prints the folder of the sources.
+hdf5_fetch() {
+  local work=$1 conf name=hdf5
+  conf=$(private_apt "$cache/apt")
+  [[ -z $hdf5_package_version ]] || name+="=$hdf5_package_version"
+  say "fetching the source package $name of $hdf5_package_suite through apt"
+  (
+    export APT_CONFIG=$conf
+    cd "$work"
+    apt-get update -qq
+    apt-get source --download-only -qq "$name"
+    dpkg-source --no-check -x ./*.dsc source
+  ) >"$work/fetch.log" 2>&1 || { cat "$work/fetch.log" >&2; die "fetching $name failed"; }
+  echo "$work/source"
+}
+
+# hdf5_build PREFIX
+hdf5_build() {
+  local prefix=$1 work source
+  work=$cache/hdf5-work
+  rm -rf "$work"
+  mkdir -p "$work"
+  source=$(hdf5_fetch "$work")
+  say "building HDF5 in $prefix"
+  {
+    cmake -S "$source" -B "$work/build" -G Ninja -Wno-dev -DCMAKE_BUILD_TYPE=Release \
+      -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_INSTALL_RPATH="\$ORIGIN/../lib" \
+      -DCMAKE_C_COMPILER=mpicc -DHDF5_ENABLE_PARALLEL=ON -DHDF5_ENABLE_Z_LIB_SUPPORT=ON \
+      -DHDF5_ENABLE_SZIP_SUPPORT=OFF -DHDF5_BUILD_TOOLS=ON -DHDF5_BUILD_HL_LIB=ON -DHDF5_BUILD_CPP_LIB=OFF \
+      -DHDF5_BUILD_FORTRAN=OFF -DHDF5_BUILD_EXAMPLES=OFF -DBUILD_TESTING=OFF -DBUILD_STATIC_LIBS=OFF &&
+      cmake --build "$work/build" -j "$jobs" && DESTDIR=$work/stage cmake --install "$work/build"
+  } >"$work/build.log" 2>&1 || { tail -n 40 "$work/build.log" >&2; die "building HDF5 failed; see $work/build.log"; }
+  # Only a whole build takes its place.
+  rm -rf "$prefix"
+  mkdir -p "$(dirname "$prefix")"
+  mv "$work/stage$prefix" "$prefix"
+  rm -rf "$work"
+}
+
+# provide_hdf5: sets hdf5_prefix, and hdf5_origin to where it is from.
+provide_hdf5() {
+  local built=$cache/hdf5/${hdf5_package_version:-$hdf5_package_suite}
+  if [[ -n ${HDF5_ROOT:-} ]]; then
+    hdf5_is_good "$HDF5_ROOT" || die "HDF5_ROOT=$HDF5_ROOT holds no parallel HDF5 >= $hdf5_wanted"
+    hdf5_prefix=$HDF5_ROOT hdf5_origin=HDF5_ROOT
+  elif hdf5_prefix=$(hdf5_system_prefix); then
+    hdf5_origin="the system"
+  else
+    hdf5_prefix=$built hdf5_origin="built here"
+    if ! hdf5_is_good "$built"; then
+      ensure_packages build hdf5
+      hdf5_build "$built"
+    fi
+    hdf5_is_good "$built" || die "the HDF5 in $built is not parallel or older than $hdf5_wanted"
+  fi
+}
+
+cmd_hdf5() {
+  local hdf5_prefix hdf5_origin
+  provide_hdf5
+  say "HDF5 ($hdf5_origin)"
+  echo "$hdf5_prefix"
+}

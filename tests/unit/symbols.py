@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Compares the PnetCDF interface as it stands in the table, the generated header, the library's dynamic
+symbols and, where it is installed, PnetCDF's own header: names, signatures and constants."""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+OWN_MACROS = {"FOREBAY_PNETCDF"}
+OWN_FUNCTIONS = {"forebay_version", "forebay_error_message"}
+
+
+def prototypes(header):
+    """name -> (result, parameter types), blanks and parameter names left out."""
+    text = re.sub(r"/\*.*?\*/", " ", open(header).read(), flags=re.S)
+    text = re.sub(r"^\s*#.*$", "", text, flags=re.M)
+    found = {}
+    for result, name, arguments in re.findall(
+            r"((?:const\s+)?(?:char|int)\s*\**)\s*(ncmpi_\w+)\s*\(([^)]*)\)\s*;", text):
+        types = tuple(parameter_type(a) for a in arguments.split(","))
+        found[name] = (squeeze(result), types)
+    return found
+
+
+def squeeze(text):
+    return re.sub(r"\s*([*])\s*", r"\1", re.sub(r"\s+", " ", text)).strip()
+
+
+def parameter_type(text):
+    arrays = text.count("[]")
+    text = squeeze(text.replace("[]", ""))
+    if text != "void":
+        text = re.sub(r"(?<=[ *])\w+$", "", text)
+    return squeeze(text) + "*" * arrays
+
+
+def macros(header, compiler, includes):
+    """Object-like macros that a header adds to those of mpi.h, name -> text."""
+    def defined(source):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "all.c")
+            with open(path, "w") as out:
+                out.write(source)
+            command = [compiler, "-dM", "-E", path] + ["-I" + i for i in includes]
+            lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        return set(lines.splitlines())
+
+    added = defined(f'#include <mpi.h>\n#include "{header}"\n') - defined("#include <mpi.h>\n")
+    return dict(re.match(r"#define (\S+) ?(.*)", line).groups() for line in added)
+
+
+def exported(library):
+    out = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True,
+                         text=True).stdout
+    return {line.split()[-1] for line in out.splitlines()}
+
+
+def differences(what, left, right, left_name, right_name):
+    problems = [f"{what} {n} is in {left_name}, not in {right_name}" for n in sorted(left - right)]
+    return problems + [f"{what} {n} is in {right_name}, not in {left_name}"
+                       for n in sorted(right - left)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--table", required=True, help="folder of table.py")
+    parser.add_argument("--header", required=True)
+    parser.add_argument("--library", required=True)
+    parser.add_argument("--peer", required=True, help="PnetCDF's own header; compared if there")
+    parser.add_argument("--compiler", default="cc")
+    parser.add_argument("--mpi-include", default="", help="folders, separated by colons")
+    args = parser.parse_args()
+
+    sys.path.insert(0, args.table)
+    import table
+
+    names = [f.name for f in table.all_functions()]
+    problems = [] if len(names) == len(set(names)) else ["the table has a function twice"]
+    ours = prototypes(args.header)
+    problems += differences("function", set(names), set(ours), "the table", "the header")
+    problems += differences("symbol", set(names) | OWN_FUNCTIONS, exported(args.library),
+                            "the headers", "the library")
+
+    compared = "no PnetCDF header is installed"
+    if os.path.exists(args.peer):
+        peer = prototypes(args.peer)
+        problems += differences("function", set(ours), set(peer), "our header", "PnetCDF's")
+        problems += [f"{n}: {ours[n]} differs from PnetCDF's {peer[n]}"
+                     for n in sorted(set(ours) & set(peer)) if ours[n] != peer[n]]
+        includes = [i for i in args.mpi_include.split(":") if i]
+        mine = macros(os.path.abspath(args.header), args.compiler, includes)
+        theirs = macros(args.peer, args.compiler, includes)
+        for own in OWN_MACROS:
+            mine.pop(own, None)
+        problems += differences("macro", set(mine), set(theirs), "our header", "PnetCDF's")
+        problems += [f"macro {n}: {mine[n]} differs from PnetCDF's {theirs[n]}"
+                     for n in sorted(set(mine) & set(theirs)) if mine[n] != theirs[n]]
+        compared = f"compared with {len(peer)} functions and {len(theirs)} macros of PnetCDF"
+
+    for problem in problems:
+        print(problem)
+    print(f"{len(names)} functions; {len(problems)} differences; {compared}")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
