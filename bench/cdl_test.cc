@@ -10,25 +10,25 @@ namespace {
 constexpr const char* kSmall = R"(netcdf small {
 // file format: CDF-5 (big variables)
 dimensions:
-	time = UNLIMITED ; // (3 currently)
-	x = 4, y = 5 ;
+  time = UNLIMITED ; // (3 currently)
+  x = 4, y = 5 ;
 variables:
-	double t(time) ;
-		t:units = "s" ;
-	float a(time, y, x), b(x) ;
-		a:_FillValue = 1.e+20f ;
-		a:range = -1., 2.5 ;
-		b:flags = 1b, 2b ;
-		b:count = -7 ;
-		b:big = 5000000000 ;
-		b:wide = 3LL ;
-		b:text = "one\n",
+  double t(time) ;
+    t:units = "s" ;
+  float a(time, y, x), b(x) ;
+    a:_FillValue = 1.e+20f ;
+    a:range = -1., 2.5 ;
+    b:flags = 1b, 2b ;
+    b:count = -7 ;
+    b:big = 5000000000 ;
+    b:wide = 3LL ;
+    b:text = "one\n",
     "two \"quoted\"" ;
-	int scalar ;
+  int scalar ;
 
 // global attributes:
-		:title = "" ;
-		:version = 2s ;
+    :title = "" ;
+    :version = 2s ;
 }
 )";
 

@@ -21,6 +21,7 @@ import argparse
 import json
 import os
 import shlex
+import signal
 import statistics
 import subprocess
 import sys
@@ -117,19 +118,36 @@ class Launcher:
     def run(self, program, arguments, ranks, module=None, environment=None):
         command = self.command(program, arguments, ranks, module)
         with tempfile.NamedTemporaryFile(suffix=".json", prefix="forebay-bench-") as out:
-            try:
-                result = subprocess.run(command + ["--json", out.name], capture_output=True, text=True, check=False,
-                                        timeout=self.options.timeout, env={**self.environment, **(environment or {})})
-            except subprocess.TimeoutExpired as fault:
-                raise Failure(f"no end after {self.options.timeout:.0f} s: {shlex.join(command)}") from fault
+            code, said = self.wait_for(command + ["--json", out.name], {**self.environment, **(environment or {})})
             text = out.read()
         if not text:
-            tail = "\n".join((result.stdout + result.stderr).splitlines()[:12])
-            raise Failure(f"exit code {result.returncode}: {shlex.join(command)}\n{tail}")
+            tail = "\n".join(said.splitlines()[:12])
+            raise Failure(f"exit code {code}: {shlex.join(command)}\n{tail}")
         records = json.loads(text)
         for record in records:
             record["command"] = shlex.join(command)
         return records
+
+
+    def wait_for(self, command, environment):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              env=environment) as process:
+            try:
+                said, _ = process.communicate(timeout=self.options.timeout)
+                return process.returncode, said
+            except subprocess.TimeoutExpired as fault:
+                raise Failure(f"no end after {self.options.timeout:.0f} s: {shlex.join(command)}") from fault
+            finally:
+                if process.poll() is None:
+                    self.stop(process)
+
+    @staticmethod
+    def stop(process):
+        process.terminate()  # lets mpiexec end its ranks
+        try:
+            process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
 
 
 class Backend:
@@ -194,6 +212,12 @@ class Comparison:
         return [b for b in self.libraries() if b.label != "forebay"]
 
     def run(self):
+        try:
+            self.run_rounds()
+        finally:
+            self.remove_leftovers()
+
+    def run_rounds(self):
         for number in range(self.options.rounds):
             progress(f"{self.title()}: round {number + 1} of {self.options.rounds}")
             for backend in self.backends:
@@ -216,9 +240,9 @@ class Comparison:
 
     def drop_slow_modules(self):
         peers = [b for b in self.peers() if not b.fault]
-        for backend in peers:
-            times = [(backend.median(op), min(p.median(op) for p in peers)) for op in backend.records]
-            backend.dropped = all(mine > SLOW_MODULE * best for mine, best in times)
+        totals = [sum(backend.median(operation) for operation in backend.records) for backend in peers]
+        for backend, total in zip(peers, totals):
+            backend.dropped = total > SLOW_MODULE * min(totals)
 
     def operations(self):
         names = []
@@ -381,6 +405,7 @@ def main(argv):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench: stopped"))
     try:
         sys.exit(main(sys.argv[1:]))
     except Failure as fault:

@@ -102,6 +102,8 @@ def print_report(options):
     print("\nForebay's own account (FOREBAY_REPORT=1), in ms, the slowest rank; steps may lie within others")
     for line in report.read_text().splitlines():
         account = json.loads(line)
+        if Path(account["path"]).name != f"{FOREBAY}.nc":
+            continue  # the recorded maps are netCDF files, too
         counters = {name: value["sum"] for name, value in account["counters"].items()}
         operation = "write" if counters["bytes_asked_write"] else "read"
         steps = sorted(((1000 * v["max"], name) for name, v in account["steps"].items()), reverse=True)

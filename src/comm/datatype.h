@@ -21,20 +21,19 @@ struct DatatypeRun {
   Count length;   ///< more than zero
 };
 
-/// The type map of one instance of a datatype: its runs in the order in which MPI takes them, joined
-/// where one follows the other.
+/// The type map of one instance of a datatype: its runs in the order in which MPI takes them,
+/// joined where one follows the other.
 struct DatatypeMap {
   Element element = Element::none;  ///< none for an empty type whose element is unknown
   int element_size = 0;             ///< bytes
   std::vector<DatatypeRun> runs;
-  Count size = 0;    ///< bytes selected by one instance
-  Offset extent = 0; ///< from one instance to the next
+  Count size = 0;     ///< bytes selected by one instance
+  Offset extent = 0;  ///< from one instance to the next
 
   Count elements() const { return element_size == 0 ? 0 : size / element_size; }
   /// True if instances are plain arrays that follow each other without gaps.
   bool contiguous() const {
-    return runs.empty() ||
-           (runs.size() == 1 && runs[0].offset == 0 && runs[0].length == extent);
+    return runs.empty() || (runs.size() == 1 && runs[0].offset == 0 && runs[0].length == extent);
   }
 };
 

@@ -1,5 +1,3 @@
-#include "comm/datatype.h"
-
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -7,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "comm/datatype.h"
 #include "comm/mpi.h"
 
 namespace forebay {
@@ -132,7 +131,8 @@ void append_block(DatatypeMap& map, const DatatypeMap& part, Offset offset, Coun
     return;
   }
   for (Count i = 0; i < count; ++i) {
-    for (const DatatypeRun& r : part.runs) append(map, offset + i * part.extent + r.offset, r.length);
+    for (const DatatypeRun& r : part.runs)
+      append(map, offset + i * part.extent + r.offset, r.length);
   }
 }
 
@@ -207,8 +207,8 @@ void append_darray(DatatypeMap& map, const DatatypeMap& part, const std::vector<
              arguments = all.subspan(3 + 2 * n, n), processes = all.subspan(3 + 3 * n, n);
   std::vector<std::vector<Count>> indices(n);
   for (std::size_t d = n; d-- > 0;) {  // ranks are numbered with the last dimension fastest
-    indices[d] = darray_indices(sizes[d], distributions[d], arguments[d], processes[d],
-                                rank % processes[d]);
+    indices[d] =
+        darray_indices(sizes[d], distributions[d], arguments[d], processes[d], rank % processes[d]);
     rank /= processes[d];
   }
   append_grid(map, part, sizes, std::move(indices), integers[3 + 4 * n] == MPI_ORDER_C);
@@ -291,17 +291,28 @@ DatatypeMap describe(MPI_Datatype type) {
     adopt_element(map, part);
     switch (c.combiner) {
       case MPI_COMBINER_DUP:
-      case MPI_COMBINER_RESIZED: append_block(map, part, 0, 1); break;
-      case MPI_COMBINER_CONTIGUOUS: append_block(map, part, 0, c.integers[0]); break;
-      case MPI_COMBINER_SUBARRAY: append_subarray(map, part, c.integers); break;
-      case MPI_COMBINER_DARRAY: append_darray(map, part, c.integers); break;
+      case MPI_COMBINER_RESIZED:
+        append_block(map, part, 0, 1);
+        break;
+      case MPI_COMBINER_CONTIGUOUS:
+        append_block(map, part, 0, c.integers[0]);
+        break;
+      case MPI_COMBINER_SUBARRAY:
+        append_subarray(map, part, c.integers);
+        break;
+      case MPI_COMBINER_DARRAY:
+        append_darray(map, part, c.integers);
+        break;
       case MPI_COMBINER_VECTOR:
       case MPI_COMBINER_HVECTOR:
       case MPI_COMBINER_INDEXED:
       case MPI_COMBINER_HINDEXED:
       case MPI_COMBINER_INDEXED_BLOCK:
-      case MPI_COMBINER_HINDEXED_BLOCK: append_blocks(map, part, c); break;
-      default: throw Error(Errc::eunsptetype, "MPI datatype of an unknown construction");
+      case MPI_COMBINER_HINDEXED_BLOCK:
+        append_blocks(map, part, c);
+        break;
+      default:
+        throw Error(Errc::eunsptetype, "MPI datatype of an unknown construction");
     }
   }
   MPI_Count lower = 0, extent = 0;

@@ -151,9 +151,10 @@ class Parser {
       if (std::find(accepted.begin(), accepted.end(), key) == accepted.end()) {
         const auto meant = nearest_word(key, accepted);
         const bool of_files = find_key_spec(key) != nullptr;
-        throw Error(Errc::einval,
-                    place + ": " + (of_files ? "" : "there is no key ") + "\"" + key + "\"" +
-                        (of_files ? " holds for whole files, not for variables" : ""),
+        std::string message = place + (of_files ? ": \"" : ": there is no key \"");
+        message += key;
+        message += of_files ? "\" holds for whole files, not for variables" : "\"";
+        throw Error(Errc::einval, message,
                     (meant ? "did you mean \"" + *meant + "\"? " : "") +
                         "accepted in <variable>: match, layout, codec");
       }

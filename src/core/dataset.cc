@@ -79,6 +79,8 @@ std::unique_ptr<Dataset> Dataset::open(Comm comm, const std::string& path, bool 
   ds->mode_ = Mode::collective;
   ds->file_ = std::make_shared<File>(ds->path_, ds->writable_, ds->comm_.rank(), ds->report_);
   ds->read_header();
+  // The file does not say which variables were filled; PnetCDF takes all of them to be.
+  for (Variable& var : ds->schema_.vars) var.no_fill = false;
   ds->make_engine();
   return ds;
 }

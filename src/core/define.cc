@@ -1,7 +1,7 @@
 // Dataset's definitions: dimensions, variables, attributes and their names.
 #include <limits>
-#include <utility>
 #include <string>
+#include <utility>
 
 #include "core/dataset.h"
 #include "core/names.h"
@@ -17,9 +17,12 @@ constexpr const char* fill_value_name = "_FillValue";
 /// rounding to four bytes.
 Count max_dim_length(int version) {
   switch (version) {
-    case 1: return std::numeric_limits<std::int32_t>::max() - 3;
-    case 2: return Count{std::numeric_limits<std::uint32_t>::max()} - 3;
-    default: return std::numeric_limits<Count>::max() - 3;
+    case 1:
+      return std::numeric_limits<std::int32_t>::max() - 3;
+    case 2:
+      return Count{std::numeric_limits<std::uint32_t>::max()} - 3;
+    default:
+      return std::numeric_limits<Count>::max() - 3;
   }
 }
 
@@ -43,8 +46,9 @@ Count padded_bytes(const Attribute& a) { return round_up(a.count * size_of(a.typ
 /// Outside define mode the header keeps its place, so a name or value cannot grow.
 void require_no_growth(Count before, Count after, const std::string& what) {
   if (after <= before) return;
-  throw Error(Errc::enotindefine, what + " would grow from " + std::to_string(before) + " to " +
-                                      std::to_string(after) + " bytes",
+  throw Error(Errc::enotindefine,
+              what + " would grow from " + std::to_string(before) + " to " + std::to_string(after) +
+                  " bytes",
               "call redef first");
 }
 
@@ -58,7 +62,8 @@ void check_owner(const Schema& schema, VarId owner) {
 /// What readers rely on: one value, of the variable's own type.
 void check_fill_value(const Variable& var, Type type, Count count) {
   if (type != var.type) {
-    throw Error(Errc::ebadtype, "_FillValue of " + var.name + " must have type " + name_of(var.type));
+    throw Error(Errc::ebadtype,
+                "_FillValue of " + var.name + " must have type " + name_of(var.type));
   }
   if (count != 1) throw Error(Errc::einval, "_FillValue of " + var.name + " must be one value");
 }

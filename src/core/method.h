@@ -51,24 +51,23 @@ struct Method {
   std::string layout = "canonical";
   std::string codec = "none";
   std::string stage = "direct";
-  std::string transport = "auto";  ///< auto | posix | independent | collective | aggregated
-  std::string exchange =
-      "auto";  ///< aggregated: auto | shared | message (shared memory within a node or messages)
-  Count window_size =
-      4 << 20;  ///< bytes of one aggregation window (file domains are cut at multiples of it)
-  Count buffer_limit = 64 << 20;  ///< bytes a rank may hold for staging and aggregation
-  Count hole_threshold =
-      64 << 10;         ///< reads bridge holes up to this many bytes; writes sieve below it
-  int aggregators = 0;  ///< in all; 0: not given
-  int aggregators_per_node =
-      0;  ///< 0: not given. At most one of the two is set; both 0: as many as useful
+  std::string transport = "auto";   ///< auto | posix | independent | collective | aggregated
+  std::string exchange = "auto";    ///< within a node: auto | shared (memory) | message
+  Count window_size = 4 << 20;      ///< bytes of a window; file domains are cut at its multiples
+  Count buffer_limit = 64 << 20;    ///< bytes a rank may hold for staging and aggregation
+  Count hole_threshold = 64 << 10;  ///< reads bridge, writes sieve holes up to this many bytes
+
+  /// Ranks that write for others, in all or on each node. At most one of the two is set; both 0: as
+  /// many as useful.
+  int aggregators = 0, aggregators_per_node = 0;
   int ranks_per_node = 0;  ///< testing: pretend that nodes have this many ranks; 0: ask MPI
-  Count header_align = 0, var_align = 0,
-        record_align = 0;                        ///< nc_*_align_size as given; 0: not given
-  Count striping_unit = 0, striping_factor = 0;  ///< 0: not given
-  Count header_read_chunk = 256 << 10;           ///< 0 (PnetCDF keeps it): use the default
-  Count ibuf_size = 16 << 20;                    ///< nc_ibuf_size, kept for inquiry
-  std::string in_place_swap = "auto";            ///< auto | enable | disable
+
+  Count header_align = 0, var_align = 0, record_align = 0;  ///< nc_*_align_size; 0: not given
+  Count striping_unit = 0, striping_factor = 0;             ///< 0: not given
+  Count header_read_chunk = 256 << 10;  ///< 0 (PnetCDF keeps it): use the default
+  Count ibuf_size = 16 << 20;           ///< nc_ibuf_size, kept for inquiry
+  std::string in_place_swap = "auto";   ///< auto | enable | disable
+
   bool safe_mode = false;  ///< PNETCDF_SAFE_MODE: check that arguments agree over ranks
   std::string report;      ///< FOREBAY_REPORT: empty (off), "1" (to stderr) or "json:PATH"
 
@@ -105,9 +104,9 @@ MethodSources share_method_sources(const Comm& comm);
 /// Chooses the method for the file `path`. Local and deterministic: equal arguments give equal
 /// results and equal errors. A key or value that makes no sense in FOREBAY_HINTS or the XML file
 /// throws Errc::einval with file, line, and what would be accepted; what the design knows but this
-/// build cannot do throws Errc::enotsupport. In MPI_Info
-/// (`api_hints`) and PNETCDF_HINTS unknown keys are other libraries' and are passed on, as MPI
-/// prescribes; unusable values of known PnetCDF hints are ignored as PnetCDF does.
+/// build cannot do throws Errc::enotsupport. In MPI_Info (`api_hints`) and PNETCDF_HINTS unknown
+/// keys are other libraries' and are passed on, as MPI prescribes; unusable values of known PnetCDF
+/// hints are ignored as PnetCDF does.
 Method choose_method(const std::string& path, const HintMap& api_hints,
                      const MethodSources& sources);
 

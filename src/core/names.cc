@@ -48,10 +48,10 @@ std::string normalized_name(std::string_view name) {
 #if FOREBAY_UTF8PROC
   if (!is_ascii(name)) {
     utf8proc_uint8_t* composed = nullptr;
-    const auto length = utf8proc_map(
-        reinterpret_cast<const utf8proc_uint8_t*>(name.data()),
-        static_cast<utf8proc_ssize_t>(name.size()), &composed,
-        static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+    const auto length =
+        utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(name.data()),
+                     static_cast<utf8proc_ssize_t>(name.size()), &composed,
+                     static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
     const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(composed, &std::free);
     if (length >= 0) {
       return {reinterpret_cast<const char*>(composed), static_cast<std::size_t>(length)};

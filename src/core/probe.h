@@ -6,8 +6,8 @@
 
 namespace forebay {
 
-/// 1, 2, 5: classic formats; 3: netCDF-4 (HDF5); nothing for anything else. Reads the first bytes only.
-/// Errc::enoent, eaccess, efile and so on where the file cannot be read.
+/// 1, 2, 5: classic formats; 3: netCDF-4 (HDF5); nothing for anything else. Reads the first bytes
+/// only. Errc::enoent, eaccess, efile and so on where the file cannot be read.
 std::optional<int> probe_format(const std::string& path);
 
 /// Removes a file. Errc::enoent, eaccess (a folder, too), efile.

@@ -102,9 +102,9 @@ void sort_by_offset(std::vector<Placed>& runs) {
                      [](const Placed& a, const Placed& b) { return a.offset < b.offset; });
     return;
   }
-  const auto [low, high] = std::minmax_element(
-      runs.begin(), runs.end(),
-      [](const Placed& a, const Placed& b) { return a.offset < b.offset; });
+  const auto [low, high] =
+      std::minmax_element(runs.begin(), runs.end(),
+                          [](const Placed& a, const Placed& b) { return a.offset < b.offset; });
   const Offset base = low->offset;
   const auto span = static_cast<std::uint64_t>(high->offset - base);
   std::vector<Placed> other(runs.size());
@@ -243,7 +243,8 @@ class Flattener {
 
   /// Finds the exact error of a piece that the quick check refused.
   [[noreturn, gnu::cold, gnu::noinline]] void fail(const Count* start, const Count* count) const {
-    if (start == nullptr) throw Error(Errc::enullstart, "variable " + var_.name + ": a start is null");
+    if (start == nullptr)
+      throw Error(Errc::enullstart, "variable " + var_.name + ": a start is null");
     check_selection(var_, record_limit_, start, count, nullptr);
     throw Error(Errc::einvalcoords, "variable " + var_.name + ": a piece is outside");
   }
@@ -284,7 +285,8 @@ class Flattener {
                                  static_cast<std::uint64_t>(length[d]));
       offset += static_cast<std::uint64_t>(start[d]) * static_cast<std::uint64_t>(step[d]);
     }
-    if (inside == 0) [[unlikely]] fail(start, nullptr);
+    if (inside == 0) [[unlikely]]
+      fail(start, nullptr);
     out.last_record = std::max(out.last_record, start[0] + 1);
     add_run(out, static_cast<Offset>(offset), element);
   }
@@ -359,7 +361,8 @@ class Flattener {
 
   [[gnu::always_inline]] void close_run(Output& out) const {
     if (out.open.length == 0) return;
-    if (out.next == out.end) [[unlikely]] out = grow(out);
+    if (out.next == out.end) [[unlikely]]
+      out = grow(out);
     *out.next++ = out.open;
   }
 
@@ -421,12 +424,23 @@ FlattenedVarn flatten_varn(const Variable& var, const VarnPieces& pieces, Count 
   bool in_order = true;
   FlattenedVarn result;
   switch (var.dimids.size()) {
-    case 0: result = flatten_scalar(var, pieces, list, in_order); break;
-    case 1: result = flatten<1>(var, pieces, bytes_per_record, record_limit, list, in_order); break;
-    case 2: result = flatten<2>(var, pieces, bytes_per_record, record_limit, list, in_order); break;
-    case 3: result = flatten<3>(var, pieces, bytes_per_record, record_limit, list, in_order); break;
-    case 4: result = flatten<4>(var, pieces, bytes_per_record, record_limit, list, in_order); break;
-    default: result = flatten<0>(var, pieces, bytes_per_record, record_limit, list, in_order);
+    case 0:
+      result = flatten_scalar(var, pieces, list, in_order);
+      break;
+    case 1:
+      result = flatten<1>(var, pieces, bytes_per_record, record_limit, list, in_order);
+      break;
+    case 2:
+      result = flatten<2>(var, pieces, bytes_per_record, record_limit, list, in_order);
+      break;
+    case 3:
+      result = flatten<3>(var, pieces, bytes_per_record, record_limit, list, in_order);
+      break;
+    case 4:
+      result = flatten<4>(var, pieces, bytes_per_record, record_limit, list, in_order);
+      break;
+    default:
+      result = flatten<0>(var, pieces, bytes_per_record, record_limit, list, in_order);
   }
   list.bytes = result.elements * size_of(var.type);
   if (!in_order) {

@@ -70,11 +70,11 @@ struct FlattenedVarn {
   Count last_record = 0;  ///< one past the highest record touched; 0 for fixed variables
 };
 
-/// Checks varn pieces of one variable (as check_selection does; Errc::enullstart for a null start) and flattens them into byte runs
-/// relative to record 0. `bytes_per_record` is the distance from one record to the next. Runs that
-/// are neighbours both in the file and in memory are merged. With `resolve_overlaps` (for writes)
-/// the later piece wins where pieces overlap. `list` is overwritten; its capacity is reused.
-/// O(pieces), plus a sort where they are not in file order.
+/// Checks varn pieces of one variable (as check_selection does; Errc::enullstart for a null start)
+/// and flattens them into byte runs relative to record 0. `bytes_per_record` is the distance from
+/// one record to the next. Runs that are neighbours both in the file and in memory are merged. With
+/// `resolve_overlaps` (for writes) the later piece wins where pieces overlap. `list` is
+/// overwritten; its capacity is reused. O(pieces), plus a sort where they are not in file order.
 FlattenedVarn flatten_varn(const Variable& var, const VarnPieces& pieces, Count bytes_per_record,
                            Count record_limit, bool resolve_overlaps, RunList& list);
 

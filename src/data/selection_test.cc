@@ -202,8 +202,9 @@ TEST(flatten_varn, agrees_with_element_by_element_enumeration) {
     EXPECT_EQ(result.elements, static_cast<Count>(offsets.size()));
     const int size = size_of(type);
     auto got = expand(list, size);
-    EXPECT_TRUE(std::is_sorted(list.runs.begin(), list.runs.end(),
-                               [](const forebay::Run& a, const forebay::Run& b) { return a.offset < b.offset; }));
+    EXPECT_TRUE(std::is_sorted(
+        list.runs.begin(), list.runs.end(),
+        [](const forebay::Run& a, const forebay::Run& b) { return a.offset < b.offset; }));
     std::vector<std::pair<Offset, Offset>> want;
     if (write) {
       std::map<Offset, Offset> last;
@@ -234,7 +235,8 @@ TEST(sorted_run_list, later_runs_win_where_many_overlap) {
   std::map<Offset, Offset> last;
   Offset sum = 0;
   for (int i = 0; i < 1000; ++i) {
-    const forebay::Run run{static_cast<Offset>(random() % 2000), 1 + static_cast<Count>(random() % 40)};
+    const forebay::Run run{static_cast<Offset>(random() % 2000),
+                           1 + static_cast<Count>(random() % 40)};
     for (Count b = 0; b < run.length; ++b) last[run.offset + b] = sum + b;
     sum += run.length;
     runs.push_back(run);

@@ -17,7 +17,7 @@ namespace forebay::tools {
 namespace {
 
 // -- text: dots are doubled three times with rounded diagonals, then averaged down to the size
-// wanted ---------------
+// wanted
 
 constexpr int refinement = 8;
 
@@ -25,17 +25,19 @@ struct Bitmap {
   int width, height;
   std::vector<bool> dots;
 
+  std::size_t position(int x, int y) const {
+    return static_cast<std::size_t>(y) * static_cast<std::size_t>(width) +
+           static_cast<std::size_t>(x);
+  }
   bool at(int x, int y) const {
-    return x >= 0 && y >= 0 && x < width && y < height &&
-           dots[static_cast<std::size_t>(y * width + x)];
+    return x >= 0 && y >= 0 && x < width && y < height && dots[position(x, y)];
   }
 };
 
 // Twice the size: a quarter dot takes the colour of its two outer neighbours where these agree and
 // the opposite ones differ from them, which turns staircases into slopes.
 Bitmap doubled(const Bitmap& in) {
-  Bitmap out{2 * in.width, 2 * in.height,
-             std::vector<bool>(static_cast<std::size_t>(4 * in.width * in.height))};
+  Bitmap out{2 * in.width, 2 * in.height, std::vector<bool>(4 * in.dots.size())};
   for (int y = 0; y < in.height; ++y) {
     for (int x = 0; x < in.width; ++x) {
       const bool up = in.at(x, y - 1), down = in.at(x, y + 1);
@@ -43,7 +45,7 @@ Bitmap doubled(const Bitmap& in) {
       const bool sloped = up != down && left != right;
       const auto put = [&](int dx, int dy, bool vertical, bool horizontal) {
         const bool dot = sloped && vertical == horizontal ? vertical : in.at(x, y);
-        out.dots[static_cast<std::size_t>((2 * y + dy) * out.width + 2 * x + dx)] = dot;
+        out.dots[out.position(2 * x + dx, 2 * y + dy)] = dot;
       };
       put(0, 0, up, left);
       put(1, 0, up, right);
@@ -89,8 +91,7 @@ double coverage(const Bitmap& bitmap, double left, double top, double pixel) {
   return hits / 16.0;
 }
 
-// -- colours
-// ---------------------------------------------------------------------------------------------------------
+// -- colours --------------------------------------------------------------------------------------
 
 // Oklab (a space in which distance is difference to the eye) to linear red, green, blue.
 std::array<double, 3> linear_rgb(double lightness, double a, double b) {
@@ -140,6 +141,7 @@ Colour colour_of(double t) {
   constexpr int steps = 512;
   static const std::vector<Colour> table = [] {
     std::vector<Colour> colours;
+    colours.reserve(steps);
     for (int i = 0; i < steps; ++i) colours.push_back(computed_colour(i / (steps - 1.0)));
     return colours;
   }();

@@ -207,7 +207,8 @@ struct Image {
     png_image_finish_read(&image, nullptr, pixels.data(), 0, nullptr);
   }
   Colour at(int x, int y) const {
-    const auto i = static_cast<std::size_t>(3 * (y * width + x));
+    const std::size_t i = 3 * (static_cast<std::size_t>(y) * static_cast<std::size_t>(width) +
+                               static_cast<std::size_t>(x));
     return {pixels[i], pixels[i + 1], pixels[i + 2]};
   }
   int width = 0, height = 0;

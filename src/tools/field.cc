@@ -177,8 +177,7 @@ class FieldReader {
     return name;
   }
 
-  // -- points: some of the variable's dimensions are those of a pair of latitudes and longitudes
-  // --------------------
+  // -- points: some of the variable's dimensions are those of a pair of latitudes and longitudes --
 
   // Positions of a coordinate's dimensions in the variable, if it has all of them side by side.
   std::optional<int> position_of(const Variable& coordinate) const {
@@ -273,8 +272,7 @@ class FieldReader {
     return true;
   }
 
-  // -- which indices of the dimensions that are not shown
-  // ---------------------------------------------------------------
+  // -- which indices of the dimensions that are not shown -----------------------------------------
 
   static std::size_t at(int d) { return static_cast<std::size_t>(d); }
   const std::string& name(VarId id) const { return schema_.vars[at(id)].name; }
@@ -334,8 +332,7 @@ class FieldReader {
                 fmt::format("leave out {}; the picture shows {}", option, picture));
   }
 
-  // -- grids
-  // -------------------------------------------------------------------------------------------------------------
+  // -- grids --------------------------------------------------------------------------------------
 
   // The variable that holds the coordinates of a dimension.
   std::optional<VarId> coordinate_of(int d) const {

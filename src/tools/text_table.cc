@@ -56,13 +56,14 @@ std::string printable(const std::string& text, std::size_t limit) {
 }
 
 std::string grouped(long long number) {
-  std::string digits = std::to_string(number);
+  const std::string digits = std::to_string(number);
   const std::size_t first = number < 0 ? 1 : 0;
-  for (std::size_t i = digits.size(); i > first + 3;) {
-    i -= 3;
-    digits.insert(i, ",");
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > first && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
   }
-  return digits;
+  return text;
 }
 
 }  // namespace forebay::tools

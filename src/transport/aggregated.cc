@@ -233,8 +233,8 @@ void AggregatedTransport::write_all(ExtentStream& extents) {
 
 void AggregatedTransport::place_all(const Slots::Use& use, ExtentReader& reader, Offset limit) {
   StepTimer timer(report_, Step::pack);
-  reader.for_each_before(limit, [&](const Extent& e) { slots_->place(use, e); });
-  slots_->finish_placing(use);
+  Slots::Placer placer(*slots_, use);
+  reader.for_each_before(limit, [&](const Extent& e) { placer.add(e); });
 }
 
 void AggregatedTransport::finish_write(const Slots::Use& use) {
@@ -301,11 +301,11 @@ void AggregatedTransport::write_over_nodes(const WindowGrid& grid, std::span<con
         const auto& use = uses.at(header.window);
         const std::byte* data =
             message.data() + sizeof header + static_cast<std::size_t>(header.pieces) * sizeof(WirePiece);
+        Slots::Placer placer(*slots_, use);
         for_each_piece(message, [&](Count offset, Count length) {
-          slots_->place_bytes(use, use.begin + offset, data, length);
+          placer.add_bytes(use.begin + offset, data, length);
           data += length;
         });
-        slots_->finish_placing(use);
       });
     }
     for (auto& [w, use] : uses) finish_write(use);

@@ -129,54 +129,19 @@ Slots::Use Slots::acquire(Offset window_begin) {
   return use;
 }
 
-void Slots::place(const Use& use, const Extent& piece) {
-  const Count at = piece.offset - use.begin;
-  copy_out(buffer(use.slot) + at, piece);
-  mark(use.slot, at, at + piece.length);
+void Slots::Placer::mark_words(std::uint64_t head, std::uint64_t tail, Count first, Count last) {
+  bits_ |= head;
+  flush();
+  for (Count w = first + 1; w < last; ++w) cover_[w].store(~std::uint64_t{0}, std::memory_order_relaxed);
+  word_ = last;
+  bits_ = tail;
 }
 
-void Slots::place_bytes(const Use& use, Offset offset, const std::byte* from, Count bytes) {
-  const Count at = offset - use.begin;
-  std::memcpy(buffer(use.slot) + at, from, static_cast<std::size_t>(bytes));
-  mark(use.slot, at, at + bytes);
-}
-
-// Pieces come in file order, so marks of one word are collected in a register before the word is touched.
-inline void Slots::mark(int slot, Count from, Count to) {
-  low_ = std::min(low_, from);
-  high_ = std::max(high_, to);
-  const Count first = from / 64, last = (to - 1) / 64;
-  const std::uint64_t head = ~std::uint64_t{0} << (from % 64);
-  const std::uint64_t tail = ~std::uint64_t{0} >> (63 - (to - 1) % 64);
-  if (first != mark_word_) {
-    flush_mark(slot);
-    mark_word_ = first;
-  }
-  if (first == last) {
-    mark_bits_ |= head & tail;
-    return;
-  }
-  mark_bits_ |= head;
-  flush_mark(slot);
-  Word* words = cover(slot);
-  for (Count w = first + 1; w < last; ++w) words[w].store(~std::uint64_t{0}, std::memory_order_relaxed);
-  mark_word_ = last;
-  mark_bits_ = tail;
-}
-
-inline void Slots::flush_mark(int slot) {
-  if (mark_bits_) cover(slot)[mark_word_].fetch_or(mark_bits_, std::memory_order_relaxed);
-  mark_bits_ = 0;
-}
-
-void Slots::finish_placing(const Use& use) {
-  flush_mark(use.slot);
-  mark_word_ = -1;
+Slots::Placer::~Placer() {
+  flush();
   if (high_ < 0) return;
-  lower(control(use.slot).low, low_);
-  raise(control(use.slot).high, high_);
-  low_ = INT64_MAX;
-  high_ = -1;
+  lower(control_.low, low_);
+  raise(control_.high, high_);
 }
 
 void Slots::need(const Use& use, Offset offset, Count length) {

@@ -11,14 +11,17 @@
 // Every rank of the node goes through the same uses in the same order. Errors stay with the rank that meets them.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "base/extent.h"
 #include "base/report.h"
 #include "comm/comm.h"
 #include "comm/node_memory.h"
+#include "transport/extent_reader.h"
 #include "transport/file.h"
 
 namespace forebay {
@@ -39,10 +42,8 @@ class Slots {
   /// Waits until the slot of the next use is free. All ranks make the same sequence of calls.
   Use acquire(Offset window_begin);
 
-  /// Puts a piece (within the window) into the buffer. Call finish_placing() after a rank's last piece of a source.
-  void place(const Use& use, const Extent& piece);
-  void place_bytes(const Use& use, Offset offset, const std::byte* from, Count bytes);
-  void finish_placing(const Use& use);
+  /// Puts the pieces of one source, which come in file order and lie within the window, into the buffer.
+  class Placer;
 
   /// Notes that the bytes of the piece are wanted, in blocks of 4 KiB.
   void need(const Use& use, Offset offset, Count length);
@@ -78,8 +79,6 @@ class Slots {
   std::byte* buffer(int slot) const;
   Word* cover(int slot) const;  // one bit a byte placed
   Word* needed(int slot) const; // one bit a block of 4 KiB
-  void mark(int slot, Count from, Count to);
-  void flush_mark(int slot);
   void fill_holes(const Use& use, File& file, std::vector<std::pair<Count, Count>>& holes);
   void release(const Use& use);
 
@@ -91,10 +90,72 @@ class Slots {
   std::size_t slot_bytes_;
   NodeMemory memory_;
   std::uint64_t uses_ = 0;
-  Count low_ = INT64_MAX, high_ = -1;   // of the source being placed
-  Count mark_word_ = -1;
-  std::uint64_t mark_bits_ = 0;
   std::vector<std::byte> scratch_;
+};
+
+/// Millions of pieces go through add(), so its state is local (registers, after inlining) and marks of one word of the
+/// cover are collected before the shared word is touched. The destructor publishes what is left.
+class Slots::Placer {
+ public:
+  Placer(Slots& slots, const Use& use)
+      : control_(slots.control(use.slot)), buffer_(slots.buffer(use.slot)), cover_(slots.cover(use.slot)),
+        begin_(use.begin) {}
+  Placer(const Placer&) = delete;
+  Placer& operator=(const Placer&) = delete;
+  ~Placer();
+
+  void add(const Extent& piece) {
+    const Count at = piece.offset - begin_;
+    copy_swapped_piece(buffer_ + at, piece);
+    mark(at, at + piece.length);
+  }
+  void add_bytes(Offset offset, const std::byte* from, Count bytes) {
+    const Count at = offset - begin_;
+    std::memcpy(buffer_ + at, from, static_cast<std::size_t>(bytes));
+    mark(at, at + bytes);
+  }
+
+ private:
+  static void copy_swapped_piece(std::byte* to, const Extent& e) {
+    constexpr Count few = 32;  // bytes; below, a loop is quicker than a call
+    const std::byte* from = e.memory + e.skip;
+    if (e.length <= few && e.swap == 4 && ((e.skip | e.length) & 3) == 0) {
+      for (Count i = 0; i < e.length; i += 4) copy_swapped(to + i, from + i, 4, 4);
+    } else if (e.length <= few && e.swap == 8 && ((e.skip | e.length) & 7) == 0) {
+      for (Count i = 0; i < e.length; i += 8) copy_swapped(to + i, from + i, 8, 8);
+    } else {
+      copy_out(to, e);
+    }
+  }
+  void mark(Count from, Count to) {
+    low_ = low_ < 0 ? from : std::min(low_, from);
+    high_ = std::max(high_, to);
+    const Count first = from / 64, last = (to - 1) / 64;
+    if (first != word_) {
+      flush();
+      word_ = first;
+    }
+    const std::uint64_t head = ~std::uint64_t{0} << (from % 64);
+    const std::uint64_t tail = ~std::uint64_t{0} >> (63 - (to - 1) % 64);
+    if (first == last) {
+      bits_ |= head & tail;
+    } else {
+      mark_words(head, tail, first, last);
+    }
+  }
+  void flush() {
+    if (bits_) cover_[word_].fetch_or(bits_, std::memory_order_relaxed);
+    bits_ = 0;
+  }
+  void mark_words(std::uint64_t head, std::uint64_t tail, Count first, Count last);
+
+  Control& control_;
+  std::byte* buffer_;
+  Word* cover_;
+  Offset begin_;
+  Count low_ = -1, high_ = -1;
+  Count word_ = -1;
+  std::uint64_t bits_ = 0;
 };
 
 }  // namespace forebay

@@ -1,5 +1,6 @@
 // The operations of the script.
 #include <algorithm>
+#include <cstdio>
 
 #include "model/player.h"
 #include "support/typed_api.h"
@@ -25,6 +26,8 @@ Player::~Player() {
 
 void Player::fail(const std::string& what) {
   failed_ = true;
+  // Where the failure leads to a hang, the report at the end of the round never comes.
+  if (options_.trace) std::fprintf(stderr, "rank %d: %s\n", world_.rank(), what.c_str());
   world_.fail("seed", static_cast<int>(options_.seed),
               "round " + std::to_string(round_) + " operation " + std::to_string(operation_) +
                   " (" + doing_ + "): " + what);

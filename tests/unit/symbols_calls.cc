@@ -1,5 +1,6 @@
-// Calls every data function once and sees that it moves just the elements that its name promises, from or to the
-// right memory: a check of the generated stubs. Usage: symbols_calls [path of a scratch file]
+// Calls every data function once and sees that it moves just the elements that its name promises,
+// from or to the right memory: a check of the generated stubs. Usage: symbols_calls [path of a
+// scratch file]
 #include <mpi.h>
 #include <pnetcdf.h>
 
@@ -165,7 +166,8 @@ void run(int ncid, const Function& f, const std::string& element, const ElementT
 
   const std::size_t n = c.places.size();
   std::vector<char> memory(n * t.size);
-  for (std::size_t i = 0; i < n; ++i) t.store(memory.data(), static_cast<int>(i), write ? 60 + static_cast<int>(i) : 0);
+  for (std::size_t i = 0; i < n; ++i)
+    t.store(memory.data(), static_cast<int>(i), write ? 60 + static_cast<int>(i) : 0);
   a.buf = memory.data();
 
   set_mode(ncid, f.collective || queued);
@@ -186,8 +188,8 @@ void run(int ncid, const Function& f, const std::string& element, const ElementT
   }
   for (std::size_t i = 0; i < want.size(); ++i) {
     if (got[i] != want[i]) {
-      fail(f.name + " of " + element + ": element " + std::to_string(i) + " is " + std::to_string(got[i]) +
-           ", expected " + std::to_string(want[i]));
+      fail(f.name + " of " + element + ": element " + std::to_string(i) + " is " +
+           std::to_string(got[i]) + ", expected " + std::to_string(want[i]));
       break;
     }
   }
@@ -204,7 +206,8 @@ int main(int argc, char** argv) {
   check(ncmpi_def_dim(ncid, "y", rows, &dims[0]), "def_dim");
   check(ncmpi_def_dim(ncid, "x", columns, &dims[1]), "def_dim");
   auto types = make_types();
-  for (auto& [name, t] : types) check(ncmpi_def_var(ncid, name.c_str(), t.external, 2, dims, &t.varid), "def_var");
+  for (auto& [name, t] : types)
+    check(ncmpi_def_var(ncid, name.c_str(), t.external, 2, dims, &t.varid), "def_var");
   check(ncmpi_enddef(ncid), "enddef");
   check(ncmpi_buffer_attach(ncid, 4096), "buffer_attach");
   int calls = 0;

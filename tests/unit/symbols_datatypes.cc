@@ -1,4 +1,5 @@
-// Compares describe, pack and unpack with what MPI itself does, on random derived datatypes of all constructions.
+// Compares describe, pack and unpack with what MPI itself does, on random derived datatypes of all
+// constructions.
 #include <mpi.h>
 
 #include <cstdio>
@@ -50,33 +51,58 @@ MPI_Datatype construct(MPI_Datatype old) {
   }
   const int order = below(2) ? MPI_ORDER_C : MPI_ORDER_FORTRAN;
   switch (below(12)) {
-    case 0: MPI_Type_contiguous(below(4), old, &type); break;
-    case 1: MPI_Type_vector(1 + below(3), 1 + below(2), 2 + below(3), old, &type); break;
-    case 2: MPI_Type_create_hvector(1 + below(3), 1, extent * (1 + below(3)), old, &type); break;
-    case 3: MPI_Type_indexed(3, lengths, places, old, &type); break;
-    case 4: MPI_Type_create_hindexed(3, lengths, bytes, old, &type); break;
-    case 5: places[1] = places[0] + 2; places[2] = places[1] + 2 + below(2);
-            MPI_Type_create_indexed_block(3, 2, places, old, &type); break;
-    case 6: bytes[1] = bytes[0] + 2 * extent; bytes[2] = bytes[1] + 3 * extent;
-            MPI_Type_create_hindexed_block(3, 2, bytes, old, &type); break;
-    case 7: MPI_Type_create_struct(3, lengths, bytes, olds, &type); break;
-    case 8: MPI_Type_create_subarray(3, sizes, counts, starts, order, old, &type); break;
-    case 9: MPI_Type_create_resized(old, lower, extent + 8 * below(3), &type); break;
-    case 10: MPI_Type_dup(old, &type); break;
+    case 0:
+      MPI_Type_contiguous(below(4), old, &type);
+      break;
+    case 1:
+      MPI_Type_vector(1 + below(3), 1 + below(2), 2 + below(3), old, &type);
+      break;
+    case 2:
+      MPI_Type_create_hvector(1 + below(3), 1, extent * (1 + below(3)), old, &type);
+      break;
+    case 3:
+      MPI_Type_indexed(3, lengths, places, old, &type);
+      break;
+    case 4:
+      MPI_Type_create_hindexed(3, lengths, bytes, old, &type);
+      break;
+    case 5:
+      places[1] = places[0] + 2;
+      places[2] = places[1] + 2 + below(2);
+      MPI_Type_create_indexed_block(3, 2, places, old, &type);
+      break;
+    case 6:
+      bytes[1] = bytes[0] + 2 * extent;
+      bytes[2] = bytes[1] + 3 * extent;
+      MPI_Type_create_hindexed_block(3, 2, bytes, old, &type);
+      break;
+    case 7:
+      MPI_Type_create_struct(3, lengths, bytes, olds, &type);
+      break;
+    case 8:
+      MPI_Type_create_subarray(3, sizes, counts, starts, order, old, &type);
+      break;
+    case 9:
+      MPI_Type_create_resized(old, lower, extent + 8 * below(3), &type);
+      break;
+    case 10:
+      MPI_Type_dup(old, &type);
+      break;
     default: {
       const int kinds[3] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_NONE};
       int distributions[2], arguments[2], processes[2], global[2];
       for (int d = 0; d < 2; ++d) {
         distributions[d] = kinds[below(3)];
         processes[d] = distributions[d] == MPI_DISTRIBUTE_NONE ? 1 : 1 + below(3);
-        arguments[d] = distributions[d] == MPI_DISTRIBUTE_CYCLIC && below(2) ? 1 + below(2)
-                                                                            : MPI_DISTRIBUTE_DFLT_DARG;
+        arguments[d] = distributions[d] == MPI_DISTRIBUTE_CYCLIC && below(2)
+                           ? 1 + below(2)
+                           : MPI_DISTRIBUTE_DFLT_DARG;
         global[d] = 4 + below(6);
       }
       const int all = processes[0] * processes[1];
       // Some versions of MPI refuse this over empty types.
-      if (MPI_Type_create_darray(all, below(all), 2, global, distributions, arguments, processes, order, old,
-                                 &type) != MPI_SUCCESS) {
+      if (MPI_Type_create_darray(all, below(all), 2, global, distributions, arguments, processes,
+                                 order, old, &type) != MPI_SUCCESS) {
         MPI_Type_dup(old, &type);
       } else {
         ++darrays;
@@ -104,7 +130,8 @@ void compare(MPI_Datatype type, int round) {
   MPI_Aint lower = 0, extent = 0;
   MPI_Type_size(type, &size);
   MPI_Type_get_extent(type, &lower, &extent);
-  expect(map.size == size, name + ": size " + std::to_string(map.size) + ", MPI says " + std::to_string(size));
+  expect(map.size == size,
+         name + ": size " + std::to_string(map.size) + ", MPI says " + std::to_string(size));
   expect(map.extent == extent, name + ": extent");
 
   constexpr int instances = 3;
@@ -114,12 +141,13 @@ void compare(MPI_Datatype type, int round) {
     if (first < -middle || last > middle) return;  // too large to try
   }
   ++compared;
-  std::vector<std::byte> memory(2 * middle), mine(static_cast<std::size_t>(map.size) * instances), theirs = mine;
+  std::vector<std::byte> memory(2 * middle), mine(static_cast<std::size_t>(map.size) * instances),
+      theirs = mine;
   for (auto& b : memory) b = static_cast<std::byte>(engine());
   int position = 0;
   if (!mine.empty()) {
-    MPI_Pack(memory.data() + middle, instances, type, theirs.data(), static_cast<int>(theirs.size()), &position,
-             MPI_COMM_SELF);
+    MPI_Pack(memory.data() + middle, instances, type, theirs.data(),
+             static_cast<int>(theirs.size()), &position, MPI_COMM_SELF);
     forebay::pack(map, instances, memory.data() + middle, mine.data());
   }
   expect(mine == theirs, name + ": packed bytes differ");
@@ -127,8 +155,8 @@ void compare(MPI_Datatype type, int round) {
   std::vector<std::byte> here(2 * middle), there = here;
   position = 0;
   if (!mine.empty()) {
-    MPI_Unpack(theirs.data(), static_cast<int>(theirs.size()), &position, there.data() + middle, instances, type,
-               MPI_COMM_SELF);
+    MPI_Unpack(theirs.data(), static_cast<int>(theirs.size()), &position, there.data() + middle,
+               instances, type, MPI_COMM_SELF);
     forebay::unpack(map, instances, mine.data(), here.data() + middle);
   }
   expect(here == there, name + ": unpacked bytes differ");
@@ -163,7 +191,8 @@ int main(int argc, char** argv) {
   expect(code_of(mixed) == forebay::Errc::emultitypes, "a mixed struct is not refused");
   MPI_Type_free(&mixed);
   expect(code_of(MPI_2INT) == forebay::Errc::eunsptetype, "MPI_2INT is not refused");
-  expect(code_of(MPI_DATATYPE_NULL) == forebay::Errc::etype_mismatch, "MPI_DATATYPE_NULL is not refused");
+  expect(code_of(MPI_DATATYPE_NULL) == forebay::Errc::etype_mismatch,
+         "MPI_DATATYPE_NULL is not refused");
   expect(darrays > 100, "no distributed arrays were made");
   expect(compared > 1000, "too few datatypes were small enough");
   std::printf("%d datatypes, %d failures\n", compared, failures);

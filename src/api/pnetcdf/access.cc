@@ -9,15 +9,13 @@ namespace forebay::pnetcdf {
 
 namespace {
 
-/// MPI_Offset and Count are both signed and of 64 bits, but may be different types of C. The caller's
-/// arrays were written by code compiled elsewhere, so that reading them as Count is safe.
+/// MPI_Offset and Count are both signed and of 64 bits, but may be different types of C. The
+/// caller's arrays were written by code compiled elsewhere, so that reading them as Count is safe.
 static_assert(sizeof(MPI_Offset) == sizeof(Count) && std::is_signed_v<MPI_Offset>);
 
 const Count* counts_of(const MPI_Offset* p) { return reinterpret_cast<const Count*>(p); }
 
-std::vector<Count> copy_of(const MPI_Offset* p, int n) {
-  return {p, p + n};
-}
+std::vector<Count> copy_of(const MPI_Offset* p, int n) { return {p, p + n}; }
 
 Count record_limit(const Dataset& ds, const Variable& var, bool write) {
   const Schema& schema = ds.schema();
@@ -54,7 +52,8 @@ void select_subarray(const Dataset& ds, const Variable& var, const Selection& s,
   if (var.is_record) {
     // Even an empty request makes the records that lie before its end.
     const Count step = sub.stride.empty() ? 1 : sub.stride[0];
-    access.last_record = sub.count[0] == 0 ? sub.start[0] : sub.start[0] + (sub.count[0] - 1) * step + 1;
+    access.last_record =
+        sub.count[0] == 0 ? sub.start[0] : sub.start[0] + (sub.count[0] - 1) * step + 1;
   }
   access.selection = std::move(sub);
 }
@@ -85,7 +84,8 @@ void select_pieces(Dataset& ds, const Variable& var, const Selection& s, Access&
 Type type_of_element(const DatatypeMap& map) {
   const int size = map.element_size;
   switch (map.element) {
-    case Element::text: return Type::chr;
+    case Element::text:
+      return Type::chr;
     case Element::signed_integer:
       return size == 1   ? Type::byte
              : size == 2 ? Type::int16
@@ -96,8 +96,10 @@ Type type_of_element(const DatatypeMap& map) {
              : size == 2 ? Type::uint16
              : size == 4 ? Type::uint32
                          : Type::uint64;
-    case Element::floating: return size == 4 ? Type::float32 : Type::float64;
-    default: return Type::none;
+    case Element::floating:
+      return size == 4 ? Type::float32 : Type::float64;
+    default:
+      return Type::none;
   }
 }
 
@@ -106,7 +108,8 @@ void select_by_type(Dataset& ds, const Variable& var, const Selection& s, Access
   if (s.file_type == MPI_DATATYPE_NULL) return;
   const DatatypeMap map = describe(s.file_type);
   if (type_of_element(map) != var.type) {
-    throw Error(Errc::etype_mismatch, "the file type's elements are not of the type of " + var.name);
+    throw Error(Errc::etype_mismatch,
+                "the file type's elements are not of the type of " + var.name);
   }
   const Count inner = var.inner_elements * size_of(var.type);
   const Count stride = ds.record_stride(var);
@@ -160,12 +163,14 @@ void check_packed_imap(const Subarray& sub, const std::vector<Count>& imap, Coun
   }
 }
 
-/// Memory with gaps goes through a buffer without: filled now for a write, emptied when a read is done.
+/// Memory with gaps goes through a buffer without: filled now for a write, emptied when a read is
+/// done.
 void use_packed_memory(DatatypeMap&& map, Count instances, void* data, Access& access) {
   if (!access.memory.imap.empty()) {
     check_packed_imap(std::get<Subarray>(access.selection), access.memory.imap, access.elements);
   }
-  auto bytes = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(map.size * instances));
+  auto bytes =
+      std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(map.size * instances));
   auto* user = static_cast<std::byte*>(data);
   if (access.write || !access.memory.imap.empty()) pack(map, instances, user, bytes->data());
   access.memory.data = bytes->data();
@@ -228,10 +233,17 @@ Access make_access(Dataset& ds, int varid, Direction direction, const Selection&
   access.var = varid;
   access.write = direction == put;
   switch (selection.kind) {
-    case Kind::whole: select_whole(ds, var, access); break;
-    case Kind::pieces: select_pieces(ds, var, selection, access); break;
-    case Kind::file_type: select_by_type(ds, var, selection, access); break;
-    default: select_subarray(ds, var, selection, access);
+    case Kind::whole:
+      select_whole(ds, var, access);
+      break;
+    case Kind::pieces:
+      select_pieces(ds, var, selection, access);
+      break;
+    case Kind::file_type:
+      select_by_type(ds, var, selection, access);
+      break;
+    default:
+      select_subarray(ds, var, selection, access);
   }
   const bool nothing = buffer.native == Type::none && buffer.type != MPI_DATATYPE_NULL &&
                        buffer.count == 0 && (queued || selection.kind == Kind::file_type);

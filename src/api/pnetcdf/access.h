@@ -1,4 +1,5 @@
-// From the arguments of a C call to an Access of the engine: all checks, once for all 900 functions.
+// From the arguments of a C call to an Access of the engine: all checks, once for all 900
+// functions.
 #pragma once
 
 #include "api/pnetcdf/calls.h"
@@ -6,8 +7,8 @@
 
 namespace forebay::pnetcdf {
 
-/// Errc::eperm, eindefine, eindep, enotindep: what is wrong on all ranks if it is wrong on one, so that
-/// a collective call may return without the others.
+/// Errc::eperm, eindefine, eindep, enotindep: what is wrong on all ranks if it is wrong on one, so
+/// that a collective call may return without the others.
 void check_mode(const Dataset& ds, Direction direction, Coordination coordination);
 
 /// Errc::eglobal, enotvar; echar if `native` (Type::none: not known yet) does not convert.

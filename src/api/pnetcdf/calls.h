@@ -1,5 +1,5 @@
-// What the generated typed functions call. A stub says what is selected, where the memory is, and which
-// function with them is to be run; all checking and all work is behind these declarations.
+// What the generated typed functions call. A stub says what is selected, where the memory is, and
+// which function with them is to be run; all checking and all work is behind these declarations.
 #pragma once
 
 #include <type_traits>
@@ -57,8 +57,7 @@ struct Buffer {
 };
 
 template <typename T>
-  requires(!std::is_void_v<T>)
-Buffer memory(T* buf) {
+requires(!std::is_void_v<T>) Buffer memory(T* buf) {
   using Element = std::remove_const_t<T>;
   return {.data = const_cast<Element*>(buf), .native = type_of<Element>()};
 }
@@ -88,11 +87,8 @@ inline Selections each_vars(MPI_Offset* const* starts, MPI_Offset* const* counts
 }
 inline Selections each_varm(MPI_Offset* const* starts, MPI_Offset* const* counts,
                             MPI_Offset* const* strides, MPI_Offset* const* imaps) {
-  return {.kind = Kind::mapped,
-          .starts = starts,
-          .counts = counts,
-          .strides = strides,
-          .imaps = imaps};
+  return {
+      .kind = Kind::mapped, .starts = starts, .counts = counts, .strides = strides, .imaps = imaps};
 }
 
 /// The buffers of a function for several variables. The pointers are those to elements of `native`,
@@ -105,8 +101,7 @@ struct Buffers {
 };
 
 template <typename T>
-  requires(!std::is_void_v<T>)
-Buffers memories(T* const* bufs) {
+requires(!std::is_void_v<T>) Buffers memories(T* const* bufs) {
   return {.data = reinterpret_cast<void* const*>(bufs), .native = type_of<T>()};
 }
 inline Buffers memories(void* const* bufs, const MPI_Offset* counts, const MPI_Datatype* types) {
@@ -115,13 +110,15 @@ inline Buffers memories(void* const* bufs, const MPI_Offset* counts, const MPI_D
 
 /// put and get. Collective ones take part in the operation whatever the caller's own error is,
 /// unless the ID or the mode is wrong, which it then is on all ranks.
-int transfer(Direction, Coordination, int ncid, int varid, const Selection&, const Buffer&) noexcept;
+int transfer(Direction, Coordination, int ncid, int varid, const Selection&,
+             const Buffer&) noexcept;
 
 /// mput and mget: all of one operation, or nothing if one of them is wrong.
 int transfer_each(Direction, Coordination, int ncid, int num, const int* varids, const Selections&,
                   const Buffers&) noexcept;
 
-/// iput, iget and bput. `request` may be null; it gets NC_REQ_NULL on errors and for empty requests.
+/// iput, iget and bput. `request` may be null; it gets NC_REQ_NULL on errors and for empty
+/// requests.
 int post(Verb, int ncid, int varid, const Selection&, const Buffer&, int* request) noexcept;
 
 int put_attribute(int ncid, int varid, const char* name, nc_type xtype, MPI_Offset len, Type native,

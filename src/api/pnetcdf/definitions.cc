@@ -57,7 +57,8 @@ int put_attribute(int ncid, int varid, const char* name, nc_type xtype, MPI_Offs
     if (len < 0 || (len > 0 && value == nullptr) ||
         (version < 5 && len > std::numeric_limits<std::int32_t>::max()) ||
         !multiply_fits(len, size_of(attribute.type), bytes)) {
-      throw Error(Errc::einval, "attribute " + attribute.name + ": no value, or an impossible length");
+      throw Error(Errc::einval,
+                  "attribute " + attribute.name + ": no value, or an impossible length");
     }
     attribute.count = len;
     attribute.value.resize(static_cast<std::size_t>(bytes));
@@ -91,7 +92,7 @@ int get_attribute(int ncid, int varid, const char* name, Type native, void* valu
 using namespace forebay;
 using namespace forebay::pnetcdf;
 
-int ncmpi_def_dim(int ncid, const char *name, MPI_Offset len, int *idp) {
+int ncmpi_def_dim(int ncid, const char* name, MPI_Offset len, int* idp) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
     if (!ds.in_define_mode()) throw Error(Errc::enotindefine, ds.path() + " is not in define mode");
@@ -100,14 +101,15 @@ int ncmpi_def_dim(int ncid, const char *name, MPI_Offset len, int *idp) {
   });
 }
 
-int ncmpi_def_var(int ncid, const char *name, nc_type xtype, int ndims, const int *dimidsp,
-                  int *varidp) {
+int ncmpi_def_var(int ncid, const char* name, nc_type xtype, int ndims, const int* dimidsp,
+                  int* varidp) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
     if (!ds.in_define_mode()) throw Error(Errc::enotindefine, ds.path() + " is not in define mode");
     const std::string text = name_argument(name);
     if (ndims < 0 || (ndims > 0 && dimidsp == nullptr)) {
-      throw Error(Errc::einval, "variable " + text + ": no dimensions, or a negative number of them");
+      throw Error(Errc::einval,
+                  "variable " + text + ": no dimensions, or a negative number of them");
     }
     const std::span<const int> dimids(dimidsp, static_cast<std::size_t>(ndims));
     const int id = ds.def_var(text, static_cast<Type>(xtype), dimids);
@@ -115,11 +117,11 @@ int ncmpi_def_var(int ncid, const char *name, nc_type xtype, int ndims, const in
   });
 }
 
-int ncmpi_rename_dim(int ncid, int dimid, const char *name) {
+int ncmpi_rename_dim(int ncid, int dimid, const char* name) {
   return guard([&] { dataset(ncid).rename_dim(dimid, name_argument(name)); });
 }
 
-int ncmpi_rename_var(int ncid, int varid, const char *name) {
+int ncmpi_rename_var(int ncid, int varid, const char* name) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
     if (!ds.writable()) throw Error(Errc::eperm, ds.path() + " was opened for reading only");
@@ -128,7 +130,7 @@ int ncmpi_rename_var(int ncid, int varid, const char *name) {
   });
 }
 
-int ncmpi_set_fill(int ncid, int fillmode, int *old_modep) {
+int ncmpi_set_fill(int ncid, int fillmode, int* old_modep) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
     if (!ds.writable()) throw Error(Errc::eperm, ds.path() + " was opened for reading only");
@@ -140,7 +142,7 @@ int ncmpi_set_fill(int ncid, int fillmode, int *old_modep) {
   });
 }
 
-int ncmpi_def_var_fill(int ncid, int varid, int no_fill, const void *fill_value) {
+int ncmpi_def_var_fill(int ncid, int varid, int no_fill, const void* fill_value) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
     if (!ds.in_define_mode()) throw Error(Errc::enotindefine, ds.path() + " is not in define mode");
@@ -168,16 +170,16 @@ int ncmpi_fill_var_rec(int ncid, int varid, MPI_Offset recno) {
   });
 }
 
-int ncmpi_put_att(int ncid, int varid, const char *name, nc_type xtype, MPI_Offset nelems,
-                  const void *value) {
+int ncmpi_put_att(int ncid, int varid, const char* name, nc_type xtype, MPI_Offset nelems,
+                  const void* value) {
   return put_attribute(ncid, varid, name, xtype, nelems, Type::none, value);
 }
 
-int ncmpi_get_att(int ncid, int varid, const char *name, void *value) {
+int ncmpi_get_att(int ncid, int varid, const char* name, void* value) {
   return get_attribute(ncid, varid, name, Type::none, value);
 }
 
-int ncmpi_copy_att(int ncid_in, int varid_in, const char *name, int ncid_out, int varid_out) {
+int ncmpi_copy_att(int ncid_in, int varid_in, const char* name, int ncid_out, int varid_out) {
   return guard([&] {
     const Dataset& from = dataset(ncid_in);
     Dataset& to = dataset(ncid_out);
@@ -189,21 +191,21 @@ int ncmpi_copy_att(int ncid_in, int varid_in, const char *name, int ncid_out, in
   });
 }
 
-int ncmpi_rename_att(int ncid, int varid, const char *name, const char *newname) {
+int ncmpi_rename_att(int ncid, int varid, const char* name, const char* newname) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
     ds.rename_attribute(owner_argument(ds, varid), name_argument(name), name_argument(newname));
   });
 }
 
-int ncmpi_del_att(int ncid, int varid, const char *name) {
+int ncmpi_del_att(int ncid, int varid, const char* name) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
     ds.delete_attribute(varid == NC_GLOBAL ? global_id : varid, name_argument(name));
   });
 }
 
-int ncmpi_inq_att(int ncid, int varid, const char *name, nc_type *xtypep, MPI_Offset *lenp) {
+int ncmpi_inq_att(int ncid, int varid, const char* name, nc_type* xtypep, MPI_Offset* lenp) {
   return guard([&] {
     const Attribute& attribute = find_attribute(dataset(ncid), varid, name);
     if (xtypep != nullptr) *xtypep = static_cast<nc_type>(attribute.type);
@@ -211,7 +213,7 @@ int ncmpi_inq_att(int ncid, int varid, const char *name, nc_type *xtypep, MPI_Of
   });
 }
 
-int ncmpi_inq_attid(int ncid, int varid, const char *name, int *idp) {
+int ncmpi_inq_attid(int ncid, int varid, const char* name, int* idp) {
   return guard([&] {
     const Dataset& ds = dataset(ncid);
     const Attribute& attribute = find_attribute(ds, varid, name);
@@ -220,15 +222,15 @@ int ncmpi_inq_attid(int ncid, int varid, const char *name, int *idp) {
   });
 }
 
-int ncmpi_inq_atttype(int ncid, int varid, const char *name, nc_type *xtypep) {
+int ncmpi_inq_atttype(int ncid, int varid, const char* name, nc_type* xtypep) {
   return ncmpi_inq_att(ncid, varid, name, xtypep, nullptr);
 }
 
-int ncmpi_inq_attlen(int ncid, int varid, const char *name, MPI_Offset *lenp) {
+int ncmpi_inq_attlen(int ncid, int varid, const char* name, MPI_Offset* lenp) {
   return ncmpi_inq_att(ncid, varid, name, nullptr, lenp);
 }
 
-int ncmpi_inq_attname(int ncid, int varid, int attnum, char *name) {
+int ncmpi_inq_attname(int ncid, int varid, int attnum, char* name) {
   return guard([&] {
     const Dataset& ds = dataset(ncid);
     const AttributeList& list = ds.schema().attributes_of(owner_argument(ds, varid));

@@ -76,7 +76,7 @@ int code_of_current_exception() noexcept {
 
 using namespace forebay::pnetcdf;
 
-const char *ncmpi_strerror(int err) {
+const char* ncmpi_strerror(int err) {
   if (err == NC_NOERR) return "No error";
   if (err > 0) return std::strerror(err);
   if (const Entry* e = find(err)) return e->text;
@@ -84,7 +84,7 @@ const char *ncmpi_strerror(int err) {
   return keep("Unknown Error: Unrecognized error code " + std::to_string(err));
 }
 
-const char *ncmpi_strerrno(int err) {
+const char* ncmpi_strerrno(int err) {
   thread_local Kept keep;
   if (err == NC_NOERR) return "NC_NOERR";
   if (err > 0) {
@@ -94,10 +94,10 @@ const char *ncmpi_strerrno(int err) {
   return keep("Unknown code " + std::to_string(err));
 }
 
-const char *ncmpi_inq_libvers(void) {
+const char* ncmpi_inq_libvers(void) {
   return PNETCDF_VERSION " (interface of PnetCDF, by Forebay " FOREBAY_VERSION ")";
 }
 
-const char *forebay_version(void) { return FOREBAY_VERSION; }
+const char* forebay_version(void) { return FOREBAY_VERSION; }
 
-const char *forebay_error_message(void) { return last_message().c_str(); }
+const char* forebay_error_message(void) { return last_message().c_str(); }

@@ -1,4 +1,6 @@
 // Files: IDs, create, open, modes, close.
+#include "api/pnetcdf/files.h"
+
 #include <array>
 #include <atomic>
 #include <memory>
@@ -6,7 +8,6 @@
 #include <optional>
 #include <string>
 
-#include "api/pnetcdf/files.h"
 #include "api/pnetcdf/interface.h"
 #include "comm/mpi.h"
 #include "core/names.h"
@@ -32,7 +33,8 @@ class Files {
   }
 
   Dataset* find(int ncid) {
-    return ncid < 0 || ncid >= NC_MAX_NFILES ? nullptr : slots_[static_cast<std::size_t>(ncid)].get();
+    return ncid < 0 || ncid >= NC_MAX_NFILES ? nullptr
+                                             : slots_[static_cast<std::size_t>(ncid)].get();
   }
 
   std::unique_ptr<Dataset> remove(int ncid) {
@@ -101,10 +103,14 @@ int version_of(int cmode) {
   if (cmode & NC_64BIT_DATA) return 5;
   if (cmode & NC_64BIT_OFFSET) return 2;
   switch (default_format) {
-    case NC_FORMAT_CDF5: return 5;
-    case NC_FORMAT_CDF2: return 2;
-    case NC_FORMAT_CLASSIC: return 1;
-    default: throw Error(Errc::enotbuilt, "the default format is NetCDF-4, which is not supported");
+    case NC_FORMAT_CDF5:
+      return 5;
+    case NC_FORMAT_CDF2:
+      return 2;
+    case NC_FORMAT_CLASSIC:
+      return 1;
+    default:
+      throw Error(Errc::enotbuilt, "the default format is NetCDF-4, which is not supported");
   }
 }
 
@@ -150,7 +156,8 @@ const Variable& variable_of(const Dataset& ds, int varid) {
 std::string name_argument(const char* name) {
   if (name == nullptr || *name == '\0') throw Error(Errc::ebadname, "the name is empty");
   std::string text(name);
-  if (text.size() > max_name_bytes) throw Error(Errc::emaxname, "the name is longer than 256 bytes");
+  if (text.size() > max_name_bytes)
+    throw Error(Errc::emaxname, "the name is longer than 256 bytes");
   return text;
 }
 
@@ -159,14 +166,14 @@ std::string name_argument(const char* name) {
 using namespace forebay;
 using namespace forebay::pnetcdf;
 
-int ncmpi_create(MPI_Comm comm, const char *path, int cmode, MPI_Info info, int *ncidp) {
+int ncmpi_create(MPI_Comm comm, const char* path, int cmode, MPI_Info info, int* ncidp) {
   return start_file(comm, path, cmode, ncidp, NC_EMULTIDEFINE_CMODE, [&](Comm&& c, int mode) {
     const int version = version_of(mode);
     return Dataset::create(std::move(c), path, version, (mode & NC_NOCLOBBER) != 0, hints_of(info));
   });
 }
 
-int ncmpi_open(MPI_Comm comm, const char *path, int omode, MPI_Info info, int *ncidp) {
+int ncmpi_open(MPI_Comm comm, const char* path, int omode, MPI_Info info, int* ncidp) {
   return start_file(comm, path, omode, ncidp, NC_EMULTIDEFINE_OMODE, [&](Comm&& c, int mode) {
     if (mode & (NC_DISKLESS | NC_MMAP)) {
       throw Error(Errc::einval_omode, "NC_DISKLESS and NC_MMAP do not go with parallel files");
@@ -175,7 +182,8 @@ int ncmpi_open(MPI_Comm comm, const char *path, int omode, MPI_Info info, int *n
   });
 }
 
-// The ID is free afterwards whatever happens: there is nothing left that a second attempt could close.
+// The ID is free afterwards whatever happens: there is nothing left that a second attempt could
+// close.
 int ncmpi_close(int ncid) {
   return guard([&] {
     dataset(ncid);
@@ -239,7 +247,7 @@ int ncmpi_sync_numrecs(int ncid) {
   return guard([&] { dataset(ncid).sync_numrecs(); });
 }
 
-int ncmpi_set_default_format(int format, int *old_formatp) {
+int ncmpi_set_default_format(int format, int* old_formatp) {
   return guard([&] {
     if (format < NC_FORMAT_CLASSIC || format > NC_FORMAT_CDF5) {
       throw Error(Errc::einval, "format " + std::to_string(format) + " is unknown");
@@ -249,7 +257,7 @@ int ncmpi_set_default_format(int format, int *old_formatp) {
   });
 }
 
-int ncmpi_inq_default_format(int *formatp) {
+int ncmpi_inq_default_format(int* formatp) {
   if (formatp == nullptr) return NC_EINVAL;
   *formatp = default_format;
   return NC_NOERR;

@@ -44,9 +44,8 @@ Count length_of(const Dataset& ds, const Dimension& dim) {
 
 int count_variables(const Dataset& ds, bool record) {
   const auto& vars = ds.schema().vars;
-  return static_cast<int>(std::count_if(vars.begin(), vars.end(), [record](const Variable& v) {
-    return v.is_record == record;
-  }));
+  return static_cast<int>(std::count_if(
+      vars.begin(), vars.end(), [record](const Variable& v) { return v.is_record == record; }));
 }
 
 }  // namespace
@@ -56,7 +55,7 @@ int count_variables(const Dataset& ds, bool record) {
 using namespace forebay;
 using namespace forebay::pnetcdf;
 
-int ncmpi_inq(int ncid, int *ndimsp, int *nvarsp, int *ngattsp, int *unlimdimidp) {
+int ncmpi_inq(int ncid, int* ndimsp, int* nvarsp, int* ngattsp, int* unlimdimidp) {
   return guard([&] {
     const Schema& schema = dataset(ncid).schema();
     give(ndimsp, schema.dims.size());
@@ -66,52 +65,55 @@ int ncmpi_inq(int ncid, int *ndimsp, int *nvarsp, int *ngattsp, int *unlimdimidp
   });
 }
 
-int ncmpi_inq_ndims(int ncid, int *ndimsp) {
+int ncmpi_inq_ndims(int ncid, int* ndimsp) {
   return ncmpi_inq(ncid, ndimsp, nullptr, nullptr, nullptr);
 }
 
-int ncmpi_inq_nvars(int ncid, int *nvarsp) {
+int ncmpi_inq_nvars(int ncid, int* nvarsp) {
   return ncmpi_inq(ncid, nullptr, nvarsp, nullptr, nullptr);
 }
 
-int ncmpi_inq_natts(int ncid, int *ngattsp) {
+int ncmpi_inq_natts(int ncid, int* ngattsp) {
   return ncmpi_inq(ncid, nullptr, nullptr, ngattsp, nullptr);
 }
 
-int ncmpi_inq_unlimdim(int ncid, int *unlimdimidp) {
+int ncmpi_inq_unlimdim(int ncid, int* unlimdimidp) {
   return ncmpi_inq(ncid, nullptr, nullptr, nullptr, unlimdimidp);
 }
 
-int ncmpi_inq_num_rec_vars(int ncid, int *nvarsp) {
+int ncmpi_inq_num_rec_vars(int ncid, int* nvarsp) {
   return inquire(ncid, nvarsp, [](const Dataset& ds) { return count_variables(ds, true); });
 }
 
-int ncmpi_inq_num_fix_vars(int ncid, int *nvarsp) {
+int ncmpi_inq_num_fix_vars(int ncid, int* nvarsp) {
   return inquire(ncid, nvarsp, [](const Dataset& ds) { return count_variables(ds, false); });
 }
 
-int ncmpi_inq_format(int ncid, int *formatp) {
+int ncmpi_inq_format(int ncid, int* formatp) {
   return inquire(ncid, formatp, [](const Dataset& ds) { return ds.schema().version; });
 }
 
-int ncmpi_inq_version(int ncid, int *NC_mode) {
+int ncmpi_inq_version(int ncid, int* NC_mode) {
   return inquire(ncid, NC_mode, [](const Dataset& ds) {
     switch (ds.schema().version) {
-      case 5: return NC_64BIT_DATA;
-      case 2: return NC_64BIT_OFFSET;
-      default: return NC_CLASSIC_MODEL;
+      case 5:
+        return NC_64BIT_DATA;
+      case 2:
+        return NC_64BIT_OFFSET;
+      default:
+        return NC_CLASSIC_MODEL;
     }
   });
 }
 
-int ncmpi_inq_file_format(const char *filename, int *formatp) {
+int ncmpi_inq_file_format(const char* filename, int* formatp) {
   return guard([&] {
     if (filename == nullptr || *filename == '\0') throw Error(Errc::ebad_file, "the path is empty");
     give(formatp, probe_format(filename).value_or(NC_FORMAT_UNKNOWN));
   });
 }
 
-int ncmpi_inq_path(int ncid, int *pathlen, char *path) {
+int ncmpi_inq_path(int ncid, int* pathlen, char* path) {
   return guard([&] {
     const Dataset& ds = dataset(ncid);
     give(pathlen, ds.path().size());
@@ -119,7 +121,7 @@ int ncmpi_inq_path(int ncid, int *pathlen, char *path) {
   });
 }
 
-int ncmpi_inq_files_opened(int *num, int *ncids) {
+int ncmpi_inq_files_opened(int* num, int* ncids) {
   return guard([&] {
     if (num == nullptr) throw Error(Errc::einval, "num is a null pointer");
     const std::vector<int> ids = open_files();
@@ -128,7 +130,7 @@ int ncmpi_inq_files_opened(int *num, int *ncids) {
   });
 }
 
-int ncmpi_inq_striping(int ncid, int *striping_size, int *striping_count) {
+int ncmpi_inq_striping(int ncid, int* striping_size, int* striping_count) {
   return guard([&] {
     const Method& method = dataset(ncid).method();
     give(striping_size, method.striping_unit);
@@ -136,57 +138,58 @@ int ncmpi_inq_striping(int ncid, int *striping_size, int *striping_count) {
   });
 }
 
-int ncmpi_inq_put_size(int ncid, MPI_Offset *size) {
+int ncmpi_inq_put_size(int ncid, MPI_Offset* size) {
   return inquire(ncid, size, [](const Dataset& ds) { return ds.put_bytes(); });
 }
 
-int ncmpi_inq_get_size(int ncid, MPI_Offset *size) {
+int ncmpi_inq_get_size(int ncid, MPI_Offset* size) {
   return inquire(ncid, size, [](const Dataset& ds) { return ds.get_bytes(); });
 }
 
-int ncmpi_inq_header_size(int ncid, MPI_Offset *size) {
+int ncmpi_inq_header_size(int ncid, MPI_Offset* size) {
   return inquire(ncid, size, [](const Dataset& ds) { return ds.schema().header_size; });
 }
 
-int ncmpi_inq_header_extent(int ncid, MPI_Offset *extent) {
+int ncmpi_inq_header_extent(int ncid, MPI_Offset* extent) {
   return inquire(ncid, extent, [](const Dataset& ds) { return ds.schema().header_extent; });
 }
 
-int ncmpi_inq_recsize(int ncid, MPI_Offset *recsize) {
+int ncmpi_inq_recsize(int ncid, MPI_Offset* recsize) {
   return inquire(ncid, recsize, [](const Dataset& ds) { return ds.schema().recsize; });
 }
 
-int ncmpi_inq_file_info(int ncid, MPI_Info *info_used) {
+int ncmpi_inq_file_info(int ncid, MPI_Info* info_used) {
   return guard([&] {
     const HintMap hints = dataset(ncid).hints_in_force();
     if (info_used == nullptr) throw Error(Errc::einval, "info_used is a null pointer");
     check_mpi(MPI_Info_create(info_used), "MPI_Info_create");
     for (const auto& [key, value] : hints) {
       if (key.empty() || key.size() >= MPI_MAX_INFO_KEY || value.empty()) continue;
-      check_mpi(MPI_Info_set(*info_used, key.c_str(), value.substr(0, MPI_MAX_INFO_VAL - 1).c_str()),
-                "MPI_Info_set");
+      check_mpi(
+          MPI_Info_set(*info_used, key.c_str(), value.substr(0, MPI_MAX_INFO_VAL - 1).c_str()),
+          "MPI_Info_set");
     }
   });
 }
 
-int ncmpi_get_file_info(int ncid, MPI_Info *info_used) {
+int ncmpi_get_file_info(int ncid, MPI_Info* info_used) {
   return ncmpi_inq_file_info(ncid, info_used);
 }
 
-int ncmpi_inq_malloc_size(MPI_Offset *) { return NC_ENOTENABLED; }
+int ncmpi_inq_malloc_size(MPI_Offset*) { return NC_ENOTENABLED; }
 
-int ncmpi_inq_malloc_max_size(MPI_Offset *) { return NC_ENOTENABLED; }
+int ncmpi_inq_malloc_max_size(MPI_Offset*) { return NC_ENOTENABLED; }
 
 int ncmpi_inq_malloc_list(void) { return NC_ENOTENABLED; }
 
-int ncmpi_delete(const char *filename, MPI_Info) {
+int ncmpi_delete(const char* filename, MPI_Info) {
   return guard([&] {
     if (filename == nullptr) throw Error(Errc::ebad_file, "the path is a null pointer");
     delete_file(filename);
   });
 }
 
-int ncmpi_inq_dimid(int ncid, const char *name, int *idp) {
+int ncmpi_inq_dimid(int ncid, const char* name, int* idp) {
   return guard([&] {
     const Dataset& ds = dataset(ncid);
     const auto id = ds.schema().find_dim(normalized_name(name_argument(name)));
@@ -195,7 +198,7 @@ int ncmpi_inq_dimid(int ncid, const char *name, int *idp) {
   });
 }
 
-int ncmpi_inq_dim(int ncid, int dimid, char *name, MPI_Offset *lenp) {
+int ncmpi_inq_dim(int ncid, int dimid, char* name, MPI_Offset* lenp) {
   return guard([&] {
     const Dataset& ds = dataset(ncid);
     const Dimension& dim = dimension(ds, dimid);
@@ -204,15 +207,15 @@ int ncmpi_inq_dim(int ncid, int dimid, char *name, MPI_Offset *lenp) {
   });
 }
 
-int ncmpi_inq_dimname(int ncid, int dimid, char *name) {
+int ncmpi_inq_dimname(int ncid, int dimid, char* name) {
   return ncmpi_inq_dim(ncid, dimid, name, nullptr);
 }
 
-int ncmpi_inq_dimlen(int ncid, int dimid, MPI_Offset *lenp) {
+int ncmpi_inq_dimlen(int ncid, int dimid, MPI_Offset* lenp) {
   return ncmpi_inq_dim(ncid, dimid, nullptr, lenp);
 }
 
-int ncmpi_inq_varid(int ncid, const char *name, int *varidp) {
+int ncmpi_inq_varid(int ncid, const char* name, int* varidp) {
   return guard([&] {
     const Dataset& ds = dataset(ncid);
     const auto id = ds.schema().find_var(normalized_name(name_argument(name)));
@@ -222,8 +225,8 @@ int ncmpi_inq_varid(int ncid, const char *name, int *varidp) {
 }
 
 // For NC_GLOBAL only the number of attributes makes sense; the rest is left alone.
-int ncmpi_inq_var(int ncid, int varid, char *name, nc_type *xtypep, int *ndimsp, int *dimidsp,
-                  int *nattsp) {
+int ncmpi_inq_var(int ncid, int varid, char* name, nc_type* xtypep, int* ndimsp, int* dimidsp,
+                  int* nattsp) {
   return guard([&] {
     const Dataset& ds = dataset(ncid);
     if (varid == NC_GLOBAL) return give(nattsp, ds.schema().attributes.size());
@@ -236,34 +239,34 @@ int ncmpi_inq_var(int ncid, int varid, char *name, nc_type *xtypep, int *ndimsp,
   });
 }
 
-int ncmpi_inq_varname(int ncid, int varid, char *name) {
+int ncmpi_inq_varname(int ncid, int varid, char* name) {
   return guard([&] { give(name, variable_of(dataset(ncid), varid).name); });
 }
 
-int ncmpi_inq_vartype(int ncid, int varid, nc_type *xtypep) {
+int ncmpi_inq_vartype(int ncid, int varid, nc_type* xtypep) {
   return guard([&] { give(xtypep, variable_of(dataset(ncid), varid).type); });
 }
 
-int ncmpi_inq_varndims(int ncid, int varid, int *ndimsp) {
+int ncmpi_inq_varndims(int ncid, int varid, int* ndimsp) {
   return guard([&] { give(ndimsp, variable_of(dataset(ncid), varid).ndims()); });
 }
 
-int ncmpi_inq_vardimid(int ncid, int varid, int *dimidsp) {
+int ncmpi_inq_vardimid(int ncid, int varid, int* dimidsp) {
   return guard([&] {
     const Variable& var = variable_of(dataset(ncid), varid);
     if (dimidsp != nullptr) std::copy(var.dimids.begin(), var.dimids.end(), dimidsp);
   });
 }
 
-int ncmpi_inq_varnatts(int ncid, int varid, int *nattsp) {
+int ncmpi_inq_varnatts(int ncid, int varid, int* nattsp) {
   return ncmpi_inq_var(ncid, varid, nullptr, nullptr, nullptr, nullptr, nattsp);
 }
 
-int ncmpi_inq_varoffset(int ncid, int varid, MPI_Offset *offset) {
+int ncmpi_inq_varoffset(int ncid, int varid, MPI_Offset* offset) {
   return guard([&] { give(offset, variable_of(dataset(ncid), varid).begin); });
 }
 
-int ncmpi_inq_var_fill(int ncid, int varid, int *no_fill, void *fill_value) {
+int ncmpi_inq_var_fill(int ncid, int varid, int* no_fill, void* fill_value) {
   return guard([&] {
     const Variable& var = variable_of(dataset(ncid), varid);
     give(no_fill, var.no_fill ? 1 : 0);

@@ -1,5 +1,5 @@
-// The generated C header, with its functions visible outside the library, and the guard that every one
-// of them runs under.
+// The generated C header, with its functions visible outside the library, and the guard that every
+// one of them runs under.
 #pragma once
 
 #include <mpi.h>

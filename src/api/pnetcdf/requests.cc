@@ -11,10 +11,14 @@ namespace {
 
 Which which_of(int count) {
   switch (count) {
-    case NC_REQ_ALL: return Which::all;
-    case NC_GET_REQ_ALL: return Which::gets;
-    case NC_PUT_REQ_ALL: return Which::puts;
-    default: return Which::listed;
+    case NC_REQ_ALL:
+      return Which::all;
+    case NC_GET_REQ_ALL:
+      return Which::gets;
+    case NC_PUT_REQ_ALL:
+      return Which::puts;
+    default:
+      return Which::listed;
   }
 }
 
@@ -38,10 +42,12 @@ int wait(int ncid, int count, int* requests, int* results, bool collective) noex
       throw Error(Errc::eindep, ds.path() + " is in independent data mode");
     }
     if (!collective && ds.mode() == Mode::collective) {
-      throw Error(Errc::enotindep, ds.path() + " is in collective data mode", "call ncmpi_wait_all");
+      throw Error(Errc::enotindep, ds.path() + " is in collective data mode",
+                  "call ncmpi_wait_all");
     }
     std::optional<Error> mine;
-    if (count > 0 && requests == nullptr) mine = Error(Errc::einval, "no list of requests is given");
+    if (count > 0 && requests == nullptr)
+      mine = Error(Errc::einval, "no list of requests is given");
     Lists lists(count, requests, results);
     ds.wait(which_of(count), lists.ids, lists.statuses, collective, std::move(mine));
   });
@@ -62,7 +68,7 @@ int ncmpi_wait_all(int ncid, int count, int array_of_requests[], int array_of_st
   return forebay::pnetcdf::wait(ncid, count, array_of_requests, array_of_statuses, true);
 }
 
-int ncmpi_cancel(int ncid, int num, int *reqs, int *statuses) {
+int ncmpi_cancel(int ncid, int num, int* reqs, int* statuses) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
     if (num < NC_PUT_REQ_ALL || (num > 0 && reqs == nullptr)) {
@@ -73,7 +79,7 @@ int ncmpi_cancel(int ncid, int num, int *reqs, int *statuses) {
   });
 }
 
-int ncmpi_inq_nreqs(int ncid, int *nreqs) {
+int ncmpi_inq_nreqs(int ncid, int* nreqs) {
   return guard([&] {
     const Dataset& ds = dataset(ncid);
     if (nreqs != nullptr) *nreqs = ds.pending();
@@ -88,14 +94,14 @@ int ncmpi_buffer_detach(int ncid) {
   return guard([&] { dataset(ncid).detach_buffer(); });
 }
 
-int ncmpi_inq_buffer_usage(int ncid, MPI_Offset *usage) {
+int ncmpi_inq_buffer_usage(int ncid, MPI_Offset* usage) {
   return guard([&] {
     const Count used = dataset(ncid).buffer_usage();
     if (usage != nullptr) *usage = used;
   });
 }
 
-int ncmpi_inq_buffer_size(int ncid, MPI_Offset *buf_size) {
+int ncmpi_inq_buffer_size(int ncid, MPI_Offset* buf_size) {
   return guard([&] {
     const Count size = dataset(ncid).buffer_size();
     if (buf_size != nullptr) *buf_size = size;

@@ -1,4 +1,5 @@
-// put, get, mput, mget, iput, iget, bput: modes, collective behaviour, and handing over to the engine.
+// put, get, mput, mget, iput, iget, bput: modes, collective behaviour, and handing over to the
+// engine.
 #include <optional>
 
 #include "api/pnetcdf/access.h"
@@ -71,7 +72,8 @@ int transfer(Direction direction, Coordination coordination, int ncid, int varid
 }
 
 int transfer_each(Direction direction, Coordination coordination, int ncid, int num,
-                  const int* varids, const Selections& selections, const Buffers& buffers) noexcept {
+                  const int* varids, const Selections& selections,
+                  const Buffers& buffers) noexcept {
   return guard([&] {
     Dataset& ds = dataset(ncid);
     if (coordination == independent && num <= 0 && !ds.in_define_mode()) return;
