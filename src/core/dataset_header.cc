@@ -149,14 +149,17 @@ void Dataset::take_over_schema(const std::function<void()>& place) {
 // Variables that were never written leave the file shorter than its header says; readers that map the file, or check
 // its size, want all of it. A device that has no size (a pipe, /dev/null) is left alone.
 void Dataset::extend_to_full_size() {
-  if (!changed_) return;
+  // Independent writes are known to their own rank only.
+  if (comm_.all_reduce(std::int64_t{changed_}, Reduce::max) == 0) return;
   std::optional<Error> mine;
   if (comm_.is_root()) {
     mine = attempt_to([&] {
       Offset end = schema_.header_size;
       for (const Variable& var : schema_.vars) {
-        const Count bytes = var.inner_elements * size_of(var.type);
+        Count bytes = var.inner_elements * size_of(var.type);
         const Count records = var.is_record ? schema_.numrecs : 1;
+        // Some readers (scipy) want the last record with its padding.
+        if (var.is_record && bytes % 4 != 0 && bytes != schema_.recsize) bytes += 4 - bytes % 4;
         if (records > 0) end = std::max(end, var.begin + (records - 1) * schema_.recsize * var.is_record + bytes);
       }
       if (file_->size() < end && file_->is_regular()) file_->truncate(end);

@@ -53,7 +53,7 @@ struct Method {
   std::string stage = "direct";
   std::string transport = "auto";   ///< auto | posix | independent | collective | aggregated
   std::string exchange = "auto";    ///< within a node: auto | shared (memory) | message
-  Count window_size = 4 << 20;      ///< bytes of a window; file domains are cut at its multiples
+  Count window_size = 0;            ///< bytes of a window at most; 0: chosen by the transport
   Count buffer_limit = 64 << 20;    ///< bytes a rank may hold for staging and aggregation
   Count hole_threshold = 64 << 10;  ///< reads bridge, writes sieve holes up to this many bytes
 

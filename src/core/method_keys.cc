@@ -91,9 +91,10 @@ void add_engine_keys(std::vector<KeySpec>& keys) {
                            "node share, or as messages.",
                            "engine"},
                           own, &Method::exchange, exchanges));
-  keys.push_back(size_key({"window_size", "bytes, 4KiB to 1GiB", "4MiB",
-                           "Bytes of one aggregation window; file domains are cut at multiples of "
-                           "it.",
+  keys.push_back(size_key({"window_size", "bytes, 4KiB to 1GiB", "0",
+                           "Bytes of one aggregation window at most; file domains are cut at "
+                           "multiples of it. Unless given: 512 KiB on one node, 4 MiB between "
+                           "nodes, never less than a stripe.",
                            "engine"},
                           own, &Method::window_size, 4 * kib, gib));
   keys.push_back(size_key({"buffer_limit", "bytes, at least 1MiB", "64MiB",

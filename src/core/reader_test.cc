@@ -78,7 +78,7 @@ class SerialReaderTest : public ::testing::Test {
                static_cast<std::streamsize>(bytes.size()));
   }
 
-  std::vector<int> read(VarId var, Subarray selection) {
+  std::vector<int> read(VarId var, const Subarray& selection) {
     std::vector<int> values;
     for (double value : SerialReader(path_).read_doubles(var, selection))
       values.push_back(static_cast<int>(value));

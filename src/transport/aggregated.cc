@@ -13,8 +13,10 @@ namespace forebay {
 
 namespace {
 
-constexpr int slot_count = 4;
+constexpr int slot_count = 8;
 constexpr Count smallest_window = 64 << 10;
+constexpr Count cached_window = 512 << 10;
+constexpr Count shipped_window = 4 << 20;
 
 // Above these sizes a piece is worth a system call of its own (docs/performance.md, "when ranks do not interleave").
 constexpr Count direct_write_piece = 256 << 10;
@@ -134,21 +136,24 @@ void AggregatedTransport::find_nodes(int ranks_per_node) {
   node_index_ = index[leader];
 }
 
-// Small operations get small windows: their memory is quicker to set up and stays in the cache. Windows only grow.
+// On one node a window that fits the cache is quickest; between nodes a window is also the unit of the file system's
+// locks and of messages, so it is larger, and never smaller than a stripe. Small operations get small windows: their
+// memory is quicker to set up. Windows only grow, so that set-up is paid a few times at most.
 Count AggregatedTransport::window_for(const Total& total) const {
-  const Count share = (total.last - total.first) / slot_count;
-  Count window = std::max<Count>(options_.striping_unit, smallest_window);
-  while (window < share && window < options_.window_size) window *= 2;
+  Count largest = options_.window_size;
+  if (largest == 0) largest = nodes_.size() == 1 ? cached_window : shipped_window;
   const Count most = std::max<Count>(smallest_window, options_.buffer_limit / (2 * slot_count));
-  window = std::min({window, std::max(options_.window_size, options_.striping_unit), most});
-  return std::max(round_up(window, 4096), window_);
+  largest = std::min(std::max(largest, options_.striping_unit), most);
+  Count window = std::max<Count>(options_.striping_unit, smallest_window);
+  while (window < (total.last - total.first) / slot_count && window < largest) window *= 2;
+  return std::max(round_up(std::min(window, largest), 4096), window_);
 }
 
 void AggregatedTransport::set_up(const Total& total) {
-  const Count window = window_for(total);
-  if (slots_ && window == window_) return;
   StepTimer timer(report_, Step::plan);
   if (!node_) find_nodes(options_.exchange == "message" ? 1 : options_.ranks_per_node);
+  const Count window = window_for(total);
+  if (slots_ && window == window_) return;
   slots_.reset();
   for (;;) {
     auto slots = std::make_unique<Slots>(*node_, window, slot_count);

@@ -17,7 +17,7 @@ namespace forebay {
 struct TransportOptions {
   std::string kind = "auto";       ///< auto | posix | independent | collective | aggregated
   std::string exchange = "auto";   ///< auto | shared | message
-  Count window_size = 4 << 20;     ///< file domains are cut at multiples of at most this many bytes
+  Count window_size = 0;           ///< file domains are cut at multiples of at most this many bytes; 0: chosen
   Count striping_unit = 0;         ///< and of no fewer than this many; 0: unknown
   Count buffer_limit = 64 << 20;   ///< bytes a rank may hold
   Count hole_threshold = 64 << 10; ///< holes up to this many bytes are bridged

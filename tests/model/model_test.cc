@@ -1,9 +1,10 @@
 // Property test: random operations against a plain in-memory model.
 //
 // Arguments: [--dir DIRECTORY] [--seed S] [--rounds N] [--round R] [--operations N] [--longest N]
-//            [--timeout SECONDS] [--no-reopen] [--keep] [--trace] [--paranoid]
+//            [--timeout SECONDS] [--no-reopen] [--keep] [--trace] [--paranoid] [--peer]
 //
-// Against another library than Forebay the script keeps to what PnetCDF 1.12.3 gets right.
+// With --peer, and always against another library than Forebay, the script keeps to what PnetCDF
+// 1.12.3 gets right, and with the same seed is the same script for both.
 // The same seed on the same number of ranks replays the same script. A failure names the seed, the
 // round and the operation; `--round R --trace` plays that round alone and prints its operations.
 #include <mpi.h>
@@ -36,6 +37,8 @@ bool parse(int argc, char** argv, Command* command) {
       o.reopen = false;
     } else if (option == "--keep") {
       o.keep = true;
+    } else if (option == "--peer") {
+      o.peer = true;
     } else if (option == "--paranoid") {
       o.paranoid = true;
     } else if (option == "--trace") {
@@ -76,7 +79,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "cannot read the arguments; see the head of model_test.cc\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
-  command.options.peer = !is_forebay();
+  if (!is_forebay()) command.options.peer = true;
   const Options& options = command.options;
   set_program_name(argv[0]);
   int rank = 0;
