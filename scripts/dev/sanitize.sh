@@ -15,7 +15,7 @@ cmd_sanitize() {
 
 # fuzz_run TARGET SECONDS: new inputs are kept in the cache and begin the next run.
 fuzz_run() {
-  local target=$1 seconds=$2 program corpus=$cache/fuzz/$1 found=$root/build/fuzz/findings/
+  local target=$1 seconds=$2 program corpus=$cache/fuzz/$1 found=$root/build/fuzz/findings
   program=$(find "$root/build/fuzz" -name "$target" -type f -perm -u+x | head -n 1)
   [[ -n $program ]] || die "no fuzz target $target in build/fuzz"
   mkdir -p "$corpus" "$found"
@@ -23,6 +23,8 @@ fuzz_run() {
   [[ -d $program.corpus ]] && inputs+=("$program.corpus")  # written by the build
   say "fuzzing $target for $seconds s"
   "$program" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
-    -verbosity=0 -artifact_prefix="$found" "${inputs[@]}" || die "fuzzing $target found a fault; its input is in $found"
+    -verbosity=0 -artifact_prefix="$found/" "${inputs[@]}" >"$found/log" 2>&1 ||
+    { tail -n 60 "$found/log" >&2; die "fuzzing $target found a fault; its input is in $found"; }
+  grep '^stat::' "$found/log"
   echo "fuzz: $target ran $seconds s without a fault"
 }

@@ -34,6 +34,7 @@ Offset end_of_data(const Schema& schema) {
   for (const Variable& var : schema.vars) {
     if (!var.is_record) end = std::max(end, var.begin + var.inner_elements * size_of(var.type));
   }
+  if (schema.numrecs == 0 || schema.recsize == 0) return end;  // begin_rec is aligned, and may lie beyond the file
   return std::max(end, schema.begin_rec + schema.numrecs * schema.recsize);
 }
 

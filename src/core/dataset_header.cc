@@ -65,7 +65,9 @@ void Dataset::write_header() {
   std::optional<Error> mine;
   if (comm_.is_root()) {
     mine = attempt_to([&] {
-      const auto bytes = classic::print(schema_);
+      auto bytes = classic::print(schema_);
+      // A header that shrank in data mode leaves no bytes of its longer self behind.
+      bytes.resize(std::max(bytes.size(), static_cast<std::size_t>(schema_.header_size)));
       file_->write_at(0, bytes);
     });
   }

@@ -224,13 +224,14 @@ int ncmpi_inq_varid(int ncid, const char* name, int* varidp) {
   });
 }
 
-// For NC_GLOBAL only the number of attributes makes sense; the rest is left alone.
+// For NC_GLOBAL only the number of attributes makes sense.
 int ncmpi_inq_var(int ncid, int varid, char* name, nc_type* xtypep, int* ndimsp, int* dimidsp,
                   int* nattsp) {
   return guard([&] {
     const Dataset& ds = dataset(ncid);
-    if (varid == NC_GLOBAL) return give(nattsp, ds.schema().attributes.size());
-    const Variable& var = ds.variable(varid);
+    const bool only_natts = !name && !xtypep && !ndimsp && !dimidsp;
+    if (varid == NC_GLOBAL && only_natts) return give(nattsp, ds.schema().attributes.size());
+    const Variable& var = variable_of(ds, varid);
     give(name, var.name);
     give(xtypep, var.type);
     give(ndimsp, var.ndims());
