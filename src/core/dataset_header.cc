@@ -164,7 +164,9 @@ void Dataset::extend_to_full_size() {
         if (var.is_record && bytes % 4 != 0 && bytes != schema_.recsize) bytes += 4 - bytes % 4;
         if (records > 0) end = std::max(end, var.begin + (records - 1) * schema_.recsize * var.is_record + bytes);
       }
-      if (file_->size() < end && file_->is_regular()) file_->truncate(end);
+      // Without variables nothing tells a reader why the file should go on after a header that has become shorter.
+      const bool too_long = schema_.vars.empty() && file_->size() > end;
+      if ((file_->size() < end || too_long) && file_->is_regular()) file_->truncate(end);
     });
   }
   agree(mine);

@@ -155,6 +155,16 @@ TEST_F(CommandsTest, info_says_that_data_is_missing) {
             std::string::npos);
 }
 
+TEST_F(CommandsTest, info_misses_nothing_in_a_file_without_records) {
+  std::string bytes = sample_file().substr(0, 212);
+  bytes[7] = 0;
+  save(path_, bytes);
+  EXPECT_EQ(run({"info", path_}).find("the file ends"), std::string::npos);
+  const auto json = nlohmann::json::parse(run({"info", "--json", path_}));
+  EXPECT_EQ(json["expected_size"], 212);
+  EXPECT_EQ(json["variables"][1]["bytes"], 0);
+}
+
 TEST_F(CommandsTest, info_refuses_what_it_cannot_read) {
   save(path_, sample_file().substr(0, 100));
   EXPECT_EQ(run({"info", path_}).find(path_ + ": "), 0u);

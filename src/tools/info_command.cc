@@ -37,7 +37,9 @@ Count alignment_of(Offset position) {
 // One past the last byte of all data that the header promises.
 Offset expected_size(const Schema& schema) {
   Offset size = schema.header_size;
-  for (const Variable& var : schema.vars) size = std::max(size, end_of(schema, var));
+  for (const Variable& var : schema.vars) {
+    if (!var.is_record || schema.numrecs > 0) size = std::max(size, end_of(schema, var));
+  }
   return size;
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "comm/mpi.h"
@@ -94,7 +95,7 @@ class MpiIoTransport : public Transport {
  private:
   void together(ExtentStream& extents, bool writing) {
     std::optional<Error> mine;
-    if (!collective_) {
+    if (!collective_ || (!writing && !trusts_collective_reads())) {
       try {
         alone(extents, writing);
       } catch (const Error& e) {
@@ -121,6 +122,15 @@ class MpiIoTransport : public Transport {
       more = feeder.fill();
       if (!feeder.filling.empty()) transfer(feeder.filling, writing, false);
     }
+  }
+
+  // Open MPI 4's default MPI-IO module (ompio) loses bytes of collective reads that touch the end of the file; the model
+  // test finds it within seconds. Values come first: under Open MPI each rank reads for itself.
+  static bool trusts_collective_reads() {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length = 0;
+    MPI_Get_library_version(version, &length);
+    return std::string_view(version, static_cast<std::size_t>(length)).find("Open MPI") == std::string_view::npos;
   }
 
   struct Feeder {
@@ -169,11 +179,12 @@ class MpiIoTransport : public Transport {
       MPI_Type_create_hindexed(static_cast<int>(f.offsets.size()), f.lengths.data(), f.offsets.data(), MPI_BYTE, &view);
       MPI_Type_commit(&view);
     }
+    // What lies beyond the end of the file is zero. Counts in the status of a read are not to be relied on.
+    if (!writing) std::fill(buffer_.begin(), buffer_.end(), std::byte{0});
     int code = MPI_SUCCESS;
-    MPI_Count got = f.bytes;
     {
       StepTimer timer(report_, writing ? Step::write : Step::read);
-      code = call(f, view, writing, collectively, got);
+      code = call(f, view, writing, collectively);
     }
     if (view != MPI_BYTE) MPI_Type_free(&view);
     if (code != MPI_SUCCESS) throw mpi_io_error(code, writing ? Errc::ewrite : Errc::eread, file_->path());
@@ -181,8 +192,6 @@ class MpiIoTransport : public Transport {
     ++report_[writing ? Counter::write_calls : Counter::read_calls];
     if (writing) return;
     StepTimer timer(report_, Step::unpack);
-    std::fill(buffer_.begin() + static_cast<std::ptrdiff_t>(std::clamp<MPI_Count>(got, 0, f.bytes)), buffer_.end(),
-              std::byte{0});
     const std::byte* from = buffer_.data();
     for (const Extent& e : f.extents) {
       copy_in(e, from);
@@ -191,7 +200,7 @@ class MpiIoTransport : public Transport {
   }
 
   // A view is set collectively; an independent transfer of several pieces goes piece by piece instead.
-  int call(Filling& f, MPI_Datatype view, bool writing, bool collectively, MPI_Count& got) {
+  int call(Filling& f, MPI_Datatype view, bool writing, bool collectively) {
     const int bytes = static_cast<int>(f.bytes);
     MPI_Status status;
     if (collectively) {
@@ -199,22 +208,14 @@ class MpiIoTransport : public Transport {
       if (code != MPI_SUCCESS) return code;
       code = writing ? MPI_File_write_at_all(handle_, 0, buffer_.data(), bytes, MPI_BYTE, &status)
                      : MPI_File_read_at_all(handle_, 0, buffer_.data(), bytes, MPI_BYTE, &status);
-      if (code == MPI_SUCCESS && !f.empty()) MPI_Get_elements_x(&status, MPI_BYTE, &got);
       const int back = MPI_File_set_view(handle_, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
       return code == MPI_SUCCESS ? back : code;
     }
     std::byte* at = buffer_.data();
-    got = f.bytes;
     for (std::size_t i = 0; i < f.offsets.size(); ++i) {
       int code = writing ? MPI_File_write_at(handle_, f.offsets[i], at, f.lengths[i], MPI_BYTE, &status)
                          : MPI_File_read_at(handle_, f.offsets[i], at, f.lengths[i], MPI_BYTE, &status);
       if (code != MPI_SUCCESS) return code;
-      if (!writing) {
-        int n = 0;
-        MPI_Get_count(&status, MPI_BYTE, &n);
-        n = std::clamp(n, 0, f.lengths[i]);
-        std::fill(at + n, at + f.lengths[i], std::byte{0});
-      }
       at += f.lengths[i];
     }
     return MPI_SUCCESS;
