@@ -1,12 +1,14 @@
-/* Writes a two-dimensional variable in parallel and reads it back: PnetCDF's interface, nothing of Forebay's own.
+/* Writes a two-dimensional variable in parallel and reads it back: PnetCDF's interface, nothing of
+ * Forebay's own.
  *
  *   mpicc temperature.c $(pkg-config --cflags --libs forebay) -o temperature
  *   mpiexec -n 4 ./temperature temperature.nc
  *   ncdump -h temperature.nc
  *
- * The grid has 4 rows for each rank; each rank writes its own rows with one collective call, then reads the rows of the
- * next rank and compares. Nothing here says how the bytes travel: set, for example,
- * FOREBAY_HINTS="transport=aggregated" to choose that when it runs, FOREBAY_REPORT=1 to see where the time went.
+ * The grid has 4 rows for each rank; each rank writes its own rows with one collective call, then
+ * reads the rows of the next rank and compares. Nothing here says how the bytes travel: set, for
+ * example, FOREBAY_HINTS="transport=aggregated" to choose that when it runs, FOREBAY_REPORT=1 to
+ * see where the time went.
  */
 #include <mpi.h>
 #include <pnetcdf.h>
@@ -31,7 +33,8 @@ static void write_rows(const char* path, int rank, int ranks) {
   MPI_Offset start[2] = {(MPI_Offset)rank * ROWS_PER_RANK, 0}, count[2] = {ROWS_PER_RANK, COLUMNS};
   float mine[ROWS_PER_RANK][COLUMNS];
 
-  check(ncmpi_create(MPI_COMM_WORLD, path, NC_CLOBBER | NC_64BIT_DATA, MPI_INFO_NULL, &file), "create");
+  check(ncmpi_create(MPI_COMM_WORLD, path, NC_CLOBBER | NC_64BIT_DATA, MPI_INFO_NULL, &file),
+        "create");
   check(ncmpi_def_dim(file, "y", (MPI_Offset)ranks * ROWS_PER_RANK, &dims[0]), "dimension y");
   check(ncmpi_def_dim(file, "x", COLUMNS, &dims[1]), "dimension x");
   check(ncmpi_def_var(file, "temperature", NC_FLOAT, 2, dims, &variable), "variable");

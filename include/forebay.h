@@ -13,11 +13,11 @@ extern "C" {
 #endif
 
 /* The version of the library, such as "0.1.0". Static. */
-FOREBAY_EXPORT extern const char *forebay_version(void);
+FOREBAY_EXPORT extern const char* forebay_version(void);
 
-/* What went wrong, in words with names and numbers, in the last function that failed on this thread; "" if
- * none did. The text stays until the next failure on this thread. */
-FOREBAY_EXPORT extern const char *forebay_error_message(void);
+/* What went wrong, in words with names and numbers, in the last function that failed on this
+ * thread; "" if none did. The text stays until the next failure on this thread. */
+FOREBAY_EXPORT extern const char* forebay_error_message(void);
 
 #if defined(__cplusplus)
 }

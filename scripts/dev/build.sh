@@ -41,15 +41,16 @@ cmd_build() {
 }
 
 # The same sources with MPICH: unit tests, and the MPI tests at two ranks (MPICH spins when ranks outnumber cores).
+# What Debian builds with Open MPI (PnetCDF, netCDF-C) cannot take part.
 cmd_mpich_check() {
-  ensure_packages build peer test mpich
-  local preset=mpich
-  say "configuring build/$preset"
-  (cd "$root" && cmake --preset release -B "build/$preset" -Wno-dev "-DPython3_EXECUTABLE=$python" \
+  ensure_packages build test mpich
+  say "configuring build/mpich"
+  (cd "$root" && cmake --preset release -B build/mpich -Wno-dev "-DPython3_EXECUTABLE=$python" \
     -DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \
     -DMPI_C_COMPILER=mpicc.mpich -DMPI_CXX_COMPILER=mpicxx.mpich -DMPIEXEC_EXECUTABLE="$(command -v mpiexec.mpich)" \
-    -DFOREBAY_PEER=OFF) >&2
-  build $preset
+    -DFOREBAY_BENCH=OFF -DFOREBAY_PEER_LIBRARY= -DFOREBAY_PEER_INCLUDE= -DFOREBAY_NETCDF_LIBRARY= \
+    -DFOREBAY_NETCDF_INCLUDE=) >&2
+  build mpich
   say "tests with MPICH"
-  ctest --test-dir "$root/build/$preset" --output-on-failure --no-tests=error -LE 'peer|openmpi' -R 'unit|_np2$' "$@"
+  ctest --test-dir "$root/build/mpich" --output-on-failure --no-tests=error -R '^unit|_np2$' "$@"
 }

@@ -7,7 +7,7 @@ cmd_sanitize() {
   configure asan
   build asan
   say "unit tests and two-rank tests with both sanitizers"
-  ctest --test-dir "$root/build/asan" --output-on-failure --no-tests=error -R '^unit|_np2$' -LE 'peer|install|preload' "$@"
+  ctest --test-dir "$root/build/asan" --output-on-failure --no-tests=error -R '^unit|^tool|_np2$' -LE 'peer|install|preload' "$@"
   configure fuzz
   build fuzz fuzz_classic
   fuzz_run fuzz_classic "$seconds"

@@ -1,5 +1,5 @@
-// The codes of forebay::Error. Their values are those of the netCDF and PnetCDF C interfaces, so that a
-// front end of that family passes them on unchanged and no table can fall out of step.
+// The codes of forebay::Error. Their values are those of the netCDF and PnetCDF C interfaces, so
+// that a front end of that family passes them on unchanged and no table can fall out of step.
 #pragma once
 
 namespace forebay {

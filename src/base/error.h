@@ -1,7 +1,8 @@
 // One exception type for everything that goes wrong inside the library.
 //
-// Errors carry a code (what a C caller gets), a message (what happened, with names and numbers) and an advice
-// (what the caller can do). C boundaries turn them into codes with one noexcept guard; nothing prints or exits.
+// Errors carry a code (what a C caller gets), a message (what happened, with names and numbers) and
+// an advice (what the caller can do). C boundaries turn them into codes with one noexcept guard;
+// nothing prints or exits.
 #pragma once
 
 #include <cerrno>
@@ -31,11 +32,12 @@ class Error : public std::exception {
   std::string message_, advice_, text_;
 };
 
-/// The code for a failed system call: ENOSPC is no_space, ENOENT is enoent, and so on; `fallback` for the rest
-/// (eread, ewrite or efile, after what was tried).
+/// The code for a failed system call: ENOSPC is no_space, ENOENT is enoent, and so on; `fallback`
+/// for the rest (eread, ewrite or efile, after what was tried).
 Errc code_from_errno(int errnum, Errc fallback);
 
-/// An Error for a failed system call on `path`, with the system's text and advice for the common causes.
+/// An Error for a failed system call on `path`, with the system's text and advice for the common
+/// causes.
 Error system_error(int errnum, Errc fallback, const std::string& doing, const std::string& path);
 
 }  // namespace forebay

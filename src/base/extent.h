@@ -1,8 +1,8 @@
 // Extents: what a layout hands to a transport, and nothing about variables.
 //
-// An extent is a contiguous range of bytes in one file together with the memory that holds (or will receive) them.
-// A stream yields the extents of one operation in non-decreasing file order, lazily: millions of pieces never exist
-// at once, only a batch of them.
+// An extent is a contiguous range of bytes in one file together with the memory that holds (or will
+// receive) them. A stream yields the extents of one operation in non-decreasing file order, lazily:
+// millions of pieces never exist at once, only a batch of them.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,12 @@
 namespace forebay {
 
 struct Extent {
-  Offset offset;         ///< first byte in the file
-  Count length;          ///< bytes
-  std::byte* memory;     ///< first byte of the first element; never written to by a write
-  std::int64_t skip;     ///< external bytes of `memory` that lie before `offset` (a cut may fall inside an element)
-  std::int32_t swap;     ///< element width whose bytes are reversed between memory and file; 1: none
+  Offset offset;      ///< first byte in the file
+  Count length;       ///< bytes
+  std::byte* memory;  ///< first byte of the first element; never written to by a write
+  std::int64_t skip;  ///< external bytes of `memory` that lie before `offset` (a cut may fall
+                      ///< inside an element)
+  std::int32_t swap;  ///< element width whose bytes are reversed between memory and file; 1: none
   std::int32_t reserved = 0;
 
   Offset end() const { return offset + length; }
@@ -35,12 +36,14 @@ struct StreamSummary {
   bool empty() const { return bytes == 0; }
 };
 
-/// Extents in file order. For writing they do not overlap (later requests have won already); for reading they may.
+/// Extents in file order. For writing they do not overlap (later requests have won already); for
+/// reading they may.
 class ExtentStream {
  public:
   virtual ~ExtentStream() = default;
   virtual StreamSummary summary() const = 0;
-  /// Fills `out` from the front and returns how many; 0 at the end. Reads no file and moves no data.
+  /// Fills `out` from the front and returns how many; 0 at the end. Reads no file and moves no
+  /// data.
   virtual std::size_t next(std::span<Extent> out) = 0;
   /// Back to the first extent.
   virtual void rewind() = 0;
@@ -52,7 +55,8 @@ class ExtentStream {
 class ExtentIo {
  public:
   virtual ~ExtentIo() = default;
-  /// Collective; a rank with nothing passes an empty stream. An I/O error on one rank is thrown on all.
+  /// Collective; a rank with nothing passes an empty stream. An I/O error on one rank is thrown on
+  /// all.
   virtual void write_all(ExtentStream& extents) = 0;
   virtual void read_all(ExtentStream& extents) = 0;
   /// Local.

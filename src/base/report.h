@@ -1,5 +1,5 @@
-// Where the time went: per-step timers and counters of one file on one rank. Cheap enough to be always on
-// (two clock reads a step); printed at close when FOREBAY_REPORT asks (core/report).
+// Where the time went: per-step timers and counters of one file on one rank. Cheap enough to be
+// always on (two clock reads a step); printed at close when FOREBAY_REPORT asks (core/report).
 #pragma once
 
 #include <array>
@@ -10,17 +10,45 @@
 
 namespace forebay {
 
-enum class Step { define, header, post, plan, exchange, pack, read, write, wait, unpack, sync, total, count_ };
+enum class Step {
+  define,
+  header,
+  post,
+  plan,
+  exchange,
+  pack,
+  read,
+  write,
+  wait,
+  unpack,
+  sync,
+  total,
+  count_
+};
 constexpr int step_count = static_cast<int>(Step::count_);
-constexpr const char* step_names[step_count] = {"define", "header", "post", "plan",   "exchange", "pack",
-                                                "read",   "write",  "wait", "unpack", "sync",     "total"};
+constexpr const char* step_names[step_count] = {"define",   "header", "post", "plan",
+                                                "exchange", "pack",   "read", "write",
+                                                "wait",     "unpack", "sync", "total"};
 
-enum class Counter { requests, pieces, bytes_asked_write, bytes_asked_read, write_calls, read_calls, bytes_written,
-                     bytes_read, messages, message_bytes, windows, count_ };
+enum class Counter {
+  requests,
+  pieces,
+  bytes_asked_write,
+  bytes_asked_read,
+  write_calls,
+  read_calls,
+  bytes_written,
+  bytes_read,
+  messages,
+  message_bytes,
+  windows,
+  count_
+};
 constexpr int counter_count = static_cast<int>(Counter::count_);
 constexpr const char* counter_names[counter_count] = {
-    "requests", "pieces", "bytes_asked_write", "bytes_asked_read", "write_calls", "read_calls", "bytes_written",
-    "bytes_read", "messages", "message_bytes", "windows"};
+    "requests",   "pieces",        "bytes_asked_write", "bytes_asked_read", "write_calls",
+    "read_calls", "bytes_written", "bytes_read",        "messages",         "message_bytes",
+    "windows"};
 
 struct Report {
   std::array<double, step_count> seconds{};

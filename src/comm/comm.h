@@ -1,5 +1,6 @@
-// Comm: a duplicated communicator, or a single process when built without MPI. The one place, with transport, where
-// ranks talk to each other. All member functions are collective over the communicator unless said otherwise.
+// Comm: a duplicated communicator, or a single process when built without MPI. The one place, with
+// transport, where ranks talk to each other. All member functions are collective over the
+// communicator unless said otherwise.
 #pragma once
 
 #include <cstddef>
@@ -34,12 +35,14 @@ class Comm {
   void all_reduce_or(std::span<std::uint64_t> bits) const;
   void reduce_seconds(std::span<double> min, std::span<double> max, std::span<double> sum) const;
   /// min, max and sum of int64 counters at once, on every rank.
-  void all_reduce_stats(std::span<std::int64_t> min, std::span<std::int64_t> max, std::span<std::int64_t> sum) const;
+  void all_reduce_stats(std::span<std::int64_t> min, std::span<std::int64_t> max,
+                        std::span<std::int64_t> sum) const;
 
   /// One value of every rank, in rank order.
   std::vector<std::int64_t> all_gather(std::int64_t value) const;
 
-  /// The ranks that share memory with this one; `ranks_per_node` > 0 pretends that nodes have that many.
+  /// The ranks that share memory with this one; `ranks_per_node` > 0 pretends that nodes have that
+  /// many.
   Comm split_node(int ranks_per_node) const;
 
   Handle* handle() const { return handle_.get(); }

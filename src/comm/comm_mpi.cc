@@ -29,7 +29,8 @@ MPI_Op op_of(Reduce op) {
 }
 
 int checked_int(std::size_t n) {
-  if (n > static_cast<std::size_t>(INT_MAX)) throw Error(Errc::eintoverflow, "a collective of more than 2^31 items");
+  if (n > static_cast<std::size_t>(INT_MAX))
+    throw Error(Errc::eintoverflow, "a collective of more than 2^31 items");
   return static_cast<int>(n);
 }
 
@@ -47,7 +48,8 @@ void check_mpi(int code, const char* call) {
   char text[MPI_MAX_ERROR_STRING];
   int length = 0;
   MPI_Error_string(code, text, &length);
-  throw Error(Errc::empi, std::string(call) + ": " + std::string(text, static_cast<std::size_t>(length)));
+  throw Error(Errc::empi,
+              std::string(call) + ": " + std::string(text, static_cast<std::size_t>(length)));
 }
 
 // A communicator that outlives MPI_Finalize belongs to MPI; freeing it then is an error.
@@ -92,8 +94,8 @@ void Comm::broadcast(void* data, std::size_t bytes, Rank root) const {
 
 void Comm::all_reduce(std::span<std::int64_t> values, Reduce op) const {
   if (size_ == 1) return;
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, values.data(), checked_int(values.size()), MPI_INT64_T, op_of(op),
-                          mpi_comm(*this)),
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, values.data(), checked_int(values.size()), MPI_INT64_T,
+                          op_of(op), mpi_comm(*this)),
             "MPI_Allreduce");
 }
 
@@ -104,14 +106,17 @@ std::int64_t Comm::all_reduce(std::int64_t value, Reduce op) const {
 
 void Comm::all_reduce_or(std::span<std::uint64_t> bits) const {
   if (size_ == 1) return;
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, bits.data(), checked_int(bits.size()), MPI_UINT64_T, MPI_BOR, mpi_comm(*this)),
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, bits.data(), checked_int(bits.size()), MPI_UINT64_T,
+                          MPI_BOR, mpi_comm(*this)),
             "MPI_Allreduce");
 }
 
-void Comm::reduce_seconds(std::span<double> min, std::span<double> max, std::span<double> sum) const {
+void Comm::reduce_seconds(std::span<double> min, std::span<double> max,
+                          std::span<double> sum) const {
   if (size_ == 1) return;
   auto reduce = [&](std::span<double> v, MPI_Op op) {
-    check_mpi(MPI_Allreduce(MPI_IN_PLACE, v.data(), checked_int(v.size()), MPI_DOUBLE, op, mpi_comm(*this)),
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, v.data(), checked_int(v.size()), MPI_DOUBLE, op,
+                            mpi_comm(*this)),
               "MPI_Allreduce");
   };
   reduce(min, MPI_MIN);
@@ -129,7 +134,8 @@ void Comm::all_reduce_stats(std::span<std::int64_t> min, std::span<std::int64_t>
 std::vector<std::int64_t> Comm::all_gather(std::int64_t value) const {
   std::vector<std::int64_t> all(static_cast<std::size_t>(size_), value);
   if (size_ > 1) {
-    check_mpi(MPI_Allgather(&value, 1, MPI_INT64_T, all.data(), 1, MPI_INT64_T, mpi_comm(*this)), "MPI_Allgather");
+    check_mpi(MPI_Allgather(&value, 1, MPI_INT64_T, all.data(), 1, MPI_INT64_T, mpi_comm(*this)),
+              "MPI_Allgather");
   }
   return all;
 }
@@ -138,10 +144,12 @@ Comm Comm::split_node(int ranks_per_node) const {
   if (size_ == 1) return *this;
   MPI_Comm node;
   if (ranks_per_node > 0) {
-    check_mpi(MPI_Comm_split(mpi_comm(*this), rank_ / ranks_per_node, rank_, &node), "MPI_Comm_split");
+    check_mpi(MPI_Comm_split(mpi_comm(*this), rank_ / ranks_per_node, rank_, &node),
+              "MPI_Comm_split");
   } else {
-    check_mpi(MPI_Comm_split_type(mpi_comm(*this), MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node),
-              "MPI_Comm_split_type");
+    check_mpi(
+        MPI_Comm_split_type(mpi_comm(*this), MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node),
+        "MPI_Comm_split_type");
   }
   MPI_Comm_set_errhandler(node, MPI_ERRORS_RETURN);
   return wrap(node);

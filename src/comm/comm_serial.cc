@@ -13,7 +13,8 @@ void Comm::all_reduce(std::span<std::int64_t>, Reduce) const {}
 std::int64_t Comm::all_reduce(std::int64_t value, Reduce) const { return value; }
 void Comm::all_reduce_or(std::span<std::uint64_t>) const {}
 void Comm::reduce_seconds(std::span<double>, std::span<double>, std::span<double>) const {}
-void Comm::all_reduce_stats(std::span<std::int64_t>, std::span<std::int64_t>, std::span<std::int64_t>) const {}
+void Comm::all_reduce_stats(std::span<std::int64_t>, std::span<std::int64_t>,
+                            std::span<std::int64_t>) const {}
 std::vector<std::int64_t> Comm::all_gather(std::int64_t value) const { return {value}; }
 Comm Comm::split_node(int) const { return *this; }
 

@@ -1,6 +1,7 @@
-// Sparse all-to-all: each rank sends to the few ranks it has something for, and nobody needs to know from whom it will
-// receive. Nonblocking consensus: synchronous sends, then a nonblocking barrier when all of mine have been received
-// (Hoefler, Siebert, Lumsdaine: Scalable communication protocols for dynamic sparse data exchange, PPoPP 2010).
+// Sparse all-to-all: each rank sends to the few ranks it has something for, and nobody needs to
+// know from whom it will receive. Nonblocking consensus: synchronous sends, then a nonblocking
+// barrier when all of mine have been received (Hoefler, Siebert, Lumsdaine: Scalable communication
+// protocols for dynamic sparse data exchange, PPoPP 2010).
 #pragma once
 
 #include <cstddef>
@@ -17,13 +18,15 @@ struct Message {
   std::vector<std::byte> bytes;
 };
 
-/// Collective. Calls `receive(from, bytes)` once for each message for this rank, in no particular order; the span is
-/// valid during the call. Memory: one incoming message at a time besides the outgoing ones. Messages may exceed 2 GiB.
-/// An exception from `receive` is rethrown after the exchange has completed on this rank.
+/// Collective. Calls `receive(from, bytes)` once for each message for this rank, in no particular
+/// order; the span is valid during the call. Memory: one incoming message at a time besides the
+/// outgoing ones. Messages may exceed 2 GiB. An exception from `receive` is rethrown after the
+/// exchange has completed on this rank.
 class SparseExchange {
  public:
   explicit SparseExchange(const Comm& comm) : comm_(comm) {}
-  void run(std::span<const Message> outgoing, const std::function<void(Rank, std::span<const std::byte>)>& receive);
+  void run(std::span<const Message> outgoing,
+           const std::function<void(Rank, std::span<const std::byte>)>& receive);
 
  private:
   const Comm& comm_;

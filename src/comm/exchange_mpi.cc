@@ -24,7 +24,8 @@ class ByteType {
     constexpr std::size_t block = std::size_t{1} << 30;
     MPI_Datatype blocks, big, parts[2];
     check_mpi(MPI_Type_contiguous(static_cast<int>(block), MPI_BYTE, &big), "MPI_Type_contiguous");
-    check_mpi(MPI_Type_contiguous(static_cast<int>(bytes / block), big, &blocks), "MPI_Type_contiguous");
+    check_mpi(MPI_Type_contiguous(static_cast<int>(bytes / block), big, &blocks),
+              "MPI_Type_contiguous");
     parts[0] = blocks;
     parts[1] = MPI_BYTE;
     int lengths[2] = {1, static_cast<int>(bytes % block)};
@@ -74,7 +75,8 @@ void SparseExchange::run(std::span<const Message> outgoing,
     }
     ByteType shape(m.bytes.size());
     MPI_Request request;
-    check_mpi(MPI_Issend(m.bytes.data(), shape.count(), shape.type(), m.to, tag, comm, &request), "MPI_Issend");
+    check_mpi(MPI_Issend(m.bytes.data(), shape.count(), shape.type(), m.to, tag, comm, &request),
+              "MPI_Issend");
     sends.push_back(request);
   }
 
@@ -91,7 +93,8 @@ void SparseExchange::run(std::span<const Message> outgoing,
       MPI_Get_elements_x(&status, MPI_BYTE, &bytes);
       incoming.resize(static_cast<std::size_t>(bytes));
       ByteType shape(incoming.size());
-      check_mpi(MPI_Mrecv(incoming.data(), shape.count(), shape.type(), &message, &status), "MPI_Mrecv");
+      check_mpi(MPI_Mrecv(incoming.data(), shape.count(), shape.type(), &message, &status),
+                "MPI_Mrecv");
       deliver(status.MPI_SOURCE, incoming);
       continue;
     }
@@ -99,7 +102,9 @@ void SparseExchange::run(std::span<const Message> outgoing,
       check_mpi(MPI_Test(&barrier, &done, MPI_STATUS_IGNORE), "MPI_Test");
     } else {
       int sent = 0;
-      check_mpi(MPI_Testall(static_cast<int>(sends.size()), sends.data(), &sent, MPI_STATUSES_IGNORE), "MPI_Testall");
+      check_mpi(
+          MPI_Testall(static_cast<int>(sends.size()), sends.data(), &sent, MPI_STATUSES_IGNORE),
+          "MPI_Testall");
       if (sent) {
         check_mpi(MPI_Ibarrier(comm, &barrier), "MPI_Ibarrier");
         in_barrier = true;

@@ -1,4 +1,5 @@
-// The bridge between Comm and MPI handles, for front ends whose callers speak MPI, and for MPI-IO transports.
+// The bridge between Comm and MPI handles, for front ends whose callers speak MPI, and for MPI-IO
+// transports.
 #pragma once
 
 #include <mpi.h>
@@ -13,8 +14,9 @@ struct Comm::Handle {
   ~Handle();
 };
 
-/// Collective over `comm`: duplicates it (the duplicate is freed with the last Comm that uses it, or left to MPI after
-/// MPI_Finalize). Throws Errc::einval for MPI_COMM_NULL and for intercommunicators.
+/// Collective over `comm`: duplicates it (the duplicate is freed with the last Comm that uses it,
+/// or left to MPI after MPI_Finalize). Throws Errc::einval for MPI_COMM_NULL and for
+/// intercommunicators.
 Comm make_comm(MPI_Comm comm);
 
 /// The MPI communicator behind a Comm; MPI_COMM_SELF for a single process.

@@ -20,7 +20,8 @@ struct SharedName {
 int create_object(std::size_t bytes, SharedName& name) {
   static unsigned counter = 0;
   for (int attempt = 0; attempt < 16; ++attempt) {
-    std::snprintf(name.text, sizeof name.text, "/forebay-%ld-%u", static_cast<long>(::getpid()), counter++);
+    std::snprintf(name.text, sizeof name.text, "/forebay-%ld-%u", static_cast<long>(::getpid()),
+                  counter++);
     const int fd = ::shm_open(name.text, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (fd < 0) continue;
     // Reserves the pages now: touching memory that the device cannot back would be a SIGBUS.

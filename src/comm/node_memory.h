@@ -9,8 +9,9 @@ namespace forebay {
 
 class NodeMemory {
  public:
-  /// Collective over `node`. Zero-filled and really there (a full /dev/shm is found here, not by a signal later).
-  /// On failure every rank gets an object that is false; the caller falls back to messages.
+  /// Collective over `node`. Zero-filled and really there (a full /dev/shm is found here, not by a
+  /// signal later). On failure every rank gets an object that is false; the caller falls back to
+  /// messages.
   static NodeMemory create(const Comm& node, std::size_t bytes);
 
   NodeMemory() = default;
@@ -23,7 +24,8 @@ class NodeMemory {
   std::size_t size() const { return bytes_; }
 
  private:
-  NodeMemory(std::byte* data, std::size_t bytes, bool mapped) : data_(data), bytes_(bytes), mapped_(mapped) {}
+  NodeMemory(std::byte* data, std::size_t bytes, bool mapped)
+      : data_(data), bytes_(bytes), mapped_(mapped) {}
   void release();
 
   std::byte* data_ = nullptr;

@@ -1,4 +1,5 @@
-// What differs between the definitions of two ranks, as PnetCDF's family of "multidefine" codes names it.
+// What differs between the definitions of two ranks, as PnetCDF's family of "multidefine" codes
+// names it.
 #pragma once
 
 #include "base/errc.h"
@@ -6,8 +7,8 @@
 
 namespace forebay {
 
-/// Errc::ok when the two define the same; otherwise the code of the first difference, dimensions before global
-/// attributes before variables. Placement and fill modes are not compared.
+/// Errc::ok when the two define the same; otherwise the code of the first difference, dimensions
+/// before global attributes before variables. Placement and fill modes are not compared.
 Errc first_difference(const Schema& root, const Schema& other);
 
 }  // namespace forebay

@@ -1,5 +1,5 @@
-// Life of a dataset: create, open, modes, close. Header I/O is in dataset_header.cc, the work of enddef in
-// dataset_define.cc, requests in dataset_data.cc, the define functions in define.cc.
+// Life of a dataset: create, open, modes, close. Header I/O is in dataset_header.cc, the work of
+// enddef in dataset_define.cc, requests in dataset_data.cc, the define functions in define.cc.
 #include "core/dataset.h"
 
 #include <unistd.h>
@@ -53,8 +53,8 @@ Dataset::Dataset(Comm comm, std::string path, Method method)
 // The engine's parts refer to comm_ and report_, which are members declared before them.
 Dataset::~Dataset() = default;
 
-std::unique_ptr<Dataset> Dataset::create(Comm comm, const std::string& path, int version, bool no_clobber,
-                                         const HintMap& hints) {
+std::unique_ptr<Dataset> Dataset::create(Comm comm, const std::string& path, int version,
+                                         bool no_clobber, const HintMap& hints) {
   Arguments arguments{path, hints, version * 2 + (no_clobber ? 1 : 0)};
   Method method = shared_method(comm, path, arguments);
   std::unique_ptr<Dataset> ds(new Dataset(std::move(comm), strip_prefix(path), std::move(method)));
@@ -71,7 +71,8 @@ std::unique_ptr<Dataset> Dataset::create(Comm comm, const std::string& path, int
   return ds;
 }
 
-std::unique_ptr<Dataset> Dataset::open(Comm comm, const std::string& path, bool writable, const HintMap& hints) {
+std::unique_ptr<Dataset> Dataset::open(Comm comm, const std::string& path, bool writable,
+                                       const HintMap& hints) {
   Arguments arguments{path, hints, writable};
   Method method = shared_method(comm, path, arguments);
   std::unique_ptr<Dataset> ds(new Dataset(std::move(comm), strip_prefix(path), std::move(method)));
@@ -110,15 +111,18 @@ const Variable& Dataset::variable(VarId id) const {
 }
 
 void Dataset::require_define() const {
-  if (mode_ != Mode::define) throw Error(Errc::enotindefine, path_ + " is not in define mode", "call redef first");
+  if (mode_ != Mode::define)
+    throw Error(Errc::enotindefine, path_ + " is not in define mode", "call redef first");
 }
 
 void Dataset::require_data() const {
-  if (mode_ == Mode::define) throw Error(Errc::eindefine, path_ + " is in define mode", "call enddef first");
+  if (mode_ == Mode::define)
+    throw Error(Errc::eindefine, path_ + " is in define mode", "call enddef first");
 }
 
 void Dataset::require_writable() const {
-  if (!writable_) throw Error(Errc::eperm, path_ + " was opened for reading only", "open it with NC_WRITE");
+  if (!writable_)
+    throw Error(Errc::eperm, path_ + " was opened for reading only", "open it with NC_WRITE");
 }
 
 void Dataset::redef() {
@@ -137,7 +141,8 @@ void Dataset::begin_independent() {
 // Ranks may have added different numbers of records on their own.
 void Dataset::end_independent() {
   require_data();
-  if (mode_ != Mode::independent) throw Error(Errc::enotindep, path_ + " is not in independent data mode");
+  if (mode_ != Mode::independent)
+    throw Error(Errc::enotindep, path_ + " is not in independent data mode");
   mode_ = Mode::collective;
   if (writable_) sync_numrecs();
 }
@@ -188,7 +193,8 @@ void Dataset::close() {
     step([&] { sync_numrecs(); });
     step([&] { extend_to_full_size(); });
   }
-  report_[Step::total] = std::chrono::duration<double>(std::chrono::steady_clock::now() - opened_).count();
+  report_[Step::total] =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - opened_).count();
   step([&] { transport_->close(); });
   step([&] { print_report(comm_, path_, report_, method_, {transport_->reasons()}); });
   step([&] { file_->close(); });
@@ -216,8 +222,12 @@ void Dataset::abort() {
 
 HintMap Dataset::hints_in_force() const { return to_hints(method_); }
 
-Count Dataset::put_bytes() const { return report_.counters[static_cast<std::size_t>(Counter::bytes_written)]; }
+Count Dataset::put_bytes() const {
+  return report_.counters[static_cast<std::size_t>(Counter::bytes_written)];
+}
 
-Count Dataset::get_bytes() const { return report_.counters[static_cast<std::size_t>(Counter::bytes_read)]; }
+Count Dataset::get_bytes() const {
+  return report_.counters[static_cast<std::size_t>(Counter::bytes_read)];
+}
 
 }  // namespace forebay

@@ -1,8 +1,9 @@
-// Dataset: a schema, a queue of requests, and the file they belong to. Every front end speaks to this class.
+// Dataset: a schema, a queue of requests, and the file they belong to. Every front end speaks to
+// this class.
 //
-// Collective means: every rank of the communicator calls it, in the same order. A rank with nothing to do, or with an
-// argument error of its own, still calls (see `execute` and `wait`), so that nobody waits for it.
-// All functions throw forebay::Error.
+// Collective means: every rank of the communicator calls it, in the same order. A rank with nothing
+// to do, or with an argument error of its own, still calls (see `execute` and `wait`), so that
+// nobody waits for it. All functions throw forebay::Error.
 #pragma once
 
 #include <chrono>
@@ -39,21 +40,25 @@ enum class Which { listed, all, puts, gets };  ///< which queued requests a wait
 
 class Dataset {
  public:
-  /// Collective. Creates (truncating, unless `no_clobber`: Errc::eexist) a file and enters define mode.
-  /// `version` is 1, 2 or 5. Rank 0's arguments count. `hints` are the API-level hints (MPI_Info); environment and XML are read here.
-  static std::unique_ptr<Dataset> create(Comm comm, const std::string& path, int version, bool no_clobber,
-                                         const HintMap& hints);
+  /// Collective. Creates (truncating, unless `no_clobber`: Errc::eexist) a file and enters define
+  /// mode. `version` is 1, 2 or 5. Rank 0's arguments count. `hints` are the API-level hints
+  /// (MPI_Info); environment and XML are read here.
+  static std::unique_ptr<Dataset> create(Comm comm, const std::string& path, int version,
+                                         bool no_clobber, const HintMap& hints);
   /// Collective. Opens an existing file in collective data mode.
-  static std::unique_ptr<Dataset> open(Comm comm, const std::string& path, bool writable, const HintMap& hints);
+  static std::unique_ptr<Dataset> open(Comm comm, const std::string& path, bool writable,
+                                       const HintMap& hints);
   ~Dataset();  ///< releases memory and descriptors only; call close() or abort() first
 
-  /// Collective. Ends define mode if need be, writes what is pending in the header, closes. Queued requests are
-  /// cancelled and Errc::epending is thrown after the file has been closed properly.
+  /// Collective. Ends define mode if need be, writes what is pending in the header, closes. Queued
+  /// requests are cancelled and Errc::epending is thrown after the file has been closed properly.
   void close();
-  /// Collective. Drops changes since redef, deletes a file that was never out of its first define mode.
+  /// Collective. Drops changes since redef, deletes a file that was never out of its first define
+  /// mode.
   void abort();
 
-  // -- schema (local unless said otherwise) ------------------------------------------------------------------------
+  // -- schema (local unless said otherwise)
+  // ------------------------------------------------------------------------
   const Schema& schema() const { return schema_; }
   const Comm& comm() const { return comm_; }
   const std::string& path() const { return path_; }
@@ -65,52 +70,64 @@ class Dataset {
 
   DimId def_dim(const std::string& name, Count length);
   VarId def_var(const std::string& name, Type type, std::span<const DimId> dimids);
-  /// In data mode the new name must not be longer (Errc::enotindefine) and the header is rewritten: collective then.
+  /// In data mode the new name must not be longer (Errc::enotindefine) and the header is rewritten:
+  /// collective then.
   void rename_dim(DimId id, const std::string& name);
   void rename_var(VarId id, const std::string& name);
   void rename_attribute(VarId owner, const std::string& name, const std::string& new_name);
-  /// `value` holds count elements in external form. In data mode only what fits in place; collective then.
+  /// `value` holds count elements in external form. In data mode only what fits in place;
+  /// collective then.
   void put_attribute(VarId owner, Attribute attribute);
   void delete_attribute(VarId owner, const std::string& name);  ///< define mode only
-  bool set_fill(bool fill);                       ///< define mode; returns the former value
-  void def_var_fill(VarId var, bool no_fill, const void* fill_value);  ///< define mode; value in native form or null
+  bool set_fill(bool fill);  ///< define mode; returns the former value
+  void def_var_fill(VarId var, bool no_fill,
+                    const void* fill_value);  ///< define mode; value in native form or null
 
-  // -- modes (collective) ------------------------------------------------------------------------------------------
+  // -- modes (collective)
+  // ------------------------------------------------------------------------------------------
   void enddef(const EnddefArguments& arguments = {});
   void redef();
   void begin_independent();
   void end_independent();
-  void sync();          ///< data and header reach the device
-  void flush();         ///< staged data reaches the file
+  void sync();   ///< data and header reach the device
+  void flush();  ///< staged data reaches the file
   void sync_numrecs();
   void fill_record(VarId var, Count record);  ///< fill_var_rec
 
-  // -- data --------------------------------------------------------------------------------------------------------
-  /// Blocking. If `collective`, all ranks call; a rank with an error of its own passes it as `local_error` with no
-  /// accesses, takes part, and gets it thrown at the end. Errc::erange is reported after data has moved.
-  void execute(std::span<Access> accesses, bool collective, std::optional<Error> local_error = std::nullopt);
-  /// Queues a request and returns its id; not collective. `deferred` receives Errc::erange, if it happened.
+  // -- data
+  // --------------------------------------------------------------------------------------------------------
+  /// Blocking. If `collective`, all ranks call; a rank with an error of its own passes it as
+  /// `local_error` with no accesses, takes part, and gets it thrown at the end. Errc::erange is
+  /// reported after data has moved.
+  void execute(std::span<Access> accesses, bool collective,
+               std::optional<Error> local_error = std::nullopt);
+  /// Queues a request and returns its id; not collective. `deferred` receives Errc::erange, if it
+  /// happened.
   int post(Access access, Errc* deferred = nullptr);
-  /// Completes requests. `ids` is read for Which::listed only: entries are set to -1 when done, and `statuses` (may be
-  /// empty) gets a code per entry; Errc::einval_request for unknown ids. Collective if `collective`.
+  /// Completes requests. `ids` is read for Which::listed only: entries are set to -1 when done, and
+  /// `statuses` (may be empty) gets a code per entry; Errc::einval_request for unknown ids.
+  /// Collective if `collective`.
   void wait(Which which, std::span<int> ids, std::span<int> statuses, bool collective,
             std::optional<Error> local_error = std::nullopt);
   void cancel(Which which, std::span<int> ids, std::span<int> statuses);
-  /// The distance between records that run lists are to be built with (see Access::bytes_per_record): the file's, or
-  /// in define mode, where that is not settled, the size of the variable's own record.
+  /// The distance between records that run lists are to be built with (see
+  /// Access::bytes_per_record): the file's, or in define mode, where that is not settled, the size
+  /// of the variable's own record.
   Count record_stride(const Variable& var) const;
   /// Where varn and vard requests build and share their run lists.
   RunListPool& run_lists() { return pool_; }
   int pending() const { return static_cast<int>(queue_.size()); }
   bool has_pending(bool write) const;
 
-  // -- buffered writes ---------------------------------------------------------------------------------------------
+  // -- buffered writes
+  // ---------------------------------------------------------------------------------------------
   void attach_buffer(Count bytes);
   void detach_buffer();
-  Count buffer_size() const;   ///< Errc::enullabuf when none is attached
+  Count buffer_size() const;  ///< Errc::enullabuf when none is attached
   Count buffer_usage() const;
 
-  // -- facts -------------------------------------------------------------------------------------------------------
+  // -- facts
+  // -------------------------------------------------------------------------------------------------------
   Count put_bytes() const;  ///< bytes this rank wrote to the file since open
   Count get_bytes() const;
   /// The method in force, as hint keys and values in the names that users set them by.
@@ -132,7 +149,7 @@ class Dataset {
   void write_header();    // collective
   void read_header();     // collective
   void write_numrecs();   // rank 0 only
-  void agree_on_schema(const std::function<void()>& place);  // collective
+  void agree_on_schema(const std::function<void()>& place);   // collective
   void take_over_schema(const std::function<void()>& place);  // collective
   void extend_to_full_size();
 
@@ -146,7 +163,8 @@ class Dataset {
   // dataset_data.cc
   Request make_request(Access&& access, Errc& deferred);
   Errc finish(Request& request, bool delivered);
-  void carry_out(std::vector<Request>& requests, bool collective, const std::optional<Error>& local_error);
+  void carry_out(std::vector<Request>& requests, bool collective,
+                 const std::optional<Error>& local_error);
   void note_records(Count last_record, bool collective);
   std::vector<Request> take(Which which, std::span<int> ids, std::span<int> statuses,
                             std::vector<std::ptrdiff_t>& places);
@@ -161,12 +179,12 @@ class Dataset {
   std::optional<Alignment> alignment_;  // settled at the first enddef since open
   Mode mode_ = Mode::define;
   bool writable_ = true;
-  bool created_ = false;       // never out of the first define mode yet
-  bool changed_ = false;       // something was written since open
+  bool created_ = false;  // never out of the first define mode yet
+  bool changed_ = false;  // something was written since open
   bool fill_ = false;
   bool header_dirty_ = false;
-  bool numrecs_dirty_ = false; // this rank's count of records may differ from the file's
-  Report report_;              // outlives file, transport and stage
+  bool numrecs_dirty_ = false;  // this rank's count of records may differ from the file's
+  Report report_;               // outlives file, transport and stage
   std::shared_ptr<File> file_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Layout> layout_;

@@ -12,10 +12,10 @@ namespace forebay {
 
 namespace {
 
-/// Copies between contiguous elements and elements placed by an imap (netCDF's varm), in selection order.
-/// `gather`: from mapped to packed; otherwise back.
-void map_elements(const Subarray& sub, const std::vector<Count>& imap, std::byte* mapped, std::byte* packed, int width,
-                  bool gather) {
+/// Copies between contiguous elements and elements placed by an imap (netCDF's varm), in selection
+/// order. `gather`: from mapped to packed; otherwise back.
+void map_elements(const Subarray& sub, const std::vector<Count>& imap, std::byte* mapped,
+                  std::byte* packed, int width, bool gather) {
   const std::size_t n = sub.count.size();
   const Count total = sub.elements();
   std::vector<Count> index(n, 0);
@@ -66,7 +66,8 @@ const std::byte* own_fill(const Variable& var, Type external, std::byte* value) 
 }
 
 std::unique_ptr<std::byte[]> allocate(Count bytes) {
-  return std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(std::max<Count>(bytes, 1)));
+  return std::make_unique_for_overwrite<std::byte[]>(
+      static_cast<std::size_t>(std::max<Count>(bytes, 1)));
 }
 
 Error out_of_range() {
@@ -80,8 +81,8 @@ Count Dataset::record_stride(const Variable& var) const {
   return mode_ == Mode::define ? std::max<Count>(var.vsize, 1) : schema_.recsize;
 }
 
-// Data that needs no conversion stays where the caller has it and is byte-swapped on its way; the rest is converted,
-// gathered or (bput) copied into staging memory here.
+// Data that needs no conversion stays where the caller has it and is byte-swapped on its way; the
+// rest is converted, gathered or (bput) copied into staging memory here.
 Request Dataset::make_request(Access&& access, Errc& deferred) {
   const Variable& var = variable(access.var);
   Request r;
@@ -126,7 +127,8 @@ Request Dataset::make_request(Access&& access, Errc& deferred) {
     r.swap = r.element_size;
   } else {
     std::byte fill[8];
-    if (to_external(external, r.packed, memory.type, from, r.elements, own_fill(var, external, fill))) {
+    if (to_external(external, r.packed, memory.type, from, r.elements,
+                    own_fill(var, external, fill))) {
       deferred = Errc::erange;
     }
   }
@@ -143,9 +145,11 @@ Errc Dataset::finish(Request& r, bool delivered) {
     std::unique_ptr<std::byte[]> native;
     if (mapped) native = allocate(r.elements * size_of(memory.type));
     std::byte* to = mapped ? native.get() : memory.data;
-    if (from_external(external, r.packed, memory.type, to, r.elements, memory.out_of_range)) status = Errc::erange;
+    if (from_external(external, r.packed, memory.type, to, r.elements, memory.out_of_range))
+      status = Errc::erange;
     if (mapped) {
-      map_elements(std::get<Subarray>(r.selection), memory.imap, memory.data, to, size_of(memory.type), false);
+      map_elements(std::get<Subarray>(r.selection), memory.imap, memory.data, to,
+                   size_of(memory.type), false);
     }
   }
   if (r.buffered) attached_used_ -= r.elements * r.element_size;
@@ -153,13 +157,17 @@ Errc Dataset::finish(Request& r, bool delivered) {
   return status;
 }
 
-// All writes, then all reads. Collective: ranks agree on whether there are any, and on the number of records.
-void Dataset::carry_out(std::vector<Request>& requests, bool collective, const std::optional<Error>& local_error) {
-  std::array<std::int64_t, 3> facts{0, 0, 0};  // somebody writes, somebody reads, last record written
+// All writes, then all reads. Collective: ranks agree on whether there are any, and on the number
+// of records.
+void Dataset::carry_out(std::vector<Request>& requests, bool collective,
+                        const std::optional<Error>& local_error) {
+  std::array<std::int64_t, 3> facts{0, 0,
+                                    0};  // somebody writes, somebody reads, last record written
   std::vector<Request> writes, reads;
   for (Request& r : requests) {
     if (auto* list = std::get_if<std::shared_ptr<const RunList>>(&r.selection);
-        list && r.bytes_per_record > 0 && r.bytes_per_record != schema_.recsize && variable(r.var).is_record) {
+        list && r.bytes_per_record > 0 && r.bytes_per_record != schema_.recsize &&
+        variable(r.var).is_record) {
       *list = rebased(**list, r.bytes_per_record, schema_.recsize);
     }
     facts[r.write ? 0 : 1] = 1;
@@ -201,7 +209,8 @@ void Dataset::note_records(Count last_record, bool collective) {
   agree(mine);
 }
 
-void Dataset::execute(std::span<Access> accesses, bool collective, std::optional<Error> local_error) {
+void Dataset::execute(std::span<Access> accesses, bool collective,
+                      std::optional<Error> local_error) {
   Errc deferred = Errc::ok;
   std::vector<Request> requests;
   if (!local_error) {
@@ -229,7 +238,8 @@ int Dataset::post(Access access, Errc* deferred) {
   const bool write = access.write;
   if (access.buffered) {
     const Count bytes = access.elements * size_of(variable(access.var).type);
-    if (!attached_) throw Error(Errc::enullabuf, "no buffer is attached", "call ncmpi_buffer_attach first");
+    if (!attached_)
+      throw Error(Errc::enullabuf, "no buffer is attached", "call ncmpi_buffer_attach first");
     if (bytes > *attached_ - attached_used_) {
       throw Error(Errc::einsuffbuf, "the attached buffer is too small for this request",
                   "attach a larger one, or wait for earlier requests first");
@@ -250,8 +260,9 @@ int Dataset::post(Access access, Errc* deferred) {
 
 bool Dataset::has_pending(bool write) const { return (write ? pending_puts_ : pending_gets_) > 0; }
 
-// Takes requests off the queue. places[i] tells which entry of `ids` the i-th of them came from, -1 if none. If any id
-// is unknown nothing is taken, the statuses say which, and Errc::einval_request is thrown (as PnetCDF does).
+// Takes requests off the queue. places[i] tells which entry of `ids` the i-th of them came from, -1
+// if none. If any id is unknown nothing is taken, the statuses say which, and Errc::einval_request
+// is thrown (as PnetCDF does).
 std::vector<Request> Dataset::take(Which which, std::span<int> ids, std::span<int> statuses,
                                    std::vector<std::ptrdiff_t>& places) {
   std::fill(statuses.begin(), statuses.end(), 0);
@@ -260,7 +271,8 @@ std::vector<Request> Dataset::take(Which which, std::span<int> ids, std::span<in
     taken.swap(queue_);
   } else if (which != Which::listed) {
     const bool write = which == Which::puts;
-    auto middle = std::stable_partition(queue_.begin(), queue_.end(), [&](const Request& r) { return r.write != write; });
+    auto middle = std::stable_partition(queue_.begin(), queue_.end(),
+                                        [&](const Request& r) { return r.write != write; });
     taken.assign(std::make_move_iterator(middle), std::make_move_iterator(queue_.end()));
     queue_.erase(middle, queue_.end());
   } else {
@@ -271,8 +283,8 @@ std::vector<Request> Dataset::take(Which which, std::span<int> ids, std::span<in
   return taken;
 }
 
-void Dataset::take_listed(std::span<int> ids, std::span<int> statuses, std::vector<std::ptrdiff_t>& places,
-                          std::vector<Request>& taken) {
+void Dataset::take_listed(std::span<int> ids, std::span<int> statuses,
+                          std::vector<std::ptrdiff_t>& places, std::vector<Request>& taken) {
   std::unordered_map<int, std::ptrdiff_t> wanted;  // id → entry
   wanted.reserve(ids.size());
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -281,7 +293,8 @@ void Dataset::take_listed(std::span<int> ids, std::span<int> statuses, std::vect
   std::size_t known = 0;
   for (const Request& r : queue_) known += wanted.count(r.id);
   bool bad = false;
-  if (known != wanted.size() || std::any_of(ids.begin(), ids.end(), [](int id) { return id < -1; })) {
+  if (known != wanted.size() ||
+      std::any_of(ids.begin(), ids.end(), [](int id) { return id < -1; })) {
     std::unordered_map<int, bool> there;
     for (const Request& r : queue_) there[r.id] = true;
     for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -340,7 +353,8 @@ void Dataset::cancel(Which which, std::span<int> ids, std::span<int> statuses) {
 
 void Dataset::attach_buffer(Count bytes) {
   if (bytes <= 0) throw Error(Errc::enullbuf, "a buffer of no bytes cannot be attached");
-  if (attached_) throw Error(Errc::eprevattachbuf, "a buffer is attached already", "detach it first");
+  if (attached_)
+    throw Error(Errc::eprevattachbuf, "a buffer is attached already", "detach it first");
   attached_ = bytes;
   attached_used_ = 0;
 }
@@ -348,7 +362,8 @@ void Dataset::attach_buffer(Count bytes) {
 void Dataset::detach_buffer() {
   if (!attached_) throw Error(Errc::enullabuf, "no buffer is attached");
   for (const Request& r : queue_) {
-    if (r.buffered) throw Error(Errc::ependingbput, "buffered writes are pending", "call wait first");
+    if (r.buffered)
+      throw Error(Errc::ependingbput, "buffered writes are pending", "call wait first");
   }
   attached_.reset();
 }

@@ -1,4 +1,5 @@
-// What enddef does: placement, moving data that was there, clearing and filling what is new, the header.
+// What enddef does: placement, moving data that was there, clearing and filling what is new, the
+// header.
 #include <algorithm>
 #include <cstring>
 
@@ -34,7 +35,8 @@ Offset end_of_data(const Schema& schema) {
   for (const Variable& var : schema.vars) {
     if (!var.is_record) end = std::max(end, var.begin + var.inner_elements * size_of(var.type));
   }
-  if (schema.numrecs == 0 || schema.recsize == 0) return end;  // begin_rec is aligned, and may lie beyond the file
+  if (schema.numrecs == 0 || schema.recsize == 0)
+    return end;  // begin_rec is aligned, and may lie beyond the file
   return std::max(end, schema.begin_rec + schema.numrecs * schema.recsize);
 }
 
@@ -78,8 +80,9 @@ void Dataset::settle_alignment(const Alignment& alignment) {
   method_.record_align = alignment.record_align;
 }
 
-// Moves run from the end of the file to its front. They are cut into blocks and dealt to the ranks in batches: all ranks
-// read theirs, then all write, so that a block whose destination overlaps another's source is safe.
+// Moves run from the end of the file to its front. They are cut into blocks and dealt to the ranks
+// in batches: all ranks read theirs, then all write, so that a block whose destination overlaps
+// another's source is safe.
 void Dataset::relocate(const Schema& old) {
   struct Block {
     Move move;
@@ -113,18 +116,20 @@ void Dataset::relocate(const Schema& old) {
     for (Count left = move.bytes; left > 0;) {
       const Count now = std::min(left, block_size);
       left -= now;
-      if (batch_blocks % comm_.size() == comm_.rank()) mine.push_back({{move.from + left, move.to + left, now}, {}});
+      if (batch_blocks % comm_.size() == comm_.rank())
+        mine.push_back({{move.from + left, move.to + left, now}, {}});
       ++batch_blocks;
       batch_bytes += now;
-      if (batch_bytes >= block_size * comm_.size() || batch_blocks >= 1024 * comm_.size()) end_batch();
+      if (batch_bytes >= block_size * comm_.size() || batch_blocks >= 1024 * comm_.size())
+        end_batch();
     }
   });
   if (batch_blocks > 0) end_batch();
   if (any) agree(failure);
 }
 
-// What lies between variables, and the places of variables that have no data yet, may hold bytes of what stood there
-// before. They become zero, as in a new file.
+// What lies between variables, and the places of variables that have no data yet, may hold bytes of
+// what stood there before. They become zero, as in a new file.
 void Dataset::clear_gaps(const Schema& old) {
   const Offset old_end = end_of_data(old);
   std::vector<std::byte> zeros;
@@ -139,10 +144,12 @@ void Dataset::clear_gaps(const Schema& old) {
       mine = attempt_to([&] { file_->write_at(from, {zeros.data(), bytes}); });
     }
   };
-  const bool same_places = schema_.header_size == old.header_size && schema_.begin_rec == old.begin_rec &&
-                           schema_.recsize == old.recsize && schema_.vars.size() == old.vars.size();
+  const bool same_places = schema_.header_size == old.header_size &&
+                           schema_.begin_rec == old.begin_rec && schema_.recsize == old.recsize &&
+                           schema_.vars.size() == old.vars.size();
   if (same_places) return;
-  // The variables of before stand in file order; what lies between them at their new places is cleared.
+  // The variables of before stand in file order; what lies between them at their new places is
+  // cleared.
   auto clear_between = [&](bool records, Offset shift, Offset at, Offset end) {
     for (std::size_t i = 0; i < old.vars.size(); ++i) {
       const Variable& var = schema_.vars[i];
@@ -175,7 +182,8 @@ void Dataset::fill_new_variables(const Schema* old) {
       continue;
     }
     for (Count r = 0; r < schema_.numrecs; ++r) {
-      auto error = attempt_to([&] { fill_elements(var, var.begin + r * schema_.recsize, var.inner_elements); });
+      auto error = attempt_to(
+          [&] { fill_elements(var, var.begin + r * schema_.recsize, var.inner_elements); });
       if (error && !mine) mine = error;
     }
   }
@@ -189,7 +197,8 @@ void Dataset::fill_elements(const Variable& var, Offset offset, Count elements) 
   const Count first = share * comm_.rank() + std::min<Count>(comm_.rank(), extra);
   const Count mine = share + (comm_.rank() < extra ? 1 : 0);
   const std::vector<std::byte> value = fill_bytes(var);
-  std::vector<std::byte> block(static_cast<std::size_t>(std::min(mine, block_size / width) * width));
+  std::vector<std::byte> block(
+      static_cast<std::size_t>(std::min(mine, block_size / width) * width));
   for (std::size_t at = 0; at < block.size(); at += value.size()) {
     std::memcpy(block.data() + at, value.data(), value.size());
   }
@@ -206,10 +215,14 @@ void Dataset::fill_record(VarId id, Count record) {
   require_data();
   require_writable();
   const Variable& var = variable(id);
-  if (!var.is_record) throw Error(Errc::enotrecvar, "variable " + var.name + " has no record dimension");
-  if (var.no_fill) throw Error(Errc::enotfill, "variable " + var.name + " is not in fill mode", "call def_var_fill");
+  if (!var.is_record)
+    throw Error(Errc::enotrecvar, "variable " + var.name + " has no record dimension");
+  if (var.no_fill)
+    throw Error(Errc::enotfill, "variable " + var.name + " is not in fill mode",
+                "call def_var_fill");
   if (record < 0) throw Error(Errc::einvalcoords, "record numbers begin at 0");
-  agree(attempt_to([&] { fill_elements(var, var.begin + record * schema_.recsize, var.inner_elements); }));
+  agree(attempt_to(
+      [&] { fill_elements(var, var.begin + record * schema_.recsize, var.inner_elements); }));
   changed_ = true;
   note_records(record + 1, true);
 }

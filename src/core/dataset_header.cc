@@ -12,52 +12,43 @@
 
 namespace forebay {
 
-namespace {
-
-// A header that takes more than this to parse is not a header.
-constexpr Offset most_header_bytes = Offset{1} << 40;
-
-struct RawHeader {
+// Rank 0 reads, all parse: an attempt costs one broadcast, and what is wrong with a header every
+// rank finds by itself.
+void Dataset::read_header() {
+  StepTimer timer(report_, Step::header);
   std::vector<std::byte> bytes;
-  Offset file_size = 0;
-};
-
-RawHeader read_raw_header(File& file, Count first_read) {
-  RawHeader raw;
-  raw.file_size = file.size();
-  for (Offset want = std::max<Offset>(first_read, 4096);; want *= 2) {
-    const auto have = raw.bytes.size();
-    raw.bytes.resize(static_cast<std::size_t>(std::min(want, raw.file_size)));
-    const std::size_t got =
-        file.read_at(static_cast<Offset>(have), {raw.bytes.data() + have, raw.bytes.size() - have});
-    raw.bytes.resize(have + got);
-    const auto schema = classic::parse(raw.bytes, raw.file_size);
-    if (schema) {
-      raw.bytes.resize(static_cast<std::size_t>(schema->header_size));
-      return raw;
+  struct Chunk {
+    std::int64_t code, bytes, file_size;
+  } chunk{0, 0, 0};
+  for (Offset want = std::max<Offset>(method_.header_read_chunk, 4096);; want *= 2) {
+    const std::size_t have = bytes.size();
+    std::optional<Error> mine;
+    if (comm_.is_root()) {
+      mine = attempt_to([&] {
+        chunk.file_size = file_->size();
+        bytes.resize(static_cast<std::size_t>(std::min(want, chunk.file_size)));
+        bytes.resize(have + file_->read_at(static_cast<Offset>(have),
+                                           {bytes.data() + have, bytes.size() - have}));
+      });
+      chunk.code = mine ? to_int(mine->code()) : 0;
+      chunk.bytes = static_cast<std::int64_t>(bytes.size());
     }
-    if (want >= raw.file_size || want > most_header_bytes) {
-      throw Error(Errc::enotnc, file.path() + ": the header does not end before the file does",
+    comm_.broadcast(&chunk, sizeof chunk);
+    if (mine) throw *mine;
+    if (chunk.code != 0)
+      throw Error(static_cast<Errc>(chunk.code), "rank 0 could not read the header of " + path_);
+    bytes.resize(static_cast<std::size_t>(chunk.bytes));
+    if (bytes.size() > have) comm_.broadcast(bytes.data() + have, bytes.size() - have);
+    auto schema = classic::parse(bytes, chunk.file_size);
+    if (schema) {
+      schema_ = std::move(*schema);
+      return;
+    }
+    if (static_cast<Offset>(bytes.size()) >= chunk.file_size || bytes.size() == have) {
+      throw Error(Errc::enotnc, path_ + ": the header does not end before the file does",
                   "the file is truncated");
     }
   }
-}
-
-}  // namespace
-
-void Dataset::read_header() {
-  StepTimer timer(report_, Step::header);
-  RawHeader raw;
-  std::optional<Error> mine;
-  if (comm_.is_root()) {
-    mine = attempt_to([&] { raw = read_raw_header(*file_, method_.header_read_chunk); });
-  }
-  agree(mine);
-  std::int64_t sizes[2] = {static_cast<std::int64_t>(raw.bytes.size()), raw.file_size};
-  comm_.broadcast(sizes, sizeof sizes);
-  raw.bytes.resize(static_cast<std::size_t>(sizes[0]));
-  comm_.broadcast(raw.bytes.data(), raw.bytes.size());
-  schema_ = *classic::parse(raw.bytes, sizes[1]);
 }
 
 void Dataset::write_header() {
@@ -88,8 +79,9 @@ void Dataset::header_changed() {
   }
 }
 
-// Definitions are local calls, so ranks may have defined different things. Rank 0's definitions count, as in PnetCDF;
-// every rank takes them over, which keeps placement equal everywhere. In safe mode a difference is an error besides.
+// Definitions are local calls, so ranks may have defined different things. Rank 0's definitions
+// count, as in PnetCDF; every rank takes them over, which keeps placement equal everywhere. In safe
+// mode a difference is an error besides.
 void Dataset::agree_on_schema(const std::function<void()>& place) {
   std::optional<Error> mine;
   std::int64_t hash = 0;
@@ -126,7 +118,8 @@ void Dataset::take_over_schema(const std::function<void()>& place) {
     Offset extent, begin_rec;
     Count recsize;
     Alignment alignment;
-  } rest{schema_.header_extent, schema_.begin_rec, schema_.recsize, alignment_.value_or(Alignment{})};
+  } rest{schema_.header_extent, schema_.begin_rec, schema_.recsize,
+         alignment_.value_or(Alignment{})};
   comm_.broadcast(&rest, sizeof rest);
   settle_alignment(rest.alignment);
   if (!comm_.is_root()) {
@@ -148,8 +141,9 @@ void Dataset::take_over_schema(const std::function<void()>& place) {
   if (method_.safe_mode) agree(mine);
 }
 
-// Variables that were never written leave the file shorter than its header says; readers that map the file, or check
-// its size, want all of it. A device that has no size (a pipe, /dev/null) is left alone.
+// Variables that were never written leave the file shorter than its header says; readers that map
+// the file, or check its size, want all of it. A device that has no size (a pipe, /dev/null) is
+// left alone.
 void Dataset::extend_to_full_size() {
   // Independent writes are known to their own rank only.
   if (comm_.all_reduce(std::int64_t{changed_}, Reduce::max) == 0) return;
@@ -162,9 +156,11 @@ void Dataset::extend_to_full_size() {
         const Count records = var.is_record ? schema_.numrecs : 1;
         // Some readers (scipy) want the last record with its padding.
         if (var.is_record && bytes % 4 != 0 && bytes != schema_.recsize) bytes += 4 - bytes % 4;
-        if (records > 0) end = std::max(end, var.begin + (records - 1) * schema_.recsize * var.is_record + bytes);
+        if (records > 0)
+          end = std::max(end, var.begin + (records - 1) * schema_.recsize * var.is_record + bytes);
       }
-      // Without variables nothing tells a reader why the file should go on after a header that has become shorter.
+      // Without variables nothing tells a reader why the file should go on after a header that has
+      // become shorter.
       const bool too_long = schema_.vars.empty() && file_->size() > end;
       if ((file_->size() < end || too_long) && file_->is_regular()) file_->truncate(end);
     });

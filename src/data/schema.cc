@@ -78,7 +78,8 @@ void Schema::derive(Variable& var) const {
     var.shape.push_back(length);
     if (d == 0 && var.is_record) continue;
     if (!multiply_fits(var.inner_elements, length, var.inner_elements)) {
-      throw Error(Errc::evarsize, "variable " + var.name + ": the product of its dimensions exceeds 63 bits");
+      throw Error(Errc::evarsize,
+                  "variable " + var.name + ": the product of its dimensions exceeds 63 bits");
     }
   }
   Count bytes = 0;

@@ -1,5 +1,6 @@
-// The schema of a dataset: dimensions, variables, attributes, in definition order, found by name in constant time.
-// It knows names and shapes; where variables lie in the file is in `begin` and `vsize`, set by plan/begins.
+// The schema of a dataset: dimensions, variables, attributes, in definition order, found by name in
+// constant time. It knows names and shapes; where variables lie in the file is in `begin` and
+// `vsize`, set by plan/begins.
 #pragma once
 
 #include <cstddef>
@@ -56,7 +57,9 @@ class AttributeList {
   void put(Attribute attribute);
   /// Appends an attribute whose name the caller knows to be new; takes constant time.
   void append(Attribute attribute) { list_.push_back(std::move(attribute)); }
-  void rename(int i, std::string name) { list_[static_cast<std::size_t>(i)].name = std::move(name); }
+  void rename(int i, std::string name) {
+    list_[static_cast<std::size_t>(i)].name = std::move(name);
+  }
   void remove(int i) { list_.erase(list_.begin() + i); }
   auto begin() const { return list_.begin(); }
   auto end() const { return list_.end(); }
@@ -70,13 +73,13 @@ struct Variable {
   Type type = Type::none;
   std::vector<DimId> dimids;  ///< slowest first
   AttributeList attributes;
-  bool no_fill = true;        ///< PnetCDF's default; a fill value itself is the attribute _FillValue
+  bool no_fill = true;  ///< PnetCDF's default; a fill value itself is the attribute _FillValue
 
   // Derived by Schema::derive(); never stored by the user.
   std::vector<Count> shape;  ///< lengths; the record dimension's entry is 0
   bool is_record = false;
   Count inner_elements = 1;  ///< elements of one record, or of the whole fixed variable
-  Count vsize = 0;           ///< bytes of that, rounded up to 4 (the header's vsize before clamping)
+  Count vsize = 0;  ///< bytes of that, rounded up to 4 (the header's vsize before clamping)
 
   // Placement (plan/begins).
   Offset begin = 0;  ///< first byte of the variable, or of its slot in record 0
@@ -92,10 +95,11 @@ class Schema {
   std::vector<Variable> vars;
   AttributeList attributes;
 
-  Offset header_size = 0;    ///< bytes of the header itself
-  Offset header_extent = 0;  ///< first byte after the space reserved for the header (PnetCDF's begin_var)
-  Offset begin_rec = 0;      ///< first byte of the record section
-  Count recsize = 0;         ///< bytes from one record to the next (0: no record variable)
+  Offset header_size = 0;  ///< bytes of the header itself
+  Offset header_extent =
+      0;  ///< first byte after the space reserved for the header (PnetCDF's begin_var)
+  Offset begin_rec = 0;  ///< first byte of the record section
+  Count recsize = 0;     ///< bytes from one record to the next (0: no record variable)
 
   std::optional<int> find_dim(std::string_view name) const { return dim_index_.find(name); }
   std::optional<int> find_var(std::string_view name) const { return var_index_.find(name); }
@@ -105,7 +109,9 @@ class Schema {
   void rename_dim(int id, std::string name);
   void rename_var(int id, std::string name);
 
-  AttributeList& attributes_of(VarId id) { return id == global_id ? attributes : vars[std::size_t(id)].attributes; }
+  AttributeList& attributes_of(VarId id) {
+    return id == global_id ? attributes : vars[std::size_t(id)].attributes;
+  }
   const AttributeList& attributes_of(VarId id) const {
     return id == global_id ? attributes : vars[std::size_t(id)].attributes;
   }
@@ -115,7 +121,9 @@ class Schema {
   void derive(Variable& var) const;
 
   /// Elements of a variable counting `numrecs` records.
-  Count elements(const Variable& var) const { return var.is_record ? numrecs * var.inner_elements : var.inner_elements; }
+  Count elements(const Variable& var) const {
+    return var.is_record ? numrecs * var.inner_elements : var.inner_elements;
+  }
 
  private:
   NameIndex dim_index_, var_index_;

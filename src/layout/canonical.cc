@@ -14,13 +14,14 @@ RequestCursor::RequestCursor(const Request& request, const Schema& schema)
   }
 }
 
-void RequestCursor::set_up_subarray(const Subarray& sub, const Variable& var, const Schema& schema) {
+void RequestCursor::set_up_subarray(const Subarray& sub, const Variable& var,
+                                    const Schema& schema) {
   base_ = var.begin;
   run_ = size_of(var.type);
-  Count bytes = run_;   // selected so far, for the summary
+  Count bytes = run_;  // selected so far, for the summary
   Count pieces = 1;
-  Offset span = run_;   // from the first to one past the last byte
-  Count unit = run_;    // bytes between neighbours of dimension d
+  Offset span = run_;  // from the first to one past the last byte
+  Count unit = run_;   // bytes between neighbours of dimension d
   bool contiguous = true;
   for (int d = var.ndims() - 1; d >= 0; --d) {
     const auto i = static_cast<std::size_t>(d);
@@ -48,7 +49,8 @@ void RequestCursor::set_up_subarray(const Subarray& sub, const Variable& var, co
   }
   std::reverse(loops_.begin(), loops_.end());
   at_end_ = bytes == 0;
-  summary_ = at_end_ ? StreamSummary{base_, base_, 0, 0} : StreamSummary{base_, base_ + span, bytes, pieces};
+  summary_ = at_end_ ? StreamSummary{base_, base_, 0, 0}
+                     : StreamSummary{base_, base_ + span, bytes, pieces};
 }
 
 void RequestCursor::set_up_runs(const RunList& list, const Variable& var) {
@@ -63,7 +65,8 @@ void RequestCursor::set_up_runs(const RunList& list, const Variable& var) {
   if (list.overlapping) {
     for (const Run& r : list.runs) last = std::max(last, r.offset + r.length);
   }
-  summary_ = {base_ + list.runs.front().offset, base_ + last, list.bytes, static_cast<Count>(list.runs.size())};
+  summary_ = {base_ + list.runs.front().offset, base_ + last, list.bytes,
+              static_cast<Count>(list.runs.size())};
 }
 
 std::size_t RequestCursor::next(std::span<Extent> out) {
@@ -99,7 +102,8 @@ std::size_t RequestCursor::next_of_subarray(std::span<Extent> out) {
       break;
     }
     Loop& inner = loops_.back();
-    const Count here = std::min<Count>(static_cast<Count>(out.size() - n), inner.count - inner.index);
+    const Count here =
+        std::min<Count>(static_cast<Count>(out.size() - n), inner.count - inner.index);
     Offset offset = base_;
     for (Count i = 0; i < here; ++i) {
       out[n++] = {offset, run_, memory_, position_, swap_};
@@ -126,7 +130,8 @@ void RequestCursor::advance() {
   at_end_ = true;
 }
 
-CanonicalStream::CanonicalStream(std::span<const Request> requests, const Schema& schema, bool write)
+CanonicalStream::CanonicalStream(std::span<const Request> requests, const Schema& schema,
+                                 bool write)
     : requests_(requests), schema_(schema), write_(write) {
   ranges_.reserve(requests.size());
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -204,7 +209,8 @@ class CanonicalLayout : public Layout {
     }
     report_[Counter::requests] += static_cast<std::int64_t>(requests.size());
     report_[Counter::pieces] += stream->summary().pieces;
-    report_[write ? Counter::bytes_asked_write : Counter::bytes_asked_read] += stream->summary().bytes;
+    report_[write ? Counter::bytes_asked_write : Counter::bytes_asked_read] +=
+        stream->summary().bytes;
     if (collective) {
       write ? io_.write_all(*stream) : io_.read_all(*stream);
     } else if (!stream->summary().empty()) {

@@ -1,4 +1,5 @@
-// The canonical layout's arithmetic: extents of requests, in file order. See plan/order.h for how requests are merged.
+// The canonical layout's arithmetic: extents of requests, in file order. See plan/order.h for how
+// requests are merged.
 #pragma once
 
 #include <cstdint>
@@ -39,10 +40,10 @@ class RequestCursor {
   StreamSummary summary_;
   std::byte* memory_;
   std::int32_t swap_;
-  Offset base_ = 0;            // first byte of what comes next (subarray), or of the run list's base
-  Count run_ = 0;              // bytes of each contiguous piece (subarray)
-  Offset position_ = 0;        // in `memory_`
-  std::vector<Loop> loops_;    // outermost first; empty: one piece
+  Offset base_ = 0;          // first byte of what comes next (subarray), or of the run list's base
+  Count run_ = 0;            // bytes of each contiguous piece (subarray)
+  Offset position_ = 0;      // in `memory_`
+  std::vector<Loop> loops_;  // outermost first; empty: one piece
   bool at_end_ = false;
   const RunList* list_ = nullptr;
   std::size_t run_index_ = 0;

@@ -8,7 +8,8 @@
 namespace forebay {
 namespace {
 
-// A schema with fixed and record variables, placed by hand with gaps and an unaligned record section.
+// A schema with fixed and record variables, placed by hand with gaps and an unaligned record
+// section.
 Schema test_schema() {
   Schema s;
   s.version = 5;
@@ -49,7 +50,8 @@ std::vector<Offset> element_offsets(const Schema& schema, VarId id, const Subarr
     std::vector<Offset> next;
     for (Offset base : out) {
       for (Count i = 0; i < sub.count[d]; ++i) {
-        next.push_back(base + (sub.start[d] + i * (sub.stride.empty() ? 1 : sub.stride[d])) * units[d]);
+        next.push_back(base +
+                       (sub.start[d] + i * (sub.stride.empty() ? 1 : sub.stride[d])) * units[d]);
       }
     }
     out.swap(next);
@@ -89,7 +91,8 @@ Request request_for(const Schema& schema, VarId id, Subarray sub, std::byte* mem
 
 std::vector<Extent> drain(ExtentStream& stream, std::size_t batch) {
   std::vector<Extent> all, part(batch);
-  while (const std::size_t n = stream.next(part)) all.insert(all.end(), part.begin(), part.begin() + static_cast<long>(n));
+  while (const std::size_t n = stream.next(part))
+    all.insert(all.end(), part.begin(), part.begin() + static_cast<long>(n));
   return all;
 }
 
@@ -109,7 +112,8 @@ TEST(RequestCursor, yields_every_selected_byte_once_in_file_order_with_its_memor
     Offset last = -1;
     for (const Extent& e : drain(stream, 1 + random() % 9)) {
       ASSERT_GT(e.offset, last);
-      for (Count b = 0; b < e.length; ++b) ASSERT_TRUE(place.emplace(e.offset + b, e.skip + b).second);
+      for (Count b = 0; b < e.length; ++b)
+        ASSERT_TRUE(place.emplace(e.offset + b, e.skip + b).second);
       last = e.end() - 1;
     }
     ASSERT_EQ(place.size(), expected.size() * static_cast<std::size_t>(width));
@@ -138,7 +142,8 @@ TEST(CanonicalStream, later_request_wins_where_writes_overlap) {
       const int width = requests.back().element_size;
       const auto offsets = element_offsets(schema, id, sub);
       for (std::size_t i = 0; i < offsets.size(); ++i) {
-        for (int b = 0; b < width; ++b) expected[offsets[i] + b] = {k, static_cast<Offset>(i) * width + b};
+        for (int b = 0; b < width; ++b)
+          expected[offsets[i] + b] = {k, static_cast<Offset>(i) * width + b};
       }
     }
     CanonicalStream stream(requests, schema, true);
@@ -162,7 +167,8 @@ TEST(CanonicalStream, overlapping_reads_are_all_delivered) {
   std::vector<std::byte> memory(4096);
   std::vector<Request> requests;
   for (int k = 0; k < 3; ++k) {
-    requests.push_back(request_for(schema, 1, Subarray{{0, 0}, {5, 7}, {}}, memory.data() + k * 256));
+    requests.push_back(
+        request_for(schema, 1, Subarray{{0, 0}, {5, 7}, {}}, memory.data() + k * 256));
     requests.back().write = false;
   }
   CanonicalStream stream(requests, schema, false);

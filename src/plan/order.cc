@@ -6,7 +6,8 @@ std::vector<std::uint32_t> group_requests(std::vector<RequestRange>& ranges) {
   auto before = [](const RequestRange& a, const RequestRange& b) {
     return a.first != b.first ? a.first < b.first : a.index < b.index;
   };
-  if (!std::is_sorted(ranges.begin(), ranges.end(), before)) std::sort(ranges.begin(), ranges.end(), before);
+  if (!std::is_sorted(ranges.begin(), ranges.end(), before))
+    std::sort(ranges.begin(), ranges.end(), before);
   std::vector<std::uint32_t> ends;
   Offset reach = 0;
   for (std::uint32_t i = 0; i < ranges.size(); ++i) {

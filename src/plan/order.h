@@ -1,10 +1,11 @@
 // Two-level reordering (D3 §3.2.4).
 //
-// Requests come in program order; a file wants increasing offsets. Each request by itself yields its extents in file
-// order already. So whole requests are sorted by their first byte (high level), neighbours whose byte ranges interleave
-// form a group, and only within a group extents are merged one by one (low level), with a heap over the group's cursors
-// rather than by flattening and sorting: memory is one extent a request, time O(log group) an extent, and a request
-// that interleaves with nobody passes through untouched.
+// Requests come in program order; a file wants increasing offsets. Each request by itself yields
+// its extents in file order already. So whole requests are sorted by their first byte (high level),
+// neighbours whose byte ranges interleave form a group, and only within a group extents are merged
+// one by one (low level), with a heap over the group's cursors rather than by flattening and
+// sorting: memory is one extent a request, time O(log group) an extent, and a request that
+// interleaves with nobody passes through untouched.
 //
 // Where written extents overlap, the request posted last wins: the merge cuts the loser's extent.
 #pragma once
@@ -25,8 +26,9 @@ struct RequestRange {
   std::uint32_t index = 0;
 };
 
-/// Sorts by first byte and marks where groups end: returns positions into `ranges`, each one past a group's last.
-/// O(n log n) in requests (O(n) when they are in order already), independent of the number of extents.
+/// Sorts by first byte and marks where groups end: returns positions into `ranges`, each one past a
+/// group's last. O(n log n) in requests (O(n) when they are in order already), independent of the
+/// number of extents.
 std::vector<std::uint32_t> group_requests(std::vector<RequestRange>& ranges);
 
 /// Merges the cursors of one group. Cursor: `std::size_t next(std::span<Extent>)`, in file order.
@@ -34,7 +36,8 @@ template <typename Cursor>
 class GroupMerge {
  public:
   /// Order in `cursors` is program order. `cut_overlaps`: for writes.
-  GroupMerge(std::vector<Cursor> cursors, bool cut_overlaps) : cursors_(std::move(cursors)), cut_(cut_overlaps) {
+  GroupMerge(std::vector<Cursor> cursors, bool cut_overlaps)
+      : cursors_(std::move(cursors)), cut_(cut_overlaps) {
     heap_.reserve(cursors_.size());
     for (std::uint32_t i = 0; i < cursors_.size(); ++i) refill(i);
   }
@@ -68,7 +71,8 @@ class GroupMerge {
   };
   struct Later {
     bool operator()(const Item& a, const Item& b) const {
-      return a.extent.offset != b.extent.offset ? a.extent.offset > b.extent.offset : a.rank > b.rank;
+      return a.extent.offset != b.extent.offset ? a.extent.offset > b.extent.offset
+                                                : a.rank > b.rank;
     }
   };
 
@@ -100,9 +104,11 @@ class GroupMerge {
     return tail;
   }
 
-  // `following` covers part of the current extent: the head of the current one goes out, its tail comes back later.
+  // `following` covers part of the current extent: the head of the current one goes out, its tail
+  // comes back later.
   std::size_t later_wins(const Item& following, Extent& out) {
-    if (current_.extent.end() > following.extent.end()) push(tail_of(current_, following.extent.end()));
+    if (current_.extent.end() > following.extent.end())
+      push(tail_of(current_, following.extent.end()));
     std::size_t emitted = 0;
     if (following.extent.offset > current_.extent.offset) {
       out = current_.extent;
@@ -114,7 +120,8 @@ class GroupMerge {
   }
 
   void earlier_loses(const Item& following) {
-    if (following.extent.end() > current_.extent.end()) push(tail_of(following, current_.extent.end()));
+    if (following.extent.end() > current_.extent.end())
+      push(tail_of(following, current_.extent.end()));
   }
 
   std::vector<Cursor> cursors_;

@@ -14,12 +14,14 @@ TEST(GroupRequests, requests_that_do_not_interleave_stay_alone) {
 }
 
 TEST(GroupRequests, a_wide_request_gathers_all_it_spans) {
-  std::vector<RequestRange> r{{0, 1000, 0}, {10, 20, 1}, {30, 40, 2}, {999, 1500, 3}, {1500, 1600, 4}};
+  std::vector<RequestRange> r{
+      {0, 1000, 0}, {10, 20, 1}, {30, 40, 2}, {999, 1500, 3}, {1500, 1600, 4}};
   EXPECT_EQ(group_requests(r), (std::vector<std::uint32_t>{4, 5}));
 }
 
 TEST(GroupRequests, a_narrow_request_after_a_group_does_not_inherit_its_reach) {
-  std::vector<RequestRange> r{{0, 100, 0}, {50, 60, 1}, {100, 110, 2}, {105, 106, 3}, {110, 120, 4}};
+  std::vector<RequestRange> r{
+      {0, 100, 0}, {50, 60, 1}, {100, 110, 2}, {105, 106, 3}, {110, 120, 4}};
   EXPECT_EQ(group_requests(r), (std::vector<std::uint32_t>{2, 4, 5}));
 }
 

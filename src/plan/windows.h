@@ -1,6 +1,7 @@
-// File domains: the file is cut into windows of equal size at multiples of that size (a multiple of the stripe size, so
-// that no two nodes ever write to one stripe), and windows are dealt round-robin to the nodes that aggregate. A rank's
-// sorted extents then meet the windows in increasing order: one cursor serves all aggregators.
+// File domains: the file is cut into windows of equal size at multiples of that size (a multiple of
+// the stripe size, so that no two nodes ever write to one stripe), and windows are dealt
+// round-robin to the nodes that aggregate. A rank's sorted extents then meet the windows in
+// increasing order: one cursor serves all aggregators.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +15,10 @@ namespace forebay {
 
 /// The range of bytes that one collective operation touches, over all ranks.
 struct WindowGrid {
-  Count size = 1;        ///< bytes of a window
-  Count first = 0;       ///< number of the first window: byte `first * size` of the file begins it
-  Count count = 0;       ///< windows in the range
-  int homes = 1;         ///< nodes that aggregate
+  Count size = 1;   ///< bytes of a window
+  Count first = 0;  ///< number of the first window: byte `first * size` of the file begins it
+  Count count = 0;  ///< windows in the range
+  int homes = 1;    ///< nodes that aggregate
 
   static WindowGrid over(Offset begin, Offset end, Count size, int homes) {
     WindowGrid g;
@@ -32,11 +33,13 @@ struct WindowGrid {
   Offset end_of(Count window) const { return (window + 1) * size; }
   int home_of(Count window) const { return static_cast<int>(window % homes); }
   /// Which of a home node's `ranks` receives messages for the window: they take turns.
-  int delegate_of(Count window, int ranks) const { return static_cast<int>(window / homes % ranks); }
+  int delegate_of(Count window, int ranks) const {
+    return static_cast<int>(window / homes % ranks);
+  }
 };
 
-/// Which windows anybody touches. One bit stands for 2^k neighbouring windows, so that the map never exceeds 8 KiB
-/// however large the file.
+/// Which windows anybody touches. One bit stands for 2^k neighbouring windows, so that the map
+/// never exceeds 8 KiB however large the file.
 class TouchedWindows {
  public:
   static constexpr Count most_bits = 1 << 16;

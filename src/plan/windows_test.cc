@@ -39,7 +39,8 @@ TEST(TouchedWindows, only_marked_windows_are_visited) {
   EXPECT_EQ(visited(t), (std::vector<Count>{7, 97, 98}));
 }
 
-// A petabyte in 4 MiB windows: the map stays small, and a touched window is always among the visited ones.
+// A petabyte in 4 MiB windows: the map stays small, and a touched window is always among the
+// visited ones.
 TEST(TouchedWindows, map_of_a_huge_file_is_small_and_loses_nothing) {
   const Count size = 4 << 20;
   const auto g = WindowGrid::over(0, Offset{1} << 50, size, 5);

@@ -22,6 +22,8 @@ class DirectStage : public Stage {
 
 }  // namespace
 
-std::unique_ptr<Stage> make_direct_stage(Layout& layout) { return std::make_unique<DirectStage>(layout); }
+std::unique_ptr<Stage> make_direct_stage(Layout& layout) {
+  return std::make_unique<DirectStage>(layout);
+}
 
 }  // namespace forebay

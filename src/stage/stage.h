@@ -13,8 +13,8 @@ class Layout;
 class Stage {
  public:
   virtual ~Stage() = default;
-  /// Takes all requests of one operation and direction. If `collective`, every rank calls, with an empty list if need
-  /// be.
+  /// Takes all requests of one operation and direction. If `collective`, every rank calls, with an
+  /// empty list if need be.
   virtual void submit(std::vector<Request>& requests, bool write, bool collective) = 0;
   /// Everything staged reaches the layout. Collective if `collective`.
   virtual void flush(bool collective) = 0;

@@ -1,10 +1,10 @@
 #include "transport/aggregated.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
-
-#include <fmt/format.h>
 
 #include "transport/agree.h"
 #include "transport/direct_io.h"
@@ -18,11 +18,13 @@ constexpr Count smallest_window = 64 << 10;
 constexpr Count cached_window = 512 << 10;
 constexpr Count shipped_window = 4 << 20;
 
-// Above these sizes a piece is worth a system call of its own (docs/performance.md, "when ranks do not interleave").
+// Above these sizes a piece is worth a system call of its own (docs/performance.md, "when ranks do
+// not interleave").
 constexpr Count direct_write_piece = 256 << 10;
 constexpr Count direct_read_piece = 128 << 10;
 
-/// A message about one window: header, then (offset, length) pairs, then for writes the bytes of all pieces.
+/// A message about one window: header, then (offset, length) pairs, then for writes the bytes of
+/// all pieces.
 struct WindowHeader {
   std::int64_t window;
   std::int64_t pieces;
@@ -55,7 +57,8 @@ class WindowMessage {
     std::vector<std::byte> out(sizeof header + table + payload_.size());
     std::memcpy(out.data(), &header, sizeof header);
     std::memcpy(out.data() + sizeof header, pieces_.data(), table);
-    if (!payload_.empty()) std::memcpy(out.data() + sizeof header + table, payload_.data(), payload_.size());
+    if (!payload_.empty())
+      std::memcpy(out.data() + sizeof header + table, payload_.data(), payload_.size());
     return out;
   }
 
@@ -84,8 +87,8 @@ void for_each_piece(std::span<const std::byte> message, F&& f) {
 
 }  // namespace
 
-AggregatedTransport::AggregatedTransport(const Comm& comm, std::shared_ptr<File> file, const TransportOptions& options,
-                                         Report& report)
+AggregatedTransport::AggregatedTransport(const Comm& comm, std::shared_ptr<File> file,
+                                         const TransportOptions& options, Report& report)
     : comm_(comm), file_(std::move(file)), options_(options), report_(report), exchange_(comm) {}
 
 void AggregatedTransport::write(ExtentStream& extents) { write_directly(*file_, extents, report_); }
@@ -95,13 +98,15 @@ void AggregatedTransport::read(ExtentStream& extents) {
 }
 
 std::string AggregatedTransport::reasons() const {
-  return fmt::format("{} collective operations aggregated, {} direct (pieces large enough, or a single rank)",
-                     aggregated_operations_, direct_operations_);
+  return fmt::format(
+      "{} collective operations aggregated, {} direct (pieces large enough, or a single rank)",
+      aggregated_operations_, direct_operations_);
 }
 
 AggregatedTransport::Total AggregatedTransport::total_of(const StreamSummary& mine) {
   StepTimer timer(report_, Step::plan);
-  std::array<std::int64_t, 2> bounds{mine.empty() ? INT64_MIN : -mine.first, mine.empty() ? INT64_MIN : mine.last};
+  std::array<std::int64_t, 2> bounds{mine.empty() ? INT64_MIN : -mine.first,
+                                     mine.empty() ? INT64_MIN : mine.last};
   std::array<std::int64_t, 2> sums{mine.bytes, mine.pieces};
   comm_.all_reduce(bounds, Reduce::max);
   comm_.all_reduce(sums, Reduce::sum);
@@ -109,14 +114,16 @@ AggregatedTransport::Total AggregatedTransport::total_of(const StreamSummary& mi
   return {-bounds[0], bounds[1], sums[0], sums[1]};
 }
 
-// Ranks that interleave finely need aggregation. Where the average piece is worth a system call, moving it through
-// another rank's buffer only costs; unless ranks read the same bytes, which one read can serve.
+// Ranks that interleave finely need aggregation. Where the average piece is worth a system call,
+// moving it through another rank's buffer only costs; unless ranks read the same bytes, which one
+// read can serve.
 bool AggregatedTransport::directly(const Total& total, bool write) {
   if (options_.kind == "aggregated") return false;
   if (comm_.size() == 1) return true;
   const Count piece = total.bytes / std::max<Count>(total.pieces, 1);
   if (write) return piece >= direct_write_piece;
-  return piece >= direct_read_piece && total.bytes <= (total.last - total.first) + (total.last - total.first) / 2;
+  return piece >= direct_read_piece &&
+         total.bytes <= (total.last - total.first) + (total.last - total.first) / 2;
 }
 
 void AggregatedTransport::find_nodes(int ranks_per_node) {
@@ -136,9 +143,10 @@ void AggregatedTransport::find_nodes(int ranks_per_node) {
   node_index_ = index[leader];
 }
 
-// On one node a window that fits the cache is quickest; between nodes a window is also the unit of the file system's
-// locks and of messages, so it is larger, and never smaller than a stripe. Small operations get small windows: their
-// memory is quicker to set up. Windows only grow, so that set-up is paid a few times at most.
+// On one node a window that fits the cache is quickest; between nodes a window is also the unit of
+// the file system's locks and of messages, so it is larger, and never smaller than a stripe. Small
+// operations get small windows: their memory is quicker to set up. Windows only grow, so that
+// set-up is paid a few times at most.
 Count AggregatedTransport::window_for(const Total& total) const {
   Count largest = options_.window_size;
   if (largest == 0) largest = nodes_.size() == 1 ? cached_window : shipped_window;
@@ -166,7 +174,8 @@ void AggregatedTransport::set_up(const Total& total) {
     if (node_->size() == 1 && nodes_.size() == static_cast<std::size_t>(comm_.size())) {
       throw Error(Errc::enomem, "no memory for the aggregation windows", "lower window_size");
     }
-    find_nodes(1);  // no shared memory to be had: every rank is a node of its own and sends messages
+    find_nodes(
+        1);  // no shared memory to be had: every rank is a node of its own and sends messages
   }
 }
 
@@ -202,7 +211,8 @@ std::vector<Count> AggregatedTransport::touched_windows(const WindowGrid& grid, 
   return windows;
 }
 
-// A failing rank keeps step with the others, or they would wait for it for ever; what it met is thrown at the end.
+// A failing rank keeps step with the others, or they would wait for it for ever; what it met is
+// thrown at the end.
 template <typename F>
 void AggregatedTransport::guarded(F&& f) {
   try {
@@ -244,7 +254,8 @@ void AggregatedTransport::place_all(const Slots::Use& use, ExtentReader& reader,
 
 void AggregatedTransport::finish_write(const Slots::Use& use) {
   if (!slots_->arrive(use)) return;
-  // Alone, nothing tells whether somebody else writes into the holes of this file: leave them untouched.
+  // Alone, nothing tells whether somebody else writes into the holes of this file: leave them
+  // untouched.
   const Count bridge = comm_.size() == 1 ? 0 : options_.hole_threshold;
   guarded([&] { slots_->write_out(use, *file_, bridge, report_); });
 }
@@ -263,14 +274,17 @@ void AggregatedTransport::write_within_node(const WindowGrid& grid, std::span<co
   }
 }
 
-// A round has at most one window a node, as many as `buffer_limit` allows for messages, and never more windows of one
-// home than that node has slots.
-std::span<const Count> AggregatedTransport::take_round(const WindowGrid& grid, std::span<const Count>& windows) const {
+// A round has at most one window a node, as many as `buffer_limit` allows for messages, and never
+// more windows of one home than that node has slots.
+std::span<const Count> AggregatedTransport::take_round(const WindowGrid& grid,
+                                                       std::span<const Count>& windows) const {
   const Count fit = std::max<Count>(1, options_.buffer_limit / 2 / window_);
-  const auto most = static_cast<std::size_t>(std::min<Count>(fit, static_cast<Count>(nodes_.size())));
+  const auto most =
+      static_cast<std::size_t>(std::min<Count>(fit, static_cast<Count>(nodes_.size())));
   std::vector<int> of_home(static_cast<std::size_t>(grid.homes));
   std::size_t n = 0;
-  while (n < windows.size() && n < most && ++of_home[static_cast<std::size_t>(grid.home_of(windows[n]))] <= slot_count) {
+  while (n < windows.size() && n < most &&
+         ++of_home[static_cast<std::size_t>(grid.home_of(windows[n]))] <= slot_count) {
     ++n;
   }
   const auto round = windows.first(n);
@@ -294,18 +308,20 @@ void AggregatedTransport::write_over_nodes(const WindowGrid& grid, std::span<con
       }
       StepTimer timer(report_, Step::pack);
       WindowMessage message;
-      reader.for_each_before(grid.end_of(w), [&](const Extent& e) { message.add(grid.begin_of(w), e, true); });
+      reader.for_each_before(grid.end_of(w),
+                             [&](const Extent& e) { message.add(grid.begin_of(w), e, true); });
       if (!message.empty()) outgoing.push_back({delegate(grid, w), message.finish(w)});
     }
     {
       StepTimer timer(report_, Step::exchange);
       report_[Counter::messages] += static_cast<std::int64_t>(outgoing.size());
-      for (const Message& m : outgoing) report_[Counter::message_bytes] += static_cast<std::int64_t>(m.bytes.size());
+      for (const Message& m : outgoing)
+        report_[Counter::message_bytes] += static_cast<std::int64_t>(m.bytes.size());
       exchange_.run(outgoing, [&](Rank, std::span<const std::byte> message) {
         const WindowHeader header = header_of(message);
         const auto& use = uses.at(header.window);
-        const std::byte* data =
-            message.data() + sizeof header + static_cast<std::size_t>(header.pieces) * sizeof(WirePiece);
+        const std::byte* data = message.data() + sizeof header +
+                                static_cast<std::size_t>(header.pieces) * sizeof(WirePiece);
         Slots::Placer placer(*slots_, use);
         for_each_piece(message, [&](Count offset, Count length) {
           placer.add_bytes(use.begin + offset, data, length);
@@ -340,10 +356,12 @@ void AggregatedTransport::read_all(ExtentStream& extents) {
 }
 
 void AggregatedTransport::finish_marking(const Slots::Use& use) {
-  if (slots_->arrive(use)) guarded([&] { slots_->read_in(use, *file_, options_.hole_threshold, report_); });
+  if (slots_->arrive(use))
+    guarded([&] { slots_->read_in(use, *file_, options_.hole_threshold, report_); });
 }
 
-// Marks run ahead of copies by as many windows as there are slots, so that reading overlaps copying.
+// Marks run ahead of copies by as many windows as there are slots, so that reading overlaps
+// copying.
 void AggregatedTransport::read_within_node(const WindowGrid& grid, std::span<const Count> windows,
                                            ExtentStream& extents) {
   auto ahead = extents.clone();
@@ -386,19 +404,21 @@ void AggregatedTransport::read_over_nodes(const WindowGrid& grid, std::span<cons
   }
 }
 
-void AggregatedTransport::read_round(const WindowGrid& grid, std::span<const Count> round, ExtentReader& marks,
-                                     ExtentReader& copies) {
+void AggregatedTransport::read_round(const WindowGrid& grid, std::span<const Count> round,
+                                     ExtentReader& marks, ExtentReader& copies) {
   std::map<Count, Slots::Use> uses;
   std::vector<Message> wishes;
   for (Count w : round) {
     if (is_local(grid, w)) {
       const auto use = slots_->acquire(grid.begin_of(w));
       uses.emplace(w, use);
-      marks.for_each_before(grid.end_of(w), [&](const Extent& e) { slots_->need(use, e.offset, e.length); });
+      marks.for_each_before(grid.end_of(w),
+                            [&](const Extent& e) { slots_->need(use, e.offset, e.length); });
       continue;
     }
     WindowMessage message;
-    marks.for_each_before(grid.end_of(w), [&](const Extent& e) { message.add(grid.begin_of(w), e, false); });
+    marks.for_each_before(grid.end_of(w),
+                          [&](const Extent& e) { message.add(grid.begin_of(w), e, false); });
     if (!message.empty()) wishes.push_back({delegate(grid, w), message.finish(w)});
   }
   std::vector<Held> held;
@@ -407,8 +427,9 @@ void AggregatedTransport::read_round(const WindowGrid& grid, std::span<const Cou
     report_[Counter::messages] += static_cast<std::int64_t>(wishes.size());
     exchange_.run(wishes, [&](Rank from, std::span<const std::byte> message) {
       const auto& use = uses.at(header_of(message).window);
-      for_each_piece(message,
-                     [&](Count offset, Count length) { slots_->need(use, use.begin + offset, length); });
+      for_each_piece(message, [&](Count offset, Count length) {
+        slots_->need(use, use.begin + offset, length);
+      });
       held.push_back({from, {message.begin(), message.end()}});
     });
   }
@@ -430,7 +451,8 @@ void AggregatedTransport::read_round(const WindowGrid& grid, std::span<const Cou
   std::map<Count, std::vector<std::byte>> received;
   {
     StepTimer timer(report_, Step::exchange);
-    for (const Message& m : answers) report_[Counter::message_bytes] += static_cast<std::int64_t>(m.bytes.size());
+    for (const Message& m : answers)
+      report_[Counter::message_bytes] += static_cast<std::int64_t>(m.bytes.size());
     exchange_.run(answers, [&](Rank, std::span<const std::byte> message) {
       Count w;
       std::memcpy(&w, message.data(), sizeof w);
@@ -441,7 +463,8 @@ void AggregatedTransport::read_round(const WindowGrid& grid, std::span<const Cou
   for (Count w : round) {
     if (auto it = uses.find(w); it != uses.end()) {
       const auto& use = it->second;
-      copies.for_each_before(grid.end_of(w), [&](const Extent& e) { copy_in(e, slots_->data(use, e.offset)); });
+      copies.for_each_before(grid.end_of(w),
+                             [&](const Extent& e) { copy_in(e, slots_->data(use, e.offset)); });
       slots_->depart(use);
       continue;
     }
@@ -454,7 +477,8 @@ void AggregatedTransport::read_round(const WindowGrid& grid, std::span<const Cou
 }
 
 std::unique_ptr<Transport> make_aggregated_transport(const Comm& comm, std::shared_ptr<File> file,
-                                                     const TransportOptions& options, Report& report) {
+                                                     const TransportOptions& options,
+                                                     Report& report) {
   return std::make_unique<AggregatedTransport>(comm, std::move(file), options, report);
 }
 

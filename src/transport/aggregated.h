@@ -1,9 +1,11 @@
-// aggregated: two-phase I/O of our own (see slots.h for what happens within a node, plan/windows.h for file domains).
+// aggregated: two-phase I/O of our own (see slots.h for what happens within a node, plan/windows.h
+// for file domains).
 //
-// One collective operation carries all extents of all requests of all variables. Windows are visited in file order;
-// pieces for a window that this node aggregates go into its slot directly, pieces for other nodes' windows travel in one
-// message per window and rank. Memory a rank: its share of the slots, plus at most `buffer_limit` of messages, since a
-// round has only as many windows as that allows.
+// One collective operation carries all extents of all requests of all variables. Windows are
+// visited in file order; pieces for a window that this node aggregates go into its slot directly,
+// pieces for other nodes' windows travel in one message per window and rank. Memory a rank: its
+// share of the slots, plus at most `buffer_limit` of messages, since a round has only as many
+// windows as that allows.
 #pragma once
 
 #include <map>
@@ -24,7 +26,8 @@ namespace forebay {
 
 class AggregatedTransport : public Transport {
  public:
-  AggregatedTransport(const Comm& comm, std::shared_ptr<File> file, const TransportOptions& options, Report& report);
+  AggregatedTransport(const Comm& comm, std::shared_ptr<File> file, const TransportOptions& options,
+                      Report& report);
 
   void write_all(ExtentStream& extents) override;
   void read_all(ExtentStream& extents) override;
@@ -48,17 +51,25 @@ class AggregatedTransport : public Transport {
   void set_up(const Total& total);
   void find_nodes(int ranks_per_node);
   Count window_for(const Total& total) const;
-  std::vector<Count> touched_windows(const WindowGrid& grid, const Total& total, ExtentStream& extents);
-  bool is_local(const WindowGrid& grid, Count window) const { return grid.home_of(window) == node_index_; }
+  std::vector<Count> touched_windows(const WindowGrid& grid, const Total& total,
+                                     ExtentStream& extents);
+  bool is_local(const WindowGrid& grid, Count window) const {
+    return grid.home_of(window) == node_index_;
+  }
   Rank delegate(const WindowGrid& grid, Count window) const;
   std::span<const Count> take_round(const WindowGrid& grid, std::span<const Count>& windows) const;
   WindowGrid grid_over(const Total& total) const;
 
-  void write_within_node(const WindowGrid& grid, std::span<const Count> windows, ExtentStream& extents);
-  void write_over_nodes(const WindowGrid& grid, std::span<const Count> windows, ExtentStream& extents);
-  void read_within_node(const WindowGrid& grid, std::span<const Count> windows, ExtentStream& extents);
-  void read_over_nodes(const WindowGrid& grid, std::span<const Count> windows, ExtentStream& extents);
-  void read_round(const WindowGrid& grid, std::span<const Count> round, ExtentReader& marks, ExtentReader& copies);
+  void write_within_node(const WindowGrid& grid, std::span<const Count> windows,
+                         ExtentStream& extents);
+  void write_over_nodes(const WindowGrid& grid, std::span<const Count> windows,
+                        ExtentStream& extents);
+  void read_within_node(const WindowGrid& grid, std::span<const Count> windows,
+                        ExtentStream& extents);
+  void read_over_nodes(const WindowGrid& grid, std::span<const Count> windows,
+                       ExtentStream& extents);
+  void read_round(const WindowGrid& grid, std::span<const Count> round, ExtentReader& marks,
+                  ExtentReader& copies);
   void place_all(const Slots::Use& use, ExtentReader& reader, Offset limit);
   void finish_write(const Slots::Use& use);
   void finish_marking(const Slots::Use& use);

@@ -10,8 +10,8 @@ namespace forebay {
 
 namespace {
 
-// Large enough to make a system call cheap, small enough to stay in the second-level cache between the swap and the
-// kernel's copy.
+// Large enough to make a system call cheap, small enough to stay in the second-level cache between
+// the swap and the kernel's copy.
 constexpr Count buffer_size = 1 << 20;
 constexpr Count large_piece = 128 << 10;
 

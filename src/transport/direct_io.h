@@ -1,5 +1,6 @@
-// Independent reading and writing of a sorted stream: neighbouring pieces share a system call, large ones need no copy.
-// The inner part of the posix transport, and what other transports use where ranks do not interleave.
+// Independent reading and writing of a sorted stream: neighbouring pieces share a system call,
+// large ones need no copy. The inner part of the posix transport, and what other transports use
+// where ranks do not interleave.
 #pragma once
 
 #include "base/extent.h"
@@ -11,8 +12,8 @@ namespace forebay {
 /// Writes the extents, adjacent ones together. Never writes a byte that no extent names.
 void write_directly(File& file, ExtentStream& extents, Report& report);
 
-/// Reads the extents; holes of up to `hole_threshold` bytes between them are read too rather than skipped by another
-/// system call. Bytes beyond the end of the file are zero.
+/// Reads the extents; holes of up to `hole_threshold` bytes between them are read too rather than
+/// skipped by another system call. Bytes beyond the end of the file are zero.
 void read_directly(File& file, ExtentStream& extents, Count hole_threshold, Report& report);
 
 }  // namespace forebay

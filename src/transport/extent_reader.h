@@ -13,7 +13,8 @@ class ExtentReader {
  public:
   explicit ExtentReader(ExtentStream& stream) : stream_(stream) {}
 
-  /// Calls f(extent) for every piece, or part of one, that lies before `limit`. Limits increase from call to call.
+  /// Calls f(extent) for every piece, or part of one, that lies before `limit`. Limits increase
+  /// from call to call.
   template <typename F>
   void for_each_before(Offset limit, F&& f) {
     take_tails(limit, f);
@@ -38,7 +39,8 @@ class ExtentReader {
     return filled_ > 0;
   }
 
-  // Pieces of a read may overlap, so others that begin before `limit` can follow one that reaches beyond it.
+  // Pieces of a read may overlap, so others that begin before `limit` can follow one that reaches
+  // beyond it.
   template <typename F>
   void cut(const Extent& e, Offset limit, F&& f) {
     Extent part = e;
@@ -71,7 +73,9 @@ class ExtentReader {
   std::vector<Extent> tails_;
 };
 
-inline void copy_out(std::byte* to, const Extent& e) { copy_swapped_range(to, e.memory, e.skip, e.length, e.swap); }
+inline void copy_out(std::byte* to, const Extent& e) {
+  copy_swapped_range(to, e.memory, e.skip, e.length, e.swap);
+}
 inline void copy_in(const Extent& e, const std::byte* from) {
   store_swapped_range(e.memory, e.skip, from, e.length, e.swap);
 }

@@ -15,8 +15,9 @@
 namespace forebay {
 
 std::string strip_prefix(const std::string& path) {
-  static constexpr std::string_view prefixes[] = {"ufs:",  "nfs:",    "xfs:",  "pvfs:", "pvfs2:", "gpfs:",
-                                                  "gpfs-", "lustre:", "panfs:", "ime:",  "daos:",  "testfs:"};
+  static constexpr std::string_view prefixes[] = {
+      "ufs:",  "nfs:",    "xfs:",   "pvfs:", "pvfs2:", "gpfs:",
+      "gpfs-", "lustre:", "panfs:", "ime:",  "daos:",  "testfs:"};
   for (std::string_view p : prefixes) {
     if (p.back() == ':' && path.starts_with(p)) return path.substr(p.size());
   }
@@ -67,7 +68,8 @@ void File::close() {
 
 Offset File::size() {
   struct stat st {};
-  if (::fstat(descriptor(), &st) != 0) throw system_error(errno, Errc::efile, "asking the size of", path_);
+  if (::fstat(descriptor(), &st) != 0)
+    throw system_error(errno, Errc::efile, "asking the size of", path_);
   return st.st_size;
 }
 
@@ -77,16 +79,18 @@ bool File::is_regular() {
 }
 
 void File::truncate(Offset size) {
-  if (::ftruncate(descriptor(), size) != 0) throw system_error(errno, Errc::ewrite, "setting the size of", path_);
+  if (::ftruncate(descriptor(), size) != 0)
+    throw system_error(errno, Errc::ewrite, "setting the size of", path_);
 }
 
 std::size_t File::read_at(Offset offset, std::span<std::byte> into) {
   const int fd = descriptor();
   std::size_t done = 0;
   while (done < into.size()) {
-    const ssize_t n = fault("pread") ? -1
-                                     : ::pread(fd, into.data() + done, into.size() - done,
-                                               static_cast<off_t>(offset + static_cast<Offset>(done)));
+    const ssize_t n = fault("pread")
+                          ? -1
+                          : ::pread(fd, into.data() + done, into.size() - done,
+                                    static_cast<off_t>(offset + static_cast<Offset>(done)));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw system_error(errno, Errc::eread, "reading", path_);
     ++report_[Counter::read_calls];
@@ -134,7 +138,8 @@ void File::write_at(Offset offset, std::span<iovec> pieces) {
 
 void File::sync() {
   if (fd_ < 0) return;  // never written through this rank
-  if (fault("fsync") || ::fsync(fd_) != 0) throw system_error(errno, Errc::ewrite, "synchronising", path_);
+  if (fault("fsync") || ::fsync(fd_) != 0)
+    throw system_error(errno, Errc::ewrite, "synchronising", path_);
 }
 
 }  // namespace forebay

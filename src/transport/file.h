@@ -24,7 +24,8 @@ class File {
   const std::string& path() const { return path_; }
   bool writable() const { return writable_; }
 
-  /// Local. Creates the file, or truncates an existing one to nothing; `exclusive`: Errc::eexist instead.
+  /// Local. Creates the file, or truncates an existing one to nothing; `exclusive`: Errc::eexist
+  /// instead.
   void create(bool exclusive);
   /// Local. Opens now, to find errors early.
   void ensure_open();

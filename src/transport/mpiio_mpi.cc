@@ -1,7 +1,11 @@
-// independent and collective: the extents go through MPI-IO, for file systems whose MPI-IO driver knows more than we do.
+// independent and collective: the extents go through MPI-IO, for file systems whose MPI-IO driver
+// knows more than we do.
 //
-// Extents are gathered into a buffer of at most `buffer_limit` / 4 bytes and a bounded number of pieces; each filling is
-// one MPI-IO call with an hindexed file view. The collective form agrees on the number of calls.
+// Extents are gathered into a buffer of at most `buffer_limit` / 4 bytes and a bounded number of
+// pieces; each filling is one MPI-IO call with an hindexed file view. The collective form agrees on
+// the number of calls.
+#include "comm/mpi.h"
+
 #include <mpi.h>
 
 #include <algorithm>
@@ -9,7 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/mpi.h"
 #include "transport/agree.h"
 #include "transport/extent_reader.h"
 #include "transport/transport.h"
@@ -33,7 +36,8 @@ Error mpi_io_error(int code, Errc fallback, const std::string& path) {
   char text[MPI_MAX_ERROR_STRING];
   int length = 0;
   MPI_Error_string(code, text, &length);
-  return Error(errc, "MPI-IO on " + path + ": " + std::string(text, static_cast<std::size_t>(length)));
+  return Error(errc,
+               "MPI-IO on " + path + ": " + std::string(text, static_cast<std::size_t>(length)));
 }
 
 /// A filling: pieces of the file, merged where adjacent, and the extents behind them.
@@ -51,9 +55,10 @@ struct Filling {
     bytes = 0;
   }
   void add(const Extent& e) {
-    // MPI-IO wants non-overlapping, non-decreasing pieces; a read may name the same bytes twice, so only exact
-    // neighbours are merged.
-    if (!offsets.empty() && offsets.back() + lengths.back() == e.offset && lengths.back() < (1 << 30)) {
+    // MPI-IO wants non-overlapping, non-decreasing pieces; a read may name the same bytes twice, so
+    // only exact neighbours are merged.
+    if (!offsets.empty() && offsets.back() + lengths.back() == e.offset &&
+        lengths.back() < (1 << 30)) {
       lengths.back() += static_cast<int>(e.length);
     } else {
       offsets.push_back(e.offset);
@@ -66,18 +71,24 @@ struct Filling {
 
 class MpiIoTransport : public Transport {
  public:
-  MpiIoTransport(const Comm& comm, std::shared_ptr<File> file, const TransportOptions& options, Report& report,
-                 bool collective)
-      : comm_(comm), file_(std::move(file)), options_(options), report_(report), collective_(collective) {
+  MpiIoTransport(const Comm& comm, std::shared_ptr<File> file, const TransportOptions& options,
+                 Report& report, bool collective)
+      : comm_(comm),
+        file_(std::move(file)),
+        options_(options),
+        report_(report),
+        collective_(collective) {
     const int mode = file_->writable() ? MPI_MODE_RDWR : MPI_MODE_RDONLY;
-    const int code = MPI_File_open(mpi_comm(comm_), file_->path().c_str(), mode, MPI_INFO_NULL, &handle_);
+    const int code =
+        MPI_File_open(mpi_comm(comm_), file_->path().c_str(), mode, MPI_INFO_NULL, &handle_);
     std::optional<Error> mine;
     if (code != MPI_SUCCESS) mine = mpi_io_error(code, Errc::eofile, file_->path());
     agree_on_error(comm_, mine);
     limit_ = std::clamp<Count>(options.buffer_limit / 4, 1 << 16, 1 << 28);
   }
   ~MpiIoTransport() override {
-    // Reached with an open handle only when an error skipped close(); freeing is collective, so it is left to MPI.
+    // Reached with an open handle only when an error skipped close(); freeing is collective, so it
+    // is left to MPI.
   }
 
   void close() override {
@@ -124,17 +135,20 @@ class MpiIoTransport : public Transport {
     }
   }
 
-  // Open MPI 4's default MPI-IO module (ompio) loses bytes of collective reads that touch the end of the file; the model
-  // test finds it within seconds. Values come first: under Open MPI each rank reads for itself.
+  // Open MPI 4's default MPI-IO module (ompio) loses bytes of collective reads that touch the end
+  // of the file; the model test finds it within seconds. Values come first: under Open MPI each
+  // rank reads for itself.
   static bool trusts_collective_reads() {
     char version[MPI_MAX_LIBRARY_VERSION_STRING];
     int length = 0;
     MPI_Get_library_version(version, &length);
-    return std::string_view(version, static_cast<std::size_t>(length)).find("Open MPI") == std::string_view::npos;
+    return std::string_view(version, static_cast<std::size_t>(length)).find("Open MPI") ==
+           std::string_view::npos;
   }
 
   struct Feeder {
-    Feeder(MpiIoTransport& owner, ExtentStream& stream) : limit(owner.limit_), stream(stream), batch(256) {}
+    Feeder(MpiIoTransport& owner, ExtentStream& stream)
+        : limit(owner.limit_), stream(stream), batch(256) {}
     /// Returns whether there may be more.
     bool fill() {
       filling.clear();
@@ -146,8 +160,10 @@ class MpiIoTransport : public Transport {
         }
         Extent& e = batch[at];
         if (filling.bytes == limit || filling.offsets.size() == most_pieces) return true;
-        // A read may ask for bytes that overlap those of the piece before: those go with the next call.
-        if (!filling.offsets.empty() && e.offset < filling.offsets.back() + filling.lengths.back()) return true;
+        // A read may ask for bytes that overlap those of the piece before: those go with the next
+        // call.
+        if (!filling.offsets.empty() && e.offset < filling.offsets.back() + filling.lengths.back())
+          return true;
         Extent part = e;
         part.length = std::min(e.length, limit - filling.bytes);
         filling.add(part);
@@ -176,10 +192,12 @@ class MpiIoTransport : public Transport {
     }
     MPI_Datatype view = MPI_BYTE;
     if (!f.empty()) {
-      MPI_Type_create_hindexed(static_cast<int>(f.offsets.size()), f.lengths.data(), f.offsets.data(), MPI_BYTE, &view);
+      MPI_Type_create_hindexed(static_cast<int>(f.offsets.size()), f.lengths.data(),
+                               f.offsets.data(), MPI_BYTE, &view);
       MPI_Type_commit(&view);
     }
-    // What lies beyond the end of the file is zero. Counts in the status of a read are not to be relied on.
+    // What lies beyond the end of the file is zero. Counts in the status of a read are not to be
+    // relied on.
     if (!writing) std::fill(buffer_.begin(), buffer_.end(), std::byte{0});
     int code = MPI_SUCCESS;
     {
@@ -187,7 +205,8 @@ class MpiIoTransport : public Transport {
       code = call(f, view, writing, collectively);
     }
     if (view != MPI_BYTE) MPI_Type_free(&view);
-    if (code != MPI_SUCCESS) throw mpi_io_error(code, writing ? Errc::ewrite : Errc::eread, file_->path());
+    if (code != MPI_SUCCESS)
+      throw mpi_io_error(code, writing ? Errc::ewrite : Errc::eread, file_->path());
     report_[writing ? Counter::bytes_written : Counter::bytes_read] += f.bytes;
     ++report_[writing ? Counter::write_calls : Counter::read_calls];
     if (writing) return;
@@ -199,7 +218,8 @@ class MpiIoTransport : public Transport {
     }
   }
 
-  // A view is set collectively; an independent transfer of several pieces goes piece by piece instead.
+  // A view is set collectively; an independent transfer of several pieces goes piece by piece
+  // instead.
   int call(Filling& f, MPI_Datatype view, bool writing, bool collectively) {
     const int bytes = static_cast<int>(f.bytes);
     MPI_Status status;
@@ -213,8 +233,9 @@ class MpiIoTransport : public Transport {
     }
     std::byte* at = buffer_.data();
     for (std::size_t i = 0; i < f.offsets.size(); ++i) {
-      int code = writing ? MPI_File_write_at(handle_, f.offsets[i], at, f.lengths[i], MPI_BYTE, &status)
-                         : MPI_File_read_at(handle_, f.offsets[i], at, f.lengths[i], MPI_BYTE, &status);
+      int code = writing
+                     ? MPI_File_write_at(handle_, f.offsets[i], at, f.lengths[i], MPI_BYTE, &status)
+                     : MPI_File_read_at(handle_, f.offsets[i], at, f.lengths[i], MPI_BYTE, &status);
       if (code != MPI_SUCCESS) return code;
       at += f.lengths[i];
     }
@@ -234,7 +255,8 @@ class MpiIoTransport : public Transport {
 }  // namespace
 
 std::unique_ptr<Transport> make_mpiio_transport(const Comm& comm, std::shared_ptr<File> file,
-                                                const TransportOptions& options, Report& report, bool collective) {
+                                                const TransportOptions& options, Report& report,
+                                                bool collective) {
   return std::make_unique<MpiIoTransport>(comm, std::move(file), options, report, collective);
 }
 

@@ -11,7 +11,8 @@ namespace {
 
 class PosixTransport : public Transport {
  public:
-  PosixTransport(const Comm& comm, std::shared_ptr<File> file, const TransportOptions& options, Report& report)
+  PosixTransport(const Comm& comm, std::shared_ptr<File> file, const TransportOptions& options,
+                 Report& report)
       : comm_(comm), file_(std::move(file)), options_(options), report_(report) {}
 
   void write_all(ExtentStream& extents) override {
@@ -21,8 +22,12 @@ class PosixTransport : public Transport {
     together([&] { read(extents); });
   }
   void write(ExtentStream& extents) override { write_directly(*file_, extents, report_); }
-  void read(ExtentStream& extents) override { read_directly(*file_, extents, options_.hole_threshold, report_); }
-  std::string reasons() const override { return "posix: each rank makes its own system calls, as asked for"; }
+  void read(ExtentStream& extents) override {
+    read_directly(*file_, extents, options_.hole_threshold, report_);
+  }
+  std::string reasons() const override {
+    return "posix: each rank makes its own system calls, as asked for";
+  }
 
  private:
   template <typename F>

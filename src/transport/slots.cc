@@ -55,7 +55,8 @@ std::size_t round_to_page(std::size_t n) { return (n + 4095) / 4096 * 4096; }
 
 }  // namespace
 
-// Ranks may outnumber cores: after a short spin a waiting rank sleeps, so that the one it waits for can run.
+// Ranks may outnumber cores: after a short spin a waiting rank sleeps, so that the one it waits for
+// can run.
 template <typename Condition>
 void Slots::wait_for(Control& c, Condition&& ready) {
   for (int spins = 0; spins < 300; ++spins) {
@@ -76,19 +77,21 @@ void Slots::wait_for(Control& c, Condition&& ready) {
   }
 }
 
-// A sleeper counts itself before it compares `signal`, and we change `signal` before we look for sleepers: one of the two
-// always sees the other.
+// A sleeper counts itself before it compares `signal`, and we change `signal` before we look for
+// sleepers: one of the two always sees the other.
 void Slots::wake(Control& c) {
   c.signal.fetch_add(1);
 #ifdef __linux__
-  if (c.sleepers.load() > 0) ::syscall(SYS_futex, &c.signal, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
+  if (c.sleepers.load() > 0)
+    ::syscall(SYS_futex, &c.signal, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
 #endif
 }
 
-Slots::Slots(const Comm& node, Count window_size, int slots) : node_(node), window_(window_size), slots_(slots) {
+Slots::Slots(const Comm& node, Count window_size, int slots)
+    : node_(node), window_(window_size), slots_(slots) {
   const auto window = static_cast<std::size_t>(window_size);
-  slot_bytes_ = round_to_page(sizeof(Control)) + round_to_page(window / 8) + round_to_page(window / block / 8 + 8) +
-                round_to_page(window);
+  slot_bytes_ = round_to_page(sizeof(Control)) + round_to_page(window / 8) +
+                round_to_page(window / block / 8 + 8) + round_to_page(window);
   memory_ = NodeMemory::create(node, slot_bytes_ * static_cast<std::size_t>(slots));
   if (!memory_) return;
   if (node.is_root()) {
@@ -105,7 +108,8 @@ Slots::Control& Slots::control(int slot) const {
 }
 
 Slots::Word* Slots::cover(int slot) const {
-  return reinterpret_cast<Word*>(reinterpret_cast<std::byte*>(&control(slot)) + round_to_page(sizeof(Control)));
+  return reinterpret_cast<Word*>(reinterpret_cast<std::byte*>(&control(slot)) +
+                                 round_to_page(sizeof(Control)));
 }
 
 Slots::Word* Slots::needed(int slot) const {
@@ -132,7 +136,8 @@ Slots::Use Slots::acquire(Offset window_begin) {
 void Slots::Placer::mark_words(std::uint64_t head, std::uint64_t tail, Count first, Count last) {
   bits_ |= head;
   flush();
-  for (Count w = first + 1; w < last; ++w) cover_[w].store(~std::uint64_t{0}, std::memory_order_relaxed);
+  for (Count w = first + 1; w < last; ++w)
+    cover_[w].store(~std::uint64_t{0}, std::memory_order_relaxed);
   word_ = last;
   bits_ = tail;
 }
@@ -149,7 +154,8 @@ void Slots::need(const Use& use, Offset offset, Count length) {
   Word* words = needed(use.slot);
   for (Count b = from; b <= to; ++b) {
     const std::uint64_t bit = std::uint64_t{1} << (b % 64);
-    if (!(words[b / 64].load(std::memory_order_relaxed) & bit)) words[b / 64].fetch_or(bit, std::memory_order_relaxed);
+    if (!(words[b / 64].load(std::memory_order_relaxed) & bit))
+      words[b / 64].fetch_or(bit, std::memory_order_relaxed);
   }
 }
 
@@ -180,7 +186,8 @@ void Slots::fill_holes(const Use& use, File& file, std::vector<std::pair<Count, 
     const Count from = holes.front().first, to = holes.back().second;
     scratch_.resize(static_cast<std::size_t>(to - from));
     read(from, to, scratch_.data());
-    for (auto [a, b] : holes) std::memcpy(data + a, scratch_.data() + (a - from), static_cast<std::size_t>(b - a));
+    for (auto [a, b] : holes)
+      std::memcpy(data + a, scratch_.data() + (a - from), static_cast<std::size_t>(b - a));
   }
   holes.clear();
 }
@@ -203,14 +210,16 @@ void Slots::write_out(const Use& use, File& file, Count hole_threshold, Report& 
         next = find_bit(words, end, high, true);
       }
       if (!holes.empty()) fill_holes(use, file, holes);
-      file.write_at(use.begin + from, {buffer(use.slot) + from, static_cast<std::size_t>(end - from)});
+      file.write_at(use.begin + from,
+                    {buffer(use.slot) + from, static_cast<std::size_t>(end - from)});
       from = next;
     }
   } catch (const Error& e) {
     failure = e;
   }
   if (high > low) {
-    std::memset(static_cast<void*>(words + low / 64), 0, static_cast<std::size_t>((high - 1) / 64 - low / 64 + 1) * 8);
+    std::memset(static_cast<void*>(words + low / 64), 0,
+                static_cast<std::size_t>((high - 1) / 64 - low / 64 + 1) * 8);
   }
   c.low.store(INT64_MAX, std::memory_order_relaxed);
   c.high.store(-1, std::memory_order_relaxed);

@@ -1,14 +1,17 @@
 // Slots: the collective buffers of one node, in memory that its ranks share.
 //
-// The classic two-phase scheme sends every piece in a message to an aggregator. Within a node that is two copies and a
-// message too many: here each rank puts its pieces, byte-swapped, straight into the window's buffer. A few slots form a
-// ring; each use of a slot serves one window. No rank waits for a particular aggregator: the rank that arrives last has
-// the complete window before it and does the system call, while the others fill the next slots.
+// The classic two-phase scheme sends every piece in a message to an aggregator. Within a node that
+// is two copies and a message too many: here each rank puts its pieces, byte-swapped, straight into
+// the window's buffer. A few slots form a ring; each use of a slot serves one window. No rank waits
+// for a particular aggregator: the rank that arrives last has the complete window before it and
+// does the system call, while the others fill the next slots.
 //
-//   write:  acquire → place pieces → arrive; the last to arrive writes the window and releases the slot
-//   read:   acquire → mark what is needed → arrive; the last to arrive reads, publishes; all copy out → depart
+//   write:  acquire → place pieces → arrive; the last to arrive writes the window and releases the
+//   slot read:   acquire → mark what is needed → arrive; the last to arrive reads, publishes; all
+//   copy out → depart
 //
-// Every rank of the node goes through the same uses in the same order. Errors stay with the rank that meets them.
+// Every rank of the node goes through the same uses in the same order. Errors stay with the rank
+// that meets them.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +45,8 @@ class Slots {
   /// Waits until the slot of the next use is free. All ranks make the same sequence of calls.
   Use acquire(Offset window_begin);
 
-  /// Puts the pieces of one source, which come in file order and lie within the window, into the buffer.
+  /// Puts the pieces of one source, which come in file order and lie within the window, into the
+  /// buffer.
   class Placer;
 
   /// Notes that the bytes of the piece are wanted, in blocks of 4 KiB.
@@ -51,13 +55,15 @@ class Slots {
   /// True for the last of the node's ranks.
   bool arrive(const Use& use);
 
-  /// By the last to arrive: writes what was placed. Holes of up to `hole_threshold` bytes are read first and written
-  /// with their neighbours. Releases the slot whatever happens.
+  /// By the last to arrive: writes what was placed. Holes of up to `hole_threshold` bytes are read
+  /// first and written with their neighbours. Releases the slot whatever happens.
   void write_out(const Use& use, File& file, Count hole_threshold, Report& report);
   /// By the last to arrive: reads what is needed and publishes it.
   void read_in(const Use& use, File& file, Count hole_threshold, Report& report);
   void wait_until_read(const Use& use);
-  const std::byte* data(const Use& use, Offset offset) const { return buffer(use.slot) + (offset - use.begin); }
+  const std::byte* data(const Use& use, Offset offset) const {
+    return buffer(use.slot) + (offset - use.begin);
+  }
   /// The last to depart releases the slot.
   void depart(const Use& use);
 
@@ -66,8 +72,10 @@ class Slots {
     std::atomic<std::uint32_t> arrived, departed;
     std::atomic<std::uint64_t> generation;  // finished uses
     std::atomic<std::uint64_t> published;   // uses whose data has been read
-    std::atomic<std::int64_t> low, high;    // placed bytes lie within [low, high), relative to the window
-    std::atomic<std::uint32_t> signal;      // changes with generation and published; what sleepers sleep on
+    std::atomic<std::int64_t> low,
+        high;  // placed bytes lie within [low, high), relative to the window
+    std::atomic<std::uint32_t>
+        signal;  // changes with generation and published; what sleepers sleep on
     std::atomic<std::uint32_t> sleepers;
   };
   using Word = std::atomic<std::uint64_t>;
@@ -77,8 +85,8 @@ class Slots {
   void wake(Control& control);
   Control& control(int slot) const;
   std::byte* buffer(int slot) const;
-  Word* cover(int slot) const;  // one bit a byte placed
-  Word* needed(int slot) const; // one bit a block of 4 KiB
+  Word* cover(int slot) const;   // one bit a byte placed
+  Word* needed(int slot) const;  // one bit a block of 4 KiB
   void fill_holes(const Use& use, File& file, std::vector<std::pair<Count, Count>>& holes);
   void release(const Use& use);
 
@@ -93,12 +101,15 @@ class Slots {
   std::vector<std::byte> scratch_;
 };
 
-/// Millions of pieces go through add(), so its state is local (registers, after inlining) and marks of one word of the
-/// cover are collected before the shared word is touched. The destructor publishes what is left.
+/// Millions of pieces go through add(), so its state is local (registers, after inlining) and marks
+/// of one word of the cover are collected before the shared word is touched. The destructor
+/// publishes what is left.
 class Slots::Placer {
  public:
   Placer(Slots& slots, const Use& use)
-      : control_(slots.control(use.slot)), buffer_(slots.buffer(use.slot)), cover_(slots.cover(use.slot)),
+      : control_(slots.control(use.slot)),
+        buffer_(slots.buffer(use.slot)),
+        cover_(slots.cover(use.slot)),
         begin_(use.begin) {}
   Placer(const Placer&) = delete;
   Placer& operator=(const Placer&) = delete;

@@ -13,16 +13,18 @@
 
 namespace forebay {
 
-/// What a transport may be told; every member has the default that measured best (docs/performance.md).
+/// What a transport may be told; every member has the default that measured best
+/// (docs/performance.md).
 struct TransportOptions {
-  std::string kind = "auto";       ///< auto | posix | independent | collective | aggregated
-  std::string exchange = "auto";   ///< auto | shared | message
-  Count window_size = 0;           ///< file domains are cut at multiples of at most this many bytes; 0: chosen
-  Count striping_unit = 0;         ///< and of no fewer than this many; 0: unknown
-  Count buffer_limit = 64 << 20;   ///< bytes a rank may hold
-  Count hole_threshold = 64 << 10; ///< holes up to this many bytes are bridged
-  int aggregators = 0;             ///< nodes that aggregate at most; 0: all
-  int ranks_per_node = 0;          ///< testing: pretend nodes of this many ranks
+  std::string kind = "auto";      ///< auto | posix | independent | collective | aggregated
+  std::string exchange = "auto";  ///< auto | shared | message
+  Count window_size =
+      0;  ///< file domains are cut at multiples of at most this many bytes; 0: chosen
+  Count striping_unit = 0;          ///< and of no fewer than this many; 0: unknown
+  Count buffer_limit = 64 << 20;    ///< bytes a rank may hold
+  Count hole_threshold = 64 << 10;  ///< holes up to this many bytes are bridged
+  int aggregators = 0;              ///< nodes that aggregate at most; 0: all
+  int ranks_per_node = 0;           ///< testing: pretend nodes of this many ranks
 };
 
 class Transport : public ExtentIo {
@@ -34,13 +36,14 @@ class Transport : public ExtentIo {
 };
 
 /// Collective. Errc::einval for an unknown kind.
-std::unique_ptr<Transport> make_transport(const Comm& comm, std::shared_ptr<File> file, const TransportOptions& options,
-                                          Report& report);
+std::unique_ptr<Transport> make_transport(const Comm& comm, std::shared_ptr<File> file,
+                                          const TransportOptions& options, Report& report);
 
-std::unique_ptr<Transport> make_posix_transport(const Comm&, std::shared_ptr<File>, const TransportOptions&, Report&);
-std::unique_ptr<Transport> make_aggregated_transport(const Comm&, std::shared_ptr<File>, const TransportOptions&,
-                                                     Report&);
-std::unique_ptr<Transport> make_mpiio_transport(const Comm&, std::shared_ptr<File>, const TransportOptions&, Report&,
-                                                bool collective);
+std::unique_ptr<Transport> make_posix_transport(const Comm&, std::shared_ptr<File>,
+                                                const TransportOptions&, Report&);
+std::unique_ptr<Transport> make_aggregated_transport(const Comm&, std::shared_ptr<File>,
+                                                     const TransportOptions&, Report&);
+std::unique_ptr<Transport> make_mpiio_transport(const Comm&, std::shared_ptr<File>,
+                                                const TransportOptions&, Report&, bool collective);
 
 }  // namespace forebay

@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRY(call)                                                                  \
-  do {                                                                             \
-    int code_ = (call);                                                            \
-    if (code_ != NC_NOERR) {                                                       \
+#define TRY(call)                                                                   \
+  do {                                                                              \
+    int code_ = (call);                                                             \
+    if (code_ != NC_NOERR) {                                                        \
       fprintf(stderr, "line %d: %s: %s\n", __LINE__, #call, ncmpi_strerror(code_)); \
-      ++failures;                                                                  \
-    }                                                                              \
+      ++failures;                                                                   \
+    }                                                                               \
   } while (0)
 
 int main(int argc, char** argv) {

@@ -172,8 +172,7 @@ TEST_CASE(a_file_without_write_permission) {
   const int write_code = ncmpi_open(t.comm(), path.c_str(), NC_WRITE, no_info, &id);
   CHECK_ERR(NC_EACCESS, write_code);
   if (write_code == NC_NOERR) ncmpi_close(id);
-  const int create_code =
-      ncmpi_create(t.comm(), (directory + "/new.nc").c_str(), 0, no_info, &id);
+  const int create_code = ncmpi_create(t.comm(), (directory + "/new.nc").c_str(), 0, no_info, &id);
   CHECK_ERR(NC_EACCESS, create_code);
   if (create_code == NC_NOERR) ncmpi_close(id);
   const int read_code = ncmpi_open(t.comm(), path.c_str(), NC_NOWRITE, no_info, &id);

@@ -12,21 +12,21 @@
 
 static int failures;
 
-#define TRY(call)                                                        \
-  do {                                                                   \
-    int code_ = (call);                                                  \
-    if (code_ != NC_NOERR) {                                             \
-      fprintf(stderr, "%s: %s\n", #call, nc_strerror(code_));            \
-      ++failures;                                                        \
-    }                                                                    \
+#define TRY(call)                                             \
+  do {                                                        \
+    int code_ = (call);                                       \
+    if (code_ != NC_NOERR) {                                  \
+      fprintf(stderr, "%s: %s\n", #call, nc_strerror(code_)); \
+      ++failures;                                             \
+    }                                                         \
   } while (0)
 
-#define REQUIRE(condition, what, name)                                          \
-  do {                                                                          \
-    if (!(condition)) {                                                         \
-      fprintf(stderr, "%s of %s differs (%s)\n", what, name, #condition);       \
-      ++failures;                                                               \
-    }                                                                           \
+#define REQUIRE(condition, what, name)                                    \
+  do {                                                                    \
+    if (!(condition)) {                                                   \
+      fprintf(stderr, "%s of %s differs (%s)\n", what, name, #condition); \
+      ++failures;                                                         \
+    }                                                                     \
   } while (0)
 
 static nc_type type_of(const char* name) {

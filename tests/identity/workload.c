@@ -24,13 +24,13 @@ static int rank, size;
 static uint64_t state;
 static int failures;
 
-#define TRY(call)                                                                       \
-  do {                                                                                  \
-    int code_ = (call);                                                                 \
-    if (code_ != NC_NOERR) {                                                            \
-      fprintf(stderr, "line %d: %s: %s\n", __LINE__, #call, ncmpi_strerrno(code_));     \
-      ++failures;                                                                       \
-    }                                                                                   \
+#define TRY(call)                                                                   \
+  do {                                                                              \
+    int code_ = (call);                                                             \
+    if (code_ != NC_NOERR) {                                                        \
+      fprintf(stderr, "line %d: %s: %s\n", __LINE__, #call, ncmpi_strerrno(code_)); \
+      ++failures;                                                                   \
+    }                                                                               \
   } while (0)
 
 static uint64_t draw(uint64_t n) {
@@ -69,9 +69,14 @@ static void put_some_att(int ncid, int varid, int number) {
   }
   memset(text, 'q', sizeof text);
   switch (draw(3)) {
-    case 0: TRY(ncmpi_put_att_double(ncid, varid, name, NC_DOUBLE, n, real)); break;
-    case 1: TRY(ncmpi_put_att_short(ncid, varid, name, NC_SHORT, n, small)); break;
-    default: TRY(ncmpi_put_att_text(ncid, varid, name, n * (draw(4) == 0 ? 30 : 1), text));
+    case 0:
+      TRY(ncmpi_put_att_double(ncid, varid, name, NC_DOUBLE, n, real));
+      break;
+    case 1:
+      TRY(ncmpi_put_att_short(ncid, varid, name, NC_SHORT, n, small));
+      break;
+    default:
+      TRY(ncmpi_put_att_text(ncid, varid, name, n * (draw(4) == 0 ? 30 : 1), text));
   }
 }
 
@@ -120,8 +125,8 @@ static MPI_Info draw_info(void) {
 }
 
 /* Elements [first, first+n) of a variable, as text or as doubles that convert to its type. */
-static void write_part(const File* f, int v, MPI_Offset* start, MPI_Offset* count,
-                       MPI_Offset first, MPI_Offset n) {
+static void write_part(const File* f, int v, MPI_Offset* start, MPI_Offset* count, MPI_Offset first,
+                       MPI_Offset n) {
   MPI_Offset i;
   if (f->type[v] == NC_CHAR) {
     char* text = malloc((size_t)n + 1);
@@ -226,10 +231,18 @@ static void scenario(const char* directory, int number) {
   if (draw(4) != 0) write_all(&f);
   for (i = (int)draw(4); i > 0; --i) {
     switch (draw(5)) {
-      case 0: reopen(path, &f, 0); break;
-      case 1: reopen(path, &f, 1); break;
-      case 2: f.records += (MPI_Offset)draw(3); write_all(&f); break;
-      default: redefine(&f);
+      case 0:
+        reopen(path, &f, 0);
+        break;
+      case 1:
+        reopen(path, &f, 1);
+        break;
+      case 2:
+        f.records += (MPI_Offset)draw(3);
+        write_all(&f);
+        break;
+      default:
+        redefine(&f);
     }
   }
   write_all(&f);

@@ -1,5 +1,5 @@
-/* A program of somebody else: it knows pnetcdf.h (and, built with -DWITH_FOREBAY, forebay.h), MPI, and nothing more.
- * Writes one value a rank and reads the next rank's. */
+/* A program of somebody else: it knows pnetcdf.h (and, built with -DWITH_FOREBAY, forebay.h), MPI,
+ * and nothing more. Writes one value a rank and reads the next rank's. */
 #include <mpi.h>
 #include <pnetcdf.h>
 #include <stdio.h>
@@ -8,13 +8,13 @@
 #include <forebay.h>
 #endif
 
-#define CHECK(call)                                                                  \
-  do {                                                                               \
-    int status_ = (call);                                                            \
-    if (status_ != NC_NOERR) {                                                       \
-      fprintf(stderr, "line %d: %s\n", __LINE__, ncmpi_strerror(status_));           \
-      MPI_Abort(MPI_COMM_WORLD, 1);                                                  \
-    }                                                                                \
+#define CHECK(call)                                                        \
+  do {                                                                     \
+    int status_ = (call);                                                  \
+    if (status_ != NC_NOERR) {                                             \
+      fprintf(stderr, "line %d: %s\n", __LINE__, ncmpi_strerror(status_)); \
+      MPI_Abort(MPI_COMM_WORLD, 1);                                        \
+    }                                                                      \
   } while (0)
 
 int main(int argc, char** argv) {

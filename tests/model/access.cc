@@ -61,14 +61,14 @@ const char* form_name(Form form) {
 }
 
 const char* layout_name(Layout layout) {
-  static const char* const names[] = {"typed",   "contiguous", "derived", "gaps",
-                                      "subarray", "resized",   "reversed"};
+  static const char* const names[] = {"typed",    "contiguous", "derived", "gaps",
+                                      "subarray", "resized",    "reversed"};
   return names[static_cast<int>(layout)];
 }
 
 const char* memory_name(Memory m) {
-  static const char* const names[] = {"text", "schar",  "uchar", "short",  "ushort",   "int",
-                                      "uint", "long",   "float", "double", "longlong", "ulonglong"};
+  static const char* const names[] = {"text", "schar", "uchar", "short",  "ushort",   "int",
+                                      "uint", "long",  "float", "double", "longlong", "ulonglong"};
   return names[static_cast<int>(m)];
 }
 
@@ -359,9 +359,8 @@ AccessBuffer::AccessBuffer(const Model& model, const Access& access) : write_(ac
     const auto places = mapped(access);
     for (size_t k = 0; k < positions_.size(); ++k) {
       const int64_t place = places[k];
-      positions_[k] = access.layout == Layout::typed
-                          ? place * width_
-                          : shape.positions[static_cast<size_t>(place)];
+      positions_[k] = access.layout == Layout::typed ? place * width_
+                                                     : shape.positions[static_cast<size_t>(place)];
       extent = std::max(extent, positions_[k] + width_);
     }
   }

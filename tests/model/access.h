@@ -14,7 +14,20 @@
 namespace forebay_test {
 
 // Memory types of the typed interface, in one order.
-enum class Memory { text, schar, uchar, int16, uint16, int32, uint32, clong, float32, float64, int64, uint64 };
+enum class Memory {
+  text,
+  schar,
+  uchar,
+  int16,
+  uint16,
+  int32,
+  uint32,
+  clong,
+  float32,
+  float64,
+  int64,
+  uint64
+};
 constexpr int memory_types = 12;
 
 int64_t memory_size(Memory m);
@@ -40,8 +53,8 @@ struct Access {
   int varid = 0;
   Form form = Form::vara;
   bool write = true;
-  std::vector<Box> boxes;         // one, but for varn any number
-  std::vector<MPI_Offset> imap;   // varm only
+  std::vector<Box> boxes;        // one, but for varn any number
+  std::vector<MPI_Offset> imap;  // varm only
   Memory memory = Memory::int32;
   Layout layout = Layout::typed;
   std::vector<int64_t> elements;  // of all boxes, in order

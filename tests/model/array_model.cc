@@ -51,8 +51,8 @@ int64_t type_size(nc_type type) {
 }
 
 const char* type_name(nc_type type) {
-  static const char* const names[] = {"nat",   "byte",   "char", "short", "int",   "float",
-                                      "double", "ubyte", "ushort", "uint", "int64", "uint64"};
+  static const char* const names[] = {"nat",    "byte",  "char",   "short", "int",   "float",
+                                      "double", "ubyte", "ushort", "uint",  "int64", "uint64"};
   return type >= 0 && type <= NC_UINT64 ? names[type] : "?";
 }
 

@@ -90,8 +90,8 @@ int main(int argc, char** argv) {
   int played = 0;
   for (int round = 0; round < options.rounds || round <= options.only_round; ++round) {
     if (options.only_round >= 0 && round != options.only_round) continue;
-    const std::string name = "seed " + std::to_string(options.seed) + " round " +
-                             std::to_string(round);
+    const std::string name =
+        "seed " + std::to_string(options.seed) + " round " + std::to_string(round);
     start_watch(name.c_str(), rank, command.timeout);
     Context world(MPI_COMM_WORLD, command.directory, "model");
     {

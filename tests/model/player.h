@@ -23,17 +23,17 @@ struct Options {
   int only_round = -1;  // play just this one
   int operations = 40;  // a round
   // Keep to what PnetCDF 1.12.3 gets right, so that the script can run against it: no overlap
-  // within a wait or a varn (reads neither), no stride along the record dimension, no wait for or cancellation of some of the
-  // pending requests (records that the others add are lost), no blocking mput
-  // or varn beside pending requests, no
-  // memory types with a resized or reversed layout, no varn over several records,
-  // no alignment hints at open (variables that they move lose their values).
+  // within a wait or a varn (reads neither), no stride along the record dimension, no wait for or
+  // cancellation of some of the pending requests (records that the others add are lost), no
+  // blocking mput or varn beside pending requests, no memory types with a resized or reversed
+  // layout, no varn over several records, no alignment hints at open (variables that they move lose
+  // their values).
   bool peer = false;
   bool reopen = true;
-  bool keep = false;     // leave the file and its expectation for the foreign readers
-  bool trace = false;    // rank 0 prints every operation
+  bool keep = false;      // leave the file and its expectation for the foreign readers
+  bool trace = false;     // rank 0 prints every operation
   bool paranoid = false;  // compare everything after every operation
-  int64_t longest = 7;  // longest dimension, mostly
+  int64_t longest = 7;    // longest dimension, mostly
 };
 
 class Player {

@@ -66,8 +66,7 @@ Player::Territory& Player::territory(int varid) {
   t.dim = static_cast<int>(rng_.below(static_cast<int64_t>(v.dims.size())));
   t.cyclic = rng_.one_in(3);
   const bool records = t.dim == 0 && model_.is_record(v);
-  const int64_t length =
-      records ? model_.numrecs + 4 : model_.shape(v)[static_cast<size_t>(t.dim)];
+  const int64_t length = records ? model_.numrecs + 4 : model_.shape(v)[static_cast<size_t>(t.dim)];
   for (int i = 1; i < ranks_; ++i) t.cuts.push_back(rng_.between(0, length));
   t.cuts.push_back(0);
   t.cuts.push_back(length);
@@ -161,7 +160,8 @@ Player::Choice Player::draw_choice(int varid, Form form, int rank, bool write, b
     }
     const auto elements = model_.elements(v, box);
     if ((write || options_.peer) && form == Form::varn &&
-        std::any_of(elements.begin(), elements.end(), [&](int64_t e) { return mine.count(e) > 0; })) {
+        std::any_of(elements.begin(), elements.end(),
+                    [&](int64_t e) { return mine.count(e) > 0; })) {
       continue;
     }
     mine.insert(elements.begin(), elements.end());
@@ -221,15 +221,15 @@ Access Player::make_access(int varid, Form form, bool write, Choice choice, bool
   a.boxes = std::move(choice.boxes);
   a.elements = std::move(choice.elements);
   a.memory = draw_memory(var(varid), a);
-  a.layout = rng_.one_in(2) ? Layout::typed : static_cast<Layout>(rng_.between(1, options_.peer ? 4 : 6));
+  a.layout =
+      rng_.one_in(2) ? Layout::typed : static_cast<Layout>(rng_.between(1, options_.peer ? 4 : 6));
   if (form == Form::vard && a.layout == Layout::typed) a.layout = Layout::contiguous;
   if (form == Form::varm && !scalar_shared) draw_map(a);
   if (write) draw_values(a);
   return a;
 }
 
-bool Player::overlaps_own_pending(int varid, int rank,
-                                  const std::vector<int64_t>& elements) const {
+bool Player::overlaps_own_pending(int varid, int rank, const std::vector<int64_t>& elements) const {
   for (const auto& p : pending_) {
     if (p.rank != rank || p.access.varid != varid) continue;
     const std::set<int64_t> theirs(p.access.elements.begin(), p.access.elements.end());

@@ -144,8 +144,7 @@ void Player::draw_var() {
     v.dims.push_back(d);
   }
   const int id = static_cast<int>(model_.vars.size());
-  trace("def_var " + v.name + " " + type_name(v.type) + " " + std::to_string(v.dims.size()) +
-        "-d");
+  trace("def_var " + v.name + " " + type_name(v.type) + " " + std::to_string(v.dims.size()) + "-d");
   if (active()) {
     int got = -1;
     ok(ncmpi_def_var(ncid_, v.name.c_str(), v.type, static_cast<int>(v.dims.size()), v.dims.data(),
@@ -252,7 +251,8 @@ void Player::define_some(bool first) {
   const int64_t vars = first ? rng_.between(1, 6) : rng_.below(3);
   for (int64_t i = 0; i < vars; ++i) {
     draw_var();
-    while (rng_.one_in(2)) draw_att(model_.vars.back().atts, static_cast<int>(model_.vars.size()) - 1, false);
+    while (rng_.one_in(2))
+      draw_att(model_.vars.back().atts, static_cast<int>(model_.vars.size()) - 1, false);
   }
   while (!rng_.one_in(3)) draw_att(model_.atts, NC_GLOBAL, false);
   if (!first) {

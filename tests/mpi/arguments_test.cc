@@ -162,10 +162,8 @@ TEST_CASE(variable_ids_and_text_against_numbers) {
   CHECK_ERR(NC_ECHAR, ncmpi_get_var_int_all(id, s.text, values));
   CHECK_ERR(NC_ECHAR, ncmpi_put_var_text_all(id, s.grid, text));
   CHECK_ERR(NC_ECHAR, ncmpi_get_var_text_all(id, s.grid, text));
-  CHECK_ERR(NC_ECHAR,
-            ncmpi_put_var_schar_all(id, s.text, reinterpret_cast<signed char*>(text)));
-  CHECK_ERR(NC_ECHAR,
-            ncmpi_put_var_uchar_all(id, s.text, reinterpret_cast<unsigned char*>(text)));
+  CHECK_ERR(NC_ECHAR, ncmpi_put_var_schar_all(id, s.text, reinterpret_cast<signed char*>(text)));
+  CHECK_ERR(NC_ECHAR, ncmpi_put_var_uchar_all(id, s.text, reinterpret_cast<unsigned char*>(text)));
   const Index outside = {9, 9};
   CHECK_ERR(NC_ECHAR, ncmpi_put_var1_int_all(id, s.text, outside.data(), values));
   CHECK_OK(ncmpi_close(id));

@@ -16,8 +16,8 @@ using namespace forebay_test;
 namespace {
 
 const MPI_Info no_info = MPI_INFO_NULL;
-constexpr nc_type number_types[] = {NC_BYTE,   NC_SHORT, NC_INT,   NC_FLOAT, NC_DOUBLE,
-                                    NC_UBYTE,  NC_USHORT, NC_UINT, NC_INT64, NC_UINT64};
+constexpr nc_type number_types[] = {NC_BYTE,  NC_SHORT,  NC_INT,  NC_FLOAT, NC_DOUBLE,
+                                    NC_UBYTE, NC_USHORT, NC_UINT, NC_INT64, NC_UINT64};
 
 // Puts small numbers as T into every external type and gets them back as T, before and after the
 // file was written.
@@ -250,8 +250,8 @@ TEST_CASE(many_attributes_survive) {
   for (int i = 0; i < 500; ++i) {
     const std::string name = "attribute_" + std::to_string(i);
     const std::string text(static_cast<size_t>(i % 61), static_cast<char>('a' + i % 26));
-    CHECK_OK(ncmpi_put_att_text(id, NC_GLOBAL, name.c_str(),
-                                static_cast<MPI_Offset>(text.size()), text.c_str()));
+    CHECK_OK(ncmpi_put_att_text(id, NC_GLOBAL, name.c_str(), static_cast<MPI_Offset>(text.size()),
+                                text.c_str()));
   }
   CHECK_OK(ncmpi_close(id));
   CHECK_OK(ncmpi_open(t.comm(), t.path().c_str(), NC_NOWRITE, no_info, &id));

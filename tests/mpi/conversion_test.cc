@@ -107,8 +107,8 @@ TEST_CASE(limits_of_integers_are_kept) {
   CHECK_EQ(-128, (put_and_get<int, int>(t, NC_BYTE, -128, NC_NOERR)));
   CHECK_EQ(65535, (put_and_get<int, int>(t, NC_USHORT, 65535, NC_NOERR)));
   CHECK_EQ(INT64_MIN, (put_and_get<long long, long long>(t, NC_INT64, INT64_MIN, NC_NOERR)));
-  CHECK_EQ(UINT64_MAX, (put_and_get<unsigned long long, unsigned long long>(
-                           t, NC_UINT64, UINT64_MAX, NC_NOERR)));
+  CHECK_EQ(UINT64_MAX, (put_and_get<unsigned long long, unsigned long long>(t, NC_UINT64,
+                                                                            UINT64_MAX, NC_NOERR)));
 }
 
 TEST_CASE(numbers_that_do_not_fit_become_fill_in_the_file) {
@@ -123,8 +123,7 @@ TEST_CASE(numbers_that_do_not_fit_become_fill_in_the_file) {
   CHECK_EQ(NC_FILL_UINT, (put_and_get<int, unsigned int>(t, NC_UINT, -1, NC_ERANGE)));
   CHECK_EQ(NC_FILL_FLOAT, (put_and_get<double, float>(t, NC_FLOAT, 1e300, NC_ERANGE)));
   CHECK_EQ(NC_FILL_FLOAT, (put_and_get<double, float>(t, NC_FLOAT, -1e300, NC_ERANGE)));
-  CHECK_EQ(NC_FILL_UINT64,
-           (put_and_get<int, unsigned long long>(t, NC_UINT64, -1, NC_ERANGE)));
+  CHECK_EQ(NC_FILL_UINT64, (put_and_get<int, unsigned long long>(t, NC_UINT64, -1, NC_ERANGE)));
 }
 
 TEST_CASE(numbers_that_do_not_fit_become_fill_in_memory) {

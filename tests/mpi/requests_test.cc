@@ -239,8 +239,8 @@ TEST_CASE(ranks_post_different_numbers_of_requests) {
   std::vector<int> vars(20);
   for (size_t i = 0; i < vars.size(); ++i) {
     const std::string name = "field" + std::to_string(i);
-    CHECK_OK(ncmpi_def_var(s.ncid, name.c_str(), i % 2 == 0 ? NC_DOUBLE : NC_SHORT, 1, &dim,
-                           &vars[i]));
+    CHECK_OK(
+        ncmpi_def_var(s.ncid, name.c_str(), i % 2 == 0 ? NC_DOUBLE : NC_SHORT, 1, &dim, &vars[i]));
   }
   CHECK_OK(ncmpi_enddef(s.ncid));
   // Rank r writes its cells one by one, in variables r, r+1, ... in reverse order of place.

@@ -103,38 +103,38 @@ bool same_on_all_ranks(Context& t, int64_t value);
 
 }  // namespace forebay_test
 
-#define TEST_CASE(name)                                                                  \
-  static void name(::forebay_test::Context& t);                                          \
-  static const ::forebay_test::Registration registration_of_##name{#name, name};         \
+#define TEST_CASE(name)                                                          \
+  static void name(::forebay_test::Context& t);                                  \
+  static const ::forebay_test::Registration registration_of_##name{#name, name}; \
   static void name([[maybe_unused]] ::forebay_test::Context& t)
 
-#define CHECK(condition)                                                                 \
-  do {                                                                                   \
-    if (!(condition)) t.fail(__FILE__, __LINE__, "false: " #condition);                  \
+#define CHECK(condition)                                                \
+  do {                                                                  \
+    if (!(condition)) t.fail(__FILE__, __LINE__, "false: " #condition); \
   } while (false)
 
 // Expected value first.
-#define CHECK_EQ(expected, actual)                                                       \
-  do {                                                                                   \
-    const auto expected_value = (expected);                                              \
-    const auto actual_value = (actual);                                                  \
-    if (!(expected_value == actual_value)) {                                             \
-      t.fail(__FILE__, __LINE__,                                                         \
-             std::string(#actual) + " is " + ::forebay_test::show(actual_value) +        \
-                 ", expected " + ::forebay_test::show(expected_value));                  \
-    }                                                                                    \
+#define CHECK_EQ(expected, actual)                                                                \
+  do {                                                                                            \
+    const auto expected_value = (expected);                                                       \
+    const auto actual_value = (actual);                                                           \
+    if (!(expected_value == actual_value)) {                                                      \
+      t.fail(__FILE__, __LINE__,                                                                  \
+             std::string(#actual) + " is " + ::forebay_test::show(actual_value) + ", expected " + \
+                 ::forebay_test::show(expected_value));                                           \
+    }                                                                                             \
   } while (false)
 
 // The call returns this error code.
-#define CHECK_ERR(code, call)                                                            \
-  do {                                                                                   \
-    const int expected_code = (code);                                                    \
-    const int actual_code = (call);                                                      \
-    if (expected_code != actual_code) {                                                  \
-      t.fail(__FILE__, __LINE__,                                                         \
+#define CHECK_ERR(code, call)                                                              \
+  do {                                                                                     \
+    const int expected_code = (code);                                                      \
+    const int actual_code = (call);                                                        \
+    if (expected_code != actual_code) {                                                    \
+      t.fail(__FILE__, __LINE__,                                                           \
              std::string(#call) + " returned " + ::forebay_test::error_name(actual_code) + \
-                 ", expected " + ::forebay_test::error_name(expected_code));             \
-    }                                                                                    \
+                 ", expected " + ::forebay_test::error_name(expected_code));               \
+    }                                                                                      \
   } while (false)
 
 #define CHECK_OK(call) CHECK_ERR(NC_NOERR, call)

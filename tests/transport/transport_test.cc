@@ -1,6 +1,8 @@
-// Every transport against a plain in-memory file: random interleaved pieces of all ranks, holes, far-apart regions,
-// pieces that windows cut in the middle of an element, empty ranks, overlapping reads; small windows so that rounds,
-// rings and messages are all exercised.
+// Every transport against a plain in-memory file: random interleaved pieces of all ranks, holes,
+// far-apart regions, pieces that windows cut in the middle of an element, empty ranks, overlapping
+// reads; small windows so that rounds, rings and messages are all exercised.
+#include "transport/transport.h"
+
 #include <mpi.h>
 #include <unistd.h>
 
@@ -14,7 +16,6 @@
 #include "base/byteorder.h"
 #include "base/error.h"
 #include "comm/mpi.h"
-#include "transport/transport.h"
 
 namespace {
 
@@ -40,7 +41,9 @@ class VectorStream : public ExtentStream {
     return n;
   }
   void rewind() override { at_ = 0; }
-  std::unique_ptr<ExtentStream> clone() const override { return std::make_unique<VectorStream>(extents_); }
+  std::unique_ptr<ExtentStream> clone() const override {
+    return std::make_unique<VectorStream>(extents_);
+  }
 
  private:
   std::vector<Extent> extents_;
@@ -72,7 +75,8 @@ constexpr Case cases[] = {
 int rank, ranks, failures = 0;
 
 std::byte content(Offset at, int round) {
-  const auto h = static_cast<std::uint64_t>(at) * 0x9E3779B97F4A7C15ULL + static_cast<std::uint64_t>(round) * 77;
+  const auto h = static_cast<std::uint64_t>(at) * 0x9E3779B97F4A7C15ULL +
+                 static_cast<std::uint64_t>(round) * 77;
   return static_cast<std::byte>(h >> 56);
 }
 
@@ -108,22 +112,26 @@ void check(bool ok, const std::string& what) {
   if (failures <= 5) std::fprintf(stderr, "rank %d: %s\n", rank, what.c_str());
 }
 
-/// What a write puts into memory so that the file gets content(): element bytes reversed for width > 1.
+/// What a write puts into memory so that the file gets content(): element bytes reversed for width
+/// > 1.
 void fill_memory(std::vector<std::byte>& memory, const Pattern& p, int me, int width, int round) {
   std::size_t total = 0;
-  for (std::size_t i = 0; i < p.pieces.size(); ++i) total += p.whose[i] == me ? static_cast<std::size_t>(p.pieces[i].second) : 0;
+  for (std::size_t i = 0; i < p.pieces.size(); ++i)
+    total += p.whose[i] == me ? static_cast<std::size_t>(p.pieces[i].second) : 0;
   memory.resize(total);
   std::size_t at = 0;
   for (std::size_t i = 0; i < p.pieces.size(); ++i) {
     if (p.whose[i] != me) continue;
     for (Count b = 0; b < p.pieces[i].second; ++b) {
-      memory[(at + static_cast<std::size_t>(b)) ^ static_cast<std::size_t>(width - 1)] = content(p.pieces[i].first + b, round);
+      memory[(at + static_cast<std::size_t>(b)) ^ static_cast<std::size_t>(width - 1)] =
+          content(p.pieces[i].first + b, round);
     }
     at += static_cast<std::size_t>(p.pieces[i].second);
   }
 }
 
-std::vector<Extent> extents_of(const Pattern& p, int me, std::vector<std::byte>& memory, int width) {
+std::vector<Extent> extents_of(const Pattern& p, int me, std::vector<std::byte>& memory,
+                               int width) {
   std::vector<Extent> out;
   Count at = 0;
   for (std::size_t i = 0; i < p.pieces.size(); ++i) {
@@ -184,7 +192,8 @@ void run_round(const Case& c, const Comm& comm, const std::string& path, int rou
         }
         const std::byte want = content(place, overwritten ? round + 1 : round + k);
         if (memory[at ^ static_cast<std::size_t>(width - 1)] != want) {
-          check(false, std::string(c.name) + " round " + std::to_string(round) + ": wrong byte at " + std::to_string(place));
+          check(false, std::string(c.name) + " round " + std::to_string(round) +
+                           ": wrong byte at " + std::to_string(place));
           break;
         }
       }
@@ -194,13 +203,18 @@ void run_round(const Case& c, const Comm& comm, const std::string& path, int rou
   {
     const Pattern& p = patterns[1];
     const Offset first = p.pieces.front().first;
-    const Count length = std::min<Count>(p.pieces.back().first + p.pieces.back().second - first, 50000);
+    const Count length =
+        std::min<Count>(p.pieces.back().first + p.pieces.back().second - first, 50000);
     std::vector<std::byte> a(static_cast<std::size_t>(length)), b(a), d(a);
-    VectorStream stream({{first, length, a.data(), 0, 1}, {first, length, b.data(), 0, 1}, {first, length / 2, d.data(), 0, 1}});
+    VectorStream stream({{first, length, a.data(), 0, 1},
+                         {first, length, b.data(), 0, 1},
+                         {first, length / 2, d.data(), 0, 1}});
     transport->read_all(stream);
     check(a == b, std::string(c.name) + ": overlapping reads differ");
-    check(std::equal(d.begin(), d.begin() + length / 2, a.begin()), std::string(c.name) + ": a shorter overlapping read differs");
-    check(a[0] == content(first, round + 1), std::string(c.name) + ": an overlapping read is wrong");
+    check(std::equal(d.begin(), d.begin() + length / 2, a.begin()),
+          std::string(c.name) + ": a shorter overlapping read differs");
+    check(a[0] == content(first, round + 1),
+          std::string(c.name) + ": an overlapping read is wrong");
   }
   transport->close();
   file->close();
@@ -211,7 +225,8 @@ void run_round(const Case& c, const Comm& comm, const std::string& path, int rou
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  const std::string path = (argc > 1 ? std::string(argv[1]) : std::string(".")) + "/transport_test.bin";
+  const std::string path =
+      (argc > 1 ? std::string(argv[1]) : std::string(".")) + "/transport_test.bin";
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 8;
   {
     const Comm comm = make_comm(MPI_COMM_WORLD);

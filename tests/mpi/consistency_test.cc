@@ -1,0 +1,157 @@
+// Ranks that define different things.
+//
+// Normally rank 0's definitions are the file's, and nobody hears of the difference; with
+// PNETCDF_SAFE_MODE=1 it is an error that names what differs.
+#include <pnetcdf.h>
+
+#include <cstdlib>
+#include <functional>
+#include <string>
+
+#include "mpi/sample.h"
+#include "support/harness.h"
+
+using namespace forebay_test;
+
+namespace {
+
+const MPI_Info no_info = MPI_INFO_NULL;
+
+struct Definitions {
+  const char* dim_name = "x";
+  MPI_Offset length = 5;
+  bool second_dim = true;
+  const char* var_name = "v";
+  nc_type type = NC_FLOAT;
+  int ndims = 1;
+  const char* att_name = "a";
+  int att_value = 8;
+};
+
+// Collective. Returns the first error of any call of this rank.
+int define(int id, const Definitions& d) {
+  int dims[2] = {};
+  int var = -1;
+  int first = NC_NOERR;
+  const auto note = [&](int code) {
+    if (first == NC_NOERR) first = code;
+  };
+  note(ncmpi_def_dim(id, d.dim_name, d.length, &dims[0]));
+  if (d.second_dim) note(ncmpi_def_dim(id, "y", 3, &dims[1]));
+  note(ncmpi_def_var(id, d.var_name, d.type, d.ndims, dims, &var));
+  note(ncmpi_put_att_int(id, NC_GLOBAL, d.att_name, NC_INT, 1, &d.att_value));
+  note(ncmpi_enddef(id));
+  return first;
+}
+
+void check_root_wins(Context& t, const Definitions& others) {
+  int id = -1;
+  CHECK_OK(ncmpi_create(t.comm(), t.path().c_str(), NC_CLOBBER, no_info, &id));
+  CHECK_OK(define(id, t.rank() == 0 ? Definitions{} : others));
+  // Each rank works on with what is in the file.
+  const MPI_Offset start = 0;
+  const MPI_Offset count = t.rank() == 0 ? 5 : 0;
+  const float values[5] = {1, 2, 3, 4, 5};
+  CHECK_OK(ncmpi_put_vara_float_all(id, 0, &start, &count, values));
+  CHECK_OK(ncmpi_close(id));
+  CHECK_OK(ncmpi_open(t.comm(), t.path().c_str(), NC_NOWRITE, no_info, &id));
+  MPI_Offset length = 0;
+  CHECK_OK(ncmpi_inq_dimlen(id, 0, &length));
+  CHECK_EQ(MPI_Offset{5}, length);
+  nc_type type = NC_NAT;
+  char name[NC_MAX_NAME + 1] = "";
+  CHECK_OK(ncmpi_inq_var(id, 0, name, &type, nullptr, nullptr, nullptr));
+  CHECK_EQ(std::string("v"), std::string(name));
+  CHECK_EQ(NC_FLOAT, type);
+  int value = 0;
+  CHECK_OK(ncmpi_get_att_int(id, NC_GLOBAL, "a", &value));
+  CHECK_EQ(8, value);
+  float got[5] = {};
+  CHECK_OK(ncmpi_get_var_float_all(id, 0, got));
+  CHECK_EQ(5.0F, got[4]);
+  CHECK_OK(ncmpi_close(id));
+}
+
+// In safe mode some rank hears this code, and everybody can close the file.
+void check_safe_mode(Context& t, const Definitions& others, int expected) {
+  if (!is_forebay() || t.size() == 1) return;  // the peer may crash or hang here
+  setenv("PNETCDF_SAFE_MODE", "1", 1);
+  int id = -1;
+  CHECK_OK(ncmpi_create(t.comm(), t.path().c_str(), NC_CLOBBER, no_info, &id));
+  const int code = define(id, t.rank() == 0 ? Definitions{} : others);
+  ncmpi_close(id);
+  unsetenv("PNETCDF_SAFE_MODE");
+  int lowest = code;
+  MPI_Allreduce(MPI_IN_PLACE, &lowest, 1, MPI_INT, MPI_MIN, t.comm());
+  CHECK_ERR(expected, lowest);
+}
+
+}  // namespace
+
+TEST_CASE(rank_zero_decides_the_length_of_a_dimension) {
+  // The others see the file's length once define mode has ended.
+  Definitions others;
+  others.length = 7;
+  check_safe_mode(t, others, NC_EMULTIDEFINE_DIM_SIZE);
+  if (is_forebay()) check_root_wins(t, others);
+}
+
+TEST_CASE(rank_zero_decides_the_names) {
+  Definitions others;
+  others.dim_name = "xx";
+  check_safe_mode(t, others, NC_EMULTIDEFINE_DIM_NAME);
+  if (is_forebay()) check_root_wins(t, others);
+  others = Definitions{};
+  others.var_name = "w";
+  check_safe_mode(t, others, NC_EMULTIDEFINE_VAR_NAME);
+  if (is_forebay()) check_root_wins(t, others);
+}
+
+TEST_CASE(rank_zero_decides_the_type) {
+  Definitions others;
+  others.type = NC_DOUBLE;
+  check_safe_mode(t, others, NC_EMULTIDEFINE_VAR_TYPE);
+  if (is_forebay()) check_root_wins(t, others);
+}
+
+TEST_CASE(rank_zero_decides_the_attributes) {
+  Definitions others;
+  others.att_value = 9;
+  check_safe_mode(t, others, NC_EMULTIDEFINE_ATTR_VAL);
+  check_root_wins(t, others);
+  others = Definitions{};
+  others.att_name = "b";
+  check_safe_mode(t, others, NC_EMULTIDEFINE_ATTR_NAME);
+  check_root_wins(t, others);
+}
+
+TEST_CASE(a_dimension_too_few) {
+  Definitions others;
+  others.second_dim = false;
+  check_safe_mode(t, others, NC_EMULTIDEFINE_DIM_NUM);
+  check_root_wins(t, others);
+}
+
+TEST_CASE(equal_definitions_pass_in_safe_mode) { check_safe_mode(t, Definitions{}, NC_NOERR); }
+
+TEST_CASE(open_modes_that_differ) {
+  if (t.size() == 1) return;
+  int id = -1;
+  CHECK_OK(ncmpi_create(t.comm(), t.path().c_str(), NC_CLOBBER, no_info, &id));
+  CHECK_OK(ncmpi_close(id));
+  const int mode = t.rank() == 0 ? NC_NOWRITE : NC_WRITE;
+  // Those who differ from rank 0 are told; the file is open with rank 0's mode.
+  const int code = ncmpi_open(t.comm(), t.path().c_str(), mode, no_info, &id);
+  CHECK_ERR(t.rank() == 0 ? NC_NOERR : NC_EMULTIDEFINE_OMODE, code);
+  CHECK_OK(ncmpi_close(id));
+}
+
+TEST_CASE(paths_that_differ) {
+  // Only rank 0's path counts where the others name another file.
+  int id = -1;
+  CHECK_OK(ncmpi_create(t.comm(), t.path().c_str(), NC_CLOBBER, no_info, &id));
+  CHECK_OK(ncmpi_close(id));
+  MPI_Barrier(t.comm());
+  const std::string path = t.rank() == 0 ? t.path("missing") : t.path();
+  CHECK_ERR(NC_ENOENT, ncmpi_open(t.comm(), path.c_str(), NC_NOWRITE, no_info, &id));
+}
