@@ -18,8 +18,9 @@ constexpr Count smallest_window = 64 << 10;
 constexpr Count cached_window = 512 << 10;
 constexpr Count shipped_window = 4 << 20;
 
-// Above these sizes a piece is worth a system call of its own (docs/performance.md, "when ranks do
-// not interleave").
+// Above these sizes a piece is worth a system call of its own (docs/performance.md). Between nodes
+// a file system's locks make interleaved writers dear, so pieces must be larger there.
+constexpr Count direct_piece_on_one_node = 16 << 10;
 constexpr Count direct_write_piece = 256 << 10;
 constexpr Count direct_read_piece = 128 << 10;
 
@@ -120,9 +121,11 @@ AggregatedTransport::Total AggregatedTransport::total_of(const StreamSummary& mi
 bool AggregatedTransport::directly(const Total& total, bool write) {
   if (options_.kind == "aggregated") return false;
   if (comm_.size() == 1) return true;
+  if (!node_) find_nodes(options_.exchange == "message" ? 1 : options_.ranks_per_node);
+  const bool one_node = nodes_.size() == 1;
   const Count piece = total.bytes / std::max<Count>(total.pieces, 1);
-  if (write) return piece >= direct_write_piece;
-  return piece >= direct_read_piece &&
+  if (write) return piece >= (one_node ? direct_piece_on_one_node : direct_write_piece);
+  return piece >= (one_node ? direct_piece_on_one_node : direct_read_piece) &&
          total.bytes <= (total.last - total.first) + (total.last - total.first) / 2;
 }
 
