@@ -81,11 +81,13 @@ void add_method_keys(std::vector<KeySpec>& keys) {
 
 void add_engine_keys(std::vector<KeySpec>& keys) {
   const auto own = KeyFamily::own;
-  keys.push_back(plain_key({"aggregators", "auto|N|N/node", "auto",
-                            "How many ranks write for the others under transport aggregated: in "
-                            "all, or on each node; auto takes as many as are useful.",
-                            "engine"},
-                           KeyKind::aggregators, own));
+  keys.push_back(plain_key(
+      {"aggregators", "auto|N|N/node", "auto",
+       "At most how many nodes take windows for the others under transport "
+       "aggregated (N), or every node (N/node: within a node all ranks share the work, whatever N "
+       "is); auto: every node.",
+       "engine"},
+      KeyKind::aggregators, own));
   keys.push_back(word_key({"exchange", "auto|shared|message", "auto",
                            "How pieces reach an aggregator: through memory that the ranks of a "
                            "node share, or as messages.",
