@@ -58,10 +58,10 @@ std::shared_ptr<const RunList> rebased(const RunList& list, Count from, Count to
 
 /// The variable's _FillValue in native order, in `value`; null without one of the right type.
 const std::byte* own_fill(const Variable& var, Type external, std::byte* value) {
-  const auto i = var.attributes.find("_FillValue");
-  if (!i || var.attributes[*i].type != external || var.attributes[*i].count != 1) return nullptr;
+  const Attribute* own = own_fill_value(var, external);
+  if (!own) return nullptr;
   const auto width = static_cast<std::size_t>(size_of(external));
-  copy_swapped(value, var.attributes[*i].value.data(), width, static_cast<int>(width));
+  copy_swapped(value, own->value.data(), width, static_cast<int>(width));
   return value;
 }
 

@@ -16,16 +16,12 @@ constexpr Count block_size = 8 << 20;
 
 /// The external bytes of a variable's fill value.
 std::vector<std::byte> fill_bytes(const Variable& var) {
+  if (const Attribute* own = own_fill_value(var, var.type)) return own->value;
   const auto width = static_cast<std::size_t>(size_of(var.type));
   std::vector<std::byte> value(width);
-  const auto i = var.attributes.find("_FillValue");
-  if (i && var.attributes[*i].type == var.type && var.attributes[*i].count == 1) {
-    value = var.attributes[*i].value;
-  } else {
-    std::byte native[8];
-    default_fill(var.type, native);
-    copy_swapped(value.data(), native, width, static_cast<int>(width));
-  }
+  std::byte native[8];
+  default_fill(var.type, native);
+  copy_swapped(value.data(), native, width, static_cast<int>(width));
   return value;
 }
 

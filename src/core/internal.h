@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "data/schema.h"
 
 namespace forebay {
 
@@ -19,6 +20,14 @@ std::optional<Error> attempt_to(F&& f) {
   } catch (const std::bad_alloc&) {
     return Error(Errc::enomem, "out of memory");
   }
+}
+
+/// The variable's _FillValue if it is one value of the type that is asked for, else null.
+inline const Attribute* own_fill_value(const Variable& var, Type type) {
+  const auto i = var.attributes.find("_FillValue");
+  if (!i) return nullptr;
+  const Attribute& a = var.attributes[*i];
+  return a.type == type && a.count == 1 ? &a : nullptr;
 }
 
 }  // namespace forebay

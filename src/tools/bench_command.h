@@ -2,8 +2,6 @@
 
 #include <CLI/CLI.hpp>
 
-#define FOREBAY_BENCH_COMMAND 1
-
 namespace forebay::tools {
 
 /// `forebay bench ARGS...` becomes the program forebay-bench, which stands beside the forebay

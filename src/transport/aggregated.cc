@@ -227,22 +227,28 @@ void AggregatedTransport::guarded(F&& f) {
   }
 }
 
-void AggregatedTransport::write_all(ExtentStream& extents) {
+void AggregatedTransport::write_all(ExtentStream& extents) { carry_out(extents, true); }
+
+void AggregatedTransport::read_all(ExtentStream& extents) { carry_out(extents, false); }
+
+void AggregatedTransport::carry_out(ExtentStream& extents, bool writing) {
   const Total total = total_of(extents.summary());
   if (total.bytes == 0) return;
   failure_.reset();
-  if (directly(total, true)) {
+  if (directly(total, writing)) {
     ++direct_operations_;
-    guarded([&] { write_directly(*file_, extents, report_); });
+    guarded([&] { writing ? write(extents) : read(extents); });
   } else {
     ++aggregated_operations_;
     set_up(total);
     const WindowGrid grid = grid_over(total);
     const auto windows = touched_windows(grid, total, extents);
-    if (nodes_.size() == 1) {
-      write_within_node(grid, windows, extents);
+    const bool one_node = nodes_.size() == 1;
+    if (writing) {
+      one_node ? write_within_node(grid, windows, extents)
+               : write_over_nodes(grid, windows, extents);
     } else {
-      write_over_nodes(grid, windows, extents);
+      one_node ? read_within_node(grid, windows, extents) : read_over_nodes(grid, windows, extents);
     }
   }
   StepTimer timer(report_, Step::wait);
@@ -334,28 +340,6 @@ void AggregatedTransport::write_over_nodes(const WindowGrid& grid, std::span<con
     }
     for (auto& [w, use] : uses) finish_write(use);
   }
-}
-
-void AggregatedTransport::read_all(ExtentStream& extents) {
-  const Total total = total_of(extents.summary());
-  if (total.bytes == 0) return;
-  failure_.reset();
-  if (directly(total, false)) {
-    ++direct_operations_;
-    guarded([&] { read_directly(*file_, extents, options_.hole_threshold, report_); });
-  } else {
-    ++aggregated_operations_;
-    set_up(total);
-    const WindowGrid grid = grid_over(total);
-    const auto windows = touched_windows(grid, total, extents);
-    if (nodes_.size() == 1) {
-      read_within_node(grid, windows, extents);
-    } else {
-      read_over_nodes(grid, windows, extents);
-    }
-  }
-  StepTimer timer(report_, Step::wait);
-  agree_on_error(comm_, failure_);
 }
 
 void AggregatedTransport::finish_marking(const Slots::Use& use) {

@@ -46,6 +46,7 @@ class AggregatedTransport : public Transport {
     std::vector<std::byte> pieces;
   };
 
+  void carry_out(ExtentStream& extents, bool writing);
   Total total_of(const StreamSummary& mine);
   bool directly(const Total& total, bool write);
   void set_up(const Total& total);
