@@ -1,8 +1,8 @@
 #pragma once
 
-// The library under test. Every workload is written against PnetCDF's C interface and compiled once
-// for each library that offers it: the build decides which `pnetcdf.h` is found and which library
-// is linked, and FOREBAY_BENCH_BACKEND names the result in reports.
+// The library under test, where a workload is written against PnetCDF's C interface: it is compiled
+// once for each library that offers it, and the build decides which `pnetcdf.h` is found and which
+// library is linked.
 
 #include <mpi.h>
 #include <pnetcdf.h>
@@ -10,13 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-#ifndef FOREBAY_BENCH_BACKEND
-#error "define FOREBAY_BENCH_BACKEND: the name of the library that this executable measures"
-#endif
-
 namespace forebay::bench {
-
-inline constexpr const char* kBackendName = FOREBAY_BENCH_BACKEND;
 
 /// Throws std::runtime_error with the library's own message if `status` is an error code.
 /// `what` says what was attempted, for example the function and the variable.

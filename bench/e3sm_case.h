@@ -13,6 +13,13 @@
 
 namespace forebay::bench {
 
+/// What the values of mapped variables are.
+enum class E3smField {
+  Noise,   ///< a pattern without meaning, cheap to make and check; codecs gain little on it
+  Sphere,  ///< F: coordinates and a field to be looked at
+  Smooth   ///< waves along both fastest dimensions, for codecs
+};
+
 struct E3smOptions {
   char which = 'F';            ///< F atmosphere, G ocean, I land
   std::string history = "h0";  ///< h0 or h1; G has one file
@@ -24,8 +31,8 @@ struct E3smOptions {
   std::optional<bool> wait_each_record;
   bool merge_pieces = true;    ///< as the E3SM-IO benchmark; false: one piece a recorded piece
   bool double_memory = false;  ///< hold float variables as double in memory
-  bool field = false;          ///< F: coordinates and a smooth field as values, to be looked at
-  int ne = 4;                  ///< generated F: elements along an edge of the cube
+  E3smField field = E3smField::Noise;
+  int ne = 4;  ///< generated F: elements along an edge of the cube
   int generated_map_ranks = 16;
 };
 

@@ -83,7 +83,8 @@ std::string to_table(const std::vector<Record>& records) {
   out << first.workload << " " << first.parameters.dump() << "\n"
       << first.backend << ", " << first.ranks << " ranks, " << first.directory_kind << ", "
       << line("%.2f MiB", static_cast<double>(first.amounts.bytes) / kMiB) << ", "
-      << first.amounts.pieces << " pieces in " << first.amounts.requests << " requests\n";
+      << first.amounts.pieces << " pieces in " << first.amounts.requests << " requests, "
+      << line("file %.2f MiB\n", static_cast<double>(first.file_bytes) / kMiB);
   for (const Record& r : records) {
     const double median = r.median();
     out << line("  %-6s %9.4f s  %8.1f MiB/s  ", r.operation.c_str(), median,

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "backend.h"
 #include "resources.h"
 
 namespace forebay::bench {
@@ -63,7 +62,7 @@ Record new_record(const Workload& workload, const char* operation, const RunOpti
   Record record;
   record.workload = workload.name();
   record.parameters = workload.parameters();
-  record.backend = kBackendName;
+  record.backend = options.backend;
   record.operation = operation;
   record.ranks = team.size;
   record.amounts = workload.amounts();

@@ -11,7 +11,8 @@
 namespace forebay::bench {
 
 struct RunOptions {
-  std::string path;  ///< the file that is written and read
+  std::string backend;  ///< name of what is measured, for the report
+  std::string path;     ///< the file that is written and read
   bool write = true;
   bool read = true;
   int repeat = 1;

@@ -33,6 +33,9 @@ class Timeline {
     last_ = now;
   }
 
+  /// Reports a further number of seconds as `name`, which belongs to no phase.
+  void note(const char* name, double seconds) { phases_.emplace_back(name, seconds); }
+
   /// Seconds from start() to the last mark, on this rank.
   double total() const { return last_ - begin_; }
 

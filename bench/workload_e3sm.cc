@@ -5,6 +5,7 @@
 
 #include "backend.h"
 #include "define.h"
+#include "smooth_field.h"
 
 namespace forebay::bench {
 namespace {
@@ -55,27 +56,41 @@ E3smWorkload::E3smWorkload(const E3smOptions& options, const Team& team)
   count_amounts();
   var_ids_.resize(plans_.size());
   buffer_ = std::make_unique<std::byte[]>(buffer_bytes_);
-  if (options_.field) {
+  if (options_.field == E3smField::Sphere) {
     const int ncol = case_.header.find_dim("ncol");
-    if (ncol < 0) throw std::runtime_error("--field is for the F case");
-    field_ =
+    if (ncol < 0) throw std::runtime_error("--field sphere is for the F case");
+    sphere_ =
         std::make_unique<SphereField>(case_.header.dims[static_cast<std::size_t>(ncol)].length);
   }
 }
 
 bool E3smWorkload::shows_field(int var) const {
   const auto v = static_cast<std::size_t>(var);
-  return field_ && case_.map_of_var[v] >= 0 && case_.header.vars[v].type != cdl::Type::Int;
+  return options_.field != E3smField::Noise && case_.map_of_var[v] >= 0 &&
+         case_.header.vars[v].type != cdl::Type::Int;
 }
 
-double E3smWorkload::field_value(int var, std::uint32_t seed, std::int64_t element) const {
+double E3smWorkload::sphere_value(int var, std::uint32_t seed, std::int64_t element) const {
   const cdl::Variable& variable = case_.header.vars[static_cast<std::size_t>(var)];
-  if (variable.name == "lat") return field_->lat(element);
-  if (variable.name == "lon") return field_->lon(element);
+  if (variable.name == "lat") return sphere_->lat(element);
+  if (variable.name == "lon") return sphere_->lon(element);
   const auto rank = variable.dims.size();
   const cdl::Dimension& above =
       case_.header.dims[static_cast<std::size_t>(variable.dims[rank < 2 ? 0 : rank - 2])];
-  return field_->value(seed, element, rank < 2 || above.unlimited ? 1 : above.length);
+  return sphere_->value(seed, element, rank < 2 || above.unlimited ? 1 : above.length);
+}
+
+double E3smWorkload::field_value(int var, std::uint32_t seed, std::int64_t element) const {
+  if (sphere_) return sphere_value(var, seed, element);
+  std::int64_t rows = 1;
+  std::int64_t columns = 1;
+  for (int d : case_.header.vars[static_cast<std::size_t>(var)].dims) {
+    const cdl::Dimension& dim = case_.header.dims[static_cast<std::size_t>(d)];
+    if (dim.unlimited) continue;
+    rows = columns;
+    columns = dim.length;
+  }
+  return smooth_value(seed, element, rows, columns);
 }
 
 void E3smWorkload::plan_variables() {
@@ -165,7 +180,8 @@ nlohmann::json E3smWorkload::parameters() const {
                      {"memory", options_.double_memory ? "double" : "native"},
                      {"input", options_.data_dir.empty() ? "generated" : "recorded"}};
   if (options_.which != 'G') out["history"] = options_.history;
-  if (options_.field) out["values"] = "field";
+  if (options_.field == E3smField::Sphere) out["values"] = "sphere";
+  if (options_.field == E3smField::Smooth) out["values"] = "smooth";
   if (options_.data_dir.empty()) out["ne"] = options_.ne;
   int unmapped = 0;
   std::vector<int> mapped(case_.maps.size(), 0);

@@ -64,8 +64,9 @@ class E3smWorkload final : public Workload {
   void wait(int ncid, Timeline& timeline);
   template <typename Visit>
   void visit_slots(Visit visit);
-  // Whether the values of a variable are those of field_, and what they are.
+  // Whether the values of a variable are those of options_.field, and what they are.
   bool shows_field(int var) const;
+  double sphere_value(int var, std::uint32_t seed, std::int64_t element) const;
   double field_value(int var, std::uint32_t seed, std::int64_t element) const;
 
   E3smOptions options_;
@@ -79,7 +80,7 @@ class E3smWorkload final : public Workload {
   std::size_t buffer_bytes_ = 0;
   std::unique_ptr<std::byte[]> buffer_;
   Amounts amounts_;
-  std::unique_ptr<SphereField> field_;
+  std::unique_ptr<SphereField> sphere_;  // for E3smField::Sphere
 };
 
 }  // namespace forebay::bench

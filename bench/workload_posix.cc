@@ -1,52 +1,13 @@
 #include "workload_posix.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <system_error>
+
+#include "posix_file.h"
 
 namespace forebay::bench {
 namespace {
 
-constexpr std::int64_t kCall = 8 << 20;
 constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15u;
-
-[[noreturn]] void fail(const char* what) {
-  throw std::system_error(errno, std::generic_category(), what);
-}
-
-class File {
- public:
-  File(const std::string& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
-    if (fd_ < 0) fail(path.c_str());
-  }
-  ~File() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int fd() const { return fd_; }
-  void close() {
-    const int fd = fd_;
-    fd_ = -1;
-    if (::close(fd) != 0) fail("close");
-  }
-
- private:
-  int fd_;
-};
-
-template <typename Call>
-void in_calls(std::int64_t length, Call call) {
-  for (std::int64_t done = 0; done < length;) {
-    const auto n = call(done, std::min(kCall, length - done));
-    if (n <= 0) fail("read or write");
-    done += n;
-  }
-}
 
 }  // namespace
 
@@ -61,7 +22,7 @@ PosixWorkload::PosixWorkload(const PosixOptions& options, const Team& team)
   }
   buffer_ = std::make_unique<std::uint64_t[]>(static_cast<std::size_t>(length_) / 8 + 1);
   amounts_.bytes = options_.bytes;
-  amounts_.requests = amounts_.pieces = team_.sum((length_ + kCall - 1) / kCall);
+  amounts_.requests = amounts_.pieces = team_.sum(posix_calls(length_));
   amounts_.own_data_bytes = team_.max(length_);
 }
 
@@ -70,6 +31,10 @@ void PosixWorkload::prepare_write() {
   for (std::uint64_t w = 0; w < words; ++w) {
     buffer_[w] = (w + static_cast<std::uint64_t>(offset_)) * kFactor;
   }
+}
+
+std::span<std::byte> PosixWorkload::data() {
+  return {reinterpret_cast<std::byte*>(buffer_.get()), static_cast<std::size_t>(length_)};
 }
 
 void PosixWorkload::prepare_read() {
@@ -86,15 +51,12 @@ std::int64_t PosixWorkload::verify() {
 }
 
 void PosixWorkload::write(const std::string& path, MPI_Info /*info*/, Timeline& timeline) {
-  if (team_.rank == 0) File(path, O_WRONLY | O_CREAT | O_TRUNC).close();
+  if (team_.rank == 0) PosixFile(path, O_WRONLY | O_CREAT | O_TRUNC).close();
   if (!options_.one_process) MPI_Barrier(team_.comm);
   timeline.mark("open");
   if (length_ > 0) {
-    File file(path, O_WRONLY);
-    const char* data = reinterpret_cast<const char*>(buffer_.get());
-    in_calls(length_, [&](std::int64_t done, std::int64_t n) {
-      return ::pwrite(file.fd(), data + done, static_cast<std::size_t>(n), offset_ + done);
-    });
+    PosixFile file(path, O_WRONLY);
+    file.write_all(offset_, data());
     timeline.mark("data");
     file.close();
   }
@@ -103,12 +65,9 @@ void PosixWorkload::write(const std::string& path, MPI_Info /*info*/, Timeline& 
 
 void PosixWorkload::read(const std::string& path, MPI_Info /*info*/, Timeline& timeline) {
   if (length_ > 0) {
-    File file(path, O_RDONLY);
+    PosixFile file(path, O_RDONLY);
     timeline.mark("open");
-    char* data = reinterpret_cast<char*>(buffer_.get());
-    in_calls(length_, [&](std::int64_t done, std::int64_t n) {
-      return ::pread(file.fd(), data + done, static_cast<std::size_t>(n), offset_ + done);
-    });
+    file.read_all(offset_, data());
     timeline.mark("data");
     file.close();
   }

@@ -8,7 +8,9 @@
 //
 // Both go in calls of 8 MiB on one buffer that holds the rank's data.
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "workload.h"
@@ -35,6 +37,8 @@ class PosixWorkload final : public Workload {
   std::int64_t verify() override;
 
  private:
+  std::span<std::byte> data();
+
   PosixOptions options_;
   Team team_;
   std::int64_t offset_ = 0;

@@ -7,10 +7,39 @@ bench_run() {
   "$python" "$root/bench/run.py" --build "$root/build/release" "$@"
 }
 
+# bench_wants_hdf5 ARGS...: whether run.py would measure HDF5, by name or because a workload of compressed arrays does.
+bench_wants_hdf5() {
+  local argument before="" arrays=1 chosen=""
+  for argument in "$@"; do
+    case $argument in
+      --) break ;;
+      --backends=*) chosen=${argument#*=} ;;
+      checkerboard2d | flash | pandana) arrays=0 ;;
+    esac
+    [[ $before != --backends ]] || chosen=$argument
+    before=$argument
+  done
+  ((arrays == 0)) || return 1
+  [[ -z $chosen || $chosen == *hdf5* ]]
+}
+
+# bench_configure ARGS...: the release build, with HDF5 where it is wanted and not known yet.
+bench_configure() {
+  local hdf5_prefix
+  # shellcheck disable=SC2034  # provide_hdf5 sets it
+  local hdf5_origin
+  configure release
+  if bench_wants_hdf5 "$@"; then
+    provide_hdf5
+    grep -qx "HDF5_ROOT:[A-Z]*=$hdf5_prefix" "$root/build/release/CMakeCache.txt" ||
+      configure release "-DHDF5_ROOT=$hdf5_prefix" -UFOREBAY_BENCH_HDF5_INCLUDE -UFOREBAY_BENCH_HDF5_LIBRARY
+  fi
+}
+
 # One benchmark by name, or a short list of them.
 cmd_bench() {
   ensure_packages build peer test
-  configure release
+  bench_configure "$@"
   build release
   install_tree
   bench_run "$@"

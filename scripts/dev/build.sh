@@ -6,6 +6,7 @@ configure() {
   local preset=$1
   shift
   [[ -f $root/build/$preset/build.ninja && $# == 0 ]] && return
+  ensure_sz3
   say "configuring build/$preset"
   local options=(-Wno-dev "-DPython3_EXECUTABLE=$python")
   if have ccache; then
@@ -44,6 +45,7 @@ cmd_build() {
 # What Debian builds with Open MPI (PnetCDF, netCDF-C) cannot take part.
 cmd_mpich_check() {
   ensure_packages build test mpich
+  ensure_sz3
   say "configuring build/mpich"
   (cd "$root" && cmake --preset release -B build/mpich -Wno-dev "-DPython3_EXECUTABLE=$python" \
     -DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \

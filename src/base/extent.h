@@ -62,6 +62,8 @@ class ExtentIo {
   /// Local.
   virtual void write(ExtentStream& extents) = 0;
   virtual void read(ExtentStream& extents) = 0;
+  /// Whether a thread may make the local calls while another one of the rank communicates.
+  virtual bool local_calls_are_free_of_mpi() const { return false; }
 };
 
 }  // namespace forebay

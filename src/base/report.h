@@ -21,14 +21,16 @@ enum class Step {
   write,
   wait,
   unpack,
+  encode,
+  decode,
   sync,
   total,
   count_
 };
 constexpr int step_count = static_cast<int>(Step::count_);
-constexpr const char* step_names[step_count] = {"define",   "header", "post", "plan",
-                                                "exchange", "pack",   "read", "write",
-                                                "wait",     "unpack", "sync", "total"};
+constexpr const char* step_names[step_count] = {"define", "header", "post",  "plan", "exchange",
+                                                "pack",   "read",   "write", "wait", "unpack",
+                                                "encode", "decode", "sync",  "total"};
 
 enum class Counter {
   requests,
@@ -42,13 +44,19 @@ enum class Counter {
   messages,
   message_bytes,
   windows,
+  chunks_encoded,
+  chunks_decoded,
+  chunks_raw,
+  bytes_encoded,
+  bytes_stored,
   count_
 };
 constexpr int counter_count = static_cast<int>(Counter::count_);
 constexpr const char* counter_names[counter_count] = {
-    "requests",   "pieces",        "bytes_asked_write", "bytes_asked_read", "write_calls",
-    "read_calls", "bytes_written", "bytes_read",        "messages",         "message_bytes",
-    "windows"};
+    "requests",       "pieces",        "bytes_asked_write", "bytes_asked_read",
+    "write_calls",    "read_calls",    "bytes_written",     "bytes_read",
+    "messages",       "message_bytes", "windows",           "chunks_encoded",
+    "chunks_decoded", "chunks_raw",    "bytes_encoded",     "bytes_stored"};
 
 struct Report {
   std::array<double, step_count> seconds{};

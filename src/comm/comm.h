@@ -40,6 +40,10 @@ class Comm {
 
   /// One value of every rank, in rank order.
   std::vector<std::int64_t> all_gather(std::int64_t value) const;
+  /// The bytes of every rank, one after another in rank order; `sizes` gets how many came from
+  /// each. Every rank holds all of them: for what all need to know, not for data.
+  std::vector<std::byte> all_gather_bytes(std::span<const std::byte> mine,
+                                          std::vector<std::int64_t>& sizes) const;
 
   /// The ranks that share memory with this one; `ranks_per_node` > 0 pretends that nodes have that
   /// many.

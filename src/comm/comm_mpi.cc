@@ -140,6 +140,32 @@ std::vector<std::int64_t> Comm::all_gather(std::int64_t value) const {
   return all;
 }
 
+std::vector<std::byte> Comm::all_gather_bytes(std::span<const std::byte> mine,
+                                              std::vector<std::int64_t>& sizes) const {
+  sizes = all_gather(static_cast<std::int64_t>(mine.size()));
+  if (size_ == 1) return {mine.begin(), mine.end()};
+  std::vector<int> counts(sizes.size()), places(sizes.size());
+  std::int64_t total = 0;
+  for (std::size_t r = 0; r < sizes.size(); ++r) {
+    counts[r] = static_cast<int>(std::min<std::int64_t>(sizes[r], INT_MAX));
+    places[r] = static_cast<int>(std::min<std::int64_t>(total, INT_MAX));
+    total += sizes[r];
+  }
+  std::vector<std::byte> all(static_cast<std::size_t>(total));
+  if (total <= INT_MAX) {
+    check_mpi(MPI_Allgatherv(mine.data(), counts[static_cast<std::size_t>(rank_)], MPI_BYTE,
+                             all.data(), counts.data(), places.data(), MPI_BYTE, mpi_comm(*this)),
+              "MPI_Allgatherv");
+    return all;
+  }
+  std::byte* at = all.data();
+  for (std::size_t r = 0; r < sizes.size(); at += sizes[r++]) {
+    if (static_cast<int>(r) == rank_) std::copy(mine.begin(), mine.end(), at);
+    broadcast(at, static_cast<std::size_t>(sizes[r]), static_cast<Rank>(r));
+  }
+  return all;
+}
+
 Comm Comm::split_node(int ranks_per_node) const {
   if (size_ == 1) return *this;
   MPI_Comm node;

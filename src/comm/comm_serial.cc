@@ -16,6 +16,11 @@ void Comm::reduce_seconds(std::span<double>, std::span<double>, std::span<double
 void Comm::all_reduce_stats(std::span<std::int64_t>, std::span<std::int64_t>,
                             std::span<std::int64_t>) const {}
 std::vector<std::int64_t> Comm::all_gather(std::int64_t value) const { return {value}; }
+std::vector<std::byte> Comm::all_gather_bytes(std::span<const std::byte> mine,
+                                              std::vector<std::int64_t>& sizes) const {
+  sizes.assign(1, static_cast<std::int64_t>(mine.size()));
+  return {mine.begin(), mine.end()};
+}
 Comm Comm::split_node(int) const { return *this; }
 
 }  // namespace forebay

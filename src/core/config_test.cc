@@ -81,10 +81,17 @@ TEST(Config, bad_values_name_file_and_line) {
 TEST(Config, methods_not_in_this_build_are_named_as_such) {
   EXPECT_EQ(refusal(R"(<forebay>
   <file match="restart*.nc" transport="aggregated" aggregators="1/node">
-    <variable match="T*" layout="chunked" codec="shuffle,zstd:3"/>
+    <variable match="T*" layout="log" codec="shuffle,zstd:3"/>
   </file>
 </forebay>)"),
-            "-214: run.xml:3: layout \"chunked\" is not in this build (this build has: canonical)");
+            "-214: run.xml:3: layout \"log\" is not in this build (this build has: "
+            "canonical|chunked)");
+}
+
+TEST(Config, codecs_of_variables_are_checked) {
+  EXPECT_EQ(refusal("<forebay><file match='a'>\n<variable match='T' codec='zfp'/></file></forebay>")
+                .substr(0, 22),
+            "-36: run.xml:2: codec:");
 }
 
 TEST(Config, bad_patterns_are_explained) {

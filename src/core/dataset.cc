@@ -4,9 +4,9 @@
 
 #include <unistd.h>
 
-#include "core/internal.h"
+#include "base/attempt.h"
+#include "comm/agree.h"
 #include "core/print_report.h"
-#include "transport/agree.h"
 
 namespace forebay {
 
@@ -83,6 +83,7 @@ std::unique_ptr<Dataset> Dataset::open(Comm comm, const std::string& path, bool 
   // The file does not say which variables were filled; PnetCDF takes all of them to be.
   for (Variable& var : ds->schema_.vars) var.no_fill = false;
   ds->make_engine();
+  if (ds->schema_.any_chunked()) ds->load_chunks();
   return ds;
 }
 
@@ -99,7 +100,21 @@ void Dataset::make_engine() {
   options.aggregators = method_.aggregators;
   options.ranks_per_node = method_.ranks_per_node;
   transport_ = make_transport(comm_, file_, options, report_);
-  layout_ = make_canonical_layout(schema_, *transport_, report_);
+  make_layout();
+}
+
+void Dataset::make_layout() {
+  if (chunks_) {
+    ChunkOptions options;
+    options.buffer_limit = method_.buffer_limit;
+    options.chunk_bytes = method_.chunk_bytes;
+    options.cache_bytes = method_.chunk_cache;
+    options.ranks_per_node = method_.exchange == "message" ? 1 : method_.ranks_per_node;
+    options.codec_threads = method_.codec_threads;
+    layout_ = make_chunked_layout(schema_, *chunks_, *transport_, comm_, options, report_);
+  } else {
+    layout_ = make_canonical_layout(schema_, *transport_, report_);
+  }
   stage_ = make_direct_stage(*layout_);
 }
 
@@ -144,7 +159,9 @@ void Dataset::end_independent() {
   if (mode_ != Mode::independent)
     throw Error(Errc::enotindep, path_ + " is not in independent data mode");
   mode_ = Mode::collective;
-  if (writable_) sync_numrecs();
+  if (!writable_) return;
+  stage_->flush(true);
+  sync_numrecs();
 }
 
 void Dataset::sync_numrecs() {
@@ -165,9 +182,11 @@ void Dataset::sync() {
   require_data();
   if (!writable_) return comm_.barrier();
   StepTimer timer(report_, Step::sync);
-  flush();
+  stage_->flush(true);
+  refresh_shapes_in_header();
   sync_numrecs();
   agree(attempt_to([&] { file_->sync(); }));
+  if (chunks_) chunks_->synced();
 }
 
 void Dataset::flush() {
@@ -190,13 +209,16 @@ void Dataset::close() {
   if (mode_ == Mode::independent) step([&] { end_independent(); });
   if (mode_ == Mode::collective) step([&] { stage_->flush(true); });
   if (writable_ && mode_ == Mode::collective) {
+    step([&] { refresh_shapes_in_header(); });
     step([&] { sync_numrecs(); });
     step([&] { extend_to_full_size(); });
   }
   report_[Step::total] =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - opened_).count();
   step([&] { transport_->close(); });
-  step([&] { print_report(comm_, path_, report_, method_, {transport_->reasons()}); });
+  step([&] {
+    print_report(comm_, path_, report_, method_, {transport_->reasons(), layout_->reasons()});
+  });
   step([&] { file_->close(); });
   agree(first);
 }

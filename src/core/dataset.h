@@ -22,6 +22,7 @@
 #include "core/method.h"
 #include "data/request.h"
 #include "data/schema.h"
+#include "layout/chunked/store.h"
 #include "layout/layout.h"
 #include "plan/begins.h"
 #include "stage/stage.h"
@@ -82,6 +83,13 @@ class Dataset {
   bool set_fill(bool fill);  ///< define mode; returns the former value
   void def_var_fill(VarId var, bool no_fill,
                     const void* fill_value);  ///< define mode; value in native form or null
+  /// Define mode, before the variable has left its first one. Stores the variable in chunks of
+  /// `shape` elements per dimension (records along the record dimension); longer than a dimension
+  /// is as long as it. An empty shape leaves the choice to the first flush. Errc::einval for
+  /// scalars and for shapes that cannot be (plan/chunk_shape.h).
+  void set_chunk(VarId var, std::span<const Count> shape);
+  /// The same for the codec pipeline (codec/pipeline.h); chunks the variable.
+  void set_filter(VarId var, const std::string& pipeline);
 
   // -- modes (collective)
   // ------------------------------------------------------------------------------------------
@@ -114,6 +122,8 @@ class Dataset {
   /// Access::bytes_per_record): the file's, or in define mode, where that is not settled, the size
   /// of the variable's own record.
   Count record_stride(const Variable& var) const;
+  /// The distance between records in file types (vard): ncmpi_inq_recsize, in every layout.
+  Count file_type_stride(const Variable& var) const;
   /// Where varn and vard requests build and share their run lists.
   RunListPool& run_lists() { return pool_; }
   int pending() const { return static_cast<int>(queue_.size()); }
@@ -142,20 +152,33 @@ class Dataset {
   void require_data() const;
   void require_writable() const;
   void make_engine();
+  void make_layout();
   void agree(const std::optional<Error>& mine) const;
 
   // dataset_header.cc
   void header_changed();  // in define mode notes it; in data mode rewrites the header (collective)
   void write_header();    // collective
-  void read_header();     // collective
-  void write_numrecs();   // rank 0 only
+  std::vector<std::byte> print_header() const;
+  void read_header();                                         // collective
+  void write_numrecs();                                       // rank 0 only
   void agree_on_schema(const std::function<void()>& place);   // collective
   void take_over_schema(const std::function<void()>& place);  // collective
   void extend_to_full_size();
 
+  void refresh_shapes_in_header();  // collective
+
+  // dataset_chunks.cc
+  void choose_chunking(const Schema* old);
+  void place_chunked(const Schema* old, const Alignment& alignment);
+  void start_chunks(const Schema* old);  // collective
+  void load_chunks();                    // collective
+  void write_anchors(const Schema* old);
+  void fill_chunked_record(VarId var, Count record);  // collective
+
   // dataset_define.cc
+  Alignment alignment_for(const EnddefArguments& arguments) const;
   void settle_alignment(const Alignment& alignment);
-  void relocate(const Schema& old);
+  void relocate(const std::function<void(const std::function<void(const Move&)>&)>& moves);
   void clear_gaps(const Schema& old);
   void fill_new_variables(const Schema* old);
   void fill_elements(const Variable& var, Offset offset, Count elements);
@@ -187,6 +210,10 @@ class Dataset {
   Report report_;               // outlives file, transport and stage
   std::shared_ptr<File> file_;
   std::unique_ptr<Transport> transport_;
+  std::unique_ptr<chunked::ChunkStore> chunks_;  // where some variable is chunked
+  Offset chunk_root_ = 0;
+  Count chunk_move_ = 0;               // how far redefinition moves all that follows the header
+  std::int64_t shapes_in_header_ = 0;  // how many chosen shapes the header tells
   std::unique_ptr<Layout> layout_;
   std::unique_ptr<Stage> stage_;
   std::vector<Request> queue_;

@@ -3,9 +3,9 @@
 #include <array>
 #include <cstring>
 
+#include "base/attempt.h"
 #include "base/byteorder.h"
 #include "core/dataset.h"
-#include "core/internal.h"
 #include "data/convert.h"
 
 namespace forebay {
@@ -78,6 +78,10 @@ Error out_of_range() {
 }  // namespace
 
 Count Dataset::record_stride(const Variable& var) const {
+  return var.chunking ? std::max<Count>(var.inner_bytes(), 1) : file_type_stride(var);
+}
+
+Count Dataset::file_type_stride(const Variable& var) const {
   return mode_ == Mode::define ? std::max<Count>(var.vsize, 1) : schema_.recsize;
 }
 
@@ -166,9 +170,9 @@ void Dataset::carry_out(std::vector<Request>& requests, bool collective,
   std::vector<Request> writes, reads;
   for (Request& r : requests) {
     if (auto* list = std::get_if<std::shared_ptr<const RunList>>(&r.selection);
-        list && r.bytes_per_record > 0 && r.bytes_per_record != schema_.recsize &&
-        variable(r.var).is_record) {
-      *list = rebased(**list, r.bytes_per_record, schema_.recsize);
+        list && r.bytes_per_record > 0 && variable(r.var).is_record &&
+        r.bytes_per_record != record_stride(variable(r.var))) {
+      *list = rebased(**list, r.bytes_per_record, record_stride(variable(r.var)));
     }
     facts[r.write ? 0 : 1] = 1;
     if (r.write) facts[2] = std::max(facts[2], r.last_record);

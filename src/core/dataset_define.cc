@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/attempt.h"
 #include "base/byteorder.h"
 #include "core/dataset.h"
-#include "core/internal.h"
 #include "format/classic.h"
 
 namespace forebay {
@@ -13,17 +13,6 @@ namespace forebay {
 namespace {
 
 constexpr Count block_size = 8 << 20;
-
-/// The external bytes of a variable's fill value.
-std::vector<std::byte> fill_bytes(const Variable& var) {
-  if (const Attribute* own = own_fill_value(var, var.type)) return own->value;
-  const auto width = static_cast<std::size_t>(size_of(var.type));
-  std::vector<std::byte> value(width);
-  std::byte native[8];
-  default_fill(var.type, native);
-  copy_swapped(value.data(), native, width, static_cast<int>(width));
-  return value;
-}
 
 /// One end past the last byte of data.
 Offset end_of_data(const Schema& schema) {
@@ -42,31 +31,38 @@ void Dataset::enddef(const EnddefArguments& arguments) {
   require_define();
   StepTimer timer(report_, Step::define);
   const Schema* old = before_redef_ ? &*before_redef_ : nullptr;
+  choose_chunking(old);
   agree_on_schema([&] {
-    Alignment alignment;
-    alignment.header_align = method_.header_align;
-    alignment.var_align = method_.var_align;
-    alignment.record_align = method_.record_align;
-    alignment.striping_unit = method_.striping_unit;
-    if (alignment_) alignment = *alignment_;
-    alignment.h_minfree = arguments.h_minfree;
-    alignment.v_align = arguments.v_align;
-    alignment.v_minfree = arguments.v_minfree;
-    alignment.r_align = arguments.r_align;
-    alignment = settle(alignment, schema_);
+    if (schema_.any_chunked()) return place_chunked(old, alignment_for(arguments));
+    const Alignment alignment = settle(alignment_for(arguments), schema_);
     place_variables(schema_, old, alignment, classic::header_size(schema_));
     settle_alignment(alignment);
   });
-  if (old) {
-    relocate(*old);
+  if (old && !chunks_) {
+    relocate([&](const auto& move) { for_each_move(*old, schema_, move); });
     clear_gaps(*old);
   }
+  if (schema_.any_chunked()) start_chunks(old);
   write_header();
   fill_new_variables(old);
   changed_ = true;
   created_ = false;
   before_redef_.reset();
   mode_ = Mode::collective;
+}
+
+Alignment Dataset::alignment_for(const EnddefArguments& arguments) const {
+  Alignment alignment;
+  alignment.header_align = method_.header_align;
+  alignment.var_align = method_.var_align;
+  alignment.record_align = method_.record_align;
+  alignment.striping_unit = method_.striping_unit;
+  if (alignment_) alignment = *alignment_;
+  alignment.h_minfree = arguments.h_minfree;
+  alignment.v_align = arguments.v_align;
+  alignment.v_minfree = arguments.v_minfree;
+  alignment.r_align = arguments.r_align;
+  return alignment;
 }
 
 void Dataset::settle_alignment(const Alignment& alignment) {
@@ -79,7 +75,7 @@ void Dataset::settle_alignment(const Alignment& alignment) {
 // Moves run from the end of the file to its front. They are cut into blocks and dealt to the ranks
 // in batches: all ranks read theirs, then all write, so that a block whose destination overlaps
 // another's source is safe.
-void Dataset::relocate(const Schema& old) {
+void Dataset::relocate(const std::function<void(const std::function<void(const Move&)>&)>& moves) {
   struct Block {
     Move move;
     std::vector<std::byte> bytes;
@@ -107,7 +103,7 @@ void Dataset::relocate(const Schema& old) {
     mine.clear();
     batch_bytes = batch_blocks = 0;
   };
-  for_each_move(old, schema_, [&](const Move& move) {
+  moves([&](const Move& move) {
     any = true;
     for (Count left = move.bytes; left > 0;) {
       const Count now = std::min(left, block_size);
@@ -170,7 +166,8 @@ void Dataset::fill_new_variables(const Schema* old) {
   bool any = false;
   for (std::size_t i = old ? old->vars.size() : 0; i < schema_.vars.size(); ++i) {
     const Variable& var = schema_.vars[i];
-    if (var.no_fill) continue;
+    // What was never written of a chunked variable is its fill value.
+    if (var.no_fill || var.chunking) continue;
     any = true;
     if (!var.is_record) {
       auto error = attempt_to([&] { fill_elements(var, var.begin, var.inner_elements); });
@@ -192,7 +189,7 @@ void Dataset::fill_elements(const Variable& var, Offset offset, Count elements) 
   const Count share = elements / comm_.size(), extra = elements % comm_.size();
   const Count first = share * comm_.rank() + std::min<Count>(comm_.rank(), extra);
   const Count mine = share + (comm_.rank() < extra ? 1 : 0);
-  const std::vector<std::byte> value = fill_bytes(var);
+  const std::vector<std::byte> value = external_fill(var);
   std::vector<std::byte> block(
       static_cast<std::size_t>(std::min(mine, block_size / width) * width));
   for (std::size_t at = 0; at < block.size(); at += value.size()) {
@@ -217,6 +214,7 @@ void Dataset::fill_record(VarId id, Count record) {
     throw Error(Errc::enotfill, "variable " + var.name + " is not in fill mode",
                 "call def_var_fill");
   if (record < 0) throw Error(Errc::einvalcoords, "record numbers begin at 0");
+  if (var.chunking) return fill_chunked_record(id, record);
   agree(attempt_to(
       [&] { fill_elements(var, var.begin + record * schema_.recsize, var.inner_elements); }));
   changed_ = true;

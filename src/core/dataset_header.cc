@@ -4,13 +4,24 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/attempt.h"
+#include "comm/agree.h"
 #include "core/consistency.h"
 #include "core/dataset.h"
-#include "core/internal.h"
+#include "data/placement.h"
+#include "format/chunk_schema.h"
 #include "format/classic.h"
-#include "transport/agree.h"
 
 namespace forebay {
+
+namespace {
+
+std::int64_t chosen_shapes(const Schema& schema) {
+  return std::count_if(schema.vars.begin(), schema.vars.end(),
+                       [](const Variable& v) { return v.chunking && !v.chunking->shape.empty(); });
+}
+
+}  // namespace
 
 // Rank 0 reads, all parse: an attempt costs one broadcast, and what is wrong with a header every
 // rank finds by itself.
@@ -41,7 +52,9 @@ void Dataset::read_header() {
     if (bytes.size() > have) comm_.broadcast(bytes.data() + have, bytes.size() - have);
     auto schema = classic::parse(bytes, chunk.file_size);
     if (schema) {
-      schema_ = std::move(*schema);
+      schema_ = chunked::has_anchors(*schema) ? chunked::from_stored(*schema, chunk_root_)
+                                              : std::move(*schema);
+      if (schema_.any_chunked()) schema_.recsize = record_size(schema_);
       return;
     }
     if (static_cast<Offset>(bytes.size()) >= chunk.file_size || bytes.size() == have) {
@@ -56,7 +69,7 @@ void Dataset::write_header() {
   std::optional<Error> mine;
   if (comm_.is_root()) {
     mine = attempt_to([&] {
-      auto bytes = classic::print(schema_);
+      auto bytes = print_header();
       // A header that shrank in data mode leaves no bytes of its longer self behind.
       bytes.resize(std::max(bytes.size(), static_cast<std::size_t>(schema_.header_size)));
       file_->write_at(0, bytes);
@@ -64,6 +77,17 @@ void Dataset::write_header() {
   }
   agree(mine);
   header_dirty_ = false;
+  shapes_in_header_ = chosen_shapes(schema_);
+}
+
+std::vector<std::byte> Dataset::print_header() const {
+  if (!schema_.any_chunked()) return classic::print(schema_);
+  return classic::print(chunked::to_stored(schema_, chunk_root_));
+}
+
+// The index tells the shapes that were chosen by themselves; the header repeats them for people.
+void Dataset::refresh_shapes_in_header() {
+  if (chunks_ && shapes_in_header_ != chosen_shapes(schema_)) write_header();
 }
 
 void Dataset::write_numrecs() {
@@ -88,7 +112,7 @@ void Dataset::agree_on_schema(const std::function<void()>& place) {
   std::vector<std::byte> header;
   if (comm_.size() > 1) {
     mine = attempt_to([&] {
-      header = classic::print(schema_);
+      header = print_header();
       hash = static_cast<std::int64_t>(XXH3_64bits(header.data(), header.size()) >> 1);
     });
     std::array<std::int64_t, 2> extremes{hash, -hash};
@@ -105,7 +129,7 @@ void Dataset::take_over_schema(const std::function<void()>& place) {
   if (comm_.is_root()) {
     mine = attempt_to([&] {
       place();
-      header = classic::print(schema_);
+      header = print_header();
     });
   }
   agree(mine);
@@ -116,14 +140,16 @@ void Dataset::take_over_schema(const std::function<void()>& place) {
   // What the header does not say: reserved space, and the alignments that hold until close.
   struct Unprinted {
     Offset extent, begin_rec;
-    Count recsize;
+    Count recsize, chunk_move;
     Alignment alignment;
-  } rest{schema_.header_extent, schema_.begin_rec, schema_.recsize,
+  } rest{schema_.header_extent, schema_.begin_rec, schema_.recsize, chunk_move_,
          alignment_.value_or(Alignment{})};
   comm_.broadcast(&rest, sizeof rest);
   settle_alignment(rest.alignment);
   if (!comm_.is_root()) {
     Schema root = *classic::parse(header, INT64_MAX);
+    if (chunked::has_anchors(root)) root = chunked::from_stored(root, chunk_root_);
+    chunk_move_ = rest.chunk_move;
     const Errc difference = first_difference(root, schema_);
     if (difference != Errc::ok && method_.safe_mode) {
       mine = Error(difference, "the definitions of " + path_ + " differ between ranks",
@@ -153,9 +179,11 @@ void Dataset::extend_to_full_size() {
       Offset end = schema_.header_size;
       for (const Variable& var : schema_.vars) {
         Count bytes = var.inner_elements * size_of(var.type);
-        const Count records = var.is_record ? schema_.numrecs : 1;
+        if (var.chunking) bytes = size_of(var.type);
+        const Count records = var.is_record && !var.chunking ? schema_.numrecs : 1;
         // Some readers (scipy) want the last record with its padding.
-        if (var.is_record && bytes % 4 != 0 && bytes != schema_.recsize) bytes += 4 - bytes % 4;
+        if (var.is_record && !var.chunking && bytes % 4 != 0 && bytes != schema_.recsize)
+          bytes += 4 - bytes % 4;
         if (records > 0)
           end = std::max(end, var.begin + (records - 1) * schema_.recsize * var.is_record + bytes);
       }

@@ -6,6 +6,7 @@
 #include "core/dataset.h"
 #include "core/names.h"
 #include "data/convert.h"
+#include "format/chunk_schema.h"
 
 namespace forebay {
 
@@ -57,6 +58,13 @@ void check_owner(const Schema& schema, VarId owner) {
   if (owner < 0 || owner >= static_cast<int>(schema.vars.size())) {
     throw Error(Errc::enotvar, "there is no variable " + std::to_string(owner));
   }
+}
+
+/// Names by which files with chunks are known.
+void refuse_reserved(const std::string& name) {
+  if (!chunked::is_reserved_attribute(name)) return;
+  throw Error(Errc::ebadname, "attribute " + name + " describes chunked variables in files",
+              "use another name; chunks are set with ncmpi_var_set_chunk and ncmpi_var_set_filter");
 }
 
 /// What readers rely on: one value, of the variable's own type.
@@ -148,6 +156,7 @@ void Dataset::rename_attribute(VarId owner, const std::string& name, const std::
   AttributeList& list = schema_.attributes_of(owner);
   const int i = find_attribute(list, name);
   const std::string checked = checked_name(new_name);
+  refuse_reserved(checked);
   if (list.find(checked)) name_in_use(checked);
   if (owner != global_id && checked == fill_value_name) {
     check_fill_value(variable(owner), list[i].type, list[i].count);
@@ -164,6 +173,7 @@ void Dataset::put_attribute(VarId owner, Attribute attribute) {
   require_writable();
   check_owner(schema_, owner);
   attribute.name = checked_name(attribute.name);
+  refuse_reserved(attribute.name);
   check_type(attribute.type, schema_.version);
   if (owner != global_id && attribute.name == fill_value_name) {
     check_fill_value(variable(owner), attribute.type, attribute.count);

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "codec/pipeline.h"
 #include "core/config.h"
 #include "core/glob.h"
 #include "core/method_keys.h"
@@ -84,19 +85,14 @@ std::optional<Aggregators> parse_aggregators(std::string_view value) {
   return per_node ? Aggregators{0, n} : Aggregators{n, 0};
 }
 
-void check_codec(const KeySpec& spec, std::string_view value, const std::string& where) {
-  if (value == "none") return;
-  std::vector<std::string_view> known(later_codecs().begin(), later_codecs().end());
-  known.emplace_back("none");
-  for (std::string_view rest = value;;) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view stage = trimmed(rest.substr(0, comma));
-    const std::string_view name = stage.substr(0, stage.find(':'));
-    if (!contains(known, name)) refuse_value(spec, name, where, known);
-    if (comma == std::string_view::npos) break;
-    rest.remove_prefix(comma + 1);
+/// The canonical text of a pipeline.
+std::string checked_codec(const KeySpec& spec, std::string_view value, const std::string& where) {
+  try {
+    return Pipeline::parse(value).text();
+  } catch (const Error& error) {
+    throw Error(error.code(), where + ": " + spec.shown.name + ": " + error.message(),
+                error.advice());
   }
-  refuse_for_now(spec, value, where);
 }
 
 void set_word(Method& method, const KeySpec& spec, const std::string& value,
@@ -142,8 +138,7 @@ void set_strictly(Method& method, const KeySpec& spec, const std::string& value,
       return;
     }
     case KeyKind::codec:
-      check_codec(spec, value, where);
-      method.codec = value;
+      method.codec = checked_codec(spec, value, where);
       return;
     case KeyKind::off_switch:
       if (value == "enable") refuse_for_now(spec, value, where);

@@ -39,6 +39,15 @@ struct MethodKey {
 /// them. Static.
 std::span<const MethodKey> method_keys();
 
+/// A codec that pipelines may name, as shown to people.
+struct CodecKey {
+  const char* name;
+  const char* parameters;
+  const char* help;
+  bool lossy;
+};
+std::vector<CodecKey> codec_keys();
+
 /// What the XML file says of the variables whose names match `pattern`. Later rules win over
 /// earlier ones.
 struct VariableRule {
@@ -51,11 +60,15 @@ struct Method {
   std::string layout = "canonical";
   std::string codec = "none";
   std::string stage = "direct";
-  std::string transport = "auto";   ///< auto | posix | independent | collective | aggregated
-  std::string exchange = "auto";    ///< within a node: auto | shared (memory) | message
-  Count window_size = 0;            ///< bytes of a window at most; 0: chosen by the transport
-  Count buffer_limit = 64 << 20;    ///< bytes a rank may hold for staging and aggregation
-  Count hole_threshold = 64 << 10;  ///< reads bridge, writes sieve holes up to this many bytes
+  std::string transport = "auto";      ///< auto | posix | independent | collective | aggregated
+  std::string exchange = "auto";       ///< within a node: auto | shared (memory) | message
+  Count window_size = 0;               ///< bytes of a window at most; 0: chosen by the transport
+  Count buffer_limit = 64 << 20;       ///< bytes a rank may hold for staging and aggregation
+  Count chunk_bytes = 1 << 20;         ///< of chunks whose shape is chosen, at least
+  Count chunk_cache = 16 << 20;        ///< bytes of decoded chunks that a rank keeps
+  int codec_threads = 0;               ///< threads a rank that encode and decode; 0: chosen
+  std::string chunk_state = "newest";  ///< newest | synced: which state of chunks to open
+  Count hole_threshold = 64 << 10;     ///< reads bridge, writes sieve holes up to this many bytes
 
   /// Ranks that write for others, in all or on each node. At most one of the two is set; both 0: as
   /// many as useful.

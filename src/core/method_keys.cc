@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <vector>
+
+#include "codec/pipeline.h"
 
 namespace forebay {
 namespace {
@@ -11,13 +14,12 @@ using Words = std::span<const std::string_view>;
 
 constexpr std::array<std::string_view, 5> transports = {"auto", "posix", "independent",
                                                         "collective", "aggregated"};
-constexpr std::array<std::string_view, 1> layouts = {"canonical"};
-constexpr std::array<std::string_view, 5> later_layouts = {"chunked", "log", "decomposed",
-                                                           "patches", "process-group"};
+constexpr std::array<std::string_view, 2> layouts = {"canonical", "chunked"};
+constexpr std::array<std::string_view, 4> later_layouts = {"log", "decomposed", "patches",
+                                                           "process-group"};
+constexpr std::array<std::string_view, 2> chunk_states = {"newest", "synced"};
 constexpr std::array<std::string_view, 1> stages = {"direct"};
 constexpr std::array<std::string_view, 3> later_stages = {"memory", "burst", "async"};
-constexpr std::array<std::string_view, 7> codecs_to_come = {
-    "shuffle", "bitshuffle", "float32", "deflate", "zstd", "zfp", "sz3"};
 constexpr std::array<std::string_view, 3> exchanges = {"auto", "shared", "message"};
 constexpr std::array<std::string_view, 3> swaps = {"auto", "enable", "disable"};
 constexpr std::array<std::string_view, 2> switches = {"enable", "disable"};
@@ -52,6 +54,20 @@ KeySpec burst_key(const char* name, const char* accepted, const char* standard, 
   return plain_key({name, accepted, standard, help, "pnetcdf"}, KeyKind::kept, KeyFamily::pnetcdf);
 }
 
+/// "none, or stages of shuffle|…", with those that this build may lack.
+const char* codec_words() {
+  static const std::string words = [] {
+    std::string text = "none, or stages of ";
+    bool first = true;
+    for (const CodecDescription& codec : codec_descriptions()) {
+      text += std::string(first ? "" : "|") + codec.name;
+      first = false;
+    }
+    return text;
+  }();
+  return words.c_str();
+}
+
 void add_method_keys(std::vector<KeySpec>& keys) {
   const auto own = KeyFamily::own;
   keys.push_back(word_key(
@@ -61,9 +77,10 @@ void add_method_keys(std::vector<KeySpec>& keys) {
        "buffering (independent, collective), or Forebay's own two-phase exchange (aggregated).",
        "method"},
       own, &Method::transport, transports));
-  keys.push_back(word_key({"layout", "canonical", "canonical",
+  keys.push_back(word_key({"layout", "canonical|chunked", "canonical",
                            "Where the elements of a variable lie: canonical is the classic netCDF "
-                           "order that every reader knows.",
+                           "order that every reader knows; chunked cuts variables into chunks that "
+                           "a codec makes smaller.",
                            "method"},
                           own, &Method::layout, layouts, later_layouts));
   keys.push_back(
@@ -72,9 +89,12 @@ void add_method_keys(std::vector<KeySpec>& keys) {
                 "once.",
                 "method"},
                own, &Method::stage, stages, later_stages));
-  keys.push_back(plain_key({"codec", "none", "none",
-                            "What bytes stand for a chunk: a pipeline of stages, separated by "
-                            "commas, each with parameters after a colon.",
+  keys.push_back(plain_key({"codec", codec_words(), "none",
+                            "What bytes stand for a chunk of a chunked variable: a pipeline of "
+                            "stages, separated by commas, each with parameters after a colon "
+                            "(shuffle,zstd:3). Lossy stages need an error bound and apply to "
+                            "floating-point variables; given for a whole file they leave "
+                            "coordinate variables exact.",
                             "method"},
                            KeyKind::codec, own));
 }
@@ -104,6 +124,29 @@ void add_engine_keys(std::vector<KeySpec>& keys) {
                            "rounds.",
                            "engine"},
                           own, &Method::buffer_limit, mib));
+  keys.push_back(size_key({"chunk_bytes", "bytes, 16 to 256MiB", "1MiB",
+                           "Where no chunk shape is given, chunks of at least so many bytes, and "
+                           "at most four times that, are chosen from the first flush's pattern.",
+                           "engine"},
+                          own, &Method::chunk_bytes, 16, 256 * mib));
+  keys.push_back(size_key({"chunk_cache", "bytes, at least 0", "16MiB",
+                           "Bytes of decoded chunks that a rank keeps for later reads and for "
+                           "chunks that are written in part.",
+                           "engine"},
+                          own, &Method::chunk_cache, 0));
+  keys.push_back({.shown = {"codec_threads", "a number, at least 0", "0",
+                            "Threads of a rank that encode and decode chunks; 0: the node's "
+                            "processors, shared by its ranks.",
+                            "engine"},
+                  .kind = KeyKind::count,
+                  .family = own,
+                  .count = &Method::codec_threads,
+                  .most = 256});
+  keys.push_back(word_key({"chunk_state", "newest|synced", "newest",
+                           "Which state of a file with chunks to open: the newest, or the last one "
+                           "that a sync completed, for files that a power failure damaged.",
+                           "engine"},
+                          own, &Method::chunk_state, chunk_states));
   keys.push_back(size_key({"hole_threshold", "bytes, at least 0", "64KiB",
                            "Reads bridge holes of up to this many bytes with one system call; "
                            "windows with smaller holes are read, changed and written back whole.",
@@ -214,7 +257,12 @@ const KeySpec* find_key_spec(std::string_view key) {
   return found == specs.end() ? nullptr : &*found;
 }
 
-std::span<const std::string_view> later_codecs() { return codecs_to_come; }
+std::vector<CodecKey> codec_keys() {
+  std::vector<CodecKey> keys;
+  for (const CodecDescription& c : codec_descriptions())
+    keys.push_back({c.name, c.parameters, c.help, c.lossy});
+  return keys;
+}
 
 bool is_mpi_io_key(std::string_view key) {
   constexpr std::array<std::string_view, 10> known = {

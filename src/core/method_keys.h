@@ -41,9 +41,6 @@ struct KeySpec {
 std::span<const KeySpec> key_specs();
 const KeySpec* find_key_spec(std::string_view key);
 
-/// Stages of codec pipelines that the design names and this build does not have.
-std::span<const std::string_view> later_codecs();
-
 /// True for keys that MPI-IO implementations know; they are passed on from any source.
 bool is_mpi_io_key(std::string_view key);
 

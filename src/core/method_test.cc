@@ -197,10 +197,9 @@ TEST(Method, bad_values_in_forebay_hints_are_refused_with_what_is_accepted) {
   EXPECT_EQ(refusal("aggregators=1/rack"),
             "-36: FOREBAY_HINTS: \"1/rack\" is no value of aggregators (accepted: auto|N|N/node)");
   EXPECT_EQ(refusal("layout="),
-            "-36: FOREBAY_HINTS: \"\" is no value of layout (accepted: canonical)");
-  EXPECT_EQ(refusal("codec=zstdd:3"),
-            "-36: FOREBAY_HINTS: \"zstdd\" is no value of codec (did you mean \"zstd\"? accepted: "
-            "none)");
+            "-36: FOREBAY_HINTS: \"\" is no value of layout (accepted: canonical|chunked)");
+  EXPECT_NE(refusal("codec=zstdd:3").find("zstd"), std::string::npos);
+  EXPECT_EQ(refusal("codec=zstdd:3").substr(0, 26), "-36: FOREBAY_HINTS: codec:");
   EXPECT_EQ(
       refusal("cb_nodes=many"),
       "-36: FOREBAY_HINTS: \"many\" is no value of cb_nodes (accepted: a number, at least 1)");
@@ -209,14 +208,12 @@ TEST(Method, bad_values_in_forebay_hints_are_refused_with_what_is_accepted) {
 }
 
 TEST(Method, methods_of_the_design_that_are_not_built_are_told_apart_from_unknown_ones) {
-  EXPECT_EQ(refusal("layout=chunked"),
-            "-214: FOREBAY_HINTS: layout \"chunked\" is not in this build (this build has: "
-            "canonical)");
+  EXPECT_EQ(refusal("layout=log"),
+            "-214: FOREBAY_HINTS: layout \"log\" is not in this build (this build has: "
+            "canonical|chunked)");
   EXPECT_EQ(refusal("stage=burst"),
             "-214: FOREBAY_HINTS: stage \"burst\" is not in this build (this build has: direct)");
-  EXPECT_EQ(refusal("codec=shuffle,zstd:3"),
-            "-214: FOREBAY_HINTS: codec \"shuffle,zstd:3\" is not in this build (this build has: "
-            "none)");
+  EXPECT_EQ(with_forebay_hints("codec=shuffle,zstd").codec, "shuffle,zstd:3");
   EXPECT_EQ(refusal("pnetcdf_subfiling=enable"),
             "-214: FOREBAY_HINTS: pnetcdf_subfiling \"enable\" is not in this build (this build "
             "has: disable)");

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "data/convert.h"
+#include "format/chunk_schema.h"
 #include "format/classic.h"
 
 namespace forebay {
@@ -79,6 +80,7 @@ SerialReader::Walk SerialReader::plan_walk(const Variable& var, Count recsize,
 Count data_bytes(const Variable& var) { return var.inner_elements * size_of(var.type); }
 
 Offset end_of(const Schema& schema, const Variable& var) {
+  if (var.chunking) return var.begin + size_of(var.type);
   if (!var.is_record) return var.begin + data_bytes(var);
   if (schema.numrecs == 0) return var.begin;
   return var.begin + (schema.numrecs - 1) * schema.recsize + data_bytes(var);
@@ -145,13 +147,31 @@ void SerialReader::read_header() {
     try {
       if (auto schema = classic::parse(bytes, file_size_)) {
         schema_ = std::move(*schema);
-        return;
+        Offset root = 0;
+        if (!chunked::has_anchors(schema_)) return;
+        schema_ = chunked::from_stored(schema_, root);
+        return read_chunk_index(root);
       }
     } catch (const Error& error) {
       throw Error(error.code(), path_ + ": " + error.message(), error.advice());
     }
     if (wanted == file_size_) throw Error(Errc::enotnc, path_ + ": the file ends in its header");
   }
+}
+
+void SerialReader::read_chunk_index(Offset root) {
+  // A classic header's records are bounded by where they lie; these lie nowhere.
+  for (const Variable& var : schema_.vars) {
+    Count bytes = 0;
+    if (var.is_record && !multiply_fits(schema_.numrecs, data_bytes(var), bytes))
+      throw Error(Errc::enotnc, "variable " + var.name + " cannot have " +
+                                    std::to_string(schema_.numrecs) + " records");
+  }
+  const ReadInto read = [this](Offset offset, std::span<std::byte> out) {
+    read_bytes(offset, out);
+  };
+  auto index = load_chunk_index(read, root, file_size_, schema_.vars.size());
+  chunks_ = std::make_unique<ChunkReader>(schema_, std::move(index), file_size_, read);
 }
 
 void SerialReader::read_bytes(Offset offset, std::span<std::byte> out) const {
@@ -201,6 +221,17 @@ bool SerialReader::read(VarId id, const Subarray& selection, Type type, void* ou
   const auto& count = selection.count;
   if (std::find(count.begin(), count.end(), 0) != count.end()) return false;
   const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
+  if (!var.chunking) return read_plain(var, selection, type, out);
+  try {
+    return chunks_->read(id, selection, type, out);
+  } catch (const Error& error) {
+    throw Error(error.code(), path_ + ": " + error.message(), error.advice());
+  }
+}
+
+bool SerialReader::read_plain(const Variable& var, const Subarray& selection, Type type,
+                              void* out) const {
+  const auto& count = selection.count;
   const Walk walk = plan_walk(var, schema_.recsize, selection);
   if (walk.last > file_size_) {
     throw Error(Errc::etrunc,

@@ -1,7 +1,9 @@
-// Reads classic netCDF files on one process, without MPI: for tools and for Python.
+// Reads classic netCDF files, with chunked variables or without, on one process and without MPI:
+// for tools and for Python.
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "base/types.h"
+#include "core/chunk_reader.h"
 #include "data/schema.h"
 #include "data/selection.h"
 #include "data/type.h"
@@ -22,13 +25,17 @@ class SerialReader {
   /// Opens `path` and reads its header, in growing pieces. Throws Errc::enoent, eaccess… for the
   /// system's refusals, Errc::enotnc3 for HDF5 (netCDF-4) files, Errc::enotnc for anything else
   /// that is no classic netCDF file or a damaged one, and what else classic::parse throws; each
-  /// message begins with the path.
+  /// message begins with the path. Of a file with chunked variables the chunk index is read too; a
+  /// damaged one is no error until a chunked variable is read.
   explicit SerialReader(const std::string& path);
   ~SerialReader();
   SerialReader(const SerialReader&) = delete;
   SerialReader& operator=(const SerialReader&) = delete;
 
+  /// What users see: chunked variables with their dimensions, not their anchors.
   const Schema& schema() const { return schema_; }
+  /// What there is to know of chunks; null if no variable is chunked.
+  const ChunkReader* chunks() const { return chunks_.get(); }
   const std::string& path() const { return path_; }
   Offset file_size() const { return file_size_; }
 
@@ -39,9 +46,13 @@ class SerialReader {
   /// for all of them. Returns true if a value did not fit `type` (its place holds that type's
   /// default fill value). Throws Errc::enotvar, einvalcoords, eedge, estride for selections outside
   /// the variable, Errc::echar between text and numbers, Errc::etrunc if the file ends before the
-  /// last selected element. Holds at most 4 MiB besides `out`; neighbouring elements are read
-  /// together.
+  /// last selected element. Chunked variables: Errc::enotnc naming the chunk for a damaged one (or
+  /// the index), Errc::enotsupport for a codec that this build lacks. Holds at most 4 MiB besides
+  /// `out`, or one chunk; neighbouring elements are read together.
   bool read(VarId var, const Subarray& selection, Type type, void* out) const;
+
+  /// Bytes of the file as they are. Errc::etrunc past its end.
+  void read_raw(Offset offset, std::span<std::byte> out) const { read_bytes(offset, out); }
 
   /// The whole selection as doubles.
   std::vector<double> read_doubles(VarId var, const Subarray& selection) const;
@@ -50,23 +61,26 @@ class SerialReader {
   struct Walk;
   static Walk plan_walk(const Variable& var, Count recsize, const Subarray& selection);
   void read_header();
+  void read_chunk_index(Offset root);
   void check(VarId var, const Subarray& selection, Type type) const;
   bool read_row(const Walk& walk, Offset row, Type external, Type type,
                 std::vector<std::byte>& buffer, std::byte* out) const;
+  bool read_plain(const Variable& var, const Subarray& selection, Type type, void* out) const;
   void read_bytes(Offset offset, std::span<std::byte> out) const;
 
   std::string path_;
   int fd_ = -1;
   Offset file_size_ = 0;
   Schema schema_;
+  std::unique_ptr<const ChunkReader> chunks_;
 };
 
-/// Bytes that a variable's data takes in one record, or in all for a variable of fixed size,
-/// without padding.
+/// Bytes of a variable's data in one record, or in all for a variable of fixed size, without
+/// padding; of a chunked variable, before encoding.
 Count data_bytes(const Variable& var);
 
 /// One past the last byte of a variable's data in a file of schema.numrecs records; its begin if it
-/// has none.
+/// has none. Of a chunked variable, whose chunks may be anywhere: of its anchor.
 Offset end_of(const Schema& schema, const Variable& var);
 
 /// A text attribute of a variable (or of global_id) without trailing NULs; nothing if there is none

@@ -1,5 +1,8 @@
 #include "data/schema.h"
 
+#include <algorithm>
+
+#include "base/byteorder.h"
 #include "base/error.h"
 
 namespace forebay {
@@ -87,6 +90,27 @@ void Schema::derive(Variable& var) const {
     throw Error(Errc::evarsize, "variable " + var.name + ": its size in bytes exceeds 63 bits");
   }
   var.vsize = bytes / 4 * 4;
+}
+
+bool Schema::any_chunked() const {
+  return std::any_of(vars.begin(), vars.end(), [](const Variable& v) { return v.chunking; });
+}
+
+const Attribute* own_fill_value(const Variable& var, Type type) {
+  const auto i = var.attributes.find("_FillValue");
+  if (!i) return nullptr;
+  const Attribute& a = var.attributes[*i];
+  return a.type == type && a.count == 1 ? &a : nullptr;
+}
+
+std::vector<std::byte> external_fill(const Variable& var) {
+  if (const Attribute* own = own_fill_value(var, var.type)) return own->value;
+  const auto width = static_cast<std::size_t>(size_of(var.type));
+  std::vector<std::byte> value(width);
+  std::byte native[8];
+  default_fill(var.type, native);
+  copy_swapped(value.data(), native, width, static_cast<int>(width));
+  return value;
 }
 
 }  // namespace forebay

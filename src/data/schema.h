@@ -68,12 +68,24 @@ class AttributeList {
   std::vector<Attribute> list_;
 };
 
+/// How a variable is cut into chunks and encoded (layout chunked, D5 §5.2).
+struct Chunking {
+  /// Elements of a chunk per dimension; empty until the first flush chooses. Records count along
+  /// the record dimension.
+  std::vector<Count> shape;
+  std::string codec = "none";  ///< the pipeline (codec/pipeline.h)
+  std::string reason;          ///< why this shape, for people
+
+  bool operator==(const Chunking&) const = default;
+};
+
 struct Variable {
   std::string name;
   Type type = Type::none;
   std::vector<DimId> dimids;  ///< slowest first
   AttributeList attributes;
   bool no_fill = true;  ///< PnetCDF's default; a fill value itself is the attribute _FillValue
+  std::optional<Chunking> chunking;  ///< nothing: stored contiguously, as the classic formats say
 
   // Derived by Schema::derive(); never stored by the user.
   std::vector<Count> shape;  ///< lengths; the record dimension's entry is 0
@@ -85,6 +97,8 @@ struct Variable {
   Offset begin = 0;  ///< first byte of the variable, or of its slot in record 0
 
   int ndims() const { return static_cast<int>(dimids.size()); }
+  /// Bytes of one record, or of the whole fixed variable, without padding.
+  Count inner_bytes() const { return inner_elements * size_of(type); }
 };
 
 class Schema {
@@ -125,8 +139,18 @@ class Schema {
     return var.is_record ? numrecs * var.inner_elements : var.inner_elements;
   }
 
+  /// Whether any variable is stored in chunks. Such a file has no record section: all its record
+  /// variables are chunked (D5 §5.2.4).
+  bool any_chunked() const;
+
  private:
   NameIndex dim_index_, var_index_;
 };
+
+/// The variable's _FillValue if it is one value of the type that is asked for, else null.
+const Attribute* own_fill_value(const Variable& var, Type type);
+
+/// The external bytes of what stands where nothing was written: _FillValue or the type's default.
+std::vector<std::byte> external_fill(const Variable& var);
 
 }  // namespace forebay

@@ -142,6 +142,33 @@ void place_variables(Schema& schema, const Schema* old, const Alignment& alignme
   for (std::size_t i = 0; i < begins.size(); ++i) schema.vars[i].begin = begins[i];
 }
 
+Count place_behind(Schema& schema, const Schema& old, const Alignment& alignment,
+                   Offset header_size, Offset end, Count room) {
+  const Alignment a = settle(alignment, schema);
+  check_variable_sizes(schema);
+  constexpr Count page = 4096;
+  const Count missing = header_size - old.header_extent;
+  const Count moved = missing > 0 ? round_up(missing + room, page) : 0;
+  std::vector<Offset> begins(schema.vars.size());
+  Offset at = end + moved;
+  for (std::size_t i = 0; i < schema.vars.size(); ++i) {
+    const Variable& var = schema.vars[i];
+    if (i < old.vars.size()) {
+      begins[i] = old.vars[i].begin + moved;
+    } else {
+      begins[i] = align(at, a.var_align);
+      at = add(begins[i], var.vsize, var);
+    }
+    check_begin(schema, begins[i], var);
+  }
+  schema.header_size = header_size;
+  schema.header_extent = old.header_extent + moved;
+  schema.begin_rec = at;
+  schema.recsize = 0;
+  for (std::size_t i = 0; i < begins.size(); ++i) schema.vars[i].begin = begins[i];
+  return moved;
+}
+
 namespace {
 
 // What moves within the fixed variables or within record 0, from the end to the front.

@@ -41,6 +41,14 @@ Alignment settle(Alignment alignment, const Schema& schema);
 void place_variables(Schema& schema, const Schema* old, const Alignment& alignment,
                      Offset header_size);
 
+/// Places the variables of a file in which something else follows the fixed variables up to byte
+/// `end` (chunks, and no record section). `old` is what is there; its variables keep their places,
+/// new ones go behind `end`. A header that has outgrown its space moves everything behind it: the
+/// result is by how much (a multiple of 4096; 0 most of the time), and begins count that in.
+/// `room` is what the header is given to grow in then. Errors as place_variables.
+Count place_behind(Schema& schema, const Schema& old, const Alignment& alignment,
+                   Offset header_size, Offset end, Count room);
+
 /// A block of bytes that redefinition moves towards the end of the file.
 struct Move {
   Offset from, to;

@@ -14,7 +14,9 @@ class DirectStage : public Stage {
   void submit(std::vector<Request>& requests, bool write, bool collective) override {
     layout_.carry_out(requests, write, collective);
   }
-  void flush(bool) override {}
+  void flush(bool collective) override {
+    if (collective) layout_.flush();
+  }
 
  private:
   Layout& layout_;

@@ -7,9 +7,10 @@
 
 namespace forebay::tools {
 
-enum ExitCode { exit_done = 0, exit_failed = 1, exit_usage = 2 };
+enum ExitCode { exit_done = 0, exit_failed = 1, exit_usage = 2, exit_unreadable = 2 };
 
 void add_info_command(CLI::App& app, int& status);
+void add_check_command(CLI::App& app, int& status);
 void add_config_command(CLI::App& app, int& status);
 void add_plot_command(CLI::App& app, int& status);
 void add_docs_command(CLI::App& app, int& status);

@@ -44,7 +44,8 @@ Sizes are written `65536`, `64k`, `64KiB`, `4M`, `1.5GiB` (powers of 1024) or `1
 <forebay>
   <file match="*.nc" transport="auto"/>
   <file match="restart*.nc" transport="aggregated" aggregators="1/node">
-    <variable match="T*" layout="canonical" codec="none"/>
+    <variable match="T*" layout="chunked" codec="shuffle,zstd:3"/>
+    <variable match="PRECT" layout="chunked" codec="zfp:accuracy=1e-9"/>
   </file>
 </forebay>
 ```
@@ -87,6 +88,24 @@ constexpr Group groups[] = {
      "wins. Hints that begin\nwith `romio_` and the other hints of MPI-IO are passed on from every "
      "source.\n\n"}};
 
+constexpr const char* codecs_title =
+    "## Codecs\n\n| stage | parameters | values | what it does |\n| --- | --- | --- | --- |\n";
+
+constexpr const char* codec_rules = R"(
+A pipeline such as `shuffle,zstd:3` names its stages in the order of encoding: `float32` first, then `zfp`, `sz3` or a
+shuffle, then `deflate` or `zstd`; at most eight.
+
+- Lossy stages are never a default: they need a bound, and apply to floating-point variables only. Given for a whole
+  file, they leave coordinate variables (named as their only dimension) exact; a `<variable>` rule, or
+  `ncmpi_var_set_filter`, is taken at its word.
+- After each chunk a lossy stage decodes what it made and compares. Where the bound does not hold, or a value is NaN or
+  infinite, that stage is skipped for that chunk. `zfp` with `precision` or `rate` has no bound to check. `float32` keeps
+  2^-24 of each value; the `rel` of `sz3` is relative to the range of each chunk.
+- A chunk that the whole pipeline does not make smaller, and one under 1 KiB, is stored as it is.
+- Rewriting a part of a chunk decodes and encodes the rest of it again: with a lossy codec the errors may add up. Write
+  such variables in whole chunks.
+)";
+
 std::string in_cell(std::string text) {
   for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
     text.insert(at, "\\");
@@ -108,7 +127,12 @@ std::string methods_page() {
     }
     page += '\n';
   }
-  page.pop_back();
+  page += codecs_title;
+  for (const CodecKey& codec : codec_keys()) {
+    page += fmt::format("| `{}` | {} | {} | {} |\n", codec.name, in_cell(codec.parameters),
+                        codec.lossy ? "lossy" : "exact", in_cell(codec.help));
+  }
+  page += codec_rules;
   return page;
 }
 

@@ -20,6 +20,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer("Exit codes: 0 done, 1 what was asked for failed, 2 the command line makes no sense.");
   add_info_command(app, status);
+  add_check_command(app, status);
   add_plot_command(app, status);
   add_config_command(app, status);
   add_docs_command(app, status);

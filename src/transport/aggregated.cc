@@ -6,7 +6,7 @@
 #include <array>
 #include <cstring>
 
-#include "transport/agree.h"
+#include "comm/agree.h"
 #include "transport/direct_io.h"
 
 namespace forebay {

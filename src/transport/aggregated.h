@@ -33,6 +33,7 @@ class AggregatedTransport : public Transport {
   void read_all(ExtentStream& extents) override;
   void write(ExtentStream& extents) override;
   void read(ExtentStream& extents) override;
+  bool local_calls_are_free_of_mpi() const override { return true; }
   std::string reasons() const override;
 
  private:

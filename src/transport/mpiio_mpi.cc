@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "transport/agree.h"
+#include "comm/agree.h"
 #include "transport/extent_reader.h"
 #include "transport/transport.h"
 

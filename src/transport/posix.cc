@@ -1,7 +1,7 @@
 // posix: every rank reads and writes its own extents with pread and pwrite.
 #include <optional>
 
-#include "transport/agree.h"
+#include "comm/agree.h"
 #include "transport/direct_io.h"
 #include "transport/transport.h"
 
@@ -25,6 +25,7 @@ class PosixTransport : public Transport {
   void read(ExtentStream& extents) override {
     read_directly(*file_, extents, options_.hole_threshold, report_);
   }
+  bool local_calls_are_free_of_mpi() const override { return true; }
   std::string reasons() const override {
     return "posix: each rank makes its own system calls, as asked for";
   }

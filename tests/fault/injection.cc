@@ -1,11 +1,11 @@
 // Writes and reads a file while one system call of one rank is made to fail.
 //
-// Usage: injection prepare|write|redefine|read|check FILE
+// Usage: injection prepare|write|redefine|read|check|rewrite FILE [COLUMNS]
 //
 // The library's test hook (the environment variable FOREBAY_FAULT) decides which call fails; see
 // run_injection.py, which walks it over every call of every rank. Every collective call must return
 // the same code on every rank, and nothing may hang. Prints one line: "codes A B C..." with the
-// distinct codes that were seen, in order; exits with 1 where ranks disagree or data are wrong.
+// codes that were seen, in order; exits with 1 where ranks disagree or data are wrong.
 #include <mpi.h>
 #include <pnetcdf.h>
 
@@ -14,34 +14,15 @@
 #include <string>
 #include <vector>
 
+#include "fault/injection.h"
 #include "support/harness.h"
+
+using namespace injection;
 
 namespace {
 
-constexpr MPI_Offset columns = 1000;
-
-int rank = 0;
-int size = 1;
-bool wrong = false;
-std::vector<int> seen;
-
-// Takes the code of a collective call.
-bool ok(int code, const char* what) {
-  int pair[2] = {code, -code};
-  MPI_Allreduce(MPI_IN_PLACE, pair, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  if (pair[0] != -pair[1]) {
-    std::printf("rank %d: %s returned %s, other ranks something else\n", rank, what,
-                forebay_test::error_name(code).c_str());
-    wrong = true;
-  }
-  if (code != NC_NOERR) seen.push_back(code);
-  return pair[0] == NC_NOERR && pair[1] == NC_NOERR;
-}
-
-int value_of(MPI_Offset row, MPI_Offset column) { return static_cast<int>(row * 7 + column); }
-
 std::vector<int> row_values(int shift) {
-  std::vector<int> values(columns);
+  std::vector<int> values(static_cast<size_t>(columns));
   for (MPI_Offset i = 0; i < columns; ++i) {
     values[static_cast<size_t>(i)] = value_of(rank, i) + shift;
   }
@@ -105,7 +86,7 @@ void read(const char* path) {
   if (!ok(ncmpi_open(MPI_COMM_WORLD, path, NC_NOWRITE, MPI_INFO_NULL, &id), "open")) return;
   const MPI_Offset start[2] = {(rank + 1) % size, 0};
   const MPI_Offset count[2] = {1, columns};
-  std::vector<int> got(columns);
+  std::vector<int> got(static_cast<size_t>(columns));
   ok(ncmpi_get_vara_int_all(id, 0, start, count, got.data()), "get_vara_all");
   int request = NC_REQ_NULL;
   ncmpi_iget_vara_int(id, 2, start, count, got.data(), &request);
@@ -144,7 +125,8 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  const std::string what = argc == 3 ? argv[1] : "";
+  const std::string what = argc == 3 || argc == 4 ? argv[1] : "";
+  if (argc == 4) columns = std::atoll(argv[3]);
   forebay_test::start_watch(what.c_str(), rank, 30);
   if (what == "prepare") {
     prepare(argv[2]);
@@ -156,8 +138,10 @@ int main(int argc, char** argv) {
     read(argv[2]);
   } else if (what == "check") {
     check(argv[2]);
+  } else if (what == "rewrite") {
+    rewrite(argv[2]);
   } else {
-    std::fprintf(stderr, "usage: injection prepare|write|redefine|read|check FILE\n");
+    std::fprintf(stderr, "usage: injection prepare|write|redefine|read|check|rewrite FILE [COLUMNS]\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   forebay_test::stop_watch();

@@ -1,10 +1,13 @@
 """Makes every system call of every rank fail in turn, and looks at what the ranks say of it.
 
 Usage: run_injection.py --launch "MPIEXEC ..." --program INJECTION --dir DIRECTORY --ranks N
+                        [--chunked COLUMNS]
 
 For each kind of call and rank, the first, second, ... call fails until a run gets through without
 an error. Each run must end by itself, with one code on all ranks and the code that the errno
-stands for; after a failed write the file still opens and holds what nobody wrote to.
+stands for; after a failed write the file still opens and holds what nobody wrote to. With --chunked
+(and FOREBAY_HINTS that make variables chunked) rows have COLUMNS elements, a failed write leaves all
+of the old state or all of the new one, and a second attempt must succeed.
 """
 import argparse
 import os
@@ -26,7 +29,13 @@ PLAN = [
     ("read", "pread", "EIO", None),
     ("read", "open", "EACCES", ACCESS),
 ]
-MOST_CALLS = 12
+CHUNKED_PLAN = PLAN + [
+    ("rewrite", "pwrite", "ENOSPC", NO_SPACE),
+    ("rewrite", "pread", "EIO", None),
+    ("rewrite", "fsync", "EIO", None),
+    ("rewrite", "open", "EACCES", ACCESS),
+]
+MOST_CALLS, MOST_CHUNKED_CALLS = 12, 60
 
 
 class Runner:
@@ -34,6 +43,7 @@ class Runner:
         self.launch = shlex.split(options.launch)
         self.program = options.program
         self.path = os.path.join(options.dir, "file.nc")
+        self.columns = [str(options.chunked)] if options.chunked else []
         self.runs = 0
 
     def run(self, phase, fault=None):
@@ -43,7 +53,7 @@ class Runner:
             environment["FOREBAY_FAULT"] = fault
         self.runs += 1
         try:
-            done = subprocess.run(self.launch + [self.program, phase, self.path], timeout=60,
+            done = subprocess.run(self.launch + [self.program, phase, self.path] + self.columns, timeout=60,
                                   env=environment, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True)
         except subprocess.TimeoutExpired:
@@ -59,6 +69,7 @@ def main():
     parser.add_argument("--program", required=True)
     parser.add_argument("--dir", required=True)
     parser.add_argument("--ranks", type=int, required=True)
+    parser.add_argument("--chunked", type=int, metavar="COLUMNS")
     options = parser.parse_args()
     os.makedirs(options.dir, exist_ok=True)
     runner = Runner(options)
@@ -69,9 +80,11 @@ def main():
     original = os.path.join(options.dir, "original.nc")
     shutil.copyfile(runner.path, original)
     failures, fired = [], {}
-    for phase, call, errno, expected in PLAN:
+    plan, most = (CHUNKED_PLAN, MOST_CHUNKED_CALLS) if options.chunked else (PLAN, MOST_CALLS)
+    checked = ("write", "redefine") if options.chunked else ("write",)
+    for phase, call, errno, expected in plan:
         for rank in range(options.ranks):
-            for number in range(1, MOST_CALLS + 1):
+            for number in range(1, most + 1):
                 fault = f"{call}:rank={rank}:call={number}:errno={errno}"
                 shutil.copyfile(original, runner.path)
                 code, output, codes = runner.run(phase, fault)
@@ -83,7 +96,7 @@ def main():
                 fired[key] = fired.get(key, 0) + 1
                 if codes and expected is not None and codes[0] != expected:
                     failures.append(f"{phase} under {fault}: codes {codes}, expected {expected}")
-                if phase == "write":
+                if phase in checked:
                     code, output, _ = runner.run("check")
                     if code != 0:
                         failures.append(f"after {phase} under {fault}: {output[-600:]}")
@@ -91,7 +104,7 @@ def main():
                     break
     for line in failures[:20]:
         print(line)
-    for phase, call, errno, _ in PLAN:
+    for phase, call, errno, _ in plan:
         print(f"{phase}: {fired.get((phase, call, errno), 0)} calls of {call} made to fail ({errno})")
     silent = [c for c in ("pwrite", "open") if not any(k[1] == c for k in fired)]
     if silent:

@@ -112,7 +112,7 @@ void select_by_type(Dataset& ds, const Variable& var, const Selection& s, Access
                 "the file type's elements are not of the type of " + var.name);
   }
   const Count inner = var.inner_elements * size_of(var.type);
-  const Count stride = ds.record_stride(var);
+  const Count stride = ds.file_type_stride(var);
   const Count limit = var.is_record ? record_limit(ds, var, access.write) : 1;
   std::vector<Run> runs;
   for (const DatatypeRun& r : map.runs) {

@@ -151,6 +151,28 @@ int ncmpi_def_var_fill(int ncid, int varid, int no_fill, const void* fill_value)
   });
 }
 
+// Chunks (D5 §5.2.2, §5.4). Define mode, in every rank alike, between a variable's definition and
+// the enddef that follows. `shape` holds elements per dimension, records first; NULL leaves the
+// choice to the first flush. `pipeline` is text such as "shuffle,zstd:3".
+int ncmpi_var_set_chunk(int ncid, int varid, const MPI_Offset* shape) {
+  return guard([&] {
+    Dataset& ds = dataset(ncid);
+    const Variable& var = variable_of(ds, varid);
+    std::vector<Count> wanted;
+    if (shape != nullptr) wanted.assign(shape, shape + var.ndims());
+    ds.set_chunk(varid, wanted);
+  });
+}
+
+int ncmpi_var_set_filter(int ncid, int varid, const char* pipeline) {
+  return guard([&] {
+    Dataset& ds = dataset(ncid);
+    static_cast<void>(variable_of(ds, varid));
+    if (pipeline == nullptr) throw Error(Errc::einval, "the filter pipeline is NULL");
+    ds.set_filter(varid, pipeline);
+  });
+}
+
 int ncmpi_fill_var_rec(int ncid, int varid, MPI_Offset recno) {
   return guard([&] {
     Dataset& ds = dataset(ncid);

@@ -154,6 +154,28 @@ int ncmpi_inq_header_extent(int ncid, MPI_Offset* extent) {
   return inquire(ncid, extent, [](const Dataset& ds) { return ds.schema().header_extent; });
 }
 
+// Zeros while the first flush has not chosen a shape. Errc::einval for a variable without chunks.
+int ncmpi_var_get_chunk(int ncid, int varid, MPI_Offset* shape) {
+  return guard([&] {
+    const Variable& var = variable_of(dataset(ncid), varid);
+    if (!var.chunking) throw Error(Errc::einval, "variable " + var.name + " is not chunked");
+    if (shape == nullptr) return;
+    std::fill_n(shape, var.ndims(), 0);
+    std::copy(var.chunking->shape.begin(), var.chunking->shape.end(), shape);
+  });
+}
+
+// The pipeline in canonical form, with a NUL; "none" for variables without one. *lenp: bytes
+// without the NUL. Either pointer may be NULL.
+int ncmpi_var_get_filter(int ncid, int varid, MPI_Offset* lenp, char* pipeline) {
+  return guard([&] {
+    const Variable& var = variable_of(dataset(ncid), varid);
+    const std::string text = var.chunking ? var.chunking->codec : "none";
+    if (lenp != nullptr) *lenp = static_cast<MPI_Offset>(text.size());
+    if (pipeline != nullptr) std::memcpy(pipeline, text.c_str(), text.size() + 1);
+  });
+}
+
 int ncmpi_inq_recsize(int ncid, MPI_Offset* recsize) {
   return inquire(ncid, recsize, [](const Dataset& ds) { return ds.schema().recsize; });
 }

@@ -361,6 +361,12 @@ int ncmpi_set_fill(int ncid, int fillmode, int *old_modep)
 int ncmpi_def_var_fill(int ncid, int varid, int no_fill, const void *fill_value)
 int ncmpi_fill_var_rec(int ncid, int varid, MPI_Offset recno)
 
+chunked variables (not in PnetCDF)
+int ncmpi_var_set_chunk(int ncid, int varid, const MPI_Offset *shape)
+int ncmpi_var_get_chunk(int ncid, int varid, MPI_Offset *shape)
+int ncmpi_var_set_filter(int ncid, int varid, const char *pipeline)
+int ncmpi_var_get_filter(int ncid, int varid, MPI_Offset *lenp, char *pipeline)
+
 attributes
 int ncmpi_put_att(int ncid, int varid, const char *name, nc_type xtype, MPI_Offset nelems, const void *value)
 int ncmpi_get_att(int ncid, int varid, const char *name, void *value)

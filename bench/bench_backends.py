@@ -1,0 +1,112 @@
+"""What is measured: libraries, their settings, and what the system alone needs."""
+
+import os
+import statistics
+
+# Programs by backend, relative to the build tree.
+PROGRAMS = {
+    "forebay": "forebay-bench",
+    "pnetcdf": "forebay-bench-pnetcdf",
+    "hdf5": "forebay-bench-hdf5",
+    "codec-limit": "forebay-bench-codec-limit",
+}
+OWN = ("forebay", "forebay-chunked")
+PEERS = ("pnetcdf", "hdf5", "hdf5-multi")
+SYSTEM = ("append", "limit")
+LIMITS = SYSTEM + ("codec-limit",)
+ALL = PEERS + OWN + LIMITS
+DEFAULT = "forebay,pnetcdf,append,limit"
+DEFAULT_ARRAYS = "forebay-chunked,hdf5,codec-limit"
+DEFAULT_CODEC = {"e3sm": "shuffle,zstd:1"}
+DEFAULT_ARRAY_CODEC = "deflate:6"
+
+
+def find_program(build, name):
+    for place in ("bench", "bin", "."):
+        path = os.path.join(build, place, name)
+        if os.access(path, os.X_OK) and os.path.isfile(path):
+            return os.path.abspath(path)
+    return None
+
+
+class Backend:
+    """One way to do the work, and all that was measured of it."""
+
+    def __init__(self, label, program, module=None, environment=None, arguments=(), ranks=None):
+        self.label, self.program, self.module = label, program, module
+        self.environment, self.arguments = environment or {}, list(arguments)
+        self.ranks = ranks  # None: those of the comparison
+        self.family = label.split("/")[0]
+        self.records = {}
+        self.fault = None
+        self.dropped = False
+
+    def add(self, records):
+        for record in records:
+            mine = self.records.setdefault(record["operation"], record)
+            if mine is record:
+                continue
+            for key in ("seconds", "processor_seconds"):
+                mine[key] += record[key]
+            for name, samples in record["phases"].items():
+                mine["phases"].setdefault(name, []).extend(samples)
+            for key in ("peak_rss", "library_rss"):
+                mine[key] = max(mine[key], record[key])
+            mine["wrong_values"] += record["wrong_values"]
+
+    def median(self, operation, key="seconds"):
+        record = self.records.get(operation)
+        return statistics.median(record[key]) if record else None
+
+
+class CodecLimit(Backend):
+    """The least time that encoding (decoding) and one stream of system calls need, with all cores on the codec."""
+
+    def __init__(self, program, arguments, cores):
+        super().__init__("codec-limit", program, arguments=arguments, ranks=1)
+        self.cores = cores
+
+    def add(self, records):
+        for record in records:
+            phases = record["phases"]
+            stream = phases["pwrite" if record["operation"] == "write" else "pread"]
+            record["seconds"] = [cpu / self.cores + io for cpu, io in zip(phases["codec_cpu"], stream)]
+            record["cores"] = self.cores
+        super().add(records)
+
+
+def own_hints(codec):
+    """Forebay's settings for compressed chunks, after those that the caller's environment has."""
+    chunked = f"layout=chunked;codec={codec}"
+    return {"FOREBAY_HINTS": ";".join(filter(None, [os.environ.get("FOREBAY_HINTS"), chunked]))}
+
+
+def make_backends(wanted, programs, job, ranks, modules, cores):
+    """Those of the labels `wanted` that can do `job`: peers first, then Forebay, then the limits."""
+    backends = []
+
+    def with_modules(label, program, arguments=()):
+        for module in modules:
+            name = f"{label}/{module}" if module else label
+            backends.append(Backend(name, program, module, arguments=arguments))
+
+    own, peer, hdf5 = programs["forebay"], programs["pnetcdf"], programs["hdf5"]
+    as_hdf5 = ["--chunked", "--codec", job["codec"]]
+    if peer and "pnetcdf" in wanted:
+        with_modules("pnetcdf", peer)
+    if hdf5 and job["arrays"] and "hdf5" in wanted:
+        with_modules("hdf5", hdf5, as_hdf5)
+    if hdf5 and job["arrays"] and "hdf5-multi" in wanted:
+        with_modules("hdf5-multi", hdf5, as_hdf5 + ["--one-call"])
+    if own and "forebay" in wanted:
+        backends.append(Backend("forebay", own))
+    if own and "forebay-chunked" in wanted:
+        arguments = ["--chunked"] if job["arrays"] else []
+        backends.append(Backend("forebay-chunked", own, None, own_hints(job["codec"]), arguments))
+    if job["bytes_matter"]:
+        backends += [Backend(name, own or peer) for name in SYSTEM if name in wanted]
+    limit = programs["codec-limit"]
+    if limit and job["arrays"] and "codec-limit" in wanted:
+        arguments = ["--as-ranks", str(ranks), "--codec", job["codec"]]
+        backends.append(CodecLimit(limit, arguments, cores))
+    return backends

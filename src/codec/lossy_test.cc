@@ -1,0 +1,201 @@
+// Lossy codecs keep their bound on every element of every chunk, or leave the chunk exact.
+#include <gtest/gtest.h>
+
+#include <cfloat>
+
+#include "codec/stage.h"
+#include "codec/test_chunks.h"
+
+namespace forebay {
+namespace {
+
+using namespace codec_test;
+
+struct Bound {
+  const char* pipeline;
+  double absolute;  // of each element; 0: none promised
+};
+
+double largest_error(const Chunk& chunk, const std::vector<std::byte>& decoded) {
+  double worst = 0;
+  const auto width = static_cast<std::size_t>(size_of(chunk.info.type));
+  for (std::size_t at = 0; at < chunk.raw.size(); at += width) {
+    const double error = std::fabs(as_double(chunk.info.type, chunk.raw.data() + at) -
+                                   as_double(chunk.info.type, decoded.data() + at));
+    if (!(error <= worst)) worst = error;  // NaN too
+    if (std::isnan(error)) return error;
+  }
+  return worst;
+}
+
+class Lossy : public testing::TestWithParam<Bound> {};
+
+TEST_P(Lossy, keeps_its_bound_or_the_exact_chunk) {
+  const Pipeline all = Pipeline::parse(GetParam().pipeline);
+  ASSERT_TRUE(all.lossy());
+  CodecWorkspace workspace;
+  std::size_t applied = 0;
+  unsigned seed = 0;
+  for (const Type type : {Type::float32, Type::float64}) {
+    const Pipeline pipeline = all.for_type(type);
+    for (const auto& shape : all_shapes()) {
+      for (const Values kind : all_values) {
+        const Chunk chunk = make_chunk(type, shape, kind, ++seed);
+        const Trip trip = round_trip(pipeline, chunk, workspace);
+        if ((trip.skipped & 1U) != 0) {
+          ASSERT_EQ(trip.raw, chunk.raw) << describe(chunk.info, kind);
+          continue;
+        }
+        ++applied;
+        const double error = largest_error(chunk, trip.raw);
+        if (GetParam().absolute > 0)
+          ASSERT_LE(error, GetParam().absolute) << describe(chunk.info, kind);
+        else
+          ASSERT_TRUE(std::isfinite(error)) << describe(chunk.info, kind);
+      }
+    }
+  }
+  EXPECT_GT(applied, 100U);
+}
+
+bool sz3_is_here() { return sz3_codec.make != nullptr; }
+
+std::vector<Bound> bounds() {
+  std::vector<Bound> all{{"zfp:accuracy=1e-3", 1e-3},   {"zfp:accuracy=0.7,zstd:1", 0.7},
+                         {"zfp:accuracy=1e-12", 1e-12}, {"zfp:accuracy=1e300", 1e300},
+                         {"zfp:precision=12", 0},       {"zfp:rate=5.5,deflate:1", 0}};
+  if (sz3_is_here())
+    all.insert(all.end(),
+               {{"sz3:abs=1e-3", 1e-3}, {"sz3:abs=0.7,zstd:1", 0.7}, {"sz3:abs=1e300", 1e300}});
+  return all;
+}
+
+std::string name_of_bound(const testing::TestParamInfo<Bound>& test) {
+  std::string name = test.param.pipeline;
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Codec, Lossy, testing::ValuesIn(bounds()), name_of_bound);
+
+TEST(Sz3, a_relative_bound_is_one_of_the_range_of_each_chunk) {
+  if (!sz3_is_here()) GTEST_SKIP() << "this build lacks SZ3";
+  CodecWorkspace workspace;
+  const Pipeline pipeline = Pipeline::parse("sz3:rel=1e-4");
+  std::size_t applied = 0;
+  for (const Type type : {Type::float32, Type::float64})
+    for (const auto& shape : all_shapes())
+      for (const Values kind : all_values) {
+        const Chunk chunk = make_chunk(type, shape, kind);
+        const Trip trip = round_trip(pipeline, chunk, workspace);
+        if (trip.skipped != 0) {
+          ASSERT_EQ(trip.raw, chunk.raw) << describe(chunk.info, kind);
+          continue;
+        }
+        ++applied;
+        const auto width = static_cast<std::size_t>(size_of(type));
+        double least = HUGE_VAL, most = -HUGE_VAL;
+        for (std::size_t at = 0; at < chunk.raw.size(); at += width) {
+          least = std::min(least, as_double(type, chunk.raw.data() + at));
+          most = std::max(most, as_double(type, chunk.raw.data() + at));
+        }
+        ASSERT_LE(largest_error(chunk, trip.raw), 1e-4 * (most - least))
+            << describe(chunk.info, kind);
+      }
+  EXPECT_GT(applied, 100U);
+}
+
+TEST(Sz3, chunks_that_are_not_finite_stay_exact) {
+  if (!sz3_is_here()) GTEST_SKIP() << "this build lacks SZ3";
+  CodecWorkspace workspace;
+  for (const char* text : {"sz3:abs=10,zstd", "sz3:rel=0.5,zstd"})
+    for (const Values kind : {Values::nan, Values::some_nan, Values::infinities}) {
+      const Chunk chunk = make_chunk(Type::float32, {30, 40}, kind);
+      const Trip trip = round_trip(Pipeline::parse(text), chunk, workspace);
+      EXPECT_EQ(trip.skipped & 1U, 1U) << text << describe(chunk.info, kind);
+      EXPECT_EQ(trip.raw, chunk.raw) << text << describe(chunk.info, kind);
+    }
+}
+
+TEST(Sz3, smooth_and_constant_chunks_become_much_smaller) {
+  if (!sz3_is_here()) GTEST_SKIP() << "this build lacks SZ3";
+  CodecWorkspace workspace;
+  for (const char* text : {"sz3:abs=0.1", "sz3:rel=1e-3"})
+    for (const auto& shape :
+         {std::vector<Count>{6000}, {60, 100}, {10, 20, 30}, {2, 5, 20, 30}, {2, 5, 3, 20, 30}})
+      for (const Values kind : {Values::smooth, Values::constant}) {
+        const Chunk chunk = make_chunk(Type::float64, shape, kind);
+        EXPECT_LT(round_trip(Pipeline::parse(text), chunk, workspace).stored.size(),
+                  chunk.raw.size() / 6)
+            << text << describe(chunk.info, kind);
+      }
+}
+
+TEST(Zfp, lossy_modes_leave_chunks_that_are_not_finite_exact) {
+  CodecWorkspace workspace;
+  for (const char* text : {"zfp:accuracy=10,zstd", "zfp:precision=8,zstd", "zfp:rate=4,zstd"})
+    for (const Type type : {Type::float32, Type::float64})
+      for (const Values kind : {Values::nan, Values::some_nan, Values::infinities}) {
+        const Chunk chunk = make_chunk(type, {30, 40}, kind);
+        const Trip trip = round_trip(Pipeline::parse(text), chunk, workspace);
+        EXPECT_EQ(trip.skipped & 1U, 1U) << text << describe(chunk.info, kind);
+        EXPECT_EQ(trip.raw, chunk.raw) << text << describe(chunk.info, kind);
+      }
+}
+
+TEST(Zfp, smooth_fields_become_smaller_in_any_number_of_dimensions) {
+  CodecWorkspace workspace;
+  const Pipeline pipeline = Pipeline::parse("zfp:accuracy=0.1");
+  for (const auto& shape :
+       {std::vector<Count>{6000}, {60, 100}, {10, 20, 30}, {2, 5, 20, 30}, {1, 2, 5, 1, 20, 30}}) {
+    const Chunk chunk = make_chunk(Type::float64, shape, Values::smooth);
+    EXPECT_LT(round_trip(pipeline, chunk, workspace).stored.size(), chunk.raw.size() * 2 / 3);
+  }
+}
+
+TEST(Zfp, rate_is_the_size) {
+  CodecWorkspace workspace;
+  const Chunk chunk = make_chunk(Type::float32, {64, 64}, Values::noise);
+  const Trip trip = round_trip(Pipeline::parse("zfp:rate=8"), chunk, workspace);
+  EXPECT_EQ(trip.skipped, 0U);
+  EXPECT_EQ(trip.stored.size(), 64U * 64U);
+}
+
+TEST(Float32, is_the_nearest_float_or_the_exact_chunk) {
+  CodecWorkspace workspace;
+  const Pipeline pipeline = Pipeline::parse("float32");
+  for (const Values kind : all_values) {
+    const Chunk chunk = make_chunk(Type::float64, {30, 41}, kind);
+    const Trip trip = round_trip(pipeline, chunk, workspace);
+    const bool finite = kind != Values::nan && kind != Values::some_nan &&
+                        kind != Values::infinities && kind != Values::largest &&
+                        kind != Values::bits;
+    ASSERT_EQ(trip.skipped, finite ? 0U : 1U) << name_of_values(kind);
+    if (trip.skipped != 0) {
+      ASSERT_EQ(trip.raw, chunk.raw);
+      continue;
+    }
+    ASSERT_EQ(trip.stored.size() * 2, chunk.raw.size());
+    for (std::size_t at = 0; at < chunk.raw.size(); at += 8) {
+      const double x = load_be<double>(chunk.raw.data() + at);
+      const double y = load_be<double>(trip.raw.data() + at);
+      ASSERT_EQ(std::signbit(x), std::signbit(y));
+      ASSERT_TRUE(std::fabs(x - y) <= std::fabs(x) * 0x1p-24 ||
+                  (std::fabs(x) < FLT_MIN && std::fabs(x - y) <= 0x1p-150))
+          << x << " " << y;
+    }
+  }
+}
+
+TEST(Float32, one_value_out_of_range_leaves_the_whole_chunk_exact) {
+  CodecWorkspace workspace;
+  Chunk chunk = make_chunk(Type::float64, {1000}, Values::smooth);
+  store_be(chunk.raw.data() + 8 * 613, 1e39);
+  const Trip trip = round_trip(Pipeline::parse("float32,zstd"), chunk, workspace);
+  EXPECT_EQ(trip.skipped, 1U);
+  EXPECT_EQ(trip.raw, chunk.raw);
+}
+
+}  // namespace
+}  // namespace forebay

@@ -1,0 +1,246 @@
+#include "codec/pipeline.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <new>
+
+#include "codec/stage.h"
+
+namespace forebay {
+
+namespace {
+
+using Kind = CodecStage::Kind;
+
+std::string join_texts(const std::vector<std::shared_ptr<const CodecStage>>& stages) {
+  std::string text;
+  for (const auto& stage : stages) text += (text.empty() ? "" : ",") + stage->text();
+  return text.empty() ? "none" : text;
+}
+
+std::uint32_t all_of(std::size_t stages) {
+  return static_cast<std::uint32_t>((std::uint64_t{1} << stages) - 1);
+}
+
+bool skips(std::uint32_t skipped, std::size_t stage) { return (skipped >> stage & 1U) != 0; }
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+const char* order_problem(Kind earlier, Kind later) {
+  if (later == Kind::compress) return nullptr;
+  if (earlier == Kind::compress) return "needs elements, and a compressor leaves none";
+  if (earlier == Kind::values) return "needs elements, and the codec before it leaves none";
+  if (earlier == Kind::shuffle)
+    return later == Kind::shuffle ? "comes after another shuffle" : "needs elements not shuffled";
+  return later == Kind::convert ? "comes after another conversion" : nullptr;
+}
+
+void check_order(const std::vector<std::shared_ptr<const CodecStage>>& stages) {
+  for (std::size_t i = 1; i < stages.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const char* problem = order_problem(stages[j]->kind(), stages[i]->kind());
+      if (problem == nullptr) continue;
+      throw Error(Errc::einval,
+                  "codec " + join_texts(stages) + ": " + stages[i]->text() + " " + problem,
+                  "the order is: float32, then zfp or sz3 or a shuffle, then deflate or zstd");
+    }
+  }
+}
+
+// What a stage would see as its input when those before it had been applied or skipped.
+ChunkInfo after(const CodecStage& stage, ChunkInfo chunk) {
+  if (stage.kind() == Kind::convert) chunk.type = stage.type_after(chunk.type);
+  return chunk;
+}
+
+// How much smaller a stage makes the work of those after it; a guess, for planning.
+double share_left(Kind kind) { return kind == Kind::shuffle ? 1.0 : 0.5; }
+
+constexpr double work_of_no_stage = 0.02;
+
+// Rejects masks and pipelines that encode() cannot have made for this chunk.
+void check_stored(const Pipeline& pipeline, const ChunkInfo& chunk, std::uint32_t skipped,
+                  std::size_t raw_bytes) {
+  if ((skipped & ~all_of(pipeline.size())) != 0)
+    throw Error(Errc::enotnc,
+                "the filter mask of a chunk names stages that " + pipeline.text() + " has not");
+  if (chunk.bytes() != static_cast<Count>(raw_bytes))
+    throw Error(Errc::einternal, "a chunk of " + std::to_string(chunk.bytes()) +
+                                     " bytes is decoded into " + std::to_string(raw_bytes));
+}
+
+}  // namespace
+
+Count ChunkInfo::elements() const {
+  // Callers have checked the shape; this only keeps bytes() from overflowing.
+  constexpr Count most = std::numeric_limits<Count>::max() / 8;
+  Count product = 1;
+  for (const Count length : shape) {
+    if (length <= 0) return 0;
+    if (!multiply_fits(product, length, product) || product > most) product = most;
+  }
+  return product;
+}
+
+CodecWorkspace::CodecWorkspace() : state_(std::make_unique<State>()) {}
+CodecWorkspace::~CodecWorkspace() = default;
+CodecWorkspace::CodecWorkspace(CodecWorkspace&&) noexcept = default;
+CodecWorkspace& CodecWorkspace::operator=(CodecWorkspace&&) noexcept = default;
+
+std::span<std::byte> ScratchBuffer::reserve(std::size_t bytes) {
+  if (bytes > capacity_) {
+    memory_.reset();
+    capacity_ = 0;
+    try {
+      memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    } catch (const std::bad_alloc&) {
+      throw Error(Errc::enomem, "no memory for " + std::to_string(bytes) + " bytes to encode with",
+                  "choose smaller chunks or fewer codec threads");
+    }
+    capacity_ = bytes;
+  }
+  return {memory_.get(), bytes};
+}
+
+Pipeline::Pipeline() = default;
+
+Pipeline Pipeline::parse(std::string_view text) {
+  Pipeline pipeline;
+  text = trimmed(text);
+  if (text.empty() || text == "none") return pipeline;
+  while (true) {
+    const auto comma = text.find(',');
+    if (pipeline.stages_.size() == most_stages)
+      throw Error(Errc::einval,
+                  "a codec pipeline has at most " + std::to_string(most_stages) + " stages");
+    pipeline.stages_.push_back(make_stage(trimmed(text.substr(0, comma))));
+    if (comma == std::string_view::npos) break;
+    text.remove_prefix(comma + 1);
+  }
+  check_order(pipeline.stages_);
+  pipeline.text_ = join_texts(pipeline.stages_);
+  return pipeline;
+}
+
+bool Pipeline::lossy() const {
+  return std::any_of(stages_.begin(), stages_.end(), [](const auto& s) { return s->lossy(); });
+}
+
+Pipeline Pipeline::for_type(Type type) const {
+  Pipeline fitting;
+  for (const auto& stage : stages_) {
+    if (!stage->applies_to(type)) continue;
+    fitting.stages_.push_back(stage);
+    type = stage->type_after(type);
+  }
+  fitting.text_ = join_texts(fitting.stages_);
+  return fitting;
+}
+
+Pipeline Pipeline::lossless() const {
+  Pipeline exact;
+  for (const auto& stage : stages_)
+    if (!stage->lossy()) exact.stages_.push_back(stage);
+  exact.text_ = join_texts(exact.stages_);
+  return exact;
+}
+
+double Pipeline::encode_work() const {
+  if (stages_.empty()) return work_of_no_stage;
+  double work = 0, share = 1;
+  for (const auto& stage : stages_) {
+    work += share * stage->encode_work();
+    share *= share_left(stage->kind());
+  }
+  return work;
+}
+
+double Pipeline::decode_work() const {
+  if (stages_.empty()) return work_of_no_stage;
+  double work = 0, share = 1;
+  for (const auto& stage : stages_) {
+    work += share * stage->decode_work();
+    share *= share_left(stage->kind());
+  }
+  return work;
+}
+
+EncodedChunk Pipeline::encode(const ChunkInfo& chunk, std::span<const std::byte> raw,
+                              CodecWorkspace& workspace) const {
+  const EncodedChunk untouched{raw, all_of(stages_.size())};
+  if (chunk.bytes() != static_cast<Count>(raw.size()))
+    throw Error(Errc::einternal, "a chunk of " + std::to_string(chunk.bytes()) +
+                                     " bytes is given as " + std::to_string(raw.size()));
+  if (chunk.bytes() < least_bytes) return untouched;
+
+  CodecWorkspace::State& state = workspace.state();
+  EncodedChunk encoded{raw, 0};
+  ChunkInfo now = chunk;
+  ScratchBuffer* out = &state.front;
+  ScratchBuffer* other = &state.back;
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    const CodecStage& stage = *stages_[i];
+    std::optional<std::size_t> size;
+    if (stage.applies_to(now.type)) size = stage.encode({now, encoded.bytes}, *out, state);
+    if (!size) {
+      encoded.skipped |= 1U << i;
+      continue;
+    }
+    encoded.bytes = out->reserve(*size);
+    now = after(stage, std::move(now));
+    std::swap(out, other);
+  }
+  return encoded.bytes.size() < raw.size() ? encoded : untouched;
+}
+
+void Pipeline::decode(const ChunkInfo& chunk, std::span<const std::byte> stored,
+                      std::uint32_t skipped, std::span<std::byte> raw,
+                      CodecWorkspace& workspace) const {
+  check_stored(*this, chunk, skipped, raw.size());
+
+  // Forwards: what each applied stage got when it encoded.
+  struct Applied {
+    const CodecStage* stage;
+    ChunkInfo input;
+    bool size_known;  // that of its input; otherwise the chunk's size bounds it
+  };
+  std::vector<Applied> applied;
+  ChunkInfo now = chunk;
+  bool elements = true;
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    if (skips(skipped, i)) continue;
+    const CodecStage& stage = *stages_[i];
+    if (!stage.applies_to(now.type))
+      throw Error(Errc::enotnc, "a chunk claims to be encoded with " + stage.text() +
+                                    ", which its type cannot be");
+    applied.push_back({&stage, now, elements});
+    now = after(stage, std::move(now));
+    elements = elements && stage.kind() != Kind::compress && stage.kind() != Kind::values;
+  }
+  if (applied.empty()) {
+    if (stored.size() != raw.size()) throw_damaged("none", "its size is not that of the chunk");
+    if (!raw.empty()) std::memcpy(raw.data(), stored.data(), raw.size());
+    return;
+  }
+
+  CodecWorkspace::State& state = workspace.state();
+  ScratchBuffer* out = &state.front;
+  ScratchBuffer* other = &state.back;
+  for (std::size_t i = applied.size(); i-- > 0;) {
+    const auto& [stage, input, size_known] = applied[i];
+    const std::size_t most = size_known ? static_cast<std::size_t>(input.bytes()) : raw.size();
+    const std::span<std::byte> to = i == 0 ? raw : out->reserve(most);
+    const std::size_t size = stage->decode(input, stored, to, state);
+    if (size > most || (size_known && size != most))
+      throw_damaged(stage->text().c_str(), "it decodes to another size than the chunk's");
+    stored = to.first(size);
+    std::swap(out, other);
+  }
+}
+
+}  // namespace forebay

@@ -1,0 +1,122 @@
+// A pipeline of codecs: what bytes stand for a chunk (DESIGN §2, D5 §5.2.1).
+//
+// The problem: the elements of a chunk, in external (big-endian) form, row-major, become fewer
+// bytes, and come back: exactly for lossless codecs, within a stated bound for lossy ones. A
+// pipeline is written as stages separated by commas, each with parameters after a colon:
+//
+//     shuffle,zstd:3      zfp:accuracy=1e-3,zstd      float32,shuffle,deflate:6      none
+//
+// What each stage accepts is in its file and in docs/methods.md. A stage that fails on a chunk, or
+// does not keep its bound there, or (for the pipeline as a whole) does not make it smaller, is
+// skipped for that chunk; the mask of skipped stages goes into the chunk table (the filter mask of
+// HDF5 and D5).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/types.h"
+#include "data/type.h"
+
+namespace forebay {
+
+class CodecStage;
+
+/// What a chunk is to those codecs that look at values.
+struct ChunkInfo {
+  Type type = Type::none;
+  std::vector<Count> shape;  ///< slowest first; empty: one element
+
+  Count elements() const;
+  Count bytes() const { return elements() * size_of(type); }
+};
+
+/// Scratch memory and codec contexts, kept from chunk to chunk. One per thread; not thread-safe.
+class CodecWorkspace {
+ public:
+  CodecWorkspace();
+  ~CodecWorkspace();
+  CodecWorkspace(CodecWorkspace&&) noexcept;
+  CodecWorkspace& operator=(CodecWorkspace&&) noexcept;
+
+  struct State;
+  State& state() { return *state_; }
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+/// The result of encoding. `bytes` is a view of the workspace, or of the chunk itself where every
+/// stage was skipped; it is valid until either is used again.
+struct EncodedChunk {
+  std::span<const std::byte> bytes;
+  std::uint32_t skipped = 0;  ///< bit i: stage i was not applied
+};
+
+/// Immutable once parsed; may be used by several threads, each with a workspace of its own.
+class Pipeline {
+ public:
+  static constexpr std::size_t most_stages = 8;
+  /// Chunks smaller than this are never encoded (issue of a codec's overhead; D5's raw fallback).
+  static constexpr Count least_bytes = 1024;
+
+  Pipeline();  ///< no stage: chunks are stored as they are
+  /// "none", "" or stages as above. Errc::einval with what would be accepted for a word, parameter
+  /// or order that makes no sense (also: more than most_stages; a stage after a compressor that
+  /// needs elements; a bound that is zero, negative, NaN or missing); Errc::enotsupport naming a
+  /// known codec that this build lacks, and how to get it.
+  static Pipeline parse(std::string_view text);
+
+  /// The canonical text: what parse() reads, with every parameter given; "none" when empty.
+  const std::string& text() const { return text_; }
+  bool empty() const { return stages_.empty(); }
+  bool lossy() const;  ///< some stage may change values (within its bound)
+  std::size_t size() const { return stages_.size(); }
+
+  /// The pipeline for elements of a type: without those stages that the type cannot go through
+  /// (lossy ones for anything but floating-point types; shuffles of one-byte elements).
+  Pipeline for_type(Type type) const;
+  /// The same without its lossy stages.
+  Pipeline lossless() const;
+
+  /// Time that encoding (decoding) one byte takes, relative to encoding with deflate:6; 0.02 for an
+  /// empty pipeline. For planning only.
+  double encode_work() const;
+  double decode_work() const;
+
+  /// Encodes one chunk of chunk.bytes() bytes (external form). Chunks under least_bytes, and those
+  /// that would not become smaller, are left as they are, with all stages skipped. Lossy stages
+  /// decode what they made and are skipped where the bound does not hold, or where values are not
+  /// finite. Errc::enomem only.
+  EncodedChunk encode(const ChunkInfo& chunk, std::span<const std::byte> raw,
+                      CodecWorkspace& workspace) const;
+
+  /// Decodes into `raw` (chunk.bytes() bytes). Errc::enotnc when `stored` is not what encode() made
+  /// of such a chunk: never reads or writes outside the two spans, never allocates more than a
+  /// small multiple of chunk.bytes().
+  void decode(const ChunkInfo& chunk, std::span<const std::byte> stored, std::uint32_t skipped,
+              std::span<std::byte> raw, CodecWorkspace& workspace) const;
+
+ private:
+  std::vector<std::shared_ptr<const CodecStage>> stages_;
+  std::string text_ = "none";
+};
+
+/// One codec, as shown to people (docs/methods.md, `forebay info`, error messages).
+struct CodecDescription {
+  const char* name;        ///< "zstd"
+  const char* parameters;  ///< "level 1 to 19; 3 if not given"
+  const char* help;        ///< one sentence
+  bool lossy;
+  bool here;  ///< this build has it
+};
+
+/// All codecs that the design names. Static.
+std::span<const CodecDescription> codec_descriptions();
+
+}  // namespace forebay

@@ -1,0 +1,289 @@
+#include "core/chunk_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "base/attempt.h"
+#include "data/chunk_grid.h"
+#include "data/convert.h"
+#include "layout/chunked/store.h"
+#include "plan/chunk_shape.h"
+#include "plan/file_space.h"
+
+namespace forebay {
+namespace {
+
+constexpr const char* check_advice =
+    "variables that are not chunked can be read; forebay check FILE tells more";
+
+bool lies_within(Offset begin, Count bytes, Offset end) {
+  return begin >= 0 && bytes >= 0 && bytes <= end && begin <= end - bytes;
+}
+
+/// What the state at hand uses of the heap, as far as it lies within the file.
+void measure(ChunkIndex& index, const chunked::LoadedIndex& loaded, Offset file_size) {
+  std::vector<FileSpace::Range> used;
+  IndexFacts& facts = index.facts;
+  const auto add = [&](Offset offset, Count bytes) {
+    if (!lies_within(offset, bytes, file_size - index.shift)) return;
+    used.push_back({offset, offset + bytes});
+    facts.end = std::max(facts.end, offset + bytes + index.shift);
+  };
+  facts.end = facts.root + chunked::slots * chunked::slot_stride;
+  const Offset heap = facts.end - index.shift;
+  facts.index_bytes = loaded.root.directory.bytes;
+  add(loaded.root.directory.offset, loaded.root.directory.bytes);
+  for (const chunked::ChunkTable& table : index.tables) {
+    for (const auto& page : table.pages()) {
+      if (!page) continue;
+      facts.index_bytes += page->place.bytes;
+      add(page->place.offset, page->place.bytes);
+    }
+    table.for_each([&](Count, const chunked::Entry& e) { add(e.offset, e.bytes); });
+  }
+  std::erase_if(used, [&](const FileSpace::Range& r) { return r.end <= heap; });
+  facts.free_bytes = FileSpace(heap, std::move(used)).free_bytes();
+}
+
+/// Also of an index that turns out to be damaged: some of its chunks may be whole.
+Offset newest_shift(std::span<const RootSlot> slots) {
+  const RootSlot* newest = nullptr;
+  for (const RootSlot& s : slots) {
+    if (s.state == RootSlot::State::valid &&
+        (newest == nullptr || s.root.generation > newest->root.generation))
+      newest = &s;
+  }
+  return newest == nullptr ? 0 : newest->root.shift;
+}
+
+}  // namespace
+
+std::vector<RootSlot> read_root_slots(const ReadInto& read, Offset root, Offset file_size) {
+  std::vector<RootSlot> found(chunked::slots);
+  for (int s = 0; s < chunked::slots; ++s) {
+    RootSlot& slot = found[static_cast<std::size_t>(s)];
+    slot.state = RootSlot::State::damaged;
+    if (root > file_size || !lies_within(root + s * chunked::slot_stride, chunked::slot_bytes,
+                                         file_size)) {
+      slot.problem = "it lies outside the file";
+      continue;
+    }
+    std::vector<std::byte> bytes(static_cast<std::size_t>(chunked::slot_bytes));
+    read(root + s * chunked::slot_stride, bytes);
+    try {
+      if (const auto valid = chunked::parse_root(bytes)) {
+        slot.state = RootSlot::State::valid;
+        slot.root = *valid;
+        if (chunked::print_root(*valid) != bytes)
+          slot.problem = "a part of it is damaged; its other copy serves";
+      } else if (std::all_of(bytes.begin(), bytes.end(),
+                             [](std::byte b) { return b == std::byte{0}; })) {
+        slot.state = RootSlot::State::empty;
+      } else {
+        slot.problem = "its checksum is wrong";
+      }
+    } catch (const Error& error) {
+      slot.problem = error.message();
+    }
+  }
+  return found;
+}
+
+ChunkIndex load_chunk_index(const ReadInto& read, Offset root, Offset file_size,
+                            std::size_t variables) {
+  ChunkIndex index;
+  index.facts.root = root;
+  index.tables.resize(variables);
+  index.facts.damage = attempt_to([&] {
+    index.facts.slots = read_root_slots(read, root, file_size);
+    index.shift = newest_shift(index.facts.slots);
+    if (root > file_size - chunked::slots * chunked::slot_stride)
+      throw Error(Errc::enotnc, "chunk index damaged: the file ends before it", check_advice);
+    const chunked::ReadBytes checked = [&](Offset offset, Count bytes) {
+      if (!lies_within(offset, bytes, file_size))
+        throw Error(Errc::enotnc, "chunk index damaged: a part of it lies outside the file",
+                    check_advice);
+      std::vector<std::byte> out(static_cast<std::size_t>(bytes));
+      read(offset, out);
+      return out;
+    };
+    const auto loaded =
+        chunked::read_index(checked, root, file_size, chunked::OpenState::newest);
+    index.tables = chunked::tables_of(loaded, variables);
+    index.facts.generation = loaded.root.generation;
+    index.facts.synced = loaded.root.synced;
+    index.facts.certain =
+        std::none_of(index.facts.slots.begin(), index.facts.slots.end(),
+                     [](const RootSlot& s) { return s.state == RootSlot::State::damaged; });
+    measure(index, loaded, file_size);
+  });
+  if (index.facts.damage) {
+    index.tables.clear();
+    index.tables.resize(variables);
+  }
+  return index;
+}
+
+ChunkReader::ChunkReader(Schema& schema, ChunkIndex index, Offset file_size, ReadInto read)
+    : schema_(schema), index_(std::move(index)), file_size_(file_size), read_(std::move(read)) {
+  items_.resize(schema.vars.size());
+  for (std::size_t v = 0; v < schema.vars.size(); ++v) {
+    Variable& var = schema.vars[v];
+    if (!var.chunking) continue;
+    const chunked::ChunkTable& table = index_.tables[v];
+    if (!table.shape.empty()) var.chunking->shape = table.shape;
+    var.chunking->reason = table.reason;
+    items_[v] = prepare(var);
+  }
+}
+
+ChunkReader::Item ChunkReader::prepare(const Variable& var) {
+  Item item;
+  const bool open = var.chunking->shape.empty();
+  const auto bad_shape = attempt_to([&] {
+    if (!open) check_chunk_shape(var, var.chunking->shape);
+  });
+  if (bad_shape) {
+    item.refused = Error(Errc::enotnc, "variable " + var.name + ": " + bad_shape->message(),
+                         "the file's header or chunk index is damaged");
+    return item;
+  }
+  const auto no_codec = attempt_to([&] {
+    const std::vector<Count> shape =
+        open ? default_chunk_shape(var, "").shape : var.chunking->shape;
+    item.coding.emplace(chunked::VariableCoding{
+        ChunkGrid(var, shape), Pipeline::parse(var.chunking->codec).for_type(var.type), var.type,
+        external_fill(var), open});
+  });
+  if (no_codec) {
+    item.refused = Error(Errc::enotsupport,
+                         "variable " + var.name + " is encoded with \"" + var.chunking->codec +
+                             "\", which cannot be read: " + no_codec->message(),
+                         no_codec->advice());
+  }
+  return item;
+}
+
+const std::optional<Error>& ChunkReader::refused(VarId var) const { return item(var).refused; }
+
+const chunked::ChunkTable& ChunkReader::table(VarId var) const {
+  return index_.tables[static_cast<std::size_t>(var)];
+}
+
+const chunked::VariableCoding& ChunkReader::coding(VarId var) const { return *item(var).coding; }
+
+ChunkFacts ChunkReader::facts(VarId id) const {
+  const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
+  if (!var.chunking) throw Error(Errc::einval, "variable " + var.name + " is not chunked");
+  ChunkFacts facts;
+  facts.codec = var.chunking->codec;
+  facts.reason = var.chunking->reason;
+  facts.shape = var.chunking->shape;
+  const Item& its = item(id);
+  std::optional<ChunkGrid> without_codec;
+  if (!its.coding && !facts.shape.empty() &&
+      !attempt_to([&] { check_chunk_shape(var, facts.shape); }))
+    without_codec.emplace(var, facts.shape);
+  const ChunkGrid* grid = its.coding ? &its.coding->grid : without_codec ? &*without_codec : nullptr;
+  if (grid == nullptr || facts.shape.empty()) return facts;
+  facts.chunks = grid->chunks(schema_.numrecs);
+  for (int d = 0; d < grid->ndims(); ++d) {
+    const bool records = d == 0 && var.is_record;
+    facts.grid.push_back(records ? facts.chunks / std::max<Count>(grid->chunks_per_row(), 1)
+                                 : grid->grid_length(d));
+  }
+  const std::uint32_t all_stages = its.coding ? (1u << its.coding->pipeline.size()) - 1 : 0;
+  table(id).for_each([&](Count chunk, const chunked::Entry& e) {
+    if (!var.is_record && chunk >= facts.chunks) return;
+    const Count bytes = grid->bytes(chunk);
+    ++facts.present;
+    facts.stored_bytes += e.bytes;
+    facts.raw_bytes += bytes;
+    // Of a codec that this build lacks the number of stages is not known.
+    if (its.coding ? e.skipped == all_stages : e.skipped != 0 && e.bytes == bytes) {
+      ++facts.raw;
+    } else if (e.skipped != 0) {
+      ++facts.partly;
+    }
+  });
+  return facts;
+}
+
+void ChunkReader::refuse(VarId var, Count id, const std::string& why) const {
+  const std::string& name = schema_.vars[static_cast<std::size_t>(var)].name;
+  throw Error(Errc::enotnc,
+              "chunk " + std::to_string(id) + " of variable " + name + ", which is " +
+                  chunked::describe_chunk(name, coding(var).grid, id) + ", is damaged: " + why,
+              "the rest can be read; forebay check FILE lists all damaged chunks");
+}
+
+void ChunkReader::load(VarId var, Count id, const chunked::Entry& entry, bool decode,
+                       Memory& memory) const {
+  const chunked::VariableCoding& its = coding(var);
+  const Count bytes = its.grid.bytes(id);
+  // Encoding makes no chunk larger; what says so is not to be allocated for.
+  if (entry.bytes > bytes)
+    refuse(var, id, "its table says " + std::to_string(entry.bytes) + " bytes");
+  if (!lies_within(entry.offset, entry.bytes, file_size_ - index_.shift))
+    refuse(var, id, "its bytes lie outside the file");
+  memory.stored.resize(static_cast<std::size_t>(entry.bytes));
+  read_(entry.offset + index_.shift, memory.stored);
+  if (!decode) {
+    if (chunked::hash_of(memory.stored) != entry.hash)
+      refuse(var, id, "the checksum of its " + std::to_string(entry.bytes) + " bytes is wrong");
+    return;
+  }
+  memory.raw.resize(static_cast<std::size_t>(bytes));
+  chunked::decode_chunk(its, schema_.vars[static_cast<std::size_t>(var)].name, id, entry,
+                        memory.stored, memory.raw, memory.workspace);
+}
+
+bool ChunkReader::read(VarId id, const Subarray& selection, Type type, void* out) const {
+  if (index_.facts.damage) {
+    const Error& e = *index_.facts.damage;
+    const std::string& name = schema_.vars[static_cast<std::size_t>(id)].name;
+    throw Error(e.code(), "variable " + name + " is chunked: " + e.message(), e.advice());
+  }
+  if (item(id).refused) throw *item(id).refused;
+  const chunked::VariableCoding& its = coding(id);
+  const Type external = external_for(its.type, type, schema_.version);
+  const Count width = size_of(external), native = size_of(type);
+  auto* target = static_cast<std::byte*>(out);
+  bool out_of_range = false;
+  const auto place = [&](const std::byte* from, Count first, Count n) {
+    out_of_range |= from_external(external, from, type, target + first * native, n, nullptr);
+  };
+
+  Request request;
+  request.var = id;
+  request.selection = selection;
+  request.elements = selection.elements();
+  Memory memory;
+  for (const ChunkTouch& touch : touched_chunks(its.grid, request)) {
+    const chunked::Entry& entry = table(id).get(touch.chunk);
+    const bool there = !its.provisional && entry.present();
+    if (there) load(id, touch.chunk, entry, true, memory);
+    const ChunkPieces pieces(its.grid, request, touch.chunk, {});
+    if (there) {
+      pieces.for_each([&](const ChunkPiece& p) {
+        place(memory.raw.data() + p.position, p.memory / width, p.length / width);
+      });
+      continue;
+    }
+    // A few fill values at a time are converted.
+    constexpr Count most = 4096;
+    memory.raw.resize(static_cast<std::size_t>(std::min(most * width, touch.bytes)));
+    chunked::fill_chunk(its.fill, memory.raw);
+    pieces.for_each([&](const ChunkPiece& p) {
+      for (Count done = 0; done < p.length; done += most * width) {
+        const Count now = std::min(most * width, p.length - done);
+        place(memory.raw.data(), (p.memory + done) / width, now / width);
+      }
+    });
+  }
+  return out_of_range;
+}
+
+}  // namespace forebay

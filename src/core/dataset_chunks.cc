@@ -1,0 +1,254 @@
+// Datasets with chunked variables (D5 ch. 5): which variables are chunked, where anchors, root
+// slots and the heap of chunks lie, and how redefinition keeps them.
+#include <algorithm>
+#include <cstring>
+
+#include "base/attempt.h"
+#include "base/byteorder.h"
+#include "codec/pipeline.h"
+#include "core/dataset.h"
+#include "data/placement.h"
+#include "format/chunk_schema.h"
+#include "format/classic.h"
+#include "plan/chunk_shape.h"
+
+namespace forebay {
+
+namespace {
+
+/// Room that a header of a file with chunks is given to grow in, before all behind it must move.
+constexpr Count header_room = 4096;
+constexpr Count heap_align = chunked::slot_stride;
+
+/// A coordinate variable has the name of its only dimension; what depends on it expects it exact.
+bool is_coordinate(const Schema& schema, const Variable& var) {
+  return var.ndims() == 1 && schema.dims[static_cast<std::size_t>(var.dimids[0])].name == var.name;
+}
+
+/// The codec that the method names for a variable. A lossy one for the whole file leaves out
+/// coordinates and whatever is not floating-point; a rule for the variable is taken at its word.
+std::string codec_for(const Method& method, const Schema& schema, const Variable& var) {
+  const std::string text = variable_method(method, var.name).at("codec");
+  const Pipeline pipeline = Pipeline::parse(text);
+  const auto rules = matching_rules(method, var.name);
+  const bool by_rule = std::any_of(rules.begin(), rules.end(),
+                                   [](const VariableRule& r) { return r.keys.contains("codec"); });
+  if (pipeline.lossy() && !by_rule && is_coordinate(schema, var))
+    return pipeline.lossless().for_type(var.type).text();
+  return pipeline.for_type(var.type).text();
+}
+
+Offset end_of_fixed(const Schema& schema) {
+  Offset end = schema.header_extent;
+  for (const Variable& var : schema.vars) {
+    const Count bytes = var.chunking ? size_of(var.type) : var.inner_bytes();
+    if (var.chunking || !var.is_record) end = std::max(end, var.begin + bytes);
+  }
+  return end;
+}
+
+void copy_places(const Schema& stored, Schema& schema) {
+  for (std::size_t i = 0; i < schema.vars.size(); ++i) schema.vars[i].begin = stored.vars[i].begin;
+  schema.header_size = stored.header_size;
+  schema.header_extent = stored.header_extent;
+  schema.begin_rec = stored.begin_rec;
+  schema.recsize = record_size(schema);
+}
+
+}  // namespace
+
+void Dataset::set_chunk(VarId id, std::span<const Count> shape) {
+  require_writable();
+  require_define();
+  const Variable& var = variable(id);
+  if (var.ndims() == 0)
+    throw Error(Errc::einval, "variable " + var.name + " is a scalar and cannot be chunked");
+  if (before_redef_ && static_cast<std::size_t>(id) < before_redef_->vars.size()) {
+    throw Error(Errc::einval, "variable " + var.name + " has its layout already",
+                "set chunks before the enddef that follows the variable's definition");
+  }
+  std::vector<Count> clipped;
+  if (!shape.empty()) {
+    check_chunk_shape(var, clipped = clipped_chunk_shape(var, shape));
+  }
+  Variable& v = schema_.vars[static_cast<std::size_t>(id)];
+  if (!v.chunking) v.chunking = Chunking{{}, codec_for(method_, schema_, v), {}};
+  v.chunking->shape = std::move(clipped);
+  v.chunking->reason = v.chunking->shape.empty() ? "" : "set by the program";
+  header_changed();
+}
+
+void Dataset::set_filter(VarId id, const std::string& text) {
+  const Pipeline pipeline = Pipeline::parse(text);
+  const Variable& var = variable(id);
+  if (pipeline.lossy() && !is_floating(var.type)) {
+    throw Error(Errc::einval,
+                "variable " + var.name + " of type " + name_of(var.type) +
+                    " cannot go through the lossy codec " + pipeline.text(),
+                "use a lossless one: deflate, zstd, shuffle, bitshuffle");
+  }
+  if (!var.chunking) set_chunk(id, {});
+  require_define();
+  schema_.vars[static_cast<std::size_t>(id)].chunking->codec = pipeline.for_type(var.type).text();
+}
+
+// Record variables that are not chunked would need a record section, which chunks at the end of the
+// file leave no room for; they become chunks of whole records (D5 §5.2.4).
+void Dataset::choose_chunking(const Schema* old) {
+  const std::size_t first = old ? old->vars.size() : 0;
+  const bool old_records =
+      old && !old->any_chunked() &&
+      std::any_of(old->vars.begin(), old->vars.end(), [](auto& v) { return v.is_record; });
+  for (std::size_t i = first; i < schema_.vars.size(); ++i) {
+    Variable& var = schema_.vars[i];
+    if (old_records && var.chunking) {
+      throw Error(Errc::einval,
+                  "variable " + var.name + " cannot be chunked: " + path_ +
+                      " has record variables in classic layout, which must stay at its end",
+                  "chunk variables before the file's first enddef");
+    }
+    if (var.chunking || var.ndims() == 0 || old_records) continue;
+    if (variable_method(method_, var.name).at("layout") != "chunked") continue;
+    var.chunking = Chunking{{}, codec_for(method_, schema_, var), {}};
+  }
+  if (!schema_.any_chunked()) return;
+  for (std::size_t i = first; i < schema_.vars.size(); ++i) {
+    Variable& var = schema_.vars[i];
+    if (var.is_record && !var.chunking) var.chunking = Chunking{};
+  }
+}
+
+void Dataset::place_chunked(const Schema* old, const Alignment& wanted) {
+  Schema stored = chunked::to_stored(schema_, 0);
+  const Offset header_size = classic::header_size(stored);
+  if (!chunks_) {
+    Alignment alignment = settle(wanted, stored);
+    alignment.h_minfree = std::max(alignment.h_minfree, header_room);
+    place_variables(stored, old, alignment, header_size);
+    copy_places(stored, schema_);
+    chunk_root_ = round_up(std::max(end_of_fixed(schema_), stored.begin_rec), heap_align);
+    alignment.h_minfree = wanted.h_minfree;
+    settle_alignment(alignment);
+    return;
+  }
+  const Alignment alignment = settle(wanted, stored);
+  chunk_move_ = place_behind(stored, *old, alignment, header_size, chunks_->end(), header_room);
+  copy_places(stored, schema_);
+  chunk_root_ = chunks_->root() + chunk_move_;
+  settle_alignment(alignment);
+}
+
+void Dataset::start_chunks(const Schema* old) {
+  if (!chunks_) {
+    chunks_ = std::make_unique<chunked::ChunkStore>(schema_, *transport_, comm_);
+    chunks_->create(chunk_root_);
+  } else if (old) {
+    if (chunk_move_ > 0) {
+      const Move move{old->header_extent, old->header_extent + chunk_move_,
+                      chunks_->end() - old->header_extent};
+      relocate([&](const auto& f) { f(move); });
+      chunks_->moved(chunk_move_);
+    }
+    chunks_->grow(schema_.vars.size());
+    chunks_->skip_to(end_of_fixed(schema_));
+    chunks_->touch();
+    chunks_->publish();
+  }
+  chunk_move_ = 0;
+  for (std::size_t i = 0; i < schema_.vars.size(); ++i) {
+    if (!schema_.vars[i].chunking) continue;
+    chunked::ChunkTable& table = chunks_->table(static_cast<VarId>(i));
+    table.shape = schema_.vars[i].chunking->shape;
+    table.reason = schema_.vars[i].chunking->reason;
+  }
+  write_anchors(old);
+  make_layout();
+}
+
+// An anchor holds the fill value, so that readers that know nothing of chunks show no number.
+void Dataset::write_anchors(const Schema* old) {
+  std::optional<Error> mine;
+  if (comm_.is_root()) {
+    mine = attempt_to([&] {
+      std::vector<std::byte> bytes;
+      Offset begin = 0;
+      const auto write = [&] {
+        if (!bytes.empty()) file_->write_at(begin, bytes);
+        bytes.clear();
+      };
+      for (std::size_t i = old ? old->vars.size() : 0; i < schema_.vars.size(); ++i) {
+        const Variable& var = schema_.vars[i];
+        if (!var.chunking) continue;
+        if (bytes.empty() || var.begin < begin ||
+            var.begin > begin + static_cast<Offset>(bytes.size()) + 8) {
+          write();
+          begin = var.begin;
+        }
+        bytes.resize(static_cast<std::size_t>(var.begin - begin));
+        const auto fill = external_fill(var);
+        bytes.insert(bytes.end(), fill.begin(), fill.end());
+      }
+      write();
+    });
+  }
+  agree(mine);
+}
+
+void Dataset::load_chunks() {
+  chunks_ = std::make_unique<chunked::ChunkStore>(schema_, *transport_, comm_);
+  const auto state =
+      method_.chunk_state == "synced" ? chunked::OpenState::synced : chunked::OpenState::newest;
+  Offset size = 0;
+  std::optional<Error> mine;
+  if (comm_.is_root()) mine = attempt_to([&] { size = file_->size(); });
+  agree(mine);
+  chunks_->load(chunk_root_, size, state);
+  shapes_in_header_ = -1;
+  make_layout();
+}
+
+// Each rank writes fill values over its share of the record.
+void Dataset::fill_chunked_record(VarId id, Count record) {
+  const Variable& var = variable(id);
+  const auto n = static_cast<std::size_t>(var.ndims());
+  Access access;
+  access.var = id;
+  access.write = true;
+  access.last_record = record + 1;
+  Subarray part{std::vector<Count>(n, 0), var.shape, {}};
+  part.start[0] = record;
+  part.count[0] = 1;
+  // The longest dimension is dealt out.
+  std::size_t split = 0;
+  for (std::size_t d = 1; d < n; ++d) {
+    if (split == 0 || var.shape[d] > var.shape[split]) split = d;
+  }
+  const Count length = split == 0 ? 1 : var.shape[split];
+  const Count first = length * comm_.rank() / comm_.size();
+  const Count last = length * (comm_.rank() + 1) / comm_.size();
+  if (split > 0) {
+    part.start[split] = first;
+    part.count[split] = last - first;
+  } else if (first == last) {
+    part.count[0] = 0;
+  }
+  access.elements = part.elements();
+  const auto fill = external_fill(var);
+  std::vector<std::byte> value(fill.size());
+  copy_swapped(value.data(), fill.data(), fill.size(), static_cast<int>(fill.size()));
+  std::vector<std::byte> values;
+  std::optional<Error> mine = attempt_to([&] {
+    values.resize(static_cast<std::size_t>(access.elements) * value.size());
+    for (std::size_t at = 0; at < values.size(); at += value.size())
+      std::memcpy(values.data() + at, value.data(), value.size());
+  });
+  access.selection = std::move(part);
+  access.memory.data = values.data();
+  access.memory.type = var.type;
+  std::vector<Access> accesses;
+  if (!mine && access.elements > 0) accesses.push_back(std::move(access));
+  execute(accesses, true, mine);
+  if (record + 1 > schema_.numrecs) note_records(record + 1, true);
+}
+
+}  // namespace forebay

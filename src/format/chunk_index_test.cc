@@ -1,0 +1,278 @@
+#include "format/chunk_index.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+
+#include "base/byteorder.h"
+#include "base/error.h"
+
+namespace forebay::chunked {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+/// True when `parse` of these bytes returns or throws forebay::Error with a message.
+template <typename F>
+::testing::AssertionResult survives(F&& parse) {
+  try {
+    parse();
+  } catch (const Error& error) {
+    if (error.message().empty()) return ::testing::AssertionFailure() << "an error without words";
+    if (error.code() != Errc::enotnc)
+      return ::testing::AssertionFailure() << "code " << to_int(error.code());
+  } catch (const std::exception& other) {
+    return ::testing::AssertionFailure() << "another exception: " << other.what();
+  }
+  return ::testing::AssertionSuccess();
+}
+
+bool refuses(const std::function<void()>& parse) {
+  try {
+    parse();
+  } catch (const Error& error) {
+    return error.code() == Errc::enotnc;
+  }
+  return false;
+}
+
+Root sample_root() {
+  Root root;
+  root.generation = 77;
+  root.synced = true;
+  root.shift = 4096;
+  root.directory = {123456, 789, 0xfedcba9876543210};
+  return root;
+}
+
+void expect_equal(const Root& a, const Root& b) {
+  EXPECT_EQ(a.generation, b.generation);
+  EXPECT_EQ(a.synced, b.synced);
+  EXPECT_EQ(a.shift, b.shift);
+  EXPECT_EQ(a.directory.offset, b.directory.offset);
+  EXPECT_EQ(a.directory.bytes, b.directory.bytes);
+  EXPECT_EQ(a.directory.hash, b.directory.hash);
+}
+
+TEST(ChunkRoot, is_read_back) {
+  const auto bytes = print_root(sample_root());
+  ASSERT_EQ(static_cast<Count>(bytes.size()), slot_bytes);
+  const auto root = parse_root(bytes);
+  ASSERT_TRUE(root);
+  expect_equal(*root, sample_root());
+}
+
+TEST(ChunkRoot, one_damaged_byte_anywhere_does_no_harm) {
+  const auto good = print_root(sample_root());
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    Bytes bytes = good;
+    bytes[at] ^= std::byte{0x10};
+    const auto root = parse_root(bytes);
+    ASSERT_TRUE(root) << "byte " << at;
+    expect_equal(*root, sample_root());
+  }
+}
+
+TEST(ChunkRoot, one_whose_copies_are_all_damaged_is_none) {
+  const auto good = print_root(sample_root());
+  for (Count at = 0; at < root_bytes; ++at) {
+    Bytes bytes = good;
+    for (Count copy = 0; copy < slot_copies; ++copy)
+      bytes[static_cast<std::size_t>(copy * copy_stride + at)] ^= std::byte{1};
+    EXPECT_FALSE(parse_root(bytes)) << "byte " << at;
+  }
+  for (std::size_t n = 0; n < static_cast<std::size_t>(root_bytes); ++n)
+    EXPECT_FALSE(parse_root(std::span(good).first(n)));
+  EXPECT_FALSE(parse_root(Bytes(static_cast<std::size_t>(slot_bytes))));
+}
+
+TEST(ChunkRoot, another_version_is_refused) {
+  auto bytes = print_root(sample_root());
+  for (Count copy = 0; copy < slot_copies; ++copy) {
+    std::byte* at = bytes.data() + copy * copy_stride;
+    store_be(at + 8, std::uint32_t{2});
+    store_be(at + root_bytes - 8,
+             hash_of({at, static_cast<std::size_t>(root_bytes) - 8}));
+  }
+  EXPECT_TRUE(refuses([&] { parse_root(bytes); }));
+}
+
+TEST(ChunkRoot, a_negative_shift_is_refused) {
+  Root root = sample_root();
+  root.shift = -1;
+  EXPECT_TRUE(refuses([&] { parse_root(print_root(root)); }));
+}
+
+Entry sample_entry(Count i) {
+  Entry e;
+  if (i % 3 == 1) return e;
+  e.offset = 1000 * i;
+  e.bytes = 10 + i;
+  e.hash = 0x1234567890abcdefu * static_cast<std::uint64_t>(i + 1);
+  e.skipped = static_cast<std::uint32_t>(i % 4);
+  return e;
+}
+
+Page sample_page(Count used) {
+  Page page;
+  for (Count i = 0; i < used; ++i) page.entries[static_cast<std::size_t>(i)] = sample_entry(i);
+  return page;
+}
+
+TEST(ChunkPage, is_read_back_without_its_empty_end) {
+  for (const Count used : {0, 1, 2, 6, 511, 512}) {
+    const auto bytes = print_page(sample_page(used));
+    EXPECT_LE(static_cast<Count>(bytes.size()), used * entry_bytes);
+    Page page;
+    parse_page(bytes, page);
+    for (Count i = 0; i < chunks_per_page; ++i) {
+      const Entry& got = page.entries[static_cast<std::size_t>(i)];
+      const Entry want = i < used ? sample_entry(i) : Entry{};
+      EXPECT_EQ(got.present(), want.present()) << i;
+      if (!want.present()) continue;
+      EXPECT_EQ(got.offset, want.offset);
+      EXPECT_EQ(got.bytes, want.bytes);
+      EXPECT_EQ(got.hash, want.hash);
+      EXPECT_EQ(got.skipped, want.skipped);
+    }
+  }
+}
+
+TEST(ChunkPage, impossible_entries_are_refused) {
+  Page page;
+  EXPECT_TRUE(refuses([&] { parse_page(Bytes(33), page); }));
+  EXPECT_TRUE(refuses([&] { parse_page(Bytes(513 * 32), page); }));
+  const auto with = [](Offset offset, Count bytes) {
+    Page made;
+    made.entries[0].offset = 0;  // so that it is printed
+    auto printed = print_page(made);
+    store_be(printed.data(), offset);
+    store_be(printed.data() + 8, bytes);
+    return printed;
+  };
+  EXPECT_TRUE(refuses([&] { parse_page(with(-2, 1), page); }));
+  EXPECT_TRUE(refuses([&] { parse_page(with(0, -1), page); }));
+  EXPECT_TRUE(refuses([&] { parse_page(with(INT64_MAX, INT64_MAX), page); }));
+  EXPECT_TRUE(refuses([&] { parse_page(with(INT64_MAX, 1), page); }));
+}
+
+TEST(ChunkTables, hold_what_was_set) {
+  ChunkTable table;
+  EXPECT_FALSE(table.get(1'000'000).present());
+  table.set(5) = sample_entry(5);
+  table.set(5'000) = sample_entry(6);
+  EXPECT_EQ(table.get(5).offset, 5000);
+  EXPECT_EQ(table.get(5'000).offset, 6000);
+  EXPECT_FALSE(table.get(6).present());
+  EXPECT_FALSE(table.pages()[1]);
+  EXPECT_TRUE(table.pages()[0]->dirty);
+  std::vector<Count> ids;
+  table.for_each([&](Count id, const Entry&) { ids.push_back(id); });
+  EXPECT_EQ(ids, (std::vector<Count>{5, 5000}));
+}
+
+Directory sample_directory() {
+  Directory directory;
+  directory.end = 100'000;
+  directory.items.push_back({0, {4, 5, 6}, "the ranks' blocks", {{512, 64, 1}, {}, {1024, 96, 2}}});
+  directory.items.push_back({7, {}, "", {}});
+  directory.items.push_back({3, {1}, "", {{2048, page_bytes, 3}}});
+  return directory;
+}
+
+TEST(ChunkDirectory, is_read_back) {
+  const Directory want = sample_directory();
+  const Directory got = parse_directory(print_directory(want), 100'000);
+  EXPECT_EQ(got.end, want.end);
+  ASSERT_EQ(got.items.size(), want.items.size());
+  for (std::size_t i = 0; i < want.items.size(); ++i) {
+    EXPECT_EQ(got.items[i].var, want.items[i].var);
+    EXPECT_EQ(got.items[i].shape, want.items[i].shape);
+    EXPECT_EQ(got.items[i].reason, want.items[i].reason);
+    ASSERT_EQ(got.items[i].pages.size(), want.items[i].pages.size());
+    for (std::size_t p = 0; p < want.items[i].pages.size(); ++p) {
+      EXPECT_EQ(got.items[i].pages[p].offset, want.items[i].pages[p].offset);
+      if (want.items[i].pages[p].offset < 0) continue;
+      EXPECT_EQ(got.items[i].pages[p].bytes, want.items[i].pages[p].bytes);
+      EXPECT_EQ(got.items[i].pages[p].hash, want.items[i].pages[p].hash);
+    }
+  }
+}
+
+TEST(ChunkDirectory, every_truncation_is_refused) {
+  const auto good = print_directory(sample_directory());
+  for (std::size_t n = 0; n < good.size(); ++n)
+    EXPECT_TRUE(refuses([&] { parse_directory(std::span(good).first(n), 100'000); })) << n;
+}
+
+TEST(ChunkDirectory, flipped_bits_never_crash) {
+  const auto good = print_directory(sample_directory());
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      Bytes bytes = good;
+      bytes[at] ^= static_cast<std::byte>(1 << bit);
+      EXPECT_TRUE(survives([&] { parse_directory(bytes, 100'000); })) << at << ", bit " << bit;
+    }
+  }
+}
+
+TEST(ChunkDirectory, huge_counts_are_refused_before_memory_is_taken) {
+  const auto good = print_directory(sample_directory());
+  // Each 4- and 8-byte word in turn becomes huge or negative. Only the places of counts matter, but
+  // no place may do harm.
+  for (std::size_t at = 8; at + 8 <= good.size(); at += 4) {
+    for (const std::int64_t value : {INT64_MAX, INT64_MIN, std::int64_t{-1}, INT64_MAX / 24}) {
+      Bytes bytes = good;
+      store_be(bytes.data() + at, value);
+      EXPECT_TRUE(survives([&] { parse_directory(bytes, 100'000); })) << at << ": " << value;
+    }
+    Bytes bytes = good;
+    store_be(bytes.data() + at, std::uint32_t{0xffffffff});
+    EXPECT_TRUE(survives([&] { parse_directory(bytes, 100'000); })) << at;
+  }
+}
+
+TEST(ChunkDirectory, pages_that_cannot_be_are_refused) {
+  const auto with = [](BlockRef ref) {
+    Directory directory;
+    directory.items.push_back({0, {1}, "", {ref}});
+    return print_directory(directory);
+  };
+  parse_directory(with({900, 96, 0}), 1000);
+  EXPECT_TRUE(refuses([&] { parse_directory(with({905, 96, 0}), 1000); }));
+  EXPECT_TRUE(refuses([&] { parse_directory(with({-5, 96, 0}), 1000); }));
+  EXPECT_TRUE(refuses([&] { parse_directory(with({0, -96, 0}), 1000); }));
+  EXPECT_TRUE(refuses([&] { parse_directory(with({0, page_bytes + 32, 0}), 1 << 20); }));
+  EXPECT_TRUE(refuses([&] { parse_directory(with({INT64_MAX, INT64_MAX, 0}), 1000); }));
+}
+
+// 24 bytes of a directory must not make a reader take 16 KiB again and again.
+TEST(ChunkDirectory, one_page_named_many_times_is_refused) {
+  Directory directory;
+  directory.items.push_back({0, {1}, "", std::vector<BlockRef>(1000, {0, page_bytes, 0})});
+  EXPECT_TRUE(refuses([&] { parse_directory(print_directory(directory), 100'000); }));
+  directory.items[0].pages.assign(100'000, {0, 0, 0});
+  EXPECT_TRUE(refuses([&] { parse_directory(print_directory(directory), 10'000'000); }));
+}
+
+TEST(ChunkIndexParsers, random_bytes_never_crash) {
+  std::mt19937 random(5);
+  const auto good = print_directory(sample_directory());
+  for (int round = 0; round < 20'000; ++round) {
+    Bytes bytes(random() % 400);
+    for (std::byte& b : bytes) b = static_cast<std::byte>(random());
+    // Half of them begin as a directory does.
+    if (round % 2 == 0)
+      std::copy_n(good.begin(), std::min(bytes.size(), random() % good.size()), bytes.begin());
+    EXPECT_TRUE(survives([&] { parse_directory(bytes, 100'000); }));
+    EXPECT_TRUE(survives([&] { parse_root(bytes); }));
+    EXPECT_TRUE(survives([&] {
+      Page page;
+      parse_page(bytes, page);
+    }));
+  }
+}
+
+}  // namespace
+}  // namespace forebay::chunked

@@ -1,0 +1,41 @@
+// How the header of a file with chunked variables looks to readers that know nothing of chunks
+// (D5 §5.2.1): a valid classic header in which each chunked variable is an anchor.
+//
+// An anchor is a scalar variable with the name, type and attributes of the chunked one, and
+//     __chunk_dims   int[ndims]  the dimensions that the variable really has
+//     __chunk_shape  int[ndims]  elements of a chunk; zeros while the first flush has not chosen
+//     __filters      text        the codec pipeline
+// Anchors have no record dimension, so such a file has no record section, and chunks may fill its
+// end without anything ever being moved. The file has the attribute
+//     __chunk_root   text        where the root slots are (format/chunk_index.h)
+// The full grammar is in docs/formats.md.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "base/types.h"
+#include "data/schema.h"
+
+namespace forebay::chunked {
+
+/// True for the attribute names that anchors use; nobody else may.
+bool is_reserved_attribute(std::string_view name);
+
+/// The header to write for `schema`, of which some variable is chunked. Begins of variables are
+/// taken over; place the result with place_variables or place_behind. Its size does not depend on
+/// `root` or on chosen shapes.
+Schema to_stored(const Schema& schema, Offset root);
+
+/// Whether a header that was read has anchors.
+bool has_anchors(const Schema& stored);
+
+/// The schema that users see, from a header with anchors. `root` receives the byte of the root
+/// slots. Errc::enotnc when an anchor's attributes are damaged or contradict each other; the
+/// codec's text is not looked at (a codec that this build lacks harms its own variable only).
+Schema from_stored(const Schema& stored, Offset& root);
+
+/// The byte that __chunk_root names; nothing when the attribute is missing or damaged.
+std::optional<Offset> root_of(const Schema& stored);
+
+}  // namespace forebay::chunked

@@ -1,0 +1,207 @@
+#include "layout/chunked/chunked.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/attempt.h"
+#include "comm/agree.h"
+#include "plan/chunk_shape.h"
+
+namespace forebay::chunked {
+
+ChunkedLayout::ChunkedLayout(Schema& schema, ChunkStore& store, ExtentIo& io, const Comm& comm,
+                             const ChunkOptions& options, Report& report)
+    : schema_(schema),
+      store_(store),
+      io_(io),
+      comm_(comm),
+      options_(options),
+      report_(report),
+      canonical_(make_canonical_layout(schema, io, report)),
+      codings_(schema.vars.size()),
+      exchange_(comm),
+      cache_(options.cache_bytes) {
+  has_plain_ = std::any_of(schema.vars.begin(), schema.vars.end(),
+                           [](const Variable& v) { return !v.chunking; });
+}
+
+void ChunkedLayout::carry_out(std::span<Request> requests, bool write, bool collective) {
+  const auto middle = std::stable_partition(
+      requests.begin(), requests.end(),
+      [&](const Request& r) { return !schema_.vars[static_cast<std::size_t>(r.var)].chunking; });
+  const std::span<Request> plain(requests.begin(), middle), chunked(middle, requests.end());
+  std::array<std::int64_t, 2> any{!plain.empty(), !chunked.empty()};
+  if (has_plain_ && collective) {
+    comm_.all_reduce(any, Reduce::max);
+  } else if (collective) {
+    any = {0, 1};
+  }
+  std::optional<Error> failed;
+  if (any[0]) failed = attempt_to([&] { canonical_->carry_out(plain, write, collective); });
+  if (any[1]) {
+    const auto error = attempt_to([&] {
+      if (write) {
+        collective || comm_.size() == 1 ? write_together(chunked) : defer(chunked);
+      } else if (collective) {
+        read_together(chunked);
+      } else {
+        std::optional<Error> refused;
+        const auto good = usable(chunked, refused);
+        TouchFinder finder;
+        const auto touches = find_touches(
+            good, finder, [&](VarId v) -> auto& { return coding(v).grid; });
+        read_locally(good, touches, finder);
+        if (refused) throw *refused;
+      }
+    });
+    if (!failed) failed = error;
+  }
+  if (failed) throw *failed;
+}
+
+std::unique_ptr<VariableCoding> ChunkedLayout::make_coding(VarId id) const {
+  const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
+  const bool open = var.chunking->shape.empty();
+  std::vector<Count> shape = var.chunking->shape;
+  if (open) {
+    shape = default_chunk_shape(var, "", options_.chunk_bytes).shape;
+  } else if (auto error = attempt_to([&] { check_chunk_shape(var, shape); })) {
+    throw Error(Errc::enotnc, "variable " + var.name + ": " + error->message(),
+                "the file's header or chunk index is damaged");
+  }
+  return std::make_unique<VariableCoding>(
+      VariableCoding{ChunkGrid(var, shape), Pipeline::parse(var.chunking->codec).for_type(var.type),
+                     var.type, external_fill(var), open});
+}
+
+const VariableCoding& ChunkedLayout::coding(VarId var) {
+  auto& coding = codings_[static_cast<std::size_t>(var)];
+  if (!coding) coding = make_coding(var);
+  return *coding;
+}
+
+// A variable that this build cannot work on (a codec it lacks, a damaged shape) fails its own
+// requests only.
+std::span<Request> ChunkedLayout::usable(std::span<Request> requests,
+                                         std::optional<Error>& refused) {
+  const auto end = std::stable_partition(requests.begin(), requests.end(), [&](const Request& r) {
+    const auto error = attempt_to([&] { coding(r.var); });
+    if (error && !refused) {
+      const std::string& name = schema_.vars[static_cast<std::size_t>(r.var)].name;
+      refused = Error(error->code(), "variable " + name + ": " + error->message(), error->advice());
+    }
+    return !error;
+  });
+  return {requests.begin(), end};
+}
+
+Team& ChunkedLayout::team() {
+  if (!team_) team_.emplace(comm_, options_.ranks_per_node, report_);
+  return *team_;
+}
+
+TaskTeam& ChunkedLayout::tasks() {
+  if (!tasks_) {
+    int threads = options_.codec_threads;
+    if (threads <= 0) threads = team_ ? team_->processors() / team_->node_size() : 1;
+    tasks_.emplace(std::clamp(threads, 1, 256));
+  }
+  return *tasks_;
+}
+
+// The caller's memory is its own again when an independent write returns, so data is copied.
+void ChunkedLayout::defer(std::span<Request> requests) {
+  std::optional<Error> refused;
+  for (Request& r : usable(requests, refused)) {
+    const Count bytes = r.elements * r.element_size;
+    if (bytes == 0) continue;
+    if (bytes > options_.buffer_limit - deferred_bytes_) {
+      throw Error(
+          Errc::enomem,
+          "independent writes to chunked variables have filled the " +
+              std::to_string(options_.buffer_limit >> 20) + " MiB of buffer_limit",
+          "end independent mode now and then, or write collectively, or raise buffer_limit");
+    }
+    Request copy;
+    copy.var = r.var;
+    copy.write = true;
+    copy.selection = r.selection;
+    copy.elements = r.elements;
+    copy.element_size = r.element_size;
+    copy.swap = r.swap;
+    copy.staging = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
+    copy.packed = copy.staging.get();
+    std::memcpy(copy.packed, r.packed, static_cast<std::size_t>(bytes));
+    deferred_bytes_ += bytes;
+    deferred_.push_back(std::move(copy));
+  }
+  index_deferred();
+  if (refused) throw *refused;
+}
+
+void ChunkedLayout::index_deferred() {
+  deferred_of_.clear();
+  const auto touches = find_touches(
+      deferred_, deferred_finder_, [&](VarId v) -> auto& { return coding(v).grid; });
+  for (const Touch& t : touches) deferred_of_[{t.var, t.id}].push_back(t.request);
+}
+
+void ChunkedLayout::apply_deferred(VarId var, Count id, std::span<std::byte> raw) {
+  const auto found = deferred_of_.find({var, id});
+  if (found == deferred_of_.end()) return;
+  for (const std::uint32_t i : found->second) {
+    const Request& r = deferred_[i];
+    put_pieces(ChunkPieces(coding(var).grid, r, id, deferred_finder_.positions(r)), r, raw.data());
+  }
+}
+
+void ChunkedLayout::flush() {
+  if (comm_.all_reduce(static_cast<std::int64_t>(deferred_.size()), Reduce::max) == 0) return;
+  std::vector<Request> requests;
+  requests.swap(deferred_);
+  deferred_bytes_ = 0;
+  deferred_of_.clear();
+  deferred_finder_ = {};
+  write_together(requests);
+}
+
+std::vector<std::vector<std::uint32_t>> ChunkedLayout::own_chunks(const Operation& op) const {
+  std::vector<std::vector<std::uint32_t>> own(op.rounds);
+  for (std::size_t i = 0; i < op.chunks.size(); ++i) {
+    const PlannedChunk& c = op.chunks[i];
+    if (c.owner == comm_.rank()) own[c.round].push_back(static_cast<std::uint32_t>(i));
+  }
+  return own;
+}
+
+std::string ChunkedLayout::reasons() const {
+  if (operations_ == 0) return {};
+  std::string text = "chunked: " + std::to_string(operations_) +
+                     (operations_ == 1 ? " collective operation" : " collective operations") +
+                     " of up to " + std::to_string(most_rounds_) +
+                     (most_rounds_ == 1 ? " round" : " rounds");
+  if (moved_ + local_ > 0) {
+    text += "; " + std::to_string(100 * moved_ / (moved_ + local_)) +
+            " % of the bytes belonged to chunks of other ranks";
+  }
+  text += "; the busiest rank had " + std::to_string(static_cast<int>(worst_balance_ * 100)) +
+          " % of the mean work at worst";
+  if (by_owners_ + by_everyone_ > 0) {
+    text += "; of " + std::to_string(by_owners_ + by_everyone_) + " reads of a variable " +
+            std::to_string(by_owners_) + " went through owners, since decoding chunks several " +
+            "times would have cost more than moving their parts";
+  }
+  return text;
+}
+
+}  // namespace forebay::chunked
+
+namespace forebay {
+
+std::unique_ptr<Layout> make_chunked_layout(Schema& schema, chunked::ChunkStore& store,
+                                            ExtentIo& io, const Comm& comm,
+                                            const ChunkOptions& options, Report& report) {
+  return std::make_unique<chunked::ChunkedLayout>(schema, store, io, comm, options, report);
+}
+
+}  // namespace forebay

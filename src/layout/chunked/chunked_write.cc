@@ -1,0 +1,271 @@
+// Writing chunks (D5 §5.2.6).
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <exception>
+#include <thread>
+
+#include "base/attempt.h"
+#include "comm/agree.h"
+#include "layout/chunked/chunked.h"
+
+namespace forebay::chunked {
+
+namespace {
+
+/// What the owner of a chunk tells about it.
+struct Told {
+  std::int64_t code;  ///< of the rank's error; the same in all that a rank tells
+  Count bytes;
+  std::uint64_t hash;
+  std::uint64_t skipped;
+};
+
+/// Writes extents while its caller goes on, if the transport allows.
+class WriteBehind {
+ public:
+  explicit WriteBehind(ExtentIo& io) : io_(io) {}
+  ~WriteBehind() {
+    if (thread_.joinable()) thread_.join();
+  }
+  void start(std::vector<Extent> extents, bool alone) {
+    ListStream stream(std::move(extents));
+    if (stream.summary().empty()) return;
+    if (!alone && io_.local_calls_are_free_of_mpi()) {
+      try {
+        thread_ = std::thread([this, s = std::move(stream)]() mutable {
+          failure_ = attempt_to([&] { io_.write(s); });
+        });
+        return;
+      } catch (const std::system_error&) {
+        // No thread to be had: the caller waits.
+      }
+    }
+    io_.write(stream);
+  }
+  std::optional<Error> wait() {
+    if (thread_.joinable()) thread_.join();
+    return std::exchange(failure_, std::nullopt);
+  }
+
+ private:
+  ExtentIo& io_;
+  std::thread thread_;
+  std::optional<Error> failure_;
+};
+
+}  // namespace
+
+void ChunkedLayout::write_together(std::span<Request> requests) {
+  std::optional<Error> refused;
+  const auto good = usable(requests, refused);
+  settle_shapes(good);
+  Operation op;
+  op.requests = good;
+  {
+    StepTimer timer(report_, Step::plan);
+    op.touches = find_touches(
+        op.requests, op.finder, [&](VarId v) -> auto& { return coding(v).grid; });
+    plan(op, true);
+  }
+  write_rounds(op);
+  store_.publish();
+  if (refused) throw *refused;
+}
+
+void ChunkedLayout::plan(Operation& op, bool write) {
+  std::vector<Access> mine = own_accesses(op.touches);
+  std::size_t at = 0;
+  for (const Touch& t : op.touches) {
+    while (mine[at].var != t.var || mine[at].id != t.id) ++at;
+    if (t.bytes == coding(t.var).grid.bytes(t.id)) mine[at].flags |= covers_chunk;
+    report_[write ? Counter::bytes_asked_write : Counter::bytes_asked_read] += t.bytes;
+  }
+  report_[Counter::requests] += static_cast<std::int64_t>(op.requests.size());
+  adopt_accesses(op, gather_accesses(comm_, exchange_, std::move(mine)));
+  std::vector<ChunkWork> works;
+  works.reserve(op.chunks.size());
+  for (PlannedChunk& c : op.chunks) {
+    const VariableCoding& v = coding(c.var);
+    c.bytes = v.grid.bytes(c.id);
+    c.work = static_cast<double>(c.bytes) *
+             (write ? v.pipeline.encode_work() : v.pipeline.decode_work());
+    works.push_back({c.bytes, c.work});
+  }
+  for (const ChunkAccess& a : op.accesses) op.chunks[a.chunk].touched += a.bytes;
+  const auto owners = assign_owners(works, op.accesses, comm_.size());
+  for (std::size_t i = 0; i < owners.size(); ++i) op.chunks[i].owner = owners[i];
+  const OwnerFacts facts = judge_owners(works, op.accesses, owners, comm_.size());
+  moved_ += facts.bytes_moved;
+  local_ += facts.bytes_local;
+  if (facts.mean > 0) worst_balance_ = std::max(worst_balance_, facts.busiest / facts.mean);
+  ++operations_;
+
+  // A rank holds the chunks it owns in a round and what it made of them, twice (one being written),
+  // and the messages of a round.
+  constexpr Count node_share = Count{32} << 20;
+  RoundLimits limits;
+  limits.owned = std::min(options_.buffer_limit / 4,
+                          std::max<Count>(Count{1} << 20, node_share / team().largest_node()));
+  limits.sent = options_.buffer_limit / 4;
+  limits.owners_send = !write;
+  op.rounds = plan_rounds(op.chunks, op.accesses, comm_.size(), limits);
+  most_rounds_ = std::max<std::int64_t>(most_rounds_, op.rounds);
+  op.sort_by_round();
+}
+
+void ChunkedLayout::write_rounds(Operation& op) {
+  if (op.chunks.empty()) return;
+  agree_on_error(comm_, attempt_to([&] { team().make_room(op); }));
+  const auto grid = [&](VarId v) -> const ChunkGrid& { return coding(v).grid; };
+  const auto own = own_chunks(op);
+  std::vector<Entry> entries(op.chunks.size());
+  std::array<Arena, 2> arenas;
+  WriteBehind behind(io_);
+  std::optional<Error> mine, theirs;
+  for (const PlannedChunk& c : op.chunks) {
+    if (c.owner != comm_.rank()) cache_.drop(c.var, c.id);
+  }
+  const auto note = [&](std::optional<Error> error) {
+    if (error && !mine) mine = std::move(error);
+  };
+  for (std::uint32_t round = 0; round < op.rounds && !theirs; ++round) {
+    const bool last = round + 1 == op.rounds;
+    note(attempt_to([&] { prepare_buffers(op, own[round]); }));
+    team().node_barrier();
+    note(attempt_to([&] { team().scatter(op, round, grid); }));
+    {
+      StepTimer timer(report_, Step::wait);
+      team().node_barrier();
+    }
+    std::vector<StoredChunk> stored;
+    if (!mine) note(attempt_to([&] { stored = encode(op, own[round], arenas[round % 2], last); }));
+    if (mine) stored.assign(own[round].size(), {});
+    theirs = agree_on_places(op, round, stored, mine, entries);
+    note(behind.wait());
+    if (theirs) break;
+    note(attempt_to([&] {
+      std::vector<Extent> extents;
+      for (std::size_t i = 0; i < stored.size(); ++i) {
+        const Entry& e = entries[own[round][i]];
+        extents.push_back({store_.in_file(e.offset), e.bytes,
+                           const_cast<std::byte*>(stored[i].bytes.data()), 0, 1});
+      }
+      std::sort(extents.begin(), extents.end(),
+                [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
+      behind.start(std::move(extents), last);
+    }));
+    remember(op, own[round]);
+  }
+  note(behind.wait());
+  auto outcome = attempt_to([&] { agree_on_error(comm_, mine ? mine : theirs); });
+  for (std::size_t i = 0; i < op.chunks.size(); ++i) {
+    if (outcome) {
+      if (entries[i].present()) store_.give_back(entries[i]);
+    } else {
+      store_.replace(op.chunks[i].var, op.chunks[i].id, entries[i]);
+    }
+  }
+  if (outcome) cache_.clear();
+  if (outcome) throw *outcome;
+}
+
+// A chunk that its owner's node will not get all of begins as what it was, or as fill values.
+void ChunkedLayout::prepare_buffers(Operation& op, std::span<const std::uint32_t> own) {
+  std::vector<Wanted> old;
+  {
+    StepTimer timer(report_, Step::pack);
+    for (const std::uint32_t i : own) {
+      const PlannedChunk& c = op.chunks[i];
+      if (c.flags & covers_chunk) continue;
+      const std::span<std::byte> raw(team().buffer(c), static_cast<std::size_t>(c.bytes));
+      if (!store_.table(c.var).get(c.id).present()) {
+        fill_chunk(coding(c.var).fill, raw);
+      } else if (const auto known = cache_.find(c.var, c.id)) {
+        std::memcpy(raw.data(), known->data(), raw.size());
+      } else {
+        old.push_back({c.var, c.id, raw});
+      }
+    }
+  }
+  decode(old);
+}
+
+std::vector<StoredChunk> ChunkedLayout::encode(Operation& op, std::span<const std::uint32_t> own,
+                                               Arena& arena, bool in_place) {
+  StepTimer timer(report_, Step::encode);
+  Count bytes = 0;
+  for (const std::uint32_t i : own) bytes += op.chunks[i].bytes;
+  arena.reset(bytes);
+  std::vector<StoredChunk> stored(own.size());
+  for (const std::uint32_t i : own) coding(op.chunks[i].var);  // made before threads ask for them
+  tasks().run(own.size(), [&](std::size_t k, CodecWorkspace& workspace) {
+    const PlannedChunk& c = op.chunks[own[k]];
+    stored[k] =
+        encode_chunk(coding(c.var), c.id, {team_->buffer(c), static_cast<std::size_t>(c.bytes)},
+                     arena, in_place, workspace);
+  });
+  for (std::size_t k = 0; k < own.size(); ++k) {
+    const PlannedChunk& c = op.chunks[own[k]];
+    const auto size = static_cast<Count>(stored[k].bytes.size());
+    ++report_[Counter::chunks_encoded];
+    if (size == c.bytes) ++report_[Counter::chunks_raw];
+    report_[Counter::bytes_encoded] += c.bytes;
+    report_[Counter::bytes_stored] += size;
+  }
+  return stored;
+}
+
+// All learn what the owners made of the round's chunks, and give them places in the same order.
+std::optional<Error> ChunkedLayout::agree_on_places(const Operation& op, std::uint32_t round,
+                                                    std::span<const StoredChunk> stored,
+                                                    const std::optional<Error>& mine,
+                                                    std::span<Entry> entries) {
+  StepTimer timer(report_, Step::wait);
+  std::vector<Told> tell(1, {mine ? to_int(mine->code()) : 0, 0, 0, 0});
+  for (const StoredChunk& s : stored)
+    tell.push_back({0, static_cast<Count>(s.bytes.size()), s.hash, s.skipped});
+  std::vector<std::int64_t> sizes;
+  const auto all = comm_.all_gather_bytes(std::as_bytes(std::span(tell)), sizes);
+  std::vector<Told> told(all.size() / sizeof(Told));
+  std::memcpy(told.data(), all.data(), all.size());
+  std::vector<std::size_t> next;  // of each rank, in `told`
+  std::size_t at = 0;
+  std::int64_t worst = 0;
+  for (const std::int64_t size : sizes) {
+    worst = std::min(worst, told[at].code);
+    next.push_back(at + 1);
+    at += static_cast<std::size_t>(size) / sizeof(Told);
+  }
+  if (worst != 0) {
+    return mine ? *mine
+                : Error(static_cast<Errc>(worst), "another rank could not encode its chunks");
+  }
+  for (std::size_t i = 0; i < op.chunks.size(); ++i) {
+    const PlannedChunk& c = op.chunks[i];
+    if (c.round != round) continue;
+    const Told& t = told[next[static_cast<std::size_t>(c.owner)]++];
+    entries[i].bytes = t.bytes;
+    entries[i].hash = t.hash;
+    entries[i].skipped = static_cast<std::uint32_t>(t.skipped);
+    entries[i].offset = store_.allocate(t.bytes);
+  }
+  return std::nullopt;
+}
+
+// A chunk that was written in part is likely to be written again soon.
+void ChunkedLayout::remember(Operation& op, std::span<const std::uint32_t> own) {
+  if (cache_.limit() == 0) return;
+  for (const std::uint32_t i : own) {
+    const PlannedChunk& c = op.chunks[i];
+    cache_.drop(c.var, c.id);
+    if (c.touched == c.bytes || coding(c.var).pipeline.lossy()) continue;
+    const std::byte* raw = team().buffer(c);
+    const auto error = attempt_to([&] {
+      cache_.keep(c.var, c.id, std::make_shared<std::vector<std::byte>>(raw, raw + c.bytes));
+    });
+    if (error) return;  // no memory: nothing is remembered
+  }
+}
+
+}  // namespace forebay::chunked

@@ -1,0 +1,144 @@
+#include "layout/chunked/coder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <thread>
+
+namespace forebay::chunked {
+
+void TaskTeam::run(std::size_t count,
+                   const std::function<void(std::size_t, CodecWorkspace&)>& task) {
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::exception_ptr> failures(workspaces_.size());
+  const auto work = [&](std::size_t thread) {
+    for (std::size_t i = next++; i < count; i = next++) {
+      try {
+        task(i, workspaces_[thread]);
+      } catch (...) {
+        if (!failures[thread]) failures[thread] = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::thread> others;
+  for (std::size_t t = 1; t < std::min(workspaces_.size(), count); ++t) {
+    try {
+      others.emplace_back(work, t);
+    } catch (const std::system_error&) {
+      break;  // no more threads to be had: those there are do the work
+    }
+  }
+  work(0);
+  for (std::thread& t : others) t.join();
+  for (const auto& f : failures) {
+    if (f) std::rethrow_exception(f);
+  }
+}
+
+void fill_chunk(std::span<const std::byte> value, std::span<std::byte> chunk) {
+  if (chunk.empty()) return;
+  if (std::all_of(value.begin(), value.end(), [&](std::byte b) { return b == value[0]; })) {
+    std::memset(chunk.data(), static_cast<int>(value[0]), chunk.size());
+    return;
+  }
+  std::memcpy(chunk.data(), value.data(), value.size());
+  for (std::size_t done = value.size(); done < chunk.size();) {
+    const std::size_t now = std::min(done, chunk.size() - done);
+    std::memcpy(chunk.data() + done, chunk.data(), now);
+    done += now;
+  }
+}
+
+void Arena::reset(Count bytes) {
+  const auto wanted = static_cast<std::size_t>(bytes);
+  if (wanted > size_) {
+    memory_.reset();
+    memory_ = std::make_unique_for_overwrite<std::byte[]>(wanted);
+    size_ = wanted;
+  }
+  used_ = 0;
+}
+
+std::byte* Arena::take(std::size_t bytes) { return memory_.get() + used_.fetch_add(bytes); }
+
+StoredChunk encode_chunk(const VariableCoding& coding, Count id, std::span<const std::byte> raw,
+                         Arena& arena, bool keep_raw_in_place, CodecWorkspace& workspace) {
+  const EncodedChunk encoded = coding.pipeline.encode(coding.info(id), raw, workspace);
+  StoredChunk stored;
+  stored.skipped = encoded.skipped;
+  stored.bytes = encoded.bytes;
+  if (encoded.bytes.data() != raw.data() || !keep_raw_in_place) {
+    std::byte* to = arena.take(encoded.bytes.size());
+    std::memcpy(to, encoded.bytes.data(), encoded.bytes.size());
+    stored.bytes = {to, encoded.bytes.size()};
+  }
+  stored.hash = hash_of(stored.bytes);
+  return stored;
+}
+
+std::string describe_chunk(const std::string& name, const ChunkGrid& grid, Count id) {
+  const auto box = grid.box(id);
+  std::string text = name + "[";
+  for (std::size_t d = 0; d < box.first.size(); ++d) {
+    if (d > 0) text += ", ";
+    text += std::to_string(box.first[d]);
+    if (box.extent[d] != 1) text += ":" + std::to_string(box.first[d] + box.extent[d]);
+  }
+  return text + "]";
+}
+
+void decode_chunk(const VariableCoding& coding, const std::string& name, Count id,
+                  const Entry& entry, std::span<const std::byte> stored, std::span<std::byte> raw,
+                  CodecWorkspace& workspace) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(Errc::enotnc,
+                "chunk " + std::to_string(id) + " of variable " + name + ", which is " +
+                    describe_chunk(name, coding.grid, id) + ", is damaged: " + why,
+                "the rest can be read; forebay check FILE lists all damaged chunks");
+  };
+  if (hash_of(stored) != entry.hash)
+    refuse("the checksum of its " + std::to_string(stored.size()) + " bytes is wrong");
+  try {
+    coding.pipeline.decode(coding.info(id), stored, entry.skipped, raw, workspace);
+  } catch (const Error& error) {
+    if (error.code() == Errc::enomem) throw;
+    refuse(error.message());
+  }
+}
+
+ChunkCache::Bytes ChunkCache::find(VarId var, Count id) {
+  const auto found = index_.find({var, id});
+  if (found == index_.end()) return nullptr;
+  items_.splice(items_.begin(), items_, found->second);
+  return found->second->bytes;
+}
+
+void ChunkCache::keep(VarId var, Count id, Bytes bytes) {
+  drop(var, id);
+  const auto size = static_cast<Count>(bytes->size());
+  if (size > limit_) return;
+  items_.push_front({{var, id}, std::move(bytes)});
+  index_[{var, id}] = items_.begin();
+  for (held_ += size; held_ > limit_;) {
+    held_ -= static_cast<Count>(items_.back().bytes->size());
+    index_.erase(items_.back().key);
+    items_.pop_back();
+  }
+}
+
+void ChunkCache::drop(VarId var, Count id) {
+  const auto found = index_.find({var, id});
+  if (found == index_.end()) return;
+  held_ -= static_cast<Count>(found->second->bytes->size());
+  items_.erase(found->second);
+  index_.erase(found);
+}
+
+void ChunkCache::clear() {
+  items_.clear();
+  index_.clear();
+  held_ = 0;
+}
+
+}  // namespace forebay::chunked

@@ -1,0 +1,104 @@
+// Encoding and decoding many chunks, over the threads that a rank has cores for, and the cache of
+// decoded chunks.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "codec/pipeline.h"
+#include "data/chunk_grid.h"
+#include "data/schema.h"
+#include "format/chunk_index.h"
+
+namespace forebay::chunked {
+
+/// Runs task(i, workspace) for i in [0, count), on `threads` threads with the caller's among them.
+/// Every task runs; the first error is thrown after all have ended. No MPI in tasks.
+class TaskTeam {
+ public:
+  explicit TaskTeam(int threads) : workspaces_(static_cast<std::size_t>(threads)) {}
+  int threads() const { return static_cast<int>(workspaces_.size()); }
+  void run(std::size_t count, const std::function<void(std::size_t, CodecWorkspace&)>& task);
+
+ private:
+  std::vector<CodecWorkspace> workspaces_;
+};
+
+/// What there is to know of a chunked variable in order to work on its chunks.
+struct VariableCoding {
+  ChunkGrid grid;
+  Pipeline pipeline;  ///< for the variable's type
+  Type type;
+  std::vector<std::byte> fill;  ///< external
+  bool provisional = false;     ///< the grid stands in until a shape is chosen
+
+  ChunkInfo info(Count id) const { return {type, grid.box(id).extent}; }
+};
+
+/// Fills a chunk with the fill value.
+void fill_chunk(std::span<const std::byte> value, std::span<std::byte> chunk);
+
+/// A chunk as it goes to storage; `bytes` is the arena's, or the chunk's own memory.
+struct StoredChunk {
+  std::span<const std::byte> bytes;
+  std::uint64_t hash = 0;
+  std::uint32_t skipped = 0;
+};
+
+/// Memory for encoded chunks: taken in any order by several threads, given back all at once.
+class Arena {
+ public:
+  /// Room for at least `bytes`; what was taken before is gone.
+  void reset(Count bytes);
+  std::byte* take(std::size_t bytes);
+
+ private:
+  std::unique_ptr<std::byte[]> memory_;
+  std::size_t size_ = 0;
+  std::atomic<std::size_t> used_ = 0;
+};
+
+StoredChunk encode_chunk(const VariableCoding& coding, Count id, std::span<const std::byte> raw,
+                         Arena& arena, bool keep_raw_in_place, CodecWorkspace& workspace);
+
+/// Verifies and decodes. Errc::enotnc naming variable and chunk when the checksum is wrong or the
+/// bytes are no such chunk.
+void decode_chunk(const VariableCoding& coding, const std::string& name, Count id,
+                  const Entry& entry, std::span<const std::byte> stored, std::span<std::byte> raw,
+                  CodecWorkspace& workspace);
+
+/// The chunk's place in its variable, for messages: "T[2, 0:180, 360:720]".
+std::string describe_chunk(const std::string& name, const ChunkGrid& grid, Count id);
+
+/// Decoded chunks, least recently used ones dropped first when there are more than `limit` bytes.
+class ChunkCache {
+ public:
+  using Bytes = std::shared_ptr<const std::vector<std::byte>>;
+  explicit ChunkCache(Count limit) : limit_(limit) {}
+  Bytes find(VarId var, Count id);
+  void keep(VarId var, Count id, Bytes bytes);
+  void drop(VarId var, Count id);
+  void clear();
+  Count limit() const { return limit_; }
+  Count held() const { return held_; }
+
+ private:
+  using Key = std::pair<VarId, Count>;
+  struct Item {
+    Key key;
+    Bytes bytes;
+  };
+  Count limit_, held_ = 0;
+  std::list<Item> items_;  // most recently used first
+  std::map<Key, std::list<Item>::iterator> index_;
+};
+
+}  // namespace forebay::chunked

@@ -1,0 +1,88 @@
+// One collective operation on chunked variables, planned: which chunks it touches, who owns them,
+// in which round each is worked on, and what this rank's requests have to do with each (D5 §5.2.5,
+// §5.3).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "codec/pipeline.h"
+#include "data/chunk_grid.h"
+#include "data/request.h"
+#include "layout/chunked/accesses.h"
+
+namespace forebay::chunked {
+
+/// One of this rank's requests meets one chunk.
+struct Touch {
+  std::int32_t var = 0;
+  Count id = 0;
+  std::uint32_t request = 0;  ///< position in the list of requests, which is in order of posting
+  std::uint32_t chunk = 0;    ///< position in Operation::chunks, once that is known
+  Count bytes = 0;
+};
+
+/// Remembers what lists of runs touch: codes write hundreds of variables by one decomposition.
+class TouchFinder {
+ public:
+  /// By increasing chunk.
+  std::span<const ChunkTouch> find(const ChunkGrid& grid, const Request& request);
+  /// Buffer positions of the runs of a request's list; empty where the list has its own.
+  std::span<const Offset> positions(const Request& request);
+
+ private:
+  struct Known {
+    const RunList* list;
+    std::vector<Count> shape, lengths;
+    std::vector<ChunkTouch> touched;
+  };
+  std::vector<std::unique_ptr<Known>> known_;
+  std::unordered_map<const RunList*, std::vector<Offset>> positions_;
+  std::vector<ChunkTouch> scratch_;
+};
+
+/// All touches of `requests` sorted by variable, chunk, request. `grid(var)` gives the grid.
+template <typename GridOf>
+std::vector<Touch> find_touches(std::span<const Request> requests, TouchFinder& finder,
+                                GridOf&& grid) {
+  std::vector<Touch> touches;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (requests[i].elements == 0) continue;
+    for (const ChunkTouch& t : finder.find(grid(requests[i].var), requests[i])) {
+      touches.push_back({requests[i].var, t.chunk, static_cast<std::uint32_t>(i), 0, t.bytes});
+    }
+  }
+  const auto before = [](const Touch& a, const Touch& b) {
+    if (a.var != b.var) return a.var < b.var;
+    if (a.id != b.id) return a.id < b.id;
+    return a.request < b.request;
+  };
+  if (!std::is_sorted(touches.begin(), touches.end(), before))
+    std::sort(touches.begin(), touches.end(), before);
+  return touches;
+}
+
+struct Operation {
+  std::span<Request> requests;  ///< this rank's
+  TouchFinder finder;
+  std::vector<Touch> touches;
+  std::vector<PlannedChunk> chunks;   ///< by variable and id; equal on all ranks
+  std::vector<ChunkAccess> accesses;  ///< by chunk, then rank; equal on all ranks
+  std::uint32_t rounds = 0;
+
+  /// To be called once rounds are known: brings the touches into the order of rounds.
+  void sort_by_round();
+  std::span<const Touch> touches_of_round(std::uint32_t round) const;
+};
+
+/// This rank's accesses, one for each chunk it touches.
+std::vector<Access> own_accesses(std::span<const Touch> touches);
+
+/// Takes over what all ranks touch: fills chunks (without bytes and work) and accesses, and tells
+/// the touches which chunk they belong to. Touches whose chunk is not in `all` are dropped.
+void adopt_accesses(Operation& op, std::span<const Access> all);
+
+}  // namespace forebay::chunked

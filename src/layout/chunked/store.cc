@@ -1,0 +1,375 @@
+#include "layout/chunked/store.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "base/error.h"
+#include "comm/agree.h"
+
+namespace forebay::chunked {
+
+ListStream::ListStream(std::vector<Extent> extents) : extents_(std::move(extents)) {
+  for (const Extent& e : extents_) {
+    if (summary_.pieces == 0) summary_.first = e.offset;
+    summary_.last = std::max(summary_.last, e.end());
+    summary_.bytes += e.length;
+    ++summary_.pieces;
+  }
+}
+
+std::size_t ListStream::next(std::span<Extent> out) {
+  const std::size_t n = std::min(out.size(), extents_.size() - at_);
+  std::copy_n(extents_.begin() + static_cast<std::ptrdiff_t>(at_), n, out.begin());
+  at_ += n;
+  return n;
+}
+
+std::unique_ptr<ExtentStream> ListStream::clone() const {
+  return std::make_unique<ListStream>(extents_);
+}
+
+namespace {
+
+[[noreturn]] void damaged(const std::string& what) {
+  throw Error(Errc::enotnc, "chunk index damaged: " + what,
+              "variables that are not chunked can be read with any netCDF reader; "
+              "chunk_state=synced opens the last synced state, if there is one");
+}
+
+std::vector<std::byte> checked_block(const ReadBytes& read, const BlockRef& ref, Offset shift,
+                                     const char* what) {
+  auto bytes = read(ref.offset + shift, ref.bytes);
+  if (static_cast<Count>(bytes.size()) != ref.bytes || hash_of(bytes) != ref.hash)
+    damaged(std::string("wrong checksum of ") + what);
+  return bytes;
+}
+
+LoadedIndex read_below(const ReadBytes& read, const Root& root, int slot, Offset file_size) {
+  LoadedIndex index;
+  index.root = root;
+  index.slot = slot;
+  if (root.shift > file_size) damaged("it begins behind the end of the file");
+  const Offset end = file_size - root.shift;
+  const BlockRef& d = root.directory;
+  if (d.offset < 0 || d.bytes < 0 || d.bytes > end || d.offset > end - d.bytes)
+    damaged("its directory lies outside the file");
+  index.directory = parse_directory(checked_block(read, d, root.shift, "its directory"), end);
+  for (const Directory::Item& item : index.directory.items) {
+    for (const BlockRef& ref : item.pages) {
+      if (ref.offset == -1) continue;
+      const auto bytes = checked_block(read, ref, root.shift, "a page");
+      index.pages.insert(index.pages.end(), bytes.begin(), bytes.end());
+    }
+  }
+  return index;
+}
+
+}  // namespace
+
+LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, OpenState state) {
+  if (root < 0 || root > file_size - slots * slot_stride) damaged("its root lies outside the file");
+  std::optional<Root> newest;
+  int slot = 0;
+  std::uint32_t last = 0;
+  for (int s = 0; s < slots; ++s) {
+    const auto r = parse_root(read(root + s * slot_stride, slot_bytes));
+    if (!r) continue;
+    last = std::max(last, r->generation);
+    if (state == OpenState::synced && !r->synced) continue;
+    if (newest && newest->generation > r->generation) continue;
+    newest = r;
+    slot = s;
+  }
+  if (!newest) {
+    damaged(state == OpenState::synced ? "no state of it was ever synced" : "it has no valid root");
+  }
+  LoadedIndex index = read_below(read, *newest, slot, file_size);
+  index.last_generation = last;
+  return index;
+}
+
+std::vector<ChunkTable> tables_of(const LoadedIndex& index, std::size_t variables) {
+  std::vector<ChunkTable> tables(variables);
+  std::span<const std::byte> left(index.pages);
+  for (const Directory::Item& item : index.directory.items) {
+    if (item.var < 0 || static_cast<std::size_t>(item.var) >= variables)
+      damaged("it tells of a variable that does not exist");
+    ChunkTable& table = tables[static_cast<std::size_t>(item.var)];
+    table.shape = item.shape;
+    table.reason = item.reason;
+    table.pages().resize(item.pages.size());
+    for (std::size_t p = 0; p < item.pages.size(); ++p) {
+      const BlockRef& ref = item.pages[p];
+      if (ref.offset == -1) continue;
+      auto page = std::make_unique<Page>();
+      parse_page(left.first(static_cast<std::size_t>(ref.bytes)), *page);
+      left = left.subspan(static_cast<std::size_t>(ref.bytes));
+      page->place = ref;
+      page->birth = index.root.generation;
+      for (Entry& e : page->entries) e.birth = index.root.generation;
+      table.pages()[p] = std::move(page);
+    }
+  }
+  return tables;
+}
+
+void ChunkStore::create(Offset root) {
+  root_ = root;
+  space_ = FileSpace(root + slots * slot_stride, {});
+  tables_.clear();
+  tables_.resize(schema_.vars.size());
+  slot_ = slots - 1;
+  dirty_ = true;
+  publish();
+}
+
+namespace {
+
+void add_used(const LoadedIndex& index, const std::vector<ChunkTable>& tables,
+              std::vector<FileSpace::Range>& used) {
+  const auto add = [&](Offset offset, Count bytes) { used.push_back({offset, offset + bytes}); };
+  add(index.root.directory.offset, index.root.directory.bytes);
+  for (const ChunkTable& table : tables) {
+    for (const auto& page : table.pages()) {
+      if (page) add(page->place.offset, page->place.bytes);
+    }
+    table.for_each([&](Count, const Entry& e) { add(e.offset, e.bytes); });
+  }
+}
+
+void send(const Comm& comm, std::vector<std::byte>& bytes) {
+  auto size = static_cast<std::int64_t>(bytes.size());
+  comm.broadcast(&size, sizeof size);
+  bytes.resize(static_cast<std::size_t>(size));
+  if (size > 0) comm.broadcast(bytes.data(), bytes.size());
+}
+
+void send(const Comm& comm, LoadedIndex& index) {
+  auto root = print_root(index.root);
+  auto directory = comm.is_root() ? print_directory(index.directory) : std::vector<std::byte>{};
+  comm.broadcast(root.data(), root.size());
+  comm.broadcast(&index.slot, sizeof index.slot);
+  comm.broadcast(&index.last_generation, sizeof index.last_generation);
+  send(comm, directory);
+  send(comm, index.pages);
+  if (comm.is_root()) return;
+  index.root = *parse_root(root);
+  index.directory = parse_directory(directory, INT64_MAX);
+}
+
+}  // namespace
+
+void ChunkStore::load(Offset root, Offset file_size, OpenState state) {
+  root_ = root;
+  LoadedIndex newest, synced;
+  bool two = false;
+  std::optional<Error> mine;
+  if (comm_.is_root()) {
+    const ReadBytes read = [&](Offset offset, Count bytes) {
+      std::vector<std::byte> out(static_cast<std::size_t>(bytes));
+      ListStream stream({{offset, bytes, out.data(), 0, 1}});
+      io_.read(stream);
+      return out;
+    };
+    try {
+      newest = read_index(read, root, file_size, state);
+      // The synced state, where it is another one, must not be overwritten either.
+      if (!newest.root.synced) {
+        try {
+          synced = read_index(read, root, file_size, OpenState::synced);
+          two = true;
+        } catch (const Error&) {
+        }
+      }
+    } catch (const Error& error) {
+      mine = error;
+    } catch (const std::exception&) {  // no memory, or more than any vector holds
+      mine = Error(Errc::enomem, "out of memory while the chunk index was read");
+    }
+  }
+  agree_on_error(comm_, mine);
+  std::int64_t facts[2] = {file_size, two};
+  comm_.broadcast(facts, sizeof facts);
+  send(comm_, newest);
+  if (facts[1]) send(comm_, synced);
+
+  tables_ = tables_of(newest, schema_.vars.size());
+  root_state_ = newest.root;
+  slot_ = newest.slot;
+  shift_ = newest.root.shift;
+  root_state_.generation = newest.last_generation;
+  directory_birth_ = synced_generation_ = newest.last_generation;
+  synced_slot_ = newest.root.synced ? newest.slot : -1;
+  std::vector<FileSpace::Range> used;
+  add_used(newest, tables_, used);
+  if (facts[1]) {
+    const auto old = tables_of(synced, schema_.vars.size());
+    add_used(synced, old, used);
+    synced_slot_ = synced.slot;
+  }
+  for (const Variable& var : schema_.vars) {
+    const Count bytes = var.chunking ? size_of(var.type) : var.inner_bytes();
+    used.push_back({var.begin - shift_, var.begin - shift_ + bytes});
+  }
+  space_ = FileSpace(root - shift_ + slots * slot_stride, std::move(used));
+  space_.skip_to(newest.directory.end);
+  for (std::size_t v = 0; v < tables_.size(); ++v) {
+    if (!schema_.vars[v].chunking) continue;
+    Chunking& chunking = *schema_.vars[v].chunking;
+    if (!tables_[v].shape.empty()) chunking.shape = tables_[v].shape;
+    chunking.reason = tables_[v].reason;
+  }
+}
+
+void ChunkStore::retire(Offset offset, Count bytes, std::uint32_t birth) {
+  (birth <= synced_generation_ ? until_synced_ : until_published_).push_back({offset, bytes});
+}
+
+void ChunkStore::replace(VarId var, Count id, Entry entry) {
+  Entry& e = table(var).set(id);
+  // What no publication has named yet is nobody's.
+  if (e.present()) {
+    if (e.birth > root_state_.generation) {
+      space_.release(e.offset, e.bytes);
+    } else {
+      retire(e.offset, e.bytes, e.birth);
+    }
+  }
+  entry.birth = root_state_.generation + 1;
+  e = entry;
+  dirty_ = true;
+}
+
+void ChunkStore::moved(Count bytes) {
+  shift_ += bytes;
+  root_ += bytes;
+  dirty_ = true;
+}
+
+// Changed pages and the directory lie next to each other where there is room, so that one system
+// call writes them.
+std::vector<ChunkStore::Block> ChunkStore::lay_out_index(BlockRef& ref) {
+  const std::uint32_t birth = root_state_.generation + 1;
+  struct Changed {
+    Page* page;
+    std::vector<std::byte> bytes;
+  };
+  std::vector<Changed> changed;
+  Count total = 0;
+  for (ChunkTable& table : tables_) {
+    for (auto& page : table.pages()) {
+      if (!page || !page->dirty) continue;
+      if (page->place.offset >= 0) retire(page->place.offset, page->place.bytes, page->birth);
+      changed.push_back({page.get(), print_page(*page)});
+      total += static_cast<Count>(changed.back().bytes.size());
+    }
+  }
+  Directory directory;
+  for (std::size_t v = 0; v < tables_.size(); ++v) {
+    const ChunkTable& table = tables_[v];
+    if (table.shape.empty() && table.pages().empty()) continue;
+    directory.items.push_back({static_cast<VarId>(v), table.shape, table.reason, {}});
+  }
+  // Its size is known before its contents.
+  for (auto& item : directory.items) item.pages.resize(table(item.var).pages().size());
+  const auto directory_bytes = static_cast<Count>(print_directory(directory).size());
+  Offset at = space_.allocate(total + directory_bytes);
+  std::vector<std::byte> all;
+  all.reserve(static_cast<std::size_t>(total + directory_bytes));
+  const Offset begin = at;
+  for (Changed& c : changed) {
+    c.page->place = {at, static_cast<Count>(c.bytes.size()), hash_of(c.bytes)};
+    c.page->birth = birth;
+    c.page->dirty = false;
+    at += static_cast<Count>(c.bytes.size());
+    all.insert(all.end(), c.bytes.begin(), c.bytes.end());
+  }
+  for (auto& item : directory.items) {
+    const auto& pages = table(item.var).pages();
+    for (std::size_t p = 0; p < pages.size(); ++p)
+      item.pages[p] = pages[p] ? pages[p]->place : BlockRef{};
+  }
+  directory.end = space_.end();
+  const auto printed = print_directory(directory);
+  ref = {at, directory_bytes, hash_of(printed)};
+  all.insert(all.end(), printed.begin(), printed.end());
+  std::vector<Block> blocks;
+  blocks.push_back({begin, std::move(all)});
+  return blocks;
+}
+
+void ChunkStore::write(std::span<Block> blocks) {
+  std::vector<Extent> extents;
+  for (Block& b : blocks)
+    extents.push_back(
+        {in_file(b.offset), static_cast<Count>(b.bytes.size()), b.bytes.data(), 0, 1});
+  ListStream stream(std::move(extents));
+  io_.write(stream);
+}
+
+void ChunkStore::write_root(int slot, const Root& root) {
+  auto bytes = print_root(root);
+  ListStream stream({{root_ + slot * slot_stride, slot_bytes, bytes.data(), 0, 1}});
+  io_.write(stream);
+}
+
+void ChunkStore::publish() {
+  if (!dirty_) return;
+  if (root_state_.directory.offset >= 0) {
+    retire(root_state_.directory.offset, root_state_.directory.bytes, directory_birth_);
+  }
+  Root root;
+  root.generation = root_state_.generation + 1;
+  root.shift = shift_;
+  auto blocks = lay_out_index(root.directory);
+  int slot = (slot_ + 1) % slots;
+  if (slot == synced_slot_) slot = (slot + 1) % slots;
+  std::optional<Error> mine;
+  if (comm_.is_root()) {
+    try {
+      write(blocks);
+      write_root(slot, root);
+    } catch (const Error& error) {
+      mine = error;
+    }
+  }
+  const Root before = std::exchange(root_state_, root);
+  try {
+    agree_on_error(comm_, mine);
+  } catch (const Error&) {
+    // The old state is still the file's. The next publication writes all of this one again.
+    root_state_.directory = before.directory;
+    for (ChunkTable& table : tables_) {
+      for (auto& page : table.pages()) {
+        if (page && page->birth == root.generation) page->dirty = true;
+      }
+    }
+    throw;
+  }
+  directory_birth_ = root.generation;
+  slot_ = slot;
+  dirty_ = false;
+  for (const Retired& r : until_published_) space_.release(r.offset, r.bytes);
+  until_published_.clear();
+}
+
+void ChunkStore::synced() {
+  if (synced_slot_ == slot_) return;
+  std::optional<Error> mine;
+  root_state_.synced = true;
+  if (comm_.is_root()) {
+    try {
+      write_root(slot_, root_state_);
+    } catch (const Error& error) {
+      mine = error;
+    }
+  }
+  agree_on_error(comm_, mine);
+  synced_slot_ = slot_;
+  synced_generation_ = root_state_.generation;
+  for (const Retired& r : until_synced_) space_.release(r.offset, r.bytes);
+  until_synced_.clear();
+}
+
+}  // namespace forebay::chunked

@@ -1,0 +1,140 @@
+// ChunkStore: the chunk index of one open file, equal on all ranks, and the free space around it.
+//
+// Every rank holds the whole index (40 bytes a chunk) and makes the same changes to it, so places
+// in the file are agreed on without messages. Rank 0 alone reads and writes the stored form.
+//
+// What a crash leaves (docs/formats.md): chunks, pages and directories go to space that neither the
+// last published nor the last synced state uses; a publication becomes visible by one write of 64
+// bytes. Space is reused once no root that may still be needed refers to it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/extent.h"
+#include "comm/comm.h"
+#include "data/schema.h"
+#include "format/chunk_index.h"
+#include "plan/file_space.h"
+
+namespace forebay::chunked {
+
+/// Extents that are all at hand, in increasing order of offsets.
+class ListStream : public ExtentStream {
+ public:
+  explicit ListStream(std::vector<Extent> extents);
+  StreamSummary summary() const override { return summary_; }
+  std::size_t next(std::span<Extent> out) override;
+  void rewind() override { at_ = 0; }
+  std::unique_ptr<ExtentStream> clone() const override;
+
+ private:
+  std::vector<Extent> extents_;
+  StreamSummary summary_;
+  std::size_t at_ = 0;
+};
+
+/// Which state of a file to open.
+enum class OpenState { newest, synced };
+
+class ChunkStore {
+ public:
+  /// All three outlive the store.
+  ChunkStore(Schema& schema, ExtentIo& io, const Comm& comm)
+      : schema_(schema), io_(io), comm_(comm) {}
+
+  /// Collective. A new index: root slots at `root`, chunks from behind them on.
+  void create(Offset root);
+  /// Collective. Reads the index whose root slots are at `root`; `file_size` is known on rank 0.
+  /// Sets the chunk shapes of the schema's variables from it. Errc::enotnc when no root, or not all
+  /// of the index, can be read.
+  void load(Offset root, Offset file_size, OpenState state);
+
+  ChunkTable& table(VarId var) { return tables_[static_cast<std::size_t>(var)]; }
+  const ChunkTable& table(VarId var) const { return tables_[static_cast<std::size_t>(var)]; }
+  /// After variables were added.
+  void grow(std::size_t variables) { tables_.resize(variables); }
+
+  /// Byte of the file for an offset of the index.
+  Offset in_file(Offset offset) const { return offset + shift_; }
+  Offset root() const { return root_; }
+  /// One past the last byte in use, in the file.
+  Offset end() const { return space_.end() + shift_; }
+  /// Local, equal on all ranks: a place for new bytes.
+  Offset allocate(Count bytes) { return space_.allocate(bytes); }
+  void give_back(const Entry& entry) { space_.release(entry.offset, entry.bytes); }
+  /// Local, equal on all ranks: the chunk is what `entry` says from the next publication on.
+  void replace(VarId var, Count id, Entry entry);
+  /// Local, equal on all ranks: everything up to byte `to` of the file belongs to others.
+  void skip_to(Offset to) { space_.skip_to(to - shift_); }
+  /// Local, equal on all ranks: all that the index refers to was moved by `bytes`, root slots too;
+  /// the next publication says so.
+  void moved(Count bytes);
+
+  /// Collective. Makes the index as it is now the file's state. Data must have been written by all
+  /// ranks. An error of rank 0 is thrown on all; the published state stays the old one then.
+  void publish();
+  /// Collective. What was published has reached the device on all ranks: it is the state to fall
+  /// back to from now on.
+  void synced();
+  bool needs_publication() const { return dirty_; }
+  void touch() { dirty_ = true; }  ///< a shape or a shift changed
+
+  std::uint32_t generation() const { return root_state_.generation; }
+  Count free_bytes() const { return space_.free_bytes(); }
+
+ private:
+  struct Retired {
+    Offset offset;
+    Count bytes;
+  };
+  struct Block {  // to be written by a publication
+    Offset offset;
+    std::vector<std::byte> bytes;
+  };
+
+  void adopt(const Directory& directory, std::span<const std::byte> pages, Offset file_end);
+  void retire(Offset offset, Count bytes, std::uint32_t birth);
+  std::vector<Block> lay_out_index(BlockRef& directory);
+  void write(std::span<Block> blocks);
+  void write_root(int slot, const Root& root);
+
+  Schema& schema_;
+  ExtentIo& io_;
+  const Comm& comm_;
+  std::vector<ChunkTable> tables_;
+  FileSpace space_;
+  Offset root_ = 0;  // of the first slot, in the file
+  Offset shift_ = 0;
+  Root root_state_;  // as last published
+  int slot_ = 0;     // that holds it
+  int synced_slot_ = -1;
+  std::uint32_t synced_generation_ = 0;  // blocks born up to then are in use by the synced state
+  std::uint32_t directory_birth_ = 0;
+  std::vector<Retired> until_published_, until_synced_;
+  bool dirty_ = false;
+};
+
+/// A root that can be read, with all that it leads to.
+struct LoadedIndex {
+  Root root;
+  int slot = 0;
+  std::uint32_t last_generation = 0;  ///< of any root of the file; the next one counts on from it
+  Directory directory;
+  std::vector<std::byte> pages;  ///< stored bytes of the directory's pages, one after another
+};
+
+/// Reads `bytes` at `offset` of the file, or throws.
+using ReadBytes = std::function<std::vector<std::byte>(Offset offset, Count bytes)>;
+
+/// Local. The newest root (or the newest synced one) and what it names. A root that a crash tore
+/// counts as never written; a root that is whole and names what is damaged is an error, not a
+/// reason to show an older state. Errc::enotnc.
+LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, OpenState state);
+
+/// The tables of a loaded index, one for each of `variables` variables.
+std::vector<ChunkTable> tables_of(const LoadedIndex& index, std::size_t variables);
+
+}  // namespace forebay::chunked

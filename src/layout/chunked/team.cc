@@ -1,0 +1,224 @@
+#include "layout/chunked/team.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <thread>
+
+#include "base/attempt.h"
+#include "base/byteorder.h"
+#include "base/error.h"
+
+namespace forebay::chunked {
+namespace {
+
+constexpr std::size_t alignment = 64;  // of a buffer: no cache line belongs to two
+
+/// What stands before the pieces of one request and chunk in a message.
+struct ItemHead {
+  std::uint32_t chunk = 0, pieces = 0;
+};
+struct PieceHead {
+  std::uint32_t position = 0, length = 0;  // a chunk has at most 1 GiB
+};
+
+template <typename T>
+void append(std::vector<std::byte>& to, const T& value) {
+  const std::size_t at = to.size();
+  to.resize(at + sizeof value);
+  std::memcpy(to.data() + at, &value, sizeof value);
+}
+
+template <typename T>
+T take(std::span<const std::byte>& from) {
+  T value;
+  std::memcpy(&value, from.data(), sizeof value);
+  from = from.subspan(sizeof value);
+  return value;
+}
+
+/// Heads of a request's pieces; returns the bytes that they stand for.
+Count append_heads(std::vector<std::byte>& to, std::uint32_t chunk, const ChunkPieces& pieces) {
+  const std::size_t at = to.size();
+  append(to, ItemHead{chunk, 0});
+  std::uint32_t number = 0;
+  Count bytes = 0;
+  pieces.for_each([&](const ChunkPiece& p) {
+    append(to,
+           PieceHead{static_cast<std::uint32_t>(p.position), static_cast<std::uint32_t>(p.length)});
+    bytes += p.length;
+    ++number;
+  });
+  std::memcpy(to.data() + at + offsetof(ItemHead, pieces), &number, sizeof number);
+  return bytes;
+}
+
+}  // namespace
+
+void put_pieces(const ChunkPieces& pieces, const Request& r, std::byte* chunk) {
+  pieces.for_each([&](const ChunkPiece& p) {
+    copy_swapped_range(chunk + p.position, r.packed, p.memory, p.length, r.swap);
+  });
+}
+
+void get_pieces(const ChunkPieces& pieces, const Request& r, const std::byte* chunk) {
+  pieces.for_each([&](const ChunkPiece& p) {
+    store_swapped_range(r.packed, p.memory, chunk + p.position, p.length, r.swap);
+  });
+}
+
+Team::Team(const Comm& comm, int ranks_per_node, Report& report)
+    : comm_(comm), report_(report), node_(comm.split_node(ranks_per_node)), exchange_(comm) {
+  const auto leader = node_.all_reduce(std::int64_t{comm.rank()}, Reduce::min);
+  const auto leaders = comm.all_gather(leader);
+  std::vector<int> index(leaders.size(), -1), members;
+  for (const std::int64_t l : leaders) {
+    int& i = index[static_cast<std::size_t>(l)];
+    if (i < 0) {
+      i = static_cast<int>(members.size());
+      members.push_back(0);
+    }
+    ++members[static_cast<std::size_t>(i)];
+    node_of_.push_back(i);
+  }
+  my_node_ = node_of_[static_cast<std::size_t>(comm.rank())];
+  nodes_ = static_cast<int>(members.size());
+  largest_node_ = *std::max_element(members.begin(), members.end());
+  const auto here = std::max<std::int64_t>(1, std::thread::hardware_concurrency());
+  processors_ = static_cast<int>(comm.all_reduce(here, Reduce::min));
+}
+
+void Team::make_room(Operation& op) {
+  const auto nodes = static_cast<std::size_t>(nodes_);
+  std::vector<std::size_t> used(nodes * op.rounds, 0);
+  std::size_t most = 0;
+  for (PlannedChunk& c : op.chunks) {
+    const auto node = static_cast<std::size_t>(node_of_[static_cast<std::size_t>(c.owner)]);
+    std::size_t& at = used[c.round * nodes + node];
+    c.buffer = at;
+    at += (static_cast<std::size_t>(c.bytes) + alignment - 1) / alignment * alignment;
+    if (static_cast<int>(node) == my_node_) most = std::max(most, at);
+  }
+  if (most <= memory_.size()) return;
+  memory_ = NodeMemory{};
+  memory_ = NodeMemory::create(node_, most);
+  if (!memory_) {
+    throw Error(Errc::enomem,
+                "no room for " + std::to_string(most >> 20) + " MiB of chunk buffers in memory " +
+                    "that the ranks of a node share",
+                "lower buffer_limit or the size of chunks, enlarge /dev/shm, or set "
+                "exchange=message");
+  }
+}
+
+template <typename F>
+void Team::for_each_touch(Operation& op, std::uint32_t round, bool local, F&& f) {
+  for (const Touch& t : op.touches_of_round(round)) {
+    const PlannedChunk& c = op.chunks[t.chunk];
+    if (is_local(c.owner) == local) f(t, c);
+  }
+}
+
+void Team::scatter(Operation& op, std::uint32_t round, const GridOf& grid) {
+  {
+    StepTimer timer(report_, Step::pack);
+    for_each_touch(op, round, true, [&](const Touch& t, const PlannedChunk& c) {
+      const Request& r = op.requests[t.request];
+      put_pieces(ChunkPieces(grid(t.var), r, t.id, op.finder.positions(r)), r, buffer(c));
+    });
+    if (nodes_ == 1) return;
+  }
+  std::vector<std::vector<std::byte>> to(static_cast<std::size_t>(comm_.size()));
+  const auto failure = attempt_to([&] {
+    StepTimer timer(report_, Step::pack);
+    for_each_touch(op, round, false, [&](const Touch& t, const PlannedChunk& c) {
+      const Request& r = op.requests[t.request];
+      const ChunkPieces pieces(grid(t.var), r, t.id, op.finder.positions(r));
+      auto& message = to[static_cast<std::size_t>(c.owner)];
+      const auto bytes = static_cast<std::size_t>(append_heads(message, t.chunk, pieces));
+      std::size_t at = message.size();
+      message.resize(at + bytes);
+      pieces.for_each([&](const ChunkPiece& p) {
+        copy_swapped_range(message.data() + at, r.packed, p.memory, p.length, r.swap);
+        at += static_cast<std::size_t>(p.length);
+      });
+    });
+  });
+  // Whoever fails sends nothing, and still takes part.
+  if (failure) to.clear();
+  StepTimer timer(report_, Step::exchange);
+  std::vector<Message> messages;
+  for (std::size_t r = 0; r < to.size(); ++r) {
+    if (to[r].empty()) continue;
+    ++report_[Counter::messages];
+    report_[Counter::message_bytes] += static_cast<std::int64_t>(to[r].size());
+    messages.push_back({static_cast<Rank>(r), std::move(to[r])});
+  }
+  exchange_.run(messages, [&](Rank, std::span<const std::byte> bytes) { unpack(bytes, op); });
+  if (failure) throw *failure;
+}
+
+void Team::unpack(std::span<const std::byte> message, Operation& op) {
+  while (!message.empty()) {
+    const auto head = take<ItemHead>(message);
+    auto heads = message.first(head.pieces * sizeof(PieceHead));
+    message = message.subspan(heads.size());
+    std::byte* chunk = buffer(op.chunks[head.chunk]);
+    while (!heads.empty()) {
+      const auto piece = take<PieceHead>(heads);
+      std::memcpy(chunk + piece.position, message.data(), piece.length);
+      message = message.subspan(piece.length);
+    }
+  }
+}
+
+void Team::gather(Operation& op, std::uint32_t round, const GridOf& grid) {
+  std::vector<std::vector<std::byte>> to(nodes_ > 1 ? static_cast<std::size_t>(comm_.size()) : 0);
+  {
+    StepTimer timer(report_, Step::unpack);
+    for_each_touch(op, round, true, [&](const Touch& t, const PlannedChunk& c) {
+      const Request& r = op.requests[t.request];
+      get_pieces(ChunkPieces(grid(t.var), r, t.id, op.finder.positions(r)), r, buffer(c));
+    });
+    if (nodes_ == 1) return;
+    for_each_touch(op, round, false, [&](const Touch& t, const PlannedChunk& c) {
+      const Request& r = op.requests[t.request];
+      append_heads(to[static_cast<std::size_t>(c.owner)], t.chunk,
+                   ChunkPieces(grid(t.var), r, t.id, op.finder.positions(r)));
+    });
+  }
+  StepTimer timer(report_, Step::exchange);
+  std::vector<Message> wishes, answers;
+  for (std::size_t r = 0; r < to.size(); ++r) {
+    if (to[r].empty()) continue;
+    ++report_[Counter::messages];
+    wishes.push_back({static_cast<Rank>(r), std::move(to[r])});
+  }
+  exchange_.run(wishes, [&](Rank from, std::span<const std::byte> wish) {
+    Message answer{from, {}};
+    while (!wish.empty()) {
+      const auto head = take<ItemHead>(wish);
+      const std::byte* chunk = buffer(op.chunks[head.chunk]);
+      for (std::uint32_t i = 0; i < head.pieces; ++i) {
+        const auto piece = take<PieceHead>(wish);
+        answer.bytes.insert(answer.bytes.end(), chunk + piece.position,
+                            chunk + piece.position + piece.length);
+      }
+    }
+    report_[Counter::message_bytes] += static_cast<std::int64_t>(answer.bytes.size());
+    answers.push_back(std::move(answer));
+  });
+  // An owner answers in the order in which this rank asked.
+  exchange_.run(answers, [&](Rank from, std::span<const std::byte> bytes) {
+    for_each_touch(op, round, false, [&](const Touch& t, const PlannedChunk& c) {
+      if (c.owner != from) return;
+      const Request& r = op.requests[t.request];
+      ChunkPieces(grid(t.var), r, t.id, op.finder.positions(r)).for_each([&](const ChunkPiece& p) {
+        store_swapped_range(r.packed, p.memory, bytes.data(), p.length, r.swap);
+        bytes = bytes.subspan(static_cast<std::size_t>(p.length));
+      });
+    });
+  });
+}
+
+}  // namespace forebay::chunked

@@ -1,0 +1,68 @@
+// How the pieces of requests reach the buffers of chunks, and come back (D5 §5.2.6, §5.2.7).
+//
+// The buffers of all chunks that the ranks of a node own in a round lie in memory that these ranks
+// share: whoever is on the owner's node puts its pieces there, or takes them from there, without a
+// message. For chunks owned on another node each pair of ranks exchanges one message a round.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/report.h"
+#include "comm/comm.h"
+#include "comm/exchange.h"
+#include "comm/node_memory.h"
+#include "data/chunk_grid.h"
+#include "layout/chunked/operation.h"
+
+namespace forebay::chunked {
+
+/// Copies a request's pieces of a chunk between the request's memory and the chunk.
+void put_pieces(const ChunkPieces& pieces, const Request& request, std::byte* chunk);
+void get_pieces(const ChunkPieces& pieces, const Request& request, const std::byte* chunk);
+
+class Team {
+ public:
+  /// Collective. `ranks_per_node` as Comm::split_node has it.
+  Team(const Comm& comm, int ranks_per_node, Report& report);
+
+  int node_size() const { return node_.size(); }
+  /// Ranks of the largest node.
+  int largest_node() const { return largest_node_; }
+  int nodes() const { return nodes_; }
+  bool is_local(Rank rank) const { return node_of_[static_cast<std::size_t>(rank)] == my_node_; }
+  bool same_node(Rank a, Rank b) const {
+    return node_of_[static_cast<std::size_t>(a)] == node_of_[static_cast<std::size_t>(b)];
+  }
+  /// Hardware threads of the node that has fewest, for all its ranks together.
+  int processors() const { return processors_; }
+
+  /// Collective over nodes. Gives every chunk its place in the memory of its owner's node, and
+  /// makes room. Throws Errc::enomem (on all ranks of the node) when there is none.
+  void make_room(Operation& op);
+  std::byte* buffer(const PlannedChunk& chunk) { return memory_.data() + chunk.buffer; }
+  void node_barrier() const { node_.barrier(); }
+
+  using GridOf = std::function<const ChunkGrid&(VarId)>;
+  /// Collective. This rank's pieces of the round's chunks go to their buffers. Buffers must be
+  /// ready on all ranks of the node; complete once the ranks of the node have met again.
+  void scatter(Operation& op, std::uint32_t round, const GridOf& grid);
+  /// Collective. The reverse.
+  void gather(Operation& op, std::uint32_t round, const GridOf& grid);
+
+ private:
+  template <typename F>
+  void for_each_touch(Operation& op, std::uint32_t round, bool local, F&& f);
+  void unpack(std::span<const std::byte> message, Operation& op);
+
+  const Comm& comm_;
+  Report& report_;
+  Comm node_;
+  std::vector<int> node_of_;
+  int my_node_ = 0, nodes_ = 1, largest_node_ = 1, processors_ = 1;
+  NodeMemory memory_;
+  SparseExchange exchange_;
+};
+
+}  // namespace forebay::chunked

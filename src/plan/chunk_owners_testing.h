@@ -1,0 +1,123 @@
+// What chunk owners are tested and simulated on: access patterns, and the two rules that the one in
+// chunk_owners.h is measured against. Only tests and bench/owner_scale.cc use this.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "plan/chunk_owners.h"
+
+namespace forebay {
+
+/// Chunks of 1-D variables of bytes, and who touches them. Work is proportional to bytes.
+struct OwnerPattern {
+  std::vector<ChunkWork> chunks;
+  std::vector<ChunkAccess> accesses;
+  std::vector<int> variable;  ///< of each chunk
+
+  void add_chunk(int var, Count bytes, double work) {
+    chunks.push_back({bytes, work});
+    variable.push_back(var);
+  }
+
+  /// A variable that the ranks fill block after block: rank r has lengths[r] bytes.
+  void append_blocks(int var, const std::vector<Count>& lengths, Count chunk_bytes) {
+    Count total = 0;
+    for (Count n : lengths) total += n;
+    Count begin = 0;  // of the rank's block
+    std::size_t r = 0;
+    for (Count at = 0; at < total; at += chunk_bytes) {
+      const Count end = std::min(at + chunk_bytes, total);
+      const auto k = static_cast<std::uint32_t>(chunks.size());
+      add_chunk(var, end - at, static_cast<double>(end - at));
+      while (r < lengths.size()) {
+        const Count touched = std::min(begin + lengths[r], end) - std::max(begin, at);
+        if (touched > 0) accesses.push_back({k, static_cast<Rank>(r), touched});
+        if (begin + lengths[r] > end) break;
+        begin += lengths[r++];
+      }
+    }
+  }
+
+  std::vector<Rank> owners(int ranks, std::span<const double> before = {}) const {
+    return assign_owners(chunks, accesses, ranks, before);
+  }
+  OwnerFacts judge(const std::vector<Rank>& assigned, int ranks,
+                   std::span<const double> before = {}) const {
+    return judge_owners(chunks, accesses, assigned, ranks, before);
+  }
+};
+
+/// 108 variables in 15 groups whose sizes lie within three decades, from `smallest` bytes a
+/// variable, appended by all ranks in chunks of 1 MiB (the pattern of D5 §5.5.3). Ranks have
+/// unequal blocks (0.2 to 1.8 of the average), the same in all variables of a group.
+inline OwnerPattern event_groups(int ranks, double smallest, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> decades(0, 3), share(0.2, 1.8);
+  OwnerPattern p;
+  for (int group = 0, var = 0; group < 15; ++group) {
+    const double bytes = smallest * std::pow(10, decades(random));
+    std::vector<Count> lengths;
+    for (int r = 0; r < ranks; ++r) lengths.push_back(std::llround(bytes / ranks * share(random)));
+    for (int v = 0; v < (group < 3 ? 8 : 7); ++v) p.append_blocks(var++, lengths, Count{1} << 20);
+  }
+  return p;
+}
+
+/// The rule that D5 §5.2.5 attributes to HDF5: the largest access wins; of ranks that tie, the one
+/// with fewest chunks of the same variable, then the lowest. HDF5 sees one variable a call, so the
+/// counts begin anew with each: `variable` tells each chunk's. Chunks of one variable are
+/// neighbours. Chunks that nobody accesses go to rank 0.
+inline std::vector<Rank> largest_access_wins(std::span<const ChunkAccess> accesses, int ranks,
+                                             std::span<const int> variable) {
+  std::vector<Rank> owners(variable.size(), 0);
+  std::vector<std::size_t> owned(static_cast<std::size_t>(ranks), 0);
+  std::vector<Rank> counted;  // whose entry in `owned` is not 0
+  std::size_t i = 0;
+  for (std::size_t k = 0; k < variable.size(); ++k) {
+    if (k > 0 && variable[k] != variable[k - 1]) {
+      for (Rank r : counted) owned[static_cast<std::size_t>(r)] = 0;
+      counted.clear();
+    }
+    Count most = -1;
+    for (; i < accesses.size() && accesses[i].chunk == k; ++i) {
+      const ChunkAccess& a = accesses[i];
+      if (a.bytes > most || (a.bytes == most && owned[static_cast<std::size_t>(a.rank)] <
+                                                    owned[static_cast<std::size_t>(owners[k])])) {
+        most = a.bytes;
+        owners[k] = a.rank;
+      }
+    }
+    ++owned[static_cast<std::size_t>(owners[k])];
+    counted.push_back(owners[k]);
+  }
+  return owners;
+}
+
+/// The rule of D5 §5.2.5 as it stands there: access − penalty × bytes owned already, chunks visited
+/// in the order given, every rank a candidate; of ranks that tie, the lowest. O(chunks × ranks).
+inline std::vector<Rank> linear_penalty(std::span<const ChunkWork> chunks,
+                                        std::span<const ChunkAccess> accesses, int ranks,
+                                        double penalty) {
+  std::vector<Rank> owners;
+  std::vector<double> owned(static_cast<std::size_t>(ranks), 0), score;
+  std::size_t i = 0;
+  for (std::size_t k = 0; k < chunks.size(); ++k) {
+    score.clear();
+    for (double bytes : owned) score.push_back(-penalty * bytes);
+    for (; i < accesses.size() && accesses[i].chunk == k; ++i)
+      score[static_cast<std::size_t>(accesses[i].rank)] += static_cast<double>(accesses[i].bytes);
+    const auto best =
+        static_cast<std::size_t>(std::max_element(score.begin(), score.end()) - score.begin());
+    owners.push_back(static_cast<Rank>(best));
+    owned[best] += static_cast<double>(chunks[k].bytes);
+  }
+  return owners;
+}
+
+}  // namespace forebay

@@ -1,0 +1,446 @@
+// Chunked and compressed variables through the C interface.
+#include <pnetcdf.h>
+#include <sys/stat.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "mpi/sample.h"
+#include "support/harness.h"
+
+using namespace forebay_test;
+
+namespace {
+
+using Hints = std::vector<std::pair<const char*, const char*>>;
+
+class Info {
+ public:
+  explicit Info(const Hints& hints) {
+    MPI_Info_create(&info_);
+    for (const auto& [key, value] : hints) MPI_Info_set(info_, key, value);
+  }
+  ~Info() { MPI_Info_free(&info_); }
+  operator MPI_Info() const { return info_; }
+
+ private:
+  MPI_Info info_ = MPI_INFO_NULL;
+};
+
+int create(Context& t, const Hints& hints = {}) {
+  const Info info(hints);
+  int ncid = -1;
+  CHECK_OK(ncmpi_create(t.comm(), t.path().c_str(), NC_CLOBBER | NC_64BIT_DATA, info, &ncid));
+  return ncid;
+}
+
+int open(Context& t, int mode = NC_NOWRITE, const Hints& hints = {}) {
+  const Info info(hints);
+  int ncid = -1;
+  CHECK_OK(ncmpi_open(t.comm(), t.path().c_str(), mode, info, &ncid));
+  return ncid;
+}
+
+int define(Context& t, int ncid, const char* name, nc_type type,
+           const std::vector<std::pair<std::string, MPI_Offset>>& dims) {
+  std::vector<int> ids;
+  for (const auto& [dim, length] : dims) {
+    int id = -1;
+    if (ncmpi_inq_dimid(ncid, dim.c_str(), &id) != NC_NOERR)
+      CHECK_OK(ncmpi_def_dim(ncid, dim.c_str(), length, &id));
+    ids.push_back(id);
+  }
+  int varid = -1;
+  CHECK_OK(ncmpi_def_var(ncid, name, type, static_cast<int>(ids.size()), ids.data(), &varid));
+  return varid;
+}
+
+std::string filter_of(Context& t, int ncid, int varid) {
+  MPI_Offset length = -1;
+  CHECK_OK(ncmpi_var_get_filter(ncid, varid, &length, nullptr));
+  std::string text(static_cast<size_t>(length) + 1, '?');
+  CHECK_OK(ncmpi_var_get_filter(ncid, varid, nullptr, text.data()));
+  CHECK_EQ('\0', text.back());
+  text.pop_back();
+  return text;
+}
+
+MPI_Offset file_size(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_size : -1;
+}
+
+// Rank r has rows [r * rows, (r + 1) * rows) of a 2-D variable of `columns` columns.
+std::vector<double> block(Context& t, MPI_Offset rows, MPI_Offset columns, double shift = 0) {
+  std::vector<double> values(static_cast<size_t>(rows * columns));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto at = static_cast<double>(static_cast<MPI_Offset>(i) + t.rank() * rows * columns);
+    values[i] = std::sin(at * 1e-3) + shift;
+  }
+  return values;
+}
+
+void put_block(Context& t, int ncid, int varid, MPI_Offset rows, MPI_Offset columns,
+               double shift = 0) {
+  const MPI_Offset start[2] = {t.rank() * rows, 0}, count[2] = {rows, columns};
+  const auto values = block(t, rows, columns, shift);
+  CHECK_OK(ncmpi_put_vara_double_all(ncid, varid, start, count, values.data()));
+}
+
+void check_block(Context& t, int ncid, int varid, MPI_Offset rows, MPI_Offset columns,
+                 double shift = 0, double tolerance = 0) {
+  const MPI_Offset start[2] = {t.rank() * rows, 0}, count[2] = {rows, columns};
+  const auto expected = block(t, rows, columns, shift);
+  std::vector<double> got(expected.size(), -77);
+  CHECK_OK(ncmpi_get_vara_double_all(ncid, varid, start, count, got.data()));
+  size_t wrong = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (!(std::abs(got[i] - expected[i]) <= tolerance)) ++wrong;
+  }
+  CHECK_EQ(size_t{0}, wrong);
+}
+
+}  // namespace
+
+TEST_CASE(shape_and_filters_are_what_was_set) {
+  int ncid = create(t);
+  const int x = define(t, ncid, "x", NC_FLOAT, {{"a", 100}, {"b", 50}});
+  const int s = define(t, ncid, "s", NC_INT, {});
+  const int plain = define(t, ncid, "plain", NC_INT, {{"b", 50}});
+  const MPI_Offset shape[2] = {30, 1000}, zero[2] = {0, 4};
+  CHECK_ERR(NC_EINVAL, ncmpi_var_get_chunk(ncid, x, nullptr));
+  CHECK_EQ(std::string("none"), filter_of(t, ncid, x));
+  CHECK_ERR(NC_EINVAL, ncmpi_var_set_chunk(ncid, x, zero));
+  CHECK_ERR(NC_EINVAL, ncmpi_var_set_chunk(ncid, s, zero));
+  CHECK_ERR(NC_ENOTVAR, ncmpi_var_set_chunk(ncid, 99, shape));
+  CHECK_ERR(NC_EINVAL, ncmpi_var_set_filter(ncid, x, "gzip"));
+  CHECK_ERR(NC_EINVAL, ncmpi_var_set_filter(ncid, x, "zfp"));
+  CHECK_ERR(NC_EINVAL, ncmpi_var_set_filter(ncid, x, "zfp:accuracy=0"));
+  CHECK_ERR(NC_EINVAL, ncmpi_var_set_filter(ncid, x, "zfp:accuracy=nan"));
+  CHECK_ERR(NC_EINVAL, ncmpi_var_set_filter(ncid, plain, "zfp:accuracy=1"));
+  CHECK_ERR(NC_EINVAL, ncmpi_var_set_filter(ncid, x, nullptr));
+  CHECK_OK(ncmpi_var_set_chunk(ncid, x, shape));
+  CHECK_OK(ncmpi_var_set_filter(ncid, x, "shuffle, zstd"));
+  CHECK_OK(ncmpi_enddef(ncid));
+  CHECK_ERR(NC_ENOTINDEFINE, ncmpi_var_set_chunk(ncid, x, shape));
+  CHECK_OK(ncmpi_close(ncid));
+  ncid = open(t, NC_WRITE);
+  MPI_Offset got[2] = {-1, -1};
+  CHECK_OK(ncmpi_var_get_chunk(ncid, x, got));
+  CHECK_EQ(MPI_Offset{30}, got[0]);
+  CHECK_EQ(MPI_Offset{50}, got[1]);
+  CHECK_EQ(std::string("shuffle,zstd:3"), filter_of(t, ncid, x));
+  CHECK_EQ(std::string("none"), filter_of(t, ncid, plain));
+  int natts = -1, ndims = -1;
+  CHECK_OK(ncmpi_inq_varnatts(ncid, x, &natts));
+  CHECK_EQ(0, natts);
+  CHECK_OK(ncmpi_inq_varndims(ncid, x, &ndims));
+  CHECK_EQ(2, ndims);
+  CHECK_OK(ncmpi_inq_natts(ncid, &natts));
+  CHECK_EQ(0, natts);
+  CHECK_OK(ncmpi_redef(ncid));
+  CHECK_ERR(NC_EINVAL, ncmpi_var_set_chunk(ncid, x, shape));
+  const int one = 1;
+  CHECK_ERR(NC_EBADNAME, ncmpi_put_att_int(ncid, x, "__chunk_dims", NC_INT, 1, &one));
+  CHECK_OK(ncmpi_close(ncid));
+}
+
+TEST_CASE(an_absurd_shape_is_refused) {
+  const int ncid = create(t);
+  const int x = define(t, ncid, "x", NC_BYTE, {{"a", 1 << 30}, {"b", 1 << 30}});
+  const MPI_Offset large[2] = {1 << 30, 1 << 30}, huge[2] = {INT64_MAX, INT64_MAX},
+                   many[2] = {1, 1};
+  CHECK_ERR(NC_EINVAL, ncmpi_var_set_chunk(ncid, x, large));
+  CHECK_ERR(NC_EINVAL, ncmpi_var_set_chunk(ncid, x, huge));
+  CHECK_ERR(NC_EINVAL, ncmpi_var_set_chunk(ncid, x, many));
+  CHECK_OK(ncmpi_abort(ncid));
+}
+
+TEST_CASE(blocks_of_ranks_become_the_chunks) {
+  int ncid = create(t, {{"layout", "chunked"}, {"codec", "shuffle,zstd"}, {"chunk_bytes", "4k"}});
+  const int x = define(t, ncid, "x", NC_DOUBLE, {{"a", 8 * t.size()}, {"b", 64}});
+  CHECK_OK(ncmpi_enddef(ncid));
+  MPI_Offset shape[2] = {-1, -1};
+  CHECK_OK(ncmpi_var_get_chunk(ncid, x, shape));
+  CHECK_EQ(MPI_Offset{0}, shape[0]);
+  put_block(t, ncid, x, 8, 64);
+  CHECK_OK(ncmpi_var_get_chunk(ncid, x, shape));
+  CHECK_EQ(MPI_Offset{8}, shape[0]);
+  CHECK_EQ(MPI_Offset{64}, shape[1]);
+  CHECK_OK(ncmpi_close(ncid));
+  ncid = open(t);
+  CHECK_OK(ncmpi_var_get_chunk(ncid, x, shape));
+  CHECK_EQ(MPI_Offset{8}, shape[0]);
+  check_block(t, ncid, x, 8, 64);
+  CHECK_OK(ncmpi_close(ncid));
+}
+
+TEST_CASE(smooth_fields_become_smaller_and_noise_does_not_grow) {
+  const MPI_Offset rows = 64, columns = 512;
+  const MPI_Offset raw = rows * columns * 8 * t.size();
+  int ncid = create(t, {{"layout", "chunked"}, {"codec", "shuffle,zstd:3"}});
+  const int x = define(t, ncid, "x", NC_DOUBLE, {{"a", rows * t.size()}, {"b", columns}});
+  CHECK_OK(ncmpi_enddef(ncid));
+  const MPI_Offset start[2] = {t.rank() * rows, 0}, count[2] = {rows, columns};
+  std::vector<double> values(static_cast<size_t>(rows * columns));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i / 100);
+  CHECK_OK(ncmpi_put_vara_double_all(ncid, x, start, count, values.data()));
+  CHECK_OK(ncmpi_close(ncid));
+  CHECK(file_size(t.path()) < raw / 4);
+  ncid = create(t, {{"layout", "chunked"}, {"codec", "shuffle,zstd:3"}});
+  define(t, ncid, "x", NC_DOUBLE, {{"a", rows * t.size()}, {"b", columns}});
+  CHECK_OK(ncmpi_enddef(ncid));
+  uint64_t state = 88172645463325252u + static_cast<uint64_t>(t.rank());
+  for (double& v : values) {
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    std::memcpy(&v, &state, sizeof v);
+  }
+  CHECK_OK(ncmpi_put_vara_double_all(ncid, x, start, count, values.data()));
+  CHECK_OK(ncmpi_close(ncid));
+  CHECK(file_size(t.path()) < raw + 16384);
+}
+
+TEST_CASE(a_lossy_codec_for_the_file_leaves_coordinates_and_integers_exact) {
+  int ncid = create(t, {{"layout", "chunked"}, {"codec", "zfp:accuracy=1e-3"}});
+  const int lat = define(t, ncid, "lat", NC_DOUBLE, {{"lat", 4096}});
+  const int field = define(t, ncid, "field", NC_DOUBLE, {{"a", 64 * t.size()}, {"b", 64}});
+  const int mask = define(t, ncid, "mask", NC_INT, {{"lat", 4096}});
+  CHECK_OK(ncmpi_enddef(ncid));
+  CHECK_EQ(std::string("none"), filter_of(t, ncid, lat));
+  CHECK_EQ(std::string("none"), filter_of(t, ncid, mask));
+  CHECK_EQ(std::string("zfp:accuracy=0.001"), filter_of(t, ncid, field));
+  std::vector<double> exact(4096);
+  for (size_t i = 0; i < exact.size(); ++i) exact[i] = 1.0 / static_cast<double>(i + 3);
+  CHECK_OK(ncmpi_put_var_double_all(ncid, lat, exact.data()));
+  put_block(t, ncid, field, 64, 64);
+  CHECK_OK(ncmpi_close(ncid));
+  ncid = open(t);
+  std::vector<double> got(4096);
+  CHECK_OK(ncmpi_get_var_double_all(ncid, lat, got.data()));
+  CHECK(got == exact);
+  check_block(t, ncid, field, 64, 64, 0, 1e-3);
+  CHECK_OK(ncmpi_close(ncid));
+}
+
+TEST_CASE(what_was_never_written_is_the_fill_value) {
+  int ncid = create(t, {{"layout", "chunked"}, {"codec", "zstd"}, {"chunk_bytes", "64"}});
+  const int x = define(t, ncid, "x", NC_INT, {{"time", NC_UNLIMITED}, {"b", 100}});
+  const int y = define(t, ncid, "y", NC_SHORT, {{"time", NC_UNLIMITED}});
+  const short own = -7;
+  CHECK_OK(ncmpi_put_att_short(ncid, y, "_FillValue", NC_SHORT, 1, &own));
+  CHECK_OK(ncmpi_enddef(ncid));
+  const MPI_Offset start[2] = {t.size() + 1, 40}, count[2] = {t.rank() == 0 ? 1 : 0, 20};
+  std::vector<int> values(20);
+  std::iota(values.begin(), values.end(), 1);
+  CHECK_OK(ncmpi_put_vara_int_all(ncid, x, start, count, values.data()));
+  const MPI_Offset records = t.size() + 2;
+  for (int reopened = 0; reopened < 2; ++reopened) {
+    std::vector<int> all(static_cast<size_t>(records * 100));
+    CHECK_OK(ncmpi_get_var_int_all(ncid, x, all.data()));
+    for (size_t i = 0; i < all.size(); ++i) {
+      const auto at = static_cast<MPI_Offset>(i) - ((records - 1) * 100 + 40);
+      CHECK_EQ(at >= 0 && at < 20 ? static_cast<int>(at) + 1 : NC_FILL_INT, all[i]);
+    }
+    std::vector<short> shorts(static_cast<size_t>(records));
+    CHECK_OK(ncmpi_get_var_short_all(ncid, y, shorts.data()));
+    for (const short v : shorts) CHECK_EQ(own, v);
+    CHECK_OK(ncmpi_close(ncid));
+    if (reopened == 0) ncid = open(t);
+  }
+}
+
+TEST_CASE(redefinition_adds_variables_of_both_kinds_and_moves_everything_once) {
+  int ncid = create(t);
+  const int x = define(t, ncid, "x", NC_DOUBLE, {{"a", 16 * t.size()}, {"b", 33}});
+  const MPI_Offset shape[2] = {5, 7};
+  CHECK_OK(ncmpi_var_set_chunk(ncid, x, shape));
+  CHECK_OK(ncmpi_var_set_filter(ncid, x, "shuffle,deflate:1"));
+  CHECK_OK(ncmpi_enddef(ncid));
+  put_block(t, ncid, x, 16, 33);
+  CHECK_OK(ncmpi_redef(ncid));
+  const int plain = define(t, ncid, "plain", NC_DOUBLE, {{"a", 16 * t.size()}, {"b", 33}});
+  const int z = define(t, ncid, "z", NC_DOUBLE, {{"a", 16 * t.size()}, {"b", 33}});
+  CHECK_OK(ncmpi_var_set_chunk(ncid, z, nullptr));
+  const std::string text(100000, 'n');
+  CHECK_OK(ncmpi_put_att_text(ncid, NC_GLOBAL, "history", 100000, text.data()));
+  CHECK_OK(ncmpi_enddef(ncid));
+  MPI_Offset offset = 0;
+  CHECK_OK(ncmpi_inq_varoffset(ncid, x, &offset));
+  CHECK(offset > 100000);
+  check_block(t, ncid, x, 16, 33);
+  put_block(t, ncid, plain, 16, 33, 5);
+  put_block(t, ncid, z, 16, 33, 9);
+  put_block(t, ncid, x, 16, 33, 2);
+  CHECK_OK(ncmpi_redef(ncid));
+  CHECK_OK(ncmpi_rename_var(ncid, z, "zed"));
+  const int last = define(t, ncid, "last", NC_DOUBLE, {{"time", NC_UNLIMITED}, {"b", 33}});
+  CHECK_OK(ncmpi_enddef(ncid));
+  put_block(t, ncid, last, 1, 33, 4);
+  CHECK_OK(ncmpi_close(ncid));
+  ncid = open(t);
+  check_block(t, ncid, x, 16, 33, 2);
+  check_block(t, ncid, plain, 16, 33, 5);
+  check_block(t, ncid, z, 16, 33, 9);
+  check_block(t, ncid, last, 1, 33, 4);
+  int id = -1;
+  CHECK_OK(ncmpi_inq_varid(ncid, "zed", &id));
+  CHECK_EQ(z, id);
+  CHECK_OK(ncmpi_close(ncid));
+}
+
+TEST_CASE(space_of_overwritten_chunks_is_used_again) {
+  int ncid = create(t, {{"layout", "chunked"}, {"codec", "shuffle,zstd"}, {"chunk_bytes", "1k"}});
+  const int x = define(t, ncid, "x", NC_DOUBLE, {{"a", 32 * t.size()}, {"b", 32}});
+  CHECK_OK(ncmpi_enddef(ncid));
+  put_block(t, ncid, x, 32, 32);
+  CHECK_OK(ncmpi_sync(ncid));
+  const MPI_Offset first = file_size(t.path());
+  for (int i = 0; i < 40; ++i) {
+    put_block(t, ncid, x, 32, 32, i);
+    if (i % 8 == 7) CHECK_OK(ncmpi_sync(ncid));
+  }
+  check_block(t, ncid, x, 32, 32, 39);
+  CHECK_OK(ncmpi_close(ncid));
+  CHECK(file_size(t.path()) < 4 * first);
+  ncid = open(t, NC_WRITE);
+  const MPI_Offset before = file_size(t.path());
+  for (int i = 0; i < 10; ++i) put_block(t, ncid, x, 32, 32, i);
+  CHECK_OK(ncmpi_close(ncid));
+  CHECK(file_size(t.path()) < 2 * before);
+  ncid = open(t);
+  check_block(t, ncid, x, 32, 32, 9);
+  CHECK_OK(ncmpi_close(ncid));
+}
+
+TEST_CASE(independent_writes_arrive_and_are_seen_by_their_rank_before) {
+  int ncid = create(t, {{"layout", "chunked"}, {"codec", "shuffle,zstd"}, {"chunk_bytes", "200"}});
+  const int x = define(t, ncid, "x", NC_INT, {{"time", NC_UNLIMITED}, {"b", 50}});
+  CHECK_OK(ncmpi_enddef(ncid));
+  CHECK_OK(ncmpi_begin_indep_data(ncid));
+  std::vector<int> row(50, t.rank() + 1), got(50);
+  for (int again = 0; again < 3; ++again) {
+    const MPI_Offset start[2] = {t.rank(), 0}, count[2] = {1, 50};
+    CHECK_OK(ncmpi_put_vara_int(ncid, x, start, count, row.data()));
+    std::fill(got.begin(), got.end(), -1);
+    CHECK_OK(ncmpi_get_vara_int(ncid, x, start, count, got.data()));
+    CHECK(got == row);
+    for (int& v : row) v += 100;
+  }
+  CHECK_OK(ncmpi_end_indep_data(ncid));
+  std::vector<int> all(static_cast<size_t>(50 * t.size()));
+  CHECK_OK(ncmpi_get_var_int_all(ncid, x, all.data()));
+  for (size_t i = 0; i < all.size(); ++i) CHECK_EQ(static_cast<int>(i / 50) + 201, all[i]);
+  CHECK_OK(ncmpi_close(ncid));
+}
+
+TEST_CASE(more_independent_writes_than_memory_allows_are_refused) {
+  if (t.size() == 1) return;  // a single process writes them at once
+  int ncid = create(t, {{"layout", "chunked"}, {"buffer_limit", "1MiB"}});
+  const int x = define(t, ncid, "x", NC_INT, {{"time", NC_UNLIMITED}, {"b", 200000}});
+  CHECK_OK(ncmpi_enddef(ncid));
+  CHECK_OK(ncmpi_begin_indep_data(ncid));
+  const std::vector<int> row(200000, 1);
+  const MPI_Offset start[2] = {t.rank(), 0}, count[2] = {1, 200000};
+  CHECK_OK(ncmpi_put_vara_int(ncid, x, start, count, row.data()));
+  CHECK_ERR(NC_ENOMEM, ncmpi_put_vara_int(ncid, x, start, count, row.data()));
+  CHECK_OK(ncmpi_end_indep_data(ncid));
+  CHECK_OK(ncmpi_close(ncid));
+}
+
+TEST_CASE(the_synced_state_can_be_opened) {
+  int ncid = create(t, {{"layout", "chunked"}, {"codec", "zstd"}, {"chunk_bytes", "1k"}});
+  const int x = define(t, ncid, "x", NC_DOUBLE, {{"a", 32 * t.size()}, {"b", 32}});
+  CHECK_OK(ncmpi_enddef(ncid));
+  put_block(t, ncid, x, 32, 32, 1);
+  CHECK_OK(ncmpi_sync(ncid));
+  for (int i = 0; i < 5; ++i) put_block(t, ncid, x, 32, 32, 10 + i);
+  CHECK_OK(ncmpi_close(ncid));
+  ncid = open(t, NC_NOWRITE, {{"chunk_state", "synced"}});
+  check_block(t, ncid, x, 32, 32, 1);
+  CHECK_OK(ncmpi_close(ncid));
+  ncid = open(t, NC_WRITE);
+  check_block(t, ncid, x, 32, 32, 14);
+  put_block(t, ncid, x, 32, 32, 20);
+  CHECK_OK(ncmpi_close(ncid));
+  // What was synced before the file was opened again still stands.
+  ncid = open(t, NC_NOWRITE, {{"chunk_state", "synced"}});
+  check_block(t, ncid, x, 32, 32, 1);
+  CHECK_OK(ncmpi_close(ncid));
+}
+
+TEST_CASE(a_codec_that_is_missing_harms_its_own_variable_only) {
+  int ncid = create(t, {{"layout", "chunked"}});
+  const int x = define(t, ncid, "x", NC_DOUBLE, {{"a", 32 * t.size()}, {"b", 32}});
+  const int y = define(t, ncid, "y", NC_DOUBLE, {{"a", 32 * t.size()}, {"b", 32}});
+  CHECK_OK(ncmpi_var_set_filter(ncid, x, "zstd:3"));
+  CHECK_OK(ncmpi_var_set_filter(ncid, y, "deflate:1"));
+  CHECK_OK(ncmpi_enddef(ncid));
+  put_block(t, ncid, x, 32, 32);
+  put_block(t, ncid, y, 32, 32);
+  CHECK_OK(ncmpi_close(ncid));
+  if (t.rank() == 0) {
+    std::fstream file(t.path(), std::ios::in | std::ios::out | std::ios::binary);
+    std::string bytes(4096, '\0');
+    file.read(bytes.data(), 4096);
+    file.clear();
+    file.seekp(static_cast<std::streamoff>(bytes.find("zstd:3")));
+    file << "abcd:3";
+  }
+  MPI_Barrier(t.comm());
+  ncid = open(t);
+  const MPI_Offset start[2] = {0, 0}, count[2] = {1, 32};
+  double got[32];
+  CHECK_ERR(NC_EINVAL, ncmpi_get_vara_double_all(ncid, x, start, count, got));
+  check_block(t, ncid, y, 32, 32);
+  CHECK_OK(ncmpi_close(ncid));
+}
+
+TEST_CASE(an_empty_rank_and_a_failing_rank_take_part) {
+  int ncid = create(t, {{"layout", "chunked"}, {"codec", "zstd"}, {"chunk_bytes", "1k"}});
+  const int x = define(t, ncid, "x", NC_DOUBLE, {{"a", 32 * t.size()}, {"b", 32}});
+  CHECK_OK(ncmpi_enddef(ncid));
+  // The last rank asks for what is outside; the first has nothing to do.
+  const bool bad = t.rank() == t.size() - 1;
+  const MPI_Offset rows = t.rank() == 0 && t.size() > 1 ? 0 : 32;
+  const MPI_Offset start[2] = {t.rank() * 32, bad ? 10 : 0}, count[2] = {rows, 32};
+  const auto values = block(t, 32, 32);
+  CHECK_ERR(bad ? NC_EEDGE : NC_NOERR,
+            ncmpi_put_vara_double_all(ncid, x, start, count, values.data()));
+  std::vector<double> all(static_cast<size_t>(32 * 32 * t.size()));
+  CHECK_OK(ncmpi_get_var_double_all(ncid, x, all.data()));
+  for (size_t i = 0; i < all.size(); ++i) {
+    const int row_of = static_cast<int>(i / 1024);
+    const bool written = row_of < t.size() - 1 && (row_of > 0 || t.size() == 1);
+    CHECK_EQ(written ? std::sin(static_cast<double>(i) * 1e-3) : NC_FILL_DOUBLE, all[i]);
+  }
+  CHECK_OK(ncmpi_close(ncid));
+}
+
+TEST_CASE(a_file_with_classic_records_keeps_them) {
+  int ncid = create(t);
+  const int r = define(t, ncid, "r", NC_DOUBLE, {{"time", NC_UNLIMITED}, {"b", 8}});
+  CHECK_OK(ncmpi_enddef(ncid));
+  put_block(t, ncid, r, 1, 8);
+  CHECK_OK(ncmpi_close(ncid));
+  ncid = open(t, NC_WRITE, {{"layout", "chunked"}, {"codec", "zstd"}});
+  CHECK_OK(ncmpi_redef(ncid));
+  const int x = define(t, ncid, "x", NC_DOUBLE, {{"a", 4 * t.size()}, {"b", 8}});
+  CHECK_OK(ncmpi_enddef(ncid));
+  CHECK_ERR(NC_EINVAL, ncmpi_var_get_chunk(ncid, x, nullptr));
+  put_block(t, ncid, x, 4, 8, 3);
+  CHECK_OK(ncmpi_redef(ncid));
+  const int y = define(t, ncid, "y", NC_DOUBLE, {{"a", 4 * t.size()}, {"b", 8}});
+  CHECK_OK(ncmpi_var_set_chunk(ncid, y, nullptr));
+  CHECK_ERR(NC_EINVAL, ncmpi_enddef(ncid));
+  CHECK_OK(ncmpi_abort(ncid));
+  ncid = open(t);
+  check_block(t, ncid, r, 1, 8);
+  check_block(t, ncid, x, 4, 8, 3);
+  CHECK_OK(ncmpi_close(ncid));
+}
