@@ -41,6 +41,7 @@ void expect_cover(const ArrayPattern& pattern, int ranks) {
   for (std::size_t v = 0; v < pattern.variables().size(); ++v) {
     const ArrayVariable& variable = pattern.variables()[v];
     std::vector<Box> blocks;
+    blocks.reserve(static_cast<std::size_t>(ranks));
     for (int r = 0; r < ranks; ++r) blocks.push_back(pattern.block(v, r));
     EXPECT_TRUE(all_once(coverage(blocks, variable.shape))) << variable.name << ", blocks";
     EXPECT_TRUE(all_once(coverage(variable.chunks(), variable.shape))) << variable.name;

@@ -49,11 +49,13 @@ Entry entry_at(std::uint64_t index) {
 template <typename T>
 T value_of(int kind, std::uint64_t seed, std::uint64_t index) {
   const std::uint64_t key = seed * 0x100000001B3u + index;
+  const std::uint64_t run = 10000 + index / 50000;
+  const std::uint64_t subrun = index / 2000 % 64;
   switch (kind) {
     case Run:
-      return static_cast<T>(10000 + index / 50000);
+      return static_cast<T>(run);
     case Subrun:
-      return static_cast<T>(index / 2000 % 64);
+      return static_cast<T>(subrun);
     case Cycle:
       return static_cast<T>(seed);
     case Event:

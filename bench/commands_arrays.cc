@@ -13,9 +13,11 @@ CLI::App* add_one(CLI::App& app, const char* name, const char* what, std::int64_
   return sub;
 }
 
+using MakePattern = std::function<std::unique_ptr<const ArrayPattern>(int ranks, const Team& team)>;
+
 // Options that do not depend on the pattern, and the way from a pattern to the workload.
 void finish(CLI::App* sub, Command& c, ArrayCommand& arrays, const MakeArrays& make,
-            std::function<std::unique_ptr<const ArrayPattern>(int ranks, const Team&)> pattern) {
+            const MakePattern& pattern) {
   sub->add_flag("--chunked", arrays.storage.chunked, "store in the chunks of the workload");
   sub->add_option("--codec", arrays.storage.codec,
                   "filters asked for through the interface, for example deflate:6");

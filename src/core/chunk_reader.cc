@@ -65,8 +65,8 @@ std::vector<RootSlot> read_root_slots(const ReadInto& read, Offset root, Offset 
   for (int s = 0; s < chunked::slots; ++s) {
     RootSlot& slot = found[static_cast<std::size_t>(s)];
     slot.state = RootSlot::State::damaged;
-    if (root > file_size || !lies_within(root + s * chunked::slot_stride, chunked::slot_bytes,
-                                         file_size)) {
+    if (root > file_size ||
+        !lies_within(root + s * chunked::slot_stride, chunked::slot_bytes, file_size)) {
       slot.problem = "it lies outside the file";
       continue;
     }
@@ -109,8 +109,7 @@ ChunkIndex load_chunk_index(const ReadInto& read, Offset root, Offset file_size,
       read(offset, out);
       return out;
     };
-    const auto loaded =
-        chunked::read_index(checked, root, file_size, chunked::OpenState::newest);
+    const auto loaded = chunked::read_index(checked, root, file_size, chunked::OpenState::newest);
     index.tables = chunked::tables_of(loaded, variables);
     index.facts.generation = loaded.root.generation;
     index.facts.synced = loaded.root.synced;
@@ -186,7 +185,9 @@ ChunkFacts ChunkReader::facts(VarId id) const {
   if (!its.coding && !facts.shape.empty() &&
       !attempt_to([&] { check_chunk_shape(var, facts.shape); }))
     without_codec.emplace(var, facts.shape);
-  const ChunkGrid* grid = its.coding ? &its.coding->grid : without_codec ? &*without_codec : nullptr;
+  const ChunkGrid* grid = its.coding      ? &its.coding->grid
+                          : without_codec ? &*without_codec
+                                          : nullptr;
   if (grid == nullptr || facts.shape.empty()) return facts;
   facts.chunks = grid->chunks(schema_.numrecs);
   for (int d = 0; d < grid->ndims(); ++d) {

@@ -57,8 +57,7 @@ class FileChecker {
   Survey survey(const RootSlot& slot);
   void survey_pages(Survey& found, const Directory::Item& item, const std::string& state);
   void check_variable(VarId id, const Survey& state);
-  void check_chunk(VarId id, Count chunk, const chunked::Entry& entry,
-                   ChunkReader::Memory& memory);
+  void check_chunk(VarId id, Count chunk, const chunked::Entry& entry, ChunkReader::Memory& memory);
   std::optional<std::string> block_problem(const BlockRef& ref, Offset shift,
                                            std::vector<std::byte>& bytes);
   void add(Damage::Part part, std::optional<VarId> var, std::string problem) {
@@ -169,9 +168,8 @@ Survey FileChecker::survey(const RootSlot& slot) {
   auto problem = block_problem(slot.root.directory, slot.root.shift, bytes);
   Directory directory;
   if (!problem) {
-    const auto error = attempt_to([&] {
-      directory = chunked::parse_directory(bytes, file_.file_size() - slot.root.shift);
-    });
+    const auto error = attempt_to(
+        [&] { directory = chunked::parse_directory(bytes, file_.file_size() - slot.root.shift); });
     if (error) problem = error->message();
   }
   if (problem) {

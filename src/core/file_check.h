@@ -55,11 +55,11 @@ struct FileCheck {
   Offset file_size = 0;
   Offset expected_size = 0;  ///< up to here data may be, as header and index say
   bool chunked = false;
-  IndexFacts index;                   ///< of a file with chunks
-  std::vector<Damage> damages;        ///< all that were found
-  std::vector<VariableCheck> vars;    ///< by id
-  std::vector<std::string> names;     ///< of the variables
-  std::vector<std::string> notes;     ///< worth knowing, and no damage
+  IndexFacts index;                        ///< of a file with chunks
+  std::vector<Damage> damages;             ///< all that were found
+  std::vector<VariableCheck> vars;         ///< by id
+  std::vector<std::string> names;          ///< of the variables
+  std::vector<std::string> notes;          ///< worth knowing, and no damage
   Count pages = 0, chunks = 0, bytes = 0;  ///< verified; bytes of chunks as stored
   double seconds = 0;
 };

@@ -45,8 +45,7 @@ class NaiveGrid {
       const bool endless = d == 0 && record_;
       const Count along = (lengths_[d] + shape_[d] - 1) / shape_[d];
       const Count at = index[d] / shape_[d];
-      const Count extent =
-          endless ? shape_[d] : std::min(shape_[d], lengths_[d] - at * shape_[d]);
+      const Count extent = endless ? shape_[d] : std::min(shape_[d], lengths_[d] - at * shape_[d]);
       chunk = chunk * along + at;
       position = position * extent + index[d] % shape_[d];
     }

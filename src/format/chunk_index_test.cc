@@ -92,8 +92,7 @@ TEST(ChunkRoot, another_version_is_refused) {
   for (Count copy = 0; copy < slot_copies; ++copy) {
     std::byte* at = bytes.data() + copy * copy_stride;
     store_be(at + 8, std::uint32_t{2});
-    store_be(at + root_bytes - 8,
-             hash_of({at, static_cast<std::size_t>(root_bytes) - 8}));
+    store_be(at + root_bytes - 8, hash_of({at, static_cast<std::size_t>(root_bytes) - 8}));
   }
   EXPECT_TRUE(refuses([&] { parse_root(bytes); }));
 }

@@ -138,7 +138,9 @@ TEST(ChunkSchema, contradictions_are_refused_by_name) {
     return [var, a](Schema& s) { s.vars[var].attributes.put(a); };
   };
   const auto drop = [](std::size_t var, const char* name) {
-    return [var, name](Schema& s) { s.vars[var].attributes.remove(*s.vars[var].attributes.find(name)); };
+    return [var, name](Schema& s) {
+      s.vars[var].attributes.remove(*s.vars[var].attributes.find(name));
+    };
   };
   for (const auto& change : std::vector<std::function<void(Schema&)>>{
            put(0, integers("__chunk_dims", {0, 1, 3})),
@@ -161,10 +163,9 @@ TEST(ChunkSchema, contradictions_are_refused_by_name) {
 }
 
 TEST(ChunkSchema, a_damaged_root_is_refused) {
-  for (const char* value :
-       {"", "forebay", "forebay chunk index 2 at byte 00000000000000008192",
-        "forebay chunk index 1 at byte -0000000000000008192",
-        "forebay chunk index 1 at byte xyz"}) {
+  for (const char* value : {"", "forebay", "forebay chunk index 2 at byte 00000000000000008192",
+                            "forebay chunk index 1 at byte -0000000000000008192",
+                            "forebay chunk index 1 at byte xyz"}) {
     EXPECT_NE(refused([&](Schema& s) { s.attributes.put(text("__chunk_root", value)); }), "")
         << value;
   }

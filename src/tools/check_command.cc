@@ -204,8 +204,9 @@ void add_check_command(CLI::App& app, int& status) {
   command->add_option("FILE", options->paths, "CDF-1, CDF-2 or CDF-5 files")->required();
   command->add_flag("--decode", options->decode, "also decode every chunk");
   command->add_flag("--json", options->json, "print one JSON object");
-  command->footer("Exit codes: 0 all is well, 1 something is damaged, 2 a file cannot be read at "
-                  "all.");
+  command->footer(
+      "Exit codes: 0 all is well, 1 something is damaged, 2 a file cannot be read at "
+      "all.");
   command->callback([options, &status] {
     status = exit_done;
     Json files = Json::array();

@@ -23,4 +23,7 @@ expect 2 err "FILE" "$forebay" info
 expect 2 err "not expected" "$forebay" config a b c
 expect 1 err "no-such-file.nc" "$forebay" info no-such-file.nc
 expect 1 err "no netCDF file" "$forebay" info "$0"
+expect 0 out "\-\-decode" "$forebay" check --help
+expect 2 out "no-such-file.nc: unreadable" "$forebay" check no-such-file.nc
+expect 2 out "no netCDF file" "$forebay" check "$0"
 exit "$failures"

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "core/file_check.h"
 #include "core/method_values.h"
 #include "core/reader.h"
 #include "data/convert.h"
@@ -34,13 +35,18 @@ Count alignment_of(Offset position) {
   return Count{1} << std::min(30, std::countr_zero(static_cast<std::uint64_t>(position)));
 }
 
-// One past the last byte of all data that the header promises.
-Offset expected_size(const Schema& schema) {
-  Offset size = schema.header_size;
-  for (const Variable& var : schema.vars) {
-    if (!var.is_record || schema.numrecs > 0) size = std::max(size, end_of(schema, var));
-  }
-  return size;
+// One past the last byte of data, of chunks too.
+Offset expected_size(const SerialReader& file) {
+  const Offset size = expected_size(file.schema());
+  return file.chunks() == nullptr ? size : std::max(size, file.chunks()->index().end);
+}
+
+bool any_chunks(const SerialReader& file) {
+  return file.chunks() != nullptr && file.schema().any_chunked();
+}
+
+double ratio_of(Count raw, Count stored) {
+  return stored == 0 ? 0 : static_cast<double>(raw) / static_cast<double>(stored);
 }
 
 template <typename T>
@@ -108,6 +114,71 @@ Json attributes_json(const AttributeList& attributes) {
   return json;
 }
 
+const char* name_of(RootSlot::State state) {
+  switch (state) {
+    case RootSlot::State::empty:
+      return "empty";
+    case RootSlot::State::valid:
+      return "valid";
+    default:
+      return "damaged";
+  }
+}
+
+Json chunking_json(const ChunkFacts& facts) {
+  Json json = {{"codec", facts.codec},        {"shape", facts.shape},
+               {"grid", facts.grid},          {"chunks", facts.chunks},
+               {"stored", facts.present},     {"raw", facts.raw},
+               {"partly", facts.partly},      {"stored_bytes", facts.stored_bytes},
+               {"raw_bytes", facts.raw_bytes}};
+  json["ratio"] = facts.present == 0 ? Json() : Json(ratio_of(facts.raw_bytes, facts.stored_bytes));
+  json["reason"] = facts.reason;
+  return json;
+}
+
+// All chunked variables together.
+ChunkFacts total_of(const SerialReader& file) {
+  ChunkFacts total;
+  for (std::size_t v = 0; v < file.schema().vars.size(); ++v) {
+    if (!file.schema().vars[v].chunking) continue;
+    const ChunkFacts facts = file.chunks()->facts(static_cast<VarId>(v));
+    total.chunks += facts.chunks;
+    total.present += facts.present;
+    total.raw += facts.raw;
+    total.partly += facts.partly;
+    total.stored_bytes += facts.stored_bytes;
+    total.raw_bytes += facts.raw_bytes;
+  }
+  return total;
+}
+
+Json chunks_json(const SerialReader& file) {
+  const IndexFacts& index = file.chunks()->index();
+  const ChunkFacts total = total_of(file);
+  Json json = {{"chunks", total.chunks},
+               {"stored", total.present},
+               {"raw", total.raw},
+               {"stored_bytes", total.stored_bytes},
+               {"raw_bytes", total.raw_bytes}};
+  json["ratio"] = total.present == 0 ? Json() : Json(ratio_of(total.raw_bytes, total.stored_bytes));
+  json["index"] = {{"root", index.root},     {"generation", index.generation},
+                   {"synced", index.synced}, {"bytes", index.index_bytes},
+                   {"end", index.end},       {"free_bytes", index.free_bytes}};
+  Json slots = Json::array();
+  for (const RootSlot& slot : index.slots) {
+    Json item = {{"state", name_of(slot.state)}};
+    if (slot.state == RootSlot::State::valid) {
+      item["generation"] = slot.root.generation;
+      item["synced"] = slot.root.synced;
+    }
+    if (!slot.problem.empty()) item["problem"] = slot.problem;
+    slots.push_back(std::move(item));
+  }
+  json["index"]["slots"] = std::move(slots);
+  if (index.damage) json["index"]["damage"] = index.damage->message();
+  return json;
+}
+
 Json variable_json(const SerialReader& file, VarId id) {
   const Schema& schema = file.schema();
   const Variable& var = schema.vars[static_cast<std::size_t>(id)];
@@ -123,6 +194,7 @@ Json variable_json(const SerialReader& file, VarId id) {
   json["bytes"] = data_bytes(var) * (var.is_record ? schema.numrecs : 1);
   if (var.is_record) json["bytes_per_record"] = data_bytes(var);
   json["alignment"] = alignment_of(var.begin);
+  if (var.chunking) json["chunking"] = chunking_json(file.chunks()->facts(id));
   json["attributes"] = attributes_json(var.attributes);
   return json;
 }
@@ -132,7 +204,7 @@ Json info_json(const SerialReader& file) {
   Json json = {{"path", file.path()},
                {"format", "CDF-" + std::to_string(schema.version)},
                {"file_size", file.file_size()},
-               {"expected_size", expected_size(schema)}};
+               {"expected_size", expected_size(file)}};
   json["header"] = {{"size", schema.header_size}, {"extent", schema.header_extent}};
   json["records"] = Json();
   if (const auto dim = schema.record_dim()) {
@@ -140,6 +212,8 @@ Json info_json(const SerialReader& file) {
                        {"count", schema.numrecs},
                        {"size", schema.recsize},
                        {"begin", schema.begin_rec}};
+    // Chunks have no record section.
+    if (any_chunks(file)) json["records"]["size"] = json["records"]["begin"] = Json();
   }
   json["dimensions"] = Json::array();
   for (const Dimension& dim : schema.dims) {
@@ -152,12 +226,53 @@ Json info_json(const SerialReader& file) {
     json["variables"].push_back(variable_json(file, static_cast<VarId>(v)));
   }
   json["attributes"] = attributes_json(schema.attributes);
+  if (any_chunks(file)) json["chunks"] = chunks_json(file);
   return json;
 }
 
 std::string with_bytes(Count bytes) {
   if (bytes < 1024) return friendly_size(bytes);
   return friendly_size(bytes) + " (" + grouped(bytes) + " bytes)";
+}
+
+std::string counted(Count n, const char* what) {
+  return fmt::format("{} {}{}", grouped(n), what, n == 1 ? "" : "s");
+}
+
+// "1 × 180 × 360"
+std::string product_text(const std::vector<Count>& lengths) {
+  std::string text;
+  for (const Count n : lengths) text += (text.empty() ? "" : " × ") + grouped(n);
+  return text.empty() ? "-" : text;
+}
+
+std::string ratio_text(const ChunkFacts& facts) {
+  return facts.stored_bytes == 0
+             ? "-"
+             : fmt::format("{:.2f}", ratio_of(facts.raw_bytes, facts.stored_bytes));
+}
+
+// Lines of the summary about chunks and their index.
+void add_chunks(const SerialReader& file, TextTable& table) {
+  const IndexFacts& index = file.chunks()->index();
+  const ChunkFacts total = total_of(file);
+  std::string text = counted(total.present, "chunk") + " of " + friendly_size(total.raw_bytes) +
+                     " stored in " + friendly_size(total.stored_bytes);
+  if (total.stored_bytes > 0) text += ", ratio " + ratio_text(total);
+  if (total.raw > 0) text += ", " + grouped(total.raw) + " raw";
+  if (total.present < total.chunks)
+    text += ", " + grouped(total.chunks - total.present) + " never written";
+  if (index.damage) {
+    table.add({"chunks", "cannot be read: " + printable(index.damage->message())});
+    return;
+  }
+  table.add({"chunks", text});
+  table.add({"index",
+             fmt::format("generation {}, {}; {}, {} free, root at byte {}", index.generation,
+                         index.synced ? "synced" : "not synced", friendly_size(index.index_bytes),
+                         friendly_size(index.free_bytes), grouped(index.root))});
+  if (!index.certain)
+    table.add({"note", "a root of the index is damaged: forebay check FILE tells more"});
 }
 
 std::string summary_text(const SerialReader& file) {
@@ -179,11 +294,16 @@ std::string summary_text(const SerialReader& file) {
   table.add({"data", counted(fixed, "fixed") + ", " + friendly_size(fixed_bytes) + "; " +
                          counted(records, "record") + ", " + friendly_size(record_bytes)});
   if (const auto dim = schema.record_dim()) {
-    table.add({"records", fmt::format("{} along {}, {} each, from byte {}", grouped(schema.numrecs),
-                                      printable(schema.dims[static_cast<std::size_t>(*dim)].name),
-                                      friendly_size(schema.recsize), grouped(schema.begin_rec))});
+    std::string text = fmt::format("{} along {}", grouped(schema.numrecs),
+                                   printable(schema.dims[static_cast<std::size_t>(*dim)].name));
+    if (!any_chunks(file)) {
+      text += fmt::format(", {} each, from byte {}", friendly_size(schema.recsize),
+                          grouped(schema.begin_rec));
+    }
+    table.add({"records", text});
   }
-  const Offset missing = expected_size(schema) - file.file_size();
+  if (any_chunks(file)) add_chunks(file, table);
+  const Offset missing = expected_size(file) - file.file_size();
   if (missing > 0) {
     table.add({"note", "the file ends " + with_bytes(missing) +
                            " before its last variable does: never written, or cut short"});
@@ -212,11 +332,12 @@ std::string variables_text(const Schema& schema, bool with_attributes) {
   TextTable table("lllrrrrr");
   table.add({"name", "type", "dimensions", "begin", "end", "bytes", "per record", "aligned"});
   for (const Variable& var : schema.vars) {
-    table.add({printable(var.name), name_of(var.type), shape_text(schema, var), grouped(var.begin),
-               grouped(end_of(schema, var)),
+    const bool plain = !var.chunking;  // chunks may be anywhere
+    table.add({printable(var.name), name_of(var.type), shape_text(schema, var),
+               plain ? grouped(var.begin) : "-", plain ? grouped(end_of(schema, var)) : "-",
                friendly_size(data_bytes(var) * (var.is_record ? schema.numrecs : 1)),
                var.is_record ? friendly_size(data_bytes(var)) : "-",
-               friendly_size(alignment_of(var.begin))});
+               plain ? friendly_size(alignment_of(var.begin)) : "-"});
   }
   if (!with_attributes) return "\nvariables\n" + table.text();
   // The table's lines are as many as its rows: attributes go between them.
@@ -235,11 +356,33 @@ std::string variables_text(const Schema& schema, bool with_attributes) {
   return text;
 }
 
+std::string chunked_text(const SerialReader& file) {
+  const Schema& schema = file.schema();
+  TextTable table("lllrlrrrrl");
+  table.add({"name", "codec", "chunk", "bytes", "grid", "chunks", "raw", "stored", "ratio",
+             "why this chunk"});
+  for (std::size_t v = 0; v < schema.vars.size(); ++v) {
+    const Variable& var = schema.vars[v];
+    if (!var.chunking) continue;
+    const ChunkFacts facts = file.chunks()->facts(static_cast<VarId>(v));
+    Count bytes = size_of(var.type);
+    for (const Count n : facts.shape)
+      if (!multiply_fits(bytes, n, bytes)) bytes = 0;
+    table.add({printable(var.name), printable(facts.codec), product_text(facts.shape),
+               facts.shape.empty() ? "-" : friendly_size(bytes), product_text(facts.grid),
+               grouped(facts.present), grouped(facts.raw), friendly_size(facts.stored_bytes),
+               ratio_text(facts),
+               facts.shape.empty() ? "not chosen yet" : printable(facts.reason)});
+  }
+  return "\nchunked variables\n" + table.text();
+}
+
 std::string info_text(const SerialReader& file, bool with_attributes) {
   const Schema& schema = file.schema();
   std::string text = summary_text(file);
   if (!schema.dims.empty()) text += dimensions_text(schema);
   if (!schema.vars.empty()) text += variables_text(schema, with_attributes);
+  if (any_chunks(file)) text += chunked_text(file);
   if (schema.attributes.size() > 0) {
     TextTable table("lll");
     for (const Attribute& attribute : schema.attributes) {

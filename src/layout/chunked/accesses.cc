@@ -75,7 +75,10 @@ std::vector<Access> gather_accesses(const Comm& comm, SparseExchange& exchange,
   for (Access& a : mine) a.rank = comm.rank();
   if (comm.size() == 1) return mine;
   const Count total = comm.all_reduce(static_cast<std::int64_t>(mine.size()), Reduce::sum);
-  if (total > most) mine = reduced(comm, exchange, mine, candidates);
+  if (total > most) {
+    mine = reduced(comm, exchange, mine, candidates);
+    for (Access& a : mine) a.flags |= list_is_cut;
+  }
   std::vector<std::int64_t> sizes;
   std::vector<Access> all;
   append(all, comm.all_gather_bytes(bytes_of(mine), sizes));
@@ -101,14 +104,16 @@ std::uint32_t plan_rounds(std::span<PlannedChunk> chunks, std::span<const ChunkA
     // A chunk without accesses has an empty range.
     if (first[i] == accesses.size() || accesses[first[i]].chunk != i) first[i] = first[i + 1];
   }
-  std::vector<Count> held(static_cast<std::size_t>(ranks), 0), sent(held);
+  std::vector<Count> held(static_cast<std::size_t>(ranks), 0), shared(held), sent(held);
   std::uint32_t round = 0;
   bool empty = true;
   for (const std::uint32_t i : order) {
     PlannedChunk& c = chunks[i];
     const std::span<const ChunkAccess> its = accesses.subspan(first[i], first[i + 1] - first[i]);
     Count& mine = held[static_cast<std::size_t>(c.owner)];
-    bool full = mine > 0 && mine + c.bytes > limits.owned;
+    Count& in_node = shared[static_cast<std::size_t>(c.owner)];
+    bool full = (mine > 0 && mine + c.bytes > limits.owned) ||
+                (c.shared && in_node > 0 && in_node + c.bytes > limits.shared);
     const auto sender = [&](const ChunkAccess& a) -> Count& {
       return sent[static_cast<std::size_t>(limits.owners_send ? c.owner : a.rank)];
     };
@@ -121,11 +126,13 @@ std::uint32_t plan_rounds(std::span<PlannedChunk> chunks, std::span<const ChunkA
     if (full && !empty) {
       ++round;
       std::fill(held.begin(), held.end(), 0);
+      std::fill(shared.begin(), shared.end(), 0);
       std::fill(sent.begin(), sent.end(), 0);
     }
     empty = false;
     c.round = round;
     mine += c.bytes;
+    if (c.shared) in_node += c.bytes;
     for (const ChunkAccess& a : its) {
       if (a.rank != c.owner) sender(a) += a.bytes;
     }

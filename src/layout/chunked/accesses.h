@@ -33,6 +33,10 @@ std::vector<Access> gather_accesses(const Comm& comm, SparseExchange& exchange,
                                     std::vector<Access> mine, Count most = 1 << 18,
                                     std::size_t candidates = 8);
 
+/// Set by gather_accesses on every entry when some were dropped: nobody knows who else touches a
+/// chunk then.
+constexpr std::int64_t list_is_cut = 2;
+
 /// A chunk that some rank touches.
 struct PlannedChunk {
   std::int32_t var = 0;
@@ -42,12 +46,14 @@ struct PlannedChunk {
   double work = 0;
   std::int64_t flags = 0;  ///< or of those of its accesses
   Rank owner = 0;
+  bool shared = true;  ///< its buffer is in the node's memory; otherwise only its owner touches it
   std::uint32_t round = 0;
   std::size_t buffer = 0;  ///< where its bytes are in its owner's node's memory during its round
 };
 
 struct RoundLimits {
-  Count owned = 0;           ///< chunk bytes that an owner holds at a time
+  Count owned = 0;           ///< chunk bytes that an owner holds at a time, encoded or not
+  Count shared = 0;          ///< of these, bytes of chunks that are shared
   Count sent = 0;            ///< bytes that a rank has on their way to others
   bool owners_send = false;  ///< they send (reads), not those who touch their chunks (writes)
 };

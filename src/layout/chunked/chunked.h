@@ -11,6 +11,7 @@
 // the next collective call, since a chunk has one owner; reads of the same rank see them.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -60,6 +61,7 @@ class ChunkedLayout : public Layout {
   void prepare_buffers(Operation& op, std::span<const std::uint32_t> own);
   std::vector<StoredChunk> encode(Operation& op, std::span<const std::uint32_t> own, Arena& arena,
                                   bool in_place);
+  std::span<const std::byte> collect(Operation& op, std::uint32_t chunk, TaskSlot& slot);
   std::optional<Error> agree_on_places(const Operation& op, std::uint32_t round,
                                        std::span<const StoredChunk> stored,
                                        const std::optional<Error>& mine, std::span<Entry> entries);
@@ -78,6 +80,17 @@ class ChunkedLayout : public Layout {
     std::span<std::byte> raw;
   };
   void decode(std::span<const Wanted> wanted);
+  class StoredBytes;
+  struct LocalRead {
+    std::span<const Touch> touches;  // of one chunk
+    ChunkCache::Bytes known;         // decoded
+    std::ptrdiff_t stored;           // where its bytes are among those that were read; -1: nowhere
+  };
+  void read_one(std::span<Request> requests, LocalRead& item, const StoredBytes& stored,
+                TouchFinder& finder, TaskSlot& slot);
+  const std::string& name_of(VarId var) const {
+    return schema_.vars[static_cast<std::size_t>(var)].name;
+  }
 
   std::vector<std::vector<std::uint32_t>> own_chunks(const Operation& op) const;
 
@@ -94,6 +107,7 @@ class ChunkedLayout : public Layout {
   std::optional<TaskTeam> tasks_;
   SparseExchange exchange_;
   ChunkCache cache_;
+  std::array<Arena, 2> arenas_;  // encoded chunks of a round, and of the round before
 
   std::vector<Request> deferred_;  // independent writes, with data of their own
   Count deferred_bytes_ = 0;

@@ -26,17 +26,18 @@ void ChunkedLayout::read_together(std::span<Request> requests) {
     everyone = choose_read_plans(op);
   }
   std::vector<Touch> shared;
-  for (const Touch& t : op.touches)
-    (everyone[static_cast<std::size_t>(t.var)] ? by_myself : shared).push_back(t);
+  for (const Touch& t : op.touches) {
+    const bool alone = everyone[static_cast<std::size_t>(t.var)] || !op.chunks[t.chunk].shared;
+    (alone ? by_myself : shared).push_back(t);
+  }
   op.touches = std::move(shared);
   std::sort(by_myself.begin(), by_myself.end(), [](const Touch& a, const Touch& b) {
     return a.var != b.var ? a.var < b.var : a.id < b.id;
   });
   auto failure = attempt_to([&] { read_locally(op.requests, by_myself, op.finder); });
-  // Chunks that everyone reads for himself have no owner.
-  for (PlannedChunk& c : op.chunks) {
-    if (everyone[static_cast<std::size_t>(c.var)]) c.bytes = 0;
-  }
+  for (PlannedChunk& c : op.chunks)
+    c.shared = c.shared && !everyone[static_cast<std::size_t>(c.var)];
+  op.sort_by_round();
   auto error = attempt_to([&] { read_rounds(op); });
   if (!failure) failure = error;
   agree_on_error(comm_, failure);
@@ -78,17 +79,18 @@ std::vector<bool> ChunkedLayout::choose_read_plans(const Operation& op) {
 
 void ChunkedLayout::read_rounds(Operation& op) {
   if (std::all_of(op.chunks.begin(), op.chunks.end(),
-                  [](const PlannedChunk& c) { return c.bytes == 0; }))
+                  [](const PlannedChunk& c) { return !c.shared; }))
     return;
   agree_on_error(comm_, attempt_to([&] { team().make_room(op); }));
   const auto grid = [&](VarId v) -> const ChunkGrid& { return coding(v).grid; };
   const auto own = own_chunks(op);
   std::optional<Error> failure;
   for (std::uint32_t round = 0; round < op.rounds; ++round) {
+    if (!op.meets[round]) continue;
     std::vector<Wanted> wanted;
     for (const std::uint32_t i : own[round]) {
       const PlannedChunk& c = op.chunks[i];
-      if (c.bytes > 0)
+      if (c.shared)
         wanted.push_back({c.var, c.id, {team().buffer(c), static_cast<std::size_t>(c.bytes)}});
     }
     const auto error = attempt_to([&] { decode(wanted); });
@@ -103,113 +105,143 @@ void ChunkedLayout::read_rounds(Operation& op) {
   if (failure) throw *failure;
 }
 
+// The stored bytes of chunks, read in one go.
+class ChunkedLayout::StoredBytes {
+ public:
+  StoredBytes(ChunkedLayout& layout, std::span<const Key> keys) {
+    std::size_t total = 0;
+    for (const auto& [var, id] : keys) {
+      const Entry& e = layout.store_.table(var).get(id);
+      const VariableCoding& v = layout.coding(var);
+      // Encoding never makes a chunk larger, so a larger one is damaged and not to be allocated.
+      if (e.bytes > v.grid.bytes(id)) {
+        throw Error(Errc::enotnc,
+                    "chunk " + std::to_string(id) + ", which is " +
+                        describe_chunk(layout.name_of(var), v.grid, id) +
+                        ", is damaged: its table says " + std::to_string(e.bytes) + " bytes",
+                    "the rest can be read; forebay check FILE lists all damaged chunks");
+      }
+      places_.push_back({&e, total});
+      total += static_cast<std::size_t>(e.bytes);
+    }
+    memory_ = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(total, 1));
+    std::vector<Extent> extents;
+    for (const Place& p : places_) {
+      extents.push_back(
+          {layout.store_.in_file(p.entry->offset), p.entry->bytes, memory_.get() + p.at, 0, 1});
+    }
+    std::sort(extents.begin(), extents.end(),
+              [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
+    ListStream stream(std::move(extents));
+    if (total > 0) layout.io_.read(stream);
+  }
+  const Entry& entry(std::size_t i) const { return *places_[i].entry; }
+  std::span<const std::byte> bytes(std::size_t i) const {
+    return {memory_.get() + places_[i].at, static_cast<std::size_t>(places_[i].entry->bytes)};
+  }
+
+ private:
+  struct Place {
+    const Entry* entry;
+    std::size_t at;
+  };
+  std::vector<Place> places_;
+  std::unique_ptr<std::byte[]> memory_;
+};
+
 void ChunkedLayout::decode(std::span<const Wanted> wanted) {
   if (wanted.empty()) return;
-  struct Stored {
-    const Entry* entry;
-    std::size_t place;
-  };
-  std::vector<Stored> stored;
-  std::size_t total = 0;
-  for (const Wanted& w : wanted) {
-    const Entry& e = store_.table(w.var).get(w.id);
-    // Encoding never makes a chunk larger, so a larger one is damaged and is not to be allocated.
-    if (e.bytes > static_cast<Count>(w.raw.size())) {
-      const auto& v = coding(w.var);
-      throw Error(
-          Errc::enotnc,
-          "chunk " + std::to_string(w.id) + ", which is " +
-              describe_chunk(schema_.vars[static_cast<std::size_t>(w.var)].name, v.grid, w.id) +
-              ", is damaged: its table says " + std::to_string(e.bytes) + " bytes",
-          "forebay check FILE lists all damaged chunks");
-    }
-    stored.push_back({&e, total});
-    total += static_cast<std::size_t>(e.bytes);
-  }
-  const auto memory = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(total, 1));
-  std::vector<Extent> extents;
-  for (const Stored& s : stored)
-    extents.push_back(
-        {store_.in_file(s.entry->offset), s.entry->bytes, memory.get() + s.place, 0, 1});
-  std::sort(extents.begin(), extents.end(),
-            [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
-  ListStream stream(std::move(extents));
-  io_.read(stream);
+  std::vector<Key> keys;
+  for (const Wanted& w : wanted) keys.emplace_back(w.var, w.id);
+  const StoredBytes stored(*this, keys);
   StepTimer timer(report_, Step::decode);
-  for (const Wanted& w : wanted) coding(w.var);
   report_[Counter::chunks_decoded] += static_cast<std::int64_t>(wanted.size());
-  tasks().run(wanted.size(), [&](std::size_t i, CodecWorkspace& workspace) {
+  tasks().run(wanted.size(), [&](std::size_t i, TaskSlot& slot) {
     const Wanted& w = wanted[i];
-    decode_chunk(coding(w.var), schema_.vars[static_cast<std::size_t>(w.var)].name, w.id,
-                 *stored[i].entry,
-                 {memory.get() + stored[i].place, static_cast<std::size_t>(stored[i].entry->bytes)},
-                 w.raw, workspace);
+    decode_chunk(coding(w.var), name_of(w.var), w.id, stored.entry(i), stored.bytes(i), w.raw,
+                 slot.workspace);
   });
 }
 
-// Chunk after chunk, as many at a time as the limit allows.
+// Chunk after chunk, as many at a time as the limit allows; each is decoded and taken apart while
+// it is in the processor's cache.
 void ChunkedLayout::read_locally(std::span<Request> requests, std::span<const Touch> touches,
                                  TouchFinder& finder) {
   const Count limit = options_.buffer_limit / 4;
-  struct Item {
-    std::size_t first, last;  // touches
-    ChunkCache::Bytes raw;
-  };
   std::optional<Error> failure;
   for (std::size_t at = 0; at < touches.size();) {
-    std::vector<Item> items;
-    std::vector<Wanted> wanted;
+    std::vector<LocalRead> items;
+    std::vector<Key> keys;
     Count held = 0;
     while (at < touches.size()) {
-      const VarId var = touches[at].var;
-      const Count id = touches[at].id;
-      const VariableCoding& v = coding(var);
-      const Count bytes = v.grid.bytes(id);
-      if (!items.empty() && held + bytes > limit) break;
-      Item item{at, at, nullptr};
-      while (item.last < touches.size() && touches[item.last].var == var &&
-             touches[item.last].id == id)
-        ++item.last;
-      at = item.last;
-      held += bytes;
-      const bool there = !v.provisional && store_.table(var).get(id).present();
-      if (there) item.raw = cache_.find(var, id);
-      if (!item.raw) {
-        auto raw = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(bytes));
-        if (there) {
-          wanted.push_back({var, id, *raw});
-        } else {
-          fill_chunk(v.fill, *raw);
+      const Key key{touches[at].var, touches[at].id};
+      const VariableCoding& v = coding(key.first);
+      if (!items.empty() && held + v.grid.bytes(key.second) > limit) break;
+      held += v.grid.bytes(key.second);
+      const std::size_t first = at;
+      for (; at < touches.size() && Key{touches[at].var, touches[at].id} == key; ++at)
+        finder.positions(requests[touches[at].request]);
+      LocalRead item{touches.subspan(first, at - first), nullptr, -1};
+      if (!v.provisional && store_.table(key.first).get(key.second).present()) {
+        item.known = cache_.find(key.first, key.second);
+        if (!item.known) {
+          item.stored = static_cast<std::ptrdiff_t>(keys.size());
+          keys.push_back(key);
         }
-        item.raw = std::move(raw);
       }
       items.push_back(std::move(item));
     }
-    const auto error = attempt_to([&] { decode(wanted); });
-    if (error) {
-      if (!failure) failure = error;
-      continue;
-    }
-    for (Item& item : items) {
-      const Touch& t = touches[item.first];
-      const VariableCoding& v = coding(t.var);
-      if (item.last - item.first > 1 || t.bytes < v.grid.bytes(t.id)) {
-        if (!v.provisional && store_.table(t.var).get(t.id).present())
-          cache_.keep(t.var, t.id, item.raw);
-      }
-      if (deferred_of_.contains({t.var, t.id})) {
-        auto changed = std::make_shared<std::vector<std::byte>>(*item.raw);
-        apply_deferred(t.var, t.id, *changed);
-        item.raw = std::move(changed);
-      }
-      StepTimer timer(report_, Step::unpack);
-      for (std::size_t i = item.first; i < item.last; ++i) {
-        const Request& r = requests[touches[i].request];
-        get_pieces(ChunkPieces(v.grid, r, t.id, finder.positions(r)), r, item.raw->data());
-      }
+    const auto error = attempt_to([&] {
+      const StoredBytes stored(*this, keys);
+      StepTimer timer(report_, Step::decode);
+      report_[Counter::chunks_decoded] += static_cast<std::int64_t>(keys.size());
+      tasks().run(items.size(), [&](std::size_t i, TaskSlot& slot) {
+        read_one(requests, items[i], stored, finder, slot);
+      });
+    });
+    if (error && !failure) failure = error;
+    if (error) continue;
+    for (LocalRead& item : items) {
+      if (item.stored >= 0 && item.known)
+        cache_.keep(item.touches[0].var, item.touches[0].id, std::move(item.known));
     }
   }
   if (failure) throw *failure;
+}
+
+void ChunkedLayout::read_one(std::span<Request> requests, LocalRead& item,
+                             const StoredBytes& stored, TouchFinder& finder, TaskSlot& slot) {
+  const Touch& t = item.touches[0];
+  const VariableCoding& v = coding(t.var);
+  const Count bytes = v.grid.bytes(t.id);
+  const std::byte* raw = item.known ? item.known->data() : nullptr;
+  if (item.stored >= 0) {
+    // What is asked for in small parts is likely to be asked for again.
+    Count touched = 0;
+    for (const Touch& each : item.touches) touched += each.bytes;
+    std::shared_ptr<std::vector<std::byte>> kept;
+    if (4 * touched <= bytes && bytes <= cache_.limit())
+      kept = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(bytes));
+    const std::span<std::byte> to = kept ? std::span<std::byte>(*kept) : slot.chunk(bytes);
+    const auto k = static_cast<std::size_t>(item.stored);
+    decode_chunk(v, name_of(t.var), t.id, stored.entry(k), stored.bytes(k), to, slot.workspace);
+    raw = to.data();
+    item.known = std::move(kept);
+  } else if (!raw) {
+    const std::span<std::byte> to = slot.chunk(bytes);
+    fill_chunk(v.fill, to);
+    raw = to.data();
+  }
+  std::vector<std::byte> changed;
+  if (deferred_of_.contains({t.var, t.id})) {
+    changed.assign(raw, raw + bytes);
+    apply_deferred(t.var, t.id, changed);
+    raw = changed.data();
+  }
+  for (const Touch& each : item.touches) {
+    const Request& r = requests[each.request];
+    get_pieces(ChunkPieces(v.grid, r, t.id, finder.positions(r)), r, raw);
+  }
 }
 
 }  // namespace forebay::chunked

@@ -95,6 +95,17 @@ void ChunkedLayout::plan(Operation& op, bool write) {
   for (const ChunkAccess& a : op.accesses) op.chunks[a.chunk].touched += a.bytes;
   const auto owners = assign_owners(works, op.accesses, comm_.size());
   for (std::size_t i = 0; i < owners.size(); ++i) op.chunks[i].owner = owners[i];
+  // A chunk that only its owner touches needs no buffer that others see.
+  std::vector<std::uint8_t> others(op.chunks.size(), 0);
+  for (const ChunkAccess& a : op.accesses) {
+    if (a.rank != op.chunks[a.chunk].owner) others[a.chunk] = 1;
+  }
+  for (std::size_t i = 0; i < op.chunks.size(); ++i) {
+    PlannedChunk& c = op.chunks[i];
+    const bool merges =
+        write && !(c.flags & covers_chunk) && store_.table(c.var).get(c.id).present();
+    c.shared = others[i] || merges || (c.flags & list_is_cut);
+  }
   const OwnerFacts facts = judge_owners(works, op.accesses, owners, comm_.size());
   moved_ += facts.bytes_moved;
   local_ += facts.bytes_local;
@@ -105,8 +116,9 @@ void ChunkedLayout::plan(Operation& op, bool write) {
   // and the messages of a round.
   constexpr Count node_share = Count{32} << 20;
   RoundLimits limits;
-  limits.owned = std::min(options_.buffer_limit / 4,
-                          std::max<Count>(Count{1} << 20, node_share / team().largest_node()));
+  limits.owned = options_.buffer_limit / 4;
+  limits.shared = std::min(options_.buffer_limit / 4,
+                           std::max<Count>(Count{1} << 20, node_share / team().largest_node()));
   limits.sent = options_.buffer_limit / 4;
   limits.owners_send = !write;
   op.rounds = plan_rounds(op.chunks, op.accesses, comm_.size(), limits);
@@ -120,7 +132,7 @@ void ChunkedLayout::write_rounds(Operation& op) {
   const auto grid = [&](VarId v) -> const ChunkGrid& { return coding(v).grid; };
   const auto own = own_chunks(op);
   std::vector<Entry> entries(op.chunks.size());
-  std::array<Arena, 2> arenas;
+
   WriteBehind behind(io_);
   std::optional<Error> mine, theirs;
   for (const PlannedChunk& c : op.chunks) {
@@ -132,14 +144,14 @@ void ChunkedLayout::write_rounds(Operation& op) {
   for (std::uint32_t round = 0; round < op.rounds && !theirs; ++round) {
     const bool last = round + 1 == op.rounds;
     note(attempt_to([&] { prepare_buffers(op, own[round]); }));
-    team().node_barrier();
-    note(attempt_to([&] { team().scatter(op, round, grid); }));
-    {
+    if (op.meets[round]) {
+      team().node_barrier();
+      note(attempt_to([&] { team().scatter(op, round, grid); }));
       StepTimer timer(report_, Step::wait);
       team().node_barrier();
     }
     std::vector<StoredChunk> stored;
-    if (!mine) note(attempt_to([&] { stored = encode(op, own[round], arenas[round % 2], last); }));
+    if (!mine) note(attempt_to([&] { stored = encode(op, own[round], arenas_[round % 2], last); }));
     if (mine) stored.assign(own[round].size(), {});
     theirs = agree_on_places(op, round, stored, mine, entries);
     note(behind.wait());
@@ -177,7 +189,7 @@ void ChunkedLayout::prepare_buffers(Operation& op, std::span<const std::uint32_t
     StepTimer timer(report_, Step::pack);
     for (const std::uint32_t i : own) {
       const PlannedChunk& c = op.chunks[i];
-      if (c.flags & covers_chunk) continue;
+      if (!c.shared || (c.flags & covers_chunk)) continue;
       const std::span<std::byte> raw(team().buffer(c), static_cast<std::size_t>(c.bytes));
       if (!store_.table(c.var).get(c.id).present()) {
         fill_chunk(coding(c.var).fill, raw);
@@ -199,11 +211,20 @@ std::vector<StoredChunk> ChunkedLayout::encode(Operation& op, std::span<const st
   arena.reset(bytes);
   std::vector<StoredChunk> stored(own.size());
   for (const std::uint32_t i : own) coding(op.chunks[i].var);  // made before threads ask for them
-  tasks().run(own.size(), [&](std::size_t k, CodecWorkspace& workspace) {
+  if (!own.empty()) {
+    for (const Touch& t : op.touches_of_round(op.chunks[own[0]].round))
+      op.finder.positions(op.requests[t.request]);
+  }
+  tasks().run(own.size(), [&](std::size_t k, TaskSlot& slot) {
     const PlannedChunk& c = op.chunks[own[k]];
-    stored[k] =
-        encode_chunk(coding(c.var), c.id, {team_->buffer(c), static_cast<std::size_t>(c.bytes)},
-                     arena, in_place, workspace);
+    if (c.shared) {
+      stored[k] =
+          encode_chunk(coding(c.var), c.id, {team_->buffer(c), static_cast<std::size_t>(c.bytes)},
+                       arena, in_place, slot.workspace);
+    } else {
+      stored[k] = encode_chunk(coding(c.var), c.id, collect(op, own[k], slot), arena, false,
+                               slot.workspace);
+    }
   });
   for (std::size_t k = 0; k < own.size(); ++k) {
     const PlannedChunk& c = op.chunks[own[k]];
@@ -214,6 +235,20 @@ std::vector<StoredChunk> ChunkedLayout::encode(Operation& op, std::span<const st
     report_[Counter::bytes_stored] += size;
   }
   return stored;
+}
+
+// A chunk that is made of this rank's own pieces, and fill values.
+std::span<const std::byte> ChunkedLayout::collect(Operation& op, std::uint32_t chunk,
+                                                  TaskSlot& slot) {
+  const PlannedChunk& c = op.chunks[chunk];
+  const VariableCoding& v = coding(c.var);
+  const std::span<std::byte> raw = slot.chunk(c.bytes);
+  if (!(c.flags & covers_chunk)) fill_chunk(v.fill, raw);
+  for (const Touch& t : op.touches_of(chunk)) {
+    const Request& r = op.requests[t.request];
+    put_pieces(ChunkPieces(v.grid, r, t.id, op.finder.positions(r)), r, raw.data());
+  }
+  return raw;
 }
 
 // All learn what the owners made of the round's chunks, and give them places in the same order.
@@ -259,7 +294,7 @@ void ChunkedLayout::remember(Operation& op, std::span<const std::uint32_t> own) 
   for (const std::uint32_t i : own) {
     const PlannedChunk& c = op.chunks[i];
     cache_.drop(c.var, c.id);
-    if (c.touched == c.bytes || coding(c.var).pipeline.lossy()) continue;
+    if (!c.shared || 2 * c.touched > c.bytes || coding(c.var).pipeline.lossy()) continue;
     const std::byte* raw = team().buffer(c);
     const auto error = attempt_to([&] {
       cache_.keep(c.var, c.id, std::make_shared<std::vector<std::byte>>(raw, raw + c.bytes));

@@ -8,21 +8,29 @@
 
 namespace forebay::chunked {
 
-void TaskTeam::run(std::size_t count,
-                   const std::function<void(std::size_t, CodecWorkspace&)>& task) {
+std::span<std::byte> TaskSlot::chunk(Count bytes) {
+  if (bytes > size_) {
+    size_ = 0;
+    memory_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
+    size_ = bytes;
+  }
+  return {memory_.get(), static_cast<std::size_t>(bytes)};
+}
+
+void TaskTeam::run(std::size_t count, const std::function<void(std::size_t, TaskSlot&)>& task) {
   std::atomic<std::size_t> next = 0;
-  std::vector<std::exception_ptr> failures(workspaces_.size());
+  std::vector<std::exception_ptr> failures(slots_.size());
   const auto work = [&](std::size_t thread) {
     for (std::size_t i = next++; i < count; i = next++) {
       try {
-        task(i, workspaces_[thread]);
+        task(i, slots_[thread]);
       } catch (...) {
         if (!failures[thread]) failures[thread] = std::current_exception();
       }
     }
   };
   std::vector<std::thread> others;
-  for (std::size_t t = 1; t < std::min(workspaces_.size(), count); ++t) {
+  for (std::size_t t = 1; t < std::min(slots_.size(), count); ++t) {
     try {
       others.emplace_back(work, t);
     } catch (const std::system_error&) {

@@ -20,16 +20,28 @@
 
 namespace forebay::chunked {
 
-/// Runs task(i, workspace) for i in [0, count), on `threads` threads with the caller's among them.
+/// What one thread works with.
+class TaskSlot {
+ public:
+  CodecWorkspace workspace;
+  /// Memory for one chunk, not initialised; what was there before is gone.
+  std::span<std::byte> chunk(Count bytes);
+
+ private:
+  std::unique_ptr<std::byte[]> memory_;
+  Count size_ = 0;
+};
+
+/// Runs task(i, slot) for i in [0, count), on `threads` threads with the caller's among them.
 /// Every task runs; the first error is thrown after all have ended. No MPI in tasks.
 class TaskTeam {
  public:
-  explicit TaskTeam(int threads) : workspaces_(static_cast<std::size_t>(threads)) {}
-  int threads() const { return static_cast<int>(workspaces_.size()); }
-  void run(std::size_t count, const std::function<void(std::size_t, CodecWorkspace&)>& task);
+  explicit TaskTeam(int threads) : slots_(static_cast<std::size_t>(threads)) {}
+  int threads() const { return static_cast<int>(slots_.size()); }
+  void run(std::size_t count, const std::function<void(std::size_t, TaskSlot&)>& task);
 
  private:
-  std::vector<CodecWorkspace> workspaces_;
+  std::vector<TaskSlot> slots_;
 };
 
 /// What there is to know of a chunked variable in order to work on its chunks.

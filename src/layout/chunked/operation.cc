@@ -61,10 +61,24 @@ void adopt_accesses(Operation& op, std::span<const Access> all) {
 }
 
 void Operation::sort_by_round() {
+  meets.assign(rounds, false);
+  for (const PlannedChunk& c : chunks) {
+    if (c.shared) meets[c.round] = true;
+  }
   if (rounds < 2) return;
   std::stable_sort(touches.begin(), touches.end(), [&](const Touch& a, const Touch& b) {
     return chunks[a.chunk].round < chunks[b.chunk].round;
   });
+}
+
+std::span<const Touch> Operation::touches_of(std::uint32_t chunk) const {
+  const auto in_round = touches_of_round(chunks[chunk].round);
+  Touch wanted;
+  wanted.chunk = chunk;
+  const auto [first, last] =
+      std::equal_range(in_round.begin(), in_round.end(), wanted,
+                       [](const Touch& a, const Touch& b) { return a.chunk < b.chunk; });
+  return {first, last};
 }
 
 std::span<const Touch> Operation::touches_of_round(std::uint32_t round) const {

@@ -93,6 +93,7 @@ void Team::make_room(Operation& op) {
   std::vector<std::size_t> used(nodes * op.rounds, 0);
   std::size_t most = 0;
   for (PlannedChunk& c : op.chunks) {
+    if (!c.shared) continue;
     const auto node = static_cast<std::size_t>(node_of_[static_cast<std::size_t>(c.owner)]);
     std::size_t& at = used[c.round * nodes + node];
     c.buffer = at;
@@ -115,7 +116,7 @@ template <typename F>
 void Team::for_each_touch(Operation& op, std::uint32_t round, bool local, F&& f) {
   for (const Touch& t : op.touches_of_round(round)) {
     const PlannedChunk& c = op.chunks[t.chunk];
-    if (is_local(c.owner) == local) f(t, c);
+    if (c.shared && is_local(c.owner) == local) f(t, c);
   }
 }
 

@@ -1,0 +1,368 @@
+// Reads files with chunked variables, that Dataset wrote, as they are and damaged.
+#include "core/chunk_reader.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <random>
+#include <thread>
+
+#include "core/dataset.h"
+#include "core/file_check.h"
+#include "core/reader.h"
+#include "format/chunk_schema.h"
+
+namespace forebay {
+namespace {
+
+constexpr Count ny = 30, nx = 50, records = 5;
+
+// T(t, y, x) float in chunks of 2 × 15 × 50, zstd; P(y, x) double in chunks of 16 × 16, deflate,
+// with _FillValue and only rows 0 to 15 written; m(y, x) short, not chunked; N(y, x) double,
+// chunked, incompressible.
+class ChunkReaderTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = ::testing::TempDir() + "forebay_chunk_reader_" + std::to_string(::getpid()) + ".nc";
+    write();
+    bytes_ = load();
+  }
+  void TearDown() override { std::remove(path_.c_str()); }
+
+  static double value_of(VarId var, Count element) {
+    if (var == 3) return std::ldexp(static_cast<double>(element * 2654435761 % 1000003), -3);
+    return std::round(1000 * std::sin(static_cast<double>(element) / 300)) + 10 * var;
+  }
+
+  void write() {
+    auto ds = Dataset::create(Comm(), path_, 5, false, {});
+    const DimId t = ds->def_dim("t", 0), y = ds->def_dim("y", ny), x = ds->def_dim("x", nx);
+    const VarId temperature = ds->def_var("T", Type::float32, std::array{t, y, x});
+    const VarId pressure = ds->def_var("P", Type::float64, std::array{y, x});
+    const VarId mask = ds->def_var("m", Type::int16, std::array{y, x});
+    const VarId noise = ds->def_var("N", Type::float64, std::array{y, x});
+    const double fill = -1;
+    ds->def_var_fill(pressure, false, &fill);
+    ds->set_chunk(temperature, std::array<Count, 3>{2, 15, 50});
+    ds->set_filter(temperature, "shuffle,zstd:3");
+    ds->set_chunk(pressure, std::array<Count, 2>{16, 16});
+    ds->set_filter(pressure, "deflate:6");
+    ds->set_filter(noise, "zstd:1");
+    ds->enddef();
+    put(*ds, temperature, {{0, 0, 0}, {records, ny, nx}, {}});
+    put(*ds, pressure, {{0, 0}, {16, nx}, {}});
+    put(*ds, mask, {{0, 0}, {ny, nx}, {}});
+    put(*ds, noise, {{0, 0}, {ny, nx}, {}});
+    ds->sync();
+    ds->close();
+  }
+
+  static void put(Dataset& ds, VarId var, Subarray part) {
+    std::vector<double> values(static_cast<std::size_t>(part.elements()));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = value_of(var, static_cast<Count>(i));
+    Access access;
+    access.var = var;
+    access.write = true;
+    access.elements = part.elements();
+    if (ds.variable(var).is_record) access.last_record = part.start[0] + part.count[0];
+    access.selection = std::move(part);
+    access.memory.data = reinterpret_cast<std::byte*>(values.data());
+    access.memory.type = Type::float64;
+    std::vector<Access> accesses;
+    accesses.push_back(std::move(access));
+    ds.execute(accesses, true);
+  }
+
+  std::string load() const {
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void save(const std::string& bytes) const {
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes;
+  }
+
+  static std::vector<Count> lengths(VarId var) {
+    return var == 0 ? std::vector<Count>{records, ny, nx} : std::vector<Count>{ny, nx};
+  }
+  static double expected(VarId var, const std::vector<Count>& index) {
+    Count element = 0;
+    const auto all = lengths(var);
+    for (std::size_t d = 0; d < all.size(); ++d) element = element * all[d] + index[d];
+    if (var == 1 && index[0] >= 16) return -1;
+    return value_of(var, element);
+  }
+
+  // All values of a selection must be the written ones.
+  static ::testing::AssertionResult agrees(const SerialReader& file, VarId var,
+                                           const Subarray& part) {
+    const auto values = file.read_doubles(var, part);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      std::vector<Count> index(part.start.size());
+      auto rest = static_cast<Count>(i);
+      for (std::size_t d = index.size(); d-- > 0;) {
+        index[d] =
+            part.start[d] + rest % part.count[d] * (part.stride.empty() ? 1 : part.stride[d]);
+        rest /= part.count[d];
+      }
+      if (values[i] != expected(var, index)) {
+        return ::testing::AssertionFailure() << "variable " << var << ", element " << i << " is "
+                                             << values[i] << ", not " << expected(var, index);
+      }
+    }
+    return ::testing::AssertionSuccess();
+  }
+  static Subarray whole(VarId var) {
+    return {std::vector<Count>(lengths(var).size(), 0), lengths(var), {}};
+  }
+
+  Errc fault(const std::function<void()>& action) {
+    message_.clear();
+    try {
+      action();
+    } catch (const Error& error) {
+      message_ = error.what();
+      return error.code();
+    }
+    return Errc::ok;
+  }
+
+  // The byte of the file where a chunk begins.
+  std::size_t place_of(VarId var, Count chunk) const {
+    const SerialReader file(path_);
+    return static_cast<std::size_t>(file.chunks()->table(var).get(chunk).offset);
+  }
+
+  std::string path_, message_, bytes_;
+};
+
+TEST_F(ChunkReaderTest, whole_variables_are_read_as_written) {
+  const SerialReader file(path_);
+  ASSERT_NE(file.chunks(), nullptr);
+  EXPECT_FALSE(file.chunks()->index().damage);
+  EXPECT_EQ(file.shape(0), (std::vector<Count>{records, ny, nx}));
+  for (const VarId var : {0, 1, 2, 3}) EXPECT_TRUE(agrees(file, var, whole(var)));
+}
+
+TEST_F(ChunkReaderTest, random_parts_are_read_as_written) {
+  const SerialReader file(path_);
+  std::mt19937 random(3);
+  const auto pick = [&](Count low, Count high) {
+    return std::uniform_int_distribution<Count>(low, high)(random);
+  };
+  for (int round = 0; round < 300; ++round) {
+    const auto var = static_cast<VarId>(pick(0, 3));
+    Subarray part;
+    for (const Count length : lengths(var)) {
+      const Count start = pick(0, length - 1), stride = pick(0, 1) == 0 ? 1 : pick(1, 7);
+      part.start.push_back(start);
+      part.stride.push_back(stride);
+      part.count.push_back(pick(1, (length - 1 - start) / stride + 1));
+    }
+    ASSERT_TRUE(agrees(file, var, part)) << "round " << round;
+  }
+}
+
+TEST_F(ChunkReaderTest, types_are_converted_and_values_that_do_not_fit_are_told) {
+  const SerialReader file(path_);
+  std::vector<float> floats(16 * nx);
+  EXPECT_FALSE(file.read(1, {{0, 0}, {16, nx}, {}}, Type::float32, floats.data()));
+  EXPECT_EQ(floats[300], static_cast<float>(value_of(1, 300)));
+  std::vector<std::uint8_t> small(static_cast<std::size_t>(ny * nx));
+  EXPECT_TRUE(file.read(1, whole(1), Type::uint8, small.data()));
+  EXPECT_TRUE(file.read(1, {{20, 0}, {1, 1}, {}}, Type::uint8, small.data())) << "fill of -1";
+  double one = 0;
+  EXPECT_EQ(fault([&] { file.read(0, {{0, 0, 0}, {1, 1, 1}, {}}, Type::chr, &one); }), Errc::echar);
+  EXPECT_EQ(fault([&] {
+              file.read(0, {{records, 0, 0}, {1, 1, 1}, {}}, Type::float64, &one);
+            }),
+            Errc::einvalcoords);
+}
+
+TEST_F(ChunkReaderTest, tells_what_is_stored) {
+  const SerialReader file(path_);
+  const ChunkFacts t = file.chunks()->facts(0);
+  EXPECT_EQ(t.shape, (std::vector<Count>{2, 15, 50}));
+  EXPECT_EQ(t.grid, (std::vector<Count>{3, 2, 1}));
+  EXPECT_EQ(t.chunks, 6);
+  EXPECT_EQ(t.present, 6);
+  EXPECT_EQ(t.raw, 0);
+  EXPECT_EQ(t.raw_bytes, 6 * 2 * 15 * 50 * 4);
+  EXPECT_LT(t.stored_bytes, t.raw_bytes);
+  EXPECT_EQ(t.codec, "shuffle,zstd:3");
+  EXPECT_EQ(t.reason, "set by the program");
+  const ChunkFacts p = file.chunks()->facts(1);
+  EXPECT_EQ(p.grid, (std::vector<Count>{2, 4}));
+  EXPECT_EQ(p.present, 4);
+  const ChunkFacts n = file.chunks()->facts(3);
+  EXPECT_EQ(n.present, n.chunks);
+  EXPECT_FALSE(n.reason.empty());
+  EXPECT_EQ(fault([&] { file.chunks()->facts(2); }), Errc::einval);
+  const IndexFacts& index = file.chunks()->index();
+  EXPECT_TRUE(index.synced);
+  EXPECT_TRUE(index.certain);
+  EXPECT_GE(index.generation, 2u);
+  EXPECT_LE(index.end, file.file_size());
+  EXPECT_GT(index.index_bytes, 0);
+}
+
+TEST_F(ChunkReaderTest, several_threads_read_at_once) {
+  const SerialReader file(path_);
+  std::vector<int> right(4, 0);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 20; ++round) {
+        const auto var = static_cast<VarId>((i + static_cast<std::size_t>(round)) % 4);
+        right[i] += agrees(file, var, whole(var)) ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, std::vector<int>(4, 20));
+}
+
+TEST_F(ChunkReaderTest, a_damaged_chunk_harms_itself_only) {
+  bytes_[place_of(0, 3) + 5] ^= 4;
+  save(bytes_);
+  const SerialReader file(path_);
+  EXPECT_EQ(fault([&] { file.read_doubles(0, whole(0)); }), Errc::enotnc);
+  EXPECT_NE(message_.find(path_ + ": chunk 3 of variable T, which is T[2:4, 15:30, 0:50], is "
+                                  "damaged: the checksum of its"),
+            std::string::npos)
+      << message_;
+  EXPECT_TRUE(agrees(file, 0, {{0, 0, 0}, {2, ny, nx}, {}}));
+  EXPECT_TRUE(agrees(file, 0, {{2, 0, 0}, {3, 15, nx}, {}}));
+  for (const VarId var : {1, 2, 3}) EXPECT_TRUE(agrees(file, var, whole(var)));
+}
+
+TEST_F(ChunkReaderTest, a_damaged_index_leaves_header_and_other_variables) {
+  const SerialReader before(path_);
+  for (const RootSlot& slot : before.chunks()->index().slots) {
+    if (slot.state != RootSlot::State::valid) continue;
+    if (slot.root.generation != before.chunks()->index().generation) continue;
+    bytes_[static_cast<std::size_t>(slot.root.directory.offset) + 3] ^= 1;
+  }
+  save(bytes_);
+  const SerialReader file(path_);
+  EXPECT_EQ(file.schema().vars.size(), 4u);
+  EXPECT_TRUE(agrees(file, 2, whole(2)));
+  ASSERT_TRUE(file.chunks()->index().damage);
+  EXPECT_EQ(fault([&] { file.read_doubles(0, whole(0)); }), Errc::enotnc);
+  EXPECT_NE(message_.find("variable T is chunked: chunk index damaged"), std::string::npos)
+      << message_;
+}
+
+TEST_F(ChunkReaderTest, a_codec_that_is_not_known_is_named) {
+  const auto at = bytes_.find("shuffle,zstd:3");
+  ASSERT_NE(at, std::string::npos);
+  bytes_.replace(at, 14, "shuffle,zsty:3");
+  save(bytes_);
+  const SerialReader file(path_);
+  EXPECT_EQ(fault([&] { file.read_doubles(0, whole(0)); }), Errc::enotsupport);
+  EXPECT_NE(message_.find("variable T is encoded with \"shuffle,zsty:3\""), std::string::npos)
+      << message_;
+  EXPECT_EQ(file.chunks()->facts(0).present, 6);
+  for (const VarId var : {1, 2, 3}) EXPECT_TRUE(agrees(file, var, whole(var)));
+  EXPECT_EQ(check_file(path_, {}).status, CheckStatus::good) << "the file is not to blame";
+}
+
+TEST_F(ChunkReaderTest, a_file_cut_anywhere_gives_errors_or_right_values) {
+  for (std::size_t size = bytes_.size(); size > 0; size -= std::min<std::size_t>(size, 499)) {
+    save(bytes_.substr(0, size));
+    try {
+      const SerialReader file(path_);
+      for (const VarId var : {0, 1, 2, 3}) {
+        const Errc code = fault([&] { EXPECT_TRUE(agrees(file, var, whole(var))); });
+        EXPECT_TRUE(code == Errc::ok || code == Errc::enotnc || code == Errc::etrunc) << message_;
+      }
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::enotnc) << error.what();
+    }
+  }
+}
+
+TEST_F(ChunkReaderTest, check_finds_a_good_file_good) {
+  CheckOptions options;
+  options.decode = true;
+  Count last = 0, all = 0;
+  options.progress = [&](Count done, Count of) {
+    EXPECT_GE(done, last);
+    last = done;
+    all = of;
+  };
+  const FileCheck check = check_file(path_, options);
+  EXPECT_EQ(check.status, CheckStatus::good);
+  EXPECT_TRUE(check.damages.empty());
+  EXPECT_TRUE(check.notes.empty()) << check.notes[0];
+  EXPECT_GE(check.chunks, 6 + 4 + 1);
+  EXPECT_EQ(last, all);
+  EXPECT_EQ(check.bytes, all);
+}
+
+TEST_F(ChunkReaderTest, check_lists_every_damaged_chunk) {
+  bytes_[place_of(0, 1)] ^= 1;
+  bytes_[place_of(0, 5) + 9] ^= 0x40;
+  bytes_[place_of(1, 2) + 1] ^= 2;
+  save(bytes_);
+  const FileCheck check = check_file(path_, {});
+  EXPECT_EQ(check.status, CheckStatus::damaged);
+  ASSERT_EQ(check.damages.size(), 3u);
+  EXPECT_EQ(check.damages[0].var, 0);
+  EXPECT_EQ(check.damages[0].chunk, 1);
+  EXPECT_EQ(check.damages[0].box->first, (std::vector<Count>{0, 15, 0}));
+  EXPECT_EQ(check.damages[0].box->extent, (std::vector<Count>{2, 15, 50}));
+  EXPECT_EQ(check.damages[1].chunk, 5);
+  EXPECT_EQ(check.damages[2].var, 1);
+  EXPECT_EQ(check.damages[2].chunk, 2);
+  EXPECT_EQ(check.vars[0].damaged, 2);
+  EXPECT_TRUE(check.vars[0].readable);
+  EXPECT_TRUE(check.vars[2].problem.empty());
+}
+
+TEST_F(ChunkReaderTest, check_names_the_chunks_of_a_damaged_page_and_goes_on) {
+  const SerialReader before(path_);
+  const auto& page = before.chunks()->table(0).pages()[0];
+  bytes_[static_cast<std::size_t>(page->place.offset) + 40] ^= 1;
+  bytes_[place_of(1, 2) + 1] ^= 2;
+  save(bytes_);
+  const FileCheck check = check_file(path_, {});
+  EXPECT_EQ(check.status, CheckStatus::damaged);
+  ASSERT_EQ(check.damages.size(), 2u);
+  EXPECT_EQ(check.damages[0].part, Damage::Part::page);
+  EXPECT_EQ(check.damages[0].var, 0);
+  EXPECT_EQ(check.damages[0].chunk, 0);
+  EXPECT_EQ(check.vars[0].damaged, 6);
+  EXPECT_EQ(check.damages[1].part, Damage::Part::chunk);
+  EXPECT_EQ(check.damages[1].chunk, 2);
+  EXPECT_FALSE(check.vars[0].readable);
+  EXPECT_TRUE(check.vars[2].readable);
+}
+
+TEST_F(ChunkReaderTest, check_tells_a_damaged_copy_of_a_root) {
+  const SerialReader before(path_);
+  bytes_[static_cast<std::size_t>(before.chunks()->index().root) + 12] ^= 1;
+  save(bytes_);
+  const FileCheck check = check_file(path_, {});
+  EXPECT_EQ(check.status, CheckStatus::damaged);
+  ASSERT_EQ(check.damages.size(), 1u);
+  EXPECT_EQ(check.damages[0].part, Damage::Part::root);
+  const SerialReader file(path_);
+  for (const VarId var : {0, 1, 2, 3}) EXPECT_TRUE(agrees(file, var, whole(var)));
+}
+
+TEST_F(ChunkReaderTest, check_tells_what_cannot_be_read_at_all) {
+  save("no netCDF file");
+  const FileCheck check = check_file(path_, {});
+  EXPECT_EQ(check.status, CheckStatus::unreadable);
+  EXPECT_NE(check.error.find("this is no netCDF file"), std::string::npos);
+  EXPECT_EQ(check_file("/nonexistent.nc", {}).status, CheckStatus::unreadable);
+}
+
+}  // namespace
+}  // namespace forebay

@@ -1,0 +1,124 @@
+#include "layout/chunked/accesses.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+namespace forebay::chunked {
+namespace {
+
+struct Case {
+  std::vector<PlannedChunk> chunks;
+  std::vector<ChunkAccess> accesses;
+  int ranks = 1;
+};
+
+Case random_case(std::mt19937& random) {
+  const auto pick = [&](Count low, Count high) {
+    return std::uniform_int_distribution<Count>(low, high)(random);
+  };
+  Case c;
+  c.ranks = static_cast<int>(pick(1, 8));
+  const Count chunks = pick(1, 60);
+  for (Count i = 0; i < chunks; ++i) {
+    PlannedChunk chunk;
+    chunk.var = static_cast<std::int32_t>(i / 10);
+    chunk.id = i % 10;
+    chunk.bytes = pick(1, 100);
+    chunk.owner = static_cast<Rank>(pick(0, c.ranks - 1));
+    c.chunks.push_back(chunk);
+    for (Rank r = 0; r < c.ranks; ++r) {  // none, some or all
+      if (pick(0, 2) == 0)
+        c.accesses.push_back({static_cast<std::uint32_t>(i), r, pick(1, chunk.bytes)});
+    }
+  }
+  return c;
+}
+
+/// What one rank holds or sends in one round, and of how many chunks.
+struct Use {
+  Count bytes = 0;
+  std::set<std::uint32_t> chunks;
+  void add(Count n, std::uint32_t chunk) {
+    bytes += n;
+    chunks.insert(chunk);
+  }
+};
+
+TEST(PlanRounds, keep_every_limit_that_single_chunks_do_not_break) {
+  std::mt19937 random(2);
+  for (int round = 0; round < 2000; ++round) {
+    SCOPED_TRACE(round);
+    Case c = random_case(random);
+    RoundLimits limits;
+    limits.owned = std::uniform_int_distribution<Count>(1, 400)(random);
+    limits.sent = std::uniform_int_distribution<Count>(1, 400)(random);
+    limits.owners_send = round % 2 == 1;
+    const auto rounds = plan_rounds(c.chunks, c.accesses, c.ranks, limits);
+    std::map<std::pair<std::uint32_t, Rank>, Use> held, sent;
+    std::vector<int> of_round(rounds, 0);
+    std::map<Rank, std::uint32_t> last;
+    for (std::uint32_t i = 0; i < c.chunks.size(); ++i) {
+      const PlannedChunk& chunk = c.chunks[i];
+      ASSERT_LT(chunk.round, rounds);
+      ++of_round[chunk.round];
+      held[{chunk.round, chunk.owner}].add(chunk.bytes, i);
+      const auto [before, first] = last.try_emplace(chunk.owner, chunk.round);
+      EXPECT_LE(before->second, chunk.round) << "an owner's chunks stay in order";
+      before->second = chunk.round;
+    }
+    for (const ChunkAccess& a : c.accesses) {
+      const PlannedChunk& chunk = c.chunks[a.chunk];
+      if (a.rank == chunk.owner) continue;
+      sent[{chunk.round, limits.owners_send ? chunk.owner : a.rank}].add(a.bytes, a.chunk);
+    }
+    for (const int n : of_round) EXPECT_GT(n, 0) << "no round is empty";
+    for (const auto& [who, use] : held)
+      EXPECT_TRUE(use.bytes <= limits.owned || use.chunks.size() == 1);
+    for (const auto& [who, use] : sent)
+      EXPECT_TRUE(use.bytes <= limits.sent || use.chunks.size() == 1);
+  }
+}
+
+TEST(PlanRounds, one_round_is_enough_where_limits_allow) {
+  std::mt19937 random(4);
+  for (int round = 0; round < 100; ++round) {
+    Case c = random_case(random);
+    EXPECT_EQ(plan_rounds(c.chunks, c.accesses, c.ranks, {1 << 20, 1 << 20, false}), 1u);
+  }
+}
+
+TEST(PlanRounds, owners_have_equally_much_to_do_in_each) {
+  Case c;
+  c.ranks = 4;
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    PlannedChunk chunk;
+    chunk.id = i;
+    chunk.bytes = 10;
+    chunk.owner = static_cast<Rank>(i / 10);  // one owner's after another's
+    c.chunks.push_back(chunk);
+  }
+  EXPECT_EQ(plan_rounds(c.chunks, {}, c.ranks, {20, 1000, false}), 5u);
+  std::map<std::pair<std::uint32_t, Rank>, int> count;
+  for (const PlannedChunk& chunk : c.chunks) ++count[{chunk.round, chunk.owner}];
+  EXPECT_EQ(count.size(), 20u);
+  for (const auto& [who, n] : count) EXPECT_EQ(n, 2);
+}
+
+TEST(PlanRounds, nothing_takes_no_round) { EXPECT_EQ(plan_rounds({}, {}, 3, {10, 10, false}), 0u); }
+
+TEST(GatherAccesses, one_process_knows_its_own) {
+  const Comm alone;
+  SparseExchange exchange(alone);
+  const auto all = gather_accesses(alone, exchange, {{2, 9, 5, 100, covers_chunk}});
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].rank, 0);
+  EXPECT_EQ(all[0].var, 2);
+  EXPECT_EQ(all[0].flags, covers_chunk);
+}
+
+}  // namespace
+}  // namespace forebay::chunked
