@@ -62,8 +62,9 @@ class ExtentIo {
   /// Local.
   virtual void write(ExtentStream& extents) = 0;
   virtual void read(ExtentStream& extents) = 0;
-  /// Whether a thread may make the local calls while another one of the rank communicates.
-  virtual bool local_calls_are_free_of_mpi() const { return false; }
+  /// Local. Whether one thread may write locally while another one of the rank communicates or
+  /// reads locally; what they would both set up on first use is set up now.
+  virtual bool ready_beside_mpi() { return false; }
 };
 
 }  // namespace forebay

@@ -44,6 +44,9 @@ class Comm {
   /// each. Every rank holds all of them: for what all need to know, not for data.
   std::vector<std::byte> all_gather_bytes(std::span<const std::byte> mine,
                                           std::vector<std::int64_t>& sizes) const;
+  /// The same when every rank knows already how many bytes come from each.
+  std::vector<std::byte> all_gather_known(std::span<const std::byte> mine,
+                                          std::span<const std::int64_t> sizes) const;
 
   /// The ranks that share memory with this one; `ranks_per_node` > 0 pretends that nodes have that
   /// many.

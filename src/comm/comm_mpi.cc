@@ -143,6 +143,11 @@ std::vector<std::int64_t> Comm::all_gather(std::int64_t value) const {
 std::vector<std::byte> Comm::all_gather_bytes(std::span<const std::byte> mine,
                                               std::vector<std::int64_t>& sizes) const {
   sizes = all_gather(static_cast<std::int64_t>(mine.size()));
+  return all_gather_known(mine, sizes);
+}
+
+std::vector<std::byte> Comm::all_gather_known(std::span<const std::byte> mine,
+                                              std::span<const std::int64_t> sizes) const {
   if (size_ == 1) return {mine.begin(), mine.end()};
   std::vector<int> counts(sizes.size()), places(sizes.size());
   std::int64_t total = 0;

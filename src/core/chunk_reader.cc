@@ -92,7 +92,8 @@ std::vector<RootSlot> read_root_slots(const ReadInto& read, Offset root, Offset 
 }
 
 ChunkIndex load_chunk_index(const ReadInto& read, Offset root, Offset file_size,
-                            std::size_t variables) {
+                            const Schema& schema) {
+  const std::size_t variables = schema.vars.size();
   ChunkIndex index;
   index.facts.root = root;
   index.tables.resize(variables);
@@ -110,7 +111,8 @@ ChunkIndex load_chunk_index(const ReadInto& read, Offset root, Offset file_size,
       return out;
     };
     const auto loaded = chunked::read_index(checked, root, file_size, chunked::OpenState::newest);
-    index.tables = chunked::tables_of(loaded, variables);
+    index.tables = chunked::tables_of(loaded, schema);
+    index.numrecs = loaded.directory.numrecs;
     index.facts.generation = loaded.root.generation;
     index.facts.synced = loaded.root.synced;
     index.facts.certain =
@@ -120,7 +122,7 @@ ChunkIndex load_chunk_index(const ReadInto& read, Offset root, Offset file_size,
   });
   if (index.facts.damage) {
     index.tables.clear();
-    index.tables.resize(variables);
+    index.tables.resize(schema.vars.size());
   }
   return index;
 }
@@ -128,24 +130,36 @@ ChunkIndex load_chunk_index(const ReadInto& read, Offset root, Offset file_size,
 ChunkReader::ChunkReader(Schema& schema, ChunkIndex index, Offset file_size, ReadInto read)
     : schema_(schema), index_(std::move(index)), file_size_(file_size), read_(std::move(read)) {
   items_.resize(schema.vars.size());
+  // A crash may have come between a publication and the header's count.
+  schema.numrecs = std::max(schema.numrecs, index_.numrecs);
   for (std::size_t v = 0; v < schema.vars.size(); ++v) {
     Variable& var = schema.vars[v];
     if (!var.chunking) continue;
     const chunked::ChunkTable& table = index_.tables[v];
     if (!table.shape.empty()) var.chunking->shape = table.shape;
     var.chunking->reason = table.reason;
-    items_[v] = prepare(var);
+    items_[v] = prepare(var, schema.numrecs, table.fault);
+    if (!table.fault.empty()) {
+      items_[v].refused = Error(Errc::enotnc, "variable " + var.name + ": " + table.fault,
+                                "other variables can be read");
+    }
   }
 }
 
-ChunkReader::Item ChunkReader::prepare(const Variable& var) {
+ChunkReader::Item ChunkReader::prepare(const Variable& var, Count numrecs,
+                                       const std::string& fault) {
   Item item;
   const bool open = var.chunking->shape.empty();
-  const auto bad_shape = attempt_to([&] {
+  const auto damage = attempt_to([&] {
+    if (!fault.empty()) throw Error(Errc::enotnc, fault);
     if (!open) check_chunk_shape(var, var.chunking->shape);
+    // A classic header's records are bounded by where they lie; these lie nowhere.
+    Count bytes = 0;
+    if (var.is_record && !multiply_fits(numrecs, var.inner_bytes(), bytes))
+      throw Error(Errc::enotnc, "it cannot have " + std::to_string(numrecs) + " records");
   });
-  if (bad_shape) {
-    item.refused = Error(Errc::enotnc, "variable " + var.name + ": " + bad_shape->message(),
+  if (damage) {
+    item.refused = Error(Errc::enotnc, "variable " + var.name + ": " + damage->message(),
                          "the file's header or chunk index is damaged");
     return item;
   }
@@ -182,8 +196,7 @@ ChunkFacts ChunkReader::facts(VarId id) const {
   facts.shape = var.chunking->shape;
   const Item& its = item(id);
   std::optional<ChunkGrid> without_codec;
-  if (!its.coding && !facts.shape.empty() &&
-      !attempt_to([&] { check_chunk_shape(var, facts.shape); }))
+  if (its.refused && its.refused->code() == Errc::enotsupport && !facts.shape.empty())
     without_codec.emplace(var, facts.shape);
   const ChunkGrid* grid = its.coding      ? &its.coding->grid
                           : without_codec ? &*without_codec

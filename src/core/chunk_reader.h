@@ -45,6 +45,7 @@ struct IndexFacts {
 struct ChunkIndex {
   IndexFacts facts;
   Offset shift = 0;                         ///< what offsets of entries count from
+  Count numrecs = 0;                        ///< records of the file as the index has them
   std::vector<chunked::ChunkTable> tables;  ///< one a variable; empty ones where facts.damage
 };
 
@@ -58,7 +59,7 @@ std::vector<RootSlot> read_root_slots(const ReadInto& read, Offset root, Offset 
 /// The newest published state (chunked::read_index). Never throws for damage: that is kept in
 /// facts.damage.
 ChunkIndex load_chunk_index(const ReadInto& read, Offset root, Offset file_size,
-                            std::size_t variables);
+                            const Schema& schema);
 
 /// One chunked variable, as stored. "Bytes" count chunks that are present.
 struct ChunkFacts {
@@ -82,8 +83,8 @@ class ChunkReader {
     CodecWorkspace workspace;
   };
 
-  /// `schema` outlives the reader; the shapes and reasons of its chunked variables are set from the
-  /// index.
+  /// `schema` outlives the reader; the shapes and reasons of its chunked variables, and the number
+  /// of records if it is larger, are set from the index.
   ChunkReader(Schema& schema, ChunkIndex index, Offset file_size, ReadInto read);
 
   const IndexFacts& index() const { return index_.facts; }
@@ -96,7 +97,8 @@ class ChunkReader {
   /// that this build lacks.
   bool read(VarId var, const Subarray& selection, Type type, void* out) const;
 
-  /// Why no chunk of a variable can be decoded, if so: its codec, its shape.
+  /// Why no chunk of a variable can be decoded, if so: its codec is not in this build
+  /// (Errc::enotsupport), its shape cannot be, or the header contradicts the index (Errc::enotnc).
   const std::optional<Error>& refused(VarId var) const;
   const chunked::ChunkTable& table(VarId var) const;
   /// Only of variables that are not refused.
@@ -111,7 +113,7 @@ class ChunkReader {
     std::optional<chunked::VariableCoding> coding;
     std::optional<Error> refused;
   };
-  static Item prepare(const Variable& var);
+  static Item prepare(const Variable& var, Count numrecs, const std::string& fault);
   [[noreturn]] void refuse(VarId var, Count id, const std::string& why) const;
   const Item& item(VarId var) const { return items_[static_cast<std::size_t>(var)]; }
 

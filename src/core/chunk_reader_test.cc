@@ -132,6 +132,25 @@ class ChunkReaderTest : public ::testing::Test {
     return Errc::ok;
   }
 
+  // Changes words of the header and of the newest directory, whose checksums are then right again.
+  void rename_everywhere(const std::string& from, const std::string& to) {
+    const IndexFacts index = SerialReader(path_).chunks()->index();
+    for (auto at = bytes_.find(from); at != std::string::npos; at = bytes_.find(from, at))
+      bytes_.replace(at, from.size(), to);
+    for (std::size_t s = 0; s < index.slots.size(); ++s) {
+      chunked::Root root = index.slots[s].root;
+      if (index.slots[s].state != RootSlot::State::valid) continue;
+      const auto* begin = reinterpret_cast<const std::byte*>(bytes_.data()) + root.directory.offset;
+      root.directory.hash =
+          chunked::hash_of({begin, static_cast<std::size_t>(root.directory.bytes)});
+      const auto slot = chunked::print_root(root);
+      bytes_.replace(
+          static_cast<std::size_t>(index.root + static_cast<Offset>(s) * chunked::slot_stride),
+          slot.size(), reinterpret_cast<const char*>(slot.data()), slot.size());
+    }
+    save(bytes_);
+  }
+
   // The byte of the file where a chunk begins.
   std::size_t place_of(VarId var, Count chunk) const {
     const SerialReader file(path_);
@@ -259,10 +278,7 @@ TEST_F(ChunkReaderTest, a_damaged_index_leaves_header_and_other_variables) {
 }
 
 TEST_F(ChunkReaderTest, a_codec_that_is_not_known_is_named) {
-  const auto at = bytes_.find("shuffle,zstd:3");
-  ASSERT_NE(at, std::string::npos);
-  bytes_.replace(at, 14, "shuffle,zsty:3");
-  save(bytes_);
+  rename_everywhere("shuffle,zstd:3", "shuffle,zsty:3");
   const SerialReader file(path_);
   EXPECT_EQ(fault([&] { file.read_doubles(0, whole(0)); }), Errc::enotsupport);
   EXPECT_NE(message_.find("variable T is encoded with \"shuffle,zsty:3\""), std::string::npos)
@@ -270,6 +286,22 @@ TEST_F(ChunkReaderTest, a_codec_that_is_not_known_is_named) {
   EXPECT_EQ(file.chunks()->facts(0).present, 6);
   for (const VarId var : {1, 2, 3}) EXPECT_TRUE(agrees(file, var, whole(var)));
   EXPECT_EQ(check_file(path_, {}).status, CheckStatus::good) << "the file is not to blame";
+}
+
+TEST_F(ChunkReaderTest, a_header_that_contradicts_the_index_is_refused) {
+  // The other codec would decode these chunks, to other values.
+  bytes_.replace(bytes_.find("shuffle,zstd:3"), 14, "bitshuf,zstd:3");
+  save(bytes_);
+  const SerialReader file(path_);
+  EXPECT_EQ(fault([&] { file.read_doubles(0, whole(0)); }), Errc::enotnc);
+  EXPECT_NE(message_.find("variable T: the header tells of another"), std::string::npos)
+      << message_;
+  for (const VarId var : {1, 2, 3}) EXPECT_TRUE(agrees(file, var, whole(var)));
+  const FileCheck check = check_file(path_, {});
+  EXPECT_EQ(check.status, CheckStatus::damaged);
+  ASSERT_EQ(check.damages.size(), 1u);
+  EXPECT_EQ(check.damages[0].part, Damage::Part::variable);
+  EXPECT_FALSE(check.vars[0].readable);
 }
 
 TEST_F(ChunkReaderTest, a_file_cut_anywhere_gives_errors_or_right_values) {

@@ -160,6 +160,8 @@ void Dataset::end_independent() {
     throw Error(Errc::enotindep, path_ + " is not in independent data mode");
   mode_ = Mode::collective;
   if (!writable_) return;
+  // A publication tells the number of records, too.
+  if (chunks_) schema_.numrecs = comm_.all_reduce(schema_.numrecs, Reduce::max);
   stage_->flush(true);
   sync_numrecs();
 }
@@ -171,22 +173,24 @@ void Dataset::sync_numrecs() {
   std::array<std::int64_t, 2> most{schema_.numrecs, numrecs_dirty_};
   comm_.all_reduce(most, Reduce::max);
   schema_.numrecs = most[0];
-  numrecs_dirty_ = false;
   if (most[1] == 0) return;
+  numrecs_dirty_ = true;  // until it is written
   std::optional<Error> mine;
   if (comm_.is_root()) mine = attempt_to([&] { write_numrecs(); });
   agree(mine);
+  numrecs_dirty_ = false;
 }
 
 void Dataset::sync() {
   require_data();
   if (!writable_) return comm_.barrier();
   StepTimer timer(report_, Step::sync);
+  if (chunks_) schema_.numrecs = comm_.all_reduce(schema_.numrecs, Reduce::max);
   stage_->flush(true);
   refresh_shapes_in_header();
   sync_numrecs();
   agree(attempt_to([&] { file_->sync(); }));
-  if (chunks_) chunks_->synced();
+  if (chunks_) mark_synced();
 }
 
 void Dataset::flush() {

@@ -173,6 +173,7 @@ class Dataset {
   void start_chunks(const Schema* old);  // collective
   void load_chunks();                    // collective
   void write_anchors(const Schema* old);
+  void mark_synced();                                 // collective
   void fill_chunked_record(VarId var, Count record);  // collective
 
   // dataset_define.cc

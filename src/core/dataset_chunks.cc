@@ -153,6 +153,11 @@ void Dataset::start_chunks(const Schema* old) {
     chunks_->skip_to(end_of_fixed(schema_));
     chunks_->touch();
     chunks_->publish();
+    // The last synced state has been moved away from its root.
+    if (chunk_move_ > 0) {
+      agree(attempt_to([&] { file_->sync(); }));
+      mark_synced();
+    }
   }
   chunk_move_ = 0;
   for (std::size_t i = 0; i < schema_.vars.size(); ++i) {
@@ -163,6 +168,15 @@ void Dataset::start_chunks(const Schema* old) {
   }
   write_anchors(old);
   make_layout();
+}
+
+// All ranks have synced their data.
+void Dataset::mark_synced() {
+  if (!chunks_->mark_synced()) return;
+  std::optional<Error> mine;
+  if (comm_.is_root()) mine = attempt_to([&] { file_->sync(); });
+  agree(mine);
+  chunks_->forget_older_synced();
 }
 
 // An anchor holds the fill value, so that readers that know nothing of chunks show no number.
@@ -202,7 +216,14 @@ void Dataset::load_chunks() {
   std::optional<Error> mine;
   if (comm_.is_root()) mine = attempt_to([&] { size = file_->size(); });
   agree(mine);
-  chunks_->load(chunk_root_, size, state);
+  const auto error = attempt_to([&] { chunks_->load(chunk_root_, size, state); });
+  if (error && (writable_ || error->code() != Errc::enotnc)) {
+    throw Error(error->code(), path_ + ": " + error->message(),
+                error->code() == Errc::enotnc
+                    ? "open it for reading only to get at its other variables; " + error->advice()
+                    : error->advice());
+  }
+  if (error) chunks_->give_up(error->message());
   shapes_in_header_ = -1;
   make_layout();
 }

@@ -186,7 +186,11 @@ void Dataset::carry_out(std::vector<Request>& requests, bool collective,
   };
   if (facts[0]) {
     changed_ = true;
+    // Chunks and the number of records become visible by one publication.
+    const Count before = schema_.numrecs;
+    if (chunks_ && collective) schema_.numrecs = std::max(before, facts[2]);
     part(writes, true);
+    if (chunks_ && collective) schema_.numrecs = before;
     if (!failed) {
       auto error = attempt_to([&] { note_records(facts[2], collective); });
       if (error) failed = error;
@@ -204,13 +208,12 @@ void Dataset::carry_out(std::vector<Request>& requests, bool collective,
 void Dataset::note_records(Count last_record, bool collective) {
   if (last_record <= schema_.numrecs) return;
   schema_.numrecs = last_record;
-  if (!collective) {
-    numrecs_dirty_ = true;
-    return;
-  }
+  numrecs_dirty_ = true;  // until it is written
+  if (!collective) return;
   std::optional<Error> mine;
   if (comm_.is_root()) mine = attempt_to([&] { write_numrecs(); });
   agree(mine);
+  numrecs_dirty_ = false;
 }
 
 void Dataset::execute(std::span<Access> accesses, bool collective,

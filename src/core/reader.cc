@@ -160,17 +160,10 @@ void SerialReader::read_header() {
 }
 
 void SerialReader::read_chunk_index(Offset root) {
-  // A classic header's records are bounded by where they lie; these lie nowhere.
-  for (const Variable& var : schema_.vars) {
-    Count bytes = 0;
-    if (var.is_record && !multiply_fits(schema_.numrecs, data_bytes(var), bytes))
-      throw Error(Errc::enotnc, "variable " + var.name + " cannot have " +
-                                    std::to_string(schema_.numrecs) + " records");
-  }
   const ReadInto read = [this](Offset offset, std::span<std::byte> out) {
     read_bytes(offset, out);
   };
-  auto index = load_chunk_index(read, root, file_size_, schema_.vars.size());
+  auto index = load_chunk_index(read, root, file_size_, schema_);
   chunks_ = std::make_unique<ChunkReader>(schema_, std::move(index), file_size_, read);
 }
 

@@ -39,6 +39,10 @@ class Writer {
     put(static_cast<std::uint32_t>(text.size()));
     for (const char c : text) bytes_.push_back(static_cast<std::byte>(c));
   }
+  void put_list(const std::vector<Count>& list) {
+    put(static_cast<std::uint32_t>(list.size()));
+    for (const Count n : list) put(n);
+  }
   std::vector<std::byte>& bytes() { return bytes_; }
 
  private:
@@ -64,6 +68,17 @@ class Reader {
     const auto taken = bytes_.first(n);
     bytes_ = bytes_.subspan(n);
     return taken;
+  }
+  std::string text() {
+    const auto bytes = take(get<std::uint32_t>());
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+  std::vector<Count> list() {
+    const auto n = get<std::uint32_t>();
+    if (n > left() / sizeof(Count)) damaged("a list that is longer than it");
+    std::vector<Count> numbers;
+    for (std::uint32_t i = 0; i < n; ++i) numbers.push_back(get<Count>());
+    return numbers;
   }
   std::size_t left() const { return bytes_.size(); }
 
@@ -184,11 +199,14 @@ std::vector<std::byte> print_directory(const Directory& directory) {
   Writer out;
   out.put(directory_magic);
   out.put(directory.end);
+  out.put(directory.numrecs);
   out.put(static_cast<std::uint32_t>(directory.items.size()));
   for (const Directory::Item& item : directory.items) {
     out.put(static_cast<std::int32_t>(item.var));
-    out.put(static_cast<std::uint32_t>(item.shape.size()));
-    for (const Count n : item.shape) out.put(n);
+    out.put(static_cast<std::int32_t>(item.type));
+    out.put_list(item.lengths);
+    out.put_text(item.codec);
+    out.put_list(item.shape);
     out.put_text(item.reason.substr(0, most_reason));
     out.put(static_cast<Count>(item.pages.size()));
     for (const BlockRef& ref : item.pages) out.put(ref);
@@ -201,18 +219,18 @@ Directory parse_directory(std::span<const std::byte> bytes, Offset file_end) {
   if (in.get<std::uint64_t>() != directory_magic) damaged("its directory is something else");
   Directory directory;
   directory.end = in.get<Offset>();
-  if (directory.end < 0) damaged("it ends before the file begins");
+  directory.numrecs = in.get<Count>();
+  if (directory.end < 0 || directory.numrecs < 0) damaged("it has a negative size");
   const auto items = in.get<std::uint32_t>();
   Count all_pages = 0;
   for (std::uint32_t i = 0; i < items; ++i) {
     Directory::Item item;
     item.var = in.get<std::int32_t>();
-    const auto ndims = in.get<std::uint32_t>();
-    if (ndims > in.left() / sizeof(Count)) damaged("a chunk of too many dimensions");
-    for (std::uint32_t d = 0; d < ndims; ++d) item.shape.push_back(in.get<Count>());
-    const auto length = in.get<std::uint32_t>();
-    const auto text = in.take(length);
-    item.reason.assign(reinterpret_cast<const char*>(text.data()), text.size());
+    item.type = static_cast<Type>(in.get<std::int32_t>());
+    item.lengths = in.list();
+    item.codec = in.text();
+    item.shape = in.list();
+    item.reason = in.text();
     const auto pages = in.get<Count>();
     if (pages < 0 || pages > static_cast<Count>(in.left() / ref_bytes))
       damaged("a directory of too many pages");

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "base/types.h"
+#include "data/type.h"
 
 namespace forebay::chunked {
 
@@ -64,6 +65,7 @@ class ChunkTable {
  public:
   std::vector<Count> shape;  ///< of a chunk; empty until chosen. The header's copy may lag behind.
   std::string reason;        ///< why this shape
+  std::string fault;         ///< why the variable cannot be used; empty if it can
 
   /// The entry; an absent one for ids beyond what was ever set.
   const Entry& get(Count id) const;
@@ -109,9 +111,14 @@ std::vector<std::byte> print_page(const Page& page);
 void parse_page(std::span<const std::byte> bytes, Page& page);
 
 struct Directory {
-  Offset end = 0;  ///< one past the last byte in use
+  Offset end = 0;     ///< one past the last byte in use
+  Count numrecs = 0;  ///< records of the file in this state
   struct Item {
     VarId var = 0;
+    /// What the header says of the variable too; where they differ the file is damaged.
+    Type type = Type::none;
+    std::vector<Count> lengths;  ///< of its dimensions; 0: records
+    std::string codec;
     std::vector<Count> shape;
     std::string reason;
     std::vector<BlockRef> pages;

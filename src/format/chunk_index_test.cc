@@ -171,12 +171,25 @@ TEST(ChunkTables, hold_what_was_set) {
   EXPECT_EQ(ids, (std::vector<Count>{5, 5000}));
 }
 
+Directory::Item item_of(VarId var, std::vector<BlockRef> pages) {
+  Directory::Item item;
+  item.var = var;
+  item.type = Type::float32;
+  item.lengths = {0, 50, 60};
+  item.codec = "shuffle,zstd:3";
+  item.shape = {4, 5, 6};
+  item.reason = "the ranks' blocks";
+  item.pages = std::move(pages);
+  return item;
+}
+
 Directory sample_directory() {
   Directory directory;
   directory.end = 100'000;
-  directory.items.push_back({0, {4, 5, 6}, "the ranks' blocks", {{512, 64, 1}, {}, {1024, 96, 2}}});
-  directory.items.push_back({7, {}, "", {}});
-  directory.items.push_back({3, {1}, "", {{2048, page_bytes, 3}}});
+  directory.numrecs = 17;
+  directory.items.push_back(item_of(0, {{512, 64, 1}, {}, {1024, 96, 2}}));
+  directory.items.push_back({7, Type::int64, {3}, "none", {}, "", {}});
+  directory.items.push_back(item_of(3, {{2048, page_bytes, 3}}));
   return directory;
 }
 
@@ -184,9 +197,13 @@ TEST(ChunkDirectory, is_read_back) {
   const Directory want = sample_directory();
   const Directory got = parse_directory(print_directory(want), 100'000);
   EXPECT_EQ(got.end, want.end);
+  EXPECT_EQ(got.numrecs, want.numrecs);
   ASSERT_EQ(got.items.size(), want.items.size());
   for (std::size_t i = 0; i < want.items.size(); ++i) {
     EXPECT_EQ(got.items[i].var, want.items[i].var);
+    EXPECT_EQ(got.items[i].type, want.items[i].type);
+    EXPECT_EQ(got.items[i].lengths, want.items[i].lengths);
+    EXPECT_EQ(got.items[i].codec, want.items[i].codec);
     EXPECT_EQ(got.items[i].shape, want.items[i].shape);
     EXPECT_EQ(got.items[i].reason, want.items[i].reason);
     ASSERT_EQ(got.items[i].pages.size(), want.items[i].pages.size());
@@ -235,7 +252,7 @@ TEST(ChunkDirectory, huge_counts_are_refused_before_memory_is_taken) {
 TEST(ChunkDirectory, pages_that_cannot_be_are_refused) {
   const auto with = [](BlockRef ref) {
     Directory directory;
-    directory.items.push_back({0, {1}, "", {ref}});
+    directory.items.push_back(item_of(0, {ref}));
     return print_directory(directory);
   };
   parse_directory(with({900, 96, 0}), 1000);
@@ -249,7 +266,7 @@ TEST(ChunkDirectory, pages_that_cannot_be_are_refused) {
 // 24 bytes of a directory must not make a reader take 16 KiB again and again.
 TEST(ChunkDirectory, one_page_named_many_times_is_refused) {
   Directory directory;
-  directory.items.push_back({0, {1}, "", std::vector<BlockRef>(1000, {0, page_bytes, 0})});
+  directory.items.push_back(item_of(0, std::vector<BlockRef>(1000, {0, page_bytes, 0})));
   EXPECT_TRUE(refuses([&] { parse_directory(print_directory(directory), 100'000); }));
   directory.items[0].pages.assign(100'000, {0, 0, 0});
   EXPECT_TRUE(refuses([&] { parse_directory(print_directory(directory), 10'000'000); }));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <span>
@@ -139,10 +140,13 @@ bool has_anchors(const Schema& stored) { return stored.attributes.find(root_name
 std::optional<Offset> root_of(const Schema& stored) {
   const Attribute* a = find(stored.attributes, root_name);
   if (a == nullptr || a->type != Type::chr) return std::nullopt;
-  const std::string value(text_of(*a));
-  long long root = 0;
-  if (std::sscanf(value.c_str(), "forebay chunk index 1 at byte %lld", &root) != 1 || root < 0)
-    return std::nullopt;
+  constexpr std::string_view words = "forebay chunk index 1 at byte ";
+  const std::string_view value = text_of(*a);
+  if (!value.starts_with(words)) return std::nullopt;
+  const std::string_view digits = value.substr(words.size());
+  Offset root = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), root);
+  if (error != std::errc{} || end != digits.data() + digits.size() || root < 0) return std::nullopt;
   return root;
 }
 
@@ -161,7 +165,9 @@ Schema from_stored(const Schema& stored, Offset& root) {
     if (!is_reserved_attribute(a.name)) schema.attributes.append(a);
   }
   for (const Variable& var : stored.vars) {
-    const bool anchor = var.attributes.find(dims_name).has_value();
+    const bool anchor =
+        std::any_of(var.attributes.begin(), var.attributes.end(),
+                    [](const Attribute& a) { return is_reserved_attribute(a.name); });
     if (!anchor && var.is_record)
       damaged(var, "a file with chunked variables cannot have others with records");
     schema.add_var(anchor ? variable_of(var, stored) : var);

@@ -45,6 +45,13 @@ bool any_chunks(const SerialReader& file) {
   return file.chunks() != nullptr && file.schema().any_chunked();
 }
 
+// Of all records; 0 for a number of them that cannot be.
+Count all_bytes(const Schema& schema, const Variable& var) {
+  Count bytes = 0;
+  if (!multiply_fits(data_bytes(var), var.is_record ? schema.numrecs : 1, bytes)) return 0;
+  return bytes;
+}
+
 double ratio_of(Count raw, Count stored) {
   return stored == 0 ? 0 : static_cast<double>(raw) / static_cast<double>(stored);
 }
@@ -191,7 +198,7 @@ Json variable_json(const SerialReader& file, VarId id) {
   json["record"] = var.is_record;
   json["begin"] = var.begin;
   json["end"] = end_of(schema, var);
-  json["bytes"] = data_bytes(var) * (var.is_record ? schema.numrecs : 1);
+  json["bytes"] = all_bytes(schema, var);
   if (var.is_record) json["bytes_per_record"] = data_bytes(var);
   json["alignment"] = alignment_of(var.begin);
   if (var.chunking) json["chunking"] = chunking_json(file.chunks()->facts(id));
@@ -285,8 +292,7 @@ std::string summary_text(const SerialReader& file) {
   Count fixed = 0, fixed_bytes = 0, records = 0, record_bytes = 0;
   for (const Variable& var : schema.vars) {
     (var.is_record ? records : fixed) += 1;
-    (var.is_record ? record_bytes : fixed_bytes) +=
-        data_bytes(var) * (var.is_record ? schema.numrecs : 1);
+    (var.is_record ? record_bytes : fixed_bytes) += all_bytes(schema, var);
   }
   const auto counted = [](Count n, const char* kind) {
     return fmt::format("{} {} variable{}", n, kind, n == 1 ? "" : "s");
@@ -335,7 +341,7 @@ std::string variables_text(const Schema& schema, bool with_attributes) {
     const bool plain = !var.chunking;  // chunks may be anywhere
     table.add({printable(var.name), name_of(var.type), shape_text(schema, var),
                plain ? grouped(var.begin) : "-", plain ? grouped(end_of(schema, var)) : "-",
-               friendly_size(data_bytes(var) * (var.is_record ? schema.numrecs : 1)),
+               friendly_size(all_bytes(schema, var)),
                var.is_record ? friendly_size(data_bytes(var)) : "-",
                plain ? friendly_size(alignment_of(var.begin)) : "-"});
   }

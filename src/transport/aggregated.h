@@ -33,7 +33,10 @@ class AggregatedTransport : public Transport {
   void read_all(ExtentStream& extents) override;
   void write(ExtentStream& extents) override;
   void read(ExtentStream& extents) override;
-  bool local_calls_are_free_of_mpi() const override { return true; }
+  bool ready_beside_mpi() override {
+    file_->ensure_open();
+    return true;
+  }
   std::string reasons() const override;
 
  private:

@@ -25,7 +25,10 @@ class PosixTransport : public Transport {
   void read(ExtentStream& extents) override {
     read_directly(*file_, extents, options_.hole_threshold, report_);
   }
-  bool local_calls_are_free_of_mpi() const override { return true; }
+  bool ready_beside_mpi() override {
+    file_->ensure_open();
+    return true;
+  }
   std::string reasons() const override {
     return "posix: each rank makes its own system calls, as asked for";
   }

@@ -3,6 +3,7 @@
 // Operations go from one known state to the next. After one that failed, a second opening of the
 // file must show the state before it or the state after it, whole; the same operation again must
 // succeed, since the fault has passed; and all that follows must be right, also after reopening.
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <random>
@@ -47,7 +48,7 @@ int versioned(int version, const Piece& piece, MPI_Offset column) {
   std::minstd_rand random(static_cast<unsigned>(1 + version * 7919 + piece.row * 104729 +
                                                 column * 31 + piece.var));
   random();
-  const unsigned bits = 2 + static_cast<unsigned>(version) * 11U % 27U;
+  const unsigned bits = version % 3 == 0 ? 0 : 2 + static_cast<unsigned>(version) * 11U % 27U;
   return static_cast<int>(random() & ((1U << bits) - 1)) + version;
 }
 
@@ -161,6 +162,25 @@ std::vector<Pieces> operations() {
   return all;
 }
 
+// Space that a failed operation left in a wrong state shows only once it is taken again: many small
+// writes and syncs turn all of it over.
+void use_all_space(int id, State& state, int version) {
+  for (int i = 0; i < 10; ++i) {
+    ++version;
+    const MPI_Offset first = i % 4 * columns / 5;
+    const Pieces pieces = [&](int r) {
+      return std::vector<Piece>{
+          {i % 2 == 0 ? change : grow, r, first, std::min(columns, first + columns / (2 + i % 3))}};
+    };
+    for (int r = 0; r < size; ++r) {
+      for (const Piece& p : pieces(r)) apply(state, p, version);
+    }
+    carry_out(id, pieces, version);
+    ok(ncmpi_sync(id), "sync");
+  }
+  expect(id, state, "after many writes");
+}
+
 }  // namespace
 
 void rewrite(const char* path) {
@@ -185,6 +205,7 @@ void rewrite(const char* path) {
     expect(id, state, when);
     if (version % 2 == 0 && !ok(ncmpi_sync(id), "sync")) ok(ncmpi_sync(id), "sync again");
   }
+  if (!seen.empty()) use_all_space(id, state, version);
   ok(ncmpi_close(id), "close");
   id = open(path, NC_NOWRITE);
   if (id < 0) return;

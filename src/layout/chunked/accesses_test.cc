@@ -29,6 +29,7 @@ Case random_case(std::mt19937& random) {
     chunk.id = i % 10;
     chunk.bytes = pick(1, 100);
     chunk.owner = static_cast<Rank>(pick(0, c.ranks - 1));
+    chunk.shared = pick(0, 3) > 0;
     c.chunks.push_back(chunk);
     for (Rank r = 0; r < c.ranks; ++r) {  // none, some or all
       if (pick(0, 2) == 0)
@@ -48,6 +49,14 @@ struct Use {
   }
 };
 
+/// Only what owners hold is limited.
+RoundLimits limits_of(Count owned) {
+  RoundLimits limits;
+  limits.owned = owned;
+  limits.shared = limits.sent = 1 << 20;
+  return limits;
+}
+
 TEST(PlanRounds, keep_every_limit_that_single_chunks_do_not_break) {
   std::mt19937 random(2);
   for (int round = 0; round < 2000; ++round) {
@@ -55,10 +64,11 @@ TEST(PlanRounds, keep_every_limit_that_single_chunks_do_not_break) {
     Case c = random_case(random);
     RoundLimits limits;
     limits.owned = std::uniform_int_distribution<Count>(1, 400)(random);
+    limits.shared = std::uniform_int_distribution<Count>(1, limits.owned)(random);
     limits.sent = std::uniform_int_distribution<Count>(1, 400)(random);
     limits.owners_send = round % 2 == 1;
     const auto rounds = plan_rounds(c.chunks, c.accesses, c.ranks, limits);
-    std::map<std::pair<std::uint32_t, Rank>, Use> held, sent;
+    std::map<std::pair<std::uint32_t, Rank>, Use> held, shared, sent;
     std::vector<int> of_round(rounds, 0);
     std::map<Rank, std::uint32_t> last;
     for (std::uint32_t i = 0; i < c.chunks.size(); ++i) {
@@ -66,6 +76,7 @@ TEST(PlanRounds, keep_every_limit_that_single_chunks_do_not_break) {
       ASSERT_LT(chunk.round, rounds);
       ++of_round[chunk.round];
       held[{chunk.round, chunk.owner}].add(chunk.bytes, i);
+      if (chunk.shared) shared[{chunk.round, chunk.owner}].add(chunk.bytes, i);
       const auto [before, first] = last.try_emplace(chunk.owner, chunk.round);
       EXPECT_LE(before->second, chunk.round) << "an owner's chunks stay in order";
       before->second = chunk.round;
@@ -78,6 +89,8 @@ TEST(PlanRounds, keep_every_limit_that_single_chunks_do_not_break) {
     for (const int n : of_round) EXPECT_GT(n, 0) << "no round is empty";
     for (const auto& [who, use] : held)
       EXPECT_TRUE(use.bytes <= limits.owned || use.chunks.size() == 1);
+    for (const auto& [who, use] : shared)
+      EXPECT_TRUE(use.bytes <= limits.shared || use.chunks.size() == 1);
     for (const auto& [who, use] : sent)
       EXPECT_TRUE(use.bytes <= limits.sent || use.chunks.size() == 1);
   }
@@ -87,7 +100,7 @@ TEST(PlanRounds, one_round_is_enough_where_limits_allow) {
   std::mt19937 random(4);
   for (int round = 0; round < 100; ++round) {
     Case c = random_case(random);
-    EXPECT_EQ(plan_rounds(c.chunks, c.accesses, c.ranks, {1 << 20, 1 << 20, false}), 1u);
+    EXPECT_EQ(plan_rounds(c.chunks, c.accesses, c.ranks, limits_of(1 << 20)), 1u);
   }
 }
 
@@ -101,14 +114,14 @@ TEST(PlanRounds, owners_have_equally_much_to_do_in_each) {
     chunk.owner = static_cast<Rank>(i / 10);  // one owner's after another's
     c.chunks.push_back(chunk);
   }
-  EXPECT_EQ(plan_rounds(c.chunks, {}, c.ranks, {20, 1000, false}), 5u);
+  EXPECT_EQ(plan_rounds(c.chunks, {}, c.ranks, limits_of(20)), 5u);
   std::map<std::pair<std::uint32_t, Rank>, int> count;
   for (const PlannedChunk& chunk : c.chunks) ++count[{chunk.round, chunk.owner}];
   EXPECT_EQ(count.size(), 20u);
   for (const auto& [who, n] : count) EXPECT_EQ(n, 2);
 }
 
-TEST(PlanRounds, nothing_takes_no_round) { EXPECT_EQ(plan_rounds({}, {}, 3, {10, 10, false}), 0u); }
+TEST(PlanRounds, nothing_takes_no_round) { EXPECT_EQ(plan_rounds({}, {}, 3, limits_of(10)), 0u); }
 
 TEST(GatherAccesses, one_process_knows_its_own) {
   const Comm alone;

@@ -61,6 +61,9 @@ void ChunkedLayout::carry_out(std::span<Request> requests, bool write, bool coll
 
 std::unique_ptr<VariableCoding> ChunkedLayout::make_coding(VarId id) const {
   const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
+  const std::string& fault = store_.table(id).fault;
+  if (!fault.empty())
+    throw Error(Errc::enotnc, fault, "variables that are not concerned can be read");
   const bool open = var.chunking->shape.empty();
   std::vector<Count> shape = var.chunking->shape;
   if (open) {

@@ -61,6 +61,9 @@ class ChunkedLayout : public Layout {
   void prepare_buffers(Operation& op, std::span<const std::uint32_t> own);
   std::vector<StoredChunk> encode(Operation& op, std::span<const std::uint32_t> own, Arena& arena,
                                   bool in_place);
+  std::vector<Extent> extents_of(std::span<const StoredChunk> stored,
+                                 std::span<const std::uint32_t> own,
+                                 std::span<const Entry> entries) const;
   std::span<const std::byte> collect(Operation& op, std::uint32_t chunk, TaskSlot& slot);
   std::optional<Error> agree_on_places(const Operation& op, std::uint32_t round,
                                        std::span<const StoredChunk> stored,

@@ -81,7 +81,10 @@ void ChunkedLayout::read_rounds(Operation& op) {
   if (std::all_of(op.chunks.begin(), op.chunks.end(),
                   [](const PlannedChunk& c) { return !c.shared; }))
     return;
-  agree_on_error(comm_, attempt_to([&] { team().make_room(op); }));
+  {
+    StepTimer timer(report_, Step::exchange);
+    agree_on_error(comm_, attempt_to([&] { team().make_room(op, 2); }));
+  }
   const auto grid = [&](VarId v) -> const ChunkGrid& { return coding(v).grid; };
   const auto own = own_chunks(op);
   std::optional<Error> failure;
@@ -100,7 +103,6 @@ void ChunkedLayout::read_rounds(Operation& op) {
       team().node_barrier();
     }
     team().gather(op, round, grid);
-    if (round + 1 < op.rounds) team().node_barrier();
   }
   if (failure) throw *failure;
 }

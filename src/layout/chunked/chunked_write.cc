@@ -31,7 +31,7 @@ class WriteBehind {
   void start(std::vector<Extent> extents, bool alone) {
     ListStream stream(std::move(extents));
     if (stream.summary().empty()) return;
-    if (!alone && io_.local_calls_are_free_of_mpi()) {
+    if (!alone && io_.ready_beside_mpi()) {
       try {
         thread_ = std::thread([this, s = std::move(stream)]() mutable {
           failure_ = attempt_to([&] { io_.write(s); });
@@ -59,17 +59,20 @@ class WriteBehind {
 void ChunkedLayout::write_together(std::span<Request> requests) {
   std::optional<Error> refused;
   const auto good = usable(requests, refused);
-  settle_shapes(good);
   Operation op;
   op.requests = good;
   {
     StepTimer timer(report_, Step::plan);
+    settle_shapes(good);
     op.touches = find_touches(
         op.requests, op.finder, [&](VarId v) -> auto& { return coding(v).grid; });
     plan(op, true);
   }
   write_rounds(op);
-  store_.publish();
+  {
+    StepTimer timer(report_, Step::header);
+    store_.publish();
+  }
   if (refused) throw *refused;
 }
 
@@ -112,13 +115,14 @@ void ChunkedLayout::plan(Operation& op, bool write) {
   if (facts.mean > 0) worst_balance_ = std::max(worst_balance_, facts.busiest / facts.mean);
   ++operations_;
 
-  // A rank holds the chunks it owns in a round and what it made of them, twice (one being written),
-  // and the messages of a round.
-  constexpr Count node_share = Count{32} << 20;
+  // A rank holds its shared chunks of a round, what it made of a round's chunks, twice (one being
+  // written), and the messages of a round. Shared buffers are few, so that they stay in the
+  // processors' caches and cost little to set up (measured: docs/performance.md).
+  constexpr Count node_share = Count{8} << 20, rank_share = Count{1} << 20;
   RoundLimits limits;
   limits.owned = options_.buffer_limit / 4;
-  limits.shared = std::min(options_.buffer_limit / 4,
-                           std::max<Count>(Count{1} << 20, node_share / team().largest_node()));
+  limits.shared =
+      std::min(options_.buffer_limit / 4, std::max(rank_share, node_share / team().largest_node()));
   limits.sent = options_.buffer_limit / 4;
   limits.owners_send = !write;
   op.rounds = plan_rounds(op.chunks, op.accesses, comm_.size(), limits);
@@ -128,24 +132,26 @@ void ChunkedLayout::plan(Operation& op, bool write) {
 
 void ChunkedLayout::write_rounds(Operation& op) {
   if (op.chunks.empty()) return;
-  agree_on_error(comm_, attempt_to([&] { team().make_room(op); }));
   const auto grid = [&](VarId v) -> const ChunkGrid& { return coding(v).grid; };
   const auto own = own_chunks(op);
-  std::vector<Entry> entries(op.chunks.size());
-
-  WriteBehind behind(io_);
-  std::optional<Error> mine, theirs;
   for (const PlannedChunk& c : op.chunks) {
     if (c.owner != comm_.rank()) cache_.drop(c.var, c.id);
   }
+  {
+    StepTimer timer(report_, Step::exchange);
+    auto error = attempt_to([&] { team().make_room(op, 1); });
+    if (!error) error = attempt_to([&] { prepare_buffers(op, own[0]); });
+    agree_on_error(comm_, error);  // after it all buffers of the first round are ready
+  }
+  std::vector<Entry> entries(op.chunks.size());
+  WriteBehind behind(io_);
+  std::optional<Error> mine, theirs;
   const auto note = [&](std::optional<Error> error) {
     if (error && !mine) mine = std::move(error);
   };
   for (std::uint32_t round = 0; round < op.rounds && !theirs; ++round) {
     const bool last = round + 1 == op.rounds;
-    note(attempt_to([&] { prepare_buffers(op, own[round]); }));
     if (op.meets[round]) {
-      team().node_barrier();
       note(attempt_to([&] { team().scatter(op, round, grid); }));
       StepTimer timer(report_, Step::wait);
       team().node_barrier();
@@ -153,21 +159,13 @@ void ChunkedLayout::write_rounds(Operation& op) {
     std::vector<StoredChunk> stored;
     if (!mine) note(attempt_to([&] { stored = encode(op, own[round], arenas_[round % 2], last); }));
     if (mine) stored.assign(own[round].size(), {});
+    remember(op, own[round]);
+    // Ready on all ranks once they have agreed on places.
+    if (!last) note(attempt_to([&] { prepare_buffers(op, own[round + 1]); }));
     theirs = agree_on_places(op, round, stored, mine, entries);
     note(behind.wait());
     if (theirs) break;
-    note(attempt_to([&] {
-      std::vector<Extent> extents;
-      for (std::size_t i = 0; i < stored.size(); ++i) {
-        const Entry& e = entries[own[round][i]];
-        extents.push_back({store_.in_file(e.offset), e.bytes,
-                           const_cast<std::byte*>(stored[i].bytes.data()), 0, 1});
-      }
-      std::sort(extents.begin(), extents.end(),
-                [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
-      behind.start(std::move(extents), last);
-    }));
-    remember(op, own[round]);
+    note(attempt_to([&] { behind.start(extents_of(stored, own[round], entries), last); }));
   }
   note(behind.wait());
   auto outcome = attempt_to([&] { agree_on_error(comm_, mine ? mine : theirs); });
@@ -203,11 +201,28 @@ void ChunkedLayout::prepare_buffers(Operation& op, std::span<const std::uint32_t
   decode(old);
 }
 
+// In the order of the file. Places are multiples of FileSpace::unit; what is left of a unit is
+// written too, so that neighbours make one system call.
+std::vector<Extent> ChunkedLayout::extents_of(std::span<const StoredChunk> stored,
+                                              std::span<const std::uint32_t> own,
+                                              std::span<const Entry> entries) const {
+  std::vector<Extent> extents;
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    const Entry& e = entries[own[i]];
+    const Count length = stored[i].padded ? round_up(e.bytes, FileSpace::unit) : e.bytes;
+    extents.push_back(
+        {store_.in_file(e.offset), length, const_cast<std::byte*>(stored[i].bytes.data()), 0, 1});
+  }
+  std::sort(extents.begin(), extents.end(),
+            [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
+  return extents;
+}
+
 std::vector<StoredChunk> ChunkedLayout::encode(Operation& op, std::span<const std::uint32_t> own,
                                                Arena& arena, bool in_place) {
   StepTimer timer(report_, Step::encode);
   Count bytes = 0;
-  for (const std::uint32_t i : own) bytes += op.chunks[i].bytes;
+  for (const std::uint32_t i : own) bytes += round_up(op.chunks[i].bytes, FileSpace::unit);
   arena.reset(bytes);
   std::vector<StoredChunk> stored(own.size());
   for (const std::uint32_t i : own) coding(op.chunks[i].var);  // made before threads ask for them
@@ -260,8 +275,11 @@ std::optional<Error> ChunkedLayout::agree_on_places(const Operation& op, std::ui
   std::vector<Told> tell(1, {mine ? to_int(mine->code()) : 0, 0, 0, 0});
   for (const StoredChunk& s : stored)
     tell.push_back({0, static_cast<Count>(s.bytes.size()), s.hash, s.skipped});
-  std::vector<std::int64_t> sizes;
-  const auto all = comm_.all_gather_bytes(std::as_bytes(std::span(tell)), sizes);
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(comm_.size()), sizeof(Told));
+  for (const PlannedChunk& c : op.chunks) {
+    if (c.round == round) sizes[static_cast<std::size_t>(c.owner)] += sizeof(Told);
+  }
+  const auto all = comm_.all_gather_known(std::as_bytes(std::span(tell)), sizes);
   std::vector<Told> told(all.size() / sizeof(Told));
   std::memcpy(told.data(), all.data(), all.size());
   std::vector<std::size_t> next;  // of each rank, in `told`

@@ -6,6 +6,8 @@
 #include <new>
 #include <thread>
 
+#include "plan/file_space.h"
+
 namespace forebay::chunked {
 
 std::span<std::byte> TaskSlot::chunk(Count bytes) {
@@ -77,8 +79,12 @@ StoredChunk encode_chunk(const VariableCoding& coding, Count id, std::span<const
   stored.skipped = encoded.skipped;
   stored.bytes = encoded.bytes;
   if (encoded.bytes.data() != raw.data() || !keep_raw_in_place) {
-    std::byte* to = arena.take(encoded.bytes.size());
-    std::memcpy(to, encoded.bytes.data(), encoded.bytes.size());
+    const std::size_t size = encoded.bytes.size();
+    const auto room = static_cast<std::size_t>(round_up(static_cast<Count>(size), FileSpace::unit));
+    std::byte* to = arena.take(room);
+    std::memcpy(to, encoded.bytes.data(), size);
+    std::memset(to + size, 0, room - size);
+    stored.padded = true;
     stored.bytes = {to, encoded.bytes.size()};
   }
   stored.hash = hash_of(stored.bytes);

@@ -63,6 +63,7 @@ struct StoredChunk {
   std::span<const std::byte> bytes;
   std::uint64_t hash = 0;
   std::uint32_t skipped = 0;
+  bool padded = false;  ///< zeros follow, up to a multiple of FileSpace::unit
 };
 
 /// Memory for encoded chunks: taken in any order by several threads, given back all at once.

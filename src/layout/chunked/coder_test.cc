@@ -61,7 +61,7 @@ TEST(TaskTeamTest, runs_every_task_once_and_throws_the_first_error) {
   for (const int threads : {1, 3}) {
     TaskTeam team(threads);
     std::array<std::atomic<int>, 100> runs{};
-    const auto run = [&](std::size_t i, CodecWorkspace&) {
+    const auto run = [&](std::size_t i, auto&) {
       ++runs[i];
       if (i == 17) throw Error(Errc::enotnc, "seventeen");
     };

@@ -89,15 +89,20 @@ LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, Ope
   return index;
 }
 
-std::vector<ChunkTable> tables_of(const LoadedIndex& index, std::size_t variables) {
-  std::vector<ChunkTable> tables(variables);
+std::vector<ChunkTable> tables_of(const LoadedIndex& index, const Schema& schema) {
+  std::vector<ChunkTable> tables(schema.vars.size());
   std::span<const std::byte> left(index.pages);
   for (const Directory::Item& item : index.directory.items) {
-    if (item.var < 0 || static_cast<std::size_t>(item.var) >= variables)
+    if (item.var < 0 || static_cast<std::size_t>(item.var) >= tables.size())
       damaged("it tells of a variable that does not exist");
     ChunkTable& table = tables[static_cast<std::size_t>(item.var)];
     table.shape = item.shape;
     table.reason = item.reason;
+    const Variable& var = schema.vars[static_cast<std::size_t>(item.var)];
+    if (!var.chunking || var.type != item.type || var.shape != item.lengths ||
+        var.chunking->codec != item.codec) {
+      table.fault = "the header tells of another type, shape or codec than the chunk index";
+    }
     table.pages().resize(item.pages.size());
     for (std::size_t p = 0; p < item.pages.size(); ++p) {
       const BlockRef& ref = item.pages[p];
@@ -194,7 +199,7 @@ void ChunkStore::load(Offset root, Offset file_size, OpenState state) {
   send(comm_, newest);
   if (facts[1]) send(comm_, synced);
 
-  tables_ = tables_of(newest, schema_.vars.size());
+  tables_ = tables_of(newest, schema_);
   root_state_ = newest.root;
   slot_ = newest.slot;
   shift_ = newest.root.shift;
@@ -204,7 +209,7 @@ void ChunkStore::load(Offset root, Offset file_size, OpenState state) {
   std::vector<FileSpace::Range> used;
   add_used(newest, tables_, used);
   if (facts[1]) {
-    const auto old = tables_of(synced, schema_.vars.size());
+    const auto old = tables_of(synced, schema_);
     add_used(synced, old, used);
     synced_slot_ = synced.slot;
   }
@@ -214,12 +219,22 @@ void ChunkStore::load(Offset root, Offset file_size, OpenState state) {
   }
   space_ = FileSpace(root - shift_ + slots * slot_stride, std::move(used));
   space_.skip_to(newest.directory.end);
+  // A crash may have come between a publication and the header's count.
+  schema_.numrecs = state == OpenState::synced
+                        ? newest.directory.numrecs
+                        : std::max(schema_.numrecs, newest.directory.numrecs);
   for (std::size_t v = 0; v < tables_.size(); ++v) {
     if (!schema_.vars[v].chunking) continue;
     Chunking& chunking = *schema_.vars[v].chunking;
     if (!tables_[v].shape.empty()) chunking.shape = tables_[v].shape;
     chunking.reason = tables_[v].reason;
   }
+}
+
+void ChunkStore::give_up(const std::string& why) {
+  tables_.clear();
+  tables_.resize(schema_.vars.size());
+  for (ChunkTable& table : tables_) table.fault = why;
 }
 
 void ChunkStore::retire(Offset offset, Count bytes, std::uint32_t birth) {
@@ -266,10 +281,18 @@ std::vector<ChunkStore::Block> ChunkStore::lay_out_index(BlockRef& ref) {
     }
   }
   Directory directory;
+  directory.numrecs = schema_.numrecs;
   for (std::size_t v = 0; v < tables_.size(); ++v) {
     const ChunkTable& table = tables_[v];
     if (table.shape.empty() && table.pages().empty()) continue;
-    directory.items.push_back({static_cast<VarId>(v), table.shape, table.reason, {}});
+    const Variable& var = schema_.vars[v];
+    directory.items.push_back({static_cast<VarId>(v),
+                               var.type,
+                               var.shape,
+                               var.chunking->codec,
+                               table.shape,
+                               table.reason,
+                               {}});
   }
   // Its size is known before its contents.
   for (auto& item : directory.items) item.pages.resize(table(item.var).pages().size());
@@ -316,9 +339,6 @@ void ChunkStore::write_root(int slot, const Root& root) {
 
 void ChunkStore::publish() {
   if (!dirty_) return;
-  if (root_state_.directory.offset >= 0) {
-    retire(root_state_.directory.offset, root_state_.directory.bytes, directory_birth_);
-  }
   Root root;
   root.generation = root_state_.generation + 1;
   root.shift = shift_;
@@ -340,6 +360,7 @@ void ChunkStore::publish() {
   } catch (const Error&) {
     // The old state is still the file's. The next publication writes all of this one again.
     root_state_.directory = before.directory;
+    retire(root.directory.offset, root.directory.bytes, root.generation);
     for (ChunkTable& table : tables_) {
       for (auto& page : table.pages()) {
         if (page && page->birth == root.generation) page->dirty = true;
@@ -347,6 +368,8 @@ void ChunkStore::publish() {
     }
     throw;
   }
+  if (before.directory.offset >= 0)
+    retire(before.directory.offset, before.directory.bytes, directory_birth_);
   directory_birth_ = root.generation;
   slot_ = slot;
   dirty_ = false;
@@ -354,8 +377,8 @@ void ChunkStore::publish() {
   until_published_.clear();
 }
 
-void ChunkStore::synced() {
-  if (synced_slot_ == slot_) return;
+bool ChunkStore::mark_synced() {
+  if (synced_slot_ == slot_) return false;
   std::optional<Error> mine;
   root_state_.synced = true;
   if (comm_.is_root()) {
@@ -366,6 +389,10 @@ void ChunkStore::synced() {
     }
   }
   agree_on_error(comm_, mine);
+  return true;
+}
+
+void ChunkStore::forget_older_synced() {
   synced_slot_ = slot_;
   synced_generation_ = root_state_.generation;
   for (const Retired& r : until_synced_) space_.release(r.offset, r.bytes);

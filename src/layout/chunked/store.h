@@ -52,6 +52,9 @@ class ChunkStore {
   /// of the index, can be read.
   void load(Offset root, Offset file_size, OpenState state);
 
+  /// Local, equal on all ranks: the index cannot be read; chunked variables say why when used.
+  void give_up(const std::string& why);
+
   ChunkTable& table(VarId var) { return tables_[static_cast<std::size_t>(var)]; }
   const ChunkTable& table(VarId var) const { return tables_[static_cast<std::size_t>(var)]; }
   /// After variables were added.
@@ -76,9 +79,12 @@ class ChunkStore {
   /// Collective. Makes the index as it is now the file's state. Data must have been written by all
   /// ranks. An error of rank 0 is thrown on all; the published state stays the old one then.
   void publish();
-  /// Collective. What was published has reached the device on all ranks: it is the state to fall
-  /// back to from now on.
-  void synced();
+  /// Collective. What was published has reached the device on all ranks: its root says so from now
+  /// on. False when nothing was published since the last time. Once rank 0's file has been synced
+  /// again, the mark is there too, and forget_older_synced() (local, equal on all ranks) gives the
+  /// space of the older synced state free.
+  bool mark_synced();
+  void forget_older_synced();
   bool needs_publication() const { return dirty_; }
   void touch() { dirty_ = true; }  ///< a shape or a shift changed
 
@@ -134,7 +140,8 @@ using ReadBytes = std::function<std::vector<std::byte>(Offset offset, Count byte
 /// reason to show an older state. Errc::enotnc.
 LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, OpenState state);
 
-/// The tables of a loaded index, one for each of `variables` variables.
-std::vector<ChunkTable> tables_of(const LoadedIndex& index, std::size_t variables);
+/// The tables of a loaded index, one for each variable. A variable of which header and index tell
+/// different things gets a fault.
+std::vector<ChunkTable> tables_of(const LoadedIndex& index, const Schema& schema);
 
 }  // namespace forebay::chunked

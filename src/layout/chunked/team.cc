@@ -88,18 +88,29 @@ Team::Team(const Comm& comm, int ranks_per_node, Report& report)
   processors_ = static_cast<int>(comm.all_reduce(here, Reduce::min));
 }
 
-void Team::make_room(Operation& op) {
-  const auto nodes = static_cast<std::size_t>(nodes_);
-  std::vector<std::size_t> used(nodes * op.rounds, 0);
-  std::size_t most = 0;
+void Team::make_room(Operation& op, std::uint32_t halves) {
+  const auto ranks = static_cast<std::size_t>(comm_.size());
+  // What each rank needs in its fullest round, then where its part begins.
+  std::vector<std::size_t> size(ranks, 0), used(ranks * op.rounds, 0), begin(ranks, 0);
   for (PlannedChunk& c : op.chunks) {
     if (!c.shared) continue;
-    const auto node = static_cast<std::size_t>(node_of_[static_cast<std::size_t>(c.owner)]);
-    std::size_t& at = used[c.round * nodes + node];
+    const auto owner = static_cast<std::size_t>(c.owner);
+    std::size_t& at = used[c.round * ranks + owner];
     c.buffer = at;
     at += (static_cast<std::size_t>(c.bytes) + alignment - 1) / alignment * alignment;
-    if (static_cast<int>(node) == my_node_) most = std::max(most, at);
+    size[owner] = std::max(size[owner], at);
   }
+  std::vector<std::size_t> end(static_cast<std::size_t>(nodes_), 0);
+  for (std::size_t r = 0; r < ranks; ++r) {
+    std::size_t& at = end[static_cast<std::size_t>(node_of_[r])];
+    begin[r] = at;
+    at += halves * size[r];
+  }
+  for (PlannedChunk& c : op.chunks) {
+    const auto owner = static_cast<std::size_t>(c.owner);
+    c.buffer += begin[owner] + c.round % halves * size[owner];
+  }
+  const std::size_t most = end[static_cast<std::size_t>(my_node_)];
   if (most <= memory_.size()) return;
   memory_ = NodeMemory{};
   memory_ = NodeMemory::create(node_, most);

@@ -38,9 +38,11 @@ class Team {
   /// Hardware threads of the node that has fewest, for all its ranks together.
   int processors() const { return processors_; }
 
-  /// Collective over nodes. Gives every chunk its place in the memory of its owner's node, and
-  /// makes room. Throws Errc::enomem (on all ranks of the node) when there is none.
-  void make_room(Operation& op);
+  /// Collective over nodes. Gives every shared chunk its place in the memory of its owner's node,
+  /// and makes room. Each owner has a part of its own, so that it may prepare its next round while
+  /// others still work on theirs; with two `halves` even while they still read this one's.
+  /// Throws Errc::enomem (on all ranks of the node) when there is no room.
+  void make_room(Operation& op, std::uint32_t halves);
   std::byte* buffer(const PlannedChunk& chunk) { return memory_.data() + chunk.buffer; }
   void node_barrier() const { node_.barrier(); }
 

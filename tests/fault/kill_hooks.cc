@@ -1,0 +1,111 @@
+#include "fault/kill_hooks.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace kill_test {
+
+namespace {
+
+enum class When { before, half, after };
+
+std::atomic<long> calls{0};
+std::atomic<long> kill_at{0};  // 0: never
+When when = When::before;
+std::string durable;  // file to copy; empty: none
+
+[[noreturn]] void die() {
+  ::kill(::getpid(), SIGKILL);
+  for (;;) ::pause();
+}
+
+// Surrounds a system call. `half(result)` may do part of it.
+template <typename Call, typename Half>
+auto watched(Call&& call, Half&& half) {
+  const bool mine = kill_at > 0 && ++calls == kill_at;
+  if (mine && when == When::before) die();
+  if (mine && when == When::half) {
+    half();
+    die();
+  }
+  const auto result = call();
+  if (mine) die();
+  return result;
+}
+
+void copy_durable() {
+  const std::string to = durable + ".durable", unfinished = to + ".new";
+  const int in = ::open(durable.c_str(), O_RDONLY | O_CLOEXEC);
+  const int out = ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  std::vector<char> block(1 << 20);
+  bool whole = in >= 0 && out >= 0;
+  while (whole) {
+    const ssize_t n = ::read(in, block.data(), block.size());
+    if (n <= 0) {
+      whole = n == 0;
+      break;
+    }
+    whole = ::write(out, block.data(), static_cast<size_t>(n)) == n;
+  }
+  if (in >= 0) ::close(in);
+  if (out >= 0) ::close(out);
+  if (!whole || std::rename(unfinished.c_str(), to.c_str()) != 0) {
+    std::fprintf(stderr, "no durable copy of %s could be made\n", durable.c_str());
+    std::abort();
+  }
+}
+
+}  // namespace
+
+void arm(int rank) {
+  const char* text = std::getenv("FOREBAY_TEST_KILL");
+  int whom = -1;
+  long call = 0;
+  char word[8] = "";
+  if (!text || std::sscanf(text, "%d:%ld:%7s", &whom, &call, word) != 3 || whom != rank) return;
+  when = std::strcmp(word, "half") == 0    ? When::half
+         : std::strcmp(word, "after") == 0 ? When::after
+                                           : When::before;
+  calls = 0;
+  kill_at = call;
+}
+
+void keep_durable_copies(const std::string& path) { durable = path; }
+
+}  // namespace kill_test
+
+extern "C" {
+
+__attribute__((visibility("default"))) ssize_t pwrite(int fd, const void* bytes, size_t count,
+                                                      off_t offset) {
+  const auto some = [&](size_t n) { return ::syscall(SYS_pwrite64, fd, bytes, n, offset); };
+  return kill_test::watched([&] { return some(count); }, [&] { some(count / 2); });
+}
+
+__attribute__((visibility("default"))) ssize_t pwritev(int fd, const iovec* pieces, int count,
+                                                       off_t offset) {
+  const auto some = [&](int n) {
+    return ::syscall(SYS_pwritev, fd, pieces, n, static_cast<long>(offset), 0L);
+  };
+  return kill_test::watched([&] { return some(count); }, [&] { some(std::max(1, count / 2)); });
+}
+
+__attribute__((visibility("default"))) int fsync(int fd) {
+  const int result = static_cast<int>(
+      kill_test::watched([&] { return ::syscall(SYS_fsync, fd); }, [] {}));
+  if (result == 0 && !kill_test::durable.empty()) kill_test::copy_durable();
+  return result;
+}
+
+}  // extern "C"
