@@ -1,7 +1,11 @@
 // deflate: streams of zlib's format (RFC 1950), as zlib, HDF5 and Zarr read and write them.
 #include <libdeflate.h>
 
+#include <array>
+#include <cstdint>
+#include <cstring>
 #include <memory>
+#include <vector>
 
 #include "codec/stage.h"
 
@@ -26,6 +30,46 @@ Owner made_or_no_memory(typename Owner::pointer made) {
 
 constexpr int least_level = 1, most_level = 12, default_level = 6;
 
+constexpr std::size_t window_bytes = 32 << 10;  // how far back deflate looks
+constexpr std::size_t least_probed = 8 * window_bytes;
+
+// Whether a window's worth of bytes gives deflate nothing to work with: all byte values about
+// equally frequent, and hardly any four bytes that stood there before.
+bool is_noise(std::span<const std::byte> sample) {
+  std::array<std::uint32_t, 256> frequency{};
+  for (const std::byte b : sample) ++frequency[static_cast<std::size_t>(b)];
+  // Random bytes: a chi-square of 255 degrees of freedom; 400 is far out in its tail.
+  const double expected = static_cast<double>(sample.size()) / 256;
+  double chi_square = 0;
+  for (const std::uint32_t f : frequency) {
+    const double off = static_cast<double>(f) - expected;
+    chi_square += off * off / expected;
+  }
+  if (chi_square > 400) return false;
+  std::vector<std::uint32_t> last(1 << 14, 0);  // the four bytes seen last for each hash
+  std::size_t matches = 0;
+  for (std::size_t i = 0; i + 4 <= sample.size(); ++i) {
+    std::uint32_t word;
+    std::memcpy(&word, sample.data() + i, 4);
+    std::uint32_t& seen = last[word * 2654435761u >> 18];
+    matches += seen == word;
+    seen = word;
+  }
+  return matches < sample.size() / 1024;
+}
+
+// Encoding noise takes as long as encoding anything, to no end. Three windows of a chunk are
+// looked at, in a fiftieth of the time; noise in all of them is taken for noise throughout. What
+// repeats itself at a distance beyond the window would be noise to deflate, too.
+bool is_noise_throughout(std::span<const std::byte> bytes) {
+  if (bytes.size() < least_probed) return false;
+  for (const std::size_t sixth : {1, 3, 5}) {
+    const std::size_t begin = bytes.size() / 6 * sixth - window_bytes / 2;
+    if (!is_noise(bytes.subspan(begin, window_bytes))) return false;
+  }
+  return true;
+}
+
 class DeflateStage final : public CodecStage {
  public:
   explicit DeflateStage(int level) : level_(level) {}
@@ -42,6 +86,7 @@ class DeflateStage final : public CodecStage {
 
   std::optional<std::size_t> encode(const StageInput& in, ScratchBuffer& out,
                                     CodecWorkspace::State& state) const override {
+    if (is_noise_throughout(in.bytes)) return std::nullopt;
     const auto& compressor = state.context<Compressor>(level_, [this] {
       return made_or_no_memory<Compressor>(libdeflate_alloc_compressor(level_));
     });

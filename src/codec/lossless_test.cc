@@ -1,6 +1,7 @@
 // Whatever a chunk holds, lossless pipelines give it back bit for bit.
 #include <gtest/gtest.h>
 
+#include <random>
 #include <thread>
 
 #include "base/error.h"
@@ -97,6 +98,23 @@ TEST(Lossless, one_pipeline_serves_two_threads_with_a_workspace_each) {
   work(0);
   other.join();
   EXPECT_EQ(wrong[0] + wrong[1], 0);
+}
+
+TEST(Deflate, noise_is_left_alone_and_what_repeats_within_the_window_is_not) {
+  const Pipeline pipeline = Pipeline::parse("deflate:6");
+  const ChunkInfo chunk{Type::byte, {1 << 20}};
+  std::vector<std::byte> raw(1 << 20);
+  std::mt19937_64 random(3);
+  for (std::byte& b : raw) b = static_cast<std::byte>(random());
+  CodecWorkspace workspace;
+  EXPECT_EQ(pipeline.encode(chunk, raw, workspace).bytes.size(), raw.size());
+  // Noise that comes again after 16,000 bytes.
+  for (std::size_t i = 16'000; i < raw.size(); ++i) raw[i] = raw[i - 16'000];
+  EXPECT_LT(pipeline.encode(chunk, raw, workspace).bytes.size(), raw.size() / 8);
+  // Noise with one part that is not.
+  for (std::byte& b : raw) b = static_cast<std::byte>(random());
+  std::fill(raw.begin() + (1 << 19), raw.end(), std::byte{0});
+  EXPECT_LT(pipeline.encode(chunk, raw, workspace).bytes.size(), raw.size() * 6 / 10);
 }
 
 }  // namespace

@@ -131,7 +131,7 @@ ChunkReader::ChunkReader(Schema& schema, ChunkIndex index, Offset file_size, Rea
     : schema_(schema), index_(std::move(index)), file_size_(file_size), read_(std::move(read)) {
   items_.resize(schema.vars.size());
   // A crash may have come between a publication and the header's count.
-  schema.numrecs = std::max(schema.numrecs, index_.numrecs);
+  if (!index_.facts.damage) schema.numrecs = index_.numrecs;
   for (std::size_t v = 0; v < schema.vars.size(); ++v) {
     Variable& var = schema.vars[v];
     if (!var.chunking) continue;

@@ -174,6 +174,7 @@ void Dataset::sync_numrecs() {
   comm_.all_reduce(most, Reduce::max);
   schema_.numrecs = most[0];
   if (most[1] == 0) return;
+  if (chunks_) chunks_->publish();
   numrecs_dirty_ = true;  // until it is written
   std::optional<Error> mine;
   if (comm_.is_root()) mine = attempt_to([&] { write_numrecs(); });

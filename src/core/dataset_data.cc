@@ -188,9 +188,10 @@ void Dataset::carry_out(std::vector<Request>& requests, bool collective,
     changed_ = true;
     // Chunks and the number of records become visible by one publication.
     const Count before = schema_.numrecs;
-    if (chunks_ && collective) schema_.numrecs = std::max(before, facts[2]);
+    const bool together = chunks_ && (collective || comm_.size() == 1);
+    if (together) schema_.numrecs = std::max(before, facts[2]);
     part(writes, true);
-    if (chunks_ && collective) schema_.numrecs = before;
+    if (together) schema_.numrecs = before;
     if (!failed) {
       auto error = attempt_to([&] { note_records(facts[2], collective); });
       if (error) failed = error;
@@ -210,6 +211,7 @@ void Dataset::note_records(Count last_record, bool collective) {
   schema_.numrecs = last_record;
   numrecs_dirty_ = true;  // until it is written
   if (!collective) return;
+  if (chunks_) chunks_->publish();
   std::optional<Error> mine;
   if (comm_.is_root()) mine = attempt_to([&] { write_numrecs(); });
   agree(mine);

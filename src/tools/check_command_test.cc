@@ -8,6 +8,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "core/dataset.h"
 #include "core/reader.h"
 #include "tools/commands.h"
@@ -152,6 +153,36 @@ TEST_F(CheckCommandTest, the_worst_file_decides_and_none_is_left_out) {
   const auto json = nlohmann::json::parse(run({"check", "--json", "/nonexistent.nc", path_}));
   EXPECT_EQ(json["files"][0]["status"], "unreadable");
   EXPECT_EQ(json["files"][1]["status"], "ok");
+}
+
+TEST_F(CheckCommandTest, no_damage_keeps_the_commands_from_their_work) {
+  const std::string good = bytes_;
+  int reported = 0;
+  const auto run_all = [&] {
+    save();
+    run({"check", "--decode", path_});
+    if (status_ == exit_done) return;
+    ++reported;
+    for (const bool json : {false, true}) {
+      try {
+        const std::string text = json ? run({"info", "--json", path_}) : run({"info", path_});
+        EXPECT_NE(text.find(path_), std::string::npos);
+      } catch (const Error& error) {
+        ::testing::internal::GetCapturedStdout();
+        EXPECT_EQ(std::string(error.message()).find(path_), 0u) << error.message();
+      }
+    }
+  };
+  for (std::size_t at = 0; at < good.size(); at += at < 800 ? 1 : 17) {
+    bytes_ = good;
+    bytes_[at] ^= static_cast<char>(1 << at % 8);
+    run_all();
+  }
+  for (std::size_t size = 0; size < good.size(); size += 53) {
+    bytes_ = good.substr(0, size);
+    run_all();
+  }
+  EXPECT_GT(reported, 300);
 }
 
 TEST_F(CheckCommandTest, a_file_without_chunks_is_as_long_as_its_header_says) {

@@ -110,6 +110,7 @@ class ChunkedLayout : public Layout {
   std::optional<TaskTeam> tasks_;
   SparseExchange exchange_;
   ChunkCache cache_;
+  Arena stored_;                 // stored bytes that are being decoded
   std::array<Arena, 2> arenas_;  // encoded chunks of a round, and of the round before
 
   std::vector<Request> deferred_;  // independent writes, with data of their own

@@ -8,6 +8,12 @@
 
 namespace forebay::chunked {
 
+namespace {
+
+constexpr Count read_batch = Count{4} << 20;  // bytes of chunks that a thread reads at a time
+
+}  // namespace
+
 void ChunkedLayout::read_together(std::span<Request> requests) {
   std::optional<Error> refused;
   const auto good = usable(requests, refused);
@@ -126,11 +132,12 @@ class ChunkedLayout::StoredBytes {
       places_.push_back({&e, total});
       total += static_cast<std::size_t>(e.bytes);
     }
-    memory_ = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(total, 1));
+    layout.stored_.reset(static_cast<Count>(total));
+    memory_ = layout.stored_.take(total);
     std::vector<Extent> extents;
     for (const Place& p : places_) {
       extents.push_back(
-          {layout.store_.in_file(p.entry->offset), p.entry->bytes, memory_.get() + p.at, 0, 1});
+          {layout.store_.in_file(p.entry->offset), p.entry->bytes, memory_ + p.at, 0, 1});
     }
     std::sort(extents.begin(), extents.end(),
               [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
@@ -139,7 +146,7 @@ class ChunkedLayout::StoredBytes {
   }
   const Entry& entry(std::size_t i) const { return *places_[i].entry; }
   std::span<const std::byte> bytes(std::size_t i) const {
-    return {memory_.get() + places_[i].at, static_cast<std::size_t>(places_[i].entry->bytes)};
+    return {memory_ + places_[i].at, static_cast<std::size_t>(places_[i].entry->bytes)};
   }
 
  private:
@@ -148,7 +155,7 @@ class ChunkedLayout::StoredBytes {
     std::size_t at;
   };
   std::vector<Place> places_;
-  std::unique_ptr<std::byte[]> memory_;
+  std::byte* memory_;  // the layout's, used for one set at a time
 };
 
 void ChunkedLayout::decode(std::span<const Wanted> wanted) {
@@ -169,7 +176,8 @@ void ChunkedLayout::decode(std::span<const Wanted> wanted) {
 // it is in the processor's cache.
 void ChunkedLayout::read_locally(std::span<Request> requests, std::span<const Touch> touches,
                                  TouchFinder& finder) {
-  const Count limit = options_.buffer_limit / 4;
+  // Few enough to be read and taken apart while they are in the processor's cache.
+  const Count limit = std::min<Count>(options_.buffer_limit / 4, tasks().threads() * read_batch);
   std::optional<Error> failure;
   for (std::size_t at = 0; at < touches.size();) {
     std::vector<LocalRead> items;

@@ -219,10 +219,8 @@ void ChunkStore::load(Offset root, Offset file_size, OpenState state) {
   }
   space_ = FileSpace(root - shift_ + slots * slot_stride, std::move(used));
   space_.skip_to(newest.directory.end);
-  // A crash may have come between a publication and the header's count.
-  schema_.numrecs = state == OpenState::synced
-                        ? newest.directory.numrecs
-                        : std::max(schema_.numrecs, newest.directory.numrecs);
+  // The header's count is for other readers; it may be older or newer than this state.
+  schema_.numrecs = numrecs_ = newest.directory.numrecs;
   for (std::size_t v = 0; v < tables_.size(); ++v) {
     if (!schema_.vars[v].chunking) continue;
     Chunking& chunking = *schema_.vars[v].chunking;
@@ -338,7 +336,7 @@ void ChunkStore::write_root(int slot, const Root& root) {
 }
 
 void ChunkStore::publish() {
-  if (!dirty_) return;
+  if (!dirty_ && numrecs_ == schema_.numrecs) return;
   Root root;
   root.generation = root_state_.generation + 1;
   root.shift = shift_;
@@ -373,6 +371,7 @@ void ChunkStore::publish() {
   directory_birth_ = root.generation;
   slot_ = slot;
   dirty_ = false;
+  numrecs_ = schema_.numrecs;
   for (const Retired& r : until_published_) space_.release(r.offset, r.bytes);
   until_published_.clear();
 }

@@ -76,8 +76,10 @@ class ChunkStore {
   /// the next publication says so.
   void moved(Count bytes);
 
-  /// Collective. Makes the index as it is now the file's state. Data must have been written by all
-  /// ranks. An error of rank 0 is thrown on all; the published state stays the old one then.
+  /// Collective. Makes the index as it is now, and the schema's number of records, the file's
+  /// state, if either has changed. Data must have been written by all ranks, and all agree on the
+  /// number of records. An error of rank 0 is thrown on all; the published state stays the old one
+  /// then.
   void publish();
   /// Collective. What was published has reached the device on all ranks: its root says so from now
   /// on. False when nothing was published since the last time. Once rank 0's file has been synced
@@ -121,6 +123,7 @@ class ChunkStore {
   std::uint32_t directory_birth_ = 0;
   std::vector<Retired> until_published_, until_synced_;
   bool dirty_ = false;
+  Count numrecs_ = 0;  // as published
 };
 
 /// A root that can be read, with all that it leads to.

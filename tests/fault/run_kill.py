@@ -1,0 +1,280 @@
+"""Kills a program that writes chunked variables, again and again, and looks at what is left.
+
+Usage: run_kill.py --mpiexec "MPIEXEC ... -n" --program KILL_CHUNKED --dir DIRECTORY
+                   [--kills 24] [--seed S] [--forebay FOREBAY]
+
+Each cycle writes on 1 or 3 ranks, ends all of them with SIGKILL (all at once, or one and the rest
+a moment later; at a random time, or before, in the midst of or after one chosen system call), and
+reads the file with another number of ranks. What must hold:
+- the file opens, and holds the last version that was done, or the one that was under way, whole;
+- after a simulated power failure (the bytes at the last fsync, and a random part of the sectors that
+  were written later) chunk_state=synced shows the last synced version; chunk_state=newest shows
+  some whole version, or errors, and never other values;
+- the next cycle goes on with the same file; now and then with one that lost power.
+"""
+import argparse
+import os
+import random
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+SECTOR = 512
+VERSIONS = 60       # a cycle writes at most so many
+POWER_FAILURES = 3  # simulated after each kill
+CYCLES_A_FILE = 12
+
+
+def ended(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def read_bytes(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+class Log:
+    """What the writer said until it was killed."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def lines(self):
+        try:
+            with open(self.path) as f:
+                return [line.split(None, 1) for line in f.read().splitlines()]
+        except FileNotFoundError:
+            return []
+
+    def last(self, word):
+        numbers = [int(line[1]) for line in self.lines() if line[0] == word and len(line) > 1]
+        return numbers[-1] if numbers else None
+
+    def has(self, word):
+        return any(line[0] == word for line in self.lines())
+
+    def pids(self):
+        return {int(a): int(b) for line in self.lines() if line[0] == "pid"
+                for a, b in [line[1].split()]}
+
+
+class Test:
+    def __init__(self, options):
+        self.mpiexec = shlex.split(options.mpiexec)
+        self.program = options.program
+        self.forebay = options.forebay
+        self.dir = options.dir
+        self.file = os.path.join(options.dir, "file.nc")
+        self.random = random.Random(options.seed)
+        self.failures = []
+        self.done = 0        # version that must be there
+        self.under_way = 0   # version that may be there
+        self.synced = 0      # the same two for what was synced
+        self.syncing = 0
+        self.highest = 0     # version that was ever begun in this file
+        self.power_version = 0
+        self.counts = {"killed": 0, "by call": 0, "power failures": 0, "versions": 0, "newer": 0,
+                       "refused": 0, "checked": 0}
+
+    def launch(self, ranks, arguments, changes=None):
+        environment = dict(os.environ, OMPI_MCA_odls_base_sigkill_timeout="0")
+        environment.update(changes or {})
+        return subprocess.Popen(self.mpiexec + [str(ranks), self.program] + arguments,
+                                env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True)
+
+    def fail(self, message):
+        self.failures.append(message)
+        print(message, flush=True)
+
+    def create(self):
+        for name in os.listdir(self.dir):
+            if name.startswith("file.nc"):
+                os.unlink(os.path.join(self.dir, name))
+        log = Log(os.path.join(self.dir, "create.log"))
+        if os.path.exists(log.path):
+            os.unlink(log.path)
+        process = self.launch(2, ["create", self.file, log.path])
+        output = process.communicate(timeout=60)
+        if process.returncode != 0:
+            raise SystemExit(f"the file could not be created: {output}")
+        self.done = self.under_way = self.synced = self.syncing = self.highest = 0
+
+    def write_and_kill(self, cycle, changes=None):
+        ranks = self.random.choice([1, 3])
+        log = Log(os.path.join(self.dir, "write.log"))
+        if os.path.exists(log.path):
+            os.unlink(log.path)
+        changes = dict(changes or {})
+        by_call = cycle % 2 == 1
+        if by_call:
+            # Rank 0 makes the most calls, and those that publish.
+            victim = self.random.choice([0, 0, 0, ranks - 1])
+            most = self.random.choice([8, 60, 400])
+            changes["FOREBAY_TEST_KILL"] = "{}:{}:{}".format(
+                victim, self.random.randint(1, most),
+                self.random.choice(["before", "half", "after"]))
+        how = f"cycle {cycle}: {ranks} ranks {changes}"
+        process = self.launch(ranks, ["write", self.file, log.path, str(self.done), str(VERSIONS)],
+                              changes)
+        deadline = time.monotonic() + 60
+        while not log.has("ready") and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.002)
+        pids = log.pids()
+        if not by_call:
+            time.sleep(self.random.uniform(0, 0.3))
+            first = self.random.choice(sorted(pids.values())) if pids else None
+            if first and self.random.random() < 0.5:
+                kill(first)
+                time.sleep(self.random.uniform(0, 0.02))
+            for pid in pids.values():
+                kill(pid)
+        try:
+            output = process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            for pid in pids.values():
+                kill(pid)
+            process.kill()
+            output = process.communicate()
+            self.fail(f"{how}: did not end: {output}")
+        while any(not ended(pid) for pid in pids.values()):
+            time.sleep(0.002)
+        if log.has("error") or not log.has("ready"):
+            self.fail(f"{how}: {[line for line in log.lines() if line[0] == 'error']} {output}")
+        if not log.has("closed"):
+            self.counts["killed"] += 1
+            self.counts["by call"] += by_call
+        begun, done = log.last("begin"), log.last("done")
+        self.counts["versions"] += (done or self.done) - self.done
+        self.done = done if done is not None else self.done
+        self.under_way = begun if begun is not None else self.done
+        self.highest = max(self.highest, self.under_way)
+        if log.last("synced") is not None:
+            self.synced = log.last("synced")
+        self.syncing = max(self.synced, log.last("syncing") or 0)
+        return ranks, how, done is not None
+
+    def lose_power(self):
+        """Files as a power failure may leave them."""
+        durable, later = read_bytes(self.file + ".durable"), read_bytes(self.file)
+        length = max(len(durable), len(later))
+        before, after = durable.ljust(length, b"\0"), later.ljust(length, b"\0")
+        changed = [at for at in range(0, length, SECTOR)
+                   if before[at:at + SECTOR] != after[at:at + SECTOR]]
+        paths = []
+        for i in range(POWER_FAILURES):
+            share = self.random.choice([0.02, 0.2, 0.5, 0.8, 0.98])
+            image = bytearray(before)
+            for at in changed:
+                if self.random.random() < share:
+                    image[at:at + SECTOR] = after[at:at + SECTOR]
+            if len(later) > len(durable) and self.random.random() < 0.3:
+                del image[self.random.randrange(len(durable), len(later)):]
+            path = f"{self.file}.power{i}"
+            with open(path, "wb") as f:
+                f.write(image)
+            paths.append(path)
+        self.counts["power failures"] += len(paths)
+        return paths
+
+    def check(self, ranks, how, paths):
+        lines = [f"{self.file} newest {self.done} {self.under_way} whole"]
+        for path in paths:
+            lines.append(f"{path} synced {self.synced} {self.syncing} whole")
+            lines.append(f"{path} newest {self.synced} {self.highest} damage")
+        listing = os.path.join(self.dir, "list")
+        with open(listing, "w") as f:
+            f.write("\n".join(lines) + "\n")
+        process = self.launch(2 if ranks == 1 else self.random.choice([1, 2]), ["check", listing])
+        try:
+            output, errors = process.communicate(timeout=100)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            output, errors = process.communicate()
+            self.fail(f"{how}: the check did not end")
+        if process.returncode != 0:
+            self.fail(f"{how}: {output[-3000:]}\n{errors[-300:] if not output else ''}")
+        held = {(m[1], m[2]): int(m[3])
+                for m in re.finditer(r"^(\S+) (newest|synced) holds (\d+)$", output, re.M)}
+        self.counts["refused"] += len(re.findall(r"newest damaged", output))
+        if self.forebay:
+            done = subprocess.run([self.forebay, "check", self.file], timeout=60,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            self.counts["checked"] += 1
+            if done.returncode != 0:
+                self.fail(f"{how}: forebay check: {done.stdout[-1000:]}")
+        return held
+
+    def cycle(self, number):
+        changes = None
+        if number % CYCLES_A_FILE == 0:
+            self.create()
+        elif number % 5 == 0 and os.path.exists(self.file + ".power0"):
+            # The machine lost power; the program goes on from the synced state.
+            shutil.copyfile(self.file + ".power0", self.file)
+            shutil.copyfile(self.file, self.file + ".durable")
+            self.done = self.under_way = self.power_version
+            self.synced = self.syncing = self.power_version
+            changes = {"FOREBAY_HINTS": os.environ.get("FOREBAY_HINTS", "") + ";chunk_state=synced"}
+        ranks, how, advanced = self.write_and_kill(number, changes)
+        if changes and not advanced:
+            self.create()  # without a publication the newest state is still the one that lost power
+            return not self.failures
+        paths = self.lose_power()
+        held = self.check(ranks, how, paths)
+        newest = held.get((self.file, "newest"))
+        if newest is None:
+            return False
+        self.counts["newer"] += newest > self.done
+        self.done = self.under_way = newest
+        self.power_version = held.get((paths[0], "synced"), self.synced)
+        return not self.failures
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--mpiexec", required=True)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--dir", required=True)
+    parser.add_argument("--kills", type=int, default=24)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--forebay")
+    parser.add_argument("--keep-going", action="store_true", help="with a new file after a failure")
+    options = parser.parse_args()
+    os.makedirs(options.dir, exist_ok=True)
+    test = Test(options)
+    number = 0
+    for _ in range(options.kills):
+        if not test.cycle(number):
+            if not options.keep_going:
+                break
+            number += CYCLES_A_FILE - number % CYCLES_A_FILE
+            test.create()
+        else:
+            number += 1
+    print(", ".join(f"{n} {what}" for what, n in test.counts.items()))
+    if not test.failures and (test.counts["killed"] < options.kills // 2 or
+                              (options.kills > 8 and not test.counts["by call"])):
+        test.fail("too few kills: the test does not test")
+    print(f"{len(test.failures)} failures (seed {options.seed})")
+    return 1 if test.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+// Writes what fuzzing of the chunk index begins with: fuzz_chunk_index_seeds DIRECTORY
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "format/chunk_index.h"
+#include "format/chunk_schema.h"
+#include "format/classic.h"
+#include "plan/begins.h"
+
+namespace {
+
+namespace chunked = forebay::chunked;
+using Bytes = std::vector<std::byte>;
+
+Bytes directory() {
+  chunked::Directory made;
+  made.end = 100'000;
+  made.numrecs = 3;
+  for (const forebay::VarId var : {0, 2}) {
+    chunked::Directory::Item item;
+    item.var = var;
+    item.type = forebay::Type::float32;
+    item.lengths = {0, 30, 40};
+    item.codec = "shuffle,zstd:3";
+    item.shape = {1, 15, 40};
+    item.reason = "blocks of ranks";
+    item.pages = {{512, 64, 1}, {}, {1024, 96, 2}};
+    made.items.push_back(std::move(item));
+  }
+  return chunked::print_directory(made);
+}
+
+Bytes page(forebay::Count used) {
+  chunked::Page made;
+  for (forebay::Count i = 0; i < used; i += 2) {
+    chunked::Entry& e = made.entries[static_cast<std::size_t>(i)];
+    e.offset = 512 * i;
+    e.bytes = 100 + i;
+    e.skipped = static_cast<std::uint32_t>(i % 4);
+  }
+  return chunked::print_page(made);
+}
+
+Bytes root(std::uint32_t generation) {
+  chunked::Root made;
+  made.generation = generation;
+  made.synced = generation % 2 == 0;
+  made.shift = 4096;
+  made.directory = {8192, 300, 7};
+  return chunked::print_root(made);
+}
+
+Bytes header(int version, bool chosen) {
+  forebay::Schema schema;
+  schema.version = version;
+  schema.numrecs = 3;
+  schema.add_dim({"t", 0});
+  schema.add_dim({"x", 40});
+  forebay::Variable var;
+  var.name = "T";
+  var.type = forebay::Type::float32;
+  var.dimids = {0, 1};
+  var.chunking = forebay::Chunking{{}, "zstd:3", ""};
+  if (chosen) var.chunking->shape = {1, 20};
+  schema.add_var(var);
+  var.name = "m";
+  var.dimids = {1};
+  var.chunking.reset();
+  schema.add_var(var);
+  forebay::Schema stored = chunked::to_stored(schema, 8192);
+  forebay::place_variables(stored, nullptr, {}, forebay::classic::header_size(stored));
+  Bytes bytes = forebay::classic::print(stored);
+  bytes.resize(bytes.size() + 4096);  // the parser wants the rest of the file to be there
+  return bytes;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: %s DIRECTORY\n", argv[0]);
+    return 2;
+  }
+  const std::filesystem::path target = argv[1];
+  std::filesystem::create_directories(target);
+  const auto save = [&](const char* name, char parser, const Bytes& bytes) {
+    std::ofstream file(target / name, std::ios::binary);
+    file.put(parser);
+    file.write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+    if (!file.flush()) std::fprintf(stderr, "cannot write %s\n", (target / name).c_str());
+    return static_cast<bool>(file);
+  };
+  const bool all = save("directory", 0, directory()) && save("page-4", 1, page(4)) &&
+                   save("page-512", 1, page(512)) && save("root-1", 2, root(1)) &&
+                   save("root-2", 2, root(2)) && save("header-1", 3, header(1, false)) &&
+                   save("header-5", 3, header(5, true));
+  return all ? 0 : 1;
+}
