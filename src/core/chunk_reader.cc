@@ -139,10 +139,6 @@ ChunkReader::ChunkReader(Schema& schema, ChunkIndex index, Offset file_size, Rea
     if (!table.shape.empty()) var.chunking->shape = table.shape;
     var.chunking->reason = table.reason;
     items_[v] = prepare(var, schema.numrecs, table.fault);
-    if (!table.fault.empty()) {
-      items_[v].refused = Error(Errc::enotnc, "variable " + var.name + ": " + table.fault,
-                                "other variables can be read");
-    }
   }
 }
 

@@ -84,7 +84,7 @@ class ChunkReader {
   };
 
   /// `schema` outlives the reader; the shapes and reasons of its chunked variables, and the number
-  /// of records if it is larger, are set from the index.
+  /// of records, are set from the index.
   ChunkReader(Schema& schema, ChunkIndex index, Offset file_size, ReadInto read);
 
   const IndexFacts& index() const { return index_.facts; }

@@ -141,7 +141,7 @@ TEST_F(ChunkReaderTest, a_codec_that_is_not_known_is_named) {
 }
 
 TEST_F(ChunkReaderTest, a_header_that_contradicts_the_index_is_refused) {
-  // The other codec would decode these chunks, to other values.
+  // Of a length or a codec that differs, chunks may decode without an error, to other values.
   bytes_.replace(bytes_.find("shuffle,zstd:3"), 14, "bitshuf,zstd:3");
   save(bytes_);
   const SerialReader file(path_);

@@ -224,6 +224,12 @@ void Dataset::load_chunks() {
                     : error->advice());
   }
   if (error) chunks_->give_up(error->message());
+  if (!error && writable_ && chunks_->is_synced()) {
+    // Who set the mark may have been killed before it was on the device; until it is there, older
+    // synced states must not be overwritten.
+    if (comm_.is_root()) mine = attempt_to([&] { file_->sync(); });
+    agree(mine);
+  }
   shapes_in_header_ = -1;
   make_layout();
 }

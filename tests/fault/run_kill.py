@@ -167,7 +167,7 @@ class Test:
         self.highest = max(self.highest, self.under_way)
         if log.last("synced") is not None:
             self.synced = log.last("synced")
-        self.syncing = max(self.synced, log.last("syncing") or 0)
+        self.syncing = max(self.synced, self.syncing, log.last("syncing") or 0)
         return ranks, how, done is not None
 
     def lose_power(self):

@@ -171,7 +171,7 @@ class ChunkedFile:
         """All elements of a chunked variable, flat."""
         number, var = next((i, v) for i, v in enumerate(self.header.vars) if v["name"] == name)
         dims = var["atts"]["__chunk_dims"][1]
-        records = max(self.header.numrecs, self.numrecs)
+        records = self.numrecs
         lengths = [self.header.dims[d][1] or records for d in dims]
         record = self.header.dims[dims[0]][1] == 0
         kind = var["type"]

@@ -118,7 +118,7 @@ void ChunkedLayout::plan(Operation& op, bool write) {
   // A rank holds its shared chunks of a round, what it made of a round's chunks, twice (one being
   // written), and the messages of a round. Shared buffers are few, so that they stay in the
   // processors' caches and cost little to set up (measured: docs/performance.md).
-  constexpr Count node_share = Count{8} << 20, rank_share = Count{1} << 20;
+  constexpr Count node_share = Count{16} << 20, rank_share = Count{1} << 20;
   RoundLimits limits;
   limits.owned = options_.buffer_limit / 4;
   limits.shared =
@@ -279,6 +279,7 @@ std::optional<Error> ChunkedLayout::agree_on_places(const Operation& op, std::ui
   for (const PlannedChunk& c : op.chunks) {
     if (c.round == round) sizes[static_cast<std::size_t>(c.owner)] += sizeof(Told);
   }
+  team().node_barrier();  // sleeps while others encode
   const auto all = comm_.all_gather_known(std::as_bytes(std::span(tell)), sizes);
   std::vector<Told> told(all.size() / sizeof(Told));
   std::memcpy(told.data(), all.data(), all.size());

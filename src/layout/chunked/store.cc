@@ -73,7 +73,13 @@ LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, Ope
   int slot = 0;
   std::uint32_t last = 0;
   for (int s = 0; s < slots; ++s) {
-    const auto r = parse_root(read(root + s * slot_stride, slot_bytes));
+    const auto bytes = read(root + s * slot_stride, slot_bytes);
+    const auto r = parse_root(bytes);
+    if (!r && state == OpenState::newest &&
+        std::any_of(bytes.begin(), bytes.end(), [](std::byte b) { return b != std::byte{0}; })) {
+      // A torn write leaves one of its copies whole.
+      damaged("both copies of root " + std::to_string(s) + ", which may name the newest state");
+    }
     if (!r) continue;
     last = std::max(last, r->generation);
     if (state == OpenState::synced && !r->synced) continue;

@@ -87,6 +87,8 @@ class ChunkStore {
   /// space of the older synced state free.
   bool mark_synced();
   void forget_older_synced();
+  /// The newest publication is marked as synced.
+  bool is_synced() const { return synced_slot_ == slot_; }
   bool needs_publication() const { return dirty_; }
   void touch() { dirty_ = true; }  ///< a shape or a shift changed
 

@@ -68,7 +68,11 @@ void get_pieces(const ChunkPieces& pieces, const Request& r, const std::byte* ch
 }
 
 Team::Team(const Comm& comm, int ranks_per_node, Report& report)
-    : comm_(comm), report_(report), node_(comm.split_node(ranks_per_node)), exchange_(comm) {
+    : comm_(comm),
+      report_(report),
+      node_(comm.split_node(ranks_per_node)),
+      barrier_(node_),
+      exchange_(comm) {
   const auto leader = node_.all_reduce(std::int64_t{comm.rank()}, Reduce::min);
   const auto leaders = comm.all_gather(leader);
   std::vector<int> index(leaders.size(), -1), members;

@@ -12,6 +12,7 @@
 #include "base/report.h"
 #include "comm/comm.h"
 #include "comm/exchange.h"
+#include "comm/node_barrier.h"
 #include "comm/node_memory.h"
 #include "data/chunk_grid.h"
 #include "layout/chunked/operation.h"
@@ -26,6 +27,8 @@ class Team {
  public:
   /// Collective. `ranks_per_node` as Comm::split_node has it.
   Team(const Comm& comm, int ranks_per_node, Report& report);
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
 
   int node_size() const { return node_.size(); }
   /// Ranks of the largest node.
@@ -44,7 +47,7 @@ class Team {
   /// Throws Errc::enomem (on all ranks of the node) when there is no room.
   void make_room(Operation& op, std::uint32_t halves);
   std::byte* buffer(const PlannedChunk& chunk) { return memory_.data() + chunk.buffer; }
-  void node_barrier() const { node_.barrier(); }
+  void node_barrier() { barrier_.wait(); }
 
   using GridOf = std::function<const ChunkGrid&(VarId)>;
   /// Collective. This rank's pieces of the round's chunks go to their buffers. Buffers must be
@@ -63,6 +66,7 @@ class Team {
   Comm node_;
   std::vector<int> node_of_;
   int my_node_ = 0, nodes_ = 1, largest_node_ = 1, processors_ = 1;
+  NodeBarrier barrier_;
   NodeMemory memory_;
   SparseExchange exchange_;
 };
