@@ -100,7 +100,9 @@ const Entry& ChunkTable::get(Count id) const {
   static const Entry absent;
   const auto p = static_cast<std::size_t>(id / chunks_per_page);
   if (p >= pages_.size() || !pages_[p]) return absent;
-  return pages_[p]->entries[static_cast<std::size_t>(id % chunks_per_page)];
+  const auto& entries = pages_[p]->entries;
+  const auto i = static_cast<std::size_t>(id % chunks_per_page);
+  return i < entries.size() ? entries[i] : absent;
 }
 
 Entry& ChunkTable::set(Count id) {
@@ -108,7 +110,10 @@ Entry& ChunkTable::set(Count id) {
   if (p >= pages_.size()) pages_.resize(p + 1);
   if (!pages_[p]) pages_[p] = std::make_unique<Page>();
   pages_[p]->dirty = true;
-  return pages_[p]->entries[static_cast<std::size_t>(id % chunks_per_page)];
+  auto& entries = pages_[p]->entries;
+  const auto i = static_cast<std::size_t>(id % chunks_per_page);
+  if (i >= entries.size()) entries.resize(i + 1);
+  return entries[i];
 }
 
 std::vector<std::byte> print_root(const Root& root) {
@@ -161,9 +166,14 @@ std::optional<Root> parse_root(std::span<const std::byte> slot) {
   return std::nullopt;
 }
 
-std::vector<std::byte> print_page(const Page& page) {
-  std::size_t used = chunks_per_page;
+Count printed_bytes(const Page& page) {
+  std::size_t used = page.entries.size();
   while (used > 0 && !page.entries[used - 1].present()) --used;
+  return static_cast<Count>(used) * entry_bytes;
+}
+
+std::vector<std::byte> print_page(const Page& page) {
+  const auto used = static_cast<std::size_t>(printed_bytes(page) / entry_bytes);
   std::vector<std::byte> bytes(used * entry_bytes);
   std::byte* at = bytes.data();
   for (std::size_t i = 0; i < used; ++i, at += entry_bytes) {
@@ -181,7 +191,8 @@ void parse_page(std::span<const std::byte> bytes, Page& page) {
   if (bytes.size() % entry_bytes != 0 || bytes.size() > static_cast<std::size_t>(page_bytes))
     damaged("a page of " + std::to_string(bytes.size()) + " bytes");
   const std::byte* at = bytes.data();
-  for (std::size_t i = 0; i < bytes.size() / entry_bytes; ++i, at += entry_bytes) {
+  page.entries.assign(bytes.size() / entry_bytes, {});
+  for (std::size_t i = 0; i < page.entries.size(); ++i, at += entry_bytes) {
     Entry& e = page.entries[i];
     e.offset = load_be<Offset>(at);
     e.bytes = load_be<Count>(at + 8);

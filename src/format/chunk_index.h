@@ -13,7 +13,6 @@
 // all that follows it, only the root changes.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -54,9 +53,9 @@ struct BlockRef {
 };
 
 struct Page {
-  std::array<Entry, chunks_per_page> entries;
-  BlockRef place;           ///< where it is stored; may be older than `entries`
-  std::uint32_t birth = 0;  ///< generation that `place` came with
+  std::vector<Entry> entries;  ///< of the first chunks; those behind are absent
+  BlockRef place;              ///< where it is stored; may be older than `entries`
+  std::uint32_t birth = 0;     ///< generation that `place` came with
   bool dirty = false;
 };
 
@@ -79,7 +78,7 @@ class ChunkTable {
   void for_each(F&& f) const {
     for (std::size_t p = 0; p < pages_.size(); ++p) {
       if (!pages_[p]) continue;
-      for (std::size_t i = 0; i < chunks_per_page; ++i) {
+      for (std::size_t i = 0; i < pages_[p]->entries.size(); ++i) {
         const Entry& e = pages_[p]->entries[i];
         if (e.present()) f(static_cast<Count>(p) * chunks_per_page + static_cast<Count>(i), e);
       }
@@ -106,6 +105,7 @@ std::optional<Root> parse_root(std::span<const std::byte> slot);
 /// Stored bytes of a page of entries, all of them. `page` is not larger than page_bytes.
 constexpr Count page_bytes = chunks_per_page * entry_bytes;
 /// Trailing absent entries are left out.
+Count printed_bytes(const Page& page);
 std::vector<std::byte> print_page(const Page& page);
 /// Errc::enotnc when the bytes are not whole entries, or an entry is impossible in any file.
 void parse_page(std::span<const std::byte> bytes, Page& page);

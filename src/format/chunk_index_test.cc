@@ -115,6 +115,7 @@ Entry sample_entry(Count i) {
 
 Page sample_page(Count used) {
   Page page;
+  page.entries.resize(static_cast<std::size_t>(used));
   for (Count i = 0; i < used; ++i) page.entries[static_cast<std::size_t>(i)] = sample_entry(i);
   return page;
 }
@@ -125,6 +126,7 @@ TEST(ChunkPage, is_read_back_without_its_empty_end) {
     EXPECT_LE(static_cast<Count>(bytes.size()), used * entry_bytes);
     Page page;
     parse_page(bytes, page);
+    page.entries.resize(chunks_per_page);
     for (Count i = 0; i < chunks_per_page; ++i) {
       const Entry& got = page.entries[static_cast<std::size_t>(i)];
       const Entry want = i < used ? sample_entry(i) : Entry{};
@@ -144,6 +146,7 @@ TEST(ChunkPage, impossible_entries_are_refused) {
   EXPECT_TRUE(refuses([&] { parse_page(Bytes(513 * 32), page); }));
   const auto with = [](Offset offset, Count bytes) {
     Page made;
+    made.entries.resize(1);
     made.entries[0].offset = 0;  // so that it is printed
     auto printed = print_page(made);
     store_be(printed.data(), offset);

@@ -71,8 +71,8 @@ int put(int id, int version, MPI_Offset record) {
 void check(int id, int version, MPI_Offset records, const std::string& when) {
   MPI_Offset found = -1;
   expect_code(NC_NOERR, ncmpi_inq_dimlen(id, 2, &found), "inq_dimlen");
-  expect(found == records, when + ": " + std::to_string(found) + " records, not " +
-                               std::to_string(records));
+  expect(found == records,
+         when + ": " + std::to_string(found) + " records, not " + std::to_string(records));
   for (const int var : {0, 1}) {
     const MPI_Offset row = var == 0 ? 0 : records - 1;
     const MPI_Offset start[2] = {row, 0};
@@ -84,8 +84,8 @@ void check(int id, int version, MPI_Offset records, const std::string& when) {
       const auto at = static_cast<MPI_Offset>(i);
       bad += got[i] != value_of(version, var, row + at / columns, at % columns) ? 1 : 0;
     }
-    expect(bad == 0, when + ": " + std::to_string(bad) + " wrong values of variable " +
-                         std::to_string(var));
+    expect(bad == 0,
+           when + ": " + std::to_string(bad) + " wrong values of variable " + std::to_string(var));
   }
 }
 

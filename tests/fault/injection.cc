@@ -6,6 +6,8 @@
 // run_injection.py, which walks it over every call of every rank. Every collective call must return
 // the same code on every rank, and nothing may hang. Prints one line: "codes A B C..." with the
 // codes that were seen, in order; exits with 1 where ranks disagree or data are wrong.
+#include "fault/injection.h"
+
 #include <mpi.h>
 #include <pnetcdf.h>
 
@@ -14,7 +16,6 @@
 #include <string>
 #include <vector>
 
-#include "fault/injection.h"
 #include "support/harness.h"
 
 using namespace injection;
@@ -141,7 +142,8 @@ int main(int argc, char** argv) {
   } else if (what == "rewrite") {
     rewrite(argv[2]);
   } else {
-    std::fprintf(stderr, "usage: injection prepare|write|redefine|read|check|rewrite FILE [COLUMNS]\n");
+    std::fprintf(stderr,
+                 "usage: injection prepare|write|redefine|read|check|rewrite FILE [COLUMNS]\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   forebay_test::stop_watch();

@@ -45,8 +45,8 @@ struct Piece {
 
 // Values of different versions compress differently, so that chunks change their sizes and places.
 int versioned(int version, const Piece& piece, MPI_Offset column) {
-  std::minstd_rand random(static_cast<unsigned>(1 + version * 7919 + piece.row * 104729 +
-                                                column * 31 + piece.var));
+  std::minstd_rand random(
+      static_cast<unsigned>(1 + version * 7919 + piece.row * 104729 + column * 31 + piece.var));
   random();
   const unsigned bits = version % 3 == 0 ? 0 : 2 + static_cast<unsigned>(version) * 11U % 27U;
   return static_cast<int>(random() & ((1U << bits) - 1)) + version;

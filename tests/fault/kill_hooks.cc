@@ -92,9 +92,10 @@ __attribute__((visibility("default"))) ssize_t pwrite(int fd, const void* bytes,
   const auto some = [&](size_t n) { return ::syscall(SYS_pwrite64, fd, bytes, n, offset); };
   // A write that ends early ends between sectors; one within a sector happens or does not.
   const off_t middle = (offset + static_cast<off_t>(count / 2)) / 512 * 512;
-  return kill_test::watched([&] { return some(count); }, [&] {
-    if (middle > offset) some(static_cast<size_t>(middle - offset));
-  });
+  return kill_test::watched([&] { return some(count); },
+                            [&] {
+                              if (middle > offset) some(static_cast<size_t>(middle - offset));
+                            });
 }
 
 __attribute__((visibility("default"))) ssize_t pwritev(int fd, const iovec* pieces, int count,
@@ -106,8 +107,8 @@ __attribute__((visibility("default"))) ssize_t pwritev(int fd, const iovec* piec
 }
 
 __attribute__((visibility("default"))) int fsync(int fd) {
-  const int result = static_cast<int>(
-      kill_test::watched([&] { return ::syscall(SYS_fsync, fd); }, [] {}));
+  const int result =
+      static_cast<int>(kill_test::watched([&] { return ::syscall(SYS_fsync, fd); }, [] {}));
   if (result == 0 && !kill_test::durable.empty()) kill_test::copy_durable();
   return result;
 }

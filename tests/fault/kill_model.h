@@ -1,7 +1,8 @@
 // What a file of the kill tests holds after each version.
 //
 // The n-th operation on the file, and so all of its contents after it, follow from n alone: who
-// checks a file needs nothing but the number to know every value, whatever number of ranks wrote it.
+// checks a file needs nothing but the number to know every value, whatever number of ranks wrote
+// it.
 #pragma once
 
 #include <pnetcdf.h>

@@ -36,7 +36,8 @@ Bytes directory() {
 Bytes page(forebay::Count used) {
   chunked::Page made;
   for (forebay::Count i = 0; i < used; i += 2) {
-    chunked::Entry& e = made.entries[static_cast<std::size_t>(i)];
+    made.entries.emplace_back();
+    chunked::Entry& e = made.entries.back();
     e.offset = 512 * i;
     e.bytes = 100 + i;
     e.skipped = static_cast<std::uint32_t>(i % 4);

@@ -272,7 +272,7 @@ std::vector<ChunkStore::Block> ChunkStore::lay_out_index(BlockRef& ref) {
   const std::uint32_t birth = root_state_.generation + 1;
   struct Changed {
     Page* page;
-    std::vector<std::byte> bytes;
+    Count bytes;
   };
   std::vector<Changed> changed;
   Count total = 0;
@@ -280,8 +280,8 @@ std::vector<ChunkStore::Block> ChunkStore::lay_out_index(BlockRef& ref) {
     for (auto& page : table.pages()) {
       if (!page || !page->dirty) continue;
       if (page->place.offset >= 0) retire(page->place.offset, page->place.bytes, page->birth);
-      changed.push_back({page.get(), print_page(*page)});
-      total += static_cast<Count>(changed.back().bytes.size());
+      changed.push_back({page.get(), printed_bytes(*page)});
+      total += changed.back().bytes;
     }
   }
   Directory directory;
@@ -302,16 +302,22 @@ std::vector<ChunkStore::Block> ChunkStore::lay_out_index(BlockRef& ref) {
   for (auto& item : directory.items) item.pages.resize(table(item.var).pages().size());
   const auto directory_bytes = static_cast<Count>(print_directory(directory).size());
   Offset at = space_.allocate(total + directory_bytes);
+  // Rank 0 prints; the others need to know the places only.
+  const bool prints = comm_.is_root();
   std::vector<std::byte> all;
-  all.reserve(static_cast<std::size_t>(total + directory_bytes));
   const Offset begin = at;
   for (Changed& c : changed) {
-    c.page->place = {at, static_cast<Count>(c.bytes.size()), hash_of(c.bytes)};
+    c.page->place = {at, c.bytes, 0};
     c.page->birth = birth;
     c.page->dirty = false;
-    at += static_cast<Count>(c.bytes.size());
-    all.insert(all.end(), c.bytes.begin(), c.bytes.end());
+    at += c.bytes;
+    if (!prints) continue;
+    const auto printed = print_page(*c.page);
+    c.page->place.hash = hash_of(printed);
+    all.insert(all.end(), printed.begin(), printed.end());
   }
+  ref = {at, directory_bytes, 0};
+  if (!prints) return {};
   for (auto& item : directory.items) {
     const auto& pages = table(item.var).pages();
     for (std::size_t p = 0; p < pages.size(); ++p)
@@ -319,7 +325,7 @@ std::vector<ChunkStore::Block> ChunkStore::lay_out_index(BlockRef& ref) {
   }
   directory.end = space_.end();
   const auto printed = print_directory(directory);
-  ref = {at, directory_bytes, hash_of(printed)};
+  ref.hash = hash_of(printed);
   all.insert(all.end(), printed.begin(), printed.end());
   std::vector<Block> blocks;
   blocks.push_back({begin, std::move(all)});
