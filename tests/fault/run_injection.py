@@ -5,9 +5,9 @@ Usage: run_injection.py --launch "MPIEXEC ..." --program INJECTION --dir DIRECTO
 
 For each kind of call and rank, the first, second, ... call fails until a run gets through without
 an error. Each run must end by itself, with one code on all ranks and the code that the errno
-stands for; after a failed write the file still opens and holds what nobody wrote to. With --chunked
-(and FOREBAY_HINTS that make variables chunked) rows have COLUMNS elements, a failed write leaves all
-of the old state or all of the new one, and a second attempt must succeed.
+stands for; after a failed write the file still opens and holds what nobody wrote to. With
+--chunked (and FOREBAY_HINTS that make variables chunked) rows have COLUMNS elements, a failed write
+leaves all of the old state or all of the new one, and a second attempt must succeed.
 """
 import argparse
 import os
@@ -53,8 +53,8 @@ class Runner:
             environment["FOREBAY_FAULT"] = fault
         self.runs += 1
         try:
-            done = subprocess.run(self.launch + [self.program, phase, self.path] + self.columns, timeout=60,
-                                  env=environment, stdout=subprocess.PIPE,
+            command = self.launch + [self.program, phase, self.path] + self.columns
+            done = subprocess.run(command, timeout=60, env=environment, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True)
         except subprocess.TimeoutExpired:
             return None, "hang", []

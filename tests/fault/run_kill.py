@@ -7,12 +7,13 @@ Each cycle writes on 1 or 3 ranks, ends all of them with SIGKILL (all at once, o
 a moment later; at a random time, or before, in the midst of or after one chosen system call), and
 reads the file with another number of ranks. What must hold:
 - the file opens, and holds the last version that was done, or the one that was under way, whole;
-- after a simulated power failure (the bytes at the last fsync, and a random part of the sectors that
-  were written later) chunk_state=synced shows the last synced version; chunk_state=newest shows
-  some whole version, or errors, and never other values;
+- after a simulated power failure (the bytes at the last fsync, and a random part of the sectors
+  that were written later) chunk_state=synced shows the last synced version; chunk_state=newest
+  shows some whole version, or errors, and never other values;
 - the next cycle goes on with the same file; now and then with one that lost power.
 """
 import argparse
+import glob
 import os
 import random
 import re
@@ -90,7 +91,7 @@ class Test:
         self.highest = 0     # version that was ever begun in this file
         self.power_version = 0
         self.counts = {"killed": 0, "by call": 0, "power failures": 0, "versions": 0, "newer": 0,
-                       "refused": 0, "checked": 0}
+                       "refused": 0, "checked": 0, "segments left": 0}
 
     def launch(self, ranks, arguments, changes=None):
         environment = dict(os.environ, OMPI_MCA_odls_base_sigkill_timeout="0")
@@ -160,6 +161,10 @@ class Test:
         if not log.has("closed"):
             self.counts["killed"] += 1
             self.counts["by call"] += by_call
+        for pid in pids.values():  # killed between making shared memory and taking its name away
+            for left in glob.glob(f"/dev/shm/forebay-{pid}-*"):
+                os.unlink(left)
+                self.counts["segments left"] += 1
         begun, done = log.last("begin"), log.last("done")
         self.counts["versions"] += (done or self.done) - self.done
         self.done = done if done is not None else self.done
