@@ -9,8 +9,9 @@ cmd_sanitize() {
   say "unit tests and two-rank tests with both sanitizers"
   ctest --test-dir "$root/build/asan" --output-on-failure --no-tests=error -R '^unit|^tool|_np2$' -LE 'peer|install|preload' "$@"
   configure fuzz
-  build fuzz fuzz_classic
-  fuzz_run fuzz_classic "$seconds"
+  local target targets=(fuzz_classic fuzz_codec fuzz_chunk_index)
+  build fuzz "${targets[@]}"
+  for target in "${targets[@]}"; do fuzz_run "$target" "$seconds"; done
 }
 
 # fuzz_run TARGET SECONDS: new inputs are kept in the cache and begin the next run.
