@@ -168,6 +168,7 @@ class Dataset {
   void refresh_shapes_in_header();  // collective
 
   // dataset_chunks.cc
+  Variable& variable_to_chunk(VarId id);
   void choose_chunking(const Schema* old);
   void place_chunked(const Schema* old, const Alignment& alignment);
   void start_chunks(const Schema* old);  // collective

@@ -57,7 +57,8 @@ void copy_places(const Schema& stored, Schema& schema) {
 
 }  // namespace
 
-void Dataset::set_chunk(VarId id, std::span<const Count> shape) {
+// Data that is there was cut and encoded in one way, which nothing may change behind it.
+Variable& Dataset::variable_to_chunk(VarId id) {
   require_writable();
   require_define();
   const Variable& var = variable(id);
@@ -65,13 +66,17 @@ void Dataset::set_chunk(VarId id, std::span<const Count> shape) {
     throw Error(Errc::einval, "variable " + var.name + " is a scalar and cannot be chunked");
   if (before_redef_ && static_cast<std::size_t>(id) < before_redef_->vars.size()) {
     throw Error(Errc::einval, "variable " + var.name + " has its layout already",
-                "set chunks before the enddef that follows the variable's definition");
+                "set chunks and filters before the enddef that follows its definition");
   }
+  return schema_.vars[static_cast<std::size_t>(id)];
+}
+
+void Dataset::set_chunk(VarId id, std::span<const Count> shape) {
+  Variable& v = variable_to_chunk(id);
   std::vector<Count> clipped;
   if (!shape.empty()) {
-    check_chunk_shape(var, clipped = clipped_chunk_shape(var, shape));
+    check_chunk_shape(v, clipped = clipped_chunk_shape(v, shape));
   }
-  Variable& v = schema_.vars[static_cast<std::size_t>(id)];
   if (!v.chunking) v.chunking = Chunking{{}, codec_for(method_, schema_, v), {}};
   v.chunking->shape = std::move(clipped);
   v.chunking->reason = v.chunking->shape.empty() ? "" : "set by the program";
@@ -79,8 +84,8 @@ void Dataset::set_chunk(VarId id, std::span<const Count> shape) {
 }
 
 void Dataset::set_filter(VarId id, const std::string& text) {
+  Variable& var = variable_to_chunk(id);
   const Pipeline pipeline = Pipeline::parse(text);
-  const Variable& var = variable(id);
   if (pipeline.lossy() && !is_floating(var.type)) {
     throw Error(Errc::einval,
                 "variable " + var.name + " of type " + name_of(var.type) +
@@ -88,8 +93,8 @@ void Dataset::set_filter(VarId id, const std::string& text) {
                 "use a lossless one: deflate, zstd, shuffle, bitshuffle");
   }
   if (!var.chunking) set_chunk(id, {});
-  require_define();
-  schema_.vars[static_cast<std::size_t>(id)].chunking->codec = pipeline.for_type(var.type).text();
+  var.chunking->codec = pipeline.for_type(var.type).text();
+  header_changed();
 }
 
 // Record variables that are not chunked would need a record section, which chunks at the end of the

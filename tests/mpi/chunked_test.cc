@@ -129,6 +129,7 @@ TEST_CASE(shape_and_filters_are_what_was_set) {
   CHECK_OK(ncmpi_var_set_filter(ncid, x, "shuffle, zstd"));
   CHECK_OK(ncmpi_enddef(ncid));
   CHECK_ERR(NC_ENOTINDEFINE, ncmpi_var_set_chunk(ncid, x, shape));
+  CHECK_ERR(NC_ENOTINDEFINE, ncmpi_var_set_filter(ncid, x, "none"));
   CHECK_OK(ncmpi_close(ncid));
   ncid = open(t, NC_WRITE);
   MPI_Offset got[2] = {-1, -1};
@@ -146,6 +147,8 @@ TEST_CASE(shape_and_filters_are_what_was_set) {
   CHECK_EQ(0, natts);
   CHECK_OK(ncmpi_redef(ncid));
   CHECK_ERR(NC_EINVAL, ncmpi_var_set_chunk(ncid, x, shape));
+  CHECK_ERR(NC_EINVAL, ncmpi_var_set_filter(ncid, x, "none"));
+  CHECK_EQ(std::string("shuffle,zstd:3"), filter_of(t, ncid, x));
   const int one = 1;
   CHECK_ERR(NC_EBADNAME, ncmpi_put_att_int(ncid, x, "__chunk_dims", NC_INT, 1, &one));
   CHECK_OK(ncmpi_close(ncid));
