@@ -223,10 +223,7 @@ ChunkFacts ChunkReader::facts(VarId id) const {
 
 void ChunkReader::refuse(VarId var, Count id, const std::string& why) const {
   const std::string& name = schema_.vars[static_cast<std::size_t>(var)].name;
-  throw Error(Errc::enotnc,
-              "chunk " + std::to_string(id) + " of variable " + name + ", which is " +
-                  chunked::describe_chunk(name, coding(var).grid, id) + ", is damaged: " + why,
-              "the rest can be read; forebay check FILE lists all damaged chunks");
+  throw chunked::damaged_chunk(name, coding(var).grid, id, why);
 }
 
 void ChunkReader::load(VarId var, Count id, const chunked::Entry& entry, bool decode,

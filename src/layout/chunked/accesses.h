@@ -43,7 +43,7 @@ struct PlannedChunk {
   Count id = 0;
   Count bytes = 0;
   Count touched = 0;  ///< sum over ranks; where it equals bytes, likely all of the chunk
-  double work = 0;
+
   std::int64_t flags = 0;  ///< or of those of its accesses
   Rank owner = 0;
   bool shared = true;  ///< its buffer is in the node's memory; otherwise only its owner touches it

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "base/attempt.h"
 #include "comm/agree.h"
@@ -136,17 +137,12 @@ void ChunkedLayout::defer(std::span<Request> requests) {
     copy.packed = copy.staging.get();
     std::memcpy(copy.packed, r.packed, static_cast<std::size_t>(bytes));
     deferred_bytes_ += bytes;
+    const auto number = static_cast<std::uint32_t>(deferred_.size());
+    for (const ChunkTouch& t : deferred_finder_.find(coding(r.var).grid, copy))
+      deferred_of_[{r.var, t.chunk}].push_back(number);
     deferred_.push_back(std::move(copy));
   }
-  index_deferred();
   if (refused) throw *refused;
-}
-
-void ChunkedLayout::index_deferred() {
-  deferred_of_.clear();
-  const auto touches = find_touches(
-      deferred_, deferred_finder_, [&](VarId v) -> auto& { return coding(v).grid; });
-  for (const Touch& t : touches) deferred_of_[{t.var, t.id}].push_back(t.request);
 }
 
 void ChunkedLayout::apply_deferred(VarId var, Count id, std::span<std::byte> raw) {
@@ -170,9 +166,10 @@ void ChunkedLayout::flush() {
 
 std::vector<std::vector<std::uint32_t>> ChunkedLayout::own_chunks(const Operation& op) const {
   std::vector<std::vector<std::uint32_t>> own(op.rounds);
-  for (std::size_t i = 0; i < op.chunks.size(); ++i) {
-    const PlannedChunk& c = op.chunks[i];
-    if (c.owner == comm_.rank()) own[c.round].push_back(static_cast<std::uint32_t>(i));
+  for (std::uint32_t round = 0; round < op.rounds; ++round) {
+    std::copy_if(op.of_round[round].begin(), op.of_round[round].end(),
+                 std::back_inserter(own[round]),
+                 [&](std::uint32_t i) { return op.chunks[i].owner == comm_.rank(); });
   }
   return own;
 }

@@ -48,7 +48,7 @@ class ChunkedLayout : public Layout {
   Team& team();
   TaskTeam& tasks();
   void defer(std::span<Request> requests);
-  void index_deferred();
+
   void apply_deferred(VarId var, Count id, std::span<std::byte> raw);
 
   // chunked_shapes.cc

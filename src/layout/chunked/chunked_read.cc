@@ -123,11 +123,8 @@ class ChunkedLayout::StoredBytes {
       const VariableCoding& v = layout.coding(var);
       // Encoding never makes a chunk larger, so a larger one is damaged and not to be allocated.
       if (e.bytes > v.grid.bytes(id)) {
-        throw Error(Errc::enotnc,
-                    "chunk " + std::to_string(id) + ", which is " +
-                        describe_chunk(layout.name_of(var), v.grid, id) +
-                        ", is damaged: its table says " + std::to_string(e.bytes) + " bytes",
-                    "the rest can be read; forebay check FILE lists all damaged chunks");
+        throw damaged_chunk(layout.name_of(var), v.grid, id,
+                            "its table says " + std::to_string(e.bytes) + " bytes");
       }
       places_.push_back({&e, total});
       total += static_cast<std::size_t>(e.bytes);
@@ -139,8 +136,6 @@ class ChunkedLayout::StoredBytes {
       extents.push_back(
           {layout.store_.in_file(p.entry->offset), p.entry->bytes, memory_ + p.at, 0, 1});
     }
-    std::sort(extents.begin(), extents.end(),
-              [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
     ListStream stream(std::move(extents));
     if (total > 0) layout.io_.read(stream);
   }

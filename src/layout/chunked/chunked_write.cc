@@ -91,9 +91,8 @@ void ChunkedLayout::plan(Operation& op, bool write) {
   for (PlannedChunk& c : op.chunks) {
     const VariableCoding& v = coding(c.var);
     c.bytes = v.grid.bytes(c.id);
-    c.work = static_cast<double>(c.bytes) *
-             (write ? v.pipeline.encode_work() : v.pipeline.decode_work());
-    works.push_back({c.bytes, c.work});
+    works.push_back({c.bytes, static_cast<double>(c.bytes) *
+                                  (write ? v.pipeline.encode_work() : v.pipeline.decode_work())});
   }
   for (const ChunkAccess& a : op.accesses) op.chunks[a.chunk].touched += a.bytes;
   const auto owners = assign_owners(works, op.accesses, comm_.size());
@@ -201,7 +200,7 @@ void ChunkedLayout::prepare_buffers(Operation& op, std::span<const std::uint32_t
   decode(old);
 }
 
-// In the order of the file. Places are multiples of FileSpace::unit; what is left of a unit is
+// Places are multiples of FileSpace::unit; what is left of a unit is
 // written too, so that neighbours make one system call.
 std::vector<Extent> ChunkedLayout::extents_of(std::span<const StoredChunk> stored,
                                               std::span<const std::uint32_t> own,
@@ -213,8 +212,6 @@ std::vector<Extent> ChunkedLayout::extents_of(std::span<const StoredChunk> store
     extents.push_back(
         {store_.in_file(e.offset), length, const_cast<std::byte*>(stored[i].bytes.data()), 0, 1});
   }
-  std::sort(extents.begin(), extents.end(),
-            [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
   return extents;
 }
 
@@ -276,9 +273,8 @@ std::optional<Error> ChunkedLayout::agree_on_places(const Operation& op, std::ui
   for (const StoredChunk& s : stored)
     tell.push_back({0, static_cast<Count>(s.bytes.size()), s.hash, s.skipped});
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(comm_.size()), sizeof(Told));
-  for (const PlannedChunk& c : op.chunks) {
-    if (c.round == round) sizes[static_cast<std::size_t>(c.owner)] += sizeof(Told);
-  }
+  for (const std::uint32_t i : op.of_round[round])
+    sizes[static_cast<std::size_t>(op.chunks[i].owner)] += sizeof(Told);
   team().node_barrier();  // sleeps while others encode
   const auto all = comm_.all_gather_known(std::as_bytes(std::span(tell)), sizes);
   std::vector<Told> told(all.size() / sizeof(Told));
@@ -295,10 +291,8 @@ std::optional<Error> ChunkedLayout::agree_on_places(const Operation& op, std::ui
     return mine ? *mine
                 : Error(static_cast<Errc>(worst), "another rank could not encode its chunks");
   }
-  for (std::size_t i = 0; i < op.chunks.size(); ++i) {
-    const PlannedChunk& c = op.chunks[i];
-    if (c.round != round) continue;
-    const Told& t = told[next[static_cast<std::size_t>(c.owner)]++];
+  for (const std::uint32_t i : op.of_round[round]) {
+    const Told& t = told[next[static_cast<std::size_t>(op.chunks[i].owner)]++];
     entries[i].bytes = t.bytes;
     entries[i].hash = t.hash;
     entries[i].skipped = static_cast<std::uint32_t>(t.skipped);

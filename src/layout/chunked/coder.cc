@@ -102,22 +102,26 @@ std::string describe_chunk(const std::string& name, const ChunkGrid& grid, Count
   return text + "]";
 }
 
+Error damaged_chunk(const std::string& name, const ChunkGrid& grid, Count id,
+                    const std::string& why) {
+  return Error(Errc::enotnc,
+               "chunk " + std::to_string(id) + " of variable " + name + ", which is " +
+                   describe_chunk(name, grid, id) + ", is damaged: " + why,
+               "the rest can be read; forebay check FILE lists all damaged chunks");
+}
+
 void decode_chunk(const VariableCoding& coding, const std::string& name, Count id,
                   const Entry& entry, std::span<const std::byte> stored, std::span<std::byte> raw,
                   CodecWorkspace& workspace) {
-  const auto refuse = [&](const std::string& why) {
-    throw Error(Errc::enotnc,
-                "chunk " + std::to_string(id) + " of variable " + name + ", which is " +
-                    describe_chunk(name, coding.grid, id) + ", is damaged: " + why,
-                "the rest can be read; forebay check FILE lists all damaged chunks");
-  };
-  if (hash_of(stored) != entry.hash)
-    refuse("the checksum of its " + std::to_string(stored.size()) + " bytes is wrong");
+  if (hash_of(stored) != entry.hash) {
+    throw damaged_chunk(name, coding.grid, id,
+                        "the checksum of its " + std::to_string(stored.size()) + " bytes is wrong");
+  }
   try {
     coding.pipeline.decode(coding.info(id), stored, entry.skipped, raw, workspace);
   } catch (const Error& error) {
     if (error.code() == Errc::enomem) throw;
-    refuse(error.message());
+    throw damaged_chunk(name, coding.grid, id, error.message());
   }
 }
 

@@ -91,6 +91,10 @@ void decode_chunk(const VariableCoding& coding, const std::string& name, Count i
 /// The chunk's place in its variable, for messages: "T[2, 0:180, 360:720]".
 std::string describe_chunk(const std::string& name, const ChunkGrid& grid, Count id);
 
+/// Errc::enotnc for a chunk that cannot be read, saying which, and why.
+Error damaged_chunk(const std::string& name, const ChunkGrid& grid, Count id,
+                    const std::string& why);
+
 /// Decoded chunks, least recently used ones dropped first when there are more than `limit` bytes.
 class ChunkCache {
  public:

@@ -61,9 +61,11 @@ void adopt_accesses(Operation& op, std::span<const Access> all) {
 }
 
 void Operation::sort_by_round() {
+  of_round.assign(rounds, {});
   meets.assign(rounds, false);
-  for (const PlannedChunk& c : chunks) {
-    if (c.shared) meets[c.round] = true;
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    of_round[chunks[i].round].push_back(static_cast<std::uint32_t>(i));
+    if (chunks[i].shared) meets[chunks[i].round] = true;
   }
   if (rounds < 2) return;
   std::stable_sort(touches.begin(), touches.end(), [&](const Touch& a, const Touch& b) {

@@ -72,10 +72,11 @@ struct Operation {
   std::vector<PlannedChunk> chunks;   ///< by variable and id; equal on all ranks
   std::vector<ChunkAccess> accesses;  ///< by chunk, then rank; equal on all ranks
   std::uint32_t rounds = 0;
-  std::vector<bool> meets;  ///< whether a round has shared chunks
+  std::vector<std::vector<std::uint32_t>> of_round;  ///< the chunks of each round, in their order
+  std::vector<bool> meets;                           ///< whether a round has shared chunks
 
-  /// To be called once rounds are known: brings the touches into the order of rounds, and sets
-  /// `meets`.
+  /// To be called once rounds are known, or what is shared has changed: brings the touches into the
+  /// order of rounds, and sets `of_round` and `meets`.
   void sort_by_round();
   /// This rank's touches of one chunk.
   std::span<const Touch> touches_of(std::uint32_t chunk) const;

@@ -10,6 +10,8 @@
 namespace forebay::chunked {
 
 ListStream::ListStream(std::vector<Extent> extents) : extents_(std::move(extents)) {
+  std::sort(extents_.begin(), extents_.end(),
+            [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
   for (const Extent& e : extents_) {
     if (summary_.pieces == 0) summary_.first = e.offset;
     summary_.last = std::max(summary_.last, e.end());
@@ -268,7 +270,7 @@ void ChunkStore::moved(Count bytes) {
 
 // Changed pages and the directory lie next to each other where there is room, so that one system
 // call writes them.
-std::vector<ChunkStore::Block> ChunkStore::lay_out_index(BlockRef& ref) {
+ChunkStore::Block ChunkStore::lay_out_index(BlockRef& ref) {
   const std::uint32_t birth = root_state_.generation + 1;
   struct Changed {
     Page* page;
@@ -304,8 +306,7 @@ std::vector<ChunkStore::Block> ChunkStore::lay_out_index(BlockRef& ref) {
   Offset at = space_.allocate(total + directory_bytes);
   // Rank 0 prints; the others need to know the places only.
   const bool prints = comm_.is_root();
-  std::vector<std::byte> all;
-  const Offset begin = at;
+  Block block{at, {}};
   for (Changed& c : changed) {
     c.page->place = {at, c.bytes, 0};
     c.page->birth = birth;
@@ -314,7 +315,7 @@ std::vector<ChunkStore::Block> ChunkStore::lay_out_index(BlockRef& ref) {
     if (!prints) continue;
     const auto printed = print_page(*c.page);
     c.page->place.hash = hash_of(printed);
-    all.insert(all.end(), printed.begin(), printed.end());
+    block.bytes.insert(block.bytes.end(), printed.begin(), printed.end());
   }
   ref = {at, directory_bytes, 0};
   if (!prints) return {};
@@ -326,25 +327,18 @@ std::vector<ChunkStore::Block> ChunkStore::lay_out_index(BlockRef& ref) {
   directory.end = space_.end();
   const auto printed = print_directory(directory);
   ref.hash = hash_of(printed);
-  all.insert(all.end(), printed.begin(), printed.end());
-  std::vector<Block> blocks;
-  blocks.push_back({begin, std::move(all)});
-  return blocks;
+  block.bytes.insert(block.bytes.end(), printed.begin(), printed.end());
+  return block;
 }
 
-void ChunkStore::write(std::span<Block> blocks) {
-  std::vector<Extent> extents;
-  for (Block& b : blocks)
-    extents.push_back(
-        {in_file(b.offset), static_cast<Count>(b.bytes.size()), b.bytes.data(), 0, 1});
-  ListStream stream(std::move(extents));
+void ChunkStore::write(Offset in_file, std::span<std::byte> bytes) {
+  ListStream stream({{in_file, static_cast<Count>(bytes.size()), bytes.data(), 0, 1}});
   io_.write(stream);
 }
 
 void ChunkStore::write_root(int slot, const Root& root) {
   auto bytes = print_root(root);
-  ListStream stream({{root_ + slot * slot_stride, slot_bytes, bytes.data(), 0, 1}});
-  io_.write(stream);
+  write(root_ + slot * slot_stride, bytes);
 }
 
 void ChunkStore::publish() {
@@ -352,13 +346,13 @@ void ChunkStore::publish() {
   Root root;
   root.generation = root_state_.generation + 1;
   root.shift = shift_;
-  auto blocks = lay_out_index(root.directory);
+  Block block = lay_out_index(root.directory);
   int slot = (slot_ + 1) % slots;
   if (slot == synced_slot_) slot = (slot + 1) % slots;
   std::optional<Error> mine;
   if (comm_.is_root()) {
     try {
-      write(blocks);
+      write(in_file(block.offset), block.bytes);
       write_root(slot, root);
     } catch (const Error& error) {
       mine = error;

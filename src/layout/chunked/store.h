@@ -21,7 +21,7 @@
 
 namespace forebay::chunked {
 
-/// Extents that are all at hand, in increasing order of offsets.
+/// Extents that are all at hand, in any order.
 class ListStream : public ExtentStream {
  public:
   explicit ListStream(std::vector<Extent> extents);
@@ -89,26 +89,25 @@ class ChunkStore {
   void forget_older_synced();
   /// The newest publication is marked as synced.
   bool is_synced() const { return synced_slot_ == slot_; }
-  bool needs_publication() const { return dirty_; }
+
   void touch() { dirty_ = true; }  ///< a shape or a shift changed
 
   std::uint32_t generation() const { return root_state_.generation; }
-  Count free_bytes() const { return space_.free_bytes(); }
 
  private:
   struct Retired {
     Offset offset;
     Count bytes;
   };
-  struct Block {  // to be written by a publication
-    Offset offset;
+  struct Block {  // to be written by a publication; empty on all ranks but 0
+    Offset offset = 0;
     std::vector<std::byte> bytes;
   };
 
   void adopt(const Directory& directory, std::span<const std::byte> pages, Offset file_end);
   void retire(Offset offset, Count bytes, std::uint32_t birth);
-  std::vector<Block> lay_out_index(BlockRef& directory);
-  void write(std::span<Block> blocks);
+  Block lay_out_index(BlockRef& directory);
+  void write(Offset in_file, std::span<std::byte> bytes);
   void write_root(int slot, const Root& root);
 
   Schema& schema_;
