@@ -1,21 +1,21 @@
 #include "layout/canonical.h"
 
+#include "layout/flattened.h"
 #include "layout/layout.h"
 
 namespace forebay {
 
-RequestCursor::RequestCursor(const Request& request, const Schema& schema)
+RequestCursor::RequestCursor(const Request& request, const Variable& var, Count record_distance)
     : memory_(request.packed), swap_(request.swap) {
-  const Variable& var = schema.vars[static_cast<std::size_t>(request.var)];
   if (const auto* sub = std::get_if<Subarray>(&request.selection)) {
-    set_up_subarray(*sub, var, schema);
+    set_up_subarray(*sub, var, record_distance);
   } else {
     set_up_runs(*std::get<std::shared_ptr<const RunList>>(request.selection), var);
   }
 }
 
 void RequestCursor::set_up_subarray(const Subarray& sub, const Variable& var,
-                                    const Schema& schema) {
+                                    Count record_distance) {
   base_ = var.begin;
   run_ = size_of(var.type);
   Count bytes = run_;  // selected so far, for the summary
@@ -25,7 +25,7 @@ void RequestCursor::set_up_subarray(const Subarray& sub, const Variable& var,
   bool contiguous = true;
   for (int d = var.ndims() - 1; d >= 0; --d) {
     const auto i = static_cast<std::size_t>(d);
-    if (d == 0 && var.is_record) unit = schema.recsize;
+    if (d == 0 && var.is_record) unit = record_distance;
     const Count stride = unit * (sub.stride.empty() ? 1 : sub.stride[i]);
     const Count count = sub.count[i];
     base_ += sub.start[i] * unit;
@@ -198,14 +198,18 @@ namespace {
 
 class CanonicalLayout : public Layout {
  public:
-  CanonicalLayout(const Schema& schema, ExtentIo& io, Report& report)
-      : schema_(schema), io_(io), report_(report) {}
+  CanonicalLayout(const Schema& schema, ExtentIo& io, Report& report, bool flatten)
+      : schema_(schema), io_(io), report_(report), flatten_(flatten) {}
 
   void carry_out(std::span<Request> requests, bool write, bool collective) override {
-    std::optional<CanonicalStream> stream;
+    std::unique_ptr<ExtentStream> stream;
     {
       StepTimer timer(report_, Step::plan);
-      stream.emplace(requests, schema_, write);
+      if (flatten_ && write) {
+        stream = std::make_unique<FlattenedStream>(requests, schema_);
+      } else {
+        stream = std::make_unique<CanonicalStream>(requests, schema_, write);
+      }
     }
     report_[Counter::requests] += static_cast<std::int64_t>(requests.size());
     report_[Counter::pieces] += stream->summary().pieces;
@@ -217,17 +221,24 @@ class CanonicalLayout : public Layout {
       write ? io_.write(*stream) : io_.read(*stream);
     }
   }
+  std::optional<ByteRange> range_of(const Request& request) const override {
+    const StreamSummary range = RequestCursor(request, schema_).summary();
+    return ByteRange{range.first, range.last};
+  }
+  bool writes_alone() const override { return true; }
 
  private:
   const Schema& schema_;
   ExtentIo& io_;
   Report& report_;
+  bool flatten_;
 };
 
 }  // namespace
 
-std::unique_ptr<Layout> make_canonical_layout(const Schema& schema, ExtentIo& io, Report& report) {
-  return std::make_unique<CanonicalLayout>(schema, io, report);
+std::unique_ptr<Layout> make_canonical_layout(const Schema& schema, ExtentIo& io, Report& report,
+                                              bool flatten) {
+  return std::make_unique<CanonicalLayout>(schema, io, report, flatten);
 }
 
 }  // namespace forebay

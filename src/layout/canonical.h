@@ -18,7 +18,11 @@ namespace forebay {
 /// Yields the extents of one request in file order. Nothing is flattened ahead.
 class RequestCursor {
  public:
-  RequestCursor(const Request& request, const Schema& schema);
+  RequestCursor(const Request& request, const Schema& schema)
+      : RequestCursor(request, schema.vars[static_cast<std::size_t>(request.var)], schema.recsize) {
+  }
+  /// The same for records that are `record_distance` bytes apart.
+  RequestCursor(const Request& request, const Variable& var, Count record_distance);
 
   /// The bytes between the first and one past the last touched, and the number of pieces.
   StreamSummary summary() const { return summary_; }
@@ -31,7 +35,7 @@ class RequestCursor {
     Count index = 0;
   };
 
-  void set_up_subarray(const Subarray& sub, const Variable& var, const Schema& schema);
+  void set_up_subarray(const Subarray& sub, const Variable& var, Count record_distance);
   void set_up_runs(const RunList& list, const Variable& var);
   std::size_t next_of_subarray(std::span<Extent> out);
   std::size_t next_of_runs(std::span<Extent> out);

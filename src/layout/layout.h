@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -15,6 +16,10 @@
 
 namespace forebay {
 
+struct ByteRange {
+  Offset first, last;  ///< first byte and one past the last
+};
+
 class Layout {
  public:
   virtual ~Layout() = default;
@@ -24,13 +29,22 @@ class Layout {
   virtual void carry_out(std::span<Request> requests, bool write, bool collective) = 0;
   /// Collective. What was put off reaches the file.
   virtual void flush() {}
+  /// Local. The bytes of the file that a write touches, where that is known before it is carried
+  /// out: writes whose ranges do not meet may be carried out in any order.
+  virtual std::optional<ByteRange> range_of(const Request& /*request*/) const {
+    return std::nullopt;
+  }
+  /// Whether what one rank wrote by itself is in the file when carry_out() returns.
+  virtual bool writes_alone() const { return false; }
   /// How operations were carried out and why, for the report: sentences; may be empty.
   virtual std::string reasons() const { return {}; }
 };
 
 /// The classic netCDF layout: every variable contiguous, or interleaved record by record (CDF-1, 2,
-/// 5). `schema`, `io` and `report` outlive the layout.
-std::unique_ptr<Layout> make_canonical_layout(const Schema& schema, ExtentIo& io, Report& report);
+/// 5). `schema`, `io` and `report` outlive the layout. `flatten`: order writes by sorting all their
+/// extents (layout/flattened.h), to compare.
+std::unique_ptr<Layout> make_canonical_layout(const Schema& schema, ExtentIo& io, Report& report,
+                                              bool flatten = false);
 
 namespace chunked {
 class ChunkStore;

@@ -101,10 +101,7 @@ std::size_t File::read_at(Offset offset, std::span<std::byte> into) {
   return done;
 }
 
-void File::write_at(Offset offset, std::span<const std::byte> from) {
-  iovec piece{const_cast<std::byte*>(from.data()), from.size()};
-  write_at(offset, std::span<iovec>(&piece, 1));
-}
+
 
 void File::write_at(Offset offset, std::span<iovec> pieces) {
   constexpr std::size_t most = 1024;  // IOV_MAX
@@ -134,6 +131,15 @@ void File::write_at(Offset offset, std::span<iovec> pieces) {
       if (front.iov_len == 0) pieces = pieces.subspan(1);
     }
   }
+}
+
+bool File::release(Offset offset, Count bytes) {
+  return ::fallocate(descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, bytes) == 0;
+}
+
+bool File::is_linked() {
+  struct stat st {};
+  return ::fstat(descriptor(), &st) == 0 && st.st_nlink > 0;
 }
 
 void File::sync() {

@@ -7,21 +7,22 @@
 #include <span>
 #include <string>
 
+#include "base/byte_file.h"
 #include "base/report.h"
 #include "base/types.h"
 #include "comm/comm.h"
 
 namespace forebay {
 
-class File {
+class File : public ByteFile {
  public:
   /// Local. Nothing is opened yet; most ranks of a large job never touch the file.
   File(std::string path, bool writable, Rank rank, Report& report);
-  ~File();
+  ~File() override;
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const override { return path_; }
   bool writable() const { return writable_; }
 
   /// Local. Creates the file, or truncates an existing one to nothing; `exclusive`: Errc::eexist
@@ -31,16 +32,18 @@ class File {
   void ensure_open();
   void close();  ///< reports errors that the system kept until now
 
-  Offset size();
+  Offset size() override;
   bool is_regular();  ///< false for pipes and devices, whose size means nothing
-  void truncate(Offset size);
+  void truncate(Offset size) override;
   /// Reads up to `into.size()` bytes; returns fewer only at the end of the file.
-  std::size_t read_at(Offset offset, std::span<std::byte> into);
+  std::size_t read_at(Offset offset, std::span<std::byte> into) override;
   /// Writes all or throws (Errc::eno_space, equota, ewrite).
-  void write_at(Offset offset, std::span<const std::byte> from);
+  using ByteFile::write_at;
   /// The same for several pieces of memory that follow each other in the file; `pieces` is used up.
-  void write_at(Offset offset, std::span<iovec> pieces);
-  void sync();
+  void write_at(Offset offset, std::span<iovec> pieces) override;
+  void sync() override;
+  bool release(Offset offset, Count bytes) override;
+  bool is_linked() override;
 
  private:
   int descriptor();

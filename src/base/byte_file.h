@@ -1,0 +1,41 @@
+// A file as the rooms above transport see one: whole-or-error reads and writes at byte positions.
+// transport/file.h implements it.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/types.h"
+
+namespace forebay {
+
+class ByteFile {
+ public:
+  virtual ~ByteFile() = default;
+  virtual const std::string& path() const = 0;
+  /// Reads up to `into.size()` bytes; returns fewer only at the end of the file.
+  virtual std::size_t read_at(Offset offset, std::span<std::byte> into) = 0;
+  /// Writes pieces of memory that follow each other in the file, all or throws (Errc::eno_space,
+  /// equota, ewrite); `pieces` is used up.
+  virtual void write_at(Offset offset, std::span<iovec> pieces) = 0;
+  virtual Offset size() = 0;
+  virtual void truncate(Offset size) = 0;
+  virtual void sync() = 0;
+  /// Gives the space of a range back to the file system; its bytes read as zero. Returns false
+  /// where the file system cannot.
+  virtual bool release(Offset offset, Count bytes) = 0;
+  /// False once the file has no name any more: somebody removed it.
+  virtual bool is_linked() = 0;
+
+  void write_at(Offset offset, std::span<const std::byte> from) {
+    iovec piece{const_cast<std::byte*>(from.data()), from.size()};
+    write_at(offset, std::span<iovec>(&piece, 1));
+  }
+};
+
+}  // namespace forebay
