@@ -23,14 +23,16 @@ enum class Step {
   unpack,
   encode,
   decode,
+  stage,
+  reload,
   sync,
   total,
   count_
 };
 constexpr int step_count = static_cast<int>(Step::count_);
-constexpr const char* step_names[step_count] = {"define", "header", "post",  "plan", "exchange",
-                                                "pack",   "read",   "write", "wait", "unpack",
-                                                "encode", "decode", "sync",  "total"};
+constexpr const char* step_names[step_count] = {
+    "define", "header", "post",   "plan",   "exchange", "pack",   "read", "write",
+    "wait",   "unpack", "encode", "decode", "stage",    "reload", "sync", "total"};
 
 enum class Counter {
   requests,
@@ -49,14 +51,18 @@ enum class Counter {
   chunks_raw,
   bytes_encoded,
   bytes_stored,
+  writes_staged,
+  bytes_staged,
+  reads_served,
+  flushes,
   count_
 };
 constexpr int counter_count = static_cast<int>(Counter::count_);
 constexpr const char* counter_names[counter_count] = {
-    "requests",       "pieces",        "bytes_asked_write", "bytes_asked_read",
-    "write_calls",    "read_calls",    "bytes_written",     "bytes_read",
-    "messages",       "message_bytes", "windows",           "chunks_encoded",
-    "chunks_decoded", "chunks_raw",    "bytes_encoded",     "bytes_stored"};
+    "requests",     "pieces",         "bytes_asked_write", "bytes_asked_read", "write_calls",
+    "read_calls",   "bytes_written",  "bytes_read",        "messages",         "message_bytes",
+    "windows",      "chunks_encoded", "chunks_decoded",    "chunks_raw",       "bytes_encoded",
+    "bytes_stored", "writes_staged",  "bytes_staged",      "reads_served",     "flushes"};
 
 struct Report {
   std::array<double, step_count> seconds{};

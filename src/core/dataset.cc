@@ -6,7 +6,9 @@
 
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "core/dataset_staging.h"
 #include "core/print_report.h"
+#include "core/recovery.h"
 
 namespace forebay {
 
@@ -59,15 +61,25 @@ std::unique_ptr<Dataset> Dataset::create(Comm comm, const std::string& path, int
   Method method = shared_method(comm, path, arguments);
   std::unique_ptr<Dataset> ds(new Dataset(std::move(comm), strip_prefix(path), std::move(method)));
   ds->schema_.version = static_cast<int>(arguments.flag / 2);
+  const bool no_clobber_agreed = arguments.flag % 2 == 1;
+  if (!no_clobber_agreed) meet_leftover_logs(ds->comm_, ds->path_, true, true, ds->method_);
   ds->created_ = ds->changed_ = true;
   ds->file_ = std::make_shared<File>(ds->path_, true, ds->comm_.rank(), ds->report_);
   std::optional<Error> mine;
   if (ds->comm_.is_root()) {
     StepTimer timer(ds->report_, Step::define);
-    mine = attempt_to([&] { ds->file_->create(arguments.flag % 2 == 1); });
+    mine = attempt_to([&] { ds->file_->create(no_clobber_agreed); });
   }
   ds->agree(mine);
+  // An exclusive creation tells that what logs there are belong to a file that was removed.
+  if (no_clobber_agreed) meet_leftover_logs(ds->comm_, ds->path_, true, true, ds->method_);
   ds->make_engine();
+  if (const auto failed = attempt_to([&] { ds->start_staging(); })) {
+    attempt_to([&] { ds->transport_->close(); });
+    if (ds->comm_.is_root()) ::unlink(ds->path_.c_str());
+    ds->comm_.barrier();
+    throw *failed;
+  }
   return ds;
 }
 
@@ -78,12 +90,14 @@ std::unique_ptr<Dataset> Dataset::open(Comm comm, const std::string& path, bool 
   std::unique_ptr<Dataset> ds(new Dataset(std::move(comm), strip_prefix(path), std::move(method)));
   ds->writable_ = arguments.flag != 0;
   ds->mode_ = Mode::collective;
+  meet_leftover_logs(ds->comm_, ds->path_, ds->writable_, false, ds->method_);
   ds->file_ = std::make_shared<File>(ds->path_, ds->writable_, ds->comm_.rank(), ds->report_);
   ds->read_header();
   // The file does not say which variables were filled; PnetCDF takes all of them to be.
   for (Variable& var : ds->schema_.vars) var.no_fill = false;
   ds->make_engine();
   if (ds->schema_.any_chunked()) ds->load_chunks();
+  ds->start_staging();
   return ds;
 }
 
@@ -113,9 +127,11 @@ void Dataset::make_layout() {
     options.codec_threads = method_.codec_threads;
     layout_ = make_chunked_layout(schema_, *chunks_, *transport_, comm_, options, report_);
   } else {
-    layout_ = make_canonical_layout(schema_, *transport_, report_);
+    layout_ =
+        make_canonical_layout(schema_, *transport_, report_, method_.burst_order == "flatten");
   }
-  stage_ = make_direct_stage(*layout_);
+  if (!stage_) stage_ = make_direct_stage(*layout_);
+  stage_->use(*layout_);
 }
 
 const Variable& Dataset::variable(VarId id) const {
@@ -144,6 +160,7 @@ void Dataset::redef() {
   require_writable();
   if (mode_ == Mode::define) throw Error(Errc::eindefine, path_ + " is in define mode already");
   if (mode_ == Mode::independent) end_independent();
+  stage_->flush(true);  // what is staged refers to the definitions of before
   before_redef_ = schema_;
   mode_ = Mode::define;
 }
@@ -161,14 +178,20 @@ void Dataset::end_independent() {
   mode_ = Mode::collective;
   if (!writable_) return;
   // A publication tells the number of records, too.
-  if (chunks_) schema_.numrecs = comm_.all_reduce(schema_.numrecs, Reduce::max);
-  stage_->flush(true);
-  sync_numrecs();
+  if (chunks_ || stage_->holds_writes())
+    schema_.numrecs = comm_.all_reduce(schema_.numrecs, Reduce::max);
+  stage_->end_alone();
+  if (!stage_->holds_writes()) write_agreed_numrecs();
 }
 
 void Dataset::sync_numrecs() {
   require_data();
   require_writable();
+  if (stage_->holds_writes() && mode_ == Mode::collective) stage_->flush(true);
+  write_agreed_numrecs();
+}
+
+void Dataset::write_agreed_numrecs() {
   if (!schema_.record_dim()) return;
   std::array<std::int64_t, 2> most{schema_.numrecs, numrecs_dirty_};
   comm_.all_reduce(most, Reduce::max);
@@ -189,7 +212,7 @@ void Dataset::sync() {
   if (chunks_) schema_.numrecs = comm_.all_reduce(schema_.numrecs, Reduce::max);
   stage_->flush(true);
   refresh_shapes_in_header();
-  sync_numrecs();
+  write_agreed_numrecs();
   agree(attempt_to([&] { file_->sync(); }));
   if (chunks_) mark_synced();
 }
@@ -215,14 +238,16 @@ void Dataset::close() {
   if (mode_ == Mode::collective) step([&] { stage_->flush(true); });
   if (writable_ && mode_ == Mode::collective) {
     step([&] { refresh_shapes_in_header(); });
-    step([&] { sync_numrecs(); });
+    step([&] { write_agreed_numrecs(); });
     step([&] { extend_to_full_size(); });
   }
+  step([&] { stage_->close(false); });
   report_[Step::total] =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - opened_).count();
   step([&] { transport_->close(); });
   step([&] {
-    print_report(comm_, path_, report_, method_, {transport_->reasons(), layout_->reasons()});
+    print_report(comm_, path_, report_, method_,
+                 {transport_->reasons(), layout_->reasons(), stage_->reasons()});
   });
   step([&] { file_->close(); });
   agree(first);
@@ -237,6 +262,9 @@ void Dataset::abort() {
   }
   cancel(Which::all, {}, {});
   if (!remove && mode_ == Mode::independent) end_independent();
+  std::optional<Error> unflushed;
+  if (!remove) unflushed = attempt_to([&] { stage_->flush(true); });
+  if (!unflushed) unflushed = attempt_to([&] { stage_->close(remove); });
   transport_->close();
   file_->close();
   comm_.barrier();
@@ -244,7 +272,7 @@ void Dataset::abort() {
   if (remove && comm_.is_root() && ::unlink(path_.c_str()) != 0) {
     mine = system_error(errno, Errc::ecantremove, "removing", path_);
   }
-  agree(mine);
+  agree(mine ? mine : unflushed);
 }
 
 HintMap Dataset::hints_in_force() const { return to_hints(method_); }

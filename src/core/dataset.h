@@ -25,6 +25,7 @@
 #include "layout/chunked/store.h"
 #include "layout/layout.h"
 #include "plan/begins.h"
+#include "stage/burst/flush.h"
 #include "stage/stage.h"
 #include "transport/transport.h"
 
@@ -99,6 +100,10 @@ class Dataset {
   void end_independent();
   void sync();   ///< data and header reach the device
   void flush();  ///< staged data reaches the file
+  /// Collective. Carries out what logs of a job that ended hold, and raises the number of records.
+  /// Later sources win. Returns the writes whose data is damaged; they are left out. The stage is
+  /// direct.
+  std::vector<burst::LostWrite> replay(std::vector<burst::Source> sources, Count least_records);
   void sync_numrecs();
   void fill_record(VarId var, Count record);  ///< fill_var_rec
 
@@ -161,6 +166,7 @@ class Dataset {
   std::vector<std::byte> print_header() const;
   void read_header();                                         // collective
   void write_numrecs();                                       // rank 0 only
+  void write_agreed_numrecs();                                // collective
   void agree_on_schema(const std::function<void()>& place);   // collective
   void take_over_schema(const std::function<void()>& place);  // collective
   void extend_to_full_size();
@@ -184,6 +190,10 @@ class Dataset {
   void clear_gaps(const Schema& old);
   void fill_new_variables(const Schema* old);
   void fill_elements(const Variable& var, Offset offset, Count elements);
+
+  // dataset_staging.cc
+  class Staging;
+  void start_staging();  // collective
 
   // dataset_data.cc
   Request make_request(Access&& access, Errc& deferred);
@@ -217,6 +227,7 @@ class Dataset {
   Count chunk_move_ = 0;               // how far redefinition moves all that follows the header
   std::int64_t shapes_in_header_ = 0;  // how many chosen shapes the header tells
   std::unique_ptr<Layout> layout_;
+  std::unique_ptr<Staging> staging_;  // what stage burst needs; else nothing
   std::unique_ptr<Stage> stage_;
   std::vector<Request> queue_;
   RunListPool pool_;

@@ -33,29 +33,6 @@ void map_elements(const Subarray& sub, const std::vector<Count>& imap, std::byte
   }
 }
 
-/// A run list built with one record distance, for another: runs that span records are cut apart.
-std::shared_ptr<const RunList> rebased(const RunList& list, Count from, Count to) {
-  auto out = std::make_shared<RunList>();
-  out->bytes = list.bytes;
-  out->overlapping = list.overlapping;
-  Offset position = 0;
-  for (std::size_t i = 0; i < list.runs.size(); ++i) {
-    Run run = list.runs[i];
-    Offset at = list.memory.empty() ? position : list.memory[i];
-    position += run.length;
-    while (run.length > 0) {
-      const Count record = run.offset / from, within = run.offset % from;
-      const Count length = std::min(run.length, from - within);
-      out->runs.push_back({record * to + within, length});
-      if (!list.memory.empty()) out->memory.push_back(at);
-      at += length;
-      run.offset += length;
-      run.length -= length;
-    }
-  }
-  return out;
-}
-
 /// The variable's _FillValue in native order, in `value`; null without one of the right type.
 const std::byte* own_fill(const Variable& var, Type external, std::byte* value) {
   const Attribute* own = own_fill_value(var, external);
@@ -165,8 +142,8 @@ Errc Dataset::finish(Request& r, bool delivered) {
 // of records.
 void Dataset::carry_out(std::vector<Request>& requests, bool collective,
                         const std::optional<Error>& local_error) {
-  std::array<std::int64_t, 3> facts{0, 0,
-                                    0};  // somebody writes, somebody reads, last record written
+  // Somebody writes, somebody reads, last record written, then what the stage needs to know.
+  std::array<std::int64_t, 7> facts{};
   std::vector<Request> writes, reads;
   for (Request& r : requests) {
     if (auto* list = std::get_if<std::shared_ptr<const RunList>>(&r.selection);
@@ -178,10 +155,16 @@ void Dataset::carry_out(std::vector<Request>& requests, bool collective,
     if (r.write) facts[2] = std::max(facts[2], r.last_record);
     (r.write ? writes : reads).push_back(std::move(r));
   }
+  StageNeeds needs;
+  std::optional<Error> failed = attempt_to([&] { needs = stage_->offer(writes, reads); });
+  facts[3] = needs.flush;
+  facts[4] = needs.direct;
+  facts[5] = needs.staged;
+  facts[6] = needs.unserved;
   if (collective) comm_.all_reduce(facts, Reduce::max);
-  std::optional<Error> failed;
+  needs = {facts[3], facts[4], facts[5], facts[6]};
   auto part = [&](std::vector<Request>& list, bool write) {
-    auto error = attempt_to([&] { stage_->submit(list, write, collective); });
+    auto error = attempt_to([&] { stage_->submit(list, write, collective, needs); });
     if (error && !failed) failed = error;
   };
   if (facts[0]) {
@@ -210,7 +193,7 @@ void Dataset::note_records(Count last_record, bool collective) {
   if (last_record <= schema_.numrecs) return;
   schema_.numrecs = last_record;
   numrecs_dirty_ = true;  // until it is written
-  if (!collective) return;
+  if (!collective || stage_->holds_writes()) return;
   if (chunks_) chunks_->publish();
   std::optional<Error> mine;
   if (comm_.is_root()) mine = attempt_to([&] { write_numrecs(); });

@@ -45,6 +45,7 @@ void Dataset::enddef(const EnddefArguments& arguments) {
   if (schema_.any_chunked()) start_chunks(old);
   write_header();
   fill_new_variables(old);
+  stage_->use(*layout_);
   changed_ = true;
   created_ = false;
   before_redef_.reset();
@@ -214,6 +215,7 @@ void Dataset::fill_record(VarId id, Count record) {
     throw Error(Errc::enotfill, "variable " + var.name + " is not in fill mode",
                 "call def_var_fill");
   if (record < 0) throw Error(Errc::einvalcoords, "record numbers begin at 0");
+  if (stage_->holds_writes()) stage_->flush(true);  // what was staged came before
   if (var.chunking) return fill_chunked_record(id, record);
   agree(attempt_to(
       [&] { fill_elements(var, var.begin + record * schema_.recsize, var.inner_elements); }));

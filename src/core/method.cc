@@ -102,6 +102,14 @@ void set_word(Method& method, const KeySpec& spec, const std::string& value,
   method.*spec.word = value;
 }
 
+void switch_burst(Method& method, bool on) {
+  if (on) {
+    method.stage = "burst";
+  } else if (method.stage == "burst") {
+    method.stage = "direct";
+  }
+}
+
 void check_kept(const KeySpec& spec, const std::string& value, const std::string& where) {
   if (std::string_view(spec.shown.name) != "cb_nodes" &&
       std::string_view(spec.shown.name) != "cb_buffer_size") {
@@ -140,6 +148,12 @@ void set_strictly(Method& method, const KeySpec& spec, const std::string& value,
     case KeyKind::codec:
       method.codec = checked_codec(spec, value, where);
       return;
+    case KeyKind::text:
+      method.*spec.word = value;
+      return;
+    case KeyKind::burst_switch:
+      if (!contains(spec.words, value)) refuse_value(spec, value, where, spec.words);
+      return switch_burst(method, value == "enable");
     case KeyKind::off_switch:
       if (value == "enable") refuse_for_now(spec, value, where);
       if (value != "disable") refuse_value(spec, value, where, spec.words);
@@ -153,8 +167,7 @@ void set_strictly(Method& method, const KeySpec& spec, const std::string& value,
 
 // A hint that was written for PnetCDF or MPI-IO, read as they read it. Returns false for a value
 // that was ignored.
-bool set_leniently(Method& method, const KeySpec& spec, const std::string& value,
-                   const std::string& where) {
+bool set_leniently(Method& method, const KeySpec& spec, const std::string& value) {
   switch (spec.kind) {
     case KeyKind::word: {
       const std::string word = lower_case(value);
@@ -173,12 +186,15 @@ bool set_leniently(Method& method, const KeySpec& spec, const std::string& value
       method.*spec.size = std::clamp<Count>(number, 0, spec.most);
       return true;
     }
+    case KeyKind::text:
+      method.*spec.word = value;
+      return true;
+    case KeyKind::burst_switch:
+      if (!contains(spec.words, lower_case(value))) return false;
+      switch_burst(method, lower_case(value) == "enable");
+      return true;
     case KeyKind::off_switch:
-      // PnetCDF built without subfiling goes on with one file; staging in a burst buffer is a
-      // promise of speed and of where data lies, which nothing but an error can take back.
-      if (lower_case(value) == "enable" && std::string_view(spec.shown.name) == "nc_burst_buf") {
-        refuse_for_now(spec, value, where);
-      }
+      // PnetCDF built without subfiling goes on with one file.
       return lower_case(value) == "disable";
     default:
       method.passed_on[spec.shown.name] = value;
@@ -194,7 +210,7 @@ void set_foreign_hint(Method& method, const std::string& key, const std::string&
     method.passed_on[key] = value;
   } else if (spec->family == KeyFamily::own) {
     set_method_key(method, key, value, origin, origin);
-  } else if (set_leniently(method, *spec, value, origin)) {
+  } else if (set_leniently(method, *spec, value)) {
     method.origin[key] = origin;
   }
 }
@@ -377,7 +393,10 @@ std::string method_value(const Method& method, std::string_view key) {
   }
   switch (spec->kind) {
     case KeyKind::word:
+    case KeyKind::text:
       return method.*spec->word;
+    case KeyKind::burst_switch:
+      return method.stage == "burst" ? "enable" : "disable";
     case KeyKind::size:
       return std::to_string(method.*spec->size);
     case KeyKind::count:

@@ -81,6 +81,14 @@ struct Method {
   Count ibuf_size = 16 << 20;           ///< nc_ibuf_size, kept for inquiry
   std::string in_place_swap = "auto";   ///< auto | enable | disable
 
+  std::string burst_directory = "./";  ///< of the staging logs
+  std::string burst_overwrite = "enable", burst_delete = "enable", burst_shared = "disable";
+  Count burst_buffer = 0;      ///< bytes for flushing; 0: buffer_limit
+  Count burst_flush_size = 0;  ///< staged bytes that are flushed meanwhile; 0: never
+  int burst_flush_time = 0;    ///< seconds after which they are; 0: never
+  std::string burst_order = "two-level";
+  std::string recover = "refuse";  ///< refuse | auto | ignore: logs that a dead job left
+
   bool safe_mode = false;  ///< PNETCDF_SAFE_MODE: check that arguments agree over ranks
   std::string report;      ///< FOREBAY_REPORT: empty (off), "1" (to stderr) or "json:PATH"
 

@@ -18,8 +18,10 @@ constexpr std::array<std::string_view, 2> layouts = {"canonical", "chunked"};
 constexpr std::array<std::string_view, 4> later_layouts = {"log", "decomposed", "patches",
                                                            "process-group"};
 constexpr std::array<std::string_view, 2> chunk_states = {"newest", "synced"};
-constexpr std::array<std::string_view, 1> stages = {"direct"};
-constexpr std::array<std::string_view, 3> later_stages = {"memory", "burst", "async"};
+constexpr std::array<std::string_view, 2> stages = {"direct", "burst"};
+constexpr std::array<std::string_view, 2> later_stages = {"memory", "async"};
+constexpr std::array<std::string_view, 3> burst_orders = {"two-level", "replay", "flatten"};
+constexpr std::array<std::string_view, 3> recoveries = {"refuse", "auto", "ignore"};
 constexpr std::array<std::string_view, 3> exchanges = {"auto", "shared", "message"};
 constexpr std::array<std::string_view, 3> swaps = {"auto", "enable", "disable"};
 constexpr std::array<std::string_view, 2> switches = {"enable", "disable"};
@@ -50,8 +52,10 @@ KeySpec plain_key(MethodKey shown, KeyKind kind, KeyFamily family) {
   return {.shown = shown, .kind = kind, .family = family};
 }
 
-KeySpec burst_key(const char* name, const char* accepted, const char* standard, const char* help) {
-  return plain_key({name, accepted, standard, help, "pnetcdf"}, KeyKind::kept, KeyFamily::pnetcdf);
+KeySpec burst_switch_key(const char* name, const char* standard, const char* help,
+                         std::string Method::*member) {
+  return word_key({name, "enable|disable", standard, help, "pnetcdf"}, KeyFamily::pnetcdf, member,
+                  switches);
 }
 
 /// "none, or stages of shuffle|…", with those that this build may lack.
@@ -84,9 +88,10 @@ void add_method_keys(std::vector<KeySpec>& keys) {
                            "method"},
                           own, &Method::layout, layouts, later_layouts));
   keys.push_back(
-      word_key({"stage", "direct", "direct",
+      word_key({"stage", "direct|burst", "direct",
                 "Where requests wait before they are laid out: direct hands them over at "
-                "once.",
+                "once; burst keeps writes in a log on fast storage (nc_burst_buf_dirname) and "
+                "hands over large batches later.",
                 "method"},
                own, &Method::stage, stages, later_stages));
   keys.push_back(plain_key({"codec", codec_words(), "none",
@@ -152,6 +157,31 @@ void add_engine_keys(std::vector<KeySpec>& keys) {
                            "windows with smaller holes are read, changed and written back whole.",
                            "engine"},
                           own, &Method::hole_threshold, 0));
+  keys.push_back(size_key({"burst_flush_size", "bytes, at least 0", "0",
+                           "Stage burst: flush in the background when a rank has staged so many "
+                           "bytes, so that close is short; 0: never.",
+                           "engine"},
+                          own, &Method::burst_flush_size, 0));
+  keys.push_back({.shown = {"burst_flush_time", "seconds, at least 0", "0",
+                            "Stage burst: flush in the background what has been staged for so many "
+                            "seconds; 0: never.",
+                            "engine"},
+                  .kind = KeyKind::count,
+                  .family = own,
+                  .count = &Method::burst_flush_time,
+                  .most = 1000000});
+  keys.push_back(word_key({"burst_order", "two-level|replay|flatten", "two-level",
+                           "Stage burst: how writes are ordered when they are flushed. The others "
+                           "are for comparisons: replay writes them one by one, flatten sorts "
+                           "all their pieces.",
+                           "engine"},
+                          own, &Method::burst_order, burst_orders));
+  keys.push_back(word_key({"recover", "refuse|auto|ignore", "refuse",
+                           "What opening a file does when a job that ended has left writes of it "
+                           "in staging logs: fail and say so, replay them, or open the file as it "
+                           "is.",
+                           "engine"},
+                          own, &Method::recover, recoveries));
   keys.push_back(
       {.shown = {"ranks_per_node", "a number, at least 0", "0",
                  "For tests: pretend that every node has this many ranks; 0 asks MPI.", "engine"},
@@ -192,21 +222,37 @@ void add_pnetcdf_keys(std::vector<KeySpec>& keys) {
   keys.push_back(plain_key({"pnetcdf_subfiling", "disable", "disable",
                             "Several files in place of one; this build writes one.", "pnetcdf"},
                            KeyKind::off_switch, theirs));
-  keys.push_back(burst_key("nc_num_subfiles", "a number", "0",
-                           "How many subfiles; without effect while subfiling is disabled."));
-  keys.push_back(plain_key({"nc_burst_buf", "disable", "disable",
-                            "PnetCDF's burst buffer; not in this build.", "pnetcdf"},
-                           KeyKind::off_switch, theirs));
-  keys.push_back(burst_key("nc_burst_buf_dirname", "a directory", "./",
-                           "Where its logs go; without effect while it is disabled."));
-  keys.push_back(burst_key("nc_burst_buf_overwrite", "enable|disable", "enable",
-                           "Replace existing logs; without effect while it is disabled."));
-  keys.push_back(burst_key("nc_burst_buf_del_on_close", "enable|disable", "enable",
-                           "Delete logs on close; without effect while it is disabled."));
-  keys.push_back(burst_key("nc_burst_buf_flush_buffer_size", "bytes", "0",
-                           "Memory for flushing logs; without effect while it is disabled."));
-  keys.push_back(burst_key("nc_burst_buf_shared_logs", "enable|disable", "disable",
-                           "One log a node; without effect while it is disabled."));
+  keys.push_back(
+      plain_key({"nc_num_subfiles", "a number", "0",
+                 "How many subfiles; without effect while subfiling is disabled.", "pnetcdf"},
+                KeyKind::kept, theirs));
+  keys.push_back(plain_key({"nc_burst_buf", "enable|disable", "disable",
+                            "PnetCDF's name for stage burst: enable is stage=burst.", "pnetcdf"},
+                           KeyKind::burst_switch, theirs));
+  KeySpec directory = plain_key({"nc_burst_buf_dirname", "a directory", "./",
+                                 "Stage burst: where its logs go. Of use on storage that is "
+                                 "faster than the file's.",
+                                 "pnetcdf"},
+                                KeyKind::text, theirs);
+  directory.word = &Method::burst_directory;
+  keys.push_back(directory);
+  keys.push_back(burst_switch_key("nc_burst_buf_overwrite", "enable",
+                                  "Stage burst: when a file is created anew, remove logs that a "
+                                  "job that ended has left of it; disable fails instead.",
+                                  &Method::burst_overwrite));
+  keys.push_back(burst_switch_key("nc_burst_buf_del_on_close", "enable",
+                                  "Stage burst: remove the logs when the file is closed; disable "
+                                  "keeps them, to look at with forebay log.",
+                                  &Method::burst_delete));
+  keys.push_back(size_key({"nc_burst_buf_flush_buffer_size", "bytes, at least 0", "0",
+                           "Stage burst: memory of a rank for flushing; 0: as much as "
+                           "buffer_limit says, and never less than 1 MiB.",
+                           "pnetcdf"},
+                          theirs, &Method::burst_buffer, 0));
+  keys.push_back(burst_switch_key("nc_burst_buf_shared_logs", "disable",
+                                  "Stage burst: one pair of log files a node, in blocks dealt to "
+                                  "its ranks, in place of one pair a rank.",
+                                  &Method::burst_shared));
 }
 
 void add_mpi_io_keys(std::vector<KeySpec>& keys) {
@@ -238,7 +284,7 @@ std::vector<KeySpec> make_specs() {
   add_pnetcdf_keys(keys);
   add_mpi_io_keys(keys);
   for (KeySpec& key : keys) {
-    if (key.kind == KeyKind::off_switch) key.words = switches;
+    if (key.kind == KeyKind::off_switch || key.kind == KeyKind::burst_switch) key.words = switches;
   }
   return keys;
 }

@@ -14,13 +14,15 @@ namespace forebay {
 
 /// How a key's value is read and kept.
 enum class KeyKind {
-  word,         ///< one of `words`, in Method::*word
-  size,         ///< bytes between least and most, in Method::*size
-  count,        ///< a whole number between least and most, in Method::*count
-  aggregators,  ///< "auto", "N" or "N/node"
-  codec,        ///< a pipeline of codec stages
-  off_switch,   ///< enable|disable, of which this build can only disable
-  kept          ///< any text; kept for inquiry and for MPI-IO
+  word,          ///< one of `words`, in Method::*word
+  size,          ///< bytes between least and most, in Method::*size
+  count,         ///< a whole number between least and most, in Method::*count
+  aggregators,   ///< "auto", "N" or "N/node"
+  codec,         ///< a pipeline of codec stages
+  text,          ///< any, in Method::*word
+  burst_switch,  ///< enable|disable, for stage burst
+  off_switch,    ///< enable|disable, of which this build can only disable
+  kept           ///< any text; kept for inquiry and for MPI-IO
 };
 
 /// Whom a key was made for decides how strictly hints of the API are read.

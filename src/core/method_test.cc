@@ -211,8 +211,9 @@ TEST(Method, methods_of_the_design_that_are_not_built_are_told_apart_from_unknow
   EXPECT_EQ(refusal("layout=log"),
             "-214: FOREBAY_HINTS: layout \"log\" is not in this build (this build has: "
             "canonical|chunked)");
-  EXPECT_EQ(refusal("stage=burst"),
-            "-214: FOREBAY_HINTS: stage \"burst\" is not in this build (this build has: direct)");
+  EXPECT_EQ(refusal("stage=memory"),
+            "-214: FOREBAY_HINTS: stage \"memory\" is not in this build (this build has: "
+            "direct|burst)");
   EXPECT_EQ(with_forebay_hints("codec=shuffle,zstd").codec, "shuffle,zstd:3");
   EXPECT_EQ(refusal("pnetcdf_subfiling=enable"),
             "-214: FOREBAY_HINTS: pnetcdf_subfiling \"enable\" is not in this build (this build "
@@ -277,10 +278,34 @@ TEST(Method, own_keys_must_make_sense_in_the_api_too) {
   EXPECT_EQ(refusal_of({{"transport", "fast"}}),
             "-36: MPI_Info: \"fast\" is no value of transport (accepted: "
             "auto|posix|independent|collective|aggregated)");
-  EXPECT_EQ(refusal_of({{"nc_burst_buf", "enable"}}),
-            "-214: MPI_Info: nc_burst_buf \"enable\" is not in this build (this build has: "
-            "disable)");
-  EXPECT_EQ(refusal_of({{"nc_burst_buf", "disable"}}), "none");
+  EXPECT_EQ(refusal_of({{"nc_burst_buf", "perhaps"}}), "none");  // ignored, as PnetCDF does
+}
+
+TEST(Method, pnetcdf_s_burst_buffer_is_stage_burst) {
+  const auto method_of = [](const HintMap& hints) {
+    return choose_method("x.nc", hints, MethodSources{});
+  };
+  EXPECT_EQ(method_of({{"nc_burst_buf", "Enable"}}).stage, "burst");
+  EXPECT_EQ(method_of({{"nc_burst_buf", "perhaps"}}).stage, "direct");
+  EXPECT_EQ(method_value(method_of({{"stage", "burst"}}), "nc_burst_buf"), "enable");
+  EXPECT_EQ(method_value(method_of({}), "nc_burst_buf"), "disable");
+  const Method method = method_of({{"nc_burst_buf_dirname", "/Fast"},
+                                   {"nc_burst_buf_shared_logs", "enable"},
+                                   {"nc_burst_buf_del_on_close", "disable"},
+                                   {"nc_burst_buf_overwrite", "disable"},
+                                   {"nc_burst_buf_flush_buffer_size", "5000000"}});
+  EXPECT_EQ(method.burst_directory, "/Fast");
+  EXPECT_EQ(method.burst_shared, "enable");
+  EXPECT_EQ(method.burst_delete, "disable");
+  EXPECT_EQ(method.burst_overwrite, "disable");
+  EXPECT_EQ(method.burst_buffer, 5000000);
+  // A stronger source switches off what a weaker one switched on.
+  MethodSources sources;
+  sources.forebay_hints = "stage=burst";
+  EXPECT_EQ(choose_method("x.nc", {{"nc_burst_buf", "disable"}}, sources).stage, "direct");
+  EXPECT_EQ(refusal("nc_burst_buf=perhaps"),
+            "-36: FOREBAY_HINTS: \"perhaps\" is no value of nc_burst_buf (accepted: "
+            "enable|disable)");
 }
 
 TEST(Method, ill_formed_pnetcdf_hints_are_skipped) {

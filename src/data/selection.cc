@@ -416,6 +416,28 @@ RunList sorted_run_list(std::vector<Run> runs, std::vector<Offset> memory, bool 
   return list;
 }
 
+std::shared_ptr<const RunList> rebased(const RunList& list, Count from, Count to) {
+  auto out = std::make_shared<RunList>();
+  out->bytes = list.bytes;
+  out->overlapping = list.overlapping;
+  Offset position = 0;
+  for (std::size_t i = 0; i < list.runs.size(); ++i) {
+    Run run = list.runs[i];
+    Offset at = list.memory.empty() ? position : list.memory[i];
+    position += run.length;
+    while (run.length > 0) {
+      const Count record = run.offset / from, within = run.offset % from;
+      const Count length = std::min(run.length, from - within);
+      out->runs.push_back({record * to + within, length});
+      if (!list.memory.empty()) out->memory.push_back(at);
+      at += length;
+      run.offset += length;
+      run.length -= length;
+    }
+  }
+  return out;
+}
+
 FlattenedVarn flatten_varn(const Variable& var, const VarnPieces& pieces, Count bytes_per_record,
                            Count record_limit, bool resolve_overlaps, RunList& list) {
   list.runs.clear();

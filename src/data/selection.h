@@ -82,6 +82,10 @@ FlattenedVarn flatten_varn(const Variable& var, const VarnPieces& pieces, Count 
 /// With `resolve_overlaps`, the run that stands later in the buffer wins where runs overlap.
 RunList sorted_run_list(std::vector<Run> runs, std::vector<Offset> memory, bool resolve_overlaps);
 
+/// A run list that was built with records `from` bytes apart, for records `to` bytes apart: runs
+/// that span records are cut apart.
+std::shared_ptr<const RunList> rebased(const RunList& list, Count from, Count to);
+
 /// Remembers recent RunLists so that equal ones are stored once.
 class RunListPool {
  public:

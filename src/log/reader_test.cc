@@ -77,7 +77,9 @@ TEST(LogReader, a_state_that_is_damaged_leaves_the_other_or_is_refused) {
   writer->drop(mark, {});
   EXPECT_EQ(walk(log).ids, (Ids{2}));
   log.records->flip(slot_of(1) + 20, 0);
-  EXPECT_EQ(walk(log).sequences.size(), 2U);
+  // The state before names an entry that is no longer there.
+  EXPECT_EQ(walk(log).ids, (Ids{2}));
+  EXPECT_EQ(walk(log).scan.damage.size(), 1U);
   log.records->flip(slot_of(0) + 20, 0);
   EXPECT_TRUE(refuses([&] { log.reader(); }, "neither"));
 }
@@ -363,7 +365,8 @@ TEST(LogReader, entries_that_claim_the_rest_of_the_file_do_not_make_it_slow) {
   Reader reader(std::make_unique<CountingFile>(log.records, read), log.data_file());
   const Walked got = walk(reader);
   EXPECT_FALSE(got.scan.damage.empty());
-  EXPECT_LE(got.scan.damage.size(), 101U);
+  ASSERT_LE(got.scan.damage.size(), 101U);
+  EXPECT_NE(got.scan.damage.back().find("too much to search"), std::string::npos);
   EXPECT_LT(read, 40 * std::ssize(bytes));
 }
 

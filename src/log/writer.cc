@@ -167,6 +167,12 @@ void Writer::restart() {
 void Writer::free_before(const Mark& mark) {
   const Share& share = header_.share;
   try {
+    if (freed_.entry == header_bytes && mark.entry > header_bytes) {
+      // Without its beginning nobody takes the rest of what lies there for entries that were kept.
+      const std::byte zeros[least_entry] = {};
+      const Place front = place_of(header_bytes, share, share.record_block);
+      records_->write_at(front.offset, zeros);
+    }
     releases_ = releases_ &&
                 release_log(*records_, freed_.entry, mark.entry, share, share.record_block) &&
                 release_log(*data_, freed_.data, mark.data, share, share.data_block);

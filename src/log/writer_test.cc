@@ -279,9 +279,24 @@ TEST(LogWriter, a_part_is_dropped_and_its_pages_are_given_back) {
   EXPECT_EQ(walk(log).sequences, (std::vector<std::uint64_t>{100}));
   append(*writer, 201, 10);
   EXPECT_EQ(walk(log).ids, (Ids{200, 201}));
+  EXPECT_EQ(walk(*log.reader(), true).ids, (Ids{200, 201}));
   writer->drop(writer->mark(), {});
   append(*writer, 202, 10);
   EXPECT_EQ(walk(log).ids, (Ids{202}));
+}
+
+// The entries are too few for a page that could be given back, but their data are gone.
+TEST(LogWriter, dropped_entries_that_are_still_there_are_not_taken_for_kept_ones) {
+  TestLog log;
+  const auto writer = log.writer();
+  for (int id = 0; id < 3; ++id) append(*writer, id, 5000);
+  const Mark mark = writer->mark();
+  append(*writer, 3);
+  writer->drop(mark, {});
+  EXPECT_EQ(log.records->released, 0);
+  EXPECT_GT(log.data->released, 0);
+  EXPECT_EQ(walk(*log.reader(), true).ids, (Ids{3}));
+  EXPECT_EQ(walk(log).ids, (Ids{3}));
 }
 
 TEST(LogWriter, dropped_entries_are_kept_for_people_to_look_at) {

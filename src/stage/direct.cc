@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "layout/layout.h"
 #include "stage/stage.h"
 
@@ -9,17 +7,24 @@ namespace {
 
 class DirectStage : public Stage {
  public:
-  explicit DirectStage(Layout& layout) : layout_(layout) {}
+  explicit DirectStage(Layout& layout) : layout_(&layout) {}
 
-  void submit(std::vector<Request>& requests, bool write, bool collective) override {
-    layout_.carry_out(requests, write, collective);
+  StageNeeds offer(std::vector<Request>& /*writes*/,
+                   const std::vector<Request>& /*reads*/) override {
+    return {};
+  }
+  void submit(std::vector<Request>& requests, bool write, bool collective,
+              const StageNeeds& /*needs*/) override {
+    layout_->carry_out(requests, write, collective);
   }
   void flush(bool collective) override {
-    if (collective) layout_.flush();
+    if (collective) layout_->flush();
   }
+  void end_alone() override { layout_->flush(); }
+  void use(Layout& layout) override { layout_ = &layout; }
 
  private:
-  Layout& layout_;
+  Layout* layout_;
 };
 
 }  // namespace

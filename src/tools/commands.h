@@ -14,5 +14,8 @@ void add_check_command(CLI::App& app, int& status);
 void add_config_command(CLI::App& app, int& status);
 void add_plot_command(CLI::App& app, int& status);
 void add_docs_command(CLI::App& app, int& status);
+/// Under mpiexec every rank calls it; rank 0 prints.
+void add_recover_command(CLI::App& app, int& status);
+void add_log_command(CLI::App& app, int& status);
 
 }  // namespace forebay::tools

@@ -22,6 +22,8 @@ int run(int argc, char** argv) {
   add_info_command(app, status);
   add_check_command(app, status);
   add_plot_command(app, status);
+  add_recover_command(app, status);
+  add_log_command(app, status);
   add_config_command(app, status);
   add_docs_command(app, status);
   add_bench_command(app, status);

@@ -101,8 +101,6 @@ std::size_t File::read_at(Offset offset, std::span<std::byte> into) {
   return done;
 }
 
-
-
 void File::write_at(Offset offset, std::span<iovec> pieces) {
   constexpr std::size_t most = 1024;  // IOV_MAX
   const int fd = descriptor();

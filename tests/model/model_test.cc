@@ -1,10 +1,11 @@
 // Property test: random operations against a plain in-memory model.
 //
 // Arguments: [--dir DIRECTORY] [--seed S] [--rounds N] [--round R] [--operations N] [--longest N]
-//            [--timeout SECONDS] [--no-reopen] [--keep] [--trace] [--paranoid] [--peer]
+//            [--timeout SECONDS] [--no-reopen] [--keep] [--trace] [--paranoid] [--peer] [--staged]
 //
 // With --peer, and always against another library than Forebay, the script keeps to what PnetCDF
 // 1.12.3 gets right, and with the same seed is the same script for both.
+// With --staged, ranks flush wherever elements change hands.
 // The same seed on the same number of ranks replays the same script. A failure names the seed, the
 // round and the operation; `--round R --trace` plays that round alone and prints its operations.
 #include <mpi.h>
@@ -41,6 +42,8 @@ bool parse(int argc, char** argv, Command* command) {
       o.peer = true;
     } else if (option == "--paranoid") {
       o.paranoid = true;
+    } else if (option == "--staged") {
+      o.staged = true;
     } else if (option == "--trace") {
       o.trace = true;
     } else if (value == nullptr) {

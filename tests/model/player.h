@@ -30,7 +30,10 @@ struct Options {
   // their values).
   bool peer = false;
   bool reopen = true;
-  bool keep = false;      // leave the file and its expectation for the foreign readers
+  bool keep = false;  // leave the file and its expectation for the foreign readers
+  // Writes are staged: what ranks write at the same place is ordered by flushes alone, so there is
+  // one whenever elements change hands.
+  bool staged = false;
   bool trace = false;     // rank 0 prints every operation
   bool paranoid = false;  // compare everything after every operation
   int64_t longest = 7;    // longest dimension, mostly
@@ -105,6 +108,7 @@ class Player {
   void sync_something();
   void check_everything();
   void finish_pending();
+  void order_ranks();
 
   // -- drawing accesses (player_draw.cc)
   int draw_varid();

@@ -57,6 +57,7 @@ Player::Territory& Player::territory(int varid) {
   // While ranks act on their own, nobody's territory moves.
   if (t.drawn && (independent_ || busy(varid) || rng_.one_in(2))) return t;
   const ModelVar& v = var(varid);
+  if (t.drawn) order_ranks();
   t = Territory{};
   t.drawn = true;
   if (v.dims.empty()) {

@@ -159,6 +159,11 @@ void Player::collective_access(bool write) {
       check_read(a, buffer);
     }
   }
+  if (scalar && write) order_ranks();
+}
+
+void Player::order_ranks() {
+  if (options_.staged && active()) ok(ncmpi_flush(ncid_), "flush");
 }
 
 // Every rank writes the whole variable with the same values.
@@ -182,6 +187,7 @@ void Player::whole_variable_write() {
     if (!damage.empty()) fail(damage);
   }
   apply(a, 0);
+  order_ranks();
 }
 
 // mput and mget: several variables in one flexible call.
@@ -423,6 +429,7 @@ void Player::independent_access(int rank, bool write) {
 
 void Player::independent_session() {
   for (int id = 0; id < static_cast<int>(model_.vars.size()); ++id) territory(id);
+  order_ranks();
   trace("begin_indep_data");
   if (active()) ok(ncmpi_begin_indep_data(ncid_), "begin_indep_data");
   independent_ = true;

@@ -1,0 +1,77 @@
+// Flushing beside the program: a thread writes what is due through a layout and a descriptor of its
+// own. It takes the table as it is (`sealed_`), so that staging goes on meanwhile.
+#include <algorithm>
+
+#include "base/attempt.h"
+#include "stage/burst/burst_stage.h"
+
+namespace forebay::burst {
+
+BurstStage::Lock BurstStage::quiet() {
+  Lock lock(mutex_);
+  idle_.wait(lock, [&] { return !working_; });
+  return lock;
+}
+
+void BurstStage::start_thread() {
+  thread_tried_ = true;
+  aside_ = host_.aside();
+  if (!aside_) return;
+  stopping_ = thread_failed_ = false;
+  thread_ = std::thread([this] { work(); });
+}
+
+void BurstStage::stop_thread() {
+  {
+    const Lock lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) thread_.join();
+  if (!aside_) return;
+  for (std::size_t i = 0; i < report_.counters.size(); ++i)
+    report_.counters[i] += aside_->report().counters[i];
+  aside_.reset();
+}
+
+void BurstStage::work() {
+  Lock lock(mutex_);
+  while (!stopping_) {
+    if (!thread_failed_ && is_due()) {
+      work_once(lock);
+    } else if (thread_failed_ || options_.flush_seconds <= 0 || current_.table.empty()) {
+      wake_.wait(lock);
+    } else {
+      wake_.wait_until(lock, oldest_ + std::chrono::duration_cast<Clock::duration>(
+                                           std::chrono::duration<double>(options_.flush_seconds)));
+    }
+  }
+}
+
+void BurstStage::work_once(Lock& lock) {
+  const log::Mark end = writer_->mark();
+  recorder_->forget_pieces();
+  std::swap(sealed_, current_);
+  const Count least = std::max(writer_->state().least_records, sealed_.table.last_record());
+  working_ = true;
+  lock.unlock();
+  auto error = attempt_to([&] {
+    Flush flush({Source{&sealed_.table, reader()}}, aside_->layout(), options_.flush,
+                aside_->report());
+    refuse_lost(flush.run(flush.batches(), false));
+  });
+  lock.lock();
+  working_ = false;
+  if (!error)
+    error = attempt_to([&] { writer_->drop(end, next_state(least), options_.keep_logs); });
+  if (error) {
+    // It stays staged; the next flush by the program's own calls tells what is wrong.
+    thread_failed_ = true;
+  } else {
+    ++behind_;
+    sealed_.clear();
+  }
+  idle_.notify_all();
+}
+
+}  // namespace forebay::burst

@@ -1,0 +1,348 @@
+#include <algorithm>
+#include <limits>
+
+#include "base/attempt.h"
+#include "comm/agree.h"
+#include "stage/burst/burst_stage.h"
+
+namespace forebay::burst {
+
+namespace {
+
+constexpr Count mib = Count{1} << 20;
+
+// Data of one record at most: a batch holds several.
+Count record_limit(const BurstOptions& options) {
+  return std::clamp<Count>(options.flush.buffer / 8 / 4096 * 4096, 64 << 10, 16 * mib);
+}
+
+}  // namespace
+
+std::unique_ptr<Stage> make_burst_stage(const Comm& comm, const Schema& schema, Layout& layout,
+                                        Host& host, const BurstOptions& options, Report& report) {
+  auto stage = std::make_unique<BurstStage>(comm, schema, layout, host, options, report);
+  stage->start();
+  return stage;
+}
+
+BurstStage::BurstStage(const Comm& comm, const Schema& schema, Layout& layout, Host& host,
+                       const BurstOptions& options, Report& report)
+    : comm_(comm),
+      schema_(schema),
+      layout_(&layout),
+      host_(host),
+      options_(options),
+      report_(report) {
+  first_ = comm_.rank();
+  if (!options_.shared) return;
+  node_ = comm_.split_node(options_.ranks_per_node);
+  node_.broadcast(&first_, sizeof first_);
+}
+
+BurstStage::~BurstStage() { stop_thread(); }
+
+void BurstStage::start() {
+  std::optional<Error> mine;
+  if (creates_files()) {
+    mine = attempt_to([&] { open_logs(); });
+  }
+  // The files of a node are there before its other ranks open them.
+  const auto others = attempt_to([&] { agree_on_error(comm_, mine); });
+  if (!others && !creates_files()) mine = attempt_to([&] { open_logs(); });
+  const auto failed = attempt_to([&] {
+    if (others) throw *others;
+    agree_on_error(comm_, mine);
+    host_.logs_begin();
+  });
+  if (!failed) return;
+  if (writer_ && creates_files()) {
+    host_.remove_log(writer_->records_path());
+    host_.remove_log(writer_->data_path());
+  }
+  throw *failed;
+}
+
+void BurstStage::open_logs() {
+  log::Header header;
+  header.session = options_.session;
+  header.rank = comm_.rank();
+  header.ranks = comm_.size();
+  header.path = options_.dataset;
+  if (options_.shared) {
+    header.share.part = node_.rank();
+    header.share.parts = node_.size();
+  }
+  const std::string stem = options_.log_stem(first_);
+  log::State state;
+  state.epoch = epoch_;
+  state.schema = host_.fingerprint();
+  writer_.reset();
+  auto records = host_.open_log(stem + ".records", creates_files());
+  auto data = host_.open_log(stem + ".data", creates_files());
+  writer_ = std::make_unique<log::Writer>(std::move(records), std::move(data), header, state);
+  recorder_.emplace(schema_, *writer_, record_limit(options_));
+}
+
+StageNeeds BurstStage::offer(std::vector<Request>& writes, const std::vector<Request>& reads) {
+  StageNeeds needs;
+  recorded_ = true;
+  if (!writes.empty()) stage(writes);
+  const Lock lock(mutex_);
+  needs.direct = !recorded_;
+  // Without a thread the next collective call is when what is due can be flushed.
+  needs.flush = !recorded_ || current_.table.bytes() > options_.flush.buffer / 4 ||
+                (!thread_.joinable() && is_due());
+  needs.staged = !nothing_staged();
+  if (reads.empty()) return needs;
+  const std::array<StagedWrites*, 2> staged{&sealed_, &current_};
+  needs.unserved = !std::all_of(reads.begin(), reads.end(),
+                                [&](const Request& read) { return covers(staged, schema_, read); });
+  return needs;
+}
+
+void BurstStage::stage(std::vector<Request>& writes) {
+  StepTimer timer(report_, Step::stage);
+  recorded_ = false;
+  refused_.reset();
+  if (!writer_ || blocked_) {
+    if (blocked_) refused_ = Error(Errc::eno_space, "the staging log is full");
+    return;
+  }
+  const Lock lock(mutex_);
+  if (current_.table.empty()) oldest_ = Clock::now();
+  const Count before = current_.table.data_bytes();
+  const std::size_t count = recorder_->record(writes, current_.table, refused_);
+  recorded_ = count == writes.size();
+  blocked_ = !recorded_;
+  logged_ += static_cast<Count>(count);
+  report_[Counter::writes_staged] += static_cast<Count>(count);
+  report_[Counter::bytes_staged] += current_.table.data_bytes() - before;
+  if (!thread_tried_ && (options_.flush_size > 0 || options_.flush_seconds > 0)) start_thread();
+  if (thread_.joinable() && (is_due() || options_.flush_seconds > 0)) wake_.notify_one();
+}
+
+bool BurstStage::is_due() const {
+  if (current_.table.empty()) return false;
+  if (options_.flush_size > 0 && current_.table.data_bytes() >= options_.flush_size) return true;
+  return options_.flush_seconds > 0 &&
+         std::chrono::duration<double>(Clock::now() - oldest_).count() >= options_.flush_seconds;
+}
+
+void BurstStage::submit(std::vector<Request>& requests, bool write, bool collective,
+                        const StageNeeds& needs) {
+  if (!write) return collective ? read_together(requests, needs) : read_alone(requests);
+  if (!needs.flush) return;
+  std::vector<Request> none;
+  if (collective) {
+    flush_together();
+    if (!needs.direct) return;
+    directly_ += !recorded_;
+    return layout_->carry_out(recorded_ ? none : requests, true, true);
+  }
+  if (layout_->writes_alone()) {
+    Lock lock = quiet();
+    flush_alone();
+    lock.unlock();
+    if (recorded_) return;
+    ++directly_;
+    layout_->carry_out(requests, true, false);
+  } else if (!recorded_) {
+    throw Error(refused_ ? refused_->code() : Errc::eno_space,
+                refused_ ? refused_->message() : "the staging log is lost: " + lost_log_,
+                "this file's layout cannot be written by one rank alone: call a collective "
+                "function, such as sync, now and then, or give staging more room");
+  }
+}
+
+void BurstStage::read_together(std::vector<Request>& reads, const StageNeeds& needs) {
+  if (needs.unserved) {
+    if (needs.staged) flush_together();
+    return layout_->carry_out(reads, false, true);
+  }
+  agree_on_error(comm_, attempt_to([&] { read_alone(reads); }));
+}
+
+// What is staged here lies over what the file holds. The thread stays quiet, so that nothing leaves
+// the log for the file between looking at the one and at the other.
+void BurstStage::read_alone(std::vector<Request>& reads) {
+  const Lock lock = quiet();
+  const std::array<StagedWrites*, 2> staged{&sealed_, &current_};
+  std::vector<Request> from_file;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < reads.size(); ++i) {
+    if (!nothing_staged() && covers(staged, schema_, reads[i])) continue;
+    places.push_back(i);
+    from_file.push_back(std::move(reads[i]));
+  }
+  const auto failed = attempt_to([&] {
+    if (!from_file.empty()) layout_->carry_out(from_file, false, false);
+  });
+  // A layout may have changed their order.
+  std::sort(from_file.begin(), from_file.end(),
+            [](const Request& a, const Request& b) { return a.sequence < b.sequence; });
+  for (std::size_t i = 0; i < places.size(); ++i) reads[places[i]] = std::move(from_file[i]);
+  if (failed) throw *failed;
+  if (nothing_staged()) return;
+  StepTimer timer(report_, Step::reload);
+  for (Request& read : reads)
+    report_[Counter::reads_served] += overlay(staged, schema_, read, reader());
+}
+
+void BurstStage::flush(bool collective) {
+  if (collective) return flush_together();
+  if (!layout_->writes_alone()) return;
+  const Lock lock = quiet();
+  flush_alone();
+}
+
+log::ReadData BurstStage::reader() {
+  return [this](const log::Write& write, std::span<std::byte> into) { writer_->read(write, into); };
+}
+
+std::vector<Source> BurstStage::sources() {
+  std::vector<Source> list;
+  for (const StagedWrites* staged : {&sealed_, &current_}) {
+    if (!staged->table.empty()) list.push_back({&staged->table, reader()});
+  }
+  return list;
+}
+
+FlushResult BurstStage::flush_to(Layout& layout, Report& report) {
+  Flush flush(sources(), layout, options_.flush, report);
+  return flush.run(flush.batches(), false);
+}
+
+void BurstStage::refuse_lost(const FlushResult& result) const {
+  if (result.lost.empty()) return;
+  const Error& first = result.lost.front().error;
+  throw Error(first.code(),
+              std::to_string(result.lost.size()) +
+                  " staged writes cannot be read back from the log, the first: " + first.message(),
+              "everything else is in " + options_.dataset +
+                  "; the log is kept: see forebay log, and forebay recover --skip-damaged");
+}
+
+void BurstStage::flush_together() {
+  const Lock lock = quiet();
+  if (comm_.all_reduce(std::int64_t{!nothing_staged()}, Reduce::max) == 0) {
+    if (blocked_) drop_all(writer_->state().least_records);
+    return layout_->flush();
+  }
+  host_.before_flush();
+  FlushResult result;
+  const auto failed = attempt_to(
+      [&] { result = burst::flush_together(comm_, sources(), *layout_, options_.flush, report_); });
+  const auto lost = attempt_to([&] { refuse_lost(result); });
+  agree_on_error(comm_, failed ? failed : lost);
+  layout_->flush();
+  host_.after_flush();
+  host_.epoch_begins(epoch_ + 1);
+  ++epoch_;
+  ++together_;
+  ++report_[Counter::flushes];
+  drop_all(0);
+}
+
+// The number of records reaches the file's header later, by all ranks together; until then the log
+// tells it.
+void BurstStage::flush_alone() {
+  if (nothing_staged() && !blocked_) return;
+  const Count least = std::max(
+      {writer_->state().least_records, sealed_.table.last_record(), current_.table.last_record()});
+  refuse_lost(flush_to(*layout_, report_));
+  ++alone_;
+  ++report_[Counter::flushes];
+  drop_all(least);
+}
+
+log::State BurstStage::next_state(Count least_records) const {
+  log::State state = writer_->state();
+  state.epoch = epoch_;
+  state.schema = host_.fingerprint();
+  state.least_records = least_records;
+  return state;
+}
+
+// Nothing in the log is needed any more.
+void BurstStage::drop_all(Count least_records) {
+  sealed_.clear();
+  current_.clear();
+  blocked_ = thread_failed_ = false;
+  if (!writer_) return;
+  recorder_->forget_pieces();
+  const auto error = attempt_to([&] {
+    const log::State state = next_state(least_records);
+    // Somebody who cleans up directories may have removed files that are in use.
+    if (!options_.shared && !writer_->is_linked()) {
+      open_logs();
+      if (least_records > 0) writer_->drop(writer_->mark(), state);
+    } else {
+      writer_->drop(writer_->mark(), state, options_.keep_logs);
+    }
+  });
+  if (error) lose_log(*error);
+}
+
+// Writes go directly to the file from now on. What the log says must not be replayed over them.
+void BurstStage::lose_log(const Error& error) {
+  lost_log_ = error.message();
+  if (writer_ && !options_.shared) {
+    for (const std::string& path : {writer_->records_path(), writer_->data_path()})
+      attempt_to([&] { host_.remove_log(path); });
+  }
+  recorder_.reset();
+  writer_.reset();
+}
+
+void BurstStage::use(Layout& layout) {
+  {
+    const Lock lock = quiet();
+    layout_ = &layout;
+  }
+  stop_thread();  // what it writes with is of the layout before
+  thread_tried_ = false;
+  const Lock lock(mutex_);
+  if (writer_ && nothing_staged()) drop_all(writer_->state().least_records);
+}
+
+void BurstStage::close(bool drop_staged) {
+  stop_thread();
+  const auto left = comm_.all_reduce(std::int64_t{!drop_staged && !nothing_staged()}, Reduce::max);
+  if (left != 0) return;  // they are what is left of writes that failed
+  host_.logs_closing(epoch_);
+  std::optional<Error> mine;
+  if (writer_ && options_.keep_logs) {
+    mine = attempt_to([&] {
+      log::State state = writer_->state();
+      state.closed = true;
+      writer_->drop(writer_->mark(), state, true);
+    });
+  } else if (writer_ && creates_files()) {
+    const std::string records = writer_->records_path();
+    const std::string data = writer_->data_path();
+    writer_.reset();
+    mine = attempt_to([&] { host_.remove_log(records); });
+    const auto error = attempt_to([&] { host_.remove_log(data); });
+    if (!mine) mine = error;
+  }
+  writer_.reset();
+  agree_on_error(comm_, mine);
+  host_.logs_end();
+}
+
+std::string BurstStage::reasons() const {
+  const auto times = [](Count n) {
+    return n == 1 ? std::string("once") : std::to_string(n) + " times";
+  };
+  std::string text = "burst: " + std::to_string(logged_) + " writes of this rank staged under " +
+                     options_.log_stem(first_) + ".*, flushed " + times(together_) +
+                     " by all ranks";
+  if (alone_ > 0) text += ", " + times(alone_) + " by this rank alone";
+  if (behind_ > 0) text += ", " + times(behind_) + " in the background";
+  if (directly_ > 0)
+    text += "; " + times(directly_) + " written at once because the log could not take it";
+  if (!lost_log_.empty()) text += "; without a log since it was lost: " + lost_log_;
+  return text;
+}
+
+}  // namespace forebay::burst
