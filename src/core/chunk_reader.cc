@@ -1,6 +1,7 @@
 #include "core/chunk_reader.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -8,7 +9,6 @@
 #include "base/attempt.h"
 #include "data/chunk_grid.h"
 #include "data/convert.h"
-#include "layout/chunked/store.h"
 #include "plan/chunk_shape.h"
 #include "plan/file_space.h"
 
@@ -92,7 +92,7 @@ std::vector<RootSlot> read_root_slots(const ReadInto& read, Offset root, Offset 
 }
 
 ChunkIndex load_chunk_index(const ReadInto& read, Offset root, Offset file_size,
-                            const Schema& schema) {
+                            const Schema& schema, chunked::OpenState state) {
   const std::size_t variables = schema.vars.size();
   ChunkIndex index;
   index.facts.root = root;
@@ -110,7 +110,7 @@ ChunkIndex load_chunk_index(const ReadInto& read, Offset root, Offset file_size,
       read(offset, out);
       return out;
     };
-    const auto loaded = chunked::read_index(checked, root, file_size, chunked::OpenState::newest);
+    const auto loaded = chunked::read_index(checked, root, file_size, state);
     index.tables = chunked::tables_of(loaded, schema);
     index.numrecs = loaded.directory.numrecs;
     index.facts.generation = loaded.root.generation;
@@ -226,28 +226,84 @@ void ChunkReader::refuse(VarId var, Count id, const std::string& why) const {
   throw chunked::damaged_chunk(name, coding(var).grid, id, why);
 }
 
-void ChunkReader::load(VarId var, Count id, const chunked::Entry& entry, bool decode,
-                       Memory& memory) const {
-  const chunked::VariableCoding& its = coding(var);
-  const Count bytes = its.grid.bytes(id);
+void ChunkReader::load_stored(VarId var, Count id, const chunked::Entry& entry,
+                              Memory& memory) const {
   // Encoding makes no chunk larger; what says so is not to be allocated for.
-  if (entry.bytes > bytes)
+  if (entry.bytes > coding(var).grid.bytes(id))
     refuse(var, id, "its table says " + std::to_string(entry.bytes) + " bytes");
   if (!lies_within(entry.offset, entry.bytes, file_size_ - index_.shift))
     refuse(var, id, "its bytes lie outside the file");
   memory.stored.resize(static_cast<std::size_t>(entry.bytes));
   read_(entry.offset + index_.shift, memory.stored);
-  if (!decode) {
-    if (chunked::hash_of(memory.stored) != entry.hash)
-      refuse(var, id, "the checksum of its " + std::to_string(entry.bytes) + " bytes is wrong");
-    return;
-  }
-  memory.raw.resize(static_cast<std::size_t>(bytes));
-  chunked::decode_chunk(its, schema_.vars[static_cast<std::size_t>(var)].name, id, entry,
-                        memory.stored, memory.raw, memory.workspace);
 }
 
-bool ChunkReader::read(VarId id, const Subarray& selection, Type type, void* out) const {
+void ChunkReader::load_into(VarId var, Count id, const chunked::Entry& entry,
+                            std::span<std::byte> raw, Memory& memory) const {
+  load_stored(var, id, entry, memory);
+  chunked::decode_chunk(coding(var), schema_.vars[static_cast<std::size_t>(var)].name, id, entry,
+                        memory.stored, raw, memory.workspace);
+}
+
+void ChunkReader::load(VarId var, Count id, const chunked::Entry& entry, bool decode,
+                       Memory& memory) const {
+  if (decode) {
+    memory.raw.resize(static_cast<std::size_t>(coding(var).grid.bytes(id)));
+    return load_into(var, id, entry, memory.raw, memory);
+  }
+  load_stored(var, id, entry, memory);
+  if (chunked::hash_of(memory.stored) != entry.hash)
+    refuse(var, id, "the checksum of its " + std::to_string(entry.bytes) + " bytes is wrong");
+}
+
+/// What the threads of one read share.
+struct ChunkReader::Job {
+  const Request& request;
+  Type external, type;
+  std::byte* out;
+
+  bool place(const std::byte* from, Count first, Count n) const {
+    return from_external(external, from, type, out + first * size_of(type), n, nullptr);
+  }
+};
+
+bool ChunkReader::read_chunk(const Job& job, Count id, Memory& memory) const {
+  const VarId var = job.request.var;
+  const chunked::VariableCoding& its = coding(var);
+  const chunked::Entry& entry = table(var).get(id);
+  const Count width = size_of(job.external), bytes = its.grid.bytes(id);
+  const ChunkPieces pieces(its.grid, job.request, id, {});
+  bool out_of_range = false;
+  if (!its.provisional && entry.present()) {
+    std::optional<ChunkPiece> only = pieces.only_piece();
+    if (only && only->length == bytes && is_plain_copy(job.external, job.type)) {
+      // The chunk's elements follow each other in `out` too: decoded there, and swapped in place.
+      std::byte* there = job.out + only->memory;
+      load_into(var, id, entry, {there, static_cast<std::size_t>(bytes)}, memory);
+      return job.place(there, only->memory / width, bytes / width);
+    }
+    load(var, id, entry, true, memory);
+    pieces.for_each([&](const ChunkPiece& p) {
+      out_of_range |=
+          job.place(memory.raw.data() + p.position, p.memory / width, p.length / width);
+    });
+    return out_of_range;
+  }
+  // A few fill values at a time are converted.
+  constexpr Count most = 4096;
+  memory.raw.resize(static_cast<std::size_t>(std::min(most * width, bytes)));
+  chunked::fill_chunk(its.fill, memory.raw);
+  const Count step = static_cast<Count>(memory.raw.size());
+  pieces.for_each([&](const ChunkPiece& p) {
+    for (Count done = 0; done < p.length; done += step) {
+      const Count now = std::min(step, p.length - done);
+      out_of_range |= job.place(memory.raw.data(), (p.memory + done) / width, now / width);
+    }
+  });
+  return out_of_range;
+}
+
+bool ChunkReader::read(VarId id, const Subarray& selection, Type type, void* out,
+                       int threads) const {
   if (index_.facts.damage) {
     const Error& e = *index_.facts.damage;
     const std::string& name = schema_.vars[static_cast<std::size_t>(id)].name;
@@ -255,41 +311,29 @@ bool ChunkReader::read(VarId id, const Subarray& selection, Type type, void* out
   }
   if (item(id).refused) throw *item(id).refused;
   const chunked::VariableCoding& its = coding(id);
-  const Type external = external_for(its.type, type, schema_.version);
-  const Count width = size_of(external), native = size_of(type);
-  auto* target = static_cast<std::byte*>(out);
-  bool out_of_range = false;
-  const auto place = [&](const std::byte* from, Count first, Count n) {
-    out_of_range |= from_external(external, from, type, target + first * native, n, nullptr);
-  };
 
   Request request;
   request.var = id;
   request.selection = selection;
   request.elements = selection.elements();
-  Memory memory;
-  for (const ChunkTouch& touch : touched_chunks(its.grid, request)) {
-    const chunked::Entry& entry = table(id).get(touch.chunk);
-    const bool there = !its.provisional && entry.present();
-    if (there) load(id, touch.chunk, entry, true, memory);
-    const ChunkPieces pieces(its.grid, request, touch.chunk, {});
-    if (there) {
-      pieces.for_each([&](const ChunkPiece& p) {
-        place(memory.raw.data() + p.position, p.memory / width, p.length / width);
-      });
-      continue;
-    }
-    // A few fill values at a time are converted.
-    constexpr Count most = 4096;
-    memory.raw.resize(static_cast<std::size_t>(std::min(most * width, touch.bytes)));
-    chunked::fill_chunk(its.fill, memory.raw);
-    pieces.for_each([&](const ChunkPiece& p) {
-      for (Count done = 0; done < p.length; done += most * width) {
-        const Count now = std::min(most * width, p.length - done);
-        place(memory.raw.data(), (p.memory + done) / width, now / width);
+  const Job job{request, external_for(its.type, type, schema_.version), type,
+                static_cast<std::byte*>(out)};
+  const std::vector<ChunkTouch> touches = touched_chunks(its.grid, request);
+  std::atomic<bool> out_of_range = false, failed = false;
+  const auto most = static_cast<int>(std::min<std::size_t>(touches.size(), 1024));
+  chunked::TaskTeam team(std::clamp(threads, 1, std::max(most, 1)));
+  std::vector<Memory> memories(static_cast<std::size_t>(team.threads()));
+  std::atomic<std::size_t> next = 0;
+  team.run(memories.size(), [&](std::size_t worker, chunked::TaskSlot&) {
+    for (std::size_t i = next++; i < touches.size() && !failed; i = next++) {
+      try {
+        if (read_chunk(job, touches[i].chunk, memories[worker])) out_of_range = true;
+      } catch (...) {
+        failed = true;  // nobody begins another chunk
+        throw;
       }
-    });
-  }
+    }
+  });
   return out_of_range;
 }
 

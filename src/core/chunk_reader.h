@@ -17,6 +17,7 @@
 #include "data/type.h"
 #include "format/chunk_index.h"
 #include "layout/chunked/coder.h"
+#include "layout/chunked/store.h"
 
 namespace forebay {
 
@@ -56,10 +57,11 @@ using ReadInto = std::function<void(Offset, std::span<std::byte>)>;
 /// errors of `read`.
 std::vector<RootSlot> read_root_slots(const ReadInto& read, Offset root, Offset file_size);
 
-/// The newest published state (chunked::read_index). Never throws for damage: that is kept in
-/// facts.damage.
+/// The newest published state, or the newest synced one (chunked::read_index). Never throws for
+/// damage: that is kept in facts.damage.
 ChunkIndex load_chunk_index(const ReadInto& read, Offset root, Offset file_size,
-                            const Schema& schema);
+                            const Schema& schema,
+                            chunked::OpenState state = chunked::OpenState::newest);
 
 /// One chunked variable, as stored. "Bytes" count chunks that are present.
 struct ChunkFacts {
@@ -92,10 +94,11 @@ class ChunkReader {
   ChunkFacts facts(VarId var) const;
 
   /// As SerialReader::read, for a checked selection that is not empty. Chunks that were never
-  /// written are the fill value. Holds one chunk, decoded and as stored, besides `out` (and what
-  /// the codec needs). Errc::enotnc for a damaged index or chunk, Errc::enotsupport for a codec
-  /// that this build lacks.
-  bool read(VarId var, const Subarray& selection, Type type, void* out) const;
+  /// written are the fill value. Chunks are decoded on up to `threads` threads, the caller's among
+  /// them; each holds one chunk, decoded and as stored, besides `out` (and what the codec needs).
+  /// Errc::enotnc for a damaged index or chunk, Errc::enotsupport for a codec that this build
+  /// lacks.
+  bool read(VarId var, const Subarray& selection, Type type, void* out, int threads = 1) const;
 
   /// Why no chunk of a variable can be decoded, if so: its codec is not in this build
   /// (Errc::enotsupport), its shape cannot be, or the header contradicts the index (Errc::enotnc).
@@ -114,6 +117,11 @@ class ChunkReader {
     std::optional<Error> refused;
   };
   static Item prepare(const Variable& var, Count numrecs, const std::string& fault);
+  struct Job;
+  bool read_chunk(const Job& job, Count id, Memory& memory) const;
+  void load_into(VarId var, Count id, const chunked::Entry& entry, std::span<std::byte> raw,
+                 Memory& memory) const;
+  void load_stored(VarId var, Count id, const chunked::Entry& entry, Memory& memory) const;
   [[noreturn]] void refuse(VarId var, Count id, const std::string& why) const;
   const Item& item(VarId var) const { return items_[static_cast<std::size_t>(var)]; }
 

@@ -90,6 +90,7 @@ std::vector<LogPair> list_logs(const std::string& directory, std::optional<std::
   }
   if (errno != 0) throw system_error(errno, Errc::eread, "reading the directory", directory);
   std::vector<LogPair> list;
+  list.reserve(pairs.size());
   for (auto& [stem, pair] : pairs) list.push_back(std::move(pair));
   std::sort(list.begin(), list.end(), by_session_and_rank);
   return list;

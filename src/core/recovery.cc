@@ -114,7 +114,7 @@ void recover_file(const Comm& comm, const std::string& path, const RecoveryOptio
   session.file = StagingControl::canonical(
       path.substr(0, path.size() - (path.ends_with(suffix) ? suffix.size() : 0)));
   if (control.begun_only) {
-    session.notes.push_back("the job ended before it staged anything");
+    session.notes.emplace_back("the job ended before it staged anything");
     session.has_control = true;
     session.job = control.job;
     session.done = true;

@@ -250,6 +250,7 @@ void SessionRecovery::open() {
   comm_.all_reduce(most, Reduce::max);
   info_.flushed = static_cast<std::uint64_t>(most[0]);
   closed_ = most[1] != 0;
+  if (closed_) result_.damage.clear();  // nothing that was there is needed: half a pair may be gone
   Count logs = 0, finished = 0;
   for (Mine& log : mine_) {
     log.finished = !log.lost && (closed_ || log.state.epoch < info_.flushed);

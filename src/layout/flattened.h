@@ -1,5 +1,6 @@
 // Flatten everything, then sort: how a library does it that logs offsets and lengths (D3 §3.3.5
-// compares with one). Here to compare with two-level reordering (plan/order.h), which makes no list.
+// compares with one). Here to compare with two-level reordering (plan/order.h), which makes no
+// list.
 #pragma once
 
 #include <memory>

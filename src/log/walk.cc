@@ -127,7 +127,7 @@ Scan Walk::run(bool everything) {
     expected_ = found->sequence;
   }
   if (gave_up_)
-    scan_.damage.push_back("there is more damage, too much to search for what is whole");
+    scan_.damage.emplace_back("there is more damage, too much to search for what is whole");
   scan_.cut_entries = request_writes_;
   return std::move(scan_);
 }
