@@ -12,7 +12,7 @@ PROGRAMS = {
 }
 OWN = ("forebay", "forebay-chunked")
 PEERS = ("pnetcdf", "hdf5", "hdf5-multi")
-SYSTEM = ("append", "limit")
+SYSTEM = ("append", "limit", "log-limit")
 LIMITS = SYSTEM + ("codec-limit",)
 ALL = PEERS + OWN + LIMITS
 DEFAULT = "forebay,pnetcdf,append,limit"
@@ -32,7 +32,8 @@ def find_program(build, name):
 class Backend:
     """One way to do the work, and all that was measured of it."""
 
-    def __init__(self, label, program, module=None, environment=None, arguments=(), ranks=None):
+    def __init__(self, label, program, module=None, environment=None, arguments=(), ranks=None, directory=None):
+        self.directory = directory  # None: that of the comparison
         self.label, self.program, self.module = label, program, module
         self.environment, self.arguments = environment or {}, list(arguments)
         self.ranks = ranks  # None: those of the comparison
@@ -75,10 +76,9 @@ class CodecLimit(Backend):
         super().add(records)
 
 
-def own_hints(codec):
-    """Forebay's settings for compressed chunks, after those that the caller's environment has."""
-    chunked = f"layout=chunked;codec={codec}"
-    return {"FOREBAY_HINTS": ";".join(filter(None, [os.environ.get("FOREBAY_HINTS"), chunked]))}
+def own_hints(hints):
+    """Forebay's settings, after those that the caller's environment has."""
+    return {"FOREBAY_HINTS": ";".join(filter(None, [os.environ.get("FOREBAY_HINTS"), hints]))}
 
 
 def make_backends(wanted, programs, job, ranks, modules, cores):
@@ -102,7 +102,8 @@ def make_backends(wanted, programs, job, ranks, modules, cores):
         backends.append(Backend("forebay", own))
     if own and "forebay-chunked" in wanted:
         arguments = ["--chunked"] if job["arrays"] else []
-        backends.append(Backend("forebay-chunked", own, None, own_hints(job["codec"]), arguments))
+        hints = own_hints(f"layout=chunked;codec={job['codec']}")
+        backends.append(Backend("forebay-chunked", own, None, hints, arguments))
     if job["bytes_matter"]:
         backends += [Backend(name, own or peer) for name in SYSTEM if name in wanted]
     limit = programs["codec-limit"]

@@ -28,7 +28,8 @@ class Comparison:
         self.backends = make_backends(job["backends"], programs, job, ranks, modules, cores)
 
     def arguments(self, backend):
-        common = ["--dir", self.directory, "--file", f"forebay-bench-{os.getpid()}.nc", "--op", self.options.op]
+        common = ["--dir", backend.directory or self.directory, "--file", f"forebay-bench-{os.getpid()}.nc",
+                  "--op", self.options.op]
         if self.options.no_verify:
             common.append("--no-verify")
         if backend.label in SYSTEM:

@@ -23,6 +23,7 @@ struct Command {
   std::string file = "forebay-bench.nc";
   std::string op = "both";
   std::string json;
+  std::string stage_out;  ///< write in this directory and copy to `dir`; empty: write in `dir`
   std::vector<std::string> hints;
   RunOptions run;
   bool no_verify = false;

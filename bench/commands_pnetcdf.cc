@@ -8,6 +8,7 @@
 #include "workload_e3sm.h"
 #include "workload_metadata.h"
 #include "workload_posix.h"
+#include "workload_series.h"
 
 namespace forebay::bench {
 namespace {
@@ -18,9 +19,10 @@ struct Options {
   std::string wait = "usual";
   bool no_merge = false;
   E3smOptions e3sm;
-  BlockOptions contiguous, strided, checkerboard;
+  BlockOptions contiguous, strided, checkerboard, ior_strided, ior_contiguous, btio;
+  MPI_Offset flash_blocks = 20;
   MetadataOptions metadata;
-  PosixOptions append, limit;
+  PosixOptions append, limit, log_limit;
   ArrayCommand arrays;
 };
 
@@ -70,9 +72,19 @@ void add_e3sm(CLI::App& app, Command& c, Options& o) {
 
 void add_blocks(CLI::App& app, Command& c, const char* name, const char* what,
                 BlockOptions& options) {
+  using Shape = BlockOptions::Shape;
   CLI::App* sub = app.add_subcommand(name, what);
-  sub->add_option("--size", options.bytes_per_rank, "bytes of a rank")->transform(size_validator());
-  if (options.shape != BlockOptions::Shape::Contiguous) {
+  if (options.shape == Shape::Btio) {
+    sub->add_option("--grid", options.grid, "points along an edge")->check(CLI::PositiveNumber);
+    sub->add_option("--iterations", options.iterations)->check(CLI::PositiveNumber);
+  } else {
+    sub->add_option("--size", options.bytes_per_rank, "bytes of a rank")
+        ->transform(size_validator());
+  }
+  if (options.shape == Shape::IorStrided || options.shape == Shape::IorContiguous) {
+    sub->add_option("--transfer", options.piece_bytes, "bytes of a rank in one call")
+        ->transform(size_validator());
+  } else if (options.shape == Shape::Strided || options.shape == Shape::Checkerboard) {
     sub->add_option("--piece", options.piece_bytes, "contiguous bytes")
         ->transform(size_validator());
   }
@@ -80,6 +92,35 @@ void add_blocks(CLI::App& app, Command& c, const char* name, const char* what,
     c.make = [&options](const Team& team) {
       return std::make_unique<BlockWorkload>(options, team);
     };
+  });
+}
+
+// A checkpoint and two plot files by blocking collective calls, as the FLASH I/O benchmark.
+std::unique_ptr<Workload> make_flash_io(MPI_Offset blocks, const Team& team) {
+  std::vector<SeriesWorkload::Part> parts;
+  const auto add = [&](const char* suffix, FlashFile file) {
+    FlashOptions options;
+    options.file = file;
+    options.blocks_of_rank = blocks;
+    ArrayStorage storage;
+    storage.blocking = true;
+    parts.push_back(
+        {suffix, std::make_unique<ArrayWorkload>(std::make_unique<FlashPattern>(options, team.size),
+                                                 storage, team)});
+  };
+  add("", FlashFile::Checkpoint);
+  add(".plot0", FlashFile::Plot);
+  add(".plot1", FlashFile::Plot);
+  return std::make_unique<SeriesWorkload>("flash-io", std::move(parts));
+}
+
+void add_flash_io(CLI::App& app, Command& c, MPI_Offset& blocks) {
+  CLI::App* sub = app.add_subcommand(
+      "flash-io", "a checkpoint and two plot files of blocks of 16^3 cells (D3 §3.3.1)");
+  sub->add_option("--blocks", blocks, "of a rank; every second and third rank has more")
+      ->check(CLI::PositiveNumber);
+  sub->callback([&c, &blocks] {
+    c.make = [&blocks](const Team& team) { return make_flash_io(blocks, team); };
   });
 }
 
@@ -122,9 +163,23 @@ void add_workloads(CLI::App& app, Command& c) {
   add_blocks(app, c, "strided", "small pieces interleaved over ranks", o.strided);
   add_blocks(app, c, "checkerboard", "2-D blocks, shifted from row to row", o.checkerboard);
   add_metadata(app, c, o.metadata);
-  o.limit.one_process = true;
+  using Shape = BlockOptions::Shape;
+  o.ior_strided.shape = Shape::IorStrided;
+  o.ior_contiguous.shape = Shape::IorContiguous;
+  o.btio.shape = Shape::Btio;
+  for (BlockOptions* ior : {&o.ior_strided, &o.ior_contiguous}) {
+    ior->bytes_per_rank = 8 << 20;
+    ior->piece_bytes = 64 << 10;
+  }
+  add_blocks(app, c, "ior-strided", "IOR, one segment: transfers fill a block", o.ior_strided);
+  add_blocks(app, c, "ior-contiguous", "IOR, segments of one transfer a rank", o.ior_contiguous);
+  add_blocks(app, c, "btio", "BTIO: cells of diagonal multi-partitioning", o.btio);
+  add_flash_io(app, c, o.flash_blocks);
+  o.limit.way = PosixOptions::Way::OneProcess;
+  o.log_limit.way = PosixOptions::Way::OwnFiles;
   add_posix(app, c, "append", "no library: each rank pwrites one block", o.append);
   add_posix(app, c, "limit", "no library: one process pwrites everything", o.limit);
+  add_posix(app, c, "log-limit", "no library: each rank writes a file of its own", o.log_limit);
 }
 
 }  // namespace forebay::bench

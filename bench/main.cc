@@ -9,6 +9,7 @@
 #include "command.h"
 #include "report.h"
 #include "runner.h"
+#include "workload_stage_out.h"
 
 #ifndef FOREBAY_BENCH_BACKEND
 #error "define FOREBAY_BENCH_BACKEND: the name of the library that this executable measures"
@@ -27,6 +28,11 @@ void add_common(CLI::App& app, Command& c) {
   app.add_option("--repeat", c.run.repeat, "samples")->check(CLI::PositiveNumber);
   app.add_option("--hint", c.hints, "key=value for the library, may be repeated");
   app.add_option("--json", c.json, "append records to the list in this file");
+  app.add_option("--stage-out", c.stage_out,
+                 "write in this (fast) directory, then copy the files to --dir, timed");
+  app.add_flag(
+      "--apart", c.run.apart,
+      "a barrier at the end of each phase (not with append and limit, whose ranks differ)");
   app.add_flag("--no-verify", c.no_verify, "do not compare the values that are read");
   app.add_flag("--keep", c.run.keep, "leave the file");
 }
@@ -51,7 +57,10 @@ int measure(Command& c, const std::string& command_line) {
   c.run.read = c.op != "write";
   c.run.verify = !c.no_verify;
   c.run.info = make_info(c.hints);
-  const std::unique_ptr<Workload> workload = c.make(team);
+  std::unique_ptr<Workload> workload = c.make(team);
+  if (!c.stage_out.empty()) {
+    workload = std::make_unique<StageOutWorkload>(std::move(workload), c.stage_out, team);
+  }
   const std::vector<Record> records = run(*workload, c.run, team);
   if (c.run.info != MPI_INFO_NULL) MPI_Info_free(&c.run.info);
   bool right = true;

@@ -1,4 +1,5 @@
-// Dense arrays through PnetCDF's interface: every block is posted, one wait_all moves them.
+// Dense arrays through PnetCDF's interface: every block is posted and one wait_all moves them, or
+// each block is moved by a blocking collective call.
 
 #include <stdexcept>
 
@@ -79,10 +80,39 @@ class PnetcdfFile final : public ArrayFile {
   }
 
   void transfer(std::span<const ArrayBlock> blocks, bool put) {
+    if (storage_.blocking) {
+      for (const ArrayBlock& block : blocks) move(block, put);
+      return;
+    }
     for (const ArrayBlock& block : blocks) {
       if (block.box.elements() > 0) post(block, put);
     }
     check(ncmpi_wait_all(ncid_, NC_REQ_ALL, nullptr, nullptr), "wait_all");
+  }
+
+  void move(const ArrayBlock& block, bool put) {
+    const int id = var_ids_[block.variable];
+    const MPI_Offset* start = block.box.start.data();
+    const MPI_Offset* count = block.box.count.data();
+    int status = NC_NOERR;
+    const auto call = [&](auto* data, auto put_vara_all, auto get_vara_all) {
+      status = put ? put_vara_all(ncid_, id, start, count, data)
+                   : get_vara_all(ncid_, id, start, count, data);
+    };
+    switch (variables_[block.variable].type) {
+      case Element::Int:
+        call(reinterpret_cast<int*>(block.data), ncmpi_put_vara_int_all, ncmpi_get_vara_int_all);
+        break;
+      case Element::Float:
+        call(reinterpret_cast<float*>(block.data), ncmpi_put_vara_float_all,
+             ncmpi_get_vara_float_all);
+        break;
+      case Element::Double:
+        call(reinterpret_cast<double*>(block.data), ncmpi_put_vara_double_all,
+             ncmpi_get_vara_double_all);
+        break;
+    }
+    check(status, variables_[block.variable].name.c_str());
   }
 
   void post(const ArrayBlock& block, bool put) {

@@ -6,6 +6,8 @@
     run.py strided --ranks 4 --where memory --rounds 9 -- --piece 1KiB
     run.py checkerboard2d flash pandana     compressed arrays: Forebay's chunks, HDF5's, and the least that codecs need
     run.py e3sm --case F,G --backends forebay,forebay-chunked
+    run.py --suite staging --ranks 4,16 --fast /dev/shm --slow DIR      a log on a fast device before a slow store
+    run.py --suite log-cost                                             what that log costs beside plain writes
 
 Options after "--" go to the workload (`forebay-bench NAME --help` lists them).
 
@@ -20,11 +22,13 @@ them alike; the figures are medians over the rounds. The backends are
     hdf5-multi/MODULE the same, with one call for all variables
     append            each rank pwrites one contiguous block, the same bytes in all
     limit             one process pwrites them all in pieces of 8 MiB
+    log-limit         each rank pwrites the same bytes in all to a file of its own
     codec-limit       processor time of the codec on the same chunks in one thread, divided by the cores, and one pwrite
                       (pread) stream of what came out
 
 HDF5 and codec-limit know the compressed arrays: checkerboard2d, flash, pandana. Those run forebay-chunked, hdf5 and
 codec-limit unless --backends says otherwise, the other workloads forebay, pnetcdf, append and limit.
+The suites have backends of their own (bench_staging.py); names of workloads choose among theirs.
 "memory +MiB" is the largest growth of a rank's resident memory while it was timed: what a library takes beyond the
 program's own buffers.
 """
@@ -42,11 +46,13 @@ from bench_backends import (ALL, DEFAULT, DEFAULT_ARRAY_CODEC, DEFAULT_ARRAYS, D
                             find_program)
 from bench_compare import Comparison  # noqa: E402
 from bench_launch import Failure, Launcher  # noqa: E402
+import bench_slow_store  # noqa: E402
+import bench_staging  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHORT_LIST = ("e3sm", "contiguous", "strided", "metadata")
 ARRAYS = ("checkerboard2d", "flash", "pandana")
-NAMES = ("e3sm", "contiguous", "strided", "checkerboard", "metadata") + ARRAYS
+NAMES = ("e3sm", "contiguous", "strided", "checkerboard", "metadata") + ARRAYS + bench_staging.WORKLOADS
 E3SM_MAP = "map_f_case_16p.nc"
 FIELDS_PACKAGE = "ferret-datasets"
 
@@ -89,13 +95,21 @@ def parse_arguments(argv):
     add("--hdf5-exe", help="forebay-bench-hdf5 (default: found in the build tree)")
     add("--mpiexec", default="mpiexec", help="(default: %(default)s)")
     add("--timeout", type=float, default=600, help="seconds for one process launch (default: %(default)s)")
+    add("--suite", choices=bench_staging.SUITES, help="a set of workloads with backends of their own")
+    add("--fast", default="/dev/shm", help="suites: directory on the fast device (default: %(default)s)")
+    add("--slow", help="suites: directory that is made slow (default: that of --disk-dir)")
+    add("--transfer", help="suites, of ior-*: bytes of a rank in one call, with commas")
+    bench_slow_store.add_options(add)
     options = parser.parse_args(argv)
     for name in options.names:
         if name not in NAMES:
             parser.error(f"no workload is called {name}; there are {', '.join(NAMES)}")
+    known = bench_staging.BACKENDS if options.suite else ALL
     for backend in (options.backends or "").split(","):
-        if backend and backend not in ALL:
-            parser.error(f"no backend is called {backend}; there are {', '.join(ALL)}")
+        if backend and backend not in known:
+            parser.error(f"no backend is called {backend}; there are {', '.join(known)}")
+    if options.suite and not set(options.names) <= set(bench_staging.WORKLOADS):
+        parser.error(f"the suite {options.suite} has {', '.join(bench_staging.WORKLOADS)}")
     options.extra = extra
     return options
 
@@ -197,18 +211,30 @@ def make_directories(options):
     return kinds
 
 
+def keep(records, more, path):
+    """Adds to the records and to the file of all."""
+    records += more
+    if path:
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump(records, out, indent=1)
+
+
 def main(argv):
     options = parse_arguments(argv)
     programs = find_programs(options)
     if not (programs["forebay"] or programs["pnetcdf"]):
         raise Failure(f"neither forebay-bench nor forebay-bench-pnetcdf is in {options.build}: build first")
     launcher = Launcher(options)
+    ranks = [int(n) for n in (options.ranks or ("4,16" if options.names or options.suite else "4")).split(",")]
+    records = []
+    if options.suite:
+        return 1 if bench_staging.run_suite(launcher, programs, options, ranks,
+                                            lambda more: keep(records, more, options.json)) else 0
     kinds = make_directories(options)
-    ranks = [int(n) for n in (options.ranks or ("4,16" if options.names else "4")).split(",")]
     jobs = make_jobs(options)
     if not programs["hdf5"] and any("hdf5" in b for job in jobs if job["arrays"] for b in job["backends"]):
         print("bench: without HDF5: configure with -DHDF5_ROOT=PREFIX (./dev bench does)", file=sys.stderr)
-    records, failed = [], False
+    failed = False
     for job in jobs:
         job["kinds"] = kinds
         for count in ranks:
@@ -219,13 +245,10 @@ def main(argv):
                 if options.steps:
                     print("\n".join(comparison.steps()))
                 print(flush=True)
-                records += comparison.json_records()
+                keep(records, comparison.json_records(), options.json)
                 for backend in comparison.backends:
                     wrong = any(r["wrong_values"] for r in backend.records.values())
                     failed = failed or bool(backend.fault) or wrong
-                if options.json:
-                    with open(options.json, "w", encoding="utf-8") as out:
-                        json.dump(records, out, indent=1)
     return 1 if failed else 0
 
 

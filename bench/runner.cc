@@ -35,17 +35,19 @@ void reduce_phases(const Timeline& timeline, const Team& team, Record& record) {
   }
 }
 
-void remove_file(const std::string& path, const Team& team) {
-  if (team.rank == 0) ::unlink(path.c_str());
+void remove_files(const Workload& workload, const std::string& path, const Team& team) {
+  if (team.rank == 0) {
+    for (const std::string& file : workload.files(path)) ::unlink(file.c_str());
+  }
   MPI_Barrier(team.comm);
 }
 
 template <typename Operation>
-void measure(Operation operation, const Team& team, Record& record) {
+void measure(Operation operation, const Team& team, bool apart, Record& record) {
   Timeline timeline;
   const std::int64_t before = resident_now();
   reset_peak();
-  timeline.start(team.comm);
+  timeline.start(team.comm, apart);
   const double processor_before = processor_seconds();
   operation(timeline);
   const double processor = processor_seconds() - processor_before;
@@ -71,9 +73,13 @@ Record new_record(const Workload& workload, const char* operation, const RunOpti
   return record;
 }
 
-std::int64_t file_size(const std::string& path) {
-  struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 ? static_cast<std::int64_t>(info.st_size) : 0;
+std::int64_t size_of_files(const Workload& workload, const std::string& path) {
+  std::int64_t bytes = 0;
+  for (const std::string& file : workload.files(path)) {
+    struct stat info {};
+    if (::stat(file.c_str(), &info) == 0) bytes += static_cast<std::int64_t>(info.st_size);
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -86,22 +92,22 @@ std::vector<Record> run(Workload& workload, const RunOptions& options, const Tea
   const bool look = reading || (options.verify && workload.has_read());
   Record unused;
   for (int sample = 0; sample < options.repeat; ++sample) {
-    remove_file(options.path, team);
+    remove_files(workload, options.path, team);
     workload.prepare_write();
     const auto write = [&](Timeline& t) { workload.write(options.path, options.info, t); };
-    measure(write, team, options.write ? written : unused);
-    written.file_bytes = read.file_bytes = file_size(options.path);
+    measure(write, team, options.apart, options.write ? written : unused);
+    written.file_bytes = read.file_bytes = size_of_files(workload, options.path);
     if (!look) continue;
     workload.prepare_read();
     const auto get = [&](Timeline& t) { workload.read(options.path, options.info, t); };
-    measure(get, team, reading ? read : unused);
+    measure(get, team, options.apart, reading ? read : unused);
     if (!options.verify) continue;
     const std::int64_t wrong = team.sum(workload.verify());
     written.wrong_values += wrong;
     read.wrong_values += wrong;
   }
   MPI_Barrier(team.comm);
-  if (!options.keep) remove_file(options.path, team);
+  if (!options.keep) remove_files(workload, options.path, team);
   std::vector<Record> records;
   if (options.write) records.push_back(std::move(written));
   if (reading) records.push_back(std::move(read));

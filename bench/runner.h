@@ -17,7 +17,8 @@ struct RunOptions {
   bool read = true;
   int repeat = 1;
   bool verify = true;
-  bool keep = false;  ///< leave the file of the last sample
+  bool keep = false;   ///< leave the file of the last sample
+  bool apart = false;  ///< a barrier at the end of each phase
   MPI_Info info = MPI_INFO_NULL;
 };
 

@@ -12,15 +12,21 @@ namespace forebay::bench {
 /// adds to its earlier time.
 class Timeline {
  public:
-  /// Begins the region after a barrier over `comm`, so that all ranks begin together. Collective.
-  void start(MPI_Comm comm) {
+  /// Begins the region after a barrier over `comm`, so that all ranks begin together. With `apart`
+  /// there is one at the end of each phase, too: then no rank is in a phase while another one is in
+  /// the next, and where ranks share cores the wait for a core counts in the phase that needs it.
+  /// Collective.
+  void start(MPI_Comm comm, bool apart = false) {
     phases_.clear();
+    comm_ = apart ? comm : MPI_COMM_NULL;
     MPI_Barrier(comm);
     begin_ = last_ = MPI_Wtime();
   }
 
   /// Ends the phase `name`: what passed since the last mark, or since start(), belongs to it.
+  /// Collective if phases are kept apart.
   void mark(const char* name) {
+    if (comm_ != MPI_COMM_NULL) MPI_Barrier(comm_);
     const double now = MPI_Wtime();
     for (auto& [known, seconds] : phases_) {
       if (known == name) {
@@ -42,6 +48,7 @@ class Timeline {
   const std::vector<std::pair<std::string, double>>& phases() const { return phases_; }
 
  private:
+  MPI_Comm comm_ = MPI_COMM_NULL;  // not null: phases are kept apart
   double begin_ = 0;
   double last_ = 0;
   std::vector<std::pair<std::string, double>> phases_;

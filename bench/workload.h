@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "timeline.h"
 
@@ -32,6 +33,8 @@ class Workload {
   virtual Amounts amounts() const = 0;
   /// False for workloads without a read half.
   virtual bool has_read() const { return true; }
+  /// The files that write(`path`) makes.
+  virtual std::vector<std::string> files(const std::string& path) const { return {path}; }
 
   virtual void prepare_write() {}
   /// Collective. Creates `path`, writes, closes, and marks phases.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
 #include "backend.h"
 
@@ -10,26 +11,40 @@ namespace {
 
 constexpr int kStale = 0xA5;
 constexpr std::uint32_t kSeed = 12345;
+constexpr MPI_Offset kBtioComponents = 5;
+
+using Shape = BlockOptions::Shape;
+
+// The n points of an axis in q parts that differ by one at most: where part p begins.
+MPI_Offset cut(MPI_Offset n, MPI_Offset q, MPI_Offset p) { return n / q * p + std::min(n % q, p); }
 
 }  // namespace
 
 BlockWorkload::BlockWorkload(const BlockOptions& options, const Team& team)
     : options_(options), team_(team) {
   switch (options_.shape) {
-    case BlockOptions::Shape::Contiguous:
+    case Shape::Contiguous:
       shape_contiguous();
       break;
-    case BlockOptions::Shape::Strided:
+    case Shape::Strided:
       shape_strided();
       break;
-    case BlockOptions::Shape::Checkerboard:
+    case Shape::Checkerboard:
       shape_checkerboard();
       break;
+    case Shape::IorStrided:
+    case Shape::IorContiguous:
+      shape_ior();
+      break;
+    case Shape::Btio:
+      shape_btio();
+      break;
   }
+  if (read_boxes_.empty()) read_boxes_ = boxes_;
   for (const Box& box : boxes_) add_runs(box);
-  const std::size_t width = is_double_ ? sizeof(double) : sizeof(float);
-  buffer_ = std::make_unique<std::byte[]>(static_cast<std::size_t>(elements_) * width);
-  const auto bytes = elements_ * static_cast<std::int64_t>(width);
+  const auto bytes =
+      elements_ * static_cast<std::int64_t>(is_double_ ? sizeof(double) : sizeof(float));
+  buffer_.resize(static_cast<std::size_t>(bytes));
   amounts_.bytes = team_.sum(bytes);
   amounts_.pieces = team_.sum(static_cast<std::int64_t>(runs_.size()));
   amounts_.requests = team_.sum(static_cast<std::int64_t>(boxes_.size()));
@@ -65,6 +80,40 @@ void BlockWorkload::shape_checkerboard() {
   }
 }
 
+void BlockWorkload::shape_ior() {
+  is_double_ = true;
+  const MPI_Offset piece =
+      std::max<MPI_Offset>(1, options_.piece_bytes / MPI_Offset{sizeof(double)});
+  const MPI_Offset calls =
+      std::max<MPI_Offset>(1, options_.bytes_per_rank / (piece * MPI_Offset{sizeof(double)}));
+  const MPI_Offset rank = team_.rank;
+  dims_ = {calls * piece * team_.size};
+  const bool strided = options_.shape == Shape::IorStrided;
+  for (MPI_Offset i = 0; i < calls; ++i) {
+    boxes_.push_back({{(strided ? rank * calls + i : i * team_.size + rank) * piece}, {piece}});
+  }
+  if (strided) read_boxes_.push_back({{rank * calls * piece}, {calls * piece}});
+}
+
+void BlockWorkload::shape_btio() {
+  is_double_ = true;
+  MPI_Offset q = 1;
+  while (q * q < team_.size) ++q;
+  const MPI_Offset n = options_.grid;
+  if (q * q != team_.size) throw std::runtime_error("btio takes a square number of ranks");
+  if (n < q) throw std::runtime_error("btio: the grid has fewer points than cells along an edge");
+  dims_ = {options_.iterations, n, n, n, kBtioComponents};
+  const MPI_Offset i = team_.rank % q, j = team_.rank / q;
+  for (MPI_Offset step = 0; step < options_.iterations; ++step) {
+    for (MPI_Offset c = 0; c < q; ++c) {
+      const MPI_Offset x = (i + c) % q, y = (j - c + q) % q;
+      const auto size = [&](MPI_Offset p) { return cut(n, q, p + 1) - cut(n, q, p); };
+      boxes_.push_back({{step, cut(n, q, c), cut(n, q, y), cut(n, q, x), 0},
+                        {1, size(c), size(y), size(x), kBtioComponents}});
+    }
+  }
+}
+
 void BlockWorkload::add_runs(const Box& box) {
   const std::size_t fastest = dims_.size() - 1;
   std::vector<MPI_Offset> at(dims_.size(), 0);
@@ -82,37 +131,44 @@ void BlockWorkload::add_runs(const Box& box) {
 
 std::string BlockWorkload::name() const {
   switch (options_.shape) {
-    case BlockOptions::Shape::Strided:
+    case Shape::Strided:
       return "strided";
-    case BlockOptions::Shape::Checkerboard:
+    case Shape::Checkerboard:
       return "checkerboard";
+    case Shape::IorStrided:
+      return "ior-strided";
+    case Shape::IorContiguous:
+      return "ior-contiguous";
+    case Shape::Btio:
+      return "btio";
     default:
       return "contiguous";
   }
 }
 
 nlohmann::json BlockWorkload::parameters() const {
+  if (options_.shape == Shape::Btio) {
+    return {{"grid", options_.grid}, {"iterations", options_.iterations}};
+  }
   nlohmann::json out{{"bytes_per_rank", options_.bytes_per_rank}};
-  if (options_.shape != BlockOptions::Shape::Contiguous) out["piece_bytes"] = options_.piece_bytes;
+  if (options_.shape != Shape::Contiguous) out["piece_bytes"] = options_.piece_bytes;
   return out;
 }
 
 void BlockWorkload::prepare_write() {
   if (is_double_) {
-    make_pattern<double>(reinterpret_cast<double*>(buffer_.get()), runs_, kSeed, 0);
+    make_pattern<double>(reinterpret_cast<double*>(buffer_.data()), runs_, kSeed, 0);
   } else {
-    make_pattern<float>(reinterpret_cast<float*>(buffer_.get()), runs_, kSeed, 0);
+    make_pattern<float>(reinterpret_cast<float*>(buffer_.data()), runs_, kSeed, 0);
   }
 }
 
-void BlockWorkload::prepare_read() {
-  std::memset(buffer_.get(), kStale, static_cast<std::size_t>(amounts_.own_data_bytes));
-}
+void BlockWorkload::prepare_read() { std::memset(buffer_.data(), kStale, buffer_.size()); }
 
 std::int64_t BlockWorkload::verify() {
   return is_double_
-             ? count_mismatches<double>(reinterpret_cast<double*>(buffer_.get()), runs_, kSeed, 0)
-             : count_mismatches<float>(reinterpret_cast<float*>(buffer_.get()), runs_, kSeed, 0);
+             ? count_mismatches<double>(reinterpret_cast<double*>(buffer_.data()), runs_, kSeed, 0)
+             : count_mismatches<float>(reinterpret_cast<float*>(buffer_.data()), runs_, kSeed, 0);
 }
 
 void BlockWorkload::write(const std::string& path, MPI_Info info, Timeline& timeline) {
@@ -129,7 +185,7 @@ void BlockWorkload::write(const std::string& path, MPI_Info info, Timeline& time
         "def_var");
   check(ncmpi_enddef(ncid), "enddef");
   timeline.mark("define");
-  transfer(ncid, varid, true);
+  transfer(ncid, varid, boxes_, true);
   timeline.mark("data");
   check(ncmpi_close(ncid), "close");
   timeline.mark("close");
@@ -141,15 +197,15 @@ void BlockWorkload::read(const std::string& path, MPI_Info info, Timeline& timel
   check(ncmpi_open(team_.comm, path.c_str(), NC_NOWRITE, info, &ncid), "open");
   timeline.mark("open");
   check(ncmpi_inq_varid(ncid, "x", &varid), "inq_varid");
-  transfer(ncid, varid, false);
+  transfer(ncid, varid, read_boxes_, false);
   timeline.mark("data");
   check(ncmpi_close(ncid), "close");
   timeline.mark("close");
 }
 
-void BlockWorkload::transfer(int ncid, int varid, bool put) {
-  std::byte* at = buffer_.get();
-  for (const Box& box : boxes_) {
+void BlockWorkload::transfer(int ncid, int varid, const std::vector<Box>& boxes, bool put) {
+  std::byte* at = buffer_.data();
+  for (const Box& box : boxes) {
     const MPI_Offset* start = box.start.data();
     const MPI_Offset* count = box.count.data();
     std::int64_t elements = 1;

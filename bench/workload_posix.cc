@@ -9,11 +9,13 @@ namespace {
 
 constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15u;
 
+using Way = PosixOptions::Way;
+
 }  // namespace
 
 PosixWorkload::PosixWorkload(const PosixOptions& options, const Team& team)
     : options_(options), team_(team) {
-  if (options_.one_process) {
+  if (options_.way == Way::OneProcess) {
     length_ = team_.rank == 0 ? options_.bytes : 0;
   } else {
     const std::int64_t each = options_.bytes / team_.size;
@@ -24,6 +26,28 @@ PosixWorkload::PosixWorkload(const PosixOptions& options, const Team& team)
   amounts_.bytes = options_.bytes;
   amounts_.requests = amounts_.pieces = team_.sum(posix_calls(length_));
   amounts_.own_data_bytes = team_.max(length_);
+}
+
+std::string PosixWorkload::name() const {
+  switch (options_.way) {
+    case Way::OneProcess:
+      return "limit";
+    case Way::OwnFiles:
+      return "log-limit";
+    default:
+      return "append";
+  }
+}
+
+std::string PosixWorkload::own_file(const std::string& path, int rank) const {
+  return options_.way == Way::OwnFiles ? path + "." + std::to_string(rank) : path;
+}
+
+std::vector<std::string> PosixWorkload::files(const std::string& path) const {
+  if (options_.way != Way::OwnFiles) return {path};
+  std::vector<std::string> names;
+  for (int rank = 0; rank < team_.size; ++rank) names.push_back(own_file(path, rank));
+  return names;
 }
 
 void PosixWorkload::prepare_write() {
@@ -51,12 +75,13 @@ std::int64_t PosixWorkload::verify() {
 }
 
 void PosixWorkload::write(const std::string& path, MPI_Info /*info*/, Timeline& timeline) {
-  if (team_.rank == 0) PosixFile(path, O_WRONLY | O_CREAT | O_TRUNC).close();
-  if (!options_.one_process) MPI_Barrier(team_.comm);
-  timeline.mark("open");
-  if (length_ > 0) {
-    PosixFile file(path, O_WRONLY);
-    file.write_all(offset_, data());
+  const bool own = options_.way == Way::OwnFiles;
+  if (!own && team_.rank == 0) PosixFile(path, O_WRONLY | O_CREAT | O_TRUNC).close();
+  if (options_.way == Way::Append) MPI_Barrier(team_.comm);
+  if (own || length_ > 0) {
+    PosixFile file(own_file(path, team_.rank), own ? O_WRONLY | O_CREAT | O_TRUNC : O_WRONLY);
+    timeline.mark("open");
+    file.write_all(own ? 0 : offset_, data());
     timeline.mark("data");
     file.close();
   }
@@ -64,10 +89,11 @@ void PosixWorkload::write(const std::string& path, MPI_Info /*info*/, Timeline& 
 }
 
 void PosixWorkload::read(const std::string& path, MPI_Info /*info*/, Timeline& timeline) {
-  if (length_ > 0) {
-    PosixFile file(path, O_RDONLY);
+  const bool own = options_.way == Way::OwnFiles;
+  if (own || length_ > 0) {
+    PosixFile file(own_file(path, team_.rank), O_RDONLY);
     timeline.mark("open");
-    file.read_all(offset_, data());
+    file.read_all(own ? 0 : offset_, data());
     timeline.mark("data");
     file.close();
   }

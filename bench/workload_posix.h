@@ -3,10 +3,12 @@
 // What the system alone needs for the same number of bytes, without a library: the limits that
 // other workloads are compared with.
 //
-//     append   each rank pwrites (preads) one contiguous block of the file
-//     limit    rank 0 does all of it
+//     append     each rank pwrites (preads) one contiguous block of the file
+//     limit      rank 0 does all of it
+//     log-limit  each rank writes its part to a file of its own, from its begin to its end: what a
+//                log per process costs at least
 //
-// Both go in calls of 8 MiB on one buffer that holds the rank's data.
+// All go in calls of 8 MiB on one buffer that holds the rank's data.
 
 #include <cstddef>
 #include <memory>
@@ -18,7 +20,8 @@
 namespace forebay::bench {
 
 struct PosixOptions {
-  bool one_process = false;
+  enum class Way { Append, OneProcess, OwnFiles };
+  Way way = Way::Append;
   std::int64_t bytes = 32 << 20;  ///< of all ranks
 };
 
@@ -26,9 +29,10 @@ class PosixWorkload final : public Workload {
  public:
   PosixWorkload(const PosixOptions& options, const Team& team);
 
-  std::string name() const override { return options_.one_process ? "limit" : "append"; }
+  std::string name() const override;
   nlohmann::json parameters() const override { return {{"bytes", options_.bytes}}; }
   Amounts amounts() const override { return amounts_; }
+  std::vector<std::string> files(const std::string& path) const override;
 
   void prepare_write() override;
   void write(const std::string& path, MPI_Info info, Timeline& timeline) override;
@@ -38,10 +42,11 @@ class PosixWorkload final : public Workload {
 
  private:
   std::span<std::byte> data();
+  std::string own_file(const std::string& path, int rank) const;
 
   PosixOptions options_;
   Team team_;
-  std::int64_t offset_ = 0;
+  std::int64_t offset_ = 0;  // of this rank's part in the whole
   std::int64_t length_ = 0;
   std::unique_ptr<std::uint64_t[]> buffer_;
   Amounts amounts_;
