@@ -62,6 +62,9 @@ class ExtentIo {
   /// Local.
   virtual void write(ExtentStream& extents) = 0;
   virtual void read(ExtentStream& extents) = 0;
+  /// Collective. Between true and false, write_all() may return before the bytes are in the file;
+  /// they are when the call with false returns. Nothing is read meanwhile.
+  virtual void expect_more(bool /*more*/) {}
   /// Local. Whether one thread may write locally while another one of the rank communicates or
   /// reads locally; what they would both set up on first use is set up now.
   virtual bool ready_beside_mpi() { return false; }

@@ -283,8 +283,7 @@ bool ChunkReader::read_chunk(const Job& job, Count id, Memory& memory) const {
     }
     load(var, id, entry, true, memory);
     pieces.for_each([&](const ChunkPiece& p) {
-      out_of_range |=
-          job.place(memory.raw.data() + p.position, p.memory / width, p.length / width);
+      out_of_range |= job.place(memory.raw.data() + p.position, p.memory / width, p.length / width);
     });
     return out_of_range;
   }

@@ -113,6 +113,7 @@ void Dataset::make_engine() {
   options.hole_threshold = method_.hole_threshold;
   options.aggregators = method_.aggregators;
   options.ranks_per_node = method_.ranks_per_node;
+  options.bulk = method_.stage == "burst";  // whoever stages does so because the file is slow
   transport_ = make_transport(comm_, file_, options, report_);
   make_layout();
 }

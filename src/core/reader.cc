@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <limits>
 
+#include "base/attempt.h"
 #include "base/error.h"
 #include "data/convert.h"
 #include "format/chunk_schema.h"
@@ -23,12 +25,17 @@ struct SerialReader::Walk {
   int outer = 0;
   Count row_count = 1;
   Offset row_step = 0;
+  Type external = Type::none, type = Type::none;  // in the file and in memory
+
+  bool contiguous() const { return row_step == size_of(external); }
 };
 
 namespace {
 
 constexpr Count buffer_bytes = 4 << 20;
 constexpr Count sieve_bytes = 4096;  // elements nearer than this to each other are read together
+constexpr Count direct_bytes = 256 << 10;  // still in a core's cache when its bytes are swapped
+constexpr Count thread_bytes = 4 << 20;    // less than this is not worth a thread
 
 // first and last byte of the selection; false if a byte position leaves 63 bits.
 bool find_bounds(const std::vector<Count>& unit, const Subarray& selection, Offset& first,
@@ -108,18 +115,93 @@ std::vector<double> number_attribute(const Schema& schema, VarId owner, std::str
   return values;
 }
 
-SerialReader::SerialReader(const std::string& path) : path_(path) {
+namespace {
+
+/// A descriptor of a regular file that is open for reading, and what the system says of it.
+int open_regular(const std::string& path, struct stat& status) {
   // A pipe without a writer must not hold us up: it is refused below.
-  fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd_ < 0) throw system_error(errno, Errc::efile, "open", path);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) throw system_error(errno, Errc::efile, "open", path);
   try {
-    struct stat status {};
-    if (::fstat(fd_, &status) != 0) throw system_error(errno, Errc::efile, "inspect", path);
+    if (::fstat(fd, &status) != 0) throw system_error(errno, Errc::efile, "inspect", path);
     if (!S_ISREG(status.st_mode)) {
       throw Error(Errc::enotnc, path + ": no regular file", "give the path of a netCDF file");
     }
-    file_size_ = status.st_size;
-    read_header();
+  } catch (...) {
+    ::close(fd);
+    throw;
+  }
+  return fd;
+}
+
+void read_all(int fd, const std::string& path, Offset offset, std::span<std::byte> out) {
+  while (!out.empty()) {
+    const ssize_t got = ::pread(fd, out.data(), out.size(), offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw system_error(errno, Errc::eread, "read", path);
+    if (got == 0) throw Error(Errc::etrunc, path + ": the file became shorter while it was read");
+    out = out.subspan(static_cast<std::size_t>(got));
+    offset += got;
+  }
+}
+
+/// The header as it is stored; errors begin with the path.
+Schema read_stored(int fd, const std::string& path, Offset file_size) {
+  std::vector<std::byte> bytes;
+  for (Offset wanted = std::min(classic::first_read_bytes, file_size);;
+       wanted = std::min(2 * wanted, file_size)) {
+    const std::size_t have = bytes.size();
+    bytes.resize(static_cast<std::size_t>(wanted));
+    read_all(fd, path, static_cast<Offset>(have), std::span(bytes).subspan(have));
+    const auto kind = classic::detect(bytes);
+    if (kind == 3) {
+      throw Error(Errc::enotnc3, path + ": this is an HDF5 file, as netCDF-4 writes them",
+                  "convert it with: nccopy -k cdf5 IN OUT");
+    }
+    if (!kind) {
+      throw Error(Errc::enotnc, path + ": this is no netCDF file",
+                  file_size == 0 ? "it is empty" : "it does not begin with CDF");
+    }
+    try {
+      if (auto schema = classic::parse(bytes, file_size)) return std::move(*schema);
+    } catch (const Error& error) {
+      throw Error(error.code(), path + ": " + error.message(), error.advice());
+    }
+    if (wanted == file_size) throw Error(Errc::enotnc, path + ": the file ends in its header");
+  }
+}
+
+}  // namespace
+
+bool has_chunked_variables(const std::string& path) {
+  int fd = -1;
+  bool chunked = false;
+  const auto unreadable = attempt_to([&] {
+    struct stat status {};
+    fd = open_regular(path, status);
+    std::byte magic[4];
+    if (status.st_size < 4) return;
+    read_all(fd, path, 0, magic);
+    const auto version = static_cast<int>(magic[3]);
+    if (std::memcmp(magic, "CDF", 3) != 0 || (version != 1 && version != 2 && version != 5)) return;
+    chunked = chunked::has_anchors(read_stored(fd, path, status.st_size));
+  });
+  if (fd >= 0) ::close(fd);
+  return chunked && !unreadable;
+}
+
+SerialReader::Stamp SerialReader::stamp_of(const struct stat& status) {
+  return {static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino),
+          status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+}
+
+SerialReader::SerialReader(const std::string& path, chunked::OpenState state) : path_(path) {
+  struct stat status {};
+  fd_ = open_regular(path, status);
+  stamp_ = stamp_of(status);
+  file_size_ = status.st_size;
+  try {
+    read_header(state);
   } catch (...) {
     ::close(fd_);
     throw;
@@ -128,54 +210,34 @@ SerialReader::SerialReader(const std::string& path) : path_(path) {
 
 SerialReader::~SerialReader() { ::close(fd_); }
 
-void SerialReader::read_header() {
-  std::vector<std::byte> bytes;
-  for (Offset wanted = std::min(classic::first_read_bytes, file_size_);;
-       wanted = std::min(2 * wanted, file_size_)) {
-    const std::size_t have = bytes.size();
-    bytes.resize(static_cast<std::size_t>(wanted));
-    read_bytes(static_cast<Offset>(have), std::span(bytes).subspan(have));
-    const auto kind = classic::detect(bytes);
-    if (kind == 3) {
-      throw Error(Errc::enotnc3, path_ + ": this is an HDF5 file, as netCDF-4 writes them",
-                  "convert it with: nccopy -k cdf5 IN OUT");
-    }
-    if (!kind) {
-      throw Error(Errc::enotnc, path_ + ": this is no netCDF file",
-                  file_size_ == 0 ? "it is empty" : "it does not begin with CDF");
-    }
-    try {
-      if (auto schema = classic::parse(bytes, file_size_)) {
-        schema_ = std::move(*schema);
-        Offset root = 0;
-        if (!chunked::has_anchors(schema_)) return;
-        schema_ = chunked::from_stored(schema_, root);
-        return read_chunk_index(root);
-      }
-    } catch (const Error& error) {
-      throw Error(error.code(), path_ + ": " + error.message(), error.advice());
-    }
-    if (wanted == file_size_) throw Error(Errc::enotnc, path_ + ": the file ends in its header");
+bool SerialReader::changed() const {
+  struct stat status {};
+  if (::fstat(fd_, &status) == 0 && stamp_of(status) != stamp_) return true;
+  return ::stat(path_.c_str(), &status) == 0 && stamp_of(status) != stamp_;
+}
+
+void SerialReader::read_header(chunked::OpenState state) {
+  schema_ = read_stored(fd_, path_, file_size_);
+  if (!chunked::has_anchors(schema_)) return;
+  try {
+    Offset root = 0;
+    schema_ = chunked::from_stored(schema_, root);
+    read_chunk_index(root, state);
+  } catch (const Error& error) {
+    throw Error(error.code(), path_ + ": " + error.message(), error.advice());
   }
 }
 
-void SerialReader::read_chunk_index(Offset root) {
+void SerialReader::read_chunk_index(Offset root, chunked::OpenState state) {
   const ReadInto read = [this](Offset offset, std::span<std::byte> out) {
     read_bytes(offset, out);
   };
-  auto index = load_chunk_index(read, root, file_size_, schema_);
+  auto index = load_chunk_index(read, root, file_size_, schema_, state);
   chunks_ = std::make_unique<ChunkReader>(schema_, std::move(index), file_size_, read);
 }
 
 void SerialReader::read_bytes(Offset offset, std::span<std::byte> out) const {
-  while (!out.empty()) {
-    const ssize_t got = ::pread(fd_, out.data(), out.size(), offset);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw system_error(errno, Errc::eread, "read", path_);
-    if (got == 0) throw Error(Errc::etrunc, path_ + ": the file became shorter while it was read");
-    out = out.subspan(static_cast<std::size_t>(got));
-    offset += got;
-  }
+  read_all(fd_, path_, offset, out);
 }
 
 std::vector<Count> SerialReader::shape(VarId var) const {
@@ -209,66 +271,106 @@ void SerialReader::check(VarId id, const Subarray& selection, Type type) const {
   }
 }
 
-bool SerialReader::read(VarId id, const Subarray& selection, Type type, void* out) const {
+bool SerialReader::read(VarId id, const Subarray& selection, Type type, void* out,
+                        int threads) const {
   check(id, selection, type);
   const auto& count = selection.count;
   if (std::find(count.begin(), count.end(), 0) != count.end()) return false;
   const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
-  if (!var.chunking) return read_plain(var, selection, type, out);
+  if (!var.chunking) return read_plain(var, selection, type, out, threads);
   try {
-    return chunks_->read(id, selection, type, out);
+    return chunks_->read(id, selection, type, out, threads);
   } catch (const Error& error) {
     throw Error(error.code(), path_ + ": " + error.message(), error.advice());
   }
 }
 
-bool SerialReader::read_plain(const Variable& var, const Subarray& selection, Type type,
-                              void* out) const {
-  const auto& count = selection.count;
-  const Walk walk = plan_walk(var, schema_.recsize, selection);
+bool SerialReader::read_plain(const Variable& var, const Subarray& selection, Type type, void* out,
+                              int threads) const {
+  Walk walk = plan_walk(var, schema_.recsize, selection);
   if (walk.last > file_size_) {
     throw Error(Errc::etrunc,
                 path_ + ": the file ends at byte " + std::to_string(file_size_) +
                     ", before the end of what is asked of variable " + var.name,
                 "it was cut short, or this part was never written");
   }
-  const Type external = external_for(var.type, type, schema_.version);
-  const Count bytes_per_row = walk.row_count * size_of(type);
-  std::vector<std::byte> buffer;
-  std::vector<Count> index(static_cast<std::size_t>(walk.outer), 0);
-  auto* target = static_cast<std::byte*>(out);
-  bool out_of_range = false;
-  for (Offset row = walk.first;; target += bytes_per_row) {
-    out_of_range |= read_row(walk, row, external, type, buffer, target);
-    int d = walk.outer - 1;
-    for (; d >= 0; --d) {
-      const auto i = static_cast<std::size_t>(d);
-      row += walk.step[i];
-      if (++index[i] < count[i]) break;
-      row -= walk.step[i] * count[i];
-      index[i] = 0;
+  walk.external = external_for(var.type, type, schema_.version);
+  walk.type = type;
+  auto* const target = static_cast<std::byte*>(out);
+  const Count width = size_of(type), elements = selection.elements();
+  const Count rows = elements / walk.row_count;
+  // Threads share the rows, or the only row.
+  const Count most = std::min(elements * width / thread_bytes,
+                              rows > 1 ? rows : (walk.contiguous() ? walk.row_count : 1));
+  const Count parts = std::clamp<Count>(std::min<Count>(threads, most), 1, 1024);
+  if (parts == 1) return read_rows(walk, selection, 0, rows, target);
+  std::atomic<bool> out_of_range = false;
+  chunked::TaskTeam team(static_cast<int>(parts));
+  team.run(static_cast<std::size_t>(parts), [&](std::size_t part, chunked::TaskSlot&) {
+    const Count whole = rows > 1 ? rows : walk.row_count;
+    // Two divisions keep the products within 63 bits.
+    const auto edge = [&](Count p) { return whole / parts * p + whole % parts * p / parts; };
+    const Count from = edge(static_cast<Count>(part)), to = edge(static_cast<Count>(part) + 1);
+    if (rows > 1) {
+      if (read_rows(walk, selection, from, to - from, target + from * walk.row_count * width))
+        out_of_range = true;
+      return;
     }
-    if (d < 0) return out_of_range;
-  }
+    std::vector<std::byte> buffer;
+    if (read_row(walk, walk.first + from * walk.row_step, to - from, buffer, target + from * width))
+      out_of_range = true;
+  });
+  return out_of_range;
 }
 
-bool SerialReader::read_row(const Walk& walk, Offset row, Type external, Type type,
-                            std::vector<std::byte>& buffer, std::byte* out) const {
-  const Count width = size_of(external);
-  const bool apart = walk.row_step != width;
-  const Count limit =
-      walk.row_step <= sieve_bytes ? std::max<Count>(1, buffer_bytes / walk.row_step) : 1;
+// Rows `first` and the `count` - 1 that follow it in row-major order over the outer dimensions.
+bool SerialReader::read_rows(const Walk& walk, const Subarray& selection, Count first, Count count,
+                             std::byte* out) const {
+  std::vector<std::byte> buffer;
+  std::vector<Count> index(static_cast<std::size_t>(walk.outer), 0);
+  Offset row = walk.first;
+  for (std::size_t d = index.size(); d-- > 0; first /= selection.count[d]) {
+    index[d] = first % selection.count[d];
+    row += index[d] * walk.step[d];
+  }
   bool out_of_range = false;
-  for (Count done = 0; done < walk.row_count;) {
-    const Count now = std::min(limit, walk.row_count - done);
-    buffer.resize(static_cast<std::size_t>((now - 1) * walk.row_step + width));
-    read_bytes(row + done * walk.row_step, buffer);
+  for (const Count row_bytes = walk.row_count * size_of(walk.type); count > 0; --count) {
+    out_of_range |= read_row(walk, row, walk.row_count, buffer, out);
+    out += row_bytes;
+    for (std::size_t d = index.size(); d-- > 0;) {
+      row += walk.step[d];
+      if (++index[d] < selection.count[d]) break;
+      row -= walk.step[d] * selection.count[d];
+      index[d] = 0;
+    }
+  }
+  return out_of_range;
+}
+
+// The first `count` elements of the row that begins at `row`.
+bool SerialReader::read_row(const Walk& walk, Offset row, Count count,
+                            std::vector<std::byte>& buffer, std::byte* out) const {
+  const Count width = size_of(walk.external), native = size_of(walk.type);
+  const bool apart = !walk.contiguous();
+  const bool direct = !apart && is_plain_copy(walk.external, walk.type);
+  const Count bytes = direct ? direct_bytes : buffer_bytes;
+  const Count limit = walk.row_step <= sieve_bytes ? std::max<Count>(1, bytes / walk.row_step) : 1;
+  bool out_of_range = false;
+  for (Count done = 0; done < count;) {
+    const Count now = std::min(limit, count - done);
+    std::byte* from = out + done * native;
+    if (direct) {
+      read_bytes(row + done * width, {from, static_cast<std::size_t>(now * width)});
+    } else {
+      buffer.resize(static_cast<std::size_t>((now - 1) * walk.row_step + width));
+      read_bytes(row + done * walk.row_step, buffer);
+      from = buffer.data();
+    }
     for (Count i = 1; apart && i < now; ++i) {
-      std::memmove(buffer.data() + i * width, buffer.data() + i * walk.row_step,
-                   static_cast<std::size_t>(width));
+      std::memmove(from + i * width, from + i * walk.row_step, static_cast<std::size_t>(width));
     }
     out_of_range |=
-        from_external(external, buffer.data(), type, out + done * size_of(type), now, nullptr);
+        from_external(walk.external, from, walk.type, out + done * native, now, nullptr);
     done += now;
   }
   return out_of_range;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,6 +17,8 @@
 #include "data/selection.h"
 #include "data/type.h"
 
+struct stat;
+
 namespace forebay {
 
 /// An open file and its schema. Not copyable; closes the file when it goes. Reading is const and
@@ -27,7 +30,9 @@ class SerialReader {
   /// that is no classic netCDF file or a damaged one, and what else classic::parse throws; each
   /// message begins with the path. Of a file with chunked variables the chunk index is read too; a
   /// damaged one is no error until a chunked variable is read.
-  explicit SerialReader(const std::string& path);
+  /// `state` says which state of the chunks is read (docs/chunked.md).
+  explicit SerialReader(const std::string& path,
+                        chunked::OpenState state = chunked::OpenState::newest);
   ~SerialReader();
   SerialReader(const SerialReader&) = delete;
   SerialReader& operator=(const SerialReader&) = delete;
@@ -38,6 +43,10 @@ class SerialReader {
   const ChunkReader* chunks() const { return chunks_.get(); }
   const std::string& path() const { return path_; }
   Offset file_size() const { return file_size_; }
+  /// Whether the file was written to, or replaced under its name, since it was opened: what is read
+  /// may belong to two states of it then. One that lost its name is still as it was. Two system
+  /// calls; within the resolution of the file system's time stamps.
+  bool changed() const;
 
   /// The shape of a variable with the record dimension at its present length.
   std::vector<Count> shape(VarId var) const;
@@ -48,8 +57,10 @@ class SerialReader {
   /// the variable, Errc::echar between text and numbers, Errc::etrunc if the file ends before the
   /// last selected element. Chunked variables: Errc::enotnc naming the chunk for a damaged one (or
   /// the index), Errc::enotsupport for a codec that this build lacks. Holds at most 4 MiB besides
-  /// `out`, or one chunk; neighbouring elements are read together.
-  bool read(VarId var, const Subarray& selection, Type type, void* out) const;
+  /// `out`, or one chunk, on each of up to `threads` threads (the caller's among them; small reads
+  /// use fewer); neighbouring elements are read together, and what needs no conversion is read
+  /// straight into `out`.
+  bool read(VarId var, const Subarray& selection, Type type, void* out, int threads = 1) const;
 
   /// Bytes of the file as they are. Errc::etrunc past its end.
   void read_raw(Offset offset, std::span<std::byte> out) const { read_bytes(offset, out); }
@@ -59,18 +70,29 @@ class SerialReader {
 
  private:
   struct Walk;
+  struct Stamp {
+    std::uint64_t device = 0, inode = 0;
+    Offset size = 0;
+    std::int64_t seconds = 0, nanoseconds = 0;
+    bool operator==(const Stamp&) const = default;
+  };
   static Walk plan_walk(const Variable& var, Count recsize, const Subarray& selection);
-  void read_header();
-  void read_chunk_index(Offset root);
+  static Stamp stamp_of(const struct stat& status);
+  void read_header(chunked::OpenState state);
+  void read_chunk_index(Offset root, chunked::OpenState state);
   void check(VarId var, const Subarray& selection, Type type) const;
-  bool read_row(const Walk& walk, Offset row, Type external, Type type,
-                std::vector<std::byte>& buffer, std::byte* out) const;
-  bool read_plain(const Variable& var, const Subarray& selection, Type type, void* out) const;
+  bool read_plain(const Variable& var, const Subarray& selection, Type type, void* out,
+                  int threads) const;
+  bool read_rows(const Walk& walk, const Subarray& selection, Count first, Count count,
+                 std::byte* out) const;
+  bool read_row(const Walk& walk, Offset row, Count count, std::vector<std::byte>& buffer,
+                std::byte* out) const;
   void read_bytes(Offset offset, std::span<std::byte> out) const;
 
   std::string path_;
   int fd_ = -1;
   Offset file_size_ = 0;
+  Stamp stamp_;  // as it was opened
   Schema schema_;
   std::unique_ptr<const ChunkReader> chunks_;
 };
@@ -82,6 +104,10 @@ Count data_bytes(const Variable& var);
 /// One past the last byte of a variable's data in a file of schema.numrecs records; its begin if it
 /// has none. Of a chunked variable, whose chunks may be anywhere: of its anchor.
 Offset end_of(const Schema& schema, const Variable& var);
+
+/// Whether `path` is a classic netCDF file with chunked variables, which other readers see as
+/// scalars. Reads the header only; false for everything else, also for what cannot be read.
+bool has_chunked_variables(const std::string& path);
 
 /// A text attribute of a variable (or of global_id) without trailing NULs; nothing if there is none
 /// or it is a number.

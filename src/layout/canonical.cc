@@ -226,6 +226,7 @@ class CanonicalLayout : public Layout {
     return ByteRange{range.first, range.last};
   }
   bool writes_alone() const override { return true; }
+  void expect_more(bool more) override { io_.expect_more(more); }
 
  private:
   const Schema& schema_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/extent.h"
+#include "base/small_list.h"
 #include "data/request.h"
 #include "data/schema.h"
 #include "plan/order.h"
@@ -44,10 +45,10 @@ class RequestCursor {
   StreamSummary summary_;
   std::byte* memory_;
   std::int32_t swap_;
-  Offset base_ = 0;          // first byte of what comes next (subarray), or of the run list's base
-  Count run_ = 0;            // bytes of each contiguous piece (subarray)
-  Offset position_ = 0;      // in `memory_`
-  std::vector<Loop> loops_;  // outermost first; empty: one piece
+  Offset base_ = 0;           // first byte of what comes next (subarray), or of the run list's base
+  Count run_ = 0;             // bytes of each contiguous piece (subarray)
+  Offset position_ = 0;       // in `memory_`
+  SmallList<Loop, 4> loops_;  // outermost first; empty: one piece
   bool at_end_ = false;
   const RunList* list_ = nullptr;
   std::size_t run_index_ = 0;

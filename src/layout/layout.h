@@ -29,6 +29,9 @@ class Layout {
   virtual void carry_out(std::span<Request> requests, bool write, bool collective) = 0;
   /// Collective. What was put off reaches the file.
   virtual void flush() {}
+  /// Collective. Says that several writes follow each other, and when they are over: see
+  /// ExtentIo::expect_more.
+  virtual void expect_more(bool /*more*/) {}
   /// Local. The bytes of the file that a write touches, where that is known before it is carried
   /// out: writes whose ranges do not meet may be carried out in any order.
   virtual std::optional<ByteRange> range_of(const Request& /*request*/) const {

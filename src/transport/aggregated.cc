@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
+#include <system_error>
 
+#include "base/attempt.h"
 #include "comm/agree.h"
 #include "transport/direct_io.h"
 
@@ -17,6 +20,7 @@ constexpr int slot_count = 8;
 constexpr Count smallest_window = 64 << 10;
 constexpr Count cached_window = 512 << 10;
 constexpr Count shipped_window = 4 << 20;
+constexpr Count bulk_window = 1 << 20, bulk_piece = 4 << 20;
 
 // Above these sizes a piece is worth a system call of its own (docs/performance.md). Between nodes
 // a file system's locks make interleaved writers dear, so pieces must be larger there.
@@ -124,6 +128,7 @@ bool AggregatedTransport::directly(const Total& total, bool write) {
   if (!node_) find_nodes(options_.exchange == "message" ? 1 : options_.ranks_per_node);
   const bool one_node = nodes_.size() == 1;
   const Count piece = total.bytes / std::max<Count>(total.pieces, 1);
+  if (write && options_.bulk) return piece >= bulk_piece;
   if (write) return piece >= (one_node ? direct_piece_on_one_node : direct_write_piece);
   return piece >= (one_node ? direct_piece_on_one_node : direct_read_piece) &&
          total.bytes <= (total.last - total.first) + (total.last - total.first) / 2;
@@ -149,10 +154,11 @@ void AggregatedTransport::find_nodes(int ranks_per_node) {
 // On one node a window that fits the cache is quickest; between nodes a window is also the unit of
 // the file system's locks and of messages, so it is larger, and never smaller than a stripe. Small
 // operations get small windows: their memory is quicker to set up. Windows only grow, so that
-// set-up is paid a few times at most.
+// set-up is paid a few times at most. In bulk a window is what one system call writes.
 Count AggregatedTransport::window_for(const Total& total) const {
   Count largest = options_.window_size;
-  if (largest == 0) largest = nodes_.size() == 1 ? cached_window : shipped_window;
+  if (largest == 0 && nodes_.size() == 1) largest = options_.bulk ? bulk_window : cached_window;
+  if (largest == 0) largest = shipped_window;
   const Count most = std::max<Count>(smallest_window, options_.buffer_limit / (2 * slot_count));
   largest = std::min(std::max(largest, options_.striping_unit), most);
   Count window = std::max<Count>(options_.striping_unit, smallest_window);
@@ -165,6 +171,7 @@ void AggregatedTransport::set_up(const Total& total) {
   if (!node_) find_nodes(options_.exchange == "message" ? 1 : options_.ranks_per_node);
   const Count window = window_for(total);
   if (slots_ && window == window_) return;
+  finish_behind();  // its windows are in the slots
   slots_.reset();
   for (;;) {
     auto slots = std::make_unique<Slots>(*node_, window, slot_count);
@@ -251,6 +258,7 @@ void AggregatedTransport::carry_out(ExtentStream& extents, bool writing) {
       one_node ? read_within_node(grid, windows, extents) : read_over_nodes(grid, windows, extents);
     }
   }
+  if (!more_) finish_behind();
   StepTimer timer(report_, Step::wait);
   agree_on_error(comm_, failure_);
 }
@@ -266,7 +274,45 @@ void AggregatedTransport::finish_write(const Slots::Use& use) {
   // Alone, nothing tells whether somebody else writes into the holes of this file: leave them
   // untouched.
   const Count bridge = comm_.size() == 1 ? 0 : options_.hole_threshold;
+  if (options_.bulk) return write_behind(use, bridge);
   guarded([&] { slots_->write_out(use, *file_, bridge, report_); });
+}
+
+// Where a system call takes long, the others would wait for what this rank has for the next
+// windows.
+void AggregatedTransport::write_behind(const Slots::Use& use, Count bridge) {
+  const auto unopened = attempt_to([&] { file_->ensure_open(); });
+  Behind& behind = behind_.emplace_back();
+  const auto write = [this, use, bridge, &behind] {
+    return attempt_to([&] { slots_->write_out(use, *file_, bridge, behind.report); });
+  };
+  const auto here = std::launch::deferred;
+  try {
+    behind.done = std::async(unopened ? here : std::launch::async, write);
+  } catch (const std::system_error&) {  // no more threads to be had
+    behind.done = std::async(here, write);
+  }
+  if (behind.done.wait_for(std::chrono::seconds(0)) == std::future_status::deferred)
+    behind.done.wait();
+}
+
+void AggregatedTransport::expect_more(bool more) {
+  more_ = more;
+  if (more || !options_.bulk) return;
+  failure_.reset();
+  finish_behind();
+  agree_on_error(comm_, failure_);
+}
+
+void AggregatedTransport::finish_behind() {
+  StepTimer timer(report_, Step::wait);
+  for (Behind& behind : behind_) {
+    if (!behind.done.valid()) continue;
+    const auto error = behind.done.get();
+    if (error && !failure_) failure_ = error;
+    report_[Step::write] += behind.report[Step::write];
+  }
+  behind_.clear();
 }
 
 void AggregatedTransport::write_within_node(const WindowGrid& grid, std::span<const Count> windows,

@@ -8,6 +8,8 @@
 // windows as that allows.
 #pragma once
 
+#include <future>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,6 +35,7 @@ class AggregatedTransport : public Transport {
   void read_all(ExtentStream& extents) override;
   void write(ExtentStream& extents) override;
   void read(ExtentStream& extents) override;
+  void expect_more(bool more) override;
   bool ready_beside_mpi() override {
     file_->ensure_open();
     return true;
@@ -77,6 +80,8 @@ class AggregatedTransport : public Transport {
                   ExtentReader& copies);
   void place_all(const Slots::Use& use, ExtentReader& reader, Offset limit);
   void finish_write(const Slots::Use& use);
+  void write_behind(const Slots::Use& use, Count bridge);
+  void finish_behind();
   void finish_marking(const Slots::Use& use);
   template <typename F>
   void guarded(F&& f);
@@ -93,6 +98,13 @@ class AggregatedTransport : public Transport {
   int node_index_ = 0;
   std::vector<std::vector<Rank>> nodes_;  // ranks of each node
   std::optional<Error> failure_;          // of the operation at hand, on this rank
+  /// Windows that threads write while this rank goes on (bulk).
+  struct Behind {
+    Report report;
+    std::future<std::optional<Error>> done;
+  };
+  std::list<Behind> behind_;
+  bool more_ = false;  // see expect_more
   std::int64_t direct_operations_ = 0, aggregated_operations_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -36,6 +37,10 @@ bool File::fault(const char* call) {
   if (errnum == 0) return false;
   errno = errnum;
   return true;
+}
+
+void File::tally(Counter counter, std::int64_t n) {
+  std::atomic_ref(report_[counter]).fetch_add(n, std::memory_order_relaxed);
 }
 
 void File::create(bool exclusive) {
@@ -93,11 +98,11 @@ std::size_t File::read_at(Offset offset, std::span<std::byte> into) {
                                     static_cast<off_t>(offset + static_cast<Offset>(done)));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw system_error(errno, Errc::eread, "reading", path_);
-    ++report_[Counter::read_calls];
+    tally(Counter::read_calls, 1);
     if (n == 0) break;
     done += static_cast<std::size_t>(n);
   }
-  report_[Counter::bytes_read] += static_cast<std::int64_t>(done);
+  tally(Counter::bytes_read, static_cast<std::int64_t>(done));
   return done;
 }
 
@@ -117,8 +122,8 @@ void File::write_at(Offset offset, std::span<iovec> pieces) {
     }
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw system_error(errno, Errc::ewrite, "writing", path_);
-    ++report_[Counter::write_calls];
-    report_[Counter::bytes_written] += n;
+    tally(Counter::write_calls, 1);
+    tally(Counter::bytes_written, n);
     offset += n;
     for (auto left = static_cast<std::size_t>(n); left > 0;) {
       iovec& front = pieces.front();

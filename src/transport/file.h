@@ -48,6 +48,8 @@ class File : public ByteFile {
  private:
   int descriptor();
   bool fault(const char* call);
+  /// Threads may write different parts of the file at a time.
+  void tally(Counter counter, std::int64_t n);
 
   std::string path_;
   bool writable_;

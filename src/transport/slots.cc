@@ -184,10 +184,10 @@ void Slots::fill_holes(const Use& use, File& file, std::vector<std::pair<Count, 
     for (auto [from, to] : holes) read(from, to, data + from);
   } else {
     const Count from = holes.front().first, to = holes.back().second;
-    scratch_.resize(static_cast<std::size_t>(to - from));
-    read(from, to, scratch_.data());
+    std::vector<std::byte> span(static_cast<std::size_t>(to - from));
+    read(from, to, span.data());
     for (auto [a, b] : holes)
-      std::memcpy(data + a, scratch_.data() + (a - from), static_cast<std::size_t>(b - a));
+      std::memcpy(data + a, span.data() + (a - from), static_cast<std::size_t>(b - a));
   }
   holes.clear();
 }

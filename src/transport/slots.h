@@ -55,8 +55,9 @@ class Slots {
   /// True for the last of the node's ranks.
   bool arrive(const Use& use);
 
-  /// By the last to arrive: writes what was placed. Holes of up to `hole_threshold` bytes are read
-  /// first and written with their neighbours. Releases the slot whatever happens.
+  /// By the last to arrive, on any of its threads: writes what was placed. Holes of up to
+  /// `hole_threshold` bytes are read first and written with their neighbours. Releases the slot
+  /// whatever happens.
   void write_out(const Use& use, File& file, Count hole_threshold, Report& report);
   /// By the last to arrive: reads what is needed and publishes it.
   void read_in(const Use& use, File& file, Count hole_threshold, Report& report);
@@ -98,7 +99,6 @@ class Slots {
   std::size_t slot_bytes_;
   NodeMemory memory_;
   std::uint64_t uses_ = 0;
-  std::vector<std::byte> scratch_;
 };
 
 /// Millions of pieces go through add(), so its state is local (registers, after inlining) and marks

@@ -23,8 +23,11 @@ struct TransportOptions {
   Count striping_unit = 0;          ///< and of no fewer than this many; 0: unknown
   Count buffer_limit = 64 << 20;    ///< bytes a rank may hold
   Count hole_threshold = 64 << 10;  ///< holes up to this many bytes are bridged
-  int aggregators = 0;              ///< nodes that aggregate at most; 0: all
-  int ranks_per_node = 0;           ///< testing: pretend nodes of this many ranks
+  /// Operations are large and the file system answers slowly: few large system calls are worth more
+  /// than moving bytes once more.
+  bool bulk = false;
+  int aggregators = 0;     ///< nodes that aggregate at most; 0: all
+  int ranks_per_node = 0;  ///< testing: pretend nodes of this many ranks
 };
 
 class Transport : public ExtentIo {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <numeric>
@@ -38,7 +39,7 @@ class Info {
 std::string log_directory(Context& t) { return t.path("logs"); }
 
 Hints burst(Context& t, const Hints& more = {}) {
-  if (t.rank() == 0) ::mkdir(log_directory(t).c_str(), 0777);
+  if (t.rank() == 0) std::filesystem::create_directory(log_directory(t));
   MPI_Barrier(t.comm());
   Hints hints{{"nc_burst_buf", "enable"}, {"nc_burst_buf_dirname", log_directory(t)}};
   hints.insert(hints.end(), more.begin(), more.end());
@@ -282,6 +283,7 @@ TEST_CASE(one_pair_of_logs_a_node) {
 }
 
 TEST_CASE(logs_stay_if_they_shall) {
+  if (t.rank() == 0) std::filesystem::remove_all(log_directory(t));  // an earlier run's
   const Sample s = create(t, {{"nc_burst_buf_del_on_close", "disable"}});
   put_grid(t, s);
   CHECK_OK(ncmpi_close(s.ncid));

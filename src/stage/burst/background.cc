@@ -52,6 +52,7 @@ void BurstStage::work_once(Lock& lock) {
   const log::Mark end = writer_->mark();
   recorder_->forget_pieces();
   std::swap(sealed_, current_);
+  current_pieces_ = 0;
   const Count least = std::max(writer_->state().least_records, sealed_.table.last_record());
   working_ = true;
   lock.unlock();

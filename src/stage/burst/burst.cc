@@ -3,6 +3,7 @@
 
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "layout/canonical.h"
 #include "stage/burst/burst_stage.h"
 
 namespace forebay::burst {
@@ -10,6 +11,9 @@ namespace forebay::burst {
 namespace {
 
 constexpr Count mib = Count{1} << 20;
+
+// Pieces of this size gain nothing by waiting for others to be joined with.
+constexpr Count large_piece = mib / 2;
 
 // Data of one record at most: a batch holds several.
 Count record_limit(const BurstOptions& options) {
@@ -55,9 +59,9 @@ void BurstStage::start() {
     host_.logs_begin();
   });
   if (!failed) return;
-  if (writer_ && creates_files()) {
-    host_.remove_log(writer_->records_path());
-    host_.remove_log(writer_->data_path());
+  if (creates_files()) {
+    for (const char* suffix : {".records", ".data"})
+      attempt_to([&] { host_.remove_log(options_.log_stem(first_) + suffix); });
   }
   throw *failed;
 }
@@ -117,13 +121,23 @@ void BurstStage::stage(std::vector<Request>& writes) {
   logged_ += static_cast<Count>(count);
   report_[Counter::writes_staged] += static_cast<Count>(count);
   report_[Counter::bytes_staged] += current_.table.data_bytes() - before;
-  if (!thread_tried_ && (options_.flush_size > 0 || options_.flush_seconds > 0)) start_thread();
+  for (std::size_t i = 0; i < count; ++i)
+    current_pieces_ += RequestCursor(writes[i], schema_).summary().pieces;
+  if (!thread_tried_ &&
+      (options_.flush_size > 0 || options_.flush_seconds > 0 || has_large_pieces()))
+    start_thread();
   if (thread_.joinable() && (is_due() || options_.flush_seconds > 0)) wake_.notify_one();
+}
+
+bool BurstStage::has_large_pieces() const {
+  return options_.flush_size == 0 && layout_->writes_alone() &&
+         current_.table.data_bytes() >= large_piece * std::max<Count>(current_pieces_, 1);
 }
 
 bool BurstStage::is_due() const {
   if (current_.table.empty()) return false;
   if (options_.flush_size > 0 && current_.table.data_bytes() >= options_.flush_size) return true;
+  if (aside_ && has_large_pieces()) return true;
   return options_.flush_seconds > 0 &&
          std::chrono::duration<double>(Clock::now() - oldest_).count() >= options_.flush_seconds;
 }
@@ -144,6 +158,12 @@ void BurstStage::submit(std::vector<Request>& requests, bool write, bool collect
     flush_alone();
     lock.unlock();
     if (recorded_) return;
+    if (undropped_) {
+      throw Error(Errc::ewrite,
+                  "the staging log " + options_.log_stem(first_) +
+                      ".* can neither take writes nor be emptied",
+                  "call a collective function, such as sync; what was staged is in the file");
+    }
     ++directly_;
     layout_->carry_out(requests, true, false);
   } else if (!recorded_) {
@@ -225,7 +245,7 @@ void BurstStage::refuse_lost(const FlushResult& result) const {
 void BurstStage::flush_together() {
   const Lock lock = quiet();
   if (comm_.all_reduce(std::int64_t{!nothing_staged()}, Reduce::max) == 0) {
-    if (blocked_) drop_all(writer_->state().least_records);
+    if (blocked_ || undropped_) drop_all(writer_->state().least_records, false);
     return layout_->flush();
   }
   host_.before_flush();
@@ -240,19 +260,19 @@ void BurstStage::flush_together() {
   ++epoch_;
   ++together_;
   ++report_[Counter::flushes];
-  drop_all(0);
+  drop_all(0, true);
 }
 
 // The number of records reaches the file's header later, by all ranks together; until then the log
 // tells it.
 void BurstStage::flush_alone() {
-  if (nothing_staged() && !blocked_) return;
+  if (nothing_staged() && !blocked_ && !undropped_) return;
   const Count least = std::max(
       {writer_->state().least_records, sealed_.table.last_record(), current_.table.last_record()});
   refuse_lost(flush_to(*layout_, report_));
   ++alone_;
   ++report_[Counter::flushes];
-  drop_all(least);
+  drop_all(least, false);
 }
 
 log::State BurstStage::next_state(Count least_records) const {
@@ -263,23 +283,26 @@ log::State BurstStage::next_state(Count least_records) const {
   return state;
 }
 
-// Nothing in the log is needed any more.
-void BurstStage::drop_all(Count least_records) {
+// Nothing in the log is needed any more. Where the log cannot be told so, its entries would be
+// replayed: after a flush of all ranks they are of an epoch that is over, and only what follows
+// must not go there; otherwise they must stay the oldest, so that what follows has to go there.
+void BurstStage::drop_all(Count least_records, bool epoch_over) {
   sealed_.clear();
   current_.clear();
-  blocked_ = thread_failed_ = false;
+  current_pieces_ = 0;
+  thread_failed_ = false;
   if (!writer_) return;
   recorder_->forget_pieces();
+  const log::State state = next_state(least_records);
+  // Somebody who cleans up directories may have removed files that are in use.
+  const bool removed = !options_.shared && !writer_->is_linked();
   const auto error = attempt_to([&] {
-    const log::State state = next_state(least_records);
-    // Somebody who cleans up directories may have removed files that are in use.
-    if (!options_.shared && !writer_->is_linked()) {
-      open_logs();
-      if (least_records > 0) writer_->drop(writer_->mark(), state);
-    } else {
-      writer_->drop(writer_->mark(), state, options_.keep_logs);
-    }
+    if (removed) open_logs();
+    writer_->drop(writer_->mark(), state, options_.keep_logs);
   });
+  undropped_ = error && !epoch_over && !removed;
+  if (undropped_) return;
+  blocked_ = false;
   if (error) lose_log(*error);
 }
 
@@ -302,7 +325,7 @@ void BurstStage::use(Layout& layout) {
   stop_thread();  // what it writes with is of the layout before
   thread_tried_ = false;
   const Lock lock(mutex_);
-  if (writer_ && nothing_staged()) drop_all(writer_->state().least_records);
+  if (writer_ && nothing_staged()) drop_all(writer_->state().least_records, true);
 }
 
 void BurstStage::close(bool drop_staged) {
@@ -317,13 +340,12 @@ void BurstStage::close(bool drop_staged) {
       state.closed = true;
       writer_->drop(writer_->mark(), state, true);
     });
-  } else if (writer_ && creates_files()) {
-    const std::string records = writer_->records_path();
-    const std::string data = writer_->data_path();
+  } else if (!options_.keep_logs && creates_files()) {
     writer_.reset();
-    mine = attempt_to([&] { host_.remove_log(records); });
-    const auto error = attempt_to([&] { host_.remove_log(data); });
-    if (!mine) mine = error;
+    for (const char* suffix : {".records", ".data"}) {
+      const auto error = attempt_to([&] { host_.remove_log(options_.log_stem(first_) + suffix); });
+      if (!mine) mine = error;
+    }
   }
   writer_.reset();
   agree_on_error(comm_, mine);

@@ -70,7 +70,9 @@ struct BurstOptions {
   bool keep_logs = false;  ///< logs stay, with all records, when the dataset is closed
   int ranks_per_node = 0;  ///< as Comm::split_node has it
   FlushOptions flush;
-  Count flush_size = 0;      ///< flush from the background when so many bytes are staged; 0: never
+  /// Flush from the background when so many bytes are staged; 0: when they lie in large pieces,
+  /// which gain nothing by waiting.
+  Count flush_size = 0;
   double flush_seconds = 0;  ///< … or when a write has been staged for so long; 0: never
 };
 

@@ -50,9 +50,10 @@ class BurstStage : public Stage {
   log::ReadData reader();
   std::vector<Source> sources();
   log::State next_state(Count least_records) const;
-  void drop_all(Count least_records);
+  void drop_all(Count least_records, bool epoch_over);
   void lose_log(const Error& error);
   void refuse_lost(const FlushResult& result) const;
+  bool has_large_pieces() const;
   bool is_due() const;
   Count staged_bytes() const { return sealed_.table.data_bytes() + current_.table.data_bytes(); }
   bool nothing_staged() const { return sealed_.table.empty() && current_.table.empty(); }
@@ -77,9 +78,11 @@ class BurstStage : public Stage {
   std::optional<Recorder> recorder_;
   std::uint64_t epoch_ = 0;
   StagedWrites sealed_, current_;  // what the thread writes, and what was staged since
+  Count current_pieces_ = 0;       // of the file that current_ touches
   Clock::time_point oldest_;       // when the first of current_ was staged
   bool recorded_ = true;           // the writes of the last offer() are in the log
   bool blocked_ = false;           // nothing may be appended until the log is dropped
+  bool undropped_ = false;         // the log could not be told that its entries are in the file
   std::optional<Error> refused_;   // why the last offer() was not recorded
   std::string lost_log_;           // why there is no log any more
 

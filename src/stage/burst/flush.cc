@@ -15,6 +15,11 @@ namespace {
 /// What a request costs in memory besides its data.
 constexpr Count request_bytes = sizeof(Request) + 6 * sizeof(Count) * 4;
 
+// Where the buffer would hold everything, so many batches still let reading and writing overlap;
+// but small ones only make more operations.
+constexpr Count useful_batches = 4;
+constexpr Count least_batch = Count{512} << 10;
+
 }  // namespace
 
 struct Flush::Batch {
@@ -35,8 +40,8 @@ Flush::Flush(std::vector<Source> sources, Layout& layout, const FlushOptions& op
     writes += s.table->size();
     all += s.table->data_bytes() + static_cast<Count>(s.table->size()) * request_bytes;
   }
-  // Two batches are in memory at a time, unless there is only one.
-  limit_ = all <= options_.buffer ? options_.buffer : options_.buffer / 2;
+  // Two batches are in memory at a time: one is read while the other one is written.
+  limit_ = std::clamp(all / useful_batches, least_batch, options_.buffer / 2);
   picks_.reserve(writes);
   if (options_.order == Order::two_level) {
     order_by_file();
@@ -182,8 +187,14 @@ FlushResult flush_together(const Comm& comm, std::vector<Source> sources, Layout
   const auto mine = attempt_to([&] { flush.emplace(std::move(sources), layout, options, report); });
   const Count rounds = comm.all_reduce(mine ? 0 : flush->batches(), Reduce::max);
   if (mine) flush.emplace(std::vector<Source>{}, layout, options, report);
-  FlushResult result = flush->run(rounds, true);
-  if (mine) throw *mine;
+  FlushResult result;
+  layout.expect_more(true);
+  const auto failed = attempt_to([&] { result = flush->run(rounds, true); });
+  // A rank that failed by itself goes this way with the others.
+  const auto unfinished = attempt_to([&] { layout.expect_more(false); });
+  for (const auto& error : {mine, failed, unfinished}) {
+    if (error) throw *error;
+  }
   return result;
 }
 
