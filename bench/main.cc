@@ -33,6 +33,8 @@ void add_common(CLI::App& app, Command& c) {
   app.add_flag(
       "--apart", c.run.apart,
       "a barrier at the end of each phase (not with append and limit, whose ranks differ)");
+  app.add_option("--die-after", c.run.die_after,
+                 "kill all ranks after this phase of a write (open, define, data): leaves logs");
   app.add_flag("--no-verify", c.no_verify, "do not compare the values that are read");
   app.add_flag("--keep", c.run.keep, "leave the file");
 }

@@ -43,11 +43,12 @@ void remove_files(const Workload& workload, const std::string& path, const Team&
 }
 
 template <typename Operation>
-void measure(Operation operation, const Team& team, bool apart, Record& record) {
+void measure(Operation operation, const Team& team, bool apart, Record& record,
+             const std::string& die_after = {}) {
   Timeline timeline;
   const std::int64_t before = resident_now();
   reset_peak();
-  timeline.start(team.comm, apart);
+  timeline.start(team.comm, apart, die_after);
   const double processor_before = processor_seconds();
   operation(timeline);
   const double processor = processor_seconds() - processor_before;
@@ -95,7 +96,7 @@ std::vector<Record> run(Workload& workload, const RunOptions& options, const Tea
     remove_files(workload, options.path, team);
     workload.prepare_write();
     const auto write = [&](Timeline& t) { workload.write(options.path, options.info, t); };
-    measure(write, team, options.apart, options.write ? written : unused);
+    measure(write, team, options.apart, options.write ? written : unused, options.die_after);
     written.file_bytes = read.file_bytes = size_of_files(workload, options.path);
     if (!look) continue;
     workload.prepare_read();

@@ -19,6 +19,7 @@ struct RunOptions {
   bool verify = true;
   bool keep = false;   ///< leave the file of the last sample
   bool apart = false;  ///< a barrier at the end of each phase
+  std::string die_after;  ///< the phase of a write after which all ranks are killed; empty: none
   MPI_Info info = MPI_INFO_NULL;
 };
 

@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include <csignal>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,10 +16,11 @@ class Timeline {
   /// Begins the region after a barrier over `comm`, so that all ranks begin together. With `apart`
   /// there is one at the end of each phase, too: then no rank is in a phase while another one is in
   /// the next, and where ranks share cores the wait for a core counts in the phase that needs it.
-  /// Collective.
-  void start(MPI_Comm comm, bool apart = false) {
+  /// All ranks are killed at the end of the phase `die_after`. Collective.
+  void start(MPI_Comm comm, bool apart = false, const std::string& die_after = {}) {
     phases_.clear();
-    comm_ = apart ? comm : MPI_COMM_NULL;
+    comm_ = apart || !die_after.empty() ? comm : MPI_COMM_NULL;
+    die_after_ = die_after;
     MPI_Barrier(comm);
     begin_ = last_ = MPI_Wtime();
   }
@@ -27,6 +29,7 @@ class Timeline {
   /// Collective if phases are kept apart.
   void mark(const char* name) {
     if (comm_ != MPI_COMM_NULL) MPI_Barrier(comm_);
+    if (name == die_after_) std::raise(SIGKILL);
     const double now = MPI_Wtime();
     for (auto& [known, seconds] : phases_) {
       if (known == name) {
@@ -49,6 +52,7 @@ class Timeline {
 
  private:
   MPI_Comm comm_ = MPI_COMM_NULL;  // not null: phases are kept apart
+  std::string die_after_;
   double begin_ = 0;
   double last_ = 0;
   std::vector<std::pair<std::string, double>> phases_;
