@@ -244,6 +244,10 @@ void AggregatedTransport::carry_out(ExtentStream& extents, bool writing) {
   failure_.reset();
   if (directly(total, writing)) {
     ++direct_operations_;
+    if (more_) {  // what is under way comes first
+      finish_behind();
+      comm_.barrier();
+    }
     guarded([&] { writing ? write(extents) : read(extents); });
   } else {
     ++aggregated_operations_;

@@ -130,6 +130,13 @@ Slots::Use Slots::acquire(Offset window_begin) {
   ++uses_;
   Control& c = control(use.slot);
   wait_for(c, [&] { return c.generation.load(std::memory_order_acquire) == use.generation; });
+  for (const Use& earlier : latest_) {
+    if (earlier.begin != window_begin) continue;
+    Control& e = control(earlier.slot);
+    wait_for(e, [&] { return e.generation.load(std::memory_order_acquire) > earlier.generation; });
+  }
+  latest_.resize(static_cast<std::size_t>(slots_), Use{0, 0, -1});
+  latest_[static_cast<std::size_t>(use.slot)] = use;
   return use;
 }
 

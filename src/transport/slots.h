@@ -42,7 +42,8 @@ class Slots {
     Offset begin = 0;  ///< first byte of the window in the file
   };
 
-  /// Waits until the slot of the next use is free. All ranks make the same sequence of calls.
+  /// Waits until the slot of the next use is free, and until earlier uses of the same window are
+  /// over: what they write comes first. All ranks make the same sequence of calls.
   Use acquire(Offset window_begin);
 
   /// Puts the pieces of one source, which come in file order and lie within the window, into the
@@ -99,6 +100,7 @@ class Slots {
   std::size_t slot_bytes_;
   NodeMemory memory_;
   std::uint64_t uses_ = 0;
+  std::vector<Use> latest_;  // of each slot; every rank has the same
 };
 
 /// Millions of pieces go through add(), so its state is local (registers, after inlining) and marks

@@ -57,6 +57,7 @@ struct Case {
   int ranks_per_node;
   int aggregators;
   Count hole_threshold;
+  bool bulk = false;  // both writes under way at once
 };
 
 constexpr Case cases[] = {
@@ -70,6 +71,10 @@ constexpr Case cases[] = {
     {"nodes-of-2", "aggregated", "auto", 2, 0, 4096},
     {"nodes-of-2-one-aggregates", "aggregated", "auto", 2, 1, 65536},
     {"nodes-of-3", "aggregated", "auto", 3, 2, 65536},
+    {"bulk", "aggregated", "auto", 0, 0, 65536, true},
+    {"bulk-auto", "auto", "auto", 0, 0, 65536, true},
+    {"bulk-nodes-of-2", "aggregated", "auto", 2, 0, 4096, true},
+    {"bulk-messages", "aggregated", "message", 0, 0, 65536, true},
 };
 
 int rank, ranks, failures = 0;
@@ -157,10 +162,12 @@ void run_round(const Case& c, const Comm& comm, const std::string& path, int rou
   options.hole_threshold = c.hole_threshold;
   options.window_size = 4096 << (random() % 4);
   options.buffer_limit = 1 << 16;
+  options.bulk = c.bulk;
   auto transport = make_transport(comm, file, options, report);
 
   // Two writes: the second must leave the first's bytes outside its pieces alone.
   std::vector<Pattern> patterns;
+  transport->expect_more(c.bulk);
   for (int k = 0; k < 2; ++k) {
     patterns.push_back(random_pattern(random));
     std::vector<std::byte> memory;
@@ -170,6 +177,7 @@ void run_round(const Case& c, const Comm& comm, const std::string& path, int rou
     transport->write_all(stream);
     check(memory == before, std::string(c.name) + ": a write changed the caller's memory");
   }
+  transport->expect_more(false);
   // Everybody reads somebody else's pieces, and rank 0 everything twice.
   for (int k = 0; k < 2; ++k) {
     const Pattern& p = patterns[static_cast<std::size_t>(k)];
