@@ -4,6 +4,7 @@
 #include "transport/transport.h"
 
 #include <mpi.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,19 @@
 #include "base/byteorder.h"
 #include "base/error.h"
 #include "comm/mpi.h"
+
+namespace {
+
+bool slow_writes = false;  // so that writes of different threads and ranks overtake each other
+
+}  // namespace
+
+// The library's writes, some of them delayed.
+extern "C" ssize_t pwrite(int fd, const void* from, size_t bytes, off_t offset) {
+  thread_local std::minstd_rand random(static_cast<unsigned>(::syscall(SYS_gettid)));
+  if (slow_writes && random() % 4 == 0) ::usleep(static_cast<useconds_t>(random() % 3000));
+  return ::syscall(SYS_pwrite64, fd, from, bytes, offset);
+}
 
 namespace {
 
@@ -163,6 +177,7 @@ void run_round(const Case& c, const Comm& comm, const std::string& path, int rou
   options.window_size = 4096 << (random() % 4);
   options.buffer_limit = 1 << 16;
   options.bulk = c.bulk;
+  slow_writes = false;
   auto transport = make_transport(comm, file, options, report);
 
   // Two writes: the second must leave the first's bytes outside its pieces alone.
@@ -229,6 +244,44 @@ void run_round(const Case& c, const Comm& comm, const std::string& path, int rou
   comm.barrier();
 }
 
+// Operations under way at once, each beginning amid the windows of the one before and writing into
+// its holes.
+void run_consecutive(const Case& c, const Comm& comm, const std::string& path) {
+  constexpr Count cell = 64, step = 50, cells = 100, operations = 12;
+  Report report;
+  auto file = std::make_shared<File>(path, true, comm.rank(), report);
+  if (comm.is_root()) file->create(false);
+  comm.barrier();
+  TransportOptions options;
+  options.kind = c.kind;
+  options.exchange = c.exchange;
+  options.ranks_per_node = c.ranks_per_node;
+  options.window_size = 4096;
+  options.bulk = slow_writes = true;
+  auto transport = make_transport(comm, file, options, report);
+  std::vector<std::byte> expected((operations + 1) * step * cell);
+  transport->expect_more(true);
+  for (Count k = 0; k < operations; ++k) {
+    std::vector<std::byte> memory(static_cast<std::size_t>(cell), std::byte(k + 1));
+    std::vector<Extent> extents;
+    for (Count i = k % 2; i < cells; i += 2) {
+      const Offset at = (k * step + i) * cell;
+      std::fill_n(expected.begin() + at, cell, std::byte(k + 1));
+      if (i / 2 % ranks == rank) extents.push_back({at, cell, memory.data(), 0, 1});
+    }
+    VectorStream stream(std::move(extents));
+    transport->write_all(stream);
+  }
+  transport->expect_more(false);
+  std::vector<std::byte> found(expected.size());
+  found.resize(file->read_at(0, found));
+  found.resize(expected.size());
+  check(found == expected, std::string(c.name) + ": operations under way at once are mixed up");
+  transport->close();
+  file->close();
+  comm.barrier();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -244,6 +297,7 @@ int main(int argc, char** argv) {
       const int before = failures;
       try {
         for (int round = 0; round < rounds; ++round) run_round(c, comm, path, round);
+        if (c.bulk) run_consecutive(c, comm, path);
       } catch (const Error& e) {
         check(false, std::string(c.name) + ": " + e.what());
         MPI_Abort(MPI_COMM_WORLD, 1);
