@@ -90,6 +90,8 @@ class ChunkReader {
   ChunkReader(Schema& schema, ChunkIndex index, Offset file_size, ReadInto read);
 
   const IndexFacts& index() const { return index_.facts; }
+  /// What offsets of entries count from.
+  Offset shift() const { return index_.shift; }
   /// Errc::einval for a variable that is not chunked. Linear in the variable's chunks.
   ChunkFacts facts(VarId var) const;
 

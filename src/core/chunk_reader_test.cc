@@ -98,6 +98,33 @@ TEST_F(ChunkReaderTest, several_threads_read_at_once) {
   EXPECT_EQ(right, std::vector<int>(4, 20));
 }
 
+TEST_F(ChunkReaderTest, one_read_may_use_several_threads) {
+  EXPECT_TRUE(has_chunked_variables(path_));
+  const SerialReader file(path_);
+  for (const int threads : {2, 3, 100}) {
+    for (VarId var = 0; var < 4; ++var) {
+      const Subarray part = whole(var);
+      std::vector<double> values(static_cast<std::size_t>(part.elements())), one(values);
+      file.read(var, part, Type::float64, values.data(), threads);
+      file.read(var, part, Type::float64, one.data());
+      EXPECT_EQ(values, one);
+      EXPECT_TRUE(agrees(file, var, part));
+    }
+    std::vector<std::uint8_t> small(static_cast<std::size_t>(ny * nx));
+    EXPECT_TRUE(file.read(1, whole(1), Type::uint8, small.data(), threads)) << "out of range";
+  }
+}
+
+TEST_F(ChunkReaderTest, a_damaged_chunk_is_an_error_on_any_thread) {
+  const Offset at = SerialReader(path_).chunks()->table(0).get(3).offset;
+  bytes_[static_cast<std::size_t>(at + 9)] ^= 0x20;
+  save(bytes_);
+  const SerialReader file(path_);
+  std::vector<float> values(static_cast<std::size_t>(whole(0).elements()));
+  EXPECT_EQ(fault([&] { file.read(0, whole(0), Type::float32, values.data(), 3); }), Errc::enotnc);
+  EXPECT_NE(message_.find("chunk 3 of variable T"), std::string::npos) << message_;
+}
+
 TEST_F(ChunkReaderTest, a_damaged_chunk_harms_itself_only) {
   bytes_[place_of(0, 3) + 5] ^= 4;
   save(bytes_);

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <random>
@@ -181,6 +182,61 @@ TEST_F(SerialReaderTest, data_cut_off_is_refused_but_the_rest_is_read) {
   EXPECT_EQ(fault([&] { read(2, {{4}, {1}, {}}); }), Errc::etrunc);
   EXPECT_NE(message_.find("before the end of what is asked of variable s"), std::string::npos)
       << message_;
+}
+
+// Enough for several threads: one with one long row, one whose rows are records, one in every
+// second element.
+TEST_F(SerialReaderTest, large_reads_are_shared_by_threads) {
+  schema_ = Schema();
+  schema_.version = 5;
+  constexpr Count records = 7, length = 700001;
+  schema_.add_dim({"t", 0});
+  schema_.add_dim({"x", length});
+  add("s", Type::float64, {0});
+  add("r", Type::int32, {0, 1});
+  add("a", Type::int32, {1});
+  schema_.numrecs = records;
+  place_variables(schema_, nullptr, {}, classic::header_size(schema_));
+  write();
+  const SerialReader file(path_);
+  for (const int threads : {1, 2, 3, 64}) {
+    std::vector<std::int32_t> all(records * length, -1);
+    file.read(1, {{0, 0}, {records, length}, {}}, Type::int32, all.data(), threads);
+    for (std::size_t i = 0; i < all.size(); ++i) ASSERT_EQ(all[i], 100 + static_cast<int>(i));
+    std::vector<double> half(records * (length / 2), -1);
+    file.read(1, {{0, 1}, {records, length / 2}, {1, 2}}, Type::float64, half.data(), threads);
+    for (std::size_t i = 0; i < half.size(); ++i) {
+      const auto row = static_cast<Count>(i) / (length / 2),
+                 at = static_cast<Count>(i) % (length / 2);
+      ASSERT_EQ(half[i], 100 + row * length + 1 + 2 * at) << threads;
+    }
+    std::vector<double> row(length, -1);
+    file.read(2, {{0}, {length}, {}}, Type::float64, row.data(), threads);
+    for (std::size_t i = 0; i < row.size(); ++i) ASSERT_EQ(row[i], 200 + static_cast<double>(i));
+  }
+}
+
+TEST_F(SerialReaderTest, a_change_of_the_file_is_seen) {
+  const SerialReader file(path_);
+  EXPECT_FALSE(file.changed());
+  const std::string other = path_ + ".other";
+  std::filesystem::rename(path_, other);
+  EXPECT_FALSE(file.changed()) << "it only has another name";
+  save(bytes_);
+  EXPECT_TRUE(file.changed()) << "another file has its name";
+  std::filesystem::rename(other, path_);
+  const SerialReader again(path_);
+  EXPECT_FALSE(again.changed());
+  std::ofstream(path_, std::ios::app) << 'x';
+  EXPECT_TRUE(again.changed());
+}
+
+TEST_F(SerialReaderTest, files_without_chunks_need_no_reader_of_ours) {
+  EXPECT_FALSE(has_chunked_variables(path_));
+  EXPECT_FALSE(has_chunked_variables(path_ + ".none"));
+  EXPECT_FALSE(has_chunked_variables(::testing::TempDir()));
+  save(std::span(bytes_).first(10));
+  EXPECT_FALSE(has_chunked_variables(path_));
 }
 
 TEST_F(SerialReaderTest, other_files_are_refused_with_what_they_are) {

@@ -11,7 +11,7 @@
 namespace forebay {
 namespace {
 
-using zarr::Json;
+using Json = nlohmann::json;  // finds keys quickly, unlike zarr::Json
 
 constexpr Count plain_chunk_bytes = 16 << 20;  // contiguous variables are cut to about this
 
@@ -78,7 +78,8 @@ class Maker {
       for (auto& [key, value] : mine_.items()) refs_[key] = std::move(value);
     }
     if (!result_.left_out.empty() && !options_.skip) refuse();
-    result_.json = zarr::printed({{"version", 1}, {"refs", std::move(refs_)}});
+    const Json all = {{"version", 1}, {"refs", std::move(refs_)}};
+    result_.json = all.dump(-1, ' ', false, Json::error_handler_t::replace);
     return std::move(result_);
   }
 
@@ -95,7 +96,8 @@ class Maker {
   void add_metadata(const Variable& var, const std::vector<Count>& shape,
                     const std::vector<Count>& chunks, const zarr::Coding& coding, bool absent) {
     const bool own = own_fill_value(var, var.type) != nullptr;
-    const Json fill = own || absent ? zarr::fill_value(var.type, external_fill(var)) : Json();
+    const zarr::Json fill =
+        own || absent ? zarr::fill_value(var.type, external_fill(var)) : zarr::Json();
     // Zarr refuses chunks of no elements.
     std::vector<Count> lengths = chunks;
     for (Count& n : lengths) n = std::max<Count>(n, 1);
@@ -111,7 +113,8 @@ class Maker {
   // Contiguous parts of a fixed variable, or one record a chunk. Every part is whole.
   std::string add_plain(VarId id, const Variable& var) {
     const std::vector<Count> shape = file_.shape(id);
-    if (end_of(file_.schema(), var) > file_.file_size()) return "the file ends before its values do";
+    if (end_of(file_.schema(), var) > file_.file_size())
+      return "the file ends before its values do";
     std::vector<Count> chunks = shape;
     Count bytes = data_bytes(var);
     std::size_t cut = 0;
@@ -163,7 +166,7 @@ class Maker {
       const ChunkGrid::Box box = coding.grid.box(chunk);
       const std::string key = var.name + "/" + zarr::chunk_key(coding.grid.coordinates(chunk));
       if (entry.skipped == 0 && box.extent == shape) {
-        refer(key, entry.offset + chunks.index().shift, entry.bytes);
+        refer(key, entry.offset + chunks.shift(), entry.bytes);
       } else {
         why = put_in(key, id, chunk, entry, stored, box);
       }
@@ -212,7 +215,8 @@ class Maker {
 }  // namespace
 
 References make_references(const SerialReader& file, const ReferenceOptions& options) {
-  if (file.chunks() != nullptr && file.chunks()->index().damage) throw *file.chunks()->index().damage;
+  if (file.chunks() != nullptr && file.chunks()->index().damage)
+    throw *file.chunks()->index().damage;
   return Maker(file, options).run();
 }
 

@@ -22,8 +22,8 @@ struct ReferenceOptions {
 };
 
 struct References {
-  std::string json;                 ///< one object
-  Count variables = 0;              ///< that are in it
+  std::string json;                   ///< one object
+  Count variables = 0;                ///< that are in it
   Count references = 0, inlined = 0;  ///< chunks
   Count inlined_bytes = 0;
   std::vector<std::string> left_out;  ///< "T: Zarr cannot decode zfp"

@@ -21,10 +21,10 @@ using Json = nlohmann::ordered_json;
 
 /// A pipeline in Zarr's terms.
 struct Coding {
-  Json filters;     ///< a list, or null
-  Json compressor;  ///< an object, or null
+  Json filters;                     ///< a list, or null
+  Json compressor;                  ///< an object, or null
   std::vector<std::string> stages;  ///< as in Pipeline::text()
-  std::string refused;  ///< why Zarr cannot decode it; empty if it can
+  std::string refused;              ///< why Zarr cannot decode it; empty if it can
 };
 
 /// `text` is a pipeline for `type`; `order` '>' or '<' is the byte order of elements.

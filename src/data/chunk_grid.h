@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -99,6 +100,13 @@ class ChunkPieces {
     } else {
       for_each_of_box(f);
     }
+  }
+
+  /// The one piece, where a subarray's elements in this chunk follow each other both in the chunk
+  /// and in memory.
+  std::optional<ChunkPiece> only_piece() const {
+    if (list_ != nullptr || !loops_.empty() || piece_.length == 0) return std::nullopt;
+    return piece_;
   }
 
  private:

@@ -1,47 +1,19 @@
 // forebay check: whether a file is as it was written, and what can be read if it is not.
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "core/file_check.h"
 #include "core/method_values.h"
 #include "tools/commands.h"
+#include "tools/progress.h"
 #include "tools/text_table.h"
 
 namespace forebay::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// A line on a terminal that tells how far a long run has come.
-class ProgressLine {
- public:
-  explicit ProgressLine(std::string path) : path_(std::move(path)) {}
-  ~ProgressLine() {
-    if (shown_) fmt::print(stderr, "\r\x1b[K");
-  }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-
-  void tell(Count done, Count all) {
-    const auto now = std::chrono::steady_clock::now();
-    if (now < next_ || all <= 0) return;
-    next_ = now + std::chrono::milliseconds(200);
-    fmt::print(stderr, "\r\x1b[K{}: {} %, {} of {}", printable(path_, 48), 100 * done / all,
-               friendly_size(done), friendly_size(all));
-    std::fflush(stderr);
-    shown_ = true;
-  }
-
- private:
-  std::string path_;
-  std::chrono::steady_clock::time_point next_ =
-      std::chrono::steady_clock::now() + std::chrono::seconds(2);
-  bool shown_ = false;
-};
 
 const char* name_of(CheckStatus status) {
   switch (status) {
@@ -213,11 +185,10 @@ void add_check_command(CLI::App& app, int& status) {
     for (const std::string& path : options->paths) {
       FileCheck check;
       {
-        ProgressLine line(path);
+        Progress line(path);
         CheckOptions how;
         how.decode = options->decode;
-        if (::isatty(STDERR_FILENO) != 0)
-          how.progress = [&](Count done, Count all) { line.tell(done, all); };
+        how.progress = [&](Count done, Count all) { line.tell(done, all); };
         check = check_file(path, how);
       }
       status = std::max(status, exit_code(check.status));

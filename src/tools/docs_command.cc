@@ -1,11 +1,17 @@
 // forebay docs methods: the page of all method keys, from the table that the library itself uses.
-// Hidden: for maintainers, and for lint, which compares docs/methods.md with it.
+// forebay docs commands, docs man DIR: pages about the commands, from the texts of --help.
+// Hidden: for maintainers, and for tests, which compare the pages in docs with these.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
+#include "base/error.h"
 #include "core/method.h"
+#include "tools/application.h"
 #include "tools/commands.h"
 
 namespace forebay::tools {
@@ -136,15 +142,39 @@ std::string methods_page() {
   return page;
 }
 
+void save(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  if (!file.flush()) throw system_error(errno, Errc::ecantwrite, "write", path);
+}
+
+void save_man_pages(const CLI::App& app, const std::string& directory) {
+  if (directory.empty()) throw Error(Errc::einval, "docs man: a folder for the pages is missing");
+  std::filesystem::create_directories(directory);
+  save(directory + "/forebay.1", man_page(app, nullptr));
+  for (const CLI::App* command : visible_commands(app))
+    save(directory + "/forebay-" + command->get_name() + ".1", man_page(app, command));
+}
+
 }  // namespace
 
 void add_docs_command(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("docs", "Print generated pages of the documentation");
   command->group("");
-  auto page = std::make_shared<std::string>();
-  command->add_option("PAGE", *page, "methods")->required()->check(CLI::IsMember({"methods"}));
-  command->callback([page, &status] {
-    fmt::print("{}", methods_page());
+  struct Options {
+    std::string page, directory;
+  };
+  auto options = std::make_shared<Options>();
+  command->add_option("PAGE", options->page, "methods, commands or man")
+      ->required()
+      ->check(CLI::IsMember({"methods", "commands", "man"}));
+  command->add_option("DIR", options->directory, "where man pages go");
+  command->callback([&app, options, &status] {
+    if (options->page == "man") {
+      save_man_pages(app, options->directory);
+    } else {
+      fmt::print("{}", options->page == "methods" ? methods_page() : commands_page(app));
+    }
     status = exit_done;
   });
 }

@@ -32,4 +32,22 @@ expect 2 err "hexadecimal" "$forebay" recover --session xyz .
 expect 0 out "no staging logs" "$forebay" recover .
 expect 1 err "no-such-file.nc" "$forebay" log no-such-file.nc
 expect 0 out "no staging logs" "$forebay" log .
+expect 1 err "no-such-file.nc" "$forebay" ls no-such-file.nc
+expect 1 err "no netCDF file" "$forebay" ls "$0"
+expect 1 err "no-such-file.nc" "$forebay" dump no-such-file.nc
+expect 2 err "excludes" "$forebay" dump --cdl --json "$0"
+expect 1 err "no-such-file.nc" "$forebay" diff no-such-file.nc "$0"
+expect 2 err "excludes" "$forebay" diff --header --data a b
+expect 2 err "B is required" "$forebay" diff a
+expect 0 out "3 different" "$forebay" diff --help
+expect 1 err "no-such-file.nc" "$forebay" convert no-such-file.nc out.nc
+expect 1 err "KEY=VALUE" "$forebay" convert "$0" out.nc --method zstd
+expect 1 err "the codecs are" "$forebay" convert "$0" out.nc --method codec=sz9
+expect 2 err "netcdf,hdf5,zarr\|{netcdf" "$forebay" convert "$0" out.nc --to grib
+expect 1 err "no-such-file.nc" "$forebay" refs no-such-file.nc
+expect 2 err "is no size" "$forebay" refs "$0" --inline-limit many
+expect 2 err "tcsh" "$forebay" completion tcsh
+expect 0 out "complete -c forebay" "$forebay" completion fish
+expect 0 out "compdef forebay" "$forebay" completion zsh
+"$forebay" completion bash >bash.txt && bash -n bash.txt || failures=$((failures + 1))
 exit "$failures"

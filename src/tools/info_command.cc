@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +9,7 @@
 #include "core/method_values.h"
 #include "core/reader.h"
 #include "data/convert.h"
+#include "tools/attribute_json.h"
 #include "tools/commands.h"
 #include "tools/text_table.h"
 
@@ -70,33 +70,6 @@ std::string attribute_text(const Attribute& attribute) {
   return text;
 }
 
-// JSON has no NaN and no infinities: they are given as words.
-Json json_number(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
-  return value;
-}
-
-Json attribute_json(const Attribute& attribute) {
-  Json json = {{"name", attribute.name}, {"type", name_of(attribute.type)}};
-  if (attribute.type == Type::chr) {
-    json["value"] = attribute_text(attribute);
-    return json;
-  }
-  Json values = Json::array();
-  if (is_floating(attribute.type)) {
-    for (const double value : attribute_values<double>(attribute))
-      values.push_back(json_number(value));
-  } else if (attribute.type == Type::uint64) {
-    for (const auto value : attribute_values<unsigned long long>(attribute))
-      values.push_back(value);
-  } else {
-    for (const auto value : attribute_values<long long>(attribute)) values.push_back(value);
-  }
-  json["value"] = std::move(values);
-  return json;
-}
-
 std::string attribute_shown(const Attribute& attribute, std::size_t limit) {
   if (attribute.type == Type::chr) return '"' + printable(attribute_text(attribute), limit) + '"';
   std::string text;
@@ -113,12 +86,6 @@ std::string attribute_shown(const Attribute& attribute, std::size_t limit) {
     append(attribute_values<long long>(attribute));
   }
   return printable(text, limit) + " (" + name_of(attribute.type) + ")";
-}
-
-Json attributes_json(const AttributeList& attributes) {
-  Json json = Json::array();
-  for (const Attribute& attribute : attributes) json.push_back(attribute_json(attribute));
-  return json;
 }
 
 const char* name_of(RootSlot::State state) {

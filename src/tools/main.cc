@@ -1,5 +1,4 @@
-// The forebay command. Exit codes: 0 done, 1 what was asked for failed, 2 the command line makes no
-// sense.
+// The forebay command.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -7,7 +6,7 @@
 #include <exception>
 
 #include "base/error.h"
-#include "tools/bench_command.h"
+#include "tools/application.h"
 #include "tools/commands.h"
 
 namespace forebay::tools {
@@ -15,18 +14,8 @@ namespace {
 
 int run(int argc, char** argv) {
   int status = exit_usage;
-  CLI::App app("Forebay: parallel I/O for scientific computing", "forebay");
-  app.set_version_flag("--version", "forebay " FOREBAY_VERSION);
-  app.require_subcommand(1);
-  app.footer("Exit codes: 0 done, 1 what was asked for failed, 2 the command line makes no sense.");
-  add_info_command(app, status);
-  add_check_command(app, status);
-  add_plot_command(app, status);
-  add_recover_command(app, status);
-  add_log_command(app, status);
-  add_config_command(app, status);
-  add_docs_command(app, status);
-  add_bench_command(app, status);
+  CLI::App app;
+  build_application(app, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

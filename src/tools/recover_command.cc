@@ -1,8 +1,6 @@
 // forebay recover: replays what a job that ended left in staging logs.
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -10,36 +8,13 @@
 #include "core/method_values.h"
 #include "core/recovery.h"
 #include "tools/commands.h"
+#include "tools/progress.h"
 #include "tools/text_table.h"
 
 namespace forebay::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Clock = std::chrono::steady_clock;
-
-// Tells how far a long run has come: one line that is rewritten on a terminal, elsewhere a line now
-// and then.
-class Progress {
- public:
-  ~Progress() {
-    if (shown_ && terminal_) fmt::print(stderr, "\r\x1b[K");
-  }
-  void tell(const char* step, Count done, Count all) {
-    const auto now = Clock::now();
-    if (now < next_ || all <= 0) return;
-    next_ = now + (terminal_ ? std::chrono::milliseconds(200) : std::chrono::seconds(10));
-    const std::string text = fmt::format("{}: {} %, {} of {}", step, 100 * done / all,
-                                         friendly_size(done), friendly_size(all));
-    terminal_ ? fmt::print(stderr, "\r\x1b[K{}", text) : fmt::print(stderr, "{}\n", text);
-    std::fflush(stderr);
-    shown_ = true;
-  }
-
- private:
-  bool terminal_ = ::isatty(STDERR_FILENO) != 0, shown_ = false;
-  Clock::time_point next_ = Clock::now() + std::chrono::seconds(2);
-};
 
 const char* name_of(Liveness job) {
   switch (job) {

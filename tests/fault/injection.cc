@@ -1,11 +1,12 @@
 // Writes and reads a file while one system call of one rank is made to fail.
 //
-// Usage: injection prepare|write|redefine|read|check|rewrite FILE [COLUMNS]
+// Usage: injection prepare|write|redefine|read|check|written|rewrite FILE [COLUMNS]
 //
 // The library's test hook (the environment variable FOREBAY_FAULT) decides which call fails; see
 // run_injection.py, which walks it over every call of every rank. Every collective call must return
-// the same code on every rank, and nothing may hang. Prints one line: "codes A B C..." with the
-// codes that were seen, in order; exits with 1 where ranks disagree or data are wrong.
+// the same code on every rank, and nothing may hang. Prints "codes A B C..." with the codes that
+// were seen, in order, and "failed CALL..." with the calls that returned them; exits with 1 where
+// ranks disagree or data are wrong.
 #include "fault/injection.h"
 
 #include <mpi.h>
@@ -120,6 +121,26 @@ void check(const char* path) {
   if (!seen.empty()) wrong = true;
 }
 
+// All of what `write` put is there.
+void written(const char* path) {
+  check(path);
+  int id = -1;
+  if (wrong || !ok(ncmpi_open(MPI_COMM_WORLD, path, NC_NOWRITE, MPI_INFO_NULL, &id), "open"))
+    return;
+  const std::vector<int> values = row_values(5);
+  for (const int var : {1, 2}) {
+    const MPI_Offset start[2] = {var == 1 ? rank : size + rank, 0};
+    const MPI_Offset count[2] = {1, columns};
+    std::vector<int> got(static_cast<size_t>(columns));
+    ok(ncmpi_get_vara_int_all(id, var, start, count, got.data()), "get_vara_all");
+    if (got == values) continue;
+    std::printf("rank %d: what was put into variable %d is not there\n", rank, var);
+    wrong = true;
+  }
+  ok(ncmpi_close(id), "close");
+  wrong = wrong || !seen.empty();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -139,11 +160,14 @@ int main(int argc, char** argv) {
     read(argv[2]);
   } else if (what == "check") {
     check(argv[2]);
+  } else if (what == "written") {
+    written(argv[2]);
   } else if (what == "rewrite") {
     rewrite(argv[2]);
   } else {
     std::fprintf(stderr,
-                 "usage: injection prepare|write|redefine|read|check|rewrite FILE [COLUMNS]\n");
+                 "usage: injection prepare|write|redefine|read|check|written|rewrite FILE "
+                 "[COLUMNS]\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   forebay_test::stop_watch();
@@ -154,6 +178,8 @@ int main(int argc, char** argv) {
   if (rank == 0) {
     std::printf("codes");
     for (const int code : seen) std::printf(" %d", code);
+    std::printf("\nfailed");
+    for (const std::string& call : failed_calls) std::printf(" %s", call.c_str());
     std::printf("\n");
   }
   MPI_Finalize();

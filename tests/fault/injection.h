@@ -5,6 +5,7 @@
 #include <pnetcdf.h>
 
 #include <cstdio>
+#include <string>
 #include <vector>
 
 #include "support/harness.h"
@@ -19,6 +20,8 @@ inline MPI_Offset columns = 1000;
 inline bool wrong = false;
 /// Error codes that collective calls returned.
 inline std::vector<int> seen;
+/// The calls that returned them.
+inline std::vector<std::string> failed_calls;
 
 /// Takes the code of a collective call, which must be the same on every rank. Collective. True when
 /// the call succeeded.
@@ -30,7 +33,10 @@ inline bool ok(int code, const char* what) {
                 forebay_test::error_name(code).c_str());
     wrong = true;
   }
-  if (code != NC_NOERR) seen.push_back(code);
+  if (code != NC_NOERR) {
+    seen.push_back(code);
+    failed_calls.emplace_back(what);
+  }
   return pair[0] == NC_NOERR && pair[1] == NC_NOERR;
 }
 

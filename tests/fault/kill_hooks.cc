@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -23,6 +24,7 @@ enum class When { before, half, after };
 std::atomic<long> calls{0};
 std::atomic<long> kill_at{0};  // 0: never
 When when = When::before;
+std::string only;     // calls of this name; empty: all
 std::string durable;  // file to copy; empty: none
 
 [[noreturn]] void die() {
@@ -30,10 +32,11 @@ std::string durable;  // file to copy; empty: none
   for (;;) ::pause();
 }
 
-// Surrounds a system call. `half(result)` may do part of it.
+// Surrounds a system call. `half()` may do part of it.
 template <typename Call, typename Half>
-auto watched(Call&& call, Half&& half) {
-  const bool mine = kill_at > 0 && ++calls == kill_at;
+auto watched(const char* name, Call&& call, Half&& half) {
+  const bool counts = kill_at > 0 && (only.empty() || only == name);
+  const bool mine = counts && ++calls == kill_at;
   if (mine && when == When::before) die();
   if (mine && when == When::half) {
     half();
@@ -73,7 +76,10 @@ void arm(int rank) {
   int whom = -1;
   long call = 0;
   char word[8] = "";
-  if (!text || std::sscanf(text, "%d:%ld:%7s", &whom, &call, word) != 3 || whom != rank) return;
+  char name[16] = "";
+  if (!text || std::sscanf(text, "%d:%ld:%7[a-z]:%15s", &whom, &call, word, name) < 3) return;
+  if (whom != rank) return;
+  only = name;
   when = std::strcmp(word, "half") == 0    ? When::half
          : std::strcmp(word, "after") == 0 ? When::after
                                            : When::before;
@@ -92,10 +98,11 @@ __attribute__((visibility("default"))) ssize_t pwrite(int fd, const void* bytes,
   const auto some = [&](size_t n) { return ::syscall(SYS_pwrite64, fd, bytes, n, offset); };
   // A write that ends early ends between sectors; one within a sector happens or does not.
   const off_t middle = (offset + static_cast<off_t>(count / 2)) / 512 * 512;
-  return kill_test::watched([&] { return some(count); },
-                            [&] {
-                              if (middle > offset) some(static_cast<size_t>(middle - offset));
-                            });
+  return kill_test::watched(
+      "pwrite", [&] { return some(count); },
+      [&] {
+        if (middle > offset) some(static_cast<size_t>(middle - offset));
+      });
 }
 
 __attribute__((visibility("default"))) ssize_t pwritev(int fd, const iovec* pieces, int count,
@@ -103,14 +110,36 @@ __attribute__((visibility("default"))) ssize_t pwritev(int fd, const iovec* piec
   const auto some = [&](int n) {
     return ::syscall(SYS_pwritev, fd, pieces, n, static_cast<long>(offset), 0L);
   };
-  return kill_test::watched([&] { return some(count); }, [&] { some(std::max(1, count / 2)); });
+  return kill_test::watched(
+      "pwritev", [&] { return some(count); }, [&] { some(std::max(1, count / 2)); });
 }
 
 __attribute__((visibility("default"))) int fsync(int fd) {
-  const int result =
-      static_cast<int>(kill_test::watched([&] { return ::syscall(SYS_fsync, fd); }, [] {}));
+  const auto result = static_cast<int>(kill_test::watched(
+      "fsync", [&] { return ::syscall(SYS_fsync, fd); }, [] {}));
   if (result == 0 && !kill_test::durable.empty()) kill_test::copy_durable();
   return result;
+}
+
+__attribute__((visibility("default"))) int ftruncate(int fd, off_t size) {
+  return static_cast<int>(kill_test::watched(
+      "ftruncate", [&] { return ::syscall(SYS_ftruncate, fd, size); }, [] {}));
+}
+
+__attribute__((visibility("default"))) int fallocate(int fd, int mode, off_t offset, off_t size) {
+  return static_cast<int>(kill_test::watched(
+      "fallocate", [&] { return ::syscall(SYS_fallocate, fd, mode, offset, size); }, [] {}));
+}
+
+__attribute__((visibility("default"))) int unlink(const char* path) noexcept {
+  return static_cast<int>(kill_test::watched(
+      "unlink", [&] { return ::syscall(SYS_unlink, path); }, [] {}));
+}
+
+// std::filesystem::remove calls it.
+__attribute__((visibility("default"))) int remove(const char* path) noexcept {
+  const int result = unlink(path);
+  return result != 0 && errno == EISDIR ? ::rmdir(path) : result;
 }
 
 }  // extern "C"

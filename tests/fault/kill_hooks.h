@@ -1,14 +1,15 @@
-// System calls of the library, seen by the test program: it defines pwrite, pwritev and fsync,
-// which the shared library then finds before the C library's.
+// System calls of the library, seen by the test program: it defines pwrite, pwritev, fsync,
+// ftruncate, fallocate and unlink, which the shared library then finds before the C library's.
 #pragma once
 
 #include <string>
 
 namespace kill_test {
 
-/// From here on calls of this rank are counted. FOREBAY_TEST_KILL ("RANK:CALL:before|half|after")
-/// ends the process with SIGKILL at the CALL-th write or fsync of RANK: before it, in the midst of
-/// a write (between two sectors), or after it.
+/// From here on calls of this rank are counted. FOREBAY_TEST_KILL
+/// ("RANK:CALL:before|half|after[:NAME]") ends the process with SIGKILL at the CALL-th of these
+/// calls (those named NAME, such as unlink) of RANK: before it, in the midst of a write (between
+/// two sectors), or after it.
 void arm(int rank);
 
 /// Each fsync of this process copies the file `path` to `path`.durable once it is done: what a

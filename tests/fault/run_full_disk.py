@@ -13,6 +13,21 @@ import sys
 SKIPPED = 77
 
 
+def mount_small(directory):
+    """Mounts 2 MiB there. Returns why it could not."""
+    if os.geteuid() != 0:
+        return "not run: needs root, to mount a small file system"
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", directory],
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if mounted.returncode != 0:
+        return f"not run: needs root that may mount: {mounted.stdout}"
+    return None
+
+
+def unmount(directory):
+    subprocess.run(["umount", "-l", directory], check=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--launch", required=True)
@@ -20,13 +35,9 @@ def main():
     parser.add_argument("--dir", required=True)
     options = parser.parse_args()
     os.makedirs(options.dir, exist_ok=True)
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", options.dir]
-    if os.geteuid() != 0:
-        print("not run: needs root, to mount a small file system")
-        return SKIPPED
-    mounted = subprocess.run(mount, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if mounted.returncode != 0:
-        print(f"not run: needs root that may mount: {mounted.stdout}")
+    skipped = mount_small(options.dir)
+    if skipped:
+        print(skipped)
         return SKIPPED
     try:
         done = subprocess.run(shlex.split(options.launch) +
@@ -34,7 +45,7 @@ def main():
                                os.path.join(options.dir, "other")], timeout=100)
         return 1 if done.returncode != 0 else 0
     finally:
-        subprocess.run(["umount", "-l", options.dir], check=True)
+        unmount(options.dir)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,15 @@
 """Makes every system call of every rank fail in turn, and looks at what the ranks say of it.
 
 Usage: run_injection.py --launch "MPIEXEC ..." --program INJECTION --dir DIRECTORY --ranks N
-                        [--chunked COLUMNS]
+                        [--chunked COLUMNS | --staged FOREBAY]
 
 For each kind of call and rank, the first, second, ... call fails until a run gets through without
 an error. Each run must end by itself, with one code on all ranks and the code that the errno
 stands for; after a failed write the file still opens and holds what nobody wrote to. With
 --chunked (and FOREBAY_HINTS that make variables chunked) rows have COLUMNS elements, a failed write
-leaves all of the old state or all of the new one, and a second attempt must succeed.
+leaves all of the old state or all of the new one, and a second attempt must succeed. With --staged
+writes go through stage `burst`: whatever call fails, what was put is in the file once it was closed
+and, if logs are left, recovered, unless the put itself returned an error.
 """
 import argparse
 import os
@@ -36,6 +38,9 @@ CHUNKED_PLAN = [step for step in PLAN if step[:3] != ("write", "pwrite", "EIO")]
     ("rewrite", "open", "EACCES", ACCESS),
 ]
 MOST_CALLS, MOST_CHUNKED_CALLS = 12, 150
+# (call, errno, how many calls a rank makes at most) of a write through a log
+STAGED_PLAN = [("pwrite", "ENOSPC", 20), ("pwrite", "EIO", 20), ("pread", "EIO", 8),
+               ("open", "EACCES", 6), ("fsync", "EIO", 3)]
 
 
 class Runner:
@@ -45,9 +50,11 @@ class Runner:
         self.path = os.path.join(options.dir, "file.nc")
         self.columns = [str(options.chunked)] if options.chunked else []
         self.runs = 0
+        self.failed = []  # calls of the last run that returned an error
+        self.changes = {}
 
     def run(self, phase, fault=None):
-        environment = dict(os.environ)
+        environment = dict(os.environ, **self.changes)
         environment.pop("FOREBAY_FAULT", None)
         if fault:
             environment["FOREBAY_FAULT"] = fault
@@ -58,10 +65,71 @@ class Runner:
                                   stderr=subprocess.PIPE, text=True)
         except subprocess.TimeoutExpired:
             return None, "hang", []
+        self.failed = [w for line in done.stdout.splitlines() if line.startswith("failed")
+                       for w in line.split()[1:]]
         codes = [int(c) for line in done.stdout.splitlines() if line.startswith("codes")
                  for c in line.split()[1:]]
         # What the launcher has to say about a failure fills pages.
         return done.returncode, done.stdout[-600:] or done.stderr[-600:], codes
+
+
+class StagedRunner:
+    """Makes calls of a write through stage `burst` fail."""
+
+    def __init__(self, runner, options, original):
+        self.runner, self.original = runner, original
+        self.forebay, self.ranks, self.every = options.staged, options.ranks, options.every
+        self.logs = os.path.join(options.dir, "logs")
+        self.hints = f"stage=burst;nc_burst_buf_dirname={self.logs};" + os.environ.get(
+            "FOREBAY_HINTS", "")
+        self.failures = []
+        self.counts = {"without an error": 0, "with one": 0, "recovered": 0}
+
+    def left(self):
+        beside = os.path.exists(self.runner.path + ".staging")
+        return os.listdir(self.logs) + (["control file"] if beside else [])
+
+    def inject(self, fault):
+        shutil.rmtree(self.logs, ignore_errors=True)
+        os.mkdir(self.logs)
+        shutil.copyfile(self.original, self.runner.path)
+        self.runner.changes = {"FOREBAY_HINTS": self.hints}
+        code, output, _ = self.runner.run("write", fault)
+        failed = self.runner.failed
+        self.runner.changes = {}
+        if code != 0:
+            self.failures.append(f"staged write under {fault}: exit {code}: {output}")
+            return
+        self.counts["with one" if failed else "without an error"] += 1
+        if self.left() and not failed:
+            self.failures.append(f"under {fault} nothing failed and {self.left()} are left")
+        if self.left():
+            done = subprocess.run([self.forebay, "recover", self.runner.path], timeout=60,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            self.counts["recovered"] += 1
+            if done.returncode != 0 or self.left():
+                self.failures.append(f"under {fault}: {failed} failed, and recovery: {done.stdout}, "
+                                     f"left: {self.left()}")
+        refused = {"open", "put_vara_all", "wait_all"} & set(failed)
+        code, output, _ = self.runner.run("check" if refused else "written")
+        if code != 0:
+            self.failures.append(f"after {fault}, where {failed} failed: {output}")
+
+    def run(self):
+        for call, errno, most in STAGED_PLAN:
+            for rank in range(self.ranks):
+                for number in range(1, most + 1, self.every):
+                    self.inject(f"{call}:rank={rank}:call={number}:errno={errno}")
+                for number in range(4, most + 1, 2 * self.every):
+                    self.inject(f"{call}:rank={rank}:call={number}:errno={errno}:from")
+        for line in self.failures[:20]:
+            print(line)
+        print(", ".join(f"{n} {what}" for what, n in self.counts.items()))
+        silent = self.counts["with one"] == 0 or self.counts["recovered"] == 0
+        if silent:
+            print("no call returned an error, or nothing had to be recovered: the test does not test")
+        print(f"{self.runner.runs} runs, {len(self.failures)} failures")
+        return 1 if self.failures or silent else 0
 
 
 def main():
@@ -71,6 +139,8 @@ def main():
     parser.add_argument("--dir", required=True)
     parser.add_argument("--ranks", type=int, required=True)
     parser.add_argument("--chunked", type=int, metavar="COLUMNS")
+    parser.add_argument("--staged", metavar="FOREBAY")
+    parser.add_argument("--every", type=int, default=1, help="of the calls (--staged)")
     options = parser.parse_args()
     os.makedirs(options.dir, exist_ok=True)
     runner = Runner(options)
@@ -80,6 +150,8 @@ def main():
         return 1
     original = os.path.join(options.dir, "original.nc")
     shutil.copyfile(runner.path, original)
+    if options.staged:
+        return StagedRunner(runner, options, original).run()
     failures, fired = [], {}
     plan, most = (CHUNKED_PLAN, MOST_CHUNKED_CALLS) if options.chunked else (PLAN, MOST_CALLS)
     checked = ("write", "redefine") if options.chunked else ("write",)

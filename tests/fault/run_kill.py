@@ -13,16 +13,16 @@ reads the file with another number of ranks. What must hold:
 - the next cycle goes on with the same file; now and then with one that lost power.
 """
 import argparse
-import glob
 import os
 import random
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import time
+
+import killing
 
 SECTOR = 512
 VERSIONS = 60       # a cycle writes at most so many
@@ -30,49 +30,9 @@ POWER_FAILURES = 3  # simulated after each kill
 CYCLES_A_FILE = 12
 
 
-def ended(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as f:
-            return f.read().rsplit(")", 1)[1].split()[0] == "Z"
-    except OSError:
-        return True
-
-
-def kill(pid):
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-
-
 def read_bytes(path):
     with open(path, "rb") as f:
         return f.read()
-
-
-class Log:
-    """What the writer said until it was killed."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def lines(self):
-        try:
-            with open(self.path) as f:
-                return [line.split(None, 1) for line in f.read().splitlines()]
-        except FileNotFoundError:
-            return []
-
-    def last(self, word):
-        numbers = [int(line[1]) for line in self.lines() if line[0] == word and len(line) > 1]
-        return numbers[-1] if numbers else None
-
-    def has(self, word):
-        return any(line[0] == word for line in self.lines())
-
-    def pids(self):
-        return {int(a): int(b) for line in self.lines() if line[0] == "pid"
-                for a, b in [line[1].split()]}
 
 
 class Test:
@@ -94,11 +54,7 @@ class Test:
                        "refused": 0, "checked": 0, "segments left": 0}
 
     def launch(self, ranks, arguments, changes=None):
-        environment = dict(os.environ, OMPI_MCA_odls_base_sigkill_timeout="0")
-        environment.update(changes or {})
-        return subprocess.Popen(self.mpiexec + [str(ranks), self.program] + arguments,
-                                env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                text=True)
+        return killing.launch(self.mpiexec + [str(ranks), self.program] + arguments, changes)
 
     def fail(self, message):
         self.failures.append(message)
@@ -108,9 +64,8 @@ class Test:
         for name in os.listdir(self.dir):
             if name.startswith("file.nc"):
                 os.unlink(os.path.join(self.dir, name))
-        log = Log(os.path.join(self.dir, "create.log"))
-        if os.path.exists(log.path):
-            os.unlink(log.path)
+        log = killing.Log(os.path.join(self.dir, "create.log"))
+        log.clear()
         process = self.launch(2, ["create", self.file, log.path])
         output = process.communicate(timeout=60)
         if process.returncode != 0:
@@ -119,52 +74,33 @@ class Test:
 
     def write_and_kill(self, cycle, changes=None):
         ranks = self.random.choice([1, 3])
-        log = Log(os.path.join(self.dir, "write.log"))
-        if os.path.exists(log.path):
-            os.unlink(log.path)
+        log = killing.Log(os.path.join(self.dir, "write.log"))
+        log.clear()
         changes = dict(changes or {})
         by_call = cycle % 2 == 1
         if by_call:
             # Rank 0 makes the most calls, and those that publish.
-            victim = self.random.choice([0, 0, 0, ranks - 1])
+            whom = self.random.choice([0, 0, 0, ranks - 1])
             most = self.random.choice([8, 60, 400])
             changes["FOREBAY_TEST_KILL"] = "{}:{}:{}".format(
-                victim, self.random.randint(1, most),
+                whom, self.random.randint(1, most),
                 self.random.choice(["before", "half", "after"]))
         how = f"cycle {cycle}: {ranks} ranks {changes}"
         process = self.launch(ranks, ["write", self.file, log.path, str(self.done), str(VERSIONS)],
                               changes)
-        deadline = time.monotonic() + 60
-        while not log.has("ready") and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.002)
-        pids = log.pids()
+        victim = killing.Victim(process, log)
         if not by_call:
             time.sleep(self.random.uniform(0, 0.3))
-            first = self.random.choice(sorted(pids.values())) if pids else None
-            if first and self.random.random() < 0.5:
-                kill(first)
-                time.sleep(self.random.uniform(0, 0.02))
-            for pid in pids.values():
-                kill(pid)
-        try:
-            output = process.communicate(timeout=60)
-        except subprocess.TimeoutExpired:
-            for pid in pids.values():
-                kill(pid)
-            process.kill()
-            output = process.communicate()
+            victim.kill_now(self.random)
+        output, in_time = victim.wait()
+        if not in_time:
             self.fail(f"{how}: did not end: {output}")
-        while any(not ended(pid) for pid in pids.values()):
-            time.sleep(0.002)
         if log.has("error") or not log.has("ready"):
-            self.fail(f"{how}: {[line for line in log.lines() if line[0] == 'error']} {output}")
+            self.fail(f"{how}: {log.errors()} {output}")
         if not log.has("closed"):
             self.counts["killed"] += 1
             self.counts["by call"] += by_call
-        for pid in pids.values():  # killed between making shared memory and taking its name away
-            for left in glob.glob(f"/dev/shm/forebay-{pid}-*"):
-                os.unlink(left)
-                self.counts["segments left"] += 1
+        self.counts["segments left"] += victim.remove_segments()
         begun, done = log.last("begin"), log.last("done")
         self.counts["versions"] += (done or self.done) - self.done
         self.done = done if done is not None else self.done

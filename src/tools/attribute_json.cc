@@ -1,0 +1,57 @@
+#include "tools/attribute_json.h"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "data/convert.h"
+
+namespace forebay::tools {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+template <typename T>
+std::vector<T> values_of(const Attribute& attribute) {
+  std::vector<T> values(static_cast<std::size_t>(attribute.count));
+  from_external(attribute.type, attribute.value.data(), type_of<T>(), values.data(),
+                attribute.count, nullptr);
+  return values;
+}
+
+}  // namespace
+
+Json json_number(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return value;
+}
+
+Json attribute_json(const Attribute& attribute) {
+  Json json = {{"name", attribute.name}, {"type", name_of(attribute.type)}};
+  if (attribute.type == Type::chr) {
+    std::string text(reinterpret_cast<const char*>(attribute.value.data()), attribute.value.size());
+    text.erase(text.find_last_not_of('\0') + 1);
+    json["value"] = text;
+    return json;
+  }
+  Json values = Json::array();
+  if (is_floating(attribute.type)) {
+    for (const double value : values_of<double>(attribute)) values.push_back(json_number(value));
+  } else if (attribute.type == Type::uint64) {
+    for (const auto value : values_of<unsigned long long>(attribute)) values.push_back(value);
+  } else {
+    for (const auto value : values_of<long long>(attribute)) values.push_back(value);
+  }
+  json["value"] = std::move(values);
+  return json;
+}
+
+Json attributes_json(const AttributeList& attributes) {
+  Json json = Json::array();
+  for (const Attribute& attribute : attributes) json.push_back(attribute_json(attribute));
+  return json;
+}
+
+}  // namespace forebay::tools

@@ -1,0 +1,31 @@
+#!/bin/sh
+# usage: convert_test.sh FOREBAY LAUNCHER...: a conversion shared by ranks gives the same values as
+# that of one process, and a failure on all ranks is told once and leaves nothing behind.
+forebay=$1
+shift
+failures=0
+fail() {
+  echo "$1"
+  failures=$((failures + 1))
+}
+
+rm -rf ./*.nc .forebay-*
+command -v ncgen >/dev/null || exit 77
+{
+  echo 'netcdf a { dimensions: t = UNLIMITED ; y = 200 ; x = 100 ; variables: double P(y, x) ; int n ; float T(t, y) ; data:'
+  awk 'BEGIN { printf " P = "; for (i = 0; i < 20000; ++i) printf "%s%d", i ? ", " : "", i * 7; print " ;"
+               printf " T = "; for (i = 0; i < 1000; ++i) printf "%s%d", i ? ", " : "", i; print " ;" }'
+  echo ' n = 5 ; }'
+} >a.cdl
+ncgen -o a.nc a.cdl || exit 1
+"$@" "$forebay" convert a.nc b.nc -m "codec=shuffle,zstd:3;chunk_bytes=8192" --verify >out.txt 2>&1 ||
+  fail "conversion failed: $(cat out.txt)"
+grep -q "verified: 3 variables" out.txt || fail "not verified: $(cat out.txt)"
+"$forebay" diff a.nc b.nc || fail "values differ"
+"$forebay" check b.nc || fail "the copy is damaged"
+"$@" "$forebay" convert b.nc c.nc --to netcdf >out.txt 2>&1 || fail "conversion failed: $(cat out.txt)"
+"$forebay" diff a.nc c.nc || fail "values differ on the way back"
+"$@" "$forebay" convert a.nc b.nc >out.txt 2>&1 && fail "an existing file was replaced"
+[ "$(grep -c 'b.nc exists' out.txt)" = 1 ] || fail "expected one message: $(cat out.txt)"
+ls -A | grep -q '^\.forebay' && fail "something was left behind"
+exit "$failures"

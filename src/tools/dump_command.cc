@@ -1,0 +1,133 @@
+// forebay dump: header and values of a file as CDL, as ncdump prints them.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "tools/attribute_json.h"
+#include "tools/cdl.h"
+#include "tools/commands.h"
+#include "tools/source.h"
+
+namespace forebay::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr Count json_most_bytes = 1 << 30;
+
+struct Options {
+  std::string path;
+  std::vector<std::string> variables;
+  bool header = false, cdl = false, json = false;
+};
+
+std::vector<VarId> chosen(const Source& source, const std::vector<std::string>& names) {
+  std::vector<VarId> ids;
+  for (const std::string& name : names)
+    ids.push_back(find_variable(source.schema(), source.path(), name));
+  if (!names.empty()) return ids;
+  for (std::size_t v = 0; v < source.schema().vars.size(); ++v)
+    ids.push_back(static_cast<VarId>(v));
+  return ids;
+}
+
+void print_cdl(const Source& source, const std::vector<VarId>& ids, bool with_data) {
+  fmt::print("netcdf {} {{\n{}", cdl_file_name(source.path()), cdl_header(source));
+  if (with_data && !source.schema().vars.empty()) {
+    fmt::print("data:\n");
+    for (const VarId id : ids) print_cdl_data(source, id, stdout);
+  }
+  fmt::print("}}\n");
+}
+
+// Values as a flat list; JSON has no NaN, so numbers that are none are words.
+Json values_json(const Source& source, VarId id) {
+  const Variable& var = source.schema().vars[static_cast<std::size_t>(id)];
+  const Subarray all = whole(source.shape(id));
+  const auto width = static_cast<std::size_t>(size_of(var.type));
+  Count bytes = 0;
+  if (!multiply_fits(all.elements(), size_of(var.type), bytes) || bytes > json_most_bytes) {
+    throw Error(Errc::einval, var.name + " is too large to print as JSON",
+                "choose smaller variables, or print CDL");
+  }
+  Json values = Json::array();
+  if (all.elements() == 0) return values;
+  std::vector<std::byte> native(static_cast<std::size_t>(bytes));
+  source.read(id, all, native.data());
+  if (var.type == Type::chr)
+    return std::string(reinterpret_cast<char*>(native.data()), native.size());
+  for (std::size_t at = 0; at < native.size(); at += width) {
+    const std::byte* value = native.data() + at;
+    if (is_floating(var.type)) {
+      double number = 0;
+      if (var.type == Type::float32) {
+        float single;
+        std::memcpy(&single, value, sizeof single);
+        number = single;
+      } else {
+        std::memcpy(&number, value, sizeof number);
+      }
+      values.push_back(json_number(number));
+    } else {
+      values.push_back(Json::parse(cdl_value(var.type, value)));
+    }
+  }
+  return values;
+}
+
+Json dump_json(const Source& source, const std::vector<VarId>& ids, bool with_data) {
+  const Schema& schema = source.schema();
+  Json json = {{"path", source.path()}, {"format", source.format()}};
+  json["dimensions"] = Json::array();
+  for (const Dimension& dim : schema.dims) {
+    json["dimensions"].push_back({{"name", dim.name},
+                                  {"length", dim.is_record() ? schema.numrecs : dim.length},
+                                  {"unlimited", dim.is_record()}});
+  }
+  json["variables"] = Json::array();
+  for (const VarId id : ids) {
+    const Variable& var = schema.vars[static_cast<std::size_t>(id)];
+    Json item = {{"name", var.name}, {"type", name_of(var.type)}};
+    item["dimensions"] = Json::array();
+    for (const DimId dim : var.dimids)
+      item["dimensions"].push_back(schema.dims[static_cast<std::size_t>(dim)].name);
+    item["shape"] = source.shape(id);
+    item["attributes"] = attributes_json(var.attributes);
+    if (with_data) item["values"] = values_json(source, id);
+    json["variables"].push_back(std::move(item));
+  }
+  json["attributes"] = attributes_json(schema.attributes);
+  return json;
+}
+
+}  // namespace
+
+void add_dump_command(CLI::App& app, int& status) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("dump", "Print header and values of a file as text");
+  command->add_option("FILE", options->path, "a classic netCDF file, with chunks or without")->required();
+  command->add_option("VAR", options->variables, "the variables whose values are printed (all)");
+  command->add_flag("--header", options->header, "print no values");
+  command->add_flag("--cdl", options->cdl, "print CDL, as ncdump does (the default)");
+  CLI::Option* json = command->add_flag("--json", options->json, "print one JSON object");
+  json->excludes("--cdl");
+  command->footer(
+      "Prints what ncdump prints for the same header and values. Values are read in blocks of a "
+      "few MiB. As JSON, values are flat lists in row-major order.");
+  command->callback([options, &status] {
+    const auto source = open_source(options->path);
+    const std::vector<VarId> ids = chosen(*source, options->variables);
+    if (options->json) {
+      fmt::print("{}\n", dump_json(*source, ids, !options->header)
+                             .dump(2, ' ', false, Json::error_handler_t::replace));
+    } else {
+      print_cdl(*source, ids, !options->header);
+    }
+    status = exit_done;
+  });
+}
+
+}  // namespace forebay::tools

@@ -1,0 +1,135 @@
+#include "tools/source.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/error.h"
+#include "core/method_values.h"
+#include "tools/hdf5_source.h"
+#include "tools/text_table.h"
+
+namespace forebay::tools {
+namespace {
+
+class ClassicSource final : public Source {
+ public:
+  explicit ClassicSource(const std::string& path) : file_(path) {}
+  const std::string& path() const override { return file_.path(); }
+  std::string format() const override { return "CDF-" + std::to_string(schema().version); }
+  const Schema& schema() const override { return file_.schema(); }
+  void read(VarId var, const Subarray& selection, void* out) const override {
+    file_.read(var, selection, schema().vars[static_cast<std::size_t>(var)].type, out);
+  }
+  const SerialReader* classic() const override { return &file_; }
+
+ private:
+  SerialReader file_;
+};
+
+// HDF5 files begin with their signature at byte 0, 512, 1024, ...; netCDF-4 at byte 0.
+bool looks_like_hdf5(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  std::array<char, 8> begin{};
+  const bool is = ::pread(fd, begin.data(), begin.size(), 0) == 8 &&
+                  std::memcmp(begin.data(), "\x89HDF\r\n\x1a\n", 8) == 0;
+  ::close(fd);
+  return is;
+}
+
+std::string names_of(const Schema& schema) {
+  std::string text;
+  for (std::size_t v = 0; v < std::min<std::size_t>(schema.vars.size(), 12); ++v)
+    text += (v == 0 ? "" : ", ") + printable(schema.vars[v].name);
+  if (schema.vars.size() > 12) text += ", ...";
+  return text.empty() ? "it has no variables" : "it has: " + text;
+}
+
+}  // namespace
+
+std::vector<Count> Source::shape(VarId var) const {
+  const Variable& v = schema().vars[static_cast<std::size_t>(var)];
+  std::vector<Count> shape = v.shape;
+  if (v.is_record) shape[0] = schema().numrecs;
+  return shape;
+}
+
+std::unique_ptr<Source> open_source(const std::string& path) {
+  if (has_hdf5() && looks_like_hdf5(path)) return open_hdf5(path);
+  return std::make_unique<ClassicSource>(path);
+}
+
+VarId find_variable(const Schema& schema, const std::string& path, const std::string& name) {
+  if (const auto id = schema.find_var(name)) return *id;
+  std::vector<std::string_view> names;
+  for (const Variable& var : schema.vars) names.push_back(var.name);
+  const auto near = nearest_word(name, names);
+  throw Error(Errc::enotvar, printable(path) + ": there is no variable \"" + printable(name) + "\"",
+              near ? "did you mean \"" + printable(*near) + "\"?" : names_of(schema));
+}
+
+Subarray whole(const std::vector<Count>& shape) {
+  return {std::vector<Count>(shape.size(), 0), shape, {}};
+}
+
+Blocks::Blocks(const Variable& var, const std::vector<Count>& shape, Count most_bytes,
+               bool in_order)
+    : shape_(shape), extent_(shape.size(), 1), grid_(shape.size(), 1) {
+  const std::size_t n = shape.size();
+  std::vector<Count> unit(n, 1);
+  if (var.chunking && var.chunking->shape.size() == n) unit = var.chunking->shape;
+  for (std::size_t d = 0; d < n; ++d)
+    unit[d] = std::clamp<Count>(unit[d], 1, std::max<Count>(shape[d], 1));
+  if (in_order) {  // only the first dimension that is cut may have units
+    std::size_t cut = 0;
+    Count inner = size_of(var.type);
+    for (std::size_t d = n; d-- > 0;) {
+      if (!multiply_fits(inner, std::max<Count>(shape[d], 1), inner) || inner > most_bytes) {
+        cut = d;
+        break;
+      }
+    }
+    for (std::size_t d = 0; d < cut; ++d) unit[d] = 1;
+    for (std::size_t d = cut + 1; d < n; ++d) unit[d] = std::max<Count>(shape[d], 1);
+  }
+  Count bytes = size_of(var.type);
+  for (const Count u : unit)
+    if (!multiply_fits(bytes, u, bytes)) bytes = most_bytes;
+  if (in_order && bytes > most_bytes && n > 0) {  // rows of chunks that are too much at once
+    for (std::size_t d = 0; d < n; ++d) {
+      if (unit[d] == std::max<Count>(shape[d], 1)) continue;
+      bytes /= unit[d];
+      unit[d] = 1;
+    }
+  }
+  extent_ = unit;
+  for (std::size_t d = n; d-- > 0;) {
+    const Count units = std::max<Count>(1, (shape[d] + unit[d] - 1) / unit[d]);
+    const Count fit = std::clamp<Count>(most_bytes / std::max<Count>(bytes, 1), 1, units);
+    extent_[d] = std::min(std::max<Count>(shape[d], 1), unit[d] * fit);
+    bytes *= fit;
+    if (fit < units) break;
+  }
+  for (std::size_t d = 0; d < n; ++d) {
+    grid_[d] = (shape[d] + extent_[d] - 1) / extent_[d];
+    boxes_ *= grid_[d];
+  }
+}
+
+Subarray Blocks::operator[](Count box) const {
+  Subarray part;
+  part.start.resize(shape_.size());
+  part.count.resize(shape_.size());
+  for (std::size_t d = shape_.size(); d-- > 0;) {
+    part.start[d] = box % grid_[d] * extent_[d];
+    part.count[d] = std::min(extent_[d], shape_[d] - part.start[d]);
+    box /= grid_[d];
+  }
+  return part;
+}
+
+}  // namespace forebay::tools
