@@ -138,7 +138,8 @@ void add_convert_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("convert", "Copy a file into another format, layout or codec");
-  command->add_option("IN", options->how.in, "a classic netCDF file, with chunks or without")->required();
+  command->add_option("IN", options->how.in, "a classic netCDF file, with chunks or without")
+      ->required();
   command->add_option("OUT", options->how.out, "the file (zarr: the directory) to write")
       ->required();
   command

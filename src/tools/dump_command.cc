@@ -108,7 +108,8 @@ Json dump_json(const Source& source, const std::vector<VarId>& ids, bool with_da
 void add_dump_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("dump", "Print header and values of a file as text");
-  command->add_option("FILE", options->path, "a classic netCDF file, with chunks or without")->required();
+  command->add_option("FILE", options->path, "a classic netCDF file, with chunks or without")
+      ->required();
   command->add_option("VAR", options->variables, "the variables whose values are printed (all)");
   command->add_flag("--header", options->header, "print no values");
   command->add_flag("--cdl", options->cdl, "print CDL, as ncdump does (the default)");

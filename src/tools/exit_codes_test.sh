@@ -43,7 +43,7 @@ expect 0 out "3 different" "$forebay" diff --help
 expect 1 err "no-such-file.nc" "$forebay" convert no-such-file.nc out.nc
 expect 1 err "KEY=VALUE" "$forebay" convert "$0" out.nc --method zstd
 expect 1 err "the codecs are" "$forebay" convert "$0" out.nc --method codec=sz9
-expect 2 err "netcdf,hdf5,zarr\|{netcdf" "$forebay" convert "$0" out.nc --to grib
+expect 2 err "netcdf,zarr\|{netcdf" "$forebay" convert "$0" out.nc --to grib
 expect 1 err "no-such-file.nc" "$forebay" refs no-such-file.nc
 expect 2 err "is no size" "$forebay" refs "$0" --inline-limit many
 expect 2 err "tcsh" "$forebay" completion tcsh

@@ -118,7 +118,8 @@ void add_ls_command(CLI::App& app, int& status) {
   };
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("ls", "List the variables of a file, one line each");
-  command->add_option("FILE", options->path, "a classic netCDF file, with chunks or without")->required();
+  command->add_option("FILE", options->path, "a classic netCDF file, with chunks or without")
+      ->required();
   command->add_flag("-l,--long", options->attributes, "show all attributes, too");
   command->add_flag("--json", options->json, "print one JSON object");
   command->footer(
