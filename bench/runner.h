@@ -17,8 +17,8 @@ struct RunOptions {
   bool read = true;
   int repeat = 1;
   bool verify = true;
-  bool keep = false;   ///< leave the file of the last sample
-  bool apart = false;  ///< a barrier at the end of each phase
+  bool keep = false;      ///< leave the file of the last sample
+  bool apart = false;     ///< a barrier at the end of each phase
   std::string die_after;  ///< the phase of a write after which all ranks are killed; empty: none
   MPI_Info info = MPI_INFO_NULL;
 };

@@ -157,12 +157,13 @@ void add_engine_keys(std::vector<KeySpec>& keys) {
                            "windows with smaller holes are read, changed and written back whole.",
                            "engine"},
                           own, &Method::hole_threshold, 0));
-  keys.push_back(size_key({"burst_flush_size", "bytes, at least 0", "0",
-                           "Stage burst: flush in the background when a rank has staged so many "
-                           "bytes, so that close is short; 0: when they lie in pieces of 512 KiB and "
-                           "more, which gain nothing by waiting.",
-                           "engine"},
-                          own, &Method::burst_flush_size, 0));
+  keys.push_back(
+      size_key({"burst_flush_size", "bytes, at least 0", "0",
+                "Stage burst: flush in the background when a rank has staged so many "
+                "bytes, so that close is short; 0: when they lie in pieces of 512 KiB and "
+                "more, which gain nothing by waiting.",
+                "engine"},
+               own, &Method::burst_flush_size, 0));
   keys.push_back({.shown = {"burst_flush_time", "seconds, at least 0", "0",
                             "Stage burst: flush in the background what has been staged for so many "
                             "seconds; 0: never.",

@@ -27,5 +27,7 @@ grep -q "verified: 3 variables" out.txt || fail "not verified: $(cat out.txt)"
 "$forebay" diff a.nc c.nc || fail "values differ on the way back"
 "$@" "$forebay" convert a.nc b.nc >out.txt 2>&1 && fail "an existing file was replaced"
 [ "$(grep -c 'b.nc exists' out.txt)" = 1 ] || fail "expected one message: $(cat out.txt)"
-ls -A | grep -q '^\.forebay' && fail "something was left behind"
+for left in .forebay*; do
+  [ ! -e "$left" ] || fail "something was left behind: $left"
+done
 exit "$failures"
