@@ -26,6 +26,7 @@ struct Options {
 
 std::vector<VarId> chosen(const Source& source, const std::vector<std::string>& names) {
   std::vector<VarId> ids;
+  ids.reserve(names.size());
   for (const std::string& name : names)
     ids.push_back(find_variable(source.schema(), source.path(), name));
   if (!names.empty()) return ids;

@@ -58,7 +58,7 @@ def launch(command, changes=None):
     environment = dict(os.environ, OMPI_MCA_odls_base_sigkill_timeout="0")
     environment.update(changes or {})
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True)
+                            stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
 
 
 class Victim:
