@@ -64,7 +64,7 @@ std::string ls_text(const Source& source, bool with_attributes) {
                chunks_text(var) + codec, friendly_size(sizes.bytes),
                sizes.stored ? friendly_size(*sizes.stored) : "-"});
   }
-  const std::string lines = table.text("");
+  std::string lines = table.text("");
   if (!with_attributes) return lines;
   std::string text;
   std::size_t begin = lines.find('\n') + 1;
