@@ -175,12 +175,12 @@ std::string describe_attributes(hid_t object) {
   }
   // Objects that do not keep the order of creation have none to iterate over.
   out += "  attributes as created:" + outcome([&] {
-    std::vector<std::string> created;
-    check(H5Aiterate2(object, H5_INDEX_CRT_ORDER, H5_ITER_INC, nullptr, add_attribute_name,
-                      &created),
-          "H5Aiterate2");
-    return listed(created);
-  });
+           std::vector<std::string> created;
+           check(H5Aiterate2(object, H5_INDEX_CRT_ORDER, H5_ITER_INC, nullptr, add_attribute_name,
+                             &created),
+                 "H5Aiterate2");
+           return listed(created);
+         });
   return out + "\n";
 }
 
@@ -193,8 +193,9 @@ std::string describe_links(hid_t group) {
   H5G_info_t info;
   check(H5Gget_info(group, &info), "H5Gget_info");
   out += "  " + std::to_string(info.nlinks) + " links, next " + std::to_string(info.max_corder);
-  return out + ", as created:" +
-         outcome([&] { return listed(link_names(group, H5_INDEX_CRT_ORDER)); }) + "\n";
+  return out +
+         ", as created:" + outcome([&] { return listed(link_names(group, H5_INDEX_CRT_ORDER)); }) +
+         "\n";
 }
 
 std::string describe_object(hid_t object, bool values) {

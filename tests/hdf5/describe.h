@@ -1,5 +1,5 @@
-// What a program can find out about a file through HDF5's interface, as text: two files are alike if
-// their texts are.
+// What a program can find out about a file through HDF5's interface, as text: two files are alike
+// if their texts are.
 #pragma once
 
 #include <string>

@@ -71,15 +71,15 @@ void Player::make_outside_file() {
   if (rank_ == 0) {
     const Id access = make_list(H5P_FILE_ACCESS);
     check(H5Pset_vol(access, H5VL_NATIVE, nullptr), "H5Pset_vol");
-    const Id file(H5Fcreate((options_.directory + "/outside.h5").c_str(), H5F_ACC_TRUNC,
-                            H5P_DEFAULT, access),
-                  H5Fclose, "H5Fcreate");
+    const Id file(
+        H5Fcreate((options_.directory + "/outside.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access),
+        H5Fclose, "H5Fcreate");
     const Id group(H5Gcreate2(file, "there", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose,
                    "H5Gcreate2");
     const Id space = simple_space({3});
-    const Id dataset(H5Dcreate2(file, "data", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT,
-                                H5P_DEFAULT),
-                     H5Dclose, "H5Dcreate2");
+    const Id dataset(
+        H5Dcreate2(file, "data", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+        H5Dclose, "H5Dcreate2");
     const int values[] = {1, 2, 3};
     check(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), "H5Dwrite");
   }
@@ -113,25 +113,31 @@ std::string Player::play() {
 }
 
 void Player::open_files(bool create) {
-  both(create ? "H5Fcreate" : "H5Fopen", [&](Side& side) {
-    const Id creation = make_list(H5P_FILE_CREATE);
-    const unsigned order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
-    if (tracked_) check(H5Pset_link_creation_order(creation, order), "creation order");
-    side.file = create ? Id(H5Fcreate(side.path.c_str(), H5F_ACC_TRUNC, creation, side.access),
-                            H5Fclose, "H5Fcreate")
-                       : Id(H5Fopen(side.path.c_str(), H5F_ACC_RDWR, side.access), H5Fclose,
-                            "H5Fopen");
-    return std::string("ok");
-  }, true);
+  both(
+      create ? "H5Fcreate" : "H5Fopen",
+      [&](Side& side) {
+        const Id creation = make_list(H5P_FILE_CREATE);
+        const unsigned order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
+        if (tracked_) check(H5Pset_link_creation_order(creation, order), "creation order");
+        side.file =
+            create ? Id(H5Fcreate(side.path.c_str(), H5F_ACC_TRUNC, creation, side.access),
+                        H5Fclose, "H5Fcreate")
+                   : Id(H5Fopen(side.path.c_str(), H5F_ACC_RDWR, side.access), H5Fclose, "H5Fopen");
+        return std::string("ok");
+      },
+      true);
   if (create) failed_anywhere();
 }
 
 void Player::close_files() {
-  both("H5Fclose", [](Side& side) {
-    side.held.clear();
-    side.file.close("H5Fclose");
-    return std::string("ok");
-  }, true);
+  both(
+      "H5Fclose",
+      [](Side& side) {
+        side.held.clear();
+        side.file.close("H5Fclose");
+        return std::string("ok");
+      },
+      true);
   if (!options_.serial) MPI_Barrier(comm_);
   dirty_.clear();
 }
@@ -165,7 +171,8 @@ std::string Player::first_difference(const std::string& what, const std::string&
   size_t at = 0;
   while (at < native.size() && at < tested.size() && native[at] == tested[at]) ++at;
   const size_t line = native.rfind('\n', at == 0 ? 0 : at - 1);
-  const size_t from = std::max(line == std::string::npos ? 0 : line + 1, at < kBefore ? 0 : at - kBefore);
+  const size_t from =
+      std::max(line == std::string::npos ? 0 : line + 1, at < kBefore ? 0 : at - kBefore);
   return "seed " + std::to_string(options_.seed) + ", operation " + std::to_string(number_) +
          ", rank " + std::to_string(rank_) + " of " + std::to_string(ranks_) + ": " + what +
          ": character " + std::to_string(at) + "\n  native: " + native.substr(from, kShown) +
@@ -182,8 +189,7 @@ bool Player::failed_anywhere() {
 
 void Player::compare_files(const char* when) {
   synchronise();
-  both(std::string("all of the file ") + when,
-       [](Side& side) { return describe_file(side.file); });
+  both(std::string("all of the file ") + when, [](Side& side) { return describe_file(side.file); });
   failed_anywhere();
 }
 
@@ -210,13 +216,14 @@ std::string Player::new_path() {
   // Names of different length and first letter, so that orders by name and by creation differ; now
   // and then one that may be taken.
   const int number = rng_.one_in(12) ? 3 : made_++;
-  const std::string name = std::string(1, static_cast<char>('a' + (number * 7 + 3) % 26)) +
-                           std::to_string(number);
+  const std::string name =
+      std::string(1, static_cast<char>('a' + (number * 7 + 3) % 26)) + std::to_string(number);
   return group == "." ? name : group + "/" + name;
 }
 
 Rng Player::own_rng() {
-  return Rng(mixed(mixed(options_.seed, static_cast<uint64_t>(number_)), static_cast<uint64_t>(rank_)));
+  return Rng(
+      mixed(mixed(options_.seed, static_cast<uint64_t>(number_)), static_cast<uint64_t>(rank_)));
 }
 
 }  // namespace forebay_test

@@ -95,6 +95,7 @@ class Player {
   std::vector<std::string> choose_datasets(int64_t most, bool plain);
   Id transfer_list(bool collective) const;
   bool must_be_collective(const std::string& path);
+  bool has_storage(const std::string& path);
   std::vector<std::string> referable();
   void write_dataset();
   void read_dataset();
@@ -113,10 +114,10 @@ class Player {
   int ranks_ = 1;
   Rng rng_;
   Side sides_[2];
-  int number_ = 0;        // of the operation that is played
-  int made_ = 0;          // names given so far
-  bool latest_ = false;   // format of the files
-  bool tracked_ = false;  // whether groups keep the order of creation
+  int number_ = 0;               // of the operation that is played
+  int made_ = 0;                 // names given so far
+  bool latest_ = false;          // format of the files
+  bool tracked_ = false;         // whether groups keep the order of creation
   std::set<std::string> dirty_;  // datasets with data that other ranks may not see yet
   std::string failure_;
 };

@@ -113,9 +113,9 @@ void Player::create_dataset() {
   both("H5Dcreate2 " + path + " of " + type_text(type), [&](Side& side) {
     const Id committed = named.empty() ? Id() : open_object(side.file, named);
     const hid_t use = named.empty() ? static_cast<hid_t>(type) : static_cast<hid_t>(committed);
-    const Id dataset(H5Dcreate2(side.file, path.c_str(), use, space, H5P_DEFAULT, list,
-                                H5P_DEFAULT),
-                     H5Dclose, "H5Dcreate2");
+    const Id dataset(
+        H5Dcreate2(side.file, path.c_str(), use, space, H5P_DEFAULT, list, H5P_DEFAULT), H5Dclose,
+        "H5Dcreate2");
     // In parallel, others may not have written the fill value yet.
     return describe_object(dataset, options_.serial);
   });
@@ -163,9 +163,9 @@ void Player::change_attribute() {
     } else if (how == 2) {
       said = std::to_string(H5Aexists_by_name(side.file, path.c_str(), name.c_str(), H5P_DEFAULT));
     } else {
-      const Id attribute(H5Aopen_by_idx(object, ".", H5_INDEX_NAME, H5_ITER_DEC, 0, H5P_DEFAULT,
-                                        H5P_DEFAULT),
-                         H5Aclose, "H5Aopen_by_idx");
+      const Id attribute(
+          H5Aopen_by_idx(object, ".", H5_INDEX_NAME, H5_ITER_DEC, 0, H5P_DEFAULT, H5P_DEFAULT),
+          H5Aclose, "H5Aopen_by_idx");
       const Id type(H5Aget_type(attribute), H5Tclose, "H5Aget_type");
       const Id space(H5Aget_space(attribute), H5Sclose, "H5Aget_space");
       const auto count = static_cast<size_t>(H5Sget_simple_extent_npoints(space));
@@ -189,9 +189,9 @@ void Player::create_link() {
   both("link " + path, [&](Side& side) {
     if (kind == 0 && !files.empty()) {
       const std::string& to = files[static_cast<size_t>(number_) % files.size()];
-      check(H5Lcreate_hard(side.file, to.c_str(), side.file, path.c_str(), H5P_DEFAULT,
-                           H5P_DEFAULT),
-            "H5Lcreate_hard");
+      check(
+          H5Lcreate_hard(side.file, to.c_str(), side.file, path.c_str(), H5P_DEFAULT, H5P_DEFAULT),
+          "H5Lcreate_hard");
     } else if (kind == 1) {
       check(H5Lcreate_external("outside.h5", number_ % 2 ? "/data" : "/nothing", side.file,
                                path.c_str(), H5P_DEFAULT, H5P_DEFAULT),
@@ -296,8 +296,7 @@ void Player::compare_tokens() {
     int order = 0;
     check(H5Otoken_cmp(side.file, &a.token, &b.token, &order), "H5Otoken_cmp");
     const Id object(H5Oopen_by_token(side.file, a.token), H5Oclose, "H5Oopen_by_token");
-    return std::string(order == 0 ? "same " : "different ") +
-           std::to_string(H5Iget_type(object));
+    return std::string(order == 0 ? "same " : "different ") + std::to_string(H5Iget_type(object));
   });
 }
 

@@ -80,8 +80,9 @@ int main(int argc, char** argv) {
   int status = EXIT_FAILURE;
   if (!parse(argc, argv, arguments) || (arguments.player.serial && ranks > 1)) {
     if (rank == 0) {
-      std::fprintf(stderr, "usage: property_test [--seed S] [--rounds N] [--operations N] "
-                           "[--dir DIRECTORY] [--serial, on one rank] [--trace] [--spoil N]\n");
+      std::fprintf(stderr,
+                   "usage: property_test [--seed S] [--rounds N] [--operations N] "
+                   "[--dir DIRECTORY] [--serial, on one rank] [--trace] [--spoil N]\n");
     }
   } else {
     try {

@@ -66,7 +66,7 @@ bool is_empty(const Region& region) {
 }
 
 Id random_selection(Rng& rng, const std::vector<hsize_t>& dims, const Region& region,
-                    bool repeats) {
+                    Points points) {
   Id space = simple_space(dims);
   if (is_empty(region) || region.low.size() != dims.size() || rng.one_in(12)) {
     check(H5Sselect_none(space), "H5Sselect_none");
@@ -81,7 +81,7 @@ Id random_selection(Rng& rng, const std::vector<hsize_t>& dims, const Region& re
       add_hyperslab(rng, space, H5S_SELECT_SET, region, true);
       break;
     case 2:
-      select_points(rng, space, region, repeats);
+      select_points(rng, space, region, points == Points::Repeated);
       break;
     default: {
       add_hyperslab(rng, space, H5S_SELECT_SET, region, rng.one_in(2));
@@ -95,8 +95,8 @@ Id random_selection(Rng& rng, const std::vector<hsize_t>& dims, const Region& re
   return space;
 }
 
-Id random_memory(Rng& rng, hsize_t points) {
-  if (points == 0) {
+Id random_memory(Rng& rng, hsize_t count) {
+  if (count == 0) {
     Id space = simple_space({static_cast<hsize_t>(rng.between(1, 3))});
     check(H5Sselect_none(space), "H5Sselect_none");
     return space;
@@ -104,27 +104,27 @@ Id random_memory(Rng& rng, hsize_t points) {
   const int64_t kind = rng.below(4);
   if (kind == 1) {  // a row with gaps
     const hsize_t stride = some(rng, 2, 3), start = some(rng, 0, 2);
-    Id space = simple_space({start + stride * points});
-    check(H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, &stride, &points, nullptr),
+    Id space = simple_space({start + stride * count});
+    check(H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, &stride, &count, nullptr),
           "H5Sselect_hyperslab");
     return space;
   }
-  if (kind == 2 && points % 2 == 0) {  // two rows of a plane
-    const hsize_t start[] = {1, some(rng, 0, 2)}, count[] = {2, points / 2};
-    Id space = simple_space({4, points / 2 + 3});
-    check(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, nullptr, count, nullptr),
+  if (kind == 2 && count % 2 == 0) {  // two rows of a plane
+    const hsize_t start[] = {1, some(rng, 0, 2)}, size[] = {2, count / 2};
+    Id space = simple_space({4, count / 2 + 3});
+    check(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, nullptr, size, nullptr),
           "H5Sselect_hyperslab");
     return space;
   }
-  if (kind == 3 && points < 200) {  // the elements in disorder
-    std::vector<hsize_t> order(points);
-    for (hsize_t k = 0; k < points; ++k) order[k] = k;
-    for (hsize_t k = points; k > 1; --k) std::swap(order[k - 1], order[some(rng, 0, k - 1)]);
-    Id space = simple_space({points});
-    check(H5Sselect_elements(space, H5S_SELECT_SET, points, order.data()), "H5Sselect_elements");
+  if (kind == 3 && count < 200) {  // the elements in disorder
+    std::vector<hsize_t> order(count);
+    for (hsize_t k = 0; k < count; ++k) order[k] = k;
+    for (hsize_t k = count; k > 1; --k) std::swap(order[k - 1], order[some(rng, 0, k - 1)]);
+    Id space = simple_space({count});
+    check(H5Sselect_elements(space, H5S_SELECT_SET, count, order.data()), "H5Sselect_elements");
     return space;
   }
-  return simple_space({points});
+  return simple_space({count});
 }
 
 std::vector<Region> random_slabs(Rng& rng, const std::vector<hsize_t>& dims, int ranks) {

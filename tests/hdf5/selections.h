@@ -14,13 +14,16 @@ struct Region {
 };
 Region all_of(const std::vector<hsize_t>& dims);
 
-// A dataspace of `dims` with a selection within `region`: nothing, a box, a regular hyperslab with
-// strides and blocks, hyperslabs put together by OR, AND, XOR and NOTB, or points in any order,
-// some of which come more than once if `repeats`.
-Id random_selection(Rng& rng, const std::vector<hsize_t>& dims, const Region& region, bool repeats);
+// Whether points of a selection may come more than once.
+enum class Points { Once, Repeated };
 
-// A dataspace in memory that selects `points` elements: all of it, or some, or points in any order.
-Id random_memory(Rng& rng, hsize_t points);
+// A dataspace of `dims` with a selection within `region`: nothing, a box, a regular hyperslab with
+// strides and blocks, hyperslabs put together by OR, AND, XOR and NOTB, or points in any order.
+Id random_selection(Rng& rng, const std::vector<hsize_t>& dims, const Region& region,
+                    Points points);
+
+// A dataspace in memory that selects `count` elements: all of it, or some, or points in any order.
+Id random_memory(Rng& rng, hsize_t count);
 
 // The regions that `ranks` ranks may write: slabs of random, also no, thickness along one
 // dimension. The same on every rank. A scalar belongs to one rank; the others have no region.

@@ -9,9 +9,9 @@ namespace forebay_test {
 namespace {
 
 hid_t random_integer(Rng& rng) {
-  const hid_t types[] = {H5T_STD_I8LE,  H5T_STD_I16LE, H5T_STD_I32LE, H5T_STD_I64LE, H5T_STD_U8LE,
-                         H5T_STD_U16BE, H5T_STD_U32LE, H5T_STD_U64BE, H5T_STD_I16BE, H5T_STD_I32BE,
-                         H5T_STD_I64BE};
+  const hid_t types[] = {H5T_STD_I8LE,  H5T_STD_I16LE, H5T_STD_I32LE, H5T_STD_I64LE,
+                         H5T_STD_U8LE,  H5T_STD_U16BE, H5T_STD_U32LE, H5T_STD_U64BE,
+                         H5T_STD_I16BE, H5T_STD_I32BE, H5T_STD_I64BE};
   return types[rng.below(std::size(types))];
 }
 
@@ -139,7 +139,8 @@ void fill_one(hid_t type, Rng& rng, hid_t file, const std::vector<std::string>& 
     case H5T_STRING:
       if (H5Tis_variable_str(type) <= 0) return fill_string(type, rng, bytes);
       {
-        const std::string text(static_cast<size_t>(rng.below(12)), static_cast<char>('a' + rng.below(26)));
+        const std::string text(static_cast<size_t>(rng.below(12)),
+                               static_cast<char>('a' + rng.below(26)));
         char* copy = ::strdup(text.c_str());
         std::memcpy(out, &copy, sizeof copy);
       }
@@ -194,7 +195,8 @@ void add_reference(const void* in, std::string& out) {
     return;
   }
   char name[512] = "";
-  auto* reference = const_cast<H5R_ref_t*>(static_cast<const H5R_ref_t*>(in));  // HDF5 takes no const
+  auto* reference =
+      const_cast<H5R_ref_t*>(static_cast<const H5R_ref_t*>(in));  // HDF5 takes no const
   check(H5Rget_obj_name(reference, H5P_DEFAULT, name, sizeof name), "H5Rget_obj_name");
   H5O_type_t kind = H5O_TYPE_UNKNOWN;
   check(H5Rget_obj_type3(reference, H5P_DEFAULT, &kind), "H5Rget_obj_type3");
@@ -259,7 +261,8 @@ Id random_type(Rng& rng, bool serial) { return random_element(rng, serial, 0); }
 bool holds_memory(hid_t type) {
   return H5Tdetect_class(type, H5T_VLEN) > 0 || H5Tdetect_class(type, H5T_REFERENCE) > 0 ||
          H5Tis_variable_str(type) > 0 ||
-         (H5Tdetect_class(type, H5T_STRING) > 0 && type_text(type).find("vlen") != std::string::npos);
+         (H5Tdetect_class(type, H5T_STRING) > 0 &&
+          type_text(type).find("vlen") != std::string::npos);
 }
 
 Id random_memory_type(Rng& rng, hid_t file_type) {
@@ -281,7 +284,10 @@ Id random_memory_type(Rng& rng, hid_t file_type) {
 }
 
 Values::Values(hid_t type, size_t count)
-    : type_(copy_type(type)), count_(count), width_(H5Tget_size(type)), bytes_(count * width_ + 1) {}
+    : type_(copy_type(type)),
+      count_(count),
+      width_(H5Tget_size(type)),
+      bytes_(count * width_ + 1) {}
 
 Values::~Values() {
   if (count_ == 0 || !holds_memory(type_)) return;
