@@ -93,7 +93,16 @@ void put_in_order(std::span<const std::byte> given, std::span<const Count> order
     std::memcpy(&out[static_cast<std::size_t>(order[i]) * size], &given[i * size], size);
 }
 
-/// The present values of a selection, packed.
+std::vector<std::byte> in_program_order(std::span<const std::byte> values,
+                                        std::span<const Count> order, std::size_t size) {
+  std::vector<std::byte> out(order.size() * size);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    std::memcpy(&out[i * size], &values[static_cast<std::size_t>(order[i]) * size], size);
+  return out;
+}
+
+}  // namespace
+
 std::vector<std::byte> present_values(LoggedFile& file, DatasetState& dataset,
                                       const Placed& selection) {
   std::vector<std::byte> values(static_cast<std::size_t>(selection.pattern.elements()) *
@@ -103,15 +112,6 @@ std::vector<std::byte> present_values(LoggedFile& file, DatasetState& dataset,
   return values;
 }
 
-std::vector<std::byte> in_program_order(std::span<const std::byte> values,
-                                        std::span<const Count> order, std::size_t size) {
-  std::vector<std::byte> out(order.size() * size);
-  for (std::size_t i = 0; i < order.size(); ++i)
-    std::memcpy(&out[i * size], &values[static_cast<std::size_t>(order[i]) * size], size);
-  return out;
-}
-
-/// Appends packed values through the filters, if the dataset has any.
 void append_values(LoggedFile& file, DatasetState& dataset, const Placed& selection,
                    std::span<const std::byte> values, bool lent) {
   auto* filters = dataset.filters();
@@ -123,8 +123,6 @@ void append_values(LoggedFile& file, DatasetState& dataset, const Placed& select
   }
   file.writer().write(dataset.id(), selection, values, lent);
 }
-
-}  // namespace
 
 DatasetState::DatasetState(StoredDataset stored, hid_t type)
     : stored_(std::move(stored)),

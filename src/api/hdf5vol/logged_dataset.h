@@ -56,6 +56,13 @@ StoredDataset stored_from(std::uint64_t id, hid_t space, hid_t dcpl);
 
 /// Local. One dataset of a write: its data is staged in the log.
 void write_logged(LoggedFile& file, DatasetState& dataset, const DatasetWrite& write, hid_t dxpl);
+/// Local. The present values of a selection, packed, in the file's type.
+std::vector<std::byte> present_values(LoggedFile& file, DatasetState& dataset,
+                                      const Placed& selection);
+/// Local. Appends packed values through the filters, if the dataset has any. `lent`: see
+/// LogWriter::write.
+void append_values(LoggedFile& file, DatasetState& dataset, const Placed& selection,
+                   std::span<const std::byte> values, bool lent);
 /// Local. One dataset of a read.
 void read_logged(LoggedFile& file, DatasetState& dataset, const DatasetRead& read, hid_t dxpl);
 

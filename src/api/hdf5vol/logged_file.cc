@@ -239,8 +239,6 @@ void LoggedHooks::before_close(const UnderObject& at, Closing closing) {
     print_report(comm_, path_, file_->report(), method_, {"layout log: each rank appends"});
 }
 
-void LoggedHooks::object_copied(const ObjectCopy&) {}
-
 // -- one handle
 // -------------------------------------------------------------------------------------
 
