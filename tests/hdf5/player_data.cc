@@ -132,7 +132,8 @@ void Player::transfer(bool write, bool many) {
       values.push_back(std::make_unique<Values>(target.type, target.elements()));
       Rng rng = target.values;
       if (write) values.back()->fill(rng, side.file, referred);
-      if (write && number_ == options_.spoil && &side == &sides_[1]) values.back()->spoil();
+      if (write && number_ >= options_.spoil && options_.spoil >= 0 && &side == &sides_[1])
+        values.back()->spoil();
       ids.push_back(datasets.back());
       types.push_back(target.type);
       memory.push_back(target.all ? H5S_ALL : static_cast<hid_t>(target.memory));

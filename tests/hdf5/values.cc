@@ -311,7 +311,7 @@ std::string Values::text() const {
 }
 
 void Values::spoil() {
-  if (count_ > 0) bytes_[0] ^= std::byte{1};
+  for (size_t k = 0; k < count_; ++k) bytes_[k * width_] ^= std::byte{1};
 }
 
 std::string type_text(hid_t type) {
