@@ -105,12 +105,15 @@ inline FileRef::~FileRef() {
 /// One handle of an object. Made for each object that the connector below opens or that the library
 /// hands out, destroyed when the connector below has closed it.
 struct Object {
-  Object(void* under_object, const FileRef& in_file, H5I_type_t object_type) noexcept
-      : under(under_object), type(object_type), file(in_file) {
+  Object(void* under_object, const FileRef& in_file, H5I_type_t object_type,
+         bool is_handle = true) noexcept
+      : under(under_object), type(object_type), file(in_file), counted(is_handle) {
+    if (!counted) return;
     ++file->open_;
     if (type == H5I_FILE) ++file->handles_;
   }
   ~Object() {
+    if (!counted) return;
     --file->open_;
     if (type == H5I_FILE) --file->handles_;
   }
@@ -124,6 +127,9 @@ struct Object {
   void* under;
   H5I_type_t type;
   FileRef file;
+  /// False for what the native connector keeps within an open file, which says nothing of whether
+  /// the program has it open.
+  const bool counted;
   std::unique_ptr<LoggedDataset> logged;  ///< of a dataset that the log holds
 };
 
