@@ -76,6 +76,10 @@ class FileState {
   WrapContext* get_wrap_context(void* under_object);
   static void free_wrap_context(WrapContext* context) noexcept;
 
+  /// While the native connector, which was told that its file is open, wraps it for itself.
+  bool in_post_open() const noexcept { return in_post_open_; }
+  void set_in_post_open(bool now) noexcept { in_post_open_ = now; }
+
   /// What closing `object` means for the file.
   Closing closing(const Object& object) const noexcept;
 
@@ -88,6 +92,7 @@ class FileState {
   hid_t connector_;
   bool under_wraps_;
   bool numbered_;
+  bool in_post_open_ = false;
   unsigned long number_;
   std::size_t owners_ = 0;   // objects, wrap contexts, requests
   std::size_t open_ = 0;     // objects, file handles included

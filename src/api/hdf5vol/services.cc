@@ -35,7 +35,7 @@ void* wrap_object(void* obj, H5I_type_t type, void* wrap_context) noexcept {
     if (under == nullptr) return nullptr;
     // The native connector wraps its file once it is open, for itself, and lets go of it after the
     // close.
-    if (type == H5I_FILE) return new Object(under, file, type, false);
+    if (file->in_post_open()) return new Object(under, file, type, false);
     return wrap(under, file, type, H5P_DATASET_XFER_DEFAULT);
   });
 }
