@@ -145,7 +145,8 @@ CreatedDataset LoggedHooks::create_dataset(const DatasetCreation& creation) {
   check_writable();
   if (!why_not_logged(creation.type, creation.space, creation.dcpl).empty()) return {};
   store_.move_to(creation.at);
-  StoredDataset stored = stored_from(new_id(), creation.space, creation.dcpl);
+  StoredDataset stored = stored_from(
+      new_id(), creation.space, completed_properties(creation.dcpl, creation.type, creation.space));
   const Hid dcpl = stand_in_properties(creation.dcpl);
   const Hid scalar = owned_space(H5Screate(H5S_SCALAR));
   CreatedDataset created;
