@@ -1,5 +1,5 @@
-// H5Ocopy of what is in a log: the connector below has copied stand-ins, each with the number of its
-// source. The copies get numbers of their own, and the values of the source.
+// H5Ocopy of what is in a log: the connector below has copied stand-ins, each with the number of
+// its source. The copies get numbers of their own, and the values of the source.
 #include <algorithm>
 #include <set>
 
@@ -14,8 +14,8 @@ constexpr Count rows_bytes = 8 << 20;
 
 OwnedUnder open_child(const UnderObject& at, const H5VL_loc_params_t& location) {
   H5I_type_t type = H5I_BADID;
-  void* const object = H5VLobject_open(at.object, &location, at.connector, &type,
-                                       H5P_DATASET_XFER_DEFAULT, nullptr);
+  void* const object =
+      H5VLobject_open(at.object, &location, at.connector, &type, H5P_DATASET_XFER_DEFAULT, nullptr);
   if (object == nullptr) throw Error(Errc::ehdferr, "HDF5: opening a copied object failed");
   return {object, at.connector, type};
 }
@@ -82,8 +82,8 @@ void for_each_dataset(const UnderObject& object, std::set<std::vector<std::byte>
 Hid type_of(const UnderObject& dataset) {
   H5VL_dataset_get_args_t args{};
   args.op_type = H5VL_DATASET_GET_TYPE;
-  if (H5VLdataset_get(dataset.object, dataset.connector, &args, H5P_DATASET_XFER_DEFAULT,
-                      nullptr) < 0)
+  if (H5VLdataset_get(dataset.object, dataset.connector, &args, H5P_DATASET_XFER_DEFAULT, nullptr) <
+      0)
     throw Error(Errc::ehdferr, "HDF5: asking for a dataset's datatype failed");
   return owned_type(args.args.get_type.type_id);
 }
@@ -121,10 +121,9 @@ void LoggedHooks::object_copied(const ObjectCopy& copy) {
   }
   auto at = copy.destination;
   H5VL_loc_params_t location = name_location(at.type, copy.destination_name);
-  const OwnedUnder parent =
-      copy.destination_location->type == H5VL_OBJECT_BY_SELF
-          ? OwnedUnder()
-          : open_child(copy.destination, *copy.destination_location);
+  const OwnedUnder parent = copy.destination_location->type == H5VL_OBJECT_BY_SELF
+                                ? OwnedUnder()
+                                : open_child(copy.destination, *copy.destination_location);
   if (parent) at = parent.get(), location.obj_type = at.type;
   const OwnedUnder top = open_child(at, location);
   std::set<std::vector<std::byte>> seen;

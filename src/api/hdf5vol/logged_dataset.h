@@ -60,8 +60,8 @@ StoredDataset stored_from(std::uint64_t id, hid_t space, hid_t dcpl);
 
 /// Local. One dataset of a write: its data is staged in the log.
 void write_logged(LoggedFile& file, DatasetState& dataset, const DatasetWrite& write, hid_t dxpl);
-/// Local. The present values of a selection, packed, in the file's type. `any`, if given: whether any
-/// of them may have been written.
+/// Local. The present values of a selection, packed, in the file's type. `any`, if given: whether
+/// any of them may have been written.
 std::vector<std::byte> present_values(LoggedFile& file, DatasetState& dataset,
                                       const Placed& selection, bool* any = nullptr);
 /// Local. Appends packed values through the filters, if the dataset has any. `lent`: see
