@@ -86,6 +86,8 @@ Player::Target Player::choose_target(const std::string& path, Rng& own, bool wri
   Target target;
   target.path = path;
   target.type = random_memory_type(rng_, type);
+  // Parallel HDF5 does not convert on the way into filtered chunks.
+  if (write && !options_.serial && must_be_collective(path)) target.type = copy_type(type);
   // Values that come twice in one collective write have no order among them.
   const Points points = options_.serial || !collective ? Points::Repeated : Points::Once;
   const Region region = write ? slabs[static_cast<size_t>(rank_)] : all_of(dims);
