@@ -35,7 +35,9 @@ void put_line(const std::string& text) {
 }
 
 int value_of(long seed, int dataset, hsize_t row, hsize_t column) {
-  const unsigned long mixed = (static_cast<unsigned long>(seed) * 31 + static_cast<unsigned long>(dataset)) * 1000003UL + row * 8191 + column;
+  const unsigned long mixed =
+      (static_cast<unsigned long>(seed) * 31 + static_cast<unsigned long>(dataset)) * 1000003UL +
+      row * 8191 + column;
   return static_cast<int>(mixed * 2654435761UL % 1000000007UL);
 }
 
@@ -56,9 +58,9 @@ std::vector<Id> create_datasets(hid_t file, hsize_t rows, bool grows) {
     const hsize_t chunk[] = {1, kColumns}, most[] = {H5S_UNLIMITED, kColumns};
     if (grows) check(H5Pset_chunk(list, 2, chunk), "H5Pset_chunk");
     const Id space = grows ? simple_space({0, kColumns}, most) : simple_space({rows, kColumns});
-    datasets.emplace_back(H5Dcreate2(file, name_of(d).c_str(), H5T_STD_I32LE, space, H5P_DEFAULT,
-                                     list, H5P_DEFAULT),
-                          H5Dclose, "H5Dcreate2");
+    datasets.emplace_back(
+        H5Dcreate2(file, name_of(d).c_str(), H5T_STD_I32LE, space, H5P_DEFAULT, list, H5P_DEFAULT),
+        H5Dclose, "H5Dcreate2");
   }
   return datasets;
 }
@@ -159,8 +161,9 @@ int run(int argc, char** argv) {
     return check_file(argv[2], number(3), static_cast<hsize_t>(number(4)),
                       static_cast<hsize_t>(number(5)), grows);
   }
-  std::fprintf(stderr, "usage: kill_hdf5 write FILE LOG SEED ROWS fixed|records\n"
-                       "       kill_hdf5 check FILE SEED ROWS FLUSHED fixed|records\n");
+  std::fprintf(stderr,
+               "usage: kill_hdf5 write FILE LOG SEED ROWS fixed|records\n"
+               "       kill_hdf5 check FILE SEED ROWS FLUSHED fixed|records\n");
   return EXIT_FAILURE;
 }
 

@@ -93,7 +93,7 @@ class Player {
 
   // Data (player_data.cc).
   struct Target;
-  Target choose_target(const std::string& path, Rng& own, bool write, bool collective);
+  Target choose_target(const std::string& path, Rng& own, bool write, bool collective, bool plain);
   std::vector<std::string> choose_datasets(int64_t most, bool plain);
   Id transfer_list(bool collective) const;
   bool must_be_collective(const std::string& path);
