@@ -215,10 +215,53 @@ void print_characters(const Source& source, VarId id, Lines& lines) {
   }
 }
 
-void add_attributes(std::string& text, const std::string& owner, const AttributeList& list) {
+void add_attributes(std::string& text, const std::string& indent, const std::string& owner,
+                    const AttributeList& list) {
   for (const Attribute& attribute : list) {
-    text += fmt::format("\t\t{}:{} = {} ;\n", owner, cdl_name(attribute.name),
+    text += fmt::format("{}\t\t{}:{} = {} ;\n", indent, owner, cdl_name(attribute.name),
                         cdl_attribute(attribute));
+  }
+}
+
+const AttributeList& attributes_of_group(const Source& source, const std::string& group) {
+  for (const SourceGroup& known : source.groups())
+    if (known.path == group) return known.attributes;
+  return source.schema().attributes;
+}
+
+void add_dimensions(std::string& text, const Source& source, const std::string& group,
+                    const std::string& indent) {
+  bool any = false;
+  const Schema& schema = source.schema();
+  for (std::size_t d = 0; d < schema.dims.size(); ++d) {
+    const std::string& name = schema.dims[d].name;
+    if (cdl_group_of(name) != group) continue;
+    if (!any) text += indent + "dimensions:\n";
+    any = true;
+    const auto id = static_cast<DimId>(d);
+    text += indent + "\t" + cdl_name(cdl_name_in_group(name)) + " = ";
+    text += source.unlimited(id)
+                ? fmt::format("UNLIMITED ; // ({} currently)\n", source.length(id))
+                : fmt::format("{} ;\n", source.length(id));
+  }
+}
+
+void add_variables(std::string& text, const Source& source, const std::string& group,
+                   const std::string& indent) {
+  bool any = false;
+  const Schema& schema = source.schema();
+  for (const Variable& var : schema.vars) {
+    if (cdl_group_of(var.name) != group) continue;
+    if (!any) text += indent + "variables:\n";
+    any = true;
+    const std::string name = cdl_name(cdl_name_in_group(var.name));
+    text += fmt::format("{}\t{} {}", indent, name_of(var.type), name);
+    for (std::size_t d = 0; d < var.dimids.size(); ++d) {
+      const std::string& dim = schema.dims[static_cast<std::size_t>(var.dimids[d])].name;
+      text += (d == 0 ? "(" : ", ") + cdl_name(cdl_name_in_group(dim));
+    }
+    text += var.dimids.empty() ? " ;\n" : ") ;\n";
+    add_attributes(text, indent, name, var.attributes);
   }
 }
 
@@ -306,39 +349,32 @@ std::string cdl_file_name(const std::string& path) {
   return cdl_name(name);
 }
 
-std::string cdl_header(const Source& source) {
-  const Schema& schema = source.schema();
+std::string cdl_group_of(const std::string& name) {
+  const std::size_t slash = name.rfind('/');
+  return slash == std::string::npos ? "" : name.substr(0, slash);
+}
+
+std::string cdl_name_in_group(const std::string& name) { return name.substr(name.rfind('/') + 1); }
+
+std::string cdl_header(const Source& source, const std::string& group, const std::string& indent) {
   std::string text;
-  if (!schema.dims.empty()) text += "dimensions:\n";
-  for (const Dimension& dim : schema.dims) {
-    text += "\t" + cdl_name(dim.name) + " = ";
-    text += dim.is_record() ? fmt::format("UNLIMITED ; // ({} currently)\n", schema.numrecs)
-                            : fmt::format("{} ;\n", dim.length);
-  }
-  if (!schema.vars.empty()) text += "variables:\n";
-  for (const Variable& var : schema.vars) {
-    const std::string name = cdl_name(var.name);
-    text += fmt::format("\t{} {}", name_of(var.type), name);
-    for (std::size_t d = 0; d < var.dimids.size(); ++d) {
-      text += (d == 0 ? "(" : ", ") +
-              cdl_name(schema.dims[static_cast<std::size_t>(var.dimids[d])].name);
-    }
-    text += var.dimids.empty() ? " ;\n" : ") ;\n";
-    add_attributes(text, name, var.attributes);
-  }
-  if (schema.attributes.size() > 0) {
-    text += "\n// global attributes:\n";
-    add_attributes(text, "", schema.attributes);
+  add_dimensions(text, source, group, indent);
+  add_variables(text, source, group, indent);
+  const AttributeList& attributes = attributes_of_group(source, group);
+  if (attributes.size() > 0) {
+    text += "\n" + indent + (group.empty() ? "// global attributes:\n" : "// group attributes:\n");
+    add_attributes(text, indent, "", attributes);
   }
   return text;
 }
 
-void print_cdl_data(const Source& source, VarId id, std::FILE* out) {
+void print_cdl_data(const Source& source, VarId id, std::FILE* out, const std::string& indent) {
   const Variable& var = source.schema().vars[static_cast<std::size_t>(id)];
-  if (var.is_record && source.schema().numrecs == 0) return;
+  if (whole(source.shape(id)).elements() == 0) return;
   Lines lines(out);
   lines.raw("\n");
-  lines.raw(" " + cdl_name(var.name) + (var.ndims() > 1 ? " =" : " = "));
+  lines.raw(indent + " " + cdl_name(cdl_name_in_group(var.name)) +
+            (var.ndims() > 1 ? " =" : " = "));
   if (var.type == Type::chr) {
     print_characters(source, id, lines);
   } else {
