@@ -111,17 +111,30 @@ class Lines {
   std::size_t column_ = 0;
 };
 
-// Elements of rows along the last dimension, one after another as they are read.
+// Elements of rows along the last dimension, one after another as they are read. What an unlimited
+// dimension holds that is not the first is put in braces.
 class Rows {
  public:
-  Rows(Count length, bool flat, Count elements, Lines& lines)
-      : length_(length), left_(elements), flat_(flat), lines_(lines) {}
-  void value(const std::string& text) {
-    if (!flat_ && at_ == 0) lines_.raw("\n  ");
-    --left_;
-    const bool end = ++at_ == length_;
-    if (end) at_ = 0;
-    if (left_ == 0) {
+  Rows(const Source& source, VarId id, const std::vector<Count>& shape, Lines& lines)
+      : length_(shape.empty() ? 1 : shape.back()),
+        all_(whole(shape).elements()),
+        flat_(shape.size() < 2),
+        lines_(lines) {
+    const auto& dims = source.schema().vars[static_cast<std::size_t>(id)].dimids;
+    Count inner = 1;
+    for (std::size_t d = shape.size(); d-- > 1;) {
+      inner *= shape[d];
+      if (source.unlimited(dims[d])) braced_.push_back(inner);
+    }
+  }
+  void value(std::string text) {
+    const bool begin = next_ % length_ == 0, end = (next_ + 1) % length_ == 0;
+    if (!flat_ && begin) lines_.raw("\n  ");
+    for (const Count inner : braced_) {
+      if (next_ % inner == 0) text.insert(0, "{");
+      if ((next_ + 1) % inner == 0) text += "}";
+    }
+    if (++next_ == all_) {
       lines_.put(text);
     } else if (end && !flat_) {
       lines_.put(text);
@@ -132,8 +145,9 @@ class Rows {
   }
 
  private:
-  Count length_, left_, at_ = 0;
+  Count length_, all_, next_ = 0;
   bool flat_;
+  std::vector<Count> braced_;  // elements within each pair of braces
   Lines& lines_;
 };
 
@@ -175,8 +189,7 @@ void print_numbers(const Source& source, VarId id, Lines& lines) {
   const Blocks blocks(var, shape, block_bytes, true);
   const auto width = static_cast<std::size_t>(size_of(var.type));
   const std::vector<std::byte> fill = shown_fill(var);
-  const bool flat = shape.size() < 2;
-  Rows rows(shape.empty() ? 1 : shape.back(), flat, whole(shape).elements(), lines);
+  Rows rows(source, id, shape, lines);
   std::vector<std::byte> values;
   for (Count b = 0; b < blocks.size(); ++b) {
     const Subarray part = blocks[b];
@@ -216,10 +229,10 @@ void print_characters(const Source& source, VarId id, Lines& lines) {
 }
 
 void add_attributes(std::string& text, const std::string& indent, const std::string& owner,
-                    const AttributeList& list) {
+                    const AttributeList& list, bool lines) {
   for (const Attribute& attribute : list) {
     text += fmt::format("{}\t\t{}:{} = {} ;\n", indent, owner, cdl_name(attribute.name),
-                        cdl_attribute(attribute));
+                        cdl_attribute(attribute, lines));
   }
 }
 
@@ -240,9 +253,8 @@ void add_dimensions(std::string& text, const Source& source, const std::string& 
     any = true;
     const auto id = static_cast<DimId>(d);
     text += indent + "\t" + cdl_name(cdl_name_in_group(name)) + " = ";
-    text += source.unlimited(id)
-                ? fmt::format("UNLIMITED ; // ({} currently)\n", source.length(id))
-                : fmt::format("{} ;\n", source.length(id));
+    text += source.unlimited(id) ? fmt::format("UNLIMITED ; // ({} currently)\n", source.length(id))
+                                 : fmt::format("{} ;\n", source.length(id));
   }
 }
 
@@ -261,7 +273,7 @@ void add_variables(std::string& text, const Source& source, const std::string& g
       text += (d == 0 ? "(" : ", ") + cdl_name(cdl_name_in_group(dim));
     }
     text += var.dimids.empty() ? " ;\n" : ") ;\n";
-    add_attributes(text, indent, name, var.attributes);
+    add_attributes(text, indent, name, var.attributes, !source.is_hdf5());
   }
 }
 
@@ -319,11 +331,11 @@ std::string cdl_value(Type type, const std::byte* value) {
   }
 }
 
-std::string cdl_attribute(const Attribute& attribute) {
+std::string cdl_attribute(const Attribute& attribute, bool lines) {
   if (attribute.type == Type::chr) {
     std::string text(reinterpret_cast<const char*>(attribute.value.data()), attribute.value.size());
     text.erase(text.find_last_not_of('\0') + 1);
-    return cdl_text(text, "\t\t\t");
+    return cdl_text(text, lines ? "\t\t\t" : "");
   }
   const auto width = static_cast<std::size_t>(size_of(attribute.type));
   std::vector<std::byte> native(attribute.value.size());
@@ -363,7 +375,7 @@ std::string cdl_header(const Source& source, const std::string& group, const std
   const AttributeList& attributes = attributes_of_group(source, group);
   if (attributes.size() > 0) {
     text += "\n" + indent + (group.empty() ? "// global attributes:\n" : "// group attributes:\n");
-    add_attributes(text, indent, "", attributes);
+    add_attributes(text, indent, "", attributes, !source.is_hdf5());
   }
   return text;
 }

@@ -16,7 +16,8 @@ std::string cdl_name(const std::string& name);
 std::string cdl_text(const std::string& text, const std::string& indent = {});
 
 /// The values of an attribute, typed by their suffixes: "1b, 2b", "0.5f", "\"text\"".
-std::string cdl_attribute(const Attribute& attribute);
+/// `lines`: each line of a text on a line of its own, as ncdump has it for classic files.
+std::string cdl_attribute(const Attribute& attribute, bool lines = true);
 
 /// One native element as data of a variable: "1e-10", "NaNf", "-3". Not for text.
 std::string cdl_value(Type type, const std::byte* value);

@@ -62,13 +62,13 @@ class Unfinished {
   Unfinished(const Unfinished&) = delete;
   Unfinished& operator=(const Unfinished&) = delete;
 
-  // Root only.
+  // Root only. `out` is the old output until it is the new one.
   void finish(const std::string& out, bool force) {
-    if (fs::is_directory(path_) && force) {
-      fs::remove_all(out);  // a directory cannot be replaced in one step
-    }
-    if (::rename(path_.c_str(), out.c_str()) != 0)
+    if (force && fs::is_directory(path_) && fs::exists(out)) {
+      replace_directory(out);
+    } else if (::rename(path_.c_str(), out.c_str()) != 0) {
       throw system_error(errno, Errc::ecantcreate, "rename", out);
+    }
     finished_ = true;
     const std::string parent = fs::path(out).parent_path().string();
     const int fd =
@@ -79,6 +79,28 @@ class Unfinished {
   }
 
  private:
+  // The two exchange their names in one step; where the file system cannot do that, the old one
+  // stands aside until the new one is in its place.
+  void replace_directory(const std::string& out) {
+    std::string aside = path_;
+#ifdef RENAME_EXCHANGE
+    if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, out.c_str(), RENAME_EXCHANGE) != 0)
+#endif
+    {
+      aside = path_ + "-old";
+      if (::rename(out.c_str(), aside.c_str()) != 0)
+        throw system_error(errno, Errc::ecantcreate, "rename", out);
+      if (::rename(path_.c_str(), out.c_str()) != 0) {
+        const int reason = errno;
+        (void)::rename(aside.c_str(), out.c_str());
+        throw system_error(reason, Errc::ecantcreate, "rename", out);
+      }
+    }
+    std::error_code
+        ignored;  // the new output is in place: what is left of the old one is only space
+    fs::remove_all(aside, ignored);
+  }
+
   bool active_, finished_ = false;
   std::string path_;
 };
@@ -162,8 +184,8 @@ class Conversion {
 
   ConvertResult run() {
     const auto began = std::chrono::steady_clock::now();
-    const bool copies = options_.to == "hdf5" && options_.group.empty() && has_hdf5() &&
-                        is_hdf5_file(options_.in);
+    const bool copies =
+        options_.to == "hdf5" && options_.group.empty() && has_hdf5() && is_hdf5_file(options_.in);
     agree_on_error(comm_, attempt_to([&] {
                      if (!copies) open_input();
                    }));

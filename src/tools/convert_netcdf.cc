@@ -74,8 +74,9 @@ class NetcdfOutput final : public Output {
       const auto id = static_cast<DimId>(d);
       if (from.dims[d].length == 0 && from.record_dim() != id)
         throw Error(Errc::edimsize,
-                    "dimension " + from.dims[d].name + " has length 0: classic formats allow that "
-                    "to their one unlimited dimension only",
+                    "dimension " + from.dims[d].name +
+                        " has length 0: classic formats allow that "
+                        "to their one unlimited dimension only",
                     "convert to hdf5");
     }
     for (const Dimension& dim : from.dims) ds_->def_dim(dim.name, dim.length);

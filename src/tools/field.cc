@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "core/method_values.h"
+#include "data/convert.h"
 
 namespace forebay::tools {
 namespace {
@@ -85,17 +86,28 @@ bool says_longitude(const Schema& schema, VarId id) {
          is_numeric(var.type);
 }
 
-// Values of a coordinate in degrees, of every k-th element.
-std::vector<double> read_degrees(const SerialReader& file, VarId id, const Subarray& selection) {
-  std::vector<double> values = file.read_doubles(id, selection);
-  Decoder(file.schema(), id).decode(values);
-  const std::string units = lower_case(text_attribute(file.schema(), id, "units").value_or(""));
-  const bool cells =
-      lower_case(file.schema().vars[static_cast<std::size_t>(id)].name).ends_with("cell");
+// The selection as doubles, whatever the format of the file.
+std::vector<double> doubles_of(const Source& file, VarId id, const Subarray& selection) {
+  if (file.classic() != nullptr) return file.classic()->read_doubles(id, selection);
+  const Type type = file.schema().vars[static_cast<std::size_t>(id)].type;
+  const Count n = selection.elements();
+  std::vector<std::byte> native(static_cast<std::size_t>(n * size_of(type)));
+  std::vector<std::byte> external(native.size());
+  std::vector<double> values(static_cast<std::size_t>(n));
+  if (n > 0) file.read(id, selection, native.data());
+  to_external(type, external.data(), type, native.data(), n, nullptr);
+  from_external(type, external.data(), Type::float64, values.data(), n, nullptr);
+  return values;
+}
+
+// Turns values of a coordinate into degrees.
+void make_degrees(const Schema& schema, VarId id, std::vector<double>& values) {
+  Decoder(schema, id).decode(values);
+  const std::string units = lower_case(text_attribute(schema, id, "units").value_or(""));
+  const bool cells = lower_case(schema.vars[static_cast<std::size_t>(id)].name).ends_with("cell");
   if (units.starts_with("rad") || (units.empty() && cells)) {
     for (double& value : values) value *= 180 / std::numbers::pi;
   }
-  return values;
 }
 
 std::pair<double, double> range_of(const std::vector<double>& values) {
@@ -122,13 +134,14 @@ std::optional<std::string> fault_of(const std::vector<double>& latitude,
 
 class FieldReader {
  public:
-  FieldReader(const SerialReader& file, const FieldOptions& options)
+  FieldReader(const Source& file, const FieldOptions& options)
       : file_(file), schema_(file.schema()), options_(options), id_(find(options.variable)) {
     if (!is_numeric(variable().type)) {
       throw Error(Errc::echar, file.path() + ": variable " + variable().name + " is text",
                   "plot takes numbers");
     }
-    shape_ = file.shape(id_);
+    shape_ = full_ = file.shape(id_);
+    apply_slice();
     chosen_.assign(shape_.size(), 0);
     if (std::find(shape_.begin(), shape_.end(), 0) != shape_.end()) {
       throw Error(Errc::einvalcoords,
@@ -153,6 +166,46 @@ class FieldReader {
     return schema_.dims[static_cast<std::size_t>(variable().dimids[static_cast<std::size_t>(d)])];
   }
   int ndims() const { return variable().ndims(); }
+
+  // From here on indices are those of the slice.
+  void apply_slice() {
+    std::vector<std::string> names;
+    for (int d = 0; d < ndims(); ++d) names.push_back(dim(d).name);
+    try {
+      slices_ = parse_slice(options_.slice, names, full_);
+    } catch (const Error& error) {
+      throw Error(error.code(), file_.path() + ": " + variable().name + ": " + error.message(),
+                  error.advice());
+    }
+    for (std::size_t d = 0; d < slices_.size(); ++d) shape_[d] = slices_[d].count;
+  }
+
+  // Which part of a dimension of any variable is shown.
+  DimSlice slice_of(VarId id, std::size_t d) const {
+    if (id == id_) return slices_[d];
+    const DimId wanted = schema_.vars[static_cast<std::size_t>(id)].dimids[d];
+    const auto& ours = variable().dimids;
+    const auto found = std::find(ours.begin(), ours.end(), wanted);
+    if (found != ours.end()) return slices_[static_cast<std::size_t>(found - ours.begin())];
+    return {0, file_.length(wanted), 1, false};
+  }
+
+  std::vector<double> read_doubles(VarId id, Subarray part) const {
+    if (part.stride.empty()) part.stride.assign(part.start.size(), 1);
+    for (std::size_t d = 0; d < part.start.size(); ++d) {
+      const DimSlice slice = slice_of(id, d);
+      part.start[d] = slice.start + part.start[d] * slice.step;
+      part.stride[d] *= slice.step;
+    }
+    return doubles_of(file_, id, part);
+  }
+
+  // Values of a coordinate in degrees.
+  std::vector<double> read_degrees(VarId id, const Subarray& part) const {
+    std::vector<double> values = read_doubles(id, part);
+    make_degrees(schema_, id, values);
+    return values;
+  }
 
   VarId find(const std::string& name) const {
     if (const auto id = schema_.find_var(name)) return *id;
@@ -249,8 +302,8 @@ class FieldReader {
     }
     if (coordinates.elements() > max_points) return false;
     Points read;
-    read.latitude = read_degrees(file_, latitude_, coordinates);
-    read.longitude = read_degrees(file_, longitude_, coordinates);
+    read.latitude = read_degrees(latitude_, coordinates);
+    read.longitude = read_degrees(longitude_, coordinates);
     if (const auto fault = fault_of(read.latitude, read.longitude)) {
       field.remarks.push_back(fmt::format("{} and {} {}: shown in file order", name(latitude_),
                                           name(longitude_), *fault));
@@ -265,7 +318,7 @@ class FieldReader {
       part.count[at(first_point_dim_ + d)] = coordinates.count[at(d)];
       part.stride[at(first_point_dim_ + d)] = step;
     }
-    read.value = file_.read_doubles(id_, part);
+    read.value = read_doubles(id_, part);
     Decoder(schema_, id_).decode(read.value);
     if (step > 1) field.remarks.push_back(fmt::format("every {}th of {} points", step, points));
     field.points = std::move(read);
@@ -292,8 +345,10 @@ class FieldReader {
                               length, length - 1));
     }
     chosen_[at(d)] = index;
-    if (length == 1) return;
-    std::string remark = fmt::format("{} {} of {}", dim(d).name, index, length);
+    if (full_[at(d)] == 1) return;
+    const DimSlice& slice = slices_[at(d)];
+    std::string remark =
+        fmt::format("{} {} of {}", dim(d).name, slice.start + index * slice.step, full_[at(d)]);
     if (const auto values = coordinate_values(d); !values.empty()) {
       const auto units = text_attribute(schema_, *coordinate_of(d), "units").value_or("");
       remark += fmt::format(" ({:.5g}{}{})", values[at(static_cast<int>(index))],
@@ -356,7 +411,7 @@ class FieldReader {
     if (!id || length > block_elements) return {};
     std::vector<double> values;
     try {
-      values = file_.read_doubles(*id, {{0}, {length}, {}});
+      values = read_doubles(*id, {{0}, {length}, {}});
     } catch (const Error&) {
       return {};  // the picture does without
     }
@@ -372,6 +427,8 @@ class FieldReader {
 
   Axis axis_of(int d) const {
     Axis axis{dim(d).name, shape_[at(d)], coordinate_values(d), false, false};
+    axis.first = static_cast<double>(slices_[at(d)].start);
+    axis.step = static_cast<double>(slices_[at(d)].step);
     if (const auto id = coordinate_of(d)) {
       axis.latitude = says_latitude(schema_, *id);
       axis.longitude = says_longitude(schema_, *id);
@@ -395,7 +452,10 @@ class FieldReader {
   // The two dimensions that are shown: the last two that are longer than 1, or what there is.
   std::pair<int, int> shown_dims() const {
     std::vector<int> longer, shorter;
-    for (int d = ndims() - 1; d >= 0; --d) (shape_[at(d)] > 1 ? longer : shorter).push_back(d);
+    for (int d = ndims() - 1; d >= 0; --d) {
+      if (slices_[at(d)].fixed) continue;
+      (shape_[at(d)] > 1 ? longer : shorter).push_back(d);
+    }
     longer.insert(longer.end(), shorter.begin(), shorter.end());
     const int x = longer.empty() ? -1 : longer[0], y = longer.size() < 2 ? -1 : longer[1];
     if (y >= 0 && y > x) return {y, x};
@@ -407,7 +467,8 @@ class FieldReader {
     Grid& grid = field.grid;
     if (x < 0)
       throw Error(Errc::einval, file_.path() + ": " + variable().name + " is one number",
-                  "plot takes variables with dimensions");
+                  ndims() > 0 ? "leave a dimension of --slice open, with :"
+                              : "plot takes variables with dimensions");
     if (y >= 0 && shape_[at(y)] > 4 * shape_[at(x)]) std::swap(x, y);  // lie down what is tall
     std::vector<bool> shown(at(ndims()), false);
     shown[at(x)] = true;
@@ -443,7 +504,7 @@ class FieldReader {
         part.count[at(x)] = std::min(columns, grid.x.length - column);
         if (y >= 0) part.start[at(y)] = row;
         if (y >= 0) part.count[at(y)] = std::min(rows, grid.y.length - row);
-        std::vector<double> values = file_.read_doubles(id_, part);
+        std::vector<double> values = read_doubles(id_, part);
         decoder.decode(values);
         const Count nx = part.count[at(x)], ny = y >= 0 ? part.count[at(y)] : 1;
         for (Count i = 0; i < nx * ny; ++i) {
@@ -465,18 +526,19 @@ class FieldReader {
     }
   }
 
-  const SerialReader& file_;
+  const Source& file_;
   const Schema& schema_;
   const FieldOptions& options_;
   VarId id_;
-  std::vector<Count> shape_, chosen_;
+  std::vector<Count> full_, shape_, chosen_;  // lengths; lengths and indices within the slice
+  std::vector<DimSlice> slices_;
   VarId latitude_ = -1, longitude_ = -1;
   int first_point_dim_ = 0, point_dims_ = 0;
 };
 
 }  // namespace
 
-Field read_field(const SerialReader& file, const FieldOptions& options) {
+Field read_field(const Source& file, const FieldOptions& options) {
   return FieldReader(file, options).read();
 }
 

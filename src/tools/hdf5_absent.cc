@@ -8,7 +8,8 @@ namespace forebay::tools {
 namespace {
 
 [[noreturn]] void refuse(const std::string& path, const char* doing) {
-  throw Error(Errc::enotsupport, printable(path) + ": this build " + doing + " HDF5 (netCDF-4) files",
+  throw Error(Errc::enotsupport,
+              printable(path) + ": this build " + doing + " HDF5 (netCDF-4) files",
               "build with libhdf5-dev installed, or with -DFOREBAY_HDF5_TOOLS_ROOT=DIRECTORY");
 }
 

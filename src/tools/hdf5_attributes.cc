@@ -25,8 +25,7 @@ Opened open_attribute(hid_t object, const std::string& name) {
   opened.attribute = owned(H5Aopen(object, name.c_str(), H5P_DEFAULT), what);
   opened.type = owned(H5Aget_type(opened.attribute), what);
   opened.space = owned(H5Aget_space(opened.attribute), what);
-  opened.elements =
-      static_cast<Count>(checked(H5Sget_simple_extent_npoints(opened.space), what));
+  opened.elements = static_cast<Count>(checked(H5Sget_simple_extent_npoints(opened.space), what));
   return opened;
 }
 
@@ -72,9 +71,9 @@ void write_values(hid_t object, const std::string& name, Type type, Count count,
                   const void* native) {
   const std::string what = "attribute " + printable(name);
   const Hdf5Id stored = stored_type(type), memory = native_type(type);
-  const Hdf5Id space = count == 0 ? owned(H5Screate(H5S_NULL), what)
-                                  : simple_space(scalar ? std::vector<Count>{}
-                                                        : std::vector<Count>{count});
+  const Hdf5Id space =
+      count == 0 ? owned(H5Screate(H5S_NULL), what)
+                 : simple_space(scalar ? std::vector<Count>{} : std::vector<Count>{count});
   const Hdf5Id attribute =
       owned(H5Acreate2(object, name.c_str(), stored, space, H5P_DEFAULT, H5P_DEFAULT), what);
   if (count > 0) checked(H5Awrite(attribute, memory, native), what);
@@ -167,9 +166,9 @@ std::optional<int> integer_attribute(hid_t object, const std::string& name) {
 
 bool is_reserved_in_dataset(const std::string& name, bool scale) {
   if (scale && (name == "CLASS" || name == "NAME")) return true;
-  constexpr std::array<std::string_view, 6> reserved = {
-      "DIMENSION_LIST", "REFERENCE_LIST",     "DIMENSION_LABELS",
-      "_Netcdf4Dimid",  "_Netcdf4Coordinates", "_nc3_strict"};
+  constexpr std::array<std::string_view, 6> reserved = {"DIMENSION_LIST",      "REFERENCE_LIST",
+                                                        "DIMENSION_LABELS",    "_Netcdf4Dimid",
+                                                        "_Netcdf4Coordinates", "_nc3_strict"};
   return std::find(reserved.begin(), reserved.end(), name) != reserved.end();
 }
 

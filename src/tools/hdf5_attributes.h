@@ -41,7 +41,6 @@ bool is_scale(hid_t dataset);
 bool is_dimension_only(hid_t dataset);
 
 /// What NAME begins with in a scale that is no variable.
-constexpr const char* dimension_only_text =
-    "This is a netCDF dimension but not a netCDF variable.";
+constexpr const char* dimension_only_text = "This is a netCDF dimension but not a netCDF variable.";
 
 }  // namespace forebay::tools

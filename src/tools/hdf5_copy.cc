@@ -23,15 +23,16 @@ namespace {
 struct Job {
   std::string path;
   Extents extents;
-  Count width = 0;                   // bytes of an element in memory
-  bool plain = true;                 // nothing outside of the elements, no references
-  std::vector<std::uint64_t> hashes; // of its blocks
+  Count width = 0;                    // bytes of an element in memory
+  bool plain = true;                  // nothing outside of the elements, no references
+  std::vector<std::uint64_t> hashes;  // of its blocks
 };
 
 // Elements in memory that give back what HDF5 allocated for them.
 class Elements {
  public:
-  Elements(hid_t type, hid_t space, std::size_t bytes) : type_(type), space_(space), bytes_(bytes) {}
+  Elements(hid_t type, hid_t space, std::size_t bytes)
+      : type_(type), space_(space), bytes_(bytes) {}
   ~Elements() {
     if (filled_) H5Dvlen_reclaim(type_, space_, H5P_DEFAULT, bytes_.data());
   }
@@ -65,8 +66,7 @@ class Copier {
     made_.emplace(object_of(root).address, "/");
     objects_.emplace_back("/");
     build(root, owned(H5Gopen2(out_, "/", H5P_DEFAULT), "/"), "/");
-    for (const std::string& path : objects_)
-      naming(path, [&] { copy_attributes(path); });
+    for (const std::string& path : objects_) naming(path, [&] { copy_attributes(path); });
     for (Job& job : jobs_) all_bytes_ += elements_of(job) * job.width;
     for (Job& job : jobs_) naming(job.path, [&] { copy_values(job); });
     result_.datasets = std::ssize(jobs_);
@@ -129,13 +129,14 @@ class Copier {
     for (hsize_t at = 0; !failed && at < user_block_; at += block.size()) {
       const auto n = std::min<hsize_t>(block.size(), user_block_ - at);
       const ssize_t got = ::pread(from, block.data(), n, static_cast<off_t>(at));
-      failed = got < 0 || ::pwrite(to, block.data(), static_cast<std::size_t>(std::max<ssize_t>(
-                                                         got, 0)),
-                                   static_cast<off_t>(at)) != got;
+      failed =
+          got < 0 || ::pwrite(to, block.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)),
+                              static_cast<off_t>(at)) != got;
     }
     if (from >= 0) ::close(from);
     if (to >= 0) ::close(to);
-    if (failed) throw Error(Errc::ecantwrite, printable(path_) + ": its user block cannot be copied");
+    if (failed)
+      throw Error(Errc::ecantwrite, printable(path_) + ": its user block cannot be copied");
   }
 
   // -- objects ------------------------------------------------------------------------------------
@@ -146,8 +147,7 @@ class Copier {
     for (const Hdf5Link& link : links_of(group)) {
       if (link.kind != H5L_TYPE_HARD || view_.hides_link(path, link.name)) continue;
       const std::string name = joined_path(path, link.name);
-      const Hdf5Id object =
-          owned(H5Oopen(group, link.name.c_str(), H5P_DEFAULT), printable(name));
+      const Hdf5Id object = owned(H5Oopen(group, link.name.c_str(), H5P_DEFAULT), printable(name));
       const Hdf5Object known = object_of(object);
       if (known.kind == H5O_TYPE_GROUP) find_types(object, name);
       if (known.kind != H5O_TYPE_NAMED_DATATYPE || types_.contains(known.address)) continue;
@@ -185,9 +185,9 @@ class Copier {
     const Hdf5Id object = owned(H5Oopen(from, link.name.c_str(), H5P_DEFAULT), "cannot be opened");
     const Hdf5Object known = object_of(object);
     if (const auto made = made_.find(known.address); made != made_.end()) {
-      checked(H5Lcreate_hard(out_, made->second.c_str(), to, link.name.c_str(), creation,
-                             H5P_DEFAULT),
-              "a second name");
+      checked(
+          H5Lcreate_hard(out_, made->second.c_str(), to, link.name.c_str(), creation, H5P_DEFAULT),
+          "a second name");
       return;
     }
     made_.emplace(known.address, path);
@@ -272,9 +272,9 @@ class Copier {
     const Hdf5Id type = owned(H5Aget_type(source), "its type");
     const Hdf5Id space = owned(H5Aget_space(source), "its dataspace");
     const Hdf5Id creation = owned(H5Aget_create_plist(source), "its properties");
-    const Hdf5Id copy = owned(
-        H5Acreate2(to, name.c_str(), type_in_out(type), space, creation, H5P_DEFAULT),
-        "cannot be created");
+    const Hdf5Id copy =
+        owned(H5Acreate2(to, name.c_str(), type_in_out(type), space, creation, H5P_DEFAULT),
+              "cannot be created");
     const auto n = static_cast<std::size_t>(checked(H5Sget_simple_extent_npoints(space), "it"));
     if (n == 0) return;
     Elements values(type, space, n * H5Tget_size(type));
@@ -327,8 +327,8 @@ class Copier {
   }
 
   static std::uint64_t hash_of(Elements& values, std::size_t n, const Job& job) {
-    return checksum_of({static_cast<std::byte*>(values.data()),
-                        n * static_cast<std::size_t>(job.width)});
+    return checksum_of(
+        {static_cast<std::byte*>(values.data()), n * static_cast<std::size_t>(job.width)});
   }
 
   void verify() {
@@ -366,10 +366,10 @@ class Copier {
   Hdf5Storage storage_;
   Hdf5Id out_;
   hsize_t user_block_ = 0;
-  std::map<Hdf5Address, Hdf5Id> types_;       // of the input → committed in the output
-  std::map<Hdf5Address, std::string> made_;   // of the input → path in the output
+  std::map<Hdf5Address, Hdf5Id> types_;      // of the input → committed in the output
+  std::map<Hdf5Address, std::string> made_;  // of the input → path in the output
   std::set<Hdf5Address> seen_;
-  std::vector<std::string> objects_;          // paths, in the order of creation
+  std::vector<std::string> objects_;  // paths, in the order of creation
   std::vector<Job> jobs_;
   const ReferenceTranslator* references_ = nullptr;
   Count all_bytes_ = 0;

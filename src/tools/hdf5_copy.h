@@ -24,7 +24,8 @@ struct Hdf5CopyOptions {
 
 struct Hdf5CopyResult {
   Count datasets = 0, bytes = 0;
-  Count verified = 0;  ///< datasets that were read again and are equal; those of varying length are not
+  Count verified =
+      0;  ///< datasets that were read again and are equal; those of varying length are not
 };
 
 /// Copies `in` to `out`, which must not exist, and brings it to the device. One process. Throws

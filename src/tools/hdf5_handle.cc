@@ -107,16 +107,16 @@ ElementType element_type(hid_t file_type) {
 }
 
 Hdf5Id stored_type(Type type) {
-  const hid_t of[] = {H5I_INVALID_HID, H5T_STD_I8LE,    H5T_C_S1,        H5T_STD_I16LE,
-                      H5T_STD_I32LE,   H5T_IEEE_F32LE,  H5T_IEEE_F64LE,  H5T_STD_U8LE,
-                      H5T_STD_U16LE,   H5T_STD_U32LE,   H5T_STD_I64LE,   H5T_STD_U64LE};
+  const hid_t of[] = {H5I_INVALID_HID, H5T_STD_I8LE,   H5T_C_S1,       H5T_STD_I16LE,
+                      H5T_STD_I32LE,   H5T_IEEE_F32LE, H5T_IEEE_F64LE, H5T_STD_U8LE,
+                      H5T_STD_U16LE,   H5T_STD_U32LE,  H5T_STD_I64LE,  H5T_STD_U64LE};
   return owned(H5Tcopy(of[static_cast<std::size_t>(type)]), "a type");
 }
 
 Hdf5Id native_type(Type type) {
-  const hid_t of[] = {H5I_INVALID_HID,   H5T_NATIVE_SCHAR,  H5T_C_S1,           H5T_NATIVE_INT16,
-                      H5T_NATIVE_INT32,  H5T_NATIVE_FLOAT,  H5T_NATIVE_DOUBLE,  H5T_NATIVE_UCHAR,
-                      H5T_NATIVE_UINT16, H5T_NATIVE_UINT32, H5T_NATIVE_INT64,   H5T_NATIVE_UINT64};
+  const hid_t of[] = {H5I_INVALID_HID,   H5T_NATIVE_SCHAR,  H5T_C_S1,          H5T_NATIVE_INT16,
+                      H5T_NATIVE_INT32,  H5T_NATIVE_FLOAT,  H5T_NATIVE_DOUBLE, H5T_NATIVE_UCHAR,
+                      H5T_NATIVE_UINT16, H5T_NATIVE_UINT32, H5T_NATIVE_INT64,  H5T_NATIVE_UINT64};
   return owned(H5Tcopy(of[static_cast<std::size_t>(type)]), "a type");
 }
 

@@ -66,7 +66,7 @@ Hdf5Id open_hdf5_file(const std::string& path);
 /// How elements of an HDF5 type are read in the terms of the classic formats.
 struct ElementType {
   Type type = Type::none;
-  Hdf5Id memory;  ///< the type in memory that H5Dread is given
+  Hdf5Id memory;        ///< the type in memory that H5Dread is given
   std::string refused;  ///< "strings of varying length": why there is none; empty if there is
 };
 

@@ -89,9 +89,9 @@ class Hdf5Output final : public Output {
     root_ = owned(H5Gopen2(file_, "/", H5P_DEFAULT), printable(path_));
     unsigned major = 0, minor = 0, release = 0;
     H5get_libversion(&major, &minor, &release);
-    write_text_attribute(root_, "_NCProperties",
-                         fmt::format("version=2,forebay={},hdf5={}.{}.{}", FOREBAY_VERSION, major,
-                                     minor, release));
+    write_text_attribute(
+        root_, "_NCProperties",
+        fmt::format("version=2,forebay={},hdf5={}.{}.{}", FOREBAY_VERSION, major, minor, release));
   }
 
   // A variable that has a dimension's name, and that dimension first, is its scale.
@@ -149,10 +149,9 @@ class Hdf5Output final : public Output {
       const hsize_t chunk = 1024;  // never stored: nothing is written to it
       checked(H5Pset_chunk(creation, 1, &chunk), name);
     }
-    const Hdf5Id dataset =
-        owned(H5Dcreate2(file_, name.c_str(), H5T_IEEE_F32BE, space_of(along), H5P_DEFAULT,
-                         creation, H5P_DEFAULT),
-              "dimension " + printable(name));
+    const Hdf5Id dataset = owned(H5Dcreate2(file_, name.c_str(), H5T_IEEE_F32BE, space_of(along),
+                                            H5P_DEFAULT, creation, H5P_DEFAULT),
+                                 "dimension " + printable(name));
     const std::string text = fmt::format("{}{:10}", dimension_only_text, along.now[0]);
     checked(H5DSset_scale(dataset, text.c_str()), "dimension " + printable(name));
     write_integers(dataset, "_Netcdf4Dimid", {dim}, true);
@@ -184,9 +183,9 @@ class Hdf5Output final : public Output {
     from_external(var.type, external.data(), var.type, fill.data(), 1, nullptr);
     checked(H5Pset_fill_value(creation, native_type(var.type), fill.data()), what);
     const std::string link = link_name(id);
-    const Hdf5Id dataset = owned(H5Dcreate2(file_, link.c_str(), type, space_of(all), H5P_DEFAULT,
-                                            creation, H5P_DEFAULT),
-                                 what);
+    const Hdf5Id dataset = owned(
+        H5Dcreate2(file_, link.c_str(), type, space_of(all), H5P_DEFAULT, creation, H5P_DEFAULT),
+        what);
     if (is_scale(id)) {
       checked(H5DSset_scale(dataset, var.name.c_str()), what);
       write_integers(dataset, "_Netcdf4Dimid", {var.dimids[0]}, true);
@@ -226,8 +225,8 @@ class Hdf5Output final : public Output {
     }
     const Hdf5Id space = owned(H5Dget_space(dataset_), what);
     select(space, piece.part.start, piece.part.count, piece.part.stride);
-    checked(H5Dwrite(dataset_, native_type(var.type), simple_space(piece.part.count), space, H5P_DEFAULT,
-                     piece.data.data()),
+    checked(H5Dwrite(dataset_, native_type(var.type), simple_space(piece.part.count), space,
+                     H5P_DEFAULT, piece.data.data()),
             what + " cannot be written");
   }
 

@@ -18,8 +18,8 @@ bool has_references(hid_t type);
 /// Rewrites references that were read from one file so that they name the same objects in another.
 class ReferenceTranslator {
  public:
-  /// `path_of` tells where in the other file an object of the first stands; nothing where it was not
-  /// copied: such references become null.
+  /// `path_of` tells where in the other file an object of the first stands; nothing where it was
+  /// not copied: such references become null.
   using PathOf = std::function<std::optional<std::string>(const Hdf5Address&)>;
   ReferenceTranslator(hid_t from, hid_t to, PathOf path_of)
       : from_(from), to_(to), path_of_(std::move(path_of)) {}

@@ -25,9 +25,9 @@ struct Dim {
   std::string group, name;
   Count length = 0;
   bool unlimited = false;
-  int number = -1;       // _Netcdf4Dimid
-  bool used = false;     // by a variable that is kept
-  bool leading = true;   // no variable has it anywhere but first
+  int number = -1;      // _Netcdf4Dimid
+  bool used = false;    // by a variable that is kept
+  bool leading = true;  // no variable has it anywhere but first
 };
 
 // A dataset that becomes a variable.
@@ -35,11 +35,11 @@ struct Draft {
   Variable var;
   Hdf5Variable place;
   std::string group;
-  std::vector<Count> most;                               // -1: unlimited
-  std::optional<std::size_t> own;                        // the dimension that it is the scale of
-  std::vector<int> numbers;                              // _Netcdf4Coordinates
-  std::vector<std::optional<Hdf5Address>> scales;        // DIMENSION_LIST
-  std::vector<std::size_t> dims;                         // resolved
+  std::vector<Count> most;                         // -1: unlimited
+  std::optional<std::size_t> own;                  // the dimension that it is the scale of
+  std::vector<int> numbers;                        // _Netcdf4Coordinates
+  std::vector<std::optional<Hdf5Address>> scales;  // DIMENSION_LIST
+  std::vector<std::size_t> dims;                   // resolved
 };
 
 // -- filters --------------------------------------------------------------------------------------
@@ -174,12 +174,23 @@ class ContentsReader {
         contents_.groups.push_back({path.substr(1), std::move(list)});
       }
     }
+    // Datasets first, as ncdump prints them; groups behind.
+    std::vector<std::string> groups;
     for (const Hdf5Link& link : links_of(group)) {
-      if (!view_.hides_link(path, link.name)) visit_link(group, path, link);
+      if (!view_.hides_link(path, link.name)) visit_link(group, path, link, groups);
+    }
+    for (const std::string& name : groups) {
+      const Hdf5Id inner = owned(H5Gopen2(group, name.c_str(), H5P_DEFAULT), printable(name));
+      if (seen_.contains(object_of(inner).address)) {
+        leave_out(path, name, "a second name of a group");
+      } else {
+        visit(inner, joined_path(path, name));
+      }
     }
   }
 
-  void visit_link(hid_t group, const std::string& path, const Hdf5Link& link) {
+  void visit_link(hid_t group, const std::string& path, const Hdf5Link& link,
+                  std::vector<std::string>& groups) {
     if (link.kind != H5L_TYPE_HARD) {
       leave_out(path, link.name, "a link to another place");
       return;
@@ -188,11 +199,7 @@ class ContentsReader {
     if (!object.valid()) throw_hdf5(printable(joined_path(path, link.name)) + " cannot be opened");
     const Hdf5Object known = object_of(object);
     if (known.kind == H5O_TYPE_GROUP) {
-      if (seen_.contains(known.address)) {
-        leave_out(path, link.name, "a second name of a group");
-      } else {
-        visit(object, joined_path(path, link.name));
-      }
+      groups.push_back(link.name);
     } else if (known.kind == H5O_TYPE_DATASET && may_lend(path)) {
       try {
         visit_dataset(object, known.address, path, link.name);
@@ -208,8 +215,8 @@ class ContentsReader {
     AttributeList list;
     const bool scale = !owner.empty() && is_scale(object);
     for (const std::string& name : attribute_names(object)) {
-      const bool kept_for_netcdf = owner.empty() ? root && is_reserved_in_root(name)
-                                                 : is_reserved_in_dataset(name, scale);
+      const bool kept_for_netcdf =
+          owner.empty() ? root && is_reserved_in_root(name) : is_reserved_in_dataset(name, scale);
       if (kept_for_netcdf || view_.hides_attribute(object, name)) continue;
       ReadAttribute read = read_attribute(object, name);
       if (read.refused.empty()) {
@@ -288,8 +295,7 @@ class ContentsReader {
 
   // Whether a dimension can be the d-th of a dataset. One that can grow grows with the longest.
   bool fits(const Draft& draft, std::size_t d, std::size_t dim) const {
-    return dims_[dim].unlimited ? draft.most[d] < 0
-                                : dims_[dim].length == draft.place.extents[d];
+    return dims_[dim].unlimited ? draft.most[d] < 0 : dims_[dim].length == draft.place.extents[d];
   }
 
   std::optional<std::size_t> told(const Draft& draft, std::size_t d) const {
@@ -365,12 +371,16 @@ class ContentsReader {
       contents_.unlimited.push_back(dim.unlimited);
     }
     for (Draft& draft : drafts_) {
-      for (const std::size_t dim : draft.dims)
-        draft.var.dimids.push_back(static_cast<DimId>(dim));
+      for (const std::size_t dim : draft.dims) draft.var.dimids.push_back(static_cast<DimId>(dim));
       draft.var.name = shown(draft.group, draft.var.name);
       if (schema.find_var(draft.var.name))
         throw Error(Errc::enameinuse, "two variables are called " + printable(draft.var.name));
       schema.add_var(std::move(draft.var));
+      Count bytes = size_of(schema.vars.back().type);
+      for (const std::size_t dim : draft.dims)
+        if (!multiply_fits(bytes, dims_[dim].length, bytes))
+          throw Error(Errc::evarsize, "variable " + printable(schema.vars.back().name) +
+                                          " is larger than 63 bits can tell");
       contents_.variables.push_back(std::move(draft.place));
     }
   }

@@ -29,18 +29,18 @@ struct Hdf5Variable {
 };
 
 struct Hdf5Contents {
-  Schema schema;                       ///< chunking: shapes, and filters that are codecs here
-  std::vector<Count> lengths;          ///< of dimensions, at present
-  std::vector<bool> unlimited;         ///< of dimensions; schema has one of them as record dimension
+  Schema schema;                ///< chunking: shapes, and filters that are codecs here
+  std::vector<Count> lengths;   ///< of dimensions, at present
+  std::vector<bool> unlimited;  ///< of dimensions; schema has one of them as record dimension
   std::vector<Hdf5Variable> variables;
-  std::vector<SourceGroup> groups;     ///< without the root
+  std::vector<SourceGroup> groups;  ///< without the root
   std::vector<LeftOut> left_out;
   bool netcdf = false;  ///< the file follows the conventions of netCDF-4
 };
 
 /// Reads all but values. With `group` (a path, "/" for the root): that group's own dimensions,
-/// variables and attributes, and dimensions of the groups above it that are used there. Errc::enogrp for a
-/// group that is not there.
+/// variables and attributes, and dimensions of the groups above it that are used there.
+/// Errc::enogrp for a group that is not there.
 Hdf5Contents read_contents(hid_t file, const Hdf5View& view, const std::string& group);
 
 }  // namespace forebay::tools

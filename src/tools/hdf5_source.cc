@@ -77,7 +77,8 @@ class Hdf5Source final : public Source {
       const Count step = selection.stride.empty() ? 1 : selection.stride[d];
       const Count n = selection.count[d], first = selection.start[d];
       inside = first >= 0 && n >= 0 && step >= 1 && first <= lengths[d];
-      if (inside && n > 0) inside = first < lengths[d] && (n - 1) <= (lengths[d] - 1 - first) / step;
+      if (inside && n > 0)
+        inside = first < lengths[d] && (n - 1) <= (lengths[d] - 1 - first) / step;
     }
     if (!inside)
       throw Error(Errc::eedge, printable(path_) + ": a selection lies outside of variable " +
@@ -100,7 +101,8 @@ class Hdf5Source final : public Source {
     if (part.elements() == 0) return;
     if (opened_ != id) {
       const Hdf5Id access = owned(H5Pcreate(H5P_DATASET_ACCESS), "dataset access");
-      checked(H5Pset_chunk_cache(access, chunk_cache_slots, chunk_cache_bytes, 1.0), "dataset access");
+      checked(H5Pset_chunk_cache(access, chunk_cache_slots, chunk_cache_bytes, 1.0),
+              "dataset access");
       opened_ = global_id;
       dataset_ = owned(H5Dopen2(file_, contents_.variables[index(id)].path.c_str(), access),
                        "cannot be opened");

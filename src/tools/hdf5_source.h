@@ -15,8 +15,8 @@ namespace forebay::tools {
 std::unique_ptr<Source> open_hdf5(const std::string& path, const std::string& group);
 
 /// Opens every object of an HDF5 file and, with `values`, reads all its elements, so that filters
-/// with checksums verify them. Returns a sentence for each object that cannot be read; nothing where
-/// all is well. Throws where the file cannot be opened.
+/// with checksums verify them. Returns a sentence for each object that cannot be read; nothing
+/// where all is well. Throws where the file cannot be opened.
 std::vector<std::string> check_hdf5(const std::string& path, bool values, Count& datasets,
                                     Count& bytes);
 

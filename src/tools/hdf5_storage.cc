@@ -21,7 +21,9 @@ void set_chunk(hid_t creation, const std::vector<Count>& shape) {
   checked(H5Pset_chunk(creation, static_cast<int>(chunk.size()), chunk.data()), "a chunk shape");
 }
 
-void remove_filters(hid_t creation) { checked(H5Premove_filter(creation, H5Z_FILTER_ALL), "filters"); }
+void remove_filters(hid_t creation) {
+  checked(H5Premove_filter(creation, H5Z_FILTER_ALL), "filters");
+}
 
 // A type as wide as elements are, or one byte: shapes are chosen by bytes.
 Type type_as_wide(Count width) {
@@ -105,7 +107,8 @@ std::vector<Count> Hdf5Storage::chunk_shape(const Extents& extents, Count width,
     draft.name = "dataset";
     draft.type = type_as_wide(width);
     draft.shape = extents.now;
-    for (std::size_t d = 0; d < extents.now.size(); ++d) draft.dimids.push_back(static_cast<DimId>(d));
+    for (std::size_t d = 0; d < extents.now.size(); ++d)
+      draft.dimids.push_back(static_cast<DimId>(d));
     draft.is_record = extents.most[0] < 0;
     for (std::size_t d = draft.is_record ? 1 : 0; d < draft.shape.size(); ++d)
       draft.inner_elements *= std::max<Count>(draft.shape[d], 1);

@@ -23,8 +23,8 @@ class Hdf5Storage {
 
   /// Sets layout, chunks and filters in `creation` for a dataset called `name` with elements of
   /// `width` bytes; what was not asked for stays as it is. Datasets that can grow get chunks.
-  /// `chunks`: the shape to use where none is asked for; empty: chosen. Errc::enotsupport for a codec
-  /// that is none of HDF5's own filters.
+  /// `chunks`: the shape to use where none is asked for; empty: chosen. Errc::enotsupport for a
+  /// codec that is none of HDF5's own filters.
   void apply(hid_t creation, const std::string& name, const Extents& extents, Count width,
              const std::vector<Count>& chunks = {}) const;
 
