@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "base/error.h"
 #include "tools/text_table.h"
@@ -54,6 +55,9 @@ void start_hdf5() {
   static const bool once = [] {
     // A connector is for programs that know nothing of what it stores; a tool reads it as it is.
     ::unsetenv("HDF5_VOL_CONNECTOR");
+    // Files are closed by their owners. Where that fails, on a full device, HDF5's own exit handler
+    // would stumble over what is left.
+    H5dont_atexit();
     H5open();
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
     return true;
@@ -63,6 +67,11 @@ void start_hdf5() {
 
 void throw_hdf5(const std::string& what) {
   const std::string message = hdf5_message();
+  constexpr std::string_view mark = "errno = ";
+  if (const std::size_t at = message.find(mark); at != std::string::npos) {
+    const int reason = std::atoi(message.c_str() + at + mark.size());
+    throw Error(code_from_errno(reason, Errc::ehdferr), what + ": " + std::strerror(reason));
+  }
   const bool memory = message.find("memory allocation failed") != std::string::npos;
   throw Error(memory ? Errc::enomem : Errc::ehdferr,
               message.empty() ? what : what + ": " + printable(message));

@@ -193,6 +193,18 @@ assert np.array_equal(m['v'][...], np.array([[1, 2, 7], [4, 5, 6]], dtype='f4'))
 PY
 fi
 
+# A full device: one message, exit code 1, and no crash on the way out. Writes past a limit on the
+# size of files fail as those on a full device do.
+(
+  trap '' XFSZ
+  ulimit -f 8
+  "$forebay" convert small.nc4 full.nc4 2>full.txt
+  echo $? >full.rc
+)
+[ "$(cat full.rc)" = 1 ] || fail "exit code $(cat full.rc) where the file cannot grow"
+grep -q 'File too large' full.txt || fail "not told: $(cat full.txt)"
+[ ! -e full.nc4 ] || fail "half a file was left"
+
 # Refusals name what they are about, and leave nothing behind.
 "$forebay" convert in.nc no.nc --to netcdf >out.txt 2>&1 && fail "groups were lost"
 grep -q '"g"' out.txt || fail "the group is not named: $(cat out.txt)"
