@@ -382,7 +382,6 @@ void add_info_command(CLI::App& app, int& status) {
   command->add_flag("--json", options->json, "print one JSON object");
   command->add_flag("-a,--attributes", options->attributes, "show all attributes, in full");
   command->callback([options, &status] {
-    status = exit_done;
     if (is_hdf5_file(options->path)) {
       const auto source = open_source(options->path);
       if (options->json) {
@@ -391,6 +390,7 @@ void add_info_command(CLI::App& app, int& status) {
       } else {
         fmt::print("{}", source_info_text(*source, options->attributes));
       }
+      status = exit_done;
       return;
     }
     const SerialReader file(options->path);
@@ -399,6 +399,7 @@ void add_info_command(CLI::App& app, int& status) {
     } else {
       fmt::print("{}", info_text(file, options->attributes));
     }
+    status = exit_done;
   });
 }
 
