@@ -81,6 +81,12 @@ struct Method {
   Count ibuf_size = 16 << 20;           ///< nc_ibuf_size, kept for inquiry
   std::string in_place_swap = "auto";   ///< auto | enable | disable
 
+  std::string subfiling = "none";   ///< none | node | ranks
+  int subfile_ranks = 1;            ///< of one subfile, with `ranks`
+  std::string log_copy = "enable";  ///< enable | disable
+  Count log_memory = 64 << 20;      ///< bytes a rank holds of a log's index
+  std::string compact = "never";    ///< never | close
+
   std::string burst_directory = "./";  ///< of the staging logs
   std::string burst_overwrite = "enable", burst_delete = "enable", burst_shared = "disable";
   Count burst_buffer = 0;      ///< bytes for flushing; 0: buffer_limit
@@ -139,6 +145,10 @@ Method choose_method(const std::string& path, const HintMap& api_hints);
 /// `origin` is noted for reports.
 void set_method_key(Method& method, const std::string& key, const std::string& value,
                     const std::string& where, const std::string& origin);
+
+/// Sets the keys of "key=value;key=value", with the errors of set_method_key. `where` is also noted
+/// as their origin.
+void apply_hints(Method& method, std::string_view text, const std::string& where);
 
 /// The value in force of one key, as a user would write it; "auto" or "0" where nothing was chosen.
 std::string method_value(const Method& method, std::string_view key);
