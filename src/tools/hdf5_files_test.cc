@@ -368,6 +368,9 @@ TEST_F(Hdf5FilesTest, a_view_turns_stand_ins_into_ordinary_datasets) {
   const auto source = open_source(at("out.h5"));
   ASSERT_EQ(source->schema().vars.size(), 2u);
   EXPECT_EQ(source->schema().vars[0].attributes.size(), 1);
+  const Hdf5Id copy = open_hdf5_file(at("out.h5"));
+  EXPECT_EQ(H5Lexists(copy, "_log", H5P_DEFAULT), 0);
+  EXPECT_EQ(H5Aexists_by_name(copy, "/g/b", "_id", H5P_DEFAULT), 0);
   for (VarId v = 0; v < 2; ++v) {
     std::vector<int> values(3000);
     source->read(v, whole(source->shape(v)), values.data());
