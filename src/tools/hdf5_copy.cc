@@ -233,7 +233,7 @@ class Copier {
     }
     if (H5Pget_layout(creation) == H5D_VIRTUAL)
       checked(H5Pset_layout(creation, H5D_CONTIGUOUS), "its layout");
-    const bool room = extents.now.size() > 0 && H5Pget_layout(creation) == H5D_COMPACT;
+    const bool room = !extents.now.empty() && H5Pget_layout(creation) == H5D_COMPACT;
     if (room && extents.now != extents.most)
       checked(H5Pset_layout(creation, H5D_CONTIGUOUS), "its layout");
     return creation;

@@ -109,7 +109,10 @@ std::string joined_path(const std::string& group, const std::string& name);
 struct Hdf5Address {
   unsigned long file = 0;
   std::string token;
-  auto operator<=>(const Hdf5Address&) const = default;
+  bool operator==(const Hdf5Address&) const = default;
+  bool operator<(const Hdf5Address& other) const {
+    return file != other.file ? file < other.file : token < other.token;
+  }
 };
 struct Hdf5Object {
   H5O_type_t kind = H5O_TYPE_UNKNOWN;
