@@ -56,6 +56,7 @@ class FieldReader {
   // From here on indices are those of the slice.
   void apply_slice() {
     std::vector<std::string> names;
+    names.reserve(at(ndims()));
     for (int d = 0; d < ndims(); ++d) names.push_back(dim(d).name);
     try {
       slices_ = parse_slice(options_.slice, names, full_);

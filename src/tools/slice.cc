@@ -77,6 +77,7 @@ std::vector<std::string> parts_of(std::string_view text) {
 std::vector<DimSlice> parse_slice(const std::string& text, const std::vector<std::string>& names,
                                   const std::vector<Count>& lengths) {
   std::vector<DimSlice> slices;
+  slices.reserve(lengths.size());
   for (const Count length : lengths) slices.push_back({0, length, 1, false});
   const std::vector<std::string> parts = parts_of(text);
   const auto is_rest = [](const std::string& part) { return part == "..."; };

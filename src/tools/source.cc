@@ -72,6 +72,7 @@ std::optional<Count> Source::stored_bytes(VarId var) const {
 
 std::vector<Count> Source::shape(VarId var) const {
   std::vector<Count> shape;
+  shape.reserve(schema().vars[static_cast<std::size_t>(var)].dimids.size());
   for (const DimId dim : schema().vars[static_cast<std::size_t>(var)].dimids)
     shape.push_back(length(dim));
   return shape;
