@@ -2,7 +2,7 @@
 # prefix. Without one, the places where systems install theirs are tried.
 #
 # Defines the target forebay_hdf5 when there is one; says why not when there is none. Only the connector links it: the
-# library and the tools do not need HDF5.
+# library and the tools do not need HDF5. FOREBAY_HDF5_BIN is the folder of HDF5's tools.
 
 include_guard(GLOBAL)
 set(FOREBAY_HDF5_WANTED 1.14.0)
@@ -56,7 +56,9 @@ function(_forebay_find_hdf5)
     target_include_directories(forebay_hdf5 INTERFACE ${include})
     target_link_libraries(forebay_hdf5 INTERFACE ${library} MPI::MPI_C)
     message(STATUS "HDF5: ${version}, ${library}")
-    set(FOREBAY_HDF5_PREFIX ${prefix} PARENT_SCOPE)
+    find_program(h5dump h5dump HINTS ${prefix}/bin NO_CACHE)
+    get_filename_component(bin "${h5dump}" DIRECTORY)
+    set(FOREBAY_HDF5_BIN "${bin}" CACHE INTERNAL "Folder of HDF5's tools")
     return()
   endforeach()
   message(STATUS "HDF5: no parallel one >= ${FOREBAY_HDF5_WANTED} (-DFOREBAY_HDF5_ROOT=PREFIX; ./dev hdf5 builds one); "

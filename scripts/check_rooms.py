@@ -22,6 +22,7 @@ class Room(NamedTuple):
     may_use: list        # rooms whose headers it may include, besides its own
     mpi: bool = False    # may it name MPI?
     files: bool = True   # may it make system calls on files?
+    hdf5: bool = False   # may it include HDF5's headers?
 
 
 # In the order of the design's table: a room may use only rooms above it. A front end or the tools use core, and what
@@ -39,7 +40,7 @@ ROOMS = {
     "transport": Room(["base", "comm", "plan"], mpi=True),
     "core": Room(BELOW_CORE),
     "api/pnetcdf": Room(["base", "comm", "data", "core"], mpi=True),
-    "api/hdf5vol": Room(["base", "comm", "data", "core"]),
+    "api/hdf5vol": Room(["base", "comm", "data", "core"], mpi=True, hdf5=True),
     "api/groups": Room(["base", "comm", "data", "core"]),
     "api/checkpoint": Room(["base", "comm", "data", "core"]),
     "tools": Room(["base", "comm", "data", "core"]),
@@ -47,6 +48,7 @@ ROOMS = {
 
 SOURCE_SUFFIXES = {".h", ".hpp", ".c", ".cc", ".cpp", ".inc", ".in"}
 FILE_HEADERS = re.compile(r"^(unistd\.h|fcntl\.h|sys/(stat|uio|mman|file)\.h|fstream|filesystem)$")
+HDF5_HEADERS = re.compile(r"^(hdf5(_hl)?|H5[A-Z]\w*)\.h$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 MPI_NAME = re.compile(r"(?<![A-Za-z0-9_])P?MPI_[A-Za-z]\w*")
 NOT_CODE = re.compile(
@@ -114,6 +116,8 @@ def check_file(root, file):
         if quote == "<":
             if target == "mpi.h" and not room.mpi:
                 yield f"{path}:{number}: {room_name} must not include <mpi.h>"
+            if HDF5_HEADERS.match(target) and not room.hdf5:
+                yield f"{path}:{number}: {room_name} must not include HDF5's <{target}>: only the plug-in links HDF5"
             if FILE_HEADERS.match(target) and not room.files and not is_test:
                 yield f"{path}:{number}: {room_name} must not make system calls, yet includes <{target}>"
             continue
@@ -140,7 +144,7 @@ def check_tree(root):
 
 def explain():
     width = max(map(len, ROOMS))
-    print(f"{'room':{width}}  MPI  files  may use")
+    print(f"{'room':{width}}  MPI  files  HDF5  may use")
     for name, room in ROOMS.items():
         yes = {True: "yes", False: "-"}
         print(f"{name:{width}}  {yes[room.mpi]:3}  {yes[room.files]:5}  {', '.join(room.may_use) or '-'}")
@@ -169,6 +173,9 @@ def self_test():
         ("format/a_test.cc", '#include "plan/order.h"\n', False),
         ("format/a_test.cc", '#include "core/dataset.h"\n', True),
         ("core/a.cc", 'auto s = R"(an "MPI_Info" here)";\n', False),
+        ("api/hdf5vol/a.cc", "#include <hdf5.h>\n#include <mpi.h>\nMPI_Comm c;\n", False),
+        ("core/a.cc", "#include <hdf5.h>\n", True),
+        ("tools/a.cc", "#include <H5VLnative.h>\n", True),
         ("cellar/a.cc", "int x;\n", True),
         ("core/a.cc", '#include "api/cellar.h"\n', True),
     ]

@@ -12,6 +12,14 @@ configure() {
   if have ccache; then
     options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   fi
+  if [[ $preset != serial && $preset != fuzz ]]; then
+    local hdf5
+    if hdf5=$(hdf5_options); then
+      mapfile -t -O "${#options[@]}" options <<<"$hdf5"
+    else
+      say "no parallel HDF5: the HDF5 connector is left out (HDF5_ROOT names one)"
+    fi
+  fi
   (cd "$root" && cmake --preset "$preset" "${options[@]}" "$@") >&2
 }
 

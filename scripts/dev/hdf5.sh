@@ -108,6 +108,38 @@ provide_hdf5() {
   fi
 }
 
+# provide_hdf5_tests: sets hdf5_tests to HDF Group's tests of HDF5's interface, built once from the sources of the HDF5
+# that was built here; empty for an HDF5 from elsewhere, whose sources are not at hand. After provide_hdf5.
+provide_hdf5_tests() {
+  hdf5_tests=
+  [[ $hdf5_origin == "built here" ]] || return 0
+  hdf5_tests=$cache/hdf5-api-tests/$(basename "$hdf5_prefix")
+  [[ ! -x $hdf5_tests/h5_api_test ]] || return 0
+  ensure_packages build hdf5
+  local work=$cache/hdf5-tests-work source
+  rm -rf "$work"
+  mkdir -p "$work"
+  source=$(hdf5_fetch "$work")
+  say "building HDF5's tests in $hdf5_tests"
+  {
+    cmake -S "$root/tests/hdf5vol/suite" -B "$work/build" -G Ninja -Wno-dev -DHDF5_SOURCE="$source" \
+      -DHDF5_ROOT="$hdf5_prefix" -DCMAKE_C_COMPILER=mpicc -DCMAKE_INSTALL_PREFIX="$work/stage" &&
+      cmake --build "$work/build" -j "$jobs" && cmake --install "$work/build"
+  } >"$work/build.log" 2>&1 || { tail -n 40 "$work/build.log" >&2; die "building HDF5's tests failed"; }
+  rm -rf "$hdf5_tests"
+  mkdir -p "$(dirname "$hdf5_tests")"
+  mv "$work/stage" "$hdf5_tests"
+  rm -rf "$work"
+}
+
+# hdf5_options: the options of a build that has the HDF5 connector, one a line; none, and a word of why, without HDF5.
+hdf5_options() {
+  local hdf5_prefix hdf5_origin hdf5_tests
+  provide_hdf5
+  provide_hdf5_tests
+  printf '%s\n' "-DFOREBAY_HDF5_ROOT=$hdf5_prefix" "-DFOREBAY_HDF5_TESTS=$hdf5_tests"
+}
+
 cmd_hdf5() {
   local hdf5_prefix hdf5_origin
   provide_hdf5
