@@ -2,6 +2,8 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
+
 #include "format/log_bytes.h"
 
 namespace forebay::logged {
@@ -57,7 +59,7 @@ void parse_entry(Parser& in, Entry& entry, PatternRef& ref) {
 
 std::vector<std::byte> print_list(const EntryList& list) {
   Printer out;
-  out.number(list.ndims);
+  out.number(std::max<std::uint32_t>(list.ndims, 1));
   out.number(list.by_box ? 1 : 0);
   out.number(list.entries.size());
   out.number(list.order.size());

@@ -46,6 +46,12 @@ Lookup::Lookup(EntryList list) : list_(std::move(list)) {
   build_levels();
 }
 
+bool Lookup::set_ndims(std::uint32_t ndims) {
+  const bool free = list_.order.empty() && all_boxes_.empty() && intervals_.empty();
+  if (free) list_.ndims = ndims;
+  return list_.ndims == ndims;
+}
+
 void Lookup::add(const Entry& entry, const PatternRef& ref, const Bounds* bounds) {
   if (!stale_) {  // what the tree knows goes back to what it is built from
     stale_ = true;
@@ -64,6 +70,7 @@ void Lookup::add(const Entry& entry, const PatternRef& ref, const Bounds* bounds
   list_.entries.push_back(entry);
   list_.refs.push_back(ref);
   if (bounds == nullptr) return;
+  set_ndims(static_cast<std::uint32_t>(bounds->low.size()));
   // An index keeps one kind of box; what is added to it has the same.
   const bool old_boxes = !list_.order.empty() && list_.by_box;
   const bool old_intervals = !list_.order.empty() && !list_.by_box;

@@ -17,12 +17,15 @@ namespace forebay::logged {
 
 class Lookup {
  public:
-  explicit Lookup(std::uint32_t ndims) { list_.ndims = ndims; }
+  /// `ndims` 0: unknown until the first write or set_ndims().
+  explicit Lookup(std::uint32_t ndims = 0) { list_.ndims = ndims; }
   /// Of what an index holds. Errc::ebadlog if its boxes make no sense.
   explicit Lookup(EntryList list);
 
   /// Adds an entry; `bounds` of its pattern where it is a write. build() comes after the last one.
   void add(const Entry& entry, const PatternRef& ref, const Bounds* bounds);
+  /// False if the entries have another number of dimensions.
+  bool set_ndims(std::uint32_t ndims);
   /// Puts entries into write order and builds the tree. O(n log n).
   void build();
   /// Whether build() is due.

@@ -96,12 +96,10 @@ class Gathering {
         if (sent.dims > 0) std::memcpy(list->data(), bytes.data(), sent.dims * sizeof(Count));
         bytes = bytes.subspan(sent.dims * sizeof(Count));
       }
-      const auto dims = std::max<std::uint32_t>(sent.dims, 1);
-      auto at = lookups_.find(sent.entry.dataset);
-      if (at == lookups_.end()) at = lookups_.emplace(sent.entry.dataset, Lookup(dims)).first;
-      // A dataset that was cleared before anything else is known only from then on.
-      if (at->second.size() == 0 && at->second.list().ndims != dims) at->second = Lookup(dims);
-      at->second.add(sent.entry, sent.ref, sent.entry.kind == Kind::write ? &bounds : nullptr);
+      Lookup& lookup = lookups_[sent.entry.dataset];
+      if (sent.dims > 0 && !lookup.set_ndims(sent.dims))
+        damaged("dataset " + std::to_string(sent.entry.dataset) + " has other dimensions");
+      lookup.add(sent.entry, sent.ref, sent.entry.kind == Kind::write ? &bounds : nullptr);
     }
   }
 

@@ -161,27 +161,27 @@ Lookup LogReader::from_index(std::uint64_t dataset, std::uint32_t ndims) {
   const auto at =
       std::lower_bound(places.begin(), places.end(), dataset,
                        [](const IndexPlace& p, std::uint64_t id) { return p.dataset < id; });
-  if (at == places.end() || at->dataset != dataset) return Lookup(std::max(ndims, 1U));
+  if (at == places.end() || at->dataset != dataset) return Lookup(ndims);
   const auto list = bytes(file_, index_place_ + at->place, at->bytes);
   if (XXH3_64bits(list.data(), list.size()) != at->hash)
     damaged("the checksum of dataset " + std::to_string(dataset) + "'s index does not hold");
   Lookup lookup(parse_list(list));
-  if (ndims != 0 && lookup.list().ndims != ndims)
+  if (ndims != 0 && !lookup.set_ndims(ndims))
     damaged("the index of dataset " + std::to_string(dataset) + " has other dimensions");
   return lookup;
 }
 
 /// Adds entries of the blocks from `from` on: of all datasets, or of one.
-void LogReader::extend(std::size_t from, std::optional<std::uint64_t> only, std::uint32_t ndims) {
+void LogReader::extend(std::size_t from, std::optional<std::uint64_t> only) {
   for_each_section(from, blocks_.size(), 1, 0, [&](const Section& section) {
     for (const Entry& entry : section.entries) {
       if (only && entry.dataset != *only) continue;
       const auto bounds = this->bounds(section, entry);
-      const auto dims = bounds ? static_cast<std::uint32_t>(bounds->low.size()) : ndims;
+      const auto dims = bounds ? static_cast<std::uint32_t>(bounds->low.size()) : 0;
       auto at = lookups_.find(entry.dataset);
       if (at == lookups_.end())
         at = lookups_.emplace(entry.dataset, from_index(entry.dataset, dims)).first;
-      if (bounds && at->second.list().ndims != dims)
+      if (bounds && !at->second.set_ndims(dims))
         damaged("dataset " + std::to_string(entry.dataset) + " has other dimensions");
       at->second.add(entry, bounds ? section.patterns[entry.pattern] : PatternRef{},
                      entry.kind == Kind::write ? &*bounds : nullptr);
@@ -204,7 +204,7 @@ const Lookup& LogReader::lookup(std::uint64_t dataset, std::uint32_t ndims) {
   if (lookup_memory_ > memory_limit_ / 2 || few != all_at_once_) forget_lookups();
   all_at_once_ = few;
   if (all_at_once_ && covered_ < blocks_.size()) {
-    extend(covered_, std::nullopt, ndims);
+    extend(covered_, std::nullopt);
     covered_ = blocks_.size();
   }
   auto found = lookups_.find(dataset);
@@ -214,9 +214,11 @@ const Lookup& LogReader::lookup(std::uint64_t dataset, std::uint32_t ndims) {
   }
   if (!all_at_once_) {
     auto covered = covered_by_.emplace(dataset, covered_).first;
-    if (covered->second < blocks_.size()) extend(covered->second, dataset, ndims);
+    if (covered->second < blocks_.size()) extend(covered->second, dataset);
     covered->second = blocks_.size();
   }
+  if (!found->second.set_ndims(ndims))
+    damaged("dataset " + std::to_string(dataset) + " has other dimensions");
   if (found->second.stale()) found->second.build();
   return found->second;
 }

@@ -93,7 +93,7 @@ class LogReader {
 
   std::vector<std::byte> bytes(ByteFile& file, Offset place, Count n);
   Table table_of(const MetadataBlock& block);
-  void extend(std::size_t from, std::optional<std::uint64_t> only, std::uint32_t ndims);
+  void extend(std::size_t from, std::optional<std::uint64_t> only);
   void forget_lookups();
   /// Reads bytes of an entry's data.
   using Fetch = std::function<void(Offset skip, std::span<std::byte> into)>;
