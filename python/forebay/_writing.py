@@ -235,10 +235,13 @@ class WritableDataset(Dataset):
         return MappingProxyType(self._handle_for_use().method())
 
     def create_dimension(self, name: str, size: int | None) -> Dimension:
-        """Defines a dimension; size None (or 0) is the unlimited one, of which a file has at most one."""
+        """Defines a dimension; size None is the unlimited one, of which a file has at most one."""
         length = 0 if size is None else int(size)
-        if length < 0:
-            raise ValueError(f"dimension {name!r} cannot have the size {length}")
+        if size is not None and length < 1:
+            raise ValueError(
+                f"dimension {name!r} cannot have the size {length}: a classic file has none that are empty, but for the "
+                "unlimited one (None)"
+            )
         self._handle_for_use().define_dimension(name, length)
         dimension = Dimension(name, length, length == 0, self)
         self._dims.append(dimension)
