@@ -51,7 +51,7 @@ def _communicator(comm: Any) -> int | None:
 
         raise UnsupportedError(
             "comm was given, but this build of the package has no MPI (install it with: "
-            "pip install . -C cmake.define.FOREBAY_MPI=ON)"
+            "pip install . --config-settings cmake.define.FOREBAY_MPI=ON)"
         )
     try:
         from mpi4py import MPI  # starts MPI

@@ -30,7 +30,7 @@ Comm comm_of(std::optional<int> handle) {
 #else
   if (handle) {
     throw Error(Errc::enotsupport, "this build of the Python package has no MPI",
-                "install it with: pip install . -C cmake.define.FOREBAY_MPI=ON");
+                "install it with: pip install . --config-settings cmake.define.FOREBAY_MPI=ON");
   }
 #endif
   return {};
