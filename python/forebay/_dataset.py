@@ -122,7 +122,7 @@ class Variable:
     @property
     def attributes(self) -> Mapping[str, Any]:
         """Attributes by name: str, NumPy numbers, or arrays of them."""
-        return self._dataset._attributes_of(self._number)
+        return self._dataset._attributes_of(self._number, self.name)
 
     attrs = attributes
 
@@ -297,11 +297,12 @@ class Dataset(Mapping):
     def _records(self) -> int:
         return self._numrecs
 
-    def _attributes_of(self, owner: int) -> Mapping[str, Any]:
+    def _attributes_of(self, owner: int, where: str | None = None) -> Mapping[str, Any]:
         found = self._attribute_cache.get(owner)
         if found is None:
             listed = self._handle_for_use().attributes(owner)
-            found = MappingProxyType({name: decode_attribute(number, value) for name, number, value in listed})
+            values = {name: decode_attribute(number, value) for name, number, value in listed}
+            found = Names("attribute", where or self._path, values)
             self._attribute_cache[owner] = found
         return found
 

@@ -109,12 +109,13 @@ void create(Writer* self, const nb::bytes& path, int version, bool clobber, cons
   new (self) Writer(Dataset::create(comm_of(comm), name, version, !clobber, method));
 }
 
-std::unique_ptr<Writer> append(const nb::bytes& path, const HintMap& method,
+/// An existing file; Python owns what is returned.
+Writer* append(const nb::bytes& path, const HintMap& method,
                                std::optional<int> comm) {
   const std::string name(path.c_str(), path.size());
   const nb::gil_scoped_release unlocked;
   check_method(method);
-  return std::make_unique<Writer>(Dataset::open(comm_of(comm), name, true, method));
+  return new Writer(Dataset::open(comm_of(comm), name, true, method));
 }
 
 /// A definition: enters define mode, and looks at `dims` by position.
@@ -258,7 +259,7 @@ void bind_writer(nb::module_& module) {
   nb::class_<Writer>(module, "Writer")
       .def("__init__", create, nb::arg("path"), nb::arg("version"), nb::arg("clobber"),
            nb::arg("method"), nb::arg("comm").none())
-      .def_static("append", append, nb::arg("path"), nb::arg("method"), nb::arg("comm").none())
+      .def_static("append", append, nb::rv_policy::take_ownership, nb::arg("path"), nb::arg("method"), nb::arg("comm").none())
       .def("describe",
            [](Writer& w) { return w.look([](const Dataset& ds) { return describe(ds.schema()); }); })
       .def(
