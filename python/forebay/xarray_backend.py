@@ -43,7 +43,7 @@ class ForebayStore(AbstractDataStore):
     """An open file as xarray's readers see it."""
 
     def __init__(self, path: str, threads: int | None):
-        self._manager = CachingFileManager(open_file, path, kwargs={"threads": threads}, lock=False)
+        self._manager = CachingFileManager(open_file, path, mode="r", kwargs={"threads": threads}, lock=False)
         self._dataset: Dataset = self._manager.acquire()
 
     def get_variables(self) -> dict[str, XarrayVariable]:
