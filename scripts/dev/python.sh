@@ -38,8 +38,10 @@ python_install() {
   say "building the Python wheel in build/$name"
   mkdir -p "$root/build"
   have ccache && export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
-  CMAKE_BUILD_PARALLEL_LEVEL=$jobs "$python_venv/bin/pip" install --quiet --disable-pip-version-check \
-    --no-build-isolation --no-deps --force-reinstall --config-settings "build-dir=$root/build/$name" --config-settings cmake.build-type=RelWithDebInfo \
+  # The compiler by the name that the other builds use: Python's own name for it would miss the cache.
+  CC=${CC:-cc} CXX=${CXX:-c++} CMAKE_BUILD_PARALLEL_LEVEL=$jobs "$python_venv/bin/pip" install --quiet \
+    --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall \
+    --config-settings "build-dir=$root/build/$name" --config-settings cmake.build-type=RelWithDebInfo \
     --config-settings install.strip=true "$@" "$root" >"$root/build/$name.log" 2>&1 ||
     { tail -n 40 "$root/build/$name.log" >&2; die "the Python wheel cannot be built (build/$name.log has all of it)"; }
   echo "$now $*" >"$root/build/$name/installed"
