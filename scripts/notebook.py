@@ -102,7 +102,7 @@ def main():
     if not options.check:
         options.notebook.write_text(made, encoding="utf-8")
     elif not options.notebook.exists() or options.notebook.read_text(encoding="utf-8") != made:
-        print(f"{options.notebook} is not that of {options.page}: scripts/notebook.py {options.page} {options.notebook}")
+        print(f"{options.notebook} is not that of the page: scripts/notebook.py {options.page} {options.notebook}")
         return 1
     return 0
 

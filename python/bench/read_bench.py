@@ -124,7 +124,10 @@ def chunked(folder: Path, mib: int, threads: int, shuffle: bool) -> Case:
     chunk = (1, 512, 512)
     values = field((mib * MIB // (4 * MIB), 1024, 1024))
     codec = "shuffle,zstd:3" if shuffle else "zstd:3"
-    path, store = folder / f"{'shuffled' if shuffle else 'plain'}.nc", folder / f"{'shuffled' if shuffle else 'plain'}.zarr"
+    path, store = (
+        folder / f"{'shuffled' if shuffle else 'plain'}.nc",
+        folder / f"{'shuffled' if shuffle else 'plain'}.zarr",
+    )
     with forebay.create(path) as out:
         for name, length in zip("tyx", values.shape, strict=True):
             out.create_dimension(name, length)

@@ -47,7 +47,12 @@ __all__ = [
     "write_references",
 ]
 
-_LATER = {"create": "_writing", "WritableDataset": "_writing", "WritableVariable": "_writing", "to_netcdf": "_to_netcdf"}
+_LATER = {
+    "create": "_writing",
+    "WritableDataset": "_writing",
+    "WritableVariable": "_writing",
+    "to_netcdf": "_to_netcdf",
+}
 
 
 def __getattr__(name: str):

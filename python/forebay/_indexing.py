@@ -45,16 +45,15 @@ def _expand(key: Any, ndim: int, name: str) -> list[Any]:
 
 
 def _index(key: Any, name: str) -> int:
-    if isinstance(key, (bool, np.bool_)) or not hasattr(key, "__index__"):
-        kind = "None" if key is None else type(key).__name__
-        raise IndexError(
-            f"{name}: only integers, slices and ... select from a file, not {kind}; for more, read first: {name}[...][key]"
-        )
+    kind = "None" if key is None else type(key).__name__
     try:
+        if isinstance(key, (bool, np.bool_)):
+            raise TypeError
         return operator.index(key)
     except TypeError:
         raise IndexError(
-            f"{name}: only integers, slices and ... select from a file, not arrays; for more, read first: {name}[...][key]"
+            f"{name}: only integers, slices and ... select from a file, not {kind}; for more, read first: "
+            f"{name}[...][key]"
         ) from None
 
 

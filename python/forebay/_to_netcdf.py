@@ -90,9 +90,7 @@ def _define(
     for name, variable in variables.items():
         own = dict(variable.attrs)
         fill = own.pop("_FillValue", None)
-        out.create_variable(
-            name, variable.dtype, variable.dims, fill_value=fill, attributes=own, **ours.get(name, {})
-        )
+        out.create_variable(name, variable.dtype, variable.dims, fill_value=fill, attributes=own, **ours.get(name, {}))
     for name, value in attributes.items():
         out.attributes[name] = value
 

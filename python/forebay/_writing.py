@@ -56,7 +56,9 @@ def _communicator(comm: Any) -> int | None:
     try:
         from mpi4py import MPI  # starts MPI
     except ImportError as error:
-        raise ImportError("this build of the package writes through MPI and needs mpi4py (pip install mpi4py)") from error
+        raise ImportError(
+            "this build of the package writes through MPI and needs mpi4py (pip install mpi4py)"
+        ) from error
     return (MPI.COMM_SELF if comm is None else comm).py2f()
 
 
@@ -176,17 +178,22 @@ class WritableVariable(Variable):
         if self._dims and self._dims[0].unlimited:
             grows = values.shape[0] if values.ndim == len(shape) else shape[0]
         selection = select(key, shape, self.name, grows=grows)
-        try:
-            array = np.broadcast_to(values, selection.shape)
-        except ValueError:
-            if values.ndim <= len(selection.shape) or any(n != 1 for n in values.shape[: -len(selection.shape) or None]):
-                raise ValueError(
-                    f"{self.name}: values of shape {values.shape} do not fit the selection of shape {selection.shape}"
-                ) from None
-            array = np.broadcast_to(values.reshape(values.shape[values.ndim - len(selection.shape) :]), selection.shape)
+        array = self._spread(values, selection.shape)
         if selection.flip is not None:
             array = array.reshape(selection.count)[selection.flip]
         return selection, np.ascontiguousarray(array, DTYPES[number]), number
+
+    def _spread(self, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        """Values broadcast to a selection; as NumPy's assignment does, leading axes of length 1 are dropped."""
+        surplus = values.ndim - len(shape)
+        if surplus > 0 and values.shape[:surplus] == (1,) * surplus:
+            values = values.reshape(values.shape[surplus:])
+        try:
+            return np.broadcast_to(values, shape)
+        except ValueError:
+            raise ValueError(
+                f"{self.name}: values of shape {values.shape} do not fit the selection of shape {shape}"
+            ) from None
 
     def _text(self, values: Any) -> np.ndarray:
         """Characters as S1: a str or bytes is padded with NUL to the last dimension."""
@@ -239,8 +246,8 @@ class WritableDataset(Dataset):
         length = 0 if size is None else int(size)
         if size is not None and length < 1:
             raise ValueError(
-                f"dimension {name!r} cannot have the size {length}: a classic file has none that are empty, but for the "
-                "unlimited one (None)"
+                f"dimension {name!r} cannot have the size {length}: a classic file has none that are empty, but "
+                "for the unlimited one (None)"
             )
         self._handle_for_use().define_dimension(name, length)
         dimension = Dimension(name, length, length == 0, self)

@@ -1,6 +1,5 @@
 // forebay::Error as Python's exceptions: the kind is decided here, the class in forebay/_errors.py.
 #include "base/error.h"
-
 #include "support.h"
 
 namespace forebay::python {

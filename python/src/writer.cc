@@ -110,8 +110,7 @@ void create(Writer* self, const nb::bytes& path, int version, bool clobber, cons
 }
 
 /// An existing file; Python owns what is returned.
-Writer* append(const nb::bytes& path, const HintMap& method,
-                               std::optional<int> comm) {
+Writer* append(const nb::bytes& path, const HintMap& method, std::optional<int> comm) {
   const std::string name(path.c_str(), path.size());
   const nb::gil_scoped_release unlocked;
   check_method(method);
@@ -155,8 +154,8 @@ void put_attribute(Writer& self, VarId owner, const std::string& name, int type,
 Access make_access(const Dataset& ds, VarId var, Subarray selection, bool write, int type,
                    std::span<std::byte> memory) {
   const Variable& variable = ds.variable(var);
-  const Count limit = write ? max_records(ds.schema().version, ds.record_stride(variable))
-                            : ds.schema().numrecs;
+  const Count limit =
+      write ? max_records(ds.schema().version, ds.record_stride(variable)) : ds.schema().numrecs;
   const bool strided = !selection.stride.empty();
   if (selection.start.size() != variable.dimids.size() ||
       selection.count.size() != variable.dimids.size() ||
@@ -259,9 +258,11 @@ void bind_writer(nb::module_& module) {
   nb::class_<Writer>(module, "Writer")
       .def("__init__", create, nb::arg("path"), nb::arg("version"), nb::arg("clobber"),
            nb::arg("method"), nb::arg("comm").none())
-      .def_static("append", append, nb::rv_policy::take_ownership, nb::arg("path"), nb::arg("method"), nb::arg("comm").none())
-      .def("describe",
-           [](Writer& w) { return w.look([](const Dataset& ds) { return describe(ds.schema()); }); })
+      .def_static("append", append, nb::rv_policy::take_ownership, nb::arg("path"),
+                  nb::arg("method"), nb::arg("comm").none())
+      .def(
+          "describe",
+          [](Writer& w) { return w.look([](const Dataset& ds) { return describe(ds.schema()); }); })
       .def(
           "variable",
           [](Writer& w, VarId id) {
@@ -275,8 +276,9 @@ void bind_writer(nb::module_& module) {
                 [&](const Dataset& ds) { return describe_attributes(ds.schema(), owner); });
           },
           nb::arg("owner"))
-      .def_prop_ro("records",
-                   [](Writer& w) { return w.with([](Dataset& ds) { return ds.schema().numrecs; }); })
+      .def_prop_ro(
+          "records",
+          [](Writer& w) { return w.with([](Dataset& ds) { return ds.schema().numrecs; }); })
       .def_prop_ro("ranks",
                    [](Writer& w) { return w.with([](Dataset& ds) { return ds.comm().size(); }); })
       .def(
@@ -324,8 +326,7 @@ void bind_writer(nb::module_& module) {
                ds.begin_independent();
              });
            })
-      .def("end_independent",
-           [](Writer& w) { w.with([](Dataset& ds) { ds.end_independent(); }); })
+      .def("end_independent", [](Writer& w) { w.with([](Dataset& ds) { ds.end_independent(); }); })
       .def("sync",
            [](Writer& w) {
              w.with([](Dataset& ds) {

@@ -7,9 +7,9 @@ import threading
 import numpy as np
 import pytest
 import xxhash
-from conftest import waves, write
 
 import forebay
+from conftest import waves, write
 
 
 def rows():

@@ -37,7 +37,9 @@ def test_the_command_is_installed():
 def test_the_module_runs_the_command(tmp_path):
     done = subprocess.run([sys.executable, "-m", "forebay", "--version"], capture_output=True, text=True, check=True)
     assert forebay.__version__ in done.stdout
-    done = subprocess.run([sys.executable, "-m", "forebay", "info", tmp_path / "none"], capture_output=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "forebay", "info", tmp_path / "none"], capture_output=True, check=False
+    )
     assert done.returncode != 0
 
 

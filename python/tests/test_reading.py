@@ -9,9 +9,9 @@ import netCDF4
 import numpy as np
 import pytest
 import scipy.io
-from conftest import TYPES, waves, write
 
 import forebay
+from conftest import TYPES, waves, write
 
 
 def random_key(rng, shape):

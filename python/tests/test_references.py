@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import xarray
 import zarr
-from conftest import waves, write
 
 import forebay
+from conftest import waves, write
 
 
 @pytest.mark.parametrize("codec", [None, "none", "zstd:3", "deflate:6", "shuffle,zstd:1", "shuffle,deflate:2"])

@@ -7,9 +7,9 @@ import netCDF4
 import numpy as np
 import pytest
 import scipy.io
-from conftest import TYPES, waves, write
 
 import forebay
+from conftest import TYPES, waves, write
 
 
 def read_netcdf4(path, name):
@@ -25,7 +25,9 @@ def test_scipy_reads_what_is_written(tmp_path):
         out.create_dimension("t", None)
         out.create_dimension("x", 4)
         for dtype in TYPES[:5]:
-            out.create_variable(dtype, dtype, ("t", "x"), attributes={"units": "m", "pair": [1.5, 2.5]})[:] = waves((3, 4))
+            out.create_variable(dtype, dtype, ("t", "x"), attributes={"units": "m", "pair": [1.5, 2.5]})[:] = waves(
+                (3, 4)
+            )
         out.attributes["history"] = "tested"
     with scipy.io.netcdf_file(path, mmap=False) as file:
         for dtype in TYPES[:5]:
@@ -150,7 +152,9 @@ def test_the_method_is_followed(tmp_path):
         out.create_dimension("y", 100)
         out.create_dimension("x", 200)
         out.create_variable("a", "f4", ("y", "x"))[...] = 0
-        out.create_variable("b", "f8", ("y", "x"), chunks=(10, 200), codec="zfp:accuracy=0.001")[...] = waves((100, 200))
+        out.create_variable("b", "f8", ("y", "x"), chunks=(10, 200), codec="zfp:accuracy=0.001")[...] = waves(
+            (100, 200)
+        )
         out.create_variable("c", "f8", ("y", "x"), chunks=True)[...] = 1
         assert out.method["layout"] == "chunked"
     with forebay.open(path) as file:

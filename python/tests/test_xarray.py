@@ -7,9 +7,9 @@ import numpy as np
 import pandas
 import pytest
 import xarray
-from conftest import waves
 
 import forebay
+from conftest import waves
 
 
 @pytest.fixture
