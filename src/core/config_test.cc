@@ -81,11 +81,11 @@ TEST(Config, bad_values_name_file_and_line) {
 TEST(Config, methods_not_in_this_build_are_named_as_such) {
   EXPECT_EQ(refusal(R"(<forebay>
   <file match="restart*.nc" transport="aggregated" aggregators="1/node">
-    <variable match="T*" layout="log" codec="shuffle,zstd:3"/>
+    <variable match="T*" layout="patches" codec="shuffle,zstd:3"/>
   </file>
 </forebay>)"),
-            "-214: run.xml:3: layout \"log\" is not in this build (this build has: "
-            "canonical|chunked)");
+            "-214: run.xml:3: layout \"patches\" is not in this build (this build has: "
+            "canonical|chunked|log)");
 }
 
 TEST(Config, codecs_of_variables_are_checked) {

@@ -44,7 +44,14 @@ struct Arguments {
 
 Method shared_method(const Comm& comm, const std::string& path, Arguments& arguments) {
   arguments.share(comm);
-  return choose_method(path, arguments.hints, share_method_sources(comm));
+  Method method = choose_method(path, arguments.hints, share_method_sources(comm));
+  bool log = method.layout == "log";
+  for (const VariableRule& rule : method.variables)
+    log |= rule.keys.contains("layout") && rule.keys.at("layout") == "log";
+  if (log)
+    throw Error(Errc::enotsupport, path + ": layout log is for HDF5 files",
+                "netCDF files can be canonical or chunked; see docs/hdf5.md for HDF5 programs");
+  return method;
 }
 
 }  // namespace

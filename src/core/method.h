@@ -81,6 +81,12 @@ struct Method {
   Count ibuf_size = 16 << 20;           ///< nc_ibuf_size, kept for inquiry
   std::string in_place_swap = "auto";   ///< auto | enable | disable
 
+  std::string subfiling = "none";   ///< none | node | ranks
+  int subfile_ranks = 1;            ///< of one subfile, with `ranks`
+  std::string log_copy = "enable";  ///< enable | disable
+  Count log_memory = 64 << 20;      ///< bytes a rank holds of a log's index
+  std::string compact = "never";    ///< never | close
+
   std::string burst_directory = "./";  ///< of the staging logs
   std::string burst_overwrite = "enable", burst_delete = "enable", burst_shared = "disable";
   Count burst_buffer = 0;      ///< bytes for flushing; 0: buffer_limit

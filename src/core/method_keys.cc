@@ -14,9 +14,11 @@ using Words = std::span<const std::string_view>;
 
 constexpr std::array<std::string_view, 5> transports = {"auto", "posix", "independent",
                                                         "collective", "aggregated"};
-constexpr std::array<std::string_view, 2> layouts = {"canonical", "chunked"};
-constexpr std::array<std::string_view, 4> later_layouts = {"log", "decomposed", "patches",
+constexpr std::array<std::string_view, 3> layouts = {"canonical", "chunked", "log"};
+constexpr std::array<std::string_view, 3> later_layouts = {"decomposed", "patches",
                                                            "process-group"};
+constexpr std::array<std::string_view, 3> subfilings = {"none", "node", "ranks"};
+constexpr std::array<std::string_view, 2> compactings = {"never", "close"};
 constexpr std::array<std::string_view, 2> chunk_states = {"newest", "synced"};
 constexpr std::array<std::string_view, 2> stages = {"direct", "burst"};
 constexpr std::array<std::string_view, 2> later_stages = {"memory", "async"};
@@ -81,10 +83,11 @@ void add_method_keys(std::vector<KeySpec>& keys) {
        "buffering (independent, collective), or Forebay's own two-phase exchange (aggregated).",
        "method"},
       own, &Method::transport, transports));
-  keys.push_back(word_key({"layout", "canonical|chunked", "canonical",
+  keys.push_back(word_key({"layout", "canonical|chunked|log", "canonical",
                            "Where the elements of a variable lie: canonical is the classic netCDF "
                            "order that every reader knows; chunked cuts variables into chunks that "
-                           "a codec makes smaller.",
+                           "a codec makes smaller; log appends what each rank writes, for HDF5 "
+                           "programs through the connector (docs/hdf5.md), where it is the default.",
                            "method"},
                           own, &Method::layout, layouts, later_layouts));
   keys.push_back(
@@ -157,6 +160,33 @@ void add_engine_keys(std::vector<KeySpec>& keys) {
                            "windows with smaller holes are read, changed and written back whole.",
                            "engine"},
                           own, &Method::hole_threshold, 0));
+  keys.push_back(word_key({"subfiling", "none|node|ranks", "none",
+                           "Layout log: data goes into one subfile for each node, or for each "
+                           "subfile_ranks ranks, in the folder FILE.subfiles.",
+                           "engine"},
+                          own, &Method::subfiling, subfilings));
+  keys.push_back({.shown = {"subfile_ranks", "a number, at least 1", "1",
+                            "Layout log: how many ranks share a subfile with subfiling=ranks.",
+                            "engine"},
+                  .kind = KeyKind::count,
+                  .family = own,
+                  .count = &Method::subfile_ranks,
+                  .least = 1,
+                  .most = std::numeric_limits<int>::max()});
+  keys.push_back(word_key({"log_copy", "enable|disable", "enable",
+                           "Layout log: copy what is written; disable is for programs that leave "
+                           "their buffers as they are until the next flush.",
+                           "engine"},
+                          own, &Method::log_copy, switches));
+  keys.push_back(size_key({"log_memory", "bytes, at least 1MiB", "64MiB",
+                           "Layout log: bytes that a rank may hold of the index of a file that it "
+                           "reads.",
+                           "engine"},
+                          own, &Method::log_memory, mib));
+  keys.push_back(word_key({"compact", "never|close", "never",
+                           "Layout log: turn the file into an ordinary one when it is closed.",
+                           "engine"},
+                          own, &Method::compact, compactings));
   keys.push_back(
       size_key({"burst_flush_size", "bytes, at least 0", "0",
                 "Stage burst: flush in the background when a rank has staged so many "

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/varint.h"
 #include "format/log_record.h"
 
 namespace forebay::log {
@@ -87,27 +88,6 @@ Front front_of(Kind kind, std::size_t length, std::uint64_t sequence, std::uint3
   front.failed = failed;
   front.sequence = sequence;
   return front;
-}
-
-std::size_t varint_bytes(std::uint64_t value) {
-  return (static_cast<std::size_t>(std::bit_width(value | 1)) + 6) / 7;
-}
-
-std::byte* put_varint(std::byte* at, std::uint64_t value) {
-  for (; value >= 0x80; value >>= 7) *at++ = static_cast<std::byte>(value | 0x80);
-  *at++ = static_cast<std::byte>(value);
-  return at;
-}
-
-/// False if it goes on beyond `end` or is no number of 64 bits.
-bool get_varint(const std::byte*& at, const std::byte* end, std::uint64_t& value) {
-  value = 0;
-  for (unsigned shift = 0; at != end && shift < 64; shift += 7) {
-    const auto byte = std::to_integer<std::uint64_t>(*at++);
-    value |= (byte & 0x7f) << shift;
-    if (byte < 0x80) return shift < 63 || byte <= 1;
-  }
-  return false;
 }
 
 /// Why a log cannot hold this write; nothing if it can. One rule for printing and parsing: what was

@@ -1,0 +1,66 @@
+# A parallel HDF5 of at least 1.14 for the connector: FOREBAY_HDF5_ROOT or HDF5_ROOT (options or environment) is its
+# prefix. Without one, the places where systems install theirs are tried.
+#
+# Defines the target forebay_hdf5 when there is one; says why not when there is none. Only the connector links it: the
+# library and the tools do not need HDF5.
+
+include_guard(GLOBAL)
+set(FOREBAY_HDF5_WANTED 1.14.0)
+set(FOREBAY_HDF5_ROOT "" CACHE PATH "Prefix of a parallel HDF5 >= ${FOREBAY_HDF5_WANTED} for the connector")
+
+# The version and MPI support of the HDF5 whose H5pubconf.h lies in <include>: sets <out> to the version, or to "" when
+# it will not do, with <out>_WHY.
+function(_forebay_hdf5_version out include)
+  file(STRINGS ${include}/H5pubconf.h lines REGEX "define H5_(PACKAGE_VERSION|VERSION|HAVE_PARALLEL) ")
+  set(version "")
+  if("${lines}" MATCHES "VERSION \"([0-9]+\\.[0-9]+\\.[0-9]+)")
+    set(version ${CMAKE_MATCH_1})
+  endif()
+  if(version STREQUAL "" OR version VERSION_LESS FOREBAY_HDF5_WANTED)
+    set(${out}_WHY "is older than ${FOREBAY_HDF5_WANTED} (${version})" PARENT_SCOPE)
+    set(version "")
+  elseif(NOT "${lines}" MATCHES "HAVE_PARALLEL +1")
+    set(${out}_WHY "was built without MPI" PARENT_SCOPE)
+    set(version "")
+  endif()
+  set(${out} "${version}" PARENT_SCOPE)
+endfunction()
+
+function(_forebay_find_hdf5)
+  set(roots ${FOREBAY_HDF5_ROOT} ${HDF5_ROOT} $ENV{FOREBAY_HDF5_ROOT} $ENV{HDF5_ROOT})
+  set(places)
+  foreach(root IN LISTS roots)
+    list(APPEND places ${root}/include)
+  endforeach()
+  if(NOT roots)
+    set(places /usr/include/hdf5/openmpi /usr/include/hdf5/mpich /usr/local/include /usr/include)
+  endif()
+  set(why "")
+  foreach(include IN LISTS places)
+    if(NOT EXISTS ${include}/H5pubconf.h)
+      continue()
+    endif()
+    _forebay_hdf5_version(version ${include})
+    if(version STREQUAL "")
+      string(APPEND why "\n  the one in ${include} ${version_WHY}")
+      continue()
+    endif()
+    get_filename_component(prefix ${include} DIRECTORY)
+    string(REPLACE /include/ /lib/${CMAKE_LIBRARY_ARCHITECTURE}/ beside ${include})
+    find_library(library NAMES hdf5 HINTS ${prefix}/lib ${prefix}/lib64 ${beside} NO_DEFAULT_PATH NO_CACHE)
+    if(NOT library)
+      string(APPEND why "\n  the one in ${include} has no libhdf5 beside it")
+      continue()
+    endif()
+    add_library(forebay_hdf5 INTERFACE IMPORTED GLOBAL)
+    target_include_directories(forebay_hdf5 INTERFACE ${include})
+    target_link_libraries(forebay_hdf5 INTERFACE ${library} MPI::MPI_C)
+    message(STATUS "HDF5: ${version}, ${library}")
+    set(FOREBAY_HDF5_PREFIX ${prefix} PARENT_SCOPE)
+    return()
+  endforeach()
+  message(STATUS "HDF5: no parallel one >= ${FOREBAY_HDF5_WANTED} (-DFOREBAY_HDF5_ROOT=PREFIX; ./dev hdf5 builds one); "
+                 "the connector is left out${why}")
+endfunction()
+
+_forebay_find_hdf5()

@@ -1,0 +1,76 @@
+// The connector's callbacks, one table for each family of H5VL_class_t, each in a file of its own.
+//
+// A callback unwraps its objects, asks the file's hooks where there are any, calls the connector
+// below, and wraps what comes back. Those without any business of their own are the templates here.
+#pragma once
+
+#include <hdf5.h>
+
+#include "api/hdf5vol/hiding.h"
+#include "api/hdf5vol/object.h"
+
+namespace forebay::vol {
+
+H5VL_wrap_class_t wrap_callbacks() noexcept;
+H5VL_attr_class_t attribute_callbacks() noexcept;
+H5VL_dataset_class_t dataset_callbacks() noexcept;
+H5VL_datatype_class_t datatype_callbacks() noexcept;
+H5VL_file_class_t file_callbacks() noexcept;
+H5VL_group_class_t group_callbacks() noexcept;
+H5VL_link_class_t link_callbacks() noexcept;
+H5VL_object_class_t object_callbacks() noexcept;
+H5VL_introspect_class_t introspect_callbacks() noexcept;
+H5VL_request_class_t request_callbacks() noexcept;
+H5VL_blob_class_t blob_callbacks() noexcept;
+H5VL_token_class_t token_callbacks() noexcept;
+
+/// The connector's class, as it is registered.
+const H5VL_class_t& connector_class() noexcept;
+
+/// A get, specific or optional callback that passes its arguments below as they are.
+template <auto below, class Args>
+herr_t forward(void* obj, Args* args, hid_t dxpl, void** req) noexcept {
+  return guarded<herr_t>(-1, [&] {
+    return pass(object_of(obj), req, [&](void* under, hid_t connector, void** request) {
+      return below(under, connector, args, dxpl, request);
+    });
+  });
+}
+
+/// The same with a location.
+template <auto below, class Args>
+herr_t forward_at(void* obj, const H5VL_loc_params_t* location, Args* args, hid_t dxpl, void** req) noexcept {
+  return guarded<herr_t>(-1, [&] {
+    Object& at = object_of(obj);
+    const VisibleLocation visible(at, *location, dxpl);
+    return pass(at, req, [&](void* under, hid_t connector, void** request) {
+      return below(under, visible, connector, args, dxpl, request);
+    });
+  });
+}
+
+/// A close callback. The handle goes only when the connector below has closed it: HDF5 keeps the
+/// identifier of what failed to close, and may try again.
+template <auto below>
+herr_t close(void* obj, hid_t dxpl, void** req) noexcept {
+  return guarded<herr_t>(-1, [&] {
+    Object& object = object_of(obj);
+    if (object.logged) object.logged->before_close(dxpl);
+    if (FileHooks* hooks = object.hooks()) {
+      const Closing closing = object.file->closing(object);
+      if (object.type == H5I_FILE || closing == Closing::last) hooks->before_close(object.below(), closing);
+    }
+    const herr_t result = pass(object, req, [&](void* under, hid_t connector, void** request) {
+      return below(under, connector, dxpl, request);
+    });
+    if (result >= 0) delete &object;
+    return result;
+  });
+}
+
+/// Tells the hooks that `at` is about to be flushed.
+inline void before_flush(const Object& at, H5F_scope_t scope = H5F_SCOPE_LOCAL) {
+  if (FileHooks* hooks = at.hooks()) hooks->before_flush(at.below(), scope);
+}
+
+}  // namespace forebay::vol

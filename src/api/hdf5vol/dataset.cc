@@ -1,0 +1,168 @@
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "api/hdf5vol/callbacks.h"
+
+namespace forebay::vol {
+namespace {
+
+void* create(void* obj, const H5VL_loc_params_t* location, const char* name, hid_t lcpl, hid_t type, hid_t space,
+             hid_t dcpl, hid_t dapl, hid_t dxpl, void** req) noexcept {
+  return guarded<void*>(nullptr, [&]() -> void* {
+    Object& at = object_of(obj);
+    refuse_reserved(at, name);
+    const VisibleLocation visible(at, *location, dxpl);
+    if (FileHooks* hooks = at.hooks()) {
+      at.file->links_changed();
+      CreatedDataset made =
+          hooks->create_dataset({at.below(), visible, name, lcpl, type, space, dcpl, dapl, dxpl});
+      if (made.under) {
+        auto object = std::make_unique<Object>(made.under.object(), at.file, H5I_DATASET);
+        object->logged = std::move(made.logged);
+        made.under.release();
+        return object.release();
+      }
+    }
+    return pass_open(at, H5I_DATASET, dxpl, req, [&](void* under, hid_t connector, void** request) {
+      return H5VLdataset_create(under, visible, connector, name, lcpl, type, space, dcpl, dapl, dxpl, request);
+    });
+  });
+}
+
+void* open(void* obj, const H5VL_loc_params_t* location, const char* name, hid_t dapl, hid_t dxpl,
+           void** req) noexcept {
+  return guarded<void*>(nullptr, [&] {
+    Object& at = object_of(obj);
+    refuse_hidden(at, name);
+    const VisibleLocation visible(at, *location, dxpl);
+    return pass_open(at, H5I_DATASET, dxpl, req, [&](void* under, hid_t connector, void** request) {
+      return H5VLdataset_open(under, visible, connector, name, dapl, dxpl, request);
+    });
+  });
+}
+
+// The arrays of an H5Dread_multi or H5Dwrite_multi. Buffer is void* or const void*.
+template <class Buffer>
+struct Transfer {
+  std::size_t count;
+  void** datasets;
+  hid_t *memory_types, *memory_spaces, *file_spaces;
+  Buffer* buffers;
+  hid_t dxpl;
+};
+
+herr_t transfer_below(const Transfer<void*>& t, void** under, hid_t connector, void** req) {
+  return H5VLdataset_read(t.count, under, connector, t.memory_types, t.memory_spaces, t.file_spaces, t.dxpl,
+                          t.buffers, req);
+}
+
+herr_t transfer_below(const Transfer<const void*>& t, void** under, hid_t connector, void** req) {
+  return H5VLdataset_write(t.count, under, connector, t.memory_types, t.memory_spaces, t.file_spaces, t.dxpl,
+                           t.buffers, req);
+}
+
+// Unwraps all datasets, which must stand above one connector, and calls below.
+template <class Buffer>
+herr_t pass_transfer(const Transfer<Buffer>& t, void** req) {
+  Object& first = object_of(t.datasets[0]);
+  std::array<void*, 8> few;
+  std::vector<void*> many(t.count > few.size() ? t.count : 0);
+  void** unwrapped = many.empty() ? few.data() : many.data();
+  for (std::size_t i = 0; i < t.count; ++i) {
+    const Object& dataset = object_of(t.datasets[i]);
+    if (dataset.connector() != first.connector()) {
+      throw Error(Errc::einval, "the datasets of one call are of files with different connectors below Forebay's",
+                  "read or write those of each file in a call of their own");
+    }
+    unwrapped[i] = dataset.under;
+  }
+  return pass(first, req, [&](void*, hid_t connector, void** request) {
+    return transfer_below(t, unwrapped, connector, request);
+  });
+}
+
+void transfer_logged(FileHooks& hooks, const std::vector<DatasetRead>& some, hid_t dxpl) { hooks.read(some, dxpl); }
+void transfer_logged(FileHooks& hooks, const std::vector<DatasetWrite>& some, hid_t dxpl) { hooks.write(some, dxpl); }
+
+// Logged datasets go to the hooks of their file, all of one file in one call; the rest goes below.
+template <class Request, class Buffer>
+herr_t split_transfer(const Transfer<Buffer>& t) {
+  std::vector<std::pair<FileHooks*, std::vector<Request>>> logged;
+  std::vector<void*> datasets;
+  std::vector<hid_t> memory_types, memory_spaces, file_spaces;
+  std::vector<Buffer> buffers;
+  for (std::size_t i = 0; i < t.count; ++i) {
+    Object& dataset = object_of(t.datasets[i]);
+    if (dataset.logged) {
+      if (logged.empty() || logged.back().first != dataset.hooks()) logged.push_back({dataset.hooks(), {}});
+      logged.back().second.push_back({dataset.logged.get(), t.memory_types[i], t.memory_spaces[i], t.file_spaces[i],
+                                      t.buffers[i]});
+    } else {
+      datasets.push_back(&dataset);
+      memory_types.push_back(t.memory_types[i]);
+      memory_spaces.push_back(t.memory_spaces[i]);
+      file_spaces.push_back(t.file_spaces[i]);
+      buffers.push_back(t.buffers[i]);
+    }
+  }
+  for (const auto& [hooks, requests] : logged) transfer_logged(*hooks, requests, t.dxpl);
+  if (datasets.empty()) return 0;
+  return pass_transfer(Transfer<Buffer>{datasets.size(), datasets.data(), memory_types.data(), memory_spaces.data(),
+                                        file_spaces.data(), buffers.data(), t.dxpl},
+                       nullptr);
+}
+
+template <class Request, class Buffer>
+herr_t transfer(const Transfer<Buffer>& t, void** req) noexcept {
+  return guarded<herr_t>(-1, [&] {
+    for (std::size_t i = 0; i < t.count; ++i) {
+      if (object_of(t.datasets[i]).logged) return split_transfer<Request>(t);
+    }
+    return t.count == 0 ? 0 : pass_transfer(t, req);
+  });
+}
+
+herr_t read(std::size_t count, void* datasets[], hid_t memory_types[], hid_t memory_spaces[], hid_t file_spaces[],
+            hid_t dxpl, void* buffers[], void** req) noexcept {
+  return transfer<DatasetRead>(
+      Transfer<void*>{count, datasets, memory_types, memory_spaces, file_spaces, buffers, dxpl}, req);
+}
+
+herr_t write(std::size_t count, void* datasets[], hid_t memory_types[], hid_t memory_spaces[], hid_t file_spaces[],
+             hid_t dxpl, const void* buffers[], void** req) noexcept {
+  return transfer<DatasetWrite>(
+      Transfer<const void*>{count, datasets, memory_types, memory_spaces, file_spaces, buffers, dxpl}, req);
+}
+
+// Asks a logged dataset first, by `ask`; what it leaves, and other datasets, go below.
+template <auto below, auto ask, class Args>
+herr_t logged_or_forward(void* obj, Args* args, hid_t dxpl, void** req) noexcept {
+  return guarded<herr_t>(-1, [&] {
+    LoggedDataset* logged = object_of(obj).logged.get();
+    if (logged && (logged->*ask)(*args, dxpl)) return 0;
+    return forward<below>(obj, args, dxpl, req);
+  });
+}
+
+herr_t specific(void* obj, H5VL_dataset_specific_args_t* args, hid_t dxpl, void** req) noexcept {
+  return guarded<herr_t>(-1, [&] {
+    if (args->op_type == H5VL_DATASET_FLUSH) before_flush(object_of(obj));
+    return logged_or_forward<H5VLdataset_specific, &LoggedDataset::specific>(obj, args, dxpl, req);
+  });
+}
+
+}  // namespace
+
+H5VL_dataset_class_t dataset_callbacks() noexcept {
+  return {create,
+          open,
+          read,
+          write,
+          logged_or_forward<H5VLdataset_get, &LoggedDataset::get, H5VL_dataset_get_args_t>,
+          specific,
+          logged_or_forward<H5VLdataset_optional, &LoggedDataset::optional, H5VL_optional_args_t>,
+          close<H5VLdataset_close>};
+}
+
+}  // namespace forebay::vol

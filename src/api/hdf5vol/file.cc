@@ -1,0 +1,93 @@
+#include "api/hdf5vol/callbacks.h"
+#include "api/hdf5vol/info.h"
+
+namespace forebay::vol {
+namespace {
+
+// Wraps a file that the connector below has opened; asks the log layer when it is its first handle.
+Object* wrap_file(OwnedUnder under, OpenedFile opened) {
+  const FileRef file = FileState::of(under.object(), under.connector());
+  auto object = std::make_unique<Object>(under.object(), file, H5I_FILE);
+  if (file->is_first_handle()) {
+    opened.file = under.get();
+    file->attach(make_file_hooks(opened), under.object());
+  }
+  under.release();
+  return object.release();
+}
+
+// Files are opened and created without a request: the log layer must see what is in them.
+template <class Call>
+void* open_below(OpenedFile opened, Call&& call) {
+  const ListInfo info(opened.fapl);
+  const UnderConnector below = info.under();
+  const Fapl fapl = below.access_list(opened.fapl);
+  opened.hints = info.hints();
+  void* under = call(fapl.id());
+  return under ? wrap_file(OwnedUnder(under, below.id(), H5I_FILE), std::move(opened)) : nullptr;
+}
+
+void* create(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl, void**) noexcept {
+  return guarded<void*>(nullptr, [&] {
+    return open_below({{}, name, flags, true, fcpl, fapl, {}}, [&](hid_t under_fapl) {
+      return H5VLfile_create(name, flags, fcpl, under_fapl, dxpl, nullptr);
+    });
+  });
+}
+
+void* open(const char* name, unsigned flags, hid_t fapl, hid_t dxpl, void**) noexcept {
+  return guarded<void*>(nullptr, [&] {
+    return open_below({{}, name, flags, false, H5I_INVALID_HID, fapl, {}}, [&](hid_t under_fapl) {
+      return H5VLfile_open(name, flags, under_fapl, dxpl, nullptr);
+    });
+  });
+}
+
+// H5Fis_accessible and H5Fdelete: there is no object yet; the list names the connector below.
+herr_t specific_by_name(H5VL_file_specific_args_t args, hid_t dxpl) {
+  hid_t& fapl =
+      args.op_type == H5VL_FILE_DELETE ? args.args.del.fapl_id : args.args.is_accessible.fapl_id;
+  const ListInfo info(fapl);
+  const UnderConnector below = info.under();
+  const Fapl under_fapl = below.access_list(fapl);
+  fapl = under_fapl.id();
+  return H5VLfile_specific(nullptr, below.id(), &args, dxpl, nullptr);
+}
+
+herr_t reopen(Object& object, H5VL_file_specific_args_t& args, hid_t dxpl) {
+  const herr_t result = H5VLfile_specific(object.under, object.connector(), &args, dxpl, nullptr);
+  void*& file = *args.args.reopen.file;
+  if (result >= 0 && file) file = new Object(file, object.file, H5I_FILE);
+  return result;
+}
+
+herr_t specific(void* obj, H5VL_file_specific_args_t* args, hid_t dxpl, void** req) noexcept {
+  return guarded<herr_t>(-1, [&] {
+    switch (args->op_type) {
+      case H5VL_FILE_IS_ACCESSIBLE:
+      case H5VL_FILE_DELETE:
+        return specific_by_name(*args, dxpl);
+      case H5VL_FILE_REOPEN:
+        return reopen(object_of(obj), *args, dxpl);
+      case H5VL_FILE_FLUSH:
+        before_flush(object_of(obj), args->args.flush.scope);
+        break;
+      default:
+        break;
+    }
+    return forward<H5VLfile_specific>(obj, args, dxpl, req);
+  });
+}
+
+}  // namespace
+
+H5VL_file_class_t file_callbacks() noexcept {
+  return {create,
+          open,
+          forward<H5VLfile_get, H5VL_file_get_args_t>,
+          specific,
+          forward<H5VLfile_optional, H5VL_optional_args_t>,
+          close<H5VLfile_close>};
+}
+
+}  // namespace forebay::vol

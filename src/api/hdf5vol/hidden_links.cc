@@ -1,0 +1,120 @@
+#include "api/hdf5vol/hidden_links.h"
+
+#include "api/hdf5vol/hooks.h"
+
+namespace forebay::vol {
+namespace {
+
+// Notes the reserved names, and where they stand, while an iteration goes by.
+struct Notes {
+  std::vector<hsize_t> positions;
+  std::vector<std::string> names;
+  hsize_t next = 0;
+
+  template <class Info>
+  static herr_t see(hid_t, const char* name, Info, void* notes) noexcept {
+    auto& self = *static_cast<Notes*>(notes);
+    if (is_reserved(name)) {
+      self.positions.push_back(self.next);
+      self.names.emplace_back(name);
+    }
+    ++self.next;
+    return H5_ITER_CONT;
+  }
+};
+
+Notes note_links(const UnderObject& at, const H5VL_loc_params_t& location, H5_index_t index,
+                 H5_iter_order_t order, hid_t dxpl) {
+  Notes notes;
+  hsize_t position = 0;
+  H5VL_link_specific_args_t args;
+  args.op_type = H5VL_LINK_ITER;
+  args.args.iterate = {false, index, order, &position, &Notes::see<const H5L_info2_t*>, &notes};
+  if (H5VLlink_specific(at.object, &location, at.connector, &args, dxpl, nullptr) < 0) throw UnderFailed{};
+  return notes;
+}
+
+Notes note_attributes(const UnderObject& at, const H5VL_loc_params_t& location, H5_index_t index,
+                      H5_iter_order_t order, hid_t dxpl) {
+  Notes notes;
+  hsize_t position = 0;
+  H5VL_attr_specific_args_t args;
+  args.op_type = H5VL_ATTR_ITER;
+  args.args.iterate = {index, order, &position, &Notes::see<const H5A_info_t*>, &notes};
+  if (H5VLattr_specific(at.object, &location, at.connector, &args, dxpl, nullptr) < 0) throw UnderFailed{};
+  return notes;
+}
+
+}  // namespace
+
+hsize_t HiddenPositions::to_raw(hsize_t visible) const noexcept {
+  hsize_t raw = visible;
+  for (const hsize_t hidden : raw_) {
+    if (hidden > raw) break;
+    ++raw;
+  }
+  return raw;
+}
+
+hsize_t HiddenPositions::to_visible(hsize_t raw) const noexcept {
+  hsize_t before = 0;
+  while (before < raw_.size() && raw_[before] < raw) ++before;
+  return raw - before;
+}
+
+HiddenPositions hidden_attributes(const UnderObject& at, const H5VL_loc_params_t& location,
+                                  H5_index_t index, H5_iter_order_t order, hid_t dxpl) {
+  return HiddenPositions(note_attributes(at, location, index, order, dxpl).positions);
+}
+
+std::vector<std::string> hidden_link_names(const UnderObject& at, const H5VL_loc_params_t& location, hid_t dxpl) {
+  return note_links(at, location, H5_INDEX_NAME, H5_ITER_NATIVE, dxpl).names;
+}
+
+std::vector<std::string> hidden_attribute_names(const UnderObject& at, const H5VL_loc_params_t& location,
+                                                hid_t dxpl) {
+  return note_attributes(at, location, H5_INDEX_NAME, H5_ITER_NATIVE, dxpl).names;
+}
+
+std::optional<HiddenLinks::Identity> HiddenLinks::identity(const UnderObject& at,
+                                                           const H5VL_loc_params_t& location,
+                                                           hid_t dxpl) {
+  H5O_info2_t info;
+  H5VL_object_get_args_t args;
+  args.op_type = H5VL_OBJECT_GET_INFO;
+  args.args.get_info.fields = H5O_INFO_BASIC;
+  args.args.get_info.oinfo = &info;
+  if (H5VLobject_get(at.object, &location, at.connector, &args, dxpl, nullptr) < 0) return std::nullopt;
+  return Identity{info.fileno, info.token};
+}
+
+HiddenLinks::HiddenLinks(const UnderObject& file) {
+  const auto root = identity(file, self_location(H5I_FILE), H5P_DATASET_XFER_DEFAULT);
+  if (!root) throw UnderFailed{};
+  root_ = *root;
+}
+
+bool HiddenLinks::is_root(const UnderObject& at, const H5VL_loc_params_t& location, hid_t dxpl) const {
+  const auto found = identity(at, location, dxpl);
+  if (!found) throw UnderFailed{};
+  int difference = 1;
+  return found->file == root_.file &&
+         H5VLtoken_cmp(at.object, at.connector, &found->token, &root_.token, &difference) >= 0 &&
+         difference == 0;
+}
+
+const HiddenPositions& HiddenLinks::positions(const UnderObject& at, const H5VL_loc_params_t& location,
+                                              H5_index_t index, H5_iter_order_t order, hid_t dxpl) {
+  auto& known = known_.at(static_cast<std::size_t>(index) * H5_ITER_N + static_cast<std::size_t>(order));
+  if (!known) known.emplace(note_links(at, location, index, order, dxpl).positions);
+  return *known;
+}
+
+HiddenPositions HiddenLinks::positions_if_root(const UnderObject& at, const H5VL_loc_params_t& location,
+                                               H5_index_t index, H5_iter_order_t order, hid_t dxpl) {
+  return is_root(at, location, dxpl) ? positions(at, location, index, order, dxpl) : HiddenPositions{};
+}
+
+void HiddenLinks::forget() noexcept { known_.fill(std::nullopt); }
+
+}  // namespace forebay::vol

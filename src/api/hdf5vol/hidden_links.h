@@ -1,0 +1,79 @@
+// Which links and attributes of a log file are hidden, and where they stand in an index.
+//
+// Forebay's own objects lie in the root group and have names with the reserved prefix; so have its
+// attributes, on any object. To the application they do not exist: counts leave them out, and an
+// index (n-th by name, n-th by creation order) counts only what is visible. With the hidden
+// positions h0 < h1 < … of an index, visible position v stands at raw position v + k, where k is the
+// least number with h(k) > v + k.
+#pragma once
+
+#include <hdf5.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/hdf5vol/errors.h"
+#include "api/hdf5vol/under.h"
+
+namespace forebay::vol {
+
+/// Positions of the hidden entries of one index, ascending.
+class HiddenPositions {
+ public:
+  HiddenPositions() = default;
+  explicit HiddenPositions(std::vector<hsize_t> raw) : raw_(std::move(raw)) {}
+  hsize_t count() const noexcept { return raw_.size(); }
+  hsize_t to_raw(hsize_t visible) const noexcept;
+  /// How many visible entries stand before raw position `raw`.
+  hsize_t to_visible(hsize_t raw) const noexcept;
+
+ private:
+  std::vector<hsize_t> raw_;
+};
+
+/// The hidden attributes of the object at `location` (by itself or by name), in the given index.
+/// Throws UnderFailed.
+HiddenPositions hidden_attributes(const UnderObject& at, const H5VL_loc_params_t& location,
+                                  H5_index_t index, H5_iter_order_t order, hid_t dxpl);
+
+/// Names of the hidden links of the group, and of the hidden attributes of the object, at `location`.
+/// Throw UnderFailed.
+std::vector<std::string> hidden_link_names(const UnderObject& at, const H5VL_loc_params_t& location, hid_t dxpl);
+std::vector<std::string> hidden_attribute_names(const UnderObject& at, const H5VL_loc_params_t& location,
+                                                hid_t dxpl);
+
+/// The hidden links of the root group of one file. Positions are found by one iteration for each
+/// index and kept until links change.
+class HiddenLinks {
+ public:
+  /// `file` is open. Throws UnderFailed.
+  explicit HiddenLinks(const UnderObject& file);
+
+  /// Whether the object at `location` is the root group.
+  bool is_root(const UnderObject& at, const H5VL_loc_params_t& location, hid_t dxpl) const;
+
+  /// The hidden links of the root group, which is at `location`. Throws UnderFailed.
+  const HiddenPositions& positions(const UnderObject& at, const H5VL_loc_params_t& location,
+                                   H5_index_t index, H5_iter_order_t order, hid_t dxpl);
+
+  /// The same of any group: none unless it is the root group.
+  HiddenPositions positions_if_root(const UnderObject& at, const H5VL_loc_params_t& location,
+                                    H5_index_t index, H5_iter_order_t order, hid_t dxpl);
+
+  /// Links may have changed.
+  void forget() noexcept;
+
+ private:
+  struct Identity {
+    unsigned long file;
+    H5O_token_t token;
+  };
+  static std::optional<Identity> identity(const UnderObject& at, const H5VL_loc_params_t& location,
+                                          hid_t dxpl);
+  Identity root_;
+  std::array<std::optional<HiddenPositions>, std::size_t{H5_INDEX_N} * std::size_t{H5_ITER_N}> known_;
+};
+
+}  // namespace forebay::vol

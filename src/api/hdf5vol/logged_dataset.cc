@@ -1,0 +1,273 @@
+#include "api/hdf5vol/logged_dataset.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "api/hdf5vol/logged_memory.h"
+#include "api/hdf5vol/logged_selection.h"
+
+namespace forebay::vol {
+namespace {
+
+/// Whether values of the type are more than their bytes: variable length, references.
+bool refers_elsewhere(hid_t type) {
+  switch (H5Tget_class(type)) {
+    case H5T_VLEN:
+    case H5T_REFERENCE:
+      return true;
+    case H5T_STRING:
+      return H5Tis_variable_str(type) > 0;
+    case H5T_ARRAY: {
+      const Hid base = owned_type(H5Tget_super(type));
+      return refers_elsewhere(base);
+    }
+    case H5T_COMPOUND: {
+      const int fields = H5Tget_nmembers(type);
+      for (int i = 0; i < fields; ++i) {
+        const Hid field = owned_type(H5Tget_member_type(type, static_cast<unsigned>(i)));
+        if (refers_elsewhere(field)) return true;
+      }
+      return false;
+    }
+    default:
+      return false;
+  }
+}
+
+/// A chunk must have the dataset's rank, and fit into dimensions that cannot grow.
+bool chunk_fits(hid_t dcpl, std::span<const hsize_t> extents, std::span<const hsize_t> maximum) {
+  std::array<hsize_t, H5S_MAX_RANK> chunk{};
+  const int rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk.data());
+  if (rank != static_cast<int>(extents.size())) return false;
+  for (std::size_t d = 0; d < extents.size(); ++d)
+    if (maximum[d] == extents[d] && chunk[d] > maximum[d]) return false;
+  return true;
+}
+
+bool filters_available(hid_t dcpl) {
+  const int n = H5Pget_nfilters(dcpl);
+  for (int i = 0; i < n; ++i) {
+    unsigned flags = 0, config = 0;
+    std::size_t values = 0;
+    const H5Z_filter_t filter = H5Pget_filter2(dcpl, static_cast<unsigned>(i), &flags, &values,
+                                               nullptr, 0, nullptr, &config);
+    if (filter < 0) return false;
+    if ((flags & H5Z_FLAG_OPTIONAL) == 0 && H5Zfilter_avail(filter) <= 0) return false;
+  }
+  return true;
+}
+
+/// The selections of one transfer, resolved: H5S_ALL stands for the other or for everything.
+struct Transfer {
+  FileSelection file;
+  hid_t memory_space;
+  Hid own;  // the space, where the program gave none
+};
+
+Transfer resolve(const DatasetState& dataset, hid_t memory_space, hid_t file_space) {
+  if (file_space == H5S_PLIST || memory_space == H5S_PLIST)
+    throw Error(Errc::enotsupport, "selections in a transfer property list cannot be logged",
+                "give the selection as a dataspace, or set layout=canonical in FOREBAY_HINTS");
+  Transfer transfer;
+  if (file_space == H5S_ALL || file_space == H5S_BLOCK) {
+    transfer.own = dataset.make_space();
+    file_space = transfer.own;
+  }
+  transfer.file = file_selection(file_space, dataset.extents());
+  transfer.memory_space = memory_space == H5S_ALL ? file_space : memory_space;
+  if (memory_space != H5S_BLOCK && memory_space != H5S_ALL) {
+    const hssize_t n = H5Sget_select_npoints(memory_space);
+    if (n != transfer.file.elements)
+      throw Error(Errc::einval, "memory selects " + std::to_string(n) + " elements, the file " +
+                                    std::to_string(transfer.file.elements));
+  }
+  return transfer;
+}
+
+/// Elements of the pattern, from those that the program gave in an order of its own; of a point that
+/// it names twice the last one counts.
+void put_in_order(std::span<const std::byte> given, std::span<const Count> order, std::size_t size,
+                  std::span<std::byte> out) {
+  for (std::size_t i = 0; i < order.size(); ++i)
+    std::memcpy(&out[static_cast<std::size_t>(order[i]) * size], &given[i * size], size);
+}
+
+/// The present values of a selection, packed.
+std::vector<std::byte> present_values(LoggedFile& file, DatasetState& dataset,
+                                      const Placed& selection) {
+  std::vector<std::byte> values(static_cast<std::size_t>(selection.pattern.elements()) *
+                                dataset.element_size());
+  dataset.fill(values);
+  file.read(dataset.shape(), selection, values);
+  return values;
+}
+
+std::vector<std::byte> in_program_order(std::span<const std::byte> values,
+                                        std::span<const Count> order, std::size_t size) {
+  std::vector<std::byte> out(order.size() * size);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    std::memcpy(&out[i * size], &values[static_cast<std::size_t>(order[i]) * size], size);
+  return out;
+}
+
+/// Appends packed values through the filters, if the dataset has any.
+void append_values(LoggedFile& file, DatasetState& dataset, const Placed& selection,
+                   std::span<const std::byte> values, bool lent) {
+  auto* filters = dataset.filters();
+  if (filters != nullptr && static_cast<Count>(values.size()) <= FilterPipeline::most_bytes) {
+    StepTimer timer(file.report(), Step::encode);
+    const auto filtered = filters->apply(values);
+    file.writer().write(dataset.id(), selection, filtered.bytes, false, filtered.mask);
+    return;
+  }
+  file.writer().write(dataset.id(), selection, values, lent);
+}
+
+}  // namespace
+
+DatasetState::DatasetState(StoredDataset stored, hid_t type)
+    : stored_(std::move(stored)),
+      type_(owned_type(H5Tcopy(type))),
+      dcpl_(owned_list(H5Pdecode(stored_.dcpl.data()), "reading creation properties")),
+      size_(H5Tget_size(type)) {
+  chunked_ = H5Pget_layout(dcpl_) == H5D_CHUNKED;
+  filtered_ = FilterPipeline::any(dcpl_);
+  H5D_fill_value_t defined = H5D_FILL_VALUE_DEFAULT;
+  checked(H5Pfill_value_defined(dcpl_, &defined), "asking for the fill value");
+  has_fill_ = defined != H5D_FILL_VALUE_UNDEFINED;
+  fill_.resize(size_);
+  if (defined == H5D_FILL_VALUE_USER_DEFINED)
+    checked(H5Pget_fill_value(dcpl_, type_, fill_.data()), "asking for the fill value");
+  unfilter_ = [this](std::span<const std::byte> bytes, std::uint32_t mask,
+                     std::span<std::byte> values) { filters()->undo(bytes, mask, values); };
+}
+
+FilterPipeline* DatasetState::filters() {
+  if (!filtered_) return nullptr;
+  if (!filters_) filters_ = std::make_unique<FilterPipeline>(dcpl_, type_);
+  return filters_.get();
+}
+
+Hid DatasetState::make_space() const {
+  const std::vector<hsize_t> dims(stored_.extents.begin(), stored_.extents.end());
+  return owned_space(
+      H5Screate_simple(static_cast<int>(dims.size()), dims.data(), stored_.maximum.data()));
+}
+
+void DatasetState::fill(std::span<std::byte> out) const {
+  if (!has_fill_) return;
+  if (std::all_of(fill_.begin(), fill_.end(), [](std::byte b) { return b == std::byte{0}; })) {
+    std::memset(out.data(), 0, out.size());
+    return;
+  }
+  for (std::size_t at = 0; at < out.size(); at += size_)
+    std::memcpy(&out[at], fill_.data(), size_);
+}
+
+logged::DatasetShape DatasetState::shape() {
+  return {stored_.id, static_cast<std::uint32_t>(stored_.extents.size()), static_cast<Count>(size_),
+          fill_, filtered_ ? &unfilter_ : nullptr};
+}
+
+std::string why_not_logged(hid_t type, hid_t space, hid_t dcpl) {
+  if (H5Sget_simple_extent_type(space) != H5S_SIMPLE || H5Sget_simple_extent_ndims(space) < 1)
+    return "it is a scalar";
+  if (refers_elsewhere(type)) return "its datatype is of variable length or refers to objects";
+  std::array<hsize_t, H5S_MAX_RANK> extents{}, maximum{};
+  const auto n = static_cast<std::size_t>(
+      checked(H5Sget_simple_extent_dims(space, extents.data(), maximum.data()), "asking for extents"));
+  const H5D_layout_t layout = H5Pget_layout(dcpl);
+  if (layout == H5D_CHUNKED) {
+    if (!chunk_fits(dcpl, {extents.data(), n}, {maximum.data(), n})) return "its chunks do not fit";
+    if (!filters_available(dcpl)) return "a filter is not installed";
+    return {};
+  }
+  if (layout != H5D_CONTIGUOUS) return "its layout is compact or virtual";
+  if (H5Pget_external_count(dcpl) > 0) return "its data is in external files";
+  if (H5Pget_nfilters(dcpl) > 0) return "filters need chunks";
+  if (!std::equal(extents.begin(), extents.begin() + static_cast<long>(n), maximum.begin()))
+    return "what can grow needs chunks";
+  return {};
+}
+
+Hid stand_in_properties(hid_t dcpl) {
+  Hid list = owned_list(H5Pcopy(dcpl));
+  checked(H5Premove_filter(list, H5Z_FILTER_ALL), "removing filters");
+  checked(H5Pset_layout(list, H5D_CONTIGUOUS), "choosing a layout");
+  checked(H5Pset_fill_time(list, H5D_FILL_TIME_NEVER), "choosing a fill time");
+  checked(H5Pset_alloc_time(list, H5D_ALLOC_TIME_LATE), "choosing an allocation time");
+  return list;
+}
+
+StoredDataset stored_from(std::uint64_t id, hid_t space, hid_t dcpl) {
+  StoredDataset stored;
+  stored.id = id;
+  std::array<hsize_t, H5S_MAX_RANK> extents{}, maximum{};
+  const int n = checked(H5Sget_simple_extent_dims(space, extents.data(), maximum.data()),
+                        "asking for extents");
+  stored.extents.assign(extents.begin(), extents.begin() + n);
+  stored.maximum.assign(maximum.begin(), maximum.begin() + n);
+  std::size_t bytes = 0;
+  checked(H5Pencode2(dcpl, nullptr, &bytes, H5P_DEFAULT), "encoding creation properties");
+  stored.dcpl.resize(bytes);
+  checked(H5Pencode2(dcpl, stored.dcpl.data(), &bytes, H5P_DEFAULT),
+          "encoding creation properties");
+  return stored;
+}
+
+void write_logged(LoggedFile& file, DatasetState& dataset, const DatasetWrite& write, hid_t dxpl) {
+  const Transfer transfer = resolve(dataset, write.memory_space, write.file_space);
+  const FileSelection& file_part = transfer.file;
+  if (file_part.elements == 0) return;
+  const MemoryElements memory{write.memory_type, dataset.type(), transfer.memory_space,
+                              file_part.elements, dxpl};
+  const std::size_t size = dataset.element_size();
+  const auto whole = as_they_are(memory, write.buffer);
+  if (!whole.empty() && file_part.order.empty()) {
+    append_values(file, dataset, file_part.placed, whole, true);
+    return;
+  }
+  std::vector<std::byte> present;
+  if (needs_present(write.memory_type, dataset.type())) {
+    present = present_values(file, dataset, file_part.placed);
+    if (!file_part.order.empty()) present = in_program_order(present, file_part.order, size);
+  }
+  const auto bytes = static_cast<Count>(size) * file_part.elements;
+  if (file_part.order.empty() && dataset.filters() == nullptr) {
+    pack(memory, write.buffer, present, file.writer().reserve(bytes));
+    file.writer().commit(dataset.id(), file_part.placed);
+    return;
+  }
+  std::vector<std::byte> values(static_cast<std::size_t>(bytes));
+  pack(memory, write.buffer, present, values);
+  if (!file_part.order.empty()) {
+    std::vector<std::byte> sorted(
+        static_cast<std::size_t>(file_part.placed.pattern.elements()) * size);
+    put_in_order(values, file_part.order, size, sorted);
+    values = std::move(sorted);
+  }
+  append_values(file, dataset, file_part.placed, values, false);
+}
+
+void read_logged(LoggedFile& file, DatasetState& dataset, const DatasetRead& read, hid_t dxpl) {
+  const Transfer transfer = resolve(dataset, read.memory_space, read.file_space);
+  const FileSelection& file_part = transfer.file;
+  if (file_part.elements == 0) return;
+  const MemoryElements memory{read.memory_type, dataset.type(), transfer.memory_space,
+                              file_part.elements, dxpl};
+  // Straight into the program's memory where elements lie there as they do in the file.
+  const auto whole = as_they_are(memory, read.buffer);
+  if (!whole.empty() && file_part.order.empty()) {
+    const std::span out(const_cast<std::byte*>(whole.data()), whole.size());
+    dataset.fill(out);
+    file.read(dataset.shape(), file_part.placed, out);
+    return;
+  }
+  auto values = present_values(file, dataset, file_part.placed);
+  if (!file_part.order.empty())
+    values = in_program_order(values, file_part.order, dataset.element_size());
+  unpack(memory, values, read.buffer);
+}
+
+}  // namespace forebay::vol

@@ -1,0 +1,62 @@
+// A dataset that the log holds, and one handle of it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "api/hdf5vol/hid.h"
+#include "api/hdf5vol/hooks.h"
+#include "api/hdf5vol/logged_filters.h"
+#include "api/hdf5vol/logged_store.h"
+#include "core/logged_file.h"
+
+namespace forebay::vol {
+
+/// What all handles of a dataset share.
+class DatasetState {
+ public:
+  /// `type`: of the elements in the file; copied.
+  DatasetState(StoredDataset stored, hid_t type);
+
+  std::uint64_t id() const { return stored_.id; }
+  const StoredDataset& stored() const { return stored_; }
+  const std::vector<Count>& extents() const { return stored_.extents; }
+  void set_extents(std::vector<Count> extents) { stored_.extents = std::move(extents); }
+  hid_t type() const { return type_; }
+  std::size_t element_size() const { return size_; }
+  hid_t dcpl() const { return dcpl_; }
+  bool chunked() const { return chunked_; }
+  /// The filters; null if there are none.
+  FilterPipeline* filters();
+  Hid make_space() const;
+
+  /// Overwrites `out`, packed elements of the file's type, with the fill value; leaves it alone where
+  /// the program said that there is none.
+  void fill(std::span<std::byte> out) const;
+  /// For LogReader. Valid as long as the state.
+  logged::DatasetShape shape();
+
+ private:
+  StoredDataset stored_;
+  Hid type_, dcpl_;
+  std::size_t size_;
+  bool chunked_ = false, filtered_ = false, has_fill_ = true;
+  std::vector<std::byte> fill_;  // one element
+  std::unique_ptr<FilterPipeline> filters_;
+  logged::Unfilter unfilter_;
+};
+
+/// Why the log cannot hold such a dataset, so that it is stored as any HDF5 dataset; empty if it can.
+/// Also what HDF5 would refuse is left to it.
+std::string why_not_logged(hid_t type, hid_t space, hid_t dcpl);
+/// The creation properties of a stand-in: those of the object without those of the data.
+Hid stand_in_properties(hid_t dcpl);
+StoredDataset stored_from(std::uint64_t id, hid_t space, hid_t dcpl);
+
+/// Local. One dataset of a write: its data is staged in the log.
+void write_logged(LoggedFile& file, DatasetState& dataset, const DatasetWrite& write, hid_t dxpl);
+/// Local. One dataset of a read.
+void read_logged(LoggedFile& file, DatasetState& dataset, const DatasetRead& read, hid_t dxpl);
+
+}  // namespace forebay::vol

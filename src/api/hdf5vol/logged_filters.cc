@@ -1,0 +1,84 @@
+#include "api/hdf5vol/logged_filters.h"
+
+#include <atomic>
+#include <string>
+
+#include "base/error.h"
+
+namespace forebay::vol {
+namespace {
+
+constexpr std::size_t core_increment = 1 << 20;
+constexpr const char* name = "chunk";
+
+[[noreturn]] void failed(const char* what) {
+  throw Error(Errc::efilter, std::string("a filter of the dataset failed to ") + what,
+              "HDF5's error stack says which; H5Zfilter_avail tells whether it is installed "
+              "(HDF5_PLUGIN_PATH)");
+}
+
+/// Files in memory need different names all the same.
+std::string unique_name() {
+  static std::atomic<unsigned> counter = 0;
+  return "forebay-filter-" + std::to_string(counter++);
+}
+
+}  // namespace
+
+bool FilterPipeline::any(hid_t dcpl) { return H5Pget_nfilters(dcpl) > 0; }
+
+FilterPipeline::FilterPipeline(hid_t dcpl, hid_t type)
+    : dcpl_(owned_list(H5Pcopy(dcpl))), type_(owned_type(H5Tcopy(type))), size_(H5Tget_size(type)) {
+  if (H5Tcommitted(type_) > 0) {  // a chunk in another file cannot have it
+    Hid parent = std::move(type_);
+    std::size_t bytes = 0;
+    checked(H5Tencode(parent, nullptr, &bytes), "encoding a datatype");
+    std::vector<std::byte> code(bytes);
+    checked(H5Tencode(parent, code.data(), &bytes), "encoding a datatype");
+    type_ = owned_type(H5Tdecode(code.data()));
+  }
+}
+
+FilterPipeline::Chunk FilterPipeline::make_chunk(Count elements) const {
+  const Hid fapl = owned_list(H5Pcreate(H5P_FILE_ACCESS));
+  checked(H5Pset_fapl_core(fapl, core_increment, false), "choosing memory for a file");
+  checked(H5Pset_vol(fapl, H5VL_NATIVE, nullptr), "choosing the native connector");
+  checked(H5Pset_libver_bounds(fapl, H5F_LIBVER_V110, H5F_LIBVER_LATEST), "choosing a version");
+  Chunk chunk;
+  chunk.file = {H5Fcreate(unique_name().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, fapl), H5Fclose,
+                "making a file in memory"};
+  const auto count = static_cast<hsize_t>(elements);
+  const Hid space = owned_space(H5Screate_simple(1, &count, nullptr));
+  checked(H5Pset_chunk(dcpl_, 1, &count), "setting the chunk of a filter pipeline");
+  checked(H5Pset_alloc_time(dcpl_, H5D_ALLOC_TIME_INCR), "setting the allocation time");
+  checked(H5Pset_fill_time(dcpl_, H5D_FILL_TIME_NEVER), "setting the fill time");
+  chunk.dataset = {H5Dcreate2(chunk.file, name, type_, space, H5P_DEFAULT, dcpl_, H5P_DEFAULT),
+                   H5Dclose, "making a chunk in memory"};
+  return chunk;
+}
+
+FilterPipeline::Filtered FilterPipeline::apply(std::span<const std::byte> values) {
+  const Chunk chunk = make_chunk(static_cast<Count>(values.size() / size_));
+  if (H5Dwrite(chunk.dataset, type_, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0 ||
+      H5Dflush(chunk.dataset) < 0)
+    failed("encode");
+  const hsize_t first = 0;
+  hsize_t bytes = 0;
+  if (H5Dget_chunk_storage_size(chunk.dataset, &first, &bytes) < 0) failed("encode");
+  Filtered filtered;
+  filtered.bytes.resize(bytes);
+  if (H5Dread_chunk(chunk.dataset, H5P_DEFAULT, &first, &filtered.mask, filtered.bytes.data()) < 0)
+    failed("encode");
+  return filtered;
+}
+
+void FilterPipeline::undo(std::span<const std::byte> bytes, std::uint32_t mask,
+                          std::span<std::byte> values) {
+  const Chunk chunk = make_chunk(static_cast<Count>(values.size() / size_));
+  const hsize_t first = 0;
+  if (H5Dwrite_chunk(chunk.dataset, H5P_DEFAULT, mask, &first, bytes.size(), bytes.data()) < 0 ||
+      H5Dread(chunk.dataset, type_, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
+    failed("decode");
+}
+
+}  // namespace forebay::vol

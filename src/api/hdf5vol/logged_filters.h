@@ -1,0 +1,51 @@
+// The filter pipeline of a dataset, applied to what one write appends (D6 §6.2.2).
+//
+// HDF5 has no call that runs a pipeline on memory. A dataset of one chunk in a file that exists only
+// in memory does: what is written to it goes through all its filters, HDF5's own and plug-ins alike,
+// and H5Dread_chunk hands over the result.
+#pragma once
+
+#include <hdf5.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "api/hdf5vol/hid.h"
+#include "base/types.h"
+
+namespace forebay::vol {
+
+/// One chunk in memory. Kept from call to call; a dataset has one of its own.
+class FilterPipeline {
+ public:
+  /// `dcpl`: of the dataset, with its filters; `type`: the file's.
+  FilterPipeline(hid_t dcpl, hid_t type);
+
+  /// Whether a property list has any filter.
+  static bool any(hid_t dcpl);
+
+  /// Values that a pipeline takes at once; larger writes are stored without.
+  static constexpr Count most_bytes = Count{1} << 30;
+
+  struct Filtered {
+    std::vector<std::byte> bytes;
+    std::uint32_t mask = 0;  ///< of filters that were skipped, as in H5Dread_chunk
+  };
+  /// Errc::efilter naming the pipeline where a filter fails or is missing.
+  Filtered apply(std::span<const std::byte> values);
+  /// The opposite. `values` has the size that apply() was given.
+  void undo(std::span<const std::byte> bytes, std::uint32_t mask, std::span<std::byte> values);
+
+ private:
+  struct Chunk {
+    Hid file, dataset;
+  };
+  Chunk make_chunk(Count elements) const;
+
+  Hid dcpl_, type_;
+  std::size_t size_;
+};
+
+}  // namespace forebay::vol

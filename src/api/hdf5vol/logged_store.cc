@@ -1,0 +1,305 @@
+#include "api/hdf5vol/logged_store.h"
+
+#include <H5VLnative.h>
+
+#include <cstring>
+
+#include "api/hdf5vol/errors.h"
+#include "api/hdf5vol/hid.h"
+#include "api/hdf5vol/hooks.h"
+
+namespace forebay::vol {
+namespace {
+
+constexpr const char* group_name = "_forebay_log";
+constexpr const char* file_attribute = "_forebay_file";
+constexpr const char* dataset_attribute = "_forebay_dataset";
+constexpr std::uint32_t store_version = 1;
+
+[[noreturn]] void damaged(const std::string& what) {
+  throw Error(Errc::ebadlog, "the log of this file is damaged: " + what,
+              "the file was not written whole, or was changed by something else");
+}
+
+[[noreturn]] void failed(const std::string& what) {
+  throw Error(Errc::ehdferr, "HDF5: " + what + " failed", "its error stack says why");
+}
+
+bool link_exists(const UnderObject& at, const std::string& name) {
+  const H5VL_loc_params_t location = name_location(at.type, name.c_str());
+  hbool_t exists = false;
+  H5VL_link_specific_args_t args{};
+  args.op_type = H5VL_LINK_EXISTS;
+  args.args.exists.exists = &exists;
+  if (H5VLlink_specific(at.object, &location, at.connector, &args, H5P_DATASET_XFER_DEFAULT,
+                        nullptr) < 0)
+    failed("looking for " + name);
+  return exists;
+}
+
+bool attribute_exists(const UnderObject& at, const char* name, hid_t dxpl) {
+  const H5VL_loc_params_t location = self_location(at.type);
+  hbool_t exists = false;
+  H5VL_attr_specific_args_t args{};
+  args.op_type = H5VL_ATTR_EXISTS;
+  args.args.exists.name = name;
+  args.args.exists.exists = &exists;
+  if (H5VLattr_specific(at.object, &location, at.connector, &args, dxpl, nullptr) < 0)
+    failed(std::string("looking for the attribute ") + name);
+  return exists;
+}
+
+Hid bytes_space(std::size_t bytes) {
+  const hsize_t n = bytes;
+  return owned_space(H5Screate_simple(1, &n, nullptr));
+}
+
+void write_attribute(const UnderObject& at, const char* name, bool create,
+                     const std::vector<std::byte>& bytes, hid_t dxpl) {
+  const H5VL_loc_params_t location = self_location(at.type);
+  const Hid space = bytes_space(bytes.size());
+  void* const object =
+      create ? H5VLattr_create(at.object, &location, at.connector, name, H5T_STD_U8LE, space,
+                               H5P_ATTRIBUTE_CREATE_DEFAULT, H5P_ATTRIBUTE_ACCESS_DEFAULT, dxpl,
+                               nullptr)
+             : H5VLattr_open(at.object, &location, at.connector, name,
+                             H5P_ATTRIBUTE_ACCESS_DEFAULT, dxpl, nullptr);
+  const OwnedUnder attribute(object, at.connector, H5I_ATTR);
+  if (object == nullptr ||
+      H5VLattr_write(object, at.connector, H5T_NATIVE_UINT8, bytes.data(), dxpl, nullptr) < 0)
+    failed(std::string("writing the attribute ") + name);
+}
+
+std::vector<std::byte> read_attribute(const UnderObject& at, const char* name, hid_t dxpl) {
+  const H5VL_loc_params_t location = self_location(at.type);
+  const OwnedUnder attribute(
+      H5VLattr_open(at.object, &location, at.connector, name, H5P_ATTRIBUTE_ACCESS_DEFAULT, dxpl,
+                    nullptr),
+      at.connector, H5I_ATTR);
+  if (!attribute) failed(std::string("opening the attribute ") + name);
+  H5VL_attr_get_args_t args{};
+  args.op_type = H5VL_ATTR_GET_SPACE;
+  if (H5VLattr_get(attribute.object(), at.connector, &args, dxpl, nullptr) < 0)
+    failed(std::string("asking for the attribute ") + name);
+  const Hid space = owned_space(args.args.get_space.space_id);
+  std::vector<std::byte> bytes(
+      static_cast<std::size_t>(checked(H5Sget_simple_extent_npoints(space), "sizing")));
+  if (H5VLattr_read(attribute.object(), at.connector, H5T_NATIVE_UINT8, bytes.data(), dxpl,
+                    nullptr) < 0)
+    failed(std::string("reading the attribute ") + name);
+  return bytes;
+}
+
+/// Numbers of the attributes: eight bytes each, the lowest first.
+class Numbers {
+ public:
+  Numbers() = default;
+  explicit Numbers(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
+  void put(std::uint64_t value) {
+    for (int i = 0; i < 8; ++i) bytes_.push_back(static_cast<std::byte>(value >> (8 * i)));
+  }
+  std::uint64_t get() {
+    if (bytes_.size() - at_ < 8) damaged("a hidden attribute ends too early");
+    std::uint64_t value = 0;
+    for (int i = 0; i < 8; ++i) value |= std::to_integer<std::uint64_t>(bytes_[at_++]) << (8 * i);
+    return value;
+  }
+  std::size_t left() const { return bytes_.size() - at_; }
+  std::vector<std::byte> rest() const { return {bytes_.begin() + static_cast<long>(at_), bytes_.end()}; }
+  std::vector<std::byte>& bytes() { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::size_t at_ = 0;
+};
+
+void check_version(std::uint64_t found) {
+  if (found > store_version)
+    throw Error(Errc::ebadlog,
+                "the log of this file has version " + std::to_string(found) +
+                    ", this build reads up to " + std::to_string(store_version),
+                "use a newer Forebay");
+}
+
+const char* kind_of(logged::BlockSpace::Use use) {
+  switch (use) {
+    case logged::BlockSpace::Use::data: return "data.";
+    case logged::BlockSpace::Use::metadata: return "metadata.";
+    default: return "index.";
+  }
+}
+
+logged::MetadataBlock place_of(const OwnedUnder& dataset, const std::string& name) {
+  H5VL_native_dataset_optional_args_t native{};
+  haddr_t address = HADDR_UNDEF;
+  native.get_offset.offset = &address;
+  H5VL_optional_args_t args{H5VL_NATIVE_DATASET_GET_OFFSET, &native};
+  H5VL_dataset_get_args_t size{};
+  size.op_type = H5VL_DATASET_GET_STORAGE_SIZE;
+  hsize_t bytes = 0;
+  size.args.get_storage_size.storage_size = &bytes;
+  if (H5VLdataset_optional(dataset.object(), dataset.connector(), &args, H5P_DATASET_XFER_DEFAULT,
+                           nullptr) < 0 ||
+      H5VLdataset_get(dataset.object(), dataset.connector(), &size, H5P_DATASET_XFER_DEFAULT,
+                      nullptr) < 0)
+    failed("asking where " + name + " lies");
+  if (address == HADDR_UNDEF || bytes == 0) damaged(name + " has no place in the file");
+  return {static_cast<Offset>(address), static_cast<Count>(bytes)};
+}
+
+}  // namespace
+
+bool LogStore::present(const UnderObject& file) { return link_exists(file, group_name); }
+
+OwnedUnder LogStore::group() const {
+  const H5VL_loc_params_t location = self_location(file_.type);
+  OwnedUnder group(H5VLgroup_open(file_.object, &location, file_.connector, group_name,
+                                  H5P_GROUP_ACCESS_DEFAULT, H5P_DATASET_XFER_DEFAULT, nullptr),
+                   file_.connector, H5I_GROUP);
+  if (!group) failed("opening the group of the log");
+  return group;
+}
+
+void LogStore::write_state(const OwnedUnder& group, bool create) {
+  Numbers numbers;
+  numbers.put(store_version);
+  numbers.put(session_);
+  numbers.put(index_);
+  write_attribute(group.get(), file_attribute, create, numbers.bytes(), H5P_DATASET_XFER_DEFAULT);
+}
+
+void LogStore::create(std::uint64_t session) {
+  const H5VL_loc_params_t location = self_location(file_.type);
+  const OwnedUnder group(
+      H5VLgroup_create(file_.object, &location, file_.connector, group_name,
+                       H5P_LINK_CREATE_DEFAULT, H5P_GROUP_CREATE_DEFAULT, H5P_GROUP_ACCESS_DEFAULT,
+                       H5P_DATASET_XFER_DEFAULT, nullptr),
+      file_.connector, H5I_GROUP);
+  if (!group) failed("making the group of the log");
+  session_ = session;
+  data_blocks_ = metadata_blocks_ = 0;
+  write_state(group, true);
+}
+
+void LogStore::open() {
+  const OwnedUnder group = this->group();
+  Numbers numbers(read_attribute(group.get(), file_attribute, H5P_DATASET_XFER_DEFAULT));
+  check_version(numbers.get());
+  session_ = numbers.get();
+  index_ = numbers.get();
+}
+
+/// Blocks of a kind have the numbers from 0 on: the first that is missing is found by halving.
+std::uint64_t LogStore::count_of(const char* kind) {
+  const OwnedUnder group = this->group();
+  const auto exists = [&](std::uint64_t n) {
+    return link_exists(group.get(), kind + std::to_string(n));
+  };
+  std::uint64_t have = 0, step = 1;
+  while (exists(have + step - 1)) have += step, step *= 2;
+  while (step > 0)
+    if (exists(have + step - 1))
+      have += step;
+    else
+      step /= 2;
+  return have;
+}
+
+std::optional<logged::MetadataBlock> LogStore::block(const std::string& name) {
+  const OwnedUnder group = this->group();
+  if (!link_exists(group.get(), name)) return std::nullopt;
+  const H5VL_loc_params_t location = self_location(H5I_GROUP);
+  const OwnedUnder dataset(
+      H5VLdataset_open(group.object(), &location, group.connector(), name.c_str(),
+                       H5P_DATASET_ACCESS_DEFAULT, H5P_DATASET_XFER_DEFAULT, nullptr),
+      group.connector(), H5I_DATASET);
+  if (!dataset) failed("opening " + name);
+  return place_of(dataset, name);
+}
+
+std::vector<logged::MetadataBlock> LogStore::blocks(std::uint64_t known) {
+  metadata_blocks_ = count_of("metadata.");
+  if (*metadata_blocks_ < known) damaged("a block of metadata that the index names is missing");
+  std::vector<logged::MetadataBlock> blocks(known);
+  for (std::uint64_t n = known; n < *metadata_blocks_; ++n)
+    blocks.push_back(block("metadata." + std::to_string(n)).value());
+  return blocks;
+}
+
+std::optional<logged::MetadataBlock> LogStore::index() {
+  if (index_ == 0) return std::nullopt;
+  return block("index." + std::to_string(index_ - 1));
+}
+
+void LogStore::replace_index() {
+  const OwnedUnder group = this->group();
+  ++index_;
+  write_state(group, false);
+  if (index_ < 2) return;
+  const std::string old = "index." + std::to_string(index_ - 2);
+  const H5VL_loc_params_t location = name_location(H5I_GROUP, old.c_str());
+  H5VL_link_specific_args_t args{};
+  args.op_type = H5VL_LINK_DELETE;
+  if (H5VLlink_specific(group.object(), &location, group.connector(), &args,
+                        H5P_DATASET_XFER_DEFAULT, nullptr) < 0)
+    failed("removing " + old);
+}
+
+Offset LogStore::allot(Use use, Count bytes) {
+  std::string name = kind_of(use);
+  if (use == Use::index) {
+    name += std::to_string(index_);
+  } else {
+    auto& counter = use == Use::data ? data_blocks_ : metadata_blocks_;
+    if (!counter) counter = count_of(name.c_str());
+    name += std::to_string((*counter)++);
+  }
+  const OwnedUnder group = this->group();
+  const Hid dcpl = owned_list(H5Pcreate(H5P_DATASET_CREATE));
+  checked(H5Pset_layout(dcpl, H5D_CONTIGUOUS), "choosing a layout");
+  checked(H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_EARLY), "choosing an allocation time");
+  checked(H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER), "choosing a fill time");
+  checked(H5Pset_obj_track_times(dcpl, false), "leaving times out");
+  const Hid space = bytes_space(static_cast<std::size_t>(bytes));
+  const H5VL_loc_params_t location = self_location(H5I_GROUP);
+  const OwnedUnder dataset(
+      H5VLdataset_create(group.object(), &location, group.connector(), name.c_str(),
+                         H5P_LINK_CREATE_DEFAULT, H5T_STD_U8LE, space, dcpl,
+                         H5P_DATASET_ACCESS_DEFAULT, H5P_DATASET_XFER_DEFAULT, nullptr),
+      group.connector(), H5I_DATASET);
+  if (!dataset) failed("making room for " + std::to_string(bytes) + " bytes of the log");
+  return place_of(dataset, name).place;
+}
+
+std::optional<StoredDataset> read_stored(const UnderObject& dataset, hid_t dxpl) {
+  if (!attribute_exists(dataset, dataset_attribute, dxpl)) return std::nullopt;
+  Numbers numbers(read_attribute(dataset, dataset_attribute, dxpl));
+  check_version(numbers.get());
+  StoredDataset stored;
+  stored.id = numbers.get();
+  const std::uint64_t ndims = numbers.get();
+  if (ndims == 0 || ndims > H5S_MAX_RANK) damaged("a dataset of " + std::to_string(ndims) + " dimensions");
+  Count elements = 1;
+  for (std::uint64_t d = 0; d < ndims; ++d) {
+    const std::uint64_t extent = numbers.get();
+    if (extent > INT64_MAX || !multiply_fits(elements, static_cast<Count>(std::max<std::uint64_t>(extent, 1)), elements))
+      damaged("a dataset's extents");
+    stored.extents.push_back(static_cast<Count>(extent));
+  }
+  for (std::uint64_t d = 0; d < ndims; ++d) stored.maximum.push_back(numbers.get());
+  stored.dcpl = numbers.rest();
+  return stored;
+}
+
+void write_stored(const UnderObject& dataset, const StoredDataset& stored, bool create, hid_t dxpl) {
+  Numbers numbers;
+  numbers.put(store_version);
+  numbers.put(stored.id);
+  numbers.put(stored.extents.size());
+  for (const Count extent : stored.extents) numbers.put(static_cast<std::uint64_t>(extent));
+  for (const hsize_t most : stored.maximum) numbers.put(most);
+  numbers.bytes().insert(numbers.bytes().end(), stored.dcpl.begin(), stored.dcpl.end());
+  write_attribute(dataset, dataset_attribute, create, numbers.bytes(), dxpl);
+}
+
+}  // namespace forebay::vol

@@ -1,0 +1,70 @@
+// What a log file holds besides its datasets: a hidden group with the blocks of the log as contiguous
+// datasets of bytes, and on each logged dataset's stand-in one hidden attribute (D6 §6.2.1).
+//
+//     /_forebay_log                    attribute _forebay_file: version, session, number of the index
+//     /_forebay_log/data.0, data.1 …           a block of data a flush
+//     /_forebay_log/metadata.0, metadata.1 …   a block of metadata a flush (format/log_section.h)
+//     /_forebay_log/index.N                    the index, of the last close (format/log_index.h)
+//     a stand-in                       attribute _forebay_dataset: id, extents, creation properties
+//
+// docs/formats.md has the grammar of the attributes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/hdf5vol/under.h"
+#include "core/logged_file.h"
+
+namespace forebay::vol {
+
+/// What the attribute of a stand-in tells.
+struct StoredDataset {
+  std::uint64_t id = 0;
+  std::vector<Count> extents;
+  std::vector<hsize_t> maximum;  ///< H5S_UNLIMITED included
+  std::vector<std::byte> dcpl;   ///< H5Pencode2 of the creation property list
+};
+
+/// The hidden objects of one open file. All functions use the connector below; those that create or
+/// change something are collective as HDF5's own are.
+class LogStore : public logged::BlockSpace {
+ public:
+  explicit LogStore(const UnderObject& file) : file_(file) {}
+
+  /// Whether the file has a log.
+  static bool present(const UnderObject& file);
+  void create(std::uint64_t session);
+  /// Reads the group's attribute. Errc::ebadlog for one that is damaged or of a newer version.
+  void open();
+  std::uint64_t session() const { return session_; }
+
+  /// The blocks of metadata, in order; of the first `known` only the number counts.
+  std::vector<logged::MetadataBlock> blocks(std::uint64_t known);
+  std::optional<logged::MetadataBlock> index();
+  /// The number that the new index takes, the old one goes.
+  void replace_index();
+
+  Offset allot(Use use, Count bytes) override;
+
+  /// The file is not the one that it was opened as: another handle of it stays open.
+  void move_to(const UnderObject& file) { file_ = file; }
+
+ private:
+  OwnedUnder group() const;
+  std::uint64_t count_of(const char* kind);
+  std::optional<logged::MetadataBlock> block(const std::string& name);
+  void write_state(const OwnedUnder& group, bool create);
+
+  UnderObject file_;
+  std::uint64_t session_ = 0, index_ = 0;  // index_: 0 for none, n + 1 for index.n
+  std::optional<std::uint64_t> data_blocks_, metadata_blocks_;
+};
+
+/// The attribute of a dataset of the connector below; nothing if it has none. Errc::ebadlog.
+std::optional<StoredDataset> read_stored(const UnderObject& dataset, hid_t dxpl);
+void write_stored(const UnderObject& dataset, const StoredDataset& stored, bool create, hid_t dxpl);
+
+}  // namespace forebay::vol

@@ -1,0 +1,98 @@
+#include "api/hdf5vol/object.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace forebay::vol {
+namespace {
+
+// Every open file of the process. They are few: a file is looked for when one is opened.
+std::vector<FileState*>& open_files() {
+  static std::vector<FileState*> files;
+  return files;
+}
+
+bool wraps_objects(void* under, hid_t connector) {
+  const H5VL_class_t* cls = nullptr;
+  if (H5VLintrospect_get_conn_cls(under, connector, H5VL_GET_CONN_LVL_CURR, &cls) < 0 || !cls) return true;
+  return cls->wrap_cls.get_object || cls->wrap_cls.get_wrap_ctx || cls->wrap_cls.wrap_object;
+}
+
+bool file_number(void* under_file, hid_t connector, unsigned long& number) {
+  const QuietErrors quiet;  // not every connector knows
+  H5VL_file_get_args_t args;
+  args.op_type = H5VL_FILE_GET_FILENO;
+  args.args.get_fileno.fileno = &number;
+  return H5VLfile_get(under_file, connector, &args, H5P_DATASET_XFER_DEFAULT, nullptr) >= 0;
+}
+
+}  // namespace
+
+FileState::FileState(hid_t connector, bool under_wraps, bool numbered, unsigned long number)
+    : connector_(connector), under_wraps_(under_wraps), numbered_(numbered), number_(number) {
+  H5Iinc_ref(connector_);
+  open_files().push_back(this);
+}
+
+FileState::~FileState() {
+  std::erase(open_files(), this);
+  hooks_.reset();
+  const ErrorStackSaver saver;
+  H5Idec_ref(connector_);
+}
+
+FileRef FileState::of(void* under_file, hid_t connector) {
+  unsigned long number = 0;
+  const bool numbered = file_number(under_file, connector, number);
+  if (numbered) {
+    for (FileState* file : open_files()) {
+      if (file->numbered_ && file->number_ == number && file->connector_ == connector && file->open_ > 0) {
+        return FileRef(file);
+      }
+    }
+  }
+  return FileRef(new FileState(connector, wraps_objects(under_file, connector), numbered, number));
+}
+
+void FileState::attach(std::unique_ptr<FileHooks> hooks, void* under_file) {
+  if (!hooks) return;
+  hidden_links_ = std::make_unique<HiddenLinks>(UnderObject{under_file, connector_, H5I_FILE});
+  hooks_ = std::move(hooks);
+}
+
+WrapContext* FileState::get_wrap_context(void* under_object) {
+  WrapContext* context = &plain_context_;
+  if (under_wraps_) {
+    void* under_context = nullptr;
+    if (H5VLget_wrap_ctx(under_object, connector_, &under_context) < 0) throw UnderFailed{};
+    context = new WrapContext{this, under_context};
+  }
+  ++owners_;
+  return context;
+}
+
+void FileState::free_wrap_context(WrapContext* context) noexcept {
+  FileState* file = context->file;
+  if (context != &file->plain_context_) {
+    if (context->under) H5VLfree_wrap_ctx(context->under, file->connector_);
+    delete context;
+  }
+  if (--file->owners_ == 0) delete file;
+}
+
+Closing FileState::closing(const Object& object) const noexcept {
+  if (open_ == 1) return Closing::last;
+  return object.type == H5I_FILE && handles_ == 1 ? Closing::file : Closing::handle;
+}
+
+Object* wrap(void* under, const FileRef& file, H5I_type_t type, hid_t dxpl) {
+  auto object = std::make_unique<Object>(under, file, type);
+  if (type == H5I_DATASET && file->hooks()) {
+    OwnedUnder close_on_error(under, file->connector(), type);
+    object->logged = file->hooks()->open_dataset(object->below(), dxpl);
+    close_on_error.release();
+  }
+  return object.release();
+}
+
+}  // namespace forebay::vol

@@ -1,0 +1,80 @@
+// A file in the log layout, as a front end holds one: writer, reader, subfiles. The front end keeps
+// the names and shapes of datasets and the blocks of the log, in whatever file format it speaks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/report.h"
+#include "comm/comm.h"
+#include "core/method.h"
+#include "layout/logged/index_writer.h"
+#include "layout/logged/log_reader.h"
+#include "layout/logged/log_writer.h"
+#include "transport/file.h"
+
+namespace forebay {
+
+struct LoggedFileOptions {
+  std::string path;
+  bool writable = false;
+  std::uint64_t session = 0;  ///< random, of this file; subfiles carry it too
+  Count buffer_limit = 64 << 20, memory_limit = 64 << 20;
+  bool copies = true;  ///< false: buffers of writes stay as they are until a flush
+  std::string subfiling = "none";  ///< none | node | ranks
+  int subfile_ranks = 1;           ///< that share one, with `ranks`
+};
+
+LoggedFileOptions logged_options(const Method& method);
+
+/// The path of a subfile: <master>.subfiles/<number>.
+std::string subfile_path(const std::string& master, std::uint32_t number);
+
+class LoggedFile {
+ public:
+  /// Local. Nothing is opened yet. `space` outlives the file; it is used for writing only.
+  LoggedFile(const Comm& comm, LoggedFileOptions options, logged::BlockSpace* space);
+  ~LoggedFile();
+
+  /// Blocks in the order of flushes, then the index; from what the front end found in the file.
+  void add_block(const logged::MetadataBlock& block) { reader_.add_block(block); }
+  void set_index(const logged::MetadataBlock& index) { reader_.set_index(index.place, index.bytes); }
+
+  /// Collective. After this writer() may be used. Makes or opens subfiles. Errc as the system's.
+  void start_writing();
+  bool writing() const { return writer_.has_value(); }
+  logged::LogWriter& writer() { return *writer_; }
+  logged::LogReader& reader() { return reader_; }
+
+  /// Collective. What all ranks wrote is in the file, and this rank's reader knows of it. Nothing if
+  /// nobody wrote.
+  std::optional<logged::MetadataBlock> flush();
+  /// Collective. Flushes and writes the index; nothing if the present one covers all.
+  std::optional<logged::WrittenIndex> finish();
+  /// Local. Reads as LogReader::read, with this rank's pending writes.
+  void read(const logged::DatasetShape& dataset, const Placed& wanted, std::span<std::byte> out);
+  /// Collective. fsync of what this rank has open.
+  void sync();
+
+  Report& report() { return report_; }
+  const Comm& comm() const { return comm_; }
+  const LoggedFileOptions& options() const { return options_; }
+
+ private:
+  std::optional<logged::Subfile> open_subfile();
+  std::shared_ptr<ByteFile> open_to_read(std::uint32_t number);
+  std::unique_ptr<ByteFile> make_temporary();
+
+  Comm comm_;
+  LoggedFileOptions options_;
+  logged::BlockSpace* space_;
+  Report report_;
+  File file_;
+  logged::LogReader reader_;
+  std::optional<logged::LogWriter> writer_;
+  std::shared_ptr<File> subfile_;
+};
+
+}  // namespace forebay

@@ -1,0 +1,86 @@
+// Appending and taking numbers: what the encodings of the log layout have in common.
+#pragma once
+
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/byteorder.h"
+#include "base/error.h"
+#include "base/types.h"
+#include "base/varint.h"
+
+namespace forebay::logged {
+
+[[noreturn]] inline void damaged(const std::string& what) {
+  throw Error(Errc::ebadlog, "the log is damaged: " + what,
+              "forebay check tells what can still be read");
+}
+
+class Printer {
+ public:
+  template <typename T>
+  void fixed(T value) {
+    bytes_.resize(bytes_.size() + sizeof value);
+    store_be(bytes_.data() + bytes_.size() - sizeof value, value);
+  }
+  void number(std::uint64_t value) {
+    std::byte buffer[most_varint_bytes];
+    std::byte* const end = put_varint(buffer, value);
+    bytes_.insert(bytes_.end(), buffer, end);
+  }
+  void count(Count value) { number(static_cast<std::uint64_t>(value)); }
+  void raw(std::span<const std::byte> bytes) {
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  }
+  template <typename T>
+  void fixed_at(std::size_t position, T value) {
+    store_be(bytes_.data() + position, value);
+  }
+  std::vector<std::byte>& bytes() { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+/// Throws Errc::ebadlog where the bytes end too early or hold what is no count.
+class Parser {
+ public:
+  explicit Parser(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  std::span<const std::byte> take(std::size_t n) {
+    if (n > bytes_.size()) damaged("it ends too early");
+    const auto taken = bytes_.first(n);
+    bytes_ = bytes_.subspan(n);
+    return taken;
+  }
+  template <typename T>
+  T fixed() {
+    return load_be<T>(take(sizeof(T)).data());
+  }
+  std::uint64_t number() {
+    const std::byte* at = bytes_.data();
+    std::uint64_t value = 0;
+    if (!get_varint(at, bytes_.data() + bytes_.size(), value)) damaged("a number has no end");
+    bytes_ = bytes_.subspan(static_cast<std::size_t>(at - bytes_.data()));
+    return value;
+  }
+  Count count() {
+    const std::uint64_t value = number();
+    if (value > INT64_MAX) damaged("a count is too large");
+    return static_cast<Count>(value);
+  }
+  /// A number of things of which each takes at least `least` bytes of what is left.
+  std::size_t items(std::size_t least) {
+    const std::uint64_t n = number();
+    if (n > left() / least) damaged("a list is longer than its bytes");
+    return static_cast<std::size_t>(n);
+  }
+  std::size_t left() const { return bytes_.size(); }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+}  // namespace forebay::logged

@@ -1,0 +1,56 @@
+// The index that a log file keeps: for each dataset its entries, in write order, and boxes around
+// them in the order of a tree (log/lookup.h). docs/formats.md has the grammar.
+//
+//     index    header | directory | the list of dataset 1 | the list of dataset 2 | …
+//
+// It covers the metadata blocks up to a number; later ones, of a job that was killed before it closed
+// the file, are read as they are.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "format/log_section.h"
+
+namespace forebay::logged {
+
+/// The entries of one dataset.
+struct EntryList {
+  std::uint32_t ndims = 1;
+  bool by_box = false;           ///< boxes have ndims dimensions; else one, of flattened elements
+  std::vector<Entry> entries;    ///< in write order; Entry::pattern is not used
+  std::vector<PatternRef> refs;  ///< of their patterns
+  std::vector<std::uint32_t> order;  ///< numbers of the entries of Kind::write, in the tree's order
+  std::vector<Count> boxes;          ///< for each of `order`: low, high of every dimension
+
+  std::size_t box_dims() const { return by_box ? ndims : 1; }
+};
+
+std::vector<std::byte> print_list(const EntryList& list);
+EntryList parse_list(std::span<const std::byte> bytes);  ///< Errc::ebadlog
+
+struct IndexPlace {
+  std::uint64_t dataset = 0;
+  Offset place = 0;  ///< of its list, relative to the index's beginning
+  Count bytes = 0;
+  std::uint64_t hash = 0;  ///< xxh3-64 of the list's bytes
+};
+
+struct IndexDirectory {
+  std::uint64_t blocks = 0;   ///< metadata blocks that the index covers
+  std::uint64_t epoch = 0;    ///< the highest among them
+  Savings savings;            ///< sum over them
+  std::uint64_t entries = 0;  ///< in all lists
+  std::vector<IndexPlace> places;  ///< by dataset
+};
+
+/// The size of what print_directory makes.
+Count directory_bytes(std::size_t datasets);
+std::vector<std::byte> print_directory(const IndexDirectory& directory);
+constexpr Count index_front_bytes = 24;
+/// The size of the directory, from its first index_front_bytes. `index`: the whole index's size.
+Count directory_bytes_of(std::span<const std::byte> front, Count index);
+IndexDirectory parse_directory(std::span<const std::byte> bytes, Count index);
+
+}  // namespace forebay::logged

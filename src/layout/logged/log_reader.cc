@@ -1,0 +1,367 @@
+#include "layout/logged/log_reader.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "base/error.h"
+#include "format/log_bytes.h"
+
+namespace forebay::logged {
+namespace {
+
+// Holes in what is read from an entry up to this many bytes are read along.
+constexpr Count hole_bytes = 64 << 10;
+// Read at once from an entry; longer pieces are read to where they belong.
+constexpr Count window_bytes = 8 << 20;
+constexpr Count direct_bytes = 64 << 10;
+constexpr std::size_t batch_pieces = 64 << 10;
+constexpr Count most_filtered = Count{4} << 30;  // no chunk of HDF5 is larger
+
+void copy_piece(std::byte* to, const std::byte* from, std::size_t bytes) {
+  switch (bytes) {  // codes that write by decompositions have pieces of one element
+    case 4: std::memcpy(to, from, 4); break;
+    case 8: std::memcpy(to, from, 8); break;
+    default: std::memcpy(to, from, bytes);
+  }
+}
+
+void fill_elements(std::span<std::byte> out, std::span<const std::byte> fill) {
+  const bool zero = std::all_of(fill.begin(), fill.end(), [](std::byte b) { return b == std::byte{0}; });
+  if (fill.empty() || zero) {
+    std::fill(out.begin(), out.end(), std::byte{0});
+    return;
+  }
+  for (std::size_t at = 0; at < out.size(); at += fill.size())
+    std::memcpy(&out[at], fill.data(), fill.size());
+}
+
+/// Elements of `wanted` that lie outside the box get the fill value.
+void fill_outside(const Pattern& box, const Placed& wanted, const DatasetShape& dataset,
+                  std::span<std::byte> out) {
+  std::vector<Shared> kept;
+  intersect(box, 0, wanted.pattern, wanted.base, [&](const SharedList& list) {
+    for (const Shared& s : list.pieces) kept.push_back({0, s.b + list.b, s.count});
+  });
+  std::sort(kept.begin(), kept.end(), [](auto& p, auto& q) { return p.b < q.b; });
+  const Count size = dataset.element_size;
+  Count at = 0;
+  kept.push_back({0, wanted.pattern.elements(), 0});
+  for (const Shared& s : kept) {
+    fill_elements(out.subspan(static_cast<std::size_t>(at * size),
+                              static_cast<std::size_t>((s.b - at) * size)),
+                  dataset.fill);
+    at = s.b + s.count;
+  }
+}
+
+}  // namespace
+
+LogReader::LogReader(ByteFile& file, OpenSubfile open_subfile, Count memory_limit, Report& report)
+    : file_(file),
+      open_subfile_(std::move(open_subfile)),
+      memory_limit_(memory_limit),
+      report_(report) {}
+
+std::vector<std::byte> LogReader::bytes(ByteFile& file, Offset place, Count n) {
+  Offset end = 0;
+  if (n < 0 || place < 0 || !add_fits(place, n, end) || end > file.size())
+    throw Error(Errc::etrunc, file.path() + " ends before byte " + std::to_string(end) +
+                                  " of the log's metadata",
+                "it was cut, or is not all there yet");
+  std::vector<std::byte> out(static_cast<std::size_t>(n));
+  if (file.read_at(place, out) != out.size())
+    throw Error(Errc::etrunc, file.path() + " ends within the log's metadata");
+  return out;
+}
+
+void LogReader::set_index(Offset place, Count n) {
+  const Count front = directory_bytes_of(bytes(file_, place, std::min(n, index_front_bytes)), n);
+  directory_ = parse_directory(bytes(file_, place, front), n);
+  index_place_ = place;
+}
+
+ByteFile& LogReader::file_of(const Entry& entry) {
+  if (entry.file == 0) return file_;
+  auto& file = subfiles_[entry.file];
+  if (!file) file = open_subfile_(entry.file - 1);
+  return *file;
+}
+
+std::shared_ptr<const Pattern> LogReader::pattern(const PatternRef& ref) {
+  if (const auto found = patterns_.find(ref.place); found != patterns_.end()) {
+    recent_.splice(recent_.begin(), recent_, found->second.use);
+    return found->second.pattern;
+  }
+  const auto packed = bytes(file_, ref.place, ref.bytes);
+  if (check_of(packed) != ref.check)
+    damaged("the checksum of a selection at byte " + std::to_string(ref.place) + " does not hold");
+  auto pattern = std::make_shared<const Pattern>(packer_.unpack(packed));
+  const auto memory = static_cast<Count>(pattern->runs.size() * sizeof(Piece) + 512);
+  recent_.push_front(ref.place);
+  patterns_[ref.place] = {pattern, recent_.begin(), memory};
+  pattern_memory_ += memory;
+  while (pattern_memory_ > memory_limit_ / 2 && recent_.size() > 1) {
+    const auto oldest = patterns_.find(recent_.back());
+    pattern_memory_ -= oldest->second.memory;
+    patterns_.erase(oldest);
+    recent_.pop_back();
+  }
+  return pattern;
+}
+
+void LogReader::add_block(const MetadataBlock& block) {
+  if (blocks_.size() >= directory_.blocks) fresh_bytes_ += block.bytes;
+  blocks_.push_back(block);
+}
+
+Table LogReader::table_of(const MetadataBlock& block) {
+  const auto front = bytes(file_, block.place, std::min<Count>(block.bytes, 32));
+  const Count sections = std::max<Count>(0, sections_in(front, block.bytes));
+  const Count length = std::min(block.bytes, table_bytes(sections));
+  return parse_table(bytes(file_, block.place, length), block.bytes);
+}
+
+void LogReader::for_each_section(std::size_t from, std::size_t to, std::size_t step,
+                                 std::size_t phase,
+                                 const std::function<void(const Section&)>& use) {
+  std::size_t number = 0;
+  for (std::size_t b = from; b < to; ++b)
+    for (const SectionPlace& place : table_of(blocks_[b]).sections) {
+      if (number++ % step != phase) continue;
+      const Offset at = blocks_[b].place + place.place;
+      use(parse_section(bytes(file_, at, place.bytes), at));
+    }
+}
+
+std::optional<Bounds> LogReader::bounds(const Section& section, const Entry& entry) {
+  if (entry.kind == Kind::cleared) return std::nullopt;
+  const auto selected = pattern(section.patterns[entry.pattern]);
+  if (!base_fits(*selected, entry.base)) damaged("an entry's first coordinate");
+  return bounds_of(*selected, entry.base);
+}
+
+std::uint64_t LogReader::last_epoch() {
+  std::uint64_t last = directory_.epoch;
+  for (std::size_t b = directory_.blocks; b < blocks_.size(); ++b)
+    last = std::max(last, table_of(blocks_[b]).epoch);
+  return last;
+}
+
+Lookup LogReader::from_index(std::uint64_t dataset, std::uint32_t ndims) {
+  const auto& places = directory_.places;
+  const auto at = std::lower_bound(places.begin(), places.end(), dataset,
+                                   [](const IndexPlace& p, std::uint64_t id) { return p.dataset < id; });
+  if (at == places.end() || at->dataset != dataset) return Lookup(std::max(ndims, 1U));
+  const auto list = bytes(file_, index_place_ + at->place, at->bytes);
+  if (XXH3_64bits(list.data(), list.size()) != at->hash)
+    damaged("the checksum of dataset " + std::to_string(dataset) + "'s index does not hold");
+  Lookup lookup(parse_list(list));
+  if (ndims != 0 && lookup.list().ndims != ndims)
+    damaged("the index of dataset " + std::to_string(dataset) + " has other dimensions");
+  return lookup;
+}
+
+/// Adds entries of the blocks from `from` on: of all datasets, or of one.
+void LogReader::extend(std::size_t from, std::optional<std::uint64_t> only, std::uint32_t ndims) {
+  for_each_section(from, blocks_.size(), 1, 0, [&](const Section& section) {
+    for (const Entry& entry : section.entries) {
+      if (only && entry.dataset != *only) continue;
+      const auto bounds = this->bounds(section, entry);
+      const auto dims = bounds ? static_cast<std::uint32_t>(bounds->low.size()) : ndims;
+      auto at = lookups_.find(entry.dataset);
+      if (at == lookups_.end())
+        at = lookups_.emplace(entry.dataset, from_index(entry.dataset, dims)).first;
+      if (bounds && at->second.list().ndims != dims)
+        damaged("dataset " + std::to_string(entry.dataset) + " has other dimensions");
+      at->second.add(entry, bounds ? section.patterns[entry.pattern] : PatternRef{},
+                     entry.kind == Kind::write ? &*bounds : nullptr);
+    }
+  });
+  lookup_memory_ = 0;
+  for (const auto& [id, lookup] : lookups_) lookup_memory_ += lookup.memory();
+}
+
+void LogReader::forget_lookups() {
+  lookups_.clear();
+  covered_by_.clear();
+  covered_ = static_cast<std::size_t>(directory_.blocks);
+  lookup_memory_ = 0;
+}
+
+const Lookup& LogReader::lookup(std::uint64_t dataset, std::uint32_t ndims) {
+  covered_ = std::max(covered_, static_cast<std::size_t>(directory_.blocks));
+  const bool few = fresh_bytes_ <= memory_limit_ / 8;
+  if (lookup_memory_ > memory_limit_ / 2 || few != all_at_once_) forget_lookups();
+  all_at_once_ = few;
+  if (all_at_once_ && covered_ < blocks_.size()) {
+    extend(covered_, std::nullopt, ndims);
+    covered_ = blocks_.size();
+  }
+  auto found = lookups_.find(dataset);
+  if (found == lookups_.end()) {
+    found = lookups_.emplace(dataset, from_index(dataset, ndims)).first;
+    lookup_memory_ += found->second.memory();
+  }
+  if (!all_at_once_) {
+    auto covered = covered_by_.emplace(dataset, covered_).first;
+    if (covered->second < blocks_.size()) extend(covered->second, dataset, ndims);
+    covered->second = blocks_.size();
+  }
+  if (found->second.stale()) found->second.build();
+  return found->second;
+}
+
+Count LogReader::stored_bytes(std::uint64_t dataset, std::uint32_t ndims) {
+  Count sum = 0;
+  for (const Entry& entry : lookup(dataset, ndims).list().entries) sum += entry.stored;
+  return sum;
+}
+
+/// Copies pieces of one entry to their places; reads what lies close together at once.
+void LogReader::copy_shared(std::span<const Shared> shared, Count size, std::span<std::byte> out,
+                            const Entry& entry, const Fetch& fetch) {
+  for (std::size_t i = 0; i < shared.size();) {
+    const Count begin = shared[i].a * size;
+    if (shared[i].count * size >= direct_bytes) {
+      fetch(begin, out.subspan(static_cast<std::size_t>(shared[i].b * size),
+                               static_cast<std::size_t>(shared[i].count * size)));
+      ++i;
+      continue;
+    }
+    Count end = begin;
+    std::size_t last = i;
+    for (; last < shared.size(); ++last) {
+      const Shared& s = shared[last];
+      const Count to = (s.a + s.count) * size;
+      if (s.a * size - end > hole_bytes || to - begin > window_bytes ||
+          s.count * size >= direct_bytes)
+        break;
+      end = std::max(end, to);
+    }
+    buffer_.resize(std::max(buffer_.size(), static_cast<std::size_t>(end - begin)));
+    const auto window = std::span(buffer_).first(static_cast<std::size_t>(end - begin));
+    fetch(begin, window);
+    if (begin == 0 && end == entry.stored &&
+        XXH3_64bits(window.data(), window.size()) != entry.hash)
+      damaged("the checksum of data at byte " + std::to_string(entry.data) + " does not hold");
+    StepTimer timer(report_, Step::unpack);
+    for (; i < last; ++i) {
+      const Shared& s = shared[i];
+      copy_piece(&out[static_cast<std::size_t>(s.b * size)],
+                 &window[static_cast<std::size_t>(s.a * size - begin)],
+                 static_cast<std::size_t>(s.count * size));
+    }
+  }
+}
+
+void LogReader::read_plain(const DatasetShape& dataset, const Entry& entry, const Pattern& pattern,
+                           const Placed& wanted, std::span<std::byte> out, const Fetch& fetch) {
+  std::vector<Shared> batch;
+  const auto flush = [&] {
+    copy_shared(batch, dataset.element_size, out, entry, fetch);
+    batch.clear();
+  };
+  intersect(pattern, entry.base, wanted.pattern, wanted.base, [&](const SharedList& list) {
+    for (const Shared& s : list.pieces) {
+      const Shared piece{s.a + list.a, s.b + list.b, s.count};
+      if (!batch.empty() && batch.back().a + batch.back().count == piece.a &&
+          batch.back().b + batch.back().count == piece.b) {
+        batch.back().count += piece.count;
+        continue;
+      }
+      if (batch.size() >= batch_pieces) flush();
+      batch.push_back(piece);
+    }
+  });
+  flush();
+}
+
+void LogReader::read_filtered(const DatasetShape& dataset, const Entry& entry,
+                              const Pattern& pattern, const Placed& wanted,
+                              std::span<std::byte> out, const Fetch& fetch) {
+  if (dataset.unfilter == nullptr)
+    throw Error(Errc::enotsupport, "this dataset went through filters that cannot be undone here");
+  std::vector<std::byte> stored(static_cast<std::size_t>(entry.stored));
+  fetch(0, stored);
+  if (XXH3_64bits(stored.data(), stored.size()) != entry.hash)
+    damaged("the checksum of filtered data at byte " + std::to_string(entry.data) +
+            " does not hold");
+  std::vector<std::byte> values(
+      static_cast<std::size_t>(pattern.elements() * dataset.element_size));
+  (*dataset.unfilter)(stored, entry.filter_mask, values);
+  const auto fetch_values = [&](Offset skip, std::span<std::byte> into) {
+    std::memcpy(into.data(), values.data() + skip, into.size());
+  };
+  Entry plain = entry;
+  plain.stored = -1;  // its checksum is not that of the values
+  read_plain(dataset, plain, pattern, wanted, out, fetch_values);
+}
+
+void LogReader::apply(const DatasetShape& dataset, const Entry& entry, const Pattern* pattern,
+                      const Placed& wanted, std::span<std::byte> out, const Fetch& fetch) {
+  if (entry.kind == Kind::cleared) {
+    fill_elements(out, dataset.fill);
+    return;
+  }
+  Count bytes = 0;
+  if (pattern->ndims() != dataset.ndims || !base_fits(*pattern, entry.base) ||
+      !multiply_fits(pattern->elements(), dataset.element_size, bytes))
+    damaged("an entry of dataset " + std::to_string(dataset.id) + " selects what is not there");
+  if (entry.filtered && bytes > most_filtered)
+    damaged("an entry of dataset " + std::to_string(dataset.id) + " has filtered data of " +
+            std::to_string(bytes) + " bytes");
+  if (entry.kind == Kind::extent) {
+    fill_outside(*pattern, wanted, dataset, out);
+  } else if (entry.filtered) {
+    read_filtered(dataset, entry, *pattern, wanted, out, fetch);
+  } else {
+    if (bytes != entry.stored)
+      damaged("an entry of dataset " + std::to_string(dataset.id) + " has " +
+              std::to_string(entry.stored) + " bytes for " + std::to_string(bytes));
+    read_plain(dataset, entry, *pattern, wanted, out, fetch);
+  }
+}
+
+void LogReader::read(const DatasetShape& dataset, const Placed& wanted, std::span<std::byte> out,
+                     const LogWriter* writer) {
+  const Lookup& lookup = this->lookup(dataset.id, dataset.ndims);
+  std::vector<std::uint32_t> numbers;
+  lookup.find(bounds_of(wanted.pattern, wanted.base), numbers);
+  // What a later write of the same selection covers need not be read.
+  std::set<std::pair<Offset, Count>> covered;
+  std::vector<std::uint32_t> needed;
+  for (auto n = numbers.rbegin(); n != numbers.rend(); ++n) {
+    const Entry& entry = lookup.entry(*n);
+    if (entry.kind != Kind::write ||
+        covered.insert({lookup.ref(*n).place, entry.base}).second)
+      needed.push_back(*n);
+  }
+  std::reverse(needed.begin(), needed.end());
+  for (const std::uint32_t n : needed) {
+    const Entry& entry = lookup.entry(n);
+    const auto selected =
+        entry.kind == Kind::cleared ? nullptr : pattern(lookup.ref(n));
+    apply(dataset, entry, selected.get(), wanted, out, [&](Offset skip, std::span<std::byte> into) {
+      StepTimer timer(report_, Step::read);
+      if (file_of(entry).read_at(entry.data + skip, into) != into.size())
+        throw Error(Errc::etrunc, file_of(entry).path() + " ends before byte " +
+                                      std::to_string(entry.data + entry.stored) + " of its log",
+                    "it was cut, or is not all there yet");
+    });
+  }
+  if (writer == nullptr) return;
+  for (std::size_t n = 0; n < writer->pending().size(); ++n) {
+    const Entry& entry = writer->pending()[n];
+    if (entry.dataset != dataset.id) continue;
+    const Pattern* selected =
+        entry.kind == Kind::cleared ? nullptr : &writer->pattern_of(entry);
+    apply(dataset, entry, selected, wanted, out, [&](Offset skip, std::span<std::byte> into) {
+      writer->read_pending(n, skip, into);
+    });
+  }
+}
+
+}  // namespace forebay::logged

@@ -1,0 +1,131 @@
+// The log layout, reading: finds the entries that hold what is asked for, and puts their values
+// together, later writes over earlier ones.
+//
+// The paper reads all metadata and walks through all entries for each read (D6 §6.2.4). Here entries
+// are looked up in a tree (log/lookup.h), which the file keeps (format/log_index.h); metadata that no
+// index covers is read section by section. Patterns are read where an entry is needed, and kept.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/byte_file.h"
+#include "base/report.h"
+#include "data/pattern.h"
+#include "format/log_index.h"
+#include "layout/logged/log_writer.h"
+#include "log/lookup.h"
+#include "log/packed_pattern.h"
+
+namespace forebay::logged {
+
+/// Values that went through a dataset's filters, back as they were. `stored`: as they are in the
+/// file; `values`: of the size that they had.
+using Unfilter = std::function<void(std::span<const std::byte> stored, std::uint32_t filter_mask,
+                                    std::span<std::byte> values)>;
+
+/// What a read needs to know of a dataset.
+struct DatasetShape {
+  std::uint64_t id = 0;
+  std::uint32_t ndims = 1;
+  Count element_size = 1;
+  std::span<const std::byte> fill;  ///< one element: where an array was cut and grew again
+  const Unfilter* unfilter = nullptr;
+};
+
+class LogReader {
+ public:
+  /// A subfile by its number, from 0; throws what opening it throws.
+  using OpenSubfile = std::function<std::shared_ptr<ByteFile>(std::uint32_t)>;
+
+  /// `file` and `report` outlive the reader. `memory_limit`: bytes for lookups and patterns
+  /// together.
+  LogReader(ByteFile& file, OpenSubfile open_subfile, Count memory_limit, Report& report);
+
+  /// The index that the file keeps. Errc::ebadlog for a damaged one: the caller may go on without.
+  void set_index(Offset place, Count bytes);
+  /// A block of metadata, in the order of flushes. Those that an index covers are told too.
+  void add_block(const MetadataBlock& block);
+
+  /// Overwrites the elements of `out`, which lie in the order of `wanted`, with what was written to
+  /// them; others stay as they are. Errc::ebadlog for damage, naming what; Errc::etrunc where a file
+  /// ends early; what opening a subfile throws. `writer`: its pending entries are later than all
+  /// flushed ones; may be null.
+  void read(const DatasetShape& dataset, const Placed& wanted, std::span<std::byte> out,
+            const LogWriter* writer);
+
+  /// Bytes of data that entries of the dataset hold; of filtered ones as stored.
+  Count stored_bytes(std::uint64_t dataset, std::uint32_t ndims);
+  /// The lookup of a dataset; built when first asked for. Valid until the next call of any member.
+  const Lookup& lookup(std::uint64_t dataset, std::uint32_t ndims);
+  /// Calls `use` with the sections of blocks [from, to) whose running number is `phase` modulo
+  /// `step`, one in memory at a time.
+  void for_each_section(std::size_t from, std::size_t to, std::size_t step, std::size_t phase,
+                        const std::function<void(const Section&)>& use);
+  /// The bounds of an entry; null for what has none.
+  std::optional<Bounds> bounds(const Section& section, const Entry& entry);
+  /// What the index keeps of a dataset, or an empty lookup. `ndims` 0: as the index says.
+  /// Errc::ebadlog.
+  Lookup from_index(std::uint64_t dataset, std::uint32_t ndims);
+  std::shared_ptr<const Pattern> pattern(const PatternRef& ref);
+
+  const IndexDirectory& directory() const { return directory_; }
+  bool has_index() const { return index_place_ >= 0; }
+  const std::vector<MetadataBlock>& blocks() const { return blocks_; }
+  /// The highest epoch in the file. Reads the tables of blocks that the index does not cover.
+  std::uint64_t last_epoch();
+  ByteFile& file_of(const Entry& entry);
+
+ private:
+  struct Kept {
+    std::shared_ptr<const Pattern> pattern;
+    std::list<Offset>::iterator use;
+    Count memory;
+  };
+
+  std::vector<std::byte> bytes(ByteFile& file, Offset place, Count n);
+  Table table_of(const MetadataBlock& block);
+  void extend(std::size_t from, std::optional<std::uint64_t> only, std::uint32_t ndims);
+  void forget_lookups();
+  /// Reads bytes of an entry's data.
+  using Fetch = std::function<void(Offset skip, std::span<std::byte> into)>;
+  void apply(const DatasetShape& dataset, const Entry& entry, const Pattern* pattern,
+             const Placed& wanted, std::span<std::byte> out, const Fetch& fetch);
+  void read_plain(const DatasetShape& dataset, const Entry& entry, const Pattern& pattern,
+                  const Placed& wanted, std::span<std::byte> out, const Fetch& fetch);
+  void read_filtered(const DatasetShape& dataset, const Entry& entry, const Pattern& pattern,
+                     const Placed& wanted, std::span<std::byte> out, const Fetch& fetch);
+  void copy_shared(std::span<const Shared> shared, Count element_size, std::span<std::byte> out,
+                   const Entry& entry, const Fetch& fetch);
+
+  ByteFile& file_;
+  OpenSubfile open_subfile_;
+  Count memory_limit_;
+  Report& report_;
+  std::vector<MetadataBlock> blocks_;
+  Offset index_place_ = -1;
+  IndexDirectory directory_;
+  std::map<std::uint64_t, Lookup> lookups_;
+  // Blocks beyond the index are read once for all datasets while they are few, then for one at a
+  // time.
+  Count fresh_bytes_ = 0;
+  bool all_at_once_ = true;
+  std::size_t covered_ = 0;
+  std::map<std::uint64_t, std::size_t> covered_by_;
+  Count lookup_memory_ = 0;
+  PatternPacker packer_;
+  std::unordered_map<Offset, Kept> patterns_;
+  std::list<Offset> recent_;  // places of patterns, the last used first
+  Count pattern_memory_ = 0;
+  std::map<std::uint32_t, std::shared_ptr<ByteFile>> subfiles_;
+  std::vector<std::byte> buffer_;
+};
+
+}  // namespace forebay::logged

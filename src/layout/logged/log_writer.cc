@@ -1,0 +1,159 @@
+#include "layout/logged/log_writer.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/attempt.h"
+#include "comm/agree.h"
+#include "log/data_hash.h"
+
+namespace forebay::logged {
+namespace {
+
+std::uint64_t hash_of_data(std::span<const std::byte> bytes) {
+  const iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
+  return log::hash_of_data(std::span(&piece, 1));
+}
+
+}  // namespace
+
+LogWriter::LogWriter(const Comm& comm, ByteFile& file, BlockSpace& space,
+                     std::optional<Subfile> subfile, const WriterOptions& options,
+                     PendingData::MakeFile make_temporary, Report& report)
+    : comm_(comm),
+      file_(file),
+      space_(space),
+      subfile_(std::move(subfile)),
+      options_(options),
+      report_(report),
+      data_(options.buffer_limit, std::move(make_temporary)),
+      section_(static_cast<std::uint32_t>(comm.rank()), options.buffer_limit / 4),
+      epoch_(options.first_epoch) {}
+
+void LogWriter::add(std::uint64_t dataset, const Placed& selection, Offset position,
+                    std::span<const std::byte> bytes, std::optional<std::uint32_t> filter_mask) {
+  Entry entry;
+  entry.dataset = dataset;
+  entry.epoch = epoch_;
+  entry.base = selection.base;
+  entry.data = position;
+  entry.stored = static_cast<Count>(bytes.size());
+  entry.hash = hash_of_data(bytes);
+  entry.filtered = filter_mask.has_value();
+  entry.filter_mask = filter_mask.value_or(0);
+  section_.add(entry, &selection.pattern);
+  ++report_[Counter::writes_staged];
+  report_[Counter::bytes_staged] += entry.stored;
+}
+
+void LogWriter::write(std::uint64_t dataset, const Placed& selection,
+                      std::span<const std::byte> bytes, bool lent,
+                      std::optional<std::uint32_t> filter_mask) {
+  StepTimer timer(report_, Step::stage);
+  const bool keep = lent && !options_.copies;
+  add(dataset, selection, keep ? data_.lend(bytes) : data_.add(bytes), bytes, filter_mask);
+}
+
+std::span<std::byte> LogWriter::reserve(Count bytes) {
+  return room_ = data_.reserve(bytes, reserved_);
+}
+
+void LogWriter::commit(std::uint64_t dataset, const Placed& selection) {
+  StepTimer timer(report_, Step::stage);
+  add(dataset, selection, reserved_, room_, std::nullopt);
+}
+
+void LogWriter::cut(std::uint64_t dataset, std::span<const Count> extents) {
+  ++epoch_;  // after all that was written before, on whatever rank
+  if (comm_.is_root()) {
+    Entry entry;
+    entry.dataset = dataset;
+    entry.epoch = epoch_;
+    if (std::find(extents.begin(), extents.end(), 0) != extents.end()) {
+      entry.kind = Kind::cleared;
+      section_.add(entry, nullptr);
+    } else {
+      entry.kind = Kind::extent;
+      std::vector<Steps> steps;
+      for (const Count extent : extents) steps.push_back({0, extent, 1});
+      const Placed box = box_pattern(extents, steps);
+      section_.add(entry, &box.pattern);
+    }
+  }
+  ++epoch_;
+}
+
+Offset LogWriter::my_place(const Comm& ranks, Count mine, Count& total) const {
+  const auto sizes = ranks.all_gather(mine);
+  const auto me = sizes.begin() + ranks.rank();
+  total = std::accumulate(sizes.begin(), sizes.end(), Count{0});
+  return std::accumulate(sizes.begin(), me, Offset{0});
+}
+
+void LogWriter::flush_data() {
+  const Count mine = data_.bytes();
+  Count total = 0;
+  const Offset before = my_place(subfile_ ? subfile_->ranks : comm_, mine, total);
+  Offset begin = 0;
+  if (subfile_)
+    begin = subfile_->end;
+  else if (total > 0)
+    begin = space_.allot(BlockSpace::Use::data, total);
+  auto& file = subfile_ ? *subfile_->file : file_;
+  const auto failed = attempt_to([&] {
+    StepTimer timer(report_, Step::write);
+    if (mine > 0) data_.write_to(file, begin + before);
+  });
+  agree_on_error(comm_, failed);
+  section_.place_data(placed_, subfile_ ? subfile_->number : 0, begin + before);
+  placed_ = section_.entries();
+  data_.clear();
+  if (subfile_) subfile_->end += total;
+  ++report_[Counter::flushes];
+}
+
+std::optional<MetadataBlock> LogWriter::flush() {
+  const auto any = comm_.all_reduce(static_cast<std::int64_t>(section_.entries()), Reduce::max);
+  if (any == 0) return std::nullopt;
+  flush_data();
+  ++epoch_;
+
+  const auto section = section_.entries() > 0 ? section_.print() : std::vector<std::byte>{};
+  const auto sizes = comm_.all_gather(static_cast<std::int64_t>(section.size()));
+  Table table;
+  table.epoch = epoch_;
+  const auto sections = std::count_if(sizes.begin(), sizes.end(), [](auto n) { return n > 0; });
+  Offset end = table_bytes(sections), mine = 0;
+  for (int rank = 0; rank < comm_.size(); ++rank) {
+    if (sizes[static_cast<std::size_t>(rank)] == 0) continue;
+    if (rank == comm_.rank()) mine = end;
+    table.sections.push_back({end, sizes[static_cast<std::size_t>(rank)]});
+    end += table.sections.back().bytes;
+  }
+  const Offset place = space_.allot(BlockSpace::Use::metadata, end);
+  const auto failed = attempt_to([&] {
+    StepTimer timer(report_, Step::header);
+    if (!section.empty()) file_.write_at(place + mine, std::span(section));
+    // Last, so that what the table names is there.
+    if (comm_.is_root()) file_.write_at(place, std::span<const std::byte>(print_table(table)));
+  });
+  agree_on_error(comm_, failed);
+  savings_ += section_.savings();
+  section_.placed(place + mine);
+  placed_ = 0;
+  return MetadataBlock{place, end};
+}
+
+void LogWriter::read_pending(std::size_t n, Offset skip, std::span<std::byte> into) const {
+  const Entry& entry = section_.pending()[n];
+  if (n >= placed_) {
+    data_.read(entry.data + skip, into);
+    return;
+  }
+  auto& file = entry.file != 0 ? *subfile_->file : file_;
+  if (file.read_at(entry.data + skip, into) != into.size())
+    throw Error(Errc::eread, file.path() + " ends before data that was written to it",
+                "it was changed from outside");
+}
+
+}  // namespace forebay::logged

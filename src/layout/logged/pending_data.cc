@@ -1,0 +1,118 @@
+#include "layout/logged/pending_data.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace forebay::logged {
+
+std::span<std::byte> PendingData::reserve(Count bytes, Offset& position) {
+  if (bytes > left_) {
+    const Count size = std::max(bytes, block_bytes);
+    auto& blocks = size == block_bytes ? blocks_ : large_;
+    if (size == block_bytes && !spare_.empty()) {
+      blocks.push_back(std::move(spare_.back()));
+      spare_.pop_back();
+    } else {
+      blocks.push_back(std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(size)));
+    }
+    free_ = blocks.back().get();
+    left_ = size;
+  }
+  position = this->bytes();
+  const std::span<std::byte> room(free_, static_cast<std::size_t>(bytes));
+  const bool continues = !parts_.empty() && parts_.back().bytes.data() +
+                                                    parts_.back().bytes.size() == free_;
+  if (continues)
+    parts_.back().bytes = {parts_.back().bytes.data(), parts_.back().bytes.size() + room.size()};
+  else
+    parts_.push_back({position, room});
+  free_ += bytes, left_ -= bytes, held_ += bytes;
+  return room;
+}
+
+Offset PendingData::add(std::span<const std::byte> bytes) {
+  Offset position = 0;
+  const auto room = reserve(static_cast<Count>(bytes.size()), position);
+  if (!bytes.empty()) std::memcpy(room.data(), bytes.data(), bytes.size());
+  return position;
+}
+
+Offset PendingData::lend(std::span<const std::byte> bytes) {
+  const Offset position = this->bytes();
+  parts_.push_back({position, bytes});
+  held_ += static_cast<Count>(bytes.size());
+  return position;
+}
+
+void PendingData::make_room() {
+  if (held_ <= limit_) return;
+  if (!file_) file_ = make_file_();
+  std::vector<iovec> pieces;
+  for (const Part& part : parts_)
+    pieces.push_back({const_cast<std::byte*>(part.bytes.data()), part.bytes.size()});
+  file_->write_at(spilled_, pieces);
+  spilled_ += held_;
+  held_ = 0;
+  drop_parts();
+}
+
+void PendingData::write_to(ByteFile& file, Offset begin) {
+  if (spilled_ > 0) {
+    std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(spilled_, copy_bytes)));
+    for (Offset at = 0; at < spilled_;) {
+      const auto part = std::span(buffer).first(
+          static_cast<std::size_t>(std::min<Count>(spilled_ - at, copy_bytes)));
+      read(at, part);
+      file.write_at(begin + at, std::span<const std::byte>(part));
+      at += static_cast<Count>(part.size());
+    }
+  }
+  if (parts_.empty()) return;
+  std::vector<iovec> pieces;
+  for (const Part& part : parts_)
+    if (!part.bytes.empty())
+      pieces.push_back({const_cast<std::byte*>(part.bytes.data()), part.bytes.size()});
+  if (!pieces.empty()) file.write_at(begin + spilled_, pieces);
+}
+
+void PendingData::read(Offset position, std::span<std::byte> into) const {
+  if (position < spilled_) {
+    const auto part = into.first(std::min(into.size(), static_cast<std::size_t>(spilled_ - position)));
+    if (file_->read_at(position, part) != part.size())
+      throw Error(Errc::eread, "the temporary file of staged writes ends too early",
+                  "it was changed while it was in use");
+    into = into.subspan(part.size());
+    position += static_cast<Offset>(part.size());
+  }
+  auto at = std::upper_bound(parts_.begin(), parts_.end(), position,
+                             [](Offset p, const Part& part) { return p < part.begin; });
+  while (!into.empty()) {
+    const Part& part = *std::prev(at);
+    const auto skip = static_cast<std::size_t>(position - part.begin);
+    const std::size_t n = std::min(into.size(), part.bytes.size() - skip);
+    std::memcpy(into.data(), part.bytes.data() + skip, n);
+    into = into.subspan(n);
+    position += static_cast<Offset>(n);
+    ++at;
+  }
+}
+
+void PendingData::clear() {
+  spilled_ = held_ = 0;
+  if (file_) file_->truncate(0);
+  drop_parts();
+}
+
+/// Blocks of the usual size are used again: fresh memory costs a page fault each 4 KiB.
+void PendingData::drop_parts() {
+  parts_.clear();
+  for (auto& block : blocks_)
+    if (static_cast<Count>(spare_.size()) * block_bytes < limit_) spare_.push_back(std::move(block));
+  blocks_.clear();
+  large_.clear();
+  free_ = nullptr, left_ = 0;
+}
+
+}  // namespace forebay::logged

@@ -1,0 +1,66 @@
+// The data of writes that are not in the file yet: in memory up to a limit, beyond it in a temporary
+// file without a name. Positions count from 0, in the order of adding.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/byte_file.h"
+#include "base/types.h"
+
+namespace forebay::logged {
+
+class PendingData {
+ public:
+  using MakeFile = std::function<std::unique_ptr<ByteFile>()>;
+
+  /// `make_file`: an empty file to write and read, made when the limit is reached for the first
+  /// time.
+  PendingData(Count limit, MakeFile make_file) : limit_(limit), make_file_(std::move(make_file)) {}
+
+  /// Copies the bytes, and returns their position.
+  Offset add(std::span<const std::byte> bytes);
+  /// Keeps only a pointer: the bytes stay as they are until clear().
+  Offset lend(std::span<const std::byte> bytes);
+  /// Room for `bytes` to be filled by the caller before anything else is called; `position` gets
+  /// where they are.
+  std::span<std::byte> reserve(Count bytes, Offset& position);
+
+  Count bytes() const { return spilled_ + held_; }
+  Count held() const { return held_; }  ///< in memory
+  /// Moves what is in memory to the temporary file if that is more than the limit. Local.
+  void make_room();
+
+  /// Writes all to `file` from `begin` on.
+  void write_to(ByteFile& file, Offset begin);
+  /// Copies the bytes at a position.
+  void read(Offset position, std::span<std::byte> into) const;
+  void clear();
+
+ private:
+  static constexpr Count block_bytes = 4 << 20, copy_bytes = 8 << 20;
+
+  void drop_parts();
+
+  Count limit_;
+  MakeFile make_file_;
+  std::unique_ptr<ByteFile> file_;
+  Count spilled_ = 0, held_ = 0;
+  /// In order; `begin` is the position of the first byte.
+  struct Part {
+    Offset begin;
+    std::span<const std::byte> bytes;
+  };
+  std::vector<Part> parts_;
+  std::vector<std::unique_ptr<std::byte[]>> blocks_, spare_;  // of block_bytes each
+  std::vector<std::unique_ptr<std::byte[]>> large_;
+  std::byte* free_ = nullptr;
+  Count left_ = 0;
+};
+
+}  // namespace forebay::logged
