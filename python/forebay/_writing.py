@@ -328,6 +328,7 @@ class WritableDataset(Dataset):
     def close(self) -> None:
         """Completes and closes the file. Collective."""
         if not self._closed:
+            self._numrecs = self._handle.records
             self._closed = True
             self._handle.close(False)
 
@@ -349,7 +350,7 @@ class WritableDataset(Dataset):
         raise TypeError("a file that is open for writing cannot be pickled")
 
     def _records(self) -> int:
-        return self._handle_for_use().records
+        return self._numrecs if self._closed else self._handle.records
 
     def _read(self, number: int, selection: Selection, out: np.ndarray, threads: int | None) -> None:
         self._handle_for_use().read(number, selection.start, selection.count, selection.strides, out)

@@ -268,6 +268,10 @@ def test_a_closed_file_cannot_be_written(tmp_path, values):
     with pytest.raises(ValueError, match="closed"):
         out.attributes["a"] = 1
     out.close()
+    with forebay.open(write(tmp_path / "more.nc", values), "a") as out:
+        v = out["T"]
+        v[7] = 0
+    assert v.shape == (8, 11, 13) and "closed" in repr(v) and "closed" in repr(out)
 
 
 def test_without_mpi_a_communicator_is_refused(tmp_path):

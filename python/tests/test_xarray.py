@@ -131,7 +131,7 @@ def test_many_files_are_one_dataset(tmp_path, dataset):
     for i in range(3):
         part = dataset.isel(time=slice(2 * i, 2 * i + 2))
         forebay.to_netcdf(part, tmp_path / f"part{i}.nc", CHUNKED, unlimited_dims="time")
-    with xarray.open_mfdataset(str(tmp_path / "part*.nc"), data_vars="minimal") as opened:
+    with xarray.open_mfdataset(str(tmp_path / "part*.nc"), data_vars="minimal", compat="no_conflicts") as opened:
         xarray.testing.assert_identical(opened["T"].load(), dataset["T"])
 
 
