@@ -13,9 +13,10 @@ python_environment() {
   list=$(printf '%s\n' "${python_packages[@]}" "zarr>=3")
   [[ -x $python_venv/bin/python && $(cat "$python_venv/packages" 2>/dev/null) == "$list" ]] && return
   say "installing in $python_venv: ${python_packages[*]}"
-  "$python" -m venv "$python_venv" &&
-    "$python_venv/bin/pip" install --quiet --disable-pip-version-check "${python_packages[@]}" "zarr>=3" ||
+  if ! { "$python" -m venv "$python_venv" &&
+    "$python_venv/bin/pip" install --quiet --disable-pip-version-check "${python_packages[@]}" "zarr>=3"; }; then
     die "the Python packages that the tests need cannot be installed (FOREBAY_WITHOUT_PYTHON=1 ./dev test does without)"
+  fi
   echo "$list" >"$python_venv/packages"
 }
 
