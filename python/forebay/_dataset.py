@@ -311,13 +311,15 @@ class Dataset(Mapping):
         if threads is None:
             threads = self.threads if out.nbytes >= _LARGE else 1
         try:
-            changed = handle.read(number, selection.start, selection.count, selection.strides, out, threads)
+            changed = handle.read(
+                number, selection.start, selection.count, selection.strides, out, threads, self._check_changes
+            )
         except ValueError as error:
             # Another thread may have closed it since. Damage is a ValueError too, and stays what it is.
             if self._closed and not isinstance(error, FormatError):
                 self._handle_for_use()
             raise
-        if changed and self._check_changes:
+        if changed:
             raise ChangedFileError(
                 f"{self._path}: the file was written to after it was opened, so that values may be of two states; "
                 "open it again, or open it with check_changes=False to read what is there"

@@ -157,7 +157,7 @@ class WritableVariable(Variable):
         try:
             selection, array, number = self._prepare(key, values)
         except Exception:
-            if not dataset._queue_active:
+            if not dataset._queue_active and handle.ranks > 1:
                 handle.take_part()  # the other ranks are there already
             raise
         if dataset._queue_active:

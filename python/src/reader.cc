@@ -74,10 +74,11 @@ void construct(Reader* self, const nb::bytes& path) {
   }
 }
 
-/// Fills `out` with the selection in the variable's own type, native byte order. True if the file
-/// was written to since it was opened: what was read may mix two states of it.
+/// Fills `out` with the selection in the variable's own type, native byte order. With `check`: true
+/// if the file was written to since it was opened, so that what was read may mix two states of it
+/// (or could not be read for that).
 bool read(const Reader& self, VarId var, std::vector<Count> start, std::vector<Count> count,
-          std::vector<Count> stride, nb::handle out, int threads) {
+          std::vector<Count> stride, nb::handle out, int threads, bool check) {
   const auto file = self.file();
   const auto& vars = file->schema().vars;
   if (var < 0 || std::cmp_greater_equal(var, vars.size()))
@@ -94,7 +95,7 @@ bool read(const Reader& self, VarId var, std::vector<Count> start, std::vector<C
     failed = error;
   }
   // A chunk that another program has just rewritten looks damaged: that it changed is the cause.
-  if (file->changed()) return true;
+  if (check && file->changed()) return true;
   if (failed) throw *failed;
   return false;
 }
@@ -139,7 +140,7 @@ void bind_reader(nb::module_& module) {
           },
           nb::arg("owner"))
       .def("read", read, nb::arg("var"), nb::arg("start"), nb::arg("count"), nb::arg("stride"),
-           nb::arg("out"), nb::arg("threads"))
+           nb::arg("out"), nb::arg("threads"), nb::arg("check"))
       .def("references", references, nb::arg("url"), nb::arg("inline_limit"), nb::arg("skip"))
       .def("chunk_facts", chunk_facts, nb::arg("var"))
       .def("changed", [](const Reader& r) { return r.file()->changed(); })

@@ -150,6 +150,15 @@ def test_a_file_that_changes_meanwhile(path, values):
         assert file["T"].shape == (10, 11, 13) and file["T"][0, 0, 0] == 1
 
 
+def test_a_file_that_becomes_shorter_meanwhile(path):
+    with forebay.open(path) as file, forebay.open(path, check_changes=False) as careless:
+        os.truncate(path, 150)
+        with pytest.raises(forebay.ChangedFileError):
+            file["T"][...]
+        with pytest.raises(OSError, match="shorter|cut|ends"):
+            careless["T"][...]
+
+
 def test_slices_out_of_range(path):
     with forebay.open(path) as file:
         variable = file["T"]
