@@ -5,7 +5,8 @@
 
 Needs the package with scipy, netCDF4, xarray and zarr. The readers take turns, each round in another order; every time
 runs from opening the file to an array of NumPy in the machine's byte order, with the file in the page cache. Values are
-compared once before. Prints medians, ratios and whether each target is met; exit code 1 if one is missed.
+compared once before. Prints medians of the time that passed and of the time of processors, which other programs on the
+machine disturb less, their ratios to the first reader, and whether each target is met; exit code 1 if one is missed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import resource
 import statistics
 import subprocess
 import sys
@@ -47,23 +49,33 @@ def field(shape: tuple[int, ...]) -> np.ndarray:
     return out
 
 
-def timed(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
+class Times(NamedTuple):
+    elapsed: float  # seconds
+    processor: float  # of all threads and child processes
+
+
+def processor_seconds() -> float:
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def timed(work: Callable[[], object]) -> Times:
+    start, used = time.perf_counter(), processor_seconds()
     work()
-    return time.perf_counter() - start
+    return Times(time.perf_counter() - start, processor_seconds() - used)
 
 
-def measure(readers: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median seconds of each reader."""
+def measure(readers: dict[str, Callable[[], object]], rounds: int) -> dict[str, Times]:
+    """Medians of each reader."""
     for work in readers.values():
         work()
-    times: dict[str, list[float]] = {name: [] for name in readers}
+    times: dict[str, list[Times]] = {name: [] for name in readers}
     order = list(readers)
     for _ in range(rounds):
         random.shuffle(order)
         for name in order:
             times[name].append(timed(readers[name]))
-    return {name: statistics.median(values) for name, values in times.items()}
+    return {name: Times(*map(statistics.median, zip(*seen, strict=True))) for name, seen in times.items()}
 
 
 def check_equal(readers: dict[str, Callable[[], object]]) -> None:
@@ -203,12 +215,14 @@ def importing() -> Case:
     )
 
 
-def show(case: Case, medians: dict[str, float]) -> bool:
-    met = case.met(medians)
+def show(case: Case, medians: dict[str, Times]) -> bool:
+    met = case.met({name: times.elapsed for name, times in medians.items()})
     print(f"\n{case.title}: {case.target}: {'met' if met else 'MISSED'}")
     first = medians[next(iter(medians))]
-    for name, seconds in medians.items():
-        print(f"  {name:22} {seconds:8.4f} s   {seconds / first:6.2f}")
+    print(f"  {'':22} {'elapsed':>10}  ratio  {'processor':>10}  ratio")
+    for name, times in medians.items():
+        print(f"  {name:22} {times.elapsed:8.4f} s {times.elapsed / first.elapsed:6.2f}  ", end="")
+        print(f"{times.processor:8.4f} s {times.processor / first.processor:6.2f}")
     return met
 
 
@@ -234,7 +248,7 @@ def main() -> int:
             case = make()
             medians = measure(case.readers, options.rounds)
             missed += not show(case, medians)
-            results[case.title] = medians
+            results[case.title] = {reader: times._asdict() for reader, times in medians.items()}
     if options.json:
         options.json.write_text(json.dumps(results, indent=2) + "\n")
     return 1 if missed else 0
