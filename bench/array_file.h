@@ -21,6 +21,8 @@ struct ArrayStorage {
   std::string codec;
   /// HDF5: one H5Dwrite_multi for all variables in place of one H5Dwrite a variable.
   bool one_call = false;
+  /// HDF5: independent transfers in place of collective ones.
+  bool independent = false;
   /// PnetCDF's interface: one blocking collective call a variable in place of posting all of them
   /// and one wait_all.
   bool blocking = false;

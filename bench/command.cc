@@ -27,4 +27,14 @@ CLI::Validator size_validator() {
       "SIZE");
 }
 
+void add_read_options(CLI::App* sub, ReadOptions& read) {
+  sub->add_option("--read-back", read.mode,
+                  "what is read: own (each rank what it wrote), whole (all variables, cut into a "
+                  "slab a rank) or hyperslab (random boxes, cut likewise)")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ReadBack>{
+          {"own", ReadBack::Own}, {"whole", ReadBack::Whole}, {"hyperslab", ReadBack::Hyperslab}}));
+  sub->add_option("--hyperslabs", read.hyperslabs, "how many of them")->check(CLI::PositiveNumber);
+  sub->add_option("--seed", read.seed, "of their places");
+}
+
 }  // namespace forebay::bench

@@ -13,6 +13,9 @@
 #include "arrays_checkerboard.h"
 #include "arrays_flash.h"
 #include "arrays_pandana.h"
+#include "arrays_s3d.h"
+#include "e3sm_case.h"
+#include "read_back.h"
 #include "runner.h"
 #include "workload.h"
 
@@ -36,9 +39,28 @@ struct ArrayCommand {
   CheckerboardOptions checkerboard;
   FlashOptions flash;
   PandanaOptions pandana;
+  S3dOptions s3d;
   std::string real;  ///< FILE:VARIABLE
   ArrayStorage storage;
+  ReadOptions read;
   int as_ranks = 0;  ///< the pattern of so many ranks; 0: of those that run
+};
+
+/// Options of the E3SM workload.
+struct E3smCommand {
+  std::string case_letter = "F";
+  std::string generate;
+  std::string wait = "usual";
+  bool no_merge = false;
+  E3smOptions options;
+};
+
+/// Options of the FLASH I/O workload. Data moves by blocking collective calls, one a variable.
+struct FlashIoCommand {
+  FlashIoCommand() { storage.blocking = true; }
+  MPI_Offset blocks = 20;  ///< of a rank
+  ArrayStorage storage;
+  ReadOptions read;
 };
 
 /// For options that are sizes: "4096", "4KiB", "64MiB", "1G" become bytes.
@@ -52,7 +74,20 @@ void add_workloads(CLI::App& app, Command& command);
 using MakeArrays = std::function<std::unique_ptr<Workload>(std::unique_ptr<const ArrayPattern>,
                                                            const ArrayCommand&, const Team&)>;
 
-/// Adds checkerboard2d, flash and pandana.
+/// Makes an E3SM workload, as the backend measures it.
+using MakeE3sm = std::function<std::unique_ptr<Workload>(const E3smOptions&, const Team&)>;
+
+/// Adds options that say what is read back.
+void add_read_options(CLI::App* sub, ReadOptions& read);
+
+/// Adds e3sm. Returns it, for options that only one backend has.
+CLI::App* add_e3sm_workload(CLI::App& app, Command& command, E3smCommand& e3sm,
+                            const MakeE3sm& make);
+
+/// Adds flash-io.
+void add_flash_io_workload(CLI::App& app, Command& command, FlashIoCommand& flash_io);
+
+/// Adds checkerboard2d, flash, pandana and s3d.
 void add_array_workloads(CLI::App& app, Command& command, ArrayCommand& arrays,
                          const MakeArrays& make);
 

@@ -21,6 +21,7 @@ void finish(CLI::App* sub, Command& c, ArrayCommand& arrays, const MakeArrays& m
   sub->add_flag("--chunked", arrays.storage.chunked, "store in the chunks of the workload");
   sub->add_option("--codec", arrays.storage.codec,
                   "filters asked for through the interface, for example deflate:6");
+  add_read_options(sub, arrays.read);
   sub->callback([&c, &arrays, make, pattern] {
     c.make = [&arrays, make, pattern](const Team& team) {
       const int ranks = arrays.as_ranks > 0 ? arrays.as_ranks : team.size;
@@ -76,6 +77,14 @@ void add_array_workloads(CLI::App& app, Command& c, ArrayCommand& arrays, const 
               arrays.pandana.bytes, arrays.pandana.chunk_bytes, "bytes of a chunk, at most");
   finish(pandana, c, arrays, make, [&arrays](int ranks, const Team&) {
     return std::make_unique<PandanaPattern>(arrays.pandana, ranks);
+  });
+
+  CLI::App* s3d = app.add_subcommand(
+      "s3d", "four variables over space, which is cut into a block a rank (D6 §6.5)");
+  s3d->add_option("--edge", arrays.s3d.edge, "points along an edge of a block")
+      ->check(CLI::PositiveNumber);
+  finish(s3d, c, arrays, make, [&arrays](int ranks, const Team&) {
+    return std::make_unique<S3dPattern>(arrays.s3d, ranks);
   });
 }
 

@@ -8,6 +8,7 @@
     run.py e3sm --case F,G --backends forebay,forebay-chunked
     run.py --suite staging --ranks 4,16 --fast /dev/shm --slow DIR      a log on a fast device before a slow store
     run.py --suite log-cost                                             what that log costs beside plain writes
+    run.py --suite hdf5 --connector build/release/lib --dir /dev/shm    HDF5 programs through the log connector
 
 Options after "--" go to the workload (`forebay-bench NAME --help` lists them).
 
@@ -46,13 +47,15 @@ from bench_backends import (ALL, DEFAULT, DEFAULT_ARRAY_CODEC, DEFAULT_ARRAYS, D
                             find_program)
 from bench_compare import Comparison  # noqa: E402
 from bench_launch import Failure, Launcher  # noqa: E402
+import bench_hdf5  # noqa: E402
 import bench_slow_store  # noqa: E402
 import bench_staging  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHORT_LIST = ("e3sm", "contiguous", "strided", "metadata")
 ARRAYS = ("checkerboard2d", "flash", "pandana")
-NAMES = ("e3sm", "contiguous", "strided", "checkerboard", "metadata") + ARRAYS + bench_staging.WORKLOADS
+NAMES = ("e3sm", "contiguous", "strided", "checkerboard", "metadata") + ARRAYS + bench_staging.WORKLOADS + \
+    tuple(bench_hdf5.WORKLOADS)
 E3SM_MAP = "map_f_case_16p.nc"
 FIELDS_PACKAGE = "ferret-datasets"
 
@@ -95,7 +98,10 @@ def parse_arguments(argv):
     add("--hdf5-exe", help="forebay-bench-hdf5 (default: found in the build tree)")
     add("--mpiexec", default="mpiexec", help="(default: %(default)s)")
     add("--timeout", type=float, default=600, help="seconds for one process launch (default: %(default)s)")
-    add("--suite", choices=bench_staging.SUITES, help="a set of workloads with backends of their own")
+    add("--suite", choices=bench_staging.SUITES + bench_hdf5.SUITES,
+        help="a set of workloads with backends of their own")
+    add("--connector", metavar="DIR", help="suite hdf5: folder of the HDF5 plug-in; without it, the plug-in is left out")
+    add("--dir", help="suite hdf5: directory of the files (default: /dev/shm)")
     add("--fast", default="/dev/shm", help="suites: directory on the fast device (default: %(default)s)")
     add("--slow", help="suites: directory that is made slow (default: that of --disk-dir)")
     add("--transfer", help="suites, of ior-*: bytes of a rank in one call, with commas")
@@ -104,12 +110,15 @@ def parse_arguments(argv):
     for name in options.names:
         if name not in NAMES:
             parser.error(f"no workload is called {name}; there are {', '.join(NAMES)}")
-    known = bench_staging.BACKENDS if options.suite else ALL
+    suite = bench_hdf5 if options.suite in bench_hdf5.SUITES else bench_staging
+    known = suite.BACKENDS if options.suite else ALL
     for backend in (options.backends or "").split(","):
         if backend and backend not in known:
             parser.error(f"no backend is called {backend}; there are {', '.join(known)}")
-    if options.suite and not set(options.names) <= set(bench_staging.WORKLOADS):
-        parser.error(f"the suite {options.suite} has {', '.join(bench_staging.WORKLOADS)}")
+    if options.suite and not set(options.names) <= set(suite.WORKLOADS):
+        parser.error(f"the suite {options.suite} has {', '.join(suite.WORKLOADS)}")
+    if not options.suite and set(options.names) & (set(bench_hdf5.WORKLOADS) - {"metadata"}):
+        parser.error("that is a workload of --suite hdf5")
     options.extra = extra
     return options
 
@@ -227,6 +236,11 @@ def main(argv):
     launcher = Launcher(options)
     ranks = [int(n) for n in (options.ranks or ("4,16" if options.names or options.suite else "4")).split(",")]
     records = []
+    if options.suite in bench_hdf5.SUITES:
+        if not programs["hdf5"]:
+            raise Failure("forebay-bench-hdf5 is not there: configure with -DHDF5_ROOT=PREFIX (./dev bench does)")
+        return 1 if bench_hdf5.run_suite(launcher, programs, options, ranks,
+                                         lambda more: keep(records, more, options.json), find_data(options.data)) else 0
     if options.suite:
         return 1 if bench_staging.run_suite(launcher, programs, options, ranks,
                                             lambda more: keep(records, more, options.json)) else 0

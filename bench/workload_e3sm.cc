@@ -3,8 +3,6 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "backend.h"
-#include "define.h"
 #include "smooth_field.h"
 
 namespace forebay::bench {
@@ -13,6 +11,9 @@ namespace {
 // Bytes that no pattern has: what a read that delivers nothing leaves in the buffer.
 constexpr int kStale = 0xA5;
 constexpr std::size_t kAlign = 8;
+// netCDF's fill values, for variables that name none.
+constexpr double kFillInt = -2147483647;
+constexpr double kFillFloat = 9.9692099683868690e+36F;
 
 int usual_records(char which) {
   switch (which) {
@@ -33,7 +34,7 @@ double fill_value_of(const cdl::Variable& var) {
       return static_cast<double>(ints->front());
     }
   }
-  return var.type == cdl::Type::Int ? NC_FILL_INT : NC_FILL_FLOAT;
+  return var.type == cdl::Type::Int ? kFillInt : kFillFloat;
 }
 
 // Calls visit(element of the buffer, element of the array, whether it is fill) for all of `runs`.
@@ -54,7 +55,6 @@ E3smWorkload::E3smWorkload(const E3smOptions& options, const Team& team)
   plan_variables();
   lay_out_buffer();
   count_amounts();
-  var_ids_.resize(plans_.size());
   buffer_ = std::make_unique<std::byte[]>(buffer_bytes_);
   if (options_.field == E3smField::Sphere) {
     const int ncol = case_.header.find_dim("ncol");
@@ -91,6 +91,30 @@ double E3smWorkload::field_value(int var, std::uint32_t seed, std::int64_t eleme
     columns = dim.length;
   }
   return smooth_value(seed, element, rows, columns);
+}
+
+double E3smWorkload::value_at(int var, int record, std::int64_t element) const {
+  const std::uint32_t seed = pattern_seed(var, record);
+  if (shows_field(var)) return static_cast<float>(field_value(var, seed, element));
+  switch (plans_[static_cast<std::size_t>(var)].memory) {
+    case Memory::Text:
+      return pattern_value<signed char>(seed, element);
+    case Memory::Int:
+      return pattern_value<int>(seed, element);
+    default:
+      return pattern_value<double>(seed, element);
+  }
+}
+
+std::size_t E3smWorkload::width_of(Memory memory) {
+  switch (memory) {
+    case Memory::Text:
+      return 1;
+    case Memory::Double:
+      return sizeof(double);
+    default:
+      return sizeof(float);
+  }
 }
 
 void E3smWorkload::plan_variables() {
@@ -141,11 +165,8 @@ void E3smWorkload::lay_out_buffer() {
       const VariablePlan& plan = plans_[v];
       if (record > 0 && !plan.record) continue;
       slots_.push_back({static_cast<int>(v), record, buffer_bytes_});
-      const std::size_t width = plan.memory == Memory::Text     ? 1
-                                : plan.memory == Memory::Double ? sizeof(double)
-                                                                : sizeof(float);
-      buffer_bytes_ +=
-          (static_cast<std::size_t>(plan.elements) * width + kAlign - 1) / kAlign * kAlign;
+      const std::size_t bytes = static_cast<std::size_t>(plan.elements) * width_of(plan.memory);
+      buffer_bytes_ += (bytes + kAlign - 1) / kAlign * kAlign;
     }
   }
 }
@@ -251,93 +272,6 @@ std::int64_t E3smWorkload::verify() {
     });
   });
   return wrong;
-}
-
-void E3smWorkload::write(const std::string& path, MPI_Info info, Timeline& timeline) {
-  int ncid = 0;
-  check(ncmpi_create(team_.comm, path.c_str(), NC_CLOBBER | NC_64BIT_DATA, info, &ncid), "create");
-  timeline.mark("open");
-  define_header(ncid, case_.header);
-  check(ncmpi_enddef(ncid), "enddef");
-  timeline.mark("define");
-  for (std::size_t v = 0; v < var_ids_.size(); ++v) var_ids_[v] = static_cast<int>(v);
-  post_all(ncid, true, timeline);
-  check(ncmpi_close(ncid), "close");
-  timeline.mark("close");
-}
-
-void E3smWorkload::read(const std::string& path, MPI_Info info, Timeline& timeline) {
-  int ncid = 0;
-  check(ncmpi_open(team_.comm, path.c_str(), NC_NOWRITE, info, &ncid), "open");
-  timeline.mark("open");
-  for (std::size_t v = 0; v < var_ids_.size(); ++v) {
-    check(ncmpi_inq_varid(ncid, case_.header.vars[v].name.c_str(), &var_ids_[v]), "inq_varid");
-  }
-  timeline.mark("define");
-  post_all(ncid, false, timeline);
-  check(ncmpi_close(ncid), "close");
-  timeline.mark("close");
-}
-
-void E3smWorkload::post_all(int ncid, bool put, Timeline& timeline) {
-  int record = 0;
-  for (Pieces& pieces : pieces_) pieces.set_record(0);
-  for (const Slot& slot : slots_) {
-    if (slot.record != record) {
-      record = slot.record;
-      if (wait_each_record_) wait(ncid, timeline);
-      for (Pieces& pieces : pieces_) pieces.set_record(record);
-    }
-    post(ncid, put, var_ids_[static_cast<std::size_t>(slot.var)], slot);
-  }
-  wait(ncid, timeline);
-}
-
-void E3smWorkload::wait(int ncid, Timeline& timeline) {
-  timeline.mark("post");
-  check(ncmpi_wait_all(ncid, NC_REQ_ALL, nullptr, nullptr), "wait_all");
-  timeline.mark("wait");
-}
-
-void E3smWorkload::post(int ncid, bool put, int varid, const Slot& slot) {
-  VariablePlan& plan = plans_[static_cast<std::size_t>(slot.var)];
-  void* at = buffer_.get() + slot.offset;
-  int status = NC_NOERR;
-  const auto call = [&](auto* data, auto iput_varn, auto iget_varn, auto iput_vara,
-                        auto iget_vara) {
-    if (plan.map >= 0) {
-      const Pieces& p = pieces_[static_cast<std::size_t>(plan.map)];
-      MPI_Offset* const* starts = plan.record ? p.record_starts() : p.fixed_starts();
-      MPI_Offset* const* counts = plan.record ? p.record_counts() : p.fixed_counts();
-      status = put ? iput_varn(ncid, varid, p.count(), starts, counts, data, nullptr)
-                   : iget_varn(ncid, varid, p.count(), starts, counts, data, nullptr);
-    } else if (team_.rank == 0) {
-      if (plan.record) plan.start[0] = slot.record;
-      const MPI_Offset* start = plan.start.data();
-      const MPI_Offset* count = plan.count.data();
-      status = put ? iput_vara(ncid, varid, start, count, data, nullptr)
-                   : iget_vara(ncid, varid, start, count, data, nullptr);
-    }
-  };
-  switch (plan.memory) {
-    case Memory::Text:
-      call(static_cast<char*>(at), ncmpi_iput_varn_text, ncmpi_iget_varn_text, ncmpi_iput_vara_text,
-           ncmpi_iget_vara_text);
-      break;
-    case Memory::Int:
-      call(static_cast<int*>(at), ncmpi_iput_varn_int, ncmpi_iget_varn_int, ncmpi_iput_vara_int,
-           ncmpi_iget_vara_int);
-      break;
-    case Memory::Float:
-      call(static_cast<float*>(at), ncmpi_iput_varn_float, ncmpi_iget_varn_float,
-           ncmpi_iput_vara_float, ncmpi_iget_vara_float);
-      break;
-    case Memory::Double:
-      call(static_cast<double*>(at), ncmpi_iput_varn_double, ncmpi_iget_varn_double,
-           ncmpi_iput_vara_double, ncmpi_iget_vara_double);
-      break;
-  }
-  check(status, case_.header.vars[static_cast<std::size_t>(slot.var)].name.c_str());
 }
 
 }  // namespace forebay::bench

@@ -1,18 +1,13 @@
 #pragma once
 
-// The history files of the E3SM climate model, as its I/O library writes them: hundreds of
-// variables, each cut into thousands of pieces by a decomposition map.
-//
-//     write   create, define everything, enddef,
-//             iput_varn of every mapped variable (one call a variable and record, all pieces of
-//             this rank), iput_vara of the others by rank 0, wait_all after each record or at the
-//             end, close
-//     read    open, look up every variable, iget_varn / iget_vara and wait_all as above, close
-//
-// Starts and counts are arrays of one pointer a piece, built once for each map, as in E3SM-IO.
+// The history files of the E3SM climate model: hundreds of variables, each cut into thousands of
+// pieces by a decomposition map. Here is what does not depend on the library that stores them:
+// which variables there are, which elements of each a rank holds in which order in memory, and
+// their values. How they are written and read is in workload_e3sm_pnetcdf and workload_e3sm_hdf5.
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "e3sm_case.h"
@@ -21,7 +16,7 @@
 
 namespace forebay::bench {
 
-class E3smWorkload final : public Workload {
+class E3smWorkload : public Workload {
  public:
   /// Collective. Throws std::runtime_error if the inputs cannot be had.
   E3smWorkload(const E3smOptions& options, const Team& team);
@@ -31,22 +26,23 @@ class E3smWorkload final : public Workload {
   Amounts amounts() const override { return amounts_; }
 
   void prepare_write() override;
-  void write(const std::string& path, MPI_Info info, Timeline& timeline) override;
   void prepare_read() override;
-  void read(const std::string& path, MPI_Info info, Timeline& timeline) override;
   std::int64_t verify() override;
 
- private:
+ protected:
+  /// Types of the buffer.
   enum class Memory { Text, Int, Float, Double };
 
+  static std::size_t width_of(Memory memory);
+
   struct VariablePlan {
-    int map = -1;
+    int map = -1;  ///< index into pieces(), or -1: rank 0 has all elements, the others none
     bool record = false;
     Memory memory = Memory::Float;
-    std::int64_t elements = 0;  // of this rank, a record
+    std::int64_t elements = 0;  ///< of this rank, a record
     double fill = 0;
-    std::vector<MPI_Offset> start, count;  // without a map
-    std::vector<Run> runs;                 // without a map: one run
+    std::vector<MPI_Offset> start, count;  ///< without a map: all elements of record 0
+    std::vector<Run> runs;                 ///< without a map: one run
   };
   /// One request: a variable in one record, and where its data stands in the buffer.
   struct Slot {
@@ -55,19 +51,9 @@ class E3smWorkload final : public Workload {
     std::size_t offset = 0;
   };
 
-  void plan_variables();
-  void lay_out_buffer();
-  void count_amounts();
-  std::span<const Run> runs_of(const VariablePlan& plan) const;
-  void post_all(int ncid, bool put, Timeline& timeline);
-  void post(int ncid, bool put, int varid, const Slot& slot);
-  void wait(int ncid, Timeline& timeline);
-  template <typename Visit>
-  void visit_slots(Visit visit);
-  // Whether the values of a variable are those of options_.field, and what they are.
-  bool shows_field(int var) const;
-  double sphere_value(int var, std::uint32_t seed, std::int64_t element) const;
-  double field_value(int var, std::uint32_t seed, std::int64_t element) const;
+  /// The value that `element` (an index into a record, flattened) of a mapped variable has where no
+  /// fill value stands in its place, as the variable's type holds it.
+  double value_at(int var, int record, std::int64_t element) const;
 
   E3smOptions options_;
   bool wait_each_record_ = false;
@@ -75,11 +61,23 @@ class E3smWorkload final : public Workload {
   E3smCase case_;
   std::vector<Pieces> pieces_;  // one for each map
   std::vector<VariablePlan> plans_;
-  std::vector<Slot> slots_;
-  std::vector<int> var_ids_;
-  std::size_t buffer_bytes_ = 0;
+  std::vector<Slot> slots_;  // fixed variables and record 0, record 1, ...
   std::unique_ptr<std::byte[]> buffer_;
   Amounts amounts_;
+
+ private:
+  void plan_variables();
+  void lay_out_buffer();
+  void count_amounts();
+  std::span<const Run> runs_of(const VariablePlan& plan) const;
+  template <typename Visit>
+  void visit_slots(Visit visit);
+  // Whether the values of a variable are those of options_.field, and what they are.
+  bool shows_field(int var) const;
+  double sphere_value(int var, std::uint32_t seed, std::int64_t element) const;
+  double field_value(int var, std::uint32_t seed, std::int64_t element) const;
+
+  std::size_t buffer_bytes_ = 0;
   std::unique_ptr<SphereField> sphere_;  // for E3smField::Sphere
 };
 

@@ -54,8 +54,9 @@ std::shared_ptr<ByteFile> LoggedFile::open_to_read(std::uint32_t number) {
   try {
     front.resize(file->read_at(0, front));
   } catch (const Error& error) {
-    throw Error(error.code(), "subfile " + std::to_string(number) + " of " + options_.path +
-                                  " cannot be read: " + error.message(),
+    throw Error(error.code(),
+                "subfile " + std::to_string(number) + " of " + options_.path +
+                    " cannot be read: " + error.message(),
                 "it must be " + path + "; move the folder of subfiles along with the file");
   }
   const auto found = logged::parse_subfile_front(front);
@@ -108,8 +109,8 @@ std::optional<logged::Subfile> LoggedFile::open_subfile() {
 }
 
 std::unique_ptr<ByteFile> LoggedFile::make_temporary() {
-  const std::string path = options_.path + ".pending." + std::to_string(comm_.rank()) + "." +
-                           std::to_string(::getpid());
+  const std::string path =
+      options_.path + ".pending." + std::to_string(comm_.rank()) + "." + std::to_string(::getpid());
   auto file = std::make_unique<File>(path, true, comm_.rank(), report_);
   file->create(true);
   // Without a name it goes with the process, however that ends.

@@ -22,7 +22,7 @@ struct LoggedFileOptions {
   bool writable = false;
   std::uint64_t session = 0;  ///< random, of this file; subfiles carry it too
   Count buffer_limit = 64 << 20, memory_limit = 64 << 20;
-  bool copies = true;  ///< false: buffers of writes stay as they are until a flush
+  bool copies = true;              ///< false: buffers of writes stay as they are until a flush
   std::string subfiling = "none";  ///< none | node | ranks
   int subfile_ranks = 1;           ///< that share one, with `ranks`
 };
@@ -40,7 +40,9 @@ class LoggedFile {
 
   /// Blocks in the order of flushes, then the index; from what the front end found in the file.
   void add_block(const logged::MetadataBlock& block) { reader_.add_block(block); }
-  void set_index(const logged::MetadataBlock& index) { reader_.set_index(index.place, index.bytes); }
+  void set_index(const logged::MetadataBlock& index) {
+    reader_.set_index(index.place, index.bytes);
+  }
 
   /// Collective. After this writer() may be used. Makes or opens subfiles. Errc as the system's.
   void start_writing();
@@ -48,8 +50,8 @@ class LoggedFile {
   logged::LogWriter& writer() { return *writer_; }
   logged::LogReader& reader() { return reader_; }
 
-  /// Collective. What all ranks wrote is in the file, and this rank's reader knows of it. Nothing if
-  /// nobody wrote.
+  /// Collective. What all ranks wrote is in the file, and this rank's reader knows of it. Nothing
+  /// if nobody wrote.
   std::optional<logged::MetadataBlock> flush();
   /// Collective. Flushes and writes the index; nothing if the present one covers all.
   std::optional<logged::WrittenIndex> finish();

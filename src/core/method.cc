@@ -228,24 +228,6 @@ void apply_pnetcdf_hints(Method& method, std::string_view text) {
   }
 }
 
-void apply_forebay_hints(Method& method, std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(';'), text.size());
-    const std::string_view entry = trimmed(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (entry.empty()) continue;
-    const std::size_t equals = entry.find('=');
-    const std::string_view key = trimmed(entry.substr(0, equals));
-    if (equals == std::string_view::npos || key.empty()) {
-      throw Error(Errc::einval,
-                  std::string(from_forebay_hints) + ": " + quoted(entry) + " is no key=value pair",
-                  "accepted: key=value;key=value");
-    }
-    set_method_key(method, std::string(key), std::string(trimmed(entry.substr(equals + 1))),
-                   from_forebay_hints, from_forebay_hints);
-  }
-}
-
 // MPI-IO's own keys say the same in other words: they hold where Forebay's key was not given by
 // anybody.
 void apply_aliases(Method& method) {
@@ -327,6 +309,23 @@ void set_method_key(Method& method, const std::string& key, const std::string& v
   method.origin[key] = origin;
 }
 
+void apply_hints(Method& method, std::string_view text, const std::string& where) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(';'), text.size());
+    const std::string_view entry = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (entry.empty()) continue;
+    const std::size_t equals = entry.find('=');
+    const std::string_view key = trimmed(entry.substr(0, equals));
+    if (equals == std::string_view::npos || key.empty()) {
+      throw Error(Errc::einval, where + ": " + quoted(entry) + " is no key=value pair",
+                  "accepted: key=value;key=value");
+    }
+    set_method_key(method, std::string(key), std::string(trimmed(entry.substr(equals + 1))), where,
+                   where);
+  }
+}
+
 MethodSources read_method_sources() {
   MethodSources sources;
   sources.config_name = environment("FOREBAY_CONFIG");
@@ -374,7 +373,7 @@ Method choose_method(const std::string& path, const HintMap& api_hints,
   apply_report(method, sources.report);
   apply_configuration(method, path, sources);
   apply_pnetcdf_hints(method, sources.pnetcdf_hints);
-  apply_forebay_hints(method, sources.forebay_hints);
+  apply_hints(method, sources.forebay_hints, from_forebay_hints);
   for (const auto& [key, value] : api_hints) set_foreign_hint(method, key, value, from_api);
   apply_aliases(method);
   return method;

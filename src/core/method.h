@@ -146,6 +146,10 @@ Method choose_method(const std::string& path, const HintMap& api_hints);
 void set_method_key(Method& method, const std::string& key, const std::string& value,
                     const std::string& where, const std::string& origin);
 
+/// Sets the keys of "key=value;key=value", with the errors of set_method_key. `where` is also noted
+/// as their origin.
+void apply_hints(Method& method, std::string_view text, const std::string& where);
+
 /// The value in force of one key, as a user would write it; "auto" or "0" where nothing was chosen.
 std::string method_value(const Method& method, std::string_view key);
 

@@ -204,8 +204,8 @@ std::vector<Shared> shared_steps(const Steps& a, const Steps& b) {
     if ((b.start - a.start) % stride != 0) return out;
     const Count begin = std::max(a.start, b.start), end = std::min(a.last(), b.last());
     if (begin > end) return out;
-    out.push_back({(begin - a.start) / a.stride, (begin - b.start) / b.stride,
-                   (end - begin) / stride + 1});
+    out.push_back(
+        {(begin - a.start) / a.stride, (begin - b.start) / b.stride, (end - begin) / stride + 1});
     return out;
   }
   const bool a_shorter = a.count <= b.count;
@@ -438,9 +438,8 @@ std::optional<std::string> fault_of(const Pattern& pattern) {
     const Steps& steps = pattern.outer[d];
     Count last = 0;
     if (steps.start < 0 || steps.count < 1 || steps.stride < 1 || (d == 0 && steps.start != 0) ||
-        !multiply_fits(steps.count - 1, steps.stride, last) ||
-        !add_fits(last, steps.start, last) || (d > 0 && last >= pattern.inner[d - 1]) ||
-        !multiply_fits(elements, steps.count, elements))
+        !multiply_fits(steps.count - 1, steps.stride, last) || !add_fits(last, steps.start, last) ||
+        (d > 0 && last >= pattern.inner[d - 1]) || !multiply_fits(elements, steps.count, elements))
       return "steps of " + text(steps.start) + ", " + text(steps.count) + ", " +
              text(steps.stride) + " in dimension " + text(static_cast<Count>(d));
   }

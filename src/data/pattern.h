@@ -47,8 +47,8 @@ struct Pattern {
   /// Extents of dimensions 1 … n-1 when the selection was made: what flattening depends on.
   std::vector<Count> inner;
   std::vector<Steps> outer;  ///< of the leading dimensions; outer[0] counts from the base
-  /// Over the other dimensions, flattened, in elements; where there is none left: one of length 1. If `outer`
-  /// is empty, offsets count from the base's first element. Positions are running sums.
+  /// Over the other dimensions, flattened, in elements; where there is none left: one of length 1.
+  /// If `outer` is empty, offsets count from the base's first element. Positions are running sums.
   std::vector<Piece> runs;
 
   std::size_t ndims() const { return inner.size() + 1; }

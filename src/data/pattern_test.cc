@@ -73,8 +73,7 @@ struct Draw {
     std::vector<std::uint64_t> low(n), high(n), blocks;
     for (std::size_t d = 0; d + 1 < n; ++d) {
       low[d] = static_cast<std::uint64_t>(below(extents[d]));
-      high[d] = low[d] + static_cast<std::uint64_t>(
-                             below(extents[d] - static_cast<Count>(low[d])));
+      high[d] = low[d] + static_cast<std::uint64_t>(below(extents[d] - static_cast<Count>(low[d])));
     }
     for (Count at = below(extents[n - 1]); at < extents[n - 1]; at += 1 + below(3)) {
       low[n - 1] = high[n - 1] = static_cast<std::uint64_t>(at);
@@ -101,8 +100,7 @@ void expect_right_intersection(const Placed& a, const Placed& b) {
       expected.push_back({static_cast<Count>(i), at->second});
   intersect(a.pattern, a.base, b.pattern, b.base, [&](const SharedList& list) {
     for (const Shared& s : list.pieces)
-      for (Count i = 0; i < s.count; ++i)
-        got.push_back({s.a + list.a + i, s.b + list.b + i});
+      for (Count i = 0; i < s.count; ++i) got.push_back({s.a + list.a + i, s.b + list.b + i});
   });
   std::sort(got.begin(), got.end());
   ASSERT_EQ(got, expected);
@@ -180,8 +178,8 @@ TEST(Pattern, blocks_that_interleave_are_refused) {
 }
 
 TEST(Pattern, impossible_patterns_are_found) {
-  const Placed good = box_pattern(std::vector<Count>{9, 9},
-                                  std::vector<Steps>{{1, 3, 1}, {2, 3, 1}});
+  const Placed good =
+      box_pattern(std::vector<Count>{9, 9}, std::vector<Steps>{{1, 3, 1}, {2, 3, 1}});
   EXPECT_FALSE(fault_of(good.pattern));
   Pattern bad = good.pattern;
   bad.runs[0].length = 8;

@@ -18,8 +18,8 @@ std::uint64_t hash_of(std::span<const std::byte> bytes) {
 void print_entry(const Entry& entry, const PatternRef& ref, Printer& out) {
   out.fixed(entry.epoch);
   out.fixed(entry.rank);
-  out.fixed(static_cast<std::uint8_t>(static_cast<unsigned>(entry.kind) |
-                                      (entry.filtered ? 4U : 0U)));
+  out.fixed(
+      static_cast<std::uint8_t>(static_cast<unsigned>(entry.kind) | (entry.filtered ? 4U : 0U)));
   out.fixed(entry.base);
   out.fixed(entry.file);
   out.fixed(entry.data);

@@ -3,8 +3,8 @@
 //
 //     index    header | directory | the list of dataset 1 | the list of dataset 2 | …
 //
-// It covers the metadata blocks up to a number; later ones, of a job that was killed before it closed
-// the file, are read as they are.
+// It covers the metadata blocks up to a number; later ones, of a job that was killed before it
+// closed the file, are read as they are.
 #pragma once
 
 #include <cstdint>
@@ -38,10 +38,10 @@ struct IndexPlace {
 };
 
 struct IndexDirectory {
-  std::uint64_t blocks = 0;   ///< metadata blocks that the index covers
-  std::uint64_t epoch = 0;    ///< the highest among them
-  Savings savings;            ///< sum over them
-  std::uint64_t entries = 0;  ///< in all lists
+  std::uint64_t blocks = 0;        ///< metadata blocks that the index covers
+  std::uint64_t epoch = 0;         ///< the highest among them
+  Savings savings;                 ///< sum over them
+  std::uint64_t entries = 0;       ///< in all lists
   std::vector<IndexPlace> places;  ///< by dataset
 };
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t section_magic = 0x46424c53;  // "FBLS"
 constexpr std::uint32_t table_magic = 0x46424c54;    // "FBLT"
 constexpr std::uint8_t big_endian = 'B';
-constexpr std::size_t section_front = 24, hash_at = 16;
+constexpr std::size_t section_front = 16, hash_at = 8;  // all after the hash is under it
 constexpr std::size_t least_entry = 5;
 
 std::uint64_t hash_of(std::span<const std::byte> bytes) {
@@ -93,8 +93,7 @@ Entry parse_entry(Parser& in, Last& last, std::size_t patterns) {
 constexpr std::size_t savings_numbers = 7;
 
 void print_savings(const Savings& s, Printer& out) {
-  for (const std::uint64_t n :
-       {s.writes, s.blocks, s.plain, s.flat, s.packed, s.shared, s.stored})
+  for (const std::uint64_t n : {s.writes, s.blocks, s.plain, s.flat, s.packed, s.shared, s.stored})
     out.number(n);
 }
 
@@ -183,9 +182,8 @@ std::vector<std::byte> print_section(Section& section,
   out.fixed(version);
   out.fixed(big_endian);
   out.fixed(std::uint8_t{0});
-  out.fixed(section.rank);
-  out.fixed(std::uint32_t{0});
   out.fixed(std::uint64_t{0});  // hash
+  out.fixed(section.rank);
   print_savings(section.savings, out);
 
   out.number(section.patterns.size());
@@ -227,11 +225,10 @@ Section parse_section(std::span<const std::byte> bytes, Offset place) {
                 "use a newer Forebay");
   if (in.fixed<std::uint8_t>() != big_endian) damaged("a section's byte order");
   in.take(1);
+  if (in.fixed<std::uint64_t>() != hash_of(bytes.subspan(section_front)))
+    damaged("the checksum of a section does not hold");
   Section section;
   section.rank = in.fixed<std::uint32_t>();
-  in.take(4);
-  if (in.fixed<std::uint64_t>() != hash_of(bytes.subspan(section_front)))
-    damaged("the checksum of rank " + std::to_string(section.rank) + "'s section does not hold");
   section.savings = parse_savings(in);
   section.patterns.resize(in.items(17));
   for (PatternRef& ref : section.patterns) {

@@ -5,10 +5,10 @@
 //     section          header | pattern table | entries | patterns
 //
 // A section holds what one rank wrote between two flushes and is decoded alone. An entry names its
-// pattern by a number in the section's table; the table says where the pattern lies: in this section
-// or, where the same selection was written before a flush, in an earlier one. Fixed-width numbers are
-// big-endian, which the header says; the others are variable-length integers. Every part carries its
-// xxh3-64 (patterns: the low half).
+// pattern by a number in the section's table; the table says where the pattern lies: in this
+// section or, where the same selection was written before a flush, in an earlier one. Fixed-width
+// numbers are big-endian, which the header says; the others are variable-length integers. Every
+// part carries its xxh3-64 (patterns: the low half).
 #pragma once
 
 #include <cstddef>
@@ -46,25 +46,25 @@ struct Entry {
   std::uint64_t epoch = 0;
   std::uint32_t rank = 0;
   Kind kind = Kind::write;
-  Count base = 0;             ///< of the pattern
-  std::uint32_t pattern = 0;  ///< number in the section's table
-  std::uint32_t file = 0;     ///< 0: the file itself; n: subfile n - 1
-  Offset data = 0;            ///< position of the data in that file
-  Count stored = 0;           ///< bytes of the data there
-  std::uint64_t hash = 0;     ///< xxh3-64 of these bytes
-  bool filtered = false;      ///< they went through the dataset's filters
+  Count base = 0;                 ///< of the pattern
+  std::uint32_t pattern = 0;      ///< number in the section's table
+  std::uint32_t file = 0;         ///< 0: the file itself; n: subfile n - 1
+  Offset data = 0;                ///< position of the data in that file
+  Count stored = 0;               ///< bytes of the data there
+  std::uint64_t hash = 0;         ///< xxh3-64 of these bytes
+  bool filtered = false;          ///< they went through the dataset's filters
   std::uint32_t filter_mask = 0;  ///< filters that were not applied, as HDF5's filter mask
 };
 
 /// What the techniques of D6 §6.2.3 saved, in bytes of selections (sums over writes).
 struct Savings {
   std::uint64_t writes = 0;
-  std::uint64_t blocks = 0;   ///< hyperslabs that the selections consist of
-  std::uint64_t plain = 0;    ///< a start and a count for each dimension of each block
-  std::uint64_t flat = 0;     ///< flattened: an offset and a length for each run
-  std::uint64_t packed = 0;   ///< offsets and lengths apart, as differences, compressed
-  std::uint64_t shared = 0;   ///< writes whose pattern was there already
-  std::uint64_t stored = 0;   ///< of patterns, once each
+  std::uint64_t blocks = 0;  ///< hyperslabs that the selections consist of
+  std::uint64_t plain = 0;   ///< a start and a count for each dimension of each block
+  std::uint64_t flat = 0;    ///< flattened: an offset and a length for each run
+  std::uint64_t packed = 0;  ///< offsets and lengths apart, as differences, compressed
+  std::uint64_t shared = 0;  ///< writes whose pattern was there already
+  std::uint64_t stored = 0;  ///< of patterns, once each
 
   Savings& operator+=(const Savings& other);
   bool operator==(const Savings&) const = default;
@@ -77,7 +77,8 @@ struct Section {
   std::vector<Entry> entries;
 };
 
-// -- printing and parsing: no I/O; parsing throws nothing but Errc::ebadlog -------------------------
+// -- printing and parsing: no I/O; parsing throws nothing but Errc::ebadlog
+// -------------------------
 
 /// A pattern's bytes, not compressed.
 std::vector<std::byte> print_pattern(const Pattern& pattern);
@@ -105,8 +106,8 @@ struct Table {
 };
 constexpr Count table_bytes(Count sections) { return 32 + 16 * sections; }
 std::vector<std::byte> print_table(const Table& table);
-/// The number of sections in a block, from its first 32 bytes; -1 if they are zero: its flush did not
-/// come to its end, and parse_table gives an empty table. `block` is the block's whole size.
+/// The number of sections in a block, from its first 32 bytes; -1 if they are zero: its flush did
+/// not come to its end, and parse_table gives an empty table. `block` is the block's whole size.
 Count sections_in(std::span<const std::byte> beginning, Count block);
 Table parse_table(std::span<const std::byte> bytes, Count block);
 

@@ -56,8 +56,9 @@ void Lookup::add(const Entry& entry, const PatternRef& ref, const Bounds* bounds
     for (const std::size_t i : place) {
       if (i == SIZE_MAX) continue;
       const auto box = list_.boxes.begin() + static_cast<long>(i * numbers);
-      (list_.by_box ? all_boxes_ : intervals_).insert(
-          (list_.by_box ? all_boxes_ : intervals_).end(), box, box + static_cast<long>(numbers));
+      (list_.by_box ? all_boxes_ : intervals_)
+          .insert((list_.by_box ? all_boxes_ : intervals_).end(), box,
+                  box + static_cast<long>(numbers));
     }
   }
   list_.entries.push_back(entry);

@@ -1,9 +1,10 @@
-// Finds the entries of one dataset that may hold what a read asks for, in logarithmic time: a packed
-// R-tree, built once (Leutenegger, Lopez, Edgington: STR, ICDE 1997).
+// Finds the entries of one dataset that may hold what a read asks for, in logarithmic time: a
+// packed R-tree, built once (Leutenegger, Lopez, Edgington: STR, ICDE 1997).
 //
 // Its boxes are either those of the entries in all dimensions, or intervals of flattened elements,
-// which are sorted runs: whichever overlap less, by the share of the whole that they cover on average.
-// A decomposition in blocks is told apart by boxes, one in rows or an irregular one by intervals.
+// which are sorted runs: whichever overlap less, by the share of the whole that they cover on
+// average. A decomposition in blocks is told apart by boxes, one in rows or an irregular one by
+// intervals.
 #pragma once
 
 #include <cstdint>

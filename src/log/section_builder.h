@@ -28,8 +28,8 @@ class SectionBuilder {
   /// The pattern of a pending entry.
   const Pattern& pattern_of(const Entry& entry) const { return *uses_[entry.pattern].pattern; }
 
-  /// The data of the pending entries from `first` on, whose places were counted from 0, lies in that
-  /// file from `begin` on.
+  /// The data of the pending entries from `first` on, whose places were counted from 0, lies in
+  /// that file from `begin` on.
   void place_data(std::size_t first, std::uint32_t file, Offset begin);
 
   /// The bytes of the section. Nothing may be added between this and placed().

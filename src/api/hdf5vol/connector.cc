@@ -16,7 +16,10 @@ herr_t initialize(hid_t) noexcept {
   });
 }
 
+// HDF5 also terminates a connector whose text it could not understand: what the text lacks must stay
+// on the stack.
 herr_t terminate() noexcept {
+  const ErrorStackSaver saver;
   release_error_class();
   return 0;
 }

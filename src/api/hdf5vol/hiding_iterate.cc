@@ -25,7 +25,8 @@ struct Filter {
 // Iterates from a visible position, and leaves the visible one where it stopped.
 template <class Position, class Iterate>
 herr_t at_visible(Position* visible, const HiddenPositions& hidden, Iterate&& iterate) {
-  hsize_t raw = hidden.to_raw(visible ? *visible : 0);
+  // From the beginning, since HDF5 refuses to begin behind the last where all that there is is hidden.
+  hsize_t raw = visible && *visible > 0 ? hidden.to_raw(*visible) : 0;
   const herr_t result = iterate(&raw);
   if (visible) *visible = static_cast<Position>(hidden.to_visible(raw));
   return result;

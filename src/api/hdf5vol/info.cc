@@ -3,6 +3,7 @@
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
 #include <H5VLnative.h>
+#include <H5VLpassthru.h>
 #include <fmt/format.h>
 
 #include <charconv>
@@ -120,6 +121,7 @@ UnderConnector UnderConnector::of(const H5VL_forebay_info_t* info) {
 
 UnderConnector UnderConnector::named(const InfoText& text) {
   int value = 0;
+  H5VL_pass_through_register();  // comes with the library, which registers it only when asked to
   const hid_t id =
       to_value(text.under_vol, value)
           ? H5VLregister_connector_by_value(static_cast<H5VL_class_value_t>(value), H5P_DEFAULT)

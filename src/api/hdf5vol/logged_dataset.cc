@@ -85,22 +85,12 @@ Transfer resolve(const DatasetState& dataset, hid_t memory_space, hid_t file_spa
   return transfer;
 }
 
-/// Elements of the pattern, from those that the program gave in an order of its own; of a point that
-/// it names twice the last one counts.
+/// Elements of the pattern, from those that the program gave in an order of its own; of a point
+/// that it names twice the last one counts.
 void put_in_order(std::span<const std::byte> given, std::span<const Count> order, std::size_t size,
                   std::span<std::byte> out) {
   for (std::size_t i = 0; i < order.size(); ++i)
     std::memcpy(&out[static_cast<std::size_t>(order[i]) * size], &given[i * size], size);
-}
-
-/// The present values of a selection, packed.
-std::vector<std::byte> present_values(LoggedFile& file, DatasetState& dataset,
-                                      const Placed& selection) {
-  std::vector<std::byte> values(static_cast<std::size_t>(selection.pattern.elements()) *
-                                dataset.element_size());
-  dataset.fill(values);
-  file.read(dataset.shape(), selection, values);
-  return values;
 }
 
 std::vector<std::byte> in_program_order(std::span<const std::byte> values,
@@ -111,7 +101,17 @@ std::vector<std::byte> in_program_order(std::span<const std::byte> values,
   return out;
 }
 
-/// Appends packed values through the filters, if the dataset has any.
+}  // namespace
+
+std::vector<std::byte> present_values(LoggedFile& file, DatasetState& dataset,
+                                      const Placed& selection) {
+  std::vector<std::byte> values(static_cast<std::size_t>(selection.pattern.elements()) *
+                                dataset.element_size());
+  dataset.fill(values);
+  file.read(dataset.shape(), selection, values);
+  return values;
+}
+
 void append_values(LoggedFile& file, DatasetState& dataset, const Placed& selection,
                    std::span<const std::byte> values, bool lent) {
   auto* filters = dataset.filters();
@@ -123,8 +123,6 @@ void append_values(LoggedFile& file, DatasetState& dataset, const Placed& select
   }
   file.writer().write(dataset.id(), selection, values, lent);
 }
-
-}  // namespace
 
 DatasetState::DatasetState(StoredDataset stored, hid_t type)
     : stored_(std::move(stored)),
@@ -161,8 +159,7 @@ void DatasetState::fill(std::span<std::byte> out) const {
     std::memset(out.data(), 0, out.size());
     return;
   }
-  for (std::size_t at = 0; at < out.size(); at += size_)
-    std::memcpy(&out[at], fill_.data(), size_);
+  for (std::size_t at = 0; at < out.size(); at += size_) std::memcpy(&out[at], fill_.data(), size_);
 }
 
 logged::DatasetShape DatasetState::shape() {
@@ -175,8 +172,8 @@ std::string why_not_logged(hid_t type, hid_t space, hid_t dcpl) {
     return "it is a scalar";
   if (refers_elsewhere(type)) return "its datatype is of variable length or refers to objects";
   std::array<hsize_t, H5S_MAX_RANK> extents{}, maximum{};
-  const auto n = static_cast<std::size_t>(
-      checked(H5Sget_simple_extent_dims(space, extents.data(), maximum.data()), "asking for extents"));
+  const auto n = static_cast<std::size_t>(checked(
+      H5Sget_simple_extent_dims(space, extents.data(), maximum.data()), "asking for extents"));
   const H5D_layout_t layout = H5Pget_layout(dcpl);
   if (layout == H5D_CHUNKED) {
     if (!chunk_fits(dcpl, {extents.data(), n}, {maximum.data(), n})) return "its chunks do not fit";
@@ -242,8 +239,8 @@ void write_logged(LoggedFile& file, DatasetState& dataset, const DatasetWrite& w
   std::vector<std::byte> values(static_cast<std::size_t>(bytes));
   pack(memory, write.buffer, present, values);
   if (!file_part.order.empty()) {
-    std::vector<std::byte> sorted(
-        static_cast<std::size_t>(file_part.placed.pattern.elements()) * size);
+    std::vector<std::byte> sorted(static_cast<std::size_t>(file_part.placed.pattern.elements()) *
+                                  size);
     put_in_order(values, file_part.order, size, sorted);
     values = std::move(sorted);
   }

@@ -31,8 +31,8 @@ class DatasetState {
   FilterPipeline* filters();
   Hid make_space() const;
 
-  /// Overwrites `out`, packed elements of the file's type, with the fill value; leaves it alone where
-  /// the program said that there is none.
+  /// Overwrites `out`, packed elements of the file's type, with the fill value; leaves it alone
+  /// where the program said that there is none.
   void fill(std::span<std::byte> out) const;
   /// For LogReader. Valid as long as the state.
   logged::DatasetShape shape();
@@ -47,8 +47,8 @@ class DatasetState {
   logged::Unfilter unfilter_;
 };
 
-/// Why the log cannot hold such a dataset, so that it is stored as any HDF5 dataset; empty if it can.
-/// Also what HDF5 would refuse is left to it.
+/// Why the log cannot hold such a dataset, so that it is stored as any HDF5 dataset; empty if it
+/// can. Also what HDF5 would refuse is left to it.
 std::string why_not_logged(hid_t type, hid_t space, hid_t dcpl);
 /// The creation properties of a stand-in: those of the object without those of the data.
 Hid stand_in_properties(hid_t dcpl);
@@ -56,6 +56,13 @@ StoredDataset stored_from(std::uint64_t id, hid_t space, hid_t dcpl);
 
 /// Local. One dataset of a write: its data is staged in the log.
 void write_logged(LoggedFile& file, DatasetState& dataset, const DatasetWrite& write, hid_t dxpl);
+/// Local. The present values of a selection, packed, in the file's type.
+std::vector<std::byte> present_values(LoggedFile& file, DatasetState& dataset,
+                                      const Placed& selection);
+/// Local. Appends packed values through the filters, if the dataset has any. `lent`: see
+/// LogWriter::write.
+void append_values(LoggedFile& file, DatasetState& dataset, const Placed& selection,
+                   std::span<const std::byte> values, bool lent);
 /// Local. One dataset of a read.
 void read_logged(LoggedFile& file, DatasetState& dataset, const DatasetRead& read, hid_t dxpl);
 

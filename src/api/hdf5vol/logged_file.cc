@@ -1,7 +1,331 @@
-#include "api/hdf5vol/hooks.h"
+#include "api/hdf5vol/logged_file.h"
+
+#include <H5VLnative.h>
+
+#include <algorithm>
+#include <random>
+
+#include "api/hdf5vol/errors.h"
+#include "base/attempt.h"
+#include "comm/agree.h"
+#include "comm/mpi.h"
+#include "core/print_report.h"
 
 namespace forebay::vol {
+namespace {
 
-std::unique_ptr<FileHooks> make_file_hooks(const OpenedFile&) { return nullptr; }
+/// The communicator and the hints of a file access list; this process alone for other drivers.
+struct Access {
+  Comm comm;
+  HintMap hints;
+  bool plain = false;  ///< the file is one file, whose bytes lie where HDF5 says
+};
+
+HintMap hints_of(MPI_Info info) {
+  HintMap hints;
+  int keys = 0;
+  if (info == MPI_INFO_NULL || MPI_Info_get_nkeys(info, &keys) != MPI_SUCCESS) return hints;
+  for (int i = 0; i < keys; ++i) {
+    char key[MPI_MAX_INFO_KEY + 1] = {}, value[MPI_MAX_INFO_VAL + 1] = {};
+    int there = 0;
+    if (MPI_Info_get_nthkey(info, i, key) == MPI_SUCCESS &&
+        MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &there) == MPI_SUCCESS && there != 0)
+      hints[key] = value;
+  }
+  return hints;
+}
+
+Access access_of(hid_t fapl) {
+  Access access;
+  const hid_t driver = H5Pget_driver(fapl);
+  access.plain = driver == H5FD_SEC2 || driver == H5FD_MPIO || driver == H5FD_STDIO;
+  if (driver != H5FD_MPIO) return access;
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Info info = MPI_INFO_NULL;
+  checked(H5Pget_fapl_mpio(fapl, &comm, &info), "asking for the communicator");
+  try {
+    access.comm = make_comm(comm);
+    access.hints = hints_of(info);
+  } catch (...) {
+    MPI_Comm_free(&comm);
+    if (info != MPI_INFO_NULL) MPI_Info_free(&info);
+    throw;
+  }
+  MPI_Comm_free(&comm);
+  if (info != MPI_INFO_NULL) MPI_Info_free(&info);
+  return access;
+}
+
+std::uint64_t random_number(const Comm& comm) {
+  std::uint64_t number = 0;
+  if (comm.is_root()) {
+    std::random_device device;
+    number = (std::uint64_t{device()} << 32) | device();
+  }
+  comm.broadcast(&number, sizeof number);
+  return number;
+}
+
+bool is_collective(hid_t dxpl, const Comm& comm) {
+  if (comm.size() == 1) return true;
+  H5FD_mpio_xfer_t mode = H5FD_MPIO_INDEPENDENT;
+  return H5Pget_dxpl_mpio(dxpl, &mode) >= 0 && mode == H5FD_MPIO_COLLECTIVE;
+}
+
+LoggedHandle& handle_of(LoggedDataset* dataset) { return static_cast<LoggedHandle&>(*dataset); }
+
+}  // namespace
+
+std::unique_ptr<FileHooks> make_file_hooks(const OpenedFile& opened) {
+  // Places in the file are asked of the native connector, and used directly.
+  H5VL_class_value_t connector = -1;
+  if (H5VLget_value(opened.file.connector, &connector) < 0 || connector != H5_VOL_NATIVE)
+    return nullptr;
+  if (!opened.created && !LogStore::present(opened.file)) return nullptr;
+  const Access access = access_of(opened.fapl);
+  if (!access.plain) {
+    if (opened.created) return nullptr;
+    throw Error(Errc::enotsupport, opened.name + " holds a log, which this file driver cannot read",
+                "open it with the default driver or with MPI-IO");
+  }
+  Method method = choose_method(opened.name, access.hints, share_method_sources(access.comm));
+  apply_hints(method, opened.hints, "the connector's string");
+  const bool log = !method.origin.contains("layout") || method.layout == "log";
+  if (opened.created && !log) return nullptr;
+  method.layout = "log";
+  return std::make_unique<LoggedHooks>(opened, access.comm, method);
+}
+
+LoggedHooks::LoggedHooks(const OpenedFile& opened, const Comm& comm, const Method& method)
+    : comm_(comm),
+      method_(method),
+      path_(opened.name),
+      writable_((opened.flags & H5F_ACC_RDWR) != 0 || opened.created),
+      store_(opened.file) {
+  if (opened.created)
+    store_.create(random_number(comm_));
+  else
+    store_.open();
+  LoggedFileOptions options = logged_options(method);
+  options.path = opened.name;
+  options.writable = writable_;
+  options.session = store_.session();
+  file_ = std::make_unique<LoggedFile>(comm_, options, &store_);
+  agree_on_error(comm_, attempt_to([&] {
+                   if (const auto index = store_.index()) file_->set_index(*index);
+                   for (const auto& block : store_.blocks(file_->reader().directory().blocks))
+                     file_->add_block(block);
+                 }));
+  if (writable_) start_writing();
+}
+
+LoggedHooks::~LoggedHooks() = default;
+
+void LoggedHooks::check_writable() const {
+  if (!writable_)
+    throw Error(Errc::eperm, path_ + " was opened to read only", "open it with H5F_ACC_RDWR");
+}
+
+/// Collective. Datasets of each opening have numbers of their own, so that
+/// none is given twice, whatever a killed job left.
+void LoggedHooks::start_writing() {
+  next_id_ = random_number(comm_) << 24;
+  file_->start_writing();
+}
+
+std::shared_ptr<DatasetState> LoggedHooks::adopt(StoredDataset stored, hid_t type) {
+  auto& known = datasets_[stored.id];
+  if (auto state = known.lock()) return state;
+  auto state = std::make_shared<DatasetState>(std::move(stored), type);
+  known = state;
+  return state;
+}
+
+CreatedDataset LoggedHooks::create_dataset(const DatasetCreation& creation) {
+  check_writable();
+  if (!why_not_logged(creation.type, creation.space, creation.dcpl).empty()) return {};
+  store_.move_to(creation.at);
+  StoredDataset stored = stored_from(new_id(), creation.space, creation.dcpl);
+  const Hid dcpl = stand_in_properties(creation.dcpl);
+  const Hid scalar = owned_space(H5Screate(H5S_SCALAR));
+  CreatedDataset created;
+  created.under =
+      OwnedUnder(H5VLdataset_create(creation.at.object, creation.location, creation.at.connector,
+                                    creation.name, creation.lcpl, creation.type, scalar, dcpl,
+                                    creation.dapl, creation.dxpl, nullptr),
+                 creation.at.connector, H5I_DATASET);
+  if (!created.under) throw Error(Errc::ehdferr, "HDF5: creating the dataset failed");
+  write_stored(created.under.get(), stored, true, creation.dxpl);
+  created.logged = std::make_unique<LoggedHandle>(*this, adopt(std::move(stored), creation.type),
+                                                  created.under.get());
+  return created;
+}
+
+std::unique_ptr<LoggedDataset> LoggedHooks::open_dataset(const UnderObject& dataset, hid_t dxpl) {
+  auto stored = read_stored(dataset, dxpl);
+  if (!stored) return nullptr;
+  H5VL_dataset_get_args_t args{};
+  args.op_type = H5VL_DATASET_GET_TYPE;
+  if (H5VLdataset_get(dataset.object, dataset.connector, &args, dxpl, nullptr) < 0)
+    throw Error(Errc::ehdferr, "HDF5: asking for a dataset's datatype failed");
+  const Hid type = owned_type(args.args.get_type.type_id);
+  return std::make_unique<LoggedHandle>(*this, adopt(std::move(*stored), type), dataset);
+}
+
+/// In collective transfers the ranks look now and then, all after the same number of calls, whether
+/// one holds half of what it may; then all write. The next look comes before anybody can be full.
+void LoggedHooks::agree_on_room(hid_t dxpl) {
+  if (!is_collective(dxpl, comm_)) {
+    file_->writer().make_room();
+    return;
+  }
+  if (--writes_to_check_ > 0) return;
+  std::int64_t most[2] = {file_->writer().held(), largest_};
+  comm_.all_reduce(most, Reduce::max);
+  const Count limit = file_->options().buffer_limit;
+  if (most[0] > limit / 2) {
+    file_->writer().flush_data();
+    most[0] = 0;
+  }
+  writes_to_check_ = std::max<Count>(1, (limit / 2 - most[0]) / std::max<Count>(1, 2 * most[1]));
+  largest_ = 0;
+}
+
+void LoggedHooks::write(std::span<const DatasetWrite> writes, hid_t dxpl) {
+  check_writable();
+  store_.move_to(handle_of(writes[0].dataset).under());
+  const Count before = file_->writer().held();
+  const auto failed = attempt_to([&] {
+    for (const DatasetWrite& one : writes)
+      write_logged(*file_, handle_of(one.dataset).state(), one, dxpl);
+  });
+  largest_ = std::max(largest_, file_->writer().held() - before);
+  agree_on_room(dxpl);  // also by a rank whose write failed: the others wait for it
+  if (failed) throw *failed;
+}
+
+void LoggedHooks::read(std::span<const DatasetRead> reads, hid_t dxpl) {
+  // A collective read sees what any rank wrote before it.
+  store_.move_to(handle_of(reads[0].dataset).under());
+  if (file_->writing() && comm_.size() > 1 && is_collective(dxpl, comm_)) flush();
+  for (const DatasetRead& one : reads)
+    read_logged(*file_, handle_of(one.dataset).state(), one, dxpl);
+}
+
+void LoggedHooks::flush() {
+  if (file_->writing()) file_->flush();
+}
+
+void LoggedHooks::before_flush(const UnderObject& at, H5F_scope_t) {
+  store_.move_to(at);
+  flush();
+  if (file_->writing()) file_->sync();
+}
+
+void LoggedHooks::finish() {
+  if (!file_->writing()) return;
+  report_due_ = true;
+  if (const auto index = file_->finish()) {
+    store_.replace_index();
+    agree_on_error(comm_, attempt_to([&] { file_->set_index(index->place); }));
+  }
+}
+
+void LoggedHooks::before_close(const UnderObject& at, Closing closing) {
+  if (closing == Closing::handle) return;
+  store_.move_to(at);
+  finish();
+  if (closing == Closing::last && report_due_)
+    print_report(comm_, path_, file_->report(), method_, {"layout log: each rank appends"});
+}
+
+// -- one handle
+// -------------------------------------------------------------------------------------
+
+Count LoggedHandle::stored_bytes() {
+  const auto dims = static_cast<std::uint32_t>(state_->extents().size());
+  Count sum = hooks_.file().reader().stored_bytes(state_->id(), dims);
+  if (hooks_.file().writing())
+    for (const auto& entry : hooks_.file().writer().pending())
+      if (entry.dataset == state_->id()) sum += entry.stored;
+  return sum;
+}
+
+bool LoggedHandle::get(H5VL_dataset_get_args_t& args, hid_t) {
+  switch (args.op_type) {
+    case H5VL_DATASET_GET_SPACE:
+      args.args.get_space.space_id = state_->make_space().release();
+      return true;
+    case H5VL_DATASET_GET_DCPL:
+      args.args.get_dcpl.dcpl_id = checked(H5Pcopy(state_->dcpl()), "copying a property list");
+      return true;
+    case H5VL_DATASET_GET_SPACE_STATUS:
+      *args.args.get_space_status.status =
+          stored_bytes() > 0 ? H5D_SPACE_STATUS_ALLOCATED : H5D_SPACE_STATUS_NOT_ALLOCATED;
+      return true;
+    case H5VL_DATASET_GET_STORAGE_SIZE:
+      *args.args.get_storage_size.storage_size = static_cast<hsize_t>(stored_bytes());
+      return true;
+    default:
+      return false;  // datatype and access properties are the stand-in's
+  }
+}
+
+void LoggedHandle::set_extent(const hsize_t* size, hid_t dxpl) {
+  if (!hooks_.writable())
+    throw Error(Errc::eperm, "the file was opened to read only", "open it with H5F_ACC_RDWR");
+  if (!state_->chunked())
+    throw Error(Errc::enotsupport, "only datasets with a chunked layout can change their extents",
+                "set a chunk shape in the creation property list");
+  StoredDataset stored = state_->stored();
+  bool shrinks = false;
+  for (std::size_t d = 0; d < stored.extents.size(); ++d) {
+    if (stored.maximum[d] != H5S_UNLIMITED && size[d] > stored.maximum[d])
+      throw Error(Errc::einval, "dimension " + std::to_string(d) + " can have " +
+                                    std::to_string(stored.maximum[d]) + " elements at most, not " +
+                                    std::to_string(size[d]));
+    if (size[d] > INT64_MAX) throw Error(Errc::einval, "an extent beyond 63 bits");
+    shrinks |= static_cast<Count>(size[d]) < stored.extents[d];
+    stored.extents[d] = static_cast<Count>(size[d]);
+  }
+  if (stored.extents == state_->extents()) return;
+  if (shrinks) hooks_.file().writer().cut(stored.id, stored.extents);
+  write_stored(under_, stored, false, dxpl);
+  state_->set_extents(std::move(stored.extents));
+}
+
+bool LoggedHandle::specific(H5VL_dataset_specific_args_t& args, hid_t dxpl) {
+  switch (args.op_type) {
+    case H5VL_DATASET_SET_EXTENT:
+      set_extent(args.args.set_extent.size, dxpl);
+      return true;
+    default:
+      return false;  // the stand-in is flushed and refreshed below
+  }
+}
+
+bool LoggedHandle::optional(H5VL_optional_args_t& args, hid_t) {
+  auto* native = static_cast<H5VL_native_dataset_optional_args_t*>(args.args);
+  switch (args.op_type) {
+    case H5VL_NATIVE_DATASET_GET_OFFSET:
+      *native->get_offset.offset = HADDR_UNDEF;  // not in one place
+      return true;
+    case H5VL_NATIVE_DATASET_GET_CHUNK_INDEX_TYPE:
+    case H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE:
+    case H5VL_NATIVE_DATASET_GET_NUM_CHUNKS:
+    case H5VL_NATIVE_DATASET_GET_CHUNK_INFO_BY_IDX:
+    case H5VL_NATIVE_DATASET_GET_CHUNK_INFO_BY_COORD:
+    case H5VL_NATIVE_DATASET_CHUNK_READ:
+    case H5VL_NATIVE_DATASET_CHUNK_WRITE:
+    case H5VL_NATIVE_DATASET_CHUNK_ITER:
+      throw Error(Errc::enotsupport, "this dataset is in a log, which has no chunks",
+                  "read and write it with H5Dread and H5Dwrite, or convert the file: forebay "
+                  "convert IN OUT --to hdf5");
+    default:
+      return false;
+  }
+}
+
+void LoggedHandle::before_close(hid_t) {}
 
 }  // namespace forebay::vol

@@ -1,8 +1,8 @@
 // The filter pipeline of a dataset, applied to what one write appends (D6 §6.2.2).
 //
-// HDF5 has no call that runs a pipeline on memory. A dataset of one chunk in a file that exists only
-// in memory does: what is written to it goes through all its filters, HDF5's own and plug-ins alike,
-// and H5Dread_chunk hands over the result.
+// HDF5 has no call that runs a pipeline on memory. A dataset of one chunk in a file that exists
+// only in memory does: what is written to it goes through all its filters, HDF5's own and plug-ins
+// alike, and H5Dread_chunk hands over the result.
 #pragma once
 
 #include <hdf5.h>

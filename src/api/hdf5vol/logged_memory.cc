@@ -62,9 +62,14 @@ class Walk {
 
 void copy_bytes(void* to, const void* from, std::size_t bytes) {
   switch (bytes) {  // the usual sizes of one element
-    case 4: std::memcpy(to, from, 4); break;
-    case 8: std::memcpy(to, from, 8); break;
-    default: std::memcpy(to, from, bytes);
+    case 4:
+      std::memcpy(to, from, 4);
+      break;
+    case 8:
+      std::memcpy(to, from, 8);
+      break;
+    default:
+      std::memcpy(to, from, bytes);
   }
 }
 
@@ -88,9 +93,8 @@ void scatter(std::span<const std::byte> packed, hid_t space, std::size_t size, v
 
 std::span<const std::byte> as_they_are(const MemoryElements& memory, const void* buffer) {
   if (!same_type(memory.type, memory.file_type)) return {};
-  const Offset begin = memory.space == H5S_BLOCK
-                           ? 0
-                           : contiguous_begin(memory.space, memory.elements);
+  const Offset begin =
+      memory.space == H5S_BLOCK ? 0 : contiguous_begin(memory.space, memory.elements);
   if (begin < 0) return {};
   const std::size_t size = H5Tget_size(memory.type);
   return {static_cast<const std::byte*>(buffer) + static_cast<std::size_t>(begin) * size,
@@ -115,7 +119,8 @@ void pack(const MemoryElements& memory, const void* buffer, std::span<const std:
   const bool keep = background_of(memory.type, memory.file_type) == Background::present;
   for (Count done = 0; done < memory.elements;) {
     const Count n = std::min(at_once, memory.elements - done);
-    const auto part = out.subspan(static_cast<std::size_t>(done) * to, static_cast<std::size_t>(n) * to);
+    const auto part =
+        out.subspan(static_cast<std::size_t>(done) * to, static_cast<std::size_t>(n) * to);
     walk.next(n, [&](std::size_t at, std::size_t bytes, std::size_t packed) {
       copy_bytes(&block[packed], static_cast<const std::byte*>(buffer) + at, bytes);
     });

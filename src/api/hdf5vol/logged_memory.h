@@ -14,9 +14,9 @@ namespace forebay::vol {
 
 /// Where the elements of a transfer are in memory, and as what.
 struct MemoryElements {
-  hid_t type;        ///< in memory
-  hid_t file_type;   ///< of the dataset
-  hid_t space;       ///< selects them; H5S_BLOCK: one after another
+  hid_t type;       ///< in memory
+  hid_t file_type;  ///< of the dataset
+  hid_t space;      ///< selects them; H5S_BLOCK: one after another
   Count elements;
   hid_t dxpl;
 };
@@ -37,7 +37,8 @@ void pack(const MemoryElements& memory, const void* buffer, std::span<const std:
 /// Whether writing needs the present values: only some fields are written.
 bool needs_present(hid_t from, hid_t to);
 
-/// Converts packed elements of the file and puts them where the memory selects. Overwrites `packed`.
+/// Converts packed elements of the file and puts them where the memory selects. Overwrites
+/// `packed`.
 void unpack(const MemoryElements& memory, std::vector<std::byte>& packed, void* buffer);
 
 }  // namespace forebay::vol

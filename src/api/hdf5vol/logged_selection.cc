@@ -36,7 +36,8 @@ std::optional<Placed> box_of(hid_t space, std::span<const Count> extents) {
   for (std::size_t d = 0; d < extents.size(); ++d) {
     steps[d].start = static_cast<Count>(start[d]);
     if (block[d] == 1)
-      steps[d].count = static_cast<Count>(count[d]), steps[d].stride = static_cast<Count>(stride[d]);
+      steps[d].count = static_cast<Count>(count[d]),
+      steps[d].stride = static_cast<Count>(stride[d]);
     else if (count[d] == 1 || stride[d] == block[d])
       steps[d].count = static_cast<Count>(count[d] * block[d]);
     else
@@ -52,8 +53,8 @@ std::optional<Placed> blocks_of(hid_t space, std::span<const Count> extents) {
   checked(H5Sget_select_hyper_blocklist(space, 0, static_cast<hsize_t>(n), blocks.data()),
           "asking for a selection's blocks");
   static_assert(sizeof(hsize_t) == sizeof(std::uint64_t));
-  return blocks_pattern(extents, {reinterpret_cast<const std::uint64_t*>(blocks.data()),
-                                  blocks.size()});
+  return blocks_pattern(extents,
+                        {reinterpret_cast<const std::uint64_t*>(blocks.data()), blocks.size()});
 }
 
 /// Extents of the space itself: a program may select in one that it made before H5Dset_extent.

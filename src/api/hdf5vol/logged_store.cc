@@ -11,7 +11,7 @@
 namespace forebay::vol {
 namespace {
 
-constexpr const char* group_name = "_forebay_log";
+constexpr const char* group_name = "/_forebay_log";  // from whatever object of the file
 constexpr const char* file_attribute = "_forebay_file";
 constexpr const char* dataset_attribute = "_forebay_dataset";
 constexpr std::uint32_t store_version = 1;
@@ -58,12 +58,11 @@ void write_attribute(const UnderObject& at, const char* name, bool create,
                      const std::vector<std::byte>& bytes, hid_t dxpl) {
   const H5VL_loc_params_t location = self_location(at.type);
   const Hid space = bytes_space(bytes.size());
-  void* const object =
-      create ? H5VLattr_create(at.object, &location, at.connector, name, H5T_STD_U8LE, space,
-                               H5P_ATTRIBUTE_CREATE_DEFAULT, H5P_ATTRIBUTE_ACCESS_DEFAULT, dxpl,
-                               nullptr)
-             : H5VLattr_open(at.object, &location, at.connector, name,
-                             H5P_ATTRIBUTE_ACCESS_DEFAULT, dxpl, nullptr);
+  void* const object = create ? H5VLattr_create(at.object, &location, at.connector, name,
+                                                H5T_STD_U8LE, space, H5P_ATTRIBUTE_CREATE_DEFAULT,
+                                                H5P_ATTRIBUTE_ACCESS_DEFAULT, dxpl, nullptr)
+                              : H5VLattr_open(at.object, &location, at.connector, name,
+                                              H5P_ATTRIBUTE_ACCESS_DEFAULT, dxpl, nullptr);
   const OwnedUnder attribute(object, at.connector, H5I_ATTR);
   if (object == nullptr ||
       H5VLattr_write(object, at.connector, H5T_NATIVE_UINT8, bytes.data(), dxpl, nullptr) < 0)
@@ -72,10 +71,9 @@ void write_attribute(const UnderObject& at, const char* name, bool create,
 
 std::vector<std::byte> read_attribute(const UnderObject& at, const char* name, hid_t dxpl) {
   const H5VL_loc_params_t location = self_location(at.type);
-  const OwnedUnder attribute(
-      H5VLattr_open(at.object, &location, at.connector, name, H5P_ATTRIBUTE_ACCESS_DEFAULT, dxpl,
-                    nullptr),
-      at.connector, H5I_ATTR);
+  const OwnedUnder attribute(H5VLattr_open(at.object, &location, at.connector, name,
+                                           H5P_ATTRIBUTE_ACCESS_DEFAULT, dxpl, nullptr),
+                             at.connector, H5I_ATTR);
   if (!attribute) failed(std::string("opening the attribute ") + name);
   H5VL_attr_get_args_t args{};
   args.op_type = H5VL_ATTR_GET_SPACE;
@@ -105,7 +103,9 @@ class Numbers {
     return value;
   }
   std::size_t left() const { return bytes_.size() - at_; }
-  std::vector<std::byte> rest() const { return {bytes_.begin() + static_cast<long>(at_), bytes_.end()}; }
+  std::vector<std::byte> rest() const {
+    return {bytes_.begin() + static_cast<long>(at_), bytes_.end()};
+  }
   std::vector<std::byte>& bytes() { return bytes_; }
 
  private:
@@ -123,9 +123,12 @@ void check_version(std::uint64_t found) {
 
 const char* kind_of(logged::BlockSpace::Use use) {
   switch (use) {
-    case logged::BlockSpace::Use::data: return "data.";
-    case logged::BlockSpace::Use::metadata: return "metadata.";
-    default: return "index.";
+    case logged::BlockSpace::Use::data:
+      return "data.";
+    case logged::BlockSpace::Use::metadata:
+      return "metadata.";
+    default:
+      return "index.";
   }
 }
 
@@ -278,11 +281,13 @@ std::optional<StoredDataset> read_stored(const UnderObject& dataset, hid_t dxpl)
   StoredDataset stored;
   stored.id = numbers.get();
   const std::uint64_t ndims = numbers.get();
-  if (ndims == 0 || ndims > H5S_MAX_RANK) damaged("a dataset of " + std::to_string(ndims) + " dimensions");
+  if (ndims == 0 || ndims > H5S_MAX_RANK)
+    damaged("a dataset of " + std::to_string(ndims) + " dimensions");
   Count elements = 1;
   for (std::uint64_t d = 0; d < ndims; ++d) {
     const std::uint64_t extent = numbers.get();
-    if (extent > INT64_MAX || !multiply_fits(elements, static_cast<Count>(std::max<std::uint64_t>(extent, 1)), elements))
+    if (extent > INT64_MAX ||
+        !multiply_fits(elements, static_cast<Count>(std::max<std::uint64_t>(extent, 1)), elements))
       damaged("a dataset's extents");
     stored.extents.push_back(static_cast<Count>(extent));
   }
@@ -291,7 +296,8 @@ std::optional<StoredDataset> read_stored(const UnderObject& dataset, hid_t dxpl)
   return stored;
 }
 
-void write_stored(const UnderObject& dataset, const StoredDataset& stored, bool create, hid_t dxpl) {
+void write_stored(const UnderObject& dataset, const StoredDataset& stored, bool create,
+                  hid_t dxpl) {
   Numbers numbers;
   numbers.put(store_version);
   numbers.put(stored.id);

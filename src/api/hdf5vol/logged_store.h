@@ -1,7 +1,9 @@
-// What a log file holds besides its datasets: a hidden group with the blocks of the log as contiguous
-// datasets of bytes, and on each logged dataset's stand-in one hidden attribute (D6 §6.2.1).
+// What a log file holds besides its datasets: a hidden group with the blocks of the log as
+// contiguous datasets of bytes, and on each logged dataset's stand-in one hidden attribute (D6
+// §6.2.1).
 //
-//     /_forebay_log                    attribute _forebay_file: version, session, number of the index
+//     /_forebay_log                    attribute _forebay_file: version, session, number of the
+//     index
 //     /_forebay_log/data.0, data.1 …           a block of data a flush
 //     /_forebay_log/metadata.0, metadata.1 …   a block of metadata a flush (format/log_section.h)
 //     /_forebay_log/index.N                    the index, of the last close (format/log_index.h)
@@ -49,8 +51,9 @@ class LogStore : public logged::BlockSpace {
 
   Offset allot(Use use, Count bytes) override;
 
-  /// The file is not the one that it was opened as: another handle of it stays open.
-  void move_to(const UnderObject& file) { file_ = file; }
+  /// Reaches the file through another of its open objects from now on: the one before may be
+  /// closed.
+  void move_to(const UnderObject& object) { file_ = object; }
 
  private:
   OwnedUnder group() const;

@@ -76,6 +76,10 @@ class FileState {
   WrapContext* get_wrap_context(void* under_object);
   static void free_wrap_context(WrapContext* context) noexcept;
 
+  /// While the native connector, which was told that its file is open, wraps it for itself.
+  bool in_post_open() const noexcept { return in_post_open_; }
+  void set_in_post_open(bool now) noexcept { in_post_open_ = now; }
+
   /// What closing `object` means for the file.
   Closing closing(const Object& object) const noexcept;
 
@@ -88,6 +92,7 @@ class FileState {
   hid_t connector_;
   bool under_wraps_;
   bool numbered_;
+  bool in_post_open_ = false;
   unsigned long number_;
   std::size_t owners_ = 0;   // objects, wrap contexts, requests
   std::size_t open_ = 0;     // objects, file handles included
@@ -105,12 +110,15 @@ inline FileRef::~FileRef() {
 /// One handle of an object. Made for each object that the connector below opens or that the library
 /// hands out, destroyed when the connector below has closed it.
 struct Object {
-  Object(void* under_object, const FileRef& in_file, H5I_type_t object_type) noexcept
-      : under(under_object), type(object_type), file(in_file) {
+  Object(void* under_object, const FileRef& in_file, H5I_type_t object_type,
+         bool is_handle = true) noexcept
+      : under(under_object), type(object_type), file(in_file), counted(is_handle) {
+    if (!counted) return;
     ++file->open_;
     if (type == H5I_FILE) ++file->handles_;
   }
   ~Object() {
+    if (!counted) return;
     --file->open_;
     if (type == H5I_FILE) --file->handles_;
   }
@@ -124,6 +132,9 @@ struct Object {
   void* under;
   H5I_type_t type;
   FileRef file;
+  /// False for what the native connector keeps within an open file, which says nothing of whether
+  /// the program has it open.
+  const bool counted;
   std::unique_ptr<LoggedDataset> logged;  ///< of a dataset that the log holds
 };
 

@@ -32,7 +32,11 @@ void* wrap_object(void* obj, H5I_type_t type, void* wrap_context) noexcept {
     const FileRef file(context.file);
     void* under =
         file->under_wraps() ? H5VLwrap_object(obj, type, file->connector(), context.under) : obj;
-    return under ? wrap(under, file, type, H5P_DATASET_XFER_DEFAULT) : nullptr;
+    if (under == nullptr) return nullptr;
+    // The native connector wraps its file once it is open, for itself, and lets go of it after the
+    // close.
+    if (file->in_post_open()) return new Object(under, file, type, false);
+    return wrap(under, file, type, H5P_DATASET_XFER_DEFAULT);
   });
 }
 

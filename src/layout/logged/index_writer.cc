@@ -62,7 +62,8 @@ class Gathering {
     receive(messages[mine].bytes);
     messages[mine].bytes.clear();
     std::erase_if(messages, [](const Message& m) { return m.bytes.empty(); });
-    exchange_.run(messages, [&](Rank, std::span<const std::byte> bytes) { receive(bytes); });
+    if (comm_.size() > 1)
+      exchange_.run(messages, [&](Rank, std::span<const std::byte> bytes) { receive(bytes); });
   }
 
   std::map<std::uint64_t, Lookup>& lookups() { return lookups_; }
@@ -133,7 +134,7 @@ Share print_share(std::map<std::uint64_t, Lookup>& lookups) {
 
 void sum_up(const Comm& comm, IndexDirectory& directory) {
   Savings& s = directory.savings;
-  std::uint64_t* numbers[] = {&s.writes, &s.blocks,  &s.plain,  &s.flat,
+  std::uint64_t* numbers[] = {&s.writes, &s.blocks, &s.plain,  &s.flat,
                               &s.packed, &s.shared, &s.stored, &directory.entries};
   std::int64_t sums[8];
   for (std::size_t i = 0; i < 8; ++i) sums[i] = static_cast<std::int64_t>(*numbers[i]);
@@ -182,8 +183,8 @@ WrittenIndex write_index(const Comm& comm, ByteFile& file, BlockSpace& space, Lo
             [](auto& a, auto& b) { return a.dataset < b.dataset; });
 
   index.place = {space.allot(BlockSpace::Use::index, begin), begin};
-  const Offset mine =
-      index.place.place + front + std::accumulate(sizes.begin(), sizes.begin() + comm.rank(), Offset{0});
+  const Offset mine = index.place.place + front +
+                      std::accumulate(sizes.begin(), sizes.begin() + comm.rank(), Offset{0});
   agree_on_error(comm, attempt_to([&] {
                    if (!share.lists.empty())
                      file.write_at(mine, std::span<const std::byte>(share.lists));

@@ -22,14 +22,20 @@ constexpr Count most_filtered = Count{4} << 30;  // no chunk of HDF5 is larger
 
 void copy_piece(std::byte* to, const std::byte* from, std::size_t bytes) {
   switch (bytes) {  // codes that write by decompositions have pieces of one element
-    case 4: std::memcpy(to, from, 4); break;
-    case 8: std::memcpy(to, from, 8); break;
-    default: std::memcpy(to, from, bytes);
+    case 4:
+      std::memcpy(to, from, 4);
+      break;
+    case 8:
+      std::memcpy(to, from, 8);
+      break;
+    default:
+      std::memcpy(to, from, bytes);
   }
 }
 
 void fill_elements(std::span<std::byte> out, std::span<const std::byte> fill) {
-  const bool zero = std::all_of(fill.begin(), fill.end(), [](std::byte b) { return b == std::byte{0}; });
+  const bool zero =
+      std::all_of(fill.begin(), fill.end(), [](std::byte b) { return b == std::byte{0}; });
   if (fill.empty() || zero) {
     std::fill(out.begin(), out.end(), std::byte{0});
     return;
@@ -68,8 +74,8 @@ LogReader::LogReader(ByteFile& file, OpenSubfile open_subfile, Count memory_limi
 std::vector<std::byte> LogReader::bytes(ByteFile& file, Offset place, Count n) {
   Offset end = 0;
   if (n < 0 || place < 0 || !add_fits(place, n, end) || end > file.size())
-    throw Error(Errc::etrunc, file.path() + " ends before byte " + std::to_string(end) +
-                                  " of the log's metadata",
+    throw Error(Errc::etrunc,
+                file.path() + " ends before byte " + std::to_string(end) + " of the log's metadata",
                 "it was cut, or is not all there yet");
   std::vector<std::byte> out(static_cast<std::size_t>(n));
   if (file.read_at(place, out) != out.size())
@@ -152,8 +158,9 @@ std::uint64_t LogReader::last_epoch() {
 
 Lookup LogReader::from_index(std::uint64_t dataset, std::uint32_t ndims) {
   const auto& places = directory_.places;
-  const auto at = std::lower_bound(places.begin(), places.end(), dataset,
-                                   [](const IndexPlace& p, std::uint64_t id) { return p.dataset < id; });
+  const auto at =
+      std::lower_bound(places.begin(), places.end(), dataset,
+                       [](const IndexPlace& p, std::uint64_t id) { return p.dataset < id; });
   if (at == places.end() || at->dataset != dataset) return Lookup(std::max(ndims, 1U));
   const auto list = bytes(file_, index_place_ + at->place, at->bytes);
   if (XXH3_64bits(list.data(), list.size()) != at->hash)
@@ -327,6 +334,8 @@ void LogReader::apply(const DatasetShape& dataset, const Entry& entry, const Pat
 
 void LogReader::read(const DatasetShape& dataset, const Placed& wanted, std::span<std::byte> out,
                      const LogWriter* writer) {
+  ++report_[Counter::requests];
+  report_[Counter::bytes_asked_read] += static_cast<std::int64_t>(out.size());
   const Lookup& lookup = this->lookup(dataset.id, dataset.ndims);
   std::vector<std::uint32_t> numbers;
   lookup.find(bounds_of(wanted.pattern, wanted.base), numbers);
@@ -335,20 +344,19 @@ void LogReader::read(const DatasetShape& dataset, const Placed& wanted, std::spa
   std::vector<std::uint32_t> needed;
   for (auto n = numbers.rbegin(); n != numbers.rend(); ++n) {
     const Entry& entry = lookup.entry(*n);
-    if (entry.kind != Kind::write ||
-        covered.insert({lookup.ref(*n).place, entry.base}).second)
+    if (entry.kind != Kind::write || covered.insert({lookup.ref(*n).place, entry.base}).second)
       needed.push_back(*n);
   }
   std::reverse(needed.begin(), needed.end());
   for (const std::uint32_t n : needed) {
     const Entry& entry = lookup.entry(n);
-    const auto selected =
-        entry.kind == Kind::cleared ? nullptr : pattern(lookup.ref(n));
+    const auto selected = entry.kind == Kind::cleared ? nullptr : pattern(lookup.ref(n));
     apply(dataset, entry, selected.get(), wanted, out, [&](Offset skip, std::span<std::byte> into) {
       StepTimer timer(report_, Step::read);
       if (file_of(entry).read_at(entry.data + skip, into) != into.size())
-        throw Error(Errc::etrunc, file_of(entry).path() + " ends before byte " +
-                                      std::to_string(entry.data + entry.stored) + " of its log",
+        throw Error(Errc::etrunc,
+                    file_of(entry).path() + " ends before byte " +
+                        std::to_string(entry.data + entry.stored) + " of its log",
                     "it was cut, or is not all there yet");
     });
   }
@@ -356,11 +364,9 @@ void LogReader::read(const DatasetShape& dataset, const Placed& wanted, std::spa
   for (std::size_t n = 0; n < writer->pending().size(); ++n) {
     const Entry& entry = writer->pending()[n];
     if (entry.dataset != dataset.id) continue;
-    const Pattern* selected =
-        entry.kind == Kind::cleared ? nullptr : &writer->pattern_of(entry);
-    apply(dataset, entry, selected, wanted, out, [&](Offset skip, std::span<std::byte> into) {
-      writer->read_pending(n, skip, into);
-    });
+    const Pattern* selected = entry.kind == Kind::cleared ? nullptr : &writer->pattern_of(entry);
+    apply(dataset, entry, selected, wanted, out,
+          [&](Offset skip, std::span<std::byte> into) { writer->read_pending(n, skip, into); });
   }
 }
 

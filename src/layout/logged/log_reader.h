@@ -1,9 +1,10 @@
 // The log layout, reading: finds the entries that hold what is asked for, and puts their values
 // together, later writes over earlier ones.
 //
-// The paper reads all metadata and walks through all entries for each read (D6 §6.2.4). Here entries
-// are looked up in a tree (log/lookup.h), which the file keeps (format/log_index.h); metadata that no
-// index covers is read section by section. Patterns are read where an entry is needed, and kept.
+// The paper reads all metadata and walks through all entries for each read (D6 §6.2.4). Here
+// entries are looked up in a tree (log/lookup.h), which the file keeps (format/log_index.h);
+// metadata that no index covers is read section by section. Patterns are read where an entry is
+// needed, and kept.
 #pragma once
 
 #include <cstdint>
@@ -55,9 +56,9 @@ class LogReader {
   void add_block(const MetadataBlock& block);
 
   /// Overwrites the elements of `out`, which lie in the order of `wanted`, with what was written to
-  /// them; others stay as they are. Errc::ebadlog for damage, naming what; Errc::etrunc where a file
-  /// ends early; what opening a subfile throws. `writer`: its pending entries are later than all
-  /// flushed ones; may be null.
+  /// them; others stay as they are. Errc::ebadlog for damage, naming what; Errc::etrunc where a
+  /// file ends early; what opening a subfile throws. `writer`: its pending entries are later than
+  /// all flushed ones; may be null.
   void read(const DatasetShape& dataset, const Placed& wanted, std::span<std::byte> out,
             const LogWriter* writer);
 

@@ -42,8 +42,9 @@ void LogWriter::add(std::uint64_t dataset, const Placed& selection, Offset posit
   entry.filtered = filter_mask.has_value();
   entry.filter_mask = filter_mask.value_or(0);
   section_.add(entry, &selection.pattern);
-  ++report_[Counter::writes_staged];
-  report_[Counter::bytes_staged] += entry.stored;
+  ++report_[Counter::requests];
+  report_[Counter::pieces] += static_cast<std::int64_t>(selection.pattern.runs.size());
+  report_[Counter::bytes_asked_write] += entry.stored;
 }
 
 void LogWriter::write(std::uint64_t dataset, const Placed& selection,
@@ -109,7 +110,6 @@ void LogWriter::flush_data() {
   placed_ = section_.entries();
   data_.clear();
   if (subfile_) subfile_->end += total;
-  ++report_[Counter::flushes];
 }
 
 std::optional<MetadataBlock> LogWriter::flush() {

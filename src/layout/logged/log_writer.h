@@ -4,8 +4,8 @@
 //     write      data → pending data, selection → pending section       local
 //     flush      blocks are allotted, every rank writes its part         collective
 //
-// Nobody waits for, or moves data to, another rank. What holds the blocks (datasets of an HDF5 file,
-// subfiles) is the caller's.
+// Nobody waits for, or moves data to, another rank. What holds the blocks (datasets of an HDF5
+// file, subfiles) is the caller's.
 #pragma once
 
 #include <cstdint>

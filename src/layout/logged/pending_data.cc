@@ -22,8 +22,8 @@ std::span<std::byte> PendingData::reserve(Count bytes, Offset& position) {
   }
   position = this->bytes();
   const std::span<std::byte> room(free_, static_cast<std::size_t>(bytes));
-  const bool continues = !parts_.empty() && parts_.back().bytes.data() +
-                                                    parts_.back().bytes.size() == free_;
+  const bool continues =
+      !parts_.empty() && parts_.back().bytes.data() + parts_.back().bytes.size() == free_;
   if (continues)
     parts_.back().bytes = {parts_.back().bytes.data(), parts_.back().bytes.size() + room.size()};
   else
@@ -79,7 +79,8 @@ void PendingData::write_to(ByteFile& file, Offset begin) {
 
 void PendingData::read(Offset position, std::span<std::byte> into) const {
   if (position < spilled_) {
-    const auto part = into.first(std::min(into.size(), static_cast<std::size_t>(spilled_ - position)));
+    const auto part =
+        into.first(std::min(into.size(), static_cast<std::size_t>(spilled_ - position)));
     if (file_->read_at(position, part) != part.size())
       throw Error(Errc::eread, "the temporary file of staged writes ends too early",
                   "it was changed while it was in use");
@@ -109,7 +110,8 @@ void PendingData::clear() {
 void PendingData::drop_parts() {
   parts_.clear();
   for (auto& block : blocks_)
-    if (static_cast<Count>(spare_.size()) * block_bytes < limit_) spare_.push_back(std::move(block));
+    if (static_cast<Count>(spare_.size()) * block_bytes < limit_)
+      spare_.push_back(std::move(block));
   blocks_.clear();
   large_.clear();
   free_ = nullptr, left_ = 0;

@@ -1,5 +1,5 @@
-// The data of writes that are not in the file yet: in memory up to a limit, beyond it in a temporary
-// file without a name. Positions count from 0, in the order of adding.
+// The data of writes that are not in the file yet: in memory up to a limit, beyond it in a
+// temporary file without a name. Positions count from 0, in the order of adding.
 #pragma once
 
 #include <sys/uio.h>

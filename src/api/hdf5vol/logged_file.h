@@ -1,0 +1,79 @@
+// One open log file: the hooks that the connector asks first.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "api/hdf5vol/hooks.h"
+#include "api/hdf5vol/logged_dataset.h"
+#include "api/hdf5vol/logged_store.h"
+#include "core/logged_file.h"
+
+namespace forebay::vol {
+
+class LoggedHooks : public FileHooks {
+ public:
+  /// Collective. `method`: chosen for this file.
+  LoggedHooks(const OpenedFile& opened, const Comm& comm, const Method& method);
+  ~LoggedHooks() override;
+
+  CreatedDataset create_dataset(const DatasetCreation& creation) override;
+  std::unique_ptr<LoggedDataset> open_dataset(const UnderObject& dataset, hid_t dxpl) override;
+  void write(std::span<const DatasetWrite> writes, hid_t dxpl) override;
+  void read(std::span<const DatasetRead> reads, hid_t dxpl) override;
+  void before_flush(const UnderObject& at, H5F_scope_t scope) override;
+  void before_close(const UnderObject& at, Closing closing) override;
+  void object_copied(const ObjectCopy& copy) override;
+
+  LoggedFile& file() { return *file_; }
+  bool writable() const { return writable_; }
+  /// Collective. All of all ranks is in the file.
+  void flush();
+  /// A number that no other dataset of the file has; equal on all ranks.
+  std::uint64_t new_id() { return next_id_++; }
+  std::shared_ptr<DatasetState> adopt(StoredDataset stored, hid_t type);
+
+ private:
+  void check_writable() const;
+  void start_writing();
+  void finish();
+  void agree_on_room(hid_t dxpl);
+
+  Comm comm_;
+  Method method_;
+  std::string path_;
+  bool writable_;
+  LogStore store_;
+  std::unique_ptr<LoggedFile> file_;
+  std::map<std::uint64_t, std::weak_ptr<DatasetState>> datasets_;
+  std::uint64_t next_id_ = 0;
+  // Collective writes until the ranks look together whether a buffer is full.
+  Count writes_to_check_ = 0;
+  Count largest_ = 0;  // bytes of this rank's largest collective write since they looked
+  bool report_due_ = false;
+};
+
+/// One handle of a logged dataset.
+class LoggedHandle : public LoggedDataset {
+ public:
+  LoggedHandle(LoggedHooks& hooks, std::shared_ptr<DatasetState> state, const UnderObject& under)
+      : hooks_(hooks), state_(std::move(state)), under_(under) {}
+
+  bool get(H5VL_dataset_get_args_t& args, hid_t dxpl) override;
+  bool specific(H5VL_dataset_specific_args_t& args, hid_t dxpl) override;
+  bool optional(H5VL_optional_args_t& args, hid_t dxpl) override;
+  void before_close(hid_t dxpl) override;
+
+  DatasetState& state() { return *state_; }
+  const UnderObject& under() const { return under_; }
+
+ private:
+  void set_extent(const hsize_t* size, hid_t dxpl);
+  Count stored_bytes();
+
+  LoggedHooks& hooks_;
+  std::shared_ptr<DatasetState> state_;
+  UnderObject under_;
+};
+
+}  // namespace forebay::vol

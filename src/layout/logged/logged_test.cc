@@ -1,0 +1,253 @@
+// The log layout against an array in memory: random writes, cuts and reads, with flushes and
+// reopening in between.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <random>
+
+#include "base/error.h"
+#include "layout/logged/index_writer.h"
+#include "layout/logged/log_reader.h"
+#include "layout/logged/log_writer.h"
+#include "log/memory_file_testing.h"
+
+namespace forebay::logged {
+namespace {
+
+using log::MemoryDisk;
+using log::MemoryFile;
+
+class AppendingSpace : public BlockSpace {
+ public:
+  explicit AppendingSpace(MemoryDisk& disk) : disk_(disk) {}
+  Offset allot(Use, Count bytes) override {
+    const Offset place = std::ssize(disk_.bytes) + 100;
+    disk_.bytes.resize(static_cast<std::size_t>(place + bytes));
+    return place;
+  }
+
+ private:
+  MemoryDisk& disk_;
+};
+
+/// An array that is cut and grows; what is gone or never written is -1.
+struct Model {
+  std::vector<Count> extents;
+  std::map<std::vector<Count>, std::int32_t> values;
+
+  std::int32_t at(const std::vector<Count>& index) const {
+    const auto found = values.find(index);
+    return found == values.end() ? -1 : found->second;
+  }
+  void cut() {
+    std::erase_if(values, [&](const auto& item) {
+      for (std::size_t d = 0; d < extents.size(); ++d)
+        if (item.first[d] >= extents[d]) return true;
+      return false;
+    });
+  }
+};
+
+class LoggedFileTest {
+ public:
+  explicit LoggedFileTest(std::uint64_t seed, Count buffer_limit = 1 << 20)
+      : rng_(seed), buffer_limit_(buffer_limit) {
+    open();
+    for (int i = 0; i < 3; ++i) {
+      Model model;
+      for (int d = 0; d <= i; ++d) model.extents.push_back(1 + draw(12));
+      models_.push_back(model);
+    }
+  }
+
+  void run(int steps) {
+    for (int step = 0; step < steps && !testing::Test::HasFatalFailure(); ++step) {
+      SCOPED_TRACE("step " + std::to_string(step));
+      switch (draw(10)) {
+        case 0:
+          change_extents(draw(3));
+          break;
+        case 1:
+          flush();
+          break;
+        case 2:
+          reopen(draw(2) == 0);
+          break;
+        case 3:
+        case 4:
+        case 5:
+          read(draw(3));
+          break;
+        default:
+          write(draw(3));
+          break;
+      }
+    }
+    reopen(true);
+    for (int i = 0; i < 3; ++i) read(i);
+  }
+
+  MemoryDisk& disk() { return *disk_; }
+  LogReader& reader() { return *reader_; }
+
+  void write(Count which) {
+    Model& model = models_[static_cast<std::size_t>(which)];
+    const auto [placed, indices] = selection(model.extents);
+    std::vector<std::int32_t> values;
+    for (const auto& index : indices) {
+      values.push_back(next_++);
+      model.values[index] = values.back();
+    }
+    writer_->write(id(which), placed, std::as_bytes(std::span(values)), false);
+    writer_->make_room();
+  }
+
+  void read(Count which) {
+    const Model& model = models_[static_cast<std::size_t>(which)];
+    const auto [placed, indices] = selection(model.extents);
+    std::vector<std::int32_t> values(indices.size(), -1), expected;
+    for (const auto& index : indices) expected.push_back(model.at(index));
+    reader_->read(shape(which), placed, std::as_writable_bytes(std::span(values)), &*writer_);
+    ASSERT_EQ(values, expected);
+  }
+
+  void flush() {
+    if (const auto block = writer_->flush()) {
+      reader_->add_block(*block);
+      blocks_.push_back(*block);
+    }
+  }
+
+  void reopen(bool with_index) {
+    flush();
+    if (with_index && reader_->directory().blocks < blocks_.size())
+      index_ = write_index(comm_, *file_, space_, *reader_, report_).place;
+    open();
+  }
+
+ private:
+  Count draw(Count n) { return static_cast<Count>(rng_() % static_cast<std::uint64_t>(n)); }
+  static std::uint64_t id(Count which) { return 7000 + 3 * static_cast<std::uint64_t>(which); }
+  DatasetShape shape(Count which) {
+    return {id(which), static_cast<std::uint32_t>(which + 1), 4,
+            std::as_bytes(std::span(&fill_, 1)), nullptr};
+  }
+
+  void change_extents(Count which) {
+    Model& model = models_[static_cast<std::size_t>(which)];
+    bool shrinks = false;
+    for (Count& extent : model.extents) {
+      const Count next = 1 + draw(12);
+      shrinks |= next < extent;
+      extent = next;
+    }
+    if (shrinks) writer_->cut(id(which), model.extents);
+    model.cut();
+  }
+
+  /// Any elements of an array, and which they are, in order.
+  std::pair<Placed, std::vector<std::vector<Count>>> selection(const std::vector<Count>& extents) {
+    std::vector<std::vector<Count>> indices;
+    Placed placed;
+    if (draw(2) == 0) {
+      std::vector<Steps> steps;
+      for (const Count extent : extents) {
+        Steps s{draw(extent), 1, 1 + draw(2)};
+        s.count = 1 + draw((extent - 1 - s.start) / s.stride + 1);
+        steps.push_back(s);
+      }
+      placed = box_pattern(extents, steps);
+    } else {
+      Count total = 1;
+      for (const Count extent : extents) total *= extent;
+      std::vector<Run> runs;
+      for (Offset at = draw(total); at < total; at += 1 + draw(5)) {
+        const Count length = 1 + draw(std::min<Count>(3, total - at));
+        runs.push_back({at, length});
+        at += length;
+      }
+      placed = runs_pattern(extents, runs);
+    }
+    std::vector<Steps> all;
+    for (const Count extent : extents) all.push_back({0, extent, 1});
+    // Where they are: the order in which the whole array shares them.
+    const Placed whole = box_pattern(extents, all);
+    std::map<Count, std::vector<Count>> sorted;
+    intersect(placed.pattern, placed.base, whole.pattern, whole.base, [&](const SharedList& list) {
+      for (const Shared& s : list.pieces)
+        for (Count i = 0; i < s.count; ++i) {
+          std::vector<Count> index(extents.size());
+          Count flat = s.b + list.b + i;
+          for (std::size_t d = extents.size(); d-- > 0; flat /= extents[d])
+            index[d] = flat % extents[d];
+          sorted[s.a + list.a + i] = index;
+        }
+    });
+    for (auto& [n, index] : sorted) indices.push_back(index);
+    return {placed, indices};
+  }
+
+  void open() {
+    file_ = std::make_unique<MemoryFile>("log", disk_);
+    reader_ = std::make_unique<LogReader>(*file_, nullptr, 1 << 20, report_);
+    if (index_) reader_->set_index(index_->place, index_->bytes);
+    for (const auto& block : blocks_) reader_->add_block(block);
+    WriterOptions options;
+    options.buffer_limit = buffer_limit_;
+    options.first_epoch = reader_->last_epoch() + 1;
+    writer_.emplace(
+        comm_, *file_, space_, std::nullopt, options,
+        [] { return std::make_unique<MemoryFile>("pending", std::make_shared<MemoryDisk>()); },
+        report_);
+  }
+
+  std::mt19937_64 rng_;
+  Count buffer_limit_;
+  Comm comm_;
+  Report report_;
+  std::shared_ptr<MemoryDisk> disk_ = std::make_shared<MemoryDisk>();
+  AppendingSpace space_{*disk_};
+  std::unique_ptr<MemoryFile> file_;
+  std::unique_ptr<LogReader> reader_;
+  std::optional<LogWriter> writer_;
+  std::vector<MetadataBlock> blocks_;
+  std::optional<MetadataBlock> index_;
+  std::vector<Model> models_;
+  std::int32_t fill_ = -1, next_ = 0;
+};
+
+TEST(LoggedLayout, reads_what_was_written_last) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    LoggedFileTest(seed).run(150);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TEST(LoggedLayout, what_exceeds_the_buffer_waits_in_a_temporary_file) {
+  for (std::uint64_t seed = 100; seed < 110; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    LoggedFileTest(seed, 200).run(150);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TEST(LoggedLayout, damage_is_an_error_or_leaves_the_values_of_others_right) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    LoggedFileTest test(5);
+    for (int i = 0; i < 20; ++i) test.write(2);
+    test.reopen(seed % 2 == 0);
+    std::mt19937_64 rng(seed);
+    auto& bytes = test.disk().bytes;
+    bytes[rng() % bytes.size()] ^= static_cast<std::byte>(1 << (rng() % 8));
+    try {
+      test.reader().lookup(7006, 3);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::ebadlog) << error.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace forebay::logged

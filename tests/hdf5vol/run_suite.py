@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Runs one of HDF Group's test programs natively and through the connector, and compares.
+
+  run_suite.py PROGRAM --connector TEXT --plugins DIR [--data DIR] [--launch "mpiexec -n 3"]
+
+The program must end alike: with the same exit code, and with as many passed and failed parts as it reports natively.
+A program that fails natively shows nothing and counts as skipped (exit code 77).
+"""
+
+import argparse
+import collections
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+SKIPPED = 77
+VERDICT = re.compile(r"(PASSED|\*FAILED\*|-SKIP-)")
+
+
+class Run:
+    """One run in a folder of its own: exit code, verdicts by kind, and the output."""
+
+    def __init__(self, command, folder, data, settings):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("HDF5_")} | settings
+        if data:
+            environment["srcdir"] = str(data)
+            (folder / "testfiles").symlink_to(data / "testfiles")
+        done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, errors="replace", check=False)
+        self.code = done.returncode
+        self.output = done.stdout
+        self.verdicts = collections.Counter(VERDICT.findall(done.stdout))
+
+    def __str__(self):
+        counts = ", ".join(f"{n} {kind}" for kind, n in sorted(self.verdicts.items())) or "no verdicts"
+        return f"exit code {self.code}, {counts}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", type=Path)
+    parser.add_argument("--connector", required=True, help="HDF5_VOL_CONNECTOR")
+    parser.add_argument("--plugins", required=True, help="HDF5_PLUGIN_PATH")
+    parser.add_argument("--data", type=Path, help="folder of HDF5's test files")
+    parser.add_argument("--launch", default="", help="what starts the program")
+    options = parser.parse_args()
+    command = shlex.split(options.launch) + [str(options.program)]
+    folder = Path.cwd() / options.program.name
+    native = Run(command, folder / "native", options.data, {})
+    if native.code != 0:
+        print(f"natively: {native}: skipped")
+        print(native.output[-2000:])
+        return SKIPPED
+    through = Run(command, folder / "through", options.data,
+                  {"HDF5_VOL_CONNECTOR": options.connector, "HDF5_PLUGIN_PATH": options.plugins})
+    print(f"natively: {native}\nthrough:  {through}")
+    if (native.code, native.verdicts) == (through.code, through.verdicts):
+        shutil.rmtree(folder)
+        return 0
+    print(through.output[-8000:])
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
