@@ -147,7 +147,7 @@ def explain():
     print(f"{'room':{width}}  MPI  files  HDF5  may use")
     for name, room in ROOMS.items():
         yes = {True: "yes", False: "-"}
-        print(f"{name:{width}}  {yes[room.mpi]:3}  {yes[room.files]:5}  {', '.join(room.may_use) or '-'}")
+        print(f"{name:{width}}  {yes[room.mpi]:3}  {yes[room.files]:5}  {yes[room.hdf5]:4}  {', '.join(room.may_use) or '-'}")
 
 
 def self_test():

@@ -25,7 +25,11 @@ class NoLog : public FileHooks {
   void write(std::span<const DatasetWrite>, hid_t) override {}
   void read(std::span<const DatasetRead>, hid_t) override {}
   void before_flush(const UnderObject&, H5F_scope_t) override {}
-  void before_close(const UnderObject&, Closing) override {}
+  void before_close(const UnderObject&, Closing closing) override { closings().push_back(closing); }
+  static std::vector<Closing>& closings() {
+    static std::vector<Closing> all;
+    return all;
+  }
   void object_copied(const ObjectCopy&) override {}
 };
 
@@ -297,6 +301,24 @@ TEST_P(Hiding, log_file_looks_like_the_plain_one) {
   const File plain(H5Fopen("plain.h5", H5F_ACC_RDONLY, H5P_DEFAULT));
   const File log(H5Fopen("log.h5", H5F_ACC_RDONLY, fapl));
   expect_same(see(plain.id), see(log.id));
+}
+
+TEST_P(Hiding, hooks_learn_what_a_close_leaves_open) {
+  using forebay::vol::Closing;
+  auto& closings = forebay::vol::NoLog::closings();
+  const hid_t file = H5Fopen("log.h5", H5F_ACC_RDWR, fapl);
+  const hid_t again = H5Fopen("log.h5", H5F_ACC_RDWR, fapl);
+  const hid_t group = H5Gopen2(file, "Group", H5P_DEFAULT);
+  closings.clear();
+  H5Fclose(again);
+  EXPECT_EQ(closings, std::vector{Closing::handle});
+  H5Fclose(file);
+  const hid_t of_group = H5Iget_file_id(group);
+  ASSERT_GE(of_group, 0);
+  H5Gclose(group);
+  EXPECT_EQ(closings, (std::vector{Closing::handle, Closing::file}));
+  H5Fclose(of_group);
+  EXPECT_EQ(closings, (std::vector{Closing::handle, Closing::file, Closing::last}));
 }
 
 TEST_P(Hiding, natively_the_hidden_things_show) {
