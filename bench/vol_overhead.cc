@@ -51,9 +51,12 @@ int create(const Work& work, hid_t file) {
   const hid_t space = valid(H5Screate(H5S_SCALAR));
   for (int i = 0; i < work.objects; ++i) {
     const std::string name = std::to_string(i);
-    const hid_t group = valid(H5Gcreate2(file, ("g" + name).c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-    const hid_t dataset = valid(H5Dcreate2(group, "data", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-    const hid_t attribute = valid(H5Acreate2(dataset, "units", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT));
+    const hid_t group =
+        valid(H5Gcreate2(file, ("g" + name).c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    const hid_t dataset = valid(
+        H5Dcreate2(group, "data", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    const hid_t attribute =
+        valid(H5Acreate2(dataset, "units", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT));
     valid(H5Awrite(attribute, H5T_NATIVE_INT, &i));
     valid(H5Aclose(attribute));
     valid(H5Dclose(dataset));
@@ -133,14 +136,16 @@ hid_t access_list(bool in_memory, bool connector) {
 }
 
 int run(int objects, int rounds, bool in_memory, const std::string& dir, double limit) {
-  const std::array work = {Work{dir + "/vol-overhead-native.h5", access_list(in_memory, false), objects},
-                           Work{dir + "/vol-overhead-forebay.h5", access_list(in_memory, true), objects}};
+  const std::array work = {
+      Work{dir + "/vol-overhead-native.h5", access_list(in_memory, false), objects},
+      Work{dir + "/vol-overhead-forebay.h5", access_list(in_memory, true), objects}};
   std::array<std::array<std::vector<double>, 3>, 2> costs;
   for (int r = -1; r < rounds; ++r) {  // the first warms up
     for (std::size_t side = 0; side < 2; ++side) {
       const std::size_t turn = (static_cast<std::size_t>(r) + side) % 2;
       const auto cost = round(work.at(turn));
-      for (std::size_t phase = 0; phase < 3 && r >= 0; ++phase) costs.at(turn).at(phase).push_back(cost.at(phase));
+      for (std::size_t phase = 0; phase < 3 && r >= 0; ++phase)
+        costs.at(turn).at(phase).push_back(cost.at(phase));
     }
   }
   double native_sum = 0, forebay_sum = 0;
@@ -149,7 +154,8 @@ int run(int objects, int rounds, bool in_memory, const std::string& dir, double 
     const double native = median(costs[0].at(phase)), forebay = median(costs[1].at(phase));
     native_sum += native;
     forebay_sum += forebay;
-    std::printf("%-8s %12.3f %12.3f %8.1f%%\n", phase_names.at(phase), native, forebay, 100 * (forebay / native - 1));
+    std::printf("%-8s %12.3f %12.3f %8.1f%%\n", phase_names.at(phase), native, forebay,
+                100 * (forebay / native - 1));
   }
   const double overhead = 100 * (forebay_sum / native_sum - 1);
   std::printf("%-8s %12.3f %12.3f %8.1f%%\n", "all", native_sum, forebay_sum, overhead);
@@ -158,7 +164,8 @@ int run(int objects, int rounds, bool in_memory, const std::string& dir, double 
     if (!in_memory) std::remove(w.path.c_str());
   }
   if (overhead <= limit) return 0;
-  std::fprintf(stderr, "forebay-vol-overhead: %.1f %% is over the limit of %.1f %%\n", overhead, limit);
+  std::fprintf(stderr, "forebay-vol-overhead: %.1f %% is over the limit of %.1f %%\n", overhead,
+               limit);
   return 1;
 }
 
@@ -170,7 +177,8 @@ int main(int argc, char** argv) {
   bool in_memory = false;
   std::string dir = ".";
   double limit = 1e9;
-  app.add_option("--objects", objects, "groups, each with a dataset and an attribute")->check(CLI::PositiveNumber);
+  app.add_option("--objects", objects, "groups, each with a dataset and an attribute")
+      ->check(CLI::PositiveNumber);
   app.add_option("--rounds", rounds, "rounds of each side")->check(CLI::PositiveNumber);
   app.add_flag("--core", in_memory, "files in memory");
   app.add_option("--dir", dir, "where files go");

@@ -1,5 +1,5 @@
-/* Forebay's HDF5 connector (libforebay_vol), for programs that register it themselves. Programs that
- * leave the choice to HDF5_VOL_CONNECTOR=forebay need nothing of this. */
+/* Forebay's HDF5 connector (libforebay_vol), for programs that register it themselves. Programs
+ * that leave the choice to HDF5_VOL_CONNECTOR=forebay need nothing of this. */
 #ifndef FOREBAY_VOL_H
 #define FOREBAY_VOL_H
 
@@ -23,9 +23,9 @@ extern "C" {
 
 /* What H5Pset_vol takes beside the connector. HDF5 copies it. */
 typedef struct H5VL_forebay_info_t {
-    hid_t under_vol_id;   /* the connector below, such as H5VL_NATIVE's */
-    void* under_vol_info; /* that connector's own info, or NULL */
-    char* hints;          /* "name=value;name=value" for the log layout, or NULL */
+  hid_t under_vol_id;   /* the connector below, such as H5VL_NATIVE's */
+  void* under_vol_info; /* that connector's own info, or NULL */
+  char* hints;          /* "name=value;name=value" for the log layout, or NULL */
 } H5VL_forebay_info_t;
 
 /* Registers the connector, or finds it registered. The caller closes the identifier with H5VLclose.
@@ -33,8 +33,8 @@ typedef struct H5VL_forebay_info_t {
 FOREBAY_VOL_EXPORT hid_t H5VL_forebay_register(void);
 
 /* Makes files opened with this file access property list go through Forebay. `under_vol_id` and
- * `under_vol_info` say what stands below: 0 and NULL mean the native connector. `hints` may be NULL.
- * Negative on failure. */
+ * `under_vol_info` say what stands below: 0 and NULL mean the native connector. `hints` may be
+ * NULL. Negative on failure. */
 FOREBAY_VOL_EXPORT herr_t H5Pset_fapl_forebay(hid_t fapl_id, hid_t under_vol_id,
                                               const void* under_vol_info, const char* hints);
 

@@ -4,9 +4,10 @@
 declare -A packages=(
   [build]="g++ make cmake ninja-build ccache pkg-config python3 openmpi-bin libopenmpi-dev libfmt-dev libpugixml-dev
            nlohmann-json3-dev libcli11-dev libxxhash-dev libutf8proc-dev libpng-dev
-           libdeflate-dev libzstd-dev libzfp-dev"
+           libdeflate-dev libzstd-dev libzfp-dev libhdf5-dev"
   [peer]="libpnetcdf-dev"
-  [test]="libgtest-dev libbenchmark-dev pnetcdf-bin netcdf-bin libnetcdf-pnetcdf-dev python3-numpy python3-scipy"
+  [test]="libgtest-dev libbenchmark-dev pnetcdf-bin netcdf-bin libnetcdf-pnetcdf-dev python3-numpy python3-scipy
+          python3-h5py zsh fish"
   [lint]="clang-format-14 clang-tidy-14 shellcheck"
   [sanitize]="clang-14 libclang-rt-14-dev"
   [mpich]="mpich libmpich-dev"

@@ -4,6 +4,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/attempt.h"
 #include "comm/agree.h"
 #include "core/dataset_staging.h"
@@ -13,6 +15,14 @@
 namespace forebay {
 
 namespace {
+
+NamedOwners chunk_owners(const Schema& schema, const ChunkOwners& owners) {
+  NamedOwners named;
+  for (std::size_t v = 0; v < std::min(owners.of_variable.size(), schema.vars.size()); ++v)
+    if (!owners.of_variable[v].empty())
+      named.emplace_back(schema.vars[v].name, owners.of_variable[v]);
+  return named;
+}
 
 /// Rank 0's arguments of create and open, so that no two ranks ever follow different methods.
 struct Arguments {
@@ -128,6 +138,7 @@ void Dataset::make_engine() {
 void Dataset::make_layout() {
   if (chunks_) {
     ChunkOptions options;
+    if (wants_json_report(method_) && comm_.is_root()) options.owners = &owners_;
     options.buffer_limit = method_.buffer_limit;
     options.chunk_bytes = method_.chunk_bytes;
     options.cache_bytes = method_.chunk_cache;
@@ -255,7 +266,8 @@ void Dataset::close() {
   step([&] { transport_->close(); });
   step([&] {
     print_report(comm_, path_, report_, method_,
-                 {transport_->reasons(), layout_->reasons(), stage_->reasons()});
+                 {transport_->reasons(), layout_->reasons(), stage_->reasons()},
+                 chunk_owners(schema_, owners_));
   });
   step([&] { file_->close(); });
   agree(first);

@@ -223,6 +223,7 @@ class Dataset {
   std::shared_ptr<File> file_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<chunked::ChunkStore> chunks_;  // where some variable is chunked
+  ChunkOwners owners_;                           // for a report in JSON, on rank 0
   Offset chunk_root_ = 0;
   Count chunk_move_ = 0;               // how far redefinition moves all that follows the header
   std::int64_t shapes_in_header_ = 0;  // how many chosen shapes the header tells

@@ -142,9 +142,9 @@ std::optional<logged::WrittenIndex> LoggedFile::finish() {
   return logged::write_index(comm_, file_, *space_, reader_, report_);
 }
 
-void LoggedFile::read(const logged::DatasetShape& dataset, const Placed& wanted,
+bool LoggedFile::read(const logged::DatasetShape& dataset, const Placed& wanted,
                       std::span<std::byte> out) {
-  reader_.read(dataset, wanted, out, writer_ ? &*writer_ : nullptr);
+  return reader_.read(dataset, wanted, out, writer_ ? &*writer_ : nullptr);
 }
 
 void LoggedFile::sync() {

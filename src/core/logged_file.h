@@ -56,7 +56,7 @@ class LoggedFile {
   /// Collective. Flushes and writes the index; nothing if the present one covers all.
   std::optional<logged::WrittenIndex> finish();
   /// Local. Reads as LogReader::read, with this rank's pending writes.
-  void read(const logged::DatasetShape& dataset, const Placed& wanted, std::span<std::byte> out);
+  bool read(const logged::DatasetShape& dataset, const Placed& wanted, std::span<std::byte> out);
   /// Collective. fsync of what this rank has open.
   void sync();
 

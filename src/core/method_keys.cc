@@ -83,13 +83,14 @@ void add_method_keys(std::vector<KeySpec>& keys) {
        "buffering (independent, collective), or Forebay's own two-phase exchange (aggregated).",
        "method"},
       own, &Method::transport, transports));
-  keys.push_back(word_key({"layout", "canonical|chunked|log", "canonical",
-                           "Where the elements of a variable lie: canonical is the classic netCDF "
-                           "order that every reader knows; chunked cuts variables into chunks that "
-                           "a codec makes smaller; log appends what each rank writes, for HDF5 "
-                           "programs through the connector (docs/hdf5.md), where it is the default.",
-                           "method"},
-                          own, &Method::layout, layouts, later_layouts));
+  keys.push_back(
+      word_key({"layout", "canonical|chunked|log", "canonical",
+                "Where the elements of a variable lie: canonical is the classic netCDF "
+                "order that every reader knows; chunked cuts variables into chunks that "
+                "a codec makes smaller; log appends what each rank writes, for HDF5 "
+                "programs through the connector (docs/hdf5.md), where it is the default.",
+                "method"},
+               own, &Method::layout, layouts, later_layouts));
   keys.push_back(
       word_key({"stage", "direct|burst", "direct",
                 "Where requests wait before they are laid out: direct hands them over at "
@@ -165,14 +166,14 @@ void add_engine_keys(std::vector<KeySpec>& keys) {
                            "subfile_ranks ranks, in the folder FILE.subfiles.",
                            "engine"},
                           own, &Method::subfiling, subfilings));
-  keys.push_back({.shown = {"subfile_ranks", "a number, at least 1", "1",
-                            "Layout log: how many ranks share a subfile with subfiling=ranks.",
-                            "engine"},
-                  .kind = KeyKind::count,
-                  .family = own,
-                  .count = &Method::subfile_ranks,
-                  .least = 1,
-                  .most = std::numeric_limits<int>::max()});
+  keys.push_back(
+      {.shown = {"subfile_ranks", "a number, at least 1", "1",
+                 "Layout log: how many ranks share a subfile with subfiling=ranks.", "engine"},
+       .kind = KeyKind::count,
+       .family = own,
+       .count = &Method::subfile_ranks,
+       .least = 1,
+       .most = std::numeric_limits<int>::max()});
   keys.push_back(word_key({"log_copy", "enable|disable", "enable",
                            "Layout log: copy what is written; disable is for programs that leave "
                            "their buffers as they are until the next flush.",
@@ -183,10 +184,10 @@ void add_engine_keys(std::vector<KeySpec>& keys) {
                            "reads.",
                            "engine"},
                           own, &Method::log_memory, mib));
-  keys.push_back(word_key({"compact", "never|close", "never",
-                           "Layout log: turn the file into an ordinary one when it is closed.",
-                           "engine"},
-                          own, &Method::compact, compactings));
+  keys.push_back(
+      word_key({"compact", "never|close", "never",
+                "Layout log: turn the file into an ordinary one when it is closed.", "engine"},
+               own, &Method::compact, compactings));
   keys.push_back(
       size_key({"burst_flush_size", "bytes, at least 0", "0",
                 "Stage burst: flush in the background when a rank has staged so many "

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "core/method_values.h"
@@ -79,8 +80,17 @@ void append_to_file(const std::string& path, const std::string& line) {
 
 }  // namespace
 
-ReportSummary summarize(const Comm& comm, const Report& report) {
-  ReportSummary summary{comm.size(), report, report, report};
+bool wants_json_report(const Method& method) { return method.report.starts_with(json_prefix); }
+
+ReportSummary summarize(const Comm& comm, const Report& report, bool each_rank) {
+  ReportSummary summary{comm.size(), report, report, report, {}};
+  if (each_rank && comm.size() <= most_ranks_told) {
+    const std::vector<std::int64_t> sizes(static_cast<std::size_t>(comm.size()),
+                                          sizeof report.seconds);
+    const auto all = comm.all_gather_known(std::as_bytes(std::span(report.seconds)), sizes);
+    summary.seconds_of_rank.resize(static_cast<std::size_t>(comm.size()));
+    std::memcpy(summary.seconds_of_rank.data(), all.data(), all.size());
+  }
   comm.reduce_seconds(summary.min.seconds, summary.max.seconds, summary.sum.seconds);
   comm.all_reduce_stats(summary.min.counters, summary.max.counters, summary.sum.counters);
   return summary;
@@ -119,7 +129,7 @@ std::string report_table(const std::string& path, const ReportSummary& summary,
 }
 
 std::string report_json(const std::string& path, const ReportSummary& summary, const Method& method,
-                        const std::vector<std::string>& reasons) {
+                        const std::vector<std::string>& reasons, const NamedOwners& owners) {
   Json json = {{"path", path}, {"ranks", summary.ranks}};
   for (std::size_t i = 0; i < step_count; ++i) {
     json["steps"][step_names[i]] = {{"min", summary.min.seconds[i]},
@@ -143,17 +153,25 @@ std::string report_json(const std::string& path, const ReportSummary& summary, c
                                 {"origin", origin_of(method, key.name)}};
   }
   json["reasons"] = reasons;
+  for (std::size_t i = 0; i < step_count && !summary.seconds_of_rank.empty(); ++i) {
+    if (summary.max.seconds[i] <= 0) continue;
+    Json& list = json["per_rank"][step_names[i]] = Json::array();
+    for (const auto& seconds : summary.seconds_of_rank) list.push_back(seconds[i]);
+  }
+  for (const auto& [name, ranks] : owners) json["chunk_owners"][name] = ranks;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 void print_report(const Comm& comm, const std::string& path, const Report& report,
-                  const Method& method, const std::vector<std::string>& reasons) {
+                  const Method& method, const std::vector<std::string>& reasons,
+                  const NamedOwners& owners) {
   if (method.report.empty()) return;
-  const ReportSummary summary = summarize(comm, report);
+  const bool as_json = wants_json_report(method);
+  const ReportSummary summary = summarize(comm, report, as_json);
   if (!comm.is_root()) return;
-  if (method.report.starts_with(json_prefix)) {
+  if (as_json) {
     append_to_file(method.report.substr(json_prefix.size()),
-                   report_json(path, summary, method, reasons));
+                   report_json(path, summary, method, reasons, owners));
   } else {
     const std::string table = report_table(path, summary, method, reasons);
     std::fwrite(table.data(), 1, table.size(), stderr);

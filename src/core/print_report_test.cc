@@ -48,7 +48,7 @@ TEST(PrintReport, table_shows_steps_traffic_method_and_reasons) {
 }
 
 TEST(PrintReport, mean_is_over_ranks) {
-  ReportSummary summary{4, sample(), sample(), sample()};
+  ReportSummary summary{4, sample(), sample(), sample(), {}};
   const auto json = nlohmann::json::parse(report_json("o", summary, sample_method(), {}));
   EXPECT_EQ(json["ranks"], 4);
   EXPECT_EQ(json["steps"]["define"]["mean"], 0.0625);
@@ -57,6 +57,18 @@ TEST(PrintReport, mean_is_over_ranks) {
   EXPECT_TRUE(json["ratio"]["read"].is_null());
   EXPECT_EQ(json["method"]["transport"]["origin"], "run.xml:4");
   EXPECT_EQ(json["method"]["layout"]["origin"], "default");
+}
+
+TEST(PrintReport, json_tells_ranks_and_owners_apart) {
+  const auto summary = summarize(Comm(), sample(), true);
+  const auto json =
+      nlohmann::json::parse(report_json("o", summary, sample_method(), {}, {{"T", {1, 0, -1}}}));
+  EXPECT_EQ(json["per_rank"]["define"], nlohmann::json::array({0.25}));
+  EXPECT_FALSE(json["per_rank"].contains("write"));
+  EXPECT_EQ(json["chunk_owners"]["T"], nlohmann::json::array({1, 0, -1}));
+  const auto without = summarize(Comm(), sample());
+  EXPECT_FALSE(
+      nlohmann::json::parse(report_json("o", without, sample_method(), {})).contains("per_rank"));
 }
 
 TEST(PrintReport, json_reports_are_appended_one_a_line) {

@@ -2,11 +2,13 @@
 // extents and hands them to a transport.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/extent.h"
 #include "base/report.h"
@@ -53,12 +55,28 @@ namespace chunked {
 class ChunkStore;
 }
 
+/// Which rank encoded each chunk last, for reports: by variable, then by chunk. -1: none, or beyond
+/// what is kept.
+struct ChunkOwners {
+  static constexpr Count most = 1 << 20;  ///< chunks of one variable
+  std::vector<std::vector<std::int32_t>> of_variable;
+
+  void note(VarId var, Count chunk, Rank owner) {
+    if (chunk >= most) return;
+    const auto v = static_cast<std::size_t>(var), c = static_cast<std::size_t>(chunk);
+    if (of_variable.size() <= v) of_variable.resize(v + 1);
+    if (of_variable[v].size() <= c) of_variable[v].resize(c + 1, -1);
+    of_variable[v][c] = owner;
+  }
+};
+
 struct ChunkOptions {
   Count buffer_limit = 64 << 20;  ///< bytes a rank may hold for chunks and messages
   Count chunk_bytes = 1 << 20;    ///< what shapes are chosen for, at least
   Count cache_bytes = 16 << 20;   ///< of decoded chunks, a rank
   int ranks_per_node = 0;         ///< as Comm::split_node has it; 1: messages only
   int codec_threads = 0;          ///< a rank; 0: the node's processors, shared by its ranks
+  ChunkOwners* owners = nullptr;  ///< where set, told who encodes what; outlives the layout
 };
 
 /// Chunked variables (D5, ch. 5), and beside them variables in canonical layout. `store` holds the

@@ -54,4 +54,12 @@ Json attributes_json(const AttributeList& attributes) {
   return json;
 }
 
+void add_structure(Json& json, const Source& source) {
+  for (const SourceGroup& group : source.groups())
+    json["groups"].push_back(
+        {{"path", group.path}, {"attributes", attributes_json(group.attributes)}});
+  for (const LeftOut& item : source.left_out())
+    json["left_out"].push_back({{"name", item.name}, {"what", item.what}});
+}
+
 }  // namespace forebay::tools

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/schema.h"
+#include "tools/source.h"
 
 namespace forebay::tools {
 
@@ -11,6 +12,9 @@ namespace forebay::tools {
 /// infinities are words.
 nlohmann::ordered_json attribute_json(const Attribute& attribute);
 nlohmann::ordered_json attributes_json(const AttributeList& attributes);
+
+/// Adds "groups" and "left_out" where a file has any.
+void add_structure(nlohmann::ordered_json& json, const Source& source);
 
 /// A number, or "NaN", "Infinity", "-Infinity".
 nlohmann::ordered_json json_number(double value);

@@ -111,17 +111,30 @@ class Lines {
   std::size_t column_ = 0;
 };
 
-// Elements of rows along the last dimension, one after another as they are read.
+// Elements of rows along the last dimension, one after another as they are read. What an unlimited
+// dimension holds that is not the first is put in braces.
 class Rows {
  public:
-  Rows(Count length, bool flat, Count elements, Lines& lines)
-      : length_(length), left_(elements), flat_(flat), lines_(lines) {}
-  void value(const std::string& text) {
-    if (!flat_ && at_ == 0) lines_.raw("\n  ");
-    --left_;
-    const bool end = ++at_ == length_;
-    if (end) at_ = 0;
-    if (left_ == 0) {
+  Rows(const Source& source, VarId id, const std::vector<Count>& shape, Lines& lines)
+      : length_(shape.empty() ? 1 : shape.back()),
+        all_(whole(shape).elements()),
+        flat_(shape.size() < 2),
+        lines_(lines) {
+    const auto& dims = source.schema().vars[static_cast<std::size_t>(id)].dimids;
+    Count inner = 1;
+    for (std::size_t d = shape.size(); d-- > 1;) {
+      inner *= shape[d];
+      if (source.unlimited(dims[d])) braced_.push_back(inner);
+    }
+  }
+  void value(std::string text) {
+    const bool begin = next_ % length_ == 0, end = (next_ + 1) % length_ == 0;
+    if (!flat_ && begin) lines_.raw("\n  ");
+    for (const Count inner : braced_) {
+      if (next_ % inner == 0) text.insert(0, "{");
+      if ((next_ + 1) % inner == 0) text += "}";
+    }
+    if (++next_ == all_) {
       lines_.put(text);
     } else if (end && !flat_) {
       lines_.put(text);
@@ -132,8 +145,9 @@ class Rows {
   }
 
  private:
-  Count length_, left_, at_ = 0;
+  Count length_, all_, next_ = 0;
   bool flat_;
+  std::vector<Count> braced_;  // elements within each pair of braces
   Lines& lines_;
 };
 
@@ -175,8 +189,7 @@ void print_numbers(const Source& source, VarId id, Lines& lines) {
   const Blocks blocks(var, shape, block_bytes, true);
   const auto width = static_cast<std::size_t>(size_of(var.type));
   const std::vector<std::byte> fill = shown_fill(var);
-  const bool flat = shape.size() < 2;
-  Rows rows(shape.empty() ? 1 : shape.back(), flat, whole(shape).elements(), lines);
+  Rows rows(source, id, shape, lines);
   std::vector<std::byte> values;
   for (Count b = 0; b < blocks.size(); ++b) {
     const Subarray part = blocks[b];
@@ -215,10 +228,52 @@ void print_characters(const Source& source, VarId id, Lines& lines) {
   }
 }
 
-void add_attributes(std::string& text, const std::string& owner, const AttributeList& list) {
+void add_attributes(std::string& text, const std::string& indent, const std::string& owner,
+                    const AttributeList& list, bool lines) {
   for (const Attribute& attribute : list) {
-    text += fmt::format("\t\t{}:{} = {} ;\n", owner, cdl_name(attribute.name),
-                        cdl_attribute(attribute));
+    text += fmt::format("{}\t\t{}:{} = {} ;\n", indent, owner, cdl_name(attribute.name),
+                        cdl_attribute(attribute, lines));
+  }
+}
+
+const AttributeList& attributes_of_group(const Source& source, const std::string& group) {
+  for (const SourceGroup& known : source.groups())
+    if (known.path == group) return known.attributes;
+  return source.schema().attributes;
+}
+
+void add_dimensions(std::string& text, const Source& source, const std::string& group,
+                    const std::string& indent) {
+  bool any = false;
+  const Schema& schema = source.schema();
+  for (std::size_t d = 0; d < schema.dims.size(); ++d) {
+    const std::string& name = schema.dims[d].name;
+    if (cdl_group_of(name) != group) continue;
+    if (!any) text += indent + "dimensions:\n";
+    any = true;
+    const auto id = static_cast<DimId>(d);
+    text += indent + "\t" + cdl_name(cdl_name_in_group(name)) + " = ";
+    text += source.unlimited(id) ? fmt::format("UNLIMITED ; // ({} currently)\n", source.length(id))
+                                 : fmt::format("{} ;\n", source.length(id));
+  }
+}
+
+void add_variables(std::string& text, const Source& source, const std::string& group,
+                   const std::string& indent) {
+  bool any = false;
+  const Schema& schema = source.schema();
+  for (const Variable& var : schema.vars) {
+    if (cdl_group_of(var.name) != group) continue;
+    if (!any) text += indent + "variables:\n";
+    any = true;
+    const std::string name = cdl_name(cdl_name_in_group(var.name));
+    text += fmt::format("{}\t{} {}", indent, name_of(var.type), name);
+    for (std::size_t d = 0; d < var.dimids.size(); ++d) {
+      const std::string& dim = schema.dims[static_cast<std::size_t>(var.dimids[d])].name;
+      text += (d == 0 ? "(" : ", ") + cdl_name(cdl_name_in_group(dim));
+    }
+    text += var.dimids.empty() ? " ;\n" : ") ;\n";
+    add_attributes(text, indent, name, var.attributes, !source.is_hdf5());
   }
 }
 
@@ -276,11 +331,11 @@ std::string cdl_value(Type type, const std::byte* value) {
   }
 }
 
-std::string cdl_attribute(const Attribute& attribute) {
+std::string cdl_attribute(const Attribute& attribute, bool lines) {
   if (attribute.type == Type::chr) {
     std::string text(reinterpret_cast<const char*>(attribute.value.data()), attribute.value.size());
     text.erase(text.find_last_not_of('\0') + 1);
-    return cdl_text(text, "\t\t\t");
+    return cdl_text(text, lines ? "\t\t\t" : "");
   }
   const auto width = static_cast<std::size_t>(size_of(attribute.type));
   std::vector<std::byte> native(attribute.value.size());
@@ -306,39 +361,32 @@ std::string cdl_file_name(const std::string& path) {
   return cdl_name(name);
 }
 
-std::string cdl_header(const Source& source) {
-  const Schema& schema = source.schema();
+std::string cdl_group_of(const std::string& name) {
+  const std::size_t slash = name.rfind('/');
+  return slash == std::string::npos ? "" : name.substr(0, slash);
+}
+
+std::string cdl_name_in_group(const std::string& name) { return name.substr(name.rfind('/') + 1); }
+
+std::string cdl_header(const Source& source, const std::string& group, const std::string& indent) {
   std::string text;
-  if (!schema.dims.empty()) text += "dimensions:\n";
-  for (const Dimension& dim : schema.dims) {
-    text += "\t" + cdl_name(dim.name) + " = ";
-    text += dim.is_record() ? fmt::format("UNLIMITED ; // ({} currently)\n", schema.numrecs)
-                            : fmt::format("{} ;\n", dim.length);
-  }
-  if (!schema.vars.empty()) text += "variables:\n";
-  for (const Variable& var : schema.vars) {
-    const std::string name = cdl_name(var.name);
-    text += fmt::format("\t{} {}", name_of(var.type), name);
-    for (std::size_t d = 0; d < var.dimids.size(); ++d) {
-      text += (d == 0 ? "(" : ", ") +
-              cdl_name(schema.dims[static_cast<std::size_t>(var.dimids[d])].name);
-    }
-    text += var.dimids.empty() ? " ;\n" : ") ;\n";
-    add_attributes(text, name, var.attributes);
-  }
-  if (schema.attributes.size() > 0) {
-    text += "\n// global attributes:\n";
-    add_attributes(text, "", schema.attributes);
+  add_dimensions(text, source, group, indent);
+  add_variables(text, source, group, indent);
+  const AttributeList& attributes = attributes_of_group(source, group);
+  if (attributes.size() > 0) {
+    text += "\n" + indent + (group.empty() ? "// global attributes:\n" : "// group attributes:\n");
+    add_attributes(text, indent, "", attributes, !source.is_hdf5());
   }
   return text;
 }
 
-void print_cdl_data(const Source& source, VarId id, std::FILE* out) {
+void print_cdl_data(const Source& source, VarId id, std::FILE* out, const std::string& indent) {
   const Variable& var = source.schema().vars[static_cast<std::size_t>(id)];
-  if (var.is_record && source.schema().numrecs == 0) return;
+  if (whole(source.shape(id)).elements() == 0) return;
   Lines lines(out);
   lines.raw("\n");
-  lines.raw(" " + cdl_name(var.name) + (var.ndims() > 1 ? " =" : " = "));
+  lines.raw(indent + " " + cdl_name(cdl_name_in_group(var.name)) +
+            (var.ndims() > 1 ? " =" : " = "));
   if (var.type == Type::chr) {
     print_characters(source, id, lines);
   } else {

@@ -4,9 +4,11 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "core/file_check.h"
 #include "core/method_values.h"
 #include "tools/commands.h"
+#include "tools/hdf5_source.h"
 #include "tools/progress.h"
 #include "tools/text_table.h"
 
@@ -163,6 +165,43 @@ int exit_code(CheckStatus status) {
   }
 }
 
+// An HDF5 file: its checksums are HDF5's, of metadata and, where a dataset has the filter, of
+// chunks.
+struct Hdf5Check {
+  CheckStatus status = CheckStatus::good;
+  Count datasets = 0, bytes = 0;
+  std::vector<std::string> faults;
+};
+
+Hdf5Check check_hdf5_file(const std::string& path, bool values) {
+  Hdf5Check check;
+  try {
+    check.faults = check_hdf5(path, values, check.datasets, check.bytes);
+    if (!check.faults.empty()) check.status = CheckStatus::damaged;
+  } catch (const Error& error) {
+    check.status = CheckStatus::unreadable;
+    check.faults = {error.what()};
+  }
+  return check;
+}
+
+std::string hdf5_check_text(const std::string& path, const Hdf5Check& check, bool values) {
+  std::string text = printable(path) + ": " + name_of(check.status) + "\n";
+  for (const std::string& fault : check.faults) text += "  " + fault + "\n";
+  if (check.status == CheckStatus::unreadable) return text;
+  return text + fmt::format("  HDF5: opened {}, {}\n", counted(check.datasets, "dataset"),
+                            values ? "read " + friendly_size(check.bytes) + " of values"
+                                   : "values not read (--decode reads them)");
+}
+
+Json hdf5_check_json(const std::string& path, const Hdf5Check& check, bool values) {
+  Json json = {{"path", path}, {"status", name_of(check.status)}, {"format", "HDF5"}};
+  json["damages"] = check.faults;
+  json["datasets"] = check.datasets;
+  json["verified"] = {{"bytes", check.bytes}, {"decoded", values}};
+  return json;
+}
+
 }  // namespace
 
 void add_check_command(CLI::App& app, int& status) {
@@ -173,16 +212,29 @@ void add_check_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "check", "Verify the header, the chunk index and the checksum of every chunk of files");
-  command->add_option("FILE", options->paths, "CDF-1, CDF-2 or CDF-5 files")->required();
+  command->add_option("FILE", options->paths, "netCDF files of any format, or HDF5 files")
+      ->required();
   command->add_flag("--decode", options->decode, "also decode every chunk");
   command->add_flag("--json", options->json, "print one JSON object");
   command->footer(
+      "In HDF5 files every object is opened, whose metadata HDF5 verifies; values are read with "
+      "--decode only, and verified where datasets have the filter fletcher32.\n"
       "Exit codes: 0 all is well, 1 something is damaged, 2 a file cannot be read at "
       "all.");
   command->callback([options, &status] {
     status = exit_done;
     Json files = Json::array();
     for (const std::string& path : options->paths) {
+      if (is_hdf5_file(path)) {
+        const Hdf5Check check = check_hdf5_file(path, options->decode);
+        status = std::max(status, exit_code(check.status));
+        if (options->json) {
+          files.push_back(hdf5_check_json(path, check, options->decode));
+        } else {
+          fmt::print("{}", hdf5_check_text(path, check, options->decode));
+        }
+        continue;
+      }
       FileCheck check;
       {
         Progress line(path);

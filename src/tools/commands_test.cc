@@ -169,8 +169,7 @@ TEST_F(CommandsTest, info_refuses_what_it_cannot_read) {
   save(path_, sample_file().substr(0, 100));
   EXPECT_EQ(run({"info", path_}).find(path_ + ": "), 0u);
   save(path_, "\x89HDF\r\n\x1a\n rest");
-  EXPECT_NE(run({"info", path_}).find("this is an HDF5 file, as netCDF-4 writes them"),
-            std::string::npos);
+  EXPECT_NE(run({"info", path_}).find("HDF5"), std::string::npos);
   EXPECT_EQ(status_, exit_usage);
 }
 

@@ -18,20 +18,21 @@ constexpr Count block_bytes = 8 << 20;
 
 // -- header ---------------------------------------------------------------------------------------
 
-std::string dimension_text(const Schema& schema, const Dimension& dim) {
-  return dim.is_record() ? fmt::format("unlimited, {} long", schema.numrecs)
-                         : std::to_string(dim.length);
+std::string dimension_text(const Source& source, int dim) {
+  return source.unlimited(dim) ? fmt::format("unlimited, {} long", source.length(dim))
+                               : std::to_string(source.length(dim));
 }
 
-void compare_dimensions(const Schema& a, const Schema& b, std::vector<std::string>& found) {
+void compare_dimensions(const Source& in_a, const Source& in_b, std::vector<std::string>& found) {
+  const Schema &a = in_a.schema(), &b = in_b.schema();
   for (const Dimension& dim : a.dims) {
     const auto other = b.find_dim(dim.name);
     if (!other) {
       found.push_back(fmt::format("dimension {} is in A only", printable(dim.name)));
       continue;
     }
-    const std::string x = dimension_text(a, dim);
-    const std::string y = dimension_text(b, b.dims[static_cast<std::size_t>(*other)]);
+    const std::string x = dimension_text(in_a, *a.find_dim(dim.name));
+    const std::string y = dimension_text(in_b, *other);
     if (x != y)
       found.push_back(fmt::format("dimension {}: {} in A, {} in B", printable(dim.name), x, y));
   }
@@ -66,6 +67,39 @@ void compare_attributes(const std::string& owner, const AttributeList& a, const 
   for (const Attribute& attribute : b) {
     if (!a.find(attribute.name)) found.push_back(name(attribute) + " is in B only");
   }
+}
+
+// What the classic model has no word for is not compared: only whether both have it.
+void compare_left_out(const Source& a, const Source& b, std::vector<std::string>& found) {
+  const auto only_in = [&](const Source& one, const Source& other, const char* name) {
+    for (const LeftOut& item : one.left_out()) {
+      const bool both = std::any_of(other.left_out().begin(), other.left_out().end(),
+                                    [&](auto& o) { return o.name == item.name; });
+      if (!both && !other.schema().find_var(item.name))
+        found.push_back(
+            fmt::format("{} ({}) is in {} only", printable(item.name), item.what, name));
+    }
+  };
+  only_in(a, b, "A");
+  only_in(b, a, "B");
+}
+
+void compare_groups(const Source& a, const Source& b, std::vector<std::string>& found) {
+  const auto find = [](const Source& source, const std::string& path) -> const SourceGroup* {
+    for (const SourceGroup& group : source.groups())
+      if (group.path == path) return &group;
+    return nullptr;
+  };
+  for (const SourceGroup& group : a.groups()) {
+    if (const SourceGroup* other = find(b, group.path)) {
+      compare_attributes(group.path, group.attributes, other->attributes, found);
+    } else {
+      found.push_back(fmt::format("group {} is in A only", printable(group.path)));
+    }
+  }
+  for (const SourceGroup& group : b.groups())
+    if (find(a, group.path) == nullptr)
+      found.push_back(fmt::format("group {} is in B only", printable(group.path)));
 }
 
 std::string declaration(const Schema& schema, const Variable& var) {
@@ -181,7 +215,9 @@ class Comparer {
     choose();
     const Schema &a = a_.schema(), &b = b_.schema();
     if (options_.header && options_.variables.empty()) {
-      compare_dimensions(a, b, result_.header);
+      compare_dimensions(a_, b_, result_.header);
+      compare_left_out(a_, b_, result_.header);
+      compare_groups(a_, b_, result_.header);
       compare_attributes("", a.attributes, b.attributes, result_.header);
     }
     for (const auto& [x, y] : pairs_) {
@@ -189,7 +225,8 @@ class Comparer {
     }
     if (options_.data) {
       for (const auto& [x, y] : pairs_)
-        if (comparable(x, y)) all_ += whole(a_.shape(x)).elements() * size_of(var(a_, x).type);
+        if (const auto shape = common(x, y))
+          all_ += whole(*shape).elements() * size_of(var(a_, x).type);
       for (const auto& [x, y] : pairs_) compare_values(x, y);
     }
     return std::move(result_);
@@ -230,31 +267,43 @@ class Comparer {
     compare_attributes(a.name, a.attributes, b.attributes, result_.header);
   }
 
-  bool comparable(VarId x, VarId y) const {
-    return a_.shape(x) == b_.shape(y) &&
-           (var(a_, x).type == Type::chr) == (var(b_, y).type == Type::chr);
+  // What both files have of a variable; nothing where values cannot be compared.
+  std::optional<std::vector<Count>> common(VarId x, VarId y) const {
+    std::vector<Count> shape = a_.shape(x);
+    const std::vector<Count> other = b_.shape(y);
+    const bool text = var(a_, x).type == Type::chr;
+    if (shape.size() != other.size() || text != (var(b_, y).type == Type::chr)) return std::nullopt;
+    for (std::size_t d = 0; d < shape.size(); ++d) shape[d] = std::min(shape[d], other[d]);
+    return shape;
   }
 
   void compare_values(VarId x, VarId y) {
     const Variable &a = var(a_, x), &b = var(b_, y);
     VariableDifference difference;
     difference.name = a.name;
-    if (!comparable(x, y)) {
+    const auto both = common(x, y);
+    if (!both) {
       difference.not_compared =
-          a_.shape(x) == b_.shape(y)
+          a_.shape(x).size() == b_.shape(y).size()
               ? "text in one file, numbers in the other"
               : fmt::format("shape ({}) in A, ({}) in B", fmt::join(a_.shape(x), ", "),
                             fmt::join(b_.shape(y), ", "));
       result_.variables.push_back(std::move(difference));
       return;
     }
-    const std::vector<Count> shape = a_.shape(x);
+    const std::vector<Count>& shape = *both;
+    if (a_.shape(x) != b_.shape(y)) {
+      difference.shape_a = a_.shape(x);
+      difference.shape_b = b_.shape(y);
+      difference.common = shape;
+    }
     const Variable& leader = a.chunking ? a : b;  // whose chunks the blocks follow
     const Blocks blocks(leader, shape, block_bytes);
     ValueComparison values(options_, a.type, b.type, difference);
     for (Count i = 0; i < blocks.size(); ++i) {
       const Subarray part = blocks[i];
       const auto n = static_cast<std::size_t>(part.elements());
+      if (n == 0) continue;
       memory_a_.resize(n * static_cast<std::size_t>(size_of(a.type)));
       memory_b_.resize(n * static_cast<std::size_t>(size_of(b.type)));
       a_.read(x, part, memory_a_.data());
@@ -265,7 +314,8 @@ class Comparer {
     }
     ++result_.variables_compared;
     result_.elements_compared += difference.elements;
-    if (difference.differences > 0) result_.variables.push_back(std::move(difference));
+    if (difference.differences > 0 || !difference.shape_a.empty())
+      result_.variables.push_back(std::move(difference));
   }
 
   const Source &a_, &b_;

@@ -35,6 +35,8 @@ struct VariableDifference {
   double largest_relative = 0;    ///< |a - b| / |b|
   std::vector<Difference> first;  ///< in row-major order
   std::string not_compared;       ///< why values were not; empty if they were
+  std::vector<Count> shape_a, shape_b;  ///< where they are not the same
+  std::vector<Count> common;            ///< of the part that was compared then
 };
 
 struct Comparison {
@@ -45,6 +47,7 @@ struct Comparison {
   bool same() const { return header.empty() && variables.empty(); }
 };
 
+/// Variables of one rank but other lengths are compared where both have elements.
 /// Memory: two blocks of 8 MiB, or a chunk of each file. Errc::enotvar for a variable that neither
 /// file has; throws what reading throws.
 Comparison compare(const Source& a, const Source& b, const CompareOptions& options);

@@ -62,13 +62,13 @@ class Unfinished {
   Unfinished(const Unfinished&) = delete;
   Unfinished& operator=(const Unfinished&) = delete;
 
-  // Root only.
+  // Root only. `out` is the old output until it is the new one.
   void finish(const std::string& out, bool force) {
-    if (fs::is_directory(path_) && force) {
-      fs::remove_all(out);  // a directory cannot be replaced in one step
-    }
-    if (::rename(path_.c_str(), out.c_str()) != 0)
+    if (force && fs::is_directory(path_) && fs::exists(out)) {
+      replace_directory(out);
+    } else if (::rename(path_.c_str(), out.c_str()) != 0) {
       throw system_error(errno, Errc::ecantcreate, "rename", out);
+    }
     finished_ = true;
     const std::string parent = fs::path(out).parent_path().string();
     const int fd =
@@ -79,6 +79,28 @@ class Unfinished {
   }
 
  private:
+  // The two exchange their names in one step; where the file system cannot do that, the old one
+  // stands aside until the new one is in its place.
+  void replace_directory(const std::string& out) {
+    std::string aside = path_;
+#ifdef RENAME_EXCHANGE
+    if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, out.c_str(), RENAME_EXCHANGE) != 0)
+#endif
+    {
+      aside = path_ + "-old";
+      if (::rename(out.c_str(), aside.c_str()) != 0)
+        throw system_error(errno, Errc::ecantcreate, "rename", out);
+      if (::rename(path_.c_str(), out.c_str()) != 0) {
+        const int reason = errno;
+        (void)::rename(aside.c_str(), out.c_str());
+        throw system_error(reason, Errc::ecantcreate, "rename", out);
+      }
+    }
+    std::error_code
+        ignored;  // the new output is in place: what is left of the old one is only space
+    fs::remove_all(aside, ignored);
+  }
+
   bool active_, finished_ = false;
   std::string path_;
 };
@@ -162,7 +184,11 @@ class Conversion {
 
   ConvertResult run() {
     const auto began = std::chrono::steady_clock::now();
-    agree_on_error(comm_, attempt_to([&] { source_ = open_source(options_.in); }));
+    const bool copies =
+        options_.to == "hdf5" && options_.group.empty() && has_hdf5() && is_hdf5_file(options_.in);
+    agree_on_error(comm_, attempt_to([&] {
+                     if (!copies) open_input();
+                   }));
     agree_on_error(comm_, attempt_to([&] {
                      if (comm_.is_root()) check_output(options_);
                    }));
@@ -171,6 +197,40 @@ class Conversion {
                   "leave mpiexec out, or convert to netcdf");
     const std::string temporary = temporary_name(comm_, options_.out);
     Unfinished unfinished(comm_, temporary);
+    if (copies) {
+      result_ = copy_hdf5_file(options_.in, temporary, options_);
+    } else {
+      copy_source(temporary);
+    }
+    agree_on_error(comm_, attempt_to([&] {
+                     if (comm_.is_root()) unfinished.finish(options_.out, options_.force);
+                   }));
+    result_.in_size = size_on_disk(options_.in);
+    result_.out_size = size_on_disk(options_.out);
+    result_.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    return result_;
+  }
+
+ private:
+  // What the output has no word for is refused, unless the user wants to go without it.
+  void open_input() {
+    source_ = open_source(options_.in, options_.group);
+    const std::string name = printable(options_.in), to = options_.to == "zarr" ? "zarr" : "netcdf";
+    if (!source_->groups().empty())
+      throw Error(Errc::enotsupport,
+                  fmt::format("{} has groups (the first is \"{}\"), which {} has no word for", name,
+                              printable(source_->groups()[0].path), to),
+                  "--group GROUP takes one (--group / the root), --to hdf5 keeps them all");
+    result_.left_out = source_->left_out();
+    if (!result_.left_out.empty() && !options_.skip)
+      throw Error(Errc::enotsupport,
+                  fmt::format("{}: {} is {}, which {} has no word for", name,
+                              printable(result_.left_out[0].name), result_.left_out[0].what, to),
+                  "--skip leaves it out, --to hdf5 copies it");
+  }
+
+  void copy_source(const std::string& temporary) {
     create(temporary);
     jobs_ = plan_jobs(*source_, *output_, comm_.size(), options_.round_bytes);
     copy();
@@ -180,18 +240,9 @@ class Conversion {
     output_->close();
     if (options_.verify) verify(temporary);
     output_.reset();
-    agree_on_error(comm_, attempt_to([&] {
-                     if (comm_.is_root()) unfinished.finish(options_.out, options_.force);
-                   }));
     result_.variables = std::ssize(source_->schema().vars);
-    result_.in_size = size_on_disk(options_.in);
-    result_.out_size = size_on_disk(options_.out);
-    result_.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-    return result_;
   }
 
- private:
   void create(const std::string& path) {
     if (options_.to == "hdf5") {
       output_ = create_hdf5(*source_, path, options_);

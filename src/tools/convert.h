@@ -26,6 +26,8 @@ struct ConvertOptions {
   bool keep_layout = true;     ///< netcdf: chunked variables stay chunked where `keys` say nothing
   HintMap keys;                ///< of the method, checked
   std::optional<int> version;  ///< of the classic formats: 1, 2, 5
+  std::string group;           ///< of a netCDF-4 input: this one alone; "/" is the root
+  bool skip = false;           ///< leave out what the output has no word for
   bool verify = false;         ///< read the output again and compare
   bool force = false;          ///< replace an existing output
   bool quiet = false;          ///< no progress
@@ -36,6 +38,7 @@ struct ConvertResult {
   Count variables = 0, bytes = 0;   ///< of values
   Count in_size = 0, out_size = 0;  ///< bytes on disk; 0 where that is unknown
   Count verified = 0;               ///< variables whose values were read again and are equal
+  std::vector<LeftOut> left_out;    ///< what the output has no word for
   std::vector<std::string> lossy;   ///< variables whose codec may change values
   double seconds = 0;
 };
@@ -64,9 +67,14 @@ class Output {
 /// Collective. Creates a classic file, chunked as options.keys say; equal on all ranks.
 std::unique_ptr<Output> create_netcdf(const Comm& comm, const Source& source,
                                       const std::string& path, const ConvertOptions& options);
-/// One process. A netCDF-4 file; Errc::enotsupport in a build without HDF5.
+/// One process. A netCDF-4 file; Errc::enotsupport in a build without HDF5. Keys of the method that
+/// count are layout, codec (of HDF5's own filters) and chunk_bytes.
 std::unique_ptr<Output> create_hdf5(const Source& source, const std::string& path,
                                     const ConvertOptions& options);
+/// One process. Copies an HDF5 file with all that is in it, types that the classic model has no
+/// word for too; sets variables, bytes and verified of the result.
+ConvertResult copy_hdf5_file(const std::string& in, const std::string& out,
+                             const ConvertOptions& options);
 /// One process. A Zarr store (version 2, consolidated) in a directory.
 std::unique_ptr<Output> create_zarr(const Source& source, const std::string& path,
                                     const ConvertOptions& options);

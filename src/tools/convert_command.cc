@@ -56,6 +56,11 @@ std::string result_text(const ConvertResult& result, const Options& options) {
                   friendly_size(result.bytes), friendly_size(result.out_size), result.seconds);
   if (options.how.verify)
     text += fmt::format("verified: {} variables are equal\n", grouped(result.verified));
+  if (!result.left_out.empty()) {
+    std::string names;
+    for (const LeftOut& item : result.left_out) names += (names.empty() ? "" : ", ") + item.name;
+    text += fmt::format("left out: {}\n", printable(names, 200));
+  }
   if (!result.lossy.empty()) {
     std::string names;
     for (const std::string& name : result.lossy) names += (names.empty() ? "" : ", ") + name;
@@ -66,6 +71,8 @@ std::string result_text(const ConvertResult& result, const Options& options) {
 }
 
 Json result_json(const ConvertResult& result, const Options& options) {
+  Json left_out = Json::array();
+  for (const LeftOut& item : result.left_out) left_out.push_back(item.name);
   return {{"in", options.how.in},
           {"out", options.how.out},
           {"to", options.how.to},
@@ -75,11 +82,14 @@ Json result_json(const ConvertResult& result, const Options& options) {
           {"out_size", result.out_size},
           {"verified", options.how.verify ? Json(result.verified) : Json()},
           {"lossy", result.lossy},
+          {"left_out", std::move(left_out)},
           {"seconds", result.seconds}};
 }
 
 void prepare(Options& options) {
   options.how.keys = parse_keys(options.method);
+  const bool from_hdf5 = is_hdf5_file(options.how.in);
+  if (options.to.empty() && from_hdf5) options.to = options.format.empty() ? "hdf5" : "netcdf";
   if (!options.to.empty()) {
     options.how.to = options.to;
     options.how.keep_layout = options.to != "netcdf";
@@ -138,7 +148,7 @@ void add_convert_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("convert", "Copy a file into another format, layout or codec");
-  command->add_option("IN", options->how.in, "a classic netCDF file, with chunks or without")
+  command->add_option("IN", options->how.in, "a netCDF file of any format, or an HDF5 file")
       ->required();
   command->add_option("OUT", options->how.out, "the file (zarr: the directory) to write")
       ->required();
@@ -147,10 +157,14 @@ void add_convert_command(CLI::App& app, int& status) {
                    "KEY=VALUE;... of the output, such as \"layout=chunked;codec=shuffle,zstd:3\"")
       ->type_name("KEYS")
       ->expected(1);
-  command->add_option("--to", options->to, "netcdf (classic) or zarr")
-      ->check(CLI::IsMember({"netcdf", "zarr"}));
+  command->add_option("--to", options->to, "netcdf (classic), hdf5 (netCDF-4) or zarr")
+      ->check(CLI::IsMember({"netcdf", "hdf5", "zarr"}));
   command->add_option("--format", options->format, "cdf1, cdf2 or cdf5; as the input if not given")
       ->check(CLI::IsMember({"cdf1", "cdf2", "cdf5"}));
+  command->add_option("--group", options->how.group,
+                      "of a netCDF-4 file, this group alone; / is the root without its groups");
+  command->add_flag("--skip", options->how.skip,
+                    "leave out what the output has no word for: strings, compound types");
   command->add_flag("--verify", options->how.verify,
                     "read the output again and compare checksums of all values");
   command->add_flag("-f,--force", options->how.force, "replace OUT if it exists");
@@ -160,8 +174,15 @@ void add_convert_command(CLI::App& app, int& status) {
       "attributes, fill values, records and the unlimited dimension are kept; chunk shapes and "
       "codecs too, where the output has chunks and --method says nothing else. A codec implies "
       "layout=chunked.\n"
+      "Classic netCDF and Zarr have no groups, strings or compound types: a netCDF-4 input that "
+      "has "
+      "any is refused unless --group or --skip says what to do. From HDF5 to HDF5 everything is "
+      "copied, "
+      "also what is no netCDF; --method may give other chunks (layout, chunk_bytes) and other "
+      "filters (codec, of shuffle and deflate).\n"
       "The output is written beside OUT, brought to the device, and renamed: OUT is whole or not "
-      "there. Under mpiexec the ranks share the work (netcdf only).");
+      "there. Under mpiexec the ranks share the work (netcdf only; hdf5 and "
+      "zarr are written by one process).");
   command->callback([options, &status] { status = run(*options); });
 }
 

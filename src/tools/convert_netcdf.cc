@@ -31,7 +31,7 @@ class NetcdfOutput final : public Output {
   NetcdfOutput(const Comm& comm, const Source& source, const std::string& path,
                const ConvertOptions& options) {
     ds_ = Dataset::create(comm, path, version_for(source, options), false, options.keys);
-    define(source.schema());
+    define(source);
     choose_chunks(source.schema(), options);
     ds_->enddef();
   }
@@ -67,7 +67,18 @@ class NetcdfOutput final : public Output {
   }
 
  private:
-  void define(const Schema& from) {
+  void define(const Source& source) {
+    const Schema& from = source.schema();
+    for (std::size_t d = 0; d < from.dims.size(); ++d) {
+      // Length 0 marks the record dimension in these formats.
+      const auto id = static_cast<DimId>(d);
+      if (from.dims[d].length == 0 && from.record_dim() != id)
+        throw Error(Errc::edimsize,
+                    "dimension " + from.dims[d].name +
+                        " has length 0: classic formats allow that "
+                        "to their one unlimited dimension only",
+                    "convert to hdf5");
+    }
     for (const Dimension& dim : from.dims) ds_->def_dim(dim.name, dim.length);
     for (const Variable& var : from.vars) {
       const VarId id = ds_->def_var(var.name, var.type, var.dimids);

@@ -27,6 +27,13 @@ grep -q "verified: 3 variables" out.txt || fail "not verified: $(cat out.txt)"
 "$forebay" diff a.nc c.nc || fail "values differ on the way back"
 "$@" "$forebay" convert a.nc b.nc >out.txt 2>&1 && fail "an existing file was replaced"
 [ "$(grep -c 'b.nc exists' out.txt)" = 1 ] || fail "expected one message: $(cat out.txt)"
+ncgen -k nc4 -o h.nc a.cdl || exit 1
+if "$forebay" ls h.nc >/dev/null 2>&1; then # HDF5 is in the build
+  "$@" "$forebay" convert h.nc d.nc --to netcdf --verify >out.txt 2>&1 || fail "from netCDF-4: $(cat out.txt)"
+  "$forebay" diff a.nc d.nc || fail "values differ from those of the netCDF-4 file"
+  "$@" "$forebay" convert a.nc e.nc --to hdf5 >out.txt 2>&1 && fail "several ranks wrote HDF5"
+  [ "$(grep -c 'hdf5 is written by one process' out.txt)" = 1 ] || fail "expected one message: $(cat out.txt)"
+fi
 for left in .forebay*; do
   [ ! -e "$left" ] || fail "something was left behind: $left"
 done

@@ -56,7 +56,7 @@ Array array_of(const Source& source, VarId id, const ConvertOptions& options) {
                 "give one that it can, for example --method codec=shuffle,zstd:3");
   array.chunk_bytes = size_of(array.var.type);
   for (std::size_t d = 0; d < array.chunks.size(); ++d) {
-    array.chunks[d] = std::max<Count>(array.chunks[d], 1);
+    array.chunks[d] = std::clamp<Count>(array.chunks[d], 1, std::max<Count>(array.shape[d], 1));
     array.grid.push_back((array.shape[d] + array.chunks[d] - 1) / array.chunks[d]);
     array.chunk_bytes *= array.chunks[d];
   }

@@ -28,9 +28,17 @@ std::string index_text(const Difference& difference) {
 std::string variable_text(const VariableDifference& v) {
   const std::string name = printable(v.name);
   if (!v.not_compared.empty()) return fmt::format("{}: not compared: {}\n", name, v.not_compared);
-  std::string text =
-      fmt::format("{}: {} of {} values differ, by {:.6g} at most ({:.3g} relative)\n", name,
-                  grouped(v.differences), grouped(v.elements), v.largest, v.largest_relative);
+  std::string where;
+  if (!v.common.empty()) {
+    where = fmt::format("shape ({}) in A, ({}) in B; in the common part ({}) ",
+                        fmt::join(v.shape_a, ", "), fmt::join(v.shape_b, ", "),
+                        fmt::join(v.common, ", "));
+    if (v.differences == 0)
+      return fmt::format("{}: {}all {} values are alike\n", name, where, grouped(v.elements));
+  }
+  std::string text = fmt::format(
+      "{}: {}{} of {} values differ, by {:.6g} at most ({:.3g} relative)\n", name, where,
+      grouped(v.differences), grouped(v.elements), v.largest, v.largest_relative);
   TextTable table("lll");
   for (const Difference& d : v.first) table.add({name + index_text(d), d.a, d.b});
   text += table.text("  ");
@@ -67,6 +75,11 @@ Json result_json(const Comparison& result, const Options& options) {
     if (!v.not_compared.empty()) {
       item["not_compared"] = v.not_compared;
     } else {
+      if (!v.common.empty()) {
+        item["shape_a"] = v.shape_a;
+        item["shape_b"] = v.shape_b;
+        item["compared"] = v.common;
+      }
       item["values"] = v.elements;
       item["differences"] = v.differences;
       item["largest"] = json_number(v.largest);
@@ -86,7 +99,7 @@ void add_diff_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("diff", "Compare two files by value, whatever their formats");
-  command->add_option("A", options->a, "a classic netCDF file, with chunks or without")->required();
+  command->add_option("A", options->a, "a netCDF file of any format, or an HDF5 file")->required();
   command->add_option("B", options->b, "another one")->required();
   command->add_option("--rtol", options->how.rtol, "relative tolerance: of |b|")
       ->check(CLI::NonNegativeNumber);
@@ -108,7 +121,10 @@ void add_diff_command(CLI::App& app, int& status) {
   command->footer(
       "Values a and b are alike if |a - b| <= atol + rtol |b|; NaN is like NaN. Variables are "
       "compared by name; how they are stored, and the order of definitions, make no "
-      "difference.\nExit codes: 0 the same, 3 different, 1 a file cannot be read.");
+      "difference. Variables of one rank but other lengths are compared where both have "
+      "elements, and count as different. Strings, compound types and the like of HDF5 files are "
+      "not compared: only whether both files have them.\nExit codes: 0 the same, 3 different, 1 a "
+      "file cannot be read.");
   command->callback([options, &status] {
     options->how.header = !options->data_only;
     options->how.data = !options->header_only;

@@ -1,6 +1,7 @@
 // forebay dump: header and values of a file as CDL, as ncdump prints them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -35,12 +36,34 @@ std::vector<VarId> chosen(const Source& source, const std::vector<std::string>& 
   return ids;
 }
 
+void print_data(const Source& source, const std::vector<VarId>& ids, const std::string& group,
+                const std::string& indent) {
+  const auto& vars = source.schema().vars;
+  const bool any = std::any_of(vars.begin(), vars.end(),
+                               [&](auto& var) { return cdl_group_of(var.name) == group; });
+  if (!any) return;
+  fmt::print("{}data:\n", indent);
+  for (const VarId id : ids)
+    if (cdl_group_of(vars[static_cast<std::size_t>(id)].name) == group)
+      print_cdl_data(source, id, stdout, indent);
+}
+
+// A group with all that is in it, indented by its depth.
+void print_group(const Source& source, const std::string& path, const std::vector<VarId>& ids,
+                 bool with_data, const std::string& indent) {
+  const std::string name = cdl_name(cdl_name_in_group(path)), inner = indent + "  ";
+  fmt::print("\n{}group: {} {{\n{}", indent, name, cdl_header(source, path, inner));
+  if (with_data) print_data(source, ids, path, inner);
+  for (const SourceGroup& group : source.groups())
+    if (cdl_group_of(group.path) == path) print_group(source, group.path, ids, with_data, inner);
+  fmt::print("{}}} // group {}\n", inner, name);
+}
+
 void print_cdl(const Source& source, const std::vector<VarId>& ids, bool with_data) {
   fmt::print("netcdf {} {{\n{}", cdl_file_name(source.path()), cdl_header(source));
-  if (with_data && !source.schema().vars.empty()) {
-    fmt::print("data:\n");
-    for (const VarId id : ids) print_cdl_data(source, id, stdout);
-  }
+  if (with_data) print_data(source, ids, "", "");
+  for (const SourceGroup& group : source.groups())
+    if (cdl_group_of(group.path).empty()) print_group(source, group.path, ids, with_data, "");
   fmt::print("}}\n");
 }
 
@@ -83,10 +106,11 @@ Json dump_json(const Source& source, const std::vector<VarId>& ids, bool with_da
   const Schema& schema = source.schema();
   Json json = {{"path", source.path()}, {"format", source.format()}};
   json["dimensions"] = Json::array();
-  for (const Dimension& dim : schema.dims) {
-    json["dimensions"].push_back({{"name", dim.name},
-                                  {"length", dim.is_record() ? schema.numrecs : dim.length},
-                                  {"unlimited", dim.is_record()}});
+  for (std::size_t d = 0; d < schema.dims.size(); ++d) {
+    const auto id = static_cast<DimId>(d);
+    json["dimensions"].push_back({{"name", schema.dims[d].name},
+                                  {"length", source.length(id)},
+                                  {"unlimited", source.unlimited(id)}});
   }
   json["variables"] = Json::array();
   for (const VarId id : ids) {
@@ -101,6 +125,7 @@ Json dump_json(const Source& source, const std::vector<VarId>& ids, bool with_da
     json["variables"].push_back(std::move(item));
   }
   json["attributes"] = attributes_json(schema.attributes);
+  add_structure(json, source);
   return json;
 }
 
@@ -109,7 +134,7 @@ Json dump_json(const Source& source, const std::vector<VarId>& ids, bool with_da
 void add_dump_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("dump", "Print header and values of a file as text");
-  command->add_option("FILE", options->path, "a classic netCDF file, with chunks or without")
+  command->add_option("FILE", options->path, "a netCDF file of any format, or an HDF5 file")
       ->required();
   command->add_option("VAR", options->variables, "the variables whose values are printed (all)");
   command->add_flag("--header", options->header, "print no values");
@@ -118,7 +143,8 @@ void add_dump_command(CLI::App& app, int& status) {
   json->excludes("--cdl");
   command->footer(
       "Prints what ncdump prints for the same header and values. Values are read in blocks of a "
-      "few MiB. As JSON, values are flat lists in row-major order.");
+      "few MiB. Strings, compound types and the like of HDF5 files are left out and told on "
+      "standard error. As JSON, values are flat lists in row-major order.");
   command->callback([options, &status] {
     const auto source = open_source(options->path);
     const std::vector<VarId> ids = chosen(*source, options->variables);
@@ -128,6 +154,8 @@ void add_dump_command(CLI::App& app, int& status) {
     } else {
       print_cdl(*source, ids, !options->header);
     }
+    if (const std::string note = left_out_text(*source); !note.empty())
+      fmt::print(stderr, "{}\n", note);
     status = exit_done;
   });
 }

@@ -6,10 +6,10 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numbers>
 
 #include "base/error.h"
 #include "core/method_values.h"
+#include "tools/coordinates.h"
 
 namespace forebay::tools {
 namespace {
@@ -18,117 +18,16 @@ constexpr Count max_points = 16 << 20;
 constexpr Count block_elements = 1 << 20;
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 
-bool one_of(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), text) != words.end();
-}
-
-// Turns stored values into physical ones, and those that stand for "no data" into NaN.
-class Decoder {
- public:
-  Decoder(const Schema& schema, VarId id) {
-    const Variable& var = schema.vars[static_cast<std::size_t>(id)];
-    for (const char* name : {"_FillValue", "missing_value"}) {
-      for (const double value : number_attribute(schema, id, name)) absent_.push_back(value);
-    }
-    if (!var.attributes.find("_FillValue") && size_of(var.type) > 1) {
-      absent_.push_back(default_fill_of(var.type));
-    }
-    const auto scale = number_attribute(schema, id, "scale_factor");
-    const auto offset = number_attribute(schema, id, "add_offset");
-    if (!scale.empty()) scale_ = scale[0];
-    if (!offset.empty()) offset_ = offset[0];
-  }
-
-  void decode(std::vector<double>& values) const {
-    for (double& value : values) {
-      const bool absent = std::find(absent_.begin(), absent_.end(), value) != absent_.end();
-      value = absent || !std::isfinite(value) ? nothing : value * scale_ + offset_;
-    }
-  }
-
- private:
-  static double default_fill_of(Type type) {
-    switch (type) {
-      case Type::int16:
-        return -32767;
-      case Type::uint16:
-        return 65535;
-      case Type::int32:
-        return -2147483647.0;
-      case Type::uint32:
-        return 4294967295.0;
-      case Type::int64:
-        return -9223372036854775806.0;
-      case Type::uint64:
-        return 18446744073709551614.0;
-      default:
-        return 9.9692099683868690e+36;  // the float's value, and the double's
-    }
-  }
-
-  std::vector<double> absent_;
-  double scale_ = 1, offset_ = 0;
-};
-
-bool says_latitude(const Schema& schema, VarId id) {
-  const Variable& var = schema.vars[static_cast<std::size_t>(id)];
-  const std::string units = text_attribute(schema, id, "units").value_or("");
-  if (one_of(units, {"degrees_north", "degree_north", "degrees_N", "degree_N"})) return true;
-  return one_of(lower_case(var.name), {"lat", "latitude", "latcell"}) && is_numeric(var.type);
-}
-
-bool says_longitude(const Schema& schema, VarId id) {
-  const Variable& var = schema.vars[static_cast<std::size_t>(id)];
-  const std::string units = text_attribute(schema, id, "units").value_or("");
-  if (one_of(units, {"degrees_east", "degree_east", "degrees_E", "degree_E"})) return true;
-  return one_of(lower_case(var.name), {"lon", "long", "longitude", "loncell"}) &&
-         is_numeric(var.type);
-}
-
-// Values of a coordinate in degrees, of every k-th element.
-std::vector<double> read_degrees(const SerialReader& file, VarId id, const Subarray& selection) {
-  std::vector<double> values = file.read_doubles(id, selection);
-  Decoder(file.schema(), id).decode(values);
-  const std::string units = lower_case(text_attribute(file.schema(), id, "units").value_or(""));
-  const bool cells =
-      lower_case(file.schema().vars[static_cast<std::size_t>(id)].name).ends_with("cell");
-  if (units.starts_with("rad") || (units.empty() && cells)) {
-    for (double& value : values) value *= 180 / std::numbers::pi;
-  }
-  return values;
-}
-
-std::pair<double, double> range_of(const std::vector<double>& values) {
-  double low = nothing, high = nothing;
-  for (const double value : values) {
-    if (std::isnan(value)) continue;
-    low = std::isnan(low) ? value : std::min(low, value);
-    high = std::isnan(high) ? value : std::max(high, value);
-  }
-  return {low, high};
-}
-
-// Why coordinates cannot be used; nothing if they can.
-std::optional<std::string> fault_of(const std::vector<double>& latitude,
-                                    const std::vector<double>& longitude) {
-  const auto [south, north] = range_of(latitude);
-  const auto [west, east] = range_of(longitude);
-  if (std::isnan(south) || std::isnan(west)) return "hold nothing but fill values";
-  if (south == north || west == east) return "are all the same";
-  if (south < -90.001 || north > 90.001) return "are no latitudes and longitudes in degrees";
-  if (west < -360.001 || east > 720.001) return "are no latitudes and longitudes in degrees";
-  return std::nullopt;
-}
-
 class FieldReader {
  public:
-  FieldReader(const SerialReader& file, const FieldOptions& options)
+  FieldReader(const Source& file, const FieldOptions& options)
       : file_(file), schema_(file.schema()), options_(options), id_(find(options.variable)) {
     if (!is_numeric(variable().type)) {
       throw Error(Errc::echar, file.path() + ": variable " + variable().name + " is text",
                   "plot takes numbers");
     }
-    shape_ = file.shape(id_);
+    shape_ = full_ = file.shape(id_);
+    apply_slice();
     chosen_.assign(shape_.size(), 0);
     if (std::find(shape_.begin(), shape_.end(), 0) != shape_.end()) {
       throw Error(Errc::einvalcoords,
@@ -153,6 +52,47 @@ class FieldReader {
     return schema_.dims[static_cast<std::size_t>(variable().dimids[static_cast<std::size_t>(d)])];
   }
   int ndims() const { return variable().ndims(); }
+
+  // From here on indices are those of the slice.
+  void apply_slice() {
+    std::vector<std::string> names;
+    names.reserve(at(ndims()));
+    for (int d = 0; d < ndims(); ++d) names.push_back(dim(d).name);
+    try {
+      slices_ = parse_slice(options_.slice, names, full_);
+    } catch (const Error& error) {
+      throw Error(error.code(), file_.path() + ": " + variable().name + ": " + error.message(),
+                  error.advice());
+    }
+    for (std::size_t d = 0; d < slices_.size(); ++d) shape_[d] = slices_[d].count;
+  }
+
+  // Which part of a dimension of any variable is shown.
+  DimSlice slice_of(VarId id, std::size_t d) const {
+    if (id == id_) return slices_[d];
+    const DimId wanted = schema_.vars[static_cast<std::size_t>(id)].dimids[d];
+    const auto& ours = variable().dimids;
+    const auto found = std::find(ours.begin(), ours.end(), wanted);
+    if (found != ours.end()) return slices_[static_cast<std::size_t>(found - ours.begin())];
+    return {0, file_.length(wanted), 1, false};
+  }
+
+  std::vector<double> read_doubles(VarId id, Subarray part) const {
+    if (part.stride.empty()) part.stride.assign(part.start.size(), 1);
+    for (std::size_t d = 0; d < part.start.size(); ++d) {
+      const DimSlice slice = slice_of(id, d);
+      part.start[d] = slice.start + part.start[d] * slice.step;
+      part.stride[d] *= slice.step;
+    }
+    return doubles_of(file_, id, part);
+  }
+
+  // Values of a coordinate in degrees.
+  std::vector<double> read_degrees(VarId id, const Subarray& part) const {
+    std::vector<double> values = read_doubles(id, part);
+    make_degrees(schema_, id, values);
+    return values;
+  }
 
   VarId find(const std::string& name) const {
     if (const auto id = schema_.find_var(name)) return *id;
@@ -249,8 +189,8 @@ class FieldReader {
     }
     if (coordinates.elements() > max_points) return false;
     Points read;
-    read.latitude = read_degrees(file_, latitude_, coordinates);
-    read.longitude = read_degrees(file_, longitude_, coordinates);
+    read.latitude = read_degrees(latitude_, coordinates);
+    read.longitude = read_degrees(longitude_, coordinates);
     if (const auto fault = fault_of(read.latitude, read.longitude)) {
       field.remarks.push_back(fmt::format("{} and {} {}: shown in file order", name(latitude_),
                                           name(longitude_), *fault));
@@ -265,7 +205,7 @@ class FieldReader {
       part.count[at(first_point_dim_ + d)] = coordinates.count[at(d)];
       part.stride[at(first_point_dim_ + d)] = step;
     }
-    read.value = file_.read_doubles(id_, part);
+    read.value = read_doubles(id_, part);
     Decoder(schema_, id_).decode(read.value);
     if (step > 1) field.remarks.push_back(fmt::format("every {}th of {} points", step, points));
     field.points = std::move(read);
@@ -292,8 +232,10 @@ class FieldReader {
                               length, length - 1));
     }
     chosen_[at(d)] = index;
-    if (length == 1) return;
-    std::string remark = fmt::format("{} {} of {}", dim(d).name, index, length);
+    if (full_[at(d)] == 1) return;
+    const DimSlice& slice = slices_[at(d)];
+    std::string remark =
+        fmt::format("{} {} of {}", dim(d).name, slice.start + index * slice.step, full_[at(d)]);
     if (const auto values = coordinate_values(d); !values.empty()) {
       const auto units = text_attribute(schema_, *coordinate_of(d), "units").value_or("");
       remark += fmt::format(" ({:.5g}{}{})", values[at(static_cast<int>(index))],
@@ -356,7 +298,7 @@ class FieldReader {
     if (!id || length > block_elements) return {};
     std::vector<double> values;
     try {
-      values = file_.read_doubles(*id, {{0}, {length}, {}});
+      values = read_doubles(*id, {{0}, {length}, {}});
     } catch (const Error&) {
       return {};  // the picture does without
     }
@@ -372,6 +314,8 @@ class FieldReader {
 
   Axis axis_of(int d) const {
     Axis axis{dim(d).name, shape_[at(d)], coordinate_values(d), false, false};
+    axis.first = static_cast<double>(slices_[at(d)].start);
+    axis.step = static_cast<double>(slices_[at(d)].step);
     if (const auto id = coordinate_of(d)) {
       axis.latitude = says_latitude(schema_, *id);
       axis.longitude = says_longitude(schema_, *id);
@@ -395,7 +339,10 @@ class FieldReader {
   // The two dimensions that are shown: the last two that are longer than 1, or what there is.
   std::pair<int, int> shown_dims() const {
     std::vector<int> longer, shorter;
-    for (int d = ndims() - 1; d >= 0; --d) (shape_[at(d)] > 1 ? longer : shorter).push_back(d);
+    for (int d = ndims() - 1; d >= 0; --d) {
+      if (slices_[at(d)].fixed) continue;
+      (shape_[at(d)] > 1 ? longer : shorter).push_back(d);
+    }
     longer.insert(longer.end(), shorter.begin(), shorter.end());
     const int x = longer.empty() ? -1 : longer[0], y = longer.size() < 2 ? -1 : longer[1];
     if (y >= 0 && y > x) return {y, x};
@@ -407,7 +354,8 @@ class FieldReader {
     Grid& grid = field.grid;
     if (x < 0)
       throw Error(Errc::einval, file_.path() + ": " + variable().name + " is one number",
-                  "plot takes variables with dimensions");
+                  ndims() > 0 ? "leave a dimension of --slice open, with :"
+                              : "plot takes variables with dimensions");
     if (y >= 0 && shape_[at(y)] > 4 * shape_[at(x)]) std::swap(x, y);  // lie down what is tall
     std::vector<bool> shown(at(ndims()), false);
     shown[at(x)] = true;
@@ -443,7 +391,7 @@ class FieldReader {
         part.count[at(x)] = std::min(columns, grid.x.length - column);
         if (y >= 0) part.start[at(y)] = row;
         if (y >= 0) part.count[at(y)] = std::min(rows, grid.y.length - row);
-        std::vector<double> values = file_.read_doubles(id_, part);
+        std::vector<double> values = read_doubles(id_, part);
         decoder.decode(values);
         const Count nx = part.count[at(x)], ny = y >= 0 ? part.count[at(y)] : 1;
         for (Count i = 0; i < nx * ny; ++i) {
@@ -465,18 +413,19 @@ class FieldReader {
     }
   }
 
-  const SerialReader& file_;
+  const Source& file_;
   const Schema& schema_;
   const FieldOptions& options_;
   VarId id_;
-  std::vector<Count> shape_, chosen_;
+  std::vector<Count> full_, shape_, chosen_;  // lengths; lengths and indices within the slice
+  std::vector<DimSlice> slices_;
   VarId latitude_ = -1, longitude_ = -1;
   int first_point_dim_ = 0, point_dims_ = 0;
 };
 
 }  // namespace
 
-Field read_field(const SerialReader& file, const FieldOptions& options) {
+Field read_field(const Source& file, const FieldOptions& options) {
   return FieldReader(file, options).read();
 }
 

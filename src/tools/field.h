@@ -7,12 +7,27 @@
 #include <utility>
 #include <vector>
 
-#include "core/reader.h"
+#include "tools/source.h"
 
 namespace forebay::tools {
 
+/// The part of one dimension that a picture shows: element i is start + i · step of the variable.
+struct DimSlice {
+  Count start = 0, count = 0, step = 1;
+  bool fixed = false;  ///< one index was given: the dimension is not drawn
+};
+
+/// Reads a slice as NumPy writes it, one part a dimension from the first on ("3, :, 10:50:2", "..."
+/// for as many as needed), or by names ("time=3, lat=10:50"; the others are whole). Negative
+/// numbers count from the end. `names` and `lengths` are the variable's. Errc::einvalcoords, with
+/// what would be accepted, for an index outside, an empty part, too many parts, a step that is not
+/// positive.
+std::vector<DimSlice> parse_slice(const std::string& text, const std::vector<std::string>& names,
+                                  const std::vector<Count>& lengths);
+
 struct FieldOptions {
   std::string variable;
+  std::string slice;                   ///< as parse_slice has it; empty: all
   std::optional<Count> level, record;  ///< counted from 0, or from -1 backwards; first if not given
   std::string latitude,
       longitude;  ///< names of coordinate variables; both empty: found by their units or names
@@ -25,6 +40,7 @@ struct Axis {
   Count length = 0;            ///< elements of the variable
   std::vector<double> values;  ///< coordinates of the elements, monotonic; empty: their indices
   bool latitude = false, longitude = false;
+  double first = 0, step = 1;  ///< index in the variable of the first element, and to the next
 };
 
 /// Cells, the first row on top. NaN stands for cells without data.
@@ -54,8 +70,8 @@ struct Field {
 };
 
 /// Throws Errc::enotvar (with the names that there are), Errc::echar for text, Errc::einvalcoords
-/// for a level or record that is not there, and what reading throws. Memory: three numbers a point
-/// (at most 16 million points: of more, every k-th), or the grid and 8 MiB.
-Field read_field(const SerialReader& file, const FieldOptions& options);
+/// for a level, record or slice that is not there, and what reading throws. Memory: three numbers a
+/// point (at most 16 million points: of more, every k-th), or the grid and 8 MiB.
+Field read_field(const Source& file, const FieldOptions& options);
 
 }  // namespace forebay::tools

@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/error.h"
 #include "core/dataset.h"
@@ -175,6 +177,53 @@ TEST_F(FilesCommandsTest, diff_names_what_differs) {
   EXPECT_EQ(status_, exit_done);
   EXPECT_NE(run({"diff", "-v", "Q", at("a.nc"), at("c.nc")}).find("no variable \"Q\""),
             std::string::npos);
+}
+
+TEST_F(FilesCommandsTest, diff_compares_what_both_have) {
+  const auto write_records = [&](const std::string& path, Count records, float last) {
+    auto ds = Dataset::create(Comm(), path, 5, false, {});
+    const DimId t = ds->def_dim("t", 0), x = ds->def_dim("x", 4);
+    const VarId v = ds->def_var("v", Type::float64, std::array{t, x});
+    ds->enddef();
+    std::vector<double> values(static_cast<std::size_t>(records) * 4, 1.5);
+    values[4] = last;
+    put(*ds, v, {{0, 0}, {records, 4}, {}}, values);
+    ds->close();
+  };
+  write_records(at("short.nc"), 2, 7);
+  write_records(at("long.nc"), 3, 7);
+  std::string text = run({"diff", "--data", at("short.nc"), at("long.nc")});
+  EXPECT_EQ(status_, exit_different);
+  EXPECT_NE(text.find("v: shape (2, 4) in A, (3, 4) in B; in the common part (2, 4) all 8 values"),
+            std::string::npos)
+      << text;
+  write_records(at("long.nc"), 3, 8);
+  text = run({"diff", "--data", at("short.nc"), at("long.nc")});
+  EXPECT_NE(text.find("1 of 8 values differ, by 1 at most"), std::string::npos) << text;
+  EXPECT_NE(text.find("v[1, 0]  7  8"), std::string::npos) << text;
+}
+
+TEST_F(FilesCommandsTest, a_zarr_store_is_replaced_in_one_step) {
+  run({"convert", at("a.nc"), at("a.zarr"), "--to", "zarr"});
+  ASSERT_EQ(status_, exit_done);
+  EXPECT_NE(run({"convert", at("a.nc"), at("a.zarr"), "--to", "zarr"}).find("--force"),
+            std::string::npos);
+  std::atomic<bool> stop = false;
+  std::atomic<int> looks = 0, missing = 0;
+  std::thread reader([&] {
+    for (; !stop; ++looks) missing += ::access(at("a.zarr").c_str(), R_OK) != 0;
+  });
+  for (int i = 0; i < 20; ++i) {
+    run({"convert", at("a.nc"), at("a.zarr"), "--to", "zarr", "--force"});
+    EXPECT_EQ(status_, exit_done);
+  }
+  stop = true;
+  reader.join();
+  EXPECT_GT(looks, 100);
+  EXPECT_EQ(missing, 0);
+  std::size_t files = 0;
+  for ([[maybe_unused]] const auto& entry : fs::directory_iterator(folder_)) ++files;
+  EXPECT_EQ(files, 2u);
 }
 
 TEST_F(FilesCommandsTest, dump_refuses_a_file_that_is_cut_short) {

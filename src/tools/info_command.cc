@@ -11,6 +11,7 @@
 #include "data/convert.h"
 #include "tools/attribute_json.h"
 #include "tools/commands.h"
+#include "tools/info_source.h"
 #include "tools/text_table.h"
 
 namespace forebay::tools {
@@ -375,12 +376,23 @@ void add_info_command(CLI::App& app, int& status) {
     bool json = false, attributes = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("info", "Show what is in a netCDF classic file and where it lies");
-  command->add_option("FILE", options->path, "a CDF-1, CDF-2 or CDF-5 file")->required();
+  CLI::App* command = app.add_subcommand("info", "Show what is in a file and where it lies");
+  command->add_option("FILE", options->path, "a netCDF file of any format, or an HDF5 file")
+      ->required();
   command->add_flag("--json", options->json, "print one JSON object");
   command->add_flag("-a,--attributes", options->attributes, "show all attributes, in full");
   command->callback([options, &status] {
+    if (is_hdf5_file(options->path)) {
+      const auto source = open_source(options->path);
+      if (options->json) {
+        fmt::print("{}\n",
+                   source_info_json(*source).dump(2, ' ', false, Json::error_handler_t::replace));
+      } else {
+        fmt::print("{}", source_info_text(*source, options->attributes));
+      }
+      status = exit_done;
+      return;
+    }
     const SerialReader file(options->path);
     if (options->json) {
       fmt::print("{}\n", info_json(file).dump(2, ' ', false, Json::error_handler_t::replace));

@@ -1,6 +1,7 @@
 // forebay ls: the variables of a file, one line each.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -23,7 +24,7 @@ std::string dimensions_text(const Source& source, const Variable& var) {
   for (const DimId id : var.dimids) {
     const Dimension& dim = schema.dims[static_cast<std::size_t>(id)];
     text += fmt::format("{}{}={}{}", text.empty() ? "" : ", ", printable(dim.name),
-                        dim.is_record() ? schema.numrecs : dim.length, dim.is_record() ? "*" : "");
+                        source.length(id), source.unlimited(id) ? "*" : "");
   }
   return text.empty() ? "scalar" : text;
 }
@@ -46,8 +47,7 @@ Sizes sizes_of(const Source& source, VarId id) {
   sizes.bytes = size_of(var.type);
   for (const Count n : source.shape(id))
     if (!multiply_fits(sizes.bytes, n, sizes.bytes)) return {};
-  if (var.chunking && source.classic() != nullptr)
-    sizes.stored = source.classic()->chunks()->facts(id).stored_bytes;
+  sizes.stored = source.stored_bytes(id);
   return sizes;
 }
 
@@ -59,7 +59,8 @@ std::string ls_text(const Source& source, bool with_attributes) {
   for (std::size_t v = 0; v < schema.vars.size(); ++v) {
     const Variable& var = schema.vars[v];
     const Sizes sizes = sizes_of(source, static_cast<VarId>(v));
-    const std::string codec = var.chunking ? " " + printable(var.chunking->codec) : "";
+    const std::string codec =
+        var.chunking ? " " + printable(source.codec(static_cast<VarId>(v))) : "";
     table.add({printable(var.name), name_of(var.type), dimensions_text(source, var),
                chunks_text(var) + codec, friendly_size(sizes.bytes),
                sizes.stored ? friendly_size(*sizes.stored) : "-"});
@@ -82,6 +83,10 @@ std::string ls_text(const Source& source, bool with_attributes) {
   }
   if (schema.attributes.size() > 0) text += "global attributes\n";
   add(schema.attributes);
+  for (const SourceGroup& group : source.groups()) {
+    if (group.attributes.size() > 0) text += "attributes of group " + printable(group.path) + "\n";
+    add(group.attributes);
+  }
   return text;
 }
 
@@ -97,15 +102,17 @@ Json ls_json(const Source& source) {
     for (const DimId dim : var.dimids)
       item["dimensions"].push_back(schema.dims[static_cast<std::size_t>(dim)].name);
     item["shape"] = source.shape(static_cast<VarId>(v));
-    item["unlimited"] = var.is_record;
+    item["unlimited"] = std::any_of(var.dimids.begin(), var.dimids.end(),
+                                    [&](DimId dim) { return source.unlimited(dim); });
     item["chunk_shape"] = var.chunking ? Json(var.chunking->shape) : Json();
-    item["codec"] = var.chunking ? Json(var.chunking->codec) : Json();
+    item["codec"] = var.chunking ? Json(source.codec(static_cast<VarId>(v))) : Json();
     item["bytes"] = sizes.bytes;
     item["stored_bytes"] = sizes.stored ? Json(*sizes.stored) : Json();
     item["attributes"] = attributes_json(var.attributes);
     json["variables"].push_back(std::move(item));
   }
   json["attributes"] = attributes_json(schema.attributes);
+  add_structure(json, source);
   return json;
 }
 
@@ -118,13 +125,14 @@ void add_ls_command(CLI::App& app, int& status) {
   };
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("ls", "List the variables of a file, one line each");
-  command->add_option("FILE", options->path, "a classic netCDF file, with chunks or without")
+  command->add_option("FILE", options->path, "a netCDF file of any format, or an HDF5 file")
       ->required();
   command->add_flag("-l,--long", options->attributes, "show all attributes, too");
   command->add_flag("--json", options->json, "print one JSON object");
   command->footer(
       "The columns: name, type, dimensions with their lengths (* marks the unlimited one), the "
-      "shape and codec of chunks, bytes of all values, bytes that chunks take in the file.");
+      "shape and codec of chunks, bytes of all values, bytes that chunks take in the file. What "
+      "lies in a group is named by its path.");
   command->callback([options, &status] {
     const auto source = open_source(options->path);
     if (options->json) {
@@ -132,6 +140,8 @@ void add_ls_command(CLI::App& app, int& status) {
     } else {
       fmt::print("{}", ls_text(*source, options->attributes));
     }
+    if (const std::string note = left_out_text(*source); !note.empty())
+      fmt::print(stderr, "{}\n", note);
     status = exit_done;
   });
 }

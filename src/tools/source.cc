@@ -30,17 +30,6 @@ class ClassicSource final : public Source {
   SerialReader file_;
 };
 
-// HDF5 files begin with their signature at byte 0, 512, 1024, ...; netCDF-4 at byte 0.
-bool looks_like_hdf5(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  std::array<char, 8> begin{};
-  const bool is = ::pread(fd, begin.data(), begin.size(), 0) == 8 &&
-                  std::memcmp(begin.data(), "\x89HDF\r\n\x1a\n", 8) == 0;
-  ::close(fd);
-  return is;
-}
-
 std::string names_of(const Schema& schema) {
   std::string text;
   for (std::size_t v = 0; v < std::min<std::size_t>(schema.vars.size(), 12); ++v)
@@ -51,16 +40,78 @@ std::string names_of(const Schema& schema) {
 
 }  // namespace
 
+Count Source::length(DimId dim) const {
+  const Dimension& dimension = schema().dims[static_cast<std::size_t>(dim)];
+  return dimension.is_record() ? schema().numrecs : dimension.length;
+}
+
+bool Source::unlimited(DimId dim) const {
+  return schema().dims[static_cast<std::size_t>(dim)].is_record();
+}
+
+const std::vector<SourceGroup>& Source::groups() const {
+  static const std::vector<SourceGroup> none;
+  return none;
+}
+
+const std::vector<LeftOut>& Source::left_out() const {
+  static const std::vector<LeftOut> none;
+  return none;
+}
+
+std::string Source::codec(VarId var) const {
+  const auto& chunking = schema().vars[static_cast<std::size_t>(var)].chunking;
+  return chunking ? chunking->codec : "none";
+}
+
+std::optional<Count> Source::stored_bytes(VarId var) const {
+  const auto& chunking = schema().vars[static_cast<std::size_t>(var)].chunking;
+  if (!chunking || classic() == nullptr) return std::nullopt;
+  return classic()->chunks()->facts(var).stored_bytes;
+}
+
 std::vector<Count> Source::shape(VarId var) const {
-  const Variable& v = schema().vars[static_cast<std::size_t>(var)];
-  std::vector<Count> shape = v.shape;
-  if (v.is_record) shape[0] = schema().numrecs;
+  std::vector<Count> shape;
+  shape.reserve(schema().vars[static_cast<std::size_t>(var)].dimids.size());
+  for (const DimId dim : schema().vars[static_cast<std::size_t>(var)].dimids)
+    shape.push_back(length(dim));
   return shape;
 }
 
-std::unique_ptr<Source> open_source(const std::string& path) {
-  if (has_hdf5() && looks_like_hdf5(path)) return open_hdf5(path);
-  return std::make_unique<ClassicSource>(path);
+std::unique_ptr<Source> open_source(const std::string& path, const std::string& group) {
+  if (is_hdf5_file(path)) return open_hdf5(path, group);
+  auto source = std::make_unique<ClassicSource>(path);
+  if (!group.empty() && group != "/")
+    throw Error(Errc::enogrp, printable(path) + ": a classic file has no groups",
+                "leave out --group");
+  return source;
+}
+
+// The signature stands at byte 0, or behind a block of the user's at 512, 1024, 2048, ...
+bool is_hdf5_file(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return false;
+  bool is = false;
+  std::array<char, 8> begin{};
+  for (off_t at = 0; !is && at < (off_t{1} << 40); at = at == 0 ? 512 : 2 * at) {
+    if (::pread(fd, begin.data(), begin.size(), at) != 8) break;
+    is = std::memcmp(begin.data(), "\x89HDF\r\n\x1a\n", 8) == 0;
+    // A classic file may hold an HDF5 file as its data.
+    if (at == 0 && std::memcmp(begin.data(), "CDF", 3) == 0) break;
+  }
+  ::close(fd);
+  return is;
+}
+
+std::string left_out_text(const Source& source) {
+  constexpr std::size_t most = 6;
+  const auto& list = source.left_out();
+  if (list.empty()) return {};
+  std::string text = printable(source.path()) + ": left out: ";
+  for (std::size_t i = 0; i < std::min(list.size(), most); ++i)
+    text += (i == 0 ? "" : ", ") + printable(list[i].name) + " (" + list[i].what + ")";
+  if (list.size() > most) text += " and " + std::to_string(list.size() - most) + " more";
+  return text;
 }
 
 VarId find_variable(const Schema& schema, const std::string& path, const std::string& name) {

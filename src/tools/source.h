@@ -3,12 +3,25 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/reader.h"
 
 namespace forebay::tools {
+
+/// A group below the root, as netCDF-4 has them. Names of what lies in it begin with its path.
+struct SourceGroup {
+  std::string path;  ///< "a/b"
+  AttributeList attributes;
+};
+
+/// Something in a file that the classic model has no word for.
+struct LeftOut {
+  std::string name;  ///< "group/variable", "variable:attribute"
+  std::string what;  ///< "a compound type"
+};
 
 /// An open file. Reading is const; one thread at a time.
 class Source {
@@ -25,17 +38,40 @@ class Source {
   virtual void read(VarId var, const Subarray& selection, void* out) const = 0;
   /// The reader behind it, where the file is a classic one; else null.
   virtual const SerialReader* classic() const { return nullptr; }
+  virtual bool is_hdf5() const { return false; }
 
-  /// The shape of a variable with the record dimension at its present length.
+  /// The present length of a dimension.
+  virtual Count length(DimId dim) const;
+  /// Whether it can grow. A netCDF-4 file may have several such dimensions, at any place of a
+  /// variable; the schema has one of them at most as its record dimension.
+  virtual bool unlimited(DimId dim) const;
+  /// Groups below the root, each before those in it.
+  virtual const std::vector<SourceGroup>& groups() const;
+  /// What is in the file but not in the schema.
+  virtual const std::vector<LeftOut>& left_out() const;
+  /// What makes chunks smaller, for people: the codec, or all filters of an HDF5 dataset.
+  virtual std::string codec(VarId var) const;
+  /// Bytes that the values take in the file, where that is known.
+  virtual std::optional<Count> stored_bytes(VarId var) const;
+
+  /// The shape of a variable with unlimited dimensions at their present lengths.
   std::vector<Count> shape(VarId var) const;
 };
 
-/// Opens a classic file, with chunks or without, or a netCDF-4 file, if this build has HDF5. Throws
-/// what opening throws: a sentence that begins with the path.
-std::unique_ptr<Source> open_source(const std::string& path);
+/// Opens a classic file, with chunks or without, or a netCDF-4 (HDF5) file, if this build has
+/// HDF5. `group`: only that group of a netCDF-4 file, as if it were a file of its own ("/": the
+/// root without the groups in it). Throws what opening throws: a sentence that begins with the
+/// path; Errc::enogrp for a group that is not there.
+std::unique_ptr<Source> open_source(const std::string& path, const std::string& group = {});
 
 /// Whether this build reads and writes netCDF-4 (HDF5) files.
 bool has_hdf5();
+
+/// Whether a file begins as HDF5 files do; false for what cannot be read.
+bool is_hdf5_file(const std::string& path);
+
+/// One sentence about left_out(), for a line on standard error; empty where there is nothing.
+std::string left_out_text(const Source& source);
 
 /// The id of a variable. Errc::enotvar with the names that there are, or the one that was meant.
 VarId find_variable(const Schema& schema, const std::string& path, const std::string& name);

@@ -91,7 +91,7 @@ std::string Player::play() {
   open_files(true);
   int total = 0;
   for (const Operation& operation : operations()) total += operation.weight;
-  for (number_ = 0; number_ < options_.operations && failure_.empty(); ++number_) {
+  for (number_ = 0; number_ < options_.operations && failure_.empty() && !abandoned_; ++number_) {
     // The first make something to work on.
     const Operation* chosen = &operations()[2];
     if (number_ >= 3) {
@@ -101,6 +101,7 @@ std::string Player::play() {
     (this->*chosen->run)();
     if (failed_anywhere()) break;
   }
+  if (abandoned_) return {};
   if (failure_.empty()) compare_files("before close");
   if (failure_.empty()) {
     close_files();
@@ -156,7 +157,9 @@ void Player::both(const std::string& what, const Act& act, bool must) {
     }
     H5Eclear2(H5E_DEFAULT);
   }
-  if (results[0] == results[1] && !(must && !errors[0].empty())) return;
+  // What HDF5 1.14.5 does to itself when space of references and sequences is given back.
+  abandoned_ = options_.serial && errors[0].find("duplicate entry in cache") != std::string::npos;
+  if (abandoned_ || (results[0] == results[1] && !(must && !errors[0].empty()))) return;
   for (int k = 0; k < 2; ++k) {
     if (!errors[k].empty()) results[k] += " (" + errors[k] + ")";
   }

@@ -33,7 +33,7 @@ struct PlayerOptions {
   std::string directory = ".";
   bool serial = false;  // without MPI-IO: one rank, and all types
   bool trace = false;   // say what is done before it is done
-  int spoil = -1;       // the operation whose data is not the same: shows that the test can fail
+  int spoil = -1;       // from this operation on data is not the same: shows that the test can fail
 };
 
 // Plays one sequence of operations; every rank of `comm` makes the same calls, on data of its own.
@@ -43,6 +43,8 @@ class Player {
 
   // Empty if both files went the same way; otherwise what differed, the same on all ranks.
   std::string play();
+  // Whether the sequence ended early since HDF5's own connector damaged its file.
+  bool abandoned() const { return abandoned_; }
 
  private:
   using Act = std::function<std::string(Side&)>;
@@ -91,7 +93,7 @@ class Player {
 
   // Data (player_data.cc).
   struct Target;
-  Target choose_target(const std::string& path, Rng& own, bool write, bool collective);
+  Target choose_target(const std::string& path, Rng& own, bool write, bool collective, bool plain);
   std::vector<std::string> choose_datasets(int64_t most, bool plain);
   Id transfer_list(bool collective) const;
   bool must_be_collective(const std::string& path);
@@ -119,6 +121,7 @@ class Player {
   bool latest_ = false;          // format of the files
   bool tracked_ = false;         // whether groups keep the order of creation
   std::set<std::string> dirty_;  // datasets with data that other ranks may not see yet
+  bool abandoned_ = false;
   std::string failure_;
 };
 

@@ -76,8 +76,8 @@ std::vector<std::string> Player::choose_datasets(int64_t most, bool plain) {
   return paths;
 }
 
-Player::Target Player::choose_target(const std::string& path, Rng& own, bool write,
-                                     bool collective) {
+Player::Target Player::choose_target(const std::string& path, Rng& own, bool write, bool collective,
+                                     bool plain) {
   const Id dataset = open_object(sides_[0].file, path);
   const Id space(H5Dget_space(dataset), H5Sclose, "H5Dget_space");
   const Id type(H5Dget_type(dataset), H5Tclose, "H5Dget_type");
@@ -86,6 +86,8 @@ Player::Target Player::choose_target(const std::string& path, Rng& own, bool wri
   Target target;
   target.path = path;
   target.type = random_memory_type(rng_, type);
+  // Parallel HDF5 does not convert on the way into filtered chunks.
+  if (plain) target.type = copy_type(type);
   // Values that come twice in one collective write have no order among them.
   const Points points = options_.serial || !collective ? Points::Repeated : Points::Once;
   const Region region = write ? slabs[static_cast<size_t>(rank_)] : all_of(dims);
@@ -107,17 +109,19 @@ void Player::transfer(bool write, bool many) {
       std::ranges::any_of(paths, [&](const std::string& path) { return dirty_.count(path) > 0; });
   if (!write || again) synchronise();
   bool collective = rng_.one_in(2);
+  bool filtered = false;
   for (const std::string& path : paths) {
-    if (write) collective = collective || must_be_collective(path);
+    filtered = filtered || (write && must_be_collective(path));
     if (!write) collective = collective && has_storage(path);
   }
+  collective = collective || filtered;
   const Id list = transfer_list(collective);
   Rng own = own_rng();
   std::vector<Target> targets;
   std::string what = std::string(write ? "write" : "read") + (many ? " of many" : "") +
                      (collective ? ", collective:" : ", independent:");
   for (const std::string& path : paths) {
-    targets.push_back(choose_target(path, own, write, collective));
+    targets.push_back(choose_target(path, own, write, collective, filtered && !options_.serial));
     what += " " + path + " as " + type_text(targets.back().type);
   }
   const std::vector<std::string> referred = referable();
@@ -132,7 +136,8 @@ void Player::transfer(bool write, bool many) {
       values.push_back(std::make_unique<Values>(target.type, target.elements()));
       Rng rng = target.values;
       if (write) values.back()->fill(rng, side.file, referred);
-      if (write && number_ == options_.spoil && &side == &sides_[1]) values.back()->spoil();
+      if (write && number_ >= options_.spoil && options_.spoil >= 0 && &side == &sides_[1])
+        values.back()->spoil();
       ids.push_back(datasets.back());
       types.push_back(target.type);
       memory.push_back(target.all ? H5S_ALL : static_cast<hid_t>(target.memory));

@@ -37,7 +37,7 @@ class Values {
   // them: hexadecimal digits, lengths of sequences, names of objects.
   std::string text() const;
   void* data() { return bytes_.data(); }
-  // Changes one bit of the first element, if there is one.
+  // Changes one bit of every element, which must not hold memory.
   void spoil();
 
  private:

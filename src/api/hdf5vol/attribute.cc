@@ -3,14 +3,15 @@
 namespace forebay::vol {
 namespace {
 
-void* create(void* obj, const H5VL_loc_params_t* location, const char* name, hid_t type, hid_t space, hid_t acpl,
-             hid_t aapl, hid_t dxpl, void** req) noexcept {
+void* create(void* obj, const H5VL_loc_params_t* location, const char* name, hid_t type,
+             hid_t space, hid_t acpl, hid_t aapl, hid_t dxpl, void** req) noexcept {
   return guarded<void*>(nullptr, [&] {
     Object& at = object_of(obj);
     refuse_reserved(at, name);
     const VisibleLocation visible(at, *location, dxpl);
     return pass_open(at, H5I_ATTR, dxpl, req, [&](void* under, hid_t connector, void** request) {
-      return H5VLattr_create(under, visible, connector, name, type, space, acpl, aapl, dxpl, request);
+      return H5VLattr_create(under, visible, connector, name, type, space, acpl, aapl, dxpl,
+                             request);
     });
   });
 }
@@ -43,26 +44,29 @@ herr_t write(void* attr, hid_t memory_type, const void* buffer, hid_t dxpl, void
   });
 }
 
-// H5Aget_info(_by_name, _by_idx) and H5Aget_name(_by_idx) in a log file: their location lies in the arguments.
+// H5Aget_info(_by_name, _by_idx) and H5Aget_name(_by_idx) in a log file: their location lies in the
+// arguments.
 herr_t get_in_log_file(Object& object, H5VL_attr_get_args_t args, hid_t dxpl) {
   const bool info = args.op_type == H5VL_ATTR_GET_INFO;
   if (info) refuse_hidden(object, args.args.get_info.attr_name);
-  H5VL_loc_params_t& location = info ? args.args.get_info.loc_params : args.args.get_name.loc_params;
+  H5VL_loc_params_t& location =
+      info ? args.args.get_info.loc_params : args.args.get_name.loc_params;
   const VisibleLocation visible(object, location, dxpl, IndexOf::attributes);
   location = *visible;
   return H5VLattr_get(object.under, object.connector(), &args, dxpl, nullptr);
 }
 
 herr_t get(void* obj, H5VL_attr_get_args_t* args, hid_t dxpl, void** req) noexcept {
-  if (object_of(obj).hooks() && (args->op_type == H5VL_ATTR_GET_INFO || args->op_type == H5VL_ATTR_GET_NAME)) {
+  if (object_of(obj).hooks() &&
+      (args->op_type == H5VL_ATTR_GET_INFO || args->op_type == H5VL_ATTR_GET_NAME)) {
     return guarded<herr_t>(-1, [&] { return get_in_log_file(object_of(obj), *args, dxpl); });
   }
   return forward<H5VLattr_get>(obj, args, dxpl, req);
 }
 
 // What H5Aexists, H5Adelete(_by_idx), H5Arename and H5Aiterate mean in a log file.
-herr_t specific_in_log_file(Object& at, const H5VL_loc_params_t& location, H5VL_attr_specific_args_t args,
-                            hid_t dxpl) {
+herr_t specific_in_log_file(Object& at, const H5VL_loc_params_t& location,
+                            H5VL_attr_specific_args_t args, hid_t dxpl) {
   switch (args.op_type) {
     case H5VL_ATTR_EXISTS:
       if (names_hidden(args.args.exists.name)) {
@@ -88,8 +92,8 @@ herr_t specific_in_log_file(Object& at, const H5VL_loc_params_t& location, H5VL_
   return H5VLattr_specific(at.under, &location, at.connector(), &args, dxpl, nullptr);
 }
 
-herr_t specific(void* obj, const H5VL_loc_params_t* location, H5VL_attr_specific_args_t* args, hid_t dxpl,
-                void** req) noexcept {
+herr_t specific(void* obj, const H5VL_loc_params_t* location, H5VL_attr_specific_args_t* args,
+                hid_t dxpl, void** req) noexcept {
   if (!object_of(obj).hooks()) return forward_at<H5VLattr_specific>(obj, location, args, dxpl, req);
   return guarded<herr_t>(-1, [&] {
     const VisibleLocation visible(object_of(obj), *location, dxpl);
@@ -100,7 +104,8 @@ herr_t specific(void* obj, const H5VL_loc_params_t* location, H5VL_attr_specific
 herr_t optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void** req) noexcept {
   return guarded<herr_t>(-1, [&] {
     herr_t result = 0;
-    if (object_of(obj).hooks() && iterate_attributes_old(object_of(obj), *args, dxpl, result)) return result;
+    if (object_of(obj).hooks() && iterate_attributes_old(object_of(obj), *args, dxpl, result))
+      return result;
     return forward<H5VLattr_optional>(obj, args, dxpl, req);
   });
 }

@@ -39,7 +39,8 @@ herr_t forward(void* obj, Args* args, hid_t dxpl, void** req) noexcept {
 
 /// The same with a location.
 template <auto below, class Args>
-herr_t forward_at(void* obj, const H5VL_loc_params_t* location, Args* args, hid_t dxpl, void** req) noexcept {
+herr_t forward_at(void* obj, const H5VL_loc_params_t* location, Args* args, hid_t dxpl,
+                  void** req) noexcept {
   return guarded<herr_t>(-1, [&] {
     Object& at = object_of(obj);
     const VisibleLocation visible(at, *location, dxpl);
@@ -58,7 +59,8 @@ herr_t close(void* obj, hid_t dxpl, void** req) noexcept {
     if (object.logged) object.logged->before_close(dxpl);
     if (FileHooks* hooks = object.hooks()) {
       const Closing closing = object.file->closing(object);
-      if (object.type == H5I_FILE || closing == Closing::last) hooks->before_close(object.below(), closing);
+      if (object.type == H5I_FILE || closing == Closing::last)
+        hooks->before_close(object.below(), closing);
     }
     const herr_t result = pass(object, req, [&](void* under, hid_t connector, void** request) {
       return below(under, connector, dxpl, request);

@@ -16,8 +16,8 @@ herr_t initialize(hid_t) noexcept {
   });
 }
 
-// HDF5 also terminates a connector whose text it could not understand: what the text lacks must stay
-// on the stack.
+// HDF5 also terminates a connector whose text it could not understand: what the text lacks must
+// stay on the stack.
 herr_t terminate() noexcept {
   const ErrorStackSaver saver;
   release_error_class();
@@ -59,13 +59,16 @@ extern "C" {
 
 FOREBAY_VOL_EXPORT H5PL_type_t H5PLget_plugin_type(void) { return H5PL_TYPE_VOL; }
 
-FOREBAY_VOL_EXPORT const void* H5PLget_plugin_info(void) { return &forebay::vol::connector_class(); }
+FOREBAY_VOL_EXPORT const void* H5PLget_plugin_info(void) {
+  return &forebay::vol::connector_class();
+}
 
 hid_t H5VL_forebay_register(void) {
   return H5VLregister_connector(&forebay::vol::connector_class(), H5P_DEFAULT);
 }
 
-herr_t H5Pset_fapl_forebay(hid_t fapl_id, hid_t under_vol_id, const void* under_vol_info, const char* hints) {
+herr_t H5Pset_fapl_forebay(hid_t fapl_id, hid_t under_vol_id, const void* under_vol_info,
+                           const char* hints) {
   const hid_t connector = H5VL_forebay_register();
   if (connector < 0) return -1;
   const H5VL_forebay_info_t info = {under_vol_id > 0 ? under_vol_id : H5VL_NATIVE,

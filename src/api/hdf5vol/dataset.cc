@@ -7,8 +7,8 @@
 namespace forebay::vol {
 namespace {
 
-void* create(void* obj, const H5VL_loc_params_t* location, const char* name, hid_t lcpl, hid_t type, hid_t space,
-             hid_t dcpl, hid_t dapl, hid_t dxpl, void** req) noexcept {
+void* create(void* obj, const H5VL_loc_params_t* location, const char* name, hid_t lcpl, hid_t type,
+             hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void** req) noexcept {
   return guarded<void*>(nullptr, [&]() -> void* {
     Object& at = object_of(obj);
     refuse_reserved(at, name);
@@ -25,7 +25,8 @@ void* create(void* obj, const H5VL_loc_params_t* location, const char* name, hid
       }
     }
     return pass_open(at, H5I_DATASET, dxpl, req, [&](void* under, hid_t connector, void** request) {
-      return H5VLdataset_create(under, visible, connector, name, lcpl, type, space, dcpl, dapl, dxpl, request);
+      return H5VLdataset_create(under, visible, connector, name, lcpl, type, space, dcpl, dapl,
+                                dxpl, request);
     });
   });
 }
@@ -53,13 +54,13 @@ struct Transfer {
 };
 
 herr_t transfer_below(const Transfer<void*>& t, void** under, hid_t connector, void** req) {
-  return H5VLdataset_read(t.count, under, connector, t.memory_types, t.memory_spaces, t.file_spaces, t.dxpl,
-                          t.buffers, req);
+  return H5VLdataset_read(t.count, under, connector, t.memory_types, t.memory_spaces, t.file_spaces,
+                          t.dxpl, t.buffers, req);
 }
 
 herr_t transfer_below(const Transfer<const void*>& t, void** under, hid_t connector, void** req) {
-  return H5VLdataset_write(t.count, under, connector, t.memory_types, t.memory_spaces, t.file_spaces, t.dxpl,
-                           t.buffers, req);
+  return H5VLdataset_write(t.count, under, connector, t.memory_types, t.memory_spaces,
+                           t.file_spaces, t.dxpl, t.buffers, req);
 }
 
 // Unwraps all datasets, which must stand above one connector, and calls below.
@@ -72,7 +73,8 @@ herr_t pass_transfer(const Transfer<Buffer>& t, void** req) {
   for (std::size_t i = 0; i < t.count; ++i) {
     const Object& dataset = object_of(t.datasets[i]);
     if (dataset.connector() != first.connector()) {
-      throw Error(Errc::einval, "the datasets of one call are of files with different connectors below Forebay's",
+      throw Error(Errc::einval,
+                  "the datasets of one call are of files with different connectors below Forebay's",
                   "read or write those of each file in a call of their own");
     }
     unwrapped[i] = dataset.under;
@@ -82,8 +84,12 @@ herr_t pass_transfer(const Transfer<Buffer>& t, void** req) {
   });
 }
 
-void transfer_logged(FileHooks& hooks, const std::vector<DatasetRead>& some, hid_t dxpl) { hooks.read(some, dxpl); }
-void transfer_logged(FileHooks& hooks, const std::vector<DatasetWrite>& some, hid_t dxpl) { hooks.write(some, dxpl); }
+void transfer_logged(FileHooks& hooks, const std::vector<DatasetRead>& some, hid_t dxpl) {
+  hooks.read(some, dxpl);
+}
+void transfer_logged(FileHooks& hooks, const std::vector<DatasetWrite>& some, hid_t dxpl) {
+  hooks.write(some, dxpl);
+}
 
 // Logged datasets go to the hooks of their file, all of one file in one call; the rest goes below.
 template <class Request, class Buffer>
@@ -95,9 +101,10 @@ herr_t split_transfer(const Transfer<Buffer>& t) {
   for (std::size_t i = 0; i < t.count; ++i) {
     Object& dataset = object_of(t.datasets[i]);
     if (dataset.logged) {
-      if (logged.empty() || logged.back().first != dataset.hooks()) logged.push_back({dataset.hooks(), {}});
-      logged.back().second.push_back({dataset.logged.get(), t.memory_types[i], t.memory_spaces[i], t.file_spaces[i],
-                                      t.buffers[i]});
+      if (logged.empty() || logged.back().first != dataset.hooks())
+        logged.push_back({dataset.hooks(), {}});
+      logged.back().second.push_back({dataset.logged.get(), t.memory_types[i], t.memory_spaces[i],
+                                      t.file_spaces[i], t.buffers[i]});
     } else {
       datasets.push_back(&dataset);
       memory_types.push_back(t.memory_types[i]);
@@ -108,9 +115,10 @@ herr_t split_transfer(const Transfer<Buffer>& t) {
   }
   for (const auto& [hooks, requests] : logged) transfer_logged(*hooks, requests, t.dxpl);
   if (datasets.empty()) return 0;
-  return pass_transfer(Transfer<Buffer>{datasets.size(), datasets.data(), memory_types.data(), memory_spaces.data(),
-                                        file_spaces.data(), buffers.data(), t.dxpl},
-                       nullptr);
+  return pass_transfer(
+      Transfer<Buffer>{datasets.size(), datasets.data(), memory_types.data(), memory_spaces.data(),
+                       file_spaces.data(), buffers.data(), t.dxpl},
+      nullptr);
 }
 
 template <class Request, class Buffer>
@@ -123,16 +131,18 @@ herr_t transfer(const Transfer<Buffer>& t, void** req) noexcept {
   });
 }
 
-herr_t read(std::size_t count, void* datasets[], hid_t memory_types[], hid_t memory_spaces[], hid_t file_spaces[],
-            hid_t dxpl, void* buffers[], void** req) noexcept {
+herr_t read(std::size_t count, void* datasets[], hid_t memory_types[], hid_t memory_spaces[],
+            hid_t file_spaces[], hid_t dxpl, void* buffers[], void** req) noexcept {
   return transfer<DatasetRead>(
-      Transfer<void*>{count, datasets, memory_types, memory_spaces, file_spaces, buffers, dxpl}, req);
+      Transfer<void*>{count, datasets, memory_types, memory_spaces, file_spaces, buffers, dxpl},
+      req);
 }
 
-herr_t write(std::size_t count, void* datasets[], hid_t memory_types[], hid_t memory_spaces[], hid_t file_spaces[],
-             hid_t dxpl, const void* buffers[], void** req) noexcept {
-  return transfer<DatasetWrite>(
-      Transfer<const void*>{count, datasets, memory_types, memory_spaces, file_spaces, buffers, dxpl}, req);
+herr_t write(std::size_t count, void* datasets[], hid_t memory_types[], hid_t memory_spaces[],
+             hid_t file_spaces[], hid_t dxpl, const void* buffers[], void** req) noexcept {
+  return transfer<DatasetWrite>(Transfer<const void*>{count, datasets, memory_types, memory_spaces,
+                                                      file_spaces, buffers, dxpl},
+                                req);
 }
 
 // Asks a logged dataset first, by `ask`; what it leaves, and other datasets, go below.

@@ -3,16 +3,18 @@
 namespace forebay::vol {
 namespace {
 
-void* commit(void* obj, const H5VL_loc_params_t* location, const char* name, hid_t type, hid_t lcpl, hid_t tcpl,
-             hid_t tapl, hid_t dxpl, void** req) noexcept {
+void* commit(void* obj, const H5VL_loc_params_t* location, const char* name, hid_t type, hid_t lcpl,
+             hid_t tcpl, hid_t tapl, hid_t dxpl, void** req) noexcept {
   return guarded<void*>(nullptr, [&] {
     Object& at = object_of(obj);
     refuse_reserved(at, name);
     at.file->links_changed();
     const VisibleLocation visible(at, *location, dxpl);
-    return pass_open(at, H5I_DATATYPE, dxpl, req, [&](void* under, hid_t connector, void** request) {
-      return H5VLdatatype_commit(under, visible, connector, name, type, lcpl, tcpl, tapl, dxpl, request);
-    });
+    return pass_open(at, H5I_DATATYPE, dxpl, req,
+                     [&](void* under, hid_t connector, void** request) {
+                       return H5VLdatatype_commit(under, visible, connector, name, type, lcpl, tcpl,
+                                                  tapl, dxpl, request);
+                     });
   });
 }
 
@@ -22,9 +24,10 @@ void* open(void* obj, const H5VL_loc_params_t* location, const char* name, hid_t
     Object& at = object_of(obj);
     refuse_hidden(at, name);
     const VisibleLocation visible(at, *location, dxpl);
-    return pass_open(at, H5I_DATATYPE, dxpl, req, [&](void* under, hid_t connector, void** request) {
-      return H5VLdatatype_open(under, visible, connector, name, tapl, dxpl, request);
-    });
+    return pass_open(
+        at, H5I_DATATYPE, dxpl, req, [&](void* under, hid_t connector, void** request) {
+          return H5VLdatatype_open(under, visible, connector, name, tapl, dxpl, request);
+        });
   });
 }
 

@@ -7,9 +7,9 @@ namespace {
 
 struct ErrorClass {
   hid_t cls = H5I_INVALID_HID;
-  hid_t failed = H5I_INVALID_HID;       // major: the connector could not do what was asked
-  hid_t input = H5I_INVALID_HID;        // minor: what was given is at fault
-  hid_t storage = H5I_INVALID_HID;      // minor: the file or the system refused
+  hid_t failed = H5I_INVALID_HID;          // major: the connector could not do what was asked
+  hid_t input = H5I_INVALID_HID;           // minor: what was given is at fault
+  hid_t storage = H5I_INVALID_HID;         // minor: the file or the system refused
   hid_t implementation = H5I_INVALID_HID;  // minor: everything else
 };
 

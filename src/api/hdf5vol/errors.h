@@ -1,8 +1,9 @@
 // Errors of the connector on HDF5's error stack.
 //
-// A callback of the connector is a C function: exceptions end in guarded(), which puts code, message
-// and advice on the error stack under the error class "Forebay" and returns the failure value. The
-// application sees them where it sees HDF5's own (printed by default, H5Ewalk, H5Eget_msg).
+// A callback of the connector is a C function: exceptions end in guarded(), which puts code,
+// message and advice on the error stack under the error class "Forebay" and returns the failure
+// value. The application sees them where it sees HDF5's own (printed by default, H5Ewalk,
+// H5Eget_msg).
 #pragma once
 
 #include <hdf5.h>
@@ -17,10 +18,12 @@ namespace forebay::vol {
 /// Thrown when a call below failed and has put its reasons on the error stack: nothing to add.
 struct UnderFailed {};
 
-/// Registers the error class and its messages; safe to call again. Called by the connector's initialize.
+/// Registers the error class and its messages; safe to call again. Called by the connector's
+/// initialize.
 void register_error_class();
 
-/// Gives the error class back to the library; later errors register it anew. By the connector's terminate.
+/// Gives the error class back to the library; later errors register it anew. By the connector's
+/// terminate.
 void release_error_class() noexcept;
 
 /// Puts the exception that is being handled on the error stack. Only inside a catch block.
@@ -42,10 +45,13 @@ class ErrorStackSaver {
   hid_t saved_;
 };
 
-/// For asking the connector below what it may not know: nothing is printed, nothing stays on the stack.
+/// For asking the connector below what it may not know: nothing is printed, nothing stays on the
+/// stack.
 class QuietErrors {
  public:
-  QuietErrors() noexcept { H5Eget_auto2(H5E_DEFAULT, &function_, &data_), H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+  QuietErrors() noexcept {
+    H5Eget_auto2(H5E_DEFAULT, &function_, &data_), H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  }
   ~QuietErrors() {
     H5Eclear2(H5E_DEFAULT);
     H5Eset_auto2(H5E_DEFAULT, function_, data_);

@@ -27,7 +27,8 @@ void* open_below(OpenedFile opened, Call&& call) {
   return under ? wrap_file(OwnedUnder(under, below.id(), H5I_FILE), std::move(opened)) : nullptr;
 }
 
-void* create(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl, void**) noexcept {
+void* create(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,
+             void**) noexcept {
   return guarded<void*>(nullptr, [&] {
     return open_below({{}, name, flags, true, fcpl, fapl, {}}, [&](hid_t under_fapl) {
       return H5VLfile_create(name, flags, fcpl, under_fapl, dxpl, nullptr);

@@ -3,8 +3,8 @@
 namespace forebay::vol {
 namespace {
 
-void* create(void* obj, const H5VL_loc_params_t* location, const char* name, hid_t lcpl, hid_t gcpl, hid_t gapl,
-             hid_t dxpl, void** req) noexcept {
+void* create(void* obj, const H5VL_loc_params_t* location, const char* name, hid_t lcpl, hid_t gcpl,
+             hid_t gapl, hid_t dxpl, void** req) noexcept {
   return guarded<void*>(nullptr, [&] {
     Object& at = object_of(obj);
     refuse_reserved(at, name);
@@ -61,7 +61,8 @@ herr_t specific(void* obj, H5VL_group_specific_args_t* args, hid_t dxpl, void** 
 herr_t optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void** req) noexcept {
   return guarded<herr_t>(-1, [&] {
     herr_t result = 0;
-    if (object_of(obj).hooks() && iterate_groups_old(object_of(obj), *args, dxpl, result)) return result;
+    if (object_of(obj).hooks() && iterate_groups_old(object_of(obj), *args, dxpl, result))
+      return result;
     return forward<H5VLgroup_optional>(obj, args, dxpl, req);
   });
 }

@@ -30,7 +30,8 @@ Notes note_links(const UnderObject& at, const H5VL_loc_params_t& location, H5_in
   H5VL_link_specific_args_t args;
   args.op_type = H5VL_LINK_ITER;
   args.args.iterate = {false, index, order, &position, &Notes::see<const H5L_info2_t*>, &notes};
-  if (H5VLlink_specific(at.object, &location, at.connector, &args, dxpl, nullptr) < 0) throw UnderFailed{};
+  if (H5VLlink_specific(at.object, &location, at.connector, &args, dxpl, nullptr) < 0)
+    throw UnderFailed{};
   return notes;
 }
 
@@ -41,7 +42,8 @@ Notes note_attributes(const UnderObject& at, const H5VL_loc_params_t& location, 
   H5VL_attr_specific_args_t args;
   args.op_type = H5VL_ATTR_ITER;
   args.args.iterate = {index, order, &position, &Notes::see<const H5A_info_t*>, &notes};
-  if (H5VLattr_specific(at.object, &location, at.connector, &args, dxpl, nullptr) < 0) throw UnderFailed{};
+  if (H5VLattr_specific(at.object, &location, at.connector, &args, dxpl, nullptr) < 0)
+    throw UnderFailed{};
   return notes;
 }
 
@@ -67,12 +69,13 @@ HiddenPositions hidden_attributes(const UnderObject& at, const H5VL_loc_params_t
   return HiddenPositions(note_attributes(at, location, index, order, dxpl).positions);
 }
 
-std::vector<std::string> hidden_link_names(const UnderObject& at, const H5VL_loc_params_t& location, hid_t dxpl) {
+std::vector<std::string> hidden_link_names(const UnderObject& at, const H5VL_loc_params_t& location,
+                                           hid_t dxpl) {
   return note_links(at, location, H5_INDEX_NAME, H5_ITER_NATIVE, dxpl).names;
 }
 
-std::vector<std::string> hidden_attribute_names(const UnderObject& at, const H5VL_loc_params_t& location,
-                                                hid_t dxpl) {
+std::vector<std::string> hidden_attribute_names(const UnderObject& at,
+                                                const H5VL_loc_params_t& location, hid_t dxpl) {
   return note_attributes(at, location, H5_INDEX_NAME, H5_ITER_NATIVE, dxpl).names;
 }
 
@@ -84,7 +87,8 @@ std::optional<HiddenLinks::Identity> HiddenLinks::identity(const UnderObject& at
   args.op_type = H5VL_OBJECT_GET_INFO;
   args.args.get_info.fields = H5O_INFO_BASIC;
   args.args.get_info.oinfo = &info;
-  if (H5VLobject_get(at.object, &location, at.connector, &args, dxpl, nullptr) < 0) return std::nullopt;
+  if (H5VLobject_get(at.object, &location, at.connector, &args, dxpl, nullptr) < 0)
+    return std::nullopt;
   return Identity{info.fileno, info.token};
 }
 
@@ -94,7 +98,8 @@ HiddenLinks::HiddenLinks(const UnderObject& file) {
   root_ = *root;
 }
 
-bool HiddenLinks::is_root(const UnderObject& at, const H5VL_loc_params_t& location, hid_t dxpl) const {
+bool HiddenLinks::is_root(const UnderObject& at, const H5VL_loc_params_t& location,
+                          hid_t dxpl) const {
   const auto found = identity(at, location, dxpl);
   if (!found) throw UnderFailed{};
   int difference = 1;
@@ -103,16 +108,20 @@ bool HiddenLinks::is_root(const UnderObject& at, const H5VL_loc_params_t& locati
          difference == 0;
 }
 
-const HiddenPositions& HiddenLinks::positions(const UnderObject& at, const H5VL_loc_params_t& location,
-                                              H5_index_t index, H5_iter_order_t order, hid_t dxpl) {
-  auto& known = known_.at(static_cast<std::size_t>(index) * H5_ITER_N + static_cast<std::size_t>(order));
+const HiddenPositions& HiddenLinks::positions(const UnderObject& at,
+                                              const H5VL_loc_params_t& location, H5_index_t index,
+                                              H5_iter_order_t order, hid_t dxpl) {
+  auto& known =
+      known_.at(static_cast<std::size_t>(index) * H5_ITER_N + static_cast<std::size_t>(order));
   if (!known) known.emplace(note_links(at, location, index, order, dxpl).positions);
   return *known;
 }
 
-HiddenPositions HiddenLinks::positions_if_root(const UnderObject& at, const H5VL_loc_params_t& location,
-                                               H5_index_t index, H5_iter_order_t order, hid_t dxpl) {
-  return is_root(at, location, dxpl) ? positions(at, location, index, order, dxpl) : HiddenPositions{};
+HiddenPositions HiddenLinks::positions_if_root(const UnderObject& at,
+                                               const H5VL_loc_params_t& location, H5_index_t index,
+                                               H5_iter_order_t order, hid_t dxpl) {
+  return is_root(at, location, dxpl) ? positions(at, location, index, order, dxpl)
+                                     : HiddenPositions{};
 }
 
 void HiddenLinks::forget() noexcept { known_.fill(std::nullopt); }

@@ -3,8 +3,8 @@
 // Forebay's own objects lie in the root group and have names with the reserved prefix; so have its
 // attributes, on any object. To the application they do not exist: counts leave them out, and an
 // index (n-th by name, n-th by creation order) counts only what is visible. With the hidden
-// positions h0 < h1 < … of an index, visible position v stands at raw position v + k, where k is the
-// least number with h(k) > v + k.
+// positions h0 < h1 < … of an index, visible position v stands at raw position v + k, where k is
+// the least number with h(k) > v + k.
 #pragma once
 
 #include <hdf5.h>
@@ -38,11 +38,12 @@ class HiddenPositions {
 HiddenPositions hidden_attributes(const UnderObject& at, const H5VL_loc_params_t& location,
                                   H5_index_t index, H5_iter_order_t order, hid_t dxpl);
 
-/// Names of the hidden links of the group, and of the hidden attributes of the object, at `location`.
-/// Throw UnderFailed.
-std::vector<std::string> hidden_link_names(const UnderObject& at, const H5VL_loc_params_t& location, hid_t dxpl);
-std::vector<std::string> hidden_attribute_names(const UnderObject& at, const H5VL_loc_params_t& location,
-                                                hid_t dxpl);
+/// Names of the hidden links of the group, and of the hidden attributes of the object, at
+/// `location`. Throw UnderFailed.
+std::vector<std::string> hidden_link_names(const UnderObject& at, const H5VL_loc_params_t& location,
+                                           hid_t dxpl);
+std::vector<std::string> hidden_attribute_names(const UnderObject& at,
+                                                const H5VL_loc_params_t& location, hid_t dxpl);
 
 /// The hidden links of the root group of one file. Positions are found by one iteration for each
 /// index and kept until links change.
@@ -73,7 +74,8 @@ class HiddenLinks {
   static std::optional<Identity> identity(const UnderObject& at, const H5VL_loc_params_t& location,
                                           hid_t dxpl);
   Identity root_;
-  std::array<std::optional<HiddenPositions>, std::size_t{H5_INDEX_N} * std::size_t{H5_ITER_N}> known_;
+  std::array<std::optional<HiddenPositions>, std::size_t{H5_INDEX_N} * std::size_t{H5_ITER_N}>
+      known_;
 };
 
 }  // namespace forebay::vol

@@ -30,8 +30,10 @@ bool names_hidden(const char* path) noexcept {
 
 void refuse_reserved(const Object& at, const char* path) {
   if (!at.hooks() || !names_hidden(path)) return;
-  throw Error(Errc::ebadname, fmt::format("\"{}\" is not free: names that begin with \"{}\" belong to Forebay "
-                                          "in a log file", path, reserved_prefix),
+  throw Error(Errc::ebadname,
+              fmt::format("\"{}\" is not free: names that begin with \"{}\" belong to Forebay "
+                          "in a log file",
+                          path, reserved_prefix),
               "choose another name");
 }
 
@@ -51,7 +53,8 @@ void VisibleLocation::resolve(const Object& at, hid_t dxpl, IndexOf counted) {
     const HiddenPositions hidden =
         counted == IndexOf::attributes
             ? hidden_attributes(at.below(), in, by.idx_type, by.order, dxpl)
-            : at.file->hidden_links().positions_if_root(at.below(), in, by.idx_type, by.order, dxpl);
+            : at.file->hidden_links().positions_if_root(at.below(), in, by.idx_type, by.order,
+                                                        dxpl);
     by.n = hidden.to_raw(by.n);
     used_ = &changed_;
   }
@@ -61,7 +64,8 @@ hsize_t count_hidden_attributes(const Object& at, const H5VL_loc_params_t& locat
   const auto count = [&](const UnderObject& object, const H5VL_loc_params_t& where) {
     return hidden_attributes(object, where, H5_INDEX_NAME, H5_ITER_NATIVE, dxpl).count();
   };
-  if (location.type == H5VL_OBJECT_BY_SELF || location.type == H5VL_OBJECT_BY_NAME) return count(at.below(), location);
+  if (location.type == H5VL_OBJECT_BY_SELF || location.type == H5VL_OBJECT_BY_NAME)
+    return count(at.below(), location);
   // Attributes cannot be iterated by index or token: open the object.
   H5I_type_t type = H5I_BADID;
   void* object = H5VLobject_open(at.under, &location, at.connector(), &type, dxpl, nullptr);
@@ -79,14 +83,16 @@ void remove_hidden(const Object& copy_at, const H5VL_loc_params_t& copy, hid_t d
     H5VL_link_specific_args_t args;
     args.op_type = H5VL_LINK_DELETE;
     const H5VL_loc_params_t link = name_location(type, name.c_str());
-    if (H5VLlink_specific(object, &link, opened.connector(), &args, dxpl, nullptr) < 0) throw UnderFailed{};
+    if (H5VLlink_specific(object, &link, opened.connector(), &args, dxpl, nullptr) < 0)
+      throw UnderFailed{};
   }
   for (const std::string& name : hidden_attribute_names(opened.get(), self_location(type), dxpl)) {
     H5VL_attr_specific_args_t args;
     args.op_type = H5VL_ATTR_DELETE;
     args.args.del.name = name.c_str();
     const H5VL_loc_params_t self = self_location(type);
-    if (H5VLattr_specific(object, &self, opened.connector(), &args, dxpl, nullptr) < 0) throw UnderFailed{};
+    if (H5VLattr_specific(object, &self, opened.connector(), &args, dxpl, nullptr) < 0)
+      throw UnderFailed{};
   }
 }
 

@@ -1,7 +1,7 @@
 // The application's view of a log file: what it may name, and what its indexes mean below.
 //
-// Every callback puts the location that it was given through a VisibleLocation, and names of its own
-// through the checks below. In a file without hooks all of it is one test of a pointer.
+// Every callback puts the location that it was given through a VisibleLocation, and names of its
+// own through the checks below. In a file without hooks all of it is one test of a pointer.
 #pragma once
 
 #include <hdf5.h>
@@ -63,14 +63,17 @@ hsize_t count_hidden_attributes(const Object& at, const H5VL_loc_params_t& locat
 // sees what is visible, and positions that go in and out are visible ones. Results are those of the
 // function, as the connector below returns them. All synchronous.
 
-herr_t iterate_links(const Object& at, const H5VL_loc_params_t& location, H5VL_link_iterate_args_t& args, hid_t dxpl);
-herr_t iterate_attributes(const Object& at, const H5VL_loc_params_t& location, H5VL_attr_iterate_args_t& args,
-                          hid_t dxpl);
-herr_t visit_objects(const Object& at, const H5VL_loc_params_t& location, H5VL_object_visit_args_t& args, hid_t dxpl);
+herr_t iterate_links(const Object& at, const H5VL_loc_params_t& location,
+                     H5VL_link_iterate_args_t& args, hid_t dxpl);
+herr_t iterate_attributes(const Object& at, const H5VL_loc_params_t& location,
+                          H5VL_attr_iterate_args_t& args, hid_t dxpl);
+herr_t visit_objects(const Object& at, const H5VL_loc_params_t& location,
+                     H5VL_object_visit_args_t& args, hid_t dxpl);
 
 /// H5Giterate and H5Aiterate1, which only the native connector has. True: done, with `result`.
 bool iterate_groups_old(const Object& at, H5VL_optional_args_t& args, hid_t dxpl, herr_t& result);
-bool iterate_attributes_old(const Object& at, H5VL_optional_args_t& args, hid_t dxpl, herr_t& result);
+bool iterate_attributes_old(const Object& at, H5VL_optional_args_t& args, hid_t dxpl,
+                            herr_t& result);
 
 /// After an H5Ocopy of a root group: takes what was hidden in it out of the copy.
 void remove_hidden(const Object& copy_at, const H5VL_loc_params_t& copy, hid_t dxpl);

@@ -25,7 +25,9 @@ struct Filter {
 // Iterates from a visible position, and leaves the visible one where it stopped.
 template <class Position, class Iterate>
 herr_t at_visible(Position* visible, const HiddenPositions& hidden, Iterate&& iterate) {
-  hsize_t raw = hidden.to_raw(visible ? *visible : 0);
+  // From the beginning, since HDF5 refuses to begin behind the last where all that there is is
+  // hidden.
+  hsize_t raw = visible && *visible > 0 ? hidden.to_raw(*visible) : 0;
   const herr_t result = iterate(&raw);
   if (visible) *visible = static_cast<Position>(hidden.to_visible(raw));
   return result;
@@ -48,7 +50,8 @@ struct VisitFilter {
     return count_hidden_attributes(*start, name_location(location->obj_type, path.c_str()), dxpl);
   }
 
-  static herr_t call(hid_t object, const char* name, const H5O_info2_t* info, void* filter) noexcept {
+  static herr_t call(hid_t object, const char* name, const H5O_info2_t* info,
+                     void* filter) noexcept {
     return guarded<herr_t>(-1, [&]() -> herr_t {
       const auto& self = *static_cast<const VisitFilter*>(filter);
       if (names_hidden(name)) return H5_ITER_CONT;
@@ -64,8 +67,8 @@ struct VisitFilter {
 
 }  // namespace
 
-herr_t iterate_links(const Object& at, const H5VL_loc_params_t& location, H5VL_link_iterate_args_t& args,
-                     hid_t dxpl) {
+herr_t iterate_links(const Object& at, const H5VL_loc_params_t& location,
+                     H5VL_link_iterate_args_t& args, hid_t dxpl) {
   Filter<H5L_iterate2_t> filter{args.op, args.op_data};
   H5VL_link_specific_args_t below;
   below.op_type = H5VL_LINK_ITER;
@@ -77,28 +80,30 @@ herr_t iterate_links(const Object& at, const H5VL_loc_params_t& location, H5VL_l
     return H5VLlink_specific(at.under, &location, at.connector(), &below, dxpl, nullptr);
   };
   if (args.recursive) return iterate(args.idx_p);  // a visit begins at the beginning
-  return at_visible(args.idx_p, at.file->hidden_links().positions_if_root(at.below(), location, args.idx_type,
-                                                                          args.order, dxpl),
+  return at_visible(args.idx_p,
+                    at.file->hidden_links().positions_if_root(at.below(), location, args.idx_type,
+                                                              args.order, dxpl),
                     iterate);
 }
 
-herr_t iterate_attributes(const Object& at, const H5VL_loc_params_t& location, H5VL_attr_iterate_args_t& args,
-                          hid_t dxpl) {
+herr_t iterate_attributes(const Object& at, const H5VL_loc_params_t& location,
+                          H5VL_attr_iterate_args_t& args, hid_t dxpl) {
   Filter<H5A_operator2_t> filter{args.op, args.op_data};
   H5VL_attr_specific_args_t below;
   below.op_type = H5VL_ATTR_ITER;
   below.args.iterate = args;
   below.args.iterate.op = &Filter<H5A_operator2_t>::call<const H5A_info_t*>;
   below.args.iterate.op_data = &filter;
-  return at_visible(args.idx, hidden_attributes(at.below(), location, args.idx_type, args.order, dxpl),
-                    [&](hsize_t* raw) {
-                      below.args.iterate.idx = raw;
-                      return H5VLattr_specific(at.under, &location, at.connector(), &below, dxpl, nullptr);
-                    });
+  return at_visible(
+      args.idx, hidden_attributes(at.below(), location, args.idx_type, args.order, dxpl),
+      [&](hsize_t* raw) {
+        below.args.iterate.idx = raw;
+        return H5VLattr_specific(at.under, &location, at.connector(), &below, dxpl, nullptr);
+      });
 }
 
-herr_t visit_objects(const Object& at, const H5VL_loc_params_t& location, H5VL_object_visit_args_t& args,
-                     hid_t dxpl) {
+herr_t visit_objects(const Object& at, const H5VL_loc_params_t& location,
+                     H5VL_object_visit_args_t& args, hid_t dxpl) {
   VisitFilter filter{&at, &location, &args, dxpl};
   H5VL_object_specific_args_t below;
   below.op_type = H5VL_OBJECT_VISIT;
@@ -114,12 +119,12 @@ bool iterate_groups_old(const Object& at, H5VL_optional_args_t& args, hid_t dxpl
   const auto& asked = static_cast<H5VL_native_group_optional_args_t*>(args.args)->iterate_old;
   refuse_hidden(at, asked.loc_params.loc_data.loc_by_name.name);
   Filter<H5G_iterate_t> filter{asked.op, asked.op_data};
-  const HiddenPositions hidden = at.file->hidden_links().positions_if_root(at.below(), asked.loc_params, H5_INDEX_NAME,
-                                                                           H5_ITER_INC, dxpl);
+  const HiddenPositions hidden = at.file->hidden_links().positions_if_root(
+      at.below(), asked.loc_params, H5_INDEX_NAME, H5_ITER_INC, dxpl);
   hsize_t last = asked.last_obj ? *asked.last_obj : 0;
   H5VL_native_group_optional_args_t below_args;
-  below_args.iterate_old = {asked.loc_params, hidden.to_raw(asked.idx), &last, &Filter<H5G_iterate_t>::call<>,
-                            &filter};
+  below_args.iterate_old = {asked.loc_params, hidden.to_raw(asked.idx), &last,
+                            &Filter<H5G_iterate_t>::call<>, &filter};
   H5VL_optional_args_t below{args.op_type, &below_args};
   result = H5VLgroup_optional(at.under, at.connector(), &below, dxpl, nullptr);
   if (asked.last_obj) *asked.last_obj = hidden.to_visible(last);
@@ -129,7 +134,8 @@ bool iterate_groups_old(const Object& at, H5VL_optional_args_t& args, hid_t dxpl
 #endif
 }
 
-bool iterate_attributes_old(const Object& at, H5VL_optional_args_t& args, hid_t dxpl, herr_t& result) {
+bool iterate_attributes_old(const Object& at, H5VL_optional_args_t& args, hid_t dxpl,
+                            herr_t& result) {
 #ifndef H5_NO_DEPRECATED_SYMBOLS
   if (args.op_type != H5VL_NATIVE_ATTR_ITERATE_OLD) return false;
   const auto& asked = static_cast<H5VL_native_attr_optional_args_t*>(args.args)->iterate_old;

@@ -66,9 +66,9 @@ std::unique_ptr<FileHooks> make_file_hooks(const OpenedFile& opened);
 
 /// A dataset that is being created. All identifiers are the caller's.
 struct DatasetCreation {
-  UnderObject at;                        ///< the location, below
-  const H5VL_loc_params_t* location;     ///< to use with `at`
-  const char* name;                      ///< nullptr for H5Dcreate_anon
+  UnderObject at;                     ///< the location, below
+  const H5VL_loc_params_t* location;  ///< to use with `at`
+  const char* name;                   ///< nullptr for H5Dcreate_anon
   hid_t lcpl, type, space, dcpl, dapl, dxpl;
 };
 

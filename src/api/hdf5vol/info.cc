@@ -16,7 +16,8 @@ namespace forebay::vol {
 namespace {
 
 constexpr const char* form =
-    "the form is under_vol=NUMBER_OR_NAME;under_info={TEXT};hints={name=value;...}, and each part may be "
+    "the form is under_vol=NUMBER_OR_NAME;under_info={TEXT};hints={name=value;...}, and each part "
+    "may be "
     "left out";
 
 [[noreturn]] void bad_text(std::string_view text, const std::string& what) {
@@ -127,7 +128,8 @@ UnderConnector UnderConnector::named(const InfoText& text) {
           ? H5VLregister_connector_by_value(static_cast<H5VL_class_value_t>(value), H5P_DEFAULT)
           : H5VLregister_connector_by_name(text.under_vol.c_str(), H5P_DEFAULT);
   if (id < 0) {
-    throw Error(Errc::einval, fmt::format("under_vol={} names no connector that can be loaded", text.under_vol),
+    throw Error(Errc::einval,
+                fmt::format("under_vol={} names no connector that can be loaded", text.under_vol),
                 "under_vol=0 is the native one; others are looked for in HDF5_PLUGIN_PATH");
   }
   UnderConnector under(id, nullptr);
@@ -142,7 +144,8 @@ UnderConnector UnderConnector::named(const InfoText& text) {
 Fapl UnderConnector::access_list(hid_t fapl) const {
   Fapl copy(H5Pcopy(fapl));
   if (copy.id() < 0 || H5Pset_vol(copy.id(), id_, info_) < 0) {
-    throw Error(Errc::einval, "the file access property list cannot be made one for the connector below");
+    throw Error(Errc::einval,
+                "the file access property list cannot be made one for the connector below");
   }
   return copy;
 }
@@ -156,7 +159,8 @@ Fapl::~Fapl() {
 ListInfo::ListInfo(hid_t fapl) {
   void* info = nullptr;
   if (H5Pget_vol_info(fapl, &info) < 0) {
-    throw Error(Errc::einval, "the connector's info cannot be had from the file access property list");
+    throw Error(Errc::einval,
+                "the connector's info cannot be had from the file access property list");
   }
   info_ = static_cast<H5VL_forebay_info_t*>(info);
 }
@@ -204,7 +208,8 @@ herr_t info_to_str(const void* info, char** text) noexcept {
         H5VLconnector_info_to_str(own->under_vol_info, own->under_vol_id, &under_text) < 0) {
       throw Error(Errc::einval, "the connector below Forebay's cannot write down its info");
     }
-    std::string whole = fmt::format("under_vol={};under_info={{{}}}", static_cast<int>(value), own_copy(under_text));
+    std::string whole = fmt::format("under_vol={};under_info={{{}}}", static_cast<int>(value),
+                                    own_copy(under_text));
     if (own->hints) whole += fmt::format(";hints={{{}}}", own->hints);
     *text = static_cast<char*>(H5allocate_memory(whole.size() + 1, false));
     if (!*text) throw std::bad_alloc();

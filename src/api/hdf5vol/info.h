@@ -4,8 +4,8 @@
 //
 //   under_vol=NUMBER|NAME ; under_info={TEXT OF THAT CONNECTOR} ; hints={name=value;name=value}
 //
-// Without under_vol the native connector stands below. `under_vol` names a connector by its value or
-// its name; one that is not registered yet is looked for among the plug-ins.
+// Without under_vol the native connector stands below. `under_vol` names a connector by its value
+// or its name; one that is not registered yet is looked for among the plug-ins.
 #pragma once
 
 #include <hdf5.h>

@@ -6,8 +6,8 @@ namespace {
 void* under_of(void* obj) noexcept { return obj ? object_of(obj).under : nullptr; }
 
 // A hard link's target may be the only object that is given, and so may the place of the new link.
-herr_t create(H5VL_link_create_args_t* args, void* obj, const H5VL_loc_params_t* location, hid_t lcpl, hid_t lapl,
-              hid_t dxpl, void** req) noexcept {
+herr_t create(H5VL_link_create_args_t* args, void* obj, const H5VL_loc_params_t* location,
+              hid_t lcpl, hid_t lapl, hid_t dxpl, void** req) noexcept {
   return guarded<herr_t>(-1, [&] {
     const bool hard = args->op_type == H5VL_LINK_CREATE_HARD;
     void* target = hard ? args->args.hard.curr_obj : nullptr;
@@ -17,7 +17,8 @@ herr_t create(H5VL_link_create_args_t* args, void* obj, const H5VL_loc_params_t*
     H5VL_link_create_args_t below = *args;
     if (args->op_type == H5VL_LINK_CREATE_SOFT) refuse_reserved(at, args->args.soft.target);
     if (hard) {
-      const VisibleLocation from(target ? object_of(target) : at, args->args.hard.curr_loc_params, dxpl);
+      const VisibleLocation from(target ? object_of(target) : at, args->args.hard.curr_loc_params,
+                                 dxpl);
       below.args.hard.curr_loc_params = *from;
       below.args.hard.curr_obj = under_of(target);
     }
@@ -41,14 +42,14 @@ herr_t transfer(void* source, const H5VL_loc_params_t* source_location, void* de
     from.file->links_changed();
     to.file->links_changed();
     return pass(from, req, [&](void*, hid_t connector, void** request) {
-      return below(under_of(source), visible, under_of(destination), destination_location, connector, lcpl, lapl,
-                   dxpl, request);
+      return below(under_of(source), visible, under_of(destination), destination_location,
+                   connector, lcpl, lapl, dxpl, request);
     });
   });
 }
 
-herr_t specific(void* obj, const H5VL_loc_params_t* location, H5VL_link_specific_args_t* args, hid_t dxpl,
-                void** req) noexcept {
+herr_t specific(void* obj, const H5VL_loc_params_t* location, H5VL_link_specific_args_t* args,
+                hid_t dxpl, void** req) noexcept {
   return guarded<herr_t>(-1, [&] {
     Object& at = object_of(obj);
     if (FileHooks* hooks = at.hooks()) {
@@ -57,9 +58,11 @@ herr_t specific(void* obj, const H5VL_loc_params_t* location, H5VL_link_specific
         return 0;
       }
       const VisibleLocation visible(at, *location, dxpl);
-      if (args->op_type == H5VL_LINK_ITER) return iterate_links(at, *visible, args->args.iterate, dxpl);
+      if (args->op_type == H5VL_LINK_ITER)
+        return iterate_links(at, *visible, args->args.iterate, dxpl);
       if (args->op_type == H5VL_LINK_DELETE) hooks->before_unlink(at.below(), *visible);
-      const herr_t result = H5VLlink_specific(at.under, visible, at.connector(), args, dxpl, nullptr);
+      const herr_t result =
+          H5VLlink_specific(at.under, visible, at.connector(), args, dxpl, nullptr);
       if (args->op_type == H5VL_LINK_DELETE) at.file->links_changed();
       return result;
     }

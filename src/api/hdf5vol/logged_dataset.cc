@@ -93,16 +93,6 @@ void put_in_order(std::span<const std::byte> given, std::span<const Count> order
     std::memcpy(&out[static_cast<std::size_t>(order[i]) * size], &given[i * size], size);
 }
 
-/// The present values of a selection, packed.
-std::vector<std::byte> present_values(LoggedFile& file, DatasetState& dataset,
-                                      const Placed& selection) {
-  std::vector<std::byte> values(static_cast<std::size_t>(selection.pattern.elements()) *
-                                dataset.element_size());
-  dataset.fill(values);
-  file.read(dataset.shape(), selection, values);
-  return values;
-}
-
 std::vector<std::byte> in_program_order(std::span<const std::byte> values,
                                         std::span<const Count> order, std::size_t size) {
   std::vector<std::byte> out(order.size() * size);
@@ -111,7 +101,18 @@ std::vector<std::byte> in_program_order(std::span<const std::byte> values,
   return out;
 }
 
-/// Appends packed values through the filters, if the dataset has any.
+}  // namespace
+
+std::vector<std::byte> present_values(LoggedFile& file, DatasetState& dataset,
+                                      const Placed& selection, bool* any) {
+  std::vector<std::byte> values(static_cast<std::size_t>(selection.pattern.elements()) *
+                                dataset.element_size());
+  dataset.fill(values);
+  const bool found = file.read(dataset.shape(), selection, values);
+  if (any != nullptr) *any = found;
+  return values;
+}
+
 void append_values(LoggedFile& file, DatasetState& dataset, const Placed& selection,
                    std::span<const std::byte> values, bool lent) {
   auto* filters = dataset.filters();
@@ -124,8 +125,6 @@ void append_values(LoggedFile& file, DatasetState& dataset, const Placed& select
   file.writer().write(dataset.id(), selection, values, lent);
 }
 
-}  // namespace
-
 DatasetState::DatasetState(StoredDataset stored, hid_t type)
     : stored_(std::move(stored)),
       type_(owned_type(H5Tcopy(type))),
@@ -136,6 +135,7 @@ DatasetState::DatasetState(StoredDataset stored, hid_t type)
   H5D_fill_value_t defined = H5D_FILL_VALUE_DEFAULT;
   checked(H5Pfill_value_defined(dcpl_, &defined), "asking for the fill value");
   has_fill_ = defined != H5D_FILL_VALUE_UNDEFINED;
+  default_fill_ = defined == H5D_FILL_VALUE_DEFAULT;
   fill_.resize(size_);
   if (defined == H5D_FILL_VALUE_USER_DEFINED)
     checked(H5Pget_fill_value(dcpl_, type_, fill_.data()), "asking for the fill value");
@@ -188,6 +188,11 @@ std::string why_not_logged(hid_t type, hid_t space, hid_t dcpl) {
   if (!std::equal(extents.begin(), extents.begin() + static_cast<long>(n), maximum.begin()))
     return "what can grow needs chunks";
   return {};
+}
+
+Hid completed_properties(hid_t dcpl, hid_t type, hid_t space) {
+  if (!FilterPipeline::any(dcpl)) return owned_list(H5Pcopy(dcpl));
+  return FilterPipeline(dcpl, type).properties_of(space);
 }
 
 Hid stand_in_properties(hid_t dcpl) {
@@ -263,7 +268,14 @@ void read_logged(LoggedFile& file, DatasetState& dataset, const DatasetRead& rea
     file.read(dataset.shape(), file_part.placed, out);
     return;
   }
-  auto values = present_values(file, dataset, file_part.placed);
+  bool any = false;
+  auto values = present_values(file, dataset, file_part.placed, &any);
+  if (!any && dataset.default_fill()) {  // zeros as they are, not converted
+    values.assign(H5Tget_size(memory.type) * static_cast<std::size_t>(memory.elements),
+                  std::byte{0});
+    scatter(values, memory.space, H5Tget_size(memory.type), read.buffer);
+    return;
+  }
   if (!file_part.order.empty())
     values = in_program_order(values, file_part.order, dataset.element_size());
   unpack(memory, values, read.buffer);

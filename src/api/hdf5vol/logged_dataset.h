@@ -34,6 +34,8 @@ class DatasetState {
   /// Overwrites `out`, packed elements of the file's type, with the fill value; leaves it alone
   /// where the program said that there is none.
   void fill(std::span<std::byte> out) const;
+  /// Whether the fill value is HDF5's own: zero bytes, of whatever type.
+  bool default_fill() const { return default_fill_; }
   /// For LogReader. Valid as long as the state.
   logged::DatasetShape shape();
 
@@ -41,7 +43,7 @@ class DatasetState {
   StoredDataset stored_;
   Hid type_, dcpl_;
   std::size_t size_;
-  bool chunked_ = false, filtered_ = false, has_fill_ = true;
+  bool chunked_ = false, filtered_ = false, has_fill_ = true, default_fill_ = true;
   std::vector<std::byte> fill_;  // one element
   std::unique_ptr<FilterPipeline> filters_;
   logged::Unfilter unfilter_;
@@ -50,12 +52,22 @@ class DatasetState {
 /// Why the log cannot hold such a dataset, so that it is stored as any HDF5 dataset; empty if it
 /// can. Also what HDF5 would refuse is left to it.
 std::string why_not_logged(hid_t type, hid_t space, hid_t dcpl);
+/// Creation properties as H5Dcreate completes them: filters set parameters by the datatype.
+Hid completed_properties(hid_t dcpl, hid_t type, hid_t space);
 /// The creation properties of a stand-in: those of the object without those of the data.
 Hid stand_in_properties(hid_t dcpl);
 StoredDataset stored_from(std::uint64_t id, hid_t space, hid_t dcpl);
 
 /// Local. One dataset of a write: its data is staged in the log.
 void write_logged(LoggedFile& file, DatasetState& dataset, const DatasetWrite& write, hid_t dxpl);
+/// Local. The present values of a selection, packed, in the file's type. `any`, if given: whether
+/// any of them may have been written.
+std::vector<std::byte> present_values(LoggedFile& file, DatasetState& dataset,
+                                      const Placed& selection, bool* any = nullptr);
+/// Local. Appends packed values through the filters, if the dataset has any. `lent`: see
+/// LogWriter::write.
+void append_values(LoggedFile& file, DatasetState& dataset, const Placed& selection,
+                   std::span<const std::byte> values, bool lent);
 /// Local. One dataset of a read.
 void read_logged(LoggedFile& file, DatasetState& dataset, const DatasetRead& read, hid_t dxpl);
 

@@ -72,6 +72,12 @@ bool is_collective(hid_t dxpl, const Comm& comm) {
   return H5Pget_dxpl_mpio(dxpl, &mode) >= 0 && mode == H5FD_MPIO_COLLECTIVE;
 }
 
+// Data that a rank gathers before collective calls write it: enough for the file system, and still
+// in the processor's cache.
+constexpr Count flush_bytes = 8 << 20;
+// Collective calls of as much are worth a block of their own.
+constexpr Count through_bytes = 512 << 10;
+
 LoggedHandle& handle_of(LoggedDataset* dataset) { return static_cast<LoggedHandle&>(*dataset); }
 
 }  // namespace
@@ -145,7 +151,8 @@ CreatedDataset LoggedHooks::create_dataset(const DatasetCreation& creation) {
   check_writable();
   if (!why_not_logged(creation.type, creation.space, creation.dcpl).empty()) return {};
   store_.move_to(creation.at);
-  StoredDataset stored = stored_from(new_id(), creation.space, creation.dcpl);
+  StoredDataset stored = stored_from(
+      new_id(), creation.space, completed_properties(creation.dcpl, creation.type, creation.space));
   const Hid dcpl = stand_in_properties(creation.dcpl);
   const Hid scalar = owned_space(H5Screate(H5S_SCALAR));
   CreatedDataset created;
@@ -173,34 +180,39 @@ std::unique_ptr<LoggedDataset> LoggedHooks::open_dataset(const UnderObject& data
 }
 
 /// In collective transfers the ranks look now and then, all after the same number of calls, whether
-/// one holds half of what it may; then all write. The next look comes before anybody can be full.
-void LoggedHooks::agree_on_room(hid_t dxpl) {
-  if (!is_collective(dxpl, comm_)) {
+/// one holds as much as it should; then all write. The next look comes before anybody can hold
+/// twice that. Where one call alone is large, calls write through from then on: nothing is copied.
+void LoggedHooks::agree_on_room(bool collective) {
+  if (!collective) {
     file_->writer().make_room();
     return;
   }
   if (--writes_to_check_ > 0) return;
-  std::int64_t most[2] = {file_->writer().held(), largest_};
-  comm_.all_reduce(most, Reduce::max);
-  const Count limit = file_->options().buffer_limit;
-  if (most[0] > limit / 2) {
+  std::int64_t numbers[2] = {file_->writer().held(), largest_};
+  comm_.all_reduce(numbers, Reduce::max);
+  const Count limit = std::min(file_->options().buffer_limit / 2, flush_bytes);
+  through_ = numbers[1] >= through_bytes;
+  if (through_ || numbers[0] > limit) {
     file_->writer().flush_data();
-    most[0] = 0;
+    numbers[0] = 0;
   }
-  writes_to_check_ = std::max<Count>(1, (limit / 2 - most[0]) / std::max<Count>(1, 2 * most[1]));
+  writes_to_check_ =
+      through_ ? 1 : std::max<Count>(1, (limit - numbers[0]) / std::max<Count>(1, numbers[1]));
   largest_ = 0;
 }
 
 void LoggedHooks::write(std::span<const DatasetWrite> writes, hid_t dxpl) {
   check_writable();
   store_.move_to(handle_of(writes[0].dataset).under());
+  const bool collective = is_collective(dxpl, comm_);
   const Count before = file_->writer().held();
+  file_->writer().lend(collective && through_);
   const auto failed = attempt_to([&] {
     for (const DatasetWrite& one : writes)
       write_logged(*file_, handle_of(one.dataset).state(), one, dxpl);
   });
   largest_ = std::max(largest_, file_->writer().held() - before);
-  agree_on_room(dxpl);  // also by a rank whose write failed: the others wait for it
+  agree_on_room(collective);  // also by a rank whose write failed: the others wait for it
   if (failed) throw *failed;
 }
 
@@ -238,8 +250,6 @@ void LoggedHooks::before_close(const UnderObject& at, Closing closing) {
   if (closing == Closing::last && report_due_)
     print_report(comm_, path_, file_->report(), method_, {"layout log: each rank appends"});
 }
-
-void LoggedHooks::object_copied(const ObjectCopy&) {}
 
 // -- one handle
 // -------------------------------------------------------------------------------------

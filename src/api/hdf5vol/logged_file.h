@@ -37,7 +37,7 @@ class LoggedHooks : public FileHooks {
   void check_writable() const;
   void start_writing();
   void finish();
-  void agree_on_room(hid_t dxpl);
+  void agree_on_room(bool collective);
 
   Comm comm_;
   Method method_;
@@ -49,7 +49,8 @@ class LoggedHooks : public FileHooks {
   std::uint64_t next_id_ = 0;
   // Collective writes until the ranks look together whether a buffer is full.
   Count writes_to_check_ = 0;
-  Count largest_ = 0;  // bytes of this rank's largest collective write since they looked
+  Count largest_ = 0;     // bytes of this rank's largest collective write since they looked
+  bool through_ = false;  // collective writes go straight into the file
   bool report_due_ = false;
 };
 

@@ -23,6 +23,16 @@ std::string unique_name() {
   return "forebay-filter-" + std::to_string(counter++);
 }
 
+/// A file that exists only in memory.
+Hid make_file() {
+  const Hid fapl = owned_list(H5Pcreate(H5P_FILE_ACCESS));
+  checked(H5Pset_fapl_core(fapl, core_increment, false), "choosing memory for a file");
+  checked(H5Pset_vol(fapl, H5VL_NATIVE, nullptr), "choosing the native connector");
+  checked(H5Pset_libver_bounds(fapl, H5F_LIBVER_V110, H5F_LIBVER_LATEST), "choosing a version");
+  return {H5Fcreate(unique_name().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, fapl), H5Fclose,
+          "making a file in memory"};
+}
+
 }  // namespace
 
 bool FilterPipeline::any(hid_t dcpl) { return H5Pget_nfilters(dcpl) > 0; }
@@ -39,20 +49,22 @@ FilterPipeline::FilterPipeline(hid_t dcpl, hid_t type)
   }
 }
 
+Hid FilterPipeline::properties_of(hid_t space) const {
+  const Hid file = make_file();
+  const Hid dataset = {H5Dcreate2(file, name, type_, space, H5P_DEFAULT, dcpl_, H5P_DEFAULT),
+                       H5Dclose, "making a dataset in memory"};
+  return owned_list(H5Dget_create_plist(dataset));
+}
+
 FilterPipeline::Chunk FilterPipeline::make_chunk(Count elements) const {
-  const Hid fapl = owned_list(H5Pcreate(H5P_FILE_ACCESS));
-  checked(H5Pset_fapl_core(fapl, core_increment, false), "choosing memory for a file");
-  checked(H5Pset_vol(fapl, H5VL_NATIVE, nullptr), "choosing the native connector");
-  checked(H5Pset_libver_bounds(fapl, H5F_LIBVER_V110, H5F_LIBVER_LATEST), "choosing a version");
-  Chunk chunk;
-  chunk.file = {H5Fcreate(unique_name().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, fapl), H5Fclose,
-                "making a file in memory"};
+  Chunk chunk{make_file(), {}};
   const auto count = static_cast<hsize_t>(elements);
   const Hid space = owned_space(H5Screate_simple(1, &count, nullptr));
-  checked(H5Pset_chunk(dcpl_, 1, &count), "setting the chunk of a filter pipeline");
-  checked(H5Pset_alloc_time(dcpl_, H5D_ALLOC_TIME_INCR), "setting the allocation time");
-  checked(H5Pset_fill_time(dcpl_, H5D_FILL_TIME_NEVER), "setting the fill time");
-  chunk.dataset = {H5Dcreate2(chunk.file, name, type_, space, H5P_DEFAULT, dcpl_, H5P_DEFAULT),
+  const Hid dcpl = owned_list(H5Pcopy(dcpl_));
+  checked(H5Pset_chunk(dcpl, 1, &count), "setting the chunk of a filter pipeline");
+  checked(H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_INCR), "setting the allocation time");
+  checked(H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER), "setting the fill time");
+  chunk.dataset = {H5Dcreate2(chunk.file, name, type_, space, H5P_DEFAULT, dcpl, H5P_DEFAULT),
                    H5Dclose, "making a chunk in memory"};
   return chunk;
 }

@@ -29,6 +29,9 @@ class FilterPipeline {
   /// Values that a pipeline takes at once; larger writes are stored without.
   static constexpr Count most_bytes = Count{1} << 30;
 
+  /// The property list that a dataset of that space has once it is created.
+  Hid properties_of(hid_t space) const;
+
   struct Filtered {
     std::vector<std::byte> bytes;
     std::uint32_t mask = 0;  ///< of filters that were skipped, as in H5Dread_chunk

@@ -14,7 +14,8 @@ std::vector<FileState*>& open_files() {
 
 bool wraps_objects(void* under, hid_t connector) {
   const H5VL_class_t* cls = nullptr;
-  if (H5VLintrospect_get_conn_cls(under, connector, H5VL_GET_CONN_LVL_CURR, &cls) < 0 || !cls) return true;
+  if (H5VLintrospect_get_conn_cls(under, connector, H5VL_GET_CONN_LVL_CURR, &cls) < 0 || !cls)
+    return true;
   return cls->wrap_cls.get_object || cls->wrap_cls.get_wrap_ctx || cls->wrap_cls.wrap_object;
 }
 
@@ -46,7 +47,8 @@ FileRef FileState::of(void* under_file, hid_t connector) {
   const bool numbered = file_number(under_file, connector, number);
   if (numbered) {
     for (FileState* file : open_files()) {
-      if (file->numbered_ && file->number_ == number && file->connector_ == connector && file->open_ > 0) {
+      if (file->numbered_ && file->number_ == number && file->connector_ == connector &&
+          file->open_ > 0) {
         return FileRef(file);
       }
     }

@@ -97,9 +97,9 @@ class FileState {
   bool numbered_;
   void* handed_out_ = nullptr;
   unsigned long number_;
-  std::size_t owners_ = 0;   // objects, wrap contexts, requests
-  std::size_t open_ = 0;     // objects, file handles included
-  std::size_t handles_ = 0;  // file handles
+  std::size_t owners_ = 0;                    // objects, wrap contexts, requests
+  std::size_t open_ = 0;                      // objects, file handles included
+  std::size_t handles_ = 0;                   // file handles
   WrapContext plain_context_{this, nullptr};  // the one of every object when nothing below wraps
   std::unique_ptr<FileHooks> hooks_;
   std::unique_ptr<HiddenLinks> hidden_links_;
@@ -159,8 +159,8 @@ inline void wrap_request(void** req, const FileRef& file) {
 Object* wrap(void* under, const FileRef& file, H5I_type_t type, hid_t dxpl);
 
 /// Runs a call below on `object`, which the call may destroy (refresh does), and wraps its request.
-/// `call` gets the object below, its connector, and where to leave a request: nowhere in a log file,
-/// whose operations are complete when they return.
+/// `call` gets the object below, its connector, and where to leave a request: nowhere in a log
+/// file, whose operations are complete when they return.
 template <class Call>
 auto pass(Object& object, void** req, Call&& call) {
   const FileRef file = object.file;

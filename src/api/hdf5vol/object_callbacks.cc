@@ -3,7 +3,8 @@
 namespace forebay::vol {
 namespace {
 
-void* open(void* obj, const H5VL_loc_params_t* location, H5I_type_t* opened_type, hid_t dxpl, void** req) noexcept {
+void* open(void* obj, const H5VL_loc_params_t* location, H5I_type_t* opened_type, hid_t dxpl,
+           void** req) noexcept {
   return guarded<void*>(nullptr, [&]() -> void* {
     Object& at = object_of(obj);
     const VisibleLocation visible(at, *location, dxpl);
@@ -14,8 +15,8 @@ void* open(void* obj, const H5VL_loc_params_t* location, H5I_type_t* opened_type
   });
 }
 
-// After an H5Ocopy with a log file at one end: the log layer's part, and no hidden thing in the copy
-// of a root group.
+// After an H5Ocopy with a log file at one end: the log layer's part, and no hidden thing in the
+// copy of a root group.
 void after_copy(const ObjectCopy& copy, Object& from, Object& to) {
   to.file->links_changed();
   FileHooks* hooks = copy.destination_hooks ? copy.destination_hooks : copy.source_hooks;
@@ -23,25 +24,29 @@ void after_copy(const ObjectCopy& copy, Object& from, Object& to) {
   if (!copy.source_hooks) return;
   const H5VL_loc_params_t source = name_location(copy.source_location->obj_type, copy.source_name);
   if (!from.file->hidden_links().is_root(from.below(), source, copy.dxpl)) return;
-  remove_hidden(to, name_location(copy.destination_location->obj_type, copy.destination_name), copy.dxpl);
+  remove_hidden(to, name_location(copy.destination_location->obj_type, copy.destination_name),
+                copy.dxpl);
 }
 
-herr_t copy(void* source, const H5VL_loc_params_t* source_location, const char* source_name, void* destination,
-            const H5VL_loc_params_t* destination_location, const char* destination_name, hid_t ocpypl, hid_t lcpl,
-            hid_t dxpl, void** req) noexcept {
+herr_t copy(void* source, const H5VL_loc_params_t* source_location, const char* source_name,
+            void* destination, const H5VL_loc_params_t* destination_location,
+            const char* destination_name, hid_t ocpypl, hid_t lcpl, hid_t dxpl,
+            void** req) noexcept {
   return guarded<herr_t>(-1, [&] {
     Object& from = object_of(source);
     Object& to = object_of(destination);
     refuse_hidden(from, source_name);
     refuse_reserved(to, destination_name);
     const bool logs = from.hooks() || to.hooks();
-    const herr_t result = pass(from, logs ? nullptr : req, [&](void* under, hid_t connector, void** request) {
-      return H5VLobject_copy(under, source_location, source_name, to.under, destination_location, destination_name,
-                             connector, ocpypl, lcpl, dxpl, request);
-    });
+    const herr_t result =
+        pass(from, logs ? nullptr : req, [&](void* under, hid_t connector, void** request) {
+          return H5VLobject_copy(under, source_location, source_name, to.under,
+                                 destination_location, destination_name, connector, ocpypl, lcpl,
+                                 dxpl, request);
+        });
     if (result >= 0 && logs) {
-      after_copy({from.below(), source_location, source_name, to.below(), destination_location, destination_name,
-                  ocpypl, lcpl, dxpl, from.hooks(), to.hooks()},
+      after_copy({from.below(), source_location, source_name, to.below(), destination_location,
+                  destination_name, ocpypl, lcpl, dxpl, from.hooks(), to.hooks()},
                  from, to);
     }
     return result;
@@ -60,15 +65,16 @@ herr_t get(void* obj, const H5VL_loc_params_t* location, H5VL_object_get_args_t*
       at.file->note_handed_out(*args->args.get_file.file);
     }
     if (result >= 0 && at.hooks() && args->op_type == H5VL_OBJECT_GET_INFO &&
-        (args->args.get_info.fields & H5O_INFO_NUM_ATTRS) && args->args.get_info.oinfo->num_attrs > 0) {
+        (args->args.get_info.fields & H5O_INFO_NUM_ATTRS) &&
+        args->args.get_info.oinfo->num_attrs > 0) {
       args->args.get_info.oinfo->num_attrs -= count_hidden_attributes(at, *visible, dxpl);
     }
     return result;
   });
 }
 
-herr_t specific(void* obj, const H5VL_loc_params_t* location, H5VL_object_specific_args_t* args, hid_t dxpl,
-                void** req) noexcept {
+herr_t specific(void* obj, const H5VL_loc_params_t* location, H5VL_object_specific_args_t* args,
+                hid_t dxpl, void** req) noexcept {
   return guarded<herr_t>(-1, [&] {
     Object& at = object_of(obj);
     if (at.hooks()) {

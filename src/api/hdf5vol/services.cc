@@ -11,11 +11,13 @@ namespace {
 
 Request& request_of(void* pointer) noexcept { return *static_cast<Request*>(pointer); }
 
-// -- wrapping: the library unwraps to what the last connector knows, and wraps what that hands out --
+// -- wrapping: the library unwraps to what the last connector knows, and wraps what that hands out
+// --
 
 void* get_object(const void* obj) noexcept {
   const auto& object = *static_cast<const Object*>(obj);
-  return object.file->under_wraps() ? H5VLget_object(object.under, object.connector()) : object.under;
+  return object.file->under_wraps() ? H5VLget_object(object.under, object.connector())
+                                    : object.under;
 }
 
 herr_t get_wrap_ctx(const void* obj, void** context) noexcept {
@@ -42,8 +44,8 @@ void* wrap_object(void* obj, H5I_type_t type, void* wrap_context) noexcept {
 
 void* unwrap_object(void* obj) noexcept {
   Object& object = object_of(obj);
-  void* under =
-      object.file->under_wraps() ? H5VLunwrap_object(object.under, object.connector()) : object.under;
+  void* under = object.file->under_wraps() ? H5VLunwrap_object(object.under, object.connector())
+                                           : object.under;
   if (under) delete &object;
   return under;
 }
@@ -53,7 +55,8 @@ herr_t free_wrap_ctx(void* context) noexcept {
   return 0;
 }
 
-// -- introspection ---------------------------------------------------------------------------------
+// -- introspection
+// ---------------------------------------------------------------------------------
 
 herr_t get_conn_cls(void* obj, H5VL_get_conn_lvl_t level, const H5VL_class_t** cls) noexcept {
   if (level == H5VL_GET_CONN_LVL_CURR) {
@@ -77,14 +80,17 @@ herr_t opt_query(void* obj, H5VL_subclass_t subclass, int operation, uint64_t* f
   return H5VLintrospect_opt_query(object.under, object.connector(), subclass, operation, flags);
 }
 
-// -- requests of the connector below; the library ends each with exactly one free ------------------
+// -- requests of the connector below; the library ends each with exactly one free
+// ------------------
 
 herr_t request_wait(void* req, uint64_t timeout, H5VL_request_status_t* status) noexcept {
-  return H5VLrequest_wait(request_of(req).under, request_of(req).file->connector(), timeout, status);
+  return H5VLrequest_wait(request_of(req).under, request_of(req).file->connector(), timeout,
+                          status);
 }
 
 herr_t request_notify(void* req, H5VL_request_notify_t callback, void* context) noexcept {
-  return H5VLrequest_notify(request_of(req).under, request_of(req).file->connector(), callback, context);
+  return H5VLrequest_notify(request_of(req).under, request_of(req).file->connector(), callback,
+                            context);
 }
 
 herr_t request_cancel(void* req, H5VL_request_status_t* status) noexcept {
@@ -106,14 +112,17 @@ herr_t request_free(void* req) noexcept {
   return result;
 }
 
-// -- blobs (variable-length data) and tokens -------------------------------------------------------
+// -- blobs (variable-length data) and tokens
+// -------------------------------------------------------
 
 herr_t blob_put(void* obj, const void* buffer, size_t size, void* blob, void* context) noexcept {
-  return H5VLblob_put(object_of(obj).under, object_of(obj).connector(), buffer, size, blob, context);
+  return H5VLblob_put(object_of(obj).under, object_of(obj).connector(), buffer, size, blob,
+                      context);
 }
 
 herr_t blob_get(void* obj, const void* blob, void* buffer, size_t size, void* context) noexcept {
-  return H5VLblob_get(object_of(obj).under, object_of(obj).connector(), blob, buffer, size, context);
+  return H5VLblob_get(object_of(obj).under, object_of(obj).connector(), blob, buffer, size,
+                      context);
 }
 
 herr_t blob_specific(void* obj, void* blob, H5VL_blob_specific_args_t* args) noexcept {
@@ -124,7 +133,8 @@ herr_t blob_optional(void* obj, void* blob, H5VL_optional_args_t* args) noexcept
   return H5VLblob_optional(object_of(obj).under, object_of(obj).connector(), blob, args);
 }
 
-herr_t token_cmp(void* obj, const H5O_token_t* left, const H5O_token_t* right, int* result) noexcept {
+herr_t token_cmp(void* obj, const H5O_token_t* left, const H5O_token_t* right,
+                 int* result) noexcept {
   return H5VLtoken_cmp(object_of(obj).under, object_of(obj).connector(), left, right, result);
 }
 
@@ -142,13 +152,18 @@ H5VL_wrap_class_t wrap_callbacks() noexcept {
   return {get_object, get_wrap_ctx, wrap_object, unwrap_object, free_wrap_ctx};
 }
 
-H5VL_introspect_class_t introspect_callbacks() noexcept { return {get_conn_cls, get_cap_flags, opt_query}; }
-
-H5VL_request_class_t request_callbacks() noexcept {
-  return {request_wait, request_notify, request_cancel, request_specific, request_optional, request_free};
+H5VL_introspect_class_t introspect_callbacks() noexcept {
+  return {get_conn_cls, get_cap_flags, opt_query};
 }
 
-H5VL_blob_class_t blob_callbacks() noexcept { return {blob_put, blob_get, blob_specific, blob_optional}; }
+H5VL_request_class_t request_callbacks() noexcept {
+  return {request_wait,     request_notify,   request_cancel,
+          request_specific, request_optional, request_free};
+}
+
+H5VL_blob_class_t blob_callbacks() noexcept {
+  return {blob_put, blob_get, blob_specific, blob_optional};
+}
 
 H5VL_token_class_t token_callbacks() noexcept { return {token_cmp, token_to_str, token_from_str}; }
 

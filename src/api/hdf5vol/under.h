@@ -44,9 +44,9 @@ inline H5VL_loc_params_t name_location(H5I_type_t type, const char* name) {
   return location;
 }
 
-/// An open object of the connector below, closed when it goes. Closing is independent of other ranks
-/// for groups, datasets, datatypes and attributes; the holder must let go of it before the file is
-/// closed (FileHooks::before_close).
+/// An open object of the connector below, closed when it goes. Closing is independent of other
+/// ranks for groups, datasets, datatypes and attributes; the holder must let go of it before the
+/// file is closed (FileHooks::before_close).
 class OwnedUnder {
  public:
   OwnedUnder() = default;

@@ -297,6 +297,8 @@ std::optional<Error> ChunkedLayout::agree_on_places(const Operation& op, std::ui
     entries[i].hash = t.hash;
     entries[i].skipped = static_cast<std::uint32_t>(t.skipped);
     entries[i].offset = store_.allocate(t.bytes);
+    if (options_.owners != nullptr)
+      options_.owners->note(op.chunks[i].var, op.chunks[i].id, op.chunks[i].owner);
   }
   return std::nullopt;
 }

@@ -332,7 +332,7 @@ void LogReader::apply(const DatasetShape& dataset, const Entry& entry, const Pat
   }
 }
 
-void LogReader::read(const DatasetShape& dataset, const Placed& wanted, std::span<std::byte> out,
+bool LogReader::read(const DatasetShape& dataset, const Placed& wanted, std::span<std::byte> out,
                      const LogWriter* writer) {
   ++report_[Counter::requests];
   report_[Counter::bytes_asked_read] += static_cast<std::int64_t>(out.size());
@@ -360,14 +360,17 @@ void LogReader::read(const DatasetShape& dataset, const Placed& wanted, std::spa
                     "it was cut, or is not all there yet");
     });
   }
-  if (writer == nullptr) return;
+  bool any = !needed.empty();
+  if (writer == nullptr) return any;
   for (std::size_t n = 0; n < writer->pending().size(); ++n) {
     const Entry& entry = writer->pending()[n];
     if (entry.dataset != dataset.id) continue;
+    any = true;
     const Pattern* selected = entry.kind == Kind::cleared ? nullptr : &writer->pattern_of(entry);
     apply(dataset, entry, selected, wanted, out,
           [&](Offset skip, std::span<std::byte> into) { writer->read_pending(n, skip, into); });
   }
+  return any;
 }
 
 }  // namespace forebay::logged

@@ -58,8 +58,8 @@ class LogReader {
   /// Overwrites the elements of `out`, which lie in the order of `wanted`, with what was written to
   /// them; others stay as they are. Errc::ebadlog for damage, naming what; Errc::etrunc where a
   /// file ends early; what opening a subfile throws. `writer`: its pending entries are later than
-  /// all flushed ones; may be null.
-  void read(const DatasetShape& dataset, const Placed& wanted, std::span<std::byte> out,
+  /// all flushed ones; may be null. Returns whether any entry may meet what is wanted.
+  bool read(const DatasetShape& dataset, const Placed& wanted, std::span<std::byte> out,
             const LogWriter* writer);
 
   /// Bytes of data that entries of the dataset hold; of filtered ones as stored.

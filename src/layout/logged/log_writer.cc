@@ -51,7 +51,7 @@ void LogWriter::write(std::uint64_t dataset, const Placed& selection,
                       std::span<const std::byte> bytes, bool lent,
                       std::optional<std::uint32_t> filter_mask) {
   StepTimer timer(report_, Step::stage);
-  const bool keep = lent && !options_.copies;
+  const bool keep = lent && (lends_ || !options_.copies);
   add(dataset, selection, keep ? data_.lend(bytes) : data_.add(bytes), bytes, filter_mask);
 }
 

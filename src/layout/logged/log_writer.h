@@ -62,8 +62,8 @@ class LogWriter {
             const WriterOptions& options, PendingData::MakeFile make_temporary, Report& report);
 
   /// Local. Bytes of the selected elements, one after another; row-major. They are copied, unless
-  /// options.copies is false and `lent`. `filter_mask`: they went through filters, as
-  /// Entry::filter_mask has it.
+  /// `lent` and either options.copies is false or lend(true) was called. `filter_mask`: they went
+  /// through filters, as Entry::filter_mask has it.
   void write(std::uint64_t dataset, const Placed& selection, std::span<const std::byte> bytes,
              bool lent, std::optional<std::uint32_t> filter_mask = {});
   /// The same where the caller fills the memory: reserve, fill, commit. Nothing comes between.
@@ -74,6 +74,8 @@ class LogWriter {
   /// before: elements outside are gone.
   void cut(std::uint64_t dataset, std::span<const Count> extents);
 
+  /// Local. From now on lent bytes are not copied: the caller flushes data before they change.
+  void lend(bool lent) { lends_ = lent; }
   /// Local. Moves data to a temporary file where more is held than the limit.
   void make_room() { data_.make_room(); }
   Count held() const { return data_.held(); }
@@ -110,6 +112,7 @@ class LogWriter {
   SectionBuilder section_;
   std::size_t placed_ = 0;  // pending entries whose data is in the file
   std::uint64_t epoch_;
+  bool lends_ = false;
   Savings savings_;
   Offset reserved_ = 0;
   std::span<std::byte> room_;

@@ -1,11 +1,29 @@
 #include "layout/logged/pending_data.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
 
 namespace forebay::logged {
+namespace {
+
+// Memory that is written to once: page by page its faults would take longer than the copying.
+constexpr std::size_t huge_page = 2 << 20;
+
+std::byte* huge_pages(std::size_t bytes) {
+  auto* const memory = static_cast<std::byte*>(::operator new (bytes, std::align_val_t{huge_page}));
+  ::madvise(memory, bytes, MADV_HUGEPAGE);
+  return memory;
+}
+
+}  // namespace
+
+void PendingData::FreeBlock::operator()(std::byte* memory) const {
+  ::operator delete (memory, std::align_val_t{huge_page});
+}
 
 std::span<std::byte> PendingData::reserve(Count bytes, Offset& position) {
   if (bytes > left_) {
@@ -15,7 +33,7 @@ std::span<std::byte> PendingData::reserve(Count bytes, Offset& position) {
       blocks.push_back(std::move(spare_.back()));
       spare_.pop_back();
     } else {
-      blocks.push_back(std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(size)));
+      blocks.emplace_back(huge_pages(static_cast<std::size_t>(size)));
     }
     free_ = blocks.back().get();
     left_ = size;

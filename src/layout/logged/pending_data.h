@@ -57,8 +57,12 @@ class PendingData {
     std::span<const std::byte> bytes;
   };
   std::vector<Part> parts_;
-  std::vector<std::unique_ptr<std::byte[]>> blocks_, spare_;  // of block_bytes each
-  std::vector<std::unique_ptr<std::byte[]>> large_;
+  struct FreeBlock {
+    void operator()(std::byte* memory) const;
+  };
+  using Block = std::unique_ptr<std::byte, FreeBlock>;
+  std::vector<Block> blocks_, spare_;  // of block_bytes each
+  std::vector<Block> large_;
   std::byte* free_ = nullptr;
   Count left_ = 0;
 };

@@ -1,0 +1,40 @@
+// Copies a whole HDF5 file, object by object: groups, datasets of any type, committed types,
+// attributes, hard, soft and external links, references. Names, order of creation, types and values
+// stay; how datasets are stored may change.
+//
+// The input is seen through an Hdf5View, so that files whose datasets stand for data elsewhere come
+// out as ordinary ones.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "core/method.h"
+#include "tools/hdf5_view.h"
+
+namespace forebay::tools {
+
+struct Hdf5CopyOptions {
+  HintMap keys;         ///< of the method: layout, codec, chunk_bytes; none: stored as they were
+  bool verify = false;  ///< read the values again and compare
+  Count block_bytes = 8 << 20;  ///< of values in memory at once, but at least one chunk
+  /// Told step ("convert", "verify"), bytes done and all bytes; may be empty.
+  std::function<void(const char*, Count, Count)> progress;
+};
+
+struct Hdf5CopyResult {
+  Count datasets = 0, bytes = 0;
+  Count verified =
+      0;  ///< datasets that were read again and are equal; those of varying length are not
+};
+
+/// Copies `in` to `out`, which must not exist, and brings it to the device. One process. Throws
+/// with the path of the object that could not be copied; then `out` is of no use.
+Hdf5CopyResult copy_hdf5(const std::string& in, const std::string& out,
+                         const Hdf5CopyOptions& options);
+
+/// The same for an open file and a view of it.
+Hdf5CopyResult copy_hdf5(hid_t in, const Hdf5View& view, const std::string& out,
+                         const Hdf5CopyOptions& options);
+
+}  // namespace forebay::tools

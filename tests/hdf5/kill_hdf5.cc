@@ -1,0 +1,187 @@
+// Writes rows of datasets with an H5Fflush now and then until it is killed, and tells what a file
+// holds. It knows HDF5 alone.
+//
+//   kill_hdf5 write FILE LOG SEED ROWS fixed|records
+//   kill_hdf5 check FILE SEED ROWS FLUSHED fixed|records
+//
+// "fixed" writes into datasets of their full size; with "records" they grow by H5Dset_extent. LOG
+// gets "pid RANK PID", "ready", "flushing ROWS" and "flushed ROWS" around each flush, "closed" and
+// "error ...". `check` wants every element of the first FLUSHED rows, and in the others what was
+// written or nothing; it exits with 1 where that is not so. See run_kill_hdf5.py.
+#include <fcntl.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "handles.h"
+
+using namespace forebay_test;
+
+namespace {
+
+constexpr hsize_t kColumns = 840;  // for any number of ranks to 8 a whole share
+constexpr int kDatasets = 3;
+constexpr int kRowsOfFlush = 4;
+constexpr int kNothing = -1;
+
+int log_file = -1;
+
+void put_line(const std::string& text) {
+  const std::string line = text + "\n";
+  if (log_file >= 0 && ::write(log_file, line.data(), line.size()) < 0) std::perror("log");
+}
+
+int value_of(long seed, int dataset, hsize_t row, hsize_t column) {
+  const unsigned long mixed =
+      (static_cast<unsigned long>(seed) * 31 + static_cast<unsigned long>(dataset)) * 1000003UL +
+      row * 8191 + column;
+  return static_cast<int>(mixed * 2654435761UL % 1000000007UL);
+}
+
+std::string name_of(int dataset) { return "field" + std::to_string(dataset); }
+
+Id access_of(MPI_Comm comm) {
+  Id list = make_list(H5P_FILE_ACCESS);
+  check(H5Pset_fapl_mpio(list, comm, MPI_INFO_NULL), "H5Pset_fapl_mpio");
+  return list;
+}
+
+std::vector<Id> create_datasets(hid_t file, hsize_t rows, bool grows) {
+  std::vector<Id> datasets;
+  for (int d = 0; d < kDatasets; ++d) {
+    const Id list = make_list(H5P_DATASET_CREATE);
+    const int nothing = kNothing;
+    check(H5Pset_fill_value(list, H5T_NATIVE_INT, &nothing), "H5Pset_fill_value");
+    const hsize_t chunk[] = {1, kColumns}, most[] = {H5S_UNLIMITED, kColumns};
+    if (grows) check(H5Pset_chunk(list, 2, chunk), "H5Pset_chunk");
+    const Id space = grows ? simple_space({0, kColumns}, most) : simple_space({rows, kColumns});
+    datasets.emplace_back(
+        H5Dcreate2(file, name_of(d).c_str(), H5T_STD_I32LE, space, H5P_DEFAULT, list, H5P_DEFAULT),
+        H5Dclose, "H5Dcreate2");
+  }
+  return datasets;
+}
+
+// This rank's columns of one row: every ranks-th, so that rows interleave.
+void write_row(const std::vector<Id>& datasets, long seed, hsize_t row, bool grows, int rank,
+               int ranks) {
+  const Id transfer = make_list(H5P_DATASET_XFER);
+  check(H5Pset_dxpl_mpio(transfer, row % 2 ? H5FD_MPIO_INDEPENDENT : H5FD_MPIO_COLLECTIVE),
+        "H5Pset_dxpl_mpio");
+  const auto stride = static_cast<hsize_t>(ranks), first = static_cast<hsize_t>(rank);
+  const hsize_t start[] = {row, first}, strides[] = {1, stride}, count[] = {1, kColumns / stride};
+  for (int d = 0; d < kDatasets; ++d) {
+    const hid_t dataset = datasets[static_cast<size_t>(d)];
+    const hsize_t extent[] = {row + 1, kColumns};
+    if (grows) check(H5Dset_extent(dataset, extent), "H5Dset_extent");
+    const Id space(H5Dget_space(dataset), H5Sclose, "H5Dget_space");
+    check(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, strides, count, nullptr),
+          "H5Sselect_hyperslab");
+    std::vector<int> values;
+    for (hsize_t k = 0; k < count[1]; ++k) {
+      values.push_back(value_of(seed, d, row, first + k * stride));
+    }
+    const Id memory = simple_space({count[1]});
+    check(H5Dwrite(dataset, H5T_NATIVE_INT, memory, space, transfer, values.data()), "H5Dwrite");
+  }
+}
+
+int write_file(const char* path, long seed, hsize_t rows, bool grows) {
+  int rank = 0, ranks = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  put_line("pid " + std::to_string(rank) + " " + std::to_string(::getpid()));
+  Id file(H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access_of(MPI_COMM_WORLD)), H5Fclose,
+          "H5Fcreate");
+  std::vector<Id> datasets = create_datasets(file, rows, grows);
+  const auto flush = [&](hsize_t done) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) put_line("flushing " + std::to_string(done));
+    check(H5Fflush(file, H5F_SCOPE_GLOBAL), "H5Fflush");
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) put_line("flushed " + std::to_string(done));
+  };
+  flush(0);
+  if (rank == 0) put_line("ready");
+  for (hsize_t row = 0; row < rows; ++row) {
+    write_row(datasets, seed, row, grows, rank, ranks);
+    if (row % kRowsOfFlush == kRowsOfFlush - 1) flush(row + 1);
+  }
+  datasets.clear();
+  file.close("H5Fclose");
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) put_line("closed");
+  return EXIT_SUCCESS;
+}
+
+int check_file(const char* path, long seed, hsize_t rows, hsize_t flushed, bool grows) {
+  const Id access = access_of(MPI_COMM_WORLD);
+  const Id file(H5Fopen(path, H5F_ACC_RDONLY, access), H5Fclose, "H5Fopen");
+  for (int d = 0; d < kDatasets; ++d) {
+    const Id dataset(H5Dopen2(file, name_of(d).c_str(), H5P_DEFAULT), H5Dclose, "H5Dopen2");
+    const Id space(H5Dget_space(dataset), H5Sclose, "H5Dget_space");
+    const std::vector<hsize_t> dims = extent_of(space);
+    if (dims[0] < flushed || dims[0] > rows || (!grows && dims[0] != rows)) {
+      std::printf("%s has %llu rows, of which %llu were flushed\n", name_of(d).c_str(),
+                  static_cast<unsigned long long>(dims[0]),
+                  static_cast<unsigned long long>(flushed));
+      return EXIT_FAILURE;
+    }
+    std::vector<int> values(dims[0] * kColumns);
+    if (dims[0] > 0) {
+      check(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()),
+            "H5Dread");
+    }
+    for (hsize_t k = 0; k < values.size(); ++k) {
+      const hsize_t row = k / kColumns;
+      const int right = value_of(seed, d, row, k % kColumns);
+      if (values[k] == right || (row >= flushed && values[k] == kNothing)) continue;
+      std::printf("%s[%llu, %llu] is %d, not %d; %llu rows were flushed\n", name_of(d).c_str(),
+                  static_cast<unsigned long long>(row),
+                  static_cast<unsigned long long>(k % kColumns), values[k], right,
+                  static_cast<unsigned long long>(flushed));
+      return EXIT_FAILURE;
+    }
+  }
+  return EXIT_SUCCESS;
+}
+
+int run(int argc, char** argv) {
+  const std::string what = argc == 7 ? argv[1] : "";
+  const bool grows = argc == 7 && std::string(argv[6]) == "records";
+  const auto number = [&](int k) { return std::strtol(argv[k], nullptr, 10); };
+  if (what == "write") {
+    log_file = ::open(argv[3], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    return write_file(argv[2], number(4), static_cast<hsize_t>(number(5)), grows);
+  }
+  if (what == "check") {
+    return check_file(argv[2], number(3), static_cast<hsize_t>(number(4)),
+                      static_cast<hsize_t>(number(5)), grows);
+  }
+  std::fprintf(stderr,
+               "usage: kill_hdf5 write FILE LOG SEED ROWS fixed|records\n"
+               "       kill_hdf5 check FILE SEED ROWS FLUSHED fixed|records\n");
+  return EXIT_FAILURE;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  int status = EXIT_FAILURE;
+  try {
+    status = run(argc, argv);
+  } catch (const std::exception& error) {
+    put_line(std::string("error ") + error.what());
+    std::printf("%s\n", error.what());
+    std::fflush(stdout);
+    MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+  }
+  H5close();
+  MPI_Finalize();
+  return status;
+}
