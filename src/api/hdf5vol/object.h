@@ -76,7 +76,8 @@ class FileState {
   WrapContext* get_wrap_context(void* under_object);
   static void free_wrap_context(WrapContext* context) noexcept;
 
-  /// H5Iget_file_id asks for the file of an object and then has it wrapped: notes what it was given.
+  /// H5Iget_file_id asks for the file of an object and then has it wrapped: notes what it was
+  /// given.
   void note_handed_out(void* under_file) noexcept { handed_out_ = under_file; }
   /// Whether that is the file that is now to be wrapped, a handle for the program then.
   bool take_handed_out(void* under_file) noexcept {
