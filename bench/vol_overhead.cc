@@ -10,7 +10,8 @@
 // machine does, which changes more slowly than that, falls out. `--core` keeps the files in memory,
 // which leaves HDF5's own work alone and so shows the largest share that the connector can have.
 //
-// forebay-vol-overhead [--objects N] [--rounds R] [--core] [--dir DIR] [--limit PERCENT]
+// forebay-vol-overhead [--objects N] [--rounds R] [--core] [--dir DIR]
+//                      [--hints TEXT] [--limit PERCENT]
 // exits with 1 when the connector costs more than --limit percent over all phases.
 #include <hdf5.h>
 
@@ -129,17 +130,18 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-hid_t access_list(bool in_memory, bool connector) {
+hid_t access_list(bool in_memory, bool connector, const std::string& hints) {
   const hid_t fapl = valid(H5Pcreate(H5P_FILE_ACCESS));
   if (in_memory) valid(H5Pset_fapl_core(fapl, std::size_t{1} << 24, false));
-  if (connector) valid(H5Pset_fapl_forebay(fapl, 0, nullptr, nullptr));
+  if (connector) valid(H5Pset_fapl_forebay(fapl, 0, nullptr, hints.c_str()));
   return fapl;
 }
 
-int run(int objects, int rounds, bool in_memory, const std::string& dir, double limit) {
+int run(int objects, int rounds, bool in_memory, const std::string& dir, const std::string& hints,
+        double limit) {
   const std::array work = {
-      Work{dir + "/vol-overhead-native.h5", access_list(in_memory, false), objects},
-      Work{dir + "/vol-overhead-forebay.h5", access_list(in_memory, true), objects}};
+      Work{dir + "/vol-overhead-native.h5", access_list(in_memory, false, hints), objects},
+      Work{dir + "/vol-overhead-forebay.h5", access_list(in_memory, true, hints), objects}};
   std::array<std::vector<std::array<double, 3>>, 2> costs;
   for (int r = -1; r < rounds; ++r) {  // the first warms up
     for (std::size_t side = 0; side < 2; ++side) {
@@ -181,17 +183,18 @@ int main(int argc, char** argv) {
   CLI::App app("Overhead of Forebay's HDF5 connector on metadata-only work");
   int objects = 200, rounds = 100;
   bool in_memory = false;
-  std::string dir = ".";
+  std::string dir = ".", hints = "layout=canonical";
   double limit = 1e9;
   app.add_option("--objects", objects, "groups, each with a dataset and an attribute")
       ->check(CLI::PositiveNumber);
   app.add_option("--rounds", rounds, "rounds of each side")->check(CLI::PositiveNumber);
   app.add_flag("--core", in_memory, "files in memory");
   app.add_option("--dir", dir, "where files go");
+  app.add_option("--hints", hints, "hints of the connector; layout=log makes log files");
   app.add_option("--limit", limit, "percent that fail the run when exceeded");
   CLI11_PARSE(app, argc, argv);
   try {
-    return run(objects, rounds, in_memory, dir, limit);
+    return run(objects, rounds, in_memory, dir, hints, limit);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "forebay-vol-overhead: %s\n", error.what());
     return 1;

@@ -152,7 +152,7 @@ TEST_F(Connector, handles_of_one_file_in_any_order) {
 }
 
 TEST_F(Connector, access_list_of_a_file_names_the_connector) {
-  const hid_t fapl = list("under_vol=0;hints={a=1}");
+  const hid_t fapl = list("under_vol=0;hints={layout=canonical}");
   const hid_t file = H5Fcreate("list.h5", H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
   const hid_t of_file = H5Fget_access_plist(file);
   hid_t connector = H5I_INVALID_HID;
