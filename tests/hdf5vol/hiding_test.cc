@@ -345,6 +345,7 @@ TEST_P(Hiding, root_group_of_another_file_behind_a_link_counts_all_its_links) {
   ASSERT_GE(H5Lcreate_external("plain.h5", "/", log.id, "other", H5P_DEFAULT, H5P_DEFAULT), 0);
   const File plain(H5Fopen("plain.h5", H5F_ACC_RDWR, H5P_DEFAULT));
   H5G_info_t through, direct, own;
+  ASSERT_GE(H5Gget_info(log.id, &own), 0);
   ASSERT_GE(H5Gget_info_by_name(log.id, "other", &through, H5P_DEFAULT), 0);
   ASSERT_GE(H5Gget_info(plain.id, &direct), 0);
   EXPECT_EQ(through.nlinks, direct.nlinks);
