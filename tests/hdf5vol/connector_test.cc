@@ -43,7 +43,7 @@ class Connector : public testing::Test {
     char* again = nullptr;
     if (H5VLconnector_str_to_info(text.c_str(), id, &info) < 0) return "";
     EXPECT_GE(H5VLconnector_info_to_str(info, id, &again), 0);
-    const std::string result = again;
+    std::string result = again;
     H5free_memory(again);
     H5VLfree_connector_info(id, info);
     return result;

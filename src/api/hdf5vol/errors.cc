@@ -32,8 +32,8 @@ hid_t minor_of(Errc code) {
   }
 }
 
-void push(const std::source_location& where, hid_t minor, const char* text) noexcept {
-  H5Epush2(H5E_DEFAULT, where.file_name(), where.function_name(), where.line(), error_class().cls,
+void push(const Where& where, hid_t minor, const char* text) noexcept {
+  H5Epush2(H5E_DEFAULT, where.file, where.function, where.line, error_class().cls,
            error_class().failed, minor, "%s", text);
 }
 
@@ -56,7 +56,7 @@ void release_error_class() noexcept {
   errors = ErrorClass{};
 }
 
-void push_current_exception(const std::source_location& where) noexcept {
+void push_current_exception(const Where& where) noexcept {
   {
     ErrorStackSaver saver;  // registering clears the stack
     register_error_class();

@@ -9,7 +9,6 @@
 #include <hdf5.h>
 
 #include <exception>
-#include <source_location>
 
 #include "base/error.h"
 
@@ -17,6 +16,18 @@ namespace forebay::vol {
 
 /// Thrown when a call below failed and has put its reasons on the error stack: nothing to add.
 struct UnderFailed {};
+
+/// A place in the sources, for the error stack.
+struct Where {
+  const char* file;
+  const char* function;
+  unsigned line;
+  static constexpr Where here(const char* file = __builtin_FILE(),
+                              const char* function = __builtin_FUNCTION(),
+                              unsigned line = __builtin_LINE()) noexcept {
+    return {file, function, line};
+  }
+};
 
 /// Registers the error class and its messages; safe to call again. Called by the connector's
 /// initialize.
@@ -27,7 +38,7 @@ void register_error_class();
 void release_error_class() noexcept;
 
 /// Puts the exception that is being handled on the error stack. Only inside a catch block.
-void push_current_exception(const std::source_location& where) noexcept;
+void push_current_exception(const Where& where) noexcept;
 
 /// Keeps the error stack over clean-up: most functions of HDF5's interface clear it when they are
 /// entered. Costs one query when the stack is empty.
@@ -66,8 +77,7 @@ class QuietErrors {
 
 /// Runs `body` at the C boundary: its result, or `failure` with the error on the stack.
 template <class R, class Body>
-R guarded(R failure, Body&& body,
-          const std::source_location& where = std::source_location::current()) noexcept {
+R guarded(R failure, Body&& body, const Where& where = Where::here()) noexcept {
   try {
     return body();
   } catch (...) {
