@@ -116,9 +116,8 @@ provide_hdf5_tests() {
   hdf5_tests=$cache/hdf5-api-tests/$(basename "$hdf5_prefix")
   [[ ! -x $hdf5_tests/h5_api_test ]] || return 0
   ensure_packages build hdf5
-  local work=$cache/hdf5-tests-work source
-  rm -rf "$work"
-  mkdir -p "$work"
+  local work source
+  work=$(mktemp -d "$cache/hdf5-tests.XXXXXX")
   source=$(hdf5_fetch "$work")
   say "building HDF5's tests in $hdf5_tests"
   {
