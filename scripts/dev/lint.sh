@@ -3,14 +3,14 @@
 
 # Sources that are formatted and checked, relative to the root, NUL-separated.
 sources() {
-  (cd "$root" && find src bench tests examples include \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) \
+  (cd "$root" && find src bench tests examples include python \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) \
     -not -path '*/generated/*' -print0 2>/dev/null | sort -z)
 }
 
 # Sources that differ from the last commit, with those not yet in it.
 changed_sources() {
   (cd "$root" && { git diff --name-only -z HEAD; git ls-files -z --others --exclude-standard; } |
-    grep -zE '^(src|bench|tests|examples|include)/.*\.(h|cc|c)$' | grep -zv /generated/ | sort -zu |
+    grep -zE '^(src|bench|tests|examples|include|python)/.*\.(h|cc|c)$' | grep -zv /generated/ | sort -zu |
     while IFS= read -r -d '' f; do [[ -f $f ]] && printf '%s\0' "$f"; done) || true
 }
 
@@ -20,6 +20,11 @@ cmd_format() {
     (cd "$root" && sources | xargs -0 -r clang-format-14 --dry-run --Werror)
   else
     (cd "$root" && sources | xargs -0 -r clang-format-14 -i)
+    if [[ -z ${FOREBAY_WITHOUT_PYTHON:-} ]]; then
+      ensure_packages python
+      python_environment
+      (cd "$root" && "$python_venv/bin/ruff" format --quiet --no-cache python)
+    fi
   fi
 }
 
@@ -33,10 +38,17 @@ lint_python() {
   "$python" - "$root" <<'PY'
 import ast, pathlib, sys
 root = pathlib.Path(sys.argv[1])
-for folder in ("scripts", "bench", "tests", "src", "docs"):
+for folder in ("scripts", "bench", "tests", "src", "docs", "python"):
     for path in sorted((root / folder).rglob("*.py")):
         ast.parse(path.read_text(encoding="utf-8"), str(path))
 PY
+}
+
+# The Python package is formatted and checked by ruff (pyproject.toml has the rules).
+lint_package() {
+  python_environment
+  (cd "$root" && "$python_venv/bin/ruff" check --quiet --no-cache python &&
+    "$python_venv/bin/ruff" format --check --quiet --no-cache python)
 }
 
 # clang-tidy over sources (arguments), with the release build's compile commands.
@@ -64,12 +76,14 @@ cmd_lint() {
   local quick=0 files=() lint_failed=()
   [[ ${1:-} == --quick ]] && quick=1
   ensure_packages build peer test lint
+  [[ -n ${FOREBAY_WITHOUT_PYTHON:-} ]] || ensure_packages python
   step format cmd_format --check
   step rooms "$python" "$root/scripts/check_rooms.py"
   step rooms-self "$python" "$root/scripts/check_rooms.py" --self-test
   step text "$python" "$root/scripts/check_text.py"
   step shell lint_shell
   step python lint_python
+  [[ -n ${FOREBAY_WITHOUT_PYTHON:-} ]] || step package lint_package
   if ((quick)); then
     mapfile -d '' -t files < <(changed_sources | grep -zE '\.cc$')
   else

@@ -8,6 +8,7 @@ declare -A packages=(
   [peer]="libpnetcdf-dev"
   [test]="libgtest-dev libbenchmark-dev pnetcdf-bin netcdf-bin libnetcdf-pnetcdf-dev python3-numpy python3-scipy
           python3-h5py zsh fish"
+  [python]="python3-dev python3-venv"
   [lint]="clang-format-14 clang-tidy-14 shellcheck"
   [sanitize]="clang-14 libclang-rt-14-dev"
   [mpich]="mpich libmpich-dev"
@@ -33,7 +34,7 @@ missing_packages() {
   printf '%s\n' "$@" | grep -vxF -f <(printf '%s\n' "$installed" | grep .) || true
 }
 
-# ensure_packages GROUP...: installs what is missing of the groups build, peer, test, lint, sanitize, mpich, hdf5.
+# ensure_packages GROUP...: installs what is missing of the groups build, peer, test, python, lint, sanitize, mpich, hdf5.
 ensure_packages() {
   local group names=() missing
   adapt_package_names
@@ -85,6 +86,6 @@ ensure_cmake() {
 }
 
 cmd_setup() {
-  ensure_packages build peer test lint sanitize
+  ensure_packages build peer test python lint sanitize
   say "everything is there"
 }

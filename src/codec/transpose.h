@@ -5,8 +5,9 @@
 //
 //     S[b * n + i] = element i's byte b        0 <= b < w, 0 <= i < n
 //
-// which is what HDF5's shuffle filter and numcodecs' Shuffle store. Both ways work on 8 × 8 blocks
-// of bytes held in eight registers, so each byte is loaded and stored once.
+// which is what HDF5's shuffle filter and numcodecs' Shuffle store. Both ways work on 16 elements
+// held in vector registers, or on 8 × 8 blocks of bytes in eight words where there are no such, so
+// that each byte is loaded and stored once.
 #pragma once
 
 #include <cstddef>

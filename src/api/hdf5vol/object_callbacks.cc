@@ -61,6 +61,9 @@ herr_t get(void* obj, const H5VL_loc_params_t* location, H5VL_object_get_args_t*
     const herr_t result = pass(at, req, [&](void* under, hid_t connector, void** request) {
       return H5VLobject_get(under, visible, connector, args, dxpl, request);
     });
+    if (result >= 0 && args->op_type == H5VL_OBJECT_GET_FILE) {
+      at.file->note_handed_out(*args->args.get_file.file);
+    }
     if (result >= 0 && at.hooks() && args->op_type == H5VL_OBJECT_GET_INFO &&
         (args->args.get_info.fields & H5O_INFO_NUM_ATTRS) &&
         args->args.get_info.oinfo->num_attrs > 0) {

@@ -1,0 +1,334 @@
+"""An open file and its variables, for reading."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from . import _forebay, _repr
+from ._errors import ChangedFileError, FormatError, missing
+from ._indexing import Selection, select
+from ._types import DTYPES, decode_attribute
+
+GLOBAL = -1  # the owner of a file's own attributes
+_LARGE = 1 << 16  # bytes from which an array is worth more than one thread
+
+
+def default_threads() -> int:
+    """As many threads as this process may use processors, 8 at most."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return min(8, len(affinity(0)) if affinity else os.cpu_count() or 1)
+
+
+class Names(Mapping):
+    """Things by name, in the order of the file. A wrong name gets a KeyError with the one that may have been meant."""
+
+    def __init__(self, kind: str, where: str, items: dict[str, Any]):
+        self._kind, self._where, self._items = kind, where, items
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return self._items[name]
+        except (KeyError, TypeError):
+            raise missing(self._kind, name, list(self._items), self._where) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(f'{name!r}: {item!r}' for name, item in self._items.items())}}}"
+
+
+class Dimension:
+    """A named axis: `name`, `size` (the present one, where it is `unlimited`). len() and int() give the size."""
+
+    __slots__ = ("name", "_size", "unlimited", "_dataset")
+
+    def __init__(self, name: str, size: int, unlimited: bool, dataset: Dataset):
+        self.name, self._size, self.unlimited, self._dataset = name, size, unlimited, dataset
+
+    @property
+    def size(self) -> int:
+        return self._dataset._records() if self.unlimited else self._size
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __index__(self) -> int:
+        return self.size
+
+    def __repr__(self) -> str:
+        return f"<forebay.Dimension {self.name!r}: {self.size}{' (unlimited)' if self.unlimited else ''}>"
+
+
+class Variable:
+    """An array in a file. Indexing reads just what is selected, as a NumPy array in the machine's byte order.
+
+    Integers, slices with any step, and ... select, as in NumPy. Values are those in the file: missing values and
+    packing (scale_factor, add_offset) are left to xarray. Several threads may read at once.
+    """
+
+    def __init__(self, dataset: Dataset, number: int, description: tuple):
+        name, type_number, dims, chunks, codec = description
+        self._dataset, self._number, self._type = dataset, number, type_number
+        self.name: str = name
+        self.dtype: np.dtype = DTYPES[type_number]
+        self._dims = tuple(dataset._dims[d] for d in dims)
+        self._fixed_shape = None if any(d.unlimited for d in self._dims) else tuple(d.size for d in self._dims)
+        self._chunks: tuple[int, ...] | None = chunks
+        #: How chunks are encoded, as hints say it ("shuffle,zstd:3"); None: not chunked.
+        self.codec: str | None = codec
+
+    @property
+    def dataset(self) -> Dataset:
+        return self._dataset
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """Names of the dimensions, slowest first."""
+        return tuple(d.name for d in self._dims)
+
+    dims = dimensions
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._fixed_shape if self._fixed_shape is not None else tuple(d.size for d in self._dims)
+
+    @property
+    def ndim(self) -> int:
+        return len(self._dims)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=object)) if self._dims else 1
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all values in memory; in the file, encoded ones are fewer."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def chunks(self) -> tuple[int, ...] | None:
+        """Elements of a chunk in each dimension; None: stored in one piece, or by records."""
+        return self._chunks or None
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """Attributes by name: str, NumPy numbers, or arrays of them."""
+        return self._dataset._attributes_of(self._number, self.name)
+
+    attrs = attributes
+
+    def __len__(self) -> int:
+        if not self._dims:
+            raise TypeError(f"{self.name} is a scalar: it has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        for i in range(len(self)):
+            yield self[i]
+
+    def __getitem__(self, key: Any) -> Any:
+        selection = select(key, self.shape, self.name)
+        array = selection.arrange(self._read(selection, None, None))
+        return array[()] if array.ndim == 0 and key is not Ellipsis else array
+
+    def read(self, key: Any = ..., *, out: np.ndarray | None = None, threads: int | None = None) -> np.ndarray:
+        """Reads what `key` selects, always as an array, on up to `threads` threads (default: the dataset's).
+
+        `out` is filled and returned: a C-contiguous array of the variable's dtype and of the shape that is selected.
+        """
+        selection = select(key, self.shape, self.name)
+        if out is None:
+            return selection.arrange(self._read(selection, None, threads))
+        if out.dtype != self.dtype or out.shape != selection.shape or not out.flags.c_contiguous:
+            raise ValueError(
+                f"{self.name}: out must be a C-contiguous array of {self.dtype} and shape {selection.shape}, not "
+                f"{out.dtype} and {out.shape}"
+            )
+        target = None if selection.flip else out
+        array = self._read(selection, target, threads)
+        if target is None:
+            out[...] = selection.arrange(array)
+        return out
+
+    def _read(self, selection: Selection, out: np.ndarray | None, threads: int | None) -> np.ndarray:
+        """An array of shape `count` in the order of the file; `out`, where it is given, has its memory."""
+        array = np.empty(selection.count, self.dtype) if out is None else out
+        if array.size == 0:
+            self._dataset._handle_for_use()
+            return array
+        self._dataset._read(self._number, selection, array, threads)
+        return array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError(f"{self.name} lies in a file: an array of it is always a copy")
+        array = self.read()
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __reduce__(self) -> tuple:
+        return _variable_of, (self._dataset, self.name)
+
+    def __repr__(self) -> str:
+        return _repr.variable(self)
+
+    def _repr_html_(self) -> str:
+        return _repr.variable_html(self)
+
+
+def _variable_of(dataset: Dataset, name: str) -> Variable:
+    return dataset[name]
+
+
+class Dataset(Mapping):
+    """A file that is open for reading; a mapping of its variables.
+
+    Made by forebay.open(). A context manager; close() is safe to call twice. Pickles as its path: the copy opens the
+    file again.
+    """
+
+    def __init__(self, path: str, handle: Any, threads: int | None, check_changes: bool = True):
+        self._handle, self._closed = handle, False
+        self._path = path
+        #: How many threads large reads use at most.
+        self.threads: int = default_threads() if threads is None else max(1, int(threads))
+        self._check_changes = check_changes
+        self._attribute_cache: dict[int, Mapping[str, Any]] = {}
+        version, self._numrecs, dims, variables = handle.describe()
+        #: "CDF-1", "CDF-2" or "CDF-5".
+        self.format: str = f"CDF-{version}"
+        self._dims = [Dimension(name, size, unlimited, self) for name, size, unlimited in dims]
+        self._vars = {v[0]: self._variable_class(self, i, v) for i, v in enumerate(variables)}
+
+    _variable_class: type[Variable] = Variable
+
+    # -- what it holds
+
+    @property
+    def path(self) -> str:
+        return self._path
+
+    @property
+    def dimensions(self) -> Mapping[str, Dimension]:
+        return Names("dimension", self._path, {d.name: d for d in self._dims})
+
+    @property
+    def variables(self) -> Mapping[str, Variable]:
+        return Names("variable", self._path, self._vars)
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """The file's own attributes: str, NumPy numbers, or arrays of them."""
+        return self._attributes_of(GLOBAL)
+
+    attrs = attributes
+
+    @property
+    def groups(self) -> Mapping[str, Dataset]:
+        """Groups within this one. Classic files have none: their variables are all in the root."""
+        return MappingProxyType({})
+
+    @property
+    def unlimited(self) -> str | None:
+        """The name of the unlimited (record) dimension; None if there is none."""
+        return next((d.name for d in self._dims if d.unlimited), None)
+
+    def __getitem__(self, name: str) -> Variable:
+        try:
+            return self._vars[name]
+        except (KeyError, TypeError):
+            raise missing("variable", name, list(self._vars), self._path) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._vars)
+
+    def __len__(self) -> int:
+        return len(self._vars)
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    # -- life
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def close(self) -> None:
+        """Closes the file. Reads that other threads have begun end first; later ones fail."""
+        if not self._closed:
+            self._closed = True
+            self._handle.close()
+
+    def __enter__(self) -> Dataset:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple:
+        from ._open import open
+
+        return open, (os.path.abspath(self._path), "r", self.threads, self._check_changes)
+
+    def __repr__(self) -> str:
+        return _repr.dataset(self)
+
+    def _repr_html_(self) -> str:
+        return _repr.dataset_html(self)
+
+    # -- for variables
+
+    def _handle_for_use(self) -> Any:
+        if self._closed:
+            raise ValueError(f"{self._path}: the file is closed; open it again with forebay.open()")
+        return self._handle
+
+    def _records(self) -> int:
+        return self._numrecs
+
+    def _attributes_of(self, owner: int, where: str | None = None) -> Mapping[str, Any]:
+        found = self._attribute_cache.get(owner)
+        if found is None:
+            listed = self._handle_for_use().attributes(owner)
+            values = {name: decode_attribute(number, value) for name, number, value in listed}
+            found = Names("attribute", where or self._path, values)
+            self._attribute_cache[owner] = found
+        return found
+
+    def _read(self, number: int, selection: Selection, out: np.ndarray, threads: int | None) -> None:
+        handle = self._handle_for_use()
+        if threads is None:
+            threads = self.threads if out.nbytes >= _LARGE else 1
+        try:
+            changed = handle.read(
+                number, selection.start, selection.count, selection.strides, out, threads, self._check_changes
+            )
+        except ValueError as error:
+            # Another thread may have closed it since. Damage is a ValueError too, and stays what it is.
+            if self._closed and not isinstance(error, FormatError):
+                self._handle_for_use()
+            raise
+        if changed:
+            raise ChangedFileError(
+                f"{self._path}: the file was written to after it was opened, so that values may be of two states; "
+                "open it again, or open it with check_changes=False to read what is there"
+            )
+
+
+def has_chunked_variables(path: str | os.PathLike) -> bool:
+    """Whether a file has chunked variables, which no other netCDF reader understands. Reads the header only.
+
+    False for every other file, also for what is not there.
+    """
+    return _forebay.has_chunked_variables(os.fsencode(path))

@@ -1,0 +1,20 @@
+// The extension module forebay._forebay. The package's own classes (python/forebay) stand on it;
+// nothing in it is public.
+#include "core/method.h"
+#include "support.h"
+
+NB_MODULE(_forebay, module) {
+  namespace nb = nanobind;
+  using namespace forebay;
+  module.attr("version") = FOREBAY_VERSION;
+  module.attr("mpi") = bool(FOREBAY_MPI);
+  module.def("method_keys", [] {
+    nb::list keys;
+    for (const MethodKey& key : method_keys())
+      keys.append(nb::make_tuple(key.name, key.accepted, key.standard, key.help));
+    return keys;
+  });
+  python::register_errors();
+  python::bind_reader(module);
+  python::bind_writer(module);
+}

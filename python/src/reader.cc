@@ -1,0 +1,159 @@
+// Reading: forebay::SerialReader, kept alive while a thread reads and closed when all have ended.
+#include "core/reader.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "base/error.h"
+#include "core/references.h"
+#include "support.h"
+
+namespace forebay::python {
+namespace {
+
+/// An open file. All functions may be called by several threads at once.
+class Reader {
+ public:
+  explicit Reader(const std::string& path) : file_(std::make_shared<SerialReader>(path)) {}
+
+  /// Errc::einval once the file is closed (Python's own classes say so before).
+  std::shared_ptr<const SerialReader> file() const {
+    const std::lock_guard lock(mutex_);
+    if (!file_) throw Error(Errc::einval, "the file is closed");
+    return file_;
+  }
+  void close() {
+    std::shared_ptr<const SerialReader> last;
+    const std::lock_guard lock(mutex_);
+    last.swap(file_);
+  }
+  bool closed() const {
+    const std::lock_guard lock(mutex_);
+    return !file_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const SerialReader> file_;
+};
+
+/// What a damaged header is refused for (a type, a name, a size) is the file's fault here, not the
+/// caller's: it becomes Errc::enotnc.
+Error damage_of(const Error& error) {
+  switch (error.code()) {
+    case Errc::ebadtype:
+    case Errc::ebadname:
+    case Errc::ebaddim:
+    case Errc::enotvar:
+    case Errc::enotatt:
+    case Errc::enameinuse:
+    case Errc::estrictcdf2:
+    case Errc::echar:
+    case Errc::evarsize:
+    case Errc::einval:
+    case Errc::einvalcoords:
+    case Errc::eintoverflow:
+      return Error(Errc::enotnc, error.message(), error.advice());
+    default:
+      return error;
+  }
+}
+
+/// Opens a file; the header is read without the interpreter's lock.
+void construct(Reader* self, const nb::bytes& path) {
+  const std::string name(path.c_str(), path.size());
+  const nb::gil_scoped_release unlocked;
+  try {
+    new (self) Reader(name);
+  } catch (const Error& error) {
+    throw damage_of(error);
+  }
+}
+
+/// Fills `out` with the selection in the variable's own type, native byte order. With `check`: true
+/// if the file was written to since it was opened, so that what was read may mix two states of it
+/// (or could not be read for that).
+bool read(const Reader& self, VarId var, std::vector<Count> start, std::vector<Count> count,
+          std::vector<Count> stride, nb::handle out, int threads, bool check) {
+  const auto file = self.file();
+  const auto& vars = file->schema().vars;
+  if (var < 0 || std::cmp_greater_equal(var, vars.size()))
+    throw Error(Errc::enotvar, "there is no variable " + std::to_string(var));
+  const Variable& variable = vars[static_cast<std::size_t>(var)];
+  const Subarray selection = to_subarray(std::move(start), std::move(count), std::move(stride));
+  const Buffer memory(out, true);
+  check_size(variable, selection.elements(), size_of(variable.type), memory.bytes().size());
+  const nb::gil_scoped_release unlocked;
+  std::optional<Error> failed;
+  try {
+    file->read(var, selection, variable.type, memory.bytes().data(), threads);
+  } catch (const Error& error) {
+    failed = error;
+  }
+  // A chunk that another program has just rewritten looks damaged: that it changed is the cause.
+  if (check && file->changed()) return true;
+  if (failed) throw *failed;
+  return false;
+}
+
+/// (JSON text, variables, references, put in, bytes put in, [what was left out and why]).
+nb::tuple references(const Reader& self, const std::string& url, Count inline_limit, bool skip) {
+  const auto file = self.file();
+  References made;
+  {
+    const nb::gil_scoped_release unlocked;
+    made = make_references(*file, {url, inline_limit, skip});
+  }
+  nb::list left_out;
+  for (const std::string& reason : made.left_out) left_out.append(to_text(reason));
+  return nb::make_tuple(to_text(made.json), made.variables, made.references, made.inlined,
+                        made.inlined_bytes, left_out);
+}
+
+/// How the chunks of a variable lie in the file, or None: (grid, chunks, present, stored bytes,
+/// bytes after decoding, why this shape).
+nb::object chunk_facts(const Reader& self, VarId var) {
+  const auto file = self.file();
+  if (file->chunks() == nullptr || !file->schema().vars.at(static_cast<std::size_t>(var)).chunking)
+    return nb::none();
+  const ChunkFacts facts = file->chunks()->facts(var);
+  nb::list grid;
+  for (const Count n : facts.grid) grid.append(n);
+  return nb::make_tuple(nb::tuple(grid), facts.chunks, facts.present, facts.stored_bytes,
+                        facts.raw_bytes, to_text(facts.reason));
+}
+
+}  // namespace
+
+void bind_reader(nb::module_& module) {
+  nb::class_<Reader>(module, "Reader")
+      .def("__init__", construct, nb::arg("path"))
+      .def("describe", [](const Reader& r) { return describe(r.file()->schema()); })
+      .def(
+          "attributes",
+          [](const Reader& r, VarId owner) {
+            return describe_attributes(r.file()->schema(), owner);
+          },
+          nb::arg("owner"))
+      .def("read", read, nb::arg("var"), nb::arg("start"), nb::arg("count"), nb::arg("stride"),
+           nb::arg("out"), nb::arg("threads"), nb::arg("check"))
+      .def("references", references, nb::arg("url"), nb::arg("inline_limit"), nb::arg("skip"))
+      .def("chunk_facts", chunk_facts, nb::arg("var"))
+      .def("changed", [](const Reader& r) { return r.file()->changed(); })
+      .def("close", &Reader::close)
+      .def_prop_ro("closed", &Reader::closed);
+  module.def(
+      "has_chunked_variables",
+      [](const nb::bytes& path) {
+        const std::string name(path.c_str(), path.size());
+        const nb::gil_scoped_release unlocked;
+        return has_chunked_variables(name);
+      },
+      nb::arg("path"));
+}
+
+}  // namespace forebay::python

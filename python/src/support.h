@@ -1,0 +1,69 @@
+// What the bindings share: buffers of Python objects, text, schemas as Python sees them, errors.
+//
+// The extension is thin: it passes numbers, names and buffers, and releases the interpreter's lock
+// while it reads or writes. Indexing, shapes and types of NumPy are the package's own (Python).
+#pragma once
+
+#include <Python.h>
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/types.h"
+#include "data/schema.h"
+#include "data/selection.h"
+
+namespace forebay::python {
+
+namespace nb = nanobind;
+
+/// A view of a Python object's memory, C-contiguous. Made and destroyed with the interpreter's
+/// lock; the bytes may be used without it. Throws Python's own error for objects without such
+/// memory.
+class Buffer {
+ public:
+  Buffer(nb::handle object, bool writable);
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  std::span<std::byte> bytes() const {
+    return {static_cast<std::byte*>(view_.buf), static_cast<std::size_t>(view_.len)};
+  }
+
+ private:
+  Py_buffer view_{};
+};
+
+/// A name for people and for dictionaries. Bytes that are not UTF-8 show as \xNN.
+nb::object to_text(std::string_view bytes);
+
+/// A selection as Python gives it. `stride` empty: neighbours.
+Subarray to_subarray(std::vector<Count> start, std::vector<Count> count, std::vector<Count> stride);
+
+/// Errc::einval unless a buffer has just the bytes of `elements` elements.
+void check_size(const Variable& var, Count elements, int width, std::size_t bytes);
+
+/// (version, number of records, [(dimension, length, unlimited)], [variable]), where a variable is
+/// (name, type, [dimension], chunk shape or None, codec or None), a dimension there its position.
+nb::tuple describe(const Schema& schema);
+
+/// One variable of describe().
+nb::tuple describe(const Variable& var);
+
+/// [(name, type, value)] of a variable or of global_id; text as str, numbers as big-endian bytes.
+/// Errc::enotvar for an owner that is not there.
+nb::list describe_attributes(const Schema& schema, VarId owner);
+
+/// Makes every forebay::Error that leaves the extension the exception that forebay._errors has for
+/// its kind.
+void register_errors();
+
+void bind_reader(nb::module_& module);
+void bind_writer(nb::module_& module);
+
+}  // namespace forebay::python

@@ -1,0 +1,113 @@
+"""Writing with every rank of a communicator: run under mpiexec with a build that has MPI.
+
+    mpiexec -n 3 python -m mpi4py python/tests/parallel_writing.py
+
+FOREBAY_PARALLEL_SITE names a folder that holds that build, if it is not the installed one. Rank 0 reads what was
+written, and prints what failed; the exit code tells.
+"""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+if os.environ.get("FOREBAY_PARALLEL_SITE"):
+    sys.path.insert(0, os.environ["FOREBAY_PARALLEL_SITE"])
+
+import numpy as np
+from mpi4py import MPI
+
+import forebay
+
+comm = MPI.COMM_WORLD
+rank, ranks = comm.rank, comm.size
+WIDTH = 5
+
+
+def blocks_of_all_ranks(path, method):
+    """Each rank writes its columns of every record; the last one writes none of the second variable."""
+    with forebay.create(path, method, comm=comm) as out:
+        out.create_dimension("t", None)
+        out.create_dimension("x", WIDTH * ranks)
+        T = out.create_variable("T", "f4", ("t", "x"))
+        P = out.create_variable("P", "f8", ("x",), fill_value=-1)
+        out.attributes["ranks"] = ranks
+        mine = slice(WIDTH * rank, WIDTH * (rank + 1))
+        for t in range(4):
+            T[t, mine] = 100 * t + rank
+        if rank == ranks - 1:
+            P[0:0] = []
+        else:
+            P[mine] = rank
+        with out.batch():
+            for t in range(4 + rank % 2, 6):  # ranks queue different numbers of writes
+                T[t, mine] = 100 * t + rank
+    if rank == 0:
+        with forebay.open(path) as file:
+            owner = np.repeat(np.arange(ranks), WIDTH)
+            for t in range(6):
+                expected = np.where((owner % 2 == 1) & (t == 4), file["T"][t], 100 * t + owner)
+                np.testing.assert_array_equal(file["T"][t], expected)
+            np.testing.assert_array_equal(file["P"][:], np.where(owner == ranks - 1, -1, owner))
+            assert file.attributes["ranks"] == ranks
+
+
+def one_rank_fails(path):
+    """A rank with an error takes part, gets its own error, and the others' values are written."""
+    with forebay.create(path, comm=comm) as out:
+        out.create_dimension("x", ranks)
+        v = out.create_variable("v", "i4", ("x",), fill_value=-1)
+        failed = None
+        try:
+            v[rank if rank != 1 else ranks + 7] = rank
+        except IndexError as error:
+            failed = error
+        assert (failed is not None) == (rank == 1), failed
+        v[0:0] = []  # all ranks are still in step
+    if rank == 0:
+        with forebay.open(path) as file:
+            assert file["v"][:].tolist() == [-1 if r == 1 else r for r in range(ranks)]
+
+
+def ranks_on_their_own(path):
+    with forebay.create(path, comm=comm) as out:
+        out.create_dimension("x", ranks)
+        v = out.create_variable("v", "i4", ("x",))
+        with out.independent():
+            for _ in range(rank + 1):
+                v[rank] = 10 * rank
+        assert v[:].tolist() == [10 * r for r in range(ranks)]
+
+
+def one_process_alone(path):
+    """Without a communicator a build with MPI writes for itself."""
+    with forebay.create(f"{path}.{rank}", "layout=chunked;codec=zstd:1") as out:
+        out.create_dimension("x", 3)
+        out.create_variable("v", "i4", ("x",))[:] = [rank] * 3
+    with forebay.open(f"{path}.{rank}") as file:
+        assert file["v"][:].tolist() == [rank] * 3
+
+
+def main():
+    assert forebay.has_mpi
+    folder = comm.bcast(tempfile.mkdtemp() if rank == 0 else None)
+    path = Path(folder) / "out.nc"
+    cases = [
+        (blocks_of_all_ranks, None),
+        (blocks_of_all_ranks, {"layout": "chunked", "codec": "shuffle,zstd:3"}),
+        (blocks_of_all_ranks, "stage=burst;nc_burst_buf_dirname=" + folder),
+        (one_rank_fails,),
+        (ranks_on_their_own,),
+        (one_process_alone,),
+    ]
+    for work, *arguments in cases:
+        work(path, *arguments)
+        comm.barrier()
+    if rank == 0:
+        import shutil
+
+        shutil.rmtree(folder)
+        print(f"parallel writing: {len(cases)} cases passed on {ranks} ranks")
+
+
+main()

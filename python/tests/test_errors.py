@@ -1,0 +1,220 @@
+"""Bad files and bad requests: exceptions of the usual kinds, with a sentence that helps."""
+
+import os
+import struct
+import threading
+
+import numpy as np
+import pytest
+import xxhash
+
+import forebay
+from conftest import waves, write
+
+
+def rows():
+    return np.repeat(np.arange(200, dtype="f4"), 300).reshape(200, 300)
+
+
+def seal(data):
+    """Makes the checksums of the chunk index right again after its directory was changed (docs/formats.md)."""
+    at = data.find(b"FBCHROOT")
+    while at >= 0:
+        shift, offset, size = struct.unpack_from(">qqq", data, at + 24)
+        if offset >= 0:
+            directory = bytes(data[offset + shift : offset + shift + size])
+            struct.pack_into(">Q", data, at + 48, xxhash.xxh3_64_intdigest(directory))
+            struct.pack_into(">Q", data, at + 56, xxhash.xxh3_64_intdigest(bytes(data[at : at + 56])))
+        at = data.find(b"FBCHROOT", at + 8)
+    return data
+
+
+@pytest.fixture
+def chunked(tmp_path):
+    path = tmp_path / "chunked.nc"
+    with forebay.create(path) as out:
+        out.create_dimension("y", 200)
+        out.create_dimension("x", 300)
+        out.create_variable("T", "f4", ("y", "x"), chunks=(100, 100), codec="zstd:3")[...] = rows()
+        out.create_variable("P", "f4", ("y", "x"), chunks=(200, 300), codec="zstd:3")[...] = 1
+    return path
+
+
+def test_what_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match="none.nc") as caught:
+        forebay.open(tmp_path / "none.nc")
+    assert caught.value.errno == 2
+
+
+@pytest.mark.parametrize("contents", [b"", b"CDF", b"hello, world" * 100, b"\x89HDF\r\n\x1a\n" + b"\0" * 100])
+def test_what_is_no_file_of_ours(tmp_path, contents):
+    path = tmp_path / "other.nc"
+    path.write_bytes(contents)
+    with pytest.raises(forebay.FormatError, match="other.nc") as caught:
+        forebay.open(path)
+    assert isinstance(caught.value, OSError) and isinstance(caught.value, ValueError)
+
+
+def test_a_folder(tmp_path):
+    with pytest.raises(OSError, match="regular"):
+        forebay.open(tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_what_may_not_be_read(tmp_path, values):
+    path = write(tmp_path / "secret.nc", values)
+    path.chmod(0)
+    with pytest.raises(PermissionError):
+        forebay.open(path)
+
+
+def test_a_header_that_is_cut_short(path):
+    whole = path.read_bytes()
+    for length in range(4, 200, 7):
+        path.write_bytes(whole[:length])
+        with pytest.raises(forebay.FormatError):
+            forebay.open(path)
+
+
+def test_every_damaged_byte_gives_values_or_an_error(chunked):
+    whole = chunked.read_bytes()
+    rng = np.random.default_rng(5)
+    for at in rng.integers(0, len(whole), 300):
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << int(rng.integers(8))
+        chunked.write_bytes(damaged)
+        try:
+            with forebay.open(chunked) as file:
+                for variable in file.values():
+                    if variable.nbytes < 1 << 20:
+                        variable[...]
+        except (OSError, ValueError, IndexError, MemoryError):
+            pass
+
+
+def test_a_damaged_chunk_is_named(chunked):
+    with forebay.open(chunked) as file:
+        reference = forebay.references(file)["refs"]["T/1.2"]
+    _, offset, size = reference
+    data = bytearray(chunked.read_bytes())
+    data[offset + size // 2] ^= 0xFF
+    chunked.write_bytes(data)
+    with forebay.open(chunked) as file:
+        np.testing.assert_array_equal(file["T"][:100], rows()[:100])
+        assert file["P"][0, 0] == 1
+        with pytest.raises(forebay.FormatError, match=r"T.*100.*200"):
+            file["T"][...]
+
+
+def test_an_unknown_codec(chunked):
+    data = chunked.read_bytes()
+    assert data.count(b"zstd:3") >= 4  # in the header and in the index
+    chunked.write_bytes(seal(bytearray(data.replace(b"zstd:3", b"zoom:3"))))
+    with forebay.open(chunked) as file, pytest.raises(forebay.UnsupportedError, match="zoom") as caught:
+        file["T"][...]
+    assert isinstance(caught.value, NotImplementedError)
+
+
+def test_hostile_sizes_ask_for_no_memory(tmp_path):
+    """A header that claims 2^40 records of a terabyte."""
+    path = tmp_path / "hostile.nc"
+    with forebay.create(path) as out:
+        out.create_dimension("t", None)
+        out.create_dimension("x", 1 << 40)
+        out.create_variable("v", "f8", ("t", "x"), chunks=(1, 1 << 17), codec="zstd:1")
+    with forebay.open(path) as file:
+        assert file["v"].shape == (0, 1 << 40)
+        assert file["v"][0:5].shape == (0, 1 << 40)
+    data = bytearray(path.read_bytes())
+    data[4:12] = struct.pack(">q", 1 << 62)
+    path.write_bytes(data)
+    try:
+        with forebay.open(path) as file:
+            file["v"][0, 0]
+    except (OSError, ValueError, IndexError):
+        pass
+
+
+def test_a_file_that_changes_meanwhile(path, values):
+    with forebay.open(path) as file, forebay.open(path, check_changes=False) as careless:
+        file["T"][0]
+        with forebay.open(path, "a") as out:
+            out["T"][0] = 1
+            out["T"][9] = 2
+        os.utime(path, ns=(1, 1))
+        with pytest.raises(forebay.ChangedFileError, match="open it again"):
+            file["k"][0]
+        assert careless["T"].shape == (7, 11, 13)
+        assert careless["k"][0] == values["k"][0]
+    with forebay.open(path) as file:
+        assert file["T"].shape == (10, 11, 13) and file["T"][0, 0, 0] == 1
+
+
+def test_a_file_that_becomes_shorter_meanwhile(path):
+    with forebay.open(path) as file, forebay.open(path, check_changes=False) as careless:
+        os.truncate(path, 150)
+        with pytest.raises(forebay.ChangedFileError):
+            file["T"][...]
+        with pytest.raises(OSError, match="shorter|cut|ends"):
+            careless["T"][...]
+
+
+def test_slices_out_of_range(path):
+    with forebay.open(path) as file:
+        variable = file["T"]
+        for key in (7, -8, (0, 11), (0, 0, -14), (0, 0, 0, 0)):
+            with pytest.raises(IndexError, match="T"):
+                variable[key]
+        assert variable[7:9].shape == (0, 11, 13)  # as in NumPy
+        with pytest.raises(ValueError, match="zero"):
+            variable[::0]
+
+
+@pytest.mark.parametrize("key", [[1, 2], None, "x", 1.5, True, np.array([True] * 7), (..., ...)])
+def test_indices_that_are_not_basic(path, key):
+    with forebay.open(path) as file, pytest.raises(IndexError, match="integers, slices|ellipsis"):
+        file["T"][key]
+
+
+def test_names_that_are_not_there(path):
+    with forebay.open(path) as file:
+        with pytest.raises(KeyError, match="T, P, k, n"):
+            file["wind"]
+        with pytest.raises(KeyError, match="did you mean 'title'"):
+            file.attributes["titel"]
+        assert "wind" not in file
+        with pytest.raises(KeyError, match="dimension"):
+            file.dimensions["z"]
+
+
+def test_closing_while_others_read(tmp_path):
+    path = tmp_path / "large.nc"
+    with forebay.create(path) as out:
+        out.create_dimension("x", 4 << 20)
+        out.create_variable("v", "f4", ("x",), codec="deflate:1")[:] = waves((4 << 20,))
+    file, unexpected = forebay.open(path), []
+
+    def work():
+        try:
+            while True:
+                file["v"][...]
+        except ValueError as error:
+            if "closed" not in str(error):
+                unexpected.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    file["v"][:10]
+    file.close()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+    assert not unexpected
+
+
+def test_modes_that_are_not_known(path):
+    with pytest.raises(ValueError, match="'r' reads"):
+        forebay.open(path, "w")
+    with pytest.raises(ValueError, match="for writing"):
+        forebay.open(path, method="layout=chunked")
