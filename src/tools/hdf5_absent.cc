@@ -18,7 +18,7 @@ namespace {
 
 bool has_hdf5() { return false; }
 
-std::unique_ptr<Source> open_hdf5(const std::string& path, const std::string&) {
+std::unique_ptr<Source> open_hdf5(const std::string& path, const std::string&, Strings) {
   refuse(path, "reads no");
 }
 
