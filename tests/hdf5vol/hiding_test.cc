@@ -340,6 +340,21 @@ TEST_P(Hiding, hooks_learn_what_a_close_leaves_open) {
   EXPECT_EQ(closings, (std::vector{Closing::handle, Closing::file, Closing::last}));
 }
 
+TEST_P(Hiding, root_group_of_another_file_behind_a_link_counts_all_its_links) {
+  const File log(H5Fopen("log.h5", H5F_ACC_RDWR, fapl));
+  ASSERT_GE(H5Lcreate_external("plain.h5", "/", log.id, "other", H5P_DEFAULT, H5P_DEFAULT), 0);
+  const File plain(H5Fopen("plain.h5", H5F_ACC_RDWR, H5P_DEFAULT));
+  H5G_info_t through, direct, own;
+  ASSERT_GE(H5Gget_info(log.id, &own), 0);
+  ASSERT_GE(H5Gget_info_by_name(log.id, "other", &through, H5P_DEFAULT), 0);
+  ASSERT_GE(H5Gget_info(plain.id, &direct), 0);
+  EXPECT_EQ(through.nlinks, direct.nlinks);
+  // A second name of the root group is the root group all the same.
+  ASSERT_GE(H5Lcreate_hard(log.id, "/", log.id, "Group/up", H5P_DEFAULT, H5P_DEFAULT), 0);
+  ASSERT_GE(H5Gget_info_by_name(log.id, "Group/up", &own, H5P_DEFAULT), 0);
+  EXPECT_EQ(own.nlinks, direct.nlinks + 1);
+}
+
 TEST_P(Hiding, natively_the_hidden_things_show) {
   const File plain(H5Fopen("plain.h5", H5F_ACC_RDONLY, H5P_DEFAULT));
   const File log(H5Fopen("log.h5", H5F_ACC_RDONLY, H5P_DEFAULT));
