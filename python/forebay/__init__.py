@@ -1,5 +1,7 @@
 """Forebay's files in Python: classic netCDF, and variables in compressed chunks, read and written with NumPy.
 
+netCDF-4 and other HDF5 files are read too.
+
     import forebay
 
     with forebay.open("history.nc") as file:
@@ -28,6 +30,8 @@ from ._references import references, write_references
 __version__: str = _forebay.version
 #: Whether this build writes with many ranks (create(..., comm=...)).
 has_mpi: bool = _forebay.mpi
+#: Whether this build reads netCDF-4 and other HDF5 files.
+has_hdf5: bool = _forebay.hdf5
 
 __all__ = [
     "ChangedFileError",
@@ -40,6 +44,7 @@ __all__ = [
     "WritableVariable",
     "create",
     "has_chunked_variables",
+    "has_hdf5",
     "has_mpi",
     "open",
     "references",

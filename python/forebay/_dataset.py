@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from . import _forebay, _repr
-from ._errors import ChangedFileError, FormatError, missing
+from ._errors import ChangedFileError, FormatError, UnsupportedError, missing
 from ._indexing import Selection, select
-from ._types import DTYPES, decode_attribute
+from ._types import decode_attribute, dtype_of
 
 GLOBAL = -1  # the owner of a file's own attributes
 _LARGE = 1 << 16  # bytes from which an array is worth more than one thread
@@ -56,7 +56,7 @@ class Dimension:
 
     @property
     def size(self) -> int:
-        return self._dataset._records() if self.unlimited else self._size
+        return self._dataset._records(self._size) if self.unlimited else self._size
 
     def __len__(self) -> int:
         return self.size
@@ -76,11 +76,11 @@ class Variable:
     """
 
     def __init__(self, dataset: Dataset, number: int, description: tuple):
-        name, type_number, dims, chunks, codec = description
+        name, type_number, dims, chunks, codec, *width = description
         self._dataset, self._number, self._type = dataset, number, type_number
         self.name: str = name
-        self.dtype: np.dtype = DTYPES[type_number]
-        self._dims = tuple(dataset._dims[d] for d in dims)
+        self.dtype: np.dtype = dtype_of(type_number, *width)
+        self._dims = tuple(dataset._all_dims[d] for d in dims)
         self._fixed_shape = None if any(d.unlimited for d in self._dims) else tuple(d.size for d in self._dims)
         self._chunks: tuple[int, ...] | None = chunks
         #: How chunks are encoded, as hints say it ("shuffle,zstd:3"); None: not chunked.
@@ -195,6 +195,8 @@ class Dataset(Mapping):
     file again.
     """
 
+    _own = GLOBAL  # the owner of its attributes
+
     def __init__(self, path: str, handle: Any, threads: int | None, check_changes: bool = True):
         self._handle, self._closed = handle, False
         self._path = path
@@ -202,10 +204,18 @@ class Dataset(Mapping):
         self.threads: int = default_threads() if threads is None else max(1, int(threads))
         self._check_changes = check_changes
         self._attribute_cache: dict[int, Mapping[str, Any]] = {}
-        version, self._numrecs, dims, variables = handle.describe()
-        #: "CDF-1", "CDF-2" or "CDF-5".
-        self.format: str = f"CDF-{version}"
+        version, self._numrecs, dims, variables, *inner = handle.describe()
+        #: "CDF-1", "CDF-2" or "CDF-5"; "netCDF-4" or "HDF5".
+        self.format: str = f"CDF-{version}" if isinstance(version, int) else version
+        self._groups: dict[str, Dataset] = {}
+        self._left_out: dict[str, str] = {}
+        if inner:
+            from ._groups import distribute
+
+            distribute(self, dims, variables, *inner)
+            return
         self._dims = [Dimension(name, size, unlimited, self) for name, size, unlimited in dims]
+        self._all_dims = self._dims
         self._vars = {v[0]: self._variable_class(self, i, v) for i, v in enumerate(variables)}
 
     _variable_class: type[Variable] = Variable
@@ -227,25 +237,41 @@ class Dataset(Mapping):
     @property
     def attributes(self) -> Mapping[str, Any]:
         """The file's own attributes: str, NumPy numbers, or arrays of them."""
-        return self._attributes_of(GLOBAL)
+        return self._attributes_of(self._own)
 
     attrs = attributes
 
     @property
     def groups(self) -> Mapping[str, Dataset]:
-        """Groups within this one. Classic files have none: their variables are all in the root."""
-        return MappingProxyType({})
+        """Groups within this one, each a dataset. Classic files have none: their variables are all in the root."""
+        return Names("group", self._path, self._groups)
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """What stands here in an HDF5 file and cannot be read, with the reason; an attribute as "variable:attribute"."""
+        return MappingProxyType(self._left_out)
 
     @property
     def unlimited(self) -> str | None:
-        """The name of the unlimited (record) dimension; None if there is none."""
+        """The name of the unlimited (record) dimension, the first of several; None if there is none."""
         return next((d.name for d in self._dims if d.unlimited), None)
 
     def __getitem__(self, name: str) -> Variable:
         try:
             return self._vars[name]
         except (KeyError, TypeError):
-            raise missing("variable", name, list(self._vars), self._path) from None
+            pass
+        if isinstance(name, str):
+            if name in self._left_out:
+                why = self._left_out[name]
+                raise UnsupportedError(f"{self._path}: {name} cannot be read here: it is {why}")
+            group, slash, rest = name.strip("/").partition("/")
+            if slash and group in self._groups:
+                return self._groups[group][rest]
+        raise missing("variable", name, list(self._vars), self._path)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._vars
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._vars)
@@ -294,8 +320,9 @@ class Dataset(Mapping):
             raise ValueError(f"{self._path}: the file is closed; open it again with forebay.open()")
         return self._handle
 
-    def _records(self) -> int:
-        return self._numrecs
+    def _records(self, size: int) -> int:
+        """The length of an unlimited dimension, which was `size` when it was opened."""
+        return size
 
     def _attributes_of(self, owner: int, where: str | None = None) -> Mapping[str, Any]:
         found = self._attribute_cache.get(owner)
@@ -310,10 +337,14 @@ class Dataset(Mapping):
         handle = self._handle_for_use()
         if threads is None:
             threads = self.threads if out.nbytes >= _LARGE else 1
+        box = selection.start, selection.count, selection.strides
         try:
-            changed = handle.read(
-                number, selection.start, selection.count, selection.strides, out, threads, self._check_changes
-            )
+            if out.dtype.hasobject:
+                changed, values = handle.read_strings(number, *box, self._check_changes)
+                if not changed:
+                    out.flat = values
+            else:
+                changed = handle.read(number, *box, out, threads, self._check_changes)
         except ValueError as error:
             # Another thread may have closed it since. Damage is a ValueError too, and stays what it is.
             if self._closed and not isinstance(error, FormatError):

@@ -24,6 +24,9 @@ def open(
     Only the header is read; values are read when variables are indexed. Large reads, and the decoding of chunks, use
     up to `threads` threads (default: one for each processor that the process may use, 8 at most).
 
+    netCDF-4 and other HDF5 files, where this build has HDF5 (forebay.has_hdf5), are for reading only. One thread at a
+    time reads them: HDF5 lets in no more.
+
     If the file was written to since it was opened, reads raise ChangedFileError, since what they give may be of two
     states of the file; with check_changes=False they give what is there.
 
@@ -48,6 +51,31 @@ def reader_for(path: str) -> Any:
     """What reads a file of this format.
 
     The one place that chooses: whatever it returns has describe(), attributes(), read() and close() as
-    _forebay.Reader does, and the classes of this package need nothing else.
+    _forebay.Reader does, and the classes of this package need nothing else. What reads files with groups describes
+    them too (_groups.py).
     """
-    return _forebay.Reader(os.fsencode(path))
+    name = os.fsencode(path)
+    if _forebay.hdf5 and _is_hdf5_file(name):
+        from . import _hdf5  # only now: it brings HDF5 and all that HDF5 needs
+
+        return _hdf5.Reader(name)
+    return _forebay.Reader(name)
+
+
+def _is_hdf5_file(path: bytes) -> bool:
+    """Whether a file begins as HDF5 files do: at once, or after a block of the user's of 512, 1024, 2048, ... bytes."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        at, begin = 0, os.pread(file, 8, 0)
+        # A classic file may hold an HDF5 file as its data.
+        while len(begin) == 8 and begin != b"\x89HDF\r\n\x1a\n" and not (at == 0 and begin[:3] == b"CDF"):
+            at = max(512, 2 * at)
+            begin = os.pread(file, 8, at)
+        return begin == b"\x89HDF\r\n\x1a\n"
+    except OSError:  # a folder, a pipe
+        return False
+    finally:
+        os.close(file)

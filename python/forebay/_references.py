@@ -9,6 +9,7 @@ import warnings
 from typing import Any
 
 from ._dataset import Dataset
+from ._errors import UnsupportedError
 
 
 def _make(source: str | os.PathLike | Dataset, url: str | None, skip: bool, inline_limit: int) -> str:
@@ -17,6 +18,8 @@ def _make(source: str | os.PathLike | Dataset, url: str | None, skip: bool, inli
     if not isinstance(source, Dataset):
         with open(source) as dataset:
             return _make(dataset, url, skip, inline_limit)
+    if not hasattr(source._handle_for_use(), "references"):
+        raise UnsupportedError(f"{source.path}: references are made of classic files; kerchunk makes them of HDF5 files")
     address = os.path.abspath(source.path) if url is None else url
     text, *_, left_out = source._handle_for_use().references(address, inline_limit, skip)
     for reason in left_out:

@@ -72,6 +72,10 @@ def dataset(self: Dataset) -> str:
         else:
             storage = _storage(v)
             lines.append(f"    {_head(v)}" + (f"  [{storage}]" if storage else ""))
+    if self.groups:
+        lines.append("Groups: " + ", ".join(self.groups))
+    if self.left_out:
+        lines += ["Left out:", *(f"    {name}: {why}" for name, why in self.left_out.items())]
     attributes = self.attributes
     if attributes:
         lines += ["Attributes:", *_attribute_lines(attributes, "    ")]
@@ -109,6 +113,9 @@ def dataset_html(self: Dataset) -> str:
     if len(listed) > _ROWS:
         rows += f"<tr><td colspan=6>... {len(listed) - _ROWS} more</td></tr>"
     attributes = self.attributes
+    parts = "".join(f"<p>Group <b>{escape(n)}</b></p>{dataset_html(g)}" for n, g in self.groups.items())
+    for name, why in self.left_out.items():
+        parts += f"<p class=quiet>left out: {escape(name)} ({escape(why)})</p>"
     own = (
         f"<details><summary>{len(attributes)} attributes</summary>{_attribute_table(attributes)}</details>"
         if attributes
@@ -117,7 +124,7 @@ def dataset_html(self: Dataset) -> str:
     return (
         f"{_STYLE}<div class=forebay><p>forebay.{type(self).__name__} <code>{escape(self.path)}</code> "
         f"<span class=quiet>({self.format})</span></p><p>Dimensions: {dims or 'none'}</p>"
-        f"<table><tr>{head}</tr>{rows}</table>{own}</div>"
+        f"<table><tr>{head}</tr>{rows}</table>{own}{parts}</div>"
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 CHAR = 2
+STRING = 12  # of any length; in HDF5 files only
 
 # By netCDF's number; text is one byte an element.
 DTYPES: dict[int, np.dtype] = {
@@ -53,9 +54,16 @@ def type_number(dtype: Any) -> int:
     return _NUMBERS[wanted]
 
 
-def decode_attribute(number: int, value: str | bytes) -> Any:
-    """An attribute as Python has it: text; one number; an array of several."""
-    if isinstance(value, str):
+def dtype_of(number: int, width: int | None = None) -> np.dtype:
+    """What an array of a type is made of. `width`: bytes of a string; 0: strings of any length, objects of type str."""
+    if number != CHAR or width is None or width == 1:
+        return DTYPES[number]
+    return np.dtype(object) if width == 0 else np.dtype(f"S{width}")
+
+
+def decode_attribute(number: int, value: str | bytes | list[str]) -> Any:
+    """An attribute as Python has it: text; one number; an array of several; a list of texts."""
+    if isinstance(value, (str, list)):
         return value
     array = np.frombuffer(value, _EXTERNAL[number])
     if array.size == 1:

@@ -349,7 +349,7 @@ class WritableDataset(Dataset):
     def __reduce__(self) -> tuple:
         raise TypeError("a file that is open for writing cannot be pickled")
 
-    def _records(self) -> int:
+    def _records(self, size: int = 0) -> int:
         return self._numrecs if self._closed else self._handle.records
 
     def _read(self, number: int, selection: Selection, out: np.ndarray, threads: int | None) -> None:

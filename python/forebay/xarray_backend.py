@@ -9,6 +9,7 @@ loaded, which xarray does while it collects the engines.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,39 +20,48 @@ from xarray.core import indexing
 from xarray.core.variable import Variable as XarrayVariable
 
 from ._dataset import Dataset, Variable, has_chunked_variables
+from ._groups import group_of
 from ._open import open as open_file
 
 
 class ForebayArray(BackendArray):
     """One variable, read when it is indexed. Pickles as the path: the file is opened once a process."""
 
-    __slots__ = ("_manager", "_name", "dtype", "shape")
+    __slots__ = ("_manager", "_group", "_name", "dtype", "shape")
 
-    def __init__(self, manager: CachingFileManager, variable: Variable):
-        self._manager, self._name = manager, variable.name
+    def __init__(self, manager: CachingFileManager, group: str, variable: Variable):
+        self._manager, self._group, self._name = manager, group, variable.name
         self.dtype, self.shape = variable.dtype, variable.shape
+        if self.dtype.hasobject:  # as xarray marks strings of any length
+            self.dtype = np.dtype("O", metadata={"element_type": str})
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> np.typing.ArrayLike:
         return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.BASIC, self._read)
 
     def _read(self, key: tuple) -> np.ndarray:
         dataset: Dataset = self._manager.acquire(needs_lock=False)
-        return dataset[self._name].read(key)
+        return group_of(dataset, self._group)[self._name].read(key)
 
 
 class ForebayStore(AbstractDataStore):
     """An open file as xarray's readers see it."""
 
-    def __init__(self, path: str, threads: int | None):
+    def __init__(self, path: str, threads: int | None, group: str):
         self._manager = CachingFileManager(open_file, path, mode="r", kwargs={"threads": threads}, lock=False)
-        self._dataset: Dataset = self._manager.acquire()
+        self._group = group
+        try:
+            self._dataset: Dataset = group_of(self._manager.acquire(), group)
+        except KeyError as error:
+            self._manager.close()
+            raise OSError(*error.args) from None  # what netCDF4's engine raises
 
     def get_variables(self) -> dict[str, XarrayVariable]:
         return {name: self._variable(variable) for name, variable in self._dataset.items()}
 
     def _variable(self, variable: Variable) -> XarrayVariable:
-        data = indexing.LazilyIndexedArray(ForebayArray(self._manager, variable))
-        encoding: dict[str, Any] = {"dtype": variable.dtype, "original_shape": variable.shape}
+        data = indexing.LazilyIndexedArray(ForebayArray(self._manager, self._group, variable))
+        dtype = str if variable.dtype.hasobject else variable.dtype
+        encoding: dict[str, Any] = {"dtype": dtype, "original_shape": variable.shape}
         encoding["source"] = self._dataset.path
         if variable.codec is not None:
             encoding["codec"] = variable.codec
@@ -69,17 +79,18 @@ class ForebayStore(AbstractDataStore):
         return {name: dimension.size for name, dimension in self._dataset.dimensions.items()}
 
     def get_encoding(self) -> dict[str, Any]:
-        unlimited = self._dataset.unlimited
-        return {"source": self._dataset.path, "unlimited_dims": set() if unlimited is None else {unlimited}}
+        unlimited = {name for name, dimension in self._dataset.dimensions.items() if dimension.unlimited}
+        return {"source": self._dataset.path, "unlimited_dims": unlimited}
 
     def close(self, **kwargs: Any) -> None:
         self._manager.close(**kwargs)
 
 
 class ForebayBackend(BackendEntrypoint):
-    """Opens classic netCDF files, with chunked variables or without."""
+    """Opens classic netCDF files, with chunked variables or without, and netCDF-4 and other HDF5 files."""
 
-    description = "Open Forebay's files: classic netCDF, and variables in compressed chunks"
+    description = "Open Forebay's files: classic netCDF, variables in compressed chunks, netCDF-4"
+    supports_groups = True
     open_dataset_parameters = (
         "filename_or_obj",
         "mask_and_scale",
@@ -89,6 +100,7 @@ class ForebayBackend(BackendEntrypoint):
         "drop_variables",
         "use_cftime",
         "decode_timedelta",
+        "group",
         "threads",
     )
 
@@ -107,11 +119,12 @@ class ForebayBackend(BackendEntrypoint):
         drop_variables: Any = None,
         use_cftime: Any = None,
         decode_timedelta: Any = None,
+        group: str | None = None,
         threads: int | None = None,
     ):
         if not isinstance(filename_or_obj, (str, os.PathLike)):
             raise ValueError("the engine forebay opens files by their path")
-        store = ForebayStore(os.path.abspath(os.fspath(filename_or_obj)), threads)
+        store = ForebayStore(os.path.abspath(os.fspath(filename_or_obj)), threads, group or "")
         try:
             return StoreBackendEntrypoint().open_dataset(
                 store,
@@ -126,6 +139,39 @@ class ForebayBackend(BackendEntrypoint):
         except BaseException:
             store.close()
             raise
+
+
+    def open_groups_as_dict(self, filename_or_obj: Any, *, group: str | None = None, **options: Any) -> dict[str, Any]:
+        """Every group of a file as a dataset, by its path from `group` on."""
+        with open_file(filename_or_obj) as file:
+            try:
+                paths = list(_paths(group_of(file, group or "")))
+            except KeyError as error:
+                raise OSError(*error.args) from None
+        made: dict[str, Any] = {}
+        try:
+            for path in paths:
+                made[path] = self.open_dataset(filename_or_obj, group=f"{group or ''}/{path}", **options)
+        except BaseException:
+            for dataset in made.values():
+                dataset.close()
+            raise
+        return made
+
+    def open_datatree(self, filename_or_obj: Any, **options: Any) -> Any:
+        from xarray import DataTree
+
+        made = self.open_groups_as_dict(filename_or_obj, **options)
+        tree = DataTree.from_dict(made)
+        for path, dataset in made.items():
+            tree[path].set_close(dataset._close)
+        return tree
+
+
+def _paths(dataset: Dataset, path: str = "/") -> Iterator[str]:
+    yield path
+    for name, group in dataset.groups.items():
+        yield from _paths(group, f"{path.rstrip('/')}/{name}")
 
 
 def _ask_first() -> None:

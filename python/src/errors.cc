@@ -74,6 +74,26 @@ void translate(const std::exception_ptr& thrown, void*) {
 
 }  // namespace
 
+Error damage_of(const Error& error) {
+  switch (error.code()) {
+    case Errc::ebadtype:
+    case Errc::ebadname:
+    case Errc::ebaddim:
+    case Errc::enotvar:
+    case Errc::enotatt:
+    case Errc::enameinuse:
+    case Errc::estrictcdf2:
+    case Errc::echar:
+    case Errc::evarsize:
+    case Errc::einval:
+    case Errc::einvalcoords:
+    case Errc::eintoverflow:
+      return Error(Errc::enotnc, error.message(), error.advice());
+    default:
+      return error;
+  }
+}
+
 void register_errors() { nb::register_exception_translator(translate, nullptr); }
 
 }  // namespace forebay::python

@@ -1,5 +1,5 @@
 // The extension module forebay._forebay. The package's own classes (python/forebay) stand on it;
-// nothing in it is public.
+// nothing in it is public. What reads HDF5 files is a second one (hdf5.cc).
 #include "core/method.h"
 #include "support.h"
 
@@ -8,6 +8,11 @@ NB_MODULE(_forebay, module) {
   using namespace forebay;
   module.attr("version") = FOREBAY_VERSION;
   module.attr("mpi") = bool(FOREBAY_MPI);
+#ifdef FOREBAY_PYTHON_HDF5
+  module.attr("hdf5") = true;
+#else
+  module.attr("hdf5") = false;
+#endif
   module.def("method_keys", [] {
     nb::list keys;
     for (const MethodKey& key : method_keys())

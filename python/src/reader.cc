@@ -41,28 +41,6 @@ class Reader {
   std::shared_ptr<const SerialReader> file_;
 };
 
-/// What a damaged header is refused for (a type, a name, a size) is the file's fault here, not the
-/// caller's: it becomes Errc::enotnc.
-Error damage_of(const Error& error) {
-  switch (error.code()) {
-    case Errc::ebadtype:
-    case Errc::ebadname:
-    case Errc::ebaddim:
-    case Errc::enotvar:
-    case Errc::enotatt:
-    case Errc::enameinuse:
-    case Errc::estrictcdf2:
-    case Errc::echar:
-    case Errc::evarsize:
-    case Errc::einval:
-    case Errc::einvalcoords:
-    case Errc::eintoverflow:
-      return Error(Errc::enotnc, error.message(), error.advice());
-    default:
-      return error;
-  }
-}
-
 /// Opens a file; the header is read without the interpreter's lock.
 void construct(Reader* self, const nb::bytes& path) {
   const std::string name(path.c_str(), path.size());

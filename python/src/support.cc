@@ -76,8 +76,12 @@ nb::object attribute_text(const Attribute& attribute) {
 nb::list describe_attributes(const Schema& schema, VarId owner) {
   if (owner != global_id && (owner < 0 || std::cmp_greater_equal(owner, schema.vars.size())))
     throw Error(Errc::enotvar, "there is no variable " + std::to_string(owner));
+  return describe_attributes(schema.attributes_of(owner));
+}
+
+nb::list describe_attributes(const AttributeList& attributes) {
   nb::list list;
-  for (const Attribute& a : schema.attributes_of(owner)) {
+  for (const Attribute& a : attributes) {
     const nb::object value = a.type == Type::chr
                                  ? attribute_text(a)
                                  : nb::object(nb::bytes(a.value.data(), a.value.size()));

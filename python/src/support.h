@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/types.h"
 #include "data/schema.h"
 #include "data/selection.h"
@@ -58,6 +59,12 @@ nb::tuple describe(const Variable& var);
 /// [(name, type, value)] of a variable or of global_id; text as str, numbers as big-endian bytes.
 /// Errc::enotvar for an owner that is not there.
 nb::list describe_attributes(const Schema& schema, VarId owner);
+/// The same of a list.
+nb::list describe_attributes(const AttributeList& attributes);
+
+/// What a damaged header is refused for (a type, a name, a size) is the file's fault when it is
+/// opened, not the caller's: it becomes Errc::enotnc.
+Error damage_of(const Error& error);
 
 /// Makes every forebay::Error that leaves the extension the exception that forebay._errors has for
 /// its kind.

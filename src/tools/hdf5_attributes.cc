@@ -102,6 +102,7 @@ ReadAttribute read_attribute(hid_t object, const std::string& name) {
   if (H5Tget_class(opened.type) == H5T_STRING) {
     if (opened.elements > 1) {
       read.refused = "a list of strings";
+      read.string_list = true;
     } else {
       put_text(read.attribute, read_text(opened, name));
     }
@@ -124,6 +125,30 @@ ReadAttribute read_attribute(hid_t object, const std::string& name) {
   to_external(element.type, read.attribute.value.data(), element.type, native.data(),
               opened.elements, nullptr);
   return read;
+}
+
+std::vector<std::string> read_string_list(hid_t object, const std::string& name) {
+  const Opened opened = open_attribute(object, name);
+  const std::string what = "attribute " + printable(name);
+  const Hdf5Id memory = string_memory_type(opened.type);
+  const auto n = static_cast<std::size_t>(opened.elements);
+  std::vector<std::string> values;
+  values.reserve(n);
+  if (H5Tis_variable_str(opened.type) > 0) {
+    std::vector<char*> texts(n, nullptr);
+    checked(H5Aread(opened.attribute, memory, texts.data()), what);
+    for (const char* text : texts) values.emplace_back(text == nullptr ? "" : text);
+    H5Dvlen_reclaim(memory, opened.space, H5P_DEFAULT, texts.data());
+    return values;
+  }
+  const std::size_t width = H5Tget_size(opened.type);
+  std::string all(n * width, '\0');
+  checked(H5Aread(opened.attribute, memory, all.data()), what);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::string_view one = std::string_view(all).substr(i * width, width);
+    values.emplace_back(one.substr(0, one.find_last_not_of('\0') + 1));
+  }
+  return values;
 }
 
 void write_attribute(hid_t object, const Attribute& attribute) {

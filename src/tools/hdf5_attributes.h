@@ -15,10 +15,14 @@ namespace forebay::tools {
 struct ReadAttribute {
   Attribute attribute;
   std::string refused;
+  bool string_list = false;  ///< refused for being one of a length other than 1
 };
 
 /// Numbers, and text: a string of any kind, if there is one alone. Throws for damage.
 ReadAttribute read_attribute(hid_t object, const std::string& name);
+
+/// The values of an attribute that is a list of strings.
+std::vector<std::string> read_string_list(hid_t object, const std::string& name);
 
 /// As netCDF-C writes it: text as one string of fixed length, numbers as a list.
 void write_attribute(hid_t object, const Attribute& attribute);

@@ -54,15 +54,22 @@ ElementType text_type(hid_t file_type) {
 void start_hdf5() {
   static const bool once = [] {
     // A connector is for programs that know nothing of what it stores; a tool reads it as it is.
-    ::unsetenv("HDF5_VOL_CONNECTOR");
+    // The process may go on to use another HDF5 with it: the library looks only while it starts.
+    const char* named = std::getenv("HDF5_VOL_CONNECTOR");
+    const std::optional<std::string> connector =
+        named == nullptr ? std::nullopt : std::optional<std::string>(named);
+    if (connector) ::unsetenv("HDF5_VOL_CONNECTOR");
     // Files are closed by their owners. Where that fails, on a full device, HDF5's own exit handler
     // would stumble over what is left.
     H5dont_atexit();
     H5open();
-    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+    if (connector) ::setenv("HDF5_VOL_CONNECTOR", connector->c_str(), 1);
     return true;
   }();
   (void)once;
+  // A library that is safe for threads has a stack of errors for each, and prints until told.
+  thread_local const bool quiet = H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) >= 0;
+  (void)quiet;
 }
 
 void throw_hdf5(const std::string& what) {
@@ -70,6 +77,11 @@ void throw_hdf5(const std::string& what) {
   constexpr std::string_view mark = "errno = ";
   if (const std::size_t at = message.find(mark); at != std::string::npos) {
     const int reason = std::atoi(message.c_str() + at + mark.size());
+    if (message.find("unable to lock") != std::string::npos) {
+      throw Error(Errc::efile, what + ": it is locked",
+                  "close it where it is open for writing; on a file system without locks, set "
+                  "HDF5_USE_FILE_LOCKING=FALSE");
+    }
     throw Error(code_from_errno(reason, Errc::ehdferr), what + ": " + std::strerror(reason));
   }
   const bool memory = message.find("memory allocation failed") != std::string::npos;
@@ -113,6 +125,21 @@ ElementType element_type(hid_t file_type) {
     default:
       return refused("a type that it does not know");
   }
+}
+
+std::optional<Count> string_width(hid_t file_type) {
+  constexpr std::size_t most = 1 << 20;
+  if (H5Tget_class(file_type) != H5T_STRING) return std::nullopt;
+  if (H5Tis_variable_str(file_type) > 0) return 0;
+  const std::size_t size = H5Tget_size(file_type);
+  return size > 0 && size <= most ? std::optional(static_cast<Count>(size)) : std::nullopt;
+}
+
+Hdf5Id string_memory_type(hid_t file_type) {
+  Hdf5Id type = owned(H5Tcopy(file_type), "a type");
+  if (H5Tis_variable_str(file_type) <= 0)
+    checked(H5Tset_strpad(type, H5T_STR_NULLPAD), "a type");
+  return type;
 }
 
 Hdf5Id stored_type(Type type) {

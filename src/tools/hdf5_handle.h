@@ -43,8 +43,8 @@ class Hdf5Id {
   hid_t id_ = H5I_INVALID_HID;
 };
 
-/// Call before any other function of HDF5: nothing is printed on errors, and no connector that the
-/// environment names stands between a tool and the file.
+/// Call in every thread before any other function of HDF5: nothing is printed on errors, and no
+/// connector that the environment names stands between a tool and the file.
 void start_hdf5();
 
 /// Throws Errc::ehdferr: "what: the innermost message of HDF5", or Errc::enomem, eaccess where
@@ -73,6 +73,12 @@ struct ElementType {
 /// Integers and floats of any width up to 8 bytes, enumerations as their integers, text of one
 /// character an element; the rest is refused.
 ElementType element_type(hid_t file_type);
+
+/// Bytes of a string type's element; 0 for strings of varying length; nothing for other types and
+/// for strings of more than 1 MiB each.
+std::optional<Count> string_width(hid_t file_type);
+/// The type in memory for such strings: of fixed length padded with NULs, or `char*`.
+Hdf5Id string_memory_type(hid_t file_type);
 
 /// The type in a file for elements of a classic type: little-endian; text of one character.
 Hdf5Id stored_type(Type type);

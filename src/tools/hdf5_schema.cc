@@ -124,8 +124,8 @@ std::vector<std::optional<Hdf5Address>> read_scales(hid_t dataset, std::size_t r
 
 class ContentsReader {
  public:
-  ContentsReader(hid_t file, const Hdf5View& view, std::string group)
-      : file_(file), view_(view), only_(std::move(group)) {}
+  ContentsReader(hid_t file, const Hdf5View& view, std::string group, Strings strings)
+      : file_(file), view_(view), only_(std::move(group)), strings_(strings) {}
 
   Hdf5Contents run() {
     const Hdf5Id root = owned(H5Gopen2(file_, "/", H5P_DEFAULT), "the root group");
@@ -167,8 +167,10 @@ class ContentsReader {
     found_group_ = found_group_ || path == only_;
     if (path != "/") all_groups_.push_back(path);
     if (keeps(path)) {
-      AttributeList list = attributes(group, path, "", path == "/");
-      if (path == "/" || !only_.empty()) {
+      const bool top = path == "/" || !only_.empty();
+      const int owner = top ? global_id : group_owner(contents_.groups.size());
+      AttributeList list = attributes(group, path, "", owner);
+      if (top) {
         contents_.schema.attributes = std::move(list);
       } else {
         contents_.groups.push_back({path.substr(1), std::move(list)});
@@ -210,10 +212,11 @@ class ContentsReader {
     }
   }
 
+  // `owner`: its name, empty for a group; `id`: as StringList has it.
   AttributeList attributes(hid_t object, const std::string& group, const std::string& owner,
-                           bool root) {
+                           int id) {
     AttributeList list;
-    const bool scale = !owner.empty() && is_scale(object);
+    const bool scale = !owner.empty() && is_scale(object), root = group == "/";
     for (const std::string& name : attribute_names(object)) {
       const bool kept_for_netcdf =
           owner.empty() ? root && is_reserved_in_root(name) : is_reserved_in_dataset(name, scale);
@@ -221,6 +224,9 @@ class ContentsReader {
       ReadAttribute read = read_attribute(object, name);
       if (read.refused.empty()) {
         list.put(std::move(read.attribute));
+      } else if (read.string_list && strings_ == Strings::given) {
+        const auto position = static_cast<std::size_t>(list.size());
+        contents_.string_lists.push_back({id, position, name, read_string_list(object, name)});
       } else {
         leave_out(group, owner + ":" + name, read.refused);
       }
@@ -253,6 +259,10 @@ class ContentsReader {
     if (!keeps(group)) return;
     const Hdf5Id type = view_.type(dataset);
     ElementType element = element_type(type);
+    if (!element.refused.empty() && strings_ == Strings::given) {
+      draft.place.string = string_width(type);
+      if (draft.place.string) element = {Type::chr, {}, {}};
+    }
     if (extents.null) element.refused = "an empty dataset";
     if (!element.refused.empty()) {
       leave_out(group, name, element.refused);
@@ -263,7 +273,7 @@ class ContentsReader {
       draft.var.name.erase(0, std::strlen(no_coordinate_prefix));
     draft.var.type = element.type;
     draft.var.no_fill = false;
-    draft.var.attributes = attributes(dataset, group, name, false);
+    draft.var.attributes = attributes(dataset, group, name, static_cast<int>(drafts_.size()));
     draft.numbers = integer_attribute_list(dataset, "_Netcdf4Coordinates");
     draft.scales = read_scales(dataset, extents.now.size());
     draft.place.stored_bytes = view_.stored_bytes(dataset);
@@ -376,7 +386,8 @@ class ContentsReader {
       if (schema.find_var(draft.var.name))
         throw Error(Errc::enameinuse, "two variables are called " + printable(draft.var.name));
       schema.add_var(std::move(draft.var));
-      Count bytes = size_of(schema.vars.back().type);
+      Count bytes = draft.place.string.value_or(size_of(schema.vars.back().type));
+      if (bytes == 0) bytes = sizeof(char*);
       for (const std::size_t dim : draft.dims)
         if (!multiply_fits(bytes, dims_[dim].length, bytes))
           throw Error(Errc::evarsize, "variable " + printable(schema.vars.back().name) +
@@ -388,6 +399,7 @@ class ContentsReader {
   hid_t file_;
   const Hdf5View& view_;
   std::string only_;
+  Strings strings_;
   Hdf5Contents contents_;
   std::set<Hdf5Address> seen_;  // groups
   std::vector<std::string> all_groups_;
@@ -400,11 +412,12 @@ class ContentsReader {
 
 }  // namespace
 
-Hdf5Contents read_contents(hid_t file, const Hdf5View& view, const std::string& group) {
+Hdf5Contents read_contents(hid_t file, const Hdf5View& view, const std::string& group,
+                           Strings strings) {
   std::string path = group;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   if (!path.empty() && !path.starts_with('/')) path = "/" + path;
-  return ContentsReader(file, view, path).run();
+  return ContentsReader(file, view, path, strings).run();
 }
 
 }  // namespace forebay::tools

@@ -11,6 +11,7 @@
 // (strings, compound types, ...) is left out and told.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct Hdf5Variable {
   std::vector<Count> extents;  ///< of the dataset: along an unlimited dimension maybe less than it
   std::string filters;         ///< for people: "shuffle,deflate:4,fletcher32"; "none"
   Count stored_bytes = 0;
+  std::optional<Count> string;  ///< an element is a string: of so many bytes; 0: of varying length
 };
 
 struct Hdf5Contents {
@@ -35,12 +37,15 @@ struct Hdf5Contents {
   std::vector<Hdf5Variable> variables;
   std::vector<SourceGroup> groups;  ///< without the root
   std::vector<LeftOut> left_out;
+  std::vector<StringList> string_lists;
   bool netcdf = false;  ///< the file follows the conventions of netCDF-4
 };
 
 /// Reads all but values. With `group` (a path, "/" for the root): that group's own dimensions,
 /// variables and attributes, and dimensions of the groups above it that are used there.
-/// Errc::enogrp for a group that is not there.
-Hdf5Contents read_contents(hid_t file, const Hdf5View& view, const std::string& group);
+/// Errc::enogrp for a group that is not there. `strings`: whether variables and attributes of
+/// strings are given or left out.
+Hdf5Contents read_contents(hid_t file, const Hdf5View& view, const std::string& group,
+                           Strings strings = Strings::left_out);
 
 }  // namespace forebay::tools

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <set>
 
@@ -20,10 +21,10 @@ constexpr std::size_t chunk_cache_slots = 12289;  // a prime, many times the chu
 
 class Hdf5Source final : public Source {
  public:
-  Hdf5Source(std::string path, const std::string& group)
+  Hdf5Source(std::string path, const std::string& group, Strings strings)
       : path_(std::move(path)), file_(open_hdf5_file(path_)), view_(make_view(file_)) {
     try {
-      contents_ = read_contents(file_, *view_, group);
+      contents_ = read_contents(file_, *view_, group, strings);
     } catch (const Error& error) {
       throw Error(error.code(), printable(path_) + ": " + error.message(), error.advice());
     }
@@ -45,9 +46,55 @@ class Hdf5Source final : public Source {
     return contents_.variables[index(var)].stored_bytes;
   }
 
-  void read(VarId id, const Subarray& selection, void* out) const override {
-    const Variable& var = contents_.schema.vars[index(id)];
+  Count width(VarId var) const override {
+    const auto& string = contents_.variables[index(var)].string;
+    return string ? *string : size_of(contents_.schema.vars[index(var)].type);
+  }
+  const std::vector<StringList>& string_lists() const override { return contents_.string_lists; }
+
+  std::vector<std::string> read_strings(VarId id, const Subarray& selection) const override {
+    if (width(id) != 0) return Source::read_strings(id, selection);
     check(id, selection);
+    OwnedTexts read(static_cast<std::size_t>(selection.elements()));
+    read_elements(id, selection, read.texts.data());
+    std::vector<std::string> values;
+    values.reserve(read.texts.size());
+    for (const char* text : read.texts) values.emplace_back(text == nullptr ? "" : text);
+    return values;
+  }
+
+  void read(VarId id, const Subarray& selection, void* out) const override {
+    if (width(id) == 0) {
+      throw Error(Errc::einval, printable(path_) + ": strings of varying length have no width",
+                  "read them as strings");
+    }
+    check(id, selection);
+    read_elements(id, selection, out);
+  }
+
+ private:
+  // What HDF5 allocates for strings of varying length.
+  struct OwnedTexts {
+    explicit OwnedTexts(std::size_t n) : texts(n, nullptr) {}
+    ~OwnedTexts() {
+      for (char* text : texts) std::free(text);
+    }
+    OwnedTexts(const OwnedTexts&) = delete;
+    OwnedTexts& operator=(const OwnedTexts&) = delete;
+    std::vector<char*> texts;
+  };
+
+  static std::size_t index(int id) { return static_cast<std::size_t>(id); }
+
+  // Bytes of an element in memory.
+  std::size_t element_bytes(VarId id) const {
+    return width(id) == 0 ? sizeof(char*) : static_cast<std::size_t>(width(id));
+  }
+
+  // The selection has been checked.
+  void read_elements(VarId id, const Subarray& selection, void* out) const {
+    start_hdf5();
+    const Variable& var = contents_.schema.vars[index(id)];
     const Subarray there = present(contents_.variables[index(id)].extents, selection);
     try {
       if (there.elements() == selection.elements()) {
@@ -55,10 +102,14 @@ class Hdf5Source final : public Source {
         return;
       }
       // The dataset is shorter than the unlimited dimension: the rest was never written.
-      const auto width = static_cast<std::size_t>(size_of(var.type));
+      const std::size_t width = element_bytes(id);
       std::vector<std::byte> part(static_cast<std::size_t>(there.elements()) * width);
       read_present(id, there, part.data());
-      fill(var, selection, out);
+      if (contents_.variables[index(id)].string) {
+        std::memset(out, 0, static_cast<std::size_t>(selection.elements()) * width);
+      } else {
+        fill(var, selection, out);
+      }
       place(part, there, selection, width, static_cast<std::byte*>(out));
     } catch (const Error& error) {
       throw Error(error.code(),
@@ -66,9 +117,6 @@ class Hdf5Source final : public Source {
                   error.advice());
     }
   }
-
- private:
-  static std::size_t index(int id) { return static_cast<std::size_t>(id); }
 
   void check(VarId id, const Subarray& selection) const {
     const std::vector<Count> lengths = shape(id);
@@ -106,10 +154,12 @@ class Hdf5Source final : public Source {
       opened_ = global_id;
       dataset_ = owned(H5Dopen2(file_, contents_.variables[index(id)].path.c_str(), access),
                        "cannot be opened");
+      const Hdf5Id type = view_->type(dataset_);
+      memory_ = contents_.variables[index(id)].string ? string_memory_type(type)
+                                                      : element_type(type).memory;
       opened_ = id;
-      element_ = element_type(view_->type(dataset_));
     }
-    view_->read(dataset_, element_.memory, part, out);
+    view_->read(dataset_, memory_, part, out);
   }
 
   static void fill(const Variable& var, const Subarray& selection, void* out) {
@@ -145,7 +195,7 @@ class Hdf5Source final : public Source {
   Hdf5Contents contents_;
   mutable VarId opened_ = global_id;
   mutable Hdf5Id dataset_;
-  mutable ElementType element_;
+  mutable Hdf5Id memory_;
 };
 
 // -- check ----------------------------------------------------------------------------------------
@@ -225,8 +275,9 @@ class Checker {
 
 bool has_hdf5() { return true; }
 
-std::unique_ptr<Source> open_hdf5(const std::string& path, const std::string& group) {
-  return std::make_unique<Hdf5Source>(path, group);
+std::unique_ptr<Source> open_hdf5(const std::string& path, const std::string& group,
+                                  Strings strings) {
+  return std::make_unique<Hdf5Source>(path, group, strings);
 }
 
 std::vector<std::string> check_hdf5(const std::string& path, bool values, Count& datasets,

@@ -64,6 +64,22 @@ std::string Source::codec(VarId var) const {
   return chunking ? chunking->codec : "none";
 }
 
+Count Source::width(VarId var) const {
+  return size_of(schema().vars[static_cast<std::size_t>(var)].type);
+}
+
+std::vector<std::string> Source::read_strings(VarId var, const Subarray&) const {
+  throw Error(Errc::einval,
+              printable(path()) + ": variable " +
+                  printable(schema().vars[static_cast<std::size_t>(var)].name) +
+                  " has no strings of varying length");
+}
+
+const std::vector<StringList>& Source::string_lists() const {
+  static const std::vector<StringList> none;
+  return none;
+}
+
 std::optional<Count> Source::stored_bytes(VarId var) const {
   const auto& chunking = schema().vars[static_cast<std::size_t>(var)].chunking;
   if (!chunking || classic() == nullptr) return std::nullopt;
@@ -78,8 +94,9 @@ std::vector<Count> Source::shape(VarId var) const {
   return shape;
 }
 
-std::unique_ptr<Source> open_source(const std::string& path, const std::string& group) {
-  if (is_hdf5_file(path)) return open_hdf5(path, group);
+std::unique_ptr<Source> open_source(const std::string& path, const std::string& group,
+                                    Strings strings) {
+  if (is_hdf5_file(path)) return open_hdf5(path, group, strings);
   auto source = std::make_unique<ClassicSource>(path);
   if (!group.empty() && group != "/")
     throw Error(Errc::enogrp, printable(path) + ": a classic file has no groups",

@@ -23,6 +23,21 @@ struct LeftOut {
   std::string what;  ///< "a compound type"
 };
 
+/// What becomes of strings, which the classic model has no word for: they are left out, or given as
+/// variables of type chr whose elements are wider, and as lists among the attributes.
+enum class Strings { left_out, given };
+
+/// An attribute that is a list of strings.
+struct StringList {
+  int owner = global_id;     ///< a variable; global_id: the root; group_owner(g): a group
+  std::size_t position = 0;  ///< how many other attributes of the owner stand before it
+  std::string name;
+  std::vector<std::string> values;
+};
+
+/// The owner of a group's attributes, for its place in Source::groups().
+constexpr int group_owner(std::size_t group) { return global_id - 1 - static_cast<int>(group); }
+
 /// An open file. Reading is const; one thread at a time.
 class Source {
  public:
@@ -51,6 +66,14 @@ class Source {
   virtual const std::vector<LeftOut>& left_out() const;
   /// What makes chunks smaller, for people: the codec, or all filters of an HDF5 dataset.
   virtual std::string codec(VarId var) const;
+  /// Bytes of an element in memory: those of its type, but for strings (Strings::given): those of
+  /// a string of fixed length, 0 for strings of varying length.
+  virtual Count width(VarId var) const;
+  /// The elements of a variable of width 0; what was never written is empty. read() refuses it.
+  virtual std::vector<std::string> read_strings(VarId var, const Subarray& selection) const;
+  /// Attributes that are lists of strings, with Strings::given, those of one owner in the order of
+  /// the file.
+  virtual const std::vector<StringList>& string_lists() const;
   /// Bytes that the values take in the file, where that is known.
   virtual std::optional<Count> stored_bytes(VarId var) const;
 
@@ -62,7 +85,8 @@ class Source {
 /// HDF5. `group`: only that group of a netCDF-4 file, as if it were a file of its own ("/": the
 /// root without the groups in it). Throws what opening throws: a sentence that begins with the
 /// path; Errc::enogrp for a group that is not there.
-std::unique_ptr<Source> open_source(const std::string& path, const std::string& group = {});
+std::unique_ptr<Source> open_source(const std::string& path, const std::string& group = {},
+                                    Strings strings = Strings::left_out);
 
 /// Whether this build reads and writes netCDF-4 (HDF5) files.
 bool has_hdf5();

@@ -1,0 +1,227 @@
+// The extension module forebay._hdf5: netCDF-4 and other HDF5 files, for reading, through the readers
+// that the command has (tools/source.h). Strings are given, which the command leaves out.
+//
+// HDF5's serial library lets one thread in at a time, if it is safe for threads at all: one lock of
+// the process stands around every call that may reach it. Nobody who holds that lock waits for the
+// interpreter's.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <sys/stat.h>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "base/error.h"
+#include "support.h"
+#include "tools/source.h"
+
+namespace forebay::python {
+namespace {
+
+constexpr int string_type = 12;  // netCDF's NC_STRING, for lists of strings
+
+/// Never destroyed: files may be closed while the process ends.
+std::mutex& hdf5_lock() {
+  static auto* const lock = new std::mutex;
+  return *lock;
+}
+
+/// What tells that a file was written to or replaced.
+struct Stamp {
+  dev_t device = 0;
+  ino_t inode = 0;
+  off_t size = -1;
+  timespec modified{};
+
+  explicit Stamp(const std::string& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) return;
+    device = status.st_dev;
+    inode = status.st_ino;
+    size = status.st_size;
+    modified = status.st_mtim;
+  }
+  bool operator==(const Stamp& other) const {
+    return device == other.device && inode == other.inode && size == other.size &&
+           modified.tv_sec == other.modified.tv_sec && modified.tv_nsec == other.modified.tv_nsec;
+  }
+};
+
+using Shared = std::shared_ptr<const tools::Source>;
+
+/// Opens a file under the lock, and has it closed under the lock, by whichever thread is last.
+Shared open_shared(const std::string& path) {
+  const std::lock_guard lock(hdf5_lock());
+  auto source = tools::open_source(path, {}, tools::Strings::given);
+  return {source.release(), [](const tools::Source* last) {
+            const std::lock_guard closing(hdf5_lock());
+            delete last;
+          }};
+}
+
+/// An open file. All functions may be called by several threads at once.
+class Hdf5Reader {
+ public:
+  explicit Hdf5Reader(const std::string& path) : stamp_(path), file_(open_shared(path)) {}
+  ~Hdf5Reader() { close(); }
+  Hdf5Reader(const Hdf5Reader&) = delete;
+  Hdf5Reader& operator=(const Hdf5Reader&) = delete;
+
+  /// Errc::einval once the file is closed (Python's own classes say so before).
+  Shared file() const {
+    const std::lock_guard lock(mutex_);
+    if (!file_) throw Error(Errc::einval, "the file is closed");
+    return file_;
+  }
+
+  /// Called with the interpreter's lock, which is given up while another thread reads.
+  void close() {
+    const nb::gil_scoped_release unlocked;
+    Shared last;
+    const std::lock_guard lock(mutex_);
+    last.swap(file_);
+  }
+
+  bool closed() const {
+    const std::lock_guard lock(mutex_);
+    return !file_;
+  }
+
+  bool changed(const tools::Source& file) const { return !(Stamp(file.path()) == stamp_); }
+
+ private:
+  Stamp stamp_;  // as it was before it was opened
+  mutable std::mutex mutex_;
+  Shared file_;
+};
+
+void construct(Hdf5Reader* self, const nb::bytes& path) {
+  const std::string name(path.c_str(), path.size());
+  const nb::gil_scoped_release unlocked;
+  try {
+    new (self) Hdf5Reader(name);
+  } catch (const Error& error) {
+    throw damage_of(error);
+  }
+}
+
+/// (format, 0, [(dimension, length, unlimited)], [variable], [path of a group], [(name, why)]): as
+/// _forebay.Reader has it, with names that are paths, each variable with the bytes of an element
+/// (0: strings of varying length) behind it, and what cannot be read.
+nb::tuple describe_file(const Hdf5Reader& self) {
+  const Shared file = self.file();
+  const Schema& schema = file->schema();
+  nb::list dims, vars, groups, left_out;
+  for (DimId d = 0; std::cmp_less(d, schema.dims.size()); ++d) {
+    const Dimension& dim = schema.dims[static_cast<std::size_t>(d)];
+    dims.append(nb::make_tuple(to_text(dim.name), file->length(d), file->unlimited(d)));
+  }
+  for (VarId v = 0; std::cmp_less(v, schema.vars.size()); ++v) {
+    const nb::tuple variable = describe(schema.vars[static_cast<std::size_t>(v)]);
+    vars.append(variable + nb::make_tuple(file->width(v)));
+  }
+  for (const tools::SourceGroup& group : file->groups()) groups.append(to_text(group.path));
+  for (const tools::LeftOut& what : file->left_out())
+    left_out.append(nb::make_tuple(to_text(what.name), to_text(what.what)));
+  return nb::make_tuple(file->format(), 0, dims, vars, groups, left_out);
+}
+
+const AttributeList& attributes_of(const tools::Source& file, int owner) {
+  const auto& groups = file.groups();
+  const int group = tools::group_owner(0) - owner;
+  if (group >= 0 && std::cmp_less(group, groups.size()))
+    return groups[static_cast<std::size_t>(group)].attributes;
+  if (owner != global_id && (owner < 0 || std::cmp_greater_equal(owner, file.schema().vars.size())))
+    throw Error(Errc::enotvar, "there is no variable or group " + std::to_string(owner));
+  return file.schema().attributes_of(owner);
+}
+
+// A value as h5py gives it: bytes that are not UTF-8 come back when it is encoded so.
+nb::object string_value(const std::string& text) {
+  return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()),
+                                        "surrogateescape"));
+}
+
+/// As _forebay.Reader has it; lists of strings with the type 12.
+nb::list attributes(const Hdf5Reader& self, int owner) {
+  const Shared file = self.file();
+  nb::list list = describe_attributes(attributes_of(*file, owner));
+  std::size_t before = 0;
+  for (const tools::StringList& strings : file->string_lists()) {
+    if (strings.owner != owner) continue;
+    nb::list values;
+    for (const std::string& value : strings.values) values.append(string_value(value));
+    list.insert(static_cast<Py_ssize_t>(strings.position + before),
+                nb::make_tuple(to_text(strings.name), string_type, values));
+    ++before;
+  }
+  return list;
+}
+
+/// Runs `read` with the file, without the interpreter's lock and under HDF5's. True, with `check`,
+/// if the file was written to since it was opened, which also explains a failure.
+template <typename Read>
+bool run(const Hdf5Reader& self, VarId var, bool check, Read&& read) {
+  const Shared file = self.file();
+  if (var < 0 || std::cmp_greater_equal(var, file->schema().vars.size()))
+    throw Error(Errc::enotvar, "there is no variable " + std::to_string(var));
+  const nb::gil_scoped_release unlocked;
+  std::optional<Error> failed;
+  {
+    const std::lock_guard lock(hdf5_lock());
+    try {
+      read(*file);
+    } catch (const Error& error) {
+      failed = error;
+    }
+  }
+  if (check && self.changed(*file)) return true;
+  if (failed) throw *failed;
+  return false;
+}
+
+/// As _forebay.Reader::read; one thread reads, whatever `threads` says.
+bool read_values(const Hdf5Reader& self, VarId var, std::vector<Count> start, std::vector<Count> count,
+          std::vector<Count> stride, nb::handle out, int /*threads*/, bool check) {
+  const Subarray selection = to_subarray(std::move(start), std::move(count), std::move(stride));
+  const Buffer memory(out, true);
+  return run(self, var, check, [&](const tools::Source& file) {
+    check_size(file.schema().vars[static_cast<std::size_t>(var)], selection.elements(),
+               static_cast<int>(file.width(var)), memory.bytes().size());
+    file.read(var, selection, memory.bytes().data());
+  });
+}
+
+/// (changed, [str]) of a variable of strings of varying length.
+nb::tuple read_strings(const Hdf5Reader& self, VarId var, std::vector<Count> start,
+                       std::vector<Count> count, std::vector<Count> stride, bool check) {
+  const Subarray selection = to_subarray(std::move(start), std::move(count), std::move(stride));
+  std::vector<std::string> values;
+  const bool changed = run(self, var, check, [&](const tools::Source& file) {
+    values = file.read_strings(var, selection);
+  });
+  nb::list list;
+  for (const std::string& value : values) list.append(string_value(value));
+  return nb::make_tuple(changed, list);
+}
+
+}  // namespace
+}  // namespace forebay::python
+
+NB_MODULE(_hdf5, module) {
+  namespace nb = nanobind;
+  using namespace forebay::python;
+  register_errors();
+  nb::class_<Hdf5Reader>(module, "Reader")
+      .def("__init__", construct, nb::arg("path"))
+      .def("describe", describe_file)
+      .def("attributes", attributes, nb::arg("owner"))
+      .def("read", read_values, nb::arg("var"), nb::arg("start"), nb::arg("count"), nb::arg("stride"),
+           nb::arg("out"), nb::arg("threads"), nb::arg("check"))
+      .def("read_strings", read_strings, nb::arg("var"), nb::arg("start"), nb::arg("count"),
+           nb::arg("stride"), nb::arg("check"))
+      .def("changed", [](const Hdf5Reader& r) { return r.changed(*r.file()); })
+      .def("close", &Hdf5Reader::close)
+      .def_prop_ro("closed", &Hdf5Reader::closed);
+}
