@@ -28,7 +28,6 @@ class Sums {
   explicit Sums(LogStatistics& sums) : sums_(sums) {}
   void add(const Entry& entry) {
     ++sums_.entries;
-    datasets_.insert(entry.dataset);
     if (entry.kind != Kind::write) return;
     sums_.data_bytes += entry.stored;
     sums_.subfiles = std::max<Count>(sums_.subfiles, entry.file);
@@ -175,7 +174,10 @@ LogStatistics log_statistics(LoggedFile& file) {
   reader.for_each_section(static_cast<std::size_t>(directory.blocks), reader.blocks().size(), 1, 0,
                           [&](const Section& section) {
                             sums.add(section.savings);
-                            for (const Entry& entry : section.entries) sums.add(entry);
+                            for (const Entry& entry : section.entries) {
+                              sums.name(entry.dataset);
+                              sums.add(entry);
+                            }
                           });
   statistics.blocks = std::ssize(reader.blocks());
   statistics.indexed_blocks = count(directory.blocks);

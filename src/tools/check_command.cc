@@ -203,8 +203,9 @@ std::string hdf5_check_text(const std::string& path, const Hdf5Check& check, boo
   if (check.log) {
     const LogCheck& log = check.log->check;
     text += fmt::format("  log: verified {} of data, {}, {}, {}, {}\n", friendly_size(log.bytes),
-                        grouped(log.entries) + (log.entries == 1 ? " entry" : " entries"), counted(log.sections, "section"),
-                        counted(log.patterns, "selection"), counted(log.lists, "list") + " of the index");
+                        grouped(log.entries) + (log.entries == 1 ? " entry" : " entries"),
+                        counted(log.sections, "section"), counted(log.patterns, "selection"),
+                        counted(log.lists, "list") + " of the index");
   }
   return text + fmt::format("  HDF5: opened {}, {}\n", counted(check.datasets, "dataset"),
                             values ? "read " + friendly_size(check.bytes) + " of values"

@@ -29,10 +29,10 @@ struct Hdf5CopyResult {
       0;  ///< datasets that were read again and are equal; those of varying length are not
 };
 
-/// Collective. Copies `in` to `out`, which must not exist, and brings it to the device. Rank 0 makes
-/// the file and copies what has chunks or parts elsewhere; then all ranks copy contiguous datasets,
-/// a part each. Results are rank 0's. Throws on every rank, with the path of the object that could
-/// not be copied; then `out` is of no use.
+/// Collective. Copies `in` to `out`, which must not exist, and brings it to the device. Rank 0
+/// makes the file and copies what has chunks or parts elsewhere; then all ranks copy contiguous
+/// datasets, a part each. Results are rank 0's. Throws on every rank, with the path of the object
+/// that could not be copied; then `out` is of no use.
 Hdf5CopyResult copy_hdf5(const Comm& comm, const std::string& in, const std::string& out,
                          const Hdf5CopyOptions& options);
 

@@ -18,8 +18,9 @@ namespace forebay::tools {
 namespace {
 
 constexpr Count least_bytes = 64 << 10;  // smaller datasets go through HDF5
-// Large enough that few boxes cut what one write stored, small enough for a processor's cache.
-constexpr Count box_bytes = 4 << 20;
+// Large enough that few boxes cut what one write stored, small enough for a core's own cache, in
+// which what was read is found when it is written.
+constexpr Count box_bytes = 1 << 20;
 
 /// A file descriptor of its own.
 class Descriptor {
@@ -63,18 +64,18 @@ class DirectCopy {
       : comm_(comm), in_(in), view_(view), path_(out), options_(options) {}
 
   Count run(const std::vector<std::string>& paths) {
-    agree_on_error(comm_, attempt_to([&] {
-                     find(paths);
-                     const Descriptor out(path_);
-                     each("convert", [&](hid_t dataset, hid_t type, const Target& target,
-                                         const Subarray& part) {
-                       const auto bytes = room(part.elements() * target.width);
-                       view_.read(dataset, type, part, bytes.data());
-                       out.write_at(target.place + first_element(target, part) * target.width,
-                                    bytes);
-                       if (options_.verify) hashes_.push_back(checksum_of(bytes));
-                     });
-                   }));
+    agree_on_error(
+        comm_, attempt_to([&] {
+          find(paths);
+          const Descriptor out(path_);
+          each("convert",
+               [&](hid_t dataset, hid_t type, const Target& target, const Subarray& part) {
+                 const auto bytes = room(part.elements() * target.width);
+                 view_.read(dataset, type, part, bytes.data());
+                 out.write_at(target.place + first_element(target, part) * target.width, bytes);
+                 if (options_.verify) hashes_.push_back(checksum_of(bytes));
+               });
+        }));
     if (options_.verify) verify();
     return all_bytes_;
   }
@@ -120,8 +121,7 @@ class DirectCopy {
             options_.progress(step, std::min(done * comm_.size(), all_bytes_), all_bytes_);
         }
       } catch (const Error& error) {
-        throw Error(error.code(), printable(target.path) + ": " + error.message(),
-                    error.advice());
+        throw Error(error.code(), printable(target.path) + ": " + error.message(), error.advice());
       }
   }
   template <typename F>
@@ -130,20 +130,19 @@ class DirectCopy {
   }
 
   void verify() {
-    agree_on_error(comm_, attempt_to([&] {
-                     const Hdf5Id file = open_hdf5_file(path_);
-                     std::size_t at = 0;
-                     each("verify", file, Hdf5View(),
-                          [&](hid_t dataset, hid_t type, const Target& target,
-                              const Subarray& part) {
-                            const auto bytes = room(part.elements() * target.width);
-                            Hdf5View().read(dataset, type, part, bytes.data());
-                            if (checksum_of(bytes) != hashes_[at++])
-                              throw Error(Errc::eio,
-                                          "verification: has other values in the output",
-                                          "the output was removed; try another disk");
-                          });
-                   }));
+    agree_on_error(
+        comm_, attempt_to([&] {
+          const Hdf5Id file = open_hdf5_file(path_);
+          std::size_t at = 0;
+          each("verify", file, Hdf5View(),
+               [&](hid_t dataset, hid_t type, const Target& target, const Subarray& part) {
+                 const auto bytes = room(part.elements() * target.width);
+                 Hdf5View().read(dataset, type, part, bytes.data());
+                 if (checksum_of(bytes) != hashes_[at++])
+                   throw Error(Errc::eio, "verification: has other values in the output",
+                               "the output was removed; try another disk");
+               });
+        }));
   }
 
   std::span<std::byte> room(Count bytes) {
@@ -156,8 +155,7 @@ class DirectCopy {
 
   static Offset first_element(const Target& target, const Subarray& part) {
     Offset at = 0;
-    for (std::size_t d = 0; d < part.start.size(); ++d)
-      at = at * target.extents[d] + part.start[d];
+    for (std::size_t d = 0; d < part.start.size(); ++d) at = at * target.extents[d] + part.start[d];
     return at;
   }
 

@@ -120,8 +120,8 @@ struct Hdf5LogView::Dataset {
   logged::Unfilter unfilter;    // empty: no filters
 
   logged::DatasetShape shape() const {
-    return {stored.id, static_cast<std::uint32_t>(stored.extents.size()),
-            static_cast<Count>(width), fill, unfilter ? &unfilter : nullptr};
+    return {stored.id, static_cast<std::uint32_t>(stored.extents.size()), static_cast<Count>(width),
+            fill, unfilter ? &unfilter : nullptr};
   }
 };
 
@@ -143,8 +143,8 @@ const Hdf5LogView::Dataset* Hdf5LogView::find(hid_t dataset) const {
     if (checked(H5Aexists(dataset, logged::store_dataset_attribute), "its attributes") == 0)
       return nullptr;
     auto found = std::make_unique<Dataset>();
-    found->stored = logged::parse_stored_dataset(
-        attribute_bytes(dataset, logged::store_dataset_attribute));
+    found->stored =
+        logged::parse_stored_dataset(attribute_bytes(dataset, logged::store_dataset_attribute));
     found->type = Hdf5View::type(dataset);
     found->width = H5Tget_size(found->type);
     found->creation = decoded_properties(found->stored.dcpl);
@@ -157,8 +157,8 @@ const Hdf5LogView::Dataset* Hdf5LogView::find(hid_t dataset) const {
               "its fill value");
     found->zero_fill = all_zero(found->fill);
     if (H5Pget_nfilters(found->creation) > 0)
-      found->unfilter = [entry = found.get()](std::span<const std::byte> stored,
-                                              std::uint32_t mask, std::span<std::byte> values) {
+      found->unfilter = [entry = found.get()](std::span<const std::byte> stored, std::uint32_t mask,
+                                              std::span<std::byte> values) {
         undo_hdf5_filters(entry->creation, entry->type, stored, mask, values);
       };
     at->second = std::move(found);

@@ -71,14 +71,10 @@ double percent(Count part, Count all) {
 
 Json log_json(const Hdf5LogFacts& facts) {
   const LogStatistics& log = facts.statistics;
-  Json json = {{"writes", log.writes},
-               {"entries", log.entries},
-               {"datasets", log.datasets},
-               {"hyperslabs", log.hyperslabs},
-               {"data_bytes", log.data_bytes},
-               {"blocks", log.blocks},
-               {"block_bytes", log.block_bytes},
-               {"subfiles", log.subfiles}};
+  Json json = {{"writes", log.writes},           {"entries", log.entries},
+               {"datasets", log.datasets},       {"hyperslabs", log.hyperslabs},
+               {"data_bytes", log.data_bytes},   {"blocks", log.blocks},
+               {"block_bytes", log.block_bytes}, {"subfiles", log.subfiles}};
   json["selections"] = {{"plain_bytes", log.plain},
                         {"flattened_bytes", log.flat},
                         {"packed_bytes", log.packed},
@@ -92,19 +88,18 @@ Json log_json(const Hdf5LogFacts& facts) {
 std::string log_text(const Hdf5LogFacts& facts) {
   const LogStatistics& log = facts.statistics;
   TextTable table("ll");
-  table.add({"writes", fmt::format("{} of {} hyperslabs to {} datasets; {} entries",
-                                   grouped(log.writes), grouped(log.hyperslabs),
-                                   grouped(log.datasets), grouped(log.entries))});
+  table.add({"writes",
+             fmt::format("{}, of {} hyperslabs in {} datasets; {} entries", grouped(log.writes),
+                         grouped(log.hyperslabs), grouped(log.datasets), grouped(log.entries))});
   table.add({"data", friendly_size(log.data_bytes) + " as stored" +
                          (log.subfiles > 0 ? ", in " + grouped(log.subfiles) + " subfiles" : "")});
-  table.add({"selections",
-             fmt::format("{} plain, {} flattened, {} packed, {} stored", friendly_size(log.plain),
-                         friendly_size(log.flat), friendly_size(log.packed),
-                         friendly_size(log.stored))});
+  table.add({"selections", fmt::format("{} plain, {} flattened, {} packed, {} stored",
+                                       friendly_size(log.plain), friendly_size(log.flat),
+                                       friendly_size(log.packed), friendly_size(log.stored))});
   table.add({"shared", fmt::format("{} writes ({:.1f} %) name a selection that was there",
                                    grouped(log.shared), percent(log.shared, log.writes))});
-  table.add({"metadata", fmt::format("{} blocks, {}", grouped(log.blocks),
-                                     friendly_size(log.block_bytes))});
+  table.add({"metadata",
+             fmt::format("{} blocks, {}", grouped(log.blocks), friendly_size(log.block_bytes))});
   std::string index = facts.index_bytes == 0
                           ? "none: reading looks through all metadata"
                           : fmt::format("{}, of {} blocks", friendly_size(facts.index_bytes),
