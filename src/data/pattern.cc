@@ -366,6 +366,7 @@ Bounds bounds_of(const Pattern& pattern, Count base) {
   Bounds bounds;
   const std::size_t n = pattern.ndims(), outer = pattern.outer.size();
   bounds.low.resize(n), bounds.high.resize(n);
+  bounds.inner = pattern.inner;
   Offset first = 0, last = 0;
   for (std::size_t d = 0; d < outer; ++d) {
     const Count shift = d == 0 ? base : 0, inside = pattern.below(d + 1);

@@ -84,6 +84,7 @@ Placed runs_pattern(std::span<const Count> extents, std::span<const Run> runs);
 struct Bounds {
   std::vector<Count> low, high;
   Count first = 0, last = 0;
+  std::vector<Count> inner;  ///< extents that `first` and `last` are flattened by
 };
 Bounds bounds_of(const Pattern& pattern, Count base);
 

@@ -63,6 +63,9 @@ std::vector<std::byte> print_list(const EntryList& list) {
   out.number(list.by_box ? 1 : 0);
   out.number(list.entries.size());
   out.number(list.order.size());
+  if (!list.by_box)
+    for (std::size_t d = 1; d < list.ndims; ++d)
+      out.count(d <= list.inner.size() ? list.inner[d - 1] : 1);
   for (std::size_t i = 0; i < list.entries.size(); ++i)
     print_entry(list.entries[i], list.refs[i], out);
   for (const std::uint32_t n : list.order) out.fixed(n);
@@ -79,6 +82,12 @@ EntryList parse_list(std::span<const std::byte> bytes) {
   list.by_box = by_box == 1;
   const std::size_t entries = in.items(entry_bytes), ordered = in.items(4);
   if (ordered > entries || entries > UINT32_MAX) damaged("a list's length");
+  Count product = 1;
+  for (std::size_t d = 1; d < list.ndims && !list.by_box; ++d) {
+    list.inner.push_back(in.count());
+    if (list.inner.back() < 1 || !multiply_fits(product, list.inner.back(), product))
+      damaged("a list's extents");
+  }
   list.entries.resize(entries);
   list.refs.resize(entries);
   for (std::size_t i = 0; i < entries; ++i) parse_entry(in, list.entries[i], list.refs[i]);

@@ -19,6 +19,7 @@ namespace forebay::logged {
 struct EntryList {
   std::uint32_t ndims = 1;
   bool by_box = false;           ///< boxes have ndims dimensions; else one, of flattened elements
+  std::vector<Count> inner;      ///< not by_box: extents that all were flattened by
   std::vector<Entry> entries;    ///< in write order; Entry::pattern is not used
   std::vector<PatternRef> refs;  ///< of their patterns
   std::vector<std::uint32_t> order;  ///< numbers of the entries of Kind::write, in the tree's order

@@ -52,42 +52,45 @@ bool Lookup::set_ndims(std::uint32_t ndims) {
   return list_.ndims == ndims;
 }
 
-void Lookup::add(const Entry& entry, const PatternRef& ref, const Bounds* bounds) {
-  if (!stale_) {  // what the tree knows goes back to what it is built from
-    stale_ = true;
-    all_boxes_.clear(), intervals_.clear();
-    const std::size_t numbers = 2 * list_.box_dims();
-    std::vector<std::size_t> place(list_.entries.size(), SIZE_MAX);
-    for (std::size_t i = 0; i < list_.order.size(); ++i) place[list_.order[i]] = i;
-    for (const std::size_t i : place) {
-      if (i == SIZE_MAX) continue;
-      const auto box = list_.boxes.begin() + static_cast<long>(i * numbers);
-      (list_.by_box ? all_boxes_ : intervals_)
-          .insert((list_.by_box ? all_boxes_ : intervals_).end(), box,
-                  box + static_cast<long>(numbers));
+/// What the tree knows goes back to what it is built from. Intervals become the boxes around them:
+/// what is added may have been made at other extents.
+void Lookup::take_back() {
+  stale_ = true;
+  const std::size_t numbers = 2 * list_.box_dims();
+  std::vector<std::size_t> place(list_.entries.size(), SIZE_MAX);
+  for (std::size_t i = 0; i < list_.order.size(); ++i) place[list_.order[i]] = i;
+  Count row = 1;
+  for (const Count extent : list_.inner) row *= extent;
+  for (const std::size_t i : place) {
+    if (i == SIZE_MAX) continue;
+    const Count* box = &list_.boxes[i * numbers];
+    if (list_.by_box) {
+      all_boxes_.insert(all_boxes_.end(), box, box + numbers);
+      continue;
     }
+    intervals_.insert(intervals_.end(), {box[0], box[1]});
+    all_boxes_.insert(all_boxes_.end(), {box[0] / row, (box[1] - 1) / row + 1});
+    for (const Count extent : list_.inner) all_boxes_.insert(all_boxes_.end(), {0, extent});
   }
+  mixed_ = list_.by_box && !list_.order.empty();  // it has no intervals to go on with
+}
+
+void Lookup::add(const Entry& entry, const PatternRef& ref, const Bounds* bounds) {
+  if (!stale_) take_back();
   list_.entries.push_back(entry);
   list_.refs.push_back(ref);
   if (bounds == nullptr) return;
   set_ndims(static_cast<std::uint32_t>(bounds->low.size()));
-  // An index keeps one kind of box; what is added to it has the same.
-  const bool old_boxes = !list_.order.empty() && list_.by_box;
-  const bool old_intervals = !list_.order.empty() && !list_.by_box;
-  if (!old_intervals)
-    for (std::size_t d = 0; d < list_.ndims; ++d) {
-      all_boxes_.push_back(bounds->low[d]);
-      all_boxes_.push_back(bounds->high[d]);
-    }
-  if (!old_boxes) {
-    intervals_.push_back(bounds->first);
-    intervals_.push_back(bounds->last);
-  }
+  if (all_boxes_.empty()) list_.inner = bounds->inner;
+  mixed_ |= list_.inner != bounds->inner;
+  for (std::size_t d = 0; d < list_.ndims; ++d)
+    all_boxes_.insert(all_boxes_.end(), {bounds->low[d], bounds->high[d]});
+  intervals_.insert(intervals_.end(), {bounds->first, bounds->last});
 }
 
 void Lookup::choose_boxes() {
-  if (list_.order.empty())
-    list_.by_box = list_.ndims > 1 && coverage(all_boxes_, list_.ndims) < coverage(intervals_, 1);
+  list_.by_box =
+      list_.ndims > 1 && (mixed_ || coverage(all_boxes_, list_.ndims) < coverage(intervals_, 1));
   const std::size_t numbers = 2 * list_.box_dims();
   auto& from = list_.by_box ? all_boxes_ : intervals_;
   // Into write order, with the entries that they belong to.
@@ -102,6 +105,7 @@ void Lookup::choose_boxes() {
   });
   EntryList next;
   next.ndims = list_.ndims, next.by_box = list_.by_box;
+  if (!list_.by_box) next.inner = list_.inner;
   next.entries.reserve(n), next.refs.reserve(n);
   cuts_.clear();
   for (std::uint32_t i = 0; i < n; ++i) {
@@ -184,14 +188,31 @@ Count Lookup::memory() const {
                             (list_.boxes.size() + all_boxes_.size() + intervals_.size()) * 8);
 }
 
+/// The box that those of the tree are compared with.
+std::vector<Count> Lookup::wanted_box(const Bounds& wanted) const {
+  std::vector<Count> box;
+  if (list_.by_box) {
+    for (std::size_t d = 0; d < list_.ndims; ++d)
+      box.insert(box.end(), {wanted.low[d], wanted.high[d]});
+    return box;
+  }
+  if (list_.order.empty()) return {0, 0};
+  if (wanted.inner == list_.inner) return {wanted.first, wanted.last};
+  // The extents have changed: around what is left of its coordinates in the old ones.
+  Offset first = wanted.low[0], last = wanted.high[0] - 1;
+  for (std::size_t d = 1; d < list_.ndims; ++d) {
+    const Count extent = list_.inner[d - 1];
+    if (wanted.low[d] >= extent) return {0, 0};
+    first = first * extent + wanted.low[d];
+    last = last * extent + std::min(extent, wanted.high[d]) - 1;
+  }
+  return {first, last + 1};
+}
+
 void Lookup::find(const Bounds& wanted, std::vector<std::uint32_t>& numbers) const {
   numbers.clear();
   const std::size_t dims = list_.box_dims();
-  std::vector<Count> box;
-  if (list_.by_box)
-    for (std::size_t d = 0; d < dims; ++d) box.insert(box.end(), {wanted.low[d], wanted.high[d]});
-  else
-    box = {wanted.first, wanted.last};
+  const std::vector<Count> box = wanted_box(wanted);
   const auto descend = [&](const auto& self, std::size_t level, std::size_t begin,
                            std::size_t end) -> void {
     const auto& boxes = level == 0 ? list_.boxes : levels_[level - 1].boxes;

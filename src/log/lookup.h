@@ -46,6 +46,9 @@ class Lookup {
   };
   static constexpr std::size_t fan = 16;
 
+  void take_back();
+  std::vector<Count> wanted_box(const Bounds& wanted) const;
+
   void choose_boxes();
   void tile(std::size_t begin, std::size_t end, std::size_t dim);
   void build_levels();
@@ -53,7 +56,9 @@ class Lookup {
 
   EntryList list_;
   bool stale_ = false;
-  // Of the writes, in the order of list_.entries, until the tree is built.
+  bool mixed_ = false;  // entries were made at different extents: intervals cannot be compared
+  // Of the writes, in the order of list_.entries, until the tree is built; boxes only, once an
+  // index that is added to has them.
   std::vector<Count> all_boxes_, intervals_;
   std::vector<std::uint32_t> cuts_;
   std::vector<Level> levels_;

@@ -11,7 +11,7 @@ namespace forebay::logged {
 namespace {
 
 Bounds box(std::vector<Count> low, std::vector<Count> high, const std::vector<Count>& extents) {
-  Bounds bounds{std::move(low), std::move(high), 0, 0};
+  Bounds bounds{std::move(low), std::move(high), 0, 0, {extents.begin() + 1, extents.end()}};
   for (std::size_t d = 0; d < extents.size(); ++d) {
     bounds.first = bounds.first * extents[d] + bounds.low[d];
     bounds.last = bounds.last * extents[d] + bounds.high[d] - 1;

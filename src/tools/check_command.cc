@@ -8,6 +8,7 @@
 #include "core/file_check.h"
 #include "core/method_values.h"
 #include "tools/commands.h"
+#include "tools/hdf5_log_report.h"
 #include "tools/hdf5_source.h"
 #include "tools/progress.h"
 #include "tools/text_table.h"
@@ -166,17 +167,27 @@ int exit_code(CheckStatus status) {
 }
 
 // An HDF5 file: its checksums are HDF5's, of metadata and, where a dataset has the filter, of
-// chunks.
+// chunks; those of a log are verified too.
 struct Hdf5Check {
   CheckStatus status = CheckStatus::good;
   Count datasets = 0, bytes = 0;
   std::vector<std::string> faults;
+  std::optional<Hdf5LogCheck> log;
 };
 
 Hdf5Check check_hdf5_file(const std::string& path, bool values) {
   Hdf5Check check;
   try {
-    check.faults = check_hdf5(path, values, check.datasets, check.bytes);
+    {
+      Progress line(path);
+      check.log =
+          check_hdf5_log(path, [&](Count done, Count all) { line.tell("check", done, all); });
+    }
+    if (check.log) check.faults = check.log->faults;
+    // Where the log is damaged, values would only say it again.
+    const bool read = values && check.faults.empty();
+    const auto found = check_hdf5(path, read, check.datasets, check.bytes);
+    check.faults.insert(check.faults.end(), found.begin(), found.end());
     if (!check.faults.empty()) check.status = CheckStatus::damaged;
   } catch (const Error& error) {
     check.status = CheckStatus::unreadable;
@@ -189,6 +200,12 @@ std::string hdf5_check_text(const std::string& path, const Hdf5Check& check, boo
   std::string text = printable(path) + ": " + name_of(check.status) + "\n";
   for (const std::string& fault : check.faults) text += "  " + fault + "\n";
   if (check.status == CheckStatus::unreadable) return text;
+  if (check.log) {
+    const LogCheck& log = check.log->check;
+    text += fmt::format("  log: verified {} of data, {}, {}, {}, {}\n", friendly_size(log.bytes),
+                        grouped(log.entries) + (log.entries == 1 ? " entry" : " entries"), counted(log.sections, "section"),
+                        counted(log.patterns, "selection"), counted(log.lists, "list") + " of the index");
+  }
   return text + fmt::format("  HDF5: opened {}, {}\n", counted(check.datasets, "dataset"),
                             values ? "read " + friendly_size(check.bytes) + " of values"
                                    : "values not read (--decode reads them)");
@@ -199,6 +216,14 @@ Json hdf5_check_json(const std::string& path, const Hdf5Check& check, bool value
   json["damages"] = check.faults;
   json["datasets"] = check.datasets;
   json["verified"] = {{"bytes", check.bytes}, {"decoded", values}};
+  if (check.log) {
+    const LogCheck& log = check.log->check;
+    json["verified"]["log"] = {{"bytes", log.bytes},
+                               {"entries", log.entries},
+                               {"sections", log.sections},
+                               {"selections", log.patterns},
+                               {"lists", log.lists}};
+  }
   return json;
 }
 
@@ -218,7 +243,8 @@ void add_check_command(CLI::App& app, int& status) {
   command->add_flag("--json", options->json, "print one JSON object");
   command->footer(
       "In HDF5 files every object is opened, whose metadata HDF5 verifies; values are read with "
-      "--decode only, and verified where datasets have the filter fletcher32.\n"
+      "--decode only, and verified where datasets have the filter fletcher32. In files of the log "
+      "layout every checksum of metadata, selections and data is verified.\n"
       "Exit codes: 0 all is well, 1 something is damaged, 2 a file cannot be read at "
       "all.");
   command->callback([options, &status] {

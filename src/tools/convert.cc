@@ -192,13 +192,13 @@ class Conversion {
     agree_on_error(comm_, attempt_to([&] {
                      if (comm_.is_root()) check_output(options_);
                    }));
-    if (options_.to != "netcdf" && comm_.size() > 1)
+    if (options_.to != "netcdf" && !copies && comm_.size() > 1)
       throw Error(Errc::enotsupport, options_.to + " is written by one process",
                   "leave mpiexec out, or convert to netcdf");
     const std::string temporary = temporary_name(comm_, options_.out);
     Unfinished unfinished(comm_, temporary);
     if (copies) {
-      result_ = copy_hdf5_file(options_.in, temporary, options_);
+      result_ = copy_hdf5_file(comm_, options_.in, temporary, options_);
     } else {
       copy_source(temporary);
     }

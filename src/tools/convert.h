@@ -71,9 +71,9 @@ std::unique_ptr<Output> create_netcdf(const Comm& comm, const Source& source,
 /// count are layout, codec (of HDF5's own filters) and chunk_bytes.
 std::unique_ptr<Output> create_hdf5(const Source& source, const std::string& path,
                                     const ConvertOptions& options);
-/// One process. Copies an HDF5 file with all that is in it, types that the classic model has no
-/// word for too; sets variables, bytes and verified of the result.
-ConvertResult copy_hdf5_file(const std::string& in, const std::string& out,
+/// Collective. Copies an HDF5 file with all that is in it, types that the classic model has no
+/// word for too; sets variables, bytes and verified of the result, on rank 0.
+ConvertResult copy_hdf5_file(const Comm& comm, const std::string& in, const std::string& out,
                              const ConvertOptions& options);
 /// One process. A Zarr store (version 2, consolidated) in a directory.
 std::unique_ptr<Output> create_zarr(const Source& source, const std::string& path,

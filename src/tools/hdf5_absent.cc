@@ -1,6 +1,7 @@
 // Stands in for the hdf5_*.cc files in a build without HDF5.
 #include "base/error.h"
 #include "tools/convert.h"
+#include "tools/hdf5_log_report.h"
 #include "tools/hdf5_source.h"
 #include "tools/text_table.h"
 
@@ -29,7 +30,15 @@ std::unique_ptr<Output> create_hdf5(const Source&, const std::string& path, cons
   refuse(path, "writes no");
 }
 
-ConvertResult copy_hdf5_file(const std::string& path, const std::string&, const ConvertOptions&) {
+std::optional<Hdf5LogFacts> hdf5_log_facts(const std::string&) { return std::nullopt; }
+
+std::optional<Hdf5LogCheck> check_hdf5_log(const std::string&,
+                                           const std::function<void(Count, Count)>&) {
+  return std::nullopt;
+}
+
+ConvertResult copy_hdf5_file(const Comm&, const std::string& path, const std::string&,
+                             const ConvertOptions&) {
   refuse(path, "reads no");
 }
 

@@ -8,9 +8,12 @@
 #include <map>
 #include <set>
 
+#include "base/attempt.h"
 #include "base/error.h"
+#include "comm/agree.h"
 #include "core/copying.h"
 #include "tools/convert.h"
+#include "tools/hdf5_direct_copy.h"
 #include "tools/hdf5_references.h"
 #include "tools/hdf5_storage.h"
 #include "tools/progress.h"
@@ -69,11 +72,14 @@ class Copier {
     for (const std::string& path : objects_) naming(path, [&] { copy_attributes(path); });
     for (Job& job : jobs_) all_bytes_ += elements_of(job) * job.width;
     for (Job& job : jobs_) naming(job.path, [&] { copy_values(job); });
-    result_.datasets = std::ssize(jobs_);
+    result_.datasets = std::ssize(jobs_) + std::ssize(direct_);
     close();
     if (options_.verify) verify();
     return result_;
   }
+
+  // Paths of datasets that have space in the output, but no values yet.
+  const std::vector<std::string>& direct() const { return direct_; }
 
  private:
   // Errors are told with the object's path.
@@ -115,7 +121,6 @@ class Copier {
     checked(H5Fflush(out_, H5F_SCOPE_LOCAL), printable(path_));
     if (H5Fclose(out_.release()) < 0) throw_hdf5(printable(path_));
     if (user_block_ > 0) copy_user_block();
-    sync_file(path_);
   }
 
   void copy_user_block() {
@@ -251,9 +256,14 @@ class Copier {
     const bool grows = job.extents.now != job.extents.most;
     if (!job.extents.null && (grows || (storage_.asks() && job.plain)))
       storage_.apply(creation, path.substr(1), job.extents, job.width);
+    const bool direct = job.plain && fits_direct_copy(creation, job.extents, job.width);
+    if (direct) prepare_direct_copy(creation);
     owned(H5Dcreate2(to, name.c_str(), type_in_out(type), space, link, creation, H5P_DEFAULT),
           "cannot be created");
-    if (!job.extents.null) jobs_.push_back(std::move(job));
+    if (direct)
+      direct_.push_back(path);
+    else if (!job.extents.null)
+      jobs_.push_back(std::move(job));
   }
 
   // -- attributes ---------------------------------------------------------------------------------
@@ -371,34 +381,69 @@ class Copier {
   std::set<Hdf5Address> seen_;
   std::vector<std::string> objects_;  // paths, in the order of creation
   std::vector<Job> jobs_;
+  std::vector<std::string> direct_;
   const ReferenceTranslator* references_ = nullptr;
   Count all_bytes_ = 0;
   Hdf5CopyResult result_;
 };
 
+/// Rank 0's paths on every rank.
+std::vector<std::string> shared_paths(const Comm& comm, const std::vector<std::string>& mine) {
+  std::string text;
+  for (const std::string& path : mine) text += path + '\0';
+  std::int64_t bytes = std::ssize(text);
+  comm.broadcast(&bytes, sizeof bytes);
+  text.resize(static_cast<std::size_t>(bytes));
+  comm.broadcast(text.data(), text.size());
+  std::vector<std::string> paths;
+  for (std::size_t at = 0; at < text.size(); at += paths.back().size() + 1)
+    paths.emplace_back(text.c_str() + at);
+  return paths;
+}
+
 }  // namespace
 
-Hdf5CopyResult copy_hdf5(hid_t in, const Hdf5View& view, const std::string& out,
+Hdf5CopyResult copy_hdf5(const Comm& comm, hid_t in, const Hdf5View& view, const std::string& out,
                          const Hdf5CopyOptions& options) {
-  return Copier(in, view, out, options).run();
+  Hdf5CopyResult result;
+  std::vector<std::string> paths;
+  agree_on_error(comm, attempt_to([&] {
+                   if (!comm.is_root()) return;
+                   Copier copier(in, view, out, options);
+                   result = copier.run();
+                   paths = copier.direct();
+                 }));
+  paths = shared_paths(comm, paths);
+  if (!paths.empty())
+    result.bytes += copy_direct(comm, in, view, out, paths, {options.verify, options.progress});
+  if (options.verify) result.verified += std::ssize(paths);
+  agree_on_error(comm, attempt_to([&] {
+                   if (comm.is_root()) sync_file(out);
+                 }));
+  return result;
 }
 
-Hdf5CopyResult copy_hdf5(const std::string& in, const std::string& out,
+Hdf5CopyResult copy_hdf5(const Comm& comm, const std::string& in, const std::string& out,
                          const Hdf5CopyOptions& options) {
-  const Hdf5Id file = open_hdf5_file(in);
-  return copy_hdf5(file, *make_view(file), out, options);
+  Hdf5Id file;
+  std::unique_ptr<Hdf5View> view;
+  agree_on_error(comm, attempt_to([&] {
+                   file = open_hdf5_file(in);
+                   view = make_view(file);
+                 }));
+  return copy_hdf5(comm, file, *view, out, options);
 }
 
-ConvertResult copy_hdf5_file(const std::string& in, const std::string& out,
+ConvertResult copy_hdf5_file(const Comm& comm, const std::string& in, const std::string& out,
                              const ConvertOptions& options) {
   Hdf5CopyOptions how;
   how.keys = options.keys;
   how.verify = options.verify;
-  Progress progress("convert",
-                    options.quiet ? Progress::Where::nowhere : Progress::Where::automatic);
+  Progress progress("convert", options.quiet || !comm.is_root() ? Progress::Where::nowhere
+                                                                : Progress::Where::automatic);
   how.progress = [&](const char* step, Count done, Count all) { progress.tell(step, done, all); };
   try {
-    const Hdf5CopyResult copied = copy_hdf5(in, out, how);
+    const Hdf5CopyResult copied = copy_hdf5(comm, in, out, how);
     ConvertResult result;
     result.variables = copied.datasets;
     result.bytes = copied.bytes;

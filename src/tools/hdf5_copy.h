@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 
+#include "comm/comm.h"
 #include "core/method.h"
 #include "tools/hdf5_view.h"
 
@@ -28,13 +29,15 @@ struct Hdf5CopyResult {
       0;  ///< datasets that were read again and are equal; those of varying length are not
 };
 
-/// Copies `in` to `out`, which must not exist, and brings it to the device. One process. Throws
-/// with the path of the object that could not be copied; then `out` is of no use.
-Hdf5CopyResult copy_hdf5(const std::string& in, const std::string& out,
+/// Collective. Copies `in` to `out`, which must not exist, and brings it to the device. Rank 0 makes
+/// the file and copies what has chunks or parts elsewhere; then all ranks copy contiguous datasets,
+/// a part each. Results are rank 0's. Throws on every rank, with the path of the object that could
+/// not be copied; then `out` is of no use.
+Hdf5CopyResult copy_hdf5(const Comm& comm, const std::string& in, const std::string& out,
                          const Hdf5CopyOptions& options);
 
-/// The same for an open file and a view of it.
-Hdf5CopyResult copy_hdf5(hid_t in, const Hdf5View& view, const std::string& out,
+/// The same for a file that each rank has open, and a view of it.
+Hdf5CopyResult copy_hdf5(const Comm& comm, hid_t in, const Hdf5View& view, const std::string& out,
                          const Hdf5CopyOptions& options);
 
 }  // namespace forebay::tools

@@ -1,5 +1,7 @@
 #include "tools/hdf5_view.h"
 
+#include "tools/hdf5_log_view.h"
+
 namespace forebay::tools {
 
 bool Hdf5View::hides_link(const std::string&, const std::string&) const { return false; }
@@ -31,6 +33,9 @@ void Hdf5View::read(hid_t dataset, hid_t memory_type, const Subarray& part, void
           "cannot be read");
 }
 
-std::unique_ptr<Hdf5View> make_view(hid_t) { return std::make_unique<Hdf5View>(); }
+std::unique_ptr<Hdf5View> make_view(hid_t file) {
+  if (has_hdf5_log(file)) return std::make_unique<Hdf5LogView>(file);
+  return std::make_unique<Hdf5View>();
+}
 
 }  // namespace forebay::tools

@@ -7,6 +7,7 @@
 #include "core/method_values.h"
 #include "tools/attribute_json.h"
 #include "tools/cdl.h"
+#include "tools/hdf5_log_report.h"
 #include "tools/text_table.h"
 
 namespace forebay::tools {
@@ -64,6 +65,55 @@ std::string variables_text(const Source& source) {
   return "\nvariables\n" + table.text();
 }
 
+double percent(Count part, Count all) {
+  return all == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(all);
+}
+
+Json log_json(const Hdf5LogFacts& facts) {
+  const LogStatistics& log = facts.statistics;
+  Json json = {{"writes", log.writes},
+               {"entries", log.entries},
+               {"datasets", log.datasets},
+               {"hyperslabs", log.hyperslabs},
+               {"data_bytes", log.data_bytes},
+               {"blocks", log.blocks},
+               {"block_bytes", log.block_bytes},
+               {"subfiles", log.subfiles}};
+  json["selections"] = {{"plain_bytes", log.plain},
+                        {"flattened_bytes", log.flat},
+                        {"packed_bytes", log.packed},
+                        {"stored_bytes", log.stored},
+                        {"shared", log.shared}};
+  json["index"] = {{"bytes", facts.index_bytes}, {"blocks", log.indexed_blocks}};
+  if (!facts.index_damage.empty()) json["index"]["damage"] = facts.index_damage;
+  return json;
+}
+
+std::string log_text(const Hdf5LogFacts& facts) {
+  const LogStatistics& log = facts.statistics;
+  TextTable table("ll");
+  table.add({"writes", fmt::format("{} of {} hyperslabs to {} datasets; {} entries",
+                                   grouped(log.writes), grouped(log.hyperslabs),
+                                   grouped(log.datasets), grouped(log.entries))});
+  table.add({"data", friendly_size(log.data_bytes) + " as stored" +
+                         (log.subfiles > 0 ? ", in " + grouped(log.subfiles) + " subfiles" : "")});
+  table.add({"selections",
+             fmt::format("{} plain, {} flattened, {} packed, {} stored", friendly_size(log.plain),
+                         friendly_size(log.flat), friendly_size(log.packed),
+                         friendly_size(log.stored))});
+  table.add({"shared", fmt::format("{} writes ({:.1f} %) name a selection that was there",
+                                   grouped(log.shared), percent(log.shared, log.writes))});
+  table.add({"metadata", fmt::format("{} blocks, {}", grouped(log.blocks),
+                                     friendly_size(log.block_bytes))});
+  std::string index = facts.index_bytes == 0
+                          ? "none: reading looks through all metadata"
+                          : fmt::format("{}, of {} blocks", friendly_size(facts.index_bytes),
+                                        grouped(log.indexed_blocks));
+  if (!facts.index_damage.empty()) index = "damaged: " + printable(facts.index_damage);
+  table.add({"index", index});
+  return "\nlog\n" + table.text();
+}
+
 }  // namespace
 
 Json source_info_json(const Source& source) {
@@ -95,6 +145,7 @@ Json source_info_json(const Source& source) {
   }
   json["attributes"] = attributes_json(schema.attributes);
   add_structure(json, source);
+  if (const auto facts = hdf5_log_facts(source.path())) json["log"] = log_json(*facts);
   return json;
 }
 
@@ -111,11 +162,13 @@ std::string source_info_text(const Source& source, bool all_attributes) {
   summary.add(
       {"data", fmt::format("{} variables, {} stored in {}", grouped(std::ssize(schema.vars)),
                            friendly_size(bytes), friendly_size(stored))});
+  const auto log = hdf5_log_facts(source.path());
   if (!source.groups().empty())
     summary.add({"groups", grouped(std::ssize(source.groups())) + " below the root"});
   for (const LeftOut& item : source.left_out())
     summary.add({"no netCDF", printable(item.name) + ": " + item.what});
   std::string text = printable(source.path()) + "\n" + summary.text();
+  if (log) text += log_text(*log);
   TextTable dimensions("lrl");
   for (std::size_t d = 0; d < schema.dims.size(); ++d) {
     const auto id = static_cast<DimId>(d);

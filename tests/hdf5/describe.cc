@@ -165,6 +165,27 @@ std::vector<std::string> find_links(hid_t file) {
   return names;
 }
 
+/// Whether the object keeps the order in which its attributes were made; in others it is that of
+/// the header's messages, which depends on the gaps that they filled.
+bool keeps_creation_order(hid_t object) {
+  hid_t list = H5I_INVALID_HID;
+  switch (H5Iget_type(object)) {
+    case H5I_DATASET:
+      list = H5Dget_create_plist(object);
+      break;
+    case H5I_DATATYPE:
+      list = H5Tget_create_plist(object);
+      break;
+    default:
+      list = H5Gget_create_plist(object);
+  }
+  if (list < 0) return false;
+  unsigned flags = 0;
+  const herr_t result = H5Pget_attr_creation_order(list, &flags);
+  H5Pclose(list);
+  return result >= 0 && (flags & H5P_CRT_ORDER_TRACKED) != 0;
+}
+
 std::string describe_attributes(hid_t object) {
   std::vector<std::string> names;
   check(H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, nullptr, add_attribute_name, &names),
@@ -173,7 +194,7 @@ std::string describe_attributes(hid_t object) {
   for (const std::string& name : names) {
     out += "  @" + outcome([&] { return attribute_text(object, name); }) + "\n";
   }
-  // Objects that do not keep the order of creation have none to iterate over.
+  if (!keeps_creation_order(object)) return out;
   out += "  attributes as created:" + outcome([&] {
            std::vector<std::string> created;
            check(H5Aiterate2(object, H5_INDEX_CRT_ORDER, H5_ITER_INC, nullptr, add_attribute_name,

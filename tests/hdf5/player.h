@@ -97,6 +97,7 @@ class Player {
   std::vector<std::string> choose_datasets(int64_t most, bool plain);
   Id transfer_list(bool collective) const;
   bool must_be_collective(const std::string& path);
+  bool is_chunked(const std::string& path);
   bool has_storage(const std::string& path);
   std::vector<std::string> referable();
   void write_dataset();

@@ -1,5 +1,6 @@
-// What is hidden in a log file never shows: two files with the same visible objects, one of them with
-// hidden links and attributes in between, must look the same, natively and through the connector.
+// What is hidden in a log file never shows: two files with the same visible objects, one of them
+// with hidden links and attributes in between, must look the same, natively and through the
+// connector.
 //
 // The file with hidden things is written natively; hooks that log nothing make it a log file.
 #include <gtest/gtest.h>
@@ -21,11 +22,17 @@ namespace forebay::vol {
 class NoLog : public FileHooks {
  public:
   CreatedDataset create_dataset(const DatasetCreation&) override { return {}; }
-  std::unique_ptr<LoggedDataset> open_dataset(const UnderObject&, hid_t) override { return nullptr; }
+  std::unique_ptr<LoggedDataset> open_dataset(const UnderObject&, hid_t) override {
+    return nullptr;
+  }
   void write(std::span<const DatasetWrite>, hid_t) override {}
   void read(std::span<const DatasetRead>, hid_t) override {}
   void before_flush(const UnderObject&, H5F_scope_t) override {}
-  void before_close(const UnderObject&, Closing) override {}
+  void before_close(const UnderObject&, Closing closing) override { closings().push_back(closing); }
+  static std::vector<Closing>& closings() {
+    static std::vector<Closing> all;
+    return all;
+  }
   void object_copied(const ObjectCopy&) override {}
 };
 
@@ -48,7 +55,8 @@ struct File {
   File& operator=(const File&) = delete;
 };
 
-// How both files store links and attributes: in a heap with an index by hash, or in the object header.
+// How both files store links and attributes: in a heap with an index by hash, or in the object
+// header.
 bool dense = false;
 
 // The native order of a header is that of its messages, which what is hidden moves about.
@@ -57,7 +65,8 @@ std::vector<H5_iter_order_t> orders() {
   return {H5_ITER_INC, H5_ITER_DEC};
 }
 
-// -- what an application can see ---------------------------------------------------------------------
+// -- what an application can see
+// ---------------------------------------------------------------------
 
 std::string index_name(H5_index_t index, H5_iter_order_t order) {
   return (index == H5_INDEX_NAME ? "name" : "created") + std::to_string(order);
@@ -74,7 +83,8 @@ struct Collector {
 
 herr_t see_link(hid_t group, const char* name, const H5L_info2_t* info, void* to) {
   EXPECT_GE(H5Iis_valid(group), 0);
-  return static_cast<Collector*>(to)->add("link " + std::string(name) + " type " + std::to_string(info->type));
+  return static_cast<Collector*>(to)->add("link " + std::string(name) + " type " +
+                                          std::to_string(info->type));
 }
 
 herr_t see_attribute(hid_t object, const char* name, const H5A_info_t* info, void* to) {
@@ -105,10 +115,13 @@ void see_links_by_index(hid_t group, H5_index_t index, H5_iter_order_t order, Li
     H5L_info2_t link;
     H5O_info2_t object;
     const bool last = n == info.nlinks;  // one behind the end, which must fail
-    const bool named = H5Lget_name_by_idx(group, ".", index, order, n, name, sizeof name, H5P_DEFAULT) >= 0;
+    const bool named =
+        H5Lget_name_by_idx(group, ".", index, order, n, name, sizeof name, H5P_DEFAULT) >= 0;
     EXPECT_EQ(named, !last) << n;
     EXPECT_EQ(H5Lget_info_by_idx2(group, ".", index, order, n, &link, H5P_DEFAULT) >= 0, !last);
-    EXPECT_EQ(H5Oget_info_by_idx3(group, ".", index, order, n, &object, H5O_INFO_ALL, H5P_DEFAULT) >= 0, !last);
+    EXPECT_EQ(
+        H5Oget_info_by_idx3(group, ".", index, order, n, &object, H5O_INFO_ALL, H5P_DEFAULT) >= 0,
+        !last);
     const hid_t opened = H5Oopen_by_idx(group, ".", index, order, n, H5P_DEFAULT);
     EXPECT_EQ(opened >= 0, !last);
     if (last) break;
@@ -118,8 +131,8 @@ void see_links_by_index(hid_t group, H5_index_t index, H5_iter_order_t order, Li
     char path[64] = "";
     H5Iget_name(opened, path, sizeof path);
     H5Oclose(opened);
-    lines.push_back(index_name(index, order) + " " + std::to_string(n) + " " + name + " at " + path + " attributes " +
-                    std::to_string(object.num_attrs));
+    lines.push_back(index_name(index, order) + " " + std::to_string(n) + " " + name + " at " +
+                    path + " attributes " + std::to_string(object.num_attrs));
   }
 }
 
@@ -130,8 +143,8 @@ void see_links(hid_t group, H5_index_t index, H5_iter_order_t order, Lines& line
       Collector collector{&lines, stop};
       hsize_t position = from;
       const herr_t result = H5Literate2(group, index, order, &position, see_link, &collector);
-      lines.push_back("iterated from " + std::to_string(from) + " to " + std::to_string(position) + ": " +
-                      std::to_string(result));
+      lines.push_back("iterated from " + std::to_string(from) + " to " + std::to_string(position) +
+                      ": " + std::to_string(result));
     }
   }
   Collector collector{&lines, -1};
@@ -145,12 +158,16 @@ void see_attributes(hid_t object, H5_index_t index, H5_iter_order_t order, Lines
   for (int n = 0; n <= count; ++n) {
     char name[64] = "", name_again[64] = "";
     const bool last = n == count;
-    const hid_t opened = H5Aopen_by_idx(object, ".", index, order, static_cast<hsize_t>(n), H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t opened = H5Aopen_by_idx(object, ".", index, order, static_cast<hsize_t>(n),
+                                        H5P_DEFAULT, H5P_DEFAULT);
     EXPECT_EQ(opened >= 0, !last) << n;
-    EXPECT_EQ(H5Aget_name_by_idx(object, ".", index, order, static_cast<hsize_t>(n), name, sizeof name, H5P_DEFAULT) >= 0,
+    EXPECT_EQ(H5Aget_name_by_idx(object, ".", index, order, static_cast<hsize_t>(n), name,
+                                 sizeof name, H5P_DEFAULT) >= 0,
               !last);
     H5A_info_t info;
-    EXPECT_EQ(H5Aget_info_by_idx(object, ".", index, order, static_cast<hsize_t>(n), &info, H5P_DEFAULT) >= 0, !last);
+    EXPECT_EQ(H5Aget_info_by_idx(object, ".", index, order, static_cast<hsize_t>(n), &info,
+                                 H5P_DEFAULT) >= 0,
+              !last);
     if (last) break;
     H5Aget_name(opened, sizeof name_again, name_again);
     EXPECT_STREQ(name, name_again);
@@ -162,8 +179,8 @@ void see_attributes(hid_t object, H5_index_t index, H5_iter_order_t order, Lines
       Collector collector{&lines, stop};
       hsize_t position = from;
       const herr_t result = H5Aiterate2(object, index, order, &position, see_attribute, &collector);
-      lines.push_back("attributes from " + std::to_string(from) + " to " + std::to_string(position) + ": " +
-                      std::to_string(result));
+      lines.push_back("attributes from " + std::to_string(from) + " to " +
+                      std::to_string(position) + ": " + std::to_string(result));
     }
   }
 }
@@ -183,21 +200,24 @@ Lines see(hid_t file) {
   }
   Collector collector{&lines, -1};
   int position = 1;
-  lines.push_back("old: " + std::to_string(H5Giterate(file, "/", &position, see_old_link, &collector)) + " to " +
-                  std::to_string(position));
+  lines.push_back(
+      "old: " + std::to_string(H5Giterate(file, "/", &position, see_old_link, &collector)) +
+      " to " + std::to_string(position));
   const hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
   unsigned at = 1;
-  lines.push_back("old: " + std::to_string(H5Aiterate1(root, &at, see_old_attribute, &collector)) + " to " +
-                  std::to_string(at));
+  lines.push_back("old: " + std::to_string(H5Aiterate1(root, &at, see_old_attribute, &collector)) +
+                  " to " + std::to_string(at));
   H5Gclose(root);
   return lines;
 }
 
-// -- the two files -----------------------------------------------------------------------------------
+// -- the two files
+// -----------------------------------------------------------------------------------
 
 void add_attribute(hid_t object, const std::string& name) {
   const hid_t space = H5Screate(H5S_SCALAR);
-  const hid_t attribute = H5Acreate2(object, name.c_str(), H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t attribute =
+      H5Acreate2(object, name.c_str(), H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT);
   EXPECT_GE(attribute, 0) << name;
   H5Aclose(attribute);
   H5Sclose(space);
@@ -207,7 +227,8 @@ hid_t tracked(hid_t cls) {
   const hid_t list = H5Pcreate(cls);
   if (cls != H5P_DATASET_CREATE) H5Pset_link_phase_change(list, dense ? 0 : 100, 0);
   H5Pset_attr_phase_change(list, dense ? 0 : 100, 0);
-  if (cls != H5P_DATASET_CREATE) H5Pset_link_creation_order(list, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
+  if (cls != H5P_DATASET_CREATE)
+    H5Pset_link_creation_order(list, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
   H5Pset_attr_creation_order(list, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
   return list;
 }
@@ -223,7 +244,8 @@ void add_group(hid_t at, const std::string& name) {
 
 void add_dataset(hid_t at, const std::string& name) {
   const hid_t dcpl = tracked(H5P_DATASET_CREATE), space = H5Screate(H5S_SCALAR);
-  const hid_t dataset = H5Dcreate2(at, name.c_str(), H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+  const hid_t dataset =
+      H5Dcreate2(at, name.c_str(), H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
   EXPECT_GE(dataset, 0) << name;
   H5Dclose(dataset);
   H5Sclose(space);
@@ -276,7 +298,8 @@ class Hiding : public testing::TestWithParam<bool> {
 // Names the first line that differs.
 void expect_same(const Lines& plain, const Lines& log) {
   for (std::size_t i = 0; i < std::max(plain.size(), log.size()); ++i) {
-    const std::string a = i < plain.size() ? plain[i] : "(nothing)", b = i < log.size() ? log[i] : "(nothing)";
+    const std::string a = i < plain.size() ? plain[i] : "(nothing)",
+                      b = i < log.size() ? log[i] : "(nothing)";
     ASSERT_EQ(a, b) << "line " << i << (i > 0 ? " after " + plain[i - 1] : "");
   }
 }
@@ -297,6 +320,39 @@ TEST_P(Hiding, log_file_looks_like_the_plain_one) {
   const File plain(H5Fopen("plain.h5", H5F_ACC_RDONLY, H5P_DEFAULT));
   const File log(H5Fopen("log.h5", H5F_ACC_RDONLY, fapl));
   expect_same(see(plain.id), see(log.id));
+}
+
+TEST_P(Hiding, hooks_learn_what_a_close_leaves_open) {
+  using forebay::vol::Closing;
+  auto& closings = forebay::vol::NoLog::closings();
+  const hid_t file = H5Fopen("log.h5", H5F_ACC_RDWR, fapl);
+  const hid_t again = H5Fopen("log.h5", H5F_ACC_RDWR, fapl);
+  const hid_t group = H5Gopen2(file, "Group", H5P_DEFAULT);
+  closings.clear();
+  H5Fclose(again);
+  EXPECT_EQ(closings, std::vector{Closing::handle});
+  H5Fclose(file);
+  const hid_t of_group = H5Iget_file_id(group);
+  ASSERT_GE(of_group, 0);
+  H5Gclose(group);
+  EXPECT_EQ(closings, (std::vector{Closing::handle, Closing::file}));
+  H5Fclose(of_group);
+  EXPECT_EQ(closings, (std::vector{Closing::handle, Closing::file, Closing::last}));
+}
+
+TEST_P(Hiding, root_group_of_another_file_behind_a_link_counts_all_its_links) {
+  const File log(H5Fopen("log.h5", H5F_ACC_RDWR, fapl));
+  ASSERT_GE(H5Lcreate_external("plain.h5", "/", log.id, "other", H5P_DEFAULT, H5P_DEFAULT), 0);
+  const File plain(H5Fopen("plain.h5", H5F_ACC_RDWR, H5P_DEFAULT));
+  H5G_info_t through, direct, own;
+  ASSERT_GE(H5Gget_info(log.id, &own), 0);
+  ASSERT_GE(H5Gget_info_by_name(log.id, "other", &through, H5P_DEFAULT), 0);
+  ASSERT_GE(H5Gget_info(plain.id, &direct), 0);
+  EXPECT_EQ(through.nlinks, direct.nlinks);
+  // A second name of the root group is the root group all the same.
+  ASSERT_GE(H5Lcreate_hard(log.id, "/", log.id, "Group/up", H5P_DEFAULT, H5P_DEFAULT), 0);
+  ASSERT_GE(H5Gget_info_by_name(log.id, "Group/up", &own, H5P_DEFAULT), 0);
+  EXPECT_EQ(own.nlinks, direct.nlinks + 1);
 }
 
 TEST_P(Hiding, natively_the_hidden_things_show) {
@@ -335,7 +391,8 @@ TEST_P(Hiding, hidden_names_are_not_there) {
   EXPECT_EQ(H5Lexists(log.id, "_forebay_log", H5P_DEFAULT), 0);
   EXPECT_EQ(H5Aexists(log.id, "_forebay_id"), 0);
   EXPECT_EQ(H5Aexists_by_name(log.id, "data", "_forebay_id", H5P_DEFAULT), 0);
-  for (const char* name : {"_forebay_log", "/_forebay_log", "/Group/../_forebay_log", "./_forebay_log/data_0"}) {
+  for (const char* name :
+       {"_forebay_log", "/_forebay_log", "/Group/../_forebay_log", "./_forebay_log/data_0"}) {
     EXPECT_LT(H5Oopen(log.id, name, H5P_DEFAULT), 0) << name;
     EXPECT_LT(H5Gopen2(log.id, name, H5P_DEFAULT), 0) << name;
     H5O_info2_t object;
@@ -349,7 +406,8 @@ TEST_P(Hiding, hidden_names_are_not_there) {
   EXPECT_LT(H5Adelete(log.id, "_forebay_id"), 0);
   EXPECT_LT(H5Arename(log.id, "_forebay_id", "mine"), 0);
   EXPECT_LT(H5Oopen(log.id, "_forebay_log", H5P_DEFAULT), 0);
-  EXPECT_NE(last_error().find("nothing is named \"_forebay_log\""), std::string::npos) << last_error();
+  EXPECT_NE(last_error().find("nothing is named \"_forebay_log\""), std::string::npos)
+      << last_error();
 }
 
 TEST_P(Hiding, reserved_names_cannot_be_made) {
@@ -358,7 +416,8 @@ TEST_P(Hiding, reserved_names_cannot_be_made) {
   const char* name = "_forebay_mine";
   EXPECT_LT(H5Gcreate2(log.id, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), 0);
   EXPECT_NE(last_error().find("belong to Forebay"), std::string::npos) << last_error();
-  EXPECT_LT(H5Dcreate2(log.id, name, H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), 0);
+  EXPECT_LT(H5Dcreate2(log.id, name, H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+            0);
   EXPECT_LT(H5Acreate2(log.id, name, H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT), 0);
   EXPECT_LT(H5Arename(log.id, "a", name), 0);
   EXPECT_LT(H5Lmove(log.id, "beta", log.id, name, H5P_DEFAULT, H5P_DEFAULT), 0);

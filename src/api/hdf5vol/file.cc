@@ -1,7 +1,3 @@
-#include <hdf5.h>
-// hdf5.h first
-#include <H5VLnative.h>
-
 #include "api/hdf5vol/callbacks.h"
 #include "api/hdf5vol/info.h"
 
@@ -84,14 +80,6 @@ herr_t specific(void* obj, H5VL_file_specific_args_t* args, hid_t dxpl, void** r
   });
 }
 
-herr_t optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void** req) noexcept {
-  const FileRef file = object_of(obj).file;
-  file->set_in_post_open(args->op_type == H5VL_NATIVE_FILE_POST_OPEN);
-  const herr_t result = forward<H5VLfile_optional>(obj, args, dxpl, req);
-  file->set_in_post_open(false);
-  return result;
-}
-
 }  // namespace
 
 H5VL_file_class_t file_callbacks() noexcept {
@@ -99,7 +87,7 @@ H5VL_file_class_t file_callbacks() noexcept {
           open,
           forward<H5VLfile_get, H5VL_file_get_args_t>,
           specific,
-          optional,
+          forward<H5VLfile_optional, H5VL_optional_args_t>,
           close<H5VLfile_close>};
 }
 

@@ -100,12 +100,25 @@ HiddenLinks::HiddenLinks(const UnderObject& file) {
 
 bool HiddenLinks::is_root(const UnderObject& at, const H5VL_loc_params_t& location,
                           hid_t dxpl) const {
+  const auto is_roots = [&](const H5O_token_t& token) {
+    int difference = 1;
+    return H5VLtoken_cmp(at.object, at.connector, &token, &root_.token, &difference) >= 0 &&
+           difference == 0;
+  };
+  if (location.type == H5VL_OBJECT_BY_NAME) {
+    // Most names are seen to be others' by the token alone, without reading the object's header.
+    H5O_token_t token;
+    H5VL_object_specific_args_t args;
+    args.op_type = H5VL_OBJECT_LOOKUP;
+    args.args.lookup.token_ptr = &token;
+    if (H5VLobject_specific(at.object, &location, at.connector, &args, dxpl, nullptr) < 0)
+      throw UnderFailed{};
+    if (!is_roots(token)) return false;
+  }
+  // A path may lead into another file (external links, mounting), whose tokens are its own.
   const auto found = identity(at, location, dxpl);
   if (!found) throw UnderFailed{};
-  int difference = 1;
-  return found->file == root_.file &&
-         H5VLtoken_cmp(at.object, at.connector, &found->token, &root_.token, &difference) >= 0 &&
-         difference == 0;
+  return found->file == root_.file && is_roots(found->token);
 }
 
 const HiddenPositions& HiddenLinks::positions(const UnderObject& at,

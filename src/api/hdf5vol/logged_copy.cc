@@ -50,32 +50,68 @@ bool is_hard(const UnderObject& group, const H5VL_loc_params_t& location) {
   return info.type == H5L_TYPE_HARD;
 }
 
-std::vector<std::byte> token_of(const UnderObject& object) {
+H5O_info2_t info_of(const UnderObject& object) {
   const H5VL_loc_params_t location = self_location(object.type);
   H5O_info2_t info{};
   H5VL_object_get_args_t args{};
   args.op_type = H5VL_OBJECT_GET_INFO;
   args.args.get_info.oinfo = &info;
-  args.args.get_info.fields = H5O_INFO_BASIC;
+  args.args.get_info.fields = H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS;
   if (H5VLobject_get(object.object, &location, object.connector, &args, H5P_DATASET_XFER_DEFAULT,
                      nullptr) < 0)
     throw Error(Errc::ehdferr, "HDF5: asking for a copied object failed");
+  return info;
+}
+
+std::vector<std::byte> token_of(const UnderObject& object) {
+  const H5O_info2_t info = info_of(object);
   const auto* bytes = reinterpret_cast<const std::byte*>(&info.token);
   return {bytes, bytes + sizeof info.token};
 }
 
-/// Calls `use` for every dataset below an object, once each, however it is linked.
-void for_each_dataset(const UnderObject& object, std::set<std::vector<std::byte>>& seen,
-                      const std::function<void(const UnderObject&)>& use) {
+std::string attribute_name(const UnderObject& object, hsize_t n) {
+  H5VL_loc_params_t location = index_location(n);
+  location.obj_type = object.type;
+  char name[256];
+  std::size_t length = 0;
+  H5VL_attr_get_args_t args{};
+  args.op_type = H5VL_ATTR_GET_NAME;
+  args.args.get_name = {location, sizeof name, name, &length};
+  if (H5VLattr_get(object.object, object.connector, &args, H5P_DATASET_XFER_DEFAULT, nullptr) < 0)
+    throw Error(Errc::ehdferr, "HDF5: asking for a copied attribute failed");
+  return {name, std::min(length, sizeof name - 1)};
+}
+
+void remove_attribute(const UnderObject& object, const std::string& name) {
+  const H5VL_loc_params_t location = self_location(object.type);
+  H5VL_attr_specific_args_t args{};
+  args.op_type = H5VL_ATTR_DELETE;
+  args.args.del.name = name.c_str();
+  if (H5VLattr_specific(object.object, &location, object.connector, &args, H5P_DATASET_XFER_DEFAULT,
+                        nullptr) < 0)
+    throw Error(Errc::ehdferr, "HDF5: removing a copied attribute failed");
+}
+
+/// What H5O_COPY_WITHOUT_ATTR_FLAG asks for, but for what is Forebay's.
+void remove_visible_attributes(const UnderObject& object) {
+  for (hsize_t n = info_of(object).num_attrs; n-- > 0;) {
+    const std::string name = attribute_name(object, n);
+    if (!is_reserved(name)) remove_attribute(object, name);
+  }
+}
+
+/// Calls `use` for an object and every one below it, once each, however it is linked.
+void for_each_object(const UnderObject& object, std::set<std::vector<std::byte>>& seen,
+                     const std::function<void(const UnderObject&)>& use) {
   if (!seen.insert(token_of(object)).second) return;
-  if (object.type == H5I_DATASET) use(object);
+  use(object);
   if (object.type != H5I_GROUP) return;
   const hsize_t links = count_links(object);
   for (hsize_t n = 0; n < links; ++n) {
     const H5VL_loc_params_t location = index_location(n);
     if (!is_hard(object, location)) continue;
     const OwnedUnder child = open_child(object, location);
-    for_each_dataset(child.get(), seen, use);
+    for_each_object(child.get(), seen, use);
   }
 }
 
@@ -128,7 +164,11 @@ void LoggedHooks::object_copied(const ObjectCopy& copy) {
   const OwnedUnder top = open_child(at, location);
   std::set<std::vector<std::byte>> seen;
   std::optional<Error> failed;
-  for_each_dataset(top.get(), seen, [&](const UnderObject& dataset) {
+  unsigned flags = 0;
+  checked(H5Pget_copy_object(copy.ocpypl, &flags), "asking how to copy");
+  for_each_object(top.get(), seen, [&](const UnderObject& dataset) {
+    if ((flags & H5O_COPY_WITHOUT_ATTR_FLAG) != 0) remove_visible_attributes(dataset);
+    if (dataset.type != H5I_DATASET) return;
     auto stored = read_stored(dataset, copy.dxpl);
     if (!stored) return;
     if (copy.destination_hooks == nullptr)

@@ -132,6 +132,9 @@ DatasetState::DatasetState(StoredDataset stored, hid_t type)
       size_(H5Tget_size(type)) {
   chunked_ = H5Pget_layout(dcpl_) == H5D_CHUNKED;
   filtered_ = FilterPipeline::any(dcpl_);
+  H5D_alloc_time_t time = H5D_ALLOC_TIME_DEFAULT;
+  checked(H5Pget_alloc_time(dcpl_, &time), "asking for the allocation time");
+  allocated_ = time == H5D_ALLOC_TIME_EARLY;
   H5D_fill_value_t defined = H5D_FILL_VALUE_DEFAULT;
   checked(H5Pfill_value_defined(dcpl_, &defined), "asking for the fill value");
   has_fill_ = defined != H5D_FILL_VALUE_UNDEFINED;
@@ -270,7 +273,7 @@ void read_logged(LoggedFile& file, DatasetState& dataset, const DatasetRead& rea
   }
   bool any = false;
   auto values = present_values(file, dataset, file_part.placed, &any);
-  if (!any && dataset.default_fill()) {  // zeros as they are, not converted
+  if (!any && dataset.zeros_unwritten()) {  // zeros as they are, not converted
     values.assign(H5Tget_size(memory.type) * static_cast<std::size_t>(memory.elements),
                   std::byte{0});
     scatter(values, memory.space, H5Tget_size(memory.type), read.buffer);

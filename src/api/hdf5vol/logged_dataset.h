@@ -34,8 +34,11 @@ class DatasetState {
   /// Overwrites `out`, packed elements of the file's type, with the fill value; leaves it alone
   /// where the program said that there is none.
   void fill(std::span<std::byte> out) const;
-  /// Whether the fill value is HDF5's own: zero bytes, of whatever type.
-  bool default_fill() const { return default_fill_; }
+  /// Whether HDF5 would have no storage for the dataset before it is written, and its own fill
+  /// value: then it hands out zeros of whatever type. In files opened with MPI-IO it allocates
+  /// early.
+  bool zeros_unwritten() const { return default_fill_ && !allocated_; }
+  void set_allocated(bool early) { allocated_ |= early; }
   /// For LogReader. Valid as long as the state.
   logged::DatasetShape shape();
 
@@ -44,6 +47,7 @@ class DatasetState {
   Hid type_, dcpl_;
   std::size_t size_;
   bool chunked_ = false, filtered_ = false, has_fill_ = true, default_fill_ = true;
+  bool allocated_ = false;
   std::vector<std::byte> fill_;  // one element
   std::unique_ptr<FilterPipeline> filters_;
   logged::Unfilter unfilter_;

@@ -18,6 +18,7 @@ namespace {
 struct Access {
   Comm comm;
   HintMap hints;
+  bool mpi_io = false;
   bool plain = false;  ///< the file is one file, whose bytes lie where HDF5 says
 };
 
@@ -39,7 +40,8 @@ Access access_of(hid_t fapl) {
   Access access;
   const hid_t driver = H5Pget_driver(fapl);
   access.plain = driver == H5FD_SEC2 || driver == H5FD_MPIO || driver == H5FD_STDIO;
-  if (driver != H5FD_MPIO) return access;
+  access.mpi_io = driver == H5FD_MPIO;
+  if (!access.mpi_io) return access;
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Info info = MPI_INFO_NULL;
   checked(H5Pget_fapl_mpio(fapl, &comm, &info), "asking for the communicator");
@@ -99,11 +101,13 @@ std::unique_ptr<FileHooks> make_file_hooks(const OpenedFile& opened) {
   const bool log = !method.origin.contains("layout") || method.layout == "log";
   if (opened.created && !log) return nullptr;
   method.layout = "log";
-  return std::make_unique<LoggedHooks>(opened, access.comm, method);
+  return std::make_unique<LoggedHooks>(opened, access.comm, access.mpi_io, method);
 }
 
-LoggedHooks::LoggedHooks(const OpenedFile& opened, const Comm& comm, const Method& method)
+LoggedHooks::LoggedHooks(const OpenedFile& opened, const Comm& comm, bool mpi_io,
+                         const Method& method)
     : comm_(comm),
+      mpi_io_(mpi_io),
       method_(method),
       path_(opened.name),
       writable_((opened.flags & H5F_ACC_RDWR) != 0 || opened.created),
@@ -143,6 +147,7 @@ std::shared_ptr<DatasetState> LoggedHooks::adopt(StoredDataset stored, hid_t typ
   auto& known = datasets_[stored.id];
   if (auto state = known.lock()) return state;
   auto state = std::make_shared<DatasetState>(std::move(stored), type);
+  state->set_allocated(mpi_io_);
   known = state;
   return state;
 }

@@ -14,7 +14,7 @@ namespace forebay::vol {
 class LoggedHooks : public FileHooks {
  public:
   /// Collective. `method`: chosen for this file.
-  LoggedHooks(const OpenedFile& opened, const Comm& comm, const Method& method);
+  LoggedHooks(const OpenedFile& opened, const Comm& comm, bool mpi_io, const Method& method);
   ~LoggedHooks() override;
 
   CreatedDataset create_dataset(const DatasetCreation& creation) override;
@@ -40,6 +40,7 @@ class LoggedHooks : public FileHooks {
   void agree_on_room(bool collective);
 
   Comm comm_;
+  bool mpi_io_;  // opened with HDF5's MPI-IO driver
   Method method_;
   std::string path_;
   bool writable_;

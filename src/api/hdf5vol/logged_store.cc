@@ -11,10 +11,9 @@
 namespace forebay::vol {
 namespace {
 
-constexpr const char* group_name = "/_forebay_log";  // from whatever object of the file
-constexpr const char* file_attribute = "_forebay_file";
-constexpr const char* dataset_attribute = "_forebay_dataset";
-constexpr std::uint32_t store_version = 1;
+constexpr const char* group_name = logged::store_group;  // from whatever object of the file
+constexpr const char* file_attribute = logged::store_file_attribute;
+constexpr const char* dataset_attribute = logged::store_dataset_attribute;
 
 [[noreturn]] void damaged(const std::string& what) {
   throw Error(Errc::ebadlog, "the log of this file is damaged: " + what,
@@ -88,47 +87,14 @@ std::vector<std::byte> read_attribute(const UnderObject& at, const char* name, h
   return bytes;
 }
 
-/// Numbers of the attributes: eight bytes each, the lowest first.
-class Numbers {
- public:
-  Numbers() = default;
-  explicit Numbers(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
-  void put(std::uint64_t value) {
-    for (int i = 0; i < 8; ++i) bytes_.push_back(static_cast<std::byte>(value >> (8 * i)));
-  }
-  std::uint64_t get() {
-    if (bytes_.size() - at_ < 8) damaged("a hidden attribute ends too early");
-    std::uint64_t value = 0;
-    for (int i = 0; i < 8; ++i) value |= std::to_integer<std::uint64_t>(bytes_[at_++]) << (8 * i);
-    return value;
-  }
-  std::size_t left() const { return bytes_.size() - at_; }
-  std::vector<std::byte> rest() const {
-    return {bytes_.begin() + static_cast<long>(at_), bytes_.end()};
-  }
-  std::vector<std::byte>& bytes() { return bytes_; }
-
- private:
-  std::vector<std::byte> bytes_;
-  std::size_t at_ = 0;
-};
-
-void check_version(std::uint64_t found) {
-  if (found > store_version)
-    throw Error(Errc::ebadlog,
-                "the log of this file has version " + std::to_string(found) +
-                    ", this build reads up to " + std::to_string(store_version),
-                "use a newer Forebay");
-}
-
 const char* kind_of(logged::BlockSpace::Use use) {
   switch (use) {
     case logged::BlockSpace::Use::data:
-      return "data.";
+      return logged::store_data;
     case logged::BlockSpace::Use::metadata:
-      return "metadata.";
+      return logged::store_metadata;
     default:
-      return "index.";
+      return logged::store_index;
   }
 }
 
@@ -164,11 +130,8 @@ OwnedUnder LogStore::group() const {
 }
 
 void LogStore::write_state(const OwnedUnder& group, bool create) {
-  Numbers numbers;
-  numbers.put(store_version);
-  numbers.put(session_);
-  numbers.put(index_);
-  write_attribute(group.get(), file_attribute, create, numbers.bytes(), H5P_DATASET_XFER_DEFAULT);
+  write_attribute(group.get(), file_attribute, create,
+                  logged::print_stored_file({session_, index_}), H5P_DATASET_XFER_DEFAULT);
 }
 
 void LogStore::create(std::uint64_t session) {
@@ -186,10 +149,10 @@ void LogStore::create(std::uint64_t session) {
 
 void LogStore::open() {
   const OwnedUnder group = this->group();
-  Numbers numbers(read_attribute(group.get(), file_attribute, H5P_DATASET_XFER_DEFAULT));
-  check_version(numbers.get());
-  session_ = numbers.get();
-  index_ = numbers.get();
+  const auto stored = logged::parse_stored_file(
+      read_attribute(group.get(), file_attribute, H5P_DATASET_XFER_DEFAULT));
+  session_ = stored.session;
+  index_ = stored.index;
 }
 
 /// Blocks of a kind have the numbers from 0 on: the first that is missing is found by halving.
@@ -221,17 +184,17 @@ std::optional<logged::MetadataBlock> LogStore::block(const std::string& name) {
 }
 
 std::vector<logged::MetadataBlock> LogStore::blocks(std::uint64_t known) {
-  metadata_blocks_ = count_of("metadata.");
+  metadata_blocks_ = count_of(logged::store_metadata);
   if (*metadata_blocks_ < known) damaged("a block of metadata that the index names is missing");
   std::vector<logged::MetadataBlock> blocks(known);
   for (std::uint64_t n = known; n < *metadata_blocks_; ++n)
-    blocks.push_back(block("metadata." + std::to_string(n)).value());
+    blocks.push_back(block(logged::store_metadata + std::to_string(n)).value());
   return blocks;
 }
 
 std::optional<logged::MetadataBlock> LogStore::index() {
   if (index_ == 0) return std::nullopt;
-  return block("index." + std::to_string(index_ - 1));
+  return block(logged::store_index + std::to_string(index_ - 1));
 }
 
 void LogStore::replace_index() {
@@ -239,7 +202,7 @@ void LogStore::replace_index() {
   ++index_;
   write_state(group, false);
   if (index_ < 2) return;
-  const std::string old = "index." + std::to_string(index_ - 2);
+  const std::string old = logged::store_index + std::to_string(index_ - 2);
   const H5VL_loc_params_t location = name_location(H5I_GROUP, old.c_str());
   H5VL_link_specific_args_t args{};
   args.op_type = H5VL_LINK_DELETE;
@@ -276,36 +239,12 @@ Offset LogStore::allot(Use use, Count bytes) {
 
 std::optional<StoredDataset> read_stored(const UnderObject& dataset, hid_t dxpl) {
   if (!attribute_exists(dataset, dataset_attribute, dxpl)) return std::nullopt;
-  Numbers numbers(read_attribute(dataset, dataset_attribute, dxpl));
-  check_version(numbers.get());
-  StoredDataset stored;
-  stored.id = numbers.get();
-  const std::uint64_t ndims = numbers.get();
-  if (ndims == 0 || ndims > H5S_MAX_RANK)
-    damaged("a dataset of " + std::to_string(ndims) + " dimensions");
-  Count elements = 1;
-  for (std::uint64_t d = 0; d < ndims; ++d) {
-    const std::uint64_t extent = numbers.get();
-    if (extent > INT64_MAX ||
-        !multiply_fits(elements, static_cast<Count>(std::max<std::uint64_t>(extent, 1)), elements))
-      damaged("a dataset's extents");
-    stored.extents.push_back(static_cast<Count>(extent));
-  }
-  for (std::uint64_t d = 0; d < ndims; ++d) stored.maximum.push_back(numbers.get());
-  stored.dcpl = numbers.rest();
-  return stored;
+  return logged::parse_stored_dataset(read_attribute(dataset, dataset_attribute, dxpl));
 }
 
 void write_stored(const UnderObject& dataset, const StoredDataset& stored, bool create,
                   hid_t dxpl) {
-  Numbers numbers;
-  numbers.put(store_version);
-  numbers.put(stored.id);
-  numbers.put(stored.extents.size());
-  for (const Count extent : stored.extents) numbers.put(static_cast<std::uint64_t>(extent));
-  for (const hsize_t most : stored.maximum) numbers.put(most);
-  numbers.bytes().insert(numbers.bytes().end(), stored.dcpl.begin(), stored.dcpl.end());
-  write_attribute(dataset, dataset_attribute, create, numbers.bytes(), dxpl);
+  write_attribute(dataset, dataset_attribute, create, logged::print_stored_dataset(stored), dxpl);
 }
 
 }  // namespace forebay::vol

@@ -19,16 +19,11 @@
 
 #include "api/hdf5vol/under.h"
 #include "core/logged_file.h"
+#include "core/logged_store_text.h"
 
 namespace forebay::vol {
 
-/// What the attribute of a stand-in tells.
-struct StoredDataset {
-  std::uint64_t id = 0;
-  std::vector<Count> extents;
-  std::vector<hsize_t> maximum;  ///< H5S_UNLIMITED included
-  std::vector<std::byte> dcpl;   ///< H5Pencode2 of the creation property list
-};
+using logged::StoredDataset;
 
 /// The hidden objects of one open file. All functions use the connector below; those that create or
 /// change something are collective as HDF5's own are.

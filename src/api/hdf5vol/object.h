@@ -76,9 +76,13 @@ class FileState {
   WrapContext* get_wrap_context(void* under_object);
   static void free_wrap_context(WrapContext* context) noexcept;
 
-  /// While the native connector, which was told that its file is open, wraps it for itself.
-  bool in_post_open() const noexcept { return in_post_open_; }
-  void set_in_post_open(bool now) noexcept { in_post_open_ = now; }
+  /// H5Iget_file_id asks for the file of an object and then has it wrapped: notes what it was
+  /// given.
+  void note_handed_out(void* under_file) noexcept { handed_out_ = under_file; }
+  /// Whether that is the file that is now to be wrapped, a handle for the program then.
+  bool take_handed_out(void* under_file) noexcept {
+    return std::exchange(handed_out_, nullptr) == under_file;
+  }
 
   /// What closing `object` means for the file.
   Closing closing(const Object& object) const noexcept;
@@ -92,7 +96,7 @@ class FileState {
   hid_t connector_;
   bool under_wraps_;
   bool numbered_;
-  bool in_post_open_ = false;
+  void* handed_out_ = nullptr;
   unsigned long number_;
   std::size_t owners_ = 0;                    // objects, wrap contexts, requests
   std::size_t open_ = 0;                      // objects, file handles included

@@ -1,4 +1,5 @@
 #include "api/hdf5vol/callbacks.h"
+#include "api/hdf5vol/hid.h"
 
 namespace forebay::vol {
 namespace {
@@ -28,6 +29,16 @@ void after_copy(const ObjectCopy& copy, Object& from, Object& to) {
                 copy.dxpl);
 }
 
+// The property list without H5O_COPY_WITHOUT_ATTR_FLAG; none where it does not have that.
+Hid with_attributes(hid_t ocpypl) {
+  unsigned flags = 0;
+  checked(H5Pget_copy_object(ocpypl, &flags), "asking how to copy");
+  if ((flags & H5O_COPY_WITHOUT_ATTR_FLAG) == 0) return {};
+  Hid list = owned_list(H5Pcopy(ocpypl));
+  checked(H5Pset_copy_object(list, flags & ~H5O_COPY_WITHOUT_ATTR_FLAG), "choosing how to copy");
+  return list;
+}
+
 herr_t copy(void* source, const H5VL_loc_params_t* source_location, const char* source_name,
             void* destination, const H5VL_loc_params_t* destination_location,
             const char* destination_name, hid_t ocpypl, hid_t lcpl, hid_t dxpl,
@@ -38,11 +49,15 @@ herr_t copy(void* source, const H5VL_loc_params_t* source_location, const char* 
     refuse_hidden(from, source_name);
     refuse_reserved(to, destination_name);
     const bool logs = from.hooks() || to.hooks();
+    // Copied without attributes a stand-in would be no more than that: the log layer removes those
+    // that the program sees.
+    const Hid whole = from.hooks() ? with_attributes(ocpypl) : Hid();
+    const hid_t properties = whole >= 0 ? static_cast<hid_t>(whole) : ocpypl;
     const herr_t result =
         pass(from, logs ? nullptr : req, [&](void* under, hid_t connector, void** request) {
           return H5VLobject_copy(under, source_location, source_name, to.under,
-                                 destination_location, destination_name, connector, ocpypl, lcpl,
-                                 dxpl, request);
+                                 destination_location, destination_name, connector, properties,
+                                 lcpl, dxpl, request);
         });
     if (result >= 0 && logs) {
       after_copy({from.below(), source_location, source_name, to.below(), destination_location,
@@ -61,6 +76,9 @@ herr_t get(void* obj, const H5VL_loc_params_t* location, H5VL_object_get_args_t*
     const herr_t result = pass(at, req, [&](void* under, hid_t connector, void** request) {
       return H5VLobject_get(under, visible, connector, args, dxpl, request);
     });
+    if (result >= 0 && args->op_type == H5VL_OBJECT_GET_FILE) {
+      at.file->note_handed_out(*args->args.get_file.file);
+    }
     if (result >= 0 && at.hooks() && args->op_type == H5VL_OBJECT_GET_INFO &&
         (args->args.get_info.fields & H5O_INFO_NUM_ATTRS) &&
         args->args.get_info.oinfo->num_attrs > 0) {

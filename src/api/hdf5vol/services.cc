@@ -35,9 +35,9 @@ void* wrap_object(void* obj, H5I_type_t type, void* wrap_context) noexcept {
     void* under =
         file->under_wraps() ? H5VLwrap_object(obj, type, file->connector(), context.under) : obj;
     if (under == nullptr) return nullptr;
-    // The native connector wraps its file once it is open, for itself, and lets go of it after the
-    // close.
-    if (file->in_post_open()) return new Object(under, file, type, false);
+    // Files that the native connector wraps for itself (each once it is open, those behind external
+    // links too) are no handles of the program; it lets go of them after the close.
+    if (type == H5I_FILE) return new Object(under, file, type, file->take_handed_out(under));
     return wrap(under, file, type, H5P_DATASET_XFER_DEFAULT);
   });
 }

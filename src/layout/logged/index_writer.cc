@@ -22,7 +22,7 @@ struct Sent {
   Entry entry;
   PatternRef ref;
   Offset first = 0, last = 0;
-  std::uint32_t dims = 0;  // followed by low and high of each
+  std::uint32_t dims = 0;  // followed by low and high of each, and the inner extents
 };
 
 template <typename T>
@@ -83,6 +83,7 @@ class Gathering {
     if (!bounds) return;
     append(out, bounds->low.data(), bounds->low.size());
     append(out, bounds->high.data(), bounds->high.size());
+    append(out, bounds->inner.data(), bounds->inner.size());
   }
 
   void receive(std::span<const std::byte> bytes) {
@@ -90,12 +91,15 @@ class Gathering {
       Sent sent;
       std::memcpy(&sent, bytes.data(), sizeof sent);
       bytes = bytes.subspan(sizeof sent);
-      Bounds bounds{{}, {}, sent.first, sent.last};
-      for (auto* list : {&bounds.low, &bounds.high}) {
-        list->resize(sent.dims);
-        if (sent.dims > 0) std::memcpy(list->data(), bytes.data(), sent.dims * sizeof(Count));
-        bytes = bytes.subspan(sent.dims * sizeof(Count));
-      }
+      Bounds bounds{{}, {}, sent.first, sent.last, {}};
+      const auto take = [&](std::vector<Count>& list, std::size_t n) {
+        list.resize(n);
+        if (n > 0) std::memcpy(list.data(), bytes.data(), n * sizeof(Count));
+        bytes = bytes.subspan(n * sizeof(Count));
+      };
+      take(bounds.low, sent.dims);
+      take(bounds.high, sent.dims);
+      if (sent.dims > 0) take(bounds.inner, sent.dims - 1);
       Lookup& lookup = lookups_[sent.entry.dataset];
       if (sent.dims > 0 && !lookup.set_ndims(sent.dims))
         damaged("dataset " + std::to_string(sent.entry.dataset) + " has other dimensions");

@@ -70,6 +70,8 @@ class LogReader {
   /// `step`, one in memory at a time.
   void for_each_section(std::size_t from, std::size_t to, std::size_t step, std::size_t phase,
                         const std::function<void(const Section&)>& use);
+  /// How many sections the table of a block names. Errc::ebadlog, etrunc.
+  std::size_t sections_of(std::size_t block) { return table_of(blocks_[block]).sections.size(); }
   /// The bounds of an entry; null for what has none.
   std::optional<Bounds> bounds(const Section& section, const Entry& entry);
   /// What the index keeps of a dataset, or an empty lookup. `ndims` 0: as the index says.
