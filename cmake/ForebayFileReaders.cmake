@@ -7,8 +7,9 @@ include(ForebayHdf5Tools)
 set(FOREBAY_READER_SOURCES ${PROJECT_SOURCE_DIR}/src/tools/source.cc ${PROJECT_SOURCE_DIR}/src/tools/text_table.cc)
 if(TARGET forebay_hdf5_tools)
   file(GLOB hdf5_readers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/tools/hdf5_*.cc)
-  # hdf5_copy, hdf5_output and what they need write files: that is the command's.
-  list(FILTER hdf5_readers EXCLUDE REGEX "/hdf5_(absent|copy|output|references|storage|[a-z_]*_test)\\.cc$")
+  # hdf5_copy, hdf5_output and what they need write files, hdf5_log_report tells of them: that is the command's.
+  list(FILTER hdf5_readers EXCLUDE
+       REGEX "/hdf5_(absent|log_report|output|references|storage|[a-z_]*copy|[a-z_]*_test)\\.cc$")
   list(APPEND FOREBAY_READER_SOURCES ${hdf5_readers})
 endif()
 

@@ -248,7 +248,7 @@ class Dataset(Mapping):
 
     @property
     def left_out(self) -> Mapping[str, str]:
-        """What stands here in an HDF5 file and cannot be read, with the reason; an attribute as "variable:attribute"."""
+        """What an HDF5 file has here that cannot be read, with the reason; an attribute as "variable:attribute"."""
         return MappingProxyType(self._left_out)
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 
 from . import _forebay
 from ._dataset import Dataset
+from ._errors import UnsupportedError
 
 
 def open(
@@ -56,8 +57,10 @@ def reader_for(path: str) -> Any:
     """
     name = os.fsencode(path)
     if _forebay.hdf5 and _is_hdf5_file(name):
-        from . import _hdf5  # only now: it brings HDF5 and all that HDF5 needs
-
+        try:
+            from . import _hdf5  # only now: it brings HDF5 and all that HDF5 needs
+        except ImportError as error:
+            raise UnsupportedError(f"{path}: an HDF5 file, but HDF5 cannot be loaded: {error}") from error
         return _hdf5.Reader(name)
     return _forebay.Reader(name)
 

@@ -19,7 +19,9 @@ def _make(source: str | os.PathLike | Dataset, url: str | None, skip: bool, inli
         with open(source) as dataset:
             return _make(dataset, url, skip, inline_limit)
     if not hasattr(source._handle_for_use(), "references"):
-        raise UnsupportedError(f"{source.path}: references are made of classic files; kerchunk makes them of HDF5 files")
+        raise UnsupportedError(
+            f"{source.path}: references are made of classic files; of HDF5 files kerchunk makes them"
+        )
     address = os.path.abspath(source.path) if url is None else url
     text, *_, left_out = source._handle_for_use().references(address, inline_limit, skip)
     for reason in left_out:

@@ -140,7 +140,6 @@ class ForebayBackend(BackendEntrypoint):
             store.close()
             raise
 
-
     def open_groups_as_dict(self, filename_or_obj: Any, *, group: str | None = None, **options: Any) -> dict[str, Any]:
         """Every group of a file as a dataset, by its path from `group` on."""
         with open_file(filename_or_obj) as file:

@@ -1,5 +1,5 @@
-// The extension module forebay._hdf5: netCDF-4 and other HDF5 files, for reading, through the readers
-// that the command has (tools/source.h). Strings are given, which the command leaves out.
+// The extension module forebay._hdf5: netCDF-4 and other HDF5 files, for reading, through the
+// readers that the command has (tools/source.h). Strings are given, which the command leaves out.
 //
 // HDF5's serial library lets one thread in at a time, if it is safe for threads at all: one lock of
 // the process stands around every call that may reach it. Nobody who holds that lock waits for the
@@ -139,8 +139,8 @@ const AttributeList& attributes_of(const tools::Source& file, int owner) {
 
 // A value as h5py gives it: bytes that are not UTF-8 come back when it is encoded so.
 nb::object string_value(const std::string& text) {
-  return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()),
-                                        "surrogateescape"));
+  return nb::steal(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
 }
 
 /// As _forebay.Reader has it; lists of strings with the type 12.
@@ -182,8 +182,9 @@ bool run(const Hdf5Reader& self, VarId var, bool check, Read&& read) {
 }
 
 /// As _forebay.Reader::read; one thread reads, whatever `threads` says.
-bool read_values(const Hdf5Reader& self, VarId var, std::vector<Count> start, std::vector<Count> count,
-          std::vector<Count> stride, nb::handle out, int /*threads*/, bool check) {
+bool read_values(const Hdf5Reader& self, VarId var, std::vector<Count> start,
+                 std::vector<Count> count, std::vector<Count> stride, nb::handle out,
+                 int /*threads*/, bool check) {
   const Subarray selection = to_subarray(std::move(start), std::move(count), std::move(stride));
   const Buffer memory(out, true);
   return run(self, var, check, [&](const tools::Source& file) {
@@ -217,8 +218,8 @@ NB_MODULE(_hdf5, module) {
       .def("__init__", construct, nb::arg("path"))
       .def("describe", describe_file)
       .def("attributes", attributes, nb::arg("owner"))
-      .def("read", read_values, nb::arg("var"), nb::arg("start"), nb::arg("count"), nb::arg("stride"),
-           nb::arg("out"), nb::arg("threads"), nb::arg("check"))
+      .def("read", read_values, nb::arg("var"), nb::arg("start"), nb::arg("count"),
+           nb::arg("stride"), nb::arg("out"), nb::arg("threads"), nb::arg("check"))
       .def("read_strings", read_strings, nb::arg("var"), nb::arg("start"), nb::arg("count"),
            nb::arg("stride"), nb::arg("check"))
       .def("changed", [](const Hdf5Reader& r) { return r.changed(*r.file()); })

@@ -137,8 +137,7 @@ std::optional<Count> string_width(hid_t file_type) {
 
 Hdf5Id string_memory_type(hid_t file_type) {
   Hdf5Id type = owned(H5Tcopy(file_type), "a type");
-  if (H5Tis_variable_str(file_type) <= 0)
-    checked(H5Tset_strpad(type, H5T_STR_NULLPAD), "a type");
+  if (H5Tis_variable_str(file_type) <= 0) checked(H5Tset_strpad(type, H5T_STR_NULLPAD), "a type");
   return type;
 }
 

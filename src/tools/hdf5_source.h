@@ -10,8 +10,8 @@
 namespace forebay::tools {
 
 /// Opens a file by the conventions of netCDF-4 (hdf5_schema.h); what the classic model has no word
-/// for is in left_out(). `group`, `strings`: as open_source has them. Errc::ehdferr for a damaged file,
-/// Errc::enotsupport in a build without HDF5.
+/// for is in left_out(). `group`, `strings`: as open_source has them. Errc::ehdferr for a damaged
+/// file, Errc::enotsupport in a build without HDF5.
 std::unique_ptr<Source> open_hdf5(const std::string& path, const std::string& group,
                                   Strings strings);
 

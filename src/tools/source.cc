@@ -69,10 +69,9 @@ Count Source::width(VarId var) const {
 }
 
 std::vector<std::string> Source::read_strings(VarId var, const Subarray&) const {
-  throw Error(Errc::einval,
-              printable(path()) + ": variable " +
-                  printable(schema().vars[static_cast<std::size_t>(var)].name) +
-                  " has no strings of varying length");
+  throw Error(Errc::einval, printable(path()) + ": variable " +
+                                printable(schema().vars[static_cast<std::size_t>(var)].name) +
+                                " has no strings of varying length");
 }
 
 const std::vector<StringList>& Source::string_lists() const {
