@@ -1,6 +1,6 @@
-/* Writes what the tools have to give back from a log: two byte orders, filters, an unlimited dimension that is cut and
- * grows again, fill values, interleaved selections, elements written twice, elements never written, a compound type,
- * attributes, and a dataset that no log takes.
+/* Writes what the tools have to give back from a log: two byte orders, filters, an unlimited
+ * dimension that is cut and grows again, fill values, interleaved selections, elements written
+ * twice, elements never written, a compound type, attributes, and a dataset that no log takes.
  *
  *   mpiexec -n N log_program FILE
  */
@@ -8,12 +8,12 @@
 #include <mpi.h>
 #include <stdio.h>
 
-#define CHECK(call)                                       \
-  do {                                                    \
-    if ((call) < 0) {                                     \
-      fprintf(stderr, "failed at line %d\n", __LINE__);   \
-      MPI_Abort(MPI_COMM_WORLD, 1);                       \
-    }                                                     \
+#define CHECK(call)                                     \
+  do {                                                  \
+    if ((call) < 0) {                                   \
+      fprintf(stderr, "failed at line %d\n", __LINE__); \
+      MPI_Abort(MPI_COMM_WORLD, 1);                     \
+    }                                                   \
   } while (0)
 
 enum { rows = 96, columns = 512 };
@@ -21,8 +21,10 @@ enum { rows = 96, columns = 512 };
 static int rank, ranks;
 static hid_t file, collective;
 
-static void put(hid_t dataset, hid_t type, hsize_t row, hsize_t n, hsize_t stride, const void* values) {
-  const hsize_t start[2] = {row, 0}, count[2] = {n, columns}, step[2] = {stride, 1}, elements = n * columns;
+static void put(hid_t dataset, hid_t type, hsize_t row, hsize_t n, hsize_t stride,
+                const void* values) {
+  const hsize_t start[2] = {row, 0}, count[2] = {n, columns}, step[2] = {stride, 1},
+                elements = n * columns;
   const hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(1, &elements, NULL);
   CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, step, count, NULL));
   CHECK(H5Dwrite(dataset, type, memory, space, collective, values));
@@ -105,12 +107,14 @@ int main(int argc, char** argv) {
   put(both, compound, (hsize_t)rank, 1, 1, pairs);
   CHECK(H5Dclose(both));
 
-  const hid_t one = H5Dcreate2(file, "scalar", H5T_STD_I64LE, scalar, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t one =
+      H5Dcreate2(file, "scalar", H5T_STD_I64LE, scalar, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
   const long long answer = 42;
   CHECK(H5Dwrite(one, H5T_NATIVE_LLONG, H5S_ALL, H5S_ALL, collective, &answer));
   CHECK(H5Dclose(one));
   CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL));
-  put(big, H5T_NATIVE_DOUBLE, (hsize_t)rank * 2, 1, 1, doubles); /* after a flush, over what was written */
+  put(big, H5T_NATIVE_DOUBLE, (hsize_t)rank * 2, 1, 1,
+      doubles); /* after a flush, over what was written */
   CHECK(H5Dclose(big));
   CHECK(H5Aclose(attribute));
   CHECK(H5Gclose(group));
