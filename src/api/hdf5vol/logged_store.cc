@@ -7,6 +7,7 @@
 #include "api/hdf5vol/errors.h"
 #include "api/hdf5vol/hid.h"
 #include "api/hdf5vol/hooks.h"
+#include "base/attempt.h"
 
 namespace forebay::vol {
 namespace {
@@ -187,8 +188,14 @@ std::vector<logged::MetadataBlock> LogStore::blocks(std::uint64_t known) {
   metadata_blocks_ = count_of(logged::store_metadata);
   if (*metadata_blocks_ < known) damaged("a block of metadata that the index names is missing");
   std::vector<logged::MetadataBlock> blocks(known);
-  for (std::uint64_t n = known; n < *metadata_blocks_; ++n)
-    blocks.push_back(block(logged::store_metadata + std::to_string(n)).value());
+  for (std::uint64_t n = known; n < *metadata_blocks_; ++n) {
+    // No index covers these: the job was killed. HDF5 does not write its own metadata in one step,
+    // so of the flush that was under way there may be the name of a block and no more.
+    const QuietErrors quiet;
+    const auto unfinished = attempt_to(
+        [&] { blocks.push_back(block(logged::store_metadata + std::to_string(n)).value()); });
+    if (unfinished) blocks.push_back({});
+  }
   return blocks;
 }
 

@@ -38,7 +38,8 @@ class LogStore : public logged::BlockSpace {
   void open();
   std::uint64_t session() const { return session_; }
 
-  /// The blocks of metadata, in order; of the first `known` only the number counts.
+  /// The blocks of metadata, in order; of the first `known`, which an index covers, only the number
+  /// counts. A block that a killed job did not finish is empty.
   std::vector<logged::MetadataBlock> blocks(std::uint64_t known);
   std::optional<logged::MetadataBlock> index();
   /// The number that the new index takes, the old one goes.

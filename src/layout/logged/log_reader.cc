@@ -124,6 +124,7 @@ void LogReader::add_block(const MetadataBlock& block) {
 }
 
 Table LogReader::table_of(const MetadataBlock& block) {
+  if (block.bytes == 0) return {};
   const auto front = bytes(file_, block.place, std::min<Count>(block.bytes, 32));
   const Count sections = std::max<Count>(0, sections_in(front, block.bytes));
   const Count length = std::min(block.bytes, table_bytes(sections));

@@ -52,7 +52,8 @@ class LogReader {
 
   /// The index that the file keeps. Errc::ebadlog for a damaged one: the caller may go on without.
   void set_index(Offset place, Count bytes);
-  /// A block of metadata, in the order of flushes. Those that an index covers are told too.
+  /// A block of metadata, in the order of flushes. Those that an index covers are told too, and
+  /// those that a killed job did not finish, as empty.
   void add_block(const MetadataBlock& block);
 
   /// Overwrites the elements of `out`, which lie in the order of `wanted`, with what was written to
