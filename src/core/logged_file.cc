@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/attempt.h"
 #include "base/error.h"
@@ -33,6 +34,7 @@ LoggedFileOptions logged_options(const Method& method) {
   options.copies = method.log_copy == "enable";
   options.subfiling = method.subfiling;
   options.subfile_ranks = method.subfile_ranks;
+  options.ranks_per_node = method.ranks_per_node;
   return options;
 }
 
@@ -46,6 +48,25 @@ LoggedFile::LoggedFile(const Comm& comm, LoggedFileOptions options, logged::Bloc
           options_.memory_limit, report_) {}
 
 LoggedFile::~LoggedFile() = default;
+
+void LoggedFile::open_index(const logged::MetadataBlock& index) {
+  const Comm node = comm_.split_node(options_.ranks_per_node);
+  if (node.size() > 1 && index.bytes <= options_.memory_limit)
+    index_ = NodeMemory::create(node, static_cast<std::size_t>(index.bytes));
+  const auto failed = attempt_to([&] {
+    if (index_ && node.is_root() &&
+        file_.read_at(index.place, std::span(index_.data(), index_.size())) != index_.size())
+      throw Error(Errc::etrunc, options_.path + " ends within the index of its log",
+                  "it was cut, or is not all there yet");
+  });
+  agree_on_error(comm_, failed);
+  agree_on_error(comm_, attempt_to([&] {
+                   if (index_)
+                     reader_.set_index(index.place, std::span(index_.data(), index_.size()));
+                   else
+                     set_index(index);
+                 }));
+}
 
 std::shared_ptr<ByteFile> LoggedFile::open_to_read(std::uint32_t number) {
   const std::string path = subfile_path(options_.path, number);
@@ -145,6 +166,23 @@ std::optional<logged::WrittenIndex> LoggedFile::finish() {
 bool LoggedFile::read(const logged::DatasetShape& dataset, const Placed& wanted,
                       std::span<std::byte> out) {
   return reader_.read(dataset, wanted, out, writer_ ? &*writer_ : nullptr);
+}
+
+void LoggedFile::remove_subfiles() {
+  writer_.reset();
+  subfile_.reset();
+  comm_.barrier();  // until all have let go of them
+  agree_on_error(comm_, attempt_to([&] {
+                   if (!comm_.is_root()) return;
+                   const std::filesystem::path folder = directory_of_subfiles(options_.path);
+                   std::error_code none;
+                   for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+                     const std::string name = entry.path().filename();
+                     if (name.find_first_not_of("0123456789") == std::string::npos)
+                       std::filesystem::remove(entry.path(), none);
+                   }
+                   std::filesystem::remove(folder, none);  // what is not ours keeps it
+                 }));
 }
 
 void LoggedFile::sync() {

@@ -9,6 +9,7 @@
 
 #include "base/report.h"
 #include "comm/comm.h"
+#include "comm/node_memory.h"
 #include "core/method.h"
 #include "layout/logged/index_writer.h"
 #include "layout/logged/log_reader.h"
@@ -25,6 +26,7 @@ struct LoggedFileOptions {
   bool copies = true;              ///< false: buffers of writes stay as they are until a flush
   std::string subfiling = "none";  ///< none | node | ranks
   int subfile_ranks = 1;           ///< that share one, with `ranks`
+  int ranks_per_node = 0;          ///< testing: pretend that nodes have this many; 0: ask MPI
 };
 
 LoggedFileOptions logged_options(const Method& method);
@@ -38,7 +40,12 @@ class LoggedFile {
   LoggedFile(const Comm& comm, LoggedFileOptions options, logged::BlockSpace* space);
   ~LoggedFile();
 
-  /// Blocks in the order of flushes, then the index; from what the front end found in the file.
+  /// Collective. The index that the front end found in the file. One rank of each node reads it
+  /// into memory that the others share, if it fits into memory_limit; a larger one is read in
+  /// parts by each. Errc::ebadlog, etrunc.
+  void open_index(const logged::MetadataBlock& index);
+  /// Local. Blocks in the order of flushes, from what the front end found in the file; then the
+  /// index that finish() wrote.
   void add_block(const logged::MetadataBlock& block) { reader_.add_block(block); }
   void set_index(const logged::MetadataBlock& index) {
     reader_.set_index(index.place, index.bytes);
@@ -57,6 +64,9 @@ class LoggedFile {
   std::optional<logged::WrittenIndex> finish();
   /// Local. Reads as LogReader::read, with this rank's pending writes.
   bool read(const logged::DatasetShape& dataset, const Placed& wanted, std::span<std::byte> out);
+  /// Collective. Nothing of the file is in them any more. Closes and removes all of them, also those
+  /// of earlier jobs, and their folder; nothing can be written or read from subfiles afterwards.
+  void remove_subfiles();
   /// Collective. fsync of what this rank has open.
   void sync();
 
@@ -74,6 +84,7 @@ class LoggedFile {
   logged::BlockSpace* space_;
   Report report_;
   File file_;
+  NodeMemory index_;  // read by one rank of the node
   logged::LogReader reader_;
   std::optional<logged::LogWriter> writer_;
   std::shared_ptr<File> subfile_;

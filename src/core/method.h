@@ -85,6 +85,7 @@ struct Method {
   int subfile_ranks = 1;            ///< of one subfile, with `ranks`
   std::string log_copy = "enable";  ///< enable | disable
   Count log_memory = 64 << 20;      ///< bytes a rank holds of a log's index
+  std::string compact = "never";    ///< never | close
 
   std::string burst_directory = "./";  ///< of the staging logs
   std::string burst_overwrite = "enable", burst_delete = "enable", burst_shared = "disable";

@@ -18,6 +18,7 @@ constexpr std::array<std::string_view, 3> layouts = {"canonical", "chunked", "lo
 constexpr std::array<std::string_view, 3> later_layouts = {"decomposed", "patches",
                                                            "process-group"};
 constexpr std::array<std::string_view, 3> subfilings = {"none", "node", "ranks"};
+constexpr std::array<std::string_view, 2> compactings = {"never", "close"};
 constexpr std::array<std::string_view, 2> chunk_states = {"newest", "synced"};
 constexpr std::array<std::string_view, 2> stages = {"direct", "burst"};
 constexpr std::array<std::string_view, 2> later_stages = {"memory", "async"};
@@ -183,6 +184,10 @@ void add_engine_keys(std::vector<KeySpec>& keys) {
                            "reads.",
                            "engine"},
                           own, &Method::log_memory, mib));
+  keys.push_back(
+      word_key({"compact", "never|close", "never",
+                "Layout log: turn the file into an ordinary one when it is closed.", "engine"},
+               own, &Method::compact, compactings));
   keys.push_back(
       size_key({"burst_flush_size", "bytes, at least 0", "0",
                 "Stage burst: flush in the background when a rank has staged so many "

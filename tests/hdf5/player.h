@@ -33,6 +33,7 @@ struct PlayerOptions {
   std::string directory = ".";
   bool serial = false;  // without MPI-IO: one rank, and all types
   bool trace = false;   // say what is done before it is done
+  bool native_at_end = false;  // the file must be an ordinary one once it is closed
   int spoil = -1;       // from this operation on data is not the same: shows that the test can fail
 };
 

@@ -2,10 +2,11 @@
 // connector and one through that of the environment, must not be told apart by a program.
 //
 //   property_test [--seed S] [--rounds N] [--operations N] [--dir DIRECTORY] [--serial] [--trace]
-//                 [--spoil OPERATION]
+//                 [--native-at-end] [--spoil OPERATION]
 //
 // Round k has seed S + k and replays alone with --seed S+k --rounds 1. --serial is for one rank: no
-// MPI-IO, and datatypes that parallel HDF5 does not write. --spoil changes what the second file
+// MPI-IO, and datatypes that parallel HDF5 does not write. --native-at-end opens both files with
+// HDF5's own connector in the end. --spoil changes what the second file
 // gets from an operation on, to see the test fail.
 #include <mpi.h>
 
@@ -28,6 +29,8 @@ bool parse(int argc, char** argv, Arguments& out) {
     const std::string name = argv[k];
     if (name == "--serial") {
       out.player.serial = true;
+    } else if (name == "--native-at-end") {
+      out.player.native_at_end = true;
     } else if (name == "--trace") {
       out.player.trace = true;
     } else if (k + 1 == argc) {

@@ -2,11 +2,14 @@
  * dimension that is cut and grows again, fill values, interleaved selections, elements written
  * twice, elements never written, a compound type, attributes, and a dataset that no log takes.
  *
- *   mpiexec -n N log_program FILE
+ *   mpiexec -n N log_program FILE [large]
+ *
+ * large: also datasets of several pieces of what is moved at a time.
  */
 #include <hdf5.h>
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define CHECK(call)                                     \
   do {                                                  \
@@ -41,11 +44,39 @@ static hid_t make(const char* name, hid_t type, const hsize_t* most, hid_t creat
   return dataset;
 }
 
+/* Each rank's columns of 24 MB; every seventh row of `holes` is never written. */
+static void put_large(const char* name, hid_t creation, int holes) {
+  enum { long_rows = 4001, wide = 1500 };
+  const hsize_t extents[2] = {long_rows, wide}, mine = wide / (hsize_t)ranks;
+  const hsize_t start[2] = {0, (hsize_t)rank * mine};
+  const hid_t space = H5Screate_simple(2, extents, NULL);
+  const hid_t dataset =
+      H5Dcreate2(file, name, H5T_IEEE_F32LE, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+  CHECK(dataset);
+  float* values = malloc(long_rows * mine * sizeof(float));
+  for (hsize_t i = 0; i < long_rows * mine; ++i) values[i] = (float)rank * 1e7F + (float)i;
+  CHECK(H5Sselect_none(space));
+  hsize_t n = 0;
+  for (hsize_t row = 0; row < long_rows; row += 7) {
+    const hsize_t from[2] = {row, start[1]};
+    const hsize_t left = long_rows - row, whole = holes ? 6 : 7;
+    const hsize_t count[2] = {left < whole ? left : whole, mine};
+    CHECK(H5Sselect_hyperslab(space, H5S_SELECT_OR, from, NULL, count, NULL));
+    n += count[0] * mine;
+  }
+  const hid_t memory = H5Screate_simple(1, &n, NULL);
+  CHECK(H5Dwrite(dataset, H5T_NATIVE_FLOAT, memory, space, collective, values));
+  free(values);
+  CHECK(H5Sclose(memory));
+  CHECK(H5Sclose(space));
+  CHECK(H5Dclose(dataset));
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  if (argc != 2) return 2;
+  if (argc < 2) return 2;
   const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
   CHECK(H5Pset_fapl_mpio(access, MPI_COMM_WORLD, MPI_INFO_NULL));
   collective = H5Pcreate(H5P_DATASET_XFER);
@@ -112,6 +143,15 @@ int main(int argc, char** argv) {
   const long long answer = 42;
   CHECK(H5Dwrite(one, H5T_NATIVE_LLONG, H5S_ALL, H5S_ALL, collective, &answer));
   CHECK(H5Dclose(one));
+  if (argc > 2) {
+    const hsize_t tall[2] = {900, 16};
+    const hid_t chunked = H5Pcreate(H5P_DATASET_CREATE);
+    CHECK(H5Pset_chunk(chunked, 2, tall));
+    put_large("large", filled, 1);
+    put_large("large_chunks", chunked, 1);
+    CHECK(H5Pset_deflate(chunked, 1));
+    put_large("large_deflated", chunked, 0);
+  }
   CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL));
   put(big, H5T_NATIVE_DOUBLE, (hsize_t)rank * 2, 1, 1,
       doubles); /* after a flush, over what was written */

@@ -120,9 +120,16 @@ LoggedHooks::LoggedHooks(const OpenedFile& opened, const Comm& comm, bool mpi_io
   options.path = opened.name;
   options.writable = writable_;
   options.session = store_.session();
+  // What goes at the end must not take room in the file.
+  if (compacts() && options.subfiling == "none") {
+    options.subfiling = "ranks";
+    options.subfile_ranks = comm_.size();
+  }
   file_ = std::make_unique<LoggedFile>(comm_, options, &store_);
+  std::optional<logged::MetadataBlock> index;
+  agree_on_error(comm_, attempt_to([&] { index = store_.index(); }));
+  if (index) file_->open_index(*index);
   agree_on_error(comm_, attempt_to([&] {
-                   if (const auto index = store_.index()) file_->set_index(*index);
                    for (const auto& block : store_.blocks(file_->reader().directory().blocks))
                      file_->add_block(block);
                  }));
@@ -154,16 +161,18 @@ std::shared_ptr<DatasetState> LoggedHooks::adopt(StoredDataset stored, hid_t typ
 
 CreatedDataset LoggedHooks::create_dataset(const DatasetCreation& creation) {
   check_writable();
-  if (!why_not_logged(creation.type, creation.space, creation.dcpl).empty()) return {};
+  if (compacted_ || !why_not_logged(creation.type, creation.space, creation.dcpl).empty()) return {};
   store_.move_to(creation.at);
   StoredDataset stored = stored_from(
       new_id(), creation.space, completed_properties(creation.dcpl, creation.type, creation.space));
-  const Hid dcpl = stand_in_properties(creation.dcpl);
-  const Hid scalar = owned_space(H5Screate(H5S_SCALAR));
+  const Hid dcpl =
+      compacts() ? compactable_properties(creation.dcpl) : stand_in_properties(creation.dcpl);
+  const Hid space = compacts() ? compactable_space(creation.space, creation.dcpl)
+                               : owned_space(H5Screate(H5S_SCALAR));
   CreatedDataset created;
   created.under =
       OwnedUnder(H5VLdataset_create(creation.at.object, creation.location, creation.at.connector,
-                                    creation.name, creation.lcpl, creation.type, scalar, dcpl,
+                                    creation.name, creation.lcpl, creation.type, space, dcpl,
                                     creation.dapl, creation.dxpl, nullptr),
                  creation.at.connector, H5I_DATASET);
   if (!created.under) throw Error(Errc::ehdferr, "HDF5: creating the dataset failed");
@@ -240,7 +249,7 @@ void LoggedHooks::before_flush(const UnderObject& at, H5F_scope_t) {
 }
 
 void LoggedHooks::finish() {
-  if (!file_->writing()) return;
+  if (!file_->writing() || compacted_) return;
   report_due_ = true;
   if (const auto index = file_->finish()) {
     store_.replace_index();
@@ -252,8 +261,14 @@ void LoggedHooks::before_close(const UnderObject& at, Closing closing) {
   if (closing == Closing::handle) return;
   store_.move_to(at);
   finish();
-  if (closing == Closing::last && report_due_)
-    print_report(comm_, path_, file_->report(), method_, {"layout log: each rank appends"});
+  if (closing != Closing::last) return;
+  if (writable_ && compacts() && !compacted_) compact(at);
+  if (!report_due_) return;
+  std::vector<std::string> notes{"layout log: each rank appends"};
+  if (compacts())
+    notes.push_back(compacted_ ? "compacted at close: an ordinary HDF5 file"
+                               : "not compacted: some datasets were made without compact=close");
+  print_report(comm_, path_, file_->report(), method_, notes);
 }
 
 // -- one handle

@@ -38,6 +38,10 @@ class LoggedHooks : public FileHooks {
   void start_writing();
   void finish();
   void agree_on_room(bool collective);
+  bool compacts() const { return method_.compact == "close"; }
+  /// Collective, after finish(). Leaves a file alone that has datasets which cannot take values.
+  void compact(const UnderObject& at);
+  void compact_dataset(const UnderObject& dataset, const StoredDataset& stored);
 
   Comm comm_;
   bool mpi_io_;  // opened with HDF5's MPI-IO driver
@@ -53,7 +57,12 @@ class LoggedHooks : public FileHooks {
   Count largest_ = 0;     // bytes of this rank's largest collective write since they looked
   bool through_ = false;  // collective writes go straight into the file
   bool report_due_ = false;
+  bool compacted_ = false;  // there is no log any more
 };
+
+/// The dataspace and the properties of a dataset that takes its values when the file is closed.
+Hid compactable_space(hid_t space, hid_t dcpl);
+Hid compactable_properties(hid_t dcpl);
 
 /// One handle of a logged dataset.
 class LoggedHandle : public LoggedDataset {

@@ -139,12 +139,12 @@ FileSelection file_selection(hid_t space, std::span<const Count> extents) {
     default:
       break;
   }
-  if (auto box = box_of(space, extents))
-    selection.placed = std::move(*box);
-  else if (auto blocks = blocks_of(space, extents))
-    selection.placed = std::move(*blocks);
-  else
-    selection.placed = runs_of(space);
+  auto placed = box_of(space, extents);
+  if (!placed) placed = blocks_of(space, extents);
+  // HDF5 1.14.5 can describe a union by its first block alone; its iterator, which data moves by,
+  // has all.
+  if (!placed || placed->pattern.elements() != selection.elements) placed = runs_of(space);
+  selection.placed = std::move(*placed);
   return selection;
 }
 

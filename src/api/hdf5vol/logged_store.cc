@@ -37,6 +37,15 @@ bool link_exists(const UnderObject& at, const std::string& name) {
   return exists;
 }
 
+void remove_link(const UnderObject& at, const std::string& name) {
+  const H5VL_loc_params_t location = name_location(at.type, name.c_str());
+  H5VL_link_specific_args_t args{};
+  args.op_type = H5VL_LINK_DELETE;
+  if (H5VLlink_specific(at.object, &location, at.connector, &args, H5P_DATASET_XFER_DEFAULT,
+                        nullptr) < 0)
+    failed("removing " + name);
+}
+
 bool attribute_exists(const UnderObject& at, const char* name, hid_t dxpl) {
   const H5VL_loc_params_t location = self_location(at.type);
   hbool_t exists = false;
@@ -209,14 +218,10 @@ void LogStore::replace_index() {
   ++index_;
   write_state(group, false);
   if (index_ < 2) return;
-  const std::string old = logged::store_index + std::to_string(index_ - 2);
-  const H5VL_loc_params_t location = name_location(H5I_GROUP, old.c_str());
-  H5VL_link_specific_args_t args{};
-  args.op_type = H5VL_LINK_DELETE;
-  if (H5VLlink_specific(group.object(), &location, group.connector(), &args,
-                        H5P_DATASET_XFER_DEFAULT, nullptr) < 0)
-    failed("removing " + old);
+  remove_link(group.get(), logged::store_index + std::to_string(index_ - 2));
 }
+
+void LogStore::remove() { remove_link(file_, group_name); }
 
 Offset LogStore::allot(Use use, Count bytes) {
   std::string name = kind_of(use);

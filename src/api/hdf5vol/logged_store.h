@@ -45,6 +45,9 @@ class LogStore : public logged::BlockSpace {
   /// The number that the new index takes, the old one goes.
   void replace_index();
 
+  /// The file has no log any more.
+  void remove();
+
   Offset allot(Use use, Count bytes) override;
 
   /// Reaches the file through another of its open objects from now on: the one before may be

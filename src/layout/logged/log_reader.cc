@@ -87,6 +87,18 @@ void LogReader::set_index(Offset place, Count n) {
   const Count front = directory_bytes_of(bytes(file_, place, std::min(n, index_front_bytes)), n);
   directory_ = parse_directory(bytes(file_, place, front), n);
   index_place_ = place;
+  index_ = {};
+  forget_lookups();  // they may lack entries that the index has
+}
+
+void LogReader::set_index(Offset place, std::span<const std::byte> index) {
+  const auto n = static_cast<Count>(index.size());
+  const auto begin = index.first(static_cast<std::size_t>(std::min(n, index_front_bytes)));
+  const Count front = directory_bytes_of(begin, n);
+  directory_ = parse_directory(index.first(static_cast<std::size_t>(front)), n);
+  index_place_ = place;
+  index_ = index;
+  forget_lookups();
 }
 
 ByteFile& LogReader::file_of(const Entry& entry) {
@@ -163,7 +175,12 @@ Lookup LogReader::from_index(std::uint64_t dataset, std::uint32_t ndims) {
       std::lower_bound(places.begin(), places.end(), dataset,
                        [](const IndexPlace& p, std::uint64_t id) { return p.dataset < id; });
   if (at == places.end() || at->dataset != dataset) return Lookup(ndims);
-  const auto list = bytes(file_, index_place_ + at->place, at->bytes);
+  std::vector<std::byte> read;
+  std::span<const std::byte> list;
+  if (index_.empty())
+    list = read = bytes(file_, index_place_ + at->place, at->bytes);
+  else
+    list = index_.subspan(static_cast<std::size_t>(at->place), static_cast<std::size_t>(at->bytes));
   if (XXH3_64bits(list.data(), list.size()) != at->hash)
     damaged("the checksum of dataset " + std::to_string(dataset) + "'s index does not hold");
   Lookup lookup(parse_list(list));

@@ -52,6 +52,9 @@ class LogReader {
 
   /// The index that the file keeps. Errc::ebadlog for a damaged one: the caller may go on without.
   void set_index(Offset place, Count bytes);
+  /// The same, of an index that is in memory as a whole: it must stay as it is for as long as the
+  /// reader, or until the next call.
+  void set_index(Offset place, std::span<const std::byte> index);
   /// A block of metadata, in the order of flushes. Those that an index covers are told too, and
   /// those that a killed job did not finish, as empty.
   void add_block(const MetadataBlock& block);
@@ -115,6 +118,7 @@ class LogReader {
   Report& report_;
   std::vector<MetadataBlock> blocks_;
   Offset index_place_ = -1;
+  std::span<const std::byte> index_;  // the whole, where it is in memory
   IndexDirectory directory_;
   std::map<std::uint64_t, Lookup> lookups_;
   // Blocks beyond the index are read once for all datasets while they are few, then for one at a

@@ -1,0 +1,118 @@
+// compact=close: a log file becomes an ordinary one when it is closed. Its datasets are there from
+// their creation on, with the hidden attribute that says that their values are in the log; so what
+// refers to them, or links to them, stays right. Data of the log lies in subfiles, so that the file
+// does not keep the room.
+//
+// Whatever fails, and whenever the job is killed: the log goes last, so a dataset has either its
+// values or the attribute.
+#include <algorithm>
+
+#include "api/hdf5vol/logged_file.h"
+#include "api/hdf5vol/native_dataset.h"
+#include "api/hdf5vol/under_walk.h"
+#include "base/attempt.h"
+#include "comm/agree.h"
+
+namespace forebay::vol {
+namespace {
+
+void set_extents_below(const UnderObject& dataset, const std::vector<Count>& extents) {
+  const std::vector<hsize_t> size(extents.begin(), extents.end());
+  H5VL_dataset_specific_args_t args{};
+  args.op_type = H5VL_DATASET_SET_EXTENT;
+  args.args.set_extent.size = size.data();
+  if (H5VLdataset_specific(dataset.object, dataset.connector, &args, H5P_DATASET_XFER_DEFAULT,
+                           nullptr) < 0)
+    throw Error(Errc::ehdferr, "HDF5: setting a dataset's extents failed");
+}
+
+void flush_below(const UnderObject& at) {
+  H5VL_file_specific_args_t args{};
+  args.op_type = H5VL_FILE_FLUSH;
+  args.args.flush.obj_type = at.type;
+  args.args.flush.scope = H5F_SCOPE_LOCAL;
+  if (H5VLfile_specific(at.object, at.connector, &args, H5P_DATASET_XFER_DEFAULT, nullptr) < 0)
+    throw Error(Errc::ehdferr, "HDF5: flushing failed");
+}
+
+/// Whether the dataset below can take values, which it can if it was made with compact=close.
+bool takes_values(const UnderObject& dataset) {
+  const Hid space = space_of(dataset);
+  return H5Sget_simple_extent_type(space) == H5S_SIMPLE;
+}
+
+}  // namespace
+
+Hid compactable_space(hid_t space, hid_t dcpl) {
+  Hid copy = owned_space(H5Scopy(space));
+  if (H5Pget_layout(dcpl) != H5D_CHUNKED) return copy;
+  // The extents come at the end: until then there are no chunks to allocate and fill.
+  std::vector<hsize_t> extents(H5S_MAX_RANK), maximum(H5S_MAX_RANK);
+  const int n = checked(H5Sget_simple_extent_dims(space, extents.data(), maximum.data()),
+                        "asking for extents");
+  std::fill(extents.begin(), extents.end(), 0);
+  checked(H5Sset_extent_simple(copy, n, extents.data(), maximum.data()), "setting extents");
+  return copy;
+}
+
+Hid compactable_properties(hid_t dcpl) {
+  Hid copy = owned_list(H5Pcopy(dcpl));
+  // Every element is written in the end.
+  if (H5Pget_layout(dcpl) == H5D_CONTIGUOUS)
+    checked(H5Pset_fill_time(copy, H5D_FILL_TIME_NEVER), "choosing a fill time");
+  return copy;
+}
+
+/// Collective. Writes the values of one dataset into itself.
+void LoggedHooks::compact_dataset(const UnderObject& dataset, const StoredDataset& stored) {
+  const Hid type = type_of(dataset);
+  const auto state = adopt(stored, type);
+  const auto& extents = state->extents();
+  NativeDataset to{dataset, type, extents, {}, static_cast<Count>(state->element_size())};
+  if (state->chunked()) {
+    set_extents_below(dataset, extents);
+    to.chunk.resize(extents.size());
+    checked(H5Pget_chunk(state->dcpl(), static_cast<int>(extents.size()), to.chunk.data()),
+            "asking for the chunk shape");
+    to.filtered = state->filters() != nullptr;
+    // Chunks that nobody wrote need not be, but where HDF5 has allocated them already.
+    H5D_alloc_time_t time = H5D_ALLOC_TIME_DEFAULT;
+    checked(H5Pget_alloc_time(state->dcpl(), &time), "asking for the allocation time");
+    to.blanks = time == H5D_ALLOC_TIME_EARLY || (mpi_io_ && !to.filtered);
+  }
+  if (std::find(extents.begin(), extents.end(), 0) != extents.end()) return;
+  write_native(comm_, to, [&](const Placed& box, std::span<std::byte> values) {
+    state->fill(values);
+    return file_->read(state->shape(), box, values);
+  });
+}
+
+void LoggedHooks::compact(const UnderObject& at) {
+  const OwnedUnder root = open_child(at, name_location(at.type, "/"));
+  bool all = true;
+  SeenObjects seen;
+  for_each_object(root.get(), seen, [&](const UnderObject& object) {
+    if (object.type != H5I_DATASET) return;
+    const auto stored = read_stored(object, H5P_DATASET_XFER_DEFAULT);
+    if (stored) all = all && takes_values(object);
+  });
+  if (!all) return;
+  seen.clear();
+  for_each_object(root.get(), seen, [&](const UnderObject& object) {
+    if (object.type != H5I_DATASET) return;
+    if (const auto stored = read_stored(object, H5P_DATASET_XFER_DEFAULT))
+      compact_dataset(object, *stored);
+  });
+  flush_below(at);
+  seen.clear();
+  for_each_object(root.get(), seen, [&](const UnderObject& object) {
+    if (object.type == H5I_DATASET && read_stored(object, H5P_DATASET_XFER_DEFAULT))
+      remove_attribute(object, logged::store_dataset_attribute);
+  });
+  store_.remove();
+  flush_below(at);
+  file_->remove_subfiles();
+  compacted_ = true;
+}
+
+}  // namespace forebay::vol

@@ -1,0 +1,135 @@
+#include "api/hdf5vol/native_dataset.h"
+
+#include <algorithm>
+
+#include "api/hdf5vol/hid.h"
+#include "base/attempt.h"
+#include "comm/agree.h"
+
+namespace forebay::vol {
+namespace {
+
+constexpr Count tile_bytes = 8 << 20;
+
+/// HDF5 reads the transfer properties of a call of the program once, and notes in their list at the
+/// call's end what was done: transfers of our own, by other lists, need a context of their own.
+class LibraryContext {
+ public:
+  LibraryContext() {
+#if H5_VERSION_GE(2, 0, 0)
+    checked(H5VLopen_lib_context(&context_), "opening a context");
+#else
+    checked(H5VLstart_lib_state(), "opening a context");
+#endif
+  }
+  LibraryContext(const LibraryContext&) = delete;
+  ~LibraryContext() {
+#if H5_VERSION_GE(2, 0, 0)
+    H5VLclose_lib_context(context_);
+#else
+    H5VLfinish_lib_state();
+#endif
+  }
+
+ private:
+#if H5_VERSION_GE(2, 0, 0)
+  void* context_ = nullptr;
+#endif
+};
+
+Hid transfer_list(bool mpi, bool collective) {
+  Hid list = owned_list(H5Pcreate(H5P_DATASET_XFER));
+  if (mpi)
+    checked(H5Pset_dxpl_mpio(list, collective ? H5FD_MPIO_COLLECTIVE : H5FD_MPIO_INDEPENDENT),
+            "choosing how to transfer");
+  return list;
+}
+
+/// `box` empty: this rank takes part with nothing.
+void write_box(const NativeDataset& to, hid_t space, std::span<const Steps> box,
+               std::span<const std::byte> values, hid_t dxpl) {
+  const hsize_t elements = values.size() / static_cast<std::size_t>(to.element_size);
+  const Hid memory = owned_space(H5Screate_simple(1, &elements, nullptr));
+  if (box.empty()) {
+    checked(H5Sselect_none(space), "selecting nothing");
+    checked(H5Sselect_none(memory), "selecting nothing");
+  } else {
+    std::vector<hsize_t> start, count;
+    for (const Steps& steps : box) {
+      start.push_back(static_cast<hsize_t>(steps.start));
+      count.push_back(static_cast<hsize_t>(steps.count));
+    }
+    checked(H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr),
+            "selecting a part of a dataset");
+  }
+  void* object = to.dataset.object;
+  hid_t type = to.type, memory_space = memory, file_space = space;
+  const void* buffer = values.data();
+  const LibraryContext context;
+  if (H5VLdataset_write(1, &object, to.dataset.connector, &type, &memory_space, &file_space, dxpl,
+                        &buffer, nullptr) < 0)
+    throw Error(Errc::ehdferr, "HDF5: writing values out of the log failed");
+}
+
+}  // namespace
+
+Tiles::Tiles(const NativeDataset& dataset) : extents_(dataset.extents) {
+  const std::size_t n = extents_.size();
+  shape_.assign(n, 1);
+  for (std::size_t d = 0; d < dataset.chunk.size(); ++d)
+    shape_[d] = std::min(extents_[d], static_cast<Count>(dataset.chunk[d]));
+  Count bytes = dataset.element_size;
+  for (const Count edge : shape_) bytes *= edge;
+  for (std::size_t d = n; d-- > 0;) {
+    const Count units = (extents_[d] + shape_[d] - 1) / shape_[d];
+    const Count take = std::clamp<Count>(tile_bytes / bytes, 1, units);
+    shape_[d] *= take, bytes *= take;
+    if (take < units) break;
+  }
+  for (std::size_t d = 0; d < n; ++d) {
+    counts_.push_back((extents_[d] + shape_[d] - 1) / shape_[d]);
+    size_ *= counts_.back();
+  }
+}
+
+std::vector<Steps> Tiles::box(Count n) const {
+  std::vector<Steps> box(extents_.size());
+  for (std::size_t d = extents_.size(); d-- > 0; n /= counts_[d]) {
+    const Count start = n % counts_[d] * shape_[d];
+    box[d] = {start, std::min(shape_[d], extents_[d] - start), 1};
+  }
+  return box;
+}
+
+void write_native(const Comm& comm, const NativeDataset& to, const GetValues& get) {
+  const Tiles tiles(to);
+  const bool collective = to.filtered && comm.size() > 1;
+  const Hid dxpl = transfer_list(comm.size() > 1, collective);
+  std::vector<hsize_t> dims(to.extents.begin(), to.extents.end());
+  const Hid space =
+      owned_space(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr));
+  std::vector<std::byte> values;
+  std::optional<Error> failed;
+  for (Count first = 0; first < tiles.size(); first += comm.size()) {
+    std::vector<Steps> box;
+    const auto problem = attempt_to([&] {
+      if (first + comm.rank() >= tiles.size()) return;
+      box = tiles.box(first + comm.rank());
+      const Placed placed = box_pattern(to.extents, box);
+      values.resize(static_cast<std::size_t>(placed.pattern.elements() * to.element_size));
+      if (!get(placed, values) && !to.blanks) box.clear();
+    });
+    if (problem) {
+      box.clear();
+      if (!failed) failed = problem;
+    }
+    if (box.empty()) values.resize(static_cast<std::size_t>(to.element_size));
+    const auto refused = attempt_to([&] {
+      if (collective || !box.empty()) write_box(to, space, box, values, dxpl);
+    });
+    if (refused && !failed) failed = refused;
+  }
+  agree_on_error(comm, failed);
+}
+
+}  // namespace forebay::vol
