@@ -3,6 +3,7 @@
 #include <H5VLnative.h>
 
 #include <algorithm>
+#include <chrono>
 #include <random>
 
 #include "api/hdf5vol/errors.h"
@@ -121,6 +122,7 @@ LoggedHooks::LoggedHooks(const OpenedFile& opened, const Comm& comm, bool mpi_io
   options.writable = writable_;
   options.session = store_.session();
   file_ = std::make_unique<LoggedFile>(comm_, options, &store_);
+  start_timeline(comm_, method_, file_->report(), opened_);
   agree_on_error(comm_, attempt_to([&] {
                    if (const auto index = store_.index()) file_->set_index(*index);
                    for (const auto& block : store_.blocks(file_->reader().directory().blocks))
@@ -252,8 +254,10 @@ void LoggedHooks::before_close(const UnderObject& at, Closing closing) {
   if (closing == Closing::handle) return;
   store_.move_to(at);
   finish();
-  if (closing == Closing::last && report_due_)
-    print_report(comm_, path_, file_->report(), method_, {"layout log: each rank appends"});
+  if (closing != Closing::last || !report_due_) return;
+  file_->report()[Step::total] =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - opened_).count();
+  print_report(comm_, path_, file_->report(), method_, {"layout log: each rank appends"});
 }
 
 // -- one handle

@@ -53,6 +53,7 @@ class LoggedHooks : public FileHooks {
   Count largest_ = 0;     // bytes of this rank's largest collective write since they looked
   bool through_ = false;  // collective writes go straight into the file
   bool report_due_ = false;
+  std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
 };
 
 /// One handle of a logged dataset.
