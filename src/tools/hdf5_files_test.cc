@@ -184,7 +184,7 @@ TEST_F(Hdf5FilesTest, chunks_are_drawn_with_sizes_and_places) {
   EXPECT_EQ(bytes, source->stored_bytes(T));
   const std::string drawn = run({"plot", at("a.h5"), "T", "--chunks", "-o", at("c.png")});
   EXPECT_EQ(status_, exit_done);
-  EXPECT_NE(drawn.find("T: 3 of 6 chunks stored, 384 bytes in " + std::to_string(bytes)),
+  EXPECT_NE(drawn.find("T: 3 of 6 chunks stored, 384 B in " + std::to_string(bytes) + " B"),
             std::string::npos)
       << drawn;
   EXPECT_NE(drawn.find("1 without some of the filters"), std::string::npos) << drawn;

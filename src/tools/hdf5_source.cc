@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "data/convert.h"
+#include "tools/hdf5_chunks.h"
 #include "tools/hdf5_schema.h"
-#include "tools/hdf5_storage.h"
 #include "tools/hdf5_view.h"
 #include "tools/text_table.h"
 

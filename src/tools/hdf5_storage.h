@@ -2,7 +2,6 @@
 // HDF5 dataset. HDF5's own filters are all that is used: every reader has them.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,7 +9,6 @@
 #include "core/method.h"
 #include "data/schema.h"
 #include "tools/hdf5_handle.h"
-#include "tools/source.h"
 
 namespace forebay::tools {
 
@@ -44,12 +42,6 @@ class Hdf5Storage {
 
 /// The chunk shape of creation properties; empty if there are no chunks.
 std::vector<Count> chunk_shape_of(hid_t creation, std::size_t rank);
-
-/// The chunks of a dataset with chunks of `shape` and extents of `extents`. Beyond 16384 chunks an
-/// HDF5 before 1.14 tells no places, which it would search from the first chunk on for each.
-void each_chunk_of(hid_t dataset, const std::vector<Count>& shape,
-                   const std::vector<Count>& extents,
-                   const std::function<void(const ChunkPlace&)>& visit);
 
 /// File access properties for a new file: the format of HDF5 1.8, which all readers know.
 Hdf5Id new_file_access();
