@@ -4,10 +4,11 @@
   read_bench.py [--dir DIR] [--rounds 7] [--mib 256] [--threads 2] [--json PATH]
 
 Needs the package with scipy, netCDF4, xarray and zarr. The readers take turns, each round in another order; every time
-runs from opening the file to an array of NumPy in the machine's byte order, with the file in the page cache. scipy gives
-a view of the file's big-endian values, of its mapping or of what it read: astype() makes of it the array that all others
-give, in the one pass over the data that a use of the values would be. Values are compared once before. Prints medians of the time that passed and of the time of processors, which other programs on the
-machine disturb less, their ratios to the first reader, and whether each target is met; exit code 1 if one is missed.
+runs from opening the file to an array of NumPy in the machine's byte order, with the file in the page cache. scipy's
+values are big-endian, a view of its mapping or of what it read: astype() makes of them the array that all others give,
+in the one pass that any use of the values would be. Values are compared once before. Prints medians of the time that
+passed and of the time of processors, which other programs on the machine disturb less, their ratios to the first
+reader, and whether each target is met; exit code 1 if one is missed.
 """
 
 from __future__ import annotations

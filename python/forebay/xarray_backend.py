@@ -1,9 +1,9 @@
 """The engine "forebay" of xarray: every file that this package reads, lazily; CF decoding is xarray's own.
 
 xarray finds it by the package's entry point. It offers itself only for files that no other engine understands (those
-with chunked variables, and HDF5 files in the log layout, which others see as scalars), and must be asked before the others for that: they say yes to
-whatever begins like a netCDF file. xarray asks its own engines first, so the order is changed when this module is
-loaded, which xarray does while it collects the engines.
+with chunked variables, and HDF5 files in the log layout, both of which others see as scalars), and must be asked before
+the others for that: they say yes to whatever begins like a netCDF file. xarray asks its own engines first, so the order
+is changed when this module is loaded, which xarray does while it collects the engines.
 """
 
 from __future__ import annotations

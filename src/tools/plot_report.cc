@@ -149,13 +149,15 @@ std::vector<Legend> legend_of(const Chart& chart) {
       sum += found->second;
       most = std::max(most, found->second);
     }
-    legend.push_back({fmt::format("{}: mean {:.3g} s, max {:.3g} s", step,
-                                  sum / static_cast<double>(chart.bars.size()), most),
+    const double mean = sum / static_cast<double>(chart.bars.size());
+    legend.push_back({chart.ranks == 1
+                          ? fmt::format("{}: {:.3g} s", step, most)
+                          : fmt::format("{}: mean {:.2g} s, max {:.2g} s", step, mean, most),
                       step_colour(step)});
   }
   for (const Bar& bar : chart.bars) rest += std::max(0.0, bar.total - bar.told());
   if (rest > 0)
-    legend.push_back({fmt::format("between the steps: mean {:.3g} s",
+    legend.push_back({fmt::format("between the steps: mean {:.2g} s",
                                   rest / static_cast<double>(chart.bars.size())),
                       rest_colour});
   return legend;
