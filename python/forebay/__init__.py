@@ -23,7 +23,7 @@ docs/python.md tells the whole of it.
 
 from . import _forebay
 from ._dataset import Dataset, Dimension, Variable, has_chunked_variables
-from ._errors import ChangedFileError, FormatError, UnsupportedError
+from ._errors import ChangedFileError, FormatError, StagedWritesWarning, UnsupportedError
 from ._open import open
 from ._references import references, write_references
 
@@ -38,6 +38,7 @@ __all__ = [
     "Dataset",
     "Dimension",
     "FormatError",
+    "StagedWritesWarning",
     "UnsupportedError",
     "Variable",
     "WritableDataset",

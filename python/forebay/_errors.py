@@ -19,6 +19,10 @@ class ChangedFileError(OSError):
     """The file was written to, or replaced, after it was opened: open it again."""
 
 
+class StagedWritesWarning(UserWarning):
+    """Writes of a job that ended are in its staging logs, not in the file yet."""
+
+
 _CLASSES = {
     "not found": FileNotFoundError,
     "exists": FileExistsError,

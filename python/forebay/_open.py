@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 from . import _forebay
 from ._dataset import Dataset
-from ._errors import UnsupportedError
+from ._errors import StagedWritesWarning, UnsupportedError
 
 
 def open(
@@ -33,6 +34,9 @@ def open(
 
     `method` and `comm` are for writing: see create().
 
+    If a job that staged its writes ended before they reached the file, StagedWritesWarning tells how to bring them in;
+    what is read is the file as it is.
+
     Raises FileNotFoundError, PermissionError or another OSError of the system, and FormatError (an OSError and a
     ValueError) for a file that is not one of ours, cut short or damaged.
     """
@@ -40,6 +44,9 @@ def open(
     if mode == "r":
         if method is not None or comm is not None:
             raise ValueError("method and comm are for writing: open with mode='a', or use forebay.create()")
+        staged = _forebay.staged_writes(os.fsencode(name))
+        if staged is not None:
+            warnings.warn(staged, StagedWritesWarning, stacklevel=2)
         return Dataset(name, reader_for(name), threads, check_changes)
     if mode == "a":
         from ._writing import append
@@ -65,20 +72,40 @@ def reader_for(path: str) -> Any:
     return _forebay.Reader(name)
 
 
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+_LOG_MARK = b"_forebay_file\0"  # an attribute of the first group of a log (docs/formats.md)
+
+
 def _is_hdf5_file(path: bytes) -> bool:
     """Whether a file begins as HDF5 files do: at once, or after a block of the user's of 512, 1024, 2048, ... bytes."""
+    return _begin_of_hdf5(path, len(_SIGNATURE)) is not None
+
+
+def holds_log(path: str | os.PathLike) -> bool:
+    """Whether a file is an HDF5 file in the log layout, whose datasets other readers of HDF5 see as scalars.
+
+    Looks at its beginning only, without HDF5; False for every other file, also for what is not there.
+    """
+    if not _forebay.hdf5:
+        return False
+    begin = _begin_of_hdf5(os.fsencode(path), 1 << 16)
+    return begin is not None and _LOG_MARK in begin
+
+
+def _begin_of_hdf5(path: bytes, size: int) -> bytes | None:
+    """So many bytes of an HDF5 file from its signature on, or as many as there are; None: it is none."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
-        return False
+        return None
     try:
         at, begin = 0, os.pread(file, 8, 0)
         # A classic file may hold an HDF5 file as its data.
-        while len(begin) == 8 and begin != b"\x89HDF\r\n\x1a\n" and not (at == 0 and begin[:3] == b"CDF"):
+        while len(begin) == 8 and begin != _SIGNATURE and not (at == 0 and begin[:3] == b"CDF"):
             at = max(512, 2 * at)
             begin = os.pread(file, 8, at)
-        return begin == b"\x89HDF\r\n\x1a\n"
+        return os.pread(file, size, at) if begin == _SIGNATURE else None
     except OSError:  # a folder, a pipe
-        return False
+        return None
     finally:
         os.close(file)

@@ -1,9 +1,9 @@
 """The engine "forebay" of xarray: every file that this package reads, lazily; CF decoding is xarray's own.
 
 xarray finds it by the package's entry point. It offers itself only for files that no other engine understands (those
-with chunked variables, which others see as scalars), and must be asked before the others for that: they say yes to
-whatever begins like a netCDF file. xarray asks its own engines first, so the order is changed when this module is
-loaded, which xarray does while it collects the engines.
+with chunked variables, and HDF5 files in the log layout, both of which others see as scalars), and must be asked before
+the others for that: they say yes to whatever begins like a netCDF file. xarray asks its own engines first, so the order
+is changed when this module is loaded, which xarray does while it collects the engines.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from xarray.core.variable import Variable as XarrayVariable
 
 from ._dataset import Dataset, Variable, has_chunked_variables
 from ._groups import group_of
+from ._open import holds_log
 from ._open import open as open_file
 
 
@@ -106,7 +107,9 @@ class ForebayBackend(BackendEntrypoint):
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
         """True only for local files that no other engine understands."""
-        return isinstance(filename_or_obj, (str, os.PathLike)) and has_chunked_variables(filename_or_obj)
+        if not isinstance(filename_or_obj, (str, os.PathLike)):
+            return False
+        return has_chunked_variables(filename_or_obj) or holds_log(filename_or_obj)
 
     def open_dataset(  # type: ignore[override]
         self,

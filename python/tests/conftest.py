@@ -1,5 +1,7 @@
 """What the tests share: files that Forebay wrote, and files that others wrote."""
 
+import tempfile
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,13 @@ METHODS = {
     "canonical": None,
     "chunked": "layout=chunked;codec=shuffle,zstd:3;chunk_bytes=4096",
     "deflate": {"layout": "chunked", "codec": "deflate:4"},
+    "burst": {"stage": "burst", "nc_burst_buf_dirname": tempfile.gettempdir()},
+    "chunked burst": {
+        "stage": "burst",
+        "nc_burst_buf_dirname": tempfile.gettempdir(),
+        "layout": "chunked",
+        "codec": "shuffle,zstd:1",
+    },
 }
 
 

@@ -6,6 +6,7 @@ FOREBAY_PARALLEL_SITE names a folder that holds that build, if it is not the ins
 written, and prints what failed; the exit code tells.
 """
 
+import json
 import os
 import sys
 import tempfile
@@ -88,6 +89,23 @@ def one_process_alone(path):
         assert file["v"][:].tolist() == [rank] * 3
 
 
+def report_of_all_ranks(path):
+    """A report in JSON tells of every rank when it did what."""
+    report = Path(comm.bcast(str(path) + ".json"))
+    os.environ["FOREBAY_REPORT"] = f"json:{report}"
+    try:
+        blocks_of_all_ranks(path, "layout=chunked;codec=zstd:1")
+    finally:
+        del os.environ["FOREBAY_REPORT"]
+    if rank == 0:
+        timeline = json.loads(report.read_text().splitlines()[0])["timeline"]
+        assert timeline["every"] == 1 and len(timeline["ranks"]) == ranks
+        for spans in timeline["ranks"]:
+            rows = [dict(zip(timeline["columns"], span, strict=True)) for span in spans]
+            assert rows and all(0 <= row["begin"] <= row["end"] and row["times"] >= 1 for row in rows)
+            assert {"define", "exchange"} <= {row["step"] for row in rows}
+
+
 def main():
     assert forebay.has_mpi
     folder = comm.bcast(tempfile.mkdtemp() if rank == 0 else None)
@@ -98,6 +116,7 @@ def main():
         (blocks_of_all_ranks, "stage=burst;nc_burst_buf_dirname=" + folder),
         (one_rank_fails,),
         (ranks_on_their_own,),
+        (report_of_all_ranks,),
         (one_process_alone,),
     ]
     for work, *arguments in cases:

@@ -2,7 +2,11 @@
 
 import os
 import struct
+import subprocess
+import sys
 import threading
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -157,6 +161,37 @@ def test_a_file_that_becomes_shorter_meanwhile(path):
             file["T"][...]
         with pytest.raises(OSError, match="shorter|cut|ends"):
             careless["T"][...]
+
+
+STAGING_JOB = """
+import os, sys, forebay
+out = forebay.create(sys.argv[1], {"stage": "burst", "nc_burst_buf_dirname": sys.argv[2]})
+out.create_dimension("x", 4)
+out.create_variable("v", "i4", ("x",))[:] = [1, 2, 3, 4]
+os._exit(9)
+"""
+
+
+def test_writes_that_a_dead_job_staged_are_told(tmp_path):
+    path = tmp_path / "staged.nc"
+    assert subprocess.run([sys.executable, "-c", STAGING_JOB, path, tmp_path], timeout=60).returncode == 9
+    with pytest.warns(forebay.StagedWritesWarning, match=r"forebay recover .*staged\.nc"), forebay.open(path) as file:
+        assert "v" in file
+    with pytest.raises(forebay.FormatError, match="recover"):
+        forebay.open(path, "a")
+    subprocess.run([Path(sys.executable).with_name("forebay"), "recover", path], check=True, capture_output=True)
+    with warnings.catch_warnings(), forebay.open(path) as file:
+        warnings.simplefilter("error")
+        assert file["v"][:].tolist() == [1, 2, 3, 4]
+
+
+def test_writes_that_are_being_staged_are_no_cause_for_alarm(tmp_path, recwarn):
+    path = tmp_path / "staged.nc"
+    with forebay.create(path, {"stage": "burst", "nc_burst_buf_dirname": str(tmp_path)}) as out:
+        out.create_dimension("x", 4)
+        out.create_variable("v", "i4", ("x",))[:] = [1, 2, 3, 4]
+        forebay.open(path).close()
+    assert not recwarn.list
 
 
 def test_slices_out_of_range(path):

@@ -1,38 +1,22 @@
 // Where the time went: per-step timers and counters of one file on one rank. Cheap enough to be
-// always on (two clock reads a step); printed at close when FOREBAY_REPORT asks (core/report).
+// always on (two clock reads a step); printed at close when FOREBAY_REPORT asks (core/report). A
+// report that programs read has the steps' times of day as well (base/timeline.h).
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
 
+#include "base/step.h"
+#include "base/timeline.h"
 #include "base/types.h"
 
 namespace forebay {
-
-enum class Step {
-  define,
-  header,
-  post,
-  plan,
-  exchange,
-  pack,
-  read,
-  write,
-  wait,
-  unpack,
-  encode,
-  decode,
-  stage,
-  reload,
-  sync,
-  total,
-  count_
-};
-constexpr int step_count = static_cast<int>(Step::count_);
-constexpr const char* step_names[step_count] = {
-    "define", "header", "post",   "plan",   "exchange", "pack",   "read", "write",
-    "wait",   "unpack", "encode", "decode", "stage",    "reload", "sync", "total"};
 
 enum class Counter {
   requests,
@@ -67,22 +51,75 @@ constexpr const char* counter_names[counter_count] = {
 struct Report {
   std::array<double, step_count> seconds{};
   std::array<std::int64_t, counter_count> counters{};
+  /// When each step took place, too; null: that is not asked for.
+  std::shared_ptr<Timeline> timeline;
+  double inner = 0;  ///< seconds of the steps within the one that is being timed
 
   double& operator[](Step s) { return seconds[static_cast<std::size_t>(s)]; }
   std::int64_t& operator[](Counter c) { return counters[static_cast<std::size_t>(c)]; }
 };
 
-/// Adds the time of a scope to a step.
+/// What a step moves, as far as a counter tells.
+constexpr std::optional<Counter> counter_of(Step step) {
+  switch (step) {
+    case Step::read:
+    case Step::reload:
+      return Counter::bytes_read;
+    case Step::header:
+    case Step::write:
+      return Counter::bytes_written;
+    case Step::exchange:
+      return Counter::message_bytes;
+    case Step::encode:
+      return Counter::bytes_encoded;
+    case Step::stage:
+      return Counter::bytes_staged;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Adds the time of a scope to a step. One thread at a time for one report; scopes may nest.
 class StepTimer {
  public:
-  StepTimer(Report& report, Step step) : seconds_(report[step]), start_(Clock::now()) {}
-  ~StepTimer() { seconds_ += std::chrono::duration<double>(Clock::now() - start_).count(); }
+  StepTimer(Report& report, Step step)
+      : report_(report),
+        step_(step),
+        outer_(std::exchange(report.inner, 0.0)),
+        moved_(report.timeline ? counted() : 0),
+        start_(Clock::now()) {}
+  ~StepTimer() {
+    const auto end = Clock::now();
+    const double seconds = std::chrono::duration<double>(end - start_).count();
+    report_[step_] += seconds;
+    if (report_.timeline) note(end, seconds - report_.inner);
+    report_.inner = outer_ + seconds;
+  }
   StepTimer(const StepTimer&) = delete;
   StepTimer& operator=(const StepTimer&) = delete;
 
+  /// What the step moved, where the report's counters do not tell.
+  void moved(std::int64_t bytes) { moved_ = counted() - bytes; }
+
  private:
   using Clock = std::chrono::steady_clock;
-  double& seconds_;
+
+  // Other threads may be counting.
+  std::int64_t counted() const {
+    const auto counter = counter_of(step_);
+    if (!counter) return 0;
+    return std::atomic_ref(report_[*counter]).load(std::memory_order_relaxed);
+  }
+  void note(Clock::time_point end, double busy) {
+    const double to = report_.timeline->seconds_at(end),
+                 from = report_.timeline->seconds_at(start_);
+    report_.timeline->add({from, to, std::max(busy, 0.0), counted() - moved_, 1, step_});
+  }
+
+  Report& report_;
+  Step step_;
+  double outer_;        // of the enclosing step, so far
+  std::int64_t moved_;  // when it began
   Clock::time_point start_;
 };
 

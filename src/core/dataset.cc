@@ -67,7 +67,9 @@ Method shared_method(const Comm& comm, const std::string& path, Arguments& argum
 }  // namespace
 
 Dataset::Dataset(Comm comm, std::string path, Method method)
-    : comm_(std::move(comm)), path_(std::move(path)), method_(std::move(method)) {}
+    : comm_(std::move(comm)), path_(std::move(path)), method_(std::move(method)) {
+  start_timeline(comm_, method_, report_, opened_);
+}
 
 // The engine's parts refer to comm_ and report_, which are members declared before them.
 Dataset::~Dataset() = default;

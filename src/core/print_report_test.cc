@@ -48,7 +48,7 @@ TEST(PrintReport, table_shows_steps_traffic_method_and_reasons) {
 }
 
 TEST(PrintReport, mean_is_over_ranks) {
-  ReportSummary summary{4, sample(), sample(), sample(), {}};
+  ReportSummary summary{4, sample(), sample(), sample(), {}, {}};
   const auto json = nlohmann::json::parse(report_json("o", summary, sample_method(), {}));
   EXPECT_EQ(json["ranks"], 4);
   EXPECT_EQ(json["steps"]["define"]["mean"], 0.0625);
@@ -69,6 +69,33 @@ TEST(PrintReport, json_tells_ranks_and_owners_apart) {
   const auto without = summarize(Comm(), sample());
   EXPECT_FALSE(
       nlohmann::json::parse(report_json("o", without, sample_method(), {})).contains("per_rank"));
+}
+
+TEST(PrintReport, json_tells_when_each_rank_did_what) {
+  Report report = sample();
+  Method method = sample_method();
+  start_timeline(Comm(), method, report);
+  EXPECT_EQ(report.timeline, nullptr) << "nobody asked for it";
+  method.report = "json:somewhere";
+  start_timeline(Comm(), method, report);
+  report.timeline->add({0.5, 0.75, 0.25, 4096, 1, Step::write});
+  report.timeline->add({1, 1.25, 0.125, 0, 3, Step::plan});
+  const auto json = nlohmann::json::parse(
+      report_json("o", summarize(Comm(), report, true), method, {}))["timeline"];
+  EXPECT_EQ(json["every"], 1);
+  EXPECT_EQ(json["columns"].size(), json["ranks"][0][0].size());
+  EXPECT_EQ(json["ranks"].dump(),
+            R"([[["write",0.5,0.75,0.25,4096,1],["plan",1.0,1.25,0.125,0,3]]])");
+  report.timeline.reset();
+  EXPECT_FALSE(nlohmann::json::parse(report_json("o", summarize(Comm(), report, true), method, {}))
+                   .contains("timeline"));
+}
+
+TEST(PrintReport, timelines_of_many_ranks_are_a_choice_of_them) {
+  EXPECT_EQ(timeline_stride(1), 1);
+  EXPECT_EQ(timeline_stride(1024), 1);
+  EXPECT_EQ(timeline_stride(1025), 2);
+  EXPECT_EQ(timeline_stride(1 << 20), 1024);
 }
 
 TEST(PrintReport, json_reports_are_appended_one_a_line) {

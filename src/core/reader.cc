@@ -37,6 +37,32 @@ constexpr Count sieve_bytes = 4096;  // elements nearer than this to each other 
 constexpr Count direct_bytes = 256 << 10;  // still in a core's cache when its bytes are swapped
 constexpr Count thread_bytes = 4 << 20;    // less than this is not worth a thread
 
+// What threads take by turns of a read, so that one that has to share its processor holds up
+// nobody. The edges are those of large pages of the memory that is filled: each is touched first by
+// one thread, which the system gives it cleared.
+class Pieces {
+ public:
+  Pieces(const void* memory, Count elements, Count width)
+      : each_(piece_bytes / width), elements_(elements) {
+    const auto past = static_cast<Count>(reinterpret_cast<std::uintptr_t>(memory) % piece_bytes);
+    lead_ = (piece_bytes - past) % piece_bytes / width;
+  }
+  std::size_t size() const {
+    const Count behind = std::max<Count>(0, elements_ - lead_);
+    return static_cast<std::size_t>((lead_ > 0 ? 1 : 0) + (behind + each_ - 1) / each_);
+  }
+  /// The first element of piece i; of size(): one past the last element.
+  Count edge(std::size_t i) const {
+    if (i == 0) return 0;
+    const Count whole = static_cast<Count>(i) - (lead_ > 0 ? 1 : 0);
+    return std::min(elements_, lead_ + whole * each_);
+  }
+
+ private:
+  static constexpr Count piece_bytes = 2 << 20;
+  Count each_, elements_, lead_ = 0;
+};
+
 // first and last byte of the selection; false if a byte position leaves 63 bits.
 bool find_bounds(const std::vector<Count>& unit, const Subarray& selection, Offset& first,
                  Offset& last) {
@@ -296,37 +322,28 @@ bool SerialReader::read_plain(const Variable& var, const Subarray& selection, Ty
   }
   walk.external = external_for(var.type, type, schema_.version);
   walk.type = type;
-  auto* const target = static_cast<std::byte*>(out);
-  const Count width = size_of(type), elements = selection.elements();
-  const Count rows = elements / walk.row_count;
-  // Threads share the rows, or the only row.
-  const Count most = std::min(elements * width / thread_bytes,
-                              rows > 1 ? rows : (walk.contiguous() ? walk.row_count : 1));
-  const Count parts = std::clamp<Count>(std::min<Count>(threads, most), 1, 1024);
-  if (parts == 1) return read_rows(walk, selection, 0, rows, target);
+  const Count elements = selection.elements();
+  const Pieces pieces(out, elements, size_of(type));
+  const Count most = std::min<Count>(threads, elements * size_of(type) / thread_bytes);
+  chunked::TaskTeam team(static_cast<int>(std::clamp<Count>(most, 1, 1024)));
+  if (team.threads() == 1) {
+    chunked::TaskSlot slot;
+    return read_piece(walk, selection, 0, elements, slot, static_cast<std::byte*>(out));
+  }
   std::atomic<bool> out_of_range = false;
-  chunked::TaskTeam team(static_cast<int>(parts));
-  team.run(static_cast<std::size_t>(parts), [&](std::size_t part, chunked::TaskSlot&) {
-    const Count whole = rows > 1 ? rows : walk.row_count;
-    // Two divisions keep the products within 63 bits.
-    const auto edge = [&](Count p) { return whole / parts * p + whole % parts * p / parts; };
-    const Count from = edge(static_cast<Count>(part)), to = edge(static_cast<Count>(part) + 1);
-    if (rows > 1) {
-      if (read_rows(walk, selection, from, to - from, target + from * walk.row_count * width))
-        out_of_range = true;
-      return;
-    }
-    std::vector<std::byte> buffer;
-    if (read_row(walk, walk.first + from * walk.row_step, to - from, buffer, target + from * width))
-      out_of_range = true;
+  team.run(pieces.size(), [&](std::size_t i, chunked::TaskSlot& slot) {
+    const Count from = pieces.edge(i), to = pieces.edge(i + 1);
+    auto* const target = static_cast<std::byte*>(out) + from * size_of(type);
+    if (read_piece(walk, selection, from, to - from, slot, target)) out_of_range = true;
   });
   return out_of_range;
 }
 
-// Rows `first` and the `count` - 1 that follow it in row-major order over the outer dimensions.
-bool SerialReader::read_rows(const Walk& walk, const Subarray& selection, Count first, Count count,
-                             std::byte* out) const {
-  std::vector<std::byte> buffer;
+// Elements `first` and the `count` - 1 that follow it in row-major order.
+bool SerialReader::read_piece(const Walk& walk, const Subarray& selection, Count first, Count count,
+                              chunked::TaskSlot& slot, std::byte* out) const {
+  Count skip = first % walk.row_count;
+  first /= walk.row_count;
   std::vector<Count> index(static_cast<std::size_t>(walk.outer), 0);
   Offset row = walk.first;
   for (std::size_t d = index.size(); d-- > 0; first /= selection.count[d]) {
@@ -334,9 +351,12 @@ bool SerialReader::read_rows(const Walk& walk, const Subarray& selection, Count 
     row += index[d] * walk.step[d];
   }
   bool out_of_range = false;
-  for (const Count row_bytes = walk.row_count * size_of(walk.type); count > 0; --count) {
-    out_of_range |= read_row(walk, row, walk.row_count, buffer, out);
-    out += row_bytes;
+  while (count > 0) {
+    const Count now = std::min(count, walk.row_count - skip);
+    out_of_range |= read_row(walk, row + skip * walk.row_step, now, slot, out);
+    out += now * size_of(walk.type);
+    count -= now;
+    skip = 0;
     for (std::size_t d = index.size(); d-- > 0;) {
       row += walk.step[d];
       if (++index[d] < selection.count[d]) break;
@@ -347,9 +367,9 @@ bool SerialReader::read_rows(const Walk& walk, const Subarray& selection, Count 
   return out_of_range;
 }
 
-// The first `count` elements of the row that begins at `row`.
-bool SerialReader::read_row(const Walk& walk, Offset row, Count count,
-                            std::vector<std::byte>& buffer, std::byte* out) const {
+// `count` elements of a row; the first one is at `row`.
+bool SerialReader::read_row(const Walk& walk, Offset row, Count count, chunked::TaskSlot& slot,
+                            std::byte* out) const {
   const Count width = size_of(walk.external), native = size_of(walk.type);
   const bool apart = !walk.contiguous();
   const bool direct = !apart && is_plain_copy(walk.external, walk.type);
@@ -362,8 +382,9 @@ bool SerialReader::read_row(const Walk& walk, Offset row, Count count,
     if (direct) {
       read_bytes(row + done * width, {from, static_cast<std::size_t>(now * width)});
     } else {
-      buffer.resize(static_cast<std::size_t>((now - 1) * walk.row_step + width));
-      read_bytes(row + done * walk.row_step, buffer);
+      const auto buffer = slot.chunk((now - 1) * walk.row_step + width);
+      read_bytes(row + done * walk.row_step,
+                 buffer.first(static_cast<std::size_t>((now - 1) * walk.row_step + width)));
       from = buffer.data();
     }
     for (Count i = 1; apart && i < now; ++i) {

@@ -83,9 +83,9 @@ class SerialReader {
   void check(VarId var, const Subarray& selection, Type type) const;
   bool read_plain(const Variable& var, const Subarray& selection, Type type, void* out,
                   int threads) const;
-  bool read_rows(const Walk& walk, const Subarray& selection, Count first, Count count,
-                 std::byte* out) const;
-  bool read_row(const Walk& walk, Offset row, Count count, std::vector<std::byte>& buffer,
+  bool read_piece(const Walk& walk, const Subarray& selection, Count first, Count count,
+                  chunked::TaskSlot& slot, std::byte* out) const;
+  bool read_row(const Walk& walk, Offset row, Count count, chunked::TaskSlot& slot,
                 std::byte* out) const;
   void read_bytes(Offset offset, std::span<std::byte> out) const;
 

@@ -213,6 +213,14 @@ TEST_F(SerialReaderTest, large_reads_are_shared_by_threads) {
     std::vector<double> row(length, -1);
     file.read(2, {{0}, {length}, {}}, Type::float64, row.data(), threads);
     for (std::size_t i = 0; i < row.size(); ++i) ASSERT_EQ(row[i], 200 + static_cast<double>(i));
+    // Memory at an odd address, and a part that begins and ends within rows.
+    std::vector<std::byte> bytes((records - 2) * (length - 5) * sizeof(std::int32_t) + 1);
+    file.read(1, {{1, 3}, {records - 2, length - 5}, {}}, Type::int32, bytes.data() + 1, threads);
+    for (Count i = 0; i < (records - 2) * (length - 5); ++i) {
+      std::int32_t value = 0;
+      std::memcpy(&value, bytes.data() + 1 + i * Count{sizeof value}, sizeof value);
+      ASSERT_EQ(value, 100 + (1 + i / (length - 5)) * length + 3 + i % (length - 5)) << threads;
+    }
   }
 }
 

@@ -152,6 +152,72 @@ TEST_F(Hdf5FilesTest, dump_is_the_same_for_both_formats) {
   EXPECT_EQ(run({"dump", a}), run({"dump", at("x/a.nc")}));
 }
 
+// 2 × 3 chunks, of which one row was never written and one chunk went without its filter.
+TEST_F(Hdf5FilesTest, chunks_are_drawn_with_sizes_and_places) {
+  const hsize_t chunk[2] = {4, 8};
+  {
+    const Hdf5Id file = create("a.h5"), creation = owned(H5Pcreate(H5P_DATASET_CREATE), "");
+    checked(H5Pset_chunk(creation, 2, chunk), "");
+    checked(H5Pset_shuffle(creation), "");
+    checked(H5Pset_deflate(creation, 4), "");
+    const Hdf5Id T = dataset(file, "T", {4, 20}, creation, {H5S_UNLIMITED, 20});
+    const hsize_t more[2] = {8, 20}, second[2] = {0, 8};
+    checked(H5Dset_extent(T, more), "");
+    const std::vector<char> raw(4 * 8 * 4, 1);
+    checked(H5Dwrite_chunk(T, H5P_DEFAULT, 3, second, raw.size(), raw.data()), "");
+    dataset(file, "plain", {5});
+  }
+  const auto source = open_source(at("a.h5"));
+  Count bytes = 0, chunks = 0;
+  const VarId T = find_variable(source->schema(), at("a.h5"), "T");
+  source->each_stored_chunk(T, [&](const ChunkPlace& one) {
+    EXPECT_EQ(one.at[0], 0);
+    EXPECT_EQ(one.at[1], chunks);
+    EXPECT_EQ(one.filtered, chunks != 1);
+    EXPECT_EQ(one.bytes == 128, chunks == 1);
+    ASSERT_TRUE(one.place.has_value());
+    EXPECT_LE(*one.place + one.bytes, static_cast<Offset>(fs::file_size(at("a.h5"))));
+    bytes += one.bytes;
+    ++chunks;
+  });
+  EXPECT_EQ(chunks, 3);
+  EXPECT_EQ(bytes, source->stored_bytes(T));
+  const std::string drawn = run({"plot", at("a.h5"), "T", "--chunks", "-o", at("c.png")});
+  EXPECT_EQ(status_, exit_done);
+  EXPECT_NE(drawn.find("T: 3 of 6 chunks stored, 384 B in " + std::to_string(bytes) + " B"),
+            std::string::npos)
+      << drawn;
+  EXPECT_NE(drawn.find("1 without some of the filters"), std::string::npos) << drawn;
+  EXPECT_GT(fs::file_size(at("c.png")), 1000U);
+  std::ofstream(at("r.json")) << "{\"steps\":{}}";
+  EXPECT_NE(run({"plot", at("a.h5"), "T", "--chunks", "--report", at("r.json"), "-o", at("c.png")})
+                .find("have no owners"),
+            std::string::npos);
+  EXPECT_NE(run({"plot", at("a.h5"), "plain", "--chunks", "-o", at("c.png")}).find("has no chunks"),
+            std::string::npos);
+}
+
+// More chunks than an older HDF5 tells the places of in reasonable time.
+TEST_F(Hdf5FilesTest, sizes_of_very_many_chunks_are_drawn) {
+  constexpr Count length = 20000;
+  {
+    const hsize_t chunk[1] = {1};
+    const Hdf5Id file = create("a.h5"), creation = owned(H5Pcreate(H5P_DATASET_CREATE), "");
+    checked(H5Pset_chunk(creation, 1, chunk), "");
+    dataset(file, "T", {length}, creation);
+  }
+  const auto source = open_source(at("a.h5"));
+  Count chunks = 0, bytes = 0;
+  source->each_stored_chunk(0, [&](const ChunkPlace& one) {
+    ++chunks;
+    bytes += one.bytes;
+  });
+  EXPECT_EQ(chunks, length);
+  EXPECT_EQ(bytes, 4 * length);
+  const std::string drawn = run({"plot", at("a.h5"), "T", "--chunks", "-o", at("c.png")});
+  EXPECT_NE(drawn.find("20,000 of 20,000 chunks stored"), std::string::npos) << drawn;
+}
+
 TEST_F(Hdf5FilesTest, methods_choose_chunks_and_filters) {
   const std::string a = classic();
   run({"convert", a, at("b.nc4"), "--to", "hdf5", "-m", "codec=shuffle,deflate:4;chunk_bytes=64"});

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "data/convert.h"
+#include "tools/hdf5_chunks.h"
 #include "tools/hdf5_schema.h"
 #include "tools/hdf5_view.h"
 #include "tools/text_table.h"
@@ -44,6 +45,27 @@ class Hdf5Source final : public Source {
   std::string codec(VarId var) const override { return contents_.variables[index(var)].filters; }
   std::optional<Count> stored_bytes(VarId var) const override {
     return contents_.variables[index(var)].stored_bytes;
+  }
+
+  void each_stored_chunk(VarId id,
+                         const std::function<void(const ChunkPlace&)>& visit) const override {
+    start_hdf5();
+    const Variable& var = contents_.schema.vars[index(id)];
+    if (!view_->name().empty())
+      throw Error(Errc::einval,
+                  printable(path_) + ": variable " + printable(var.name) + " lies in a log",
+                  "forebay convert makes a file with chunks of it");
+    if (!var.chunking) return Source::each_stored_chunk(id, visit);
+    const Hdf5Variable& known = contents_.variables[index(id)];
+    try {
+      const Hdf5Id dataset =
+          owned(H5Dopen2(file_, known.path.c_str(), H5P_DEFAULT), "cannot be opened");
+      each_chunk_of(dataset, var.chunking->shape, known.extents, visit);
+    } catch (const Error& error) {
+      throw Error(error.code(),
+                  printable(path_) + ": " + printable(var.name) + " " + error.message(),
+                  error.advice());
+    }
   }
 
   Count width(VarId var) const override {

@@ -29,36 +29,47 @@ struct ChunkMap {
   std::vector<double> place;  // in the file, in bytes from its beginning
   std::vector<double> owner;  // empty: not known
   Count present = 0, stored = 0, raw = 0;
+  Count unfiltered = 0;  // stored without some of the filters
 };
 
 constexpr Count most_chunks = 64 << 20;
 
 ChunkMap read_map(const Source& source, VarId id) {
   const Variable& var = source.schema().vars[static_cast<std::size_t>(id)];
-  if (source.classic() == nullptr || !var.chunking)
-    throw Error(Errc::einval,
-                printable(source.path()) + ": variable " + printable(var.name) +
-                    " has no chunks of this library's",
-                "forebay ls shows which variables have");
-  const ChunkReader& chunks = *source.classic()->chunks();
-  const ChunkFacts facts = chunks.facts(id);
-  if (facts.shape.empty() || facts.chunks == 0 || facts.chunks > most_chunks)
+  if (!var.chunking) source.each_stored_chunk(id, [](const ChunkPlace&) {});  // refuses
+  ChunkMap map;
+  const std::vector<Count> shape = source.shape(id);
+  Count chunks = 1, chunk_bytes = source.width(id);
+  bool countable = !shape.empty();
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    const Count length = std::max<Count>(var.chunking->shape[d], 1);
+    map.grid.push_back(shape[d] / length + (shape[d] % length > 0 ? 1 : 0));
+    countable = countable && multiply_fits(chunks, map.grid[d], chunks) &&
+                multiply_fits(chunk_bytes, length, chunk_bytes);
+  }
+  if (!countable || chunks == 0 || chunks > most_chunks)
     throw Error(Errc::einval,
                 fmt::format("{}: variable {} has {} chunks", printable(source.path()),
-                            printable(var.name), facts.chunks),
+                            printable(var.name), countable ? grouped(chunks) : "too many"),
                 "between 1 and 64 million can be drawn");
-  ChunkMap map;
-  map.grid = facts.grid;
-  map.present = facts.present;
-  map.stored = facts.stored_bytes;
-  map.raw = facts.raw_bytes;
-  map.bytes.assign(static_cast<std::size_t>(facts.chunks), nothing);
+  map.bytes.assign(static_cast<std::size_t>(chunks), nothing);
   map.place = map.bytes;
-  chunks.table(id).for_each([&](Count chunk, const auto& entry) {
-    if (chunk >= facts.chunks) return;
-    map.bytes[static_cast<std::size_t>(chunk)] = static_cast<double>(entry.bytes);
-    map.place[static_cast<std::size_t>(chunk)] = static_cast<double>(entry.offset + chunks.shift());
+  source.each_stored_chunk(id, [&](const ChunkPlace& chunk) {
+    Count number = 0;
+    for (std::size_t d = 0; d < map.grid.size(); ++d) {
+      if (chunk.at[d] >= map.grid[d]) return;
+      number = number * map.grid[d] + chunk.at[d];
+    }
+    const auto i = static_cast<std::size_t>(number);
+    map.bytes[i] = static_cast<double>(chunk.bytes);
+    if (chunk.place) map.place[i] = static_cast<double>(*chunk.place);
+    ++map.present;
+    map.stored += chunk.bytes;
+    map.unfiltered += chunk.filtered ? 0 : 1;
   });
+  // HDF5 stores chunks at the edge whole.
+  map.raw = source.classic() != nullptr ? source.classic()->chunks()->facts(id).raw_bytes
+                                        : map.present * chunk_bytes;
   return map;
 }
 
@@ -219,8 +230,12 @@ Canvas draw_chunks(const Source& source, const std::string& variable, const std:
   const VarId id = find_variable(source.schema(), source.path(), variable);
   ChunkMap map = read_map(source, id);
   lay_out(source, id, map);
+  if (!report.empty() && source.is_hdf5())
+    throw Error(Errc::einval,
+                printable(source.path()) + ": chunks of an HDF5 file have no owners to be drawn",
+                "leave out --report");
   if (!report.empty()) read_owners(report, variable, map);
-  const auto& chunking = *source.schema().vars[static_cast<std::size_t>(id)].chunking;
+  const Chunking& chunking = *source.schema().vars[static_cast<std::size_t>(id)].chunking;
   std::string shape;
   for (const Count n : chunking.shape) shape += (shape.empty() ? "" : " x ") + grouped(n);
   const double ratio =
@@ -228,15 +243,20 @@ Canvas draw_chunks(const Source& source, const std::string& variable, const std:
   summary = fmt::format("{}: {} of {} chunks stored, {} in {}, ratio {:.3g}", variable,
                         grouped(map.present), grouped(std::ssize(map.bytes)),
                         friendly_size(map.raw), friendly_size(map.stored), ratio);
+  if (map.unfiltered > 0)
+    summary += fmt::format(", {} without some of the filters", grouped(map.unfiltered));
   const int height = map_height(map);
   Canvas canvas(left_margin + picture_width + right_margin,
                 top_margin + 2 * height + gap + bottom_margin - 20, paper);
   draw_heading(canvas, summary,
-               fmt::format("{}  |  chunks of {}  |  {}", source.path(), shape, chunking.codec));
+               fmt::format("{}  |  chunks of {}  |  {}{}", source.path(), shape, source.codec(id),
+                           source.is_hdf5() ? "  |  HDF5 does not know who wrote a chunk" : ""));
   draw_values(canvas, map, map.bytes, "stored size of each chunk", top_margin);
   const int lower = top_margin + height + gap;
   if (map.owner.empty()) {
-    draw_values(canvas, map, map.place, "place in the file", lower);
+    const bool known = !std::isnan(range_of(map.place).high) || map.present == 0;
+    const char* const what = known ? "place in the file" : "place: not known of so many chunks";
+    draw_values(canvas, map, map.place, what, lower);
   } else {
     draw_owners(canvas, map, lower);
   }

@@ -100,7 +100,7 @@ void add_plot_command(CLI::App& app, int& status) {
       "draw how many bytes each chunk of VAR takes, and who encoded it (with --report) "
       "or where in the file it is");
   command->add_option("--report", options->report,
-                      "draw where time went on each rank, from a file that "
+                      "draw a timeline of where time went on each rank, from a file that "
                       "FOREBAY_REPORT=json:PATH made");
   command->add_option("--entry", options->entry,
                       "of a report of several files, which, from 0; -1 is the last (the default)");
@@ -111,7 +111,10 @@ void add_plot_command(CLI::App& app, int& status) {
       "or names; where they are of one dimension, as on unstructured grids, every pixel takes the "
       "nearest point.\n"
       "Files do not record which rank encoded a chunk: --chunks takes it from a report of the run "
-      "that wrote the file, made by FOREBAY_REPORT=json:PATH.");
+      "that wrote the file, made by FOREBAY_REPORT=json:PATH. HDF5 (netCDF-4) files have no "
+      "owners.\n"
+      "--report draws a lane for each rank: how much of every stretch of time each step took. "
+      "Reports of earlier versions, which do not tell when that was, give bars.");
   command->callback([options, level, record, &status] {
     if (level->count() > 0) options->field.level = options->level;
     if (record->count() > 0) options->field.record = options->record;

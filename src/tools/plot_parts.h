@@ -59,13 +59,15 @@ Canvas draw_field(const Field& field, const std::string& file_name, const Range&
 
 /// The chunks of a variable as two maps: how many bytes each takes in the file, and which rank
 /// encoded it, where the report named by `report` (FOREBAY_REPORT=json:PATH; its last entry that
-/// tells of the variable) says so, else its place in the file. `summary`: one line for the
-/// terminal. Errc::einval for a variable without chunks.
+/// tells of the variable) says so, else its place in the file. Of HDF5 files sizes and places: who
+/// wrote them is not known. `summary`: one line for the terminal. Errc::einval for a variable
+/// without chunks.
 Canvas draw_chunks(const Source& source, const std::string& variable, const std::string& report,
                    std::string& summary);
 
-/// Where the time went, per rank, from a report in JSON (FOREBAY_REPORT=json:PATH); of several in
-/// one file the `entry`-th, from 0, or -1 for the last. Errc::enotnc for what is no such report.
+/// Where the time went: a timeline of each rank, from a report in JSON (FOREBAY_REPORT=json:PATH),
+/// or bars where it has none; of several in one file the `entry`-th, from 0, or -1 for the last.
+/// Errc::enotnc for what is no such report.
 Canvas draw_report(const std::string& path, int entry, std::string& summary);
 
 /// The reports in a file, one JSON object a line. Errc::enotnc for a line that is none.

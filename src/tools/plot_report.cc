@@ -1,4 +1,5 @@
-// Where the time went: bars of the steps of each rank, from a report in JSON.
+// Where the time went, from a report in JSON: a timeline of each rank, or bars of its steps where a
+// report does not tell when they took place.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include "base/error.h"
 #include "base/report.h"
 #include "tools/plot_parts.h"
+#include "tools/plot_timeline.h"
 #include "tools/text_table.h"
 
 namespace forebay::tools {
@@ -17,7 +19,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t most_bars = 48;
-constexpr Colour rest_colour = {226, 228, 231};
 
 // One bar: a rank, or the mean of several.
 struct Bar {
@@ -103,13 +104,6 @@ Chart chart_of(const std::string& path, const Json& report) {
   return chart;
 }
 
-// One colour for one step in all figures.
-Colour step_colour(const std::string& step) {
-  for (int i = 0; i < step_count; ++i)
-    if (step == step_names[i]) return colour_of_kind(static_cast<std::size_t>(i));
-  return colour_of_kind(step.size());
-}
-
 void draw_bars(Canvas& canvas, const Chart& chart, int height) {
   const auto n = static_cast<int>(chart.bars.size());
   const auto pixels = [&](double seconds) {
@@ -155,13 +149,15 @@ std::vector<Legend> legend_of(const Chart& chart) {
       sum += found->second;
       most = std::max(most, found->second);
     }
-    legend.push_back({fmt::format("{}: mean {:.3g} s, max {:.3g} s", step,
-                                  sum / static_cast<double>(chart.bars.size()), most),
+    const double mean = sum / static_cast<double>(chart.bars.size());
+    legend.push_back({chart.ranks == 1
+                          ? fmt::format("{}: {:.3g} s", step, most)
+                          : fmt::format("{}: mean {:.2g} s, max {:.2g} s", step, mean, most),
                       step_colour(step)});
   }
   for (const Bar& bar : chart.bars) rest += std::max(0.0, bar.total - bar.told());
   if (rest > 0)
-    legend.push_back({fmt::format("between the steps: mean {:.3g} s",
+    legend.push_back({fmt::format("between the steps: mean {:.2g} s",
                                   rest / static_cast<double>(chart.bars.size())),
                       rest_colour});
   return legend;
@@ -209,15 +205,22 @@ Canvas draw_report(const std::string& path, int entry, std::string& summary) {
   const Json name = report.value("path", Json("?"));
   const std::string file = name.is_string() ? name.get<std::string>() : "?";
   const std::vector<Legend> legend = legend_of(chart);
-  const int height = std::clamp(static_cast<int>(chart.bars.size()) * 28, 90, 560);
+  const Lanes lanes = lanes_of(report, most_bars);
+  const bool timeline = !lanes.lanes.empty();
+  const std::size_t rows = timeline ? lanes.lanes.size() : chart.bars.size();
+  const int height = std::clamp(static_cast<int>(rows) * (timeline ? 40 : 28), 90, 560);
   const int legend_height = 24 * static_cast<int>((legend.size() + 2) / 3);
   Canvas canvas(left_margin + picture_width + right_margin,
                 top_margin + height + 66 + legend_height + 16, paper);
-  summary = fmt::format("{}: {:.3g} s on {} rank{}", file, chart.longest, grouped(chart.ranks),
-                        chart.ranks == 1 ? "" : "s");
+  summary = fmt::format("{}: {:.3g} s on {} rank{}", file, timeline ? lanes.longest : chart.longest,
+                        grouped(chart.ranks), chart.ranks == 1 ? "" : "s");
   const std::string which = n > 1 ? fmt::format("entry {} of {} in {}", index, n, path) : path;
   draw_heading(canvas, "Where the time went: " + summary, which);
-  draw_bars(canvas, chart, height);
+  if (timeline) {
+    draw_lanes(canvas, lanes, chart.steps, height);
+  } else {
+    draw_bars(canvas, chart, height);
+  }
   draw_legend(canvas, legend, top_margin + height + 62);
   return canvas;
 }

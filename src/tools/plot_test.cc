@@ -153,6 +153,50 @@ TEST_F(PlotTest, report_draws_each_rank_to_scale) {
   EXPECT_EQ(canvas.pixel(left_margin + picture_width - 5, second), rest);
 }
 
+// Rank 0 writes, then encodes; rank 1 encodes half of the time and writes at the end.
+TEST_F(PlotTest, report_with_a_timeline_draws_when_each_rank_did_what) {
+  const std::string path = report(
+      R"({"path":"o.nc","ranks":2,"steps":{},"per_rank":{"write":[1,1],"encode":[2,1],"total":[4,4]},)"
+      R"("timeline":{"columns":["step","begin","end","busy","bytes","times"],"every":1,"ranks":)"
+      R"([[["write",0,1,1,9,1],["encode",1,3,2,0,1]],[["encode",0,2,1,0,7],["write",3,4,1,9,1]]]}})");
+  std::string summary;
+  const Canvas canvas = draw_report(path, -1, summary);
+  EXPECT_EQ(summary, "o.nc: 4 s on 2 ranks");
+  const auto at = [&](double second, int rank, double down) {
+    const int lane = 90 / 2;
+    return canvas.pixel(left_margin + static_cast<int>(second / 4 * picture_width),
+                        top_margin + rank * lane + 2 + static_cast<int>(down * (lane - 4)));
+  };
+  const auto colour = [](Step step) { return colour_of_kind(static_cast<std::size_t>(step)); };
+  const Colour rest = {226, 228, 231};
+  for (const double down : {0.1, 0.9}) {
+    EXPECT_EQ(at(0.5, 0, down), colour(Step::write));
+    EXPECT_EQ(at(1.5, 0, down), colour(Step::encode));
+    EXPECT_EQ(at(2.9, 0, down), colour(Step::encode));
+    EXPECT_EQ(at(3.5, 0, down), rest);
+    EXPECT_EQ(at(2.5, 1, down), rest);
+    EXPECT_EQ(at(3.5, 1, down), colour(Step::write));
+  }
+  EXPECT_EQ(at(1, 1, 0.2), colour(Step::encode));
+  EXPECT_EQ(at(1, 1, 0.8), rest);
+}
+
+TEST_F(PlotTest, a_timeline_that_makes_no_sense_is_left_out) {
+  std::string summary;
+  for (
+      const char* timeline :
+      {"3", "{}", R"({"columns":["step"],"ranks":[[["write"]]]})",
+       R"({"columns":["step","begin","end","busy"],"ranks":{}})",
+       R"({"columns":["step","begin","end","busy"],"ranks":[[["write",2,1,1]],7,[[]]],"every":"x"})",
+       R"({"columns":["step","begin","end","busy"],"ranks":[[["write",0,"1",1],[1,0,1,1]]]})"}) {
+    const std::string text =
+        R"({"steps":{"write":{"min":1,"mean":2,"max":3}},"ranks":2,"timeline":)" +
+        std::string(timeline) + "}";
+    EXPECT_NO_THROW(draw_report(report(text), 0, summary)) << timeline;
+    EXPECT_EQ(summary, "?: 3 s on 2 ranks");
+  }
+}
+
 TEST_F(PlotTest, what_is_no_report_is_refused) {
   std::string summary;
   EXPECT_THROW(draw_report(at("missing"), -1, summary), Error);

@@ -25,6 +25,20 @@ class ClassicSource final : public Source {
     file_.read(var, selection, schema().vars[static_cast<std::size_t>(var)].type, out);
   }
   const SerialReader* classic() const override { return &file_; }
+  void each_stored_chunk(VarId var,
+                         const std::function<void(const ChunkPlace&)>& visit) const override {
+    if (!schema().vars[static_cast<std::size_t>(var)].chunking)
+      return Source::each_stored_chunk(var, visit);
+    const ChunkReader& chunks = *file_.chunks();
+    const ChunkFacts facts = chunks.facts(var);
+    std::vector<Count> at(facts.grid.size());
+    chunks.table(var).for_each([&](Count chunk, const auto& entry) {
+      if (chunk >= facts.chunks) return;
+      for (std::size_t d = at.size(); d-- > 0; chunk /= facts.grid[d])
+        at[d] = chunk % facts.grid[d];
+      visit({at, entry.bytes, entry.offset + chunks.shift(), entry.skipped == 0});
+    });
+  }
 
  private:
   SerialReader file_;
@@ -83,6 +97,13 @@ std::optional<Count> Source::stored_bytes(VarId var) const {
   const auto& chunking = schema().vars[static_cast<std::size_t>(var)].chunking;
   if (!chunking || classic() == nullptr) return std::nullopt;
   return classic()->chunks()->facts(var).stored_bytes;
+}
+
+void Source::each_stored_chunk(VarId var, const std::function<void(const ChunkPlace&)>&) const {
+  throw Error(Errc::einval,
+              printable(path()) + ": variable " +
+                  printable(schema().vars[static_cast<std::size_t>(var)].name) + " has no chunks",
+              "forebay ls shows which variables have");
 }
 
 std::vector<Count> Source::shape(VarId var) const {

@@ -2,8 +2,10 @@
 // and values. What `ls`, `dump`, `diff` and `convert` have in common.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,14 @@ struct SourceGroup {
 struct LeftOut {
   std::string name;  ///< "group/variable", "variable:attribute"
   std::string what;  ///< "a compound type"
+};
+
+/// A chunk that is in the file.
+struct ChunkPlace {
+  std::span<const Count> at;    ///< its place in the grid of chunks
+  Count bytes = 0;              ///< in the file
+  std::optional<Offset> place;  ///< in the file, where that is known
+  bool filtered = true;         ///< false: some of the variable's filters or codecs were left out
 };
 
 /// What becomes of strings, which the classic model has no word for: they are left out, or given as
@@ -76,6 +86,11 @@ class Source {
   virtual const std::vector<StringList>& string_lists() const;
   /// Bytes that the values take in the file, where that is known.
   virtual std::optional<Count> stored_bytes(VarId var) const;
+
+  /// Every chunk of a variable that is in the file, in any order. Errc::einval for a variable
+  /// without chunks.
+  virtual void each_stored_chunk(VarId var,
+                                 const std::function<void(const ChunkPlace&)>& visit) const;
 
   /// The shape of a variable with unlimited dimensions at their present lengths.
   std::vector<Count> shape(VarId var) const;

@@ -287,6 +287,8 @@ void AggregatedTransport::finish_write(const Slots::Use& use) {
 void AggregatedTransport::write_behind(const Slots::Use& use, Count bridge) {
   const auto unopened = attempt_to([&] { file_->ensure_open(); });
   Behind& behind = behind_.emplace_back();
+  if (report_.timeline)
+    behind.report.timeline = std::make_shared<Timeline>(1, report_.timeline->zero());
   const auto write = [this, use, bridge, &behind] {
     return attempt_to([&] { slots_->write_out(use, *file_, bridge, behind.report); });
   };
@@ -315,6 +317,8 @@ void AggregatedTransport::finish_behind() {
     const auto error = behind.done.get();
     if (error && !failure_) failure_ = error;
     report_[Step::write] += behind.report[Step::write];
+    if (report_.timeline)
+      for (const TimeSpan& span : behind.report.timeline->spans()) report_.timeline->add(span);
   }
   behind_.clear();
 }

@@ -206,6 +206,7 @@ void Slots::write_out(const Use& use, File& file, Count hole_threshold, Report& 
   const Count low = c.low.load(std::memory_order_relaxed);
   Word* words = cover(use.slot);
   std::optional<Error> failure;
+  Count written = 0;  // the file's counters are not this report's where a thread writes behind
   try {
     std::vector<std::pair<Count, Count>> holes;
     for (Count from = low; from < high;) {
@@ -219,8 +220,10 @@ void Slots::write_out(const Use& use, File& file, Count hole_threshold, Report& 
       if (!holes.empty()) fill_holes(use, file, holes);
       file.write_at(use.begin + from,
                     {buffer(use.slot) + from, static_cast<std::size_t>(end - from)});
+      written += end - from;
       from = next;
     }
+    timer.moved(written);
   } catch (const Error& e) {
     failure = e;
   }

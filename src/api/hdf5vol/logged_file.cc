@@ -3,6 +3,7 @@
 #include <H5VLnative.h>
 
 #include <algorithm>
+#include <chrono>
 #include <random>
 
 #include "api/hdf5vol/errors.h"
@@ -126,6 +127,7 @@ LoggedHooks::LoggedHooks(const OpenedFile& opened, const Comm& comm, bool mpi_io
     options.subfile_ranks = comm_.size();
   }
   file_ = std::make_unique<LoggedFile>(comm_, options, &store_);
+  start_timeline(comm_, method_, file_->report(), opened_);
   std::optional<logged::MetadataBlock> index;
   agree_on_error(comm_, attempt_to([&] { index = store_.index(); }));
   if (index) file_->open_index(*index);
@@ -268,6 +270,8 @@ void LoggedHooks::before_close(const UnderObject& at, Closing closing) {
   if (compacts())
     notes.push_back(compacted_ ? "compacted at close: an ordinary HDF5 file"
                                : "not compacted: some datasets were made without compact=close");
+  file_->report()[Step::total] =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - opened_).count();
   print_report(comm_, path_, file_->report(), method_, notes);
 }
 

@@ -58,6 +58,7 @@ class LoggedHooks : public FileHooks {
   bool through_ = false;  // collective writes go straight into the file
   bool report_due_ = false;
   bool compacted_ = false;  // there is no log any more
+  std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
 };
 
 /// The dataspace and the properties of a dataset that takes its values when the file is closed.

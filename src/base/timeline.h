@@ -1,0 +1,61 @@
+// When the steps of a file took place on one rank.
+//
+// A span is a stretch of time in which one step ran, once or several times. There are at most
+// `limit` spans: once they are as many, spans of one step are joined over the shortest gaps, until
+// half as many are left, and later ones join over gaps as short from the beginning. A joined span
+// keeps how long the step was busy in it, so that no time is lost, only its place within the span.
+// Memory is taken once; adding costs a few instructions, joining some passes over the list for
+// every limit / 2 spans.
+//
+// Spans overlap where steps nest (the outer one's `busy` leaves out what inner ones took), where
+// they were joined, and where a thread writes behind.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/step.h"
+
+namespace forebay {
+
+struct TimeSpan {
+  double begin = 0, end = 0;  ///< seconds since the file was opened
+  double busy = 0;            ///< seconds of it in which the step ran
+  std::int64_t bytes = 0;     ///< moved by it; 0 where that is not counted
+  std::int32_t times = 1;     ///< it ran
+  Step step = Step::total;
+};
+
+class Timeline {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::size_t least_limit = 2 * step_count;
+
+  /// `limit`: at least least_limit, or no fewer than will ever be added.
+  explicit Timeline(std::size_t limit, Clock::time_point zero = Clock::now());
+
+  Clock::time_point zero() const { return zero_; }
+  double seconds_at(Clock::time_point time) const {
+    return std::chrono::duration<double>(time - zero_).count();
+  }
+
+  /// Spans of one step come in the order in which they end.
+  void add(const TimeSpan& span);
+  std::span<const TimeSpan> spans() const { return spans_; }
+
+ private:
+  void join();
+  bool joins(const TimeSpan& span);
+
+  Clock::time_point zero_;
+  std::size_t limit_;
+  std::vector<TimeSpan> spans_;
+  std::array<std::ptrdiff_t, step_count> latest_;  // span of each step; -1: none
+  double gap_ = 0;                                 // over which spans of a step are joined
+};
+
+}  // namespace forebay
