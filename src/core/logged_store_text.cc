@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "format/log_bytes.h"
 
 namespace forebay::logged {
 namespace {
@@ -23,12 +23,7 @@ void put(std::vector<std::byte>& bytes, std::uint64_t value) {
 class Numbers {
  public:
   explicit Numbers(std::span<const std::byte> bytes) : bytes_(bytes) {
-    const std::uint64_t found = get();
-    if (found > store_version)
-      throw Error(Errc::ebadlog,
-                  "the log of this file has version " + std::to_string(found) +
-                      ", this build reads up to " + std::to_string(store_version),
-                  "use a newer Forebay");
+    check_version(get(), store_version, "the log of this file");
   }
   std::uint64_t get() {
     if (bytes_.size() < 8) damaged_attribute("a hidden attribute ends too early");

@@ -96,6 +96,13 @@ ByteFile& LogReader::file_of(const Entry& entry) {
   return *file;
 }
 
+void LogReader::ends_early(const Entry& entry) {
+  throw Error(Errc::etrunc,
+              file_of(entry).path() + " ends before byte " +
+                  std::to_string(entry.data + entry.stored) + " of its log",
+              "it was cut, or is not all there yet");
+}
+
 std::shared_ptr<const Pattern> LogReader::pattern(const PatternRef& ref) {
   if (const auto found = patterns_.find(ref.place); found != patterns_.end()) {
     recent_.splice(recent_.begin(), recent_, found->second.use);
@@ -119,6 +126,9 @@ std::shared_ptr<const Pattern> LogReader::pattern(const PatternRef& ref) {
 }
 
 void LogReader::add_block(const MetadataBlock& block) {
+  Offset end = 0;
+  if (block.place < 0 || block.bytes < 0 || !add_fits(block.place, block.bytes, end))
+    damaged("the place of a block of metadata");
   if (blocks_.size() >= directory_.blocks) fresh_bytes_ += block.bytes;
   blocks_.push_back(block);
 }
@@ -353,14 +363,11 @@ bool LogReader::read(const DatasetShape& dataset, const Placed& wanted, std::spa
   std::reverse(needed.begin(), needed.end());
   for (const std::uint32_t n : needed) {
     const Entry& entry = lookup.entry(n);
+    if (entry.filtered && entry.data + entry.stored > file_of(entry).size()) ends_early(entry);
     const auto selected = entry.kind == Kind::cleared ? nullptr : pattern(lookup.ref(n));
     apply(dataset, entry, selected.get(), wanted, out, [&](Offset skip, std::span<std::byte> into) {
       StepTimer timer(report_, Step::read);
-      if (file_of(entry).read_at(entry.data + skip, into) != into.size())
-        throw Error(Errc::etrunc,
-                    file_of(entry).path() + " ends before byte " +
-                        std::to_string(entry.data + entry.stored) + " of its log",
-                    "it was cut, or is not all there yet");
+      if (file_of(entry).read_at(entry.data + skip, into) != into.size()) ends_early(entry);
     });
   }
   bool any = !needed.empty();
