@@ -195,8 +195,10 @@ void LoggedHooks::read(std::span<const DatasetRead> reads, hid_t dxpl) {
   // A collective read sees what any rank wrote before it.
   store_.move_to(handle_of(reads[0].dataset).under());
   if (file_->writing() && comm_.size() > 1 && is_collective(dxpl, comm_)) flush();
-  for (const DatasetRead& one : reads)
-    read_logged(*file_, handle_of(one.dataset).state(), one, dxpl);
+  naming(path_, [&] {
+    for (const DatasetRead& one : reads)
+      read_logged(*file_, handle_of(one.dataset).state(), one, dxpl);
+  });
 }
 
 void LoggedHooks::flush() {

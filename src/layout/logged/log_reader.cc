@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "format/log_bytes.h"
+#include "log/data_hash.h"
 
 namespace forebay::logged {
 namespace {
@@ -42,6 +43,14 @@ void fill_elements(std::span<std::byte> out, std::span<const std::byte> fill) {
   }
   for (std::size_t at = 0; at < out.size(); at += fill.size())
     std::memcpy(&out[at], fill.data(), fill.size());
+}
+
+/// What was read from byte `begin` of an entry's data on, where that is all of it.
+void check_data(const Entry& entry, Offset begin, std::span<std::byte> data) {
+  if (begin != 0 || static_cast<Count>(data.size()) != entry.stored) return;
+  const iovec piece{data.data(), data.size()};
+  if (log::hash_of_data({&piece, 1}) != entry.hash)
+    damaged("the checksum of data at byte " + std::to_string(entry.data) + " does not hold");
 }
 
 /// Elements of `wanted` that lie outside the box get the fill value.
@@ -246,8 +255,10 @@ void LogReader::copy_shared(std::span<const Shared> shared, Count size, std::spa
   for (std::size_t i = 0; i < shared.size();) {
     const Count begin = shared[i].a * size;
     if (shared[i].count * size >= direct_bytes) {
-      fetch(begin, out.subspan(static_cast<std::size_t>(shared[i].b * size),
-                               static_cast<std::size_t>(shared[i].count * size)));
+      const auto to = out.subspan(static_cast<std::size_t>(shared[i].b * size),
+                                  static_cast<std::size_t>(shared[i].count * size));
+      fetch(begin, to);
+      check_data(entry, begin, to);
       ++i;
       continue;
     }
@@ -264,9 +275,7 @@ void LogReader::copy_shared(std::span<const Shared> shared, Count size, std::spa
     buffer_.resize(std::max(buffer_.size(), static_cast<std::size_t>(end - begin)));
     const auto window = std::span(buffer_).first(static_cast<std::size_t>(end - begin));
     fetch(begin, window);
-    if (begin == 0 && end == entry.stored &&
-        XXH3_64bits(window.data(), window.size()) != entry.hash)
-      damaged("the checksum of data at byte " + std::to_string(entry.data) + " does not hold");
+    check_data(entry, begin, window);
     StepTimer timer(report_, Step::unpack);
     for (; i < last; ++i) {
       const Shared& s = shared[i];
