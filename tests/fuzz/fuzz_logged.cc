@@ -122,7 +122,13 @@ void check_directory(Bytes bytes, bool sealed) {
   must(logged::print_directory(directory).size() == bytes.size(), "a directory has its size");
 }
 
-void check_attributes(const Bytes& bytes) {
+void check_attributes(Bytes bytes, bool sealed) {
+  if (sealed && bytes.size() >= 8) {  // the lowest byte first here, unlike everywhere else
+    const std::span<const std::byte> hashed(bytes.data(), bytes.size() - 8);
+    const std::uint64_t hash = hash_of(hashed);
+    for (std::size_t i = 0; i < 8; ++i)
+      bytes[hashed.size() + i] = static_cast<std::byte>(hash >> (8 * i));
+  }
   const auto stored = logged::parse_stored_dataset(bytes);
   must(!stored.extents.empty() && stored.extents.size() == stored.maximum.size(),
        "a dataset has dimensions");
@@ -154,7 +160,7 @@ void check(std::uint8_t what, Bytes bytes, bool sealed) {
     }
     default:
       logged::parse_stored_file(bytes);
-      return check_attributes(bytes);
+      return check_attributes(std::move(bytes), sealed);
   }
 }
 

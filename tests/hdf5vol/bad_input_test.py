@@ -173,6 +173,14 @@ def damage(programs):
         patched("log.h5", "damaged.h5", change)
         expect(programs.dump("damaged.h5", "/g/big_endian"), f"damage of {part}", f"damaged.h5: the log is damaged: {told}",
                "forebay check tells what can still be read")
+
+    def attribute(data):  # of every dataset, in the creation properties
+        for found in re.finditer(rb"_forebay_dataset\0.*?\x01\0{7}.{8}\x02\0{7}", bytes(data), re.S):
+            data[found.end() + 50] ^= 0xFF
+
+    patched("log.h5", "damaged.h5", attribute)
+    expect(programs.dump("damaged.h5", "/g/big_endian"), "damage of a dataset's attribute",
+           "the checksum of a dataset's attribute does not hold")
     patched("log.h5", "damaged.h5", lambda data: data.__delitem__(slice(len(data) // 2, None)))
     expect(programs.dump("damaged.h5", "/g/big_endian"), "a file that was cut", "DIAG")
 
