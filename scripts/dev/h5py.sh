@@ -4,10 +4,12 @@
 # Pinned: what a test finds should not change by itself.
 h5py_packages=(h5py==3.16.0 "mpi4py>=4.1,<5" "numpy>=2,<3")
 
-# hdf5_folder PREFIX NAME: the folder below PREFIX that holds the file NAME.
+# hdf5_folder PREFIX NAME: the folder below PREFIX that holds the file NAME, where Debian has several the parallel one's.
 hdf5_folder() {
-  local found
-  found=$(find -H "$1" -maxdepth 5 -name "$2" 2>/dev/null | grep -E '/openmpi/|/mpich/|' | sort | head -n 1)
+  local all found
+  all=$(find -H "$1" -maxdepth 6 -name "$2" 2>/dev/null | sort)
+  found=$(grep -E '/(openmpi|mpich)/' <<<"$all" | head -n 1 || true)
+  found=${found:-$(head -n 1 <<<"$all")}
   [[ -n $found ]] && dirname "$found"
 }
 
@@ -19,8 +21,9 @@ provide_h5py() {
   h5py_venv=$cache/h5py/$(basename "$hdf5_prefix")-python$version
   stamp=$(printf '%s\n' "$hdf5_prefix" "${h5py_packages[@]}")
   [[ -x $h5py_venv/bin/python && $(cat "$h5py_venv/packages" 2>/dev/null) == "$stamp" ]] && return
-  include=$(hdf5_folder "$hdf5_prefix" H5pubconf.h) && library=$(hdf5_folder "$hdf5_prefix" libhdf5.so) ||
+  if ! { include=$(hdf5_folder "$hdf5_prefix" H5pubconf.h) && library=$(hdf5_folder "$hdf5_prefix" libhdf5.so); }; then
     die "the HDF5 in $hdf5_prefix has no H5pubconf.h or no libhdf5.so that h5py could be built with"
+  fi
   ensure_packages build python hdf5
   say "building h5py with the HDF5 in $hdf5_prefix, in $h5py_venv"
   rm -rf "$h5py_venv"
