@@ -108,22 +108,33 @@ provide_hdf5() {
   fi
 }
 
-# provide_hdf5_tests: sets hdf5_tests to HDF Group's tests of HDF5's interface, built once from the sources of the HDF5
-# that was built here; empty for an HDF5 from elsewhere, whose sources are not at hand. After provide_hdf5.
+# hdf5_build_serial SOURCE WORK: the library alone, without MPI, in WORK/stage/serial: what a serial program has.
+hdf5_build_serial() {
+  local source=$1 work=$2
+  cmake -S "$source" -B "$work/serial" -G Ninja -Wno-dev -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE="-O1 -DNDEBUG" \
+    -DCMAKE_INSTALL_PREFIX="$work/stage/serial" -DHDF5_ENABLE_PARALLEL=OFF -DHDF5_ENABLE_Z_LIB_SUPPORT=ON \
+    -DHDF5_ENABLE_SZIP_SUPPORT=OFF -DHDF5_BUILD_TOOLS=OFF -DHDF5_BUILD_HL_LIB=OFF -DHDF5_BUILD_CPP_LIB=OFF \
+    -DHDF5_BUILD_FORTRAN=OFF -DHDF5_BUILD_EXAMPLES=OFF -DBUILD_TESTING=OFF -DBUILD_STATIC_LIBS=OFF &&
+    cmake --build "$work/serial" -j "$jobs" && cmake --install "$work/serial"
+}
+
+# provide_hdf5_tests: sets hdf5_tests to HDF Group's tests of HDF5's interface and a serial libhdf5, built once from the
+# sources of the HDF5 that was built here; empty for an HDF5 from elsewhere, whose sources are not at hand. After
+# provide_hdf5.
 provide_hdf5_tests() {
   hdf5_tests=
   [[ $hdf5_origin == "built here" ]] || return 0
   hdf5_tests=$cache/hdf5-api-tests/$(basename "$hdf5_prefix")
-  [[ ! -x $hdf5_tests/h5_api_test ]] || return 0
+  [[ ! -x $hdf5_tests/h5_api_test || ! -f $hdf5_tests/serial/lib/libhdf5.so ]] || return 0
   ensure_packages build hdf5
   local work source
   work=$(mktemp -d "$cache/hdf5-tests.XXXXXX")
   source=$(hdf5_fetch "$work")
-  say "building HDF5's tests in $hdf5_tests"
+  say "building HDF5's tests and a serial HDF5 in $hdf5_tests"
   {
     cmake -S "$root/tests/hdf5vol/suite" -B "$work/build" -G Ninja -Wno-dev -DHDF5_SOURCE="$source" \
       -DHDF5_ROOT="$hdf5_prefix" -DCMAKE_C_COMPILER=mpicc -DCMAKE_INSTALL_PREFIX="$work/stage" &&
-      cmake --build "$work/build" -j "$jobs" && cmake --install "$work/build"
+      cmake --build "$work/build" -j "$jobs" && cmake --install "$work/build" && hdf5_build_serial "$source" "$work"
   } >"$work/build.log" 2>&1 || { tail -n 40 "$work/build.log" >&2; die "building HDF5's tests failed"; }
   rm -rf "$hdf5_tests"
   mkdir -p "$(dirname "$hdf5_tests")"

@@ -9,7 +9,7 @@ cmd_sanitize() {
   say "unit tests and two-rank tests with both sanitizers"
   ctest --test-dir "$root/build/asan" --output-on-failure --no-tests=error -R '^unit|^tool|_np2$' -LE 'peer|install|preload' "$@"
   configure fuzz
-  local target targets=(fuzz_classic fuzz_codec fuzz_chunk_index fuzz_log_record)
+  local target targets=(fuzz_classic fuzz_codec fuzz_chunk_index fuzz_log_record fuzz_logged)
   build fuzz "${targets[@]}"
   for target in "${targets[@]}"; do fuzz_run "$target" "$seconds"; done
 }

@@ -1,11 +1,23 @@
 # shellcheck shell=bash disable=SC2154
 
-# The release build; its tests of Zarr references need a Python that has zarr.
+# in_build NAME: what the release build was configured with.
+in_build() { sed -nE "s/^$1:[A-Z]*=//p" "$root/build/release/CMakeCache.txt"; }
+
+# The release build. Tests of Zarr references need a Python that has zarr; those of Python scripts through the HDF5
+# connector one whose h5py has the connector's HDF5.
 configure_for_tests() {
   configure release
   [[ -n ${FOREBAY_WITHOUT_PYTHON:-} ]] && return
-  grep -qx "FOREBAY_ZARR_PYTHON:[A-Z]*=$python_venv/bin/python" "$root/build/release/CMakeCache.txt" ||
-    configure release "-DFOREBAY_ZARR_PYTHON=$python_venv/bin/python"
+  local options=() h5py_venv hdf5_prefix
+  [[ $(in_build FOREBAY_ZARR_PYTHON) == "$python_venv/bin/python" ]] ||
+    options+=("-DFOREBAY_ZARR_PYTHON=$python_venv/bin/python")
+  hdf5_prefix=$(in_build FOREBAY_HDF5_ROOT)
+  if [[ -n $hdf5_prefix ]]; then
+    provide_h5py
+    [[ $(in_build FOREBAY_H5PY_PYTHON) == "$h5py_venv/bin/python" ]] ||
+      options+=("-DFOREBAY_H5PY_PYTHON=$h5py_venv/bin/python")
+  fi
+  ((${#options[@]} == 0)) || configure release "${options[@]}"
 }
 
 # Every test: with MPI, without, and of the Python package. ctest's and pytest's own closing lines are the last thing

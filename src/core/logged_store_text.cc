@@ -1,8 +1,10 @@
 #include "core/logged_store_text.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 
-#include "base/error.h"
+#include "format/log_bytes.h"
 
 namespace forebay::logged {
 namespace {
@@ -23,13 +25,10 @@ void put(std::vector<std::byte>& bytes, std::uint64_t value) {
 class Numbers {
  public:
   explicit Numbers(std::span<const std::byte> bytes) : bytes_(bytes) {
-    const std::uint64_t found = get();
-    if (found > store_version)
-      throw Error(Errc::ebadlog,
-                  "the log of this file has version " + std::to_string(found) +
-                      ", this build reads up to " + std::to_string(store_version),
-                  "use a newer Forebay");
+    check_version(get(), store_version, "the log of this file");
   }
+  /// From byte `at` on.
+  Numbers(std::span<const std::byte> bytes, std::size_t at) : bytes_(bytes.subspan(at)) {}
   std::uint64_t get() {
     if (bytes_.size() < 8) damaged_attribute("a hidden attribute ends too early");
     std::uint64_t value = 0;
@@ -70,11 +69,17 @@ std::vector<std::byte> print_stored_dataset(const StoredDataset& stored) {
   for (const Count extent : stored.extents) put(bytes, static_cast<std::uint64_t>(extent));
   for (const std::uint64_t most : stored.maximum) put(bytes, most);
   bytes.insert(bytes.end(), stored.dcpl.begin(), stored.dcpl.end());
+  put(bytes, XXH3_64bits(bytes.data(), bytes.size()));
   return bytes;
 }
 
 StoredDataset parse_stored_dataset(std::span<const std::byte> bytes) {
   Numbers numbers(bytes);
+  // HDF5 decodes property lists without knowing where they end: nothing but what was written may
+  // get there.
+  const auto hashed = bytes.first(bytes.size() - 8);
+  if (Numbers(bytes, hashed.size()).get() != XXH3_64bits(hashed.data(), hashed.size()))
+    damaged_attribute("the checksum of a dataset's attribute does not hold");
   StoredDataset stored;
   stored.id = numbers.get();
   const std::uint64_t ndims = numbers.get();
@@ -89,7 +94,8 @@ StoredDataset parse_stored_dataset(std::span<const std::byte> bytes) {
     stored.extents.push_back(static_cast<Count>(extent));
   }
   for (std::uint64_t d = 0; d < ndims; ++d) stored.maximum.push_back(numbers.get());
-  stored.dcpl.assign(numbers.rest().begin(), numbers.rest().end());
+  if (numbers.rest().size() < 8) damaged_attribute("a hidden attribute ends too early");
+  stored.dcpl.assign(numbers.rest().begin(), numbers.rest().end() - 8);
   return stored;
 }
 

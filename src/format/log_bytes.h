@@ -10,12 +10,25 @@
 #include "base/error.h"
 #include "base/types.h"
 #include "base/varint.h"
+#include "format/log_section.h"
 
 namespace forebay::logged {
+
+constexpr std::uint8_t big_endian = 'B';
 
 [[noreturn]] inline void damaged(const std::string& what) {
   throw Error(Errc::ebadlog, "the log is damaged: " + what,
               "forebay check tells what can still be read");
+}
+
+/// Throws Errc::ebadlog for a version that this build does not know. `what` has it: "a section".
+inline void check_version(std::uint64_t found, std::uint64_t newest, const std::string& what) {
+  if (found == 0) damaged(what + " has no version");
+  if (found > newest)
+    throw Error(Errc::ebadlog,
+                what + " has version " + std::to_string(found) + ", this build reads up to " +
+                    std::to_string(newest),
+                "it was written by a newer Forebay: read it with that one");
 }
 
 class Printer {
@@ -37,6 +50,13 @@ class Printer {
   template <typename T>
   void fixed_at(std::size_t position, T value) {
     store_be(bytes_.data() + position, value);
+  }
+  /// How tables, sections and indexes begin: magic u32 | version u16 | "B" | 0.
+  void front(std::uint32_t magic) {
+    fixed(magic);
+    fixed(version);
+    fixed(big_endian);
+    fixed(std::uint8_t{0});
   }
   std::vector<std::byte>& bytes() { return bytes_; }
 
@@ -76,6 +96,13 @@ class Parser {
     const std::uint64_t n = number();
     if (n > left() / least) damaged("a list is longer than its bytes");
     return static_cast<std::size_t>(n);
+  }
+  /// What Printer::front wrote. `what`, for messages: "a section".
+  void front(std::uint32_t magic, const std::string& what) {
+    if (fixed<std::uint32_t>() != magic) damaged(what + " does not begin like one");
+    check_version(fixed<std::uint16_t>(), version, what);
+    if (fixed<std::uint8_t>() != big_endian) damaged(what + " has another byte order");
+    take(1);
   }
   std::size_t left() const { return bytes_.size(); }
 

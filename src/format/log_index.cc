@@ -10,7 +10,6 @@ namespace forebay::logged {
 namespace {
 
 constexpr std::uint32_t index_magic = 0x46424c49;  // "FBLI"
-constexpr std::uint8_t big_endian = 'B';
 constexpr std::size_t entry_bytes = 69, fixed_numbers = 10, place_bytes = 32;
 
 std::uint64_t hash_of(std::span<const std::byte> bytes) {
@@ -77,7 +76,8 @@ EntryList parse_list(std::span<const std::byte> bytes) {
   Parser in(bytes);
   EntryList list;
   const std::uint64_t ndims = in.number(), by_box = in.number();
-  if (ndims < 1 || ndims > 32 || by_box > 1) damaged("a list's dimensions");
+  if (ndims < 1 || ndims > 32 || by_box > 1 || (by_box == 1 && ndims == 1))
+    damaged("a list's dimensions");
   list.ndims = static_cast<std::uint32_t>(ndims);
   list.by_box = by_box == 1;
   const std::size_t entries = in.items(entry_bytes), ordered = in.items(4);
@@ -112,10 +112,7 @@ Count directory_bytes(std::size_t datasets) {
 
 std::vector<std::byte> print_directory(const IndexDirectory& directory) {
   Printer out;
-  out.fixed(index_magic);
-  out.fixed(version);
-  out.fixed(big_endian);
-  out.fixed(std::uint8_t{0});
+  out.front(index_magic);
   out.fixed(static_cast<std::uint64_t>(directory.places.size()));
   out.fixed(std::uint64_t{0});
   const Savings& s = directory.savings;
@@ -134,15 +131,7 @@ std::vector<std::byte> print_directory(const IndexDirectory& directory) {
 
 Count directory_bytes_of(std::span<const std::byte> front, Count index) {
   Parser in(front);
-  if (in.fixed<std::uint32_t>() != index_magic) damaged("the index does not begin like one");
-  const auto found = in.fixed<std::uint16_t>();
-  if (found > version)
-    throw Error(Errc::ebadlog,
-                "the index has version " + std::to_string(found) + ", this build reads up to " +
-                    std::to_string(version),
-                "use a newer Forebay");
-  if (in.fixed<std::uint8_t>() != big_endian) damaged("the index's byte order");
-  in.take(1);
+  in.front(index_magic, "the index");
   const auto datasets = in.fixed<std::uint64_t>();
   if (datasets > static_cast<std::uint64_t>(index) / place_bytes ||
       directory_bytes(datasets) > index)

@@ -9,9 +9,8 @@
 namespace forebay::logged {
 namespace {
 
-constexpr std::uint32_t section_magic = 0x46424c53;  // "FBLS"
-constexpr std::uint32_t table_magic = 0x46424c54;    // "FBLT"
-constexpr std::uint8_t big_endian = 'B';
+constexpr std::uint32_t section_magic = 0x46424c53;     // "FBLS"
+constexpr std::uint32_t table_magic = 0x46424c54;       // "FBLT"
 constexpr std::size_t section_front = 16, hash_at = 8;  // all after the hash is under it
 constexpr std::size_t least_entry = 5;
 
@@ -178,10 +177,7 @@ Pattern parse_pattern(std::span<const std::byte> bytes) {
 std::vector<std::byte> print_section(Section& section,
                                      const std::vector<std::vector<std::byte>>& local) {
   Printer out;
-  out.fixed(section_magic);
-  out.fixed(version);
-  out.fixed(big_endian);
-  out.fixed(std::uint8_t{0});
+  out.front(section_magic);
   out.fixed(std::uint64_t{0});  // hash
   out.fixed(section.rank);
   print_savings(section.savings, out);
@@ -216,16 +212,9 @@ std::vector<std::byte> print_section(Section& section,
 
 Section parse_section(std::span<const std::byte> bytes, Offset place) {
   Parser in(bytes);
-  if (in.fixed<std::uint32_t>() != section_magic) damaged("a section does not begin like one");
-  const auto found = in.fixed<std::uint16_t>();
-  if (found > version)
-    throw Error(Errc::ebadlog,
-                "the log has version " + std::to_string(found) + ", this build reads up to " +
-                    std::to_string(version),
-                "use a newer Forebay");
-  if (in.fixed<std::uint8_t>() != big_endian) damaged("a section's byte order");
-  in.take(1);
-  if (in.fixed<std::uint64_t>() != hash_of(bytes.subspan(section_front)))
+  in.front(section_magic, "a section");
+  const auto hash = in.fixed<std::uint64_t>();
+  if (hash != hash_of(bytes.subspan(section_front)))
     damaged("the checksum of a section does not hold");
   Section section;
   section.rank = in.fixed<std::uint32_t>();
@@ -253,10 +242,7 @@ Section parse_section(std::span<const std::byte> bytes, Offset place) {
 
 std::vector<std::byte> print_table(const Table& table) {
   Printer out;
-  out.fixed(table_magic);
-  out.fixed(version);
-  out.fixed(big_endian);
-  out.fixed(std::uint8_t{0});
+  out.front(table_magic);
   out.fixed(static_cast<std::uint64_t>(table.sections.size()));
   out.fixed(table.epoch);
   out.fixed(std::uint64_t{0});
@@ -274,15 +260,7 @@ Count sections_in(std::span<const std::byte> beginning, Count block) {
                                             [](std::byte b) { return b == std::byte{0}; }))
     return -1;
   Parser in(beginning);
-  if (in.fixed<std::uint32_t>() != table_magic) damaged("a metadata block has no table");
-  const auto found = in.fixed<std::uint16_t>();
-  if (found > version)
-    throw Error(Errc::ebadlog,
-                "the log has version " + std::to_string(found) + ", this build reads up to " +
-                    std::to_string(version),
-                "use a newer Forebay");
-  if (in.fixed<std::uint8_t>() != big_endian) damaged("a table's byte order");
-  in.take(1);
+  in.front(table_magic, "the table of a block of metadata");
   const auto sections = in.fixed<std::uint64_t>();
   if (sections > static_cast<std::uint64_t>(block) / 16) damaged("a table's length");
   return static_cast<Count>(sections);

@@ -29,12 +29,7 @@ SubfileFront parse_subfile_front(std::span<const std::byte> bytes) {
   Parser in(bytes);
   SubfileFront front;
   if (in.fixed<std::uint64_t>() != subfile_magic) damaged("a subfile does not begin like one");
-  const auto found = in.fixed<std::uint32_t>();
-  if (found > version)
-    throw Error(Errc::ebadlog,
-                "a subfile has version " + std::to_string(found) + ", this build reads up to " +
-                    std::to_string(version),
-                "use a newer Forebay");
+  check_version(in.fixed<std::uint32_t>(), version, "a subfile");
   front.number = in.fixed<std::uint32_t>();
   front.session = in.fixed<std::uint64_t>();
   if (in.fixed<std::uint64_t>() != XXH3_64bits(bytes.data(), hashed_bytes))

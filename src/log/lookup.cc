@@ -42,6 +42,12 @@ Lookup::Lookup(EntryList list) : list_(std::move(list)) {
     if (list_.boxes[i] < 0 || list_.boxes[i + 1] <= list_.boxes[i]) damaged("an index's box");
   for (std::uint32_t i = 0; i < list_.entries.size(); ++i)
     if (list_.entries[i].kind != Kind::write) cuts_.push_back(i);
+  // Every write stands in the order once, and nothing else.
+  std::vector<bool> there(list_.entries.size());
+  for (const std::uint32_t n : list_.order) {
+    if (there[n] || list_.entries[n].kind != Kind::write) damaged("an index's order");
+    there[n] = true;
+  }
   if (list_.order.size() + cuts_.size() != list_.entries.size()) damaged("an index's order");
   build_levels();
 }
@@ -198,15 +204,18 @@ std::vector<Count> Lookup::wanted_box(const Bounds& wanted) const {
   }
   if (list_.order.empty()) return {0, 0};
   if (wanted.inner == list_.inner) return {wanted.first, wanted.last};
-  // The extents have changed: around what is left of its coordinates in the old ones.
+  // The extents have changed: around what is left of its coordinates in the old ones. What would
+  // lie beyond 63 bits there is beyond all boxes.
   Offset first = wanted.low[0], last = wanted.high[0] - 1;
+  const auto inwards = [](Offset& at, Count extent, Count coordinate) {
+    return multiply_fits(at, extent, at) && add_fits(at, coordinate, at);
+  };
   for (std::size_t d = 1; d < list_.ndims; ++d) {
     const Count extent = list_.inner[d - 1];
-    if (wanted.low[d] >= extent) return {0, 0};
-    first = first * extent + wanted.low[d];
-    last = last * extent + std::min(extent, wanted.high[d]) - 1;
+    if (wanted.low[d] >= extent || !inwards(first, extent, wanted.low[d])) return {0, 0};
+    if (!inwards(last, extent, std::min(extent, wanted.high[d]) - 1)) last = INT64_MAX - 1;
   }
-  return {first, last + 1};
+  return {first, last == INT64_MAX ? last : last + 1};
 }
 
 void Lookup::find(const Bounds& wanted, std::vector<std::uint32_t>& numbers) const {

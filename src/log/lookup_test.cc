@@ -147,5 +147,33 @@ TEST(Lookup, impossible_stored_boxes_are_damage) {
   EXPECT_THROW(Lookup{list}, Error);
 }
 
+TEST(Lookup, an_order_that_names_a_write_twice_or_a_cut_is_damage) {
+  Case c(10);
+  for (int i = 0; i < 20; ++i) c.add(1);
+  c.lookup.build();
+  EntryList twice = c.lookup.list();
+  twice.order[3] = twice.order[4];
+  EXPECT_THROW(Lookup{twice}, Error);
+  EntryList cut = c.lookup.list();
+  cut.entries[5].kind = Kind::extent;
+  EXPECT_THROW(Lookup{cut}, Error);
+}
+
+TEST(Lookup, extents_of_which_places_would_have_no_63_bits_do_no_harm) {
+  EntryList list = parse_list(print_list([] {
+    Lookup lookup(2);
+    const Bounds here = box({0, 0}, {1, 1}, {1, Count{1} << 62});
+    lookup.add({}, {}, &here);
+    lookup.build();
+    return lookup.list();
+  }()));
+  const Lookup lookup(list);
+  std::vector<std::uint32_t> numbers;
+  lookup.find(box({0, 0}, {100, 50}, {100, 50}), numbers);
+  EXPECT_EQ(numbers.size(), 1u);
+  lookup.find(box({90, 0}, {100, 50}, {100, 50}), numbers);
+  EXPECT_TRUE(numbers.empty());
+}
+
 }  // namespace
 }  // namespace forebay::logged

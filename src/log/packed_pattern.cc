@@ -6,8 +6,9 @@
 namespace forebay::logged {
 namespace {
 
-// Longer lists of runs than this are no reason to trust a damaged file with memory.
-constexpr std::uint64_t most_bytes = std::uint64_t{4} << 30;
+// Longer lists of runs than this, or than zstd can make of so few bytes (blocks of 128 KiB that
+// take four), are no reason to trust a damaged file with memory.
+constexpr std::uint64_t most_bytes = std::uint64_t{4} << 30, most_ratio = 32 << 10;
 
 ChunkInfo as_chunk(std::size_t bytes) { return {Type::byte, {static_cast<Count>(bytes)}}; }
 
@@ -35,7 +36,8 @@ Pattern PatternPacker::unpack(std::span<const std::byte> packed) {
     if (rest.size() != bytes) damaged("a pattern's length");
     return parse_pattern(rest);
   }
-  if (bytes > most_bytes) damaged("a pattern of " + std::to_string(bytes) + " bytes");
+  if (bytes > most_bytes || bytes / most_ratio > rest.size())
+    damaged("a pattern of " + std::to_string(bytes) + " bytes");
   std::vector<std::byte> printed(bytes);
   try {
     pipeline_.decode(as_chunk(printed.size()), rest, 0, printed, workspace_);

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "base/varint.h"
 
 namespace forebay::logged {
 namespace {
@@ -50,6 +51,13 @@ TEST(SectionBuilder, a_selection_is_stored_once_for_all_variables_and_records) {
   EXPECT_EQ(check_of(packed), ref.check);
   PatternPacker packer;
   EXPECT_EQ(packer.unpack(packed), columns(0, {{3, 2}, {9, 1}, {500, 40}}).pattern);
+}
+
+TEST(PatternPacker, a_length_that_no_compression_makes_is_damage_before_memory_is_taken) {
+  PatternPacker packer;
+  std::vector<std::byte> packed(20);
+  put_varint(packed.data(), 2 * (std::uint64_t{3} << 30) + 1);
+  EXPECT_THROW(packer.unpack(packed), Error);
 }
 
 TEST(SectionBuilder, a_later_section_names_the_pattern_of_an_earlier_one) {

@@ -87,7 +87,14 @@ void ReferenceTranslator::reference(hid_t type, char* at) const {
     return;
   }
   Hdf5Id region;
-  if (!object) region = owned(H5Rget_region(from_, kind, at), "a region");
+  if (!object) {
+    region = Hdf5Id(H5Rget_region(from_, kind, at));
+    if (!region.valid()) {  // of a dataset in a log, whose stand-in has no dimensions to select in
+      H5Eclear2(H5E_DEFAULT);
+      std::memset(at, 0, size);
+      return;
+    }
+  }
   checked(H5Rcreate(at, to_, path->c_str(), kind, region), "a reference to " + *path);
 }
 

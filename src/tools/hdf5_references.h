@@ -19,7 +19,7 @@ bool has_references(hid_t type);
 class ReferenceTranslator {
  public:
   /// `path_of` tells where in the other file an object of the first stands; nothing where it was
-  /// not copied: such references become null.
+  /// not copied: such references become null. So do those to regions of datasets in a log.
   using PathOf = std::function<std::optional<std::string>(const Hdf5Address&)>;
   ReferenceTranslator(hid_t from, hid_t to, PathOf path_of)
       : from_(from), to_(to), path_of_(std::move(path_of)) {}

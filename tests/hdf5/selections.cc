@@ -52,6 +52,37 @@ void select_points(Rng& rng, hid_t space, const Region& region, bool repeats) {
         "H5Sselect_elements");
 }
 
+// Where a selection must lie before H5Soffset_simple moves it into `region`.
+Region before_offset(Rng& rng, const Region& region, std::vector<hssize_t>& offset) {
+  Region moved = region;
+  for (size_t d = 0; d < region.low.size(); ++d) {
+    const auto low = static_cast<int64_t>(region.low[d]);
+    offset.push_back(rng.between(0, std::min<int64_t>(low, 4)));
+    moved.low[d] -= static_cast<hsize_t>(offset[d]);
+    moved.high[d] -= static_cast<hsize_t>(offset[d]);
+  }
+  return moved;
+}
+
+void select(Rng& rng, hid_t space, const Region& region, Points points) {
+  switch (rng.below(5)) {
+    case 0:
+      return add_hyperslab(rng, space, H5S_SELECT_SET, region, false);
+    case 1:
+      return add_hyperslab(rng, space, H5S_SELECT_SET, region, true);
+    case 2:
+      return select_points(rng, space, region, points == Points::Repeated);
+    default: {
+      add_hyperslab(rng, space, H5S_SELECT_SET, region, rng.one_in(2));
+      const H5S_seloper_t operations[] = {H5S_SELECT_OR, H5S_SELECT_OR, H5S_SELECT_XOR,
+                                          H5S_SELECT_NOTB, H5S_SELECT_AND};
+      for (int64_t k = rng.between(1, 5); k > 0; --k) {
+        add_hyperslab(rng, space, operations[rng.below(5)], region, rng.one_in(2));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Region all_of(const std::vector<hsize_t>& dims) {
@@ -73,25 +104,13 @@ Id random_selection(Rng& rng, const std::vector<hsize_t>& dims, const Region& re
     return space;
   }
   if (dims.empty()) return space;  // a scalar: all or nothing
-  switch (rng.below(5)) {
-    case 0:
-      add_hyperslab(rng, space, H5S_SELECT_SET, region, false);
-      break;
-    case 1:
-      add_hyperslab(rng, space, H5S_SELECT_SET, region, true);
-      break;
-    case 2:
-      select_points(rng, space, region, points == Points::Repeated);
-      break;
-    default: {
-      add_hyperslab(rng, space, H5S_SELECT_SET, region, rng.one_in(2));
-      const H5S_seloper_t operations[] = {H5S_SELECT_OR, H5S_SELECT_OR, H5S_SELECT_XOR,
-                                          H5S_SELECT_NOTB, H5S_SELECT_AND};
-      for (int64_t k = rng.between(1, 5); k > 0; --k) {
-        add_hyperslab(rng, space, operations[rng.below(5)], region, rng.one_in(2));
-      }
-    }
+  if (!rng.one_in(6)) {
+    select(rng, space, region, points);
+    return space;
   }
+  std::vector<hssize_t> offset;
+  add_hyperslab(rng, space, H5S_SELECT_SET, before_offset(rng, region, offset), rng.one_in(2));
+  check(H5Soffset_simple(space, offset.data()), "H5Soffset_simple");
   return space;
 }
 

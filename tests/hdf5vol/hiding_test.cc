@@ -84,13 +84,15 @@ struct Collector {
 herr_t see_link(hid_t group, const char* name, const H5L_info2_t* info, void* to) {
   EXPECT_GE(H5Iis_valid(group), 0);
   return static_cast<Collector*>(to)->add("link " + std::string(name) + " type " +
-                                          std::to_string(info->type));
+                                          std::to_string(info->type) + " number " +
+                                          std::to_string(info->corder_valid ? info->corder : -1));
 }
 
 herr_t see_attribute(hid_t object, const char* name, const H5A_info_t* info, void* to) {
   EXPECT_GT(H5Aexists(object, name), 0);
   return static_cast<Collector*>(to)->add("attribute " + std::string(name) + " bytes " +
-                                          std::to_string(info->data_size));
+                                          std::to_string(info->data_size) + " number " +
+                                          std::to_string(info->corder_valid ? info->corder : 99));
 }
 
 herr_t see_object(hid_t, const char* name, const H5O_info2_t* info, void* to) {
@@ -109,7 +111,8 @@ herr_t see_old_attribute(hid_t, const char* name, void* to) {
 void see_links_by_index(hid_t group, H5_index_t index, H5_iter_order_t order, Lines& lines) {
   H5G_info_t info;
   ASSERT_GE(H5Gget_info(group, &info), 0);
-  lines.push_back("links " + std::to_string(info.nlinks));
+  lines.push_back("links " + std::to_string(info.nlinks) + " up to number " +
+                  std::to_string(info.max_corder));
   for (hsize_t n = 0; n <= info.nlinks; ++n) {
     char name[64] = "";
     H5L_info2_t link;
@@ -131,8 +134,12 @@ void see_links_by_index(hid_t group, H5_index_t index, H5_iter_order_t order, Li
     char path[64] = "";
     H5Iget_name(opened, path, sizeof path);
     H5Oclose(opened);
+    H5L_info2_t by_name;
+    EXPECT_GE(H5Lget_info2(group, name, &by_name, H5P_DEFAULT), 0);
+    EXPECT_EQ(link.corder, by_name.corder) << name;
     lines.push_back(index_name(index, order) + " " + std::to_string(n) + " " + name + " at " +
-                    path + " attributes " + std::to_string(object.num_attrs));
+                    path + " attributes " + std::to_string(object.num_attrs) + " number " +
+                    std::to_string(link.corder));
   }
 }
 
@@ -171,8 +178,14 @@ void see_attributes(hid_t object, H5_index_t index, H5_iter_order_t order, Lines
     if (last) break;
     H5Aget_name(opened, sizeof name_again, name_again);
     EXPECT_STREQ(name, name_again);
+    H5A_info_t of_handle, by_name;
+    EXPECT_GE(H5Aget_info(opened, &of_handle), 0);
+    EXPECT_GE(H5Aget_info_by_name(object, ".", name, &by_name, H5P_DEFAULT), 0);
+    EXPECT_EQ(info.corder, of_handle.corder) << name;
+    EXPECT_EQ(info.corder, by_name.corder) << name;
     H5Aclose(opened);
-    lines.push_back(index_name(index, order) + " " + std::to_string(n) + " " + name);
+    lines.push_back(index_name(index, order) + " " + std::to_string(n) + " " + name + " number " +
+                    std::to_string(info.corder));
   }
   for (hsize_t from = 0; from < 4; ++from) {
     for (const int stop : {-1, 1}) {

@@ -52,8 +52,11 @@ herr_t get_in_log_file(Object& object, H5VL_attr_get_args_t args, hid_t dxpl) {
   H5VL_loc_params_t& location =
       info ? args.args.get_info.loc_params : args.args.get_name.loc_params;
   const VisibleLocation visible(object, location, dxpl, IndexOf::attributes);
+  const H5VL_loc_params_t asked = location;
   location = *visible;
-  return H5VLattr_get(object.under, object.connector(), &args, dxpl, nullptr);
+  const herr_t result = H5VLattr_get(object.under, object.connector(), &args, dxpl, nullptr);
+  if (result >= 0 && info) hide_in_number(object, asked, *args.args.get_info.ainfo, dxpl);
+  return result;
 }
 
 herr_t get(void* obj, H5VL_attr_get_args_t* args, hid_t dxpl, void** req) noexcept {

@@ -4,13 +4,19 @@
 
 #include "api/hdf5vol/callbacks.h"
 #include "api/hdf5vol/info.h"
+#include "api/hdf5vol/library_check.h"
 #include "forebay_vol.h"
 
 namespace forebay::vol {
 namespace {
 
 herr_t initialize(hid_t) noexcept {
-  return guarded<herr_t>(-1, [] {
+  const void* const caller = __builtin_return_address(0);
+  return guarded<herr_t>(-1, [&] {
+    if (const std::string wrong = other_library(caller); !wrong.empty()) {
+      push_on_stack_of(caller, wrong);
+      return -1;
+    }
     register_error_class();
     return 0;
   });

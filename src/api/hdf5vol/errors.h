@@ -9,6 +9,7 @@
 #include <hdf5.h>
 
 #include <exception>
+#include <string>
 
 #include "base/error.h"
 
@@ -74,6 +75,17 @@ class QuietErrors {
   H5E_auto2_t function_ = nullptr;
   void* data_ = nullptr;
 };
+
+/// Runs `body`, whose errors then name the file.
+template <class Body>
+auto naming(const std::string& path, Body&& body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    if (error.message().find(path) != std::string::npos) throw;
+    throw Error(error.code(), path + ": " + error.message(), error.advice());
+  }
+}
 
 /// Runs `body` at the C boundary: its result, or `failure` with the error on the stack.
 template <class R, class Body>

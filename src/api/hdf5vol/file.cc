@@ -1,5 +1,6 @@
 #include "api/hdf5vol/callbacks.h"
 #include "api/hdf5vol/info.h"
+#include "core/method.h"
 
 namespace forebay::vol {
 namespace {
@@ -10,10 +11,17 @@ Object* wrap_file(OwnedUnder under, OpenedFile opened) {
   auto object = std::make_unique<Object>(under.object(), file, H5I_FILE);
   if (file->is_first_handle()) {
     opened.file = under.get();
-    file->attach(make_file_hooks(opened), under.object());
+    const std::string name = opened.name;
+    file->attach(naming(name, [&] { return make_file_hooks(opened); }), under.object());
   }
   under.release();
   return object.release();
+}
+
+// What is wrong with the hints is told before a file of that name is cut to nothing.
+void check_hints(const std::string& hints) {
+  Method trial;
+  apply_hints(trial, hints, "the connector's string");
 }
 
 // Files are opened and created without a request: the log layer must see what is in them.
@@ -23,6 +31,7 @@ void* open_below(OpenedFile opened, Call&& call) {
   const UnderConnector below = info.under();
   const Fapl fapl = below.access_list(opened.fapl);
   opened.hints = info.hints();
+  if (opened.created) check_hints(opened.hints);
   void* under = call(fapl.id());
   return under ? wrap_file(OwnedUnder(under, below.id(), H5I_FILE), std::move(opened)) : nullptr;
 }

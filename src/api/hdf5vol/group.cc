@@ -34,10 +34,10 @@ herr_t get_info_in_log_file(Object& at, H5VL_group_get_args_t args, hid_t dxpl) 
   const VisibleLocation visible(at, asked.loc_params, dxpl);
   asked.loc_params = *visible;
   if (H5VLgroup_get(at.under, at.connector(), &args, dxpl, nullptr) < 0) return -1;
-  asked.ginfo->nlinks -=
-      at.file->hidden_links()
-          .positions_if_root(at.below(), asked.loc_params, H5_INDEX_NAME, H5_ITER_NATIVE, dxpl)
-          .count();
+  const HiddenPositions hidden = at.file->hidden_links().positions_if_root(
+      at.below(), asked.loc_params, H5_INDEX_NAME, H5_ITER_NATIVE, dxpl);
+  asked.ginfo->nlinks -= hidden.count();
+  asked.ginfo->max_corder = hidden.visible_number(asked.ginfo->max_corder);
   return 0;
 }
 

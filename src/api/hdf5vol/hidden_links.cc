@@ -1,5 +1,7 @@
 #include "api/hdf5vol/hidden_links.h"
 
+#include <algorithm>
+
 #include "api/hdf5vol/hooks.h"
 
 namespace forebay::vol {
@@ -8,14 +10,16 @@ namespace {
 // Notes the reserved names, and where they stand, while an iteration goes by.
 struct Notes {
   std::vector<hsize_t> positions;
+  std::vector<std::int64_t> numbers;
   std::vector<std::string> names;
   hsize_t next = 0;
 
   template <class Info>
-  static herr_t see(hid_t, const char* name, Info, void* notes) noexcept {
+  static herr_t see(hid_t, const char* name, Info info, void* notes) noexcept {
     auto& self = *static_cast<Notes*>(notes);
     if (is_reserved(name)) {
       self.positions.push_back(self.next);
+      if (info->corder_valid) self.numbers.push_back(static_cast<std::int64_t>(info->corder));
       self.names.emplace_back(name);
     }
     ++self.next;
@@ -64,9 +68,15 @@ hsize_t HiddenPositions::to_visible(hsize_t raw) const noexcept {
   return raw - before;
 }
 
+std::int64_t HiddenPositions::visible_number(std::int64_t raw) const noexcept {
+  return raw - std::count_if(numbers_.begin(), numbers_.end(),
+                             [&](std::int64_t number) { return number < raw; });
+}
+
 HiddenPositions hidden_attributes(const UnderObject& at, const H5VL_loc_params_t& location,
                                   H5_index_t index, H5_iter_order_t order, hid_t dxpl) {
-  return HiddenPositions(note_attributes(at, location, index, order, dxpl).positions);
+  Notes notes = note_attributes(at, location, index, order, dxpl);
+  return {std::move(notes.positions), std::move(notes.numbers)};
 }
 
 std::vector<std::string> hidden_link_names(const UnderObject& at, const H5VL_loc_params_t& location,
@@ -126,7 +136,10 @@ const HiddenPositions& HiddenLinks::positions(const UnderObject& at,
                                               H5_iter_order_t order, hid_t dxpl) {
   auto& known =
       known_.at(static_cast<std::size_t>(index) * H5_ITER_N + static_cast<std::size_t>(order));
-  if (!known) known.emplace(note_links(at, location, index, order, dxpl).positions);
+  if (!known) {
+    Notes notes = note_links(at, location, index, order, dxpl);
+    known.emplace(std::move(notes.positions), std::move(notes.numbers));
+  }
   return *known;
 }
 

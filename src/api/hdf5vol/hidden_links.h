@@ -10,6 +10,7 @@
 #include <hdf5.h>
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,14 +24,18 @@ namespace forebay::vol {
 class HiddenPositions {
  public:
   HiddenPositions() = default;
-  explicit HiddenPositions(std::vector<hsize_t> raw) : raw_(std::move(raw)) {}
+  HiddenPositions(std::vector<hsize_t> raw, std::vector<std::int64_t> numbers)
+      : raw_(std::move(raw)), numbers_(std::move(numbers)) {}
   hsize_t count() const noexcept { return raw_.size(); }
   hsize_t to_raw(hsize_t visible) const noexcept;
   /// How many visible entries stand before raw position `raw`.
   hsize_t to_visible(hsize_t raw) const noexcept;
+  /// What a number of creation order would be without the hidden entries.
+  std::int64_t visible_number(std::int64_t raw) const noexcept;
 
  private:
   std::vector<hsize_t> raw_;
+  std::vector<std::int64_t> numbers_;  // of creation order, where it is kept
 };
 
 /// The hidden attributes of the object at `location` (by itself or by name), in the given index.

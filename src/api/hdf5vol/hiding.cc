@@ -74,6 +74,32 @@ hsize_t count_hidden_attributes(const Object& at, const H5VL_loc_params_t& locat
   return count(opened.get(), self_location(type));
 }
 
+void hide_in_number(const Object& at, const H5VL_loc_params_t& asked, H5L_info2_t& info,
+                    hid_t dxpl) {
+  if (!info.corder_valid || info.corder == 0) return;
+  std::string group = ".";
+  if (asked.type == H5VL_OBJECT_BY_IDX) {
+    group = asked.loc_data.loc_by_idx.name;
+  } else if (asked.type == H5VL_OBJECT_BY_NAME) {
+    const std::string_view path = asked.loc_data.loc_by_name.name;
+    const auto last = path.find_last_not_of('/');
+    const auto slash = path.find_last_of('/', last);
+    if (slash != std::string_view::npos) group = path.substr(0, slash + 1);
+  }
+  info.corder = at.file->hidden_links()
+                    .positions_if_root(at.below(), name_location(asked.obj_type, group.c_str()),
+                                       H5_INDEX_NAME, H5_ITER_NATIVE, dxpl)
+                    .visible_number(info.corder);
+}
+
+void hide_in_number(const Object& at, const H5VL_loc_params_t& asked, H5A_info_t& info,
+                    hid_t dxpl) {
+  if (!info.corder_valid || info.corder == 0) return;
+  const H5VL_loc_params_t in = asked.type == H5VL_OBJECT_BY_IDX ? counted_in(asked) : asked;
+  const auto hidden = hidden_attributes(at.below(), in, H5_INDEX_NAME, H5_ITER_NATIVE, dxpl);
+  info.corder = static_cast<H5O_msg_crt_idx_t>(hidden.visible_number(info.corder));
+}
+
 void remove_hidden(const Object& copy_at, const H5VL_loc_params_t& copy, hid_t dxpl) {
   H5I_type_t type = H5I_BADID;
   void* object = H5VLobject_open(copy_at.under, &copy, copy_at.connector(), &type, dxpl, nullptr);

@@ -59,6 +59,12 @@ inline bool is_hidden(const Object& at, const H5VL_loc_params_t& location) noexc
 /// The number of hidden attributes of the object at `location`, which is one for below.
 hsize_t count_hidden_attributes(const Object& at, const H5VL_loc_params_t& location, hid_t dxpl);
 
+/// Takes hidden entries out of the number of creation order of a link, or an attribute, that was
+/// asked for by `asked`: what the application gave.
+void hide_in_number(const Object& at, const H5VL_loc_params_t& asked, H5L_info2_t& info,
+                    hid_t dxpl);
+void hide_in_number(const Object& at, const H5VL_loc_params_t& asked, H5A_info_t& info, hid_t dxpl);
+
 // Iterations of log files: the connector below goes through everything, the application's function
 // sees what is visible, and positions that go in and out are visible ones. Results are those of the
 // function, as the connector below returns them. All synchronous.

@@ -22,6 +22,26 @@ struct Filter {
   }
 };
 
+// The same for functions that get an entry's info: its number of creation order is a visible one.
+template <class Operator, class Info>
+struct InfoFilter {
+  Operator op;
+  void* data;
+  const HiddenPositions* hidden;
+
+  static herr_t call(hid_t location, const char* name, const Info* info, void* filter) {
+    const auto& self = *static_cast<const InfoFilter*>(filter);
+    if (names_hidden(name)) return H5_ITER_CONT;
+    // A visit also comes to the links of other groups.
+    if (!info->corder_valid || std::string_view(name).find('/') != std::string_view::npos)
+      return self.op(location, name, info, self.data);
+    Info visible = *info;
+    visible.corder = static_cast<decltype(visible.corder)>(
+        self.hidden->visible_number(static_cast<std::int64_t>(info->corder)));
+    return self.op(location, name, &visible, self.data);
+  }
+};
+
 // Iterates from a visible position, and leaves the visible one where it stopped.
 template <class Position, class Iterate>
 herr_t at_visible(Position* visible, const HiddenPositions& hidden, Iterate&& iterate) {
@@ -69,37 +89,38 @@ struct VisitFilter {
 
 herr_t iterate_links(const Object& at, const H5VL_loc_params_t& location,
                      H5VL_link_iterate_args_t& args, hid_t dxpl) {
-  Filter<H5L_iterate2_t> filter{args.op, args.op_data};
+  const HiddenPositions hidden = at.file->hidden_links().positions_if_root(
+      at.below(), location, args.idx_type, args.order, dxpl);
+  using LinkFilter = InfoFilter<H5L_iterate2_t, H5L_info2_t>;
+  LinkFilter filter{args.op, args.op_data, &hidden};
   H5VL_link_specific_args_t below;
   below.op_type = H5VL_LINK_ITER;
   below.args.iterate = args;
-  below.args.iterate.op = &Filter<H5L_iterate2_t>::call<const H5L_info2_t*>;
+  below.args.iterate.op = &LinkFilter::call;
   below.args.iterate.op_data = &filter;
   const auto iterate = [&](hsize_t* raw) {
     below.args.iterate.idx_p = raw;
     return H5VLlink_specific(at.under, &location, at.connector(), &below, dxpl, nullptr);
   };
   if (args.recursive) return iterate(args.idx_p);  // a visit begins at the beginning
-  return at_visible(args.idx_p,
-                    at.file->hidden_links().positions_if_root(at.below(), location, args.idx_type,
-                                                              args.order, dxpl),
-                    iterate);
+  return at_visible(args.idx_p, hidden, iterate);
 }
 
 herr_t iterate_attributes(const Object& at, const H5VL_loc_params_t& location,
                           H5VL_attr_iterate_args_t& args, hid_t dxpl) {
-  Filter<H5A_operator2_t> filter{args.op, args.op_data};
+  const HiddenPositions hidden =
+      hidden_attributes(at.below(), location, args.idx_type, args.order, dxpl);
+  using AttributeFilter = InfoFilter<H5A_operator2_t, H5A_info_t>;
+  AttributeFilter filter{args.op, args.op_data, &hidden};
   H5VL_attr_specific_args_t below;
   below.op_type = H5VL_ATTR_ITER;
   below.args.iterate = args;
-  below.args.iterate.op = &Filter<H5A_operator2_t>::call<const H5A_info_t*>;
+  below.args.iterate.op = &AttributeFilter::call;
   below.args.iterate.op_data = &filter;
-  return at_visible(
-      args.idx, hidden_attributes(at.below(), location, args.idx_type, args.order, dxpl),
-      [&](hsize_t* raw) {
-        below.args.iterate.idx = raw;
-        return H5VLattr_specific(at.under, &location, at.connector(), &below, dxpl, nullptr);
-      });
+  return at_visible(args.idx, hidden, [&](hsize_t* raw) {
+    below.args.iterate.idx = raw;
+    return H5VLattr_specific(at.under, &location, at.connector(), &below, dxpl, nullptr);
+  });
 }
 
 herr_t visit_objects(const Object& at, const H5VL_loc_params_t& location,

@@ -70,13 +70,23 @@ herr_t specific(void* obj, const H5VL_loc_params_t* location, H5VL_link_specific
   });
 }
 
+herr_t get(void* obj, const H5VL_loc_params_t* location, H5VL_link_get_args_t* args, hid_t dxpl,
+           void** req) noexcept {
+  return guarded<herr_t>(-1, [&] {
+    const herr_t result = forward_at<H5VLlink_get>(obj, location, args, dxpl, req);
+    if (result >= 0 && object_of(obj).hooks() && args->op_type == H5VL_LINK_GET_INFO)
+      hide_in_number(object_of(obj), *location, *args->args.get_info.linfo, dxpl);
+    return result;
+  });
+}
+
 }  // namespace
 
 H5VL_link_class_t link_callbacks() noexcept {
   return {create,
           transfer<H5VLlink_copy, false>,
           transfer<H5VLlink_move, true>,
-          forward_at<H5VLlink_get, H5VL_link_get_args_t>,
+          get,
           specific,
           forward_at<H5VLlink_optional, H5VL_optional_args_t>};
 }

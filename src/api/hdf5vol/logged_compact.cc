@@ -7,9 +7,7 @@
 // values or the attribute.
 #include <algorithm>
 
-#include "api/hdf5vol/logged_file.h"
-#include "api/hdf5vol/native_dataset.h"
-#include "api/hdf5vol/under_walk.h"
+#include "api/hdf5vol/logged_copy.h"
 #include "base/attempt.h"
 #include "comm/agree.h"
 
@@ -67,20 +65,16 @@ Hid compactable_properties(hid_t dcpl) {
 void LoggedHooks::compact_dataset(const UnderObject& dataset, const StoredDataset& stored) {
   const Hid type = type_of(dataset);
   const auto state = adopt(stored, type);
+  if (state->chunked()) set_extents_below(dataset, state->extents());
   const auto& extents = state->extents();
-  NativeDataset to{dataset, type, extents, {}, static_cast<Count>(state->element_size())};
+  if (std::find(extents.begin(), extents.end(), 0) != extents.end()) return;
+  NativeDataset to = native_dataset(*state, dataset);
   if (state->chunked()) {
-    set_extents_below(dataset, extents);
-    to.chunk.resize(extents.size());
-    checked(H5Pget_chunk(state->dcpl(), static_cast<int>(extents.size()), to.chunk.data()),
-            "asking for the chunk shape");
-    to.filtered = state->filters() != nullptr;
     // Chunks that nobody wrote need not be, but where HDF5 has allocated them already.
     H5D_alloc_time_t time = H5D_ALLOC_TIME_DEFAULT;
     checked(H5Pget_alloc_time(state->dcpl(), &time), "asking for the allocation time");
     to.blanks = time == H5D_ALLOC_TIME_EARLY || (mpi_io_ && !to.filtered);
   }
-  if (std::find(extents.begin(), extents.end(), 0) != extents.end()) return;
   write_native(comm_, to, [&](const Placed& box, std::span<std::byte> values) {
     state->fill(values);
     return file_->read(state->shape(), box, values);

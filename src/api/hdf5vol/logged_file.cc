@@ -7,9 +7,9 @@
 #include <random>
 
 #include "api/hdf5vol/errors.h"
+#include "api/hdf5vol/mpio.h"
 #include "base/attempt.h"
 #include "comm/agree.h"
-#include "comm/mpi.h"
 #include "core/print_report.h"
 
 namespace forebay::vol {
@@ -23,39 +23,11 @@ struct Access {
   bool plain = false;  ///< the file is one file, whose bytes lie where HDF5 says
 };
 
-HintMap hints_of(MPI_Info info) {
-  HintMap hints;
-  int keys = 0;
-  if (info == MPI_INFO_NULL || MPI_Info_get_nkeys(info, &keys) != MPI_SUCCESS) return hints;
-  for (int i = 0; i < keys; ++i) {
-    char key[MPI_MAX_INFO_KEY + 1] = {}, value[MPI_MAX_INFO_VAL + 1] = {};
-    int there = 0;
-    if (MPI_Info_get_nthkey(info, i, key) == MPI_SUCCESS &&
-        MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &there) == MPI_SUCCESS && there != 0)
-      hints[key] = value;
-  }
-  return hints;
-}
-
 Access access_of(hid_t fapl) {
-  Access access;
+  if (auto mpi = mpi_access(fapl)) return {mpi->comm, std::move(mpi->hints), true, true};
   const hid_t driver = H5Pget_driver(fapl);
-  access.plain = driver == H5FD_SEC2 || driver == H5FD_MPIO || driver == H5FD_STDIO;
-  access.mpi_io = driver == H5FD_MPIO;
-  if (!access.mpi_io) return access;
-  MPI_Comm comm = MPI_COMM_NULL;
-  MPI_Info info = MPI_INFO_NULL;
-  checked(H5Pget_fapl_mpio(fapl, &comm, &info), "asking for the communicator");
-  try {
-    access.comm = make_comm(comm);
-    access.hints = hints_of(info);
-  } catch (...) {
-    MPI_Comm_free(&comm);
-    if (info != MPI_INFO_NULL) MPI_Info_free(&info);
-    throw;
-  }
-  MPI_Comm_free(&comm);
-  if (info != MPI_INFO_NULL) MPI_Info_free(&info);
+  Access access;
+  access.plain = driver == H5FD_SEC2 || driver == H5FD_STDIO;
   return access;
 }
 
@@ -70,9 +42,7 @@ std::uint64_t random_number(const Comm& comm) {
 }
 
 bool is_collective(hid_t dxpl, const Comm& comm) {
-  if (comm.size() == 1) return true;
-  H5FD_mpio_xfer_t mode = H5FD_MPIO_INDEPENDENT;
-  return H5Pget_dxpl_mpio(dxpl, &mode) >= 0 && mode == H5FD_MPIO_COLLECTIVE;
+  return comm.size() == 1 || asks_collective(dxpl);
 }
 
 // Data that a rank gathers before collective calls write it: enough for the file system, and still
@@ -236,8 +206,10 @@ void LoggedHooks::read(std::span<const DatasetRead> reads, hid_t dxpl) {
   // A collective read sees what any rank wrote before it.
   store_.move_to(handle_of(reads[0].dataset).under());
   if (file_->writing() && comm_.size() > 1 && is_collective(dxpl, comm_)) flush();
-  for (const DatasetRead& one : reads)
-    read_logged(*file_, handle_of(one.dataset).state(), one, dxpl);
+  naming(path_, [&] {
+    for (const DatasetRead& one : reads)
+      read_logged(*file_, handle_of(one.dataset).state(), one, dxpl);
+  });
 }
 
 void LoggedHooks::flush() {

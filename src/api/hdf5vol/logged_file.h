@@ -29,6 +29,11 @@ class LoggedHooks : public FileHooks {
   bool writable() const { return writable_; }
   /// Collective. All of all ranks is in the file.
   void flush();
+  /// The same, where `at` is open for certain.
+  void flush_from(const UnderObject& at) {
+    store_.move_to(at);
+    flush();
+  }
   /// A number that no other dataset of the file has; equal on all ranks.
   std::uint64_t new_id() { return next_id_++; }
   std::shared_ptr<DatasetState> adopt(StoredDataset stored, hid_t type);

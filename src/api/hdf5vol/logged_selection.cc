@@ -11,30 +11,47 @@ namespace {
 // Longer lists of blocks are taken run by run: HDF5 hands lists over whole.
 constexpr hssize_t most_blocks = 1 << 20;
 
-void check_inside(hid_t space, std::span<const Count> extents) {
-  std::array<hsize_t, H5S_MAX_RANK> low{}, high{};
+/// First coordinates of a selection, those that H5Soffset_simple moved it to: what HDF5 tells of
+/// hyperslabs and points leaves the offset out.
+using First = std::array<hsize_t, H5S_MAX_RANK>;
+
+First check_inside(hid_t space, std::span<const Count> extents) {
+  First low{}, high{};
   const int rank = checked(H5Sget_simple_extent_ndims(space), "asking for a space's rank");
   if (static_cast<std::size_t>(rank) != extents.size())
     throw Error(Errc::einval, "a dataspace of " + std::to_string(rank) + " dimensions for " +
                                   std::to_string(extents.size()));
-  checked(H5Sget_select_bounds(space, low.data(), high.data()), "asking for a selection's bounds");
+  if (H5Sget_select_bounds(space, low.data(), high.data()) < 0)
+    throw Error(Errc::einvalcoords, "the offset of a selection moves it to negative coordinates",
+                "see H5Soffset_simple");
   for (std::size_t d = 0; d < extents.size(); ++d)
     if (high[d] >= static_cast<hsize_t>(extents[d]))
       throw Error(Errc::einvalcoords,
                   "the selection reaches index " + std::to_string(high[d]) + " of dimension " +
                       std::to_string(d) + ", which has " + std::to_string(extents[d]),
                   "H5Dset_extent makes a dataset larger");
+  return low;
+}
+
+/// Moves points, `rank` coordinates each, so that the least ones are those of `first`.
+void move_to(const First& first, std::size_t rank, std::span<hsize_t> points) {
+  First least;
+  least.fill(HSIZE_UNDEF);
+  for (std::size_t i = 0; i < points.size(); ++i)
+    least[i % rank] = std::min(least[i % rank], points[i]);
+  if (std::equal(least.begin(), least.begin() + static_cast<long>(rank), first.begin())) return;
+  for (std::size_t i = 0; i < points.size(); ++i) points[i] += first[i % rank] - least[i % rank];
 }
 
 /// A regular hyperslab without gaps between the elements of its blocks is a box.
-std::optional<Placed> box_of(hid_t space, std::span<const Count> extents) {
+std::optional<Placed> box_of(hid_t space, std::span<const Count> extents, const First& first) {
   if (checked(H5Sis_regular_hyperslab(space), "asking about a hyperslab") <= 0) return std::nullopt;
   std::array<hsize_t, H5S_MAX_RANK> start{}, stride{}, count{}, block{};
   checked(H5Sget_regular_hyperslab(space, start.data(), stride.data(), count.data(), block.data()),
           "asking for a hyperslab");
   std::vector<Steps> steps(extents.size());
   for (std::size_t d = 0; d < extents.size(); ++d) {
-    steps[d].start = static_cast<Count>(start[d]);
+    steps[d].start = static_cast<Count>(first[d]);
     if (block[d] == 1)
       steps[d].count = static_cast<Count>(count[d]),
       steps[d].stride = static_cast<Count>(stride[d]);
@@ -46,12 +63,14 @@ std::optional<Placed> box_of(hid_t space, std::span<const Count> extents) {
   return box_pattern(extents, steps);
 }
 
-std::optional<Placed> blocks_of(hid_t space, std::span<const Count> extents) {
+std::optional<Placed> blocks_of(hid_t space, std::span<const Count> extents, const First& first) {
   const hssize_t n = H5Sget_select_hyper_nblocks(space);
   if (n <= 0 || n > most_blocks) return std::nullopt;
   std::vector<hsize_t> blocks(static_cast<std::size_t>(n) * 2 * extents.size());
   checked(H5Sget_select_hyper_blocklist(space, 0, static_cast<hsize_t>(n), blocks.data()),
           "asking for a selection's blocks");
+  move_to(first, extents.size(),
+          blocks);  // first and last coordinates of each: the least are first ones
   static_assert(sizeof(hsize_t) == sizeof(std::uint64_t));
   return blocks_pattern(extents,
                         {reinterpret_cast<const std::uint64_t*>(blocks.data()), blocks.size()});
@@ -74,11 +93,12 @@ Placed runs_of(hid_t space) {
   return runs_pattern(extents, runs);
 }
 
-FileSelection points_of(hid_t space, std::span<const Count> extents) {
+FileSelection points_of(hid_t space, std::span<const Count> extents, const First& first) {
   const auto n = static_cast<std::size_t>(
       checked(H5Sget_select_elem_npoints(space), "counting selected points"));
   std::vector<hsize_t> points(n * extents.size());
   checked(H5Sget_select_elem_pointlist(space, 0, n, points.data()), "asking for selected points");
+  move_to(first, extents.size(), points);
   std::vector<Offset> flat(n);
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t d = 0; d < extents.size(); ++d)
@@ -126,10 +146,10 @@ FileSelection file_selection(hid_t space, std::span<const Count> extents) {
   FileSelection selection;
   selection.elements = checked(H5Sget_select_npoints(space), "counting selected elements");
   if (selection.elements == 0) return selection;
-  check_inside(space, extents);
+  const First first = check_inside(space, extents);
   switch (H5Sget_select_type(space)) {
     case H5S_SEL_POINTS:
-      return points_of(space, extents);
+      return points_of(space, extents, first);
     case H5S_SEL_ALL: {
       std::vector<Steps> whole;
       for (const Count extent : extents_of(space)) whole.push_back({0, extent, 1});
@@ -139,8 +159,8 @@ FileSelection file_selection(hid_t space, std::span<const Count> extents) {
     default:
       break;
   }
-  auto placed = box_of(space, extents);
-  if (!placed) placed = blocks_of(space, extents);
+  auto placed = box_of(space, extents, first);
+  if (!placed) placed = blocks_of(space, extents, first);
   // HDF5 1.14.5 can describe a union by its first block alone; its iterator, which data moves by,
   // has all.
   if (!placed || placed->pattern.elements() != selection.elements) placed = runs_of(space);

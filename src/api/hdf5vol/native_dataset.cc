@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/hdf5vol/hid.h"
+#include "api/hdf5vol/mpio.h"
 #include "base/attempt.h"
 #include "comm/agree.h"
 
@@ -10,40 +11,6 @@ namespace forebay::vol {
 namespace {
 
 constexpr Count tile_bytes = 8 << 20;
-
-/// HDF5 reads the transfer properties of a call of the program once, and notes in their list at the
-/// call's end what was done: transfers of our own, by other lists, need a context of their own.
-class LibraryContext {
- public:
-  LibraryContext() {
-#if H5_VERSION_GE(2, 0, 0)
-    checked(H5VLopen_lib_context(&context_), "opening a context");
-#else
-    checked(H5VLstart_lib_state(), "opening a context");
-#endif
-  }
-  LibraryContext(const LibraryContext&) = delete;
-  ~LibraryContext() {
-#if H5_VERSION_GE(2, 0, 0)
-    H5VLclose_lib_context(context_);
-#else
-    H5VLfinish_lib_state();
-#endif
-  }
-
- private:
-#if H5_VERSION_GE(2, 0, 0)
-  void* context_ = nullptr;
-#endif
-};
-
-Hid transfer_list(bool mpi, bool collective) {
-  Hid list = owned_list(H5Pcreate(H5P_DATASET_XFER));
-  if (mpi)
-    checked(H5Pset_dxpl_mpio(list, collective ? H5FD_MPIO_COLLECTIVE : H5FD_MPIO_INDEPENDENT),
-            "choosing how to transfer");
-  return list;
-}
 
 /// `box` empty: this rank takes part with nothing.
 void write_box(const NativeDataset& to, hid_t space, std::span<const Steps> box,
@@ -65,7 +32,6 @@ void write_box(const NativeDataset& to, hid_t space, std::span<const Steps> box,
   void* object = to.dataset.object;
   hid_t type = to.type, memory_space = memory, file_space = space;
   const void* buffer = values.data();
-  const LibraryContext context;
   if (H5VLdataset_write(1, &object, to.dataset.connector, &type, &memory_space, &file_space, dxpl,
                         &buffer, nullptr) < 0)
     throw Error(Errc::ehdferr, "HDF5: writing values out of the log failed");
@@ -73,12 +39,13 @@ void write_box(const NativeDataset& to, hid_t space, std::span<const Steps> box,
 
 }  // namespace
 
-Tiles::Tiles(const NativeDataset& dataset) : extents_(dataset.extents) {
+Tiles::Tiles(std::span<const Count> extents, Count element_size, std::span<const hsize_t> chunk)
+    : extents_(extents.begin(), extents.end()) {
   const std::size_t n = extents_.size();
   shape_.assign(n, 1);
-  for (std::size_t d = 0; d < dataset.chunk.size(); ++d)
-    shape_[d] = std::min(extents_[d], static_cast<Count>(dataset.chunk[d]));
-  Count bytes = dataset.element_size;
+  for (std::size_t d = 0; d < chunk.size(); ++d)
+    shape_[d] = std::min(extents_[d], static_cast<Count>(chunk[d]));
+  Count bytes = element_size;
   for (const Count edge : shape_) bytes *= edge;
   for (std::size_t d = n; d-- > 0;) {
     const Count units = (extents_[d] + shape_[d] - 1) / shape_[d];
@@ -102,9 +69,13 @@ std::vector<Steps> Tiles::box(Count n) const {
 }
 
 void write_native(const Comm& comm, const NativeDataset& to, const GetValues& get) {
-  const Tiles tiles(to);
+  const Tiles tiles(to.extents, to.element_size, to.chunk);
   const bool collective = to.filtered && comm.size() > 1;
-  const Hid dxpl = transfer_list(comm.size() > 1, collective);
+  // HDF5 reads a transfer list once for each call of the program: within one it would take no notice
+  // of another.
+  const LibraryContext own;
+  const Hid dxpl = owned_list(H5Pcreate(H5P_DATASET_XFER));
+  if (collective) set_collective(dxpl);
   std::vector<hsize_t> dims(to.extents.begin(), to.extents.end());
   const Hid space =
       owned_space(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr));

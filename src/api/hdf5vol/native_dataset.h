@@ -29,7 +29,8 @@ using GetValues = std::function<bool(const Placed& box, std::span<std::byte> val
 /// chunks.
 class Tiles {
  public:
-  explicit Tiles(const NativeDataset& dataset);
+  /// `extents` at least one, none 0; `chunk` empty where there are none.
+  Tiles(std::span<const Count> extents, Count element_size, std::span<const hsize_t> chunk);
   Count size() const { return size_; }
   std::vector<Steps> box(Count n) const;
 

@@ -39,6 +39,18 @@ Hid with_attributes(hid_t ocpypl) {
   return list;
 }
 
+// What a reference leads to is copied below without a link of its own, where nobody finds it again:
+// a stand-in would stay one.
+void refuse_to_expand_references(const Object& from, const Object& to, hid_t ocpypl) {
+  if (!from.hooks() || &*from.file == &*to.file) return;
+  unsigned flags = 0;
+  checked(H5Pget_copy_object(ocpypl, &flags), "asking how to copy");
+  if ((flags & H5O_COPY_EXPAND_REFERENCE_FLAG) != 0)
+    throw Error(Errc::enotsupport, "references out of a log file cannot be followed in a copy",
+                "copy without H5O_COPY_EXPAND_REFERENCE_FLAG, or the whole file: forebay convert "
+                "IN OUT --to hdf5");
+}
+
 herr_t copy(void* source, const H5VL_loc_params_t* source_location, const char* source_name,
             void* destination, const H5VL_loc_params_t* destination_location,
             const char* destination_name, hid_t ocpypl, hid_t lcpl, hid_t dxpl,
@@ -48,6 +60,7 @@ herr_t copy(void* source, const H5VL_loc_params_t* source_location, const char* 
     Object& to = object_of(destination);
     refuse_hidden(from, source_name);
     refuse_reserved(to, destination_name);
+    refuse_to_expand_references(from, to, ocpypl);
     const bool logs = from.hooks() || to.hooks();
     // Copied without attributes a stand-in would be no more than that: the log layer removes those
     // that the program sees.

@@ -1,5 +1,7 @@
 #include "api/hdf5vol/under.h"
 
+#include "base/error.h"
+
 namespace forebay::vol {
 
 bool OwnedUnder::close() noexcept {
@@ -19,6 +21,23 @@ bool OwnedUnder::close() noexcept {
     default:
       return false;
   }
+}
+
+LibraryContext::LibraryContext() {
+#if H5_VERSION_GE(2, 0, 0)
+  const bool open = H5VLopen_lib_context(&context_) >= 0;
+#else
+  const bool open = H5VLstart_lib_state() >= 0;
+#endif
+  if (!open) throw Error(Errc::ehdferr, "HDF5: opening a context failed");
+}
+
+LibraryContext::~LibraryContext() {
+#if H5_VERSION_GE(2, 0, 0)
+  H5VLclose_lib_context(context_);
+#else
+  H5VLfinish_lib_state();
+#endif
 }
 
 }  // namespace forebay::vol

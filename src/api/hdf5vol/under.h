@@ -75,4 +75,16 @@ class OwnedUnder {
   UnderObject under_;
 };
 
+/// A context of HDF5's for calls below that are not part of the program's present call.
+class LibraryContext {
+ public:
+  LibraryContext();  ///< Errc::ehdferr
+  ~LibraryContext();
+  LibraryContext(const LibraryContext&) = delete;
+  LibraryContext& operator=(const LibraryContext&) = delete;
+
+ private:
+  void* context_ = nullptr;
+};
+
 }  // namespace forebay::vol

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "format/log_bytes.h"
+#include "log/data_hash.h"
 
 namespace forebay::logged {
 namespace {
@@ -42,6 +43,14 @@ void fill_elements(std::span<std::byte> out, std::span<const std::byte> fill) {
   }
   for (std::size_t at = 0; at < out.size(); at += fill.size())
     std::memcpy(&out[at], fill.data(), fill.size());
+}
+
+/// What was read from byte `begin` of an entry's data on, where that is all of it.
+void check_data(const Entry& entry, Offset begin, std::span<std::byte> data) {
+  if (begin != 0 || static_cast<Count>(data.size()) != entry.stored) return;
+  const iovec piece{data.data(), data.size()};
+  if (log::hash_of_data({&piece, 1}) != entry.hash)
+    damaged("the checksum of data at byte " + std::to_string(entry.data) + " does not hold");
 }
 
 /// Elements of `wanted` that lie outside the box get the fill value.
@@ -108,6 +117,13 @@ ByteFile& LogReader::file_of(const Entry& entry) {
   return *file;
 }
 
+void LogReader::ends_early(const Entry& entry) {
+  throw Error(Errc::etrunc,
+              file_of(entry).path() + " ends before byte " +
+                  std::to_string(entry.data + entry.stored) + " of its log",
+              "it was cut, or is not all there yet");
+}
+
 std::shared_ptr<const Pattern> LogReader::pattern(const PatternRef& ref) {
   if (const auto found = patterns_.find(ref.place); found != patterns_.end()) {
     recent_.splice(recent_.begin(), recent_, found->second.use);
@@ -131,6 +147,9 @@ std::shared_ptr<const Pattern> LogReader::pattern(const PatternRef& ref) {
 }
 
 void LogReader::add_block(const MetadataBlock& block) {
+  Offset end = 0;
+  if (block.place < 0 || block.bytes < 0 || !add_fits(block.place, block.bytes, end))
+    damaged("the place of a block of metadata");
   if (blocks_.size() >= directory_.blocks) fresh_bytes_ += block.bytes;
   blocks_.push_back(block);
 }
@@ -253,8 +272,10 @@ void LogReader::copy_shared(std::span<const Shared> shared, Count size, std::spa
   for (std::size_t i = 0; i < shared.size();) {
     const Count begin = shared[i].a * size;
     if (shared[i].count * size >= direct_bytes) {
-      fetch(begin, out.subspan(static_cast<std::size_t>(shared[i].b * size),
-                               static_cast<std::size_t>(shared[i].count * size)));
+      const auto to = out.subspan(static_cast<std::size_t>(shared[i].b * size),
+                                  static_cast<std::size_t>(shared[i].count * size));
+      fetch(begin, to);
+      check_data(entry, begin, to);
       ++i;
       continue;
     }
@@ -271,9 +292,7 @@ void LogReader::copy_shared(std::span<const Shared> shared, Count size, std::spa
     buffer_.resize(std::max(buffer_.size(), static_cast<std::size_t>(end - begin)));
     const auto window = std::span(buffer_).first(static_cast<std::size_t>(end - begin));
     fetch(begin, window);
-    if (begin == 0 && end == entry.stored &&
-        XXH3_64bits(window.data(), window.size()) != entry.hash)
-      damaged("the checksum of data at byte " + std::to_string(entry.data) + " does not hold");
+    check_data(entry, begin, window);
     StepTimer timer(report_, Step::unpack);
     for (; i < last; ++i) {
       const Shared& s = shared[i];
@@ -370,14 +389,11 @@ bool LogReader::read(const DatasetShape& dataset, const Placed& wanted, std::spa
   std::reverse(needed.begin(), needed.end());
   for (const std::uint32_t n : needed) {
     const Entry& entry = lookup.entry(n);
+    if (entry.filtered && entry.data + entry.stored > file_of(entry).size()) ends_early(entry);
     const auto selected = entry.kind == Kind::cleared ? nullptr : pattern(lookup.ref(n));
     apply(dataset, entry, selected.get(), wanted, out, [&](Offset skip, std::span<std::byte> into) {
       StepTimer timer(report_, Step::read);
-      if (file_of(entry).read_at(entry.data + skip, into) != into.size())
-        throw Error(Errc::etrunc,
-                    file_of(entry).path() + " ends before byte " +
-                        std::to_string(entry.data + entry.stored) + " of its log",
-                    "it was cut, or is not all there yet");
+      if (file_of(entry).read_at(entry.data + skip, into) != into.size()) ends_early(entry);
     });
   }
   bool any = !needed.empty();

@@ -98,6 +98,7 @@ class LogReader {
   };
 
   std::vector<std::byte> bytes(ByteFile& file, Offset place, Count n);
+  [[noreturn]] void ends_early(const Entry& entry);
   Table table_of(const MetadataBlock& block);
   void extend(std::size_t from, std::optional<std::uint64_t> only);
   void forget_lookups();
