@@ -47,7 +47,9 @@ bool is_collective(hid_t dxpl, const Comm& comm) {
 
 // Data that a rank gathers before collective calls write it: enough for the file system, and still
 // in the processor's cache.
-constexpr Count flush_bytes = 8 << 20;
+constexpr Count flush_bytes = 4 << 20;
+// Calls may be larger than those before: the next look must not be far.
+constexpr Count most_calls_apart = 100;
 // Collective calls of as much are worth a block of their own.
 constexpr Count through_bytes = 512 << 10;
 
@@ -167,13 +169,17 @@ std::unique_ptr<LoggedDataset> LoggedHooks::open_dataset(const UnderObject& data
 
 /// In collective transfers the ranks look now and then, all after the same number of calls, whether
 /// one holds as much as it should; then all write. The next look comes before anybody can hold
-/// twice that. Where one call alone is large, calls write through from then on: nothing is copied.
+/// twice that by calls like those before. Where one call alone is large, calls write through from
+/// then on: nothing is copied.
 void LoggedHooks::agree_on_room(bool collective) {
   if (!collective) {
     file_->writer().make_room();
     return;
   }
-  if (--writes_to_check_ > 0) return;
+  if (--writes_to_check_ > 0) {
+    if (file_->writer().held() > file_->options().buffer_limit) file_->writer().make_room();
+    return;
+  }
   std::int64_t numbers[2] = {file_->writer().held(), largest_};
   comm_.all_reduce(numbers, Reduce::max);
   const Count limit = std::min(file_->options().buffer_limit / 2, flush_bytes);
@@ -183,7 +189,9 @@ void LoggedHooks::agree_on_room(bool collective) {
     numbers[0] = 0;
   }
   writes_to_check_ =
-      through_ ? 1 : std::max<Count>(1, (limit - numbers[0]) / std::max<Count>(1, numbers[1]));
+      through_ ? 1
+               : std::clamp<Count>((limit - numbers[0]) / std::max<Count>(1, numbers[1]), 1,
+                                   most_calls_apart);
   largest_ = 0;
 }
 

@@ -37,10 +37,11 @@ First check_inside(hid_t space, std::span<const Count> extents) {
 void move_to(const First& first, std::size_t rank, std::span<hsize_t> points) {
   First least;
   least.fill(HSIZE_UNDEF);
-  for (std::size_t i = 0; i < points.size(); ++i)
-    least[i % rank] = std::min(least[i % rank], points[i]);
+  for (std::size_t i = 0; i < points.size(); i += rank)
+    for (std::size_t d = 0; d < rank; ++d) least[d] = std::min(least[d], points[i + d]);
   if (std::equal(least.begin(), least.begin() + static_cast<long>(rank), first.begin())) return;
-  for (std::size_t i = 0; i < points.size(); ++i) points[i] += first[i % rank] - least[i % rank];
+  for (std::size_t i = 0; i < points.size(); i += rank)
+    for (std::size_t d = 0; d < rank; ++d) points[i + d] += first[d] - least[d];
 }
 
 /// A regular hyperslab without gaps between the elements of its blocks is a box.
