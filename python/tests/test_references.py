@@ -1,6 +1,7 @@
 """References: zarr and xarray read chunked files with no Forebay, through fsspec."""
 
 import json
+import os
 
 import fsspec
 import numpy as np
@@ -59,3 +60,10 @@ def test_what_zarr_cannot_decode_is_named(tmp_path):
     with pytest.warns(UserWarning, match="T"):
         made = forebay.references(path, skip=True)
     assert "P/.zarray" in made["refs"] and "T/.zarray" not in made["refs"]
+
+
+def test_a_file_that_is_cut_short_is_named(tmp_path, values):
+    path = write(tmp_path / "cut.nc", values, "layout=chunked;codec=zstd:1")
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(forebay.FormatError, match=r"cut\.nc.*index"):
+        forebay.references(path)

@@ -39,7 +39,8 @@ constexpr Count thread_bytes = 4 << 20;    // less than this is not worth a thre
 
 // What threads take by turns of a read, so that one that has to share its processor holds up
 // nobody. The edges are those of large pages of the memory that is filled: each is touched first by
-// one thread, which the system gives it cleared.
+// one thread, which the system gives it cleared; and the system copies faster to aligned addresses,
+// which those of large arrays are not by themselves.
 class Pieces {
  public:
   Pieces(const void* memory, Count elements, Count width)
@@ -326,7 +327,7 @@ bool SerialReader::read_plain(const Variable& var, const Subarray& selection, Ty
   const Pieces pieces(out, elements, size_of(type));
   const Count most = std::min<Count>(threads, elements * size_of(type) / thread_bytes);
   chunked::TaskTeam team(static_cast<int>(std::clamp<Count>(most, 1, 1024)));
-  if (team.threads() == 1) {
+  if (pieces.size() == 1) {
     chunked::TaskSlot slot;
     return read_piece(walk, selection, 0, elements, slot, static_cast<std::byte*>(out));
   }

@@ -215,8 +215,10 @@ class Maker {
 }  // namespace
 
 References make_references(const SerialReader& file, const ReferenceOptions& options) {
-  if (file.chunks() != nullptr && file.chunks()->index().damage)
-    throw *file.chunks()->index().damage;
+  if (file.chunks() != nullptr && file.chunks()->index().damage) {
+    const Error& damage = *file.chunks()->index().damage;
+    throw Error(damage.code(), file.path() + ": " + damage.message(), damage.advice());
+  }
   return Maker(file, options).run();
 }
 
