@@ -100,6 +100,33 @@ def serial(runner, name, hints="", more=()):
     print(f"{name}: {len(expected.splitlines())} lines, the same")
 
 
+def no_log(runner):
+    """What a log does not go with: told where the file has one, an ordinary file otherwise."""
+    connector = runner.connector("")
+
+    def script(text):
+        return runner.run([runner.options.python, "-c", "import h5py; " + text], connector)
+
+    paged = "fs_strategy='page', fs_page_size=4096, page_buf_size=65536"
+    script(f"h5py.File('paged.h5', 'w', {paged})['x'] = range(9)")
+    if holds_log("paged.h5"):
+        raise Failed("a file with a page buffer has a log")
+    script("h5py.File('log.h5', 'w', libver='latest', fs_strategy='page', fs_page_size=4096)['x'] = range(9)")
+    for text, told in {
+        "h5py.File('log.h5', 'r+', libver='latest').swmr_mode = True": "single writer, multiple readers",
+        "h5py.File('log.h5', 'r+', page_buf_size=65536)": "log.h5 holds a log, which cannot be written with a page buffer",
+    }.items():
+        try:
+            script(text)
+        except Failed as failed:
+            if told not in str(failed):
+                raise
+        else:
+            raise Failed(f"{text} went well")
+    script("assert list(h5py.File('log.h5', page_buf_size=65536)['x']) == list(range(9))")
+    print("page buffers and SWMR: told")
+
+
 def parallel(runner, name, hints=""):
     connector = runner.connector(hints)
     native, log, plain = f"{name}_native.h5", f"{name}_log.h5", f"{name}_plain.h5"
@@ -134,6 +161,7 @@ def main():
             serial(runner, "filters", more=["--lzf", "--latest"])
             serial(runner, "ordered", more=["--ordered", "--userblock"])
             serial(runner, "passed", "layout=canonical", more=["--lzf"])
+            no_log(runner)
     except Failed as failed:
         print(f"FAILED: {failed}", file=sys.stderr)
         return 1
