@@ -59,10 +59,13 @@ class Copier {
   Hdf5CopyResult run() {
     const Hdf5Id root = owned(H5Gopen2(in_, "/", H5P_DEFAULT), "/");
     create_file(root);
-    const ReferenceTranslator references(in_, out_, [this](const Hdf5Address& address) {
-      const auto found = made_.find(address);
-      return found == made_.end() ? std::nullopt : std::optional(found->second);
-    });
+    const ReferenceTranslator references(
+        in_, out_,
+        [this](const Hdf5Address& address) {
+          const auto found = made_.find(address);
+          return found == made_.end() ? std::nullopt : std::optional(found->second);
+        },
+        [this](hid_t dataset) { return view_.space(dataset); });
     references_ = &references;
     find_types(root, "/");
     seen_.clear();
@@ -198,7 +201,7 @@ class Copier {
     made_.emplace(known.address, path);
     objects_.push_back(path);
     if (known.kind == H5O_TYPE_GROUP) {
-      const Hdf5Id how = owned(H5Gget_create_plist(object), "a group");
+      const Hdf5Id how = group_properties(object);
       build(object, owned(H5Gcreate2(to, link.name.c_str(), creation, how, H5P_DEFAULT), "a group"),
             path);
     } else if (known.kind == H5O_TYPE_DATASET) {
@@ -208,6 +211,32 @@ class Copier {
     } else {
       throw Error(Errc::enotsupport, "is an object that HDF5 does not know");
     }
+  }
+
+  // How a group was made. HDF5's own list also has, for a group of many links, where these lie: a
+  // group that is made with it looks for them there.
+  static Hdf5Id group_properties(hid_t group) {
+    const Hdf5Id own = owned(H5Gget_create_plist(group), "a group");
+    Hdf5Id how = owned(H5Pcreate(H5P_GROUP_CREATE), "a group");
+    unsigned order = 0, most_compact = 0, least_dense = 0, entries = 0, length = 0;
+    std::size_t heap = 0;
+    hbool_t times = true;
+    const bool done = H5Pget_link_creation_order(own, &order) >= 0 &&
+                      H5Pset_link_creation_order(how, order) >= 0 &&
+                      H5Pget_link_phase_change(own, &most_compact, &least_dense) >= 0 &&
+                      H5Pset_link_phase_change(how, most_compact, least_dense) >= 0 &&
+                      H5Pget_est_link_info(own, &entries, &length) >= 0 &&
+                      H5Pset_est_link_info(how, entries, length) >= 0 &&
+                      H5Pget_local_heap_size_hint(own, &heap) >= 0 &&
+                      H5Pset_local_heap_size_hint(how, heap) >= 0 &&
+                      H5Pget_attr_creation_order(own, &order) >= 0 &&
+                      H5Pset_attr_creation_order(how, order) >= 0 &&
+                      H5Pget_attr_phase_change(own, &most_compact, &least_dense) >= 0 &&
+                      H5Pset_attr_phase_change(how, most_compact, least_dense) >= 0 &&
+                      H5Pget_obj_track_times(own, &times) >= 0 &&
+                      H5Pset_obj_track_times(how, times) >= 0;
+    if (!done) throw_hdf5("a group");
+    return how;
   }
 
   static void copy_soft_link(hid_t from, hid_t to, const Hdf5Link& link, std::size_t size,

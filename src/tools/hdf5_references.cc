@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "tools/hdf5_regions.h"
 
 namespace forebay::tools {
 namespace {
@@ -91,9 +92,10 @@ void ReferenceTranslator::reference(hid_t type, char* at) const {
     region = Hdf5Id(H5Rget_region(from_, kind, at));
     if (!region.valid()) {  // of a dataset in a log, whose stand-in has no dimensions to select in
       H5Eclear2(H5E_DEFAULT);
-      std::memset(at, 0, size);
-      return;
+      region = region_in_space(from_, space_of_(target), at);
     }
+    if (!region.valid())
+      throw Error(Errc::ehdferr, "a reference to a region of " + *path + " leads nowhere");
   }
   checked(H5Rcreate(at, to_, path->c_str(), kind, region), "a reference to " + *path);
 }

@@ -19,10 +19,12 @@ bool has_references(hid_t type);
 class ReferenceTranslator {
  public:
   /// `path_of` tells where in the other file an object of the first stands; nothing where it was
-  /// not copied: such references become null. So do those to regions of datasets in a log.
+  /// not copied: such references become null.
   using PathOf = std::function<std::optional<std::string>(const Hdf5Address&)>;
-  ReferenceTranslator(hid_t from, hid_t to, PathOf path_of)
-      : from_(from), to_(to), path_of_(std::move(path_of)) {}
+  /// `space_of` gives the dataspace that an open dataset of the first file shows.
+  using SpaceOf = std::function<Hdf5Id(hid_t)>;
+  ReferenceTranslator(hid_t from, hid_t to, PathOf path_of, SpaceOf space_of)
+      : from_(from), to_(to), path_of_(std::move(path_of)), space_of_(std::move(space_of)) {}
 
   /// `n` elements of `type`, the type in memory. Errc::enotsupport for a kind of reference that
   /// cannot be translated.
@@ -34,6 +36,7 @@ class ReferenceTranslator {
 
   hid_t from_, to_;
   PathOf path_of_;
+  SpaceOf space_of_;
 };
 
 }  // namespace forebay::tools

@@ -147,6 +147,8 @@ t[...] = np.array([(1, 2.), (3, 4.)], dtype=t.dtype)
 g = f.create_group('g')
 g['soft'] = h5py.SoftLink('/a')
 g['ext'] = h5py.ExternalLink('other.h5', '/z')
+for n in range(20):  # more than the group's header takes
+    g['link%d' % n] = h5py.SoftLink('/a')
 g['hard'] = f['a']
 g.attrs['words'] = ['a', 'b']
 f['a'].attrs['region'] = f['flag'].regionref[0:1]

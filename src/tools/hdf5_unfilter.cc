@@ -35,7 +35,11 @@ Hdf5Id transient(hid_t type) {
   checked(H5Tencode(type, nullptr, &bytes), "its type");
   std::vector<std::byte> code(bytes);
   checked(H5Tencode(type, code.data(), &bytes), "its type");
+#if H5_VERSION_GE(2, 0, 0)
+  return owned(H5Tdecode2(code.data(), code.size()), "its type");
+#else
   return owned(H5Tdecode(code.data()), "its type");
+#endif
 }
 
 }  // namespace

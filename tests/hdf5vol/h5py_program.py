@@ -2,7 +2,7 @@
 
     h5py_program.py write FILE      groups, attributes, datasets of every kind, slices, resizing, copies, links
     h5py_program.py change FILE     opens it again, writes over what is there, adds and removes
-    h5py_program.py describe FILE   prints all that a program can see in the file, to compare two files
+    h5py_program.py describe FILE   prints all that a program can see in the file, to compare two files; --regions too
     h5py_program.py copy FILE TO    copies what `write` or `rows` made into another file, which exists; --mpio for mpiexec
     h5py_program.py rows FILE       for mpiexec: each rank writes its rows, collectively and not
     h5py_program.py reread FILE     for mpiexec: each rank reads what the others wrote
@@ -18,6 +18,7 @@ import h5py
 import numpy as np
 
 rng = np.random.default_rng(4711)
+options = argparse.Namespace()
 
 
 def same(dataset, model, what):
@@ -159,6 +160,9 @@ def links(f):
     assert group["hard"] == f["slices/contiguous"] and group["soft"].shape == (44, 24)
     f.attrs["reference"] = f["slices/contiguous"].ref
     f.attrs["region"] = f["types/text"].regionref[1:3]
+    f.attrs["of_log"] = f["chunked/deflated"].regionref[2:4, ::3]  # HDF5 cannot follow it into a log
+    regions = group.create_dataset("regions", (3,), dtype=h5py.regionref_dtype)
+    regions[0], regions[2] = f["types/pairs"].regionref[[1, 5, 6]], f["slices/contiguous"].regionref[...]
     references = group.create_dataset("references", (2,), dtype=h5py.ref_dtype)
     references[0], references[1] = f["types/pairs"].ref, group.ref
     assert f[references[0]].shape == (12,) and f[f.attrs["reference"]].shape == (40, 30)
@@ -262,7 +266,11 @@ def target(f, reference):
     if not reference:
         return None
     try:
-        return f[reference].name
+        name = f[reference].name
+        if not (options.regions and isinstance(reference, h5py.RegionReference)):
+            return name
+        space = h5py.h5r.get_region(reference, f.id)
+        return f"{name} {space.shape} {space.get_select_npoints()} from {space.get_select_bounds()}"
     except (KeyError, ValueError):  # of a copy: HDF5 leaves references to what was not copied
         return "nothing"
 
@@ -399,9 +407,9 @@ def main():
     parser.add_argument("what", choices=["write", "change", "copy", "describe", "rows", "reread"])
     parser.add_argument("file")
     parser.add_argument("to", nargs="?")
-    for name in ("mpio", "lzf", "latest", "userblock", "ordered"):
+    for name in ("mpio", "regions", "lzf", "latest", "userblock", "ordered"):
         parser.add_argument(f"--{name}", action="store_true")
-    options = parser.parse_args()
+    parser.parse_args(namespace=options)
     if options.mpio or options.what in ("rows", "reread"):
         from mpi4py import MPI
 

@@ -95,9 +95,37 @@ def serial(runner, name, hints="", more=()):
             compare(expected, runner.script("describe", log), f"{log} without the connector")
         elif "--lzf" not in more:  # a filter of h5py's own, which the command does not have
             runner.convert(log, plain)
-            compare(expected, runner.script("describe", plain), f"{log} converted after {step}")
+            expected = runner.script("describe", native, "--regions")
+            compare(expected, runner.script("describe", plain, "--regions"), f"{log} converted after {step}")
     copies(runner, name, native, log, connector)
     print(f"{name}: {len(expected.splitlines())} lines, the same")
+
+
+def no_log(runner):
+    """What a log does not go with: told where the file has one, an ordinary file otherwise."""
+    connector = runner.connector("")
+
+    def script(text):
+        return runner.run([runner.options.python, "-c", "import h5py; " + text], connector)
+
+    paged = "fs_strategy='page', fs_page_size=4096, page_buf_size=65536"
+    script(f"h5py.File('paged.h5', 'w', {paged})['x'] = range(9)")
+    if holds_log("paged.h5"):
+        raise Failed("a file with a page buffer has a log")
+    script("h5py.File('log.h5', 'w', libver='latest', fs_strategy='page', fs_page_size=4096)['x'] = range(9)")
+    for text, told in {
+        "h5py.File('log.h5', 'r+', libver='latest').swmr_mode = True": "single writer, multiple readers",
+        "h5py.File('log.h5', 'r+', page_buf_size=65536)": "log.h5 holds a log, which cannot be written with a page buffer",
+    }.items():
+        try:
+            script(text)
+        except Failed as failed:
+            if told not in str(failed):
+                raise
+        else:
+            raise Failed(f"{text} went well")
+    script("assert list(h5py.File('log.h5', page_buf_size=65536)['x']) == list(range(9))")
+    print("page buffers and SWMR: told")
 
 
 def parallel(runner, name, hints=""):
@@ -134,6 +162,7 @@ def main():
             serial(runner, "filters", more=["--lzf", "--latest"])
             serial(runner, "ordered", more=["--ordered", "--userblock"])
             serial(runner, "passed", "layout=canonical", more=["--lzf"])
+            no_log(runner)
     except Failed as failed:
         print(f"FAILED: {failed}", file=sys.stderr)
         return 1

@@ -72,7 +72,7 @@ herr_t pass_transfer(const Transfer<Buffer>& t, void** req) {
   void** unwrapped = many.empty() ? few.data() : many.data();
   for (std::size_t i = 0; i < t.count; ++i) {
     const Object& dataset = object_of(t.datasets[i]);
-    if (dataset.connector() != first.connector()) {
+    if (!same_connector(dataset.connector(), first.connector())) {
       throw Error(Errc::einval,
                   "the datasets of one call are of files with different connectors below Forebay's",
                   "read or write those of each file in a call of their own");

@@ -2,6 +2,9 @@
 #include "api/hdf5vol/info.h"
 #include "core/method.h"
 
+// hdf5.h first
+#include <H5VLnative.h>
+
 namespace forebay::vol {
 namespace {
 
@@ -89,15 +92,21 @@ herr_t specific(void* obj, H5VL_file_specific_args_t* args, hid_t dxpl, void** r
   });
 }
 
+herr_t optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void** req) noexcept {
+  return guarded<herr_t>(-1, [&] {
+    if (object_of(obj).hooks() && args->op_type == H5VL_NATIVE_FILE_START_SWMR_WRITE)
+      throw Error(Errc::enotsupport,
+                  "a log cannot be written for single writer, multiple readers (SWMR)",
+                  "set layout=canonical in FOREBAY_HINTS for this file");
+    return forward<H5VLfile_optional>(obj, args, dxpl, req);
+  });
+}
+
 }  // namespace
 
 H5VL_file_class_t file_callbacks() noexcept {
-  return {create,
-          open,
-          forward<H5VLfile_get, H5VL_file_get_args_t>,
-          specific,
-          forward<H5VLfile_optional, H5VL_optional_args_t>,
-          close<H5VLfile_close>};
+  return {create,   open,     forward<H5VLfile_get, H5VL_file_get_args_t>,
+          specific, optional, close<H5VLfile_close>};
 }
 
 }  // namespace forebay::vol

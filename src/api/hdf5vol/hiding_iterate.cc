@@ -89,8 +89,10 @@ struct VisitFilter {
 
 herr_t iterate_links(const Object& at, const H5VL_loc_params_t& location,
                      H5VL_link_iterate_args_t& args, hid_t dxpl) {
+  // A visit begins at the beginning, and takes names where a group keeps no order.
   const HiddenPositions hidden = at.file->hidden_links().positions_if_root(
-      at.below(), location, args.idx_type, args.order, dxpl);
+      at.below(), location, args.recursive ? H5_INDEX_NAME : args.idx_type,
+      args.recursive ? H5_ITER_NATIVE : args.order, dxpl);
   using LinkFilter = InfoFilter<H5L_iterate2_t, H5L_info2_t>;
   LinkFilter filter{args.op, args.op_data, &hidden};
   H5VL_link_specific_args_t below;
@@ -102,7 +104,7 @@ herr_t iterate_links(const Object& at, const H5VL_loc_params_t& location,
     below.args.iterate.idx_p = raw;
     return H5VLlink_specific(at.under, &location, at.connector(), &below, dxpl, nullptr);
   };
-  if (args.recursive) return iterate(args.idx_p);  // a visit begins at the beginning
+  if (args.recursive) return iterate(args.idx_p);
   return at_visible(args.idx_p, hidden, iterate);
 }
 

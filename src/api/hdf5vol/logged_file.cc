@@ -53,6 +53,17 @@ constexpr Count most_calls_apart = 100;
 // Collective calls of as much are worth a block of their own.
 constexpr Count through_bytes = 512 << 10;
 
+/// Why a log cannot be written in the way in which the file is opened; empty if it can.
+std::string why_no_log(const OpenedFile& opened) {
+  if ((opened.flags & H5F_ACC_SWMR_WRITE) != 0) return "for single writer, multiple readers (SWMR)";
+  std::size_t page_buffer = 0;
+  unsigned metadata = 0, raw = 0;
+  // Pages are written whole, with what HDF5 knows of their bytes.
+  if (H5Pget_page_buffer_size(opened.fapl, &page_buffer, &metadata, &raw) >= 0 && page_buffer > 0)
+    return "with a page buffer";
+  return {};
+}
+
 LoggedHandle& handle_of(LoggedDataset* dataset) { return static_cast<LoggedHandle&>(*dataset); }
 
 }  // namespace
@@ -63,6 +74,12 @@ std::unique_ptr<FileHooks> make_file_hooks(const OpenedFile& opened) {
   if (H5VLget_value(opened.file.connector, &connector) < 0 || connector != H5_VOL_NATIVE)
     return nullptr;
   if (!opened.created && !LogStore::present(opened.file)) return nullptr;
+  if (const std::string why = why_no_log(opened); !why.empty()) {
+    if (opened.created) return nullptr;
+    if ((opened.flags & H5F_ACC_RDWR) != 0)
+      throw Error(Errc::enotsupport, opened.name + " holds a log, which cannot be written " + why,
+                  "open it to read only, or convert it: forebay convert IN OUT --to hdf5");
+  }
   const Access access = access_of(opened.fapl);
   if (!access.plain) {
     if (opened.created) return nullptr;

@@ -23,6 +23,25 @@ std::string unique_name() {
   return "forebay-filter-" + std::to_string(counter++);
 }
 
+// HDF5 2 has versions of these that know the size of the buffer.
+hid_t decoded_type(const std::vector<std::byte>& code) {
+#if H5_VERSION_GE(2, 0, 0)
+  return H5Tdecode2(code.data(), code.size());
+#else
+  return H5Tdecode(code.data());
+#endif
+}
+
+herr_t read_chunk(hid_t dataset, const hsize_t* first, std::uint32_t* mask,
+                  std::vector<std::byte>& bytes) {
+#if H5_VERSION_GE(2, 0, 0)
+  std::size_t size = bytes.size();
+  return H5Dread_chunk2(dataset, H5P_DEFAULT, first, mask, bytes.data(), &size);
+#else
+  return H5Dread_chunk(dataset, H5P_DEFAULT, first, mask, bytes.data());
+#endif
+}
+
 /// A file that exists only in memory.
 Hid make_file() {
   const Hid fapl = owned_list(H5Pcreate(H5P_FILE_ACCESS));
@@ -45,7 +64,7 @@ FilterPipeline::FilterPipeline(hid_t dcpl, hid_t type)
     checked(H5Tencode(parent, nullptr, &bytes), "encoding a datatype");
     std::vector<std::byte> code(bytes);
     checked(H5Tencode(parent, code.data(), &bytes), "encoding a datatype");
-    type_ = owned_type(H5Tdecode(code.data()));
+    type_ = owned_type(decoded_type(code));
   }
 }
 
@@ -79,8 +98,7 @@ FilterPipeline::Filtered FilterPipeline::apply(std::span<const std::byte> values
   if (H5Dget_chunk_storage_size(chunk.dataset, &first, &bytes) < 0) failed("encode");
   Filtered filtered;
   filtered.bytes.resize(bytes);
-  if (H5Dread_chunk(chunk.dataset, H5P_DEFAULT, &first, &filtered.mask, filtered.bytes.data()) < 0)
-    failed("encode");
+  if (read_chunk(chunk.dataset, &first, &filtered.mask, filtered.bytes) < 0) failed("encode");
   return filtered;
 }
 

@@ -47,8 +47,8 @@ FileRef FileState::of(void* under_file, hid_t connector) {
   const bool numbered = file_number(under_file, connector, number);
   if (numbered) {
     for (FileState* file : open_files()) {
-      if (file->numbered_ && file->number_ == number && file->connector_ == connector &&
-          file->open_ > 0) {
+      if (file->numbered_ && file->number_ == number && file->open_ > 0 &&
+          same_connector(file->connector_, connector)) {
         return FileRef(file);
       }
     }

@@ -4,6 +4,12 @@
 
 namespace forebay::vol {
 
+bool same_connector(hid_t a, hid_t b) noexcept {
+  if (a == b) return true;
+  int difference = 1;
+  return H5VLcmp_connector_cls(&difference, a, b) >= 0 && difference == 0;
+}
+
 bool OwnedUnder::close() noexcept {
   if (!under_) return true;
   const auto [object, connector, type] = std::exchange(under_, {});
