@@ -20,6 +20,12 @@ configure_for_tests() {
   ((${#options[@]} == 0)) || configure release "${options[@]}"
 }
 
+# Jobs of Open MPI that end remove their common folder when it is empty, under the feet of one that has just begun
+# ("orte_session_dir failed"). A folder in it keeps it.
+keep_session_folder() {
+  mkdir -p "${TMPDIR:-/tmp}/ompi.$(uname -n | cut -d. -f1).$(id -u)/keep" 2>/dev/null || true
+}
+
 # Every test: with MPI, without, and of the Python package. ctest's and pytest's own closing lines are the last thing
 # that is printed of each.
 cmd_test() {
@@ -31,6 +37,7 @@ cmd_test() {
   configure_for_tests
   build release
   install_tree
+  keep_session_folder
   say "tests"
   local failed=0
   ctest --test-dir "$root/build/release" --output-on-failure --no-tests=error "$@" || failed=1

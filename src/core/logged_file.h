@@ -64,8 +64,9 @@ class LoggedFile {
   std::optional<logged::WrittenIndex> finish();
   /// Local. Reads as LogReader::read, with this rank's pending writes.
   bool read(const logged::DatasetShape& dataset, const Placed& wanted, std::span<std::byte> out);
-  /// Collective. Nothing of the file is in them any more. Closes and removes all of them, also those
-  /// of earlier jobs, and their folder; nothing can be written or read from subfiles afterwards.
+  /// Collective. Nothing of the file is in them any more. Closes and removes all of them, also
+  /// those of earlier jobs, and their folder; nothing can be written or read from subfiles
+  /// afterwards.
   void remove_subfiles();
   /// Collective. fsync of what this rank has open.
   void sync();

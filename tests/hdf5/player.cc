@@ -105,7 +105,8 @@ std::string Player::play() {
   if (failure_.empty()) compare_files("before close");
   if (failure_.empty()) {
     close_files();
-    if (options_.native_at_end) check(H5Pset_vol(sides_[1].access, H5VL_NATIVE, nullptr), "H5Pset_vol");
+    if (options_.native_at_end)
+      check(H5Pset_vol(sides_[1].access, H5VL_NATIVE, nullptr), "H5Pset_vol");
     if (!failed_anywhere()) open_files(false);
   }
   if (failure_.empty()) compare_files("after reopening");

@@ -31,10 +31,10 @@ struct PlayerOptions {
   uint64_t seed = 1;
   int operations = 60;
   std::string directory = ".";
-  bool serial = false;  // without MPI-IO: one rank, and all types
-  bool trace = false;   // say what is done before it is done
+  bool serial = false;         // without MPI-IO: one rank, and all types
+  bool trace = false;          // say what is done before it is done
   bool native_at_end = false;  // the file must be an ordinary one once it is closed
-  int spoil = -1;       // from this operation on data is not the same: shows that the test can fail
+  int spoil = -1;  // from this operation on data is not the same: shows that the test can fail
 };
 
 // Plays one sequence of operations; every rank of `comm` makes the same calls, on data of its own.

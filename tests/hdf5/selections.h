@@ -18,8 +18,8 @@ Region all_of(const std::vector<hsize_t>& dims);
 enum class Points { Once, Repeated };
 
 // A dataspace of `dims` with a selection within `region`: nothing, a box, a regular hyperslab with
-// strides and blocks, hyperslabs put together by OR, AND, XOR and NOTB, or points in any order; some
-// moved by H5Soffset_simple.
+// strides and blocks, hyperslabs put together by OR, AND, XOR and NOTB, or points in any order;
+// some moved by H5Soffset_simple.
 Id random_selection(Rng& rng, const std::vector<hsize_t>& dims, const Region& region,
                     Points points);
 

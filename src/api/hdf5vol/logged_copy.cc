@@ -18,8 +18,8 @@ bool has_data(LoggedFile& file, const DatasetState& dataset) {
 }
 
 NativeDataset native_dataset(DatasetState& dataset, const UnderObject& to) {
-  NativeDataset native{to, dataset.type(), dataset.extents(), {},
-                       static_cast<Count>(dataset.element_size())};
+  NativeDataset native{
+      to, dataset.type(), dataset.extents(), {}, static_cast<Count>(dataset.element_size())};
   if (!dataset.chunked()) return native;
   native.chunk.resize(native.extents.size());
   checked(H5Pget_chunk(dataset.dcpl(), static_cast<int>(native.chunk.size()), native.chunk.data()),

@@ -10,7 +10,8 @@ namespace forebay::vol {
 /// Whether anything of a dataset was written, in the file or still in memory.
 bool has_data(LoggedFile& file, const DatasetState& dataset);
 
-/// The dataset `to`, made like `dataset`, as write_native() takes it. `dataset` outlives the result.
+/// The dataset `to`, made like `dataset`, as write_native() takes it. `dataset` outlives the
+/// result.
 NativeDataset native_dataset(DatasetState& dataset, const UnderObject& to);
 
 /// Where H5Ocopy put its copy: the group, open, and the name in it.

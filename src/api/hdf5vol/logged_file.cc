@@ -152,7 +152,8 @@ std::shared_ptr<DatasetState> LoggedHooks::adopt(StoredDataset stored, hid_t typ
 
 CreatedDataset LoggedHooks::create_dataset(const DatasetCreation& creation) {
   check_writable();
-  if (compacted_ || !why_not_logged(creation.type, creation.space, creation.dcpl).empty()) return {};
+  if (compacted_ || !why_not_logged(creation.type, creation.space, creation.dcpl).empty())
+    return {};
   store_.move_to(creation.at);
   StoredDataset stored = stored_from(
       new_id(), creation.space, completed_properties(creation.dcpl, creation.type, creation.space));
@@ -205,10 +206,10 @@ void LoggedHooks::agree_on_room(bool collective) {
     file_->writer().flush_data();
     numbers[0] = 0;
   }
-  writes_to_check_ =
-      through_ ? 1
-               : std::clamp<Count>((limit - numbers[0]) / std::max<Count>(1, numbers[1]), 1,
-                                   most_calls_apart);
+  writes_to_check_ = through_
+                         ? 1
+                         : std::clamp<Count>((limit - numbers[0]) / std::max<Count>(1, numbers[1]),
+                                             1, most_calls_apart);
   largest_ = 0;
 }
 

@@ -26,8 +26,9 @@ void write_box(const NativeDataset& to, hid_t space, std::span<const Steps> box,
       start.push_back(static_cast<hsize_t>(steps.start));
       count.push_back(static_cast<hsize_t>(steps.count));
     }
-    checked(H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr),
-            "selecting a part of a dataset");
+    checked(
+        H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr),
+        "selecting a part of a dataset");
   }
   void* object = to.dataset.object;
   hid_t type = to.type, memory_space = memory, file_space = space;
@@ -71,8 +72,8 @@ std::vector<Steps> Tiles::box(Count n) const {
 void write_native(const Comm& comm, const NativeDataset& to, const GetValues& get) {
   const Tiles tiles(to.extents, to.element_size, to.chunk);
   const bool collective = to.filtered && comm.size() > 1;
-  // HDF5 reads a transfer list once for each call of the program: within one it would take no notice
-  // of another.
+  // HDF5 reads a transfer list once for each call of the program: within one it would take no
+  // notice of another.
   const LibraryContext own;
   const Hid dxpl = owned_list(H5Pcreate(H5P_DATASET_XFER));
   if (collective) set_collective(dxpl);

@@ -14,9 +14,9 @@ namespace forebay::vol {
 /// Where values go.
 struct NativeDataset {
   UnderObject dataset;
-  hid_t type;                   ///< of its elements in the file
-  std::vector<Count> extents;   ///< at least one, none 0
-  std::vector<hsize_t> chunk;   ///< empty where it is contiguous
+  hid_t type;                  ///< of its elements in the file
+  std::vector<Count> extents;  ///< at least one, none 0
+  std::vector<hsize_t> chunk;  ///< empty where it is contiguous
   Count element_size = 1;
   bool filtered = false;
   bool blanks = true;  ///< also what was never written, as HDF5 would hand out anything there
