@@ -91,6 +91,7 @@ void LoggedHooks::compact(const UnderObject& at) {
     if (stored) all = all && takes_values(object);
   });
   if (!all) return;
+  flush_below(at);  // from here on the file on the disk is a log file, whole, whatever happens
   seen.clear();
   for_each_object(root.get(), seen, [&](const UnderObject& object) {
     if (object.type != H5I_DATASET) return;
