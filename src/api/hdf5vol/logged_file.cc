@@ -47,7 +47,7 @@ bool is_collective(hid_t dxpl, const Comm& comm) {
 
 // Data that a rank gathers before collective calls write it: enough for the file system, and still
 // in the processor's cache.
-constexpr Count flush_bytes = 4 << 20;
+constexpr Count flush_bytes = 2 << 20;
 // Calls may be larger than those before: the next look must not be far.
 constexpr Count most_calls_apart = 100;
 // Collective calls of as much are worth a block of their own.

@@ -10,12 +10,13 @@
 namespace forebay::logged {
 namespace {
 
-// Memory that is written to once: page by page its faults would take longer than the copying.
 constexpr std::size_t huge_page = 2 << 20;
 
-std::byte* huge_pages(std::size_t bytes) {
+/// Large memory is written to once: page by page its faults would take longer than the copying.
+/// Blocks are used again, and huge pages take long where the system has given its memory back.
+std::byte* fresh_memory(std::size_t bytes) {
   auto* const memory = static_cast<std::byte*>(::operator new (bytes, std::align_val_t{huge_page}));
-  ::madvise(memory, bytes, MADV_HUGEPAGE);
+  if (bytes >= 2 * huge_page) ::madvise(memory, bytes, MADV_HUGEPAGE);
   return memory;
 }
 
@@ -33,7 +34,7 @@ std::span<std::byte> PendingData::reserve(Count bytes, Offset& position) {
       blocks.push_back(std::move(spare_.back()));
       spare_.pop_back();
     } else {
-      blocks.emplace_back(huge_pages(static_cast<std::size_t>(size)));
+      blocks.emplace_back(fresh_memory(static_cast<std::size_t>(size)));
     }
     free_ = blocks.back().get();
     left_ = size;

@@ -43,7 +43,7 @@ class PendingData {
   void clear();
 
  private:
-  static constexpr Count block_bytes = 4 << 20, copy_bytes = 8 << 20;
+  static constexpr Count block_bytes = 1 << 20, copy_bytes = 8 << 20;
 
   void drop_parts();
 
