@@ -266,8 +266,8 @@ void LoggedHooks::before_close(const UnderObject& at, Closing closing) {
   if (!report_due_) return;
   std::vector<std::string> notes{"layout log: each rank appends"};
   if (compacts())
-    notes.push_back(compacted_ ? "compacted at close: an ordinary HDF5 file"
-                               : "not compacted: some datasets were made without compact=close");
+    notes.emplace_back(compacted_ ? "compacted at close: an ordinary HDF5 file"
+                                  : "not compacted: some datasets were made without compact=close");
   file_->report()[Step::total] =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - opened_).count();
   print_report(comm_, path_, file_->report(), method_, notes);
