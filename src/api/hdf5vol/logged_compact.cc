@@ -39,6 +39,15 @@ bool takes_values(const UnderObject& dataset) {
   return H5Sget_simple_extent_type(space) == H5S_SIMPLE;
 }
 
+void for_each_stand_in(const UnderObject& root,
+                       const std::function<void(const UnderObject&, const StoredDataset&)>& use) {
+  SeenObjects seen;
+  for_each_object(root, seen, [&](const UnderObject& object) {
+    if (object.type != H5I_DATASET) return;
+    if (const auto stored = read_stored(object, H5P_DATASET_XFER_DEFAULT)) use(object, *stored);
+  });
+}
+
 }  // namespace
 
 Hid compactable_space(hid_t space, hid_t dcpl) {
@@ -76,33 +85,24 @@ void LoggedHooks::compact_dataset(const UnderObject& dataset, const StoredDatase
     to.blanks = time == H5D_ALLOC_TIME_EARLY || (mpi_io_ && !to.filtered);
   }
   write_native(comm_, to, [&](const Placed& box, std::span<std::byte> values) {
-    state->fill(values);
-    return file_->read(state->shape(), box, values);
+    return read_present(*file_, *state, box, values);
   });
 }
 
 void LoggedHooks::compact(const UnderObject& at) {
   const OwnedUnder root = open_child(at, name_location(at.type, "/"));
   bool all = true;
-  SeenObjects seen;
-  for_each_object(root.get(), seen, [&](const UnderObject& object) {
-    if (object.type != H5I_DATASET) return;
-    const auto stored = read_stored(object, H5P_DATASET_XFER_DEFAULT);
-    if (stored) all = all && takes_values(object);
+  for_each_stand_in(root.get(), [&](const UnderObject& dataset, const StoredDataset&) {
+    all = all && takes_values(dataset);
   });
   if (!all) return;
   flush_below(at);  // from here on the file on the disk is a log file, whole, whatever happens
-  seen.clear();
-  for_each_object(root.get(), seen, [&](const UnderObject& object) {
-    if (object.type != H5I_DATASET) return;
-    if (const auto stored = read_stored(object, H5P_DATASET_XFER_DEFAULT))
-      compact_dataset(object, *stored);
+  for_each_stand_in(root.get(), [&](const UnderObject& dataset, const StoredDataset& stored) {
+    compact_dataset(dataset, stored);
   });
   flush_below(at);
-  seen.clear();
-  for_each_object(root.get(), seen, [&](const UnderObject& object) {
-    if (object.type == H5I_DATASET && read_stored(object, H5P_DATASET_XFER_DEFAULT))
-      remove_attribute(object, logged::store_dataset_attribute);
+  for_each_stand_in(root.get(), [&](const UnderObject& dataset, const StoredDataset&) {
+    remove_attribute(dataset, logged::store_dataset_attribute);
   });
   store_.remove();
   flush_below(at);

@@ -93,8 +93,7 @@ void CopyOut::write_values(DatasetState& original, const UnderObject& to) {
   NativeDataset copy = native_dataset(original, to);
   copy.blanks = false;  // HDF5 fills what it makes
   write_native(comm_, copy, [&](const Placed& box, std::span<std::byte> values) {
-    original.fill(values);
-    return source_.file().read(original.shape(), box, values);
+    return read_present(source_.file(), original, box, values);
   });
 }
 

@@ -103,12 +103,17 @@ std::vector<std::byte> in_program_order(std::span<const std::byte> values,
 
 }  // namespace
 
+bool read_present(LoggedFile& file, DatasetState& dataset, const Placed& selection,
+                  std::span<std::byte> values) {
+  dataset.fill(values);
+  return file.read(dataset.shape(), selection, values);
+}
+
 std::vector<std::byte> present_values(LoggedFile& file, DatasetState& dataset,
                                       const Placed& selection, bool* any) {
   std::vector<std::byte> values(static_cast<std::size_t>(selection.pattern.elements()) *
                                 dataset.element_size());
-  dataset.fill(values);
-  const bool found = file.read(dataset.shape(), selection, values);
+  const bool found = read_present(file, dataset, selection, values);
   if (any != nullptr) *any = found;
   return values;
 }
@@ -267,8 +272,7 @@ void read_logged(LoggedFile& file, DatasetState& dataset, const DatasetRead& rea
   const auto whole = as_they_are(memory, read.buffer);
   if (!whole.empty() && file_part.order.empty()) {
     const std::span out(const_cast<std::byte*>(whole.data()), whole.size());
-    dataset.fill(out);
-    file.read(dataset.shape(), file_part.placed, out);
+    read_present(file, dataset, file_part.placed, out);
     return;
   }
   bool any = false;

@@ -68,6 +68,9 @@ void write_logged(LoggedFile& file, DatasetState& dataset, const DatasetWrite& w
 /// any of them may have been written.
 std::vector<std::byte> present_values(LoggedFile& file, DatasetState& dataset,
                                       const Placed& selection, bool* any = nullptr);
+/// The same, into `values`. Whether any of them may have been written.
+bool read_present(LoggedFile& file, DatasetState& dataset, const Placed& selection,
+                  std::span<std::byte> values);
 /// Local. Appends packed values through the filters, if the dataset has any. `lent`: see
 /// LogWriter::write.
 void append_values(LoggedFile& file, DatasetState& dataset, const Placed& selection,

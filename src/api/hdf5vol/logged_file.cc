@@ -8,6 +8,7 @@
 
 #include "api/hdf5vol/errors.h"
 #include "api/hdf5vol/mpio.h"
+#include "api/hdf5vol/under_objects.h"
 #include "base/attempt.h"
 #include "comm/agree.h"
 #include "core/print_report.h"
@@ -177,12 +178,8 @@ CreatedDataset LoggedHooks::create_dataset(const DatasetCreation& creation) {
 std::unique_ptr<LoggedDataset> LoggedHooks::open_dataset(const UnderObject& dataset, hid_t dxpl) {
   auto stored = read_stored(dataset, dxpl);
   if (!stored) return nullptr;
-  H5VL_dataset_get_args_t args{};
-  args.op_type = H5VL_DATASET_GET_TYPE;
-  if (H5VLdataset_get(dataset.object, dataset.connector, &args, dxpl, nullptr) < 0)
-    throw Error(Errc::ehdferr, "HDF5: asking for a dataset's datatype failed");
-  const Hid type = owned_type(args.args.get_type.type_id);
-  return std::make_unique<LoggedHandle>(*this, adopt(std::move(*stored), type), dataset);
+  return std::make_unique<LoggedHandle>(*this, adopt(std::move(*stored), type_of(dataset)),
+                                        dataset);
 }
 
 /// In collective transfers the ranks look now and then, all after the same number of calls, whether
@@ -190,12 +187,8 @@ std::unique_ptr<LoggedDataset> LoggedHooks::open_dataset(const UnderObject& data
 /// twice that by calls like those before. Where one call alone is large, calls write through from
 /// then on: nothing is copied.
 void LoggedHooks::agree_on_room(bool collective) {
-  if (!collective) {
+  if (!collective || --writes_to_check_ > 0) {
     file_->writer().make_room();
-    return;
-  }
-  if (--writes_to_check_ > 0) {
-    if (file_->writer().held() > file_->options().buffer_limit) file_->writer().make_room();
     return;
   }
   std::int64_t numbers[2] = {file_->writer().held(), largest_};
@@ -249,7 +242,7 @@ void LoggedHooks::before_flush(const UnderObject& at, H5F_scope_t) {
 }
 
 void LoggedHooks::finish() {
-  if (!file_->writing() || compacted_) return;
+  if (!file_->writing()) return;
   report_due_ = true;
   if (const auto index = file_->finish()) {
     store_.replace_index();

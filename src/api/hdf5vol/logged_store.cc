@@ -7,6 +7,7 @@
 #include "api/hdf5vol/errors.h"
 #include "api/hdf5vol/hid.h"
 #include "api/hdf5vol/hooks.h"
+#include "api/hdf5vol/under_objects.h"
 #include "base/attempt.h"
 
 namespace forebay::vol {
@@ -35,15 +36,6 @@ bool link_exists(const UnderObject& at, const std::string& name) {
                         nullptr) < 0)
     failed("looking for " + name);
   return exists;
-}
-
-void remove_link(const UnderObject& at, const std::string& name) {
-  const H5VL_loc_params_t location = name_location(at.type, name.c_str());
-  H5VL_link_specific_args_t args{};
-  args.op_type = H5VL_LINK_DELETE;
-  if (H5VLlink_specific(at.object, &location, at.connector, &args, H5P_DATASET_XFER_DEFAULT,
-                        nullptr) < 0)
-    failed("removing " + name);
 }
 
 bool attribute_exists(const UnderObject& at, const char* name, hid_t dxpl) {

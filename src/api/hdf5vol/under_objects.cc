@@ -46,6 +46,14 @@ Hid creation_list(const UnderObject& object) {
   return owned_list(list);
 }
 
+H5VL_dataset_get_args_t ask_dataset(const UnderObject& dataset, H5VL_dataset_get_t question) {
+  H5VL_dataset_get_args_t args{};
+  args.op_type = question;
+  if (H5VLdataset_get(dataset.object, dataset.connector, &args, dxpl(), nullptr) < 0)
+    failed("asking for a dataset's type or space");
+  return args;
+}
+
 hsize_t count_links(const UnderObject& group) {
   H5G_info_t info{};
   H5VL_group_get_args_t args{};
@@ -121,19 +129,11 @@ std::vector<std::byte> token_of(const UnderObject& object) {
 }
 
 Hid type_of(const UnderObject& dataset) {
-  H5VL_dataset_get_args_t args{};
-  args.op_type = H5VL_DATASET_GET_TYPE;
-  if (H5VLdataset_get(dataset.object, dataset.connector, &args, dxpl(), nullptr) < 0)
-    failed("asking for a dataset's datatype");
-  return owned_type(args.args.get_type.type_id);
+  return owned_type(ask_dataset(dataset, H5VL_DATASET_GET_TYPE).args.get_type.type_id);
 }
 
 Hid space_of(const UnderObject& dataset) {
-  H5VL_dataset_get_args_t args{};
-  args.op_type = H5VL_DATASET_GET_SPACE;
-  if (H5VLdataset_get(dataset.object, dataset.connector, &args, dxpl(), nullptr) < 0)
-    failed("asking for a dataset's dataspace");
-  return owned_space(args.args.get_space.space_id);
+  return owned_space(ask_dataset(dataset, H5VL_DATASET_GET_SPACE).args.get_space.space_id);
 }
 
 bool keeps_order(const UnderObject& group) {
