@@ -1,6 +1,7 @@
-// Comm: a duplicated communicator, or a single process when built without MPI. The one place, with
-// transport, where ranks talk to each other. All member functions are collective over the
-// communicator unless said otherwise.
+// Comm: the ranks that work together: those of a duplicated MPI communicator, the threads of a
+// process (comm/thread_ranks.h, for tests), or one process alone. The one place, with transport,
+// where ranks talk to each other. All member functions are collective over the communicator unless
+// said otherwise.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +19,10 @@ enum class Reduce { min, max, sum, bit_or };
 
 class Comm {
  public:
-  Comm();  ///< this process alone
-  /// An opaque holder for MPI builds; see comm/mpi.h for making a Comm from an MPI_Comm.
-  struct Handle;
-  explicit Comm(std::shared_ptr<Handle> handle);
+  Comm() = default;  ///< this process alone
+  /// What carries the messages; see comm/mpi.h for making a Comm from an MPI_Comm.
+  class Backend;
+  explicit Comm(std::shared_ptr<Backend> backend);
 
   int rank() const { return rank_; }  ///< local
   int size() const { return size_; }  ///< local
@@ -52,10 +53,10 @@ class Comm {
   /// many.
   Comm split_node(int ranks_per_node) const;
 
-  Handle* handle() const { return handle_.get(); }
+  Backend* backend() const { return backend_.get(); }  ///< null for a process alone
 
  private:
-  std::shared_ptr<Handle> handle_;
+  std::shared_ptr<Backend> backend_;
   int rank_ = 0;
   int size_ = 1;
 };

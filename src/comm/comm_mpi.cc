@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <climits>
 #include <vector>
 
 #include "base/error.h"
+#include "comm/backend_mpi.h"
 #include "comm/mpi.h"
 
 namespace forebay {
@@ -34,13 +36,6 @@ int checked_int(std::size_t n) {
   return static_cast<int>(n);
 }
 
-Comm wrap(MPI_Comm comm) {
-  auto handle = std::make_shared<Comm::Handle>();
-  handle->comm = comm;
-  handle->owned = true;
-  return Comm(std::move(handle));
-}
-
 }  // namespace
 
 void check_mpi(int code, const char* call) {
@@ -52,16 +47,15 @@ void check_mpi(int code, const char* call) {
               std::string(call) + ": " + std::string(text, static_cast<std::size_t>(length)));
 }
 
-// A communicator that outlives MPI_Finalize belongs to MPI; freeing it then is an error.
-Comm::Handle::~Handle() {
-  if (owned && comm != MPI_COMM_NULL && mpi_is_usable()) MPI_Comm_free(&comm);
+MpiBackend::MpiBackend(MPI_Comm comm) : comm_(comm) {
+  MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(comm_, &rank_);
+  MPI_Comm_size(comm_, &size_);
 }
 
-Comm::Comm() = default;
-
-Comm::Comm(std::shared_ptr<Handle> handle) : handle_(std::move(handle)) {
-  MPI_Comm_rank(handle_->comm, &rank_);
-  MPI_Comm_size(handle_->comm, &size_);
+// A communicator that outlives MPI_Finalize belongs to MPI; freeing it then is an error.
+MpiBackend::~MpiBackend() {
+  if (comm_ != MPI_COMM_NULL && mpi_is_usable()) MPI_Comm_free(&comm_);
 }
 
 Comm make_comm(MPI_Comm comm) {
@@ -72,118 +66,70 @@ Comm make_comm(MPI_Comm comm) {
   if (inter) throw Error(Errc::einval, "an intercommunicator cannot open a file");
   MPI_Comm copy;
   check_mpi(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
-  MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN);
-  return wrap(copy);
+  return Comm(std::make_shared<MpiBackend>(copy));
 }
 
-MPI_Comm mpi_comm(const Comm& comm) { return comm.handle() ? comm.handle()->comm : MPI_COMM_SELF; }
-
-void Comm::barrier() const {
-  if (size_ > 1) check_mpi(MPI_Barrier(mpi_comm(*this)), "MPI_Barrier");
+MPI_Comm mpi_comm(const Comm& comm) {
+  if (comm.backend() == nullptr) return MPI_COMM_SELF;
+  const auto* mpi = dynamic_cast<const MpiBackend*>(comm.backend());
+  if (mpi == nullptr) throw Error(Errc::empi, "these ranks are threads of one process");
+  return mpi->comm();
 }
 
-void Comm::broadcast(void* data, std::size_t bytes, Rank root) const {
-  if (size_ == 1) return;
+void MpiBackend::barrier() { check_mpi(MPI_Barrier(comm_), "MPI_Barrier"); }
+
+void MpiBackend::broadcast(void* data, std::size_t bytes, Rank root) {
   constexpr std::size_t step = std::size_t{1} << 30;
   auto* p = static_cast<std::byte*>(data);
   for (std::size_t done = 0; done < bytes; done += step) {
     const int n = static_cast<int>(std::min(step, bytes - done));
-    check_mpi(MPI_Bcast(p + done, n, MPI_BYTE, root, mpi_comm(*this)), "MPI_Bcast");
+    check_mpi(MPI_Bcast(p + done, n, MPI_BYTE, root, comm_), "MPI_Bcast");
   }
 }
 
-void Comm::all_reduce(std::span<std::int64_t> values, Reduce op) const {
-  if (size_ == 1) return;
+void MpiBackend::all_reduce(std::span<std::int64_t> values, Reduce op) {
   check_mpi(MPI_Allreduce(MPI_IN_PLACE, values.data(), checked_int(values.size()), MPI_INT64_T,
-                          op_of(op), mpi_comm(*this)),
+                          op_of(op), comm_),
             "MPI_Allreduce");
 }
 
-std::int64_t Comm::all_reduce(std::int64_t value, Reduce op) const {
-  all_reduce(std::span<std::int64_t>(&value, 1), op);
-  return value;
-}
-
-void Comm::all_reduce_or(std::span<std::uint64_t> bits) const {
-  if (size_ == 1) return;
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, bits.data(), checked_int(bits.size()), MPI_UINT64_T,
-                          MPI_BOR, mpi_comm(*this)),
+void MpiBackend::all_reduce(std::span<double> values, Reduce op) {
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, values.data(), checked_int(values.size()), MPI_DOUBLE,
+                          op_of(op), comm_),
             "MPI_Allreduce");
 }
 
-void Comm::reduce_seconds(std::span<double> min, std::span<double> max,
-                          std::span<double> sum) const {
-  if (size_ == 1) return;
-  auto reduce = [&](std::span<double> v, MPI_Op op) {
-    check_mpi(MPI_Allreduce(MPI_IN_PLACE, v.data(), checked_int(v.size()), MPI_DOUBLE, op,
-                            mpi_comm(*this)),
-              "MPI_Allreduce");
-  };
-  reduce(min, MPI_MIN);
-  reduce(max, MPI_MAX);
-  reduce(sum, MPI_SUM);
+void MpiBackend::all_gather(std::int64_t value, std::span<std::int64_t> all) {
+  check_mpi(MPI_Allgather(&value, 1, MPI_INT64_T, all.data(), 1, MPI_INT64_T, comm_),
+            "MPI_Allgather");
 }
 
-void Comm::all_reduce_stats(std::span<std::int64_t> min, std::span<std::int64_t> max,
-                            std::span<std::int64_t> sum) const {
-  all_reduce(min, Reduce::min);
-  all_reduce(max, Reduce::max);
-  all_reduce(sum, Reduce::sum);
-}
-
-std::vector<std::int64_t> Comm::all_gather(std::int64_t value) const {
-  std::vector<std::int64_t> all(static_cast<std::size_t>(size_), value);
-  if (size_ > 1) {
-    check_mpi(MPI_Allgather(&value, 1, MPI_INT64_T, all.data(), 1, MPI_INT64_T, mpi_comm(*this)),
-              "MPI_Allgather");
-  }
-  return all;
-}
-
-std::vector<std::byte> Comm::all_gather_bytes(std::span<const std::byte> mine,
-                                              std::vector<std::int64_t>& sizes) const {
-  sizes = all_gather(static_cast<std::int64_t>(mine.size()));
-  return all_gather_known(mine, sizes);
-}
-
-std::vector<std::byte> Comm::all_gather_known(std::span<const std::byte> mine,
-                                              std::span<const std::int64_t> sizes) const {
-  if (size_ == 1) return {mine.begin(), mine.end()};
-  std::vector<int> counts(sizes.size()), places(sizes.size());
-  std::int64_t total = 0;
-  for (std::size_t r = 0; r < sizes.size(); ++r) {
-    counts[r] = static_cast<int>(std::min<std::int64_t>(sizes[r], INT_MAX));
-    places[r] = static_cast<int>(std::min<std::int64_t>(total, INT_MAX));
-    total += sizes[r];
-  }
-  std::vector<std::byte> all(static_cast<std::size_t>(total));
-  if (total <= INT_MAX) {
+void MpiBackend::all_gather(std::span<const std::byte> mine, std::span<const std::int64_t> sizes,
+                            std::span<std::byte> all) {
+  if (all.size() <= static_cast<std::size_t>(INT_MAX)) {
+    std::vector<int> counts(sizes.begin(), sizes.end()), places(sizes.size());
+    for (std::size_t r = 1; r < sizes.size(); ++r) places[r] = places[r - 1] + counts[r - 1];
     check_mpi(MPI_Allgatherv(mine.data(), counts[static_cast<std::size_t>(rank_)], MPI_BYTE,
-                             all.data(), counts.data(), places.data(), MPI_BYTE, mpi_comm(*this)),
+                             all.data(), counts.data(), places.data(), MPI_BYTE, comm_),
               "MPI_Allgatherv");
-    return all;
+    return;
   }
   std::byte* at = all.data();
   for (std::size_t r = 0; r < sizes.size(); at += sizes[r++]) {
     if (static_cast<int>(r) == rank_) std::copy(mine.begin(), mine.end(), at);
     broadcast(at, static_cast<std::size_t>(sizes[r]), static_cast<Rank>(r));
   }
-  return all;
 }
 
-Comm Comm::split_node(int ranks_per_node) const {
-  if (size_ == 1) return *this;
+std::shared_ptr<Comm::Backend> MpiBackend::split_node(int ranks_per_node) {
   MPI_Comm node;
   if (ranks_per_node > 0) {
-    check_mpi(MPI_Comm_split(mpi_comm(*this), rank_ / ranks_per_node, rank_, &node),
-              "MPI_Comm_split");
+    check_mpi(MPI_Comm_split(comm_, rank_ / ranks_per_node, rank_, &node), "MPI_Comm_split");
   } else {
-    check_mpi(
-        MPI_Comm_split_type(mpi_comm(*this), MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node),
-        "MPI_Comm_split_type");
+    check_mpi(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node),
+              "MPI_Comm_split_type");
   }
-  MPI_Comm_set_errhandler(node, MPI_ERRORS_RETURN);
-  return wrap(node);
+  return std::make_shared<MpiBackend>(node);
 }
 
 }  // namespace forebay

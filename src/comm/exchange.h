@@ -18,19 +18,13 @@ struct Message {
   std::vector<std::byte> bytes;
 };
 
+using Receive = std::function<void(Rank from, std::span<const std::byte> bytes)>;
+
 /// Collective. Calls `receive(from, bytes)` once for each message for this rank, in no particular
 /// order; the span is valid during the call. Memory: one incoming message at a time besides the
 /// outgoing ones. Messages may exceed 2 GiB. An exception from `receive` is rethrown after the
-/// exchange has completed on this rank.
-class SparseExchange {
- public:
-  explicit SparseExchange(const Comm& comm) : comm_(comm) {}
-  void run(std::span<const Message> outgoing,
-           const std::function<void(Rank, std::span<const std::byte>)>& receive);
-
- private:
-  const Comm& comm_;
-  int parity_ = 0;  // ranks may be one exchange apart, never two
-};
+/// exchange has completed on this rank. Ranks may be one exchange of a communicator apart, never
+/// two: a rank may return, and begin the next one, while others still wait in this one.
+void sparse_exchange(const Comm& comm, std::span<const Message> outgoing, const Receive& receive);
 
 }  // namespace forebay

@@ -1,10 +1,9 @@
 #include <sched.h>
 
 #include <climits>
-#include <exception>
 
 #include "base/error.h"
-#include "comm/exchange.h"
+#include "comm/backend_mpi.h"
 #include "comm/mpi.h"
 
 namespace forebay {
@@ -53,29 +52,15 @@ class ByteType {
 
 }  // namespace
 
-void SparseExchange::run(std::span<const Message> outgoing,
-                         const std::function<void(Rank, std::span<const std::byte>)>& receive) {
-  const MPI_Comm comm = mpi_comm(comm_);
+void MpiBackend::exchange(std::span<const Message> outgoing, const Receive& receive) {
   const int tag = base_tag + parity_;
   parity_ ^= 1;
-  std::exception_ptr failure;
-  auto deliver = [&](Rank from, std::span<const std::byte> bytes) {
-    try {
-      receive(from, bytes);
-    } catch (...) {
-      if (!failure) failure = std::current_exception();
-    }
-  };
-
   std::vector<MPI_Request> sends;
   for (const Message& m : outgoing) {
-    if (m.to == comm_.rank()) {
-      deliver(m.to, m.bytes);
-      continue;
-    }
+    if (m.to == rank_) continue;
     ByteType shape(m.bytes.size());
     MPI_Request request;
-    check_mpi(MPI_Issend(m.bytes.data(), shape.count(), shape.type(), m.to, tag, comm, &request),
+    check_mpi(MPI_Issend(m.bytes.data(), shape.count(), shape.type(), m.to, tag, comm_, &request),
               "MPI_Issend");
     sends.push_back(request);
   }
@@ -87,7 +72,7 @@ void SparseExchange::run(std::span<const Message> outgoing,
     int there = 0;
     MPI_Message message;
     MPI_Status status;
-    check_mpi(MPI_Improbe(MPI_ANY_SOURCE, tag, comm, &there, &message, &status), "MPI_Improbe");
+    check_mpi(MPI_Improbe(MPI_ANY_SOURCE, tag, comm_, &there, &message, &status), "MPI_Improbe");
     if (there) {
       MPI_Count bytes = 0;
       MPI_Get_elements_x(&status, MPI_BYTE, &bytes);
@@ -95,7 +80,7 @@ void SparseExchange::run(std::span<const Message> outgoing,
       ByteType shape(incoming.size());
       check_mpi(MPI_Mrecv(incoming.data(), shape.count(), shape.type(), &message, &status),
                 "MPI_Mrecv");
-      deliver(status.MPI_SOURCE, incoming);
+      receive(status.MPI_SOURCE, incoming);
       continue;
     }
     if (in_barrier) {
@@ -106,14 +91,13 @@ void SparseExchange::run(std::span<const Message> outgoing,
           MPI_Testall(static_cast<int>(sends.size()), sends.data(), &sent, MPI_STATUSES_IGNORE),
           "MPI_Testall");
       if (sent) {
-        check_mpi(MPI_Ibarrier(comm, &barrier), "MPI_Ibarrier");
+        check_mpi(MPI_Ibarrier(comm_, &barrier), "MPI_Ibarrier");
         in_barrier = true;
       }
     }
     // Ranks may outnumber cores: whoever has nothing to do gives way.
     if (!done) ::sched_yield();
   }
-  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace forebay

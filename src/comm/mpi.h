@@ -8,18 +8,13 @@
 
 namespace forebay {
 
-struct Comm::Handle {
-  MPI_Comm comm = MPI_COMM_NULL;
-  bool owned = false;
-  ~Handle();
-};
-
 /// Collective over `comm`: duplicates it (the duplicate is freed with the last Comm that uses it,
 /// or left to MPI after MPI_Finalize). Throws Errc::einval for MPI_COMM_NULL and for
 /// intercommunicators.
 Comm make_comm(MPI_Comm comm);
 
-/// The MPI communicator behind a Comm; MPI_COMM_SELF for a single process.
+/// The MPI communicator behind a Comm; MPI_COMM_SELF for a single process. Throws Errc::empi for
+/// ranks that are threads.
 MPI_Comm mpi_comm(const Comm& comm);
 
 /// Throws Errc::empi (with MPI's own text) unless `code` is MPI_SUCCESS.

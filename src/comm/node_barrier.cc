@@ -10,6 +10,8 @@
 #include <atomic>
 #include <climits>
 
+#include "comm/test_delay.h"
+
 namespace forebay {
 
 // Zero-filled memory is a valid one.
@@ -27,6 +29,12 @@ NodeBarrier::NodeBarrier(const Comm& node) : node_(node) {
 
 void NodeBarrier::wait() {
   if (node_.size() == 1) return;
+  test_delay(node_.rank());
+  meet();
+  test_delay(node_.rank());
+}
+
+void NodeBarrier::meet() {
 #ifdef __linux__
   if (memory_) {
     constexpr int looks = 20;  // most waits are short: sleeping and waking takes longer

@@ -23,6 +23,8 @@ class NodeBarrier {
 
  private:
   struct State;
+  void meet();
+
   const Comm& node_;
   NodeMemory memory_;
 };

@@ -6,8 +6,9 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <new>
 #include <utility>
+
+#include "comm/backend.h"
 
 namespace forebay {
 
@@ -33,15 +34,22 @@ int create_object(std::size_t bytes, SharedName& name) {
   return -1;
 }
 
-std::byte* map(int fd, std::size_t bytes) {
+std::shared_ptr<std::byte> map(int fd, std::size_t bytes) {
   void* p = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
-  return p == MAP_FAILED ? nullptr : static_cast<std::byte*>(p);
+  if (p == MAP_FAILED) return nullptr;
+  return {static_cast<std::byte*>(p), [bytes](std::byte* mapped) { ::munmap(mapped, bytes); }};
 }
 
 }  // namespace
 
 NodeMemory NodeMemory::create(const Comm& node, std::size_t bytes) {
-  if (node.size() == 1) return {static_cast<std::byte*>(std::calloc(1, bytes)), bytes, false};
+  if (node.size() == 1) {
+    return NodeMemory({static_cast<std::byte*>(std::calloc(1, bytes)),
+                       [](std::byte* memory) { std::free(memory); }},
+                      bytes);
+  }
+  if (auto memory = node.backend()->memory_of_process(bytes))
+    return NodeMemory(std::move(memory), bytes);
   SharedName name;
   int fd = -1;
   if (node.is_root()) {
@@ -51,35 +59,11 @@ NodeMemory NodeMemory::create(const Comm& node, std::size_t bytes) {
   node.broadcast(name.text, sizeof name.text);
   if (name.text[0] == '\0') return {};
   if (!node.is_root()) fd = ::shm_open(name.text, O_RDWR, 0600);
-  std::byte* data = fd < 0 ? nullptr : map(fd, bytes);
+  auto data = fd < 0 ? nullptr : map(fd, bytes);
   const bool all = node.all_reduce(data != nullptr, Reduce::min) != 0;
   if (fd >= 0) ::close(fd);
   if (node.is_root()) ::shm_unlink(name.text);
-  NodeMemory memory(data, data ? bytes : 0, true);
-  return all ? std::move(memory) : NodeMemory{};
-}
-
-NodeMemory::NodeMemory(NodeMemory&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_), mapped_(other.mapped_) {}
-
-NodeMemory& NodeMemory::operator=(NodeMemory&& other) noexcept {
-  release();
-  data_ = std::exchange(other.data_, nullptr);
-  bytes_ = other.bytes_;
-  mapped_ = other.mapped_;
-  return *this;
-}
-
-NodeMemory::~NodeMemory() { release(); }
-
-void NodeMemory::release() {
-  if (!data_) return;
-  if (mapped_) {
-    ::munmap(data_, bytes_);
-  } else {
-    std::free(data_);
-  }
-  data_ = nullptr;
+  return all ? NodeMemory(std::move(data), bytes) : NodeMemory{};
 }
 
 }  // namespace forebay

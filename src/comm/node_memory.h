@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 
 #include "comm/comm.h"
 
@@ -14,23 +15,19 @@ class NodeMemory {
   /// messages.
   static NodeMemory create(const Comm& node, std::size_t bytes);
 
+  /// No memory. Letting go of some is local: it goes with its last user.
   NodeMemory() = default;
-  NodeMemory(NodeMemory&& other) noexcept;
-  NodeMemory& operator=(NodeMemory&& other) noexcept;
-  ~NodeMemory();  ///< local: the name is gone since creation, the memory goes with its last user
 
   explicit operator bool() const { return data_ != nullptr; }
-  std::byte* data() const { return data_; }
+  std::byte* data() const { return data_.get(); }
   std::size_t size() const { return bytes_; }
 
  private:
-  NodeMemory(std::byte* data, std::size_t bytes, bool mapped)
-      : data_(data), bytes_(bytes), mapped_(mapped) {}
-  void release();
+  explicit NodeMemory(std::shared_ptr<std::byte> data, std::size_t bytes)
+      : data_(std::move(data)), bytes_(data_ ? bytes : 0) {}
 
-  std::byte* data_ = nullptr;
+  std::shared_ptr<std::byte> data_;
   std::size_t bytes_ = 0;
-  bool mapped_ = false;
 };
 
 }  // namespace forebay

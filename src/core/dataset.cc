@@ -146,6 +146,8 @@ void Dataset::make_layout() {
     options.cache_bytes = method_.chunk_cache;
     options.ranks_per_node = method_.exchange == "message" ? 1 : method_.ranks_per_node;
     options.codec_threads = method_.codec_threads;
+    if (method_.chunk_read == "owners") options.read_plan = ReadPlan::owners;
+    if (method_.chunk_read == "everyone") options.read_plan = ReadPlan::everyone;
     layout_ = make_chunked_layout(schema_, *chunks_, *transport_, comm_, options, report_);
   } else {
     layout_ =

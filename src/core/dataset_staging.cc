@@ -124,7 +124,7 @@ void Dataset::start_staging() {
   options.keep_logs = method_.burst_delete == "disable";
   options.ranks_per_node = method_.ranks_per_node;
   options.flush.buffer = std::max<Count>(
-      method_.burst_buffer > 0 ? method_.burst_buffer : method_.buffer_limit, Count{1} << 20);
+      method_.burst_buffer > 0 ? method_.burst_buffer : method_.buffer_limit, Count{4} << 10);
   if (method_.burst_order == "replay") options.flush.order = burst::Order::replay;
   options.flush_size = method_.burst_flush_size;
   options.flush_seconds = method_.burst_flush_time;

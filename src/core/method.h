@@ -67,6 +67,7 @@ struct Method {
   Count chunk_bytes = 1 << 20;         ///< of chunks whose shape is chosen, at least
   Count chunk_cache = 16 << 20;        ///< bytes of decoded chunks that a rank keeps
   int codec_threads = 0;               ///< threads a rank that encode and decode; 0: chosen
+  std::string chunk_read = "auto";     ///< auto | owners | everyone: who decodes what others read
   std::string chunk_state = "newest";  ///< newest | synced: which state of chunks to open
   Count hole_threshold = 64 << 10;     ///< reads bridge, writes sieve holes up to this many bytes
 

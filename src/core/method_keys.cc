@@ -20,6 +20,7 @@ constexpr std::array<std::string_view, 3> later_layouts = {"decomposed", "patche
 constexpr std::array<std::string_view, 3> subfilings = {"none", "node", "ranks"};
 constexpr std::array<std::string_view, 2> compactings = {"never", "close"};
 constexpr std::array<std::string_view, 2> chunk_states = {"newest", "synced"};
+constexpr std::array<std::string_view, 3> chunk_reads = {"auto", "owners", "everyone"};
 constexpr std::array<std::string_view, 2> stages = {"direct", "burst"};
 constexpr std::array<std::string_view, 2> later_stages = {"memory", "async"};
 constexpr std::array<std::string_view, 3> burst_orders = {"two-level", "replay", "flatten"};
@@ -128,11 +129,11 @@ void add_engine_keys(std::vector<KeySpec>& keys) {
                            "nodes, never less than a stripe.",
                            "engine"},
                           own, &Method::window_size, 4 * kib, gib));
-  keys.push_back(size_key({"buffer_limit", "bytes, at least 1MiB", "64MiB",
+  keys.push_back(size_key({"buffer_limit", "bytes, at least 4KiB", "64MiB",
                            "Bytes that a rank may hold for staging and aggregation; more goes in "
                            "rounds.",
                            "engine"},
-                          own, &Method::buffer_limit, mib));
+                          own, &Method::buffer_limit, 4 * kib));
   keys.push_back(size_key({"chunk_bytes", "bytes, 16 to 256MiB", "1MiB",
                            "Where no chunk shape is given, chunks of at least so many bytes, and "
                            "at most four times that, are chosen from the first flush's pattern.",
@@ -151,6 +152,12 @@ void add_engine_keys(std::vector<KeySpec>& keys) {
                   .family = own,
                   .count = &Method::codec_threads,
                   .most = 256});
+  keys.push_back(
+      word_key({"chunk_read", "auto|owners|everyone", "auto",
+                "Collective reads of chunks: owners decode each chunk once and share it, "
+                "or everyone decodes what it reads; auto: what takes less time.",
+                "engine"},
+               own, &Method::chunk_read, chunk_reads));
   keys.push_back(word_key({"chunk_state", "newest|synced", "newest",
                            "Which state of a file with chunks to open: the newest, or the last one "
                            "that a sync completed, for files that a power failure damaged.",
@@ -279,7 +286,7 @@ void add_pnetcdf_keys(std::vector<KeySpec>& keys) {
                                   &Method::burst_delete));
   keys.push_back(size_key({"nc_burst_buf_flush_buffer_size", "bytes, at least 0", "0",
                            "Stage burst: memory of a rank for flushing; 0: as much as "
-                           "buffer_limit says, and never less than 1 MiB.",
+                           "buffer_limit says, and never less than 4 KiB.",
                            "pnetcdf"},
                           theirs, &Method::burst_buffer, 0));
   keys.push_back(burst_switch_key("nc_burst_buf_shared_logs", "disable",

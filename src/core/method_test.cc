@@ -191,7 +191,7 @@ TEST(Method, bad_values_in_forebay_hints_are_refused_with_what_is_accepted) {
       "-36: FOREBAY_HINTS: \"1k\" is no value of window_size (accepted: bytes, 4KiB to 1GiB)");
   EXPECT_EQ(refusal("buffer_limit=lots"),
             "-36: FOREBAY_HINTS: \"lots\" is no value of buffer_limit (accepted: bytes, at least "
-            "1MiB)");
+            "4KiB)");
   EXPECT_EQ(refusal("aggregators=0"),
             "-36: FOREBAY_HINTS: \"0\" is no value of aggregators (accepted: auto|N|N/node)");
   EXPECT_EQ(refusal("aggregators=1/rack"),

@@ -15,6 +15,7 @@
 #include "comm/comm.h"
 #include "data/request.h"
 #include "data/schema.h"
+#include "plan/chunk_read.h"
 
 namespace forebay {
 
@@ -71,12 +72,13 @@ struct ChunkOwners {
 };
 
 struct ChunkOptions {
-  Count buffer_limit = 64 << 20;  ///< bytes a rank may hold for chunks and messages
-  Count chunk_bytes = 1 << 20;    ///< what shapes are chosen for, at least
-  Count cache_bytes = 16 << 20;   ///< of decoded chunks, a rank
-  int ranks_per_node = 0;         ///< as Comm::split_node has it; 1: messages only
-  int codec_threads = 0;          ///< a rank; 0: the node's processors, shared by its ranks
-  ChunkOwners* owners = nullptr;  ///< where set, told who encodes what; outlives the layout
+  Count buffer_limit = 64 << 20;      ///< bytes a rank may hold for chunks and messages
+  Count chunk_bytes = 1 << 20;        ///< what shapes are chosen for, at least
+  Count cache_bytes = 16 << 20;       ///< of decoded chunks, a rank
+  int ranks_per_node = 0;             ///< as Comm::split_node has it; 1: messages only
+  int codec_threads = 0;              ///< a rank; 0: the node's processors, shared by its ranks
+  std::optional<ReadPlan> read_plan;  ///< of collective reads; none: the quicker one
+  ChunkOwners* owners = nullptr;      ///< where set, told who encodes what; outlives the layout
 };
 
 /// Chunked variables (D5, ch. 5), and beside them variables in canonical layout. `store` holds the

@@ -10,6 +10,7 @@
 
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "comm/exchange.h"
 #include "transport/direct_io.h"
 
 namespace forebay {
@@ -94,7 +95,7 @@ void for_each_piece(std::span<const std::byte> message, F&& f) {
 
 AggregatedTransport::AggregatedTransport(const Comm& comm, std::shared_ptr<File> file,
                                          const TransportOptions& options, Report& report)
-    : comm_(comm), file_(std::move(file)), options_(options), report_(report), exchange_(comm) {}
+    : comm_(comm), file_(std::move(file)), options_(options), report_(report) {}
 
 void AggregatedTransport::write(ExtentStream& extents) { write_directly(*file_, extents, report_); }
 
@@ -159,9 +160,9 @@ Count AggregatedTransport::window_for(const Total& total) const {
   Count largest = options_.window_size;
   if (largest == 0 && nodes_.size() == 1) largest = options_.bulk ? bulk_window : cached_window;
   if (largest == 0) largest = shipped_window;
-  const Count most = std::max<Count>(smallest_window, options_.buffer_limit / (2 * slot_count));
+  const Count most = std::max<Count>(4096, options_.buffer_limit / (2 * slot_count));
   largest = std::min(std::max(largest, options_.striping_unit), most);
-  Count window = std::max<Count>(options_.striping_unit, smallest_window);
+  Count window = std::max<Count>(options_.striping_unit, std::min(smallest_window, most));
   while (window < (total.last - total.first) / slot_count && window < largest) window *= 2;
   return std::max(round_up(std::min(window, largest), 4096), window_);
 }
@@ -380,7 +381,7 @@ void AggregatedTransport::write_over_nodes(const WindowGrid& grid, std::span<con
       report_[Counter::messages] += static_cast<std::int64_t>(outgoing.size());
       for (const Message& m : outgoing)
         report_[Counter::message_bytes] += static_cast<std::int64_t>(m.bytes.size());
-      exchange_.run(outgoing, [&](Rank, std::span<const std::byte> message) {
+      sparse_exchange(comm_, outgoing, [&](Rank, std::span<const std::byte> message) {
         const WindowHeader header = header_of(message);
         const auto& use = uses.at(header.window);
         const std::byte* data = message.data() + sizeof header +
@@ -466,7 +467,7 @@ void AggregatedTransport::read_round(const WindowGrid& grid, std::span<const Cou
   {
     StepTimer timer(report_, Step::exchange);
     report_[Counter::messages] += static_cast<std::int64_t>(wishes.size());
-    exchange_.run(wishes, [&](Rank from, std::span<const std::byte> message) {
+    sparse_exchange(comm_, wishes, [&](Rank from, std::span<const std::byte> message) {
       const auto& use = uses.at(header_of(message).window);
       for_each_piece(message, [&](Count offset, Count length) {
         slots_->need(use, use.begin + offset, length);
@@ -494,7 +495,7 @@ void AggregatedTransport::read_round(const WindowGrid& grid, std::span<const Cou
     StepTimer timer(report_, Step::exchange);
     for (const Message& m : answers)
       report_[Counter::message_bytes] += static_cast<std::int64_t>(m.bytes.size());
-    exchange_.run(answers, [&](Rank, std::span<const std::byte> message) {
+    sparse_exchange(comm_, answers, [&](Rank, std::span<const std::byte> message) {
       Count w;
       std::memcpy(&w, message.data(), sizeof w);
       received[w].assign(message.begin() + sizeof w, message.end());

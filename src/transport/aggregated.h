@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "comm/exchange.h"
+#include "comm/comm.h"
 #include "plan/windows.h"
 #include "transport/extent_reader.h"
 #include "transport/slots.h"
@@ -94,7 +94,6 @@ class AggregatedTransport : public Transport {
   std::optional<Comm> node_;
   Count window_ = 0;
   std::unique_ptr<Slots> slots_;
-  SparseExchange exchange_;
   int node_index_ = 0;
   std::vector<std::vector<Rank>> nodes_;  // ranks of each node
   std::optional<Error> failure_;          // of the operation at hand, on this rank

@@ -84,7 +84,7 @@ class MpiIoTransport : public Transport {
     std::optional<Error> mine;
     if (code != MPI_SUCCESS) mine = mpi_io_error(code, Errc::eofile, file_->path());
     agree_on_error(comm_, mine);
-    limit_ = std::clamp<Count>(options.buffer_limit / 4, 1 << 16, 1 << 28);
+    limit_ = std::clamp<Count>(options.buffer_limit / 4, 1 << 12, 1 << 28);
   }
   ~MpiIoTransport() override {
     // Reached with an open handle only when an error skipped close(); freeing is collective, so it

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "comm/test_delay.h"
 #include "transport/extent_reader.h"
 
 namespace forebay {
@@ -123,6 +124,7 @@ std::byte* Slots::buffer(int slot) const {
 }
 
 Slots::Use Slots::acquire(Offset window_begin) {
+  test_delay(node_.rank());
   Use use;
   use.slot = static_cast<int>(uses_ % static_cast<std::uint64_t>(slots_));
   use.generation = uses_ / static_cast<std::uint64_t>(slots_);
@@ -167,6 +169,7 @@ void Slots::need(const Use& use, Offset offset, Count length) {
 }
 
 bool Slots::arrive(const Use& use) {
+  test_delay(node_.rank());
   const auto before = control(use.slot).arrived.fetch_add(1, std::memory_order_acq_rel);
   return before + 1 == static_cast<std::uint32_t>(node_.size());
 }
@@ -267,11 +270,13 @@ void Slots::read_in(const Use& use, File& file, Count hole_threshold, Report& re
 }
 
 void Slots::wait_until_read(const Use& use) {
+  test_delay(node_.rank());
   Control& c = control(use.slot);
   wait_for(c, [&] { return c.published.load(std::memory_order_acquire) > use.generation; });
 }
 
 void Slots::depart(const Use& use) {
+  test_delay(node_.rank());
   Control& c = control(use.slot);
   const auto before = c.departed.fetch_add(1, std::memory_order_acq_rel);
   if (before + 1 == static_cast<std::uint32_t>(node_.size())) release(use);

@@ -2,6 +2,7 @@
 #include <pnetcdf.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -256,6 +257,35 @@ TEST_CASE(what_was_never_written_is_the_fill_value) {
     CHECK_OK(ncmpi_close(ncid));
     if (reopened == 0) ncid = open(t);
   }
+}
+
+// Each rank reads nearly all of its own chunks, which only it touches, and one that it shares with
+// the next: in most rounds of the read nobody meets anybody.
+TEST_CASE(rounds_in_which_ranks_share_chunks_and_rounds_in_which_none_do) {
+  const MPI_Offset chunk = 1024, mine = chunk * 40 + 600;
+  const Hints hints{{"buffer_limit", "64k"}, {"chunk_read", "owners"}};
+  int ncid = create(t, hints);
+  const int x = define(t, ncid, "x", NC_FLOAT, {{"a", mine * t.size()}});
+  CHECK_OK(ncmpi_var_set_chunk(ncid, x, &chunk));
+  CHECK_OK(ncmpi_var_set_filter(ncid, x, "deflate:1"));
+  CHECK_OK(ncmpi_enddef(ncid));
+  const auto value = [](MPI_Offset i) { return static_cast<float>(i * 7919 % 1000003); };
+  const MPI_Offset start = t.rank() * mine;
+  std::vector<float> values(static_cast<size_t>(mine)), got(values);
+  for (MPI_Offset i = 0; i < mine; ++i) values[static_cast<size_t>(i)] = value(start + i);
+  CHECK_OK(ncmpi_put_vara_float_all(ncid, x, &start, &mine, values.data()));
+  CHECK_OK(ncmpi_close(ncid));
+  ncid = open(t, NC_NOWRITE, hints);
+  // The late ranks are other ones each time: now each rank reads its own, now another one's.
+  for (int again = 0; again < 12; ++again) {
+    const MPI_Offset from = (t.rank() + again / 4) % t.size() * mine;
+    std::fill(got.begin(), got.end(), -1.0f);
+    CHECK_OK(ncmpi_get_vara_float_all(ncid, x, &from, &mine, got.data()));
+    MPI_Offset wrong = 0;
+    for (MPI_Offset i = 0; i < mine; ++i) wrong += got[static_cast<size_t>(i)] != value(from + i);
+    CHECK_EQ(MPI_Offset{0}, wrong);
+  }
+  CHECK_OK(ncmpi_close(ncid));
 }
 
 TEST_CASE(redefinition_adds_variables_of_both_kinds_and_moves_everything_once) {

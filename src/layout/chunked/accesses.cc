@@ -4,6 +4,8 @@
 #include <cstring>
 #include <tuple>
 
+#include "comm/exchange.h"
+
 namespace forebay::chunked {
 namespace {
 
@@ -46,8 +48,8 @@ void keep_largest(std::vector<Access>& list, std::size_t candidates) {
 }
 
 // Each chunk's accesses meet at one rank, chosen by chunk, which passes on the largest.
-std::vector<Access> reduced(const Comm& comm, SparseExchange& exchange,
-                            std::span<const Access> mine, std::size_t candidates) {
+std::vector<Access> reduced(const Comm& comm, std::span<const Access> mine,
+                            std::size_t candidates) {
   const auto size = static_cast<std::uint64_t>(comm.size());
   std::vector<std::vector<Access>> to(static_cast<std::size_t>(size));
   for (const Access& a : mine) {
@@ -62,7 +64,8 @@ std::vector<Access> reduced(const Comm& comm, SparseExchange& exchange,
     messages.push_back({static_cast<Rank>(r), {bytes.begin(), bytes.end()}});
   }
   std::vector<Access> here;
-  exchange.run(messages, [&](Rank, std::span<const std::byte> bytes) { append(here, bytes); });
+  sparse_exchange(comm, messages,
+                  [&](Rank, std::span<const std::byte> bytes) { append(here, bytes); });
   std::sort(here.begin(), here.end(), before);
   keep_largest(here, candidates);
   return here;
@@ -70,13 +73,13 @@ std::vector<Access> reduced(const Comm& comm, SparseExchange& exchange,
 
 }  // namespace
 
-std::vector<Access> gather_accesses(const Comm& comm, SparseExchange& exchange,
-                                    std::vector<Access> mine, Count most, std::size_t candidates) {
+std::vector<Access> gather_accesses(const Comm& comm, std::vector<Access> mine, Count most,
+                                    std::size_t candidates) {
   for (Access& a : mine) a.rank = comm.rank();
   if (comm.size() == 1) return mine;
   const Count total = comm.all_reduce(static_cast<std::int64_t>(mine.size()), Reduce::sum);
   if (total > most) {
-    mine = reduced(comm, exchange, mine, candidates);
+    mine = reduced(comm, mine, candidates);
     for (Access& a : mine) a.flags |= list_is_cut;
   }
   std::vector<std::int64_t> sizes;

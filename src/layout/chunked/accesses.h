@@ -9,7 +9,6 @@
 
 #include "base/types.h"
 #include "comm/comm.h"
-#include "comm/exchange.h"
 #include "plan/chunk_owners.h"
 
 namespace forebay::chunked {
@@ -29,9 +28,8 @@ constexpr std::int64_t covers_chunk = 1;
 /// `mine`: this rank's, by variable and chunk, each once. When there are more than `most` in all,
 /// only the `candidates` largest of each chunk are kept (the first one's flags hold the or of all):
 /// what one rank holds does not grow with ranks × chunks then.
-std::vector<Access> gather_accesses(const Comm& comm, SparseExchange& exchange,
-                                    std::vector<Access> mine, Count most = 1 << 18,
-                                    std::size_t candidates = 8);
+std::vector<Access> gather_accesses(const Comm& comm, std::vector<Access> mine,
+                                    Count most = 1 << 18, std::size_t candidates = 8);
 
 /// Set by gather_accesses on every entry when some were dropped: nobody knows who else touches a
 /// chunk then.

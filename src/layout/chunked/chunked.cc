@@ -20,7 +20,6 @@ ChunkedLayout::ChunkedLayout(Schema& schema, ChunkStore& store, ExtentIo& io, co
       report_(report),
       canonical_(make_canonical_layout(schema, io, report)),
       codings_(schema.vars.size()),
-      exchange_(comm),
       cache_(options.cache_bytes) {
   has_plain_ = std::any_of(schema.vars.begin(), schema.vars.end(),
                            [](const Variable& v) { return !v.chunking; });

@@ -20,7 +20,6 @@
 
 #include "base/error.h"
 #include "comm/comm.h"
-#include "comm/exchange.h"
 #include "layout/chunked/coder.h"
 #include "layout/chunked/operation.h"
 #include "layout/chunked/store.h"
@@ -108,7 +107,6 @@ class ChunkedLayout : public Layout {
   std::vector<std::unique_ptr<VariableCoding>> codings_;
   std::optional<Team> team_;
   std::optional<TaskTeam> tasks_;
-  SparseExchange exchange_;
   ChunkCache cache_;
   Arena stored_;                 // stored bytes that are being decoded
   std::array<Arena, 2> arenas_;  // encoded chunks of a round, and of the round before

@@ -76,7 +76,8 @@ std::vector<bool> ChunkedLayout::choose_read_plans(const Operation& op) {
     }
     facts.busiest_owner_bytes = *std::max_element(owned.begin(), owned.end());
     facts.busiest_rank_bytes = *std::max_element(touched.begin(), touched.end());
-    const bool owners = choose_read_plan(facts) == ReadPlan::owners;
+    const ReadPlan chosen = options_.read_plan.value_or(choose_read_plan(facts));
+    const bool owners = chosen == ReadPlan::owners;
     everyone[static_cast<std::size_t>(var)] = !owners;
     ++(owners ? by_owners_ : by_everyone_);
   }
@@ -105,6 +106,8 @@ void ChunkedLayout::read_rounds(Operation& op) {
     const auto error = attempt_to([&] { decode(wanted); });
     if (error && !failure) failure = error;
     {
+      // Behind it: this round's buffers are complete, and nobody reads those of the meeting before
+      // any more. So the next meeting may fill that half, and no other (Operation::met).
       StepTimer timer(report_, Step::wait);
       team().node_barrier();
     }

@@ -85,7 +85,7 @@ void ChunkedLayout::plan(Operation& op, bool write) {
     report_[write ? Counter::bytes_asked_write : Counter::bytes_asked_read] += t.bytes;
   }
   report_[Counter::requests] += static_cast<std::int64_t>(op.requests.size());
-  adopt_accesses(op, gather_accesses(comm_, exchange_, std::move(mine)));
+  adopt_accesses(op, gather_accesses(comm_, std::move(mine)));
   std::vector<ChunkWork> works;
   works.reserve(op.chunks.size());
   for (PlannedChunk& c : op.chunks) {
@@ -151,7 +151,9 @@ void ChunkedLayout::write_rounds(Operation& op) {
   for (std::uint32_t round = 0; round < op.rounds && !theirs; ++round) {
     const bool last = round + 1 == op.rounds;
     if (op.meets[round]) {
+      // Owners have prepared their buffers, and left the last round's: all agreed on places since.
       note(attempt_to([&] { team().scatter(op, round, grid); }));
+      // Behind it an owner's buffers of this round are complete, and its alone.
       StepTimer timer(report_, Step::wait);
       team().node_barrier();
     }
@@ -159,7 +161,7 @@ void ChunkedLayout::write_rounds(Operation& op) {
     if (!mine) note(attempt_to([&] { stored = encode(op, own[round], arenas_[round % 2], last); }));
     if (mine) stored.assign(own[round].size(), {});
     remember(op, own[round]);
-    // Ready on all ranks once they have agreed on places.
+    // This rank's part of the memory alone, which nobody else uses until all agree on places.
     if (!last) note(attempt_to([&] { prepare_buffers(op, own[round + 1]); }));
     theirs = agree_on_places(op, round, stored, mine, entries);
     note(behind.wait());

@@ -67,6 +67,8 @@ void Operation::sort_by_round() {
     of_round[chunks[i].round].push_back(static_cast<std::uint32_t>(i));
     if (chunks[i].shared) meets[chunks[i].round] = true;
   }
+  met.assign(rounds, 0);
+  for (std::uint32_t r = 1; r < rounds; ++r) met[r] = met[r - 1] + (meets[r - 1] ? 1 : 0);
   if (rounds < 2) return;
   std::stable_sort(touches.begin(), touches.end(), [&](const Touch& a, const Touch& b) {
     return chunks[a.chunk].round < chunks[b.chunk].round;

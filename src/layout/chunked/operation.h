@@ -74,9 +74,12 @@ struct Operation {
   std::uint32_t rounds = 0;
   std::vector<std::vector<std::uint32_t>> of_round;  ///< the chunks of each round, in their order
   std::vector<bool> meets;                           ///< whether a round has shared chunks
+  /// How many rounds before each have shared chunks. Ranks wait for each other in these alone, so
+  /// buffers that are used in turn change by this number, never by that of the round.
+  std::vector<std::uint32_t> met;
 
   /// To be called once rounds are known, or what is shared has changed: brings the touches into the
-  /// order of rounds, and sets `of_round` and `meets`.
+  /// order of rounds, and sets `of_round`, `meets` and `met`.
   void sort_by_round();
   /// This rank's touches of one chunk.
   std::span<const Touch> touches_of(std::uint32_t chunk) const;

@@ -8,6 +8,7 @@
 #include "base/attempt.h"
 #include "base/byteorder.h"
 #include "base/error.h"
+#include "comm/exchange.h"
 
 namespace forebay::chunked {
 namespace {
@@ -68,11 +69,7 @@ void get_pieces(const ChunkPieces& pieces, const Request& r, const std::byte* ch
 }
 
 Team::Team(const Comm& comm, int ranks_per_node, Report& report)
-    : comm_(comm),
-      report_(report),
-      node_(comm.split_node(ranks_per_node)),
-      barrier_(node_),
-      exchange_(comm) {
+    : comm_(comm), report_(report), node_(comm.split_node(ranks_per_node)), barrier_(node_) {
   const auto leader = node_.all_reduce(std::int64_t{comm.rank()}, Reduce::min);
   const auto leaders = comm.all_gather(leader);
   std::vector<int> index(leaders.size(), -1), members;
@@ -95,14 +92,17 @@ Team::Team(const Comm& comm, int ranks_per_node, Report& report)
 void Team::make_room(Operation& op, std::uint32_t halves) {
   const auto ranks = static_cast<std::size_t>(comm_.size());
   // What each rank needs in its fullest round, then where its part begins.
-  std::vector<std::size_t> size(ranks, 0), used(ranks * op.rounds, 0), begin(ranks, 0);
-  for (PlannedChunk& c : op.chunks) {
-    if (!c.shared) continue;
-    const auto owner = static_cast<std::size_t>(c.owner);
-    std::size_t& at = used[c.round * ranks + owner];
-    c.buffer = at;
-    at += (static_cast<std::size_t>(c.bytes) + alignment - 1) / alignment * alignment;
-    size[owner] = std::max(size[owner], at);
+  std::vector<std::size_t> size(ranks, 0), used(ranks, 0), begin(ranks, 0);
+  for (const auto& round : op.of_round) {
+    for (const std::uint32_t i : round) used[static_cast<std::size_t>(op.chunks[i].owner)] = 0;
+    for (const std::uint32_t i : round) {
+      PlannedChunk& c = op.chunks[i];
+      if (!c.shared) continue;
+      const auto owner = static_cast<std::size_t>(c.owner);
+      c.buffer = used[owner];
+      used[owner] += (static_cast<std::size_t>(c.bytes) + alignment - 1) / alignment * alignment;
+      size[owner] = std::max(size[owner], used[owner]);
+    }
   }
   std::vector<std::size_t> end(static_cast<std::size_t>(nodes_), 0);
   for (std::size_t r = 0; r < ranks; ++r) {
@@ -112,7 +112,7 @@ void Team::make_room(Operation& op, std::uint32_t halves) {
   }
   for (PlannedChunk& c : op.chunks) {
     const auto owner = static_cast<std::size_t>(c.owner);
-    c.buffer += begin[owner] + c.round % halves * size[owner];
+    c.buffer += begin[owner] + op.met[c.round] % halves * size[owner];
   }
   const std::size_t most = end[static_cast<std::size_t>(my_node_)];
   if (most <= memory_.size()) return;
@@ -170,7 +170,8 @@ void Team::scatter(Operation& op, std::uint32_t round, const GridOf& grid) {
     report_[Counter::message_bytes] += static_cast<std::int64_t>(to[r].size());
     messages.push_back({static_cast<Rank>(r), std::move(to[r])});
   }
-  exchange_.run(messages, [&](Rank, std::span<const std::byte> bytes) { unpack(bytes, op); });
+  sparse_exchange(comm_, messages,
+                  [&](Rank, std::span<const std::byte> bytes) { unpack(bytes, op); });
   if (failure) throw *failure;
 }
 
@@ -210,7 +211,7 @@ void Team::gather(Operation& op, std::uint32_t round, const GridOf& grid) {
     ++report_[Counter::messages];
     wishes.push_back({static_cast<Rank>(r), std::move(to[r])});
   }
-  exchange_.run(wishes, [&](Rank from, std::span<const std::byte> wish) {
+  sparse_exchange(comm_, wishes, [&](Rank from, std::span<const std::byte> wish) {
     Message answer{from, {}};
     while (!wish.empty()) {
       const auto head = take<ItemHead>(wish);
@@ -225,7 +226,7 @@ void Team::gather(Operation& op, std::uint32_t round, const GridOf& grid) {
     answers.push_back(std::move(answer));
   });
   // An owner answers in the order in which this rank asked.
-  exchange_.run(answers, [&](Rank from, std::span<const std::byte> bytes) {
+  sparse_exchange(comm_, answers, [&](Rank from, std::span<const std::byte> bytes) {
     for_each_touch(op, round, false, [&](const Touch& t, const PlannedChunk& c) {
       if (c.owner != from) return;
       const Request& r = op.requests[t.request];

@@ -11,7 +11,6 @@
 
 #include "base/report.h"
 #include "comm/comm.h"
-#include "comm/exchange.h"
 #include "comm/node_barrier.h"
 #include "comm/node_memory.h"
 #include "data/chunk_grid.h"
@@ -43,7 +42,8 @@ class Team {
 
   /// Collective over nodes. Gives every shared chunk its place in the memory of its owner's node,
   /// and makes room. Each owner has a part of its own, so that it may prepare its next round while
-  /// others still work on theirs; with two `halves` even while they still read this one's.
+  /// others still work on theirs; with two `halves`, used in turn by the rounds that share chunks,
+  /// even while they still read this one's. `op` is sorted by round.
   /// Throws Errc::enomem (on all ranks of the node) when there is no room.
   void make_room(Operation& op, std::uint32_t halves);
   std::byte* buffer(const PlannedChunk& chunk) { return memory_.data() + chunk.buffer; }
@@ -68,7 +68,6 @@ class Team {
   int my_node_ = 0, nodes_ = 1, largest_node_ = 1, processors_ = 1;
   NodeBarrier barrier_;
   NodeMemory memory_;
-  SparseExchange exchange_;
 };
 
 }  // namespace forebay::chunked

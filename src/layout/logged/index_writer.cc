@@ -34,7 +34,7 @@ void append(std::vector<std::byte>& out, const T* values, std::size_t n) {
 
 class Gathering {
  public:
-  Gathering(const Comm& comm, LogReader& reader) : comm_(comm), reader_(reader), exchange_(comm) {
+  Gathering(const Comm& comm, LogReader& reader) : comm_(comm), reader_(reader) {
     const auto owners = static_cast<std::uint64_t>(comm.size());
     for (const IndexPlace& place : reader.directory().places)
       if (place.dataset % owners == static_cast<std::uint64_t>(comm.rank())) {
@@ -63,7 +63,8 @@ class Gathering {
     messages[mine].bytes.clear();
     std::erase_if(messages, [](const Message& m) { return m.bytes.empty(); });
     if (comm_.size() > 1)
-      exchange_.run(messages, [&](Rank, std::span<const std::byte> bytes) { receive(bytes); });
+      sparse_exchange(comm_, messages,
+                      [&](Rank, std::span<const std::byte> bytes) { receive(bytes); });
   }
 
   std::map<std::uint64_t, Lookup>& lookups() { return lookups_; }
@@ -109,7 +110,6 @@ class Gathering {
 
   const Comm& comm_;
   LogReader& reader_;
-  SparseExchange exchange_;
   std::map<std::uint64_t, Lookup> lookups_;
   Savings savings_;
 };

@@ -17,7 +17,7 @@ constexpr Count large_piece = mib / 2;
 
 // Data of one record at most: a batch holds several.
 Count record_limit(const BurstOptions& options) {
-  return std::clamp<Count>(options.flush.buffer / 8 / 4096 * 4096, 64 << 10, 16 * mib);
+  return std::clamp<Count>(options.flush.buffer / 8 / 4096 * 4096, 4 << 10, 16 * mib);
 }
 
 }  // namespace

@@ -1,0 +1,39 @@
+// What a Comm of several ranks stands on: MPI, or threads of one process. The functions mean what
+// those of Comm mean; `Comm` itself answers where there is one rank only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "comm/comm.h"
+#include "comm/exchange.h"
+
+namespace forebay {
+
+class Comm::Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  virtual void barrier() = 0;
+  virtual void broadcast(void* data, std::size_t bytes, Rank root) = 0;
+  virtual void all_reduce(std::span<std::int64_t> values, Reduce op) = 0;
+  virtual void all_reduce(std::span<double> values, Reduce op) = 0;
+  virtual void all_gather(std::int64_t value, std::span<std::int64_t> all) = 0;
+  /// `all` has room for the sum of `sizes`.
+  virtual void all_gather(std::span<const std::byte> mine, std::span<const std::int64_t> sizes,
+                          std::span<std::byte> all) = 0;
+  virtual std::shared_ptr<Backend> split_node(int ranks_per_node) = 0;
+  /// See sparse_exchange.
+  virtual void exchange(std::span<const Message> outgoing, const Receive& receive) = 0;
+  /// Collective. Zero-filled memory of the process that all ranks live in, or null where they are
+  /// processes of their own.
+  virtual std::shared_ptr<std::byte> memory_of_process(std::size_t /*bytes*/) { return nullptr; }
+};
+
+}  // namespace forebay

@@ -1,0 +1,39 @@
+// Ranks that are MPI processes.
+#pragma once
+
+#include <mpi.h>
+
+#include "comm/backend.h"
+
+namespace forebay {
+
+class MpiBackend : public Comm::Backend {
+ public:
+  /// Takes over `comm`; it is freed with the last Comm that uses it.
+  explicit MpiBackend(MPI_Comm comm);
+  ~MpiBackend() override;
+  MpiBackend(const MpiBackend&) = delete;
+  MpiBackend& operator=(const MpiBackend&) = delete;
+
+  MPI_Comm comm() const { return comm_; }
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  void barrier() override;
+  void broadcast(void* data, std::size_t bytes, Rank root) override;
+  void all_reduce(std::span<std::int64_t> values, Reduce op) override;
+  void all_reduce(std::span<double> values, Reduce op) override;
+  void all_gather(std::int64_t value, std::span<std::int64_t> all) override;
+  void all_gather(std::span<const std::byte> mine, std::span<const std::int64_t> sizes,
+                  std::span<std::byte> all) override;
+  std::shared_ptr<Comm::Backend> split_node(int ranks_per_node) override;
+  void exchange(std::span<const Message> outgoing, const Receive& receive) override;
+
+ private:
+  MPI_Comm comm_;
+  int rank_ = 0, size_ = 1;
+  // Ranks may be one exchange apart, never two: tags that take turns tell messages of one exchange
+  // from those of the next, whoever of this communicator's users makes it.
+  int parity_ = 0;
+};
+
+}  // namespace forebay

@@ -1,0 +1,174 @@
+#include "comm/thread_ranks.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "comm/backend.h"
+
+namespace forebay {
+
+namespace {
+
+/// What the ranks of one communicator share.
+struct Group {
+  explicit Group(int ranks)
+      : size(ranks),
+        shown(static_cast<std::size_t>(ranks)),
+        mail(static_cast<std::size_t>(ranks)) {}
+
+  const int size;
+  std::mutex mutex;
+  std::condition_variable all_here;
+  int arrived = 0;
+  std::uint64_t meetings = 0;
+  std::vector<const void*> shown;  // by rank: what it shows to the others between two meetings
+  std::vector<std::vector<std::pair<Rank, std::vector<std::byte>>>> mail;  // by receiver
+
+  void meet() {
+    std::unique_lock lock(mutex);
+    const std::uint64_t meeting = meetings;
+    if (++arrived == size) {
+      arrived = 0;
+      ++meetings;
+      all_here.notify_all();
+    } else {
+      all_here.wait(lock, [&] { return meetings != meeting; });
+    }
+  }
+};
+
+template <typename T>
+T combine(T a, T b, Reduce op) {
+  if (op == Reduce::min) return std::min(a, b);
+  if (op == Reduce::max) return std::max(a, b);
+  return a + b;
+}
+
+std::int64_t combine(std::int64_t a, std::int64_t b, Reduce op) {
+  return op == Reduce::bit_or ? a | b : combine<std::int64_t>(a, b, op);
+}
+
+class ThreadBackend : public Comm::Backend {
+ public:
+  ThreadBackend(std::shared_ptr<Group> group, Rank rank) : group_(std::move(group)), rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return group_->size; }
+  void barrier() override { group_->meet(); }
+
+  void broadcast(void* data, std::size_t bytes, Rank root) override {
+    show(data, [&] {
+      if (rank_ != root) std::memcpy(data, seen<std::byte>(root), bytes);
+    });
+  }
+  void all_reduce(std::span<std::int64_t> values, Reduce op) override { reduce(values, op); }
+  void all_reduce(std::span<double> values, Reduce op) override { reduce(values, op); }
+  void all_gather(std::int64_t value, std::span<std::int64_t> all) override {
+    show(&value, [&] {
+      for (Rank r = 0; r < size(); ++r) all[static_cast<std::size_t>(r)] = *seen<std::int64_t>(r);
+    });
+  }
+  void all_gather(std::span<const std::byte> mine, std::span<const std::int64_t> sizes,
+                  std::span<std::byte> all) override {
+    show(mine.data(), [&] {
+      std::byte* at = all.data();
+      for (Rank r = 0; r < size(); ++r) {
+        const auto bytes = static_cast<std::size_t>(sizes[static_cast<std::size_t>(r)]);
+        if (bytes > 0) std::memcpy(at, seen<std::byte>(r), bytes);
+        at += bytes;
+      }
+    });
+  }
+
+  std::shared_ptr<Comm::Backend> split_node(int ranks_per_node) override {
+    const int per_node = ranks_per_node > 0 ? ranks_per_node : size();
+    const Rank first = rank_ / per_node * per_node;
+    std::shared_ptr<Group> node;
+    if (rank_ == first) node = std::make_shared<Group>(std::min(per_node, size() - first));
+    show(&node, [&] {
+      if (rank_ != first) node = *seen<std::shared_ptr<Group>>(first);
+    });
+    return std::make_shared<ThreadBackend>(node, rank_ - first);
+  }
+
+  void exchange(std::span<const Message> outgoing, const Receive& receive) override {
+    {
+      const std::lock_guard lock(group_->mutex);
+      for (const Message& m : outgoing) {
+        if (m.to != rank_) group_->mail[static_cast<std::size_t>(m.to)].push_back({rank_, m.bytes});
+      }
+    }
+    group_->meet();  // all mail is there; nobody sends again before the meeting below
+    auto mine = std::exchange(group_->mail[static_cast<std::size_t>(rank_)], {});
+    group_->meet();
+    for (const auto& [from, bytes] : mine) receive(from, bytes);
+  }
+
+  std::shared_ptr<std::byte> memory_of_process(std::size_t bytes) override {
+    std::shared_ptr<std::byte> memory;
+    if (rank_ == 0)
+      memory = {static_cast<std::byte*>(std::calloc(1, bytes)), [](std::byte* p) { std::free(p); }};
+    show(&memory, [&] {
+      if (rank_ != 0) memory = *seen<std::shared_ptr<std::byte>>(0);
+    });
+    return memory;
+  }
+
+ private:
+  /// All ranks show `data` and look at what the others show, which nobody changes meanwhile.
+  template <typename Look>
+  void show(const void* data, Look&& look) {
+    group_->shown[static_cast<std::size_t>(rank_)] = data;
+    group_->meet();
+    look();
+    group_->meet();  // all have looked: data and place are their owner's again
+  }
+  template <typename T>
+  const T* seen(Rank rank) const {
+    return static_cast<const T*>(group_->shown[static_cast<std::size_t>(rank)]);
+  }
+  template <typename T>
+  void reduce(std::span<T> values, Reduce op) {
+    std::vector<T> result(values.begin(), values.end());
+    show(values.data(), [&] {
+      for (Rank r = 0; r < size(); ++r) {
+        for (std::size_t i = 0; r != rank_ && i < result.size(); ++i)
+          result[i] = combine(result[i], seen<T>(r)[i], op);
+      }
+    });
+    std::copy(result.begin(), result.end(), values.begin());
+  }
+
+  std::shared_ptr<Group> group_;
+  Rank rank_;
+};
+
+}  // namespace
+
+void run_as_threads(int ranks, const std::function<void(const Comm& comm)>& body) {
+  const auto group = std::make_shared<Group>(ranks);
+  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(ranks));
+  std::vector<std::thread> threads;
+  for (Rank r = 0; r < ranks; ++r) {
+    threads.emplace_back([&, r] {
+      try {
+        body(Comm(std::make_shared<ThreadBackend>(group, r)));
+      } catch (...) {
+        failures[static_cast<std::size_t>(r)] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  for (const auto& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+}  // namespace forebay
