@@ -14,7 +14,7 @@ using Words = std::span<const std::string_view>;
 
 constexpr std::array<std::string_view, 5> transports = {"auto", "posix", "independent",
                                                         "collective", "aggregated"};
-constexpr std::array<std::string_view, 3> layouts = {"canonical", "chunked", "log"};
+constexpr std::array<std::string_view, 4> layouts = {"auto", "canonical", "chunked", "log"};
 constexpr std::array<std::string_view, 3> later_layouts = {"decomposed", "patches",
                                                            "process-group"};
 constexpr std::array<std::string_view, 3> subfilings = {"none", "node", "ranks"};
@@ -85,11 +85,12 @@ void add_method_keys(std::vector<KeySpec>& keys) {
        "method"},
       own, &Method::transport, transports));
   keys.push_back(
-      word_key({"layout", "canonical|chunked|log", "canonical",
+      word_key({"layout", "auto|canonical|chunked|log", "canonical",
                 "Where the elements of a variable lie: canonical is the classic netCDF "
                 "order that every reader knows; chunked cuts variables into chunks that "
                 "a codec makes smaller; log appends what each rank writes, for HDF5 "
-                "programs through the connector (docs/hdf5.md), where it is the default.",
+                "programs through the connector (docs/hdf5.md); auto is canonical for netCDF, and "
+                "for HDF5, where it is the default, log for all files that a log can serve.",
                 "method"},
                own, &Method::layout, layouts, later_layouts));
   keys.push_back(

@@ -138,6 +138,8 @@ def types(group):
     group.create_dataset("colours", data=[0, 42, 1], dtype=colours)
     dates = np.array(["2019-09-22T17:38:30", "2020-01-01T00:00:00"], "M8[s]")
     group.create_dataset("dates", data=dates.astype(h5py.opaque_dtype(dates.dtype)))
+    for name, more in {"word": {}, "words": {"chunks": (2,), "compression": 1}}.items():  # h5py gives it at variable length
+        group.create_dataset(name, (4,), dtype=h5py.string_dtype("ascii", 10), fillvalue=b"foo", **more)[1] = b"bar"
     group.create_dataset("utf8", data=[s.encode() for s in ("grün", "blau")], dtype=h5py.string_dtype("utf-8", 8))
     text = group.create_dataset("text", data=["Zürich", "", "x" * 300], dtype=h5py.string_dtype())
     text[1] = "now there"

@@ -102,20 +102,28 @@ def serial(runner, name, hints="", more=()):
 
 
 def no_log(runner):
-    """What a log does not go with: told where the file has one, an ordinary file otherwise."""
-    connector = runner.connector("")
+    """What a log does not go with: an ordinary file where it is made, told where the file has one."""
 
-    def script(text):
-        return runner.run([runner.options.python, "-c", "import h5py; " + text], connector)
+    def script(text, hints=""):
+        return runner.run([runner.options.python, "-c", "import h5py; " + text], runner.connector(hints))
 
-    paged = "fs_strategy='page', fs_page_size=4096, page_buf_size=65536"
-    script(f"h5py.File('paged.h5', 'w', {paged})['x'] = range(9)")
-    if holds_log("paged.h5"):
-        raise Failed("a file with a page buffer has a log")
-    script("h5py.File('log.h5', 'w', libver='latest', fs_strategy='page', fs_page_size=4096)['x'] = range(9)")
+    ordinary = {
+        "paged": ("fs_strategy='page', fs_page_size=4096, page_buf_size=65536", "f['x'] = range(9)"),
+        "swmr": ("libver='latest'", "f['x'] = range(9); f.swmr_mode = True; f['x'][2] = 2"),
+        "core": ("driver='core', backing_store=True", "f['x'] = range(9)"),
+    }
+    for name, (how, what) in ordinary.items():
+        script(f"f = h5py.File('{name}.h5', 'w', {how}); {what}; f.close()", "layout=auto" if name == "swmr" else "")
+        script(f"assert list(h5py.File('{name}.h5')['x']) == list(range(9))")
+        if holds_log(f"{name}.h5"):
+            raise Failed(f"{name}.h5 has a log")
+    script("h5py.File('log.h5', 'w', libver='latest', fs_strategy='page', fs_page_size=4096)['x'] = range(9)", "layout=log")
+    if not holds_log("log.h5"):
+        raise Failed("log.h5 has no log")
     for text, told in {
         "h5py.File('log.h5', 'r+', libver='latest').swmr_mode = True": "single writer, multiple readers",
         "h5py.File('log.h5', 'r+', page_buf_size=65536)": "log.h5 holds a log, which cannot be written with a page buffer",
+        "h5py.File('log.h5', 'r+', driver='core')": "log.h5 holds a log, which this file driver cannot write",
     }.items():
         try:
             script(text)
@@ -124,8 +132,9 @@ def no_log(runner):
                 raise
         else:
             raise Failed(f"{text} went well")
-    script("assert list(h5py.File('log.h5', page_buf_size=65536)['x']) == list(range(9))")
-    print("page buffers and SWMR: told")
+    for how in ("page_buf_size=65536", "driver='core'", "driver='stdio'", "swmr=True, libver='latest'"):
+        script(f"assert list(h5py.File('log.h5', {how})['x']) == list(range(9))")
+    print("page buffers, SWMR and files in memory: as natively, or told")
 
 
 def parallel(runner, name, hints=""):
@@ -159,7 +168,7 @@ def main():
             parallel(runner, "subfiles", "subfiling=ranks;subfile_ranks=2")
         else:
             serial(runner, "plain")
-            serial(runner, "filters", more=["--lzf", "--latest"])
+            serial(runner, "filters", "layout=log", more=["--lzf", "--latest"])
             serial(runner, "ordered", more=["--ordered", "--userblock"])
             serial(runner, "passed", "layout=canonical", more=["--lzf"])
             no_log(runner)

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "api/hdf5vol/callbacks.h"
+#include "base/attempt.h"
 
 namespace forebay::vol {
 namespace {
@@ -113,12 +114,20 @@ herr_t split_transfer(const Transfer<Buffer>& t) {
       buffers.push_back(t.buffers[i]);
     }
   }
-  for (const auto& [hooks, requests] : logged) transfer_logged(*hooks, requests, t.dxpl);
-  if (datasets.empty()) return 0;
-  return pass_transfer(
-      Transfer<Buffer>{datasets.size(), datasets.data(), memory_types.data(), memory_spaces.data(),
-                       file_spaces.data(), buffers.data(), t.dxpl},
-      nullptr);
+  // Each part may be collective: also after a failure of one the other ranks wait in the next.
+  std::optional<Error> failed;
+  for (const auto& [hooks, requests] : logged) {
+    const auto problem = attempt_to([&] { transfer_logged(*hooks, requests, t.dxpl); });
+    if (!failed) failed = problem;
+  }
+  herr_t result = 0;
+  if (!datasets.empty())
+    result = pass_transfer(
+        Transfer<Buffer>{datasets.size(), datasets.data(), memory_types.data(),
+                         memory_spaces.data(), file_spaces.data(), buffers.data(), t.dxpl},
+        nullptr);
+  if (failed) throw *failed;
+  return result;
 }
 
 template <class Request, class Buffer>

@@ -45,6 +45,17 @@ bool chunk_fits(hid_t dcpl, std::span<const hsize_t> extents, std::span<const hs
   return true;
 }
 
+/// As H5Dcreate does it: the fill value in the dataset's type. One of variable length would be
+/// stored as a pointer of this process.
+void convert_fill_value(hid_t dcpl, hid_t type) {
+  H5D_fill_value_t defined = H5D_FILL_VALUE_DEFAULT;
+  checked(H5Pfill_value_defined(dcpl, &defined), "asking for the fill value");
+  if (defined != H5D_FILL_VALUE_USER_DEFINED) return;
+  std::vector<std::byte> value(H5Tget_size(type));
+  checked(H5Pget_fill_value(dcpl, type, value.data()), "converting the fill value");
+  checked(H5Pset_fill_value(dcpl, type, value.data()), "setting the fill value");
+}
+
 bool filters_available(hid_t dcpl) {
   const int n = H5Pget_nfilters(dcpl);
   for (int i = 0; i < n; ++i) {
@@ -65,7 +76,8 @@ struct Transfer {
   Hid own;  // the space, where the program gave none
 };
 
-Transfer resolve(const DatasetState& dataset, hid_t memory_space, hid_t file_space) {
+Transfer resolve(const DatasetState& dataset, hid_t memory_space, hid_t file_space,
+                 const void* buffer) {
   if (file_space == H5S_PLIST || memory_space == H5S_PLIST)
     throw Error(Errc::enotsupport, "selections in a transfer property list cannot be logged",
                 "give the selection as a dataspace, or set layout=canonical in FOREBAY_HINTS");
@@ -82,6 +94,9 @@ Transfer resolve(const DatasetState& dataset, hid_t memory_space, hid_t file_spa
       throw Error(Errc::einval, "memory selects " + std::to_string(n) + " elements, the file " +
                                     std::to_string(transfer.file.elements));
   }
+  if (buffer == nullptr && transfer.file.elements > 0)
+    throw Error(Errc::einval, "there is no buffer for " + std::to_string(transfer.file.elements) +
+                                  " selected elements");
   return transfer;
 }
 
@@ -142,7 +157,9 @@ DatasetState::DatasetState(StoredDataset stored, hid_t type)
   allocated_ = time == H5D_ALLOC_TIME_EARLY;
   H5D_fill_value_t defined = H5D_FILL_VALUE_DEFAULT;
   checked(H5Pfill_value_defined(dcpl_, &defined), "asking for the fill value");
-  has_fill_ = defined != H5D_FILL_VALUE_UNDEFINED;
+  H5D_fill_time_t fill_time = H5D_FILL_TIME_IFSET;
+  checked(H5Pget_fill_time(dcpl_, &fill_time), "asking for the fill time");
+  has_fill_ = defined != H5D_FILL_VALUE_UNDEFINED && fill_time != H5D_FILL_TIME_NEVER;
   default_fill_ = defined == H5D_FILL_VALUE_DEFAULT;
   fill_.resize(size_);
   if (defined == H5D_FILL_VALUE_USER_DEFINED)
@@ -199,8 +216,10 @@ std::string why_not_logged(hid_t type, hid_t space, hid_t dcpl) {
 }
 
 Hid completed_properties(hid_t dcpl, hid_t type, hid_t space) {
-  if (!FilterPipeline::any(dcpl)) return owned_list(H5Pcopy(dcpl));
-  return FilterPipeline(dcpl, type).properties_of(space);
+  Hid list = owned_list(H5Pcopy(dcpl));
+  convert_fill_value(list, type);
+  return FilterPipeline::any(list) ? FilterPipeline(list, type).properties_of(space)
+                                   : std::move(list);
 }
 
 Hid stand_in_properties(hid_t dcpl) {
@@ -229,7 +248,7 @@ StoredDataset stored_from(std::uint64_t id, hid_t space, hid_t dcpl) {
 }
 
 void write_logged(LoggedFile& file, DatasetState& dataset, const DatasetWrite& write, hid_t dxpl) {
-  const Transfer transfer = resolve(dataset, write.memory_space, write.file_space);
+  const Transfer transfer = resolve(dataset, write.memory_space, write.file_space, write.buffer);
   const FileSelection& file_part = transfer.file;
   if (file_part.elements == 0) return;
   const MemoryElements memory{write.memory_type, dataset.type(), transfer.memory_space,
@@ -263,7 +282,7 @@ void write_logged(LoggedFile& file, DatasetState& dataset, const DatasetWrite& w
 }
 
 void read_logged(LoggedFile& file, DatasetState& dataset, const DatasetRead& read, hid_t dxpl) {
-  const Transfer transfer = resolve(dataset, read.memory_space, read.file_space);
+  const Transfer transfer = resolve(dataset, read.memory_space, read.file_space, read.buffer);
   const FileSelection& file_part = transfer.file;
   if (file_part.elements == 0) return;
   const MemoryElements memory{read.memory_type, dataset.type(), transfer.memory_space,

@@ -32,7 +32,7 @@ class DatasetState {
   Hid make_space() const;
 
   /// Overwrites `out`, packed elements of the file's type, with the fill value; leaves it alone
-  /// where the program said that there is none.
+  /// where the program said that there is none, or that it is never written.
   void fill(std::span<std::byte> out) const;
   /// Whether HDF5 would have no storage for the dataset before it is written, and its own fill
   /// value: then it hands out zeros of whatever type. In files opened with MPI-IO it allocates

@@ -21,7 +21,8 @@ struct Access {
   Comm comm;
   HintMap hints;
   bool mpi_io = false;
-  bool plain = false;  ///< the file is one file, whose bytes lie where HDF5 says
+  bool plain = false;   ///< the file is one file, whose bytes lie where HDF5 says
+  bool copied = false;  ///< the same, but HDF5 works on a copy of it in memory
 };
 
 Access access_of(hid_t fapl) {
@@ -29,6 +30,9 @@ Access access_of(hid_t fapl) {
   const hid_t driver = H5Pget_driver(fapl);
   Access access;
   access.plain = driver == H5FD_SEC2 || driver == H5FD_STDIO;
+  std::size_t image = 0;  // of a file that is in memory only
+  access.copied =
+      driver == H5FD_CORE && H5Pget_file_image(fapl, nullptr, &image) >= 0 && image == 0;
   return access;
 }
 
@@ -65,6 +69,13 @@ std::string why_no_log(const OpenedFile& opened) {
   return {};
 }
 
+/// Whether the file can become one for single writer, multiple readers while it is written: HDF5
+/// asks for a format of 1.10 or later, and for one process.
+bool may_become_swmr(hid_t fapl) {
+  H5F_libver_t low = H5F_LIBVER_EARLIEST, high = H5F_LIBVER_LATEST;
+  return H5Pget_libver_bounds(fapl, &low, &high) >= 0 && low >= H5F_LIBVER_V110;
+}
+
 LoggedHandle& handle_of(LoggedDataset* dataset) { return static_cast<LoggedHandle&>(*dataset); }
 
 }  // namespace
@@ -84,12 +95,17 @@ std::unique_ptr<FileHooks> make_file_hooks(const OpenedFile& opened) {
   const Access access = access_of(opened.fapl);
   if (!access.plain) {
     if (opened.created) return nullptr;
-    throw Error(Errc::enotsupport, opened.name + " holds a log, which this file driver cannot read",
-                "open it with the default driver or with MPI-IO");
+    if (!access.copied || (opened.flags & H5F_ACC_RDWR) != 0)
+      throw Error(Errc::enotsupport,
+                  opened.name + " holds a log, which this file driver cannot " +
+                      (access.copied ? "write" : "read"),
+                  "open it with the default driver or with MPI-IO");
   }
   Method method = choose_method(opened.name, access.hints, share_method_sources(access.comm));
   apply_hints(method, opened.hints, "the connector's string");
-  const bool log = !method.origin.contains("layout") || method.layout == "log";
+  const bool automatic = !method.origin.contains("layout") || method.layout == "auto";
+  const bool log =
+      automatic ? access.mpi_io || !may_become_swmr(opened.fapl) : method.layout == "log";
   if (opened.created && !log) return nullptr;
   method.layout = "log";
   return std::make_unique<LoggedHooks>(opened, access.comm, access.mpi_io, method);

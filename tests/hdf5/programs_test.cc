@@ -1,0 +1,129 @@
+// What programs do with HDF5 that a log has to answer as HDF5 does. Runs natively, which shows that
+// what is expected is true, and through the connector: the environment says which.
+#include <gtest/gtest.h>
+#include <hdf5.h>
+
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr hsize_t elements = 12;
+
+/// An identifier that closes itself.
+class Owned {
+ public:
+  Owned(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) { EXPECT_GE(id, 0); }
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  ~Owned() { close(); }
+  void close() {
+    if (id_ >= 0) close_(id_);
+    id_ = -1;
+  }
+  operator hid_t() const { return id_; }
+
+ private:
+  hid_t id_;
+  herr_t (*close_)(hid_t);
+};
+
+class Programs : public testing::Test {
+ protected:
+  void SetUp() override { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+  void TearDown() override {
+    EXPECT_EQ(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
+    std::remove(path.c_str());
+  }
+
+  static hid_t line(hsize_t n = elements) { return H5Screate_simple(1, &n, nullptr); }
+  hid_t create() const { return H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT); }
+
+  const std::string path = std::string("programs_") +
+                           testing::UnitTest::GetInstance()->current_test_info()->name() + ".h5";
+};
+
+TEST_F(Programs, no_buffer_for_selected_elements_is_an_error) {
+  const Owned file(create(), H5Fclose), space(line(), H5Sclose), none(line(), H5Sclose);
+  ASSERT_GE(H5Sselect_none(none), 0);
+  const Owned set(
+      H5Dcreate2(file, "x", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+      H5Dclose);
+  EXPECT_LT(H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, nullptr), 0);
+  EXPECT_LT(H5Dread(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, nullptr), 0);
+  EXPECT_LT(H5Dwrite(set, H5T_NATIVE_DOUBLE, space, space, H5P_DEFAULT, nullptr), 0);
+  EXPECT_LT(H5Dread(set, H5T_NATIVE_DOUBLE, space, space, H5P_DEFAULT, nullptr), 0);
+  EXPECT_GE(H5Dwrite(set, H5T_NATIVE_INT, none, none, H5P_DEFAULT, nullptr), 0);
+  EXPECT_GE(H5Dread(set, H5T_NATIVE_INT, none, none, H5P_DEFAULT, nullptr), 0);
+}
+
+/// Text of variable length as text of ten letters: HDF5 has no such conversion, h5py adds one.
+herr_t cut_to_ten(hid_t, hid_t, H5T_cdata_t* data, std::size_t n, std::size_t, std::size_t,
+                  void* buffer, void*, hid_t) {
+  if (data->command != H5T_CONV_CONV) return 0;
+  std::vector<char> letters(10 * n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const char* text = nullptr;
+    std::memcpy(&text, static_cast<char*>(buffer) + i * sizeof text, sizeof text);
+    std::strncpy(&letters[10 * i], text, 10);
+  }
+  std::memcpy(buffer, letters.data(), letters.size());
+  return 0;
+}
+
+TEST_F(Programs, fill_value_of_another_type_is_the_datasets) {
+  const Owned text(H5Tcopy(H5T_C_S1), H5Tclose), words(H5Tcopy(H5T_C_S1), H5Tclose);
+  ASSERT_GE(H5Tset_size(text, 10), 0);
+  ASSERT_GE(H5Tset_size(words, H5T_VARIABLE), 0);
+  ASSERT_GE(H5Tregister(H5T_PERS_HARD, "cut", words, text, cut_to_ten), 0);
+  {
+    const Owned file(create(), H5Fclose), space(line(), H5Sclose);
+    const Owned strings(H5Pcreate(H5P_DATASET_CREATE), H5Pclose),
+        numbers(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    const char* word = "foo";
+    ASSERT_GE(H5Pset_fill_value(strings, words, &word), 0);
+    const double seven = 7;
+    ASSERT_GE(H5Pset_fill_value(numbers, H5T_NATIVE_DOUBLE, &seven), 0);
+    const Owned a(H5Dcreate2(file, "strings", text, space, H5P_DEFAULT, strings, H5P_DEFAULT),
+                  H5Dclose);
+    const Owned b(H5Dcreate2(file, "ints", H5T_STD_I16BE, space, H5P_DEFAULT, numbers, H5P_DEFAULT),
+                  H5Dclose);
+  }
+  // The file no more than the program has what the pointer led to.
+  const Owned file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  std::array<int, elements> got{};
+  const Owned ints(H5Dopen2(file, "ints", H5P_DEFAULT), H5Dclose);
+  ASSERT_GE(H5Dread(ints, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, got.data()), 0);
+  for (const int one : got) EXPECT_EQ(one, 7);
+  std::array<char, 10 * elements> letters{};
+  const Owned strings(H5Dopen2(file, "strings", H5P_DEFAULT), H5Dclose);
+  ASSERT_GE(H5Dread(strings, text, H5S_ALL, H5S_ALL, H5P_DEFAULT, letters.data()), 0);
+  for (hsize_t i = 0; i < elements; ++i) EXPECT_STREQ(&letters[10 * i], "foo");
+  const Owned list(H5Dget_create_plist(strings), H5Pclose);
+  std::array<char, 10> fill{};
+  ASSERT_GE(H5Pget_fill_value(list, text, fill.data()), 0);
+  EXPECT_STREQ(fill.data(), "foo");
+}
+
+TEST_F(Programs, fill_value_that_is_never_written_is_not_read) {
+  const Owned file(create(), H5Fclose), space(line(), H5Sclose);
+  const Owned list(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  const int four = 4;
+  const hsize_t chunk = 3;
+  ASSERT_GE(H5Pset_fill_value(list, H5T_NATIVE_INT, &four), 0);
+  ASSERT_GE(H5Pset_fill_time(list, H5D_FILL_TIME_NEVER), 0);
+  for (const char* name : {"contiguous", "chunked"}) {
+    const Owned set(H5Dcreate2(file, name, H5T_NATIVE_INT, space, H5P_DEFAULT, list, H5P_DEFAULT),
+                    H5Dclose);
+    std::array<int, elements> got{};
+    got.fill(-1);
+    ASSERT_GE(H5Dread(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, got.data()), 0);
+    for (const int one : got) EXPECT_EQ(one, -1) << name;
+    ASSERT_GE(H5Pset_chunk(list, 1, &chunk), 0);
+  }
+}
+
+}  // namespace
