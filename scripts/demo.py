@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes and reads the output of an atmosphere model with Forebay and with PnetCDF, in turns, and shows both.
 
-  demo.py --build DIR --install DIR --out DIR [--data DIR] [--ranks 4] [--samples 3]
+  demo.py --build DIR --out DIR [--data DIR] [--ranks 4] [--samples 3]
 
 Used by ./dev demo, which builds first. With --data the recorded decomposition of the E3SM F case is replayed, without it
 a generated one. Every value that is read is compared with what was written; a wrong one fails the demo.
@@ -26,7 +26,6 @@ RUN_LIMIT = 300  # seconds
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, required=True, help="build directory")
-    parser.add_argument("--install", type=Path, required=True, help="installed tree")
     parser.add_argument("--out", type=Path, required=True, help="where files, records and the picture go")
     parser.add_argument("--data", type=Path, help="folder of recorded maps and headers")
     parser.add_argument("--ranks", type=int, default=4)
@@ -125,7 +124,7 @@ def same_bytes(a, b):
 
 
 def show_file(options):
-    tool = options.install / "bin" / "forebay"
+    tool = options.build / "bin" / "forebay"
     path = options.out / f"{FOREBAY}.nc"
     picture = options.out / f"{options.variable}.png"
     print(f"\n$ forebay info {path.name}")

@@ -81,6 +81,31 @@ def _is_hdf5_file(path: bytes) -> bool:
     return _begin_of_hdf5(path, len(_SIGNATURE)) is not None
 
 
+def can_open(path: str | os.PathLike) -> bool:
+    """Whether a file begins as those do that open() reads; False also for what is not there."""
+    name = os.fsencode(path)
+    return _begin(name)[:3] == b"CDF" or (_forebay.hdf5 and _is_hdf5_file(name))
+
+
+def is_cdf5(path: str | os.PathLike) -> bool:
+    """Whether a file begins as classic netCDF files with 64-bit data do."""
+    return _begin(os.fsencode(path)) == b"CDF\5"
+
+
+def _begin(path: bytes) -> bytes:
+    """The first four bytes of a file; fewer, or none, where there are no more."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return b""
+    try:
+        return os.pread(file, 4, 0)
+    except OSError:  # a folder, a pipe
+        return b""
+    finally:
+        os.close(file)
+
+
 def holds_log(path: str | os.PathLike) -> bool:
     """Whether a file is an HDF5 file in the log layout, whose datasets other readers of HDF5 see as scalars.
 

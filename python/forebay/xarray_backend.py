@@ -1,13 +1,15 @@
 """The engine "forebay" of xarray: every file that this package reads, lazily; CF decoding is xarray's own.
 
-xarray finds it by the package's entry point. It offers itself only for files that no other engine understands (those
-with chunked variables, and HDF5 files in the log layout, both of which others see as scalars), and must be asked before
-the others for that: they say yes to whatever begins like a netCDF file. xarray asks its own engines first, so the order
-is changed when this module is loaded, which xarray does while it collects the engines.
+xarray finds it by the package's entry point. It offers itself for files that no other engine understands (those with
+chunked variables, and HDF5 files in the log layout, both of which others see as scalars), and for all others where no
+engine is installed that would open them. It must be asked before the others for that: they say yes to whatever begins
+like a netCDF file. xarray asks its own engines first, so the order is changed when this module is loaded, which xarray
+does while it collects the engines.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -21,7 +23,7 @@ from xarray.core.variable import Variable as XarrayVariable
 
 from ._dataset import Dataset, Variable, has_chunked_variables
 from ._groups import group_of
-from ._open import holds_log
+from ._open import can_open, holds_log, is_cdf5
 from ._open import open as open_file
 
 
@@ -106,10 +108,12 @@ class ForebayBackend(BackendEntrypoint):
     )
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        """True only for local files that no other engine understands."""
+        """True for local files that no other engine understands, or none that is installed."""
         if not isinstance(filename_or_obj, (str, os.PathLike)):
             return False
-        return has_chunked_variables(filename_or_obj) or holds_log(filename_or_obj)
+        if has_chunked_variables(filename_or_obj) or holds_log(filename_or_obj):
+            return True
+        return can_open(filename_or_obj) and not _another_can_open(filename_or_obj)
 
     def open_dataset(  # type: ignore[override]
         self,
@@ -174,6 +178,17 @@ def _paths(dataset: Dataset, path: str = "/") -> Iterator[str]:
     yield path
     for name, group in dataset.groups.items():
         yield from _paths(group, f"{path.rstrip('/')}/{name}")
+
+
+def _another_can_open(path: str | os.PathLike) -> bool:
+    """Whether an engine that is installed reads this file. scipy's says so of CDF-5, too, and then fails."""
+    for name, engine in _plugins.list_engines().items():
+        if name == "forebay" or (name == "scipy" and is_cdf5(path)):
+            continue
+        with contextlib.suppress(Exception):  # what is wrong with it is for it to say when it is asked
+            if engine.guess_can_open(path):
+                return True
+    return False
 
 
 def _ask_first() -> None:

@@ -1,6 +1,8 @@
 """The engine of xarray: chosen by itself where it must be, lazy, with chunks for dask, pickled to workers."""
 
 import pickle
+import subprocess
+import sys
 
 import dask
 import numpy as np
@@ -58,6 +60,55 @@ def test_xarray_keeps_its_own_engines_for_other_files(tmp_path, dataset):
         xarray.testing.assert_identical(opened.load(), dataset)
     with xarray.open_dataset(path) as opened:
         assert "codec" not in opened["T"].encoding
+
+
+WITHOUT = """
+import sys
+for name in {hidden!r}:
+    sys.modules[name] = None  # as if it were not installed
+import xarray
+with xarray.open_dataset({path!r}) as opened:
+    assert float(opened["T"][1, 2, 3]) == {value!r}
+    print(opened._close.__self__.__module__)
+"""
+
+
+def engine_of(path, dataset, hidden):
+    """The module of the store that xarray opens a file with, where some libraries are not installed."""
+    code = WITHOUT.format(hidden=hidden, path=str(path), value=float(dataset["T"][1, 2, 3]))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("format", ["CDF-1", "CDF-2", "CDF-5"])
+def test_xarray_chooses_the_engine_where_no_other_can_open_a_file(tmp_path, dataset, format):
+    path = tmp_path / "classic.nc"
+    forebay.to_netcdf(dataset[["T"]].drop_vars("time"), path, format=format)  # in CDF-1 too
+    ours = "forebay.xarray_backend"
+    assert engine_of(path, dataset, ["netCDF4", "scipy", "h5netcdf"]) == ours
+    assert engine_of(path, dataset, ["netCDF4", "scipy"]) == ours  # h5netcdf reads no classic files
+    scipy = engine_of(path, dataset, ["netCDF4"])
+    assert scipy == (ours if format == "CDF-5" else "xarray.backends.scipy_")
+    assert engine_of(path, dataset, []) == "xarray.backends.netCDF4_"
+
+
+def test_xarray_chooses_the_engine_for_netcdf4_where_it_is_alone(tmp_path, dataset):
+    path = tmp_path / "four.nc"
+    dataset[["T"]].to_netcdf(path, engine="netcdf4")
+    backend = xarray.backends.list_engines()["forebay"]
+    assert not backend.guess_can_open(path)
+    if forebay.has_hdf5:
+        assert engine_of(path, dataset, ["netCDF4", "scipy", "h5netcdf"]) == "forebay.xarray_backend"
+
+
+def test_calendars_of_models_are_decoded(tmp_path):
+    """By cftime, which the extra "xarray" brings."""
+    path = tmp_path / "noleap.nc"
+    units = {"units": "days since 2001-02-28", "calendar": "noleap"}
+    forebay.to_netcdf(xarray.Dataset(coords={"time": ("time", [0.0, 1.0], units)}), path)
+    with xarray.open_dataset(path, engine="forebay") as opened:
+        assert str(opened["time"].values[1]) == "2001-03-01 00:00:00"
 
 
 @pytest.mark.parametrize("method", [None, CHUNKED])

@@ -1,17 +1,47 @@
 # Configuring, building and installing.
 # shellcheck shell=bash disable=SC2154
 
-# configure PRESET [cmake options]: does nothing when the build directory is there and no option is given.
-configure() {
+# The library, the command, and the benchmark for this library and for PnetCDF: what can be used within minutes.
+first_part=(forebay forebay_tool forebay-bench forebay-bench-pnetcdf)
+# There while the release build is configured for its first part only.
+first_part_mark=$root/build/release/first-part
+
+# run_cmake PRESET [cmake options]
+run_cmake() {
   local preset=$1
-  shift
-  [[ -f $root/build/$preset/build.ninja && $# == 0 ]] && return
-  ensure_sz3
-  say "configuring build/$preset"
   local options=(-Wno-dev "-DPython3_EXECUTABLE=$python")
+  shift
   if have ccache; then
     options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   fi
+  (cd "$root" && cmake --preset "$preset" "${options[@]}" "$@") >&2
+}
+
+# build_first_part: in a tree without a build, the first part of the release build and build/install; of a tree that
+# has one, the same programs. What takes long beside them waits: HDF5, SZ3's headers unless they are there, all tests.
+build_first_part() {
+  if [[ ! -f $root/build/release/build.ninja ]]; then
+    mkdir -p "$root/build/release"
+    touch "$first_part_mark"
+    [[ -n ${SZ3_ROOT:-} || ! -d $cache/sz3-$sz3_version ]] || export SZ3_ROOT=$cache/sz3-$sz3_version
+    say "configuring build/release: library, command and benchmark first"
+    run_cmake release -DFOREBAY_HDF5=OFF -DFOREBAY_TESTS=OFF
+  fi
+  build release "${first_part[@]}"
+  if [[ -f $first_part_mark ]]; then
+    install_tree
+    say "the library and the command are installed in build/install"
+  fi
+}
+
+# configure PRESET [cmake options]: does nothing when the build directory is there, whole, and no option is given.
+configure() {
+  local preset=$1 options=()
+  shift
+  [[ $preset != release || ! -f $first_part_mark ]] || options+=(-DFOREBAY_HDF5=ON -DFOREBAY_TESTS=ON)
+  [[ -f $root/build/$preset/build.ninja && $# == 0 && ${#options[@]} == 0 ]] && return
+  ensure_sz3
+  say "configuring build/$preset"
   if [[ $preset != serial && $preset != fuzz ]]; then
     local hdf5
     if hdf5=$(hdf5_options); then
@@ -20,7 +50,8 @@ configure() {
       say "no parallel HDF5: the HDF5 connector is left out (HDF5_ROOT names one)"
     fi
   fi
-  (cd "$root" && cmake --preset "$preset" "${options[@]}" "$@") >&2
+  run_cmake "$preset" "${options[@]}" "$@"
+  [[ $preset != release ]] || rm -f "$first_part_mark"
 }
 
 # build PRESET [targets...]
@@ -40,7 +71,12 @@ install_tree() {
 
 cmd_build() {
   local preset=${1:-release}
-  ensure_packages build peer test
+  ensure_packages build peer
+  if [[ $preset == release && (! -f $root/build/release/build.ninja || -f $first_part_mark) ]]; then
+    build_first_part
+    say "going on with HDF5, the connector, the other benchmarks and the tests"
+  fi
+  ensure_packages test
   configure "$preset"
   build "$preset"
   if [[ $preset == release ]]; then

@@ -5,6 +5,20 @@ say() { printf '\n== %s\n' "$*" >&2; }
 die() { printf 'dev: %s\n' "$*" >&2; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
+# logged LOG COMMAND...: runs it with all that it says in LOG; every ten seconds the last step of a build in it is shown.
+logged() {
+  local log=$1 reporter status=0
+  shift
+  : >"$log"
+  while sleep 10 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
+    grep -oE '^\[[0-9]+/[0-9]+[^]]*\]' "$log" | tail -n 1 || true
+  done >&2 &
+  reporter=$!
+  "$@" >>"$log" 2>&1 || status=$?
+  kill "$reporter" 2>/dev/null || true
+  return "$status"
+}
+
 # version_at_least HAVE WANTED
 version_at_least() { [[ $(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1) == "$2" ]]; }
 
@@ -13,6 +27,7 @@ export_environment() {
   export CCACHE_DIR=${CCACHE_DIR:-$cache/ccache}
   export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root}
   export CCACHE_NOHASHDIR=1 CCACHE_COMPILERCHECK=content
+  export NINJA_STATUS="[%f/%t, %e s] "
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
   export CTEST_PARALLEL_LEVEL=${CTEST_PARALLEL_LEVEL:-$jobs}
   # The system's own Python sees the system's NumPy; another one first in PATH need not.

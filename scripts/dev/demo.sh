@@ -12,11 +12,8 @@ e3sm_data() {
 # The main job on real input, with Forebay and with PnetCDF, and a look at what was written.
 cmd_demo() {
   local data=() folder
-  ensure_packages build peer test
-  configure release
-  build release
-  install_tree
+  ensure_packages build peer
+  build_first_part
   if folder=$(e3sm_data); then data=(--data "$folder"); fi
-  "$python" "$root/scripts/demo.py" --build "$root/build/release" --install "$root/build/install" \
-    --out "$root/build/demo" "${data[@]}" "$@"
+  "$python" "$root/scripts/demo.py" --build "$root/build/release" --out "$root/build/demo" "${data[@]}" "$@"
 }

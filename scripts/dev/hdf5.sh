@@ -74,20 +74,25 @@ hdf5_build() {
   rm -rf "$work"
   mkdir -p "$work"
   source=$(hdf5_fetch "$work")
-  say "building HDF5 in $prefix"
-  {
-    cmake -S "$source" -B "$work/build" -G Ninja -Wno-dev -DCMAKE_BUILD_TYPE=Release \
-      -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_INSTALL_RPATH="\$ORIGIN/../lib" \
-      -DCMAKE_C_COMPILER=mpicc -DHDF5_ENABLE_PARALLEL=ON -DHDF5_ENABLE_Z_LIB_SUPPORT=ON \
-      -DHDF5_ENABLE_SZIP_SUPPORT=OFF -DHDF5_BUILD_TOOLS=ON -DHDF5_BUILD_HL_LIB=ON -DHDF5_BUILD_CPP_LIB=OFF \
-      -DHDF5_BUILD_FORTRAN=OFF -DHDF5_BUILD_EXAMPLES=OFF -DBUILD_TESTING=OFF -DBUILD_STATIC_LIBS=OFF &&
-      cmake --build "$work/build" -j "$jobs" && DESTDIR=$work/stage cmake --install "$work/build"
-  } >"$work/build.log" 2>&1 || { tail -n 40 "$work/build.log" >&2; die "building HDF5 failed; see $work/build.log"; }
+  say "building HDF5 in $prefix, once; it takes some minutes"
+  logged "$work/build.log" hdf5_compile "$source" "$work" "$prefix" ||
+    { tail -n 40 "$work/build.log" >&2; die "building HDF5 failed; see $work/build.log"; }
   # Only a whole build takes its place.
   rm -rf "$prefix"
   mkdir -p "$(dirname "$prefix")"
   mv "$work/stage$prefix" "$prefix"
   rm -rf "$work"
+}
+
+# hdf5_compile SOURCE WORK PREFIX: in WORK/stage, for PREFIX.
+hdf5_compile() {
+  local source=$1 work=$2 prefix=$3
+  cmake -S "$source" -B "$work/build" -G Ninja -Wno-dev -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_INSTALL_RPATH="\$ORIGIN/../lib" \
+    -DCMAKE_C_COMPILER=mpicc -DHDF5_ENABLE_PARALLEL=ON -DHDF5_ENABLE_Z_LIB_SUPPORT=ON \
+    -DHDF5_ENABLE_SZIP_SUPPORT=OFF -DHDF5_BUILD_TOOLS=ON -DHDF5_BUILD_HL_LIB=ON -DHDF5_BUILD_CPP_LIB=OFF \
+    -DHDF5_BUILD_FORTRAN=OFF -DHDF5_BUILD_EXAMPLES=OFF -DBUILD_TESTING=OFF -DBUILD_STATIC_LIBS=OFF &&
+    cmake --build "$work/build" -j "$jobs" && DESTDIR=$work/stage cmake --install "$work/build"
 }
 
 # provide_hdf5: sets hdf5_prefix, and hdf5_origin to where it is from.
@@ -130,16 +135,21 @@ provide_hdf5_tests() {
   local work source
   work=$(mktemp -d "$cache/hdf5-tests.XXXXXX")
   source=$(hdf5_fetch "$work")
-  say "building HDF5's tests and a serial HDF5 in $hdf5_tests"
-  {
-    cmake -S "$root/tests/hdf5vol/suite" -B "$work/build" -G Ninja -Wno-dev -DHDF5_SOURCE="$source" \
-      -DHDF5_ROOT="$hdf5_prefix" -DCMAKE_C_COMPILER=mpicc -DCMAKE_INSTALL_PREFIX="$work/stage" &&
-      cmake --build "$work/build" -j "$jobs" && cmake --install "$work/build" && hdf5_build_serial "$source" "$work"
-  } >"$work/build.log" 2>&1 || { tail -n 40 "$work/build.log" >&2; die "building HDF5's tests failed"; }
+  say "building HDF5's tests and a serial HDF5 in $hdf5_tests, once; it takes some minutes"
+  logged "$work/build.log" hdf5_compile_tests "$source" "$work" ||
+    { tail -n 40 "$work/build.log" >&2; die "building HDF5's tests failed"; }
   rm -rf "$hdf5_tests"
   mkdir -p "$(dirname "$hdf5_tests")"
   mv "$work/stage" "$hdf5_tests"
   rm -rf "$work"
+}
+
+# hdf5_compile_tests SOURCE WORK: the tests and a serial library, in WORK/stage.
+hdf5_compile_tests() {
+  local source=$1 work=$2
+  cmake -S "$root/tests/hdf5vol/suite" -B "$work/build" -G Ninja -Wno-dev -DHDF5_SOURCE="$source" \
+    -DHDF5_ROOT="$hdf5_prefix" -DCMAKE_C_COMPILER=mpicc -DCMAKE_INSTALL_PREFIX="$work/stage" &&
+    cmake --build "$work/build" -j "$jobs" && cmake --install "$work/build" && hdf5_build_serial "$source" "$work"
 }
 
 # hdf5_options: the options of a build that has the HDF5 connector, one a line; none, and a word of why, without HDF5.

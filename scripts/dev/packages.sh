@@ -54,7 +54,7 @@ ensure_packages() {
 
 install_packages() {
   local as_root=()
-  say "installing through apt-get: $*"
+  say "installing through apt-get, which takes a minute: $*"
   if ((EUID != 0)); then
     have sudo || die "not root and no sudo here; as root, run: apt-get install --no-install-recommends $*"
     as_root=(sudo)
