@@ -84,7 +84,8 @@ def engine_of(path, dataset, hidden):
 @pytest.mark.parametrize("format", ["CDF-1", "CDF-2", "CDF-5"])
 def test_xarray_chooses_the_engine_where_no_other_can_open_a_file(tmp_path, dataset, format):
     path = tmp_path / "classic.nc"
-    forebay.to_netcdf(dataset[["T"]].drop_vars("time"), path, format=format)  # in CDF-1 too
+    plain = dataset[["T"]].drop_vars("time").drop_attrs(deep=False)  # no 64-bit integers, which CDF-1 does not have
+    forebay.to_netcdf(plain, path, format=format)
     ours = "forebay.xarray_backend"
     assert engine_of(path, dataset, ["netCDF4", "scipy", "h5netcdf"]) == ours
     assert engine_of(path, dataset, ["netCDF4", "scipy"]) == ours  # h5netcdf reads no classic files
