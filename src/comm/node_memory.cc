@@ -2,68 +2,156 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cinttypes>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <utility>
 
+#include "base/attempt.h"
+#include "base/memory_at_hand.h"
 #include "comm/backend.h"
 
 namespace forebay {
 
 namespace {
 
-struct SharedName {
-  char text[64] = {};
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
 };
 
-int create_object(std::size_t bytes, SharedName& name) {
-  static unsigned counter = 0;
-  for (int attempt = 0; attempt < 16; ++attempt) {
-    std::snprintf(name.text, sizeof name.text, "/forebay-%ld-%u", static_cast<long>(::getpid()),
-                  counter++);
-    const int fd = ::shm_open(name.text, O_RDWR | O_CREAT | O_EXCL, 0600);
-    if (fd < 0) continue;
-    // Reserves the pages now: touching memory that the device cannot back would be a SIGBUS.
-    if (::posix_fallocate(fd, 0, static_cast<off_t>(bytes)) == 0) return fd;
-    ::close(fd);
-    ::shm_unlink(name.text);
-    return -1;
+/// Where the memory of the node's root is to be found, and how it is known again: where ranks live
+/// in containers of their own, another process may have that number.
+struct Address {
+  std::int64_t pid = 0;  // 0: there is none
+  std::int64_t fd = -1;
+  std::uint64_t token = 0;  // random, and part of its name
+  std::uint64_t device = 0, inode = 0, bytes = 0;
+};
+
+struct Name {
+  char text[32];
+  explicit Name(std::uint64_t token) {
+    std::snprintf(text, sizeof text, "forebay-%016" PRIx64, token);
   }
-  return -1;
+};
+
+bool identify(int fd, Address& address) {
+  struct stat status;
+  if (::fstat(fd, &status) != 0) return false;
+  address.device = status.st_dev;
+  address.inode = status.st_ino;
+  address.bytes = static_cast<std::uint64_t>(status.st_size);
+  return true;
 }
 
-std::shared_ptr<std::byte> map(int fd, std::size_t bytes) {
-  void* p = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+// Taking more than there is brings no error but a signal, to this process or another one.
+bool may_take(std::size_t bytes) {
+  constexpr std::size_t little = 1 << 20;  // not worth looking
+  rlimit largest;                          // a file beyond it is a signal, too
+  if (::getrlimit(RLIMIT_FSIZE, &largest) != 0 || bytes > largest.rlim_cur) return false;
+  if (bytes <= little) return true;
+  const auto at_hand = memory_at_hand();
+  return !at_hand || bytes <= *at_hand / 2;
+}
+
+/// Memory in a file that was never in any directory: nothing is left behind however this process
+/// ends, and the size of /dev/shm does not matter.
+Descriptor make_file(std::size_t bytes, Address& address) {
+  constexpr unsigned not_executable = 8;  // MFD_NOEXEC_SEAL; systems before 6.3 do not know it
+  if (!may_take(bytes) ||
+      ::getrandom(&address.token, sizeof address.token, GRND_NONBLOCK) != sizeof address.token)
+    return Descriptor();
+  const Name name(address.token);
+  Descriptor file(::memfd_create(name.text, MFD_CLOEXEC | not_executable));
+  if (file.get() < 0 && errno == EINVAL) file = Descriptor(::memfd_create(name.text, MFD_CLOEXEC));
+  // Reserves the pages now: touching memory that the system cannot back would be a SIGBUS.
+  if (file.get() < 0 || ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes)) != 0 ||
+      !identify(file.get(), address))
+    return Descriptor();
+  address.pid = ::getpid();
+  address.fd = file.get();
+  return file;
+}
+
+/// The file of another process. Not opened before its name is seen to be right: opening alone may
+/// do something, if it is a device of a stranger.
+Descriptor open_file(const Address& address) {
+  const std::string path =
+      "/proc/" + std::to_string(address.pid) + "/fd/" + std::to_string(address.fd);
+  const std::string wanted = std::string("/memfd:") + Name(address.token).text;
+  char found[64];
+  const auto length = ::readlink(path.c_str(), found, sizeof found);
+  if (length < 0 || !std::string(found, static_cast<std::size_t>(length)).starts_with(wanted))
+    return Descriptor();
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  Address opened;
+  const bool same = file.get() >= 0 && identify(file.get(), opened) &&
+                    opened.device == address.device && opened.inode == address.inode &&
+                    opened.bytes == address.bytes;
+  return same ? std::move(file) : Descriptor();
+}
+
+std::shared_ptr<std::byte> map(const Descriptor& file, std::size_t bytes) {
+  if (file.get() < 0) return nullptr;
+  void* p =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file.get(), 0);
   if (p == MAP_FAILED) return nullptr;
   return {static_cast<std::byte*>(p), [bytes](std::byte* mapped) { ::munmap(mapped, bytes); }};
+}
+
+std::shared_ptr<std::byte> own(std::size_t bytes) {
+  return {static_cast<std::byte*>(std::calloc(1, bytes)),
+          [](std::byte* memory) { std::free(memory); }};
+}
+
+std::shared_ptr<std::byte> share_between_processes(const Comm& node, std::size_t bytes) {
+  Address address;
+  Descriptor file;
+  std::shared_ptr<std::byte> memory;
+  // Whoever fails has no file, or no memory, and still takes part.
+  if (node.is_root()) attempt_to([&] { file = make_file(bytes, address); });
+  node.broadcast(&address, sizeof address);
+  if (address.pid == 0) return nullptr;
+  attempt_to([&] {
+    if (!node.is_root()) file = open_file(address);
+    memory = map(file, bytes);
+  });
+  // Until all ranks have met, the root's descriptor is open: the others open it by its number.
+  const bool all = node.all_reduce(memory != nullptr, Reduce::min) != 0;
+  return all ? memory : nullptr;
 }
 
 }  // namespace
 
 NodeMemory NodeMemory::create(const Comm& node, std::size_t bytes) {
-  if (node.size() == 1) {
-    return NodeMemory({static_cast<std::byte*>(std::calloc(1, bytes)),
-                       [](std::byte* memory) { std::free(memory); }},
-                      bytes);
-  }
-  if (auto memory = node.backend()->memory_of_process(bytes))
-    return NodeMemory(std::move(memory), bytes);
-  SharedName name;
-  int fd = -1;
-  if (node.is_root()) {
-    fd = create_object(bytes, name);
-    if (fd < 0) name.text[0] = '\0';
-  }
-  node.broadcast(name.text, sizeof name.text);
-  if (name.text[0] == '\0') return {};
-  if (!node.is_root()) fd = ::shm_open(name.text, O_RDWR, 0600);
-  auto data = fd < 0 ? nullptr : map(fd, bytes);
-  const bool all = node.all_reduce(data != nullptr, Reduce::min) != 0;
-  if (fd >= 0) ::close(fd);
-  if (node.is_root()) ::shm_unlink(name.text);
-  return all ? NodeMemory(std::move(data), bytes) : NodeMemory{};
+  std::shared_ptr<std::byte> memory;
+  if (node.size() == 1)
+    attempt_to([&] { memory = own(bytes); });
+  else
+    memory = node.backend()->memory_of_process(bytes);
+  if (!memory && node.size() > 1) memory = share_between_processes(node, bytes);
+  return NodeMemory(std::move(memory), bytes);
 }
 
 }  // namespace forebay

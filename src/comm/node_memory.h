@@ -10,9 +10,11 @@ namespace forebay {
 
 class NodeMemory {
  public:
-  /// Collective over `node`. Zero-filled and really there (a full /dev/shm is found here, not by a
-  /// signal later). On failure every rank gets an object that is false; the caller falls back to
-  /// messages.
+  /// Collective over `node`. Zero-filled and really there, so that a lack of memory is found here
+  /// and not by a signal later. It has no name, needs no /dev/shm, and is at most half of what
+  /// memory_at_hand() tells. Where it cannot be had (too little memory, a system that refuses,
+  /// ranks that cannot open each other's descriptors since they run in containers of their own)
+  /// every rank gets an object that is false; the caller falls back to messages.
   static NodeMemory create(const Comm& node, std::size_t bytes);
 
   /// No memory. Letting go of some is local: it goes with its last user.

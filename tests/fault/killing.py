@@ -1,5 +1,4 @@
 """What the kill tests share: programs of several ranks that are started, watched and killed."""
-import glob
 import os
 import signal
 import subprocess
@@ -94,10 +93,3 @@ class Victim:
         while any(not ended(pid) for pid in self.pids.values()):
             time.sleep(0.002)
         return output, in_time
-
-    def remove_segments(self):
-        """Shared memory of ranks killed between making it and taking its name away."""
-        left = [path for pid in self.pids.values() for path in glob.glob(f"/dev/shm/forebay-{pid}-*")]
-        for path in left:
-            os.unlink(path)
-        return len(left)

@@ -51,7 +51,7 @@ class Test:
         self.highest = 0     # version that was ever begun in this file
         self.power_version = 0
         self.counts = {"killed": 0, "by call": 0, "power failures": 0, "versions": 0, "newer": 0,
-                       "refused": 0, "checked": 0, "segments left": 0}
+                       "refused": 0, "checked": 0}
 
     def launch(self, ranks, arguments, changes=None):
         return killing.launch(self.mpiexec + [str(ranks), self.program] + arguments, changes)
@@ -100,7 +100,6 @@ class Test:
         if not log.has("closed"):
             self.counts["killed"] += 1
             self.counts["by call"] += by_call
-        self.counts["segments left"] += victim.remove_segments()
         begun, done = log.last("begin"), log.last("done")
         self.counts["versions"] += (done or self.done) - self.done
         self.done = done if done is not None else self.done

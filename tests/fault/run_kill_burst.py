@@ -116,7 +116,6 @@ class Test:
             time.sleep(self.random.uniform(0, most_seconds))
             victim.kill_now(self.random)
         output, in_time = victim.wait()
-        victim.remove_segments()
         if not in_time:
             self.fail(f"{how}: did not end: {output}")
         if log.has("error") or not log.has("ready"):
