@@ -32,4 +32,8 @@ class NodeMemory {
   std::size_t bytes_ = 0;
 };
 
+/// For reports: what follows where it could not be had.
+constexpr const char* without_node_memory =
+    "the ranks of a node could not share memory, so that all went by messages";
+
 }  // namespace forebay

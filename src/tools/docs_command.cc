@@ -77,6 +77,26 @@ same holds for `<variable>`, which takes `layout` and `codec`. Check a file and 
 
 Rank 0 reads all of these, and the configuration file, when a file is created or opened; the other ranks take its word.
 
+## Shared memory, and containers
+
+The ranks of a node put pieces of data into memory that they share: some MiB for each open file in the canonical layout,
+and for one with chunked variables 16 MiB a node or 1 MiB a rank, whichever is more, at most a quarter of `buffer_limit` a rank unless
+one chunk is larger, and twice that while chunks are read for others. It is memory without a name (`memfd_create`): the size
+of `/dev/shm` does not limit it, what else is in `/dev/shm` does not matter, and nothing stays behind when a job is killed.
+What limits it is the memory that is really there: no piece of it takes more than half of what the machine and the memory limit of
+the container (control group, version 1 or 2) have left, and rounds of chunks become smaller before that. It counts as
+memory of the node's first rank.
+
+Where it cannot be had, pieces go by messages instead, and the report says so: too little memory left; a system or a sandbox
+that refuses `memfd_create` or `/proc/PID/fd`; a limit on the size of files (`ulimit -f`) below what is needed; ranks of
+one node that run in containers with process numbers of their own. `exchange=message` asks for it.
+
+MPI has shared memory of its own. Open MPI 4 keeps messages between the ranks of a node in files of 4 MiB a rank in
+`/dev/shm` (containers have 64 MiB unless told otherwise). Where that is too small, read-only or absent, Open MPI warns, and goes through the
+network of the node, which is slower. Give the container more (`docker run --shm-size=1g`, `--ipc=host`), or set
+`OMPI_MCA_btl_vader_backing_directory` to a directory on a local disk. Ranks in containers of their own, with process numbers
+of their own, need `OMPI_MCA_btl=self,tcp`.
+
 )";
 
 struct Group {

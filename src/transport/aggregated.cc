@@ -105,8 +105,9 @@ void AggregatedTransport::read(ExtentStream& extents) {
 
 std::string AggregatedTransport::reasons() const {
   return fmt::format(
-      "{} collective operations aggregated, {} direct (pieces large enough, or a single rank)",
-      aggregated_operations_, direct_operations_);
+      "{} collective operations aggregated, {} direct (pieces large enough, or a single rank){}{}",
+      aggregated_operations_, direct_operations_, shares_ ? "" : "; ",
+      shares_ ? "" : without_node_memory);
 }
 
 AggregatedTransport::Total AggregatedTransport::total_of(const StreamSummary& mine) {
@@ -159,6 +160,7 @@ void AggregatedTransport::find_nodes(int ranks_per_node) {
 Count AggregatedTransport::window_for(const Total& total) const {
   Count largest = options_.window_size;
   if (largest == 0 && nodes_.size() == 1) largest = options_.bulk ? bulk_window : cached_window;
+  if (largest == 0 && !shares_) largest = cached_window;  // each rank has its own, in scarce memory
   if (largest == 0) largest = shipped_window;
   const Count most = std::max<Count>(4096, options_.buffer_limit / (2 * slot_count));
   largest = std::min(std::max(largest, options_.striping_unit), most);
@@ -185,8 +187,8 @@ void AggregatedTransport::set_up(const Total& total) {
     if (node_->size() == 1 && nodes_.size() == static_cast<std::size_t>(comm_.size())) {
       throw Error(Errc::enomem, "no memory for the aggregation windows", "lower window_size");
     }
-    find_nodes(
-        1);  // no shared memory to be had: every rank is a node of its own and sends messages
+    find_nodes(1);  // every rank is a node of its own and sends messages
+    shares_ = false;
   }
 }
 

@@ -94,6 +94,7 @@ class AggregatedTransport : public Transport {
   std::optional<Comm> node_;
   Count window_ = 0;
   std::unique_ptr<Slots> slots_;
+  bool shares_ = true;  // until ranks of a node could not share memory
   int node_index_ = 0;
   std::vector<std::vector<Rank>> nodes_;  // ranks of each node
   std::optional<Error> failure_;          // of the operation at hand, on this rank

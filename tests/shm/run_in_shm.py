@@ -9,7 +9,7 @@ mounted where --shm is not given.
 
 The command must end well and leave nothing in /dev/shm (--killed: must be killed, and leave
 nothing). --report: the report of every file must have all these sentences, which may be patterns.
-Exits with 77, which CTest shows as skipped, where nothing may be mounted.
+Exits with 77, which CTest shows as skipped, where nothing may be mounted, or where the command does.
 """
 import argparse
 import glob
@@ -86,6 +86,8 @@ def inside(options):
     done = subprocess.run(options.command, timeout=200, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True)
     print(done.stdout)
+    if done.returncode == SKIPPED:
+        return SKIPPED
     failed = done.returncode != 0
     if options.killed:
         failed = done.returncode == 0 or "killing" not in done.stdout

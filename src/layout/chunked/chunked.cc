@@ -185,6 +185,10 @@ std::string ChunkedLayout::reasons() const {
   }
   text += "; the busiest rank had " + std::to_string(static_cast<int>(worst_balance_ * 100)) +
           " % of the mean work at worst";
+  if (team_ && !team_->shares()) {
+    text += "; ";
+    text += without_node_memory;
+  }
   if (by_owners_ + by_everyone_ > 0) {
     text += "; of " + std::to_string(by_owners_ + by_everyone_) + " reads of a variable " +
             std::to_string(by_owners_) + " went through owners, since decoding chunks several " +

@@ -90,7 +90,7 @@ void ChunkedLayout::read_rounds(Operation& op) {
     return;
   {
     StepTimer timer(report_, Step::exchange);
-    agree_on_error(comm_, attempt_to([&] { team().make_room(op, 2); }));
+    team().make_room(op, 2);
   }
   const auto grid = [&](VarId v) -> const ChunkGrid& { return coding(v).grid; };
   const auto own = own_chunks(op);

@@ -121,7 +121,8 @@ void ChunkedLayout::plan(Operation& op, bool write) {
   RoundLimits limits;
   limits.owned = options_.buffer_limit / 4;
   limits.shared =
-      std::min(options_.buffer_limit / 4, std::max(rank_share, node_share / team().largest_node()));
+      std::min({options_.buffer_limit / 4, std::max(rank_share, node_share / team().largest_node()),
+                team().fair_room()});
   limits.sent = options_.buffer_limit / 4;
   limits.owners_send = !write;
   op.rounds = plan_rounds(op.chunks, op.accesses, comm_.size(), limits);

@@ -1,6 +1,7 @@
 #include "layout/chunked/team.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <functional>
 #include <thread>
@@ -8,12 +9,14 @@
 #include "base/attempt.h"
 #include "base/byteorder.h"
 #include "base/error.h"
+#include "base/memory_at_hand.h"
 #include "comm/exchange.h"
 
 namespace forebay::chunked {
 namespace {
 
 constexpr std::size_t alignment = 64;  // of a buffer: no cache line belongs to two
+constexpr Count least_room = 64 << 10;
 
 /// What stands before the pieces of one request and chunk in a message.
 struct ItemHead {
@@ -69,7 +72,11 @@ void get_pieces(const ChunkPieces& pieces, const Request& r, const std::byte* ch
 }
 
 Team::Team(const Comm& comm, int ranks_per_node, Report& report)
-    : comm_(comm), report_(report), node_(comm.split_node(ranks_per_node)), barrier_(node_) {
+    : comm_(comm),
+      report_(report),
+      node_(comm.split_node(ranks_per_node)),
+      node_size_(node_.size()),
+      barrier_(node_) {
   const auto leader = node_.all_reduce(std::int64_t{comm.rank()}, Reduce::min);
   const auto leaders = comm.all_gather(leader);
   std::vector<int> index(leaders.size(), -1), members;
@@ -85,46 +92,89 @@ Team::Team(const Comm& comm, int ranks_per_node, Report& report)
   my_node_ = node_of_[static_cast<std::size_t>(comm.rank())];
   nodes_ = static_cast<int>(members.size());
   largest_node_ = *std::max_element(members.begin(), members.end());
-  const auto here = std::max<std::int64_t>(1, std::thread::hardware_concurrency());
-  processors_ = static_cast<int>(comm.all_reduce(here, Reduce::min));
+  room_.reserve(leaders.size());  // part() needs no more
+  needed_.reserve(leaders.size());
+  room_.resize(members.size());
+  for (auto* of_ranks : {&size_, &used_, &begin_}) of_ranks->resize(leaders.size());
+  std::array<std::int64_t, 2> least{std::max<std::int64_t>(1, std::thread::hardware_concurrency()),
+                                    INT64_MAX};
+  if (node_.is_root()) {
+    // Of several files, twice the room (two halves), and never near the end of it.
+    const auto at_hand = memory_at_hand();
+    if (at_hand) least[1] = static_cast<std::int64_t>(*at_hand) / 8 / node_size_;
+  }
+  comm.all_reduce(least, Reduce::min);
+  processors_ = static_cast<int>(least[0]);
+  fair_room_ = std::max<Count>(least[1], least_room);
 }
 
 void Team::make_room(Operation& op, std::uint32_t halves) {
-  const auto ranks = static_cast<std::size_t>(comm_.size());
-  // What each rank needs in its fullest round, then where its part begins.
-  std::vector<std::size_t> size(ranks, 0), used(ranks, 0), begin(ranks, 0);
+  for (;;) {
+    place(op, halves);
+    if (grow()) return;
+    if (room_.size() == node_of_.size()) {
+      throw Error(Errc::enomem,
+                  "no memory for the " +
+                      std::to_string(needed_[static_cast<std::size_t>(my_node_)] >> 20) +
+                      " MiB of chunks that a rank owns in a round",
+                  "lower buffer_limit or the size of chunks");
+    }
+    part();
+  }
+}
+
+void Team::place(Operation& op, std::uint32_t halves) {
+  std::fill(size_.begin(), size_.end(), 0);
   for (const auto& round : op.of_round) {
-    for (const std::uint32_t i : round) used[static_cast<std::size_t>(op.chunks[i].owner)] = 0;
+    for (const std::uint32_t i : round) used_[static_cast<std::size_t>(op.chunks[i].owner)] = 0;
     for (const std::uint32_t i : round) {
       PlannedChunk& c = op.chunks[i];
       if (!c.shared) continue;
       const auto owner = static_cast<std::size_t>(c.owner);
-      c.buffer = used[owner];
-      used[owner] += (static_cast<std::size_t>(c.bytes) + alignment - 1) / alignment * alignment;
-      size[owner] = std::max(size[owner], used[owner]);
+      c.buffer = used_[owner];
+      used_[owner] += (static_cast<std::size_t>(c.bytes) + alignment - 1) / alignment * alignment;
+      size_[owner] = std::max(size_[owner], used_[owner]);
     }
   }
-  std::vector<std::size_t> end(static_cast<std::size_t>(nodes_), 0);
-  for (std::size_t r = 0; r < ranks; ++r) {
-    std::size_t& at = end[static_cast<std::size_t>(node_of_[r])];
-    begin[r] = at;
-    at += halves * size[r];
+  needed_.assign(room_.size(), 0);
+  for (std::size_t r = 0; r < node_of_.size(); ++r) {
+    std::size_t& at = needed_[static_cast<std::size_t>(node_of_[r])];
+    begin_[r] = at;
+    at += halves * size_[r];
   }
   for (PlannedChunk& c : op.chunks) {
     const auto owner = static_cast<std::size_t>(c.owner);
-    c.buffer += begin[owner] + op.met[c.round] % halves * size[owner];
+    c.buffer += begin_[owner] + op.met[c.round] % halves * size_[owner];
   }
-  const std::size_t most = end[static_cast<std::size_t>(my_node_)];
-  if (most <= memory_.size()) return;
+}
+
+// All ranks know what every node has and needs, so they meet only where a node needs more.
+bool Team::grow() {
+  bool any = false, ok = true;
+  for (std::size_t node = 0; node < room_.size(); ++node) {
+    if (needed_[node] <= room_[node]) continue;
+    any = true;
+    room_[node] = 0;
+    if (node != static_cast<std::size_t>(my_node_)) continue;
+    memory_ = NodeMemory{};  // the old first: there may be no room for both
+    memory_ = NodeMemory::create(node_, needed_[node]);
+    ok = static_cast<bool>(memory_);
+  }
+  if (!any) return true;
+  if (comm_.all_reduce(ok, Reduce::min) == 0) return false;
+  for (std::size_t node = 0; node < room_.size(); ++node)
+    room_[node] = std::max(room_[node], needed_[node]);
+  return true;
+}
+
+// Every rank becomes a node of its own.
+void Team::part() {
+  shares_ = false;
   memory_ = NodeMemory{};
-  memory_ = NodeMemory::create(node_, most);
-  if (!memory_) {
-    throw Error(Errc::enomem,
-                "no room for " + std::to_string(most >> 20) + " MiB of chunk buffers in memory " +
-                    "that the ranks of a node share",
-                "lower buffer_limit or the size of chunks, enlarge /dev/shm, or set "
-                "exchange=message");
-  }
+  node_ = Comm{};  // node_barrier() waits for nobody
+  for (std::size_t r = 0; r < node_of_.size(); ++r) node_of_[r] = static_cast<int>(r);
+  my_node_ = comm_.rank();
+  room_.assign(node_of_.size(), 0);
 }
 
 template <typename F>
@@ -142,7 +192,7 @@ void Team::scatter(Operation& op, std::uint32_t round, const GridOf& grid) {
       const Request& r = op.requests[t.request];
       put_pieces(ChunkPieces(grid(t.var), r, t.id, op.finder.positions(r)), r, buffer(c));
     });
-    if (nodes_ == 1) return;
+    if (room_.size() == 1) return;
   }
   std::vector<std::vector<std::byte>> to(static_cast<std::size_t>(comm_.size()));
   const auto failure = attempt_to([&] {
@@ -190,14 +240,15 @@ void Team::unpack(std::span<const std::byte> message, Operation& op) {
 }
 
 void Team::gather(Operation& op, std::uint32_t round, const GridOf& grid) {
-  std::vector<std::vector<std::byte>> to(nodes_ > 1 ? static_cast<std::size_t>(comm_.size()) : 0);
+  std::vector<std::vector<std::byte>> to(room_.size() > 1 ? static_cast<std::size_t>(comm_.size())
+                                                          : 0);
   {
     StepTimer timer(report_, Step::unpack);
     for_each_touch(op, round, true, [&](const Touch& t, const PlannedChunk& c) {
       const Request& r = op.requests[t.request];
       get_pieces(ChunkPieces(grid(t.var), r, t.id, op.finder.positions(r)), r, buffer(c));
     });
-    if (nodes_ == 1) return;
+    if (room_.size() == 1) return;
     for_each_touch(op, round, false, [&](const Touch& t, const PlannedChunk& c) {
       const Request& r = op.requests[t.request];
       append_heads(to[static_cast<std::size_t>(c.owner)], t.chunk,

@@ -2,7 +2,8 @@
 //
 // The buffers of all chunks that the ranks of a node own in a round lie in memory that these ranks
 // share: whoever is on the owner's node puts its pieces there, or takes them from there, without a
-// message. For chunks owned on another node each pair of ranks exchanges one message a round.
+// message. For chunks owned on another node each pair of ranks exchanges one message a round. Where
+// the ranks of some node cannot share so much memory, all pieces go by messages from then on.
 #pragma once
 
 #include <optional>
@@ -29,22 +30,28 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  int node_size() const { return node_.size(); }
-  /// Ranks of the largest node.
+  /// Of the node that this rank is on, and of the largest one, whether they share memory or not.
+  int node_size() const { return node_size_; }
   int largest_node() const { return largest_node_; }
   int nodes() const { return nodes_; }
+  /// Whether ranks share memory.
   bool is_local(Rank rank) const { return node_of_[static_cast<std::size_t>(rank)] == my_node_; }
   bool same_node(Rank a, Rank b) const {
     return node_of_[static_cast<std::size_t>(a)] == node_of_[static_cast<std::size_t>(b)];
   }
   /// Hardware threads of the node that has fewest, for all its ranks together.
   int processors() const { return processors_; }
+  /// Bytes a rank that shared chunks may take at a time, by the memory that nodes had to begin
+  /// with.
+  Count fair_room() const { return fair_room_; }
+  /// False once the ranks of a node could not share as much memory as was needed.
+  bool shares() const { return shares_; }
 
-  /// Collective over nodes. Gives every shared chunk its place in the memory of its owner's node,
-  /// and makes room. Each owner has a part of its own, so that it may prepare its next round while
+  /// Collective. Gives every shared chunk its place in the memory of its owner's node, and makes
+  /// room. Each owner has a part of its own, so that it may prepare its next round while
   /// others still work on theirs; with two `halves`, used in turn by the rounds that share chunks,
   /// even while they still read this one's. `op` is sorted by round.
-  /// Throws Errc::enomem (on all ranks of the node) when there is no room.
+  /// Throws Errc::enomem, on all ranks, where a rank has no memory even for its own chunks.
   void make_room(Operation& op, std::uint32_t halves);
   std::byte* buffer(const PlannedChunk& chunk) { return memory_.data() + chunk.buffer; }
   void node_barrier() { barrier_.wait(); }
@@ -60,14 +67,25 @@ class Team {
   template <typename F>
   void for_each_touch(Operation& op, std::uint32_t round, bool local, F&& f);
   void unpack(std::span<const std::byte> message, Operation& op);
+  void place(Operation& op, std::uint32_t halves);
+  bool grow();
+  void part();
 
   const Comm& comm_;
   Report& report_;
   Comm node_;
   std::vector<int> node_of_;
-  int my_node_ = 0, nodes_ = 1, largest_node_ = 1, processors_ = 1;
+  int my_node_ = 0, nodes_ = 1, node_size_ = 1, largest_node_ = 1, processors_ = 1;
+  Count fair_room_ = 0;
+  bool shares_ = true;
   NodeBarrier barrier_;
   NodeMemory memory_;
+  // Of each group of ranks that share memory (a node, or one rank): its bytes, and what the
+  // operation at hand needs. Equal on all ranks.
+  std::vector<std::size_t> room_, needed_;
+  // Of each rank, for place(), which must not fail on one rank alone: what it needs in its fullest
+  // round and in the one looked at, and where its part begins.
+  std::vector<std::size_t> size_, used_, begin_;
 };
 
 }  // namespace forebay::chunked
