@@ -5,6 +5,14 @@ say() { printf '\n== %s\n' "$*" >&2; }
 die() { printf 'dev: %s\n' "$*" >&2; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
+# run_ctest PRESET [ctest options]: the tests of a build tree; what ran is recorded in its junit.xml. ctest's own closing
+# lines are the last that it prints.
+run_ctest() {
+  local tree=$root/build/$1
+  shift
+  ctest --test-dir "$tree" --output-on-failure --no-tests=error --output-junit "$tree/junit.xml" "$@"
+}
+
 # logged LOG COMMAND...: runs it with all that it says in LOG; every ten seconds the last step of a build in it is shown.
 logged() {
   local log=$1 reporter status=0

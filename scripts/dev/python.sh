@@ -54,7 +54,7 @@ python_test() {
   local parallel=$root/build/python-mpi/site failed=0
   python_install python
   say "tests of the Python package"
-  (cd "$root" && "$python_venv/bin/python" -m pytest -q -p no:cacheprovider "$@") || failed=1
+  (cd "$root" && "$python_venv/bin/python" -m pytest -q -p no:cacheprovider --junitxml "$root/build/python/junit.xml" "$@") || failed=1
   if (($# == 0)); then
     python_install python-mpi --config-settings cmake.define.FOREBAY_MPI=ON --target "$parallel" --upgrade
     say "tests of the Python package with MPI, 3 ranks"

@@ -1,17 +1,62 @@
 # shellcheck shell=bash disable=SC2154
 
-# Address and undefined-behaviour sanitizers over the unit tests and the two-rank MPI tests, then the fuzz targets.
+# Sanitizers over the tests, and the fuzz targets: all of it, or one part.
 cmd_sanitize() {
-  local seconds=${FOREBAY_FUZZ_SECONDS:-60}
+  local part=${1:-all}
+  shift || true
   ensure_packages build peer test sanitize
+  case $part in
+    all)
+      sanitize_address "$@"
+      sanitize_threads "$@"
+      sanitize_fuzz
+      ;;
+    address) sanitize_address "$@" ;;
+    threads) sanitize_threads "$@" ;;
+    fuzz) sanitize_fuzz ;;
+    *) die "./dev sanitize takes address, threads or fuzz, not $part" ;;
+  esac
+}
+
+# sanitize_address [ctest options]: unit tests and two-rank tests of this library, not of what it is compared with.
+sanitize_address() {
   configure asan
   build asan
-  say "unit tests and two-rank tests with both sanitizers"
-  ctest --test-dir "$root/build/asan" --output-on-failure --no-tests=error -R '^unit|^tool|_np2$' -LE 'peer|install|preload' "$@"
+  say "unit tests and two-rank tests with the address and undefined-behaviour sanitizers"
+  run_ctest asan -R '^unit|^tool|_np2$' -E '^hdf5\.native' -LE 'peer|install|preload|dropin' "$@"
+}
+
+# sanitize_threads [ctest options]: the tests whose ranks are threads.
+sanitize_threads() {
+  configure tsan
+  build tsan thread_ranks_test
+  say "ranks as threads with the thread sanitizer"
+  run_ctest tsan -L threads "$@"
+}
+
+fuzz_targets=(fuzz_classic fuzz_codec fuzz_chunk_index fuzz_log_record fuzz_logged)
+
+# sanitize_fuzz: every fuzz target, for FOREBAY_FUZZ_SECONDS.
+sanitize_fuzz() {
+  local target
   configure fuzz
-  local target targets=(fuzz_classic fuzz_codec fuzz_chunk_index fuzz_log_record fuzz_logged)
-  build fuzz "${targets[@]}"
-  for target in "${targets[@]}"; do fuzz_run "$target" "$seconds"; done
+  build fuzz "${fuzz_targets[@]}"
+  for target in "${fuzz_targets[@]}"; do fuzz_run "$target" "${FOREBAY_FUZZ_SECONDS:-60}"; done
+}
+
+# cmd_soak MINUTES [soak.py options]: the tests of the release build and the fuzz targets with seeds that are new.
+cmd_soak() {
+  local minutes=${1:-}
+  [[ $minutes =~ ^[0-9]+$ ]] || die "./dev soak takes a number of minutes"
+  shift
+  ensure_packages build peer test sanitize
+  configure release
+  build release
+  configure fuzz
+  build fuzz "${fuzz_targets[@]}"
+  keep_session_folder
+  "$python" "$root/scripts/soak.py" --build "$root/build/release" --minutes "$minutes" --jobs "$jobs" \
+    --fuzz "$root/build/fuzz" --corpus "$cache/fuzz" "$@"
 }
 
 # fuzz_run TARGET SECONDS: new inputs are kept in the cache and begin the next run.

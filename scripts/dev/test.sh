@@ -40,12 +40,12 @@ cmd_test() {
   keep_session_folder
   say "tests"
   local failed=0
-  ctest --test-dir "$root/build/release" --output-on-failure --no-tests=error "$@" || failed=1
+  run_ctest release "$@" || failed=1
   if (($# == 0)); then
     configure serial
     build serial
     say "tests of the build without MPI"
-    ctest --test-dir "$root/build/serial" --output-on-failure --no-tests=error || failed=1
+    run_ctest serial || failed=1
     [[ -n ${FOREBAY_WITHOUT_PYTHON:-} ]] || python_test || failed=1
   fi
   ((failed == 0)) || die "tests failed"

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <string>
@@ -92,6 +93,7 @@ constexpr Case cases[] = {
 };
 
 int rank, ranks, failures = 0;
+unsigned seed = 0;  // FOREBAY_TEST_SEED: other patterns than usual
 
 std::byte content(Offset at, int round) {
   const auto h = static_cast<std::uint64_t>(at) * 0x9E3779B97F4A7C15ULL +
@@ -162,7 +164,7 @@ std::vector<Extent> extents_of(const Pattern& p, int me, std::vector<std::byte>&
 }
 
 void run_round(const Case& c, const Comm& comm, const std::string& path, int round) {
-  std::mt19937 random(static_cast<unsigned>(round * 1000 + 7));
+  std::mt19937 random(seed + static_cast<unsigned>(round * 1000 + 7));
   const int width = 1 << (random() % 4);
   Report report;
   auto file = std::make_shared<File>(path, true, comm.rank(), report);
@@ -289,6 +291,7 @@ int main(int argc, char** argv) {
   const std::string path =
       (argc > 1 ? std::string(argv[1]) : std::string(".")) + "/transport_test.bin";
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 8;
+  if (const char* given = std::getenv("FOREBAY_TEST_SEED")) seed = std::strtoul(given, nullptr, 10);
   {
     const Comm comm = make_comm(MPI_COMM_WORLD);
     rank = comm.rank();
