@@ -2,6 +2,7 @@
 
 import os
 import statistics
+import subprocess
 
 # Programs by backend, relative to the build tree.
 PROGRAMS = {
@@ -11,14 +12,38 @@ PROGRAMS = {
     "codec-limit": "forebay-bench-codec-limit",
 }
 OWN = ("forebay", "forebay-chunked")
-PEERS = ("pnetcdf", "hdf5", "hdf5-multi")
+PEERS = ("pnetcdf", "pnetcdf-hints", "hdf5", "hdf5-multi")
 SYSTEM = ("append", "limit", "log-limit")
 LIMITS = SYSTEM + ("codec-limit",)
 ALL = PEERS + OWN + LIMITS
-DEFAULT = "forebay,pnetcdf,append,limit"
+DEFAULT = "forebay,pnetcdf,pnetcdf-hints,append,limit"
 DEFAULT_ARRAYS = "forebay-chunked,hdf5,codec-limit"
 DEFAULT_CODEC = {"e3sm": "shuffle,zstd:1"}
 DEFAULT_ARRAY_CODEC = "deflate:6"
+
+
+HINTED_MODULE = "romio321"  # the one that reads these hints
+# What users of the peer set where the default is slow: collective buffering always, with one or with every rank as an
+# aggregator, deferred opening, and, where the library has it, aggregation within a node.
+PEER_HINTS = {
+    "cb": "romio_cb_write=enable;romio_cb_read=enable",
+    "cb-1": "romio_cb_write=enable;romio_cb_read=enable;cb_nodes=1",
+    "cb-all": "romio_cb_write=enable;romio_cb_read=enable;cb_nodes={ranks};cb_config_list=*:{ranks}",
+    "no-indep": "romio_no_indep_rw=true;cb_nodes={ranks};cb_config_list=*:{ranks}",
+    "aggrs": "nc_num_aggrs_per_node=1",
+}
+
+
+def holds(program, text):
+    """Whether a program or the PnetCDF library that it loads contains `text`."""
+    files = [program]
+    listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
+    files += [word for line in listed.splitlines() if "libpnetcdf" in line for word in line.split() if "/" in word]
+    for path in files:
+        with open(path, "rb") as data:
+            if text in data.read():
+                return True
+    return False
 
 
 def find_program(build, name):
@@ -94,6 +119,11 @@ def make_backends(wanted, programs, job, ranks, modules, cores):
     as_hdf5 = ["--chunked", "--codec", job["codec"]]
     if peer and "pnetcdf" in wanted:
         with_modules("pnetcdf", peer)
+    if peer and "pnetcdf-hints" in wanted:
+        for name, hints in PEER_HINTS.items():
+            if name != "aggrs" or holds(peer, b"nc_num_aggrs_per_node"):
+                backends.append(Backend(f"pnetcdf-hints/{name}", peer, HINTED_MODULE if modules[0] else None,
+                                        {"PNETCDF_HINTS": hints.format(ranks=ranks)}))
     if hdf5 and job["arrays"] and "hdf5" in wanted:
         with_modules("hdf5", hdf5, as_hdf5)
     if hdf5 and job["arrays"] and "hdf5-multi" in wanted:

@@ -7,14 +7,16 @@ import glob
 import os
 import statistics
 
-from bench_backends import Backend
+from bench_backends import Backend, own_hints
 from bench_compare import MIB, SLOW_MODULE, Comparison
 
 SUITES = ("hdf5",)
 CONNECTOR = "forebay under_vol=0;under_info={}"
 LOG, LOG_MULTI = "hdf5-log", "hdf5-log-multi"
-BACKENDS = ("pnetcdf", "hdf5", "hdf5-multi", LOG, LOG_MULTI, "append")
-DEFAULT = f"pnetcdf,hdf5,{LOG},append"
+COMPACT = "hdf5-log-compact"  # compact=close: an ordinary file when it is closed
+OWN = (LOG, LOG_MULTI, COMPACT)
+BACKENDS = ("pnetcdf", "hdf5", "hdf5-multi", LOG, LOG_MULTI, COMPACT, "append")
+DEFAULT = f"pnetcdf,hdf5,{LOG},{COMPACT},append"
 # name: (arguments, operations, backends that take no part)
 NO_PEER = ("pnetcdf", "append")
 WORKLOADS = {
@@ -35,9 +37,10 @@ HOPELESS = 5.0
 
 
 def environment_of(family, options):
-    if family in (LOG, LOG_MULTI):
-        return {"HDF5_PLUGIN_PATH": os.path.abspath(options.connector), "HDF5_VOL_CONNECTOR": CONNECTOR}
-    return {}
+    if family not in OWN:
+        return {}
+    hints = own_hints("compact=close") if family == COMPACT else {}
+    return {"HDF5_PLUGIN_PATH": os.path.abspath(options.connector), "HDF5_VOL_CONNECTOR": CONNECTOR, **hints}
 
 
 def make_jobs(options, data):
@@ -65,7 +68,7 @@ def make_backends(wanted, programs, options, modules):
                 backends.append(Backend(family, programs["pnetcdf"] or programs["forebay"]))
             continue
         program = programs["pnetcdf" if family == "pnetcdf" else "hdf5"]
-        if not program or (family in (LOG, LOG_MULTI) and not options.connector):
+        if not program or (family in OWN and not options.connector):
             continue
         arguments = ["--one-call"] if family.endswith("-multi") else []
         for module in modules:
@@ -95,7 +98,7 @@ class Hdf5Comparison(Comparison):
         return [self.job["operation"]] if self.job["operation"] != "both" else super().operations()
 
     def own(self):
-        return [b for b in self.backends if b.family in (LOG, LOG_MULTI)]
+        return [b for b in self.backends if b.family in OWN]
 
     def drop_slow_modules(self):
         for operation in self.operations():
@@ -126,7 +129,7 @@ class Hdf5Comparison(Comparison):
 
     def ratios(self, operation):
         lines = ["steps, slowest rank, ms: " + self.steps_of(self.best(family, operation), operation)
-                 for family in ("hdf5", LOG, LOG_MULTI) if self.best(family, operation)]
+                 for family in ("hdf5", *OWN) if self.best(family, operation)]
         ratios = self.against(operation)
         if ratios:
             lines.append(";  ".join(f"{label} = {ratio:.2f}" for label, ratio in ratios.items()))

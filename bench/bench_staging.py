@@ -20,10 +20,9 @@ import glob
 import os
 import shutil
 import statistics
-import subprocess
 import tempfile
 
-from bench_backends import Backend, own_hints
+from bench_backends import Backend, holds, own_hints
 from bench_compare import MIB, Comparison
 from bench_slow_store import SlowStore
 
@@ -63,18 +62,6 @@ def make_jobs(suite, options):
             jobs.append({"title": " ".join(arguments), "arguments": arguments, "bytes_matter": True, "arrays": False,
                          "backends": backends, "codec": None, "suite": suite})
     return jobs
-
-
-def holds(program, text):
-    """Whether a program or the PnetCDF library that it loads contains `text`."""
-    files = [program]
-    listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
-    files += [word for line in listed.splitlines() if "libpnetcdf" in line for word in line.split() if "/" in word]
-    for path in files:
-        with open(path, "rb") as data:
-            if text in data.read():
-                return True
-    return False
 
 
 def make_backends(wanted, programs, modules, fast):

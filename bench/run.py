@@ -2,7 +2,7 @@
 """Measures workloads with Forebay, with its peers PnetCDF and parallel HDF5, and without any library, in turn.
 
     run.py                              a short list: the E3SM F case, large blocks, strided pieces, a large header
-    run.py e3sm --case F,G,I            some workloads, each at 4 and 16 ranks, on the disk and on /dev/shm
+    run.py e3sm --case F,G,I            some workloads, each at 2, 4 and 16 ranks, on the disk and on /dev/shm
     run.py strided --ranks 4 --where memory --rounds 9 -- --piece 1KiB
     run.py checkerboard2d flash pandana     compressed arrays: Forebay's chunks, HDF5's, and the least that codecs need
     run.py e3sm --case F,G --backends forebay,forebay-chunked
@@ -12,13 +12,15 @@
 
 Options after "--" go to the workload (`forebay-bench NAME --help` lists them).
 
-One round runs every backend once, in a new set of processes each, so that whatever else the machine does meets all of
-them alike; the figures are medians over the rounds. The backends are
+One round runs every backend once, in a new set of processes each and in the other order each time, so that whatever else
+the machine does meets all of them alike; the figures are medians over the rounds. The backends are
 
     forebay           this library as the environment says; by default, canonical files
     forebay-chunked   this library, layout chunked, with --codec (deflate:6; e3sm: shuffle,zstd:1)
     pnetcdf/MODULE    the peer with each MPI-IO module of the MPI library; ratios use the better one. A module that
                       needs more than twice the time of the better one in the first round is not run again.
+    pnetcdf-hints/SET the peer with the hints for ROMIO that are best here: romio_cb_write, cb_nodes, romio_no_indep_rw
+                      and nc_num_aggrs_per_node in some sets, of which the quickest of the first round goes on
     hdf5/MODULE       parallel HDF5: the same data, chunks and codec, one collective call a variable
     hdf5-multi/MODULE the same, with one call for all variables
     append            each rank pwrites one contiguous block, the same bytes in all
@@ -28,7 +30,7 @@ them alike; the figures are medians over the rounds. The backends are
                       (pread) stream of what came out
 
 HDF5 and codec-limit know the compressed arrays: checkerboard2d, flash, pandana. Those run forebay-chunked, hdf5 and
-codec-limit unless --backends says otherwise, the other workloads forebay, pnetcdf, append and limit.
+codec-limit unless --backends says otherwise, the other workloads forebay, pnetcdf, pnetcdf-hints, append and limit.
 The suites have backends of their own (bench_staging.py); names of workloads choose among theirs.
 "memory +MiB" is the largest growth of a rank's resident memory while it was timed: what a library takes beyond the
 program's own buffers.
@@ -78,7 +80,7 @@ def parse_arguments(argv):
     add("--total", help="checkerboard2d, flash, pandana: bytes of all variables, for example 64MiB")
     add("--codec", help="of forebay-chunked, hdf5 and codec-limit (default: deflate:6; e3sm: shuffle,zstd:1)")
     add("--op", default="both", choices=("write", "read", "both"))
-    add("--ranks", help="with commas (default: 4,16; for the short list: 4)")
+    add("--ranks", help="with commas (default: 2,4,16; for the short list: 2,4)")
     add("--where", default="disk,memory", help="disk, memory or both, with commas (default: %(default)s)")
     add("--disk-dir", help="a directory on a disk (default: bench-tmp beside the build)")
     add("--memory-dir", default="/dev/shm", help="a directory in memory (default: %(default)s)")
@@ -234,7 +236,7 @@ def main(argv):
     if not (programs["forebay"] or programs["pnetcdf"]):
         raise Failure(f"neither forebay-bench nor forebay-bench-pnetcdf is in {options.build}: build first")
     launcher = Launcher(options)
-    ranks = [int(n) for n in (options.ranks or ("4,16" if options.names or options.suite else "4")).split(",")]
+    ranks = [int(n) for n in (options.ranks or ("2,4,16" if options.names or options.suite else "2,4")).split(",")]
     records = []
     if options.suite in bench_hdf5.SUITES:
         if not programs["hdf5"]:
