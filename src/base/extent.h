@@ -36,6 +36,8 @@ struct StreamSummary {
   bool empty() const { return bytes == 0; }
 };
 
+struct Report;
+
 /// Extents in file order. For writing they do not overlap (later requests have won already); for
 /// reading they may.
 class ExtentStream {
@@ -65,9 +67,11 @@ class ExtentIo {
   /// Collective. Between true and false, write_all() may return before the bytes are in the file;
   /// they are when the call with false returns. Nothing is read meanwhile.
   virtual void expect_more(bool /*more*/) {}
-  /// Local. Whether one thread may write locally while another one of the rank communicates or
-  /// reads locally; what they would both set up on first use is set up now.
+  /// Local. Whether one thread may write by write_beside() while another one of the rank
+  /// communicates or reads locally; what they would both set up on first use is set up now.
   virtual bool ready_beside_mpi() { return false; }
+  /// Local; where ready_beside_mpi(). Times go to `report`, which is the calling thread's alone.
+  virtual void write_beside(ExtentStream& extents, Report& /*report*/) { write(extents); }
 };
 
 }  // namespace forebay

@@ -55,6 +55,19 @@ struct Report {
   std::shared_ptr<Timeline> timeline;
   double inner = 0;  ///< seconds of the steps within the one that is being timed
 
+  /// An empty one for a thread beside, whose times go here in the end.
+  Report beside() const {
+    Report other;
+    if (timeline)
+      other.timeline = std::make_shared<Timeline>(Timeline::least_limit, timeline->zero());
+    return other;
+  }
+  void take_over(const Report& other) {
+    for (std::size_t s = 0; s < seconds.size(); ++s) seconds[s] += other.seconds[s];
+    if (!timeline || !other.timeline) return;
+    for (const TimeSpan& span : other.timeline->spans()) timeline->add(span);
+  }
+
   double& operator[](Step s) { return seconds[static_cast<std::size_t>(s)]; }
   std::int64_t& operator[](Counter c) { return counters[static_cast<std::size_t>(c)]; }
 };

@@ -96,7 +96,7 @@ std::unique_ptr<Dataset> Dataset::create(Comm comm, const std::string& path, int
   if (const auto failed = attempt_to([&] { ds->start_staging(); })) {
     attempt_to([&] { ds->transport_->close(); });
     if (ds->comm_.is_root()) ::unlink(ds->path_.c_str());
-    ds->comm_.barrier();
+    ds->comm_.barrier();  // behind it the name is gone: any rank may create the file anew
     throw *failed;
   }
   return ds;
@@ -291,7 +291,7 @@ void Dataset::abort() {
   if (!unflushed) unflushed = attempt_to([&] { stage_->close(remove); });
   transport_->close();
   file_->close();
-  comm_.barrier();
+  comm_.barrier();  // behind it nobody has the file open: it may be removed
   std::optional<Error> mine;
   if (remove && comm_.is_root() && ::unlink(path_.c_str()) != 0) {
     mine = system_error(errno, Errc::ecantremove, "removing", path_);

@@ -96,10 +96,12 @@ void Dataset::relocate(const std::function<void(const std::function<void(const M
         b.bytes.resize(file_->read_at(b.move.from, b.bytes));
       });
     }
+    // Behind it every block of the batch is in memory, and its old place may be written to.
     comm_.barrier();
     for (Block& b : mine) {
       if (!failure) attempt([&] { file_->write_at(b.move.to, b.bytes); });
     }
+    // Batches stay apart: nobody reads or writes for the next one before this one is in the file.
     comm_.barrier();
     mine.clear();
     batch_bytes = batch_blocks = 0;

@@ -59,6 +59,7 @@ void LoggedFile::open_index(const logged::MetadataBlock& index) {
       throw Error(Errc::etrunc, options_.path + " ends within the index of its log",
                   "it was cut, or is not all there yet");
   });
+  // Behind it the index is in the node's memory, and nobody writes there any more.
   agree_on_error(comm_, failed);
   agree_on_error(comm_, attempt_to([&] {
                    if (index_)

@@ -99,6 +99,10 @@ AggregatedTransport::AggregatedTransport(const Comm& comm, std::shared_ptr<File>
 
 void AggregatedTransport::write(ExtentStream& extents) { write_directly(*file_, extents, report_); }
 
+void AggregatedTransport::write_beside(ExtentStream& extents, Report& report) {
+  write_directly(*file_, extents, report);
+}
+
 void AggregatedTransport::read(ExtentStream& extents) {
   read_directly(*file_, extents, options_.hole_threshold, report_);
 }
@@ -249,7 +253,7 @@ void AggregatedTransport::carry_out(ExtentStream& extents, bool writing) {
     ++direct_operations_;
     if (more_) {  // what is under way comes first
       finish_behind();
-      comm_.barrier();
+      comm_.barrier();  // behind it what any rank had under way is in the file
     }
     guarded([&] { writing ? write(extents) : read(extents); });
   } else {
@@ -289,9 +293,7 @@ void AggregatedTransport::finish_write(const Slots::Use& use) {
 // windows.
 void AggregatedTransport::write_behind(const Slots::Use& use, Count bridge) {
   const auto unopened = attempt_to([&] { file_->ensure_open(); });
-  Behind& behind = behind_.emplace_back();
-  if (report_.timeline)
-    behind.report.timeline = std::make_shared<Timeline>(1, report_.timeline->zero());
+  Behind& behind = behind_.emplace_back(Behind{report_.beside(), {}});
   const auto write = [this, use, bridge, &behind] {
     return attempt_to([&] { slots_->write_out(use, *file_, bridge, behind.report); });
   };
@@ -319,9 +321,7 @@ void AggregatedTransport::finish_behind() {
     if (!behind.done.valid()) continue;
     const auto error = behind.done.get();
     if (error && !failure_) failure_ = error;
-    report_[Step::write] += behind.report[Step::write];
-    if (report_.timeline)
-      for (const TimeSpan& span : behind.report.timeline->spans()) report_.timeline->add(span);
+    report_.take_over(behind.report);
   }
   behind_.clear();
 }

@@ -40,6 +40,7 @@ class AggregatedTransport : public Transport {
     file_->ensure_open();
     return true;
   }
+  void write_beside(ExtentStream& extents, Report& report) override;
   std::string reasons() const override;
 
  private:

@@ -29,6 +29,9 @@ class PosixTransport : public Transport {
     file_->ensure_open();
     return true;
   }
+  void write_beside(ExtentStream& extents, Report& report) override {
+    write_directly(*file_, extents, report);
+  }
   std::string reasons() const override {
     return "posix: each rank makes its own system calls, as asked for";
   }

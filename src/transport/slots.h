@@ -12,6 +12,11 @@
 //
 // Every rank of the node goes through the same uses in the same order. Errors stay with the rank
 // that meets them.
+//
+// Who may touch a slot, and until when: from acquire to its arrive each rank places bytes, or marks
+// what it needs, where no other rank does. Behind the last arrive the slot belongs to that rank
+// alone, until it publishes (a read: the bytes are all ranks' to look at, nobody's to change) or
+// releases. Behind the last depart, or the write, the slot is empty, and the next use begins.
 #pragma once
 
 #include <algorithm>

@@ -24,7 +24,7 @@ struct Told {
 /// Writes extents while its caller goes on, if the transport allows.
 class WriteBehind {
  public:
-  explicit WriteBehind(ExtentIo& io) : io_(io) {}
+  WriteBehind(ExtentIo& io, Report& report) : io_(io), report_(report), beside_(report.beside()) {}
   ~WriteBehind() {
     if (thread_.joinable()) thread_.join();
   }
@@ -34,7 +34,7 @@ class WriteBehind {
     if (!alone && io_.ready_beside_mpi()) {
       try {
         thread_ = std::thread([this, s = std::move(stream)]() mutable {
-          failure_ = attempt_to([&] { io_.write(s); });
+          failure_ = attempt_to([&] { io_.write_beside(s, beside_); });
         });
         return;
       } catch (const std::system_error&) {
@@ -44,12 +44,17 @@ class WriteBehind {
     io_.write(stream);
   }
   std::optional<Error> wait() {
-    if (thread_.joinable()) thread_.join();
+    if (thread_.joinable()) {
+      thread_.join();
+      report_.take_over(std::exchange(beside_, report_.beside()));
+    }
     return std::exchange(failure_, std::nullopt);
   }
 
  private:
   ExtentIo& io_;
+  Report& report_;
+  Report beside_;  // the thread's alone while there is one
   std::thread thread_;
   std::optional<Error> failure_;
 };
@@ -144,7 +149,7 @@ void ChunkedLayout::write_rounds(Operation& op) {
     agree_on_error(comm_, error);  // after it all buffers of the first round are ready
   }
   std::vector<Entry> entries(op.chunks.size());
-  WriteBehind behind(io_);
+  WriteBehind behind(io_, report_);
   std::optional<Error> mine, theirs;
   const auto note = [&](std::optional<Error> error) {
     if (error && !mine) mine = std::move(error);
