@@ -33,7 +33,7 @@ TABLE = (
 # Where tests take a seed from the environment.
 SEED_VARIABLES = ("FOREBAY_TEST_SEED", "FOREBAY_TEST_DELAYS")
 FUZZ_SECONDS = 30
-TAIL = 40  # lines of what a failed run said
+TAIL, WIDTH = 40, 500  # lines of what a failed run said, and characters of each
 
 
 class Run:
@@ -149,7 +149,7 @@ class Soak:
             self.rounds[run.name] += rounds
             if fault:
                 self.failures.append(run.name)
-                print("\n".join(said.splitlines()[-TAIL:]))
+                print("\n".join(line[:WIDTH] for line in said.splitlines()[-TAIL:]))
                 print(f"soak: {run.name} FAILED ({fault}, {time.monotonic() - begin:.0f} s); again:\n"
                       f"  {shown(command, environment, run.folder)}", flush=True)
 
