@@ -85,7 +85,7 @@ one chunk is larger, and twice that while chunks are read for others. It is memo
 of `/dev/shm` does not limit it, what else is in `/dev/shm` does not matter, and nothing stays behind when a job is killed.
 What limits it is the memory that is really there: no piece of it takes more than half of what the machine and the memory limit of
 the container (control group, version 1 or 2) have left, and rounds of chunks become smaller before that. It counts as
-memory of the node's first rank.
+memory of the node's first rank. What each rank holds by itself is bounded by `buffer_limit` alone: lower that in a small container.
 
 Where it cannot be had, pieces go by messages instead, and the report says so: too little memory left; a system or a sandbox
 that refuses `memfd_create` or `/proc/PID/fd`; a limit on the size of files (`ulimit -f`) below what is needed; ranks of
