@@ -27,53 +27,13 @@ hdf5_system_prefix() {
   return 1
 }
 
-# private_apt DIR: an apt that reads only source packages of one suite, with lists and cache of its own, from the mirror
-# and with the keyring that this system's apt is configured with. Prints the path of its configuration.
-private_apt() {
-  local dir=$1 uri entry keyring options
-  mkdir -p "$dir"/{state/lists/partial,cache/archives/partial,parts}
-  # The main archive, not the security one, which holds no suite as a whole.
-  # shellcheck disable=SC2016
-  read -r uri entry < <(apt-get indextargets --format '$(REPO_URI) $(SOURCESENTRY)' 'Created-By: Packages' 2>/dev/null |
-    grep -v security | head -n 1) || true
-  [[ -n $uri ]] || die "apt knows no archive here; set HDF5_ROOT to a parallel HDF5 >= $hdf5_wanted"
-  keyring=$(sed -nE 's/^Signed-By: *(\/[^ ]+).*/\1/p; s/^deb.*\[.*signed-by=([^] ]+).*/\1/p' "${entry%:*}" | head -n 1)
-  options=${keyring:+"[signed-by=$keyring] "}
-  echo "deb-src $options$uri $hdf5_package_suite main" >"$dir/sources.list"
-  cat >"$dir/apt.conf" <<CONF
-Dir::State "$dir/state";
-Dir::State::Status "/var/lib/dpkg/status";
-Dir::Cache "$dir/cache";
-Dir::Etc::SourceList "$dir/sources.list";
-Dir::Etc::SourceParts "$dir/parts";
-APT::Sandbox::User "$(id -un)";
-CONF
-  echo "$dir/apt.conf"
-}
-
-# hdf5_fetch WORK: unpacks the source package; prints the folder of the sources.
-hdf5_fetch() {
-  local work=$1 conf name=hdf5
-  conf=$(private_apt "$cache/apt")
-  [[ -z $hdf5_package_version ]] || name+="=$hdf5_package_version"
-  say "fetching the source package $name of $hdf5_package_suite through apt"
-  (
-    export APT_CONFIG=$conf
-    cd "$work"
-    apt-get update -qq
-    apt-get source --download-only -qq "$name"
-    dpkg-source --no-check -x ./*.dsc source
-  ) >"$work/fetch.log" 2>&1 || { cat "$work/fetch.log" >&2; die "fetching $name failed"; }
-  echo "$work/source"
-}
-
 # hdf5_build PREFIX
 hdf5_build() {
   local prefix=$1 work source
   work=$cache/hdf5-work
   rm -rf "$work"
   mkdir -p "$work"
-  source=$(hdf5_fetch "$work")
+  source=$(fetch_source_package hdf5 "$hdf5_package_version" "$hdf5_package_suite" "$work")
   say "building HDF5 in $prefix, once; it takes some minutes"
   logged "$work/build.log" hdf5_compile "$source" "$work" "$prefix" ||
     { tail -n 40 "$work/build.log" >&2; die "building HDF5 failed; see $work/build.log"; }
@@ -134,7 +94,7 @@ provide_hdf5_tests() {
   ensure_packages build hdf5
   local work source
   work=$(mktemp -d "$cache/hdf5-tests.XXXXXX")
-  source=$(hdf5_fetch "$work")
+  source=$(fetch_source_package hdf5 "$hdf5_package_version" "$hdf5_package_suite" "$work")
   say "building HDF5's tests and a serial HDF5 in $hdf5_tests, once; it takes some minutes"
   logged "$work/build.log" hdf5_compile_tests "$source" "$work" ||
     { tail -n 40 "$work/build.log" >&2; die "building HDF5's tests failed"; }

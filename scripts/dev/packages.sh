@@ -7,11 +7,12 @@ declare -A packages=(
            libdeflate-dev libzstd-dev libzfp-dev libhdf5-dev"
   [peer]="libpnetcdf-dev"
   [test]="libgtest-dev libbenchmark-dev pnetcdf-bin netcdf-bin libnetcdf-pnetcdf-dev python3-numpy python3-scipy
-          python3-h5py zsh fish"
+          python3-h5py zsh fish m4"
   [python]="python3-dev python3-venv"
   [lint]="clang-format-14 clang-tidy-14 shellcheck"
   [sanitize]="clang-14 libclang-rt-14-dev"
   [mpich]="mpich libmpich-dev"
+  [sources]="dpkg-dev xz-utils"
   [hdf5]="dpkg-dev xz-utils zlib1g-dev"
 )
 
@@ -34,7 +35,7 @@ missing_packages() {
   printf '%s\n' "$@" | grep -vxF -f <(printf '%s\n' "$installed" | grep .) || true
 }
 
-# ensure_packages GROUP...: installs what is missing of the groups build, peer, test, python, lint, sanitize, mpich, hdf5.
+# ensure_packages GROUP...: installs what is missing of the named groups.
 ensure_packages() {
   local group names=() missing
   adapt_package_names

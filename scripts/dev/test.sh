@@ -3,10 +3,16 @@
 # in_build NAME: what the release build was configured with.
 in_build() { sed -nE "s/^$1:[A-Z]*=//p" "$root/build/release/CMakeCache.txt"; }
 
-# The release build. Tests of Zarr references need a Python that has zarr; those of Python scripts through the HDF5
-# connector one whose h5py has the connector's HDF5.
+# The release build, with PnetCDF's own test programs where their sources can be had. Tests of Zarr references need a
+# Python that has zarr; those of Python scripts through the HDF5 connector one whose h5py has the connector's HDF5.
 configure_for_tests() {
   configure release
+  local sources
+  if sources=$(pnetcdf_sources); then
+    [[ $(in_build FOREBAY_PNETCDF_SOURCE) == "$sources" ]] || configure release "-DFOREBAY_PNETCDF_SOURCE=$sources"
+  else
+    say "PnetCDF's own test programs are left out"
+  fi
   [[ -n ${FOREBAY_WITHOUT_PYTHON:-} ]] && return
   local options=() h5py_venv hdf5_prefix
   [[ $(in_build FOREBAY_ZARR_PYTHON) == "$python_venv/bin/python" ]] ||
