@@ -238,11 +238,13 @@ void Dataset::sync() {
   write_agreed_numrecs();
   agree(attempt_to([&] { file_->sync(); }));
   if (chunks_) mark_synced();
+  report_staged_range_error();
 }
 
 void Dataset::flush() {
   if (mode_ == Mode::define) return;  // nothing is staged then
   stage_->flush(mode_ == Mode::collective);
+  report_staged_range_error();
 }
 
 void Dataset::close() {
@@ -275,6 +277,7 @@ void Dataset::close() {
   });
   step([&] { file_->close(); });
   agree(first);
+  report_staged_range_error();
 }
 
 void Dataset::abort() {
@@ -300,13 +303,5 @@ void Dataset::abort() {
 }
 
 HintMap Dataset::hints_in_force() const { return to_hints(method_); }
-
-Count Dataset::put_bytes() const {
-  return report_.counters[static_cast<std::size_t>(Counter::bytes_written)];
-}
-
-Count Dataset::get_bytes() const {
-  return report_.counters[static_cast<std::size_t>(Counter::bytes_read)];
-}
 
 }  // namespace forebay

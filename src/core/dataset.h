@@ -78,8 +78,9 @@ class Dataset {
   void rename_var(VarId id, const std::string& name);
   void rename_attribute(VarId owner, const std::string& name, const std::string& new_name);
   /// `value` holds count elements in external form. In data mode only what fits in place;
-  /// collective then.
-  void put_attribute(VarId owner, Attribute attribute);
+  /// collective then. Errc::elatefill for _FillValue of a variable from before redef, unless
+  /// `copied`, as PnetCDF has it.
+  void put_attribute(VarId owner, Attribute attribute, bool copied = false);
   void delete_attribute(VarId owner, const std::string& name);  ///< define mode only
   bool set_fill(bool fill);  ///< define mode; returns the former value
   void def_var_fill(VarId var, bool no_fill,
@@ -143,8 +144,10 @@ class Dataset {
 
   // -- facts
   // -------------------------------------------------------------------------------------------------------
-  Count put_bytes() const;  ///< bytes this rank wrote to the file since open
-  Count get_bytes() const;
+  /// Bytes that this rank's requests moved since open, in the file's types and before any codec,
+  /// whoever carried them to the file and when.
+  Count put_bytes() const { return put_bytes_; }
+  Count get_bytes() const { return got_bytes_; }
   /// The method in force, as hint keys and values in the names that users set them by.
   HintMap hints_in_force() const;
   bool fill_mode() const { return fill_; }
@@ -196,7 +199,9 @@ class Dataset {
   void start_staging();  // collective
 
   // dataset_data.cc
-  Request make_request(Access&& access, Errc& deferred);
+  Request make_request(Access&& access, bool copy, Errc& deferred);
+  Errc put_range_error();
+  void report_staged_range_error();
   Errc finish(Request& request, bool delivered);
   void carry_out(std::vector<Request>& requests, bool collective,
                  const std::optional<Error>& local_error);
@@ -237,6 +242,8 @@ class Dataset {
   int pending_puts_ = 0, pending_gets_ = 0;
   std::optional<Count> attached_;
   Count attached_used_ = 0;
+  Count put_bytes_ = 0, got_bytes_ = 0;
+  bool staged_out_of_range_ = false;  // told by the next flush
   std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
 };
 

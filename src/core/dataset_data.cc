@@ -47,6 +47,10 @@ std::unique_ptr<std::byte[]> allocate(Count bytes) {
       static_cast<std::size_t>(std::max<Count>(bytes, 1)));
 }
 
+/// Posted writes of up to so many bytes are copied: programs rely on PnetCDF's doing so, though it
+/// promises nothing.
+constexpr Count small_put = 4096;
+
 Error out_of_range() {
   return Error(Errc::erange, "a value does not fit the type it was converted to",
                "it was replaced by the fill value; all other values are right");
@@ -64,7 +68,7 @@ Count Dataset::file_type_stride(const Variable& var) const {
 
 // Data that needs no conversion stays where the caller has it and is byte-swapped on its way; the
 // rest is converted, gathered or (bput) copied into staging memory here.
-Request Dataset::make_request(Access&& access, Errc& deferred) {
+Request Dataset::make_request(Access&& access, bool copy, Errc& deferred) {
   const Variable& var = variable(access.var);
   Request r;
   r.var = access.var;
@@ -83,7 +87,7 @@ Request Dataset::make_request(Access&& access, Errc& deferred) {
   const bool plain = is_plain_copy(external, memory.type);
   const bool mapped = !memory.imap.empty();
   const Count bytes = r.elements * r.element_size;
-  if (plain && !mapped && !r.buffered) {
+  if (plain && !mapped && !r.buffered && !copy) {
     r.packed = memory.data;
     r.swap = r.element_size;
     return r;
@@ -110,10 +114,21 @@ Request Dataset::make_request(Access&& access, Errc& deferred) {
     std::byte fill[8];
     if (to_external(external, r.packed, memory.type, from, r.elements,
                     own_fill(var, external, fill))) {
-      deferred = Errc::erange;
+      deferred = put_range_error();
     }
   }
   return r;
+}
+
+// What PnetCDF's burst buffer does: it converts when it flushes.
+Errc Dataset::put_range_error() {
+  if (method_.stage != "burst") return Errc::erange;
+  staged_out_of_range_ = true;
+  return Errc::ok;
+}
+
+void Dataset::report_staged_range_error() {
+  if (std::exchange(staged_out_of_range_, false)) throw out_of_range();
 }
 
 // A completed read's staged data goes to the caller's memory.
@@ -133,7 +148,9 @@ Errc Dataset::finish(Request& r, bool delivered) {
                    size_of(memory.type), false);
     }
   }
-  if (r.buffered) attached_used_ -= r.elements * r.element_size;
+  const Count bytes = r.elements * r.element_size;
+  if (r.buffered) attached_used_ -= bytes;
+  if (delivered) (r.write ? put_bytes_ : got_bytes_) += bytes;
   if (r.on_done) r.on_done(delivered);
   return status;
 }
@@ -209,7 +226,7 @@ void Dataset::execute(std::span<Access> accesses, bool collective,
     StepTimer timer(report_, Step::post);
     auto error = attempt_to([&] {
       requests.reserve(accesses.size());
-      for (Access& a : accesses) requests.push_back(make_request(std::move(a), deferred));
+      for (Access& a : accesses) requests.push_back(make_request(std::move(a), false, deferred));
     });
     if (error) {
       local_error = error;
@@ -238,7 +255,8 @@ int Dataset::post(Access access, Errc* deferred) {
     }
   }
   Errc range = Errc::ok;
-  Request r = make_request(std::move(access), range);
+  const bool small = write && access.elements * size_of(variable(access.var).type) <= small_put;
+  Request r = make_request(std::move(access), small, range);
   if (deferred) *deferred = range;
   if (r.buffered) attached_used_ += r.elements * r.element_size;
   int& next = write ? next_put_id_ : next_get_id_;
@@ -335,6 +353,7 @@ void Dataset::wait(Which which, std::span<int> ids, std::span<int> statuses, boo
   }
   if (failed) throw *failed;
   if (range) throw out_of_range();
+  report_staged_range_error();
 }
 
 void Dataset::cancel(Which which, std::span<int> ids, std::span<int> statuses) {

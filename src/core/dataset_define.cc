@@ -213,7 +213,8 @@ void Dataset::fill_record(VarId id, Count record) {
   const Variable& var = variable(id);
   if (!var.is_record)
     throw Error(Errc::enotrecvar, "variable " + var.name + " has no record dimension");
-  if (var.no_fill)
+  // A fill value of its own counts as fill mode, as in PnetCDF.
+  if (var.no_fill && !own_fill_value(var, var.type))
     throw Error(Errc::enotfill, "variable " + var.name + " is not in fill mode",
                 "call def_var_fill");
   if (record < 0) throw Error(Errc::einvalcoords, "record numbers begin at 0");

@@ -14,8 +14,8 @@ namespace {
 
 constexpr const char* fill_value_name = "_FillValue";
 
-/// The longest dimension of a format: its four-byte fields hold lengths that leave room for the
-/// rounding to four bytes.
+/// The longest dimension of a format: four-byte fields hold lengths that leave room for the
+/// rounding to four bytes; in CDF-5 the variables' sizes are checked, the lengths are not.
 Count max_dim_length(int version) {
   switch (version) {
     case 1:
@@ -23,7 +23,7 @@ Count max_dim_length(int version) {
     case 2:
       return Count{std::numeric_limits<std::uint32_t>::max()} - 3;
     default:
-      return std::numeric_limits<Count>::max() - 3;
+      return std::numeric_limits<Count>::max();
   }
 }
 
@@ -169,7 +169,7 @@ void Dataset::rename_attribute(VarId owner, const std::string& name, const std::
   header_changed();
 }
 
-void Dataset::put_attribute(VarId owner, Attribute attribute) {
+void Dataset::put_attribute(VarId owner, Attribute attribute, bool copied) {
   require_writable();
   check_owner(schema_, owner);
   attribute.name = checked_name(attribute.name);
@@ -177,6 +177,10 @@ void Dataset::put_attribute(VarId owner, Attribute attribute) {
   check_type(attribute.type, schema_.version);
   if (owner != global_id && attribute.name == fill_value_name) {
     check_fill_value(variable(owner), attribute.type, attribute.count);
+    const bool late = before_redef_ && owner < static_cast<int>(before_redef_->vars.size());
+    if (late && !copied) {
+      throw Error(Errc::elatefill, "variable " + variable(owner).name + " may hold data already");
+    }
   }
   AttributeList& list = schema_.attributes_of(owner);
   if (!in_define_mode()) {

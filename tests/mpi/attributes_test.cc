@@ -267,3 +267,17 @@ TEST_CASE(many_attributes_survive) {
   }
   CHECK_OK(ncmpi_close(id));
 }
+
+TEST_CASE(text_of_length_0_reads_as_numbers) {
+  Sample s = create_sample(t, 0, false);
+  CHECK_OK(ncmpi_put_att_text(s.ncid, NC_GLOBAL, "empty", 0, ""));
+  CHECK_OK(ncmpi_put_att_text(s.ncid, s.grid, "full", 1, "x"));
+  CHECK_OK(ncmpi_enddef(s.ncid));
+  int number = 5;
+  CHECK_OK(ncmpi_get_att_int(s.ncid, NC_GLOBAL, "empty", &number));
+  CHECK_EQ(5, number);
+  double real = 0;
+  CHECK_OK(ncmpi_get_att_double(s.ncid, NC_GLOBAL, "empty", &real));
+  CHECK_ERR(NC_ECHAR, ncmpi_get_att_int(s.ncid, s.grid, "full", &number));
+  CHECK_OK(ncmpi_close(s.ncid));
+}

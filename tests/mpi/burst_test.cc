@@ -355,3 +355,29 @@ TEST_CASE(abort_drops_a_new_file_with_its_logs) {
   CHECK(!exists(t.path()));
   CHECK(!exists(t.path() + ".staging"));
 }
+
+// As PnetCDF's burst buffer does: it converts when it flushes.
+TEST_CASE(a_value_out_of_range_is_told_by_the_next_flush) {
+  const Sample s = create(t);
+  const signed char zeros[6] = {};
+  CHECK_OK(ncmpi_put_var_schar_all(s.ncid, s.tiny, zeros));
+  const int big = t.rank() == 0 ? 300 : 1;
+  const MPI_Offset start = t.rank() % Sample::columns;
+  const int mine = t.rank() == 0 ? NC_ERANGE : NC_NOERR;
+  CHECK_OK(ncmpi_put_var1_int_all(s.ncid, s.tiny, &start, &big));
+  CHECK_ERR(mine, ncmpi_flush(s.ncid));
+  CHECK_OK(ncmpi_flush(s.ncid));
+  CHECK_OK(ncmpi_put_var1_int_all(s.ncid, s.tiny, &start, &big));
+  CHECK_ERR(mine, ncmpi_sync(s.ncid));
+  CHECK_OK(ncmpi_iput_var1_int(s.ncid, s.tiny, &start, &big, nullptr));
+  CHECK_ERR(mine, ncmpi_wait_all(s.ncid, NC_REQ_ALL, nullptr, nullptr));
+  // Not by redef, where a rank that stayed behind would wait for ever for the others.
+  CHECK_OK(ncmpi_put_var1_int_all(s.ncid, s.tiny, &start, &big));
+  CHECK_OK(ncmpi_redef(s.ncid));
+  CHECK_OK(ncmpi_enddef(s.ncid));
+  signed char got[6] = {};
+  CHECK_OK(ncmpi_get_var_schar_all(s.ncid, s.tiny, got));
+  CHECK_EQ(-127, static_cast<int>(got[0]));
+  if (t.size() > 1) CHECK_EQ(1, static_cast<int>(got[1]));
+  CHECK_ERR(mine, ncmpi_close(s.ncid));
+}

@@ -60,11 +60,14 @@ TEST_CASE(dimension_lengths) {
   CHECK_OK(ncmpi_close(id));
   id = create(t, NC_64BIT_DATA);
   CHECK_OK(ncmpi_def_dim(id, "big", 3000000000LL, nullptr));
+  CHECK_OK(ncmpi_def_dim(id, "biggest", INT64_MAX, nullptr));
   CHECK_OK(ncmpi_close(id));
   CHECK_OK(ncmpi_open(t.comm(), t.path().c_str(), NC_NOWRITE, no_info, &id));
   MPI_Offset length = 0;
   CHECK_OK(ncmpi_inq_dimlen(id, 0, &length));
   CHECK_EQ(MPI_Offset{3000000000LL}, length);
+  CHECK_OK(ncmpi_inq_dimlen(id, 1, &length));
+  CHECK_EQ(MPI_Offset{INT64_MAX}, length);
   CHECK_OK(ncmpi_close(id));
 }
 
@@ -273,6 +276,7 @@ TEST_CASE(hints_in_force_are_told) {
   Sample s = create_sample(t, 0, true, info);
   MPI_Info_free(&info);
   MPI_Info used = MPI_INFO_NULL;
+  CHECK_OK(ncmpi_inq_file_info(s.ncid, nullptr));
   CHECK_OK(ncmpi_inq_file_info(s.ncid, &used));
   char value[MPI_MAX_INFO_VAL + 1] = "";
   int found = 0;

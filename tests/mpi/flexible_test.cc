@@ -212,3 +212,80 @@ TEST_CASE(vard_arguments) {
   CHECK_OK(ncmpi_put_vard_all(s.ncid, s.grid, whole, values, 0, MPI_INT));
   CHECK_OK(ncmpi_close(s.ncid));
 }
+
+// The bytes of a file type count from the variable's begin, whatever variable they belong to.
+TEST_CASE(vard_reaches_other_variables_and_records) {
+  const Sample s = create_sample(t);
+  MPI_Offset grid = 0, scalar = 0, series = 0, record = 0;
+  CHECK_OK(ncmpi_inq_varoffset(s.ncid, s.grid, &grid));
+  CHECK_OK(ncmpi_inq_varoffset(s.ncid, s.scalar, &scalar));
+  CHECK_OK(ncmpi_inq_varoffset(s.ncid, s.series, &series));
+  CHECK_OK(ncmpi_inq_recsize(s.ncid, &record));
+  const int zeros[24] = {};
+  CHECK_OK(ncmpi_put_var_int_all(s.ncid, s.grid, zeros));
+  const Index begin = {0, 0}, three = {3, 6};
+  CHECK_OK(ncmpi_put_vara_int_all(s.ncid, s.series, begin.data(), three.data(), zeros));
+  // Two rows of grid, scalar, two elements of record 0 and four of record 2; from rank 0.
+  const int lengths[] = {12, 1, 2, 4};
+  const MPI_Aint places[] = {24, scalar - grid, series - grid, series - grid + 2 * record + 8};
+  MPI_Datatype made;
+  MPI_Type_create_hindexed(4, lengths, places, MPI_INT, &made);
+  const Datatype filetype(made);
+  double values[19];
+  for (int i = 0; i < 19; ++i) values[i] = i + 1;
+  const bool mine = t.rank() == 0;
+  CHECK_OK(ncmpi_put_vard_all(s.ncid, s.grid, mine ? filetype : MPI_DATATYPE_NULL, values,
+                              mine ? 19 : 0, MPI_DOUBLE));
+  CHECK_EQ(MPI_Offset{3}, records(t, s));
+  int rows[24] = {}, one = 0, first[2] = {}, last[4] = {};
+  CHECK_OK(ncmpi_get_var_int_all(s.ncid, s.grid, rows));
+  for (int i = 0; i < 24; ++i) CHECK_EQ(i < 6 || i >= 18 ? 0 : i - 5, rows[i]);
+  CHECK_OK(ncmpi_get_var_int_all(s.ncid, s.scalar, &one));
+  CHECK_EQ(13, one);
+  const Index at0 = {0, 0}, two = {1, 2}, at2 = {2, 2}, four = {1, 4};
+  CHECK_OK(ncmpi_get_vara_int_all(s.ncid, s.series, at0.data(), two.data(), first));
+  CHECK_OK(ncmpi_get_vara_int_all(s.ncid, s.series, at2.data(), four.data(), last));
+  for (int i = 0; i < 2; ++i) CHECK_EQ(14 + i, first[i]);
+  for (int i = 0; i < 4; ++i) CHECK_EQ(16 + i, last[i]);
+  // Read back by everybody, into memory with gaps.
+  const Datatype spread(vector(19, 1, 2, MPI_INT));
+  int back[38] = {};
+  CHECK_OK(ncmpi_get_vard_all(s.ncid, s.grid, filetype, back, 1, spread));
+  for (int i = 0; i < 38; ++i) CHECK_EQ(i % 2 == 0 ? i / 2 + 1 : 0, back[i]);
+  if (is_forebay()) {  // the peer raises the number of records for a record variable's vard only
+    const int one_element = 1;
+    const MPI_Aint place = series - grid + 4 * record;
+    MPI_Type_create_hindexed(1, &one_element, &place, MPI_INT, &made);
+    const Datatype beyond(made);
+    CHECK_OK(ncmpi_put_vard_all(s.ncid, s.grid, beyond, zeros, 1, MPI_INT));
+    CHECK_EQ(MPI_Offset{5}, records(t, s));
+  }
+  CHECK_OK(ncmpi_begin_indep_data(s.ncid));
+  const int more[19] = {};
+  CHECK_OK(ncmpi_put_vard(s.ncid, s.grid, filetype, more, 19, MPI_INT));
+  CHECK_OK(ncmpi_end_indep_data(s.ncid));
+  CHECK_OK(ncmpi_get_var_int_all(s.ncid, s.scalar, &one));
+  CHECK_EQ(0, one);
+  CHECK_OK(ncmpi_close(s.ncid));
+}
+
+TEST_CASE(vard_refuses_what_is_no_element_of_its_type) {
+  const Sample s = create_sample(t);
+  if (!is_forebay()) {  // the peer writes there
+    CHECK_OK(ncmpi_close(s.ncid));
+    return;
+  }
+  const int values[32] = {};
+  const Datatype into_padding(contiguous(8, MPI_CHAR));  // text has 6
+  CHECK_ERR(NC_ETYPESIZE, ncmpi_put_vard_all(s.ncid, s.text, into_padding, values, 8, MPI_CHAR));
+  const Datatype into_text(contiguous(26, MPI_INT));
+  CHECK_ERR(NC_ETYPE_MISMATCH, ncmpi_put_vard_all(s.ncid, s.grid, into_text, values, 26, MPI_INT));
+  const int length = 1;
+  for (const MPI_Aint place : {MPI_Aint{2}, MPI_Aint{-4}}) {
+    MPI_Datatype made;
+    MPI_Type_create_hindexed(1, &length, &place, MPI_INT, &made);
+    const Datatype askew(made);
+    CHECK_ERR(NC_ETYPESIZE, ncmpi_put_vard_all(s.ncid, s.grid, askew, values, 1, MPI_INT));
+  }
+  CHECK_OK(ncmpi_close(s.ncid));
+}

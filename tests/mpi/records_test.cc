@@ -256,3 +256,52 @@ TEST_CASE(new_record_variables_are_filled_for_the_records_there_are) {
   for (const short x : got) CHECK_EQ(-32767, static_cast<int>(x));
   CHECK_OK(ncmpi_close(s.ncid));
 }
+
+TEST_CASE(fill_var_rec_takes_a_fill_value_for_the_fill_mode) {
+  const Sample s = create_sample(t, NC_64BIT_DATA, false);
+  const int own = 77;
+  CHECK_OK(ncmpi_put_att_int(s.ncid, s.series, "_FillValue", NC_INT, 1, &own));
+  CHECK_OK(ncmpi_enddef(s.ncid));
+  int no_fill = -1;
+  CHECK_OK(ncmpi_inq_var_fill(s.ncid, s.series, &no_fill, nullptr));
+  CHECK_EQ(1, no_fill);
+  CHECK_OK(ncmpi_fill_var_rec(s.ncid, s.series, 1));
+  CHECK_EQ(MPI_Offset{2}, records(t, s));
+  const Index start = {1, 0};
+  const Index count = {1, 6};
+  int got[6] = {};
+  CHECK_OK(ncmpi_get_vara_int_all(s.ncid, s.series, start.data(), count.data(), got));
+  for (const int x : got) CHECK_EQ(77, x);
+  CHECK_OK(ncmpi_close(s.ncid));
+}
+
+TEST_CASE(fill_values_come_too_late_after_the_first_define_mode) {
+  Sample s = create_sample(t, NC_64BIT_DATA, false);
+  const int first = 7, second = 8;
+  CHECK_OK(ncmpi_def_var_fill(s.ncid, s.grid, 0, &first));
+  CHECK_OK(ncmpi_def_var_fill(s.ncid, s.grid, 0, &second));
+  CHECK_OK(ncmpi_enddef(s.ncid));
+  CHECK_OK(ncmpi_put_att_int(s.ncid, s.grid, "_FillValue", NC_INT, 1, &first));  // it is there
+  CHECK_OK(ncmpi_redef(s.ncid));
+  int added = -1;
+  CHECK_OK(ncmpi_def_var(s.ncid, "added", NC_INT, 1, &s.x, &added));
+  CHECK_ERR(NC_ELATEFILL, ncmpi_def_var_fill(s.ncid, s.grid, 0, &second));
+  CHECK_ERR(NC_ELATEFILL, ncmpi_put_att_int(s.ncid, s.grid, "_FillValue", NC_INT, 1, &second));
+  CHECK_ERR(NC_ELATEFILL, ncmpi_put_att_int(s.ncid, s.scalar, "_FillValue", NC_INT, 1, &second));
+  const short narrow = 1;
+  CHECK_ERR(NC_EBADTYPE, ncmpi_put_att_short(s.ncid, s.grid, "_FillValue", NC_SHORT, 1, &narrow));
+  CHECK_OK(ncmpi_def_var_fill(s.ncid, s.grid, 0, nullptr));
+  CHECK_OK(ncmpi_def_var_fill(s.ncid, added, 0, &second));
+  CHECK_OK(ncmpi_copy_att(s.ncid, s.grid, "_FillValue", s.ncid, s.series));
+  CHECK_OK(ncmpi_put_att_int(s.ncid, NC_GLOBAL, "_FillValue", NC_INT, 1, &second));
+  CHECK_OK(ncmpi_enddef(s.ncid));
+  int value = 0;
+  CHECK_OK(ncmpi_get_att_int(s.ncid, s.grid, "_FillValue", &value));
+  CHECK_EQ(7, value);
+  CHECK_OK(ncmpi_close(s.ncid));
+  // All variables of a file that is opened have left it.
+  CHECK_OK(ncmpi_open(t.comm(), t.path().c_str(), NC_WRITE, MPI_INFO_NULL, &s.ncid));
+  CHECK_OK(ncmpi_redef(s.ncid));
+  CHECK_ERR(NC_ELATEFILL, ncmpi_def_var_fill(s.ncid, added, 0, &first));
+  CHECK_OK(ncmpi_close(s.ncid));
+}

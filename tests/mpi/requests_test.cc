@@ -423,3 +423,41 @@ TEST_CASE(blocking_calls_leave_pending_requests_alone) {
   CHECK_EQ(4, got[0]);
   CHECK_OK(ncmpi_close(s.ncid));
 }
+
+// PnetCDF promises nothing of buffers before the wait, but copies what it converts and what is
+// small; programs have come to rely on it.
+TEST_CASE(buffers_of_small_and_of_converted_puts_may_be_used_again) {
+  const Sample s = create_sample(t, NC_64BIT_DATA, false);
+  constexpr int small = 1024, large = 5000;
+  int d[2], vars[3];
+  CHECK_OK(ncmpi_def_dim(s.ncid, "small", small * t.size(), &d[0]));
+  CHECK_OK(ncmpi_def_dim(s.ncid, "large", large * t.size(), &d[1]));
+  CHECK_OK(ncmpi_def_var(s.ncid, "plain", NC_INT, 1, &d[0], &vars[0]));
+  CHECK_OK(ncmpi_def_var(s.ncid, "converted", NC_FLOAT, 1, &d[1], &vars[1]));
+  CHECK_OK(ncmpi_def_var(s.ncid, "gathered", NC_INT, 1, &d[1], &vars[2]));
+  CHECK_OK(ncmpi_enddef(s.ncid));
+  std::vector<int> buffer(2 * large);
+  const MPI_Offset few = small, many = large;
+  const MPI_Offset at_few = t.rank() * few, at_many = t.rank() * many;
+  auto again = [&](int with) { std::fill(buffer.begin(), buffer.end(), with); };
+  again(1);
+  CHECK_OK(ncmpi_iput_vara_int(s.ncid, vars[0], &at_few, &few, buffer.data(), nullptr));
+  again(2);
+  CHECK_OK(ncmpi_iput_vara_int(s.ncid, vars[1], &at_many, &many, buffer.data(), nullptr));
+  again(3);
+  MPI_Datatype spread;
+  MPI_Type_vector(large, 1, 2, MPI_INT, &spread);
+  MPI_Type_commit(&spread);
+  CHECK_OK(ncmpi_iput_vara(s.ncid, vars[2], &at_many, &many, buffer.data(), 1, spread, nullptr));
+  MPI_Type_free(&spread);
+  again(9);
+  CHECK_OK(ncmpi_wait_all(s.ncid, NC_REQ_ALL, nullptr, nullptr));
+  for (const int x : buffer) CHECK_EQ(9, x);
+  for (int v = 0; v < 3; ++v) {
+    std::vector<int> got(static_cast<std::size_t>((v == 0 ? small : large) * t.size()));
+    CHECK_OK(ncmpi_get_var_int_all(s.ncid, vars[v], got.data()));
+    const auto wrong = std::count_if(got.begin(), got.end(), [&](int x) { return x != v + 1; });
+    CHECK_EQ(0, static_cast<int>(wrong));
+  }
+  CHECK_OK(ncmpi_close(s.ncid));
+}

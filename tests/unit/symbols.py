@@ -3,6 +3,7 @@
 symbols and, where it is installed, PnetCDF's own header: names, signatures and constants."""
 
 import argparse
+import json
 import os
 import re
 import subprocess
@@ -59,6 +60,21 @@ def exported(library):
     return {line.split()[-1] for line in out.splitlines()}
 
 
+def texts(library):
+    """What ncmpi_strerrno and ncmpi_strerror say of every code, [name, text] for each."""
+    script = """
+import ctypes, json, sys
+library = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
+def of(function, code):
+    call = getattr(library, function)
+    call.restype = ctypes.c_char_p
+    return call(code).decode()
+print(json.dumps([[of("ncmpi_strerrno", c), of("ncmpi_strerror", c)] for c in range(2, -450, -1)]))
+"""
+    out = subprocess.run([sys.executable, "-c", script, library], check=True, capture_output=True, text=True).stdout
+    return json.loads(out)
+
+
 def differences(what, left, right, left_name, right_name):
     problems = [f"{what} {n} is in {left_name}, not in {right_name}" for n in sorted(left - right)]
     return problems + [f"{what} {n} is in {right_name}, not in {left_name}"
@@ -71,6 +87,7 @@ def main():
     parser.add_argument("--header", required=True)
     parser.add_argument("--library", required=True)
     parser.add_argument("--peer", required=True, help="PnetCDF's own header; compared if there")
+    parser.add_argument("--peer-library", default="", help="PnetCDF's own library; compared if there")
     parser.add_argument("--compiler", default="cc")
     parser.add_argument("--mpi-include", default="", help="folders, separated by colons")
     args = parser.parse_args()
@@ -100,6 +117,13 @@ def main():
         problems += [f"macro {n}: {mine[n]} differs from PnetCDF's {theirs[n]}"
                      for n in sorted(set(mine) & set(theirs)) if mine[n] != theirs[n]]
         compared = f"compared with {len(peer)} functions and {len(theirs)} macros of PnetCDF"
+
+    if os.path.exists(args.peer_library):
+        for mine, theirs in zip(texts(args.library), texts(args.peer_library)):
+            if theirs[0].startswith("Unknown code") and not theirs[1].startswith("Unknown Error"):
+                theirs[0] = mine[0]  # netCDF codes that PnetCDF has no name for
+            if mine != theirs:
+                problems.append(f"{mine} differs from PnetCDF's {theirs}")
 
     for problem in problems:
         print(problem)

@@ -1,6 +1,9 @@
 #include "api/pnetcdf/access.h"
 
+#include <iterator>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "comm/datatype.h"
 #include "data/convert.h"
@@ -103,38 +106,94 @@ Type type_of_element(const DatatypeMap& map) {
   }
 }
 
-/// vard: the bytes of the variable that a file type selects, counted from the variable's begin.
-void select_by_type(Dataset& ds, const Variable& var, const Selection& s, Access& access) {
-  if (s.file_type == MPI_DATATYPE_NULL) return;
-  const DatatypeMap map = describe(s.file_type);
-  if (type_of_element(map) != var.type) {
-    throw Error(Errc::etype_mismatch,
-                "the file type's elements are not of the type of " + var.name);
+/// A stretch of a file type: consecutive bytes of one variable, or several.
+struct Part {
+  VarId var = 0;
+  std::vector<Run> runs = {};  ///< relative to the variable's begin
+  Count bytes = 0;
+  Count last_record = 0;
+};
+
+/// Takes a file type apart by the variables that its bytes belong to.
+class FileTypeParts {
+ public:
+  FileTypeParts(const Dataset& ds, VarId first, bool write)
+      : ds_(ds), first_(ds.variable(first)), write_(write) {
+    parts_.push_back({.var = first});
   }
-  const Count inner = var.inner_elements * size_of(var.type);
-  const Count stride = ds.file_type_stride(var);
-  const Count limit = var.is_record ? record_limit(ds, var, access.write) : 1;
-  std::vector<Run> runs;
-  for (const DatatypeRun& r : map.runs) {
-    // A run may pass over the end of a record where records follow each other without a gap.
-    for (Offset at = r.offset, left = r.length; left > 0;) {
-      const Count record = var.is_record && at >= 0 ? at / stride : 0;
-      const Offset within = at - record * stride;
-      const Count length = std::min(left, inner - within);
-      if (at < 0 || length <= 0 || record >= limit) {
-        throw Error(Errc::etypesize, "the file type reaches beyond variable " + var.name);
+
+  std::vector<Part> of(const DatatypeMap& map) {
+    for (const DatatypeRun& r : map.runs) {
+      if (r.offset < 0) throw_outside();
+      // A run may pass over the end of a record or variable where no gap follows.
+      for (Offset at = first_.begin + r.offset, left = r.length; left > 0;) {
+        const Count length = add(at, left);
+        at += length;
+        left -= length;
       }
-      runs.push_back({at, length});
-      access.last_record = std::max(access.last_record, record + 1);
-      at += length;
-      left -= length;
     }
+    return std::move(parts_);
   }
-  if (!var.is_record) access.last_record = 0;
-  access.bytes_per_record = stride;
-  access.elements = map.elements();
-  access.selection = ds.run_lists().share(sorted_run_list(std::move(runs), {}, access.write));
-}
+
+ private:
+  /// Adds the bytes from `at` on that belong to one record of one variable; tells how many.
+  Count add(Offset at, Count left) {
+    if (!room(ds_.variable(parts_.back().var), at)) parts_.push_back({.var = find(at)});
+    Part& part = parts_.back();
+    const Variable& var = ds_.variable(part.var);
+    const Count length = std::min(left, room(var, at));
+    if (length == 0 || (at - var.begin) % size_of(var.type) != 0) throw_outside();
+    if (var.type != first_.type) {
+      throw Error(Errc::etype_mismatch,
+                  "the file type's elements are not of the type of " + var.name);
+    }
+    part.runs.push_back({at - var.begin, length});
+    part.bytes += length;
+    if (var.is_record) {
+      part.last_record = std::max(part.last_record, (at - var.begin) / stride(var) + 1);
+    }
+    return length;
+  }
+
+  Count stride(const Variable& var) const { return ds_.file_type_stride(var); }
+
+  /// Bytes of the variable's record (or of the variable) from `at` on; 0 where `at` is in none.
+  Count room(const Variable& var, Offset at) const {
+    const Offset from_begin = at - var.begin;
+    if (from_begin < 0) return 0;
+    const Count record = var.is_record ? from_begin / stride(var) : 0;
+    if (var.is_record && record >= record_limit(ds_, var, write_)) return 0;
+    return std::max<Count>(0, var.inner_bytes() - (from_begin - record * stride(var)));
+  }
+
+  /// The variable that is nearest before `at`: in its own section of the file, in record 0.
+  VarId find(Offset at) {
+    const Schema& schema = ds_.schema();
+    if (schema.any_chunked()) throw_outside();  // places in the file tell nothing
+    if (by_begin_.empty()) {
+      for (const Variable& var : schema.vars) {
+        by_begin_.emplace(var.begin, static_cast<VarId>(by_begin_.size()));
+      }
+    }
+    if (schema.recsize > 0 && at >= schema.begin_rec) {
+      at = schema.begin_rec + (at - schema.begin_rec) % schema.recsize;
+    }
+    const auto after = by_begin_.upper_bound(at);
+    if (after == by_begin_.begin()) throw_outside();
+    return std::prev(after)->second;
+  }
+
+  [[noreturn]] void throw_outside() const {
+    throw Error(Errc::etypesize, "the file type at variable " + first_.name +
+                                     " selects bytes that are no elements of a variable");
+  }
+
+  const Dataset& ds_;
+  const Variable& first_;
+  bool write_;
+  std::vector<Part> parts_;
+  std::multimap<Offset, VarId> by_begin_;
+};
 
 /// Amounts in memory and request must be the same.
 void check_amount(const Variable& var, Count in_memory, Count selected) {
@@ -180,14 +239,13 @@ void use_packed_memory(DatatypeMap&& map, Count instances, void* data, Access& a
   };
 }
 
-/// The flexible interface: `count` instances of an MPI datatype.
-void use_flexible_memory(const Variable& var, const Selection& s, const Buffer& b, Access& access) {
+/// The flexible interface: `count` instances of an MPI datatype, or as many as are selected.
+void use_flexible_memory(const Variable& var, const Buffer& b, bool count_ignored, Access& access) {
   access.memory.data = static_cast<std::byte*>(b.data);
   if (b.type == MPI_DATATYPE_NULL) {  // memory has the variable's own type, as much as is selected
     access.memory.type = var.type;
     return;
   }
-  const bool count_ignored = b.count == -1 && s.kind != Kind::file_type;
   if (count_ignored && !is_predefined(b.type)) {
     throw Error(Errc::ebadtype, "a count of -1 goes with predefined MPI datatypes only");
   }
@@ -202,6 +260,12 @@ void use_flexible_memory(const Variable& var, const Selection& s, const Buffer& 
   }
   check_char(var, access.memory.type);
   if (!map.contiguous()) use_packed_memory(std::move(map), b.count, b.data, access);
+}
+
+void check_buffer(const Access& access) {
+  if (access.elements > 0 && access.memory.data == nullptr) {
+    throw Error(Errc::einval, "the buffer is a null pointer");
+  }
 }
 
 }  // namespace
@@ -239,16 +303,12 @@ Access make_access(Dataset& ds, int varid, Direction direction, const Selection&
     case Kind::pieces:
       select_pieces(ds, var, selection, access);
       break;
-    case Kind::file_type:
-      select_by_type(ds, var, selection, access);
-      break;
     default:
       select_subarray(ds, var, selection, access);
   }
-  const bool nothing = buffer.native == Type::none && buffer.type != MPI_DATATYPE_NULL &&
-                       buffer.count == 0 && (queued || selection.kind == Kind::file_type);
-  if (nothing || (selection.kind == Kind::file_type && selection.file_type == MPI_DATATYPE_NULL) ||
-      (selection.kind == Kind::pieces && selection.num <= 0)) {
+  const bool nothing = queued && buffer.native == Type::none && buffer.type != MPI_DATATYPE_NULL &&
+                       buffer.count == 0;
+  if (nothing || (selection.kind == Kind::pieces && selection.num <= 0)) {
     access.elements = 0;
     access.last_record = 0;
     access.memory.type = var.type;
@@ -259,12 +319,45 @@ Access make_access(Dataset& ds, int varid, Direction direction, const Selection&
     access.memory.type = buffer.native;
   } else {
     access.memory.type = var.type;
-    use_flexible_memory(var, selection, buffer, access);
+    use_flexible_memory(var, buffer, buffer.count == -1, access);
   }
-  if (access.elements > 0 && access.memory.data == nullptr) {
-    throw Error(Errc::einval, "the buffer is a null pointer");
-  }
+  check_buffer(access);
   return access;
+}
+
+std::vector<Access> make_typed_accesses(Dataset& ds, int varid, Direction direction,
+                                        MPI_Datatype file_type, const Buffer& buffer) {
+  const Variable& var = check_variable(ds, varid, buffer.native);
+  const bool nothing = buffer.type != MPI_DATATYPE_NULL && buffer.count == 0;
+  if (nothing || file_type == MPI_DATATYPE_NULL) return {};
+  const DatatypeMap map = describe(file_type);
+  if (type_of_element(map) != var.type) {
+    throw Error(Errc::etype_mismatch,
+                "the file type's elements are not of the type of " + var.name);
+  }
+  Access whole;
+  whole.write = direction == put;
+  whole.elements = map.elements();
+  std::vector<Part> parts = FileTypeParts(ds, varid, whole.write).of(map);
+  use_flexible_memory(var, buffer, false, whole);
+  check_buffer(whole);
+  std::vector<Access> accesses;
+  for (Part& part : parts) {
+    Access a;
+    a.var = part.var;
+    a.write = whole.write;
+    a.last_record = part.last_record;
+    a.elements = part.bytes / size_of(var.type);
+    a.bytes_per_record = ds.file_type_stride(ds.variable(part.var));
+    a.selection = ds.run_lists().share(sorted_run_list(std::move(part.runs), {}, a.write));
+    a.memory.data = whole.memory.data;
+    a.memory.type = whole.memory.type;
+    whole.memory.data += a.elements * size_of(a.memory.type);
+    accesses.push_back(std::move(a));
+  }
+  // Requests are finished in their order, so that the last one finds all of them delivered.
+  accesses.back().on_done = std::move(whole.on_done);
+  return accesses;
 }
 
 }  // namespace forebay::pnetcdf

@@ -14,8 +14,15 @@ void check_mode(const Dataset& ds, Direction direction, Coordination coordinatio
 /// Errc::eglobal, enotvar; echar if `native` (Type::none: not known yet) does not convert.
 const Variable& check_variable(const Dataset& ds, int varid, Type native);
 
-/// Checks selection and memory, and describes them. `access.elements` is 0 for an empty request.
-/// `queued`: a request whose bufcount is 0 is empty, whatever it selects.
+/// put_vard and get_vard. The file type counts from the variable's begin and may reach into the
+/// variables and records that follow, if they have the same element type; what belongs to no
+/// element of theirs is Errc::etypesize. One access for each stretch of memory that goes to one
+/// variable, in the order of memory.
+std::vector<Access> make_typed_accesses(Dataset& ds, int varid, Direction direction,
+                                        MPI_Datatype file_type, const Buffer& buffer);
+
+/// Checks selection (other than a file type) and memory, and describes them. `access.elements` is 0
+/// for an empty request. `queued`: a request whose bufcount is 0 is empty, whatever it selects.
 Access make_access(Dataset& ds, int varid, Direction direction, const Selection& selection,
                    const Buffer& buffer, bool queued);
 

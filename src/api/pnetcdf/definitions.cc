@@ -74,11 +74,11 @@ int get_attribute(int ncid, int varid, const char* name, Type native, void* valu
   return guard([&]() -> int {
     const Dataset& ds = dataset(ncid);
     const Attribute& attribute = find_attribute(ds, varid, name);
+    if (attribute.count == 0) return NC_NOERR;  // whatever the type
     if (native == Type::none) native = attribute.type;
     if (!convertible(attribute.type, native)) {
       throw Error(Errc::echar, "attribute " + attribute.name + ": text and numbers do not convert");
     }
-    if (attribute.count == 0) return NC_NOERR;
     if (value == nullptr) throw Error(Errc::einval, "the value is a null pointer");
     const Type external = external_for(attribute.type, native, ds.schema().version);
     const bool out_of_range =
@@ -180,10 +180,6 @@ int ncmpi_fill_var_rec(int ncid, int varid, MPI_Offset recno) {
     if (ds.in_define_mode()) throw Error(Errc::eindefine, ds.path() + " is in define mode");
     const Variable& var = variable_of(ds, varid);
     if (!var.is_record) throw Error(Errc::enotrecvar, var.name + " is not a record variable");
-    // A fill value of its own counts as fill mode, as in PnetCDF.
-    if (var.no_fill && !var.attributes.find(_FillValue)) {
-      throw Error(Errc::enotfill, "the fill mode of " + var.name + " is off");
-    }
     if (recno < 0) throw Error(Errc::einval, "record " + std::to_string(recno));
     if (ds.mode() == Mode::independent) {
       throw Error(Errc::eindep, ds.path() + " is in independent data mode");
@@ -209,7 +205,7 @@ int ncmpi_copy_att(int ncid_in, int varid_in, const char* name, int ncid_out, in
     const Attribute& attribute = find_attribute(from, varid_in, name);
     const VarId owner = owner_argument(to, varid_out);
     if (ncid_in == ncid_out && varid_in == varid_out) return;
-    to.put_attribute(owner, attribute);
+    to.put_attribute(owner, attribute, true);
   });
 }
 

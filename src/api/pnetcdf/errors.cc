@@ -81,7 +81,9 @@ const char* ncmpi_strerror(int err) {
   if (err > 0) return std::strerror(err);
   if (const Entry* e = find(err)) return e->text;
   thread_local Kept keep;
-  return keep("Unknown Error: Unrecognized error code " + std::to_string(err));
+  const std::string number = std::to_string(err);
+  const std::string blanks(number.size() < 5 ? 5 - number.size() : 0, ' ');
+  return keep("Unknown Error: Unrecognized error code " + blanks + number + "\n");
 }
 
 const char* ncmpi_strerrno(int err) {

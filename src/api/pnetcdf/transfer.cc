@@ -64,6 +64,12 @@ int transfer(Direction direction, Coordination coordination, int ncid, int varid
     check_mode(ds, direction, coordination);
     std::vector<Access> accesses;
     auto mine = error_of([&] {
+      if (selection.kind == Kind::file_type) {
+        for (Access& a : make_typed_accesses(ds, varid, direction, selection.file_type, buffer)) {
+          add(accesses, std::move(a));
+        }
+        return;
+      }
       const bool queued = coordination == independent;  // where a bufcount of 0 means nothing to do
       add(accesses, make_access(ds, varid, direction, selection, buffer, queued));
     });
