@@ -141,8 +141,9 @@ class FileTypeParts {
     if (!room(ds_.variable(parts_.back().var), at)) parts_.push_back({.var = find(at)});
     Part& part = parts_.back();
     const Variable& var = ds_.variable(part.var);
-    const Count length = std::min(left, room(var, at));
-    if (length == 0 || (at - var.begin) % size_of(var.type) != 0) throw_outside();
+    const Count to_end = room(var, at);  // whole elements, though records may be less aligned
+    if (to_end == 0 || to_end % size_of(var.type) != 0) throw_outside();
+    const Count length = std::min(left, to_end);
     if (var.type != first_.type) {
       throw Error(Errc::etype_mismatch,
                   "the file type's elements are not of the type of " + var.name);
