@@ -126,4 +126,21 @@ TEST_F(Programs, fill_value_that_is_never_written_is_not_read) {
   }
 }
 
+TEST_F(Programs, arithmetic_of_a_transfer_is_done) {
+  const Owned file(create(), H5Fclose), space(line(), H5Sclose);
+  const Owned set(
+      H5Dcreate2(file, "x", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+      H5Dclose);
+  const Owned twice(H5Pcreate(H5P_DATASET_XFER), H5Pclose),
+      less(H5Pcreate(H5P_DATASET_XFER), H5Pclose);
+  ASSERT_GE(H5Pset_data_transform(twice, "2*x"), 0);
+  ASSERT_GE(H5Pset_data_transform(less, "x-1"), 0);
+  std::array<int, elements> values{};
+  for (std::size_t i = 0; i < elements; ++i) values[i] = static_cast<int>(i);
+  ASSERT_GE(H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, twice, values.data()), 0);
+  std::array<double, elements> got{};
+  ASSERT_GE(H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, less, got.data()), 0);
+  for (std::size_t i = 0; i < elements; ++i) EXPECT_EQ(got[i], 2.0 * static_cast<double>(i) - 1);
+}
+
 }  // namespace

@@ -42,8 +42,9 @@ herr_t read_chunk(hid_t dataset, const hsize_t* first, std::uint32_t* mask,
 #endif
 }
 
-/// A file that exists only in memory.
-Hid make_file() {
+}  // namespace
+
+Hid file_in_memory() {
   const Hid fapl = owned_list(H5Pcreate(H5P_FILE_ACCESS));
   checked(H5Pset_fapl_core(fapl, core_increment, false), "choosing memory for a file");
   checked(H5Pset_vol(fapl, H5VL_NATIVE, nullptr), "choosing the native connector");
@@ -52,31 +53,29 @@ Hid make_file() {
           "making a file in memory"};
 }
 
-}  // namespace
+Hid uncommitted(hid_t type) {
+  if (H5Tcommitted(type) <= 0) return owned_type(H5Tcopy(type));
+  std::size_t bytes = 0;
+  checked(H5Tencode(type, nullptr, &bytes), "encoding a datatype");
+  std::vector<std::byte> code(bytes);
+  checked(H5Tencode(type, code.data(), &bytes), "encoding a datatype");
+  return owned_type(decoded_type(code));
+}
 
 bool FilterPipeline::any(hid_t dcpl) { return H5Pget_nfilters(dcpl) > 0; }
 
 FilterPipeline::FilterPipeline(hid_t dcpl, hid_t type)
-    : dcpl_(owned_list(H5Pcopy(dcpl))), type_(owned_type(H5Tcopy(type))), size_(H5Tget_size(type)) {
-  if (H5Tcommitted(type_) > 0) {  // a chunk in another file cannot have it
-    Hid parent = std::move(type_);
-    std::size_t bytes = 0;
-    checked(H5Tencode(parent, nullptr, &bytes), "encoding a datatype");
-    std::vector<std::byte> code(bytes);
-    checked(H5Tencode(parent, code.data(), &bytes), "encoding a datatype");
-    type_ = owned_type(decoded_type(code));
-  }
-}
+    : dcpl_(owned_list(H5Pcopy(dcpl))), type_(uncommitted(type)), size_(H5Tget_size(type)) {}
 
 Hid FilterPipeline::properties_of(hid_t space) const {
-  const Hid file = make_file();
+  const Hid file = file_in_memory();
   const Hid dataset = {H5Dcreate2(file, name, type_, space, H5P_DEFAULT, dcpl_, H5P_DEFAULT),
                        H5Dclose, "making a dataset in memory"};
   return owned_list(H5Dget_create_plist(dataset));
 }
 
 FilterPipeline::Chunk FilterPipeline::make_chunk(Count elements) const {
-  Chunk chunk{make_file(), {}};
+  Chunk chunk{file_in_memory(), {}};
   const auto count = static_cast<hsize_t>(elements);
   const Hid space = owned_space(H5Screate_simple(1, &count, nullptr));
   const Hid dcpl = owned_list(H5Pcopy(dcpl_));

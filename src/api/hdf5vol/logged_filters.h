@@ -17,6 +17,11 @@
 
 namespace forebay::vol {
 
+/// A file that exists only in memory, for what HDF5 does with files alone.
+Hid file_in_memory();
+/// A datatype that datasets of any file can have: `type`, but for being committed.
+Hid uncommitted(hid_t type);
+
 /// One chunk in memory. Kept from call to call; a dataset has one of its own.
 class FilterPipeline {
  public:

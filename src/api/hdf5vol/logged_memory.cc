@@ -92,7 +92,7 @@ void scatter(std::span<const std::byte> packed, hid_t space, std::size_t size, v
 }
 
 std::span<const std::byte> as_they_are(const MemoryElements& memory, const void* buffer) {
-  if (!same_type(memory.type, memory.file_type)) return {};
+  if (memory.transformed || !same_type(memory.type, memory.file_type)) return {};
   const Offset begin =
       memory.space == H5S_BLOCK ? 0 : contiguous_begin(memory.space, memory.elements);
   if (begin < 0) return {};
@@ -107,6 +107,10 @@ bool needs_present(hid_t from, hid_t to) {
 
 void pack(const MemoryElements& memory, const void* buffer, std::span<const std::byte> present,
           std::span<std::byte> out) {
+  if (memory.transformed) {
+    pack_transformed(memory, buffer, present, out);
+    return;
+  }
   const std::size_t from = H5Tget_size(memory.type), to = H5Tget_size(memory.file_type);
   if (same_type(memory.type, memory.file_type)) {
     gather(buffer, memory.space, to, out);
@@ -138,6 +142,10 @@ void pack(const MemoryElements& memory, const void* buffer, std::span<const std:
 }
 
 void unpack(const MemoryElements& memory, std::vector<std::byte>& packed, void* buffer) {
+  if (memory.transformed) {
+    unpack_transformed(memory, packed, buffer);
+    return;
+  }
   const std::size_t from = H5Tget_size(memory.file_type), to = H5Tget_size(memory.type);
   if (same_type(memory.type, memory.file_type)) {
     scatter(packed, memory.space, to, buffer);

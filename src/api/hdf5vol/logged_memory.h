@@ -12,6 +12,9 @@
 
 namespace forebay::vol {
 
+/// Whether a transfer list has arithmetic for values (H5Pset_data_transform).
+bool has_transform(hid_t dxpl);
+
 /// Where the elements of a transfer are in memory, and as what.
 struct MemoryElements {
   hid_t type;       ///< in memory
@@ -19,6 +22,7 @@ struct MemoryElements {
   hid_t space;      ///< selects them; H5S_BLOCK: one after another
   Count elements;
   hid_t dxpl;
+  bool transformed = has_transform(dxpl);
 };
 
 /// Copies selected elements, of `size` bytes each, out of the buffer, one after another.
@@ -34,6 +38,12 @@ std::span<const std::byte> as_they_are(const MemoryElements& memory, const void*
 /// where needs_present() is false. Errc::ehdferr where HDF5 cannot convert.
 void pack(const MemoryElements& memory, const void* buffer, std::span<const std::byte> present,
           std::span<std::byte> out);
+/// The same, and the opposite, for transfers with arithmetic, which only HDF5 itself can do: by way
+/// of a dataset in memory.
+void pack_transformed(const MemoryElements& memory, const void* buffer,
+                      std::span<const std::byte> present, std::span<std::byte> out);
+void unpack_transformed(const MemoryElements& memory, std::span<const std::byte> packed,
+                        void* buffer);
 /// Whether writing needs the present values: only some fields are written.
 bool needs_present(hid_t from, hid_t to);
 
