@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -141,6 +142,120 @@ TEST_F(Programs, arithmetic_of_a_transfer_is_done) {
   std::array<double, elements> got{};
   ASSERT_GE(H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, less, got.data()), 0);
   for (std::size_t i = 0; i < elements; ++i) EXPECT_EQ(got[i], 2.0 * static_cast<double>(i) - 1);
+}
+
+// A file of its own with 10 * n, 10 * n + 1 ... in "g/x".
+void make_source(const std::string& name, int n) {
+  const Owned file(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
+  const Owned group(H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+  const hsize_t length = elements;
+  const Owned space(H5Screate_simple(1, &length, nullptr), H5Sclose);
+  const Owned set(
+      H5Dcreate2(group, "x", H5T_STD_I32BE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+      H5Dclose);
+  std::vector<int> values(elements);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = 10 * n + static_cast<int>(i);
+  ASSERT_GE(H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
+}
+
+/// All values of a dataset; none where it cannot be opened or read, which an error says.
+std::vector<int> values_of(hid_t at, const char* name) {
+  const hid_t set = H5Dopen2(at, name, H5P_DEFAULT);
+  if (set < 0) return {};
+  const Owned close(set, H5Dclose);
+  const hid_t space = H5Dget_space(set);
+  if (space < 0) return {};
+  const Owned close_space(space, H5Sclose);
+  std::vector<int> got(static_cast<std::size_t>(H5Sget_simple_extent_npoints(space)), -1);
+  if (H5Dread(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, got.data()) < 0) return {};
+  return got;
+}
+
+std::vector<int> from(int first, std::size_t n = elements) {
+  std::vector<int> values(n);
+  for (std::size_t i = 0; i < n; ++i) values[i] = first + static_cast<int>(i);
+  return values;
+}
+
+/// Through the connector; then a log may say that it cannot serve what works natively.
+bool logs() { return std::getenv("HDF5_VOL_CONNECTOR") != nullptr; }
+
+TEST_F(Programs, external_link_leads_to_values_or_an_error) {
+  const std::string name = "programs_linked.h5";
+  make_source(name, 2);
+  {
+    const Owned file(create(), H5Fclose), space(line(), H5Sclose);
+    // so that numbers of datasets are not told apart by luck
+    const Owned own(
+        H5Dcreate2(file, "own", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+        H5Dclose);
+    ASSERT_GE(H5Dwrite(own, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, from(7).data()), 0);
+    ASSERT_GE(H5Lcreate_external(name.c_str(), "g/x", file, "x", H5P_DEFAULT, H5P_DEFAULT), 0);
+    ASSERT_GE(H5Lcreate_external(name.c_str(), "g", file, "g", H5P_DEFAULT, H5P_DEFAULT), 0);
+  }
+  const Owned file(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+  for (const char* link : {"x", "g/x"}) {
+    const auto got = values_of(file, link);
+    if (!logs() || !got.empty()) EXPECT_EQ(got, from(20)) << link;
+  }
+  EXPECT_EQ(values_of(file, "own"), from(7));
+  {
+    const Owned group(H5Gopen2(file, "g", H5P_DEFAULT), H5Gclose);
+    const auto got = values_of(group, "x");
+    if (!logs() || !got.empty()) EXPECT_EQ(got, from(20));
+    // What is made behind a link is of that file, with its values.
+    const Owned space(line(), H5Sclose);
+    const Owned made(
+        H5Dcreate2(group, "made", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+        H5Dclose);
+    ASSERT_GE(H5Dwrite(made, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, from(5).data()), 0);
+    const Owned path(
+        H5Dcreate2(file, "g/path", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+        H5Dclose);
+    ASSERT_GE(H5Dwrite(path, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, from(6).data()), 0);
+  }
+  {
+    const Owned other(H5Fopen(name.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+    EXPECT_EQ(values_of(other, "g/made"), from(5));
+    EXPECT_EQ(values_of(other, "g/path"), from(6));
+    // The file is open now, so that its log is at hand.
+    EXPECT_EQ(values_of(file, "x"), from(20));
+    EXPECT_EQ(values_of(file, "g/x"), from(20));
+    const Owned set(H5Dopen2(file, "x", H5P_DEFAULT), H5Dclose);
+    ASSERT_GE(H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, from(60).data()), 0);
+  }
+  {
+    const Owned other(H5Fopen(name.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+    EXPECT_EQ(values_of(other, "g/x"), from(60));
+  }
+  std::remove(name.c_str());
+}
+
+TEST_F(Programs, mounted_file_keeps_its_values) {
+  const std::string name = "programs_mounted.h5";
+  make_source(name, 3);
+  {
+    const Owned file(create(), H5Fclose), space(line(), H5Sclose);
+    const Owned place(H5Gcreate2(file, "m", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+    const Owned child(H5Fopen(name.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+    ASSERT_GE(H5Fmount(file, "m", child, H5P_DEFAULT), 0);
+    EXPECT_EQ(values_of(file, "m/g/x"), from(30));
+    {
+      const Owned set(H5Dopen2(file, "m/g/x", H5P_DEFAULT), H5Dclose);
+      ASSERT_GE(H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, from(70).data()), 0);
+      const Owned made(
+          H5Dcreate2(file, "m/g/y", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+          H5Dclose);
+      ASSERT_GE(H5Dwrite(made, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, from(80).data()), 0);
+    }
+    EXPECT_TRUE(H5Fflush(child, H5F_SCOPE_LOCAL) >= 0 || logs());  // or an error, and no harm
+    ASSERT_GE(H5Fflush(file, H5F_SCOPE_GLOBAL), 0);
+    ASSERT_GE(H5Funmount(file, "m"), 0);
+  }
+  const Owned child(H5Fopen(name.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  EXPECT_EQ(values_of(child, "g/x"), from(70));
+  EXPECT_EQ(values_of(child, "g/y"), from(80));
+  std::remove(name.c_str());
 }
 
 }  // namespace

@@ -1,12 +1,28 @@
 #include <array>
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "api/hdf5vol/callbacks.h"
+#include "api/hdf5vol/under_objects.h"
 #include "base/attempt.h"
 
 namespace forebay::vol {
 namespace {
+
+// Whether a path leads out of the file of `at`, by an external link or a mount: as far as it
+// exists, for links can be made on the way.
+bool leads_out(Object& at, const char* name) {
+  std::string path = name == nullptr ? "" : name;
+  for (auto end = path.rfind('/'); end != std::string::npos && end > 0; end = path.rfind('/')) {
+    path.resize(end);
+    OwnedUnder group;
+    const QuietErrors quiet;
+    attempt_to([&] { group = open_child(at.below(), name_location(at.type, path.c_str())); });
+    if (group) return &*FileState::of_object(group.get(), at.file) != &*at.file;
+  }
+  return false;
+}
 
 void* create(void* obj, const H5VL_loc_params_t* location, const char* name, hid_t lcpl, hid_t type,
              hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void** req) noexcept {
@@ -14,8 +30,10 @@ void* create(void* obj, const H5VL_loc_params_t* location, const char* name, hid
     Object& at = object_of(obj);
     refuse_reserved(at, name);
     const VisibleLocation visible(at, *location, dxpl);
-    if (FileHooks* hooks = at.hooks()) {
-      at.file->links_changed();
+    FileHooks* const hooks = at.hooks();
+    if (hooks) at.file->links_changed();
+    // What lies in another file is not of this log.
+    if (hooks && !leads_out(at, name)) {
       CreatedDataset made =
           hooks->create_dataset({at.below(), visible, name, lcpl, type, space, dcpl, dapl, dxpl});
       if (made.under) {

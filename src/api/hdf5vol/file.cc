@@ -12,7 +12,7 @@ namespace {
 Object* wrap_file(OwnedUnder under, OpenedFile opened) {
   const FileRef file = FileState::of(under.object(), under.connector());
   auto object = std::make_unique<Object>(under.object(), file, H5I_FILE);
-  if (file->is_first_handle()) {
+  if (!file->looked_into()) {
     opened.file = under.get();
     const std::string name = opened.name;
     file->attach(naming(name, [&] { return make_file_hooks(opened); }), under.object());

@@ -64,6 +64,9 @@ class FileHooks;
 /// Defined by the log layer (logged_file.cc).
 std::unique_ptr<FileHooks> make_file_hooks(const OpenedFile& opened);
 
+/// Whether a dataset is in the log of its file. Defined by the log layer (logged_file.cc).
+bool is_logged(const UnderObject& dataset, hid_t dxpl);
+
 /// A dataset that is being created. All identifiers are the caller's.
 struct DatasetCreation {
   UnderObject at;                     ///< the location, below

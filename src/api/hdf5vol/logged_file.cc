@@ -80,11 +80,13 @@ LoggedHandle& handle_of(LoggedDataset* dataset) { return static_cast<LoggedHandl
 
 }  // namespace
 
+bool is_logged(const UnderObject& dataset, hid_t dxpl) {
+  return read_stored(dataset, dxpl).has_value();
+}
+
 std::unique_ptr<FileHooks> make_file_hooks(const OpenedFile& opened) {
   // Places in the file are asked of the native connector, and used directly.
-  H5VL_class_value_t connector = -1;
-  if (H5VLget_value(opened.file.connector, &connector) < 0 || connector != H5_VOL_NATIVE)
-    return nullptr;
+  if (!is_native(opened.file.connector)) return nullptr;
   if (!opened.created && !LogStore::present(opened.file)) return nullptr;
   if (const std::string why = why_no_log(opened); !why.empty()) {
     if (opened.created) return nullptr;
@@ -253,6 +255,7 @@ void LoggedHooks::flush() {
 
 void LoggedHooks::before_flush(const UnderObject& at, H5F_scope_t) {
   store_.move_to(at);
+  if (file_->writing()) store_.check_reached();
   flush();
   if (file_->writing()) file_->sync();
 }
@@ -269,6 +272,7 @@ void LoggedHooks::finish() {
 void LoggedHooks::before_close(const UnderObject& at, Closing closing) {
   if (closing == Closing::handle) return;
   store_.move_to(at);
+  if (file_->writing()) store_.check_reached();
   finish();
   if (closing != Closing::last) return;
   if (writable_ && compacts() && !compacted_) compact(at);

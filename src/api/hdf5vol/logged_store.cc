@@ -122,12 +122,27 @@ logged::MetadataBlock place_of(const OwnedUnder& dataset, const std::string& nam
 
 bool LogStore::present(const UnderObject& file) { return link_exists(file, group_name); }
 
-OwnedUnder LogStore::group() const {
+void LogStore::check_reached() const {
+  if (!found_ || info_of(file_, H5O_INFO_BASIC).fileno == found_->fileno) return;
+  throw Error(Errc::enotsupport,
+              "a log file that is mounted in another one can be flushed and closed only when it is "
+              "unmounted",
+              "call H5Funmount first");
+}
+
+OwnedUnder LogStore::group() {
+  if (found_) {
+    H5VL_loc_params_t location = self_location(file_.type);
+    location.type = H5VL_OBJECT_BY_TOKEN;
+    location.loc_data.loc_by_token.token = &found_->token;
+    return open_child(file_, location);
+  }
   const H5VL_loc_params_t location = self_location(file_.type);
   OwnedUnder group(H5VLgroup_open(file_.object, &location, file_.connector, group_name,
                                   H5P_GROUP_ACCESS_DEFAULT, H5P_DATASET_XFER_DEFAULT, nullptr),
                    file_.connector, H5I_GROUP);
   if (!group) failed("opening the group of the log");
+  found_ = info_of(group.get(), H5O_INFO_BASIC);
   return group;
 }
 
@@ -144,6 +159,7 @@ void LogStore::create(std::uint64_t session) {
                        H5P_DATASET_XFER_DEFAULT, nullptr),
       file_.connector, H5I_GROUP);
   if (!group) failed("making the group of the log");
+  found_ = info_of(group.get(), H5O_INFO_BASIC);
   session_ = session;
   data_blocks_ = metadata_blocks_ = 0;
   write_state(group, true);

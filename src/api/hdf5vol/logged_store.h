@@ -53,14 +53,18 @@ class LogStore : public logged::BlockSpace {
   /// Reaches the file through another of its open objects from now on: the one before may be
   /// closed.
   void move_to(const UnderObject& object) { file_ = object; }
+  /// Throws where that object leads to another file, as the handle of a mounted one does.
+  void check_reached() const;
 
  private:
-  OwnedUnder group() const;
+  OwnedUnder group();
   std::uint64_t count_of(const char* kind);
   std::optional<logged::MetadataBlock> block(const std::string& name);
   void write_state(const OwnedUnder& group, bool create);
 
   UnderObject file_;
+  // The group: where this file is mounted, paths begin at the root of the other.
+  std::optional<H5O_info2_t> found_;
   std::uint64_t session_ = 0, index_ = 0;  // index_: 0 for none, n + 1 for index.n
   std::optional<std::uint64_t> data_blocks_, metadata_blocks_;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "api/hdf5vol/under_objects.h"
+
 namespace forebay::vol {
 namespace {
 
@@ -42,21 +44,34 @@ FileState::~FileState() {
   H5Idec_ref(connector_);
 }
 
+FileState* FileState::find(hid_t connector, unsigned long number) noexcept {
+  for (FileState* file : open_files())
+    if (file->numbered_ && file->number_ == number && file->open_ > 0 &&
+        same_connector(file->connector_, connector))
+      return file;
+  return nullptr;
+}
+
 FileRef FileState::of(void* under_file, hid_t connector) {
   unsigned long number = 0;
   const bool numbered = file_number(under_file, connector, number);
-  if (numbered) {
-    for (FileState* file : open_files()) {
-      if (file->numbered_ && file->number_ == number && file->open_ > 0 &&
-          same_connector(file->connector_, connector)) {
-        return FileRef(file);
-      }
-    }
-  }
+  if (numbered)
+    if (FileState* file = find(connector, number)) return FileRef(file);
   return FileRef(new FileState(connector, wraps_objects(under_file, connector), numbered, number));
 }
 
+FileRef FileState::of_object(const UnderObject& object, const FileRef& from) {
+  if (object.type != H5I_GROUP && object.type != H5I_DATASET) return from;
+  if (!from->numbered_ || !is_native(from->connector_)) return from;
+  // Not by H5VL_OBJECT_GET_FILE, after which HDF5 keeps a file behind a link open.
+  const unsigned long number = info_of(object, H5O_INFO_BASIC).fileno;
+  if (number == from->number_) return from;
+  if (FileState* file = find(from->connector_, number)) return FileRef(file);
+  return FileRef(new FileState(from->connector_, from->under_wraps_, true, number));
+}
+
 void FileState::attach(std::unique_ptr<FileHooks> hooks, void* under_file) {
+  looked_into_ = true;
   if (!hooks) return;
   hidden_links_ = std::make_unique<HiddenLinks>(UnderObject{under_file, connector_, H5I_FILE});
   hooks_ = std::move(hooks);
@@ -88,12 +103,16 @@ Closing FileState::closing(const Object& object) const noexcept {
 }
 
 Object* wrap(void* under, const FileRef& file, H5I_type_t type, hid_t dxpl) {
-  auto object = std::make_unique<Object>(under, file, type);
-  if (type == H5I_DATASET && file->hooks()) {
-    OwnedUnder close_on_error(under, file->connector(), type);
-    object->logged = file->hooks()->open_dataset(object->below(), dxpl);
-    close_on_error.release();
-  }
+  OwnedUnder close_on_error(under, file->connector(), type);
+  auto object =
+      std::make_unique<Object>(under, FileState::of_object(close_on_error.get(), file), type);
+  if (type == H5I_DATASET && object->hooks())
+    object->logged = object->hooks()->open_dataset(object->below(), dxpl);
+  else if (type == H5I_DATASET && !object->file->looked_into() && is_logged(object->below(), dxpl))
+    throw Error(Errc::enotsupport,
+                "this dataset lies in the log of another file, reached through a link or a mount",
+                "open that file too, before this dataset");
+  close_on_error.release();
   return object.release();
 }
 

@@ -53,13 +53,18 @@ class FileState {
   /// The state of the file that `under_file` is a handle of: that of its other handles where
   /// there are any (same number, same connector), or a new one. `connector` stays the caller's.
   static FileRef of(void* under_file, hid_t connector);
+  /// The state of the file that `object`, reached from `from`, lies in: another one behind an
+  /// external link and in a mounted file. With a native connector below; else `from`.
+  static FileRef of_object(const UnderObject& object, const FileRef& from);
   FileState(const FileState&) = delete;
   FileState& operator=(const FileState&) = delete;
 
   hid_t connector() const noexcept { return connector_; }
   /// Whether the connector below wraps objects itself; the native one does not.
   bool under_wraps() const noexcept { return under_wraps_; }
-  bool is_first_handle() const noexcept { return open_ == 1; }
+  /// Whether the program opened the file itself, so that a log in it was found; false where only
+  /// objects of it were reached from another file.
+  bool looked_into() const noexcept { return looked_into_; }
   unsigned long number() const noexcept { return number_; }
 
   /// The log layer's part; nullptr in an ordinary file.
@@ -92,10 +97,12 @@ class FileState {
   friend struct Object;
   FileState(hid_t connector, bool under_wraps, bool numbered, unsigned long number);
   ~FileState();
+  static FileState* find(hid_t connector, unsigned long number) noexcept;
 
   hid_t connector_;
   bool under_wraps_;
   bool numbered_;
+  bool looked_into_ = false;
   void* handed_out_ = nullptr;
   unsigned long number_;
   std::size_t owners_ = 0;                    // objects, wrap contexts, requests

@@ -1,5 +1,7 @@
 #include "api/hdf5vol/under.h"
 
+#include <H5VLnative.h>
+
 #include "base/error.h"
 
 namespace forebay::vol {
@@ -8,6 +10,11 @@ bool same_connector(hid_t a, hid_t b) noexcept {
   if (a == b) return true;
   int difference = 1;
   return H5VLcmp_connector_cls(&difference, a, b) >= 0 && difference == 0;
+}
+
+bool is_native(hid_t connector) noexcept {
+  H5VL_class_value_t value = -1;
+  return H5VLget_value(connector, &value) >= 0 && value == H5_VOL_NATIVE;
 }
 
 bool OwnedUnder::close() noexcept {

@@ -29,6 +29,9 @@ struct UnderObject {
 /// Whether two identifiers are of one connector: HDF5 2 gives a new one at each registration.
 bool same_connector(hid_t a, hid_t b) noexcept;
 
+/// Whether it is HDF5's own.
+bool is_native(hid_t connector) noexcept;
+
 /// "This object itself", as H5VL* functions take it.
 inline H5VL_loc_params_t self_location(H5I_type_t type) {
   H5VL_loc_params_t location{};

@@ -110,13 +110,13 @@ OwnedUnder open_child(const UnderObject& at, const H5VL_loc_params_t& location) 
   return {object, at.connector, type};
 }
 
-H5O_info2_t info_of(const UnderObject& object) {
+H5O_info2_t info_of(const UnderObject& object, unsigned fields) {
   const H5VL_loc_params_t location = self_location(object.type);
   H5O_info2_t info{};
   H5VL_object_get_args_t args{};
   args.op_type = H5VL_OBJECT_GET_INFO;
   args.args.get_info.oinfo = &info;
-  args.args.get_info.fields = H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS;
+  args.args.get_info.fields = fields;
   if (H5VLobject_get(object.object, &location, object.connector, &args, dxpl(), nullptr) < 0)
     failed("asking for an object");
   return info;

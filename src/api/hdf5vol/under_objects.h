@@ -15,7 +15,8 @@
 namespace forebay::vol {
 
 OwnedUnder open_child(const UnderObject& at, const H5VL_loc_params_t& location);
-H5O_info2_t info_of(const UnderObject& object);  ///< the basic fields, and the number of attributes
+H5O_info2_t info_of(const UnderObject& object,
+                    unsigned fields = H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS);
 /// What tells an object from every other of its file.
 std::vector<std::byte> token_of(const UnderObject& object);
 /// Of a dataset.
