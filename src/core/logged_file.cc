@@ -137,6 +137,7 @@ std::unique_ptr<ByteFile> LoggedFile::make_temporary() {
   file->create(true);
   // Without a name it goes with the process, however that ends.
   ::unlink(path.c_str());
+  if (tails_) tails_->set_descriptor(file->descriptor());
   return file;
 }
 
@@ -145,9 +146,14 @@ void LoggedFile::start_writing() {
   logged::WriterOptions options{options_.buffer_limit, options_.copies, 1};
   agree_on_error(comm_, attempt_to([&] { options.first_epoch = reader_.last_epoch() + 1; }));
   auto subfile = open_subfile();
+  if (comm_.size() > 1)
+    tails_ = logged::Tails::make(comm_, options_.ranks_per_node, [this](const std::string& path) {
+      return std::make_shared<File>(path, false, comm_.rank(), report_);
+    });
+  if (tails_) reader_.set_tails(*tails_);
   writer_.emplace(
       comm_, file_, *space_, std::move(subfile), options, [this] { return make_temporary(); },
-      report_);
+      tails_.get(), report_);
 }
 
 std::optional<logged::MetadataBlock> LoggedFile::flush() {

@@ -54,6 +54,8 @@ class LoggedFile {
   /// Collective. After this writer() may be used. Makes or opens subfiles. Errc as the system's.
   void start_writing();
   bool writing() const { return writer_.has_value(); }
+  /// Whether others find what a rank has written before a flush. After start_writing().
+  bool shows_pending() const { return comm_.size() == 1 || tails_ != nullptr; }
   logged::LogWriter& writer() { return *writer_; }
   logged::LogReader& reader() { return reader_; }
 
@@ -85,7 +87,8 @@ class LoggedFile {
   logged::BlockSpace* space_;
   Report report_;
   File file_;
-  NodeMemory index_;  // read by one rank of the node
+  NodeMemory index_;                      // read by one rank of the node
+  std::unique_ptr<logged::Tails> tails_;  // null where ranks cannot look at each other's
   logged::LogReader reader_;
   std::optional<logged::LogWriter> writer_;
   std::shared_ptr<File> subfile_;

@@ -17,7 +17,7 @@ std::uint64_t hash_of(std::span<const std::byte> bytes) {
 }
 
 void print_entry(const Entry& entry, const PatternRef& ref, Printer& out) {
-  out.fixed(entry.epoch);
+  out.fixed(entry.epoch | std::uint64_t{entry.turn} << 32);
   out.fixed(entry.rank);
   out.fixed(
       static_cast<std::uint8_t>(static_cast<unsigned>(entry.kind) | (entry.filtered ? 4U : 0U)));
@@ -33,7 +33,9 @@ void print_entry(const Entry& entry, const PatternRef& ref, Printer& out) {
 }
 
 void parse_entry(Parser& in, Entry& entry, PatternRef& ref) {
-  entry.epoch = in.fixed<std::uint64_t>();
+  const auto order = in.fixed<std::uint64_t>();
+  entry.epoch = order & largest_epoch;
+  entry.turn = static_cast<std::uint32_t>(order >> 32);
   entry.rank = in.fixed<std::uint32_t>();
   const auto kind = in.fixed<std::uint8_t>();
   if ((kind & 3) > 2 || kind > 7) damaged("an entry of kind " + std::to_string(kind));

@@ -33,16 +33,18 @@ struct Last {
   Offset end = 0;
 };
 
-enum Flag : std::uint8_t { filtered_flag = 4, subfile_flag = 8, epoch_flag = 16 };
+enum Flag : std::uint8_t { filtered_flag = 4, subfile_flag = 8, epoch_flag = 16, turn_flag = 32 };
 
 void print_entry(const Entry& entry, Last& last, Printer& out) {
   std::uint8_t flags = static_cast<std::uint8_t>(entry.kind);
   if (entry.filtered) flags |= filtered_flag;
   if (entry.file != 0) flags |= subfile_flag;
   if (entry.epoch != last.epoch) flags |= epoch_flag;
+  if (entry.turn != 0) flags |= turn_flag;
   out.fixed(flags);
   out.number(zigzag(static_cast<std::int64_t>(entry.dataset - last.dataset)));
   if (entry.epoch != last.epoch) out.number(entry.epoch - last.epoch);
+  if (entry.turn != 0) out.number(entry.turn);
   last.dataset = entry.dataset, last.epoch = entry.epoch;
   if (entry.kind == Kind::cleared) return;
   out.number(entry.pattern);
@@ -59,11 +61,16 @@ void print_entry(const Entry& entry, Last& last, Printer& out) {
 Entry parse_entry(Parser& in, Last& last, std::size_t patterns) {
   Entry entry;
   const auto flags = in.fixed<std::uint8_t>();
-  if ((flags & 3) > 2 || flags > 31) damaged("an entry of kind " + std::to_string(flags));
+  if ((flags & 3) > 2 || flags > 63) damaged("an entry of kind " + std::to_string(flags));
   entry.kind = static_cast<Kind>(flags & 3);
   entry.filtered = (flags & filtered_flag) != 0;
   entry.dataset = last.dataset + static_cast<std::uint64_t>(unzigzag(in.number()));
   entry.epoch = last.epoch + ((flags & epoch_flag) != 0 ? in.number() : 0);
+  if ((flags & turn_flag) != 0) {
+    const std::uint64_t turn = in.number();
+    if (turn > UINT32_MAX) damaged("an entry's turn");
+    entry.turn = static_cast<std::uint32_t>(turn);
+  }
   last.dataset = entry.dataset, last.epoch = entry.epoch;
   if (entry.kind == Kind::cleared) return entry;
   const std::uint64_t pattern = in.number();

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "base/types.h"
@@ -22,6 +23,7 @@
 namespace forebay::logged {
 
 constexpr std::uint16_t version = 1;
+constexpr std::uint64_t largest_epoch = UINT32_MAX;
 
 /// Where a stored pattern lies.
 struct PatternRef {
@@ -41,9 +43,11 @@ enum class Kind : std::uint8_t {
 /// One operation on one dataset by one rank.
 struct Entry {
   std::uint64_t dataset = 0;
-  /// Entries of a dataset follow each other by epoch, then rank, then their order in the rank's
-  /// sections. Epochs are equal on all ranks and rise with each flush.
+  /// Entries of a dataset follow each other by epoch, then turn, then rank, then their order in the
+  /// rank's sections. Epochs rise with each collective write and flush, alike on all ranks; turns
+  /// order independent writes between these, of which one rank saw another's.
   std::uint64_t epoch = 0;
+  std::uint32_t turn = 0;
   std::uint32_t rank = 0;
   Kind kind = Kind::write;
   Count base = 0;                 ///< of the pattern
@@ -55,6 +59,10 @@ struct Entry {
   bool filtered = false;          ///< they went through the dataset's filters
   std::uint32_t filter_mask = 0;  ///< filters that were not applied, as HDF5's filter mask
 };
+
+inline bool goes_before(const Entry& a, const Entry& b) {
+  return std::tie(a.epoch, a.turn, a.rank) < std::tie(b.epoch, b.turn, b.rank);
+}
 
 /// What the techniques of D6 §6.2.3 saved, in bytes of selections (sums over writes).
 struct Savings {

@@ -106,8 +106,7 @@ void Lookup::choose_boxes() {
   for (std::uint32_t i = 0, box = 0; i < n; ++i)
     box_of[i] = list_.entries[i].kind == Kind::write ? box++ : 0;
   std::stable_sort(sorted.begin(), sorted.end(), [&](std::uint32_t a, std::uint32_t b) {
-    const Entry &p = list_.entries[a], &q = list_.entries[b];
-    return p.epoch != q.epoch ? p.epoch < q.epoch : p.rank < q.rank;
+    return goes_before(list_.entries[a], list_.entries[b]);
   });
   EntryList next;
   next.ndims = list_.ndims, next.by_box = list_.by_box;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <list>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -27,6 +28,11 @@ class SectionBuilder {
   Count bytes() const { return bytes_; }
   /// The pattern of a pending entry.
   const Pattern& pattern_of(const Entry& entry) const { return *uses_[entry.pattern].pattern; }
+
+  /// Patterns that pending entries name: their bytes where they are new, else where they are.
+  std::size_t patterns() const { return uses_.size(); }
+  std::span<const std::byte> packed(std::size_t n) const { return local_[n]; }
+  const PatternRef& reference(std::size_t n) const { return section_.patterns[n]; }
 
   /// The data of the pending entries from `first` on, whose places were counted from 0, lies in
   /// that file from `begin` on.

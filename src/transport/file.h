@@ -44,9 +44,9 @@ class File : public ByteFile {
   void sync() override;
   bool release(Offset offset, Count bytes) override;
   bool is_linked() override;
+  int descriptor();  ///< opens now
 
  private:
-  int descriptor();
   bool fault(const char* call);
   /// Threads may write different parts of the file at a time.
   void tally(Counter counter, std::int64_t n);

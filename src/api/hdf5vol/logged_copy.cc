@@ -45,6 +45,7 @@ void remove_visible_attributes(const UnderObject& object) {
 
 /// Local: this rank's share of the boxes, which every rank takes in turn.
 void copy_values(LoggedFile& from, DatasetState& source, LoggedFile& to, DatasetState& copy) {
+  to.writer().begin(true);  // on all ranks, whether or not this one sees any data
   if (!has_data(from, source)) return;
   const Tiles boxes(source.extents(), static_cast<Count>(source.element_size()), {});
   for (Count n = to.comm().rank(); n < boxes.size(); n += to.comm().size()) {
@@ -52,6 +53,7 @@ void copy_values(LoggedFile& from, DatasetState& source, LoggedFile& to, Dataset
     append_values(to, copy, box, present_values(from, source, box), false);
     to.writer().make_room();
   }
+  to.writer().publish();
 }
 
 void LoggedHooks::object_copied(const ObjectCopy& copy) {

@@ -214,7 +214,11 @@ void LoggedHooks::agree_on_room(bool collective) {
   const Count limit = std::min(file_->options().buffer_limit / 2, flush_bytes);
   through_ = numbers[1] >= through_bytes;
   if (through_ || numbers[0] > limit) {
-    file_->writer().flush_data();
+    const auto failed = attempt_to([&] { file_->writer().flush_data(); });
+    if (failed) {
+      file_->writer().keep_lent();
+      throw *failed;
+    }
     numbers[0] = 0;
   }
   writes_to_check_ = through_
@@ -231,12 +235,15 @@ void LoggedHooks::write(std::span<const DatasetWrite> writes, hid_t dxpl) {
   const Count before = file_->writer().held();
   file_->writer().lend(collective && through_);
   const auto failed = attempt_to([&] {
+    file_->writer().begin(collective);
     for (const DatasetWrite& one : writes)
       write_logged(*file_, handle_of(one.dataset).state(), one, dxpl);
   });
   largest_ = std::max(largest_, file_->writer().held() - before);
   agree_on_room(collective);  // also by a rank whose write failed: the others wait for it
+  const auto hidden = attempt_to([&] { file_->writer().publish(); });
   if (failed) throw *failed;
+  if (hidden) throw *hidden;
 }
 
 void LoggedHooks::read(std::span<const DatasetRead> reads, hid_t dxpl) {
@@ -281,6 +288,8 @@ void LoggedHooks::before_close(const UnderObject& at, Closing closing) {
   if (compacts())
     notes.emplace_back(compacted_ ? "compacted at close: an ordinary HDF5 file"
                                   : "not compacted: some datasets were made without compact=close");
+  if (writable_ && !file_->shows_pending())
+    notes.emplace_back("ranks do not see each other's independent writes before a flush");
   file_->report()[Step::total] =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - opened_).count();
   print_report(comm_, path_, file_->report(), method_, notes);
@@ -336,7 +345,10 @@ void LoggedHandle::set_extent(const hsize_t* size, hid_t dxpl) {
     stored.extents[d] = static_cast<Count>(size[d]);
   }
   if (stored.extents == state_->extents()) return;
-  if (shrinks) hooks_.file().writer().cut(stored.id, stored.extents);
+  if (shrinks) {
+    hooks_.file().writer().cut(stored.id, stored.extents);
+    hooks_.file().writer().publish();
+  }
   write_stored(under_, stored, false, dxpl);
   state_->set_extents(std::move(stored.extents));
 }

@@ -263,7 +263,7 @@ const Lookup& LogReader::lookup(std::uint64_t dataset, std::uint32_t ndims) {
 Count LogReader::stored_bytes(std::uint64_t dataset, std::uint32_t ndims) {
   Count sum = 0;
   for (const Entry& entry : lookup(dataset, ndims).list().entries) sum += entry.stored;
-  return sum;
+  return sum + (others_ ? others_->stored_bytes(dataset) : 0);
 }
 
 /// Copies pieces of one entry to their places; reads what lies close together at once.
@@ -371,13 +371,55 @@ void LogReader::apply(const DatasetShape& dataset, const Entry& entry, const Pat
   }
 }
 
+void LogReader::set_tails(Tails& tails) {
+  others_.emplace(
+      tails, [this](const PatternRef& ref) { return pattern(ref); }, memory_limit_ / 4);
+}
+
+void LogReader::fetch_stored(const Entry& entry, Offset skip, std::span<std::byte> into) {
+  StepTimer timer(report_, Step::read);
+  if (file_of(entry).read_at(entry.data + skip, into) != into.size()) ends_early(entry);
+}
+
+/// What this rank and the others have written since the last flush, in the order in which it would
+/// be read after one.
+bool LogReader::read_pending(const DatasetShape& dataset, const Placed& wanted,
+                             const Bounds& bounds, std::span<std::byte> out,
+                             const LogWriter& writer) {
+  std::vector<Pending> all;
+  for (std::size_t n = 0; n < writer.pending().size(); ++n) {
+    const Entry& entry = writer.pending()[n];
+    if (entry.dataset != dataset.id) continue;
+    const Pattern* selected = entry.kind == Kind::cleared ? nullptr : &writer.pattern_of(entry);
+    all.push_back({entry, selected, [&writer, n](Offset skip, std::span<std::byte> into) {
+                     writer.read_pending(n, skip, into);
+                   }});
+  }
+  std::vector<TailReader::Found> found;
+  if (others_) found = others_->find(dataset.id, bounds);
+  for (const auto& one : found)
+    all.push_back({one.entry, one.pattern.get(), [&](Offset skip, std::span<std::byte> into) {
+                     if (one.placed)
+                       fetch_stored(one.entry, skip, into);
+                     else
+                       others_->read(one, skip, into);
+                   }});
+  if (!found.empty())
+    std::stable_sort(all.begin(), all.end(), [](const Pending& a, const Pending& b) {
+      return goes_before(a.entry, b.entry);
+    });
+  for (const Pending& one : all) apply(dataset, one.entry, one.pattern, wanted, out, one.fetch);
+  return !all.empty();
+}
+
 bool LogReader::read(const DatasetShape& dataset, const Placed& wanted, std::span<std::byte> out,
                      const LogWriter* writer) {
   ++report_[Counter::requests];
   report_[Counter::bytes_asked_read] += static_cast<std::int64_t>(out.size());
   const Lookup& lookup = this->lookup(dataset.id, dataset.ndims);
   std::vector<std::uint32_t> numbers;
-  lookup.find(bounds_of(wanted.pattern, wanted.base), numbers);
+  const Bounds bounds = bounds_of(wanted.pattern, wanted.base);
+  lookup.find(bounds, numbers);
   // What a later write of the same selection covers need not be read.
   std::set<std::pair<Offset, Count>> covered;
   std::vector<std::uint32_t> needed;
@@ -391,22 +433,11 @@ bool LogReader::read(const DatasetShape& dataset, const Placed& wanted, std::spa
     const Entry& entry = lookup.entry(n);
     if (entry.filtered && entry.data + entry.stored > file_of(entry).size()) ends_early(entry);
     const auto selected = entry.kind == Kind::cleared ? nullptr : pattern(lookup.ref(n));
-    apply(dataset, entry, selected.get(), wanted, out, [&](Offset skip, std::span<std::byte> into) {
-      StepTimer timer(report_, Step::read);
-      if (file_of(entry).read_at(entry.data + skip, into) != into.size()) ends_early(entry);
-    });
+    apply(dataset, entry, selected.get(), wanted, out,
+          [&](Offset skip, std::span<std::byte> into) { fetch_stored(entry, skip, into); });
   }
-  bool any = !needed.empty();
-  if (writer == nullptr) return any;
-  for (std::size_t n = 0; n < writer->pending().size(); ++n) {
-    const Entry& entry = writer->pending()[n];
-    if (entry.dataset != dataset.id) continue;
-    any = true;
-    const Pattern* selected = entry.kind == Kind::cleared ? nullptr : &writer->pattern_of(entry);
-    apply(dataset, entry, selected, wanted, out,
-          [&](Offset skip, std::span<std::byte> into) { writer->read_pending(n, skip, into); });
-  }
-  return any;
+  const bool any = writer != nullptr && read_pending(dataset, wanted, bounds, out, *writer);
+  return any || !needed.empty();
 }
 
 }  // namespace forebay::logged

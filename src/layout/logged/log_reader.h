@@ -22,6 +22,7 @@
 #include "data/pattern.h"
 #include "format/log_index.h"
 #include "layout/logged/log_writer.h"
+#include "layout/logged/tail_reader.h"
 #include "log/lookup.h"
 #include "log/packed_pattern.h"
 
@@ -61,11 +62,14 @@ class LogReader {
 
   /// Overwrites the elements of `out`, which lie in the order of `wanted`, with what was written to
   /// them; others stay as they are. Errc::ebadlog for damage, naming what; Errc::etrunc where a
-  /// file ends early; what opening a subfile throws. `writer`: its pending entries are later than
-  /// all flushed ones; may be null. Returns whether any entry may meet what is wanted.
+  /// file ends early; what opening a subfile throws. `writer`: its pending entries, and those that
+  /// other ranks have shown, are later than all flushed ones; may be null. Returns whether any
+  /// entry may meet what is wanted.
   bool read(const DatasetShape& dataset, const Placed& wanted, std::span<std::byte> out,
             const LogWriter* writer);
 
+  /// Where other ranks show their pending entries; they outlive the reader.
+  void set_tails(Tails& tails);
   /// Bytes of data that entries of the dataset hold; of filtered ones as stored.
   Count stored_bytes(std::uint64_t dataset, std::uint32_t ndims);
   /// The lookup of a dataset; built when first asked for. Valid until the next call of any member.
@@ -110,6 +114,14 @@ class LogReader {
                   const Placed& wanted, std::span<std::byte> out, const Fetch& fetch);
   void read_filtered(const DatasetShape& dataset, const Entry& entry, const Pattern& pattern,
                      const Placed& wanted, std::span<std::byte> out, const Fetch& fetch);
+  struct Pending {
+    Entry entry;
+    const Pattern* pattern;
+    Fetch fetch;
+  };
+  void fetch_stored(const Entry& entry, Offset skip, std::span<std::byte> into);
+  bool read_pending(const DatasetShape& dataset, const Placed& wanted, const Bounds& bounds,
+                    std::span<std::byte> out, const LogWriter& writer);
   void copy_shared(std::span<const Shared> shared, Count element_size, std::span<std::byte> out,
                    const Entry& entry, const Fetch& fetch);
 
@@ -135,6 +147,7 @@ class LogReader {
   Count pattern_memory_ = 0;
   std::map<std::uint32_t, std::shared_ptr<ByteFile>> subfiles_;
   std::vector<std::byte> buffer_;
+  std::optional<TailReader> others_;
 };
 
 }  // namespace forebay::logged

@@ -5,6 +5,7 @@
 
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "layout/logged/tail_reader.h"
 #include "log/data_hash.h"
 
 namespace forebay::logged {
@@ -19,22 +20,69 @@ std::uint64_t hash_of_data(std::span<const std::byte> bytes) {
 
 LogWriter::LogWriter(const Comm& comm, ByteFile& file, BlockSpace& space,
                      std::optional<Subfile> subfile, const WriterOptions& options,
-                     PendingData::MakeFile make_temporary, Report& report)
+                     PendingData::MakeFile make_temporary, Tails* tails, Report& report)
     : comm_(comm),
       file_(file),
       space_(space),
       subfile_(std::move(subfile)),
       options_(options),
       report_(report),
+      tails_(tails),
       data_(options.buffer_limit, std::move(make_temporary)),
       section_(static_cast<std::uint32_t>(comm.rank()), options.buffer_limit / 4),
       epoch_(options.first_epoch) {}
+
+void LogWriter::begin(bool collective) {
+  if (comm_.size() == 1) return;
+  if (collective) {
+    turn_ = 0;
+    if (++epoch_ > largest_epoch)
+      throw Error(Errc::erange, "a log has no numbers for more than 2^32 collective writes",
+                  "convert the file: forebay convert IN OUT --to hdf5");
+  } else {
+    turn_ = tails_ != nullptr ? tails_->next_turn() : 1;
+  }
+}
+
+void LogWriter::publish_entries() {
+  if (tails_ == nullptr) return;
+  const auto append = [&](TailRecord kind, const auto& what) {
+    tails_->append(static_cast<std::uint32_t>(kind), std::as_bytes(std::span(&what, 1)));
+  };
+  for (; published_patterns_ < section_.patterns(); ++published_patterns_) {
+    const auto packed = section_.packed(published_patterns_);
+    if (packed.empty())
+      append(TailRecord::reference, section_.reference(published_patterns_));
+    else
+      tails_->append(static_cast<std::uint32_t>(TailRecord::pattern), packed);
+  }
+  for (; published_ < section_.entries(); ++published_) {
+    TailEntry what{section_.pending()[published_], 0};
+    if (what.entry.kind == Kind::write)
+      what.address = reinterpret_cast<std::uintptr_t>(data_.address_of(what.entry.data));
+    append(TailRecord::entry, what);
+  }
+}
+
+void LogWriter::publish() {
+  if (tails_ == nullptr) return;
+  publish_entries();
+  tails_->show(turn_, data_.saved());
+}
+
+void LogWriter::make_room() {
+  if (!data_.is_full()) return;
+  data_.save();
+  if (tails_ != nullptr) tails_->saved(data_.saved());
+  data_.make_room();
+}
 
 void LogWriter::add(std::uint64_t dataset, const Placed& selection, Offset position,
                     std::span<const std::byte> bytes, std::optional<std::uint32_t> filter_mask) {
   Entry entry;
   entry.dataset = dataset;
   entry.epoch = epoch_;
+  entry.turn = turn_;
   entry.base = selection.base;
   entry.data = position;
   entry.stored = static_cast<Count>(bytes.size());
@@ -66,6 +114,7 @@ void LogWriter::commit(std::uint64_t dataset, const Placed& selection) {
 
 void LogWriter::cut(std::uint64_t dataset, std::span<const Count> extents) {
   ++epoch_;  // after all that was written before, on whatever rank
+  turn_ = 0;
   if (comm_.is_root()) {
     Entry entry;
     entry.dataset = dataset;
@@ -104,7 +153,15 @@ void LogWriter::flush_data() {
   const auto failed = attempt_to([&] {
     StepTimer timer(report_, Step::write);
     if (mine > 0) data_.write_to(file, begin + before);
+    if (tails_ == nullptr || placed_ == section_.entries()) return;
+    publish_entries();
+    const TailPlaced now{placed_, section_.entries(), subfile_ ? subfile_->number : 0,
+                         begin + before};
+    tails_->append(static_cast<std::uint32_t>(TailRecord::placed),
+                   std::as_bytes(std::span(&now, 1)));
+    tails_->show(turn_, data_.saved());
   });
+  // Whoever comes out of this finds the data in the file: memory that others may have read is free.
   agree_on_error(comm_, failed);
   section_.place_data(placed_, subfile_ ? subfile_->number : 0, begin + before);
   placed_ = section_.entries();
@@ -113,10 +170,12 @@ void LogWriter::flush_data() {
 }
 
 std::optional<MetadataBlock> LogWriter::flush() {
-  const auto any = comm_.all_reduce(static_cast<std::int64_t>(section_.entries()), Reduce::max);
-  if (any == 0) return std::nullopt;
+  std::int64_t most[] = {static_cast<std::int64_t>(section_.entries()),
+                         static_cast<std::int64_t>(epoch_)};
+  comm_.all_reduce(most, Reduce::max);
+  if (most[0] == 0) return std::nullopt;
   flush_data();
-  ++epoch_;
+  epoch_ = static_cast<std::uint64_t>(most[1]) + 1;
 
   const auto section = section_.entries() > 0 ? section_.print() : std::vector<std::byte>{};
   const auto sizes = comm_.all_gather(static_cast<std::int64_t>(section.size()));
@@ -140,7 +199,10 @@ std::optional<MetadataBlock> LogWriter::flush() {
   agree_on_error(comm_, failed);
   savings_ += section_.savings();
   section_.placed(place + mine);
-  placed_ = 0;
+  placed_ = published_ = published_patterns_ = 0;
+  turn_ = 0;
+  // All ranks are past the last step that can fail, and nobody looks for this rank's tail any more.
+  if (tails_ != nullptr) tails_->restart();
   return MetadataBlock{place, end};
 }
 

@@ -20,6 +20,7 @@
 #include "comm/comm.h"
 #include "data/pattern.h"
 #include "layout/logged/pending_data.h"
+#include "layout/logged/tails.h"
 #include "log/section_builder.h"
 
 namespace forebay::logged {
@@ -58,8 +59,17 @@ class LogWriter {
  public:
   /// `file`, `space` and `report` outlive the writer. `subfile`: data goes there; metadata always
   /// goes into `file`.
+  /// `tails`: where others look for what is pending; null where there are no others.
   LogWriter(const Comm& comm, ByteFile& file, BlockSpace& space, std::optional<Subfile> subfile,
-            const WriterOptions& options, PendingData::MakeFile make_temporary, Report& report);
+            const WriterOptions& options, PendingData::MakeFile make_temporary, Tails* tails,
+            Report& report);
+
+  /// Local. Before writes of one call of the program, which all ranks make together if
+  /// `collective`: orders them after all that were complete before.
+  void begin(bool collective);
+  /// Local. After them: they are complete, and other ranks find them. Not for bytes that were lent
+  /// to a single call.
+  void publish();
 
   /// Local. Bytes of the selected elements, one after another; row-major. They are copied, unless
   /// `lent` and either options.copies is false or lend(true) was called. `filter_mask`: they went
@@ -76,8 +86,13 @@ class LogWriter {
 
   /// Local. From now on lent bytes are not copied: the caller flushes data before they change.
   void lend(bool lent) { lends_ = lent; }
+  /// Local. After a flush of data that failed: lent bytes are copied, unless the program promised
+  /// to leave them alone.
+  void keep_lent() {
+    if (options_.copies) data_.keep_lent();
+  }
   /// Local. Moves data to a temporary file where more is held than the limit.
-  void make_room() { data_.make_room(); }
+  void make_room();
   Count held() const { return data_.held(); }
   bool empty() const { return section_.entries() == 0; }
 
@@ -100,6 +115,7 @@ class LogWriter {
  private:
   void add(std::uint64_t dataset, const Placed& selection, Offset position,
            std::span<const std::byte> bytes, std::optional<std::uint32_t> filter_mask);
+  void publish_entries();
   Offset my_place(const Comm& ranks, Count mine, Count& total) const;
 
   Comm comm_;
@@ -108,10 +124,13 @@ class LogWriter {
   std::optional<Subfile> subfile_;
   WriterOptions options_;
   Report& report_;
+  Tails* tails_;
   PendingData data_;
   SectionBuilder section_;
   std::size_t placed_ = 0;  // pending entries whose data is in the file
+  std::size_t published_ = 0, published_patterns_ = 0;
   std::uint64_t epoch_;
+  std::uint32_t turn_ = 0;
   bool lends_ = false;
   Savings savings_;
   Offset reserved_ = 0;

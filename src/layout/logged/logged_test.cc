@@ -199,7 +199,7 @@ class LoggedFileTest {
     writer_.emplace(
         comm_, *file_, space_, std::nullopt, options,
         [] { return std::make_unique<MemoryFile>("pending", std::make_shared<MemoryDisk>()); },
-        report_);
+        nullptr, report_);
   }
 
   std::mt19937_64 rng_;
@@ -231,6 +231,22 @@ TEST(LoggedLayout, what_exceeds_the_buffer_waits_in_a_temporary_file) {
     LoggedFileTest(seed, 200).run(150);
     if (testing::Test::HasFatalFailure()) return;
   }
+}
+
+TEST(PendingData, what_was_lent_can_be_kept) {
+  PendingData data(100, nullptr);
+  std::vector<std::byte> own(10, std::byte{1}), lent(20, std::byte{2}), read(40);
+  data.add(own);
+  EXPECT_EQ(data.lend(lent), 10);
+  data.add(own);
+  EXPECT_EQ(data.address_of(15), lent.data() + 5);
+  data.keep_lent();
+  lent.assign(20, std::byte{3});
+  data.read(0, read);
+  std::vector<std::byte> right(40, std::byte{1});
+  std::fill_n(right.begin() + 10, 20, std::byte{2});
+  EXPECT_EQ(read, right);
+  EXPECT_NE(data.address_of(15), lent.data() + 5);
 }
 
 TEST(LoggedLayout, damage_is_an_error_or_leaves_the_values_of_others_right) {

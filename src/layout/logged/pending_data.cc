@@ -41,8 +41,8 @@ std::span<std::byte> PendingData::reserve(Count bytes, Offset& position) {
   }
   position = this->bytes();
   const std::span<std::byte> room(free_, static_cast<std::size_t>(bytes));
-  const bool continues =
-      !parts_.empty() && parts_.back().bytes.data() + parts_.back().bytes.size() == free_;
+  const bool continues = !parts_.empty() && !parts_.back().lent &&
+                         parts_.back().bytes.data() + parts_.back().bytes.size() == free_;
   if (continues)
     parts_.back().bytes = {parts_.back().bytes.data(), parts_.back().bytes.size() + room.size()};
   else
@@ -60,18 +60,47 @@ Offset PendingData::add(std::span<const std::byte> bytes) {
 
 Offset PendingData::lend(std::span<const std::byte> bytes) {
   const Offset position = this->bytes();
-  parts_.push_back({position, bytes});
+  parts_.push_back({position, bytes, true});
   held_ += static_cast<Count>(bytes.size());
   return position;
 }
 
-void PendingData::make_room() {
-  if (held_ <= limit_) return;
+void PendingData::keep_lent() {
+  for (Part& part : parts_) {
+    if (!part.lent) continue;
+    large_.emplace_back(fresh_memory(part.bytes.size()));
+    std::copy(part.bytes.begin(), part.bytes.end(), large_.back().get());
+    part = {part.begin, {large_.back().get(), part.bytes.size()}};
+  }
+}
+
+const PendingData::Part& PendingData::part_at(Offset position) const {
+  return *std::prev(std::upper_bound(parts_.begin(), parts_.end(), position,
+                                     [](Offset p, const Part& part) { return p < part.begin; }));
+}
+
+const std::byte* PendingData::address_of(Offset position) const {
+  if (position < spilled_ || parts_.empty()) return nullptr;
+  const Part& part = part_at(position);
+  return part.bytes.data() + (position - part.begin);
+}
+
+void PendingData::save() {
+  if (saved_ == bytes()) return;
   if (!file_) file_ = make_file_();
   std::vector<iovec> pieces;
-  for (const Part& part : parts_)
-    pieces.push_back({const_cast<std::byte*>(part.bytes.data()), part.bytes.size()});
-  file_->write_at(spilled_, pieces);
+  for (const Part* part = &part_at(saved_); part <= &parts_.back(); ++part) {
+    const auto from = static_cast<std::size_t>(std::max<Offset>(0, saved_ - part->begin));
+    const auto rest = part->bytes.subspan(std::min(from, part->bytes.size()));
+    pieces.push_back({const_cast<std::byte*>(rest.data()), rest.size()});
+  }
+  file_->write_at(saved_, pieces);
+  saved_ = bytes();
+}
+
+void PendingData::make_room() {
+  if (!is_full()) return;
+  save();
   spilled_ += held_;
   held_ = 0;
   drop_parts();
@@ -106,21 +135,18 @@ void PendingData::read(Offset position, std::span<std::byte> into) const {
     into = into.subspan(part.size());
     position += static_cast<Offset>(part.size());
   }
-  auto at = std::upper_bound(parts_.begin(), parts_.end(), position,
-                             [](Offset p, const Part& part) { return p < part.begin; });
-  while (!into.empty()) {
-    const Part& part = *std::prev(at);
-    const auto skip = static_cast<std::size_t>(position - part.begin);
-    const std::size_t n = std::min(into.size(), part.bytes.size() - skip);
-    std::memcpy(into.data(), part.bytes.data() + skip, n);
+  if (into.empty()) return;
+  for (const Part* part = &part_at(position); !into.empty(); ++part) {
+    const auto skip = static_cast<std::size_t>(position - part->begin);
+    const std::size_t n = std::min(into.size(), part->bytes.size() - skip);
+    std::memcpy(into.data(), part->bytes.data() + skip, n);
     into = into.subspan(n);
     position += static_cast<Offset>(n);
-    ++at;
   }
 }
 
 void PendingData::clear() {
-  spilled_ = held_ = 0;
+  saved_ = spilled_ = held_ = 0;
   if (file_) file_->truncate(0);
   drop_parts();
 }

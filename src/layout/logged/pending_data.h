@@ -33,8 +33,17 @@ class PendingData {
 
   Count bytes() const { return spilled_ + held_; }
   Count held() const { return held_; }  ///< in memory
+  bool is_full() const { return held_ > limit_; }
+  /// Local. All that was added is in the temporary file, from its beginning on; what is in memory
+  /// stays there.
+  void save();
+  Count saved() const { return saved_; }
   /// Moves what is in memory to the temporary file if that is more than the limit. Local.
   void make_room();
+  /// Copies what was lent. Local.
+  void keep_lent();
+  /// Where the bytes at a position are in memory, as they were added; null if they are no more.
+  const std::byte* address_of(Offset position) const;
 
   /// Writes all to `file` from `begin` on.
   void write_to(ByteFile& file, Offset begin);
@@ -50,13 +59,16 @@ class PendingData {
   Count limit_;
   MakeFile make_file_;
   std::unique_ptr<ByteFile> file_;
-  Count spilled_ = 0, held_ = 0;
+  // In the file; of these, in the file only; in memory.
+  Count saved_ = 0, spilled_ = 0, held_ = 0;
   /// In order; `begin` is the position of the first byte.
   struct Part {
     Offset begin;
     std::span<const std::byte> bytes;
+    bool lent = false;
   };
   std::vector<Part> parts_;
+  const Part& part_at(Offset position) const;
   struct FreeBlock {
     void operator()(std::byte* memory) const;
   };

@@ -1,0 +1,159 @@
+#include "layout/logged/tail_reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace forebay::logged {
+namespace {
+
+constexpr Count window_bytes = 256 << 10;
+constexpr Count front_bytes = 8;
+
+template <typename T>
+T value_of(std::span<const std::byte> payload) {
+  T value;
+  std::memcpy(&value, payload.data(), sizeof value);
+  return value;
+}
+
+/// Bounds are those of a pattern at base 0.
+bool meets(const Bounds& bounds, Count base, const Bounds& wanted) {
+  for (std::size_t d = 0; d < bounds.low.size(); ++d) {
+    const Count shift = d == 0 ? base : 0;
+    if (bounds.low[d] + shift >= wanted.high[d] || bounds.high[d] + shift <= wanted.low[d])
+      return false;
+  }
+  if (bounds.inner != wanted.inner) return true;
+  Count row = base;
+  for (const Count extent : bounds.inner) row *= extent;
+  return bounds.first + row < wanted.last && bounds.last + row > wanted.first;
+}
+
+}  // namespace
+
+void TailReader::forget() {
+  known_.assign(known_.size(), {});
+  memory_ = 0;
+}
+
+/// Knows all that the others have shown of this dataset, and of others while there is memory.
+void TailReader::update(std::uint64_t dataset) {
+  if (generation_ != tails_.generation()) {
+    generation_ = tails_.generation();
+    only_.reset();
+    forget();
+  }
+  if (memory_ > memory_limit_ || (only_ && *only_ != dataset)) {
+    only_ = dataset;
+    forget();
+  }
+  for (int rank = 0; rank < tails_.ranks(); ++rank)
+    if (rank != tails_.rank()) extend(rank, tails_.bytes(rank));
+}
+
+void TailReader::extend(int rank, Count end) {
+  Known& known = known_[static_cast<std::size_t>(rank)];
+  while (known.read < end) {
+    buffer_.resize(static_cast<std::size_t>(std::min(end - known.read, window_bytes)));
+    tails_.read_stream(rank, known.read, buffer_);
+    auto left = std::span<const std::byte>(buffer_);
+    while (left.size() >= front_bytes) {
+      const auto kind = static_cast<TailRecord>(value_of<std::uint32_t>(left));
+      const std::size_t bytes = value_of<std::uint32_t>(left.subspan(4));
+      // Patterns, which may be long, are read when they are needed.
+      const bool whole = front_bytes + bytes <= left.size();
+      if (!whole && kind != TailRecord::pattern) break;
+      take(rank, kind, known.read + front_bytes,
+           kind == TailRecord::pattern ? left.first(0) : left.subspan(front_bytes, bytes));
+      if (kind == TailRecord::pattern) known.patterns.back().bytes = bytes;
+      known.read += front_bytes + static_cast<Count>(bytes);
+      if (!whole) break;
+      left = left.subspan(front_bytes + bytes);
+    }
+  }
+}
+
+void TailReader::take(int rank, TailRecord kind, Offset place, std::span<const std::byte> payload) {
+  Known& known = known_[static_cast<std::size_t>(rank)];
+  switch (kind) {
+    case TailRecord::entry: {
+      const auto what = value_of<TailEntry>(payload);
+      const std::uint64_t number = known.entries++;
+      if (only_ && what.entry.dataset != *only_) return;
+      known.datasets[what.entry.dataset].push_back({what, number});
+      memory_ += static_cast<Count>(sizeof(KnownEntry));
+      return;
+    }
+    case TailRecord::pattern:
+      known.patterns.emplace_back().place = place;
+      break;
+    case TailRecord::reference:
+      known.patterns.emplace_back().ref = value_of<PatternRef>(payload);
+      break;
+    case TailRecord::placed: {
+      const auto placed = value_of<TailPlaced>(payload);
+      // A flush that failed for another rank comes again.
+      if (!known.placed.empty() && known.placed.back().first == placed.first)
+        known.placed.pop_back();
+      known.placed.push_back(placed);
+      return;
+    }
+  }
+  memory_ += static_cast<Count>(sizeof(KnownPattern));
+}
+
+const TailReader::KnownPattern& TailReader::pattern(int rank, std::uint32_t number) {
+  KnownPattern& known = known_[static_cast<std::size_t>(rank)].patterns.at(number);
+  if (known.pattern) return known;
+  if (known.bytes == 0) {
+    known.pattern = from_file_(known.ref);
+  } else {
+    std::vector<std::byte> packed(known.bytes);
+    tails_.read_stream(rank, known.place, packed);
+    known.pattern = std::make_shared<const Pattern>(packer_.unpack(packed));
+  }
+  known.bounds = bounds_of(*known.pattern, 0);
+  memory_ += static_cast<Count>(known.pattern->runs.size() * sizeof(Piece) + 512);
+  return known;
+}
+
+std::vector<TailReader::Found> TailReader::find(std::uint64_t dataset, const Bounds& wanted) {
+  update(dataset);
+  std::vector<Found> all;
+  for (int rank = 0; rank < tails_.ranks(); ++rank) {
+    const Known& known = known_[static_cast<std::size_t>(rank)];
+    const auto at = known.datasets.find(dataset);
+    if (at == known.datasets.end()) continue;
+    for (const auto& [what, number] : at->second) {
+      Found found{what.entry, nullptr, what.address, false};
+      if (what.entry.kind != Kind::cleared) {
+        const KnownPattern& selected = pattern(rank, what.entry.pattern);
+        if (what.entry.kind == Kind::write && !meets(selected.bounds, what.entry.base, wanted))
+          continue;
+        found.pattern = selected.pattern;
+      }
+      // The data from the last record of places before it on.
+      auto after =
+          std::upper_bound(known.placed.begin(), known.placed.end(), number,
+                           [](std::uint64_t n, const TailPlaced& p) { return n < p.first; });
+      if (after != known.placed.begin() && number < (*std::prev(after)).last) {
+        found.placed = true;
+        found.entry.file = std::prev(after)->file;
+        found.entry.data += std::prev(after)->begin;
+      }
+      all.push_back(std::move(found));
+    }
+  }
+  return all;
+}
+
+Count TailReader::stored_bytes(std::uint64_t dataset) {
+  update(dataset);
+  Count sum = 0;
+  for (const Known& known : known_)
+    if (const auto at = known.datasets.find(dataset); at != known.datasets.end())
+      for (const KnownEntry& one : at->second) sum += one.what.entry.stored;
+  return sum;
+}
+
+}  // namespace forebay::logged
