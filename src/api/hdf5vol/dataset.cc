@@ -103,6 +103,20 @@ herr_t pass_transfer(const Transfer<Buffer>& t, void** req) {
   });
 }
 
+// Refuses what has its values, or those of its sources, in logs that HDF5 reaches past the
+// connector.
+void check_reach(Object& dataset) {
+  if (dataset.out_of_reach)
+    throw Error(Errc::enotsupport,
+                "this dataset lies in the log of another file, reached through a link or a mount",
+                "open that file too, before this dataset");
+  if (!is_native(dataset.connector())) return;
+  // Else HDF5 would remember for the program's transfer what these calls ask of its property list.
+  const LibraryContext context;
+  if (!dataset.sources) dataset.sources = std::make_unique<VirtualSources>(dataset.below());
+  dataset.sources->check();
+}
+
 void transfer_logged(FileHooks& hooks, const std::vector<DatasetRead>& some, hid_t dxpl) {
   hooks.read(some, dxpl);
 }
@@ -151,9 +165,15 @@ herr_t split_transfer(const Transfer<Buffer>& t) {
 template <class Request, class Buffer>
 herr_t transfer(const Transfer<Buffer>& t, void** req) noexcept {
   return guarded<herr_t>(-1, [&] {
+    bool logged = false;
     for (std::size_t i = 0; i < t.count; ++i) {
-      if (object_of(t.datasets[i]).logged) return split_transfer<Request>(t);
+      Object& dataset = object_of(t.datasets[i]);
+      if (dataset.logged)
+        logged = true;
+      else
+        check_reach(dataset);
     }
+    if (logged) return split_transfer<Request>(t);
     return t.count == 0 ? 0 : pass_transfer(t, req);
   });
 }
@@ -182,6 +202,15 @@ herr_t logged_or_forward(void* obj, Args* args, hid_t dxpl, void** req) noexcept
   });
 }
 
+herr_t get(void* obj, H5VL_dataset_get_args_t* args, hid_t dxpl, void** req) noexcept {
+  return guarded<herr_t>(-1, [&] {
+    // A virtual dataset without end takes its extents from its sources.
+    if (args->op_type == H5VL_DATASET_GET_SPACE && !object_of(obj).logged)
+      check_reach(object_of(obj));
+    return logged_or_forward<H5VLdataset_get, &LoggedDataset::get>(obj, args, dxpl, req);
+  });
+}
+
 herr_t specific(void* obj, H5VL_dataset_specific_args_t* args, hid_t dxpl, void** req) noexcept {
   return guarded<herr_t>(-1, [&] {
     if (args->op_type == H5VL_DATASET_FLUSH) before_flush(object_of(obj));
@@ -196,7 +225,7 @@ H5VL_dataset_class_t dataset_callbacks() noexcept {
           open,
           read,
           write,
-          logged_or_forward<H5VLdataset_get, &LoggedDataset::get, H5VL_dataset_get_args_t>,
+          get,
           specific,
           logged_or_forward<H5VLdataset_optional, &LoggedDataset::optional, H5VL_optional_args_t>,
           close<H5VLdataset_close>};

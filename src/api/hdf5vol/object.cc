@@ -108,10 +108,8 @@ Object* wrap(void* under, const FileRef& file, H5I_type_t type, hid_t dxpl) {
       std::make_unique<Object>(under, FileState::of_object(close_on_error.get(), file), type);
   if (type == H5I_DATASET && object->hooks())
     object->logged = object->hooks()->open_dataset(object->below(), dxpl);
-  else if (type == H5I_DATASET && !object->file->looked_into() && is_logged(object->below(), dxpl))
-    throw Error(Errc::enotsupport,
-                "this dataset lies in the log of another file, reached through a link or a mount",
-                "open that file too, before this dataset");
+  else if (type == H5I_DATASET && !object->file->looked_into())
+    object->out_of_reach = is_logged(object->below(), dxpl);
   close_on_error.release();
   return object.release();
 }

@@ -20,6 +20,7 @@
 #include "api/hdf5vol/errors.h"
 #include "api/hdf5vol/hidden_links.h"
 #include "api/hdf5vol/hooks.h"
+#include "api/hdf5vol/virtual_sources.h"
 
 namespace forebay::vol {
 
@@ -146,7 +147,9 @@ struct Object {
   /// False for what the native connector keeps within an open file, which says nothing of whether
   /// the program has it open.
   const bool counted;
-  std::unique_ptr<LoggedDataset> logged;  ///< of a dataset that the log holds
+  std::unique_ptr<LoggedDataset> logged;    ///< of a dataset that the log holds
+  bool out_of_reach = false;                ///< in the log of a file that is not open
+  std::unique_ptr<VirtualSources> sources;  ///< of another dataset that was used
 };
 
 inline Object& object_of(void* pointer) noexcept { return *static_cast<Object*>(pointer); }

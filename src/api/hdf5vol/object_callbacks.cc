@@ -1,5 +1,7 @@
 #include "api/hdf5vol/callbacks.h"
 #include "api/hdf5vol/hid.h"
+#include "api/hdf5vol/under_objects.h"
+#include "base/attempt.h"
 
 namespace forebay::vol {
 namespace {
@@ -51,6 +53,49 @@ void refuse_to_expand_references(const Object& from, const Object& to, hid_t ocp
                 "IN OUT --to hdf5");
 }
 
+// A copy of logged datasets would be looked up in the log of another file.
+void refuse_logged(const UnderObject& top) {
+  SeenObjects seen;
+  for_each_object(top, seen, [](const UnderObject& object) {
+    if (object.type == H5I_DATASET && is_logged(object, H5P_DATASET_XFER_DEFAULT))
+      throw Error(Errc::enotsupport,
+                  "an external link or a mount leads into the log of another file, which is not "
+                  "copied that way",
+                  "open that file and copy out of it");
+  });
+}
+
+// Empty where there is none: HDF5 says so.
+OwnedUnder open_quietly(const UnderObject& at, const H5VL_loc_params_t& location) {
+  OwnedUnder object;
+  const QuietErrors quiet;
+  attempt_to([&] { object = open_child(at, location); });
+  return object;
+}
+
+// What HDF5 would copy of logs of other files: where `source` lies in one, and behind the external
+// links below it that the copy follows.
+void refuse_foreign_logs(Object& from, const char* name, hid_t ocpypl) {
+  if (!is_native(from.connector())) return;
+  const OwnedUnder source = open_quietly(from.below(), name_location(from.type, name));
+  if (!source) return;
+  SeenObjects seen;
+  const FileRef file = FileState::of_object(source.get(), from.file);
+  if (&*file != &*from.file || !file->looked_into()) return refuse_logged(source.get());
+  unsigned flags = 0;
+  checked(H5Pget_copy_object(ocpypl, &flags), "asking how to copy");
+  if ((flags & H5O_COPY_EXPAND_EXT_LINK_FLAG) == 0) return;
+  for_each_object(source.get(), seen, [&](const UnderObject& group) {
+    if (group.type != H5I_GROUP) return;
+    for (const UnderLink& link : links_of(group)) {
+      if (!link.external) continue;
+      if (const OwnedUnder target =
+              open_quietly(group, name_location(H5I_GROUP, link.name.c_str())))
+        refuse_logged(target.get());
+    }
+  });
+}
+
 herr_t copy(void* source, const H5VL_loc_params_t* source_location, const char* source_name,
             void* destination, const H5VL_loc_params_t* destination_location,
             const char* destination_name, hid_t ocpypl, hid_t lcpl, hid_t dxpl,
@@ -61,6 +106,8 @@ herr_t copy(void* source, const H5VL_loc_params_t* source_location, const char* 
     refuse_hidden(from, source_name);
     refuse_reserved(to, destination_name);
     refuse_to_expand_references(from, to, ocpypl);
+    if (source_location->type == H5VL_OBJECT_BY_SELF)
+      refuse_foreign_logs(from, source_name, ocpypl);
     const bool logs = from.hooks() || to.hooks();
     // Copied without attributes a stand-in would be no more than that: the log layer removes those
     // that the program sees.

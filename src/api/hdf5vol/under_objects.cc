@@ -28,24 +28,6 @@ std::string text_of(Ask&& ask, const char* what) {
   return text;
 }
 
-Hid creation_list(const UnderObject& object) {
-  herr_t result = -1;
-  hid_t list = H5I_INVALID_HID;
-  if (object.type == H5I_GROUP) {
-    H5VL_group_get_args_t args{};
-    args.op_type = H5VL_GROUP_GET_GCPL;
-    result = H5VLgroup_get(object.object, object.connector, &args, dxpl(), nullptr);
-    list = args.args.get_gcpl.gcpl_id;
-  } else {
-    H5VL_dataset_get_args_t args{};
-    args.op_type = H5VL_DATASET_GET_DCPL;
-    result = H5VLdataset_get(object.object, object.connector, &args, dxpl(), nullptr);
-    list = args.args.get_dcpl.dcpl_id;
-  }
-  if (result < 0) failed("asking for an object's creation properties");
-  return owned_list(list);
-}
-
 H5VL_dataset_get_args_t ask_dataset(const UnderObject& dataset, H5VL_dataset_get_t question) {
   H5VL_dataset_get_args_t args{};
   args.op_type = question;
@@ -73,7 +55,7 @@ UnderLink link_of(const UnderObject& at, const H5VL_loc_params_t& location) {
   args.args.get_info.linfo = &info;
   if (H5VLlink_get(at.object, &location, at.connector, &args, dxpl(), nullptr) < 0)
     failed("asking for a link");
-  return {{}, info.type == H5L_TYPE_HARD, info.cset};
+  return {{}, info.type == H5L_TYPE_HARD, info.cset, info.type == H5L_TYPE_EXTERNAL};
 }
 
 /// The property list for a link of that encoding.
@@ -126,6 +108,38 @@ std::vector<std::byte> token_of(const UnderObject& object) {
   const H5O_info2_t info = info_of(object);
   const auto* bytes = reinterpret_cast<const std::byte*>(&info.token);
   return {bytes, bytes + sizeof info.token};
+}
+
+Hid creation_list(const UnderObject& object) {
+  herr_t result = -1;
+  hid_t list = H5I_INVALID_HID;
+  if (object.type == H5I_GROUP) {
+    H5VL_group_get_args_t args{};
+    args.op_type = H5VL_GROUP_GET_GCPL;
+    result = H5VLgroup_get(object.object, object.connector, &args, dxpl(), nullptr);
+    list = args.args.get_gcpl.gcpl_id;
+  } else {
+    H5VL_dataset_get_args_t args{};
+    args.op_type = H5VL_DATASET_GET_DCPL;
+    result = H5VLdataset_get(object.object, object.connector, &args, dxpl(), nullptr);
+    list = args.args.get_dcpl.dcpl_id;
+  }
+  if (result < 0) failed("asking for an object's creation properties");
+  return owned_list(list);
+}
+
+Hid access_list(const UnderObject& dataset) {
+  return owned_list(ask_dataset(dataset, H5VL_DATASET_GET_DAPL).args.get_dapl.dapl_id);
+}
+
+std::string file_name_of(const UnderObject& object) {
+  const auto ask = [&](std::size_t size, char* buffer, std::size_t* length) {
+    H5VL_file_get_args_t args{};
+    args.op_type = H5VL_FILE_GET_NAME;
+    args.args.get_name = {object.type, size, buffer, length};
+    return H5VLfile_get(object.object, object.connector, &args, dxpl(), nullptr) >= 0;
+  };
+  return text_of(ask, "asking for a file's name");
 }
 
 Hid type_of(const UnderObject& dataset) {

@@ -19,7 +19,12 @@ H5O_info2_t info_of(const UnderObject& object,
                     unsigned fields = H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS);
 /// What tells an object from every other of its file.
 std::vector<std::byte> token_of(const UnderObject& object);
+/// Of a group or a dataset.
+Hid creation_list(const UnderObject& object);
+/// The name of the file that an object lies in.
+std::string file_name_of(const UnderObject& object);
 /// Of a dataset.
+Hid access_list(const UnderObject& dataset);
 Hid type_of(const UnderObject& dataset);
 Hid space_of(const UnderObject& dataset);
 
@@ -28,6 +33,7 @@ struct UnderLink {
   std::string name;  ///< or path
   bool hard = false;
   H5T_cset_t encoding = H5T_CSET_ASCII;
+  bool external = false;
 };
 /// Whether a group keeps the order in which its links were made.
 bool keeps_order(const UnderObject& group);
