@@ -10,28 +10,32 @@ FileSpace::FileSpace(Offset begin, std::vector<Range> used) : end_(round_up(begi
             [](const Range& a, const Range& b) { return a.begin < b.begin; });
   for (const Range& r : used) {
     const Offset from = r.begin / unit * unit, to = round_up(r.end, unit);
-    if (from > end_) free_.emplace(end_, from);
+    if (from > end_) add(end_, from);
     end_ = std::max(end_, to);
   }
 }
 
+void FileSpace::add(Offset begin, Offset end) {
+  free_.emplace(begin, end);
+  by_size_.emplace(end - begin, begin);
+}
+
+FileSpace::Ranges::iterator FileSpace::remove(Ranges::iterator range) {
+  by_size_.erase({range->second - range->first, range->first});
+  return free_.erase(range);
+}
+
 Offset FileSpace::allocate(Count bytes) {
   const Count wanted = round_up(std::max<Count>(bytes, 1), unit);
-  auto best = free_.end();
-  for (auto i = free_.begin(); i != free_.end(); ++i) {
-    const Count size = i->second - i->first;
-    if (size < wanted) continue;
-    if (best == free_.end() || size < best->second - best->first) best = i;
-    if (size == wanted) break;
-  }
-  if (best == free_.end()) {
+  const auto best = by_size_.lower_bound({wanted, 0});
+  if (best == by_size_.end()) {
     const Offset at = end_;
     end_ += wanted;
     return at;
   }
-  const auto [from, to] = *best;
-  free_.erase(best);
-  if (from + wanted < to) free_.emplace(from + wanted, to);
+  const Offset from = best->second, to = from + best->first;
+  remove(free_.find(from));
+  if (from + wanted < to) add(from + wanted, to);
   return from;
 }
 
@@ -40,16 +44,16 @@ void FileSpace::release(Offset offset, Count bytes) {
   auto next = free_.lower_bound(from);
   if (next != free_.begin() && std::prev(next)->second == from) {
     from = std::prev(next)->first;
-    next = free_.erase(std::prev(next));
+    next = remove(std::prev(next));
   }
   if (next != free_.end() && next->first == to) {
     to = next->second;
-    free_.erase(next);
+    remove(next);
   }
   if (to == end_) {
     end_ = from;
   } else {
-    free_.emplace(from, to);
+    add(from, to);
   }
 }
 

@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "base/types.h"
@@ -27,7 +29,7 @@ class FileSpace {
   FileSpace(Offset begin, std::vector<Range> used);
 
   /// The smallest free range that holds `bytes` (the first of several), else the end of the file.
-  /// O(log n) for small requests at the end, O(n) in free ranges otherwise.
+  /// O(log n) in free ranges.
   Offset allocate(Count bytes);
   void release(Offset offset, Count bytes);
   /// Takes [end(), to): what stands there is somebody else's from now on.
@@ -38,7 +40,12 @@ class FileSpace {
   std::size_t free_ranges() const { return free_.size(); }
 
  private:
-  std::map<Offset, Offset> free_;  // begin → end; neighbours are merged; none touches end_
+  using Ranges = std::map<Offset, Offset>;
+  void add(Offset begin, Offset end);
+  Ranges::iterator remove(Ranges::iterator range);  // the one behind it
+
+  Ranges free_;  // begin → end; neighbours are merged; none touches end_
+  std::set<std::pair<Count, Offset>> by_size_;  // the same ranges: bytes and begin
   Offset end_ = 0;
 };
 
