@@ -33,8 +33,9 @@ void measure(ChunkIndex& index, const chunked::LoadedIndex& loaded, Offset file_
   };
   facts.end = facts.root + chunked::slots * chunked::slot_stride;
   const Offset heap = facts.end - index.shift;
-  facts.index_bytes = loaded.root.directory.bytes;
+  facts.index_bytes = loaded.root.directory.bytes + loaded.root.journal.bytes;
   add(loaded.root.directory.offset, loaded.root.directory.bytes);
+  add(loaded.root.journal.offset, loaded.root.journal.bytes);
   for (const chunked::ChunkTable& table : index.tables) {
     for (const auto& page : table.pages()) {
       if (!page) continue;

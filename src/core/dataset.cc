@@ -148,6 +148,9 @@ void Dataset::make_layout() {
     options.codec_threads = method_.codec_threads;
     if (method_.chunk_read == "owners") options.read_plan = ReadPlan::owners;
     if (method_.chunk_read == "everyone") options.read_plan = ReadPlan::everyone;
+    options.make_temporary = [this] {
+      return make_nameless_file(path_, comm_.rank(), temporary_report_);
+    };
     layout_ = make_chunked_layout(schema_, *chunks_, *transport_, comm_, options, report_);
   } else {
     layout_ =
@@ -234,7 +237,6 @@ void Dataset::sync() {
   StepTimer timer(report_, Step::sync);
   if (chunks_) schema_.numrecs = comm_.all_reduce(schema_.numrecs, Reduce::max);
   stage_->flush(true);
-  refresh_shapes_in_header();
   write_agreed_numrecs();
   agree(attempt_to([&] { file_->sync(); }));
   if (chunks_) mark_synced();
@@ -264,6 +266,8 @@ void Dataset::close() {
   if (writable_ && mode_ == Mode::collective) {
     step([&] { refresh_shapes_in_header(); });
     step([&] { write_agreed_numrecs(); });
+    // Who opens the file next need not go through the journal.
+    if (chunks_) step([&] { chunks_->publish_whole(); });
     step([&] { extend_to_full_size(); });
   }
   step([&] { stage_->close(false); });

@@ -225,6 +225,7 @@ class Dataset {
   bool header_dirty_ = false;
   bool numrecs_dirty_ = false;  // this rank's count of records may differ from the file's
   Report report_;               // outlives file, transport and stage
+  Report temporary_report_;     // of files that nobody but this rank sees
   std::shared_ptr<File> file_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<chunked::ChunkStore> chunks_;  // where some variable is chunked

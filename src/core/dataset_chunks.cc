@@ -25,17 +25,29 @@ bool is_coordinate(const Schema& schema, const Variable& var) {
   return var.ndims() == 1 && schema.dims[static_cast<std::size_t>(var.dimids[0])].name == var.name;
 }
 
+/// Whether a rule for variables of that name has the key.
+bool by_rule(const Method& method, const Variable& var, const char* key) {
+  const auto rules = matching_rules(method, var.name);
+  return std::any_of(rules.begin(), rules.end(),
+                     [&](const VariableRule& r) { return r.keys.contains(key); });
+}
+
 /// The codec that the method names for a variable. A lossy one for the whole file leaves out
 /// coordinates and whatever is not floating-point; a rule for the variable is taken at its word.
 std::string codec_for(const Method& method, const Schema& schema, const Variable& var) {
   const std::string text = variable_method(method, var.name).at("codec");
   const Pipeline pipeline = Pipeline::parse(text);
-  const auto rules = matching_rules(method, var.name);
-  const bool by_rule = std::any_of(rules.begin(), rules.end(),
-                                   [](const VariableRule& r) { return r.keys.contains("codec"); });
-  if (pipeline.lossy() && !by_rule && is_coordinate(schema, var))
+  if (pipeline.lossy() && !by_rule(method, var, "codec") && is_coordinate(schema, var))
     return pipeline.lossless().for_type(var.type).text();
   return pipeline.for_type(var.type).text();
+}
+
+/// Whether the method wants a variable in chunks. What would be stored as it is in any case costs
+/// more to find than it takes: it stays where every reader finds it, but for a rule of its own.
+bool wants_chunks(const Method& method, const Variable& var) {
+  if (var.ndims() == 0 || variable_method(method, var.name).at("layout") != "chunked") return false;
+  const Count few = std::min(Pipeline::least_bytes, method.chunk_bytes);
+  return var.is_record || var.inner_bytes() >= few || by_rule(method, var, "layout");
 }
 
 Offset end_of_fixed(const Schema& schema) {
@@ -112,14 +124,19 @@ void Dataset::choose_chunking(const Schema* old) {
                       " has record variables in classic layout, which must stay at its end",
                   "chunk variables before the file's first enddef");
     }
-    if (var.chunking || var.ndims() == 0 || old_records) continue;
-    if (variable_method(method_, var.name).at("layout") != "chunked") continue;
+    if (var.chunking || old_records || !wants_chunks(method_, var)) continue;
     var.chunking = Chunking{{}, codec_for(method_, schema_, var), {}};
   }
   if (!schema_.any_chunked()) return;
   for (std::size_t i = first; i < schema_.vars.size(); ++i) {
     Variable& var = schema_.vars[i];
     if (var.is_record && !var.chunking) var.chunking = Chunking{};
+    if (!var.chunking || !var.chunking->shape.empty()) continue;
+    // Else the first flush chooses.
+    if (auto choice = small_chunk_shape(var, method_.chunk_bytes)) {
+      var.chunking->shape = std::move(choice->shape);
+      var.chunking->reason = std::move(choice->reason);
+    }
   }
 }
 

@@ -165,12 +165,20 @@ Survey FileChecker::survey(const RootSlot& slot) {
   const std::string state = " of generation " + std::to_string(slot.root.generation) +
                             (slot.root.synced ? " (synced)" : "");
   std::vector<std::byte> bytes;
+  const Offset end = file_.file_size() - slot.root.shift;
+  const auto attempt = [&](std::optional<std::string>& problem, auto&& parse) {
+    if (problem) return;
+    if (const auto error = attempt_to(parse)) problem = error->message();
+  };
   auto problem = block_problem(slot.root.directory, slot.root.shift, bytes);
   Directory directory;
-  if (!problem) {
-    const auto error = attempt_to(
-        [&] { directory = chunked::parse_directory(bytes, file_.file_size() - slot.root.shift); });
-    if (error) problem = error->message();
+  attempt(problem, [&] { directory = chunked::parse_directory(bytes, end); });
+  chunked::Journal journal;
+  if (!problem && slot.root.journal.offset != -1) {
+    auto torn = block_problem(slot.root.journal, slot.root.shift, bytes);
+    attempt(torn, [&] { journal = chunked::parse_journal(bytes); });
+    attempt(torn, [&] { chunked::apply(journal, directory, end); });
+    if (torn) problem = "its journal: " + *torn;
   }
   if (problem) {
     add(Damage::Part::directory, std::nullopt, "the directory" + state + ": " + *problem);
@@ -187,6 +195,10 @@ Survey FileChecker::survey(const RootSlot& slot) {
     }
     found.tables[static_cast<std::size_t>(item.var)].shape = item.shape;
     survey_pages(found, item, state);
+  }
+  for (const chunked::Journal::Change& change : journal.changes) {
+    const auto v = static_cast<std::size_t>(change.var);
+    if (v < found.tables.size()) found.tables[v].set(change.id) = change.entry;
   }
   return found;
 }

@@ -130,17 +130,6 @@ std::optional<logged::Subfile> LoggedFile::open_subfile() {
   return subfile;
 }
 
-std::unique_ptr<ByteFile> LoggedFile::make_temporary() {
-  const std::string path =
-      options_.path + ".pending." + std::to_string(comm_.rank()) + "." + std::to_string(::getpid());
-  auto file = std::make_unique<File>(path, true, comm_.rank(), report_);
-  file->create(true);
-  // Without a name it goes with the process, however that ends.
-  ::unlink(path.c_str());
-  if (tails_) tails_->set_descriptor(file->descriptor());
-  return file;
-}
-
 void LoggedFile::start_writing() {
   if (writer_) return;
   logged::WriterOptions options{options_.buffer_limit, options_.copies, 1};
@@ -152,7 +141,12 @@ void LoggedFile::start_writing() {
     });
   if (tails_) reader_.set_tails(*tails_);
   writer_.emplace(
-      comm_, file_, *space_, std::move(subfile), options, [this] { return make_temporary(); },
+      comm_, file_, *space_, std::move(subfile), options,
+      [this] {
+        auto file = make_nameless_file(options_.path, comm_.rank(), report_);
+        if (tails_) tails_->set_descriptor(file->descriptor());
+        return file;
+      },
       tails_.get(), report_);
 }
 

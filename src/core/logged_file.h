@@ -80,7 +80,6 @@ class LoggedFile {
  private:
   std::optional<logged::Subfile> open_subfile();
   std::shared_ptr<ByteFile> open_to_read(std::uint32_t number);
-  std::unique_ptr<ByteFile> make_temporary();
 
   Comm comm_;
   LoggedFileOptions options_;

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <new>
+#include <utility>
 
 #include "base/byteorder.h"
 #include "base/error.h"
@@ -13,14 +16,18 @@ namespace {
 
 constexpr std::uint64_t root_magic = 0x46424348524f4f54;       // "FBCHROOT"
 constexpr std::uint64_t directory_magic = 0x4642434844495231;  // "FBCHDIR1"
-constexpr std::uint32_t version = 1;
+constexpr std::uint32_t version = 1, journal_version = 2;
 constexpr std::uint32_t synced_flag = 1;
-constexpr Count ref_bytes = 24;
+constexpr Count change_bytes = 4 + 8 + entry_bytes;
 constexpr std::size_t most_reason = 4096;
 
 [[noreturn]] void damaged(const std::string& what) {
   throw Error(Errc::enotnc, "chunk index damaged: " + what,
               "forebay check tells what can still be read");
+}
+
+bool lies_within(Offset offset, Count bytes, Offset end) {
+  return offset >= 0 && bytes >= 0 && bytes <= end && offset <= end - bytes;
 }
 
 class Writer {
@@ -38,6 +45,13 @@ class Writer {
   void put_text(const std::string& text) {
     put(static_cast<std::uint32_t>(text.size()));
     for (const char c : text) bytes_.push_back(static_cast<std::byte>(c));
+  }
+  void put(const Entry& e) {
+    put(e.offset);
+    put(e.bytes);
+    put(e.hash);
+    put(e.skipped);
+    put(std::uint32_t{0});
   }
   void put_list(const std::vector<Count>& list) {
     put(static_cast<std::uint32_t>(list.size()));
@@ -63,6 +77,19 @@ class Reader {
     r.hash = get<std::uint64_t>();
     return r;
   }
+  Entry entry() {
+    Entry e;
+    e.offset = get<Offset>();
+    e.bytes = get<Count>();
+    e.hash = get<std::uint64_t>();
+    e.skipped = get<std::uint32_t>();
+    get<std::uint32_t>();
+    // Beyond the end of a file that was cut short is that chunk's own misfortune.
+    if (e.offset != -1 && !lies_within(e.offset, e.bytes, INT64_MAX))
+      damaged("a chunk of " + std::to_string(e.bytes) + " bytes at byte " +
+              std::to_string(e.offset));
+    return e;
+  }
   std::span<const std::byte> take(std::size_t n) {
     if (n > bytes_.size()) damaged("it ends too early");
     const auto taken = bytes_.first(n);
@@ -86,10 +113,6 @@ class Reader {
   std::span<const std::byte> bytes_;
 };
 
-bool lies_within(Offset offset, Count bytes, Offset end) {
-  return offset >= 0 && bytes >= 0 && bytes <= end && offset <= end - bytes;
-}
-
 }  // namespace
 
 std::uint64_t hash_of(std::span<const std::byte> bytes) {
@@ -105,6 +128,20 @@ const Entry& ChunkTable::get(Count id) const {
   return i < entries.size() ? entries[i] : absent;
 }
 
+Count ChunkTable::bytes() const {
+  Count sum = static_cast<Count>(pages_.size()) * ref_bytes;
+  for (const auto& page : pages_)
+    if (page) sum += static_cast<Count>(page->entries.size()) * entry_bytes;
+  return sum;
+}
+
+Count ChunkTable::bytes_around(Count id) const {
+  const Count refs = static_cast<Count>(pages_.size()) * ref_bytes;
+  const auto p = static_cast<std::size_t>(id / chunks_per_page);
+  if (p >= pages_.size() || !pages_[p]) return refs;
+  return refs + static_cast<Count>(pages_[p]->entries.size()) * entry_bytes;
+}
+
 Entry& ChunkTable::set(Count id) {
   const auto p = static_cast<std::size_t>(id / chunks_per_page);
   if (p >= pages_.size()) pages_.resize(p + 1);
@@ -117,15 +154,20 @@ Entry& ChunkTable::set(Count id) {
 }
 
 std::vector<std::byte> print_root(const Root& root) {
+  const bool journal = root.journal.offset >= 0;
   Writer out;
   out.put(root_magic);
-  out.put(version);
+  out.put(journal ? journal_version : version);
   out.put(root.synced ? synced_flag : std::uint32_t{0});
   out.put(root.generation);
   out.put(std::uint32_t{0});
   out.put(root.shift);
   out.put(root.directory);
-  out.put(hash_of(out.bytes()));
+  out.put(hash_of(out.bytes()));  // a build that knows no journals finds a version it cannot read
+  if (journal) {
+    out.put(root.journal);
+    out.put(hash_of(out.bytes()));
+  }
   std::vector<std::byte> slot(slot_bytes);
   for (Count c = 0; c < slot_copies; ++c) {
     std::copy(out.bytes().begin(), out.bytes().end(), slot.begin() + c * copy_stride);
@@ -135,15 +177,19 @@ std::vector<std::byte> print_root(const Root& root) {
 
 namespace {
 
+bool hash_is_right(std::span<const std::byte> copy, Count bytes) {
+  const std::size_t checked = static_cast<std::size_t>(bytes) - 8;
+  return hash_of(copy.first(checked)) == load_be<std::uint64_t>(copy.data() + checked);
+}
+
 std::optional<Root> parse_copy(std::span<const std::byte> slot) {
-  const std::size_t checked = static_cast<std::size_t>(root_bytes) - 8;
-  if (hash_of(slot.first(checked)) != load_be<std::uint64_t>(slot.data() + checked))
-    return std::nullopt;
+  if (!hash_is_right(slot, root_bytes)) return std::nullopt;
   Reader in(slot);
   if (in.get<std::uint64_t>() != root_magic) return std::nullopt;
-  if (const auto v = in.get<std::uint32_t>(); v != version) {
+  const auto v = in.get<std::uint32_t>();
+  if (v != version && v != journal_version) {
     throw Error(Errc::enotnc, "the chunk index has version " + std::to_string(v),
-                "this build reads version 1; use a newer one");
+                "this build reads versions 1 and 2; use a newer one");
   }
   Root root;
   root.synced = (in.get<std::uint32_t>() & synced_flag) != 0;
@@ -151,6 +197,11 @@ std::optional<Root> parse_copy(std::span<const std::byte> slot) {
   in.get<std::uint32_t>();
   root.shift = in.get<Offset>();
   root.directory = in.ref();
+  in.get<std::uint64_t>();
+  if (v == journal_version) {
+    if (!hash_is_right(slot, journal_root_bytes)) return std::nullopt;
+    root.journal = in.ref();
+  }
   if (root.shift < 0) damaged("it begins before the file does");
   return root;
 }
@@ -160,7 +211,8 @@ std::optional<Root> parse_copy(std::span<const std::byte> slot) {
 std::optional<Root> parse_root(std::span<const std::byte> slot) {
   if (slot.size() < static_cast<std::size_t>(slot_bytes)) return std::nullopt;
   for (Count c = 0; c < slot_copies; ++c) {
-    if (auto root = parse_copy(slot.subspan(static_cast<std::size_t>(c * copy_stride), root_bytes)))
+    if (auto root =
+            parse_copy(slot.subspan(static_cast<std::size_t>(c * copy_stride), journal_root_bytes)))
       return root;
   }
   return std::nullopt;
@@ -173,38 +225,59 @@ Count printed_bytes(const Page& page) {
 }
 
 std::vector<std::byte> print_page(const Page& page) {
+  Writer out;
   const auto used = static_cast<std::size_t>(printed_bytes(page) / entry_bytes);
-  std::vector<std::byte> bytes(used * entry_bytes);
-  std::byte* at = bytes.data();
-  for (std::size_t i = 0; i < used; ++i, at += entry_bytes) {
-    const Entry& e = page.entries[i];
-    store_be(at, e.offset);
-    store_be(at + 8, e.bytes);
-    store_be(at + 16, e.hash);
-    store_be(at + 24, e.skipped);
-    store_be(at + 28, std::uint32_t{0});
-  }
-  return bytes;
+  for (std::size_t i = 0; i < used; ++i) out.put(page.entries[i]);
+  return std::move(out.bytes());
 }
 
 void parse_page(std::span<const std::byte> bytes, Page& page) {
   if (bytes.size() % entry_bytes != 0 || bytes.size() > static_cast<std::size_t>(page_bytes))
     damaged("a page of " + std::to_string(bytes.size()) + " bytes");
-  const std::byte* at = bytes.data();
+  Reader in(bytes);
   page.entries.assign(bytes.size() / entry_bytes, {});
-  for (std::size_t i = 0; i < page.entries.size(); ++i, at += entry_bytes) {
-    Entry& e = page.entries[i];
-    e.offset = load_be<Offset>(at);
-    e.bytes = load_be<Count>(at + 8);
-    e.hash = load_be<std::uint64_t>(at + 16);
-    e.skipped = load_be<std::uint32_t>(at + 24);
-    if (e.offset == -1) continue;
-    // Beyond the end of a file that was cut short is that chunk's own misfortune.
-    if (!lies_within(e.offset, e.bytes, INT64_MAX))
-      damaged("a chunk of " + std::to_string(e.bytes) + " bytes at byte " +
-              std::to_string(e.offset));
-  }
+  for (Entry& e : page.entries) e = in.entry();
 }
+
+namespace {
+
+void print_item(Writer& out, const Directory::Item& item) {
+  out.put(static_cast<std::int32_t>(item.var));
+  out.put(static_cast<std::int32_t>(item.type));
+  out.put_list(item.lengths);
+  out.put_text(item.codec);
+  out.put_list(item.shape);
+  out.put_text(item.reason.substr(0, most_reason));
+  out.put(static_cast<Count>(item.pages.size()));
+  for (const BlockRef& ref : item.pages) out.put(ref);
+}
+
+/// `all_pages`: bytes of pages that were named before.
+Directory::Item parse_item(Reader& in, Offset file_end, Count& all_pages) {
+  Directory::Item item;
+  item.var = in.get<std::int32_t>();
+  item.type = static_cast<Type>(in.get<std::int32_t>());
+  item.lengths = in.list();
+  item.codec = in.text();
+  item.shape = in.list();
+  item.reason = in.text();
+  const auto pages = in.get<Count>();
+  if (pages < 0 || pages > static_cast<Count>(in.left() / ref_bytes))
+    damaged("a directory of too many pages");
+  for (Count p = 0; p < pages; ++p) {
+    const BlockRef ref = in.ref();
+    if (ref.offset != -1 &&
+        (ref.bytes <= 0 || ref.bytes > page_bytes || !lies_within(ref.offset, ref.bytes, file_end)))
+      damaged("a page at byte " + std::to_string(ref.offset) + " lies outside the file");
+    // What is named must fit in the file all together, so that memory is bounded by its size.
+    if (ref.offset != -1 && (all_pages += ref.bytes) > file_end)
+      damaged("its pages are larger than the file");
+    item.pages.push_back(ref);
+  }
+  return item;
+}
+
+}  // namespace
 
 std::vector<std::byte> print_directory(const Directory& directory) {
   Writer out;
@@ -212,16 +285,7 @@ std::vector<std::byte> print_directory(const Directory& directory) {
   out.put(directory.end);
   out.put(directory.numrecs);
   out.put(static_cast<std::uint32_t>(directory.items.size()));
-  for (const Directory::Item& item : directory.items) {
-    out.put(static_cast<std::int32_t>(item.var));
-    out.put(static_cast<std::int32_t>(item.type));
-    out.put_list(item.lengths);
-    out.put_text(item.codec);
-    out.put_list(item.shape);
-    out.put_text(item.reason.substr(0, most_reason));
-    out.put(static_cast<Count>(item.pages.size()));
-    for (const BlockRef& ref : item.pages) out.put(ref);
-  }
+  for (const Directory::Item& item : directory.items) print_item(out, item);
   return std::move(out.bytes());
 }
 
@@ -234,30 +298,114 @@ Directory parse_directory(std::span<const std::byte> bytes, Offset file_end) {
   if (directory.end < 0 || directory.numrecs < 0) damaged("it has a negative size");
   const auto items = in.get<std::uint32_t>();
   Count all_pages = 0;
-  for (std::uint32_t i = 0; i < items; ++i) {
-    Directory::Item item;
-    item.var = in.get<std::int32_t>();
-    item.type = static_cast<Type>(in.get<std::int32_t>());
-    item.lengths = in.list();
-    item.codec = in.text();
-    item.shape = in.list();
-    item.reason = in.text();
-    const auto pages = in.get<Count>();
-    if (pages < 0 || pages > static_cast<Count>(in.left() / ref_bytes))
-      damaged("a directory of too many pages");
-    for (Count p = 0; p < pages; ++p) {
-      const BlockRef ref = in.ref();
-      if (ref.offset != -1 && (ref.bytes <= 0 || ref.bytes > page_bytes ||
-                               !lies_within(ref.offset, ref.bytes, file_end)))
-        damaged("a page at byte " + std::to_string(ref.offset) + " lies outside the file");
-      // What is named must fit in the file all together, so that memory is bounded by its size.
-      if (ref.offset != -1 && (all_pages += ref.bytes) > file_end)
-        damaged("its pages are larger than the file");
-      item.pages.push_back(ref);
-    }
-    directory.items.push_back(std::move(item));
-  }
+  for (std::uint32_t i = 0; i < items; ++i)
+    directory.items.push_back(parse_item(in, file_end, all_pages));
   return directory;
 }
+
+namespace {
+
+Writer print_front(const Journal& record) {
+  Writer out;
+  out.put(record.end);
+  out.put(record.numrecs);
+  out.put(static_cast<std::uint32_t>(record.items.size()));
+  for (const Directory::Item& item : record.items) print_item(out, item);
+  out.put(static_cast<std::uint32_t>(record.changes.size()));
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::byte> print_journal(const Journal& record) {
+  Writer out = print_front(record);
+  for (const Journal::Change& change : record.changes) {
+    out.put(static_cast<std::int32_t>(change.var));
+    out.put(change.id);
+    out.put(change.entry);
+  }
+  return std::move(out.bytes());
+}
+
+Count printed_bytes(const Journal& record) {
+  return static_cast<Count>(print_front(record).bytes().size()) +
+         static_cast<Count>(record.changes.size()) * change_bytes;
+}
+
+Journal parse_journal(std::span<const std::byte> bytes) {
+  Reader in(bytes);
+  Journal journal;
+  while (in.left() > 0) {
+    journal.end = in.get<Offset>();
+    journal.numrecs = in.get<Count>();
+    if (journal.end < 0 || journal.numrecs < 0) damaged("it has a negative size");
+    const auto items = in.get<std::uint32_t>();
+    Count all_pages = 0;
+    for (std::uint32_t i = 0; i < items; ++i) {
+      journal.items.push_back(parse_item(in, 0, all_pages));
+      if (!journal.items.back().pages.empty()) damaged("its journal names pages");
+    }
+    const auto changes = in.get<std::uint32_t>();
+    for (std::uint32_t i = 0; i < changes; ++i) {
+      Journal::Change change;
+      change.var = in.get<std::int32_t>();
+      change.id = in.get<Count>();
+      change.entry = in.entry();
+      if (change.id < 0) damaged("its journal tells of chunk " + std::to_string(change.id));
+      journal.changes.push_back(change);
+    }
+  }
+  return journal;
+}
+
+void apply(const Journal& journal, Directory& directory, Offset file_end) {
+  directory.end = journal.end;
+  directory.numrecs = journal.numrecs;
+  std::map<VarId, std::size_t> places;
+  Count refs = 0, bytes = 0;  // of all pages
+  for (std::size_t i = 0; i < directory.items.size(); ++i) {
+    places[directory.items[i].var] = i;
+    for (const BlockRef& ref : directory.items[i].pages) refs += ref_bytes, bytes += ref.bytes;
+  }
+  for (const Directory::Item& item : journal.items) {
+    const auto [place, is_new] = places.emplace(item.var, directory.items.size());
+    if (is_new) directory.items.emplace_back();
+    Directory::Item& at = directory.items[place->second];
+    auto pages = std::move(at.pages);
+    at = item;
+    at.pages = std::move(pages);
+  }
+  std::map<std::pair<VarId, Count>, Count> changed;  // pages, and how large they are now
+  for (const Journal::Change& change : journal.changes) {
+    const auto place = places.find(change.var);
+    if (place == places.end()) damaged("its journal tells of a variable without a shape");
+    auto& pages = directory.items[place->second].pages;
+    const Count p = change.id / chunks_per_page;
+    const Count more = p - static_cast<Count>(pages.size()) + 1;
+    if (more > 0) {
+      if (more > (file_end - refs) / ref_bytes) damaged("its pages are larger than the file");
+      refs += more * ref_bytes;
+      pages.resize(static_cast<std::size_t>(p) + 1);
+    }
+    const auto first =
+        changed.emplace(std::pair{change.var, p}, pages[static_cast<std::size_t>(p)].bytes).first;
+    const Count needed = (change.id % chunks_per_page + 1) * entry_bytes;
+    if (needed <= first->second) continue;
+    bytes += needed - first->second;
+    first->second = needed;
+    if (bytes > file_end) damaged("its pages are larger than the file");
+  }
+}
+
+void RunningHash::Free::operator()(XXH3_state_s* state) const { XXH3_freeState(state); }
+RunningHash::RunningHash() : state_(XXH3_createState()) {
+  if (!state_) throw std::bad_alloc();
+  reset();
+}
+void RunningHash::reset() { XXH3_64bits_reset(state_.get()); }
+void RunningHash::add(std::span<const std::byte> bytes) {
+  XXH3_64bits_update(state_.get(), bytes.data(), bytes.size());
+}
+std::uint64_t RunningHash::value() const { return XXH3_64bits_digest(state_.get()); }
 
 }  // namespace forebay::chunked

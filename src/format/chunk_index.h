@@ -2,12 +2,17 @@
 // crash leaves the old or the new state; docs/formats.md has the grammar).
 //
 //     root slot  → directory → pages → chunks
+//                → journal → chunks
 //
 // A page holds the entries of 512 chunks of one variable that follow each other in row-major order
 // of the chunk grid (records slowest, so that a new record only appends). The directory lists the
 // pages of all variables. Nothing of this is ever changed in place: a publication writes changed
 // pages and a new directory to free space, and then one root slot, within a disk sector, that names
 // them. There are three slots, so that the last published and the last synced state both stay.
+//
+// Where pages and directory are large beside what a publication changes, it appends a record of the
+// changes to the journal instead, and its root names so many more bytes of it: the state is that of
+// the directory and the pages, changed by the records in their order.
 //
 // All numbers are big-endian. Offsets are relative to `Root::shift`: when a growing header moves
 // all that follows it, only the root changes.
@@ -24,15 +29,19 @@
 #include "base/types.h"
 #include "data/type.h"
 
+struct XXH3_state_s;
+
 namespace forebay::chunked {
 
 constexpr Count chunks_per_page = 512;
 constexpr Count entry_bytes = 32;
+constexpr Count ref_bytes = 24;     ///< of a page, in a directory
 constexpr Count slot_stride = 512;  ///< a slot fills no more than one sector of a disk
 constexpr int slots = 3;
-constexpr Count root_bytes = 64;
+constexpr Count root_bytes = 64;          ///< of a root without a journal
+constexpr Count journal_root_bytes = 96;  ///< of one with a journal
 /// Two copies of the root, so that one damaged byte does not lose it.
-constexpr Count slot_copies = 2, copy_stride = 256, slot_bytes = copy_stride + root_bytes;
+constexpr Count slot_copies = 2, copy_stride = 256, slot_bytes = copy_stride + journal_root_bytes;
 
 /// Where one chunk is and how to check it.
 struct Entry {
@@ -70,6 +79,11 @@ class ChunkTable {
   const Entry& get(Count id) const;
   /// For changing; makes the page dirty.
   Entry& set(Count id);
+  /// Stored bytes of all pages and of what names them, at most.
+  Count bytes() const;
+  /// The same of the one page that a chunk's entry is in, and of what names all pages: differs by
+  /// what set(id) makes bytes() differ by.
+  Count bytes_around(Count id) const;
   std::vector<std::unique_ptr<Page>>& pages() { return pages_; }
   const std::vector<std::unique_ptr<Page>>& pages() const { return pages_; }
 
@@ -94,6 +108,7 @@ struct Root {
   bool synced = false;           ///< a sync that followed it has completed
   Offset shift = 0;              ///< what all offsets of the index count from
   BlockRef directory;
+  BlockRef journal;  ///< its records so far; offset -1: none
 };
 
 /// slot_bytes.
@@ -132,7 +147,46 @@ std::vector<std::byte> print_directory(const Directory& directory);
 /// multiple of bytes.size().
 Directory parse_directory(std::span<const std::byte> bytes, Offset file_end);
 
+/// What publications changed since the directory and its pages were written.
+struct Journal {
+  Offset end = 0;                      ///< as in the directory
+  Count numrecs = 0;                   ///< as in the directory
+  std::vector<Directory::Item> items;  ///< without pages; in place of those of the directory
+  struct Change {
+    VarId var = 0;
+    Count id = 0;  ///< of the chunk
+    Entry entry;
+  };
+  std::vector<Change> changes;  ///< in their order
+};
+
+/// One record.
+std::vector<std::byte> print_journal(const Journal& record);
+Count printed_bytes(const Journal& record);
+/// All records, one after another: the last one's end and number of records, all items and changes.
+/// Errc::enotnc as parse_directory.
+Journal parse_journal(std::span<const std::byte> bytes);
+/// Makes the directory tell what the journal does, but for the entries: items have their shapes,
+/// and pages (absent ones) up to the last chunk. Errc::enotnc for chunks of a variable that neither
+/// knows, and when all pages with those chunks would be larger than the file; that bounds memory.
+void apply(const Journal& journal, Directory& directory, Offset file_end);
+
 /// xxh3-64.
 std::uint64_t hash_of(std::span<const std::byte> bytes);
+
+/// The same of bytes that come one part after another.
+class RunningHash {
+ public:
+  RunningHash();
+  void reset();
+  void add(std::span<const std::byte> bytes);
+  std::uint64_t value() const;
+
+ private:
+  struct Free {
+    void operator()(XXH3_state_s* state) const;
+  };
+  std::unique_ptr<XXH3_state_s, Free> state_;
+};
 
 }  // namespace forebay::chunked

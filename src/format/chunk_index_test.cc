@@ -53,6 +53,9 @@ void expect_equal(const Root& a, const Root& b) {
   EXPECT_EQ(a.directory.offset, b.directory.offset);
   EXPECT_EQ(a.directory.bytes, b.directory.bytes);
   EXPECT_EQ(a.directory.hash, b.directory.hash);
+  EXPECT_EQ(a.journal.offset, b.journal.offset);
+  EXPECT_EQ(a.journal.bytes, b.journal.bytes);
+  EXPECT_EQ(a.journal.hash, b.journal.hash);
 }
 
 TEST(ChunkRoot, is_read_back) {
@@ -61,6 +64,30 @@ TEST(ChunkRoot, is_read_back) {
   const auto root = parse_root(bytes);
   ASSERT_TRUE(root);
   expect_equal(*root, sample_root());
+}
+
+Root root_with_journal() {
+  Root root = sample_root();
+  root.journal = {4711, 333, 0x123456789abcdef0};
+  return root;
+}
+
+TEST(ChunkRoot, one_with_a_journal_is_read_back_whichever_byte_is_damaged) {
+  const auto good = print_root(root_with_journal());
+  EXPECT_LE(std::ssize(good), slot_stride);
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    Bytes bytes = good;
+    bytes[at] ^= std::byte{0x10};
+    const auto root = parse_root(bytes);
+    ASSERT_TRUE(root) << "byte " << at;
+    expect_equal(*root, root_with_journal());
+  }
+  for (Count at = 0; at < journal_root_bytes; ++at) {
+    Bytes bytes = good;
+    for (Count copy = 0; copy < slot_copies; ++copy)
+      bytes[static_cast<std::size_t>(copy * copy_stride + at)] ^= std::byte{1};
+    EXPECT_FALSE(parse_root(bytes)) << "byte " << at;
+  }
 }
 
 TEST(ChunkRoot, one_damaged_byte_anywhere_does_no_harm) {
@@ -91,7 +118,7 @@ TEST(ChunkRoot, another_version_is_refused) {
   auto bytes = print_root(sample_root());
   for (Count copy = 0; copy < slot_copies; ++copy) {
     std::byte* at = bytes.data() + copy * copy_stride;
-    store_be(at + 8, std::uint32_t{2});
+    store_be(at + 8, std::uint32_t{3});
     store_be(at + root_bytes - 8, hash_of({at, static_cast<std::size_t>(root_bytes) - 8}));
   }
   EXPECT_TRUE(refuses([&] { parse_root(bytes); }));
@@ -275,6 +302,111 @@ TEST(ChunkDirectory, one_page_named_many_times_is_refused) {
   EXPECT_TRUE(refuses([&] { parse_directory(print_directory(directory), 10'000'000); }));
 }
 
+Journal sample_record(Count number) {
+  Journal record;
+  record.end = 50'000 + number;
+  record.numrecs = number;
+  record.items.push_back(item_of(static_cast<VarId>(10 + number), {}));
+  for (const Count id : {number, Count{700}}) {
+    record.changes.push_back({static_cast<VarId>(10 + number), id, sample_entry(3 * number)});
+  }
+  return record;
+}
+
+Bytes sample_journal() {
+  Bytes bytes;
+  for (Count n = 0; n < 3; ++n) {
+    const auto record = print_journal(sample_record(n));
+    EXPECT_EQ(std::ssize(record), printed_bytes(sample_record(n)));
+    bytes.insert(bytes.end(), record.begin(), record.end());
+  }
+  return bytes;
+}
+
+TEST(ChunkJournal, records_add_up) {
+  const Journal journal = parse_journal(sample_journal());
+  EXPECT_EQ(journal.end, 50'002);
+  EXPECT_EQ(journal.numrecs, 2);
+  ASSERT_EQ(journal.items.size(), 3u);
+  EXPECT_EQ(journal.items[1].var, 11);
+  ASSERT_EQ(journal.changes.size(), 6u);
+  EXPECT_EQ(journal.changes[2].var, 11);
+  EXPECT_EQ(journal.changes[2].id, 1);
+  EXPECT_EQ(journal.changes[5].id, 700);
+  EXPECT_EQ(journal.changes[5].entry.offset, sample_entry(6).offset);
+  EXPECT_EQ(journal.changes[5].entry.hash, sample_entry(6).hash);
+}
+
+TEST(ChunkJournal, the_directory_becomes_what_it_tells) {
+  Directory directory = sample_directory();
+  const std::size_t before = directory.items.size();
+  Journal journal = parse_journal(sample_journal());
+  journal.items.push_back(item_of(3, {}));
+  journal.items.back().shape = {9};
+  apply(journal, directory, 100'000);
+  EXPECT_EQ(directory.end, 50'002);
+  EXPECT_EQ(directory.numrecs, 2);
+  ASSERT_EQ(directory.items.size(), before + 3);
+  EXPECT_EQ(directory.items.back().var, 12);
+  EXPECT_EQ(directory.items.back().pages.size(), 2u);
+  EXPECT_EQ(directory.items[before - 1].var, 3);
+  EXPECT_EQ(directory.items[before - 1].shape, std::vector<Count>{9});
+  EXPECT_EQ(directory.items[before - 1].pages.size(), 1u);
+}
+
+// 44 bytes of a journal must not make a reader take a page, or a list of millions of them.
+TEST(ChunkJournal, changes_that_no_file_of_this_size_could_list_are_refused) {
+  const auto with = [](std::vector<Count> ids) {
+    Journal record;
+    record.items.push_back(item_of(0, {}));
+    for (const Count id : ids) record.changes.push_back({0, id, sample_entry(3)});
+    return record;
+  };
+  Directory directory;
+  apply(with({0, 511}), directory, 100'000);
+  EXPECT_TRUE(refuses([&] { apply(with({INT64_MAX}), directory, 100'000); }));
+  EXPECT_TRUE(refuses([&] { apply(with({512 * 5000}), directory, 100'000); }));
+  std::vector<Count> last_of_pages;
+  for (Count p = 0; p < 10; ++p) last_of_pages.push_back(512 * p + 511);
+  EXPECT_TRUE(refuses([&] { apply(with(last_of_pages), directory, 100'000); }));
+  directory = {};
+  Journal unknown;
+  unknown.changes.push_back({0, 0, sample_entry(3)});
+  EXPECT_TRUE(refuses([&] { apply(unknown, directory, 100'000); }));
+}
+
+TEST(ChunkJournal, damage_never_crashes) {
+  const auto good = sample_journal();
+  const auto read = [](std::span<const std::byte> bytes) {
+    Directory directory = sample_directory();
+    apply(parse_journal(bytes), directory, 100'000);
+  };
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    EXPECT_TRUE(survives([&] { read(std::span(good).first(at)); })) << at;
+    for (int bit = 0; bit < 8; ++bit) {
+      Bytes bytes = good;
+      bytes[at] ^= static_cast<std::byte>(1 << bit);
+      EXPECT_TRUE(survives([&] { read(bytes); })) << at << ", bit " << bit;
+    }
+    if (at + 8 > good.size()) continue;
+    for (const std::int64_t value : {INT64_MAX, INT64_MIN, std::int64_t{-1}, INT64_MAX / 24}) {
+      Bytes bytes = good;
+      store_be(bytes.data() + at, value);
+      EXPECT_TRUE(survives([&] { read(bytes); })) << at << ": " << value;
+    }
+  }
+}
+
+TEST(RunningHash, parts_hash_as_the_whole) {
+  const auto bytes = sample_journal();
+  RunningHash hash;
+  hash.add(bytes);
+  hash.reset();
+  hash.add(std::span(bytes).first(33));
+  hash.add(std::span(bytes).subspan(33));
+  EXPECT_EQ(hash.value(), hash_of(bytes));
+}
+
 TEST(ChunkIndexParsers, random_bytes_never_crash) {
   std::mt19937 random(5);
   const auto good = print_directory(sample_directory());
@@ -286,6 +418,10 @@ TEST(ChunkIndexParsers, random_bytes_never_crash) {
       std::copy_n(good.begin(), std::min(bytes.size(), random() % good.size()), bytes.begin());
     EXPECT_TRUE(survives([&] { parse_directory(bytes, 100'000); }));
     EXPECT_TRUE(survives([&] { parse_root(bytes); }));
+    EXPECT_TRUE(survives([&] {
+      Directory directory;
+      apply(parse_journal(bytes), directory, 100'000);
+    }));
     EXPECT_TRUE(survives([&] {
       Page page;
       parse_page(bytes, page);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/byte_file.h"
 #include "base/extent.h"
 #include "base/report.h"
 #include "comm/comm.h"
@@ -79,6 +80,8 @@ struct ChunkOptions {
   int codec_threads = 0;              ///< a rank; 0: the node's processors, shared by its ranks
   std::optional<ReadPlan> read_plan;  ///< of collective reads; none: the quicker one
   ChunkOwners* owners = nullptr;      ///< where set, told who encodes what; outlives the layout
+  /// An empty file for independent writes that exceed buffer_limit.
+  std::function<std::unique_ptr<ByteFile>()> make_temporary;
 };
 
 /// Chunked variables (D5, ch. 5), and beside them variables in canonical layout. `store` holds the

@@ -298,10 +298,16 @@ bool aligned(const Variable& var, std::span<const Count> lattice,
   return true;
 }
 
+std::optional<ShapeChoice> small_chunk_shape(const Variable& var, Count least) {
+  const auto lengths = inner_lengths(var);
+  if (!is_small(var, lengths, least)) return std::nullopt;
+  return whole(var, lengths, least);
+}
+
 ShapeChoice choose_chunk_shape(const Variable& var, const AccessFacts& combined, bool lattice_holds,
                                Count least) {
+  if (auto small = small_chunk_shape(var, least)) return *small;
   const auto lengths = inner_lengths(var);
-  if (is_small(var, lengths, least)) return whole(var, lengths, least);
   if (!combined.any()) return default_chunk_shape(var, "nothing accessed yet", least);
   if (combined.scattered()) return default_chunk_shape(var, "scattered pieces", least);
   for (int d = var.is_record ? 1 : 0; d < combined.ndims(); ++d) {
@@ -314,8 +320,8 @@ ShapeChoice choose_chunk_shape(const Variable& var, const AccessFacts& combined,
 }
 
 ShapeChoice default_chunk_shape(const Variable& var, std::string_view why, Count least) {
+  if (auto small = small_chunk_shape(var, least)) return *small;
   const auto lengths = inner_lengths(var);
-  if (is_small(var, lengths, least)) return whole(var, lengths, least);
   auto shape = sized(lengths, lengths, element_bytes(var), Parts::small, least);
   auto reason =
       fmt::format("{}: contiguous parts of {}", why, size_text(product(shape, element_bytes(var))));

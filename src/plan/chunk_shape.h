@@ -25,6 +25,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -99,6 +100,10 @@ ShapeChoice choose_chunk_shape(const Variable& var, const AccessFacts& combined,
 /// of them for all ranks. No errors.
 ShapeChoice default_chunk_shape(const Variable& var, std::string_view why,
                                 Count least = least_chunk_bytes);
+
+/// The shape where no pattern matters: the whole variable, or whole records, of less than `least`
+/// bytes. Nothing for larger ones. No errors.
+std::optional<ShapeChoice> small_chunk_shape(const Variable& var, Count least = least_chunk_bytes);
 
 /// `shape` with no entry larger than the variable's dimension; the record dimension stays, and so
 /// do entries that check_chunk_shape will refuse.

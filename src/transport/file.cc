@@ -49,6 +49,15 @@ void File::create(bool exclusive) {
   if (fd_ < 0) throw system_error(errno, Errc::eofile, "creating", path_);
 }
 
+std::unique_ptr<File> make_nameless_file(const std::string& path, Rank rank, Report& report) {
+  const std::string name =
+      path + ".pending." + std::to_string(rank) + "." + std::to_string(::getpid());
+  auto file = std::make_unique<File>(name, true, rank, report);
+  file->create(true);
+  ::unlink(name.c_str());
+  return file;
+}
+
 void File::ensure_open() {
   if (fd_ >= 0) return;
   if (!fault("open")) fd_ = ::open(path_.c_str(), (writable_ ? O_RDWR : O_RDONLY) | O_CLOEXEC);

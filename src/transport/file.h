@@ -4,6 +4,7 @@
 #include <sys/uio.h>
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -57,6 +58,9 @@ class File : public ByteFile {
   Report& report_;
   int fd_ = -1;
 };
+
+/// Local. An empty file beside `path`, without a name: it goes with the process, however that ends.
+std::unique_ptr<File> make_nameless_file(const std::string& path, Rank rank, Report& report);
 
 /// The path without a ROMIO file system prefix ("ufs:", "lustre:", …).
 std::string strip_prefix(const std::string& path);

@@ -171,6 +171,57 @@ void fill_up_often(const char* path, const char* other) {
                                        " times, and was not " + std::to_string(fitted) + " times");
 }
 
+// Independent writes that memory cannot hold wait in a file beside the other. The one that finds no
+// room there fails on its rank alone and does nothing; all others arrive.
+void fill_up_alone(const char* path, const char* other) {
+  const int id = create(path);
+  expect_code(NC_NOERR, put(id, 1, 0), "the first write");
+  take_space(other, 16 * 4096);
+  expect_code(NC_NOERR, ncmpi_begin_indep_data(id), "begin_indep_data");
+  const MPI_Offset start[2] = {0, 0}, count[2] = {rows, columns};
+  const MPI_Offset record[2] = {1, 0}, once[2] = {1, columns};
+  std::vector<int> values(static_cast<size_t>(rows * columns)), got(values);
+  int version = 1;
+  if (rank == size - 1) {
+    int code = NC_NOERR;
+    while (code == NC_NOERR && version < 20) {
+      for (size_t i = 0; i < values.size(); ++i)
+        values[i] = value_of(version + 1, 0, 0, static_cast<MPI_Offset>(i));
+      code = ncmpi_put_vara_int(id, 0, start, count, values.data());
+      if (code == NC_NOERR) ++version;
+    }
+    expect_code(NC_ENO_SPACE, code, "an independent write");
+    expect(version > 1, "memory held none of the independent writes");
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = value_of(version, 0, 0, static_cast<MPI_Offset>(i));
+    expect_code(NC_NOERR, ncmpi_get_vara_int(id, 0, start, count, got.data()), "the read after it");
+    expect(got == values, "the independent write that failed did something");
+  }
+  if (rank == 0) {
+    std::vector<int> row;
+    for (MPI_Offset c = 0; c < columns; ++c) row.push_back(value_of(1, 1, 1, c));
+    expect_code(NC_NOERR, ncmpi_put_vara_int(id, 1, record, once, row.data()), "rank 0's write");
+  }
+  release_space(other);
+  expect_code(NC_NOERR, ncmpi_end_indep_data(id), "end_indep_data");
+  expect_code(NC_NOERR, ncmpi_close(id), "close");
+  MPI_Bcast(&version, 1, MPI_INT, size - 1, MPI_COMM_WORLD);
+  int reopened = -1;
+  expect_code(NC_NOERR, ncmpi_open(MPI_COMM_WORLD, path, NC_NOWRITE, MPI_INFO_NULL, &reopened),
+              "open");
+  expect_code(NC_NOERR, ncmpi_get_vara_int_all(reopened, 0, start, count, got.data()), "fixed");
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (got[i] == value_of(version, 0, 0, static_cast<MPI_Offset>(i))) continue;
+    expect(false, "element " + std::to_string(i) + " did not arrive");
+    break;
+  }
+  std::vector<int> row(static_cast<size_t>(columns));
+  expect_code(NC_NOERR, ncmpi_get_vara_int_all(reopened, 1, record, once, row.data()), "series");
+  for (MPI_Offset c = 0; c < columns; ++c)
+    expect(row[static_cast<size_t>(c)] == value_of(1, 1, 1, c), "the record did not arrive");
+  expect_code(NC_NOERR, ncmpi_close(reopened), "close");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -180,6 +231,7 @@ int main(int argc, char** argv) {
   forebay_test::start_watch("full_disk", rank, 60);
   if (argc == 3) {
     fill_up_often(argv[1], argv[2]);
+    if (size > 1) fill_up_alone(argv[1], argv[2]);
   } else {
     std::fprintf(stderr, "usage: full_disk FILE OTHER\n");
     wrong = true;

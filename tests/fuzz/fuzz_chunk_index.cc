@@ -46,6 +46,23 @@ void check_directory(Bytes bytes) {
   must(pages <= file_end, "pages are not larger than the file");
 }
 
+void check_journal(Bytes bytes) {
+  constexpr Offset file_end = 1 << 20;
+  const auto journal = chunked::parse_journal(bytes);
+  if (!bytes.empty()) {
+    // All records in one.
+    const auto printed = chunked::print_journal(journal);
+    must(std::ssize(printed) == chunked::printed_bytes(journal), "a record has its size");
+    must(chunked::print_journal(chunked::parse_journal(printed)) == printed,
+         "what is printed is read back");
+  }
+  chunked::Directory directory;
+  chunked::apply(journal, directory, file_end);
+  forebay::Count pages = 0;
+  for (const auto& item : directory.items) pages += std::ssize(item.pages);
+  must(pages * chunked::ref_bytes <= file_end, "pages are listed within the file");
+}
+
 void check_page(Bytes bytes) {
   const auto page = std::make_unique<chunked::Page>();
   chunked::parse_page(bytes, *page);
@@ -94,7 +111,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const Bytes bytes(reinterpret_cast<const std::byte*>(data) + 1, size - 1);
   try {
-    switch (data[0] % 4) {
+    switch (data[0] % 5) {
       case 0:
         check_directory(bytes);
         break;
@@ -103,6 +120,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         break;
       case 2:
         check_root(bytes);
+        break;
+      case 4:
+        check_journal(bytes);
         break;
       default:
         check_header(bytes);

@@ -54,6 +54,32 @@ Bytes root(std::uint32_t generation) {
   return chunked::print_root(made);
 }
 
+Bytes root_with_journal() {
+  chunked::Root made;
+  made.generation = 3;
+  made.directory = {8192, 300, 7};
+  made.journal = {9000, 200, 8};
+  return chunked::print_root(made);
+}
+
+Bytes journal() {
+  Bytes bytes;
+  for (forebay::Count n = 0; n < 2; ++n) {
+    chunked::Journal record;
+    record.end = 100'000 + n;
+    record.numrecs = n;
+    chunked::Directory::Item item;
+    item.var = 2;
+    item.lengths = {40};
+    item.shape = {20};
+    record.items.push_back(item);
+    record.changes.push_back({2, 600 * n, {8 * n, 80, 1, 0, 0}});
+    const auto printed = chunked::print_journal(record);
+    bytes.insert(bytes.end(), printed.begin(), printed.end());
+  }
+  return bytes;
+}
+
 Bytes header(int version, bool chosen) {
   forebay::Schema schema;
   schema.version = version;
@@ -97,6 +123,7 @@ int main(int argc, char** argv) {
   const bool all = save("directory", 0, directory()) && save("page-4", 1, page(4)) &&
                    save("page-512", 1, page(512)) && save("root-1", 2, root(1)) &&
                    save("root-2", 2, root(2)) && save("header-1", 3, header(1, false)) &&
-                   save("header-5", 3, header(5, true));
+                   save("header-5", 3, header(5, true)) && save("root-3", 2, root_with_journal()) &&
+                   save("journal", 4, journal());
   return all ? 0 : 1;
 }

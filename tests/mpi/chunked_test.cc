@@ -372,18 +372,103 @@ TEST_CASE(independent_writes_arrive_and_are_seen_by_their_rank_before) {
   CHECK_OK(ncmpi_close(ncid));
 }
 
-TEST_CASE(more_independent_writes_than_memory_allows_are_refused) {
-  if (t.size() == 1) return;  // a single process writes them at once
-  int ncid = create(t, {{"layout", "chunked"}, {"buffer_limit", "1MiB"}});
-  const int x = define(t, ncid, "x", NC_INT, {{"time", NC_UNLIMITED}, {"b", 200000}});
+// Twenty times what memory may hold: columns of each rank, so that every chunk has parts of
+// several ranks; an early value that a later one covers; rank 0 has nothing where there are others.
+TEST_CASE(independent_writes_may_exceed_what_memory_holds) {
+  const Hints hints = {
+      {"layout", "chunked"}, {"buffer_limit", "64KiB"}, {"codec", "zstd:1"}, {"chunk_bytes", "4k"}};
+  for (const bool given : {false, true}) {  // or chosen at the flush
+    int ncid = create(t, hints);
+    const MPI_Offset rows = 1280, width = 256;
+    const int x = define(t, ncid, "x", NC_INT, {{"rows", rows}, {"b", width * t.size()}});
+    const int r = define(t, ncid, "r", NC_SHORT, {{"time", NC_UNLIMITED}, {"c", 2000}});
+    const MPI_Offset shape[2] = {50, 75};
+    if (given) CHECK_OK(ncmpi_var_set_chunk(ncid, x, shape));
+    CHECK_OK(ncmpi_enddef(ncid));
+    CHECK_OK(ncmpi_begin_indep_data(ncid));
+    const bool empty = t.rank() == 0 && t.size() > 1;
+    const auto value = [](MPI_Offset row, MPI_Offset column) {
+      return static_cast<int>(row * 7919 + column);
+    };
+    std::vector<int> rows_of(static_cast<size_t>(64 * width)), got(rows_of);
+    for (MPI_Offset row = 0; row < rows && !empty; row += 64) {
+      const MPI_Offset start[2] = {row, width * t.rank()}, count[2] = {64, width};
+      for (size_t i = 0; i < rows_of.size(); ++i)
+        rows_of[i] = value(row + static_cast<MPI_Offset>(i) / width,
+                           start[1] + static_cast<MPI_Offset>(i) % width);
+      if (row % 640 == 0) CHECK_OK(ncmpi_put_vara_int(ncid, x, start, count, got.data()));
+      CHECK_OK(ncmpi_put_vara_int(ncid, x, start, count, rows_of.data()));
+      std::fill(got.begin(), got.end(), -1);
+      CHECK_OK(ncmpi_get_vara_int(ncid, x, start, count, got.data()));
+      CHECK(got == rows_of);
+    }
+    // Every third element of a record, by a strided and by a list of pieces.
+    const MPI_Offset at[2] = {t.rank(), 1}, every[2] = {1, 600}, stride[2] = {1, 3};
+    const std::vector<short> shorts(600, static_cast<short>(t.rank() + 1));
+    if (!empty) CHECK_OK(ncmpi_put_vars_short(ncid, r, at, every, stride, shorts.data()));
+    MPI_Offset first[2] = {t.rank(), 1900}, second[2] = {t.rank(), 1950}, few[2] = {1, 10};
+    MPI_Offset* const starts[2] = {second, first};
+    MPI_Offset* const counts[2] = {few, few};
+    if (!empty) CHECK_OK(ncmpi_put_varn_short(ncid, r, 2, starts, counts, shorts.data()));
+    CHECK_OK(ncmpi_end_indep_data(ncid));
+    for (const bool reopened : {false, true}) {
+      if (reopened) ncid = open(t);
+      std::vector<int> block(static_cast<size_t>(64 * width));
+      for (MPI_Offset row = 0; row < rows; row += 64) {
+        // What the next rank wrote.
+        const int of = (t.rank() + 1) % t.size();
+        const MPI_Offset start[2] = {row, width * of}, count[2] = {64, width};
+        CHECK_OK(ncmpi_get_vara_int_all(ncid, x, start, count, block.data()));
+        const bool filled = of == 0 && t.size() > 1;
+        size_t bad = 0;
+        for (size_t i = 0; i < block.size(); ++i)
+          bad += block[i] != (filled ? NC_FILL_INT
+                                     : value(row + static_cast<MPI_Offset>(i) / width,
+                                             start[1] + static_cast<MPI_Offset>(i) % width));
+        CHECK_EQ(size_t{0}, bad);
+      }
+      std::vector<short> all(static_cast<size_t>(2000 * t.size()));
+      CHECK_OK(ncmpi_get_var_short_all(ncid, r, all.data()));
+      for (size_t i = 0; i < all.size(); ++i) {
+        const size_t of = i / 2000, column = i % 2000;
+        const bool written =
+            (column % 3 == 1 && column < 1801) || (column >= 1900 && column % 50 < 10);
+        const bool filled = !written || (of == 0 && t.size() > 1);
+        CHECK_EQ(filled ? NC_FILL_SHORT : static_cast<short>(of + 1), all[i]);
+      }
+      CHECK_OK(ncmpi_close(ncid));
+    }
+  }
+}
+
+bool is_chunked(Context& t, int ncid, int varid) {
+  const int code = ncmpi_var_get_chunk(ncid, varid, nullptr);
+  if (code != NC_EINVAL) CHECK_OK(code);
+  return code == NC_NOERR;
+}
+
+TEST_CASE(variables_of_a_few_elements_are_chunked_where_asked_for_by_name) {
+  const std::string config = t.path() + ".xml";
+  if (t.rank() == 0) {
+    std::ofstream(config) << R"(<forebay><file match="*" layout="chunked"><variable match="n*")"
+                          << R"( layout="chunked"/></file></forebay>)";
+  }
+  MPI_Barrier(t.comm());
+  ::setenv("FOREBAY_CONFIG", config.c_str(), 1);
+  int ncid = create(t);
+  ::unsetenv("FOREBAY_CONFIG");
+  const int few = define(t, ncid, "few", NC_INT, {{"few", 255}});
+  const int named = define(t, ncid, "named", NC_INT, {{"one", 1}});
+  const int set = define(t, ncid, "set", NC_INT, {{"one", 1}});
+  const int more = define(t, ncid, "more", NC_INT, {{"more", 256}});
+  const int record = define(t, ncid, "record", NC_INT, {{"time", NC_UNLIMITED}});
+  CHECK_OK(ncmpi_var_set_chunk(ncid, set, nullptr));
   CHECK_OK(ncmpi_enddef(ncid));
-  CHECK_OK(ncmpi_begin_indep_data(ncid));
-  const std::vector<int> row(200000, 1);
-  const MPI_Offset start[2] = {t.rank(), 0}, count[2] = {1, 200000};
-  CHECK_OK(ncmpi_put_vara_int(ncid, x, start, count, row.data()));
-  CHECK_ERR(NC_ENOMEM, ncmpi_put_vara_int(ncid, x, start, count, row.data()));
-  CHECK_OK(ncmpi_end_indep_data(ncid));
+  CHECK(!is_chunked(t, ncid, few));
+  for (const int varid : {named, set, more, record}) CHECK(is_chunked(t, ncid, varid));
   CHECK_OK(ncmpi_close(ncid));
+  MPI_Barrier(t.comm());
+  if (t.rank() == 0) std::remove(config.c_str());
 }
 
 TEST_CASE(the_synced_state_can_be_opened) {

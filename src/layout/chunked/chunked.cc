@@ -20,9 +20,11 @@ ChunkedLayout::ChunkedLayout(Schema& schema, ChunkStore& store, ExtentIo& io, co
       report_(report),
       canonical_(make_canonical_layout(schema, io, report)),
       codings_(schema.vars.size()),
-      cache_(options.cache_bytes) {
+      cache_(options.cache_bytes),
+      deferred_(options.buffer_limit, options.make_temporary) {
   has_plain_ = std::any_of(schema.vars.begin(), schema.vars.end(),
                            [](const Variable& v) { return !v.chunking; });
+  for (std::size_t v = 0; v < schema.vars.size(); ++v) open_ += is_open(static_cast<VarId>(v));
 }
 
 void ChunkedLayout::carry_out(std::span<Request> requests, bool write, bool collective) {
@@ -112,55 +114,46 @@ TaskTeam& ChunkedLayout::tasks() {
   return *tasks_;
 }
 
-// The caller's memory is its own again when an independent write returns, so data is copied.
 void ChunkedLayout::defer(std::span<Request> requests) {
   std::optional<Error> refused;
   for (Request& r : usable(requests, refused)) {
-    const Count bytes = r.elements * r.element_size;
-    if (bytes == 0) continue;
-    if (bytes > options_.buffer_limit - deferred_bytes_) {
-      throw Error(
-          Errc::enomem,
-          "independent writes to chunked variables have filled the " +
-              std::to_string(options_.buffer_limit >> 20) + " MiB of buffer_limit",
-          "end independent mode now and then, or write collectively, or raise buffer_limit");
-    }
-    Request copy;
-    copy.var = r.var;
-    copy.write = true;
-    copy.selection = r.selection;
-    copy.elements = r.elements;
-    copy.element_size = r.element_size;
-    copy.swap = r.swap;
-    copy.staging = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
-    copy.packed = copy.staging.get();
-    std::memcpy(copy.packed, r.packed, static_cast<std::size_t>(bytes));
-    deferred_bytes_ += bytes;
-    const auto number = static_cast<std::uint32_t>(deferred_.size());
-    for (const ChunkTouch& t : deferred_finder_.find(coding(r.var).grid, copy))
-      deferred_of_[{r.var, t.chunk}].push_back(number);
-    deferred_.push_back(std::move(copy));
+    if (r.elements == 0) continue;
+    deferred_.add(coding(r.var).grid, r);
+    if (!is_open(r.var)) continue;
+    Request pattern;
+    pattern.var = r.var;
+    pattern.selection = r.selection;
+    pattern.elements = r.elements;
+    deferred_patterns_.push_back(std::move(pattern));
   }
   if (refused) throw *refused;
 }
 
-void ChunkedLayout::apply_deferred(VarId var, Count id, std::span<std::byte> raw) {
-  const auto found = deferred_of_.find({var, id});
-  if (found == deferred_of_.end()) return;
-  for (const std::uint32_t i : found->second) {
-    const Request& r = deferred_[i];
-    put_pieces(ChunkPieces(coding(var).grid, r, id, deferred_finder_.positions(r)), r, raw.data());
-  }
+bool ChunkedLayout::shapes_differ(const std::map<VarId, std::vector<Count>>& before) {
+  return std::any_of(before.begin(), before.end(), [&](const auto& known) {
+    return coding(known.first).grid.shape() != known.second;
+  });
 }
 
 void ChunkedLayout::flush() {
-  if (comm_.all_reduce(static_cast<std::int64_t>(deferred_.size()), Reduce::max) == 0) return;
-  std::vector<Request> requests;
-  requests.swap(deferred_);
-  deferred_bytes_ = 0;
-  deferred_of_.clear();
-  deferred_finder_ = {};
-  write_together(requests);
+  if (comm_.all_reduce(std::int64_t{!deferred_.empty()}, Reduce::max) == 0) return;
+  std::map<VarId, std::vector<Count>> cut_by;
+  for (const Request& r : deferred_patterns_) cut_by[r.var] = coding(r.var).grid.shape();
+  const auto failed = attempt_to([&] {
+    settle_shapes(deferred_patterns_);
+    agree_on_error(comm_, attempt_to([&] {
+                     if (shapes_differ(cut_by))
+                       deferred_.cut_again([&](VarId v) -> auto& { return coding(v).grid; });
+                   }));
+    Operation op;
+    op.requests = deferred_.requests();
+    op.touches = deferred_.touch_list();
+    op.deferred = &deferred_;
+    write_and_publish(op);
+  });
+  deferred_.clear();
+  deferred_patterns_.clear();
+  if (failed) throw *failed;
 }
 
 std::vector<std::vector<std::uint32_t>> ChunkedLayout::own_chunks(const Operation& op) const {

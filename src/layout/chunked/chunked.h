@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "comm/comm.h"
 #include "layout/chunked/coder.h"
+#include "layout/chunked/deferred.h"
 #include "layout/chunked/operation.h"
 #include "layout/chunked/store.h"
 #include "layout/chunked/team.h"
@@ -47,14 +48,15 @@ class ChunkedLayout : public Layout {
   Team& team();
   TaskTeam& tasks();
   void defer(std::span<Request> requests);
-
-  void apply_deferred(VarId var, Count id, std::span<std::byte> raw);
+  bool shapes_differ(const std::map<VarId, std::vector<Count>>& before);
 
   // chunked_shapes.cc
+  bool is_open(VarId var) const;
   void settle_shapes(std::span<Request> requests);
 
   // chunked_write.cc
   void write_together(std::span<Request> requests);
+  void write_and_publish(Operation& op);
   void plan(Operation& op, bool write);
   void write_rounds(Operation& op);
   void prepare_buffers(Operation& op, std::span<const std::uint32_t> own);
@@ -104,6 +106,7 @@ class ChunkedLayout : public Layout {
   Report& report_;
   std::unique_ptr<Layout> canonical_;
   bool has_plain_ = false;
+  std::size_t open_ = 0;  // chunked variables without a shape; equal on all ranks
   std::vector<std::unique_ptr<VariableCoding>> codings_;
   std::optional<Team> team_;
   std::optional<TaskTeam> tasks_;
@@ -111,10 +114,8 @@ class ChunkedLayout : public Layout {
   Arena stored_;                 // stored bytes that are being decoded
   std::array<Arena, 2> arenas_;  // encoded chunks of a round, and of the round before
 
-  std::vector<Request> deferred_;  // independent writes, with data of their own
-  Count deferred_bytes_ = 0;
-  std::map<Key, std::vector<std::uint32_t>> deferred_of_;  // which of them touch a chunk
-  TouchFinder deferred_finder_;
+  DeferredWrites deferred_;
+  std::vector<Request> deferred_patterns_;  // those to variables without a shape; without data
 
   // For the report.
   std::int64_t operations_ = 0, most_rounds_ = 0;

@@ -241,9 +241,9 @@ void ChunkedLayout::read_one(std::span<Request> requests, LocalRead& item,
     raw = to.data();
   }
   std::vector<std::byte> changed;
-  if (deferred_of_.contains({t.var, t.id})) {
+  if (deferred_.touches(t.var, t.id)) {
     changed.assign(raw, raw + bytes);
-    apply_deferred(t.var, t.id, changed);
+    deferred_.apply(v.grid, t.var, t.id, changed);
     raw = changed.data();
   }
   for (const Touch& each : item.touches) {

@@ -15,18 +15,29 @@ struct Pattern {
 
 }  // namespace
 
+bool ChunkedLayout::is_open(VarId var) const {
+  const auto& chunking = schema_.vars[static_cast<std::size_t>(var)].chunking;
+  return chunking && chunking->shape.empty();
+}
+
 void ChunkedLayout::settle_shapes(std::span<Request> requests) {
-  // Which variables are open is known to all; which of them are written now is not.
-  std::vector<VarId> open;
-  for (std::size_t v = 0; v < schema_.vars.size(); ++v) {
-    if (schema_.vars[v].chunking && schema_.vars[v].chunking->shape.empty())
-      open.push_back(static_cast<VarId>(v));
+  // Which variables are open is known to all; which of them are written now is not. Those between
+  // the first and the last of them are looked at: one, where variables are written one at a time.
+  if (open_ == 0) return;
+  std::array<std::int64_t, 2> range{std::ssize(schema_.vars), 0};  // first, negative last
+  for (const Request& r : requests) {
+    if (r.elements == 0 || !is_open(r.var)) continue;
+    range[0] = std::min<std::int64_t>(range[0], r.var);
+    range[1] = std::min<std::int64_t>(range[1], -r.var);
   }
+  comm_.all_reduce(range, Reduce::min);
+  std::vector<VarId> open;
+  for (std::int64_t v = range[0]; v <= -range[1] && v < std::ssize(schema_.vars); ++v)
+    if (is_open(static_cast<VarId>(v))) open.push_back(static_cast<VarId>(v));
   if (open.empty()) return;
   std::map<VarId, Pattern> patterns;
   for (const Request& r : requests) {
-    if (r.elements == 0 || !schema_.vars[static_cast<std::size_t>(r.var)].chunking->shape.empty())
-      continue;
+    if (r.elements == 0 || !is_open(r.var)) continue;
     Pattern& p = patterns[r.var];
     if (const auto* sub = std::get_if<Subarray>(&r.selection)) {
       p.blocks.push_back(sub);
@@ -69,7 +80,8 @@ void ChunkedLayout::settle_shapes(std::span<Request> requests) {
     ChunkTable& table = store_.table(open[i]);
     table.shape = var.chunking->shape = std::move(choice.shape);
     table.reason = var.chunking->reason = std::move(choice.reason);
-    store_.touch();
+    store_.shape_chosen(open[i]);
+    --open_;
     codings_[static_cast<std::size_t>(open[i])].reset();
   }
 }

@@ -71,14 +71,19 @@ void ChunkedLayout::write_together(std::span<Request> requests) {
     settle_shapes(good);
     op.touches = find_touches(
         op.requests, op.finder, [&](VarId v) -> auto& { return coding(v).grid; });
+  }
+  write_and_publish(op);
+  if (refused) throw *refused;
+}
+
+void ChunkedLayout::write_and_publish(Operation& op) {
+  {
+    StepTimer timer(report_, Step::plan);
     plan(op, true);
   }
   write_rounds(op);
-  {
-    StepTimer timer(report_, Step::header);
-    store_.publish();
-  }
-  if (refused) throw *refused;
+  StepTimer timer(report_, Step::header);
+  store_.publish();
 }
 
 void ChunkedLayout::plan(Operation& op, bool write) {
@@ -146,6 +151,7 @@ void ChunkedLayout::write_rounds(Operation& op) {
     StepTimer timer(report_, Step::exchange);
     auto error = attempt_to([&] { team().make_room(op, 1); });
     if (!error) error = attempt_to([&] { prepare_buffers(op, own[0]); });
+    if (!error && op.deferred) error = attempt_to([&] { op.deferred->make_room(op); });
     agree_on_error(comm_, error);  // after it all buffers of the first round are ready
   }
   std::vector<Entry> entries(op.chunks.size());
@@ -156,6 +162,7 @@ void ChunkedLayout::write_rounds(Operation& op) {
   };
   for (std::uint32_t round = 0; round < op.rounds && !theirs; ++round) {
     const bool last = round + 1 == op.rounds;
+    if (op.deferred) note(attempt_to([&] { op.deferred->load(op, round); }));
     if (op.meets[round]) {
       // Owners have prepared their buffers, and left the last round's: all agreed on places since.
       note(attempt_to([&] { team().scatter(op, round, grid); }));

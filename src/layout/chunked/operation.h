@@ -65,8 +65,11 @@ std::vector<Touch> find_touches(std::span<const Request> requests, TouchFinder& 
   return touches;
 }
 
+class DeferredWrites;
+
 struct Operation {
-  std::span<Request> requests;  ///< this rank's
+  std::span<Request> requests;         ///< this rank's
+  DeferredWrites* deferred = nullptr;  ///< where set, has the requests' data, round by round
   TouchFinder finder;
   std::vector<Touch> touches;
   std::vector<PlannedChunk> chunks;   ///< by variable and id; equal on all ranks

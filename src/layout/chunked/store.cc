@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/attempt.h"
 #include "base/error.h"
 #include "comm/agree.h"
 
@@ -47,22 +48,30 @@ std::vector<std::byte> checked_block(const ReadBytes& read, const BlockRef& ref,
   return bytes;
 }
 
+bool lies_within(const BlockRef& ref, Offset end) {
+  return ref.offset >= 0 && ref.bytes >= 0 && ref.bytes <= end && ref.offset <= end - ref.bytes;
+}
+
 LoadedIndex read_below(const ReadBytes& read, const Root& root, int slot, Offset file_size) {
   LoadedIndex index;
   index.root = root;
   index.slot = slot;
   if (root.shift > file_size) damaged("it begins behind the end of the file");
   const Offset end = file_size - root.shift;
-  const BlockRef& d = root.directory;
-  if (d.offset < 0 || d.bytes < 0 || d.bytes > end || d.offset > end - d.bytes)
-    damaged("its directory lies outside the file");
-  index.directory = parse_directory(checked_block(read, d, root.shift, "its directory"), end);
+  if (!lies_within(root.directory, end)) damaged("its directory lies outside the file");
+  index.directory =
+      parse_directory(checked_block(read, root.directory, root.shift, "its directory"), end);
   for (const Directory::Item& item : index.directory.items) {
     for (const BlockRef& ref : item.pages) {
       if (ref.offset == -1) continue;
       const auto bytes = checked_block(read, ref, root.shift, "a page");
       index.pages.insert(index.pages.end(), bytes.begin(), bytes.end());
     }
+  }
+  if (const BlockRef& j = root.journal; j.offset != -1) {
+    if (!lies_within(j, end)) damaged("its journal lies outside the file");
+    index.journal = checked_block(read, j, root.shift, "its journal");
+    apply(parse_journal(index.journal), index.directory, end);
   }
   return index;
 }
@@ -124,6 +133,11 @@ std::vector<ChunkTable> tables_of(const LoadedIndex& index, const Schema& schema
       table.pages()[p] = std::move(page);
     }
   }
+  for (const Journal::Change& change : parse_journal(index.journal).changes) {
+    Entry& entry = tables[static_cast<std::size_t>(change.var)].set(change.id);
+    entry = change.entry;
+    entry.birth = index.root.generation;
+  }
   return tables;
 }
 
@@ -131,7 +145,7 @@ void ChunkStore::create(Offset root) {
   root_ = root;
   space_ = FileSpace(root + slots * slot_stride, {});
   tables_.clear();
-  tables_.resize(schema_.vars.size());
+  grow(schema_.vars.size());
   slot_ = slots - 1;
   dirty_ = true;
   publish();
@@ -139,13 +153,20 @@ void ChunkStore::create(Offset root) {
 
 namespace {
 
+/// An index of so many bytes is written whole each time, without a journal.
+constexpr Count cheap_index = 1024;
+
 void add_used(const LoadedIndex& index, const std::vector<ChunkTable>& tables,
               std::vector<FileSpace::Range>& used) {
   const auto add = [&](Offset offset, Count bytes) { used.push_back({offset, offset + bytes}); };
-  add(index.root.directory.offset, index.root.directory.bytes);
+  const auto add_block = [&](const BlockRef& ref) {
+    if (ref.offset >= 0) add(ref.offset, ref.bytes);
+  };
+  add_block(index.root.directory);
+  add_block(index.root.journal);
   for (const ChunkTable& table : tables) {
     for (const auto& page : table.pages()) {
-      if (page) add(page->place.offset, page->place.bytes);
+      if (page) add_block(page->place);
     }
     table.for_each([&](Count, const Entry& e) { add(e.offset, e.bytes); });
   }
@@ -166,6 +187,7 @@ void send(const Comm& comm, LoadedIndex& index) {
   comm.broadcast(&index.last_generation, sizeof index.last_generation);
   send(comm, directory);
   send(comm, index.pages);
+  send(comm, index.journal);
   if (comm.is_root()) return;
   index.root = *parse_root(root);
   index.directory = parse_directory(directory, INT64_MAX);
@@ -214,6 +236,12 @@ void ChunkStore::load(Offset root, Offset file_size, OpenState state) {
   root_state_.generation = newest.last_generation;
   directory_birth_ = synced_generation_ = newest.last_generation;
   synced_slot_ = newest.root.synced ? newest.slot : -1;
+  journal_ = {newest.root.journal.offset, newest.root.journal.bytes};
+  journal_ends_ = true;  // how much was set aside is not known
+  listed_.assign(tables_.size(), false);
+  for (const Directory::Item& item : newest.directory.items)
+    listed_[static_cast<std::size_t>(item.var)] = true;
+  count_index();
   std::vector<FileSpace::Range> used;
   add_used(newest, tables_, used);
   if (facts[1]) {
@@ -237,6 +265,16 @@ void ChunkStore::load(Offset root, Offset file_size, OpenState state) {
   }
 }
 
+void ChunkStore::grow(std::size_t variables) {
+  tables_.resize(variables);
+  listed_.resize(variables);
+}
+
+void ChunkStore::count_index() {
+  index_bytes_ = 0;
+  for (const ChunkTable& table : tables_) index_bytes_ += table.bytes();
+}
+
 void ChunkStore::give_up(const std::string& why) {
   tables_.clear();
   tables_.resize(schema_.vars.size());
@@ -248,7 +286,12 @@ void ChunkStore::retire(Offset offset, Count bytes, std::uint32_t birth) {
 }
 
 void ChunkStore::replace(VarId var, Count id, Entry entry) {
-  Entry& e = table(var).set(id);
+  ChunkTable& its = table(var);
+  if (!listed_[static_cast<std::size_t>(var)]) shape_chosen(var);
+  index_bytes_ -= its.bytes_around(id);
+  Entry& e = its.set(id);
+  index_bytes_ += its.bytes_around(id);
+  changed_.emplace_back(var, id);
   // What no publication has named yet is nobody's.
   if (e.present()) {
     if (e.birth > root_state_.generation) {
@@ -262,16 +305,52 @@ void ChunkStore::replace(VarId var, Count id, Entry entry) {
   dirty_ = true;
 }
 
+void ChunkStore::shape_chosen(VarId var) {
+  renewed_.push_back(var);
+  listed_[static_cast<std::size_t>(var)] = true;
+  dirty_ = true;
+}
+
 void ChunkStore::moved(Count bytes) {
   shift_ += bytes;
   root_ += bytes;
   dirty_ = true;
 }
 
+Directory::Item ChunkStore::item_of(VarId var) const {
+  const Variable& v = schema_.vars[static_cast<std::size_t>(var)];
+  const ChunkTable& its = table(var);
+  return {var, v.type, v.shape, v.chunking->codec, its.shape, its.reason, {}};
+}
+
+// What the record changes stands behind what the published state names of the journal.
+std::optional<ChunkStore::Block> ChunkStore::lay_out_record(Root& root) {
+  const Count used = std::max<Count>(root_state_.journal.bytes, 0);
+  const Count room = journal_ends_ ? 0 : journal_.bytes - used;
+  if (static_cast<Count>(changed_.size()) * entry_bytes > room) return std::nullopt;
+  Journal record;
+  record.end = space_.end();
+  record.numrecs = schema_.numrecs;
+  for (const VarId var : renewed_) record.items.push_back(item_of(var));
+  for (const auto& [var, id] : changed_) record.changes.push_back({var, id, table(var).get(id)});
+  const Count bytes = printed_bytes(record);
+  const Offset at = journal_.offset + used;
+  // A reader takes memory for the pages, which the size of the file must account for.
+  if (bytes > room || index_bytes_ > at + bytes) return std::nullopt;
+  root.directory = root_state_.directory;
+  root.journal = {journal_.offset, used + bytes, 0};
+  Block block{at, {}, {-1, 0}};
+  if (comm_.is_root()) {
+    block.bytes = print_journal(record);
+    journal_hash_.add(block.bytes);
+    root.journal.hash = journal_hash_.value();
+  }
+  return block;
+}
+
 // Changed pages and the directory lie next to each other where there is room, so that one system
 // call writes them.
-ChunkStore::Block ChunkStore::lay_out_index(BlockRef& ref) {
-  const std::uint32_t birth = root_state_.generation + 1;
+ChunkStore::Block ChunkStore::lay_out_index(Root& root, bool with_journal) {
   struct Changed {
     Page* page;
     Count bytes;
@@ -289,27 +368,24 @@ ChunkStore::Block ChunkStore::lay_out_index(BlockRef& ref) {
   Directory directory;
   directory.numrecs = schema_.numrecs;
   for (std::size_t v = 0; v < tables_.size(); ++v) {
-    const ChunkTable& table = tables_[v];
-    if (table.shape.empty() && table.pages().empty()) continue;
-    const Variable& var = schema_.vars[v];
-    directory.items.push_back({static_cast<VarId>(v),
-                               var.type,
-                               var.shape,
-                               var.chunking->codec,
-                               table.shape,
-                               table.reason,
-                               {}});
+    if (tables_[v].shape.empty() && tables_[v].pages().empty()) continue;
+    directory.items.push_back(item_of(static_cast<VarId>(v)));
+    listed_[v] = true;
   }
   // Its size is known before its contents.
   for (auto& item : directory.items) item.pages.resize(table(item.var).pages().size());
   const auto directory_bytes = static_cast<Count>(print_directory(directory).size());
   Offset at = space_.allocate(total + directory_bytes);
+  Block block{at, {}, {-1, 0}};
+  if (with_journal && total + directory_bytes > cheap_index) {
+    block.journal.bytes = total + directory_bytes;
+    block.journal.offset = space_.allocate(block.journal.bytes);
+  }
   // Rank 0 prints; the others need to know the places only.
   const bool prints = comm_.is_root();
-  Block block{at, {}};
   for (Changed& c : changed) {
     c.page->place = {at, c.bytes, 0};
-    c.page->birth = birth;
+    c.page->birth = root.generation;
     c.page->dirty = false;
     at += c.bytes;
     if (!prints) continue;
@@ -317,8 +393,8 @@ ChunkStore::Block ChunkStore::lay_out_index(BlockRef& ref) {
     c.page->place.hash = hash_of(printed);
     block.bytes.insert(block.bytes.end(), printed.begin(), printed.end());
   }
-  ref = {at, directory_bytes, 0};
-  if (!prints) return {};
+  root.directory = {at, directory_bytes, 0};
+  if (!prints) return block;
   for (auto& item : directory.items) {
     const auto& pages = table(item.var).pages();
     for (std::size_t p = 0; p < pages.size(); ++p)
@@ -326,7 +402,7 @@ ChunkStore::Block ChunkStore::lay_out_index(BlockRef& ref) {
   }
   directory.end = space_.end();
   const auto printed = print_directory(directory);
-  ref.hash = hash_of(printed);
+  root.directory.hash = hash_of(printed);
   block.bytes.insert(block.bytes.end(), printed.begin(), printed.end());
   return block;
 }
@@ -343,43 +419,74 @@ void ChunkStore::write_root(int slot, const Root& root) {
 
 void ChunkStore::publish() {
   if (!dirty_ && numrecs_ == schema_.numrecs) return;
+  Root root = next_root();
+  if (auto record = lay_out_record(root)) return make_visible(root, std::move(*record), false);
+  auto index = lay_out_index(root, true);
+  make_visible(root, std::move(index), true);
+}
+
+void ChunkStore::publish_whole() {
+  if (!dirty_ && numrecs_ == schema_.numrecs && root_state_.journal.offset < 0) return;
+  Root root = next_root();
+  auto index = lay_out_index(root, false);
+  make_visible(root, std::move(index), true);
+}
+
+Root ChunkStore::next_root() const {
   Root root;
   root.generation = root_state_.generation + 1;
   root.shift = shift_;
-  Block block = lay_out_index(root.directory);
+  return root;
+}
+
+void ChunkStore::make_visible(const Root& root, Block block, bool whole) {
   int slot = (slot_ + 1) % slots;
   if (slot == synced_slot_) slot = (slot + 1) % slots;
   std::optional<Error> mine;
   if (comm_.is_root()) {
-    try {
+    mine = attempt_to([&] {
       write(in_file(block.offset), block.bytes);
       write_root(slot, root);
-    } catch (const Error& error) {
-      mine = error;
-    }
+    });
   }
   const Root before = std::exchange(root_state_, root);
-  try {
-    agree_on_error(comm_, mine);
-  } catch (const Error&) {
-    // The old state is still the file's. The next publication writes all of this one again.
-    root_state_.directory = before.directory;
-    retire(root.directory.offset, root.directory.bytes, root.generation);
-    for (ChunkTable& table : tables_) {
-      for (auto& page : table.pages()) {
-        if (page && page->birth == root.generation) page->dirty = true;
-      }
-    }
-    throw;
+  if (auto failed = attempt_to([&] { agree_on_error(comm_, mine); })) {
+    undo(before, block, whole);
+    throw *failed;
   }
-  if (before.directory.offset >= 0)
-    retire(before.directory.offset, before.directory.bytes, directory_birth_);
-  directory_birth_ = root.generation;
+  if (whole) {
+    if (before.directory.offset >= 0)
+      retire(before.directory.offset, before.directory.bytes, directory_birth_);
+    if (journal_.offset >= 0) retire(journal_.offset, journal_.bytes, directory_birth_);
+    directory_birth_ = root.generation;
+    journal_ = block.journal;
+    journal_hash_.reset();
+    journal_ends_ = false;
+  }
   slot_ = slot;
   dirty_ = false;
+  changed_.clear();
+  renewed_.clear();
   numrecs_ = schema_.numrecs;
   for (const Retired& r : until_published_) space_.release(r.offset, r.bytes);
   until_published_.clear();
+}
+
+// The old state is still the file's. The next publication writes all of this one again, elsewhere:
+// its root may have reached the file all the same.
+void ChunkStore::undo(const Root& before, const Block& block, bool whole) {
+  const std::uint32_t failed = root_state_.generation;
+  const BlockRef directory = std::exchange(root_state_.directory, before.directory);
+  root_state_.journal = before.journal;
+  journal_ends_ = true;
+  if (!whole) return;
+  retire(directory.offset, directory.bytes, failed);
+  if (block.journal.offset >= 0) retire(block.journal.offset, block.journal.bytes, failed);
+  for (ChunkTable& table : tables_) {
+    for (auto& page : table.pages()) {
+      if (page && page->birth == failed) page->dirty = true;
+    }
+  }
 }
 
 bool ChunkStore::mark_synced() {

@@ -4,8 +4,13 @@
 // in the file are agreed on without messages. Rank 0 alone reads and writes the stored form.
 //
 // What a crash leaves (docs/formats.md): chunks, pages and directories go to space that neither the
-// last published nor the last synced state uses; a publication becomes visible by one write of 64
-// bytes. Space is reused once no root that may still be needed refers to it.
+// last published nor the last synced state uses; records of the journal go behind those that are
+// there; a publication becomes visible by one write within a sector. Space is reused once no root
+// that may still be needed refers to it.
+//
+// What a publication costs: O(what changed). One that writes directory and changed pages has as
+// many bytes set aside as it cost, if that was much, and the journal takes them up before the next
+// one of its kind.
 #pragma once
 
 #include <functional>
@@ -58,7 +63,7 @@ class ChunkStore {
   ChunkTable& table(VarId var) { return tables_[static_cast<std::size_t>(var)]; }
   const ChunkTable& table(VarId var) const { return tables_[static_cast<std::size_t>(var)]; }
   /// After variables were added.
-  void grow(std::size_t variables) { tables_.resize(variables); }
+  void grow(std::size_t variables);
 
   /// Byte of the file for an offset of the index.
   Offset in_file(Offset offset) const { return offset + shift_; }
@@ -81,6 +86,8 @@ class ChunkStore {
   /// number of records. An error of rank 0 is thrown on all; the published state stays the old one
   /// then.
   void publish();
+  /// Collective. The same, and the state needs no journal any more.
+  void publish_whole();
   /// Collective. What was published has reached the device on all ranks: its root says so from now
   /// on. False when nothing was published since the last time. Once rank 0's file has been synced
   /// again, the mark is there too, and forget_older_synced() (local, equal on all ranks) gives the
@@ -90,7 +97,8 @@ class ChunkStore {
   /// The newest publication is marked as synced.
   bool is_synced() const { return synced_slot_ == slot_; }
 
-  void touch() { dirty_ = true; }  ///< a shape or a shift changed
+  void touch() { dirty_ = true; }  ///< what belongs to the file has changed
+  void shape_chosen(VarId var);
 
   std::uint32_t generation() const { return root_state_.generation; }
 
@@ -99,14 +107,20 @@ class ChunkStore {
     Offset offset;
     Count bytes;
   };
-  struct Block {  // to be written by a publication; empty on all ranks but 0
+  struct Block {  // to be written by a publication
     Offset offset = 0;
-    std::vector<std::byte> bytes;
+    std::vector<std::byte> bytes;  // empty on all ranks but 0
+    Retired journal;               // set aside for what follows; offset -1: nothing
   };
 
-  void adopt(const Directory& directory, std::span<const std::byte> pages, Offset file_end);
+  Root next_root() const;
+  Directory::Item item_of(VarId var) const;
+  void make_visible(const Root& root, Block block, bool whole);
+  void undo(const Root& before, const Block& block, bool whole);
   void retire(Offset offset, Count bytes, std::uint32_t birth);
-  Block lay_out_index(BlockRef& directory);
+  std::optional<Block> lay_out_record(Root& root);
+  Block lay_out_index(Root& root, bool with_journal);
+  void count_index();
   void write(Offset in_file, std::span<std::byte> bytes);
   void write_root(int slot, const Root& root);
 
@@ -122,9 +136,16 @@ class ChunkStore {
   int synced_slot_ = -1;
   std::uint32_t synced_generation_ = 0;  // blocks born up to then are in use by the synced state
   std::uint32_t directory_birth_ = 0;
+  Retired journal_{-1, 0};     // the place of root_state_.journal, all that was set aside
+  RunningHash journal_hash_;   // of what stands there; on rank 0
+  bool journal_ends_ = false;  // nothing may be appended
   std::vector<Retired> until_published_, until_synced_;
   bool dirty_ = false;
-  Count numrecs_ = 0;  // as published
+  std::vector<std::pair<VarId, Count>> changed_;  // chunks, since the last publication
+  std::vector<VarId> renewed_;                    // variables that it lists, as they were not
+  std::vector<bool> listed_;  // variables that the published state or renewed_ tells of
+  Count index_bytes_ = 0;     // of all pages and what names them
+  Count numrecs_ = 0;         // as published
 };
 
 /// A root that can be read, with all that it leads to.
@@ -132,8 +153,9 @@ struct LoadedIndex {
   Root root;
   int slot = 0;
   std::uint32_t last_generation = 0;  ///< of any root of the file; the next one counts on from it
-  Directory directory;
-  std::vector<std::byte> pages;  ///< stored bytes of the directory's pages, one after another
+  Directory directory;                ///< as the journal leaves it
+  std::vector<std::byte> pages;       ///< stored bytes of the directory's pages, one after another
+  std::vector<std::byte> journal;     ///< stored bytes
 };
 
 /// Reads `bytes` at `offset` of the file, or throws.

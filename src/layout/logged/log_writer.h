@@ -19,8 +19,8 @@
 #include "base/report.h"
 #include "comm/comm.h"
 #include "data/pattern.h"
-#include "layout/logged/pending_data.h"
 #include "layout/logged/tails.h"
+#include "layout/pending_data.h"
 #include "log/section_builder.h"
 
 namespace forebay::logged {

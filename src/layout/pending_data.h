@@ -13,7 +13,7 @@
 #include "base/byte_file.h"
 #include "base/types.h"
 
-namespace forebay::logged {
+namespace forebay {
 
 class PendingData {
  public:
@@ -33,13 +33,15 @@ class PendingData {
 
   Count bytes() const { return spilled_ + held_; }
   Count held() const { return held_; }  ///< in memory
-  bool is_full() const { return held_ > limit_; }
+  /// Whether that and `more` bytes are more than the limit.
+  bool is_full(Count more = 0) const { return held_ > 0 && held_ + more > limit_; }
   /// Local. All that was added is in the temporary file, from its beginning on; what is in memory
   /// stays there.
   void save();
   Count saved() const { return saved_; }
-  /// Moves what is in memory to the temporary file if that is more than the limit. Local.
-  void make_room();
+  /// Moves what is in memory to the temporary file if it is full with `more` bytes. Local. When
+  /// that fails it stays in memory.
+  void make_room(Count more = 0);
   /// Copies what was lent. Local.
   void keep_lent();
   /// Where the bytes at a position are in memory, as they were added; null if they are no more.
@@ -79,4 +81,4 @@ class PendingData {
   Count left_ = 0;
 };
 
-}  // namespace forebay::logged
+}  // namespace forebay

@@ -1,4 +1,4 @@
-#include "layout/logged/pending_data.h"
+#include "layout/pending_data.h"
 
 #include <sys/mman.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace forebay::logged {
+namespace forebay {
 namespace {
 
 constexpr std::size_t huge_page = 2 << 20;
@@ -98,8 +98,8 @@ void PendingData::save() {
   saved_ = bytes();
 }
 
-void PendingData::make_room() {
-  if (!is_full()) return;
+void PendingData::make_room(Count more) {
+  if (!is_full(more)) return;
   save();
   spilled_ += held_;
   held_ = 0;
@@ -162,4 +162,4 @@ void PendingData::drop_parts() {
   free_ = nullptr, left_ = 0;
 }
 
-}  // namespace forebay::logged
+}  // namespace forebay
