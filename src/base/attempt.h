@@ -1,23 +1,21 @@
 // Steps whose failure is agreed on later.
 #pragma once
 
-#include <new>
 #include <optional>
 
 #include "base/error.h"
 
 namespace forebay {
 
-/// Calls f() and returns the Error it throws, if any.
+/// Calls f() and returns what it throws, whatever that is. To stand before every agreement, and
+/// around every step that other ranks or threads wait for.
 template <typename F>
-std::optional<Error> attempt_to(F&& f) {
+std::optional<Error> attempt_to(F&& f) noexcept {
   try {
     f();
     return std::nullopt;
-  } catch (const Error& e) {
-    return e;
-  } catch (const std::bad_alloc&) {
-    return Error(Errc::enomem, "out of memory");
+  } catch (...) {
+    return current_error();
   }
 }
 

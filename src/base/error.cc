@@ -1,8 +1,57 @@
 #include "base/error.h"
 
 #include <cstring>
+#include <new>
+#include <stdexcept>
 
 namespace forebay {
+
+namespace {
+
+// Short enough to stand within the string object.
+const std::string no_text, out_of_memory = "out of memory";
+
+}  // namespace
+
+Error::Error(Errc code, std::string message, std::string advice) noexcept : code_(code) {
+  try {
+    std::string both = advice.empty() ? message : message + " (" + advice + ")";
+    text_ = std::make_shared<Text>(Text{std::move(message), std::move(advice), std::move(both)});
+  } catch (...) {
+  }
+}
+
+Error::Error(Errc code, const char* message) noexcept : code_(code) {
+  try {
+    *this = Error(code, std::string(message));
+  } catch (...) {
+  }
+}
+
+const std::string& Error::message() const noexcept {
+  if (text_) return text_->message;
+  return code_ == Errc::enomem ? out_of_memory : no_text;
+}
+
+const std::string& Error::advice() const noexcept { return text_ ? text_->advice : no_text; }
+
+const char* Error::what() const noexcept { return text_ ? text_->both.c_str() : message().c_str(); }
+
+Error current_error() noexcept {
+  try {
+    throw;
+  } catch (const Error& e) {
+    return e;
+  } catch (const std::bad_alloc&) {
+    return Error(Errc::enomem);
+  } catch (const std::length_error&) {
+    return Error(Errc::enomem, "an object larger than memory was asked for");
+  } catch (const std::exception& e) {
+    return Error(Errc::einternal, e.what());
+  } catch (...) {
+    return Error(Errc::einternal, "unknown exception");
+  }
+}
 
 Errc code_from_errno(int errnum, Errc fallback) {
   switch (errnum) {

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <exception>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -14,23 +15,33 @@
 
 namespace forebay {
 
+/// Copies share their text, so that passing on an error needs no memory and never throws.
 class Error : public std::exception {
  public:
-  explicit Error(Errc code, std::string message = {}, std::string advice = {})
-      : code_(code), message_(std::move(message)), advice_(std::move(advice)) {
-    text_ = advice_.empty() ? message_ : message_ + " (" + advice_ + ")";
-  }
+  /// Needs no memory.
+  explicit Error(Errc code) noexcept : code_(code) {}
+  /// Where there is no memory for the text, the code stands alone.
+  Error(Errc code, const char* message) noexcept;
+  Error(Errc code, std::string message, std::string advice = {}) noexcept;
 
   Errc code() const noexcept { return code_; }
-  const std::string& message() const noexcept { return message_; }
-  const std::string& advice() const noexcept { return advice_; }
+  const std::string& message() const noexcept;
+  const std::string& advice() const noexcept;
   /// Message and advice in one line.
-  const char* what() const noexcept override { return text_.c_str(); }
+  const char* what() const noexcept override;
 
  private:
+  struct Text {
+    std::string message, advice, both;
+  };
+
   Errc code_;
-  std::string message_, advice_, text_;
+  std::shared_ptr<const Text> text_;
 };
+
+/// To be called while an exception is handled: that exception as an Error. Needs no memory to tell
+/// of memory that ran out.
+Error current_error() noexcept;
 
 /// The code for a failed system call: ENOSPC is no_space, ENOENT is enoent, and so on; `fallback`
 /// for the rest (eread, ewrite or efile, after what was tried).

@@ -1,9 +1,11 @@
 // Agreement on errors: a collective step ends with the same outcome on every rank.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 
-#include "base/error.h"
+#include "base/attempt.h"
 #include "comm/comm.h"
 
 namespace forebay {
@@ -15,6 +17,29 @@ inline void agree_on_error(const Comm& comm, const std::optional<Error>& mine) {
   if (mine) throw *mine;
   if (worst != 0)
     throw Error(static_cast<Errc>(worst), "another rank failed in this collective step");
+}
+
+/// Collective. The sum of all ranks' values, if no rank has an error; otherwise throws as above.
+/// For steps that reduce something anyway: agreement costs them nothing while all is well.
+inline std::int64_t sum_or_error(const Comm& comm, std::int64_t value,
+                                 const std::optional<Error>& mine) {
+  std::int64_t sums[2] = {value, mine ? 1 : 0};
+  comm.all_reduce(sums, Reduce::sum);
+  if (sums[1] != 0) agree_on_error(comm, mine);
+  return sums[0];
+}
+
+/// Collective. Every rank gets the root's bytes; `text` is a string or a vector of bytes. On every
+/// rank or on none: where one has no memory for them, all throw.
+template <typename Bytes>
+void share_bytes(const Comm& comm, Bytes& text, Rank root = 0) {
+  if (comm.size() == 1) return;
+  auto size = static_cast<std::int64_t>(text.size());
+  comm.broadcast(&size, sizeof size, root);
+  if (size == 0 && comm.rank() == root) return;
+  if (size == 0) return text.clear();
+  agree_on_error(comm, attempt_to([&] { text.resize(static_cast<std::size_t>(size)); }));
+  comm.broadcast(text.data(), text.size(), root);
 }
 
 }  // namespace forebay

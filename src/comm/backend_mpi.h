@@ -3,6 +3,8 @@
 
 #include <mpi.h>
 
+#include <vector>
+
 #include "comm/backend.h"
 
 namespace forebay {
@@ -31,6 +33,7 @@ class MpiBackend : public Comm::Backend {
  private:
   MPI_Comm comm_;
   int rank_ = 0, size_ = 1;
+  std::vector<int> counts_, places_;  // of a gathering, which must not fail on one rank for memory
   // Ranks may be one exchange apart, never two: tags that take turns tell messages of one exchange
   // from those of the next, whoever of this communicator's users makes it.
   int parity_ = 0;

@@ -2,6 +2,8 @@
 
 #include <exception>
 
+#include "base/attempt.h"
+#include "comm/agree.h"
 #include "comm/backend.h"
 #include "comm/test_delay.h"
 
@@ -69,8 +71,9 @@ void Comm::all_reduce_stats(std::span<std::int64_t> min, std::span<std::int64_t>
 }
 
 std::vector<std::int64_t> Comm::all_gather(std::int64_t value) const {
-  std::vector<std::int64_t> all(static_cast<std::size_t>(size_), value);
-  if (size_ == 1) return all;
+  if (size_ == 1) return {value};
+  std::vector<std::int64_t> all;
+  agree_on_error(*this, attempt_to([&] { all.resize(static_cast<std::size_t>(size_)); }));
   const Meeting meeting(rank_);
   backend_->all_gather(value, all);
   return all;
@@ -87,7 +90,8 @@ std::vector<std::byte> Comm::all_gather_known(std::span<const std::byte> mine,
   if (size_ == 1) return {mine.begin(), mine.end()};
   std::size_t total = 0;
   for (const std::int64_t size : sizes) total += static_cast<std::size_t>(size);
-  std::vector<std::byte> all(total);
+  std::vector<std::byte> all;
+  agree_on_error(*this, attempt_to([&] { all.resize(total); }));
   const Meeting meeting(rank_);
   backend_->all_gather(mine, sizes, all);
   return all;
@@ -96,7 +100,10 @@ std::vector<std::byte> Comm::all_gather_known(std::span<const std::byte> mine,
 Comm Comm::split_node(int ranks_per_node) const {
   if (size_ == 1) return *this;
   const Meeting meeting(rank_);
-  return Comm(backend_->split_node(ranks_per_node));
+  // Nodes may differ in it.
+  std::shared_ptr<Backend> node;
+  agree_on_error(*this, attempt_to([&] { node = backend_->split_node(ranks_per_node); }));
+  return Comm(std::move(node));
 }
 
 void sparse_exchange(const Comm& comm, std::span<const Message> outgoing, const Receive& receive) {
@@ -114,7 +121,11 @@ void sparse_exchange(const Comm& comm, std::span<const Message> outgoing, const 
   }
   if (comm.size() > 1) {
     const Meeting meeting(comm.rank());
-    comm.backend()->exchange(outgoing, deliver);
+    try {
+      comm.backend()->exchange(outgoing, deliver);
+    } catch (...) {
+      if (!failure) failure = std::current_exception();
+    }
   }
   if (failure) std::rethrow_exception(failure);
 }

@@ -39,6 +39,8 @@ class Comm {
   void all_reduce_stats(std::span<std::int64_t> min, std::span<std::int64_t> max,
                         std::span<std::int64_t> sum) const;
 
+  // A gathering succeeds on all ranks or on none: where one has no memory for it, all throw.
+
   /// One value of every rank, in rank order.
   std::vector<std::int64_t> all_gather(std::int64_t value) const;
   /// The bytes of every rank, one after another in rank order; `sizes` gets how many came from

@@ -2,6 +2,7 @@
 #include <climits>
 #include <vector>
 
+#include "base/attempt.h"
 #include "base/error.h"
 #include "comm/backend_mpi.h"
 #include "comm/mpi.h"
@@ -51,12 +52,28 @@ MpiBackend::MpiBackend(MPI_Comm comm) : comm_(comm) {
   MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
   MPI_Comm_rank(comm_, &rank_);
   MPI_Comm_size(comm_, &size_);
+  counts_.resize(static_cast<std::size_t>(size_));
+  places_.resize(static_cast<std::size_t>(size_));
 }
 
 // A communicator that outlives MPI_Finalize belongs to MPI; freeing it then is an error.
 MpiBackend::~MpiBackend() {
   if (comm_ != MPI_COMM_NULL && mpi_is_usable()) MPI_Comm_free(&comm_);
 }
+
+namespace {
+
+// Collective over `comm`: on all of its ranks or on none.
+std::shared_ptr<MpiBackend> made_everywhere(MPI_Comm comm) {
+  std::shared_ptr<MpiBackend> made;
+  int failed = attempt_to([&] { made = std::make_shared<MpiBackend>(comm); }) ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, comm);
+  if (!failed) return made;
+  if (!made) MPI_Comm_free(&comm);
+  throw Error(Errc::enomem);
+}
+
+}  // namespace
 
 Comm make_comm(MPI_Comm comm) {
   if (!mpi_is_usable()) throw Error(Errc::empi, "MPI is not initialised", "call MPI_Init first");
@@ -66,7 +83,7 @@ Comm make_comm(MPI_Comm comm) {
   if (inter) throw Error(Errc::einval, "an intercommunicator cannot open a file");
   MPI_Comm copy;
   check_mpi(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
-  return Comm(std::make_shared<MpiBackend>(copy));
+  return Comm(made_everywhere(copy));
 }
 
 MPI_Comm mpi_comm(const Comm& comm) {
@@ -107,10 +124,12 @@ void MpiBackend::all_gather(std::int64_t value, std::span<std::int64_t> all) {
 void MpiBackend::all_gather(std::span<const std::byte> mine, std::span<const std::int64_t> sizes,
                             std::span<std::byte> all) {
   if (all.size() <= static_cast<std::size_t>(INT_MAX)) {
-    std::vector<int> counts(sizes.begin(), sizes.end()), places(sizes.size());
-    for (std::size_t r = 1; r < sizes.size(); ++r) places[r] = places[r - 1] + counts[r - 1];
-    check_mpi(MPI_Allgatherv(mine.data(), counts[static_cast<std::size_t>(rank_)], MPI_BYTE,
-                             all.data(), counts.data(), places.data(), MPI_BYTE, comm_),
+    for (std::size_t r = 0; r < sizes.size(); ++r) {
+      counts_[r] = static_cast<int>(sizes[r]);
+      places_[r] = r == 0 ? 0 : places_[r - 1] + counts_[r - 1];
+    }
+    check_mpi(MPI_Allgatherv(mine.data(), counts_[static_cast<std::size_t>(rank_)], MPI_BYTE,
+                             all.data(), counts_.data(), places_.data(), MPI_BYTE, comm_),
               "MPI_Allgatherv");
     return;
   }
@@ -129,7 +148,7 @@ std::shared_ptr<Comm::Backend> MpiBackend::split_node(int ranks_per_node) {
     check_mpi(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node),
               "MPI_Comm_split_type");
   }
-  return std::make_shared<MpiBackend>(node);
+  return made_everywhere(node);
 }
 
 }  // namespace forebay

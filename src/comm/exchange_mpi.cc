@@ -55,8 +55,18 @@ class ByteType {
 void MpiBackend::exchange(std::span<const Message> outgoing, const Receive& receive) {
   const int tag = base_tag + parity_;
   parity_ ^= 1;
+  std::exception_ptr failure;
+  const auto attempt = [&](auto&& f) {
+    try {
+      f();
+    } catch (...) {
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  // Whoever has no memory to send still receives what others send, or they would wait for ever.
   std::vector<MPI_Request> sends;
-  for (const Message& m : outgoing) {
+  attempt([&] { sends.reserve(outgoing.size()); });
+  for (const Message& m : outgoing.first(failure ? 0 : outgoing.size())) {
     if (m.to == rank_) continue;
     ByteType shape(m.bytes.size());
     MPI_Request request;
@@ -76,11 +86,15 @@ void MpiBackend::exchange(std::span<const Message> outgoing, const Receive& rece
     if (there) {
       MPI_Count bytes = 0;
       MPI_Get_elements_x(&status, MPI_BYTE, &bytes);
-      incoming.resize(static_cast<std::size_t>(bytes));
+      const int from = status.MPI_SOURCE;
+      incoming.clear();
+      attempt([&] { incoming.resize(static_cast<std::size_t>(bytes)); });
       ByteType shape(incoming.size());
-      check_mpi(MPI_Mrecv(incoming.data(), shape.count(), shape.type(), &message, &status),
-                "MPI_Mrecv");
-      receive(status.MPI_SOURCE, incoming);
+      const int code = MPI_Mrecv(incoming.data(), shape.count(), shape.type(), &message, &status);
+      // Without memory the message is cut off, which its sender does not notice.
+      if (static_cast<MPI_Count>(incoming.size()) < bytes) continue;
+      check_mpi(code, "MPI_Mrecv");
+      receive(from, incoming);
       continue;
     }
     if (in_barrier) {
@@ -98,6 +112,7 @@ void MpiBackend::exchange(std::span<const Message> outgoing, const Receive& rece
     // Ranks may outnumber cores: whoever has nothing to do gives way.
     if (!done) ::sched_yield();
   }
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace forebay

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstring>
-#include <system_error>
 
 #include "base/attempt.h"
 #include "comm/agree.h"
@@ -17,7 +15,6 @@ namespace forebay {
 
 namespace {
 
-constexpr int slot_count = 8;
 constexpr Count smallest_window = 64 << 10;
 constexpr Count cached_window = 512 << 10;
 constexpr Count shipped_window = 4 << 20;
@@ -114,13 +111,16 @@ std::string AggregatedTransport::reasons() const {
       shares_ ? "" : without_node_memory);
 }
 
-AggregatedTransport::Total AggregatedTransport::total_of(const StreamSummary& mine) {
+AggregatedTransport::Total AggregatedTransport::total_of(const ExtentStream& extents) {
   StepTimer timer(report_, Step::plan);
+  const StreamSummary mine = extents.summary();
+  const auto failed = extents.failure();
   std::array<std::int64_t, 2> bounds{mine.empty() ? INT64_MIN : -mine.first,
                                      mine.empty() ? INT64_MIN : mine.last};
-  std::array<std::int64_t, 2> sums{mine.bytes, mine.pieces};
+  std::array<std::int64_t, 3> sums{mine.bytes, mine.pieces, failed ? 1 : 0};
   comm_.all_reduce(bounds, Reduce::max);
   comm_.all_reduce(sums, Reduce::sum);
+  if (sums[2] != 0) agree_on_error(comm_, failed);
   if (sums[0] == 0) return {};
   return {-bounds[0], bounds[1], sums[0], sums[1]};
 }
@@ -141,19 +141,26 @@ bool AggregatedTransport::directly(const Total& total, bool write) {
 }
 
 void AggregatedTransport::find_nodes(int ranks_per_node) {
-  node_ = comm_.split_node(ranks_per_node);
+  const Comm node = comm_.split_node(ranks_per_node);
   // A node is named by its lowest rank.
   std::int64_t leader = comm_.rank();
-  node_->broadcast(&leader, sizeof leader);
+  node.broadcast(&leader, sizeof leader);
   const auto leaders = comm_.all_gather(leader);
   std::map<std::int64_t, int> index;
-  for (std::int64_t l : leaders) index.emplace(l, 0);
-  int next = 0;
-  for (auto& [l, i] : index) i = next++;
-  nodes_.assign(index.size(), {});
-  for (Rank r = 0; r < comm_.size(); ++r) {
-    nodes_[static_cast<std::size_t>(index[leaders[static_cast<std::size_t>(r)]])].push_back(r);
-  }
+  std::vector<std::vector<Rank>> nodes;
+  agree_on_error(
+      comm_, attempt_to([&] {
+        for (std::int64_t l : leaders) index.emplace(l, 0);
+        int next = 0;
+        for (auto& [l, i] : index) i = next++;
+        nodes.resize(index.size());
+        for (Rank r = 0; r < comm_.size(); ++r)
+          nodes[static_cast<std::size_t>(index[leaders[static_cast<std::size_t>(r)]])].push_back(r);
+        of_home_.resize(nodes.size());
+        windows_.reserve(slot_count);
+      }));
+  node_ = node;
+  nodes_ = std::move(nodes);
   node_index_ = index[leader];
 }
 
@@ -181,13 +188,12 @@ void AggregatedTransport::set_up(const Total& total) {
   finish_behind();  // its windows are in the slots
   slots_.reset();
   for (;;) {
-    auto slots = std::make_unique<Slots>(*node_, window, slot_count);
-    if (comm_.all_reduce(slots->ok(), Reduce::min)) {
-      slots_ = std::move(slots);
+    slots_.emplace(*node_, window, slot_count);
+    if (comm_.all_reduce(slots_->ok(), Reduce::min)) {
       window_ = window;
       return;
     }
-    slots.reset();
+    slots_.reset();
     if (node_->size() == 1 && nodes_.size() == static_cast<std::size_t>(comm_.size())) {
       throw Error(Errc::enomem, "no memory for the aggregation windows", "lower window_size");
     }
@@ -207,38 +213,54 @@ Rank AggregatedTransport::delegate(const WindowGrid& grid, Count window) const {
   return ranks[static_cast<std::size_t>(grid.delegate_of(window, static_cast<int>(ranks.size())))];
 }
 
-std::vector<Count> AggregatedTransport::touched_windows(const WindowGrid& grid, const Total& total,
-                                                        ExtentStream& extents) {
+// The list is made on all ranks or on none. What a small operation needs for it is there already,
+// so that it has no agreement to pay for.
+std::span<const Count> AggregatedTransport::touched_windows(const WindowGrid& grid,
+                                                            const Total& total,
+                                                            ExtentStream& extents) {
   StepTimer timer(report_, Step::plan);
-  TouchedWindows touched(grid);
+  windows_.clear();
+  if (grid.count <= slot_count) {
+    for (Count i = 0; i < grid.count; ++i) windows_.push_back(grid.first + i);
+    report_[Counter::windows] += grid.count;
+    return windows_;
+  }
   // Mostly covered: looking closer would cost more than visiting a few empty windows.
-  if (grid.count <= slot_count || total.bytes >= (total.last - total.first) / 2) {
-    touched.mark_all();
-  } else {
-    std::vector<Extent> batch(256);
+  const bool all = total.bytes >= (total.last - total.first) / 2;
+  std::optional<TouchedWindows> touched;
+  auto failed = attempt_to([&] {
+    touched.emplace(grid);
+    if (all) return touched->mark_all();
+    std::array<Extent, 256> batch;
     while (const std::size_t n = extents.next(batch)) {
-      for (std::size_t i = 0; i < n; ++i) touched.mark(batch[i].offset, batch[i].end());
+      for (std::size_t i = 0; i < n; ++i) touched->mark(batch[i].offset, batch[i].end());
     }
     extents.rewind();
-    comm_.all_reduce_or(touched.words());
+  });
+  if (!all) {
+    agree_on_error(comm_, failed);
+    comm_.all_reduce_or(touched->words());
   }
-  std::vector<Count> windows;
-  touched.for_each([&](Count w) { windows.push_back(w); });
-  report_[Counter::windows] += static_cast<std::int64_t>(windows.size());
-  return windows;
+  if (!failed)
+    failed = attempt_to([&] { touched->for_each([&](Count w) { windows_.push_back(w); }); });
+  agree_on_error(comm_, failed);
+  report_[Counter::windows] += static_cast<std::int64_t>(windows_.size());
+  return windows_;
 }
 
 // A failing rank keeps step with the others, or they would wait for it for ever; what it met is
 // thrown at the end.
 template <typename F>
-void AggregatedTransport::guarded(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    if (!failure_) failure_ = e;
-  } catch (const std::bad_alloc&) {
-    if (!failure_) failure_ = Error(Errc::enomem, "out of memory during aggregation");
-  }
+bool AggregatedTransport::guarded(F&& f) {
+  auto failed = attempt_to(f);
+  if (failed && !failure_) failure_ = std::move(failed);
+  return !failed;
+}
+
+// A walk that fails is over: this rank goes on through the windows, with no pieces.
+template <typename F>
+void AggregatedTransport::walk(std::optional<ExtentReader>& reader, Offset limit, F&& f) {
+  if (reader && !guarded([&] { reader->for_each_before(limit, f); })) reader.reset();
 }
 
 void AggregatedTransport::write_all(ExtentStream& extents) { carry_out(extents, true); }
@@ -246,9 +268,9 @@ void AggregatedTransport::write_all(ExtentStream& extents) { carry_out(extents, 
 void AggregatedTransport::read_all(ExtentStream& extents) { carry_out(extents, false); }
 
 void AggregatedTransport::carry_out(ExtentStream& extents, bool writing) {
-  const Total total = total_of(extents.summary());
-  if (total.bytes == 0) return;
   failure_.reset();
+  const Total total = total_of(extents);
+  if (total.bytes == 0) return;
   if (directly(total, writing)) {
     ++direct_operations_;
     if (more_) {  // what is under way comes first
@@ -274,10 +296,11 @@ void AggregatedTransport::carry_out(ExtentStream& extents, bool writing) {
   agree_on_error(comm_, failure_);
 }
 
-void AggregatedTransport::place_all(const Slots::Use& use, ExtentReader& reader, Offset limit) {
+void AggregatedTransport::place_all(const Slots::Use& use, std::optional<ExtentReader>& reader,
+                                    Offset limit) {
   StepTimer timer(report_, Step::pack);
   Slots::Placer placer(*slots_, use);
-  reader.for_each_before(limit, [&](const Extent& e) { placer.add(e); });
+  walk(reader, limit, [&](const Extent& e) { placer.add(e); });
 }
 
 void AggregatedTransport::finish_write(const Slots::Use& use) {
@@ -290,21 +313,16 @@ void AggregatedTransport::finish_write(const Slots::Use& use) {
 }
 
 // Where a system call takes long, the others would wait for what this rank has for the next
-// windows.
+// windows. Without a thread to be had the window is written here and now.
 void AggregatedTransport::write_behind(const Slots::Use& use, Count bridge) {
-  const auto unopened = attempt_to([&] { file_->ensure_open(); });
-  Behind& behind = behind_.emplace_back(Behind{report_.beside(), {}});
-  const auto write = [this, use, bridge, &behind] {
-    return attempt_to([&] { slots_->write_out(use, *file_, bridge, behind.report); });
-  };
-  const auto here = std::launch::deferred;
-  try {
-    behind.done = std::async(unopened ? here : std::launch::async, write);
-  } catch (const std::system_error&) {  // no more threads to be had
-    behind.done = std::async(here, write);
-  }
-  if (behind.done.wait_for(std::chrono::seconds(0)) == std::future_status::deferred)
-    behind.done.wait();
+  const auto here = attempt_to([&] {
+    file_->ensure_open();
+    Behind& behind = behind_.emplace_back(Behind{report_.beside(), {}});
+    behind.done = std::async(std::launch::async, [this, use, bridge, &behind] {
+      return attempt_to([&] { slots_->write_out(use, *file_, bridge, behind.report); });
+    });
+  });
+  if (here) guarded([&] { slots_->write_out(use, *file_, bridge, report_); });
 }
 
 void AggregatedTransport::expect_more(bool more) {
@@ -328,7 +346,7 @@ void AggregatedTransport::finish_behind() {
 
 void AggregatedTransport::write_within_node(const WindowGrid& grid, std::span<const Count> windows,
                                             ExtentStream& extents) {
-  ExtentReader reader(extents);
+  std::optional<ExtentReader> reader(extents);
   for (Count w : windows) {
     Slots::Use use;
     {
@@ -343,14 +361,14 @@ void AggregatedTransport::write_within_node(const WindowGrid& grid, std::span<co
 // A round has at most one window a node, as many as `buffer_limit` allows for messages, and never
 // more windows of one home than that node has slots.
 std::span<const Count> AggregatedTransport::take_round(const WindowGrid& grid,
-                                                       std::span<const Count>& windows) const {
+                                                       std::span<const Count>& windows) {
   const Count fit = std::max<Count>(1, options_.buffer_limit / 2 / window_);
   const auto most =
       static_cast<std::size_t>(std::min<Count>(fit, static_cast<Count>(nodes_.size())));
-  std::vector<int> of_home(static_cast<std::size_t>(grid.homes));
+  std::fill(of_home_.begin(), of_home_.end(), 0);
   std::size_t n = 0;
   while (n < windows.size() && n < most &&
-         ++of_home[static_cast<std::size_t>(grid.home_of(windows[n]))] <= slot_count) {
+         ++of_home_[static_cast<std::size_t>(grid.home_of(windows[n]))] <= slot_count) {
     ++n;
   }
   const auto round = windows.first(n);
@@ -360,43 +378,44 @@ std::span<const Count> AggregatedTransport::take_round(const WindowGrid& grid,
 
 void AggregatedTransport::write_over_nodes(const WindowGrid& grid, std::span<const Count> windows,
                                            ExtentStream& extents) {
-  ExtentReader reader(extents);
+  std::optional<ExtentReader> reader(extents);
   while (!windows.empty()) {
     const auto round = take_round(grid, windows);
-    std::map<Count, Slots::Use> uses;  // local windows of this round
+    LocalUses uses;
     std::vector<Message> outgoing;
     for (Count w : round) {
       if (is_local(grid, w)) {
-        const auto use = slots_->acquire(grid.begin_of(w));
-        uses.emplace(w, use);
-        place_all(use, reader, grid.end_of(w));
+        place_all(uses.add(w, slots_->acquire(grid.begin_of(w))), reader, grid.end_of(w));
         continue;
       }
       StepTimer timer(report_, Step::pack);
       WindowMessage message;
-      reader.for_each_before(grid.end_of(w),
-                             [&](const Extent& e) { message.add(grid.begin_of(w), e, true); });
-      if (!message.empty()) outgoing.push_back({delegate(grid, w), message.finish(w)});
+      walk(reader, grid.end_of(w),
+           [&](const Extent& e) { message.add(grid.begin_of(w), e, true); });
+      if (reader && !message.empty())
+        guarded([&] { outgoing.push_back({delegate(grid, w), message.finish(w)}); });
     }
-    {
-      StepTimer timer(report_, Step::exchange);
-      report_[Counter::messages] += static_cast<std::int64_t>(outgoing.size());
-      for (const Message& m : outgoing)
-        report_[Counter::message_bytes] += static_cast<std::int64_t>(m.bytes.size());
-      sparse_exchange(comm_, outgoing, [&](Rank, std::span<const std::byte> message) {
-        const WindowHeader header = header_of(message);
-        const auto& use = uses.at(header.window);
-        const std::byte* data = message.data() + sizeof header +
-                                static_cast<std::size_t>(header.pieces) * sizeof(WirePiece);
-        Slots::Placer placer(*slots_, use);
-        for_each_piece(message, [&](Count offset, Count length) {
-          placer.add_bytes(use.begin + offset, data, length);
-          data += length;
-        });
-      });
-    }
-    for (auto& [w, use] : uses) finish_write(use);
+    guarded([&] { ship(outgoing, uses); });
+    for (const auto& [w, use] : uses) finish_write(use);
   }
+}
+
+void AggregatedTransport::ship(std::span<const Message> outgoing, const LocalUses& uses) {
+  StepTimer timer(report_, Step::exchange);
+  report_[Counter::messages] += static_cast<std::int64_t>(outgoing.size());
+  for (const Message& m : outgoing)
+    report_[Counter::message_bytes] += static_cast<std::int64_t>(m.bytes.size());
+  sparse_exchange(comm_, outgoing, [&](Rank, std::span<const std::byte> message) {
+    const WindowHeader header = header_of(message);
+    const auto& use = uses.at(header.window);
+    const std::byte* data = message.data() + sizeof header +
+                            static_cast<std::size_t>(header.pieces) * sizeof(WirePiece);
+    Slots::Placer placer(*slots_, use);
+    for_each_piece(message, [&](Count offset, Count length) {
+      placer.add_bytes(use.begin + offset, data, length);
+      data += length;
+    });
+  });
 }
 
 void AggregatedTransport::finish_marking(const Slots::Use& use) {
@@ -408,65 +427,73 @@ void AggregatedTransport::finish_marking(const Slots::Use& use) {
 // copying.
 void AggregatedTransport::read_within_node(const WindowGrid& grid, std::span<const Count> windows,
                                            ExtentStream& extents) {
-  auto ahead = extents.clone();
-  ExtentReader marks(*ahead), copies(extents);
-  const std::size_t lead = slot_count - 1;
-  std::vector<Slots::Use> uses(windows.size());
+  Walks walks = walks_of(extents);
+  constexpr std::size_t lead = slot_count - 1;
+  std::array<Slots::Use, slot_count> uses;
   for (std::size_t i = 0; i < windows.size() + lead; ++i) {
     if (i < windows.size()) {
+      Slots::Use& use = uses[i % slot_count];
       {
         StepTimer timer(report_, Step::wait);
-        uses[i] = slots_->acquire(grid.begin_of(windows[i]));
+        use = slots_->acquire(grid.begin_of(windows[i]));
       }
       {
         StepTimer timer(report_, Step::plan);
-        marks.for_each_before(grid.end_of(windows[i]),
-                              [&](const Extent& e) { slots_->need(uses[i], e.offset, e.length); });
+        walk(walks.marks, grid.end_of(windows[i]),
+             [&](const Extent& e) { slots_->need(use, e.offset, e.length); });
       }
-      finish_marking(uses[i]);
+      finish_marking(use);
     }
     if (i < lead) continue;
-    const std::size_t k = i - lead;
+    const Slots::Use& use = uses[(i - lead) % slot_count];
     {
       StepTimer timer(report_, Step::wait);
-      slots_->wait_until_read(uses[k]);
+      slots_->wait_until_read(use);
     }
     StepTimer timer(report_, Step::unpack);
-    copies.for_each_before(grid.end_of(windows[k]),
-                           [&](const Extent& e) { copy_in(e, slots_->data(uses[k], e.offset)); });
-    slots_->depart(uses[k]);
+    walk(walks.copies, grid.end_of(windows[i - lead]),
+         [&](const Extent& e) { copy_in(e, slots_->data(use, e.offset)); });
+    slots_->depart(use);
   }
+}
+
+AggregatedTransport::Walks AggregatedTransport::walks_of(ExtentStream& extents) {
+  Walks walks;
+  if (guarded([&] { walks.ahead = extents.clone(); })) {
+    walks.marks.emplace(*walks.ahead);
+    walks.copies.emplace(extents);
+  }
+  return walks;
 }
 
 void AggregatedTransport::read_over_nodes(const WindowGrid& grid, std::span<const Count> windows,
                                           ExtentStream& extents) {
-  auto ahead = extents.clone();
-  ExtentReader marks(*ahead), copies(extents);
+  Walks walks = walks_of(extents);
   while (!windows.empty()) {
     const auto round = take_round(grid, windows);
-    read_round(grid, round, marks, copies);
+    read_round(grid, round, walks);
   }
 }
 
 void AggregatedTransport::read_round(const WindowGrid& grid, std::span<const Count> round,
-                                     ExtentReader& marks, ExtentReader& copies) {
-  std::map<Count, Slots::Use> uses;
+                                     Walks& walks) {
+  LocalUses uses;
   std::vector<Message> wishes;
   for (Count w : round) {
     if (is_local(grid, w)) {
-      const auto use = slots_->acquire(grid.begin_of(w));
-      uses.emplace(w, use);
-      marks.for_each_before(grid.end_of(w),
-                            [&](const Extent& e) { slots_->need(use, e.offset, e.length); });
+      const Slots::Use& use = uses.add(w, slots_->acquire(grid.begin_of(w)));
+      walk(walks.marks, grid.end_of(w),
+           [&](const Extent& e) { slots_->need(use, e.offset, e.length); });
       continue;
     }
     WindowMessage message;
-    marks.for_each_before(grid.end_of(w),
-                          [&](const Extent& e) { message.add(grid.begin_of(w), e, false); });
-    if (!message.empty()) wishes.push_back({delegate(grid, w), message.finish(w)});
+    walk(walks.marks, grid.end_of(w),
+         [&](const Extent& e) { message.add(grid.begin_of(w), e, false); });
+    if (walks.marks && !message.empty())
+      guarded([&] { wishes.push_back({delegate(grid, w), message.finish(w)}); });
   }
   std::vector<Held> held;
-  {
+  guarded([&] {
     StepTimer timer(report_, Step::exchange);
     report_[Counter::messages] += static_cast<std::int64_t>(wishes.size());
     sparse_exchange(comm_, wishes, [&](Rank from, std::span<const std::byte> message) {
@@ -476,24 +503,49 @@ void AggregatedTransport::read_round(const WindowGrid& grid, std::span<const Cou
       });
       held.push_back({from, {message.begin(), message.end()}});
     });
-  }
-  for (auto& [w, use] : uses) finish_marking(use);
-  for (auto& [w, use] : uses) slots_->wait_until_read(use);
-
-  std::vector<Message> answers;
-  for (const Held& h : held) {
-    const Count w = header_of(h.pieces).window;
-    const auto& use = uses.at(w);
-    Message answer{h.from, std::vector<std::byte>(sizeof w)};
-    std::memcpy(answer.bytes.data(), &w, sizeof w);
-    for_each_piece(h.pieces, [&](Count offset, Count length) {
-      const std::byte* from = slots_->data(use, use.begin + offset);
-      answer.bytes.insert(answer.bytes.end(), from, from + length);
+  });
+  for (const auto& [w, use] : uses) finish_marking(use);
+  for (const auto& [w, use] : uses) slots_->wait_until_read(use);
+  const auto received = answer(held, uses);
+  StepTimer timer(report_, Step::unpack);
+  for (Count w : round) {
+    if (is_local(grid, w)) {
+      const Slots::Use& use = uses.at(w);
+      walk(walks.copies, grid.end_of(w),
+           [&](const Extent& e) { copy_in(e, slots_->data(use, e.offset)); });
+      slots_->depart(use);
+      continue;
+    }
+    const auto found = received.find(w);
+    std::span<const std::byte> left;
+    if (found != received.end()) left = found->second;
+    walk(walks.copies, grid.end_of(w), [&](const Extent& e) {
+      const auto length = static_cast<std::size_t>(e.length);
+      if (left.size() < length) throw Error(Errc::enomem, "another rank could not answer");
+      copy_in(e, left.data());
+      left = left.subspan(length);
     });
-    answers.push_back(std::move(answer));
   }
+}
+
+std::map<Count, std::vector<std::byte>> AggregatedTransport::answer(std::span<const Held> held,
+                                                                    const LocalUses& uses) {
+  std::vector<Message> answers;
+  guarded([&] {
+    for (const Held& h : held) {
+      const Count w = header_of(h.pieces).window;
+      const auto& use = uses.at(w);
+      Message answer{h.from, std::vector<std::byte>(sizeof w)};
+      std::memcpy(answer.bytes.data(), &w, sizeof w);
+      for_each_piece(h.pieces, [&](Count offset, Count length) {
+        const std::byte* from = slots_->data(use, use.begin + offset);
+        answer.bytes.insert(answer.bytes.end(), from, from + length);
+      });
+      answers.push_back(std::move(answer));
+    }
+  });
   std::map<Count, std::vector<std::byte>> received;
-  {
+  guarded([&] {
     StepTimer timer(report_, Step::exchange);
     for (const Message& m : answers)
       report_[Counter::message_bytes] += static_cast<std::int64_t>(m.bytes.size());
@@ -502,22 +554,8 @@ void AggregatedTransport::read_round(const WindowGrid& grid, std::span<const Cou
       std::memcpy(&w, message.data(), sizeof w);
       received[w].assign(message.begin() + sizeof w, message.end());
     });
-  }
-  StepTimer timer(report_, Step::unpack);
-  for (Count w : round) {
-    if (auto it = uses.find(w); it != uses.end()) {
-      const auto& use = it->second;
-      copies.for_each_before(grid.end_of(w),
-                             [&](const Extent& e) { copy_in(e, slots_->data(use, e.offset)); });
-      slots_->depart(use);
-      continue;
-    }
-    const std::byte* from = received[w].data();
-    copies.for_each_before(grid.end_of(w), [&](const Extent& e) {
-      copy_in(e, from);
-      from += e.length;
-    });
-  }
+  });
+  return received;
 }
 
 std::unique_ptr<Transport> make_aggregated_transport(const Comm& comm, std::shared_ptr<File> file,

@@ -8,6 +8,8 @@
 // windows as that allows.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <future>
 #include <list>
 #include <map>
@@ -15,6 +17,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -54,19 +57,46 @@ class AggregatedTransport : public Transport {
     std::vector<std::byte> pieces;
   };
 
+  static constexpr int slot_count = 8;
+
+  /// The windows of a round that this node has, which are never more than its slots. No memory is
+  /// asked for: whoever has acquired a slot must also be able to give it back.
+  class LocalUses {
+   public:
+    const Slots::Use& add(Count window, const Slots::Use& use) {
+      items_[size_] = {window, use};
+      return items_[size_++].second;
+    }
+    auto begin() const { return items_.begin(); }
+    auto end() const { return items_.begin() + static_cast<std::ptrdiff_t>(size_); }
+    const Slots::Use& at(Count window) const {
+      return std::find_if(begin(), end(), [&](const Item& i) { return i.first == window; })->second;
+    }
+
+   private:
+    using Item = std::pair<Count, Slots::Use>;
+    std::array<Item, slot_count> items_;
+    std::size_t size_ = 0;
+  };
+  /// Two walks over the extents of a read; none where there is no memory for them.
+  struct Walks {
+    std::unique_ptr<ExtentStream> ahead;
+    std::optional<ExtentReader> marks, copies;
+  };
+
   void carry_out(ExtentStream& extents, bool writing);
-  Total total_of(const StreamSummary& mine);
+  Total total_of(const ExtentStream& extents);
   bool directly(const Total& total, bool write);
   void set_up(const Total& total);
   void find_nodes(int ranks_per_node);
   Count window_for(const Total& total) const;
-  std::vector<Count> touched_windows(const WindowGrid& grid, const Total& total,
-                                     ExtentStream& extents);
+  std::span<const Count> touched_windows(const WindowGrid& grid, const Total& total,
+                                         ExtentStream& extents);
   bool is_local(const WindowGrid& grid, Count window) const {
     return grid.home_of(window) == node_index_;
   }
   Rank delegate(const WindowGrid& grid, Count window) const;
-  std::span<const Count> take_round(const WindowGrid& grid, std::span<const Count>& windows) const;
+  std::span<const Count> take_round(const WindowGrid& grid, std::span<const Count>& windows);
   WindowGrid grid_over(const Total& total) const;
 
   void write_within_node(const WindowGrid& grid, std::span<const Count> windows,
@@ -77,15 +107,19 @@ class AggregatedTransport : public Transport {
                         ExtentStream& extents);
   void read_over_nodes(const WindowGrid& grid, std::span<const Count> windows,
                        ExtentStream& extents);
-  void read_round(const WindowGrid& grid, std::span<const Count> round, ExtentReader& marks,
-                  ExtentReader& copies);
-  void place_all(const Slots::Use& use, ExtentReader& reader, Offset limit);
+  void read_round(const WindowGrid& grid, std::span<const Count> round, Walks& walks);
+  Walks walks_of(ExtentStream& extents);
+  void ship(std::span<const Message> outgoing, const LocalUses& uses);
+  std::map<Count, std::vector<std::byte>> answer(std::span<const Held> held, const LocalUses& uses);
+  void place_all(const Slots::Use& use, std::optional<ExtentReader>& reader, Offset limit);
   void finish_write(const Slots::Use& use);
   void write_behind(const Slots::Use& use, Count bridge);
   void finish_behind();
   void finish_marking(const Slots::Use& use);
   template <typename F>
-  void guarded(F&& f);
+  bool guarded(F&& f);
+  template <typename F>
+  void walk(std::optional<ExtentReader>& reader, Offset limit, F&& f);
 
   const Comm& comm_;
   std::shared_ptr<File> file_;
@@ -94,8 +128,10 @@ class AggregatedTransport : public Transport {
 
   std::optional<Comm> node_;
   Count window_ = 0;
-  std::unique_ptr<Slots> slots_;
-  bool shares_ = true;  // until ranks of a node could not share memory
+  std::optional<Slots> slots_;
+  std::vector<Count> windows_;  // of the operation at hand
+  std::vector<int> of_home_;    // windows of a round that each node has
+  bool shares_ = true;          // until ranks of a node could not share memory
   int node_index_ = 0;
   std::vector<std::vector<Rank>> nodes_;  // ranks of each node
   std::optional<Error> failure_;          // of the operation at hand, on this rank

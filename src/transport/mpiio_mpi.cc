@@ -9,6 +9,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -77,14 +78,17 @@ class MpiIoTransport : public Transport {
         file_(std::move(file)),
         options_(options),
         report_(report),
-        collective_(collective) {
+        collective_(collective),
+        limit_(std::clamp<Count>(options.buffer_limit / 4, 1 << 12, 1 << 28)) {}
+
+  /// Collective.
+  void open() {
     const int mode = file_->writable() ? MPI_MODE_RDWR : MPI_MODE_RDONLY;
     const int code =
         MPI_File_open(mpi_comm(comm_), file_->path().c_str(), mode, MPI_INFO_NULL, &handle_);
     std::optional<Error> mine;
     if (code != MPI_SUCCESS) mine = mpi_io_error(code, Errc::eofile, file_->path());
     agree_on_error(comm_, mine);
-    limit_ = std::clamp<Count>(options.buffer_limit / 4, 1 << 12, 1 << 28);
   }
   ~MpiIoTransport() override {
     // Reached with an open handle only when an error skipped close(); freeing is collective, so it
@@ -105,24 +109,26 @@ class MpiIoTransport : public Transport {
 
  private:
   void together(ExtentStream& extents, bool writing) {
-    std::optional<Error> mine;
+    auto mine = extents.failure();
     if (!collective_ || (!writing && !trusts_collective_reads())) {
-      try {
-        alone(extents, writing);
-      } catch (const Error& e) {
-        mine = e;
-      }
+      if (!mine) mine = attempt_to([&] { alone(extents, writing); });
       agree_on_error(comm_, mine);
       return;
     }
+    const auto note = [&](std::optional<Error> error) {
+      if (error && !mine) mine = std::move(error);
+      return !error;
+    };
     Feeder feeder(*this, extents);
     for (bool more = true; comm_.all_reduce(more, Reduce::max);) {
-      more = feeder.fill();
-      try {
-        transfer(feeder.filling, writing, true);
-      } catch (const Error& e) {
-        if (!mine) mine = e;
-      }
+      // Whoever cannot fill its part takes part with nothing from then on.
+      const bool ready = !mine && note(attempt_to([&] {
+        more = feeder.fill();
+        prepare(feeder.filling, writing);
+      }));
+      if (!ready) more = false;
+      if (!ready) feeder.filling.clear();
+      note(attempt_to([&] { transfer(feeder.filling, writing, true); }));
     }
     agree_on_error(comm_, mine);
   }
@@ -131,7 +137,9 @@ class MpiIoTransport : public Transport {
     Feeder feeder(*this, extents);
     for (bool more = true; more;) {
       more = feeder.fill();
-      if (!feeder.filling.empty()) transfer(feeder.filling, writing, false);
+      if (feeder.filling.empty()) continue;
+      prepare(feeder.filling, writing);
+      transfer(feeder.filling, writing, false);
     }
   }
 
@@ -147,8 +155,7 @@ class MpiIoTransport : public Transport {
   }
 
   struct Feeder {
-    Feeder(MpiIoTransport& owner, ExtentStream& stream)
-        : limit(owner.limit_), stream(stream), batch(256) {}
+    Feeder(MpiIoTransport& owner, ExtentStream& stream) : limit(owner.limit_), stream(stream) {}
     /// Returns whether there may be more.
     bool fill() {
       filling.clear();
@@ -175,30 +182,34 @@ class MpiIoTransport : public Transport {
     }
     Count limit;
     ExtentStream& stream;
-    std::vector<Extent> batch;
+    std::array<Extent, 256> batch;
     std::size_t at = 0, filled = 0;
     Filling filling;
   };
 
-  void transfer(Filling& f, bool writing, bool collectively) {
+  // Local: the buffer, and what is written from it.
+  void prepare(const Filling& f, bool writing) {
     buffer_.resize(static_cast<std::size_t>(f.bytes));
-    if (writing) {
-      StepTimer timer(report_, Step::pack);
-      std::byte* to = buffer_.data();
-      for (const Extent& e : f.extents) {
-        copy_out(to, e);
-        to += e.length;
-      }
+    // What lies beyond the end of the file is zero. Counts in the status of a read are not to be
+    // relied on.
+    if (!writing) std::fill(buffer_.begin(), buffer_.end(), std::byte{0});
+    if (!writing) return;
+    StepTimer timer(report_, Step::pack);
+    std::byte* to = buffer_.data();
+    for (const Extent& e : f.extents) {
+      copy_out(to, e);
+      to += e.length;
     }
+  }
+
+  // Throws nothing before MPI's call is over.
+  void transfer(Filling& f, bool writing, bool collectively) {
     MPI_Datatype view = MPI_BYTE;
     if (!f.empty()) {
       MPI_Type_create_hindexed(static_cast<int>(f.offsets.size()), f.lengths.data(),
                                f.offsets.data(), MPI_BYTE, &view);
       MPI_Type_commit(&view);
     }
-    // What lies beyond the end of the file is zero. Counts in the status of a read are not to be
-    // relied on.
-    if (!writing) std::fill(buffer_.begin(), buffer_.end(), std::byte{0});
     int code = MPI_SUCCESS;
     {
       StepTimer timer(report_, writing ? Step::write : Step::read);
@@ -247,7 +258,7 @@ class MpiIoTransport : public Transport {
   TransportOptions options_;
   Report& report_;
   bool collective_;
-  Count limit_ = 0;
+  Count limit_;
   MPI_File handle_ = MPI_FILE_NULL;
   std::vector<std::byte> buffer_;
 };
@@ -257,7 +268,13 @@ class MpiIoTransport : public Transport {
 std::unique_ptr<Transport> make_mpiio_transport(const Comm& comm, std::shared_ptr<File> file,
                                                 const TransportOptions& options, Report& report,
                                                 bool collective) {
-  return std::make_unique<MpiIoTransport>(comm, std::move(file), options, report, collective);
+  std::unique_ptr<MpiIoTransport> made;
+  agree_on_error(comm, attempt_to([&] {
+                   made = std::make_unique<MpiIoTransport>(comm, std::move(file), options, report,
+                                                           collective);
+                 }));
+  made->open();
+  return made;
 }
 
 }  // namespace forebay

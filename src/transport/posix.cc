@@ -16,10 +16,10 @@ class PosixTransport : public Transport {
       : comm_(comm), file_(std::move(file)), options_(options), report_(report) {}
 
   void write_all(ExtentStream& extents) override {
-    together([&] { write(extents); });
+    together(extents, [&] { write(extents); });
   }
   void read_all(ExtentStream& extents) override {
-    together([&] { read(extents); });
+    together(extents, [&] { read(extents); });
   }
   void write(ExtentStream& extents) override { write_directly(*file_, extents, report_); }
   void read(ExtentStream& extents) override {
@@ -38,13 +38,9 @@ class PosixTransport : public Transport {
 
  private:
   template <typename F>
-  void together(F&& f) {
-    std::optional<Error> mine;
-    try {
-      f();
-    } catch (const Error& e) {
-      mine = e;
-    }
+  void together(const ExtentStream& extents, F&& f) {
+    auto mine = extents.failure();
+    if (!mine) mine = attempt_to(f);
     StepTimer timer(report_, Step::wait);
     agree_on_error(comm_, mine);
   }

@@ -10,9 +10,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <optional>
 
-#include "base/error.h"
+#include "base/attempt.h"
 #include "comm/test_delay.h"
 #include "transport/extent_reader.h"
 
@@ -93,7 +92,11 @@ Slots::Slots(const Comm& node, Count window_size, int slots)
   const auto window = static_cast<std::size_t>(window_size);
   slot_bytes_ = round_to_page(sizeof(Control)) + round_to_page(window / 8) +
                 round_to_page(window / block / 8 + 8) + round_to_page(window);
+  const auto failed = attempt_to([&] {
+    latest_.resize(static_cast<std::size_t>(slots), Use{0, 0, -1});
+  });
   memory_ = NodeMemory::create(node, slot_bytes_ * static_cast<std::size_t>(slots));
+  if (node.all_reduce(failed.has_value(), Reduce::max)) memory_ = {};
   if (!memory_) return;
   if (node.is_root()) {
     for (int s = 0; s < slots; ++s) {
@@ -137,7 +140,6 @@ Slots::Use Slots::acquire(Offset window_begin) {
     Control& e = control(earlier.slot);
     wait_for(e, [&] { return e.generation.load(std::memory_order_acquire) > earlier.generation; });
   }
-  latest_.resize(static_cast<std::size_t>(slots_), Use{0, 0, -1});
   latest_[static_cast<std::size_t>(use.slot)] = use;
   return use;
 }
@@ -208,9 +210,8 @@ void Slots::write_out(const Use& use, File& file, Count hole_threshold, Report& 
   const Count high = c.high.load(std::memory_order_relaxed);
   const Count low = c.low.load(std::memory_order_relaxed);
   Word* words = cover(use.slot);
-  std::optional<Error> failure;
   Count written = 0;  // the file's counters are not this report's where a thread writes behind
-  try {
+  const auto failure = attempt_to([&] {
     std::vector<std::pair<Count, Count>> holes;
     for (Count from = low; from < high;) {
       Count end = find_bit(words, from, high, false);
@@ -227,9 +228,7 @@ void Slots::write_out(const Use& use, File& file, Count hole_threshold, Report& 
       from = next;
     }
     timer.moved(written);
-  } catch (const Error& e) {
-    failure = e;
-  }
+  });
   if (high > low) {
     std::memset(static_cast<void*>(words + low / 64), 0,
                 static_cast<std::size_t>((high - 1) / 64 - low / 64 + 1) * 8);
@@ -245,8 +244,7 @@ void Slots::read_in(const Use& use, File& file, Count hole_threshold, Report& re
   Word* words = needed(use.slot);
   const Count blocks = window_ / block;
   const Count bridge = std::max<Count>(hole_threshold / block, 0);
-  std::optional<Error> failure;
-  try {
+  const auto failure = attempt_to([&] {
     for (Count from = find_bit(words, 0, blocks, true); from < blocks;) {
       Count end = find_bit(words, from, blocks, false);
       Count next = find_bit(words, end, blocks, true);
@@ -260,9 +258,7 @@ void Slots::read_in(const Use& use, File& file, Count hole_threshold, Report& re
       std::memset(into + got, 0, bytes - got);
       from = next;
     }
-  } catch (const Error& e) {
-    failure = e;
-  }
+  });
   std::memset(static_cast<void*>(words), 0, static_cast<std::size_t>(blocks / 64 + 1) * 8);
   control(use.slot).published.store(use.generation + 1, std::memory_order_release);
   wake(control(use.slot));

@@ -11,7 +11,8 @@
 //   copy out → depart
 //
 // Every rank of the node goes through the same uses in the same order. Errors stay with the rank
-// that meets them.
+// that meets them: it arrives and departs as if nothing had happened, or the others would wait for
+// it for ever.
 //
 // Who may touch a slot, and until when: from acquire to its arrive each rank places bytes, or marks
 // what it needs, where no other rank does. Behind the last arrive the slot belongs to that rank
@@ -105,7 +106,7 @@ class Slots {
   std::size_t slot_bytes_;
   NodeMemory memory_;
   std::uint64_t uses_ = 0;
-  std::vector<Use> latest_;  // of each slot; every rank has the same
+  std::vector<Use> latest_;  // of each slot; every rank has the same; no memory needed once made
 };
 
 /// Millions of pieces go through add(), so its state is local (registers, after inlining) and marks

@@ -57,19 +57,8 @@ int failed(int code, const char* message) noexcept {
 }  // namespace
 
 int code_of_current_exception() noexcept {
-  try {
-    throw;
-  } catch (const Error& e) {
-    return failed(to_int(e.code()), e.what());
-  } catch (const std::bad_alloc&) {
-    return failed(NC_ENOMEM, "out of memory");
-  } catch (const std::length_error&) {
-    return failed(NC_ENOMEM, "an object larger than memory was asked for");
-  } catch (const std::exception& e) {
-    return failed(NC_EINTERNAL, e.what());
-  } catch (...) {
-    return failed(NC_EINTERNAL, "unknown exception");
-  }
+  const Error error = current_error();
+  return failed(to_int(error.code()), error.what());
 }
 
 }  // namespace forebay::pnetcdf
