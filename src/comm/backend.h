@@ -31,6 +31,8 @@ class Comm::Backend {
   virtual std::shared_ptr<Backend> split_node(int ranks_per_node) = 0;
   /// See sparse_exchange.
   virtual void exchange(std::span<const Message> outgoing, const Receive& receive) = 0;
+  /// Local. Ends the processes of the other ranks, and this one.
+  virtual void end_job() {}
   /// Collective. Zero-filled memory of the process that all ranks live in, or null where they are
   /// processes of their own.
   virtual std::shared_ptr<std::byte> memory_of_process(std::size_t /*bytes*/) { return nullptr; }

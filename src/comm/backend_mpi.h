@@ -29,6 +29,7 @@ class MpiBackend : public Comm::Backend {
                   std::span<std::byte> all) override;
   std::shared_ptr<Comm::Backend> split_node(int ranks_per_node) override;
   void exchange(std::span<const Message> outgoing, const Receive& receive) override;
+  void end_job() override;
 
  private:
   MPI_Comm comm_;

@@ -1,5 +1,6 @@
 #include "comm/comm.h"
 
+#include <cstdlib>
 #include <exception>
 
 #include "base/attempt.h"
@@ -104,6 +105,11 @@ Comm Comm::split_node(int ranks_per_node) const {
   std::shared_ptr<Backend> node;
   agree_on_error(*this, attempt_to([&] { node = backend_->split_node(ranks_per_node); }));
   return Comm(std::move(node));
+}
+
+void Comm::end_job() const {
+  if (backend_) backend_->end_job();
+  std::abort();
 }
 
 void sparse_exchange(const Comm& comm, std::span<const Message> outgoing, const Receive& receive) {

@@ -55,6 +55,9 @@ class Comm {
   /// many.
   Comm split_node(int ranks_per_node) const;
 
+  /// Local. Ends all processes of the job: for what no rank can go on after.
+  [[noreturn]] void end_job() const;
+
   Backend* backend() const { return backend_.get(); }  ///< null for a process alone
 
  private:

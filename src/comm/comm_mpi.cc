@@ -151,4 +151,6 @@ std::shared_ptr<Comm::Backend> MpiBackend::split_node(int ranks_per_node) {
   return made_everywhere(node);
 }
 
+void MpiBackend::end_job() { MPI_Abort(comm_, 1); }
+
 }  // namespace forebay

@@ -20,7 +20,7 @@ struct NodeBarrier::State {
   std::atomic<std::uint32_t> round;
 };
 
-NodeBarrier::NodeBarrier(const Comm& node) : node_(node) {
+NodeBarrier::NodeBarrier(const Comm& node) : node_(node), peers_(node) {
 #ifdef __linux__
   static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
   if (node.size() > 1) memory_ = NodeMemory::create(node, sizeof(State));
@@ -47,8 +47,7 @@ void NodeBarrier::meet() {
       return;
     }
     for (int i = 0; i < looks && state.round.load() == round; ++i) ::sched_yield();
-    while (state.round.load() == round)
-      ::syscall(SYS_futex, &state.round, FUTEX_WAIT, round, nullptr, nullptr, 0);
+    while (state.round.load() == round) peers_.sleep_on(state.round, round);
     return;
   }
 #endif

@@ -9,6 +9,7 @@
 
 #include "comm/comm.h"
 #include "comm/node_memory.h"
+#include "comm/peers.h"
 
 namespace forebay {
 
@@ -27,6 +28,7 @@ class NodeBarrier {
 
   const Comm& node_;
   NodeMemory memory_;
+  Peers peers_;
 };
 
 }  // namespace forebay

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "comm/exchange.h"
 #include "comm/comm.h"
 #include "plan/windows.h"
 #include "transport/extent_reader.h"

@@ -1,6 +1,5 @@
 #include "transport/slots.h"
 
-#include <sched.h>
 #ifdef __linux__
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -66,14 +65,9 @@ void Slots::wait_for(Control& c, Condition&& ready) {
   for (;;) {
     const std::uint32_t seen = c.signal.load();
     if (ready()) return;
-#ifdef __linux__
     c.sleepers.fetch_add(1);
-    ::syscall(SYS_futex, &c.signal, FUTEX_WAIT, seen, nullptr, nullptr, 0);
+    peers_.sleep_on(c.signal, seen);
     c.sleepers.fetch_sub(1);
-#else
-    (void)seen;
-    ::sched_yield();
-#endif
   }
 }
 
@@ -88,7 +82,7 @@ void Slots::wake(Control& c) {
 }
 
 Slots::Slots(const Comm& node, Count window_size, int slots)
-    : node_(node), window_(window_size), slots_(slots) {
+    : node_(node), window_(window_size), slots_(slots), peers_(node) {
   const auto window = static_cast<std::size_t>(window_size);
   slot_bytes_ = round_to_page(sizeof(Control)) + round_to_page(window / 8) +
                 round_to_page(window / block / 8 + 8) + round_to_page(window);

@@ -30,6 +30,7 @@
 #include "base/report.h"
 #include "comm/comm.h"
 #include "comm/node_memory.h"
+#include "comm/peers.h"
 #include "transport/extent_reader.h"
 #include "transport/file.h"
 
@@ -105,6 +106,7 @@ class Slots {
   int slots_;
   std::size_t slot_bytes_;
   NodeMemory memory_;
+  Peers peers_;
   std::uint64_t uses_ = 0;
   std::vector<Use> latest_;  // of each slot; every rank has the same; no memory needed once made
 };

@@ -1,0 +1,94 @@
+#include "comm/peers.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#endif
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include "base/attempt.h"
+
+namespace forebay {
+
+#ifdef __linux__
+
+namespace {
+
+// A number that no other process of this system has had since it was started: when the process
+// began, in the system's ticks, and its id, which has 22 bits at most.
+constexpr int id_bits = 22;
+
+/// 0 if there is no such process, or none that runs. Needs no memory.
+std::int64_t process_of(std::int64_t id) {
+  char path[32], text[1024];
+  std::snprintf(path, sizeof path, "/proc/%lld/stat", static_cast<long long>(id));
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  const ssize_t size = ::read(fd, text, sizeof text - 1);
+  ::close(fd);
+  if (size <= 0) return 0;
+  text[size] = '\0';
+  // "id (name) state ...": the name may hold anything, and the start is the 20th word after it.
+  const char* at = std::strrchr(text, ')');
+  if (at == nullptr || at[1] == '\0' || at[2] == 'Z' || at[2] == 'X') return 0;
+  for (int word = 0; word < 20 && at != nullptr; ++word) at = std::strchr(at + 1, ' ');
+  return at == nullptr ? 0 : std::atoll(at) << id_bits | id;
+}
+
+std::int64_t id_of(std::int64_t process) { return process & ((std::int64_t{1} << id_bits) - 1); }
+
+}  // namespace
+
+Peers::Peers(const Comm& node) : node_(node) {
+  if (node.size() == 1) return;
+  const std::int64_t me = process_of(::getpid());
+  const auto all = node.all_gather(me);
+  // Without memory for the list, or a view of a rank's process (a container of its own), there is
+  // less to look at, no more.
+  attempt_to([&] {
+    for (const std::int64_t process : all)
+      if (process != 0 && process != me && process_of(id_of(process)) == process)
+        watched_.push_back(process);
+  });
+  if (!watched_.empty()) next_ = static_cast<std::size_t>(node.rank()) % watched_.size();
+}
+
+// The ranks of a node begin with different ones, so that many of them find a dead one soon.
+void Peers::look_after_them() {
+  constexpr std::size_t some = 8;
+  for (std::size_t i = 0; i < std::min(some, watched_.size()); ++i) {
+    const std::int64_t process = watched_[next_];
+    next_ = (next_ + 1) % watched_.size();
+    if (process_of(id_of(process)) == process) continue;
+    std::fprintf(stderr, "forebay: process %lld, a rank of this job, has died; ending the job\n",
+                 static_cast<long long>(id_of(process)));
+    node_.end_job();
+  }
+}
+
+void Peers::sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t seen) {
+  const timespec while_all_is_well{1, 0};
+  if (::syscall(SYS_futex, &word, FUTEX_WAIT, seen, &while_all_is_well, nullptr, 0) != 0 &&
+      errno == ETIMEDOUT) {
+    look_after_them();
+  }
+}
+
+#else
+
+Peers::Peers(const Comm& node) : node_(node) {}
+void Peers::look_after_them() {}
+void Peers::sleep_on(std::atomic<std::uint32_t>&, std::uint32_t) { ::sched_yield(); }
+
+#endif
+
+}  // namespace forebay

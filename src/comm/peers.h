@@ -1,0 +1,35 @@
+// The other ranks of a node, as processes: for those who sleep in shared memory until one of them
+// wakes them.
+//
+// MPI's launcher ends a job when a rank dies, but not every launcher, nor in every setting, and
+// nobody wakes those who sleep on a word that the dead rank was to change. So sleepers look every
+// second whether the others are alive, and end the job (MPI_Abort) where one is not: no collective
+// call could ever complete again, so there is no error that could be returned on all ranks.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "comm/comm.h"
+
+namespace forebay {
+
+class Peers {
+ public:
+  /// Collective over `node`, which outlives this.
+  explicit Peers(const Comm& node);
+  /// Local. Sleeps while `word` is `seen`, until it is woken, or about a second: the caller looks
+  /// for itself whether it has to go on sleeping. Does not return if another rank has died.
+  void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t seen);
+
+ private:
+  void look_after_them();
+
+  const Comm& node_;
+  std::vector<std::int64_t> watched_;  // processes, as they tell of themselves; not this one
+  std::size_t next_ = 0;               // whom to look at first
+};
+
+}  // namespace forebay
