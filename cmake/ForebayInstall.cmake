@@ -53,6 +53,14 @@ if(FOREBAY_MPI)
 
   configure_file(packaging/pnetcdf.pc.in packaging/pnetcdf.pc @ONLY)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/packaging/pnetcdf.pc DESTINATION ${FOREBAY_COMPAT_DIR}/lib/pkgconfig)
+  # What pnetcdf-config says of build options comes from the table that the header's macros come from.
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  execute_process(COMMAND ${Python3_EXECUTABLE} -B src/api/pnetcdf/generate.py features
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE FOREBAY_PNETCDF_FEATURES
+    OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/api/pnetcdf/table.py)
+  string(REGEX MATCHALL "--[a-z0-9+-]+" FOREBAY_PNETCDF_OPTIONS "${FOREBAY_PNETCDF_FEATURES}")
+  list(JOIN FOREBAY_PNETCDF_OPTIONS " " FOREBAY_PNETCDF_OPTIONS)
   configure_file(packaging/pnetcdf-config.in packaging/pnetcdf-config @ONLY)
   install(PROGRAMS ${CMAKE_CURRENT_BINARY_DIR}/packaging/pnetcdf-config DESTINATION ${FOREBAY_COMPAT_DIR}/bin)
 endif()

@@ -1,43 +1,54 @@
 #include "core/consistency.h"
 
+#include <xxhash.h>
+
+#include <array>
+#include <string>
+
 namespace forebay {
 
 namespace {
 
-Errc compare(const AttributeList& a, const AttributeList& b) {
-  if (a.size() != b.size()) return Errc::emultidefine_attr_num;
-  for (int i = 0; i < a.size(); ++i) {
-    if (a[i].name != b[i].name) return Errc::emultidefine_attr_name;
-    if (a[i].type != b[i].type) return Errc::emultidefine_attr_type;
-    if (a[i].count != b[i].count) return Errc::emultidefine_attr_len;
-    if (a[i].value != b[i].value) return Errc::emultidefine_attr_val;
-  }
-  return Errc::ok;
+/// Of 63 bits, so that its negative is a number, too.
+std::int64_t hash_of(std::string_view text) {
+  return static_cast<std::int64_t>(XXH3_64bits(text.data(), text.size()) >> 1);
 }
 
-Errc compare(const Variable& a, const Variable& b) {
-  if (a.name != b.name) return Errc::emultidefine_var_name;
-  if (a.dimids.size() != b.dimids.size()) return Errc::emultidefine_var_ndims;
-  if (a.dimids != b.dimids) return Errc::emultidefine_var_dimids;
-  if (a.type != b.type) return Errc::emultidefine_var_type;
-  return compare(a.attributes, b.attributes);
+void throw_worst(std::int64_t worst, const std::optional<Error>& mine) {
+  if (worst == 0) return;
+  if (mine && to_int(mine->code()) == worst) throw *mine;
+  throw Error(static_cast<Errc>(worst), "another rank's arguments are wrong");
 }
 
 }  // namespace
 
-Errc first_difference(const Schema& root, const Schema& other) {
-  if (root.version != other.version) return Errc::emultidefine_cmode;
-  if (root.dims.size() != other.dims.size()) return Errc::emultidefine_dim_num;
-  for (std::size_t i = 0; i < root.dims.size(); ++i) {
-    if (root.dims[i].length != other.dims[i].length) return Errc::emultidefine_dim_size;
-    if (root.dims[i].name != other.dims[i].name) return Errc::emultidefine_dim_name;
+SharedArgument::SharedArgument(Errc code, std::string_view bytes)
+    : differs(code), hash(hash_of(bytes)) {}
+
+// The least of a value and the least of its negative are opposites where all ranks have the same.
+bool agree_on_call(const Comm& comm, std::string_view function, const std::optional<Error>& mine,
+                   const SharedArguments& arguments) {
+  const std::int64_t name = hash_of(function);
+  std::array<std::int64_t, 3 + 2 * most_shared_arguments> least{mine ? to_int(mine->code()) : 0,
+                                                                name, -name};
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    least[3 + 2 * i] = arguments[i].hash;
+    least[4 + 2 * i] = -arguments[i].hash;
   }
-  if (const Errc e = compare(root.attributes, other.attributes); e != Errc::ok) return e;
-  if (root.vars.size() != other.vars.size()) return Errc::emultidefine_var_num;
-  for (std::size_t i = 0; i < root.vars.size(); ++i) {
-    if (const Errc e = compare(root.vars[i], other.vars[i]); e != Errc::ok) return e;
+  comm.all_reduce(least, Reduce::min);
+  if (least[1] != -least[2]) return false;
+  throw_worst(least[0], mine);
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (least[3 + 2 * i] == -least[4 + 2 * i]) continue;
+    throw Error(arguments[i].differs,
+                std::string(function) + " has different arguments on different ranks",
+                "give the same ones on every rank");
   }
-  return Errc::ok;
+  return true;
+}
+
+void agree_on_worst_error(const Comm& comm, const std::optional<Error>& mine) {
+  throw_worst(comm.all_reduce(mine ? to_int(mine->code()) : 0, Reduce::min), mine);
 }
 
 }  // namespace forebay

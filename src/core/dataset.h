@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/report.h"
 #include "comm/comm.h"
+#include "core/consistency.h"
 #include "core/method.h"
 #include "data/request.h"
 #include "data/schema.h"
@@ -70,6 +71,14 @@ class Dataset {
   bool in_define_mode() const { return mode_ == Mode::define; }
   const Variable& variable(VarId id) const;  ///< Errc::enotvar
 
+  /// For front ends whose functions are collective, before the functions that follow are called:
+  /// in safe mode, collective, all ranks hear of this rank's error, and of arguments that differ
+  /// (agree_on_call). Ranks in different functions get Errc::emultidefine here, without waiting for
+  /// each other again before enddef brings them together.
+  void agree_on_call(std::string_view function, const std::optional<Error>& mine,
+                     const SharedArguments& arguments);
+
+  void check_dim(const std::string& name, Count length) const;  ///< throws what def_dim would
   DimId def_dim(const std::string& name, Count length);
   VarId def_var(const std::string& name, Type type, std::span<const DimId> dimids);
   /// In data mode the new name must not be longer (Errc::enotindefine) and the header is rewritten:
@@ -151,6 +160,7 @@ class Dataset {
   /// The method in force, as hint keys and values in the names that users set them by.
   HintMap hints_in_force() const;
   bool fill_mode() const { return fill_; }
+  Offset header_size() const;  ///< bytes; in define mode of what is defined so far
 
  private:
   Dataset(Comm comm, std::string path, Method method);
@@ -187,6 +197,7 @@ class Dataset {
   void fill_chunked_record(VarId var, Count record);  // collective
 
   // dataset_define.cc
+  void agree_on_enddef(const EnddefArguments& arguments);  // collective in safe mode
   Alignment alignment_for(const EnddefArguments& arguments) const;
   void settle_alignment(const Alignment& alignment);
   void relocate(const std::function<void(const std::function<void(const Move&)>&)>& moves);
@@ -220,6 +231,7 @@ class Dataset {
   Mode mode_ = Mode::define;
   bool writable_ = true;
   bool created_ = false;  // never out of the first define mode yet
+  bool parted_ = false;   // ranks called different functions in safe mode; the same on all
   bool changed_ = false;  // something was written since open
   bool fill_ = false;
   bool header_dirty_ = false;

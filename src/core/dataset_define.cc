@@ -27,8 +27,27 @@ Offset end_of_data(const Schema& schema) {
 
 }  // namespace
 
+// What ranks defined before they parted is the same. Here they meet again, those too whose partner
+// was still in another function.
+void Dataset::agree_on_enddef(const EnddefArguments& a) {
+  const auto mine = attempt_to([&] {
+    require_define();
+    if (std::min({a.h_minfree, a.v_align, a.v_minfree, a.r_align}) < 0)
+      throw Error(Errc::einval, "an argument of _enddef is negative");
+  });
+  if (!method_.safe_mode) {
+    if (mine) throw *mine;
+  } else if (!parted_) {
+    constexpr Errc differ = Errc::emultidefine_fnc_args;
+    parted_ = !forebay::agree_on_call(
+        comm_, "enddef", mine,
+        {{differ, a.h_minfree}, {differ, a.v_align}, {differ, a.v_minfree}, {differ, a.r_align}});
+  }
+}
+
 void Dataset::enddef(const EnddefArguments& arguments) {
-  require_define();
+  agree_on_enddef(arguments);
+  parted_ = false;
   StepTimer timer(report_, Step::define);
   const Schema* old = before_redef_ ? &*before_redef_ : nullptr;
   choose_chunking(old);

@@ -6,7 +6,6 @@
 
 #include "base/attempt.h"
 #include "comm/agree.h"
-#include "core/consistency.h"
 #include "core/dataset.h"
 #include "data/placement.h"
 #include "format/chunk_schema.h"
@@ -85,6 +84,10 @@ std::vector<std::byte> Dataset::print_header() const {
   return classic::print(chunked::to_stored(schema_, chunk_root_));
 }
 
+Offset Dataset::header_size() const {
+  return in_define_mode() ? static_cast<Offset>(print_header().size()) : schema_.header_size;
+}
+
 // The index tells the shapes that were chosen by themselves; the header repeats them for people.
 void Dataset::refresh_shapes_in_header() {
   if (chunks_ && shapes_in_header_ != chosen_shapes(schema_)) write_header();
@@ -105,7 +108,7 @@ void Dataset::header_changed() {
 
 // Definitions are local calls, so ranks may have defined different things. Rank 0's definitions
 // count, as in PnetCDF; every rank takes them over, which keeps placement equal everywhere. In safe
-// mode a difference is an error besides.
+// mode they cannot differ: see agree_on_call.
 void Dataset::agree_on_schema(const std::function<void()>& place) {
   std::optional<Error> mine;
   std::int64_t hash = 0;
@@ -150,11 +153,6 @@ void Dataset::take_over_schema(const std::function<void()>& place) {
     Schema root = *classic::parse(header, INT64_MAX);
     if (chunked::has_anchors(root)) root = chunked::from_stored(root, chunk_root_);
     chunk_move_ = rest.chunk_move;
-    const Errc difference = first_difference(root, schema_);
-    if (difference != Errc::ok && method_.safe_mode) {
-      mine = Error(difference, "the definitions of " + path_ + " differ between ranks",
-                   "make the same define calls with the same arguments on every rank");
-    }
     for (std::size_t i = 0; i < std::min(root.vars.size(), schema_.vars.size()); ++i) {
       root.vars[i].no_fill = schema_.vars[i].no_fill;
     }
@@ -164,7 +162,6 @@ void Dataset::take_over_schema(const std::function<void()>& place) {
     root.recsize = rest.recsize;
     schema_ = std::move(root);
   }
-  if (method_.safe_mode) agree(mine);
 }
 
 // Variables that were never written leave the file shorter than its header says; readers that map

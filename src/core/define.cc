@@ -83,7 +83,16 @@ int find_attribute(const AttributeList& list, const std::string& name) {
 
 }  // namespace
 
-DimId Dataset::def_dim(const std::string& name, Count length) {
+void Dataset::agree_on_call(std::string_view function, const std::optional<Error>& mine,
+                            const SharedArguments& arguments) {
+  if (method_.safe_mode && !parted_)
+    parted_ = !forebay::agree_on_call(comm_, function, mine, arguments);
+  if (parted_)
+    throw Error(Errc::emultidefine, "ranks call different functions where all must call the same");
+  if (mine) throw *mine;
+}
+
+void Dataset::check_dim(const std::string& name, Count length) const {
   require_define();
   const std::string checked = checked_name(name);
   if (length < 0 || length > max_dim_length(schema_.version)) {
@@ -94,8 +103,12 @@ DimId Dataset::def_dim(const std::string& name, Count length) {
     throw Error(Errc::eunlimit, "there is an unlimited dimension already");
   }
   if (schema_.find_dim(checked)) name_in_use(checked);
+}
+
+DimId Dataset::def_dim(const std::string& name, Count length) {
+  check_dim(name, length);
   header_changed();
-  return schema_.add_dim({checked, length});
+  return schema_.add_dim({checked_name(name), length});
 }
 
 VarId Dataset::def_var(const std::string& name, Type type, std::span<const DimId> dimids) {

@@ -334,6 +334,7 @@ MethodSources read_method_sources() {
   sources.report = environment("FOREBAY_REPORT");
   const char* safe_mode = std::getenv("PNETCDF_SAFE_MODE");
   sources.safe_mode = safe_mode != nullptr && safe_mode[0] != '0';
+  sources.strict_start = environment("PNETCDF_RELAX_COORD_BOUND").starts_with('0');
   if (sources.config_name.empty()) return sources;
   errno = 0;
   std::ifstream file(sources.config_name, std::ios::binary);
@@ -349,20 +350,23 @@ MethodSources read_method_sources() {
 
 MethodSources share_method_sources(const Comm& comm) {
   MethodSources sources;
-  std::string safe_mode;
+  std::string safe_mode, strict_start;
   if (comm.is_root()) {
     sources = read_method_sources();
     if (sources.safe_mode) safe_mode = "1";
+    if (sources.strict_start) strict_start = "1";
   }
-  std::array<std::string*, 7> texts = {&sources.config_name,
+  std::array<std::string*, 8> texts = {&sources.config_name,
                                        &sources.config_text,
                                        &sources.config_error,
                                        &sources.pnetcdf_hints,
                                        &sources.forebay_hints,
                                        &sources.report,
-                                       &safe_mode};
+                                       &safe_mode,
+                                       &strict_start};
   if (comm.size() > 1) broadcast_text(comm, texts);
   sources.safe_mode = !safe_mode.empty();
+  sources.strict_start = !strict_start.empty();
   return sources;
 }
 
@@ -370,6 +374,7 @@ Method choose_method(const std::string& path, const HintMap& api_hints,
                      const MethodSources& sources) {
   Method method;
   method.safe_mode = sources.safe_mode;
+  method.strict_start = sources.strict_start;
   apply_report(method, sources.report);
   apply_configuration(method, path, sources);
   apply_pnetcdf_hints(method, sources.pnetcdf_hints);

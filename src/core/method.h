@@ -97,6 +97,8 @@ struct Method {
   std::string recover = "refuse";  ///< refuse | auto | ignore: logs that a dead job left
 
   bool safe_mode = false;  ///< PNETCDF_SAFE_MODE: check that arguments agree over ranks
+  /// PNETCDF_RELAX_COORD_BOUND=0: a start at the end of a dimension is wrong, even with count 0.
+  bool strict_start = false;
   std::string report;      ///< FOREBAY_REPORT: empty (off), "1" (to stderr) or "json:PATH"
 
   /// Per-variable rules of all matching XML file elements, in the order in which they apply.
@@ -119,6 +121,7 @@ struct MethodSources {
   std::string forebay_hints;  ///< value of FOREBAY_HINTS
   std::string report;         ///< value of FOREBAY_REPORT
   bool safe_mode = false;     ///< PNETCDF_SAFE_MODE is set, and not to something that begins with 0
+  bool strict_start = false;  ///< PNETCDF_RELAX_COORD_BOUND begins with 0
 };
 
 /// Reads the environment and the configuration file. Local; never throws (choose_method reports

@@ -267,6 +267,19 @@ void SerialReader::read_bytes(Offset offset, std::span<std::byte> out) const {
   read_all(fd_, path_, offset, out);
 }
 
+Count SerialReader::zero_beyond_end() {
+  zero_beyond_end_ = true;
+  Offset end = file_size_;
+  for (const Variable& var : schema_.vars) end = std::max(end, end_of(schema_, var));
+  return end - file_size_;
+}
+
+void SerialReader::read_data(Offset offset, std::span<std::byte> out) const {
+  const Count there = std::clamp<Count>(file_size_ - offset, 0, std::ssize(out));
+  read_bytes(offset, out.first(static_cast<std::size_t>(there)));
+  std::fill(out.begin() + there, out.end(), std::byte{0});
+}
+
 std::vector<Count> SerialReader::shape(VarId var) const {
   const Variable& variable = schema_.vars[static_cast<std::size_t>(var)];
   std::vector<Count> lengths = variable.shape;
@@ -315,7 +328,7 @@ bool SerialReader::read(VarId id, const Subarray& selection, Type type, void* ou
 bool SerialReader::read_plain(const Variable& var, const Subarray& selection, Type type, void* out,
                               int threads) const {
   Walk walk = plan_walk(var, schema_.recsize, selection);
-  if (walk.last > file_size_) {
+  if (walk.last > file_size_ && !zero_beyond_end_) {
     throw Error(Errc::etrunc,
                 path_ + ": the file ends at byte " + std::to_string(file_size_) +
                     ", before the end of what is asked of variable " + var.name,
@@ -381,11 +394,11 @@ bool SerialReader::read_row(const Walk& walk, Offset row, Count count, chunked::
     const Count now = std::min(limit, count - done);
     std::byte* from = out + done * native;
     if (direct) {
-      read_bytes(row + done * width, {from, static_cast<std::size_t>(now * width)});
+      read_data(row + done * width, {from, static_cast<std::size_t>(now * width)});
     } else {
       const auto buffer = slot.chunk((now - 1) * walk.row_step + width);
-      read_bytes(row + done * walk.row_step,
-                 buffer.first(static_cast<std::size_t>((now - 1) * walk.row_step + width)));
+      read_data(row + done * walk.row_step,
+                buffer.first(static_cast<std::size_t>((now - 1) * walk.row_step + width)));
       from = buffer.data();
     }
     for (Count i = 1; apart && i < now; ++i) {

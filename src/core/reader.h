@@ -62,6 +62,11 @@ class SerialReader {
   /// straight into `out`.
   bool read(VarId var, const Subarray& selection, Type type, void* out, int threads = 1) const;
 
+  /// From now on elements of plain variables that lie beyond the end of the file are zero bytes, as
+  /// netCDF-C reads them: PnetCDF leaves a file short whose last variables were never written.
+  /// Returns how many bytes are missing. Before the first read.
+  Count zero_beyond_end();
+
   /// Bytes of the file as they are. Errc::etrunc past its end.
   void read_raw(Offset offset, std::span<std::byte> out) const { read_bytes(offset, out); }
 
@@ -88,11 +93,13 @@ class SerialReader {
   bool read_row(const Walk& walk, Offset row, Count count, chunked::TaskSlot& slot,
                 std::byte* out) const;
   void read_bytes(Offset offset, std::span<std::byte> out) const;
+  void read_data(Offset offset, std::span<std::byte> out) const;
 
   std::string path_;
   int fd_ = -1;
   Offset file_size_ = 0;
   Stamp stamp_;  // as it was opened
+  bool zero_beyond_end_ = false;
   Schema schema_;
   std::unique_ptr<const ChunkReader> chunks_;
 };

@@ -32,23 +32,23 @@ Count max_records(int version, Count bytes_per_record) {
   return version < 5 ? std::min<Count>(by_bytes, 0xFFFFFFFELL) : by_bytes;
 }
 
-void check_selection(const Variable& var, Count record_limit, const Count* start,
+void check_selection(const Variable& var, SelectionLimits limits, const Count* start,
                      const Count* count, const Count* stride, bool count_required) {
   const std::size_t n = var.dimids.size();
   if (n == 0) return;
   if (start == nullptr) reject(var, Errc::einvalcoords, 0, "start is a null pointer");
-  if (count == nullptr && count_required) reject(var, Errc::eedge, 0, "count is a null pointer");
 
   const auto length = [&](std::size_t d) {
-    return d == 0 && var.is_record ? record_limit : var.shape[d];
+    return d == 0 && var.is_record ? limits.records : var.shape[d];
   };
   for (std::size_t d = 0; d < n; ++d) {
-    const Count want = count == nullptr ? 1 : count[d];
-    if (start[d] < 0 || start[d] > length(d) || (start[d] == length(d) && want > 0)) {
+    const bool needs_room = limits.strict || count == nullptr || count[d] > 0;
+    if (start[d] < 0 || start[d] > length(d) || (start[d] == length(d) && needs_room)) {
       reject(var, Errc::einvalcoords, d,
              "start " + std::to_string(start[d]) + " is outside 0.." + std::to_string(length(d)));
     }
   }
+  if (count == nullptr && count_required) reject(var, Errc::eedge, 0, "count is a null pointer");
   if (count == nullptr) return;
   for (std::size_t d = 0; d < n; ++d) {
     if (count[d] < 0) reject(var, Errc::enegativecnt, d, "count " + std::to_string(count[d]));
@@ -195,9 +195,9 @@ struct Output {
 template <std::size_t N>
 class Flattener {
  public:
-  Flattener(const Variable& var, Count bytes_per_record, Count record_limit, RunList& list)
+  Flattener(const Variable& var, Count bytes_per_record, SelectionLimits limits, RunList& list)
       : var_(var),
-        record_limit_(record_limit),
+        limits_(limits),
         ndims_(var.dimids.size()),
         element_(size_of(var.type)),
         runs_(list.runs) {
@@ -210,7 +210,7 @@ class Flattener {
     Count step = element_;
     for (std::size_t d = ndims(); d-- > 0;) {
       const bool record = d == 0 && var.is_record;
-      length_[d] = record ? record_limit : var.shape[d];
+      length_[d] = record ? limits.records : var.shape[d];
       step_[d] = record ? bytes_per_record : step;
       step *= var.shape[d];
     }
@@ -245,7 +245,7 @@ class Flattener {
   [[noreturn, gnu::cold, gnu::noinline]] void fail(const Count* start, const Count* count) const {
     if (start == nullptr)
       throw Error(Errc::enullstart, "variable " + var_.name + ": a start is null");
-    check_selection(var_, record_limit_, start, count, nullptr);
+    check_selection(var_, limits_, start, count, nullptr);
     throw Error(Errc::einvalcoords, "variable " + var_.name + ": a piece is outside");
   }
 
@@ -307,7 +307,7 @@ class Flattener {
       offset += at * static_cast<std::uint64_t>(step[d]);
     }
     if (ordinary == 0) [[unlikely]] {
-      check_selection(var_, record_limit_, start, count, nullptr);
+      check_selection(var_, limits_, start, count, nullptr);
       return;  // neither wrong nor ordinary: empty
     }
     out.last_record = std::max(out.last_record, start[0] + count[0]);
@@ -378,7 +378,7 @@ class Flattener {
   using PerDim = std::conditional_t<N == 0, std::vector<T>, std::array<T, N == 0 ? 1 : N>>;
 
   const Variable& var_;
-  Count record_limit_;
+  SelectionLimits limits_;
   std::size_t ndims_;
   Count element_;
   std::vector<Run>& runs_;
@@ -387,8 +387,8 @@ class Flattener {
 
 template <std::size_t N>
 FlattenedVarn flatten(const Variable& var, const VarnPieces& pieces, Count bytes_per_record,
-                      Count record_limit, RunList& list, bool& in_order) {
-  return Flattener<N>(var, bytes_per_record, record_limit, list).run(pieces, in_order);
+                      SelectionLimits limits, RunList& list, bool& in_order) {
+  return Flattener<N>(var, bytes_per_record, limits, list).run(pieces, in_order);
 }
 
 /// Each piece of a scalar is the scalar.
@@ -439,7 +439,7 @@ std::shared_ptr<const RunList> rebased(const RunList& list, Count from, Count to
 }
 
 FlattenedVarn flatten_varn(const Variable& var, const VarnPieces& pieces, Count bytes_per_record,
-                           Count record_limit, bool resolve_overlaps, RunList& list) {
+                           SelectionLimits limits, bool resolve_overlaps, RunList& list) {
   list.runs.clear();
   list.memory.clear();
   list.overlapping = false;
@@ -450,19 +450,19 @@ FlattenedVarn flatten_varn(const Variable& var, const VarnPieces& pieces, Count 
       result = flatten_scalar(var, pieces, list, in_order);
       break;
     case 1:
-      result = flatten<1>(var, pieces, bytes_per_record, record_limit, list, in_order);
+      result = flatten<1>(var, pieces, bytes_per_record, limits, list, in_order);
       break;
     case 2:
-      result = flatten<2>(var, pieces, bytes_per_record, record_limit, list, in_order);
+      result = flatten<2>(var, pieces, bytes_per_record, limits, list, in_order);
       break;
     case 3:
-      result = flatten<3>(var, pieces, bytes_per_record, record_limit, list, in_order);
+      result = flatten<3>(var, pieces, bytes_per_record, limits, list, in_order);
       break;
     case 4:
-      result = flatten<4>(var, pieces, bytes_per_record, record_limit, list, in_order);
+      result = flatten<4>(var, pieces, bytes_per_record, limits, list, in_order);
       break;
     default:
-      result = flatten<0>(var, pieces, bytes_per_record, record_limit, list, in_order);
+      result = flatten<0>(var, pieces, bytes_per_record, limits, list, in_order);
   }
   list.bytes = result.elements * size_of(var.type);
   if (!in_order) {

@@ -45,13 +45,20 @@ struct Subarray {
   Count elements() const;
 };
 
-/// Checks a selection against a variable, whose record dimension counts as `record_limit` long
-/// (for reads the records there are, for writes as many as can be: see max_records). A null `count`
-/// means one element, a null `stride` neighbours. Scalars have nothing to check.
-/// Errc::einvalcoords for a start outside (a start at the very end is allowed with count 0) or
-/// null, enegativecnt, eedge (also a null count where `count_required`), estride, in the order in
-/// which PnetCDF finds them.
-void check_selection(const Variable& var, Count record_limit, const Count* start,
+/// What selections are checked against, beside the variable's shape.
+struct SelectionLimits {
+  Count records;  ///< for reads the records there are, for writes as many as can be: max_records
+  bool strict;    ///< a start at the very end of a dimension is wrong even where the count is 0
+
+  SelectionLimits(Count number_of_records, bool strict_start = false)
+      : records(number_of_records), strict(strict_start) {}
+};
+
+/// Checks a selection against a variable. A null `count` means one element, a null `stride`
+/// neighbours. Scalars have nothing to check. Errc::einvalcoords for a start outside or null,
+/// enegativecnt, eedge (also a null count where `count_required`), estride, in the order in which
+/// PnetCDF finds them.
+void check_selection(const Variable& var, SelectionLimits limits, const Count* start,
                      const Count* count, const Count* stride, bool count_required = false);
 
 /// The largest number of records a file of this version and record size can hold.
@@ -76,7 +83,7 @@ struct FlattenedVarn {
 /// `resolve_overlaps` (for writes) the later piece wins where pieces overlap. `list` is
 /// overwritten; its capacity is reused. O(pieces), plus a sort where they are not in file order.
 FlattenedVarn flatten_varn(const Variable& var, const VarnPieces& pieces, Count bytes_per_record,
-                           Count record_limit, bool resolve_overlaps, RunList& list);
+                           SelectionLimits limits, bool resolve_overlaps, RunList& list);
 
 /// Sorts arbitrary runs into a RunList. `memory` holds their buffer positions; empty: running sum.
 /// With `resolve_overlaps`, the run that stands later in the buffer wins where runs overlap.

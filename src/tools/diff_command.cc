@@ -123,12 +123,23 @@ void add_diff_command(CLI::App& app, int& status) {
       "compared by name; how they are stored, and the order of definitions, make no "
       "difference. Variables of one rank but other lengths are compared where both have "
       "elements, and count as different. Strings, compound types and the like of HDF5 files are "
-      "not compared: only whether both files have them.\nExit codes: 0 the same, 3 different, 1 a "
+      "not compared: only whether both files have them. A file that ends before its variables do, "
+      "as PnetCDF leaves it where the last ones were never written, has zeros there.\nExit codes: "
+      "0 the same, 3 different, 1 a "
       "file cannot be read.");
   command->callback([options, &status] {
     options->how.header = !options->data_only;
     options->how.data = !options->header_only;
     const auto a = open_source(options->a), b = open_source(options->b);
+    for (Source* file : {a.get(), b.get()}) {
+      const Count missing = file->zero_beyond_end();
+      if (missing > 0 && !options->quiet && options->how.data)
+        fmt::print(
+            stderr,
+            "forebay: {} ends {} bytes before its variables do, which were never written, or "
+            "cut off; they count as zero\n",
+            printable(file->path()), grouped(missing));
+    }
     Comparison result;
     {
       Progress progress("diff");

@@ -73,7 +73,8 @@ same holds for `<variable>`, which takes `layout` and `codec`. Check a file and 
 | `FOREBAY_HINTS` | `key=value;key=value` |
 | `PNETCDF_HINTS` | the same, read as PnetCDF reads it |
 | `FOREBAY_REPORT` | `1`: print a report to standard error when a file is closed; `json:PATH`: append it to a file, one JSON object a line; `0` or unset: off |
-| `PNETCDF_SAFE_MODE` | set and not `0`: check on every collective definition that the ranks agree |
+| `PNETCDF_SAFE_MODE` | set and not `0`: compare the arguments of every collective call between ranks, and tell all ranks of the error of one (docs/pnetcdf.md) |
+| `PNETCDF_RELAX_COORD_BOUND` | `0`: a start at the end of a dimension is `NC_EINVALCOORDS` even with a count of 0 |
 
 Rank 0 reads all of these, and the configuration file, when a file is created or opened; the other ranks take its word.
 

@@ -203,6 +203,31 @@ TEST_F(FilesCommandsTest, diff_compares_what_both_have) {
   EXPECT_NE(text.find("v[1, 0]  7  8"), std::string::npos) << text;
 }
 
+TEST_F(FilesCommandsTest, diff_reads_variables_that_were_never_written) {
+  const auto write = [&](const std::string& path, double value) {
+    auto ds = Dataset::create(Comm(), path, 5, false, {});
+    const DimId x = ds->def_dim("x", 1000);
+    const VarId v = ds->def_var("v", Type::float64, std::array{x});
+    ds->enddef();
+    std::vector<double> values(1, value);
+    put(*ds, v, {{0}, {1}, {}}, values);
+    ds->close();
+  };
+  write(at("short.nc"), 0);
+  write(at("long.nc"), 0);
+  // As PnetCDF leaves it: the header, and not one value.
+  fs::resize_file(at("short.nc"), 300);
+  std::string text = run({"diff", at("short.nc"), at("long.nc")});
+  EXPECT_EQ(status_, exit_done);
+  EXPECT_TRUE(text.starts_with("same: 1 variables, 1,000 values\n")) << text;
+  EXPECT_NE(text.find("short.nc ends 8,212 bytes before its variables do"), std::string::npos)
+      << text;
+  write(at("long.nc"), 2.5);
+  text = run({"diff", "-q", at("long.nc"), at("short.nc")});
+  EXPECT_EQ(status_, exit_different);
+  EXPECT_EQ(text, "");
+}
+
 TEST_F(FilesCommandsTest, a_zarr_store_is_replaced_in_one_step) {
   run({"convert", at("a.nc"), at("a.zarr"), "--to", "zarr"});
   ASSERT_EQ(status_, exit_done);

@@ -25,6 +25,7 @@ class ClassicSource final : public Source {
     file_.read(var, selection, schema().vars[static_cast<std::size_t>(var)].type, out);
   }
   const SerialReader* classic() const override { return &file_; }
+  Count zero_beyond_end() override { return file_.zero_beyond_end(); }
   void each_stored_chunk(VarId var,
                          const std::function<void(const ChunkPlace&)>& visit) const override {
     if (!schema().vars[static_cast<std::size_t>(var)].chunking)

@@ -64,6 +64,8 @@ class Source {
   /// The reader behind it, where the file is a classic one; else null.
   virtual const SerialReader* classic() const { return nullptr; }
   virtual bool is_hdf5() const { return false; }
+  /// SerialReader::zero_beyond_end(), where the file is a classic one.
+  virtual Count zero_beyond_end() { return 0; }
 
   /// The present length of a dimension.
   virtual Count length(DimId dim) const;

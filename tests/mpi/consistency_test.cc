@@ -1,11 +1,9 @@
 // Ranks that define different things.
 //
-// Normally rank 0's definitions are the file's, and nobody hears of the difference; with
-// PNETCDF_SAFE_MODE=1 it is an error that names what differs.
+// Rank 0's definitions are the file's, and nobody hears of the difference. What PNETCDF_SAFE_MODE=1
+// changes is in safe_mode_test.cc.
 #include <pnetcdf.h>
 
-#include <cstdlib>
-#include <functional>
 #include <string>
 
 #include "mpi/sample.h"
@@ -72,78 +70,43 @@ void check_root_wins(Context& t, const Definitions& others) {
   CHECK_OK(ncmpi_close(id));
 }
 
-// In safe mode some rank hears this code, and everybody can close the file.
-void check_safe_mode(Context& t, const Definitions& others, int expected) {
-  if (!is_forebay() || t.size() == 1) return;  // the peer may crash or hang here
-  setenv("PNETCDF_SAFE_MODE", "1", 1);
-  int id = -1;
-  CHECK_OK(ncmpi_create(t.comm(), t.path().c_str(), NC_CLOBBER, no_info, &id));
-  const int code = define(id, t.rank() == 0 ? Definitions{} : others);
-  ncmpi_close(id);
-  unsetenv("PNETCDF_SAFE_MODE");
-  int lowest = code;
-  MPI_Allreduce(MPI_IN_PLACE, &lowest, 1, MPI_INT, MPI_MIN, t.comm());
-  CHECK_ERR(expected, lowest);
-}
-
 }  // namespace
 
 TEST_CASE(rank_zero_decides_the_length_of_a_dimension) {
   // The others see the file's length once define mode has ended.
   Definitions others;
   others.length = 7;
-  check_safe_mode(t, others, NC_EMULTIDEFINE_DIM_SIZE);
   if (is_forebay()) check_root_wins(t, others);
 }
 
 TEST_CASE(rank_zero_decides_the_names) {
   Definitions others;
   others.dim_name = "xx";
-  check_safe_mode(t, others, NC_EMULTIDEFINE_DIM_NAME);
   if (is_forebay()) check_root_wins(t, others);
   others = Definitions{};
   others.var_name = "w";
-  check_safe_mode(t, others, NC_EMULTIDEFINE_VAR_NAME);
   if (is_forebay()) check_root_wins(t, others);
 }
 
 TEST_CASE(rank_zero_decides_the_type) {
   Definitions others;
   others.type = NC_DOUBLE;
-  check_safe_mode(t, others, NC_EMULTIDEFINE_VAR_TYPE);
   if (is_forebay()) check_root_wins(t, others);
 }
 
 TEST_CASE(rank_zero_decides_the_attributes) {
   Definitions others;
   others.att_value = 9;
-  check_safe_mode(t, others, NC_EMULTIDEFINE_ATTR_VAL);
   check_root_wins(t, others);
   others = Definitions{};
   others.att_name = "b";
-  check_safe_mode(t, others, NC_EMULTIDEFINE_ATTR_NAME);
   check_root_wins(t, others);
 }
 
 TEST_CASE(a_dimension_too_few) {
   Definitions others;
   others.second_dim = false;
-  check_safe_mode(t, others, NC_EMULTIDEFINE_DIM_NUM);
   check_root_wins(t, others);
-}
-
-TEST_CASE(equal_definitions_pass_in_safe_mode) { check_safe_mode(t, Definitions{}, NC_NOERR); }
-
-TEST_CASE(open_modes_that_differ) {
-  if (t.size() == 1) return;
-  int id = -1;
-  CHECK_OK(ncmpi_create(t.comm(), t.path().c_str(), NC_CLOBBER, no_info, &id));
-  CHECK_OK(ncmpi_close(id));
-  const int mode = t.rank() == 0 ? NC_NOWRITE : NC_WRITE;
-  // Those who differ from rank 0 are told; the file is open with rank 0's mode.
-  const int code = ncmpi_open(t.comm(), t.path().c_str(), mode, no_info, &id);
-  CHECK_ERR(t.rank() == 0 ? NC_NOERR : NC_EMULTIDEFINE_OMODE, code);
-  CHECK_OK(ncmpi_close(id));
 }
 
 TEST_CASE(paths_that_differ) {

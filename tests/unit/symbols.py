@@ -10,7 +10,8 @@ import subprocess
 import sys
 import tempfile
 
-OWN_MACROS = {"FOREBAY_PNETCDF", "FOREBAY_HAS_CHUNKS"}
+# The last one came after PnetCDF 1.12.3.
+OWN_MACROS = {"FOREBAY_PNETCDF", "FOREBAY_HAS_CHUNKS", "NC_COUNT_IGNORE"}
 OWN_INTERFACE = {"ncmpi_var_set_chunk", "ncmpi_var_get_chunk", "ncmpi_var_set_filter", "ncmpi_var_get_filter"}
 OWN_FUNCTIONS = {"forebay_version", "forebay_error_message"}
 
@@ -88,6 +89,7 @@ def main():
     parser.add_argument("--library", required=True)
     parser.add_argument("--peer", required=True, help="PnetCDF's own header; compared if there")
     parser.add_argument("--peer-library", default="", help="PnetCDF's own library; compared if there")
+    parser.add_argument("--config", required=True, help="pnetcdf-config")
     parser.add_argument("--compiler", default="cc")
     parser.add_argument("--mpi-include", default="", help="folders, separated by colons")
     args = parser.parse_args()
@@ -102,20 +104,27 @@ def main():
     problems += differences("symbol", set(names) | OWN_FUNCTIONS, exported(args.library),
                             "the headers", "the library")
 
+    includes = [i for i in args.mpi_include.split(":") if i]
+    mine = macros(os.path.abspath(args.header), args.compiler, includes)
+    for macro, option, *_ in table.FEATURES:
+        command = ["sh", args.config, option]
+        answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+        if answer != table.feature_word(option, int(mine[macro])):
+            problems.append(f"{macro} is {mine[macro]}, but pnetcdf-config {option} says {answer}")
+
     compared = "no PnetCDF header is installed"
     if os.path.exists(args.peer):
         peer = prototypes(args.peer)
         problems += differences("function", set(ours) - OWN_INTERFACE, set(peer), "our header", "PnetCDF's")
         problems += [f"{n}: {ours[n]} differs from PnetCDF's {peer[n]}"
                      for n in sorted(set(ours) & set(peer)) if ours[n] != peer[n]]
-        includes = [i for i in args.mpi_include.split(":") if i]
-        mine = macros(os.path.abspath(args.header), args.compiler, includes)
         theirs = macros(args.peer, args.compiler, includes)
+        our_features = {macro for macro, _, _, same in table.FEATURES if not same}
         for own in OWN_MACROS:
             mine.pop(own, None)
         problems += differences("macro", set(mine), set(theirs), "our header", "PnetCDF's")
         problems += [f"macro {n}: {mine[n]} differs from PnetCDF's {theirs[n]}"
-                     for n in sorted(set(mine) & set(theirs)) if mine[n] != theirs[n]]
+                     for n in sorted(set(mine) & set(theirs) - our_features) if mine[n] != theirs[n]]
         compared = f"compared with {len(peer)} functions and {len(theirs)} macros of PnetCDF"
 
     if os.path.exists(args.peer_library):

@@ -20,9 +20,10 @@ const Count* counts_of(const MPI_Offset* p) { return reinterpret_cast<const Coun
 
 std::vector<Count> copy_of(const MPI_Offset* p, int n) { return {p, p + n}; }
 
-Count record_limit(const Dataset& ds, const Variable& var, bool write) {
+SelectionLimits limits_of(const Dataset& ds, const Variable& var, bool write) {
   const Schema& schema = ds.schema();
-  return write ? max_records(schema.version, ds.record_stride(var)) : schema.numrecs;
+  return {write ? max_records(schema.version, ds.record_stride(var)) : schema.numrecs,
+          ds.method().strict_start};
 }
 
 /// var: everything there is.
@@ -42,7 +43,7 @@ void select_whole(const Dataset& ds, const Variable& var, Access& access) {
 void select_subarray(const Dataset& ds, const Variable& var, const Selection& s, Access& access) {
   const int n = var.ndims();
   const bool one = s.kind == Kind::element;
-  check_selection(var, record_limit(ds, var, access.write), counts_of(s.start), counts_of(s.count),
+  check_selection(var, limits_of(ds, var, access.write), counts_of(s.start), counts_of(s.count),
                   counts_of(s.stride), !one);
   Subarray sub;
   if (n > 0) {
@@ -77,7 +78,7 @@ void select_pieces(Dataset& ds, const Variable& var, const Selection& s, Access&
   RunListPool& pool = ds.run_lists();
   access.bytes_per_record = ds.record_stride(var);
   const FlattenedVarn found =
-      flatten_varn(var, pieces, access.bytes_per_record, record_limit(ds, var, access.write),
+      flatten_varn(var, pieces, access.bytes_per_record, limits_of(ds, var, access.write),
                    access.write, pool.scratch());
   access.elements = found.elements;
   access.last_record = found.last_record;
@@ -163,7 +164,7 @@ class FileTypeParts {
     const Offset from_begin = at - var.begin;
     if (from_begin < 0) return 0;
     const Count record = var.is_record ? from_begin / stride(var) : 0;
-    if (var.is_record && record >= record_limit(ds_, var, write_)) return 0;
+    if (var.is_record && record >= limits_of(ds_, var, write_).records) return 0;
     return std::max<Count>(0, var.inner_bytes() - (from_begin - record * stride(var)));
   }
 

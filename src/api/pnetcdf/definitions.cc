@@ -25,15 +25,39 @@ const Attribute& find_attribute(const Dataset& ds, int varid, const char* name) 
   throw Error(Errc::enotatt, "there is no attribute \"" + text + "\"");
 }
 
-Type attribute_type(nc_type xtype, const Dataset& ds) {
+Type type_argument(nc_type xtype, const Dataset& ds) {
   const auto type = static_cast<Type>(xtype);
   if (!is_valid(type)) {
     throw Error(Errc::ebadtype, "type " + std::to_string(xtype) + " is unknown");
   }
   if (!valid_in_version(type, ds.schema().version)) {
-    throw Error(Errc::estrictcdf2, std::string("type ") + name_of(type) + " needs CDF-5");
+    throw Error(Errc::estrictcdf2, std::string("type ") + name_of(type) + " needs CDF-5",
+                "create the file with NC_64BIT_DATA");
   }
   return type;
+}
+
+/// A name for something new. Errc::ebadname, emaxname, and enameinuse if it is `taken`.
+template <typename Taken>
+std::string new_name_argument(const char* name, Taken&& taken) {
+  std::string checked = checked_name(name_argument(name));
+  if (taken(checked)) throw Error(Errc::enameinuse, "the name \"" + checked + "\" is in use");
+  return checked;
+}
+
+std::string_view bytes_of(const void* data, Count size) {
+  return {static_cast<const char*>(data), static_cast<std::size_t>(size)};
+}
+
+/// Values that can be an attribute: Errc::einval.
+void check_values(const Dataset& ds, const char* name, Type type, Count len, const void* value) {
+  Count bytes = 0;
+  if (len < 0 || (len > 0 && value == nullptr) ||
+      (ds.schema().version < 5 && len > std::numeric_limits<std::int32_t>::max()) ||
+      !multiply_fits(len, size_of(type), bytes)) {
+    throw Error(Errc::einval,
+                std::string("attribute ") + name + ": no value, or an impossible length");
+  }
 }
 
 }  // namespace
@@ -43,29 +67,33 @@ int put_attribute(int ncid, int varid, const char* name, nc_type xtype, MPI_Offs
                   const void* value) noexcept {
   return guard([&]() -> int {
     Dataset& ds = dataset(ncid);
-    if (!ds.writable()) throw Error(Errc::eperm, ds.path() + " was opened for reading only");
-    const VarId owner = owner_argument(ds, varid);
+    check_call(ds, "put_att", [&]() -> SharedArguments {
+      check_writable(ds);
+      owner_argument(ds, varid);
+      const std::string checked = checked_name(name_argument(name));
+      const Type type = type_argument(xtype, ds);
+      const Type memory = native == Type::none ? type : native;
+      if (!convertible(type, memory)) {
+        throw Error(Errc::echar, "attribute " + checked + ": text and numbers do not convert");
+      }
+      check_values(ds, name, type, len, value);
+      return {{Errc::emultidefine_attr_name, checked},
+              {Errc::emultidefine_fnc_args, varid},
+              {Errc::emultidefine_attr_type, xtype},
+              {Errc::emultidefine_attr_len, len},
+              {Errc::emultidefine_attr_val, bytes_of(value, len * size_of(memory))}};
+    });
     Attribute attribute;
-    attribute.name = name_argument(name);
-    attribute.type = attribute_type(xtype, ds);
-    if (native == Type::none) native = attribute.type;
-    if (!convertible(attribute.type, native)) {
-      throw Error(Errc::echar, "attribute " + attribute.name + ": text and numbers do not convert");
-    }
-    Count bytes = 0;
-    const int version = ds.schema().version;
-    if (len < 0 || (len > 0 && value == nullptr) ||
-        (version < 5 && len > std::numeric_limits<std::int32_t>::max()) ||
-        !multiply_fits(len, size_of(attribute.type), bytes)) {
-      throw Error(Errc::einval,
-                  "attribute " + attribute.name + ": no value, or an impossible length");
-    }
+    attribute.name = name;
+    attribute.type = static_cast<Type>(xtype);
     attribute.count = len;
-    attribute.value.resize(static_cast<std::size_t>(bytes));
+    attribute.value.resize(static_cast<std::size_t>(len * size_of(attribute.type)));
+    if (native == Type::none) native = attribute.type;
+    const int version = ds.schema().version;
     const Type external = external_for(attribute.type, native, version);
     const bool out_of_range =
         to_external(external, attribute.value.data(), native, value, len, nullptr);
-    ds.put_attribute(owner, std::move(attribute));
+    ds.put_attribute(owner_argument(ds, varid), std::move(attribute));
     return out_of_range ? NC_ERANGE : NC_NOERR;
   });
 }
@@ -95,8 +123,12 @@ using namespace forebay::pnetcdf;
 int ncmpi_def_dim(int ncid, const char* name, MPI_Offset len, int* idp) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
-    if (!ds.in_define_mode()) throw Error(Errc::enotindefine, ds.path() + " is not in define mode");
-    const int id = ds.def_dim(name_argument(name), len);
+    check_call(ds, "def_dim", [&]() -> SharedArguments {
+      check_define_mode(ds);
+      ds.check_dim(name_argument(name), len);
+      return {{Errc::emultidefine_dim_name, name}, {Errc::emultidefine_dim_size, len}};
+    });
+    const int id = ds.def_dim(name, len);
     if (idp != nullptr) *idp = id;
   });
 }
@@ -105,35 +137,72 @@ int ncmpi_def_var(int ncid, const char* name, nc_type xtype, int ndims, const in
                   int* varidp) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
-    if (!ds.in_define_mode()) throw Error(Errc::enotindefine, ds.path() + " is not in define mode");
-    const std::string text = name_argument(name);
-    if (ndims < 0 || (ndims > 0 && dimidsp == nullptr)) {
-      throw Error(Errc::einval,
-                  "variable " + text + ": no dimensions, or a negative number of them");
-    }
+    check_call(ds, "def_var", [&]() -> SharedArguments {
+      check_define_mode(ds);
+      const std::string checked = checked_name(name_argument(name));
+      type_argument(xtype, ds);
+      if (ndims < 0) throw Error(Errc::einval, "variable " + checked + ": ndims is negative");
+      new_name_argument(name, [&](const auto& text) { return ds.schema().find_var(text); });
+      if (ndims > 0 && dimidsp == nullptr) {
+        throw Error(Errc::einval, "variable " + checked + ": dimids is a null pointer");
+      }
+      const int dims = static_cast<int>(ds.schema().dims.size());
+      for (int i = 0; i < ndims; ++i) {
+        if (dimidsp[i] >= 0 && dimidsp[i] < dims) continue;
+        throw Error(Errc::ebaddim, "there is no dimension " + std::to_string(dimidsp[i]));
+      }
+      const std::string_view dimids = bytes_of(dimidsp, ndims * Count{sizeof(int)});
+      return {{Errc::emultidefine_var_name, checked},
+              {Errc::emultidefine_var_type, xtype},
+              {Errc::emultidefine_var_ndims, ndims},
+              {Errc::emultidefine_var_dimids, dimids}};
+    });
     const std::span<const int> dimids(dimidsp, static_cast<std::size_t>(ndims));
-    const int id = ds.def_var(text, static_cast<Type>(xtype), dimids);
+    const int id = ds.def_var(name, static_cast<Type>(xtype), dimids);
     if (varidp != nullptr) *varidp = id;
   });
 }
 
 int ncmpi_rename_dim(int ncid, int dimid, const char* name) {
-  return guard([&] { dataset(ncid).rename_dim(dimid, name_argument(name)); });
+  return guard([&] {
+    Dataset& ds = dataset(ncid);
+    check_call(ds, "rename_dim", [&]() -> SharedArguments {
+      check_writable(ds);
+      const std::string checked = checked_name(name_argument(name));
+      if (dimid < 0 || dimid >= static_cast<int>(ds.schema().dims.size())) {
+        throw Error(Errc::ebaddim, "there is no dimension " + std::to_string(dimid));
+      }
+      new_name_argument(name, [&](const auto& text) {
+        return ds.schema().find_dim(text).value_or(dimid) != dimid;
+      });
+      return {{Errc::emultidefine_dim_name, checked}, {Errc::emultidefine_fnc_args, dimid}};
+    });
+    ds.rename_dim(dimid, name);
+  });
 }
 
 int ncmpi_rename_var(int ncid, int varid, const char* name) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
-    if (!ds.writable()) throw Error(Errc::eperm, ds.path() + " was opened for reading only");
-    static_cast<void>(variable_of(ds, varid));
-    ds.rename_var(varid, name_argument(name));
+    check_call(ds, "rename_var", [&]() -> SharedArguments {
+      check_writable(ds);
+      static_cast<void>(variable_of(ds, varid));
+      const std::string checked =
+          new_name_argument(name, [&](const auto& text) { return ds.schema().find_var(text); });
+      return {{Errc::emultidefine_var_name, checked}, {Errc::emultidefine_fnc_args, varid}};
+    });
+    ds.rename_var(varid, name);
   });
 }
 
 int ncmpi_set_fill(int ncid, int fillmode, int* old_modep) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
-    if (!ds.writable()) throw Error(Errc::eperm, ds.path() + " was opened for reading only");
+    check_call(ds, "set_fill", [&]() -> SharedArguments {
+      check_writable(ds);
+      check_define_mode(ds);
+      return {{Errc::emultidefine_fill_mode, fillmode}};
+    });
     if (fillmode != NC_FILL && fillmode != NC_NOFILL) {
       throw Error(Errc::einval, "fill mode " + std::to_string(fillmode) + " is unknown");
     }
@@ -145,8 +214,15 @@ int ncmpi_set_fill(int ncid, int fillmode, int* old_modep) {
 int ncmpi_def_var_fill(int ncid, int varid, int no_fill, const void* fill_value) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
-    if (!ds.in_define_mode()) throw Error(Errc::enotindefine, ds.path() + " is not in define mode");
-    static_cast<void>(variable_of(ds, varid));
+    check_call(ds, "def_var_fill", [&]() -> SharedArguments {
+      check_define_mode(ds);
+      const Variable& var = variable_of(ds, varid);
+      const Count size = fill_value == nullptr ? 0 : size_of(var.type);
+      return {{Errc::emultidefine_fnc_args, varid},
+              {Errc::emultidefine_fnc_args, no_fill},
+              {Errc::emultidefine_fnc_args, fill_value == nullptr},
+              {Errc::emultidefine_var_fill_value, bytes_of(fill_value, size)}};
+    });
     ds.def_var_fill(varid, no_fill != 0, fill_value);
   });
 }
@@ -157,9 +233,13 @@ int ncmpi_def_var_fill(int ncid, int varid, int no_fill, const void* fill_value)
 int ncmpi_var_set_chunk(int ncid, int varid, const MPI_Offset* shape) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
-    const Variable& var = variable_of(ds, varid);
     std::vector<Count> wanted;
-    if (shape != nullptr) wanted.assign(shape, shape + var.ndims());
+    check_call(ds, "var_set_chunk", [&]() -> SharedArguments {
+      const Variable& var = variable_of(ds, varid);
+      if (shape != nullptr) wanted.assign(shape, shape + var.ndims());
+      const auto bytes = bytes_of(wanted.data(), std::ssize(wanted) * Count{sizeof(Count)});
+      return {{Errc::emultidefine_fnc_args, varid}, {Errc::emultidefine_fnc_args, bytes}};
+    });
     ds.set_chunk(varid, wanted);
   });
 }
@@ -167,8 +247,11 @@ int ncmpi_var_set_chunk(int ncid, int varid, const MPI_Offset* shape) {
 int ncmpi_var_set_filter(int ncid, int varid, const char* pipeline) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
-    static_cast<void>(variable_of(ds, varid));
-    if (pipeline == nullptr) throw Error(Errc::einval, "the filter pipeline is NULL");
+    check_call(ds, "var_set_filter", [&]() -> SharedArguments {
+      static_cast<void>(variable_of(ds, varid));
+      if (pipeline == nullptr) throw Error(Errc::einval, "the filter pipeline is NULL");
+      return {{Errc::emultidefine_fnc_args, varid}, {Errc::emultidefine_fnc_args, pipeline}};
+    });
     ds.set_filter(varid, pipeline);
   });
 }
@@ -176,14 +259,17 @@ int ncmpi_var_set_filter(int ncid, int varid, const char* pipeline) {
 int ncmpi_fill_var_rec(int ncid, int varid, MPI_Offset recno) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
-    if (!ds.writable()) throw Error(Errc::eperm, ds.path() + " was opened for reading only");
-    if (ds.in_define_mode()) throw Error(Errc::eindefine, ds.path() + " is in define mode");
-    const Variable& var = variable_of(ds, varid);
-    if (!var.is_record) throw Error(Errc::enotrecvar, var.name + " is not a record variable");
-    if (recno < 0) throw Error(Errc::einval, "record " + std::to_string(recno));
-    if (ds.mode() == Mode::independent) {
-      throw Error(Errc::eindep, ds.path() + " is in independent data mode");
-    }
+    check_call(ds, "fill_var_rec", [&]() -> SharedArguments {
+      check_writable(ds);
+      if (ds.in_define_mode()) throw Error(Errc::eindefine, ds.path() + " is in define mode");
+      const Variable& var = variable_of(ds, varid);
+      if (!var.is_record) throw Error(Errc::enotrecvar, var.name + " is not a record variable");
+      if (ds.mode() == Mode::independent) {
+        throw Error(Errc::eindep, ds.path() + " is in independent data mode");
+      }
+      if (recno < 0) throw Error(Errc::einval, "record " + std::to_string(recno));
+      return {{Errc::emultidefine_fnc_args, varid}, {Errc::emultidefine_fnc_args, recno}};
+    });
     ds.fill_record(varid, recno);
   });
 }
@@ -201,25 +287,46 @@ int ncmpi_copy_att(int ncid_in, int varid_in, const char* name, int ncid_out, in
   return guard([&] {
     const Dataset& from = dataset(ncid_in);
     Dataset& to = dataset(ncid_out);
-    if (!to.writable()) throw Error(Errc::eperm, to.path() + " was opened for reading only");
+    check_call(to, "copy_att", [&]() -> SharedArguments {
+      check_writable(to);
+      owner_argument(from, varid_in);
+      owner_argument(to, varid_out);
+      return {{Errc::emultidefine_attr_name, name_argument(name)},
+              {Errc::emultidefine_fnc_args, varid_in},
+              {Errc::emultidefine_fnc_args, varid_out}};
+    });
     const Attribute& attribute = find_attribute(from, varid_in, name);
-    const VarId owner = owner_argument(to, varid_out);
     if (ncid_in == ncid_out && varid_in == varid_out) return;
-    to.put_attribute(owner, attribute, true);
+    to.put_attribute(owner_argument(to, varid_out), attribute, true);
   });
 }
 
 int ncmpi_rename_att(int ncid, int varid, const char* name, const char* newname) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
-    ds.rename_attribute(owner_argument(ds, varid), name_argument(name), name_argument(newname));
+    check_call(ds, "rename_att", [&]() -> SharedArguments {
+      check_writable(ds);
+      owner_argument(ds, varid);
+      const std::string old = name_argument(name);
+      return {{Errc::emultidefine_attr_name, old},
+              {Errc::emultidefine_attr_name, checked_name(name_argument(newname))},
+              {Errc::emultidefine_fnc_args, varid}};
+    });
+    ds.rename_attribute(owner_argument(ds, varid), name, newname);
   });
 }
 
 int ncmpi_del_att(int ncid, int varid, const char* name) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
-    ds.delete_attribute(varid == NC_GLOBAL ? global_id : varid, name_argument(name));
+    check_call(ds, "del_att", [&]() -> SharedArguments {
+      check_writable(ds);
+      check_define_mode(ds);
+      owner_argument(ds, varid);
+      return {{Errc::emultidefine_attr_name, name_argument(name)},
+              {Errc::emultidefine_fnc_args, varid}};
+    });
+    ds.delete_attribute(owner_argument(ds, varid), name);
   });
 }
 

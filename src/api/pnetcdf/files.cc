@@ -121,7 +121,8 @@ void agree_on(const Comm& comm, const std::optional<Error>& mine) {
   if (worst != 0) throw Error(static_cast<Errc>(worst), "another rank's arguments are wrong");
 }
 
-/// Opens or creates: rank 0's mode counts, and a rank that gave another gets `differ` for it.
+/// Opens or creates: rank 0's mode counts, and a rank that gave another gets `differ` for it; in
+/// safe mode all ranks get it.
 template <typename Make>
 int start_file(MPI_Comm mpi, const char* path, int mode, int* ncidp, int differ, Make&& make) {
   return guard([&]() -> int {
@@ -135,7 +136,10 @@ int start_file(MPI_Comm mpi, const char* path, int mode, int* ncidp, int differ,
     if (files().full()) mine = Error(Errc::enfile, "1024 files are open");
     agree_on(comm, mine);
     *ncidp = files().add(make(std::move(comm), root_mode));
-    return root_mode == mode ? NC_NOERR : differ;
+    const Dataset& ds = dataset(*ncidp);
+    std::int64_t code = root_mode == mode ? NC_NOERR : differ;
+    if (ds.method().safe_mode) code = ds.comm().all_reduce(code, Reduce::min);
+    return static_cast<int>(code);
   });
 }
 
@@ -159,6 +163,14 @@ std::string name_argument(const char* name) {
   if (text.size() > max_name_bytes)
     throw Error(Errc::emaxname, "the name is longer than 256 bytes");
   return text;
+}
+
+void check_writable(const Dataset& ds) {
+  if (!ds.writable()) throw Error(Errc::eperm, ds.path() + " was opened for reading only");
+}
+
+void check_define_mode(const Dataset& ds) {
+  if (!ds.in_define_mode()) throw Error(Errc::enotindefine, ds.path() + " is not in define mode");
 }
 
 }  // namespace forebay::pnetcdf
@@ -204,14 +216,7 @@ int ncmpi_enddef(int ncid) {
 
 int ncmpi__enddef(int ncid, MPI_Offset h_minfree, MPI_Offset v_align, MPI_Offset v_minfree,
                   MPI_Offset r_align) {
-  return guard([&] {
-    Dataset& ds = dataset(ncid);
-    if (!ds.in_define_mode()) throw Error(Errc::enotindefine, ds.path() + " is not in define mode");
-    if (h_minfree < 0 || v_align < 0 || v_minfree < 0 || r_align < 0) {
-      throw Error(Errc::einval, "an argument of _enddef is negative");
-    }
-    ds.enddef({h_minfree, v_align, v_minfree, r_align});
-  });
+  return guard([&] { dataset(ncid).enddef({h_minfree, v_align, v_minfree, r_align}); });
 }
 
 int ncmpi_redef(int ncid) {

@@ -6,6 +6,7 @@
     generate.py errors OUT             the names and texts of the error codes, for errors.cc
     generate.py calls OUT              for a test: each data function behind one signature
     generate.py addresses OUT          a C program that takes the address of every function
+    generate.py features               for pnetcdf-config: a case of its script for each build option
     generate.py names                  the names of all functions, one a line, to standard output
 """
 
@@ -65,6 +66,7 @@ def header(template, out):
         "VERSION_MINOR": minor,
         "VERSION_SUB": sub,
         "RELEASE_DATE": table.RELEASE_DATE,
+        "FEATURES": "\n".join(f"#define {macro:32} {value}" for macro, _, value, _ in table.FEATURES),
         "NETCDF_ERRORS": error_lines(table.NETCDF_ERRORS),
         "PNETCDF_ERRORS": error_lines(table.PNETCDF_ERRORS),
         "PROTOTYPES": prototypes(),
@@ -155,6 +157,11 @@ def calls(out):
     write(out, "\n".join(lines) + "\n")
 
 
+def features():
+    print("\n".join(f"    {option}) echo {table.feature_word(option, value)} ;;"
+                    for _, option, value, _ in table.FEATURES))
+
+
 def names():
     print("\n".join(f.name for f in table.all_functions()))
 
@@ -162,7 +169,7 @@ def names():
 if __name__ == "__main__":
     command, *arguments = sys.argv[1:] or ["help"]
     commands = {"header": header, "stubs": stubs, "errors": errors, "calls": calls,
-                "addresses": addresses, "names": names}
+                "addresses": addresses, "features": features, "names": names}
     if command not in commands:
         sys.exit(__doc__)
     commands[command](*arguments)

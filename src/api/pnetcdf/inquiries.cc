@@ -147,7 +147,7 @@ int ncmpi_inq_get_size(int ncid, MPI_Offset* size) {
 }
 
 int ncmpi_inq_header_size(int ncid, MPI_Offset* size) {
-  return inquire(ncid, size, [](const Dataset& ds) { return ds.schema().header_size; });
+  return inquire(ncid, size, [](const Dataset& ds) { return ds.header_size(); });
 }
 
 int ncmpi_inq_header_extent(int ncid, MPI_Offset* extent) {

@@ -11,6 +11,7 @@
 
 #include <type_traits>
 
+#include "base/attempt.h"
 #include "core/dataset.h"
 
 namespace forebay::pnetcdf {
@@ -33,6 +34,16 @@ int guard(F&& body) noexcept {
   }
 }
 
+/// Before a collective call does anything: `check` throws for what is wrong with this rank's
+/// arguments, in PnetCDF's order, and returns those that all ranks must have alike. In safe mode
+/// all ranks get the code of either; without it ranks may differ, and rank 0's definitions count.
+template <typename F>
+void check_call(Dataset& ds, const char* function, F&& check) {
+  SharedArguments arguments;
+  const auto mine = attempt_to([&] { arguments = check(); });
+  ds.agree_on_call(function, mine, arguments);
+}
+
 /// The dataset behind an ID. Errc::ebadid.
 Dataset& dataset(int ncid);
 
@@ -41,5 +52,11 @@ const Variable& variable_of(const Dataset& ds, int varid);
 
 /// A name passed by the caller: Errc::ebadname for null or empty, Errc::emaxname.
 std::string name_argument(const char* name);
+
+/// Errc::eperm.
+void check_writable(const Dataset& ds);
+
+/// Errc::enotindefine.
+void check_define_mode(const Dataset& ds);
 
 }  // namespace forebay::pnetcdf

@@ -7,6 +7,32 @@ test compares it with what the library exports.
 VERSION = "1.12.3"
 RELEASE_DATE = "February 21, 2022"
 
+# -- build options of PnetCDF that programs ask for: macro, pnetcdf-config's option, value (0 off, 1 on,
+# -1 decided at run time), and whether that is what PnetCDF's default build says -----------------------
+
+FEATURES = [
+    ("PNETCDF_ENABLE_FORTRAN", "--has-fortran", 0, False),
+    ("PNETCDF_ENABLE_CXX", "--has-c++", 0, False),
+    ("PNETCDF_ERANGE_FILL", "--erange-fill", 1, True),
+    ("PNETCDF_SUBFILING", "--subfiling", 0, True),
+    ("PNETCDF_RELAX_COORD_BOUND", "--relax-coord-bound", 1, True),
+    ("PNETCDF_DEBUG_MODE", "--debug", 0, True),
+    ("PNETCDF_LARGE_SINGLE_REQ", "--large-single-req", 1, False),
+    ("PNETCDF_NULL_BYTE_HEADER_PADDING", "--null-byte-header-padding", 0, True),
+    ("PNETCDF_BYTE_SWAP_IN_PLACE", "--in-place-swap", -1, True),
+    ("PNETCDF_BURST_BUFFERING", "--burst-buffering", 1, False),
+    ("PNETCDF_THREAD_SAFE", "--thread-safe", 0, True),
+    ("PNETCDF_DRIVER_NETCDF4", "--netcdf4", 0, True),
+    ("PNETCDF_DRIVER_ADIOS", "--adios", 0, True),
+]
+
+
+def feature_word(option, value):
+    """What pnetcdf-config answers."""
+    words = ("no", "yes") if option.startswith("--has") else ("disabled", "enabled", "auto")
+    return words[value]
+
+
 # -- error codes: name, value, PnetCDF's text for it, which programs compare -----------------------------
 
 NETCDF_ERRORS = [

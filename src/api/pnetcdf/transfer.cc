@@ -51,6 +51,7 @@ void run(Dataset& ds, Coordination coordination, std::vector<Access>& accesses,
     ds.execute(accesses, false);
     return;
   }
+  if (ds.method().safe_mode) agree_on_worst_error(ds.comm(), mine);
   if (mine) accesses.clear();
   ds.execute(accesses, true, std::move(mine));
 }
