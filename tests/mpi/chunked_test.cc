@@ -562,3 +562,34 @@ TEST_CASE(a_file_with_classic_records_keeps_them) {
   check_block(t, ncid, x, 4, 8, 3);
   CHECK_OK(ncmpi_close(ncid));
 }
+
+TEST_CASE(chunked_variables_larger_than_their_format_allows) {
+  // Two of 12 GB in CDF-1, of which one element is written: the file holds an index and one chunk.
+  int ncid = -1, y = -1, x = -1;
+  MPI_Info info = MPI_INFO_NULL;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "layout", "chunked");
+  CHECK_OK(ncmpi_create(t.comm(), t.path().c_str(), NC_CLOBBER, info, &ncid));
+  MPI_Info_free(&info);
+  CHECK_OK(ncmpi_def_dim(ncid, "y", 3000000, &y));
+  CHECK_OK(ncmpi_def_dim(ncid, "x", 1000, &x));
+  const int dims[2] = {y, x};
+  int a = -1, b = -1;
+  CHECK_OK(ncmpi_def_var(ncid, "a", NC_INT, 2, dims, &a));
+  CHECK_OK(ncmpi_def_var(ncid, "b", NC_INT, 2, dims, &b));
+  CHECK_OK(ncmpi_enddef(ncid));
+  const MPI_Offset last[2] = {2999999, 999}, first[2] = {0, 0};
+  const MPI_Offset count[2] = {t.rank() == 0 ? 1 : 0, 1}, one[2] = {1, 1};
+  int value = 5;
+  CHECK_OK(ncmpi_put_vara_int_all(ncid, b, last, count, &value));
+  CHECK_OK(ncmpi_close(ncid));
+  CHECK_OK(ncmpi_open(t.comm(), t.path().c_str(), NC_NOWRITE, MPI_INFO_NULL, &ncid));
+  CHECK_OK(ncmpi_get_vara_int_all(ncid, b, last, one, &value));
+  CHECK_EQ(5, value);
+  CHECK_OK(ncmpi_get_vara_int_all(ncid, a, first, one, &value));
+  CHECK_EQ(NC_FILL_INT, value);
+  CHECK_OK(ncmpi_close(ncid));
+  struct stat status {};
+  CHECK_EQ(0, stat(t.path().c_str(), &status));
+  CHECK(status.st_size < (8 << 20));
+}
