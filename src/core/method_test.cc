@@ -197,7 +197,7 @@ TEST(Method, bad_values_in_forebay_hints_are_refused_with_what_is_accepted) {
   EXPECT_EQ(refusal("aggregators=1/rack"),
             "-36: FOREBAY_HINTS: \"1/rack\" is no value of aggregators (accepted: auto|N|N/node)");
   EXPECT_EQ(refusal("layout="),
-            "-36: FOREBAY_HINTS: \"\" is no value of layout (accepted: canonical|chunked|log)");
+            "-36: FOREBAY_HINTS: \"\" is no value of layout (accepted: auto|canonical|chunked|log)");
   EXPECT_NE(refusal("codec=zstdd:3").find("zstd"), std::string::npos);
   EXPECT_EQ(refusal("codec=zstdd:3").substr(0, 26), "-36: FOREBAY_HINTS: codec:");
   EXPECT_EQ(
@@ -210,7 +210,7 @@ TEST(Method, bad_values_in_forebay_hints_are_refused_with_what_is_accepted) {
 TEST(Method, methods_of_the_design_that_are_not_built_are_told_apart_from_unknown_ones) {
   EXPECT_EQ(refusal("layout=patches"),
             "-214: FOREBAY_HINTS: layout \"patches\" is not in this build (this build has: "
-            "canonical|chunked|log)");
+            "auto|canonical|chunked|log)");
   EXPECT_EQ(refusal("stage=memory"),
             "-214: FOREBAY_HINTS: stage \"memory\" is not in this build (this build has: "
             "direct|burst)");
