@@ -62,7 +62,7 @@ class ExtentStream {
 /// others.
 class FailedStream : public ExtentStream {
  public:
-  explicit FailedStream(Error why) : why_(std::move(why)) {}
+  explicit FailedStream(std::optional<Error> why) : why_(std::move(why)) {}
   StreamSummary summary() const override { return {}; }
   std::size_t next(std::span<Extent>) override { return 0; }
   void rewind() override {}
@@ -72,7 +72,7 @@ class FailedStream : public ExtentStream {
   std::optional<Error> failure() const override { return why_; }
 
  private:
-  Error why_;
+  std::optional<Error> why_;
 };
 
 /// Carries extents to and from a file: what a layout knows of a transport.

@@ -23,7 +23,7 @@ class Receive {
  public:
   template <typename F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, Receive>)
-      Receive(F&& f)  // NOLINT(google-explicit-constructor)
+      Receive(F&& f)  // NOLINT(google-explicit-constructor,bugprone-forwarding-reference-overload)
       : callable_(const_cast<void*>(static_cast<const void*>(&f))),
         call_([](void* callable, Rank from, std::span<const std::byte> bytes) {
           (*static_cast<std::remove_reference_t<F>*>(callable))(from, bytes);

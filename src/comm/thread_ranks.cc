@@ -156,6 +156,7 @@ void run_as_threads(int ranks, const std::function<void(const Comm& comm)>& body
   const auto group = std::make_shared<Group>(ranks);
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(ranks));
   for (Rank r = 0; r < ranks; ++r) {
     threads.emplace_back([&, r] {
       try {

@@ -99,7 +99,7 @@ struct Method {
   bool safe_mode = false;  ///< PNETCDF_SAFE_MODE: check that arguments agree over ranks
   /// PNETCDF_RELAX_COORD_BOUND=0: a start at the end of a dimension is wrong, even with count 0.
   bool strict_start = false;
-  std::string report;      ///< FOREBAY_REPORT: empty (off), "1" (to stderr) or "json:PATH"
+  std::string report;  ///< FOREBAY_REPORT: empty (off), "1" (to stderr) or "json:PATH"
 
   /// Per-variable rules of all matching XML file elements, in the order in which they apply.
   std::vector<VariableRule> variables;

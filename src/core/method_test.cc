@@ -196,8 +196,9 @@ TEST(Method, bad_values_in_forebay_hints_are_refused_with_what_is_accepted) {
             "-36: FOREBAY_HINTS: \"0\" is no value of aggregators (accepted: auto|N|N/node)");
   EXPECT_EQ(refusal("aggregators=1/rack"),
             "-36: FOREBAY_HINTS: \"1/rack\" is no value of aggregators (accepted: auto|N|N/node)");
-  EXPECT_EQ(refusal("layout="),
-            "-36: FOREBAY_HINTS: \"\" is no value of layout (accepted: auto|canonical|chunked|log)");
+  EXPECT_EQ(
+      refusal("layout="),
+      "-36: FOREBAY_HINTS: \"\" is no value of layout (accepted: auto|canonical|chunked|log)");
   EXPECT_NE(refusal("codec=zstdd:3").find("zstd"), std::string::npos);
   EXPECT_EQ(refusal("codec=zstdd:3").substr(0, 26), "-36: FOREBAY_HINTS: codec:");
   EXPECT_EQ(

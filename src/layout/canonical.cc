@@ -213,7 +213,7 @@ class CanonicalLayout : public Layout {
       }
     });
     if (failed && collective) {
-      FailedStream nothing(*failed);
+      FailedStream nothing(failed);
       write ? io_.write_all(nothing) : io_.read_all(nothing);
     }
     if (failed) throw *failed;

@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "comm/exchange.h"
 #include "comm/comm.h"
+#include "comm/exchange.h"
 #include "plan/windows.h"
 #include "transport/extent_reader.h"
 #include "transport/slots.h"

@@ -148,8 +148,8 @@ herr_t split_transfer(const Transfer<Buffer>& t) {
   }
   // Each part may be collective: also after a failure of one the other ranks wait in the next.
   std::optional<Error> failed;
-  for (const auto& [hooks, requests] : logged) {
-    const auto problem = attempt_to([&] { transfer_logged(*hooks, requests, t.dxpl); });
+  for (const auto& part : logged) {
+    const auto problem = attempt_to([&] { transfer_logged(*part.first, part.second, t.dxpl); });
     if (!failed) failed = problem;
   }
   herr_t result = 0;
