@@ -14,8 +14,16 @@ hdf5_folder() {
 }
 
 # provide_h5py: sets h5py_venv, a virtual environment of the cache whose h5py has the HDF5 in hdf5_prefix and
-# MPI; made once for each HDF5 and each list of packages.
+# MPI, with pytest for h5py's own tests.
 provide_h5py() {
+  provide_h5py_itself
+  "$h5py_venv/bin/python" -c 'import pytest' 2>/dev/null ||
+    "$h5py_venv/bin/pip" install --quiet --disable-pip-version-check "pytest>=8,<9" >&2 ||
+    die "pytest cannot be installed in $h5py_venv"
+}
+
+# provide_h5py_itself: the environment without pytest; made once for each HDF5 and each list of packages.
+provide_h5py_itself() {
   local version stamp include library
   version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
   h5py_venv=$cache/h5py/$(basename "$hdf5_prefix")-python$version

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs one of HDF Group's test programs natively and through the connector, and compares.
 
-  run_suite.py PROGRAM --connector TEXT --plugins DIR [--data DIR] [--launch "mpiexec -n 3"]
+  run_suite.py PROGRAM --connector TEXT --plugins DIR [--data DIR] [--folder DIR] [--launch "mpiexec -n 3"]
 
 The program must end alike: with the same exit code, and with as many passed and failed parts as it reports natively.
 A program that fails natively shows nothing and counts as skipped (exit code 77).
@@ -48,10 +48,11 @@ def main():
     parser.add_argument("--connector", required=True, help="HDF5_VOL_CONNECTOR")
     parser.add_argument("--plugins", required=True, help="HDF5_PLUGIN_PATH")
     parser.add_argument("--data", type=Path, help="folder of HDF5's test files")
+    parser.add_argument("--folder", type=Path, help="where to run; default: named after the program")
     parser.add_argument("--launch", default="", help="what starts the program")
     options = parser.parse_args()
     command = shlex.split(options.launch) + [str(options.program)]
-    folder = Path.cwd() / options.program.name
+    folder = (options.folder or Path(options.program.name)).absolute()
     native = Run(command, folder / "native", options.data, {})
     if native.code != 0:
         print(f"natively: {native}: skipped")

@@ -1,0 +1,58 @@
+"""h5py's own tests, natively and through the connector: those that pass natively alone must be the ones listed here.
+
+    h5py_suite_test.py --python PYTHON --plugins DIRECTORY [--hints TEXT]
+
+PYTHON has pytest, and an h5py with the HDF5 that the connector was built for. A test that is listed and passes is a failure too: then the list is too long.
+"""
+
+import argparse
+import os
+import re
+import resource
+import subprocess
+import sys
+
+# test -> why it does not pass through the connector
+DIFFERENCES = {}
+LEAST = 800  # pass natively, or the comparison says little
+MEMORY = 16 << 30  # of the address space: a wrong shape must not take the machine down
+
+VERDICT = re.compile(r"^(?:\S*tests/)?(test_\S+\.py::\S.*?) (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b", re.MULTILINE)
+
+
+def passed(python, settings):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("HDF5_", "FOREBAY_"))} | settings
+    done = subprocess.run(
+        [python, "-B", "-m", "pytest", "--pyargs", "h5py", "-v", "--tb=line", "-p", "no:cacheprovider", "-W", "ignore"],
+        env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)),
+    )
+    verdicts = dict(VERDICT.findall(done.stdout))
+    print(f"{len(verdicts)} tests, exit code {done.returncode}: {done.stdout.strip().splitlines()[-1]}")
+    return {test for test, verdict in verdicts.items() if verdict == "PASSED"}, done.stdout
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--python", required=True)
+    parser.add_argument("--plugins", required=True)
+    parser.add_argument("--hints", default="")
+    options = parser.parse_args()
+    native, _ = passed(options.python, {})
+    connector = "forebay under_vol=0;under_info={}" + (f";hints={{{options.hints}}}" if options.hints else "")
+    through, output = passed(options.python, {"HDF5_PLUGIN_PATH": options.plugins, "HDF5_VOL_CONNECTOR": connector})
+    expected = set(DIFFERENCES)
+    lost = native - through
+    for test in sorted(lost - expected):
+        print(f"passes natively, not through the connector, and is not listed: {test}")
+    for test in sorted(expected - lost):
+        print(f"is listed, but passes through the connector, or does not pass natively: {test}")
+    if lost == expected and len(native) >= LEAST:
+        print(f"{len(native)} pass natively, {len(native & through)} of them through the connector")
+        return 0
+    print(output[-20000:])
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
