@@ -1,7 +1,6 @@
 // Agreement on errors: a collective step ends with the same outcome on every rank.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -27,19 +26,6 @@ inline std::int64_t sum_or_error(const Comm& comm, std::int64_t value,
   comm.all_reduce(sums, Reduce::sum);
   if (sums[1] != 0) agree_on_error(comm, mine);
   return sums[0];
-}
-
-/// Collective. Every rank gets the root's bytes; `text` is a string or a vector of bytes. On every
-/// rank or on none: where one has no memory for them, all throw.
-template <typename Bytes>
-void share_bytes(const Comm& comm, Bytes& text, Rank root = 0) {
-  if (comm.size() == 1) return;
-  auto size = static_cast<std::int64_t>(text.size());
-  comm.broadcast(&size, sizeof size, root);
-  if (size == 0 && comm.rank() == root) return;
-  if (size == 0) return text.clear();
-  agree_on_error(comm, attempt_to([&] { text.resize(static_cast<std::size_t>(size)); }));
-  comm.broadcast(text.data(), text.size(), root);
 }
 
 }  // namespace forebay

@@ -252,8 +252,8 @@ std::span<const Count> AggregatedTransport::touched_windows(const WindowGrid& gr
 // thrown at the end.
 template <typename F>
 bool AggregatedTransport::guarded(F&& f) {
-  auto failed = attempt_to(f);
-  if (failed && !failure_) failure_ = std::move(failed);
+  const auto failed = attempt_to(f);
+  if (failed && !failure_) failure_ = failed;
   return !failed;
 }
 

@@ -115,8 +115,8 @@ class MpiIoTransport : public Transport {
       agree_on_error(comm_, mine);
       return;
     }
-    const auto note = [&](std::optional<Error> error) {
-      if (error && !mine) mine = std::move(error);
+    const auto note = [&](const std::optional<Error>& error) {
+      if (error && !mine) mine = error;
       return !error;
     };
     Feeder feeder(*this, extents);
