@@ -157,10 +157,19 @@ std::optional<logged::MetadataBlock> LoggedFile::flush() {
   return block;
 }
 
+bool LoggedFile::unfinished() const {
+  if (!writer_) return false;
+  return comm_.all_reduce(!writer_->empty(), Reduce::max) != 0 || !index_covers_all();
+}
+
+bool LoggedFile::index_covers_all() const {
+  return reader_.directory().blocks == reader_.blocks().size();
+}
+
 std::optional<logged::WrittenIndex> LoggedFile::finish() {
   if (!writer_) return std::nullopt;
   flush();
-  if (reader_.directory().blocks == reader_.blocks().size()) return std::nullopt;
+  if (index_covers_all()) return std::nullopt;
   return logged::write_index(comm_, file_, *space_, reader_, report_);
 }
 

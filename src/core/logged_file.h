@@ -62,6 +62,8 @@ class LoggedFile {
   /// Collective. What all ranks wrote is in the file, and this rank's reader knows of it. Nothing
   /// if nobody wrote.
   std::optional<logged::MetadataBlock> flush();
+  /// Collective. Whether finish() has something to write.
+  bool unfinished() const;
   /// Collective. Flushes and writes the index; nothing if the present one covers all.
   std::optional<logged::WrittenIndex> finish();
   /// Local. Reads as LogReader::read, with this rank's pending writes.
@@ -80,6 +82,7 @@ class LoggedFile {
  private:
   std::optional<logged::Subfile> open_subfile();
   std::shared_ptr<ByteFile> open_to_read(std::uint32_t number);
+  bool index_covers_all() const;
 
   Comm comm_;
   LoggedFileOptions options_;

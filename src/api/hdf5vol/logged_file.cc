@@ -262,7 +262,7 @@ void LoggedHooks::flush() {
 
 void LoggedHooks::before_flush(const UnderObject& at, H5F_scope_t) {
   store_.move_to(at);
-  if (file_->writing()) store_.check_reached();
+  if (file_->unfinished()) store_.check_reached();
   flush();
   if (file_->writing()) file_->sync();
 }
@@ -279,7 +279,7 @@ void LoggedHooks::finish() {
 void LoggedHooks::before_close(const UnderObject& at, Closing closing) {
   if (closing == Closing::handle) return;
   store_.move_to(at);
-  if (file_->writing()) store_.check_reached();
+  if (file_->unfinished()) store_.check_reached();
   finish();
   if (closing != Closing::last) return;
   if (writable_ && compacts() && !compacted_) compact(at);
