@@ -3,7 +3,6 @@
 // The command line: options that all programs share, and workloads, which each program adds as it
 // has them.
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,6 +17,15 @@
 #include "read_back.h"
 #include "runner.h"
 #include "workload.h"
+#include "workload_blocks.h"
+#include "workload_metadata.h"
+#include "workload_posix.h"
+
+// CLI11 takes longer to compile than what uses it: two files include it for all programs.
+namespace CLI {
+class App;
+class Validator;
+}  // namespace CLI
 
 namespace forebay::bench {
 
@@ -84,11 +92,36 @@ void add_read_options(CLI::App* sub, ReadOptions& read);
 CLI::App* add_e3sm_workload(CLI::App& app, Command& command, E3smCommand& e3sm,
                             const MakeE3sm& make);
 
+/// Adds an option of PnetCDF's interface to e3sm.
+void add_wait_option(CLI::App* sub, E3smCommand& e3sm);
+
+/// Makes a workload of blocks, as the backend measures it.
+using MakeBlocks = std::function<std::unique_ptr<Workload>(const BlockOptions&, const Team&)>;
+
+/// Adds one of the shapes of blocks, that of `blocks`, under a name.
+void add_block_workload(CLI::App& app, Command& command, const char* name, const char* what,
+                        BlockOptions& blocks, const MakeBlocks& make);
+
+/// Makes a workload of variables and attributes, as the backend measures it.
+using MakeMetadata = std::function<std::unique_ptr<Workload>(const MetadataOptions&, const Team&)>;
+
+/// Adds metadata.
+void add_metadata_workload(CLI::App& app, Command& command, MetadataOptions& metadata,
+                           const MakeMetadata& make);
+
+/// Adds one of the ways without a library, that of `posix`, under a name.
+void add_posix_workload(CLI::App& app, Command& command, const char* name, const char* what,
+                        PosixOptions& posix);
+
 /// Adds flash-io.
 void add_flash_io_workload(CLI::App& app, Command& command, FlashIoCommand& flash_io);
 
 /// Adds checkerboard2d, flash, pandana and s3d.
 void add_array_workloads(CLI::App& app, Command& command, ArrayCommand& arrays,
                          const MakeArrays& make);
+
+/// The program: measures what the command line says with a backend of this name. Between MPI_Init
+/// and MPI_Finalize; gives the exit code.
+int run_program(int argc, char** argv, const char* backend);
 
 }  // namespace forebay::bench

@@ -1,5 +1,7 @@
 // The limit of the workloads of dense arrays: codec calls and one stream of system calls.
 
+#include <CLI/CLI.hpp>
+
 #include "command.h"
 #include "workload_codec_limit.h"
 

@@ -1,5 +1,7 @@
 // Workloads on parallel HDF5.
 
+#include <CLI/CLI.hpp>
+
 #include "command.h"
 #include "workload_arrays.h"
 #include "workload_e3sm_hdf5.h"

@@ -2,10 +2,7 @@
 
 #include "command.h"
 #include "workload_arrays.h"
-#include "workload_blocks.h"
 #include "workload_e3sm_pnetcdf.h"
-#include "workload_metadata.h"
-#include "workload_posix.h"
 
 namespace forebay::bench {
 namespace {
@@ -21,48 +18,8 @@ struct Options {
 
 void add_blocks(CLI::App& app, Command& c, const char* name, const char* what,
                 BlockOptions& options) {
-  using Shape = BlockOptions::Shape;
-  CLI::App* sub = app.add_subcommand(name, what);
-  if (options.shape == Shape::Btio) {
-    sub->add_option("--grid", options.grid, "points along an edge")->check(CLI::PositiveNumber);
-    sub->add_option("--iterations", options.iterations)->check(CLI::PositiveNumber);
-  } else {
-    sub->add_option("--size", options.bytes_per_rank, "bytes of a rank")
-        ->transform(size_validator());
-  }
-  if (options.shape == Shape::IorStrided || options.shape == Shape::IorContiguous) {
-    sub->add_option("--transfer", options.piece_bytes, "bytes of a rank in one call")
-        ->transform(size_validator());
-  } else if (options.shape == Shape::Strided || options.shape == Shape::Checkerboard) {
-    sub->add_option("--piece", options.piece_bytes, "contiguous bytes")
-        ->transform(size_validator());
-  }
-  sub->callback([&c, &options] {
-    c.make = [&options](const Team& team) {
-      return std::make_unique<BlockWorkload>(options, team);
-    };
-  });
-}
-
-void add_posix(CLI::App& app, Command& c, const char* name, const char* what,
-               PosixOptions& options) {
-  CLI::App* sub = app.add_subcommand(name, what);
-  sub->add_option("--bytes", options.bytes, "bytes of all ranks")->transform(size_validator());
-  sub->callback([&c, &options] {
-    c.make = [&options](const Team& team) {
-      return std::make_unique<PosixWorkload>(options, team);
-    };
-  });
-}
-
-void add_metadata(CLI::App& app, Command& c, MetadataOptions& options) {
-  CLI::App* sub = app.add_subcommand("metadata", "many variables and attributes");
-  sub->add_option("--vars", options.variables)->check(CLI::PositiveNumber);
-  sub->add_option("--atts", options.attributes)->check(CLI::NonNegativeNumber);
-  sub->callback([&c, &options] {
-    c.make = [&options](const Team& team) {
-      return std::make_unique<MetadataWorkload>(options, team);
-    };
+  add_block_workload(app, c, name, what, options, [](const BlockOptions& blocks, const Team& team) {
+    return std::make_unique<BlockWorkload>(blocks, team);
   });
 }
 
@@ -70,13 +27,11 @@ void add_metadata(CLI::App& app, Command& c, MetadataOptions& options) {
 
 void add_workloads(CLI::App& app, Command& c) {
   static Options o;
-  add_e3sm_workload(app, c, o.e3sm,
-                    [](const E3smOptions& options, const Team& team) {
-                      return std::make_unique<E3smPnetcdf>(options, team);
-                    })
-      ->add_option("--wait", o.e3sm.wait,
-                   "wait_all after each record or once at the end (usual: I record, F and G end)")
-      ->check(CLI::IsMember({"usual", "record", "end"}));
+  add_wait_option(add_e3sm_workload(app, c, o.e3sm,
+                                    [](const E3smOptions& options, const Team& team) {
+                                      return std::make_unique<E3smPnetcdf>(options, team);
+                                    }),
+                  o.e3sm);
   add_array_workloads(app, c, o.arrays,
                       [](auto pattern, const ArrayCommand& arrays, const Team& team) {
                         return std::make_unique<ArrayWorkload>(std::move(pattern), arrays.storage,
@@ -89,7 +44,9 @@ void add_workloads(CLI::App& app, Command& c) {
   add_blocks(app, c, "contiguous", "one large block a rank", o.contiguous);
   add_blocks(app, c, "strided", "small pieces interleaved over ranks", o.strided);
   add_blocks(app, c, "checkerboard", "2-D blocks, shifted from row to row", o.checkerboard);
-  add_metadata(app, c, o.metadata);
+  add_metadata_workload(app, c, o.metadata, [](const MetadataOptions& options, const Team& team) {
+    return std::make_unique<MetadataWorkload>(options, team);
+  });
   using Shape = BlockOptions::Shape;
   o.ior_strided.shape = Shape::IorStrided;
   o.ior_contiguous.shape = Shape::IorContiguous;
@@ -104,9 +61,10 @@ void add_workloads(CLI::App& app, Command& c) {
   add_flash_io_workload(app, c, o.flash_io);
   o.limit.way = PosixOptions::Way::OneProcess;
   o.log_limit.way = PosixOptions::Way::OwnFiles;
-  add_posix(app, c, "append", "no library: each rank pwrites one block", o.append);
-  add_posix(app, c, "limit", "no library: one process pwrites everything", o.limit);
-  add_posix(app, c, "log-limit", "no library: each rank writes a file of its own", o.log_limit);
+  add_posix_workload(app, c, "append", "no library: each rank pwrites one block", o.append);
+  add_posix_workload(app, c, "limit", "no library: one process pwrites everything", o.limit);
+  add_posix_workload(app, c, "log-limit", "no library: each rank writes a file of its own",
+                     o.log_limit);
 }
 
 }  // namespace forebay::bench

@@ -1,9 +1,25 @@
 #include "tools/application.h"
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
+
 #include "tools/bench_command.h"
 #include "tools/commands.h"
 
 namespace forebay::tools {
+namespace {
+
+void add_bench_command(CLI::App& app) {
+  CLI::App* sub = app.add_subcommand(
+      "bench",
+      "measure a workload; `mpiexec -n 4 forebay bench e3sm --case F`, `forebay bench --help`");
+  sub->set_help_flag();  // --help is the other program's
+  sub->prefix_command();
+  sub->callback([sub] { become_bench(sub->remaining()); });
+}
+
+}  // namespace
 
 void build_application(CLI::App& app, int& status) {
   app.name("forebay");
@@ -22,9 +38,22 @@ void build_application(CLI::App& app, int& status) {
   add_refs_command(app, status);
   add_plot_command(app, status);
   add_config_command(app, status);
-  add_bench_command(app, status);
+  add_bench_command(app);
   add_completion_command(app, status);
   add_docs_command(app, status);
+}
+
+int run_application(std::vector<std::string> arguments) {
+  int status = exit_usage;
+  CLI::App app;
+  build_application(app, status);
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    app.parse(std::move(arguments));
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? exit_done : exit_usage;  // --help and --version end here too
+  }
+  return status;
 }
 
 std::vector<const CLI::App*> visible_commands(const CLI::App& app) {

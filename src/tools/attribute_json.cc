@@ -5,10 +5,9 @@
 #include <vector>
 
 #include "data/convert.h"
+#include "tools/json.h"
 
 namespace forebay::tools {
-
-using Json = nlohmann::ordered_json;
 
 namespace {
 

@@ -1,7 +1,7 @@
 // Attributes as JSON, alike in all commands.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "data/schema.h"
 #include "tools/source.h"

@@ -23,7 +23,9 @@ std::string find_program() {
   return std::filesystem::exists(beside, fault) ? beside.string() : program;
 }
 
-[[noreturn]] void become_bench(std::vector<std::string> arguments) {
+}  // namespace
+
+void become_bench(std::vector<std::string> arguments) {
   std::string path = find_program();
   std::vector<char*> argv{path.data()};
   for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -31,17 +33,6 @@ std::string find_program() {
   ::execvp(path.c_str(), argv.data());
   throw Error(Errc::enotfound, "cannot start " + path,
               "build and install with -DFOREBAY_BENCH=ON, or put forebay-bench in PATH");
-}
-
-}  // namespace
-
-void add_bench_command(CLI::App& app, int& /*status*/) {
-  CLI::App* sub = app.add_subcommand(
-      "bench",
-      "measure a workload; `mpiexec -n 4 forebay bench e3sm --case F`, `forebay bench --help`");
-  sub->set_help_flag();  // --help is the other program's
-  sub->prefix_command();
-  sub->callback([sub] { become_bench(sub->remaining()); });
 }
 
 }  // namespace forebay::tools

@@ -1,12 +1,13 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
 
 namespace forebay::tools {
 
 /// `forebay bench ARGS...` becomes the program forebay-bench, which stands beside the forebay
 /// command or in PATH, with the same arguments and the same place among the ranks of an MPI job.
-/// Returns only if that program cannot be started; then throws Error.
-void add_bench_command(CLI::App& app, int& status);
+/// Throws Error if that program cannot be started.
+[[noreturn]] void become_bench(std::vector<std::string> arguments);
 
 }  // namespace forebay::tools

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "core/file_check.h"
@@ -10,13 +9,12 @@
 #include "tools/commands.h"
 #include "tools/hdf5_log_report.h"
 #include "tools/hdf5_source.h"
+#include "tools/json.h"
 #include "tools/progress.h"
 #include "tools/text_table.h"
 
 namespace forebay::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 const char* name_of(CheckStatus status) {
   switch (status) {
@@ -236,19 +234,19 @@ void add_check_command(CLI::App& app, int& status) {
     bool decode = false, json = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "check", "Verify the header, the chunk index and the checksum of every chunk of files");
-  command->add_option("FILE", options->paths, "netCDF files of any format, or HDF5 files")
-      ->required();
-  command->add_flag("--decode", options->decode, "also decode every chunk");
-  command->add_flag("--json", options->json, "print one JSON object");
-  command->footer(
+  Command command(app, "check",
+                  "Verify the header, the chunk index and the checksum of every chunk of files");
+  command.add_option("FILE", options->paths, "netCDF files of any format, or HDF5 files")
+      .required();
+  command.add_flag("--decode", options->decode, "also decode every chunk");
+  command.add_flag("--json", options->json, "print one JSON object");
+  command.footer(
       "In HDF5 files every object is opened, whose metadata HDF5 verifies; values are read with "
       "--decode only, and verified where datasets have the filter fletcher32. In files of the log "
       "layout every checksum of metadata, selections and data is verified.\n"
       "Exit codes: 0 all is well, 1 something is damaged, 2 a file cannot be read at "
       "all.");
-  command->callback([options, &status] {
+  command.callback([options, &status] {
     status = exit_done;
     Json files = Json::array();
     for (const std::string& path : options->paths) {
@@ -280,7 +278,7 @@ void add_check_command(CLI::App& app, int& status) {
     }
     if (options->json) {
       const Json all = {{"files", std::move(files)}};
-      fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
+      print_json(all);
     }
   });
 }

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "core/dataset.h"
 #include "core/reader.h"
+#include "tools/application.h"
 #include "tools/commands.h"
 
 namespace forebay::tools {
@@ -61,12 +62,8 @@ class CheckCommandTest : public ::testing::Test {
   }
 
   std::string run(std::vector<std::string> arguments) {
-    CLI::App app;
-    add_info_command(app, status_);
-    add_check_command(app, status_);
-    std::reverse(arguments.begin(), arguments.end());
     ::testing::internal::CaptureStdout();
-    app.parse(arguments);
+    status_ = run_application(std::move(arguments));
     std::fflush(stdout);
     return ::testing::internal::GetCapturedStdout();
   }

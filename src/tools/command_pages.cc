@@ -1,8 +1,13 @@
 // Pages about the commands, from the texts that --help prints: docs/commands.md and man pages.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
 
+#include "base/error.h"
 #include "tools/application.h"
 
 namespace forebay::tools {
@@ -112,6 +117,12 @@ std::string man_head(const std::string& name, const std::string& what) {
       title, FOREBAY_VERSION, roff(name), roff(what));
 }
 
+void save(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  if (!file.flush()) throw system_error(errno, Errc::ecantwrite, "write", path);
+}
+
 }  // namespace
 
 std::string commands_page(const CLI::App& app) {
@@ -153,6 +164,14 @@ std::string man_page(const CLI::App& app, const CLI::App* command) {
   text += man_options(command);
   return text + ".SH EXIT STATUS\n" + roff(app.get_footer()) +
          "\n.SH SEE ALSO\n\\fBforebay\\fR(1)\n";
+}
+
+void save_man_pages(const CLI::App& app, const std::string& directory) {
+  if (directory.empty()) throw Error(Errc::einval, "docs man: a folder for the pages is missing");
+  std::filesystem::create_directories(directory);
+  save(directory + "/forebay.1", man_page(app, nullptr));
+  for (const CLI::App* command : visible_commands(app))
+    save(directory + "/forebay-" + command->get_name() + ".1", man_page(app, command));
 }
 
 }  // namespace forebay::tools

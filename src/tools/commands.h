@@ -3,7 +3,7 @@
 // `status`, an ExitCode. Errors of the library are thrown on to main.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "tools/command_line.h"
 
 namespace forebay::tools {
 

@@ -13,6 +13,7 @@
 
 #include "base/byteorder.h"
 #include "base/error.h"
+#include "tools/application.h"
 #include "tools/canvas.h"
 
 namespace forebay::tools {
@@ -90,16 +91,11 @@ class CommandsTest : public ::testing::Test {
 
   // What the command prints; the text of the Error that it throws.
   std::string run(std::vector<std::string> arguments) {
-    CLI::App app;
-    add_info_command(app, status_);
-    add_config_command(app, status_);
-    add_plot_command(app, status_);
-    add_docs_command(app, status_);
-    std::reverse(arguments.begin(), arguments.end());
     ::testing::internal::CaptureStdout();
     std::string text;
+    status_ = exit_usage;
     try {
-      app.parse(arguments);
+      status_ = run_application(std::move(arguments));
     } catch (const Error& error) {
       text = error.what();
     }

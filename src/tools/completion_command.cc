@@ -2,6 +2,8 @@
 // command line.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "tools/application.h"
 #include "tools/commands.h"
 
@@ -101,14 +103,13 @@ std::string completion_script(const CLI::App& app, const std::string& shell) {
 }
 
 void add_completion_command(CLI::App& app, int& status) {
-  CLI::App* command =
-      app.add_subcommand("completion", "Print a script that completes commands in a shell");
+  Command command(app, "completion", "Print a script that completes commands in a shell");
   auto shell = std::make_shared<std::string>();
-  command->add_option("SHELL", *shell, "bash, zsh or fish")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  command->footer("bash: source <(forebay completion bash)");
-  command->callback([&app, shell, &status] {
+  command.add_option("SHELL", *shell, "bash, zsh or fish")
+      .required()
+      .one_of({"bash", "zsh", "fish"});
+  command.footer("bash: source <(forebay completion bash)");
+  command.callback([&app, shell, &status] {
     fmt::print("{}", completion_script(app, *shell));
     status = exit_done;
   });

@@ -2,19 +2,17 @@
 #include <fmt/format.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/error.h"
 #include "core/config.h"
 #include "core/method.h"
 #include "tools/commands.h"
+#include "tools/json.h"
 #include "tools/text_table.h"
 
 namespace forebay::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Options {
   std::string path;
@@ -104,7 +102,7 @@ void run(const Options& options) {
   }
   if (options.json) {
     const Json json = {{"file", options.path}, {"choices", choices}};
-    fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+    print_json(json);
   }
 }
 
@@ -112,16 +110,16 @@ void run(const Options& options) {
 
 void add_config_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "config", "Check a configuration file (see FOREBAY_CONFIG) and show what it would choose");
-  command->add_option("FILE", options->path, "the XML file")->required();
-  command->add_option("-n,--name", options->names, "a file's path: show its method")
-      ->allow_extra_args(false);
-  command->add_option("-v,--var", options->variables, "a variable of these files: show its method")
-      ->allow_extra_args(false);
-  command->add_flag("--all", options->all, "show keys with default values too");
-  command->add_flag("--json", options->json, "print one JSON object");
-  command->callback([options, &status] {
+  Command command(app, "config",
+                  "Check a configuration file (see FOREBAY_CONFIG) and show what it would choose");
+  command.add_option("FILE", options->path, "the XML file").required();
+  command.add_option("-n,--name", options->names, "a file's path: show its method")
+      .one_value_each();
+  command.add_option("-v,--var", options->variables, "a variable of these files: show its method")
+      .one_value_each();
+  command.add_flag("--all", options->all, "show keys with default values too");
+  command.add_flag("--json", options->json, "print one JSON object");
+  command.callback([options, &status] {
     run(*options);
     status = exit_done;
   });

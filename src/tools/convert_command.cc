@@ -2,18 +2,16 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "comm/session.h"
 #include "core/method_values.h"
 #include "tools/commands.h"
 #include "tools/convert.h"
+#include "tools/json.h"
 #include "tools/text_table.h"
 
 namespace forebay::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Options {
   ConvertOptions how;
@@ -128,8 +126,7 @@ int run(Options& options) {
     options.how.quiet = options.json;
     const ConvertResult result = convert(ranks.world(), options.how);
     if (speaks && options.json) {
-      fmt::print("{}\n",
-                 result_json(result, options).dump(2, ' ', false, Json::error_handler_t::replace));
+      print_json(result_json(result, options));
     } else if (speaks) {
       fmt::print("{}", result_text(result, options));
     }
@@ -146,30 +143,28 @@ int run(Options& options) {
 
 void add_convert_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("convert", "Copy a file into another format, layout or codec");
-  command->add_option("IN", options->how.in, "a netCDF file of any format, or an HDF5 file")
-      ->required();
-  command->add_option("OUT", options->how.out, "the file (zarr: the directory) to write")
-      ->required();
+  Command command(app, "convert", "Copy a file into another format, layout or codec");
+  command.add_option("IN", options->how.in, "a netCDF file of any format, or an HDF5 file")
+      .required();
+  command.add_option("OUT", options->how.out, "the file (zarr: the directory) to write").required();
   command
-      ->add_option("-m,--method", options->method,
-                   "KEY=VALUE;... of the output, such as \"layout=chunked;codec=shuffle,zstd:3\"")
-      ->type_name("KEYS")
-      ->expected(1);
-  command->add_option("--to", options->to, "netcdf (classic), hdf5 (netCDF-4) or zarr")
-      ->check(CLI::IsMember({"netcdf", "hdf5", "zarr"}));
-  command->add_option("--format", options->format, "cdf1, cdf2 or cdf5; as the input if not given")
-      ->check(CLI::IsMember({"cdf1", "cdf2", "cdf5"}));
-  command->add_option("--group", options->how.group,
-                      "of a netCDF-4 file, this group alone; / is the root without its groups");
-  command->add_flag("--skip", options->how.skip,
-                    "leave out what the output has no word for: strings, compound types");
-  command->add_flag("--verify", options->how.verify,
-                    "read the output again and compare checksums of all values");
-  command->add_flag("-f,--force", options->how.force, "replace OUT if it exists");
-  command->add_flag("--json", options->json, "print one JSON object, and no progress");
-  command->footer(
+      .add_option("-m,--method", options->method,
+                  "KEY=VALUE;... of the output, such as \"layout=chunked;codec=shuffle,zstd:3\"")
+      .type_name("KEYS")
+      .expected(1);
+  command.add_option("--to", options->to, "netcdf (classic), hdf5 (netCDF-4) or zarr")
+      .one_of({"netcdf", "hdf5", "zarr"});
+  command.add_option("--format", options->format, "cdf1, cdf2 or cdf5; as the input if not given")
+      .one_of({"cdf1", "cdf2", "cdf5"});
+  command.add_option("--group", options->how.group,
+                     "of a netCDF-4 file, this group alone; / is the root without its groups");
+  command.add_flag("--skip", options->how.skip,
+                   "leave out what the output has no word for: strings, compound types");
+  command.add_flag("--verify", options->how.verify,
+                   "read the output again and compare checksums of all values");
+  command.add_flag("-f,--force", options->how.force, "replace OUT if it exists");
+  command.add_flag("--json", options->json, "print one JSON object, and no progress");
+  command.footer(
       "Without --to and --method the output has the layout and format of the input. Names, "
       "attributes, fill values, records and the unlimited dimension are kept; chunk shapes and "
       "codecs too, where the output has chunks and --method says nothing else. A codec implies "
@@ -187,7 +182,7 @@ void add_convert_command(CLI::App& app, int& status) {
       "and zarr outputs are written by one process.\n"
       "A file that HDF5 wrote through the Forebay connector in the log layout becomes an ordinary "
       "one.");
-  command->callback([options, &status] { status = run(*options); });
+  command.callback([options, &status] { status = run(*options); });
 }
 
 }  // namespace forebay::tools

@@ -2,18 +2,16 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "tools/attribute_json.h"
 #include "tools/commands.h"
 #include "tools/compare.h"
+#include "tools/json.h"
 #include "tools/progress.h"
 #include "tools/text_table.h"
 
 namespace forebay::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Options {
   std::string a, b;
@@ -97,28 +95,25 @@ Json result_json(const Comparison& result, const Options& options) {
 
 void add_diff_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("diff", "Compare two files by value, whatever their formats");
-  command->add_option("A", options->a, "a netCDF file of any format, or an HDF5 file")->required();
-  command->add_option("B", options->b, "another one")->required();
-  command->add_option("--rtol", options->how.rtol, "relative tolerance: of |b|")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--atol", options->how.atol, "absolute tolerance")
-      ->check(CLI::NonNegativeNumber);
+  Command command(app, "diff", "Compare two files by value, whatever their formats");
+  command.add_option("A", options->a, "a netCDF file of any format, or an HDF5 file").required();
+  command.add_option("B", options->b, "another one").required();
+  command.add_option("--rtol", options->how.rtol, "relative tolerance: of |b|").not_negative();
+  command.add_option("--atol", options->how.atol, "absolute tolerance").not_negative();
   command
-      ->add_option("-v,--variable", options->how.variables,
-                   "compare this variable only; may be given several times")
-      ->type_name("VAR")
-      ->expected(1);
-  command->add_flag("--nan-differs", options->how.nan_differs, "take NaN as different from NaN");
-  command->add_option("-n,--examples", options->how.examples,
-                      "differing values to show for each variable (5)");
-  CLI::Option* header = command->add_flag("--header", options->header_only,
-                                          "compare dimensions, definitions and attributes only");
-  command->add_flag("--data", options->data_only, "compare values only")->excludes(header);
-  command->add_flag("-q,--quiet", options->quiet, "print nothing; the exit code tells");
-  command->add_flag("--json", options->json, "print one JSON object");
-  command->footer(
+      .add_option("-v,--variable", options->how.variables,
+                  "compare this variable only; may be given several times")
+      .type_name("VAR")
+      .expected(1);
+  command.add_flag("--nan-differs", options->how.nan_differs, "take NaN as different from NaN");
+  command.add_option("-n,--examples", options->how.examples,
+                     "differing values to show for each variable (5)");
+  const Option header = command.add_flag("--header", options->header_only,
+                                         "compare dimensions, definitions and attributes only");
+  command.add_flag("--data", options->data_only, "compare values only").excludes(header);
+  command.add_flag("-q,--quiet", options->quiet, "print nothing; the exit code tells");
+  command.add_flag("--json", options->json, "print one JSON object");
+  command.footer(
       "Values a and b are alike if |a - b| <= atol + rtol |b|; NaN is like NaN. Variables are "
       "compared by name; how they are stored, and the order of definitions, make no "
       "difference. Variables of one rank but other lengths are compared where both have "
@@ -127,7 +122,7 @@ void add_diff_command(CLI::App& app, int& status) {
       "as PnetCDF leaves it where the last ones were never written, has zeros there.\nExit codes: "
       "0 the same, 3 different, 1 a "
       "file cannot be read.");
-  command->callback([options, &status] {
+  command.callback([options, &status] {
     options->how.header = !options->data_only;
     options->how.data = !options->header_only;
     const auto a = open_source(options->a), b = open_source(options->b);
@@ -147,8 +142,7 @@ void add_diff_command(CLI::App& app, int& status) {
       result = compare(*a, *b, options->how);
     }
     if (options->json) {
-      fmt::print("{}\n",
-                 result_json(result, *options).dump(2, ' ', false, Json::error_handler_t::replace));
+      print_json(result_json(result, *options));
     } else if (!options->quiet) {
       fmt::print("{}", result_text(result, *options));
     }

@@ -4,12 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
-#include "base/error.h"
 #include "core/method.h"
 #include "tools/application.h"
 #include "tools/commands.h"
@@ -135,7 +131,7 @@ shuffle, then `deflate` or `zstd`; at most eight.
 
 std::string in_cell(std::string text) {
   for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
-    text.insert(at, "\\");
+    text.insert(at, 1, '\\');
   }
   return text;
 }
@@ -163,34 +159,20 @@ std::string methods_page() {
   return page;
 }
 
-void save(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  if (!file.flush()) throw system_error(errno, Errc::ecantwrite, "write", path);
-}
-
-void save_man_pages(const CLI::App& app, const std::string& directory) {
-  if (directory.empty()) throw Error(Errc::einval, "docs man: a folder for the pages is missing");
-  std::filesystem::create_directories(directory);
-  save(directory + "/forebay.1", man_page(app, nullptr));
-  for (const CLI::App* command : visible_commands(app))
-    save(directory + "/forebay-" + command->get_name() + ".1", man_page(app, command));
-}
-
 }  // namespace
 
 void add_docs_command(CLI::App& app, int& status) {
-  CLI::App* command = app.add_subcommand("docs", "Print generated pages of the documentation");
-  command->group("");
+  Command command(app, "docs", "Print generated pages of the documentation");
+  command.hide();
   struct Options {
     std::string page, directory;
   };
   auto options = std::make_shared<Options>();
-  command->add_option("PAGE", options->page, "methods, commands or man")
-      ->required()
-      ->check(CLI::IsMember({"methods", "commands", "man"}));
-  command->add_option("DIR", options->directory, "where man pages go");
-  command->callback([&app, options, &status] {
+  command.add_option("PAGE", options->page, "methods, commands or man")
+      .required()
+      .one_of({"methods", "commands", "man"});
+  command.add_option("DIR", options->directory, "where man pages go");
+  command.callback([&app, options, &status] {
     if (options->page == "man") {
       save_man_pages(app, options->directory);
     } else {

@@ -4,18 +4,16 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "tools/attribute_json.h"
 #include "tools/cdl.h"
 #include "tools/commands.h"
+#include "tools/json.h"
 #include "tools/source.h"
 
 namespace forebay::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr Count json_most_bytes = 1 << 30;
 
@@ -133,24 +131,23 @@ Json dump_json(const Source& source, const std::vector<VarId>& ids, bool with_da
 
 void add_dump_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("dump", "Print header and values of a file as text");
-  command->add_option("FILE", options->path, "a netCDF file of any format, or an HDF5 file")
-      ->required();
-  command->add_option("VAR", options->variables, "the variables whose values are printed (all)");
-  command->add_flag("--header", options->header, "print no values");
-  command->add_flag("--cdl", options->cdl, "print CDL, as ncdump does (the default)");
-  CLI::Option* json = command->add_flag("--json", options->json, "print one JSON object");
-  json->excludes("--cdl");
-  command->footer(
+  Command command(app, "dump", "Print header and values of a file as text");
+  command.add_option("FILE", options->path, "a netCDF file of any format, or an HDF5 file")
+      .required();
+  command.add_option("VAR", options->variables, "the variables whose values are printed (all)");
+  command.add_flag("--header", options->header, "print no values");
+  const Option cdl =
+      command.add_flag("--cdl", options->cdl, "print CDL, as ncdump does (the default)");
+  command.add_flag("--json", options->json, "print one JSON object").excludes(cdl);
+  command.footer(
       "Prints what ncdump prints for the same header and values. Values are read in blocks of a "
       "few MiB. Strings, compound types and the like of HDF5 files are left out and told on "
       "standard error. As JSON, values are flat lists in row-major order.");
-  command->callback([options, &status] {
+  command.callback([options, &status] {
     const auto source = open_source(options->path);
     const std::vector<VarId> ids = chosen(*source, options->variables);
     if (options->json) {
-      fmt::print("{}\n", dump_json(*source, ids, !options->header)
-                             .dump(2, ' ', false, Json::error_handler_t::replace));
+      print_json(dump_json(*source, ids, !options->header));
     } else {
       print_cdl(*source, ids, !options->header);
     }

@@ -36,15 +36,11 @@ class Hdf5FilesTest : public ::testing::Test {
   std::string at(const std::string& name) const { return folder_ + "/" + name; }
 
   std::string run(std::vector<std::string> arguments) {
-    CLI::App app;
-    status_ = exit_usage;
-    build_application(app, status_);
-    std::reverse(arguments.begin(), arguments.end());
     ::testing::internal::CaptureStdout();
     ::testing::internal::CaptureStderr();
     std::string text;
     try {
-      app.parse(arguments);
+      status_ = run_application(std::move(arguments));
     } catch (const Error& error) {
       text = error.what();
       status_ = exit_failed;

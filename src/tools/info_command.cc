@@ -3,7 +3,6 @@
 
 #include <bit>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 
 #include "core/file_check.h"
 #include "core/method_values.h"
@@ -12,12 +11,11 @@
 #include "tools/attribute_json.h"
 #include "tools/commands.h"
 #include "tools/info_source.h"
+#include "tools/json.h"
 #include "tools/text_table.h"
 
 namespace forebay::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 const char* format_name(int version) {
   switch (version) {
@@ -376,17 +374,16 @@ void add_info_command(CLI::App& app, int& status) {
     bool json = false, attributes = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("info", "Show what is in a file and where it lies");
-  command->add_option("FILE", options->path, "a netCDF file of any format, or an HDF5 file")
-      ->required();
-  command->add_flag("--json", options->json, "print one JSON object");
-  command->add_flag("-a,--attributes", options->attributes, "show all attributes, in full");
-  command->callback([options, &status] {
+  Command command(app, "info", "Show what is in a file and where it lies");
+  command.add_option("FILE", options->path, "a netCDF file of any format, or an HDF5 file")
+      .required();
+  command.add_flag("--json", options->json, "print one JSON object");
+  command.add_flag("-a,--attributes", options->attributes, "show all attributes, in full");
+  command.callback([options, &status] {
     if (is_hdf5_file(options->path)) {
       const auto source = open_source(options->path);
       if (options->json) {
-        fmt::print("{}\n",
-                   source_info_json(*source).dump(2, ' ', false, Json::error_handler_t::replace));
+        print_json(source_info_json(*source));
       } else {
         fmt::print("{}", source_info_text(*source, options->attributes));
       }
@@ -395,7 +392,7 @@ void add_info_command(CLI::App& app, int& status) {
     }
     const SerialReader file(options->path);
     if (options->json) {
-      fmt::print("{}\n", info_json(file).dump(2, ' ', false, Json::error_handler_t::replace));
+      print_json(info_json(file));
     } else {
       fmt::print("{}", info_text(file, options->attributes));
     }

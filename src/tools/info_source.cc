@@ -8,12 +8,11 @@
 #include "tools/attribute_json.h"
 #include "tools/cdl.h"
 #include "tools/hdf5_log_report.h"
+#include "tools/json.h"
 #include "tools/text_table.h"
 
 namespace forebay::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Count file_size(const std::string& path) {
   std::error_code failed;

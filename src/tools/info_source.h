@@ -1,7 +1,7 @@
 // What `forebay info` tells of files that are no classic ones.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "tools/source.h"

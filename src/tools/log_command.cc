@@ -5,7 +5,6 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "base/attempt.h"
 #include "base/byteorder.h"
@@ -16,12 +15,11 @@
 #include "core/staging_control.h"
 #include "data/convert.h"
 #include "tools/commands.h"
+#include "tools/json.h"
 #include "tools/text_table.h"
 
 namespace forebay::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Options {
   std::string path;
@@ -380,7 +378,7 @@ int run(const Options& options) {
     for (const LogProblem& problem : all.problems)
       problems.push_back({{"path", problem.path}, {"reason", problem.reason}});
     const Json whole = {{"path", options.path}, {"sessions", sessions}, {"unreadable", problems}};
-    fmt::print("{}\n", whole.dump(2, ' ', false, Json::error_handler_t::replace));
+    print_json(whole);
   } else {
     for (const LogProblem& problem : all.problems)
       fmt::print("cannot be read: {}: {}\n", printable(problem.path), printable(problem.reason));
@@ -393,22 +391,21 @@ int run(const Options& options) {
 
 void add_log_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("log", "Show what is in staging logs");
+  Command command(app, "log", "Show what is in staging logs");
   command
-      ->add_option("PATH", options->path,
-                   "a directory with logs, a dataset with staged writes, or one log file")
-      ->required();
-  command->add_flag("--data", options->data, "also show the first values of each write");
-  command->add_flag("--verify", options->verify, "read all data and check its checksums");
+      .add_option("PATH", options->path,
+                  "a directory with logs, a dataset with staged writes, or one log file")
+      .required();
+  command.add_flag("--data", options->data, "also show the first values of each write");
+  command.add_flag("--verify", options->verify, "read all data and check its checksums");
   command
-      ->add_option("--limit", options->limit,
-                   "entries shown of each log; 0: all (100 unless given; all with --json)")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--rank", options->rank, "only the log of this rank")
-      ->check(CLI::NonNegativeNumber);
-  command->add_flag("--json", options->json, "print one JSON object");
-  command->footer("Exit codes: 0 all is well, 1 something is damaged or cannot be read.");
-  command->callback([options, &status] { status = run(*options); });
+      .add_option("--limit", options->limit,
+                  "entries shown of each log; 0: all (100 unless given; all with --json)")
+      .not_negative();
+  command.add_option("--rank", options->rank, "only the log of this rank").not_negative();
+  command.add_flag("--json", options->json, "print one JSON object");
+  command.footer("Exit codes: 0 all is well, 1 something is damaged or cannot be read.");
+  command.callback([options, &status] { status = run(*options); });
 }
 
 }  // namespace forebay::tools

@@ -3,19 +3,17 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "core/method_values.h"
 #include "tools/attribute_json.h"
 #include "tools/cdl.h"
 #include "tools/commands.h"
+#include "tools/json.h"
 #include "tools/source.h"
 #include "tools/text_table.h"
 
 namespace forebay::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // "time=24*, lat=180": the star marks the unlimited dimension.
 std::string dimensions_text(const Source& source, const Variable& var) {
@@ -124,19 +122,19 @@ void add_ls_command(CLI::App& app, int& status) {
     bool json = false, attributes = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("ls", "List the variables of a file, one line each");
-  command->add_option("FILE", options->path, "a netCDF file of any format, or an HDF5 file")
-      ->required();
-  command->add_flag("-l,--long", options->attributes, "show all attributes, too");
-  command->add_flag("--json", options->json, "print one JSON object");
-  command->footer(
+  Command command(app, "ls", "List the variables of a file, one line each");
+  command.add_option("FILE", options->path, "a netCDF file of any format, or an HDF5 file")
+      .required();
+  command.add_flag("-l,--long", options->attributes, "show all attributes, too");
+  command.add_flag("--json", options->json, "print one JSON object");
+  command.footer(
       "The columns: name, type, dimensions with their lengths (* marks the unlimited one), the "
       "shape and codec of chunks, bytes of all values, bytes that chunks take in the file. What "
       "lies in a group is named by its path.");
-  command->callback([options, &status] {
+  command.callback([options, &status] {
     const auto source = open_source(options->path);
     if (options->json) {
-      fmt::print("{}\n", ls_json(*source).dump(2, ' ', false, Json::error_handler_t::replace));
+      print_json(ls_json(*source));
     } else {
       fmt::print("{}", ls_text(*source, options->attributes));
     }

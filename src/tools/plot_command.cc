@@ -75,36 +75,37 @@ void run(Options& options) {
 
 void add_plot_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "plot", "Draw a slice of a variable, its chunks, or a report of timings as a PNG picture");
-  command->add_option("FILE", options->path, "a netCDF file of any format, or an HDF5 file");
-  command->add_option("VAR", options->field.variable, "a variable of numbers");
-  command->add_option("-o,--output", options->output, "the picture")->required();
-  command->add_option("-s,--slice", options->field.slice,
-                      "what is shown, as NumPy has it (\"0, 10:50, ::2\") or by names "
-                      "(\"time=-1, lat=10:50\")");
-  CLI::Option* level = command->add_option(
+  Command command(
+      app, "plot",
+      "Draw a slice of a variable, its chunks, or a report of timings as a PNG picture");
+  command.add_option("FILE", options->path, "a netCDF file of any format, or an HDF5 file");
+  command.add_option("VAR", options->field.variable, "a variable of numbers");
+  command.add_option("-o,--output", options->output, "the picture").required();
+  command.add_option("-s,--slice", options->field.slice,
+                     "what is shown, as NumPy has it (\"0, 10:50, ::2\") or by names "
+                     "(\"time=-1, lat=10:50\")");
+  const Option level = command.add_option(
       "-l,--level", options->level, "index along the level dimension, from 0; -1 is the last");
-  CLI::Option* record =
-      command->add_option("-r,--record", options->record, "record, from 0; -1 is the last");
+  const Option record =
+      command.add_option("-r,--record", options->record, "record, from 0; -1 is the last");
   command
-      ->add_option("-c,--coords", options->coordinates,
-                   "LAT,LON: variables with the coordinates (default: found by units or name)")
-      ->delimiter(',')
-      ->expected(2);
-  command->add_option("--range", options->range, "LOW,HIGH: values at the ends of the colours")
-      ->delimiter(',')
-      ->expected(2);
-  command->add_flag(
+      .add_option("-c,--coords", options->coordinates,
+                  "LAT,LON: variables with the coordinates (default: found by units or name)")
+      .delimiter(',')
+      .expected(2);
+  command.add_option("--range", options->range, "LOW,HIGH: values at the ends of the colours")
+      .delimiter(',')
+      .expected(2);
+  command.add_flag(
       "--chunks", options->chunks,
       "draw how many bytes each chunk of VAR takes, and who encoded it (with --report) "
       "or where in the file it is");
-  command->add_option("--report", options->report,
-                      "draw a timeline of where time went on each rank, from a file that "
-                      "FOREBAY_REPORT=json:PATH made");
-  command->add_option("--entry", options->entry,
-                      "of a report of several files, which, from 0; -1 is the last (the default)");
-  command->footer(
+  command.add_option("--report", options->report,
+                     "draw a timeline of where time went on each rank, from a file that "
+                     "FOREBAY_REPORT=json:PATH made");
+  command.add_option("--entry", options->entry,
+                     "of a report of several files, which, from 0; -1 is the last (the default)");
+  command.footer(
       "Of the dimensions that are neither fixed by an index nor chosen otherwise, the last two "
       "longer than 1 are "
       "drawn, and of the others the first index. Latitudes and longitudes are found by their units "
@@ -115,9 +116,9 @@ void add_plot_command(CLI::App& app, int& status) {
       "owners.\n"
       "--report draws a lane for each rank: how much of every stretch of time each step took. "
       "Reports of earlier versions, which do not tell when that was, give bars.");
-  command->callback([options, level, record, &status] {
-    if (level->count() > 0) options->field.level = options->level;
-    if (record->count() > 0) options->field.record = options->record;
+  command.callback([options, level, record, &status] {
+    if (level.given()) options->field.level = options->level;
+    if (record.given()) options->field.record = options->record;
     run(*options);
     status = exit_done;
   });

@@ -2,19 +2,17 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "comm/session.h"
 #include "core/method_values.h"
 #include "core/recovery.h"
 #include "tools/commands.h"
+#include "tools/json.h"
 #include "tools/progress.h"
 #include "tools/text_table.h"
 
 namespace forebay::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 const char* name_of(Liveness job) {
   switch (job) {
@@ -140,7 +138,7 @@ int run(Options& options) {
       for (const RecoveredSession& s : result.sessions) sessions.push_back(session_json(s));
       const Json all = {
           {"path", options.path}, {"sessions", sessions}, {"unreadable", result.problems}};
-      fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
+      print_json(all);
     } else if (speaks) {
       fmt::print("{}", result_text(result, options.path));
     }
@@ -160,36 +158,35 @@ int run(Options& options) {
 
 void add_recover_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "recover", "Replay the writes that a job which ended left in staging logs");
-  command->add_option("PATH", options->path, "the dataset, or a directory with logs of any number")
-      ->required();
-  command->add_flag("--list", options->how.list_only, "only tell what there is");
-  command->add_flag("--verify", options->how.verify_only,
-                    "read and check everything, change nothing");
-  command->add_flag("--skip-damaged", options->how.skip_damaged,
-                    "replay what is whole though other writes are damaged");
-  command->add_flag("--partial", options->how.partial,
-                    "go on though the logs of some ranks are missing");
-  command->add_option("--file", options->how.file,
-                      "replay into this file instead of the one that the logs name");
+  Command command(app, "recover", "Replay the writes that a job which ended left in staging logs");
+  command.add_option("PATH", options->path, "the dataset, or a directory with logs of any number")
+      .required();
+  command.add_flag("--list", options->how.list_only, "only tell what there is");
+  command.add_flag("--verify", options->how.verify_only,
+                   "read and check everything, change nothing");
+  command.add_flag("--skip-damaged", options->how.skip_damaged,
+                   "replay what is whole though other writes are damaged");
+  command.add_flag("--partial", options->how.partial,
+                   "go on though the logs of some ranks are missing");
+  command.add_option("--file", options->how.file,
+                     "replay into this file instead of the one that the logs name");
   command
-      ->add_option("--session", options->session,
-                   "of a directory's logs, only those of this session")
-      ->check([](const std::string& text) {
+      .add_option("--session", options->session,
+                  "of a directory's logs, only those of this session")
+      .check([](const std::string& text) {
         return !text.empty() && text.size() <= 16 &&
                        text.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos
                    ? std::string()
                    : "a session is up to 16 hexadecimal digits";
       });
-  command->add_flag("--keep", options->how.keep, "leave logs and control file where they are");
-  command->add_flag("--json", options->json, "print one JSON object");
-  command->footer(
+  command.add_flag("--keep", options->how.keep, "leave logs and control file where they are");
+  command.add_flag("--json", options->json, "print one JSON object");
+  command.footer(
       "Under mpiexec the ranks share the logs out; a rank on each node finds logs on local "
       "disks.\nExit codes: 0 all is in the file, or there was nothing to do; 1 something is "
       "damaged, "
       "missing, or could not be done.");
-  command->callback([options, &status] { status = run(*options); });
+  command.callback([options, &status] { status = run(*options); });
 }
 
 }  // namespace forebay::tools

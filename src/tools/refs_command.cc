@@ -6,20 +6,18 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "core/method_values.h"
 #include "core/references.h"
 #include "tools/commands.h"
+#include "tools/json.h"
 #include "tools/text_table.h"
 
 namespace forebay::tools {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
 struct Options {
   std::string path, output, url, inline_limit;
   bool relative = false, skip = false, json = false;
@@ -73,7 +71,7 @@ void run(const Options& options) {
                        {"inlined", made.inlined},
                        {"inlined_bytes", made.inlined_bytes},
                        {"left_out", made.left_out}};
-    fmt::print("{}\n", told.dump(2, ' ', false, Json::error_handler_t::replace));
+    print_json(told);
     return;
   }
   fmt::print("{}: {} variables, {} references", printable(options.output), grouped(made.variables),
@@ -87,32 +85,31 @@ void run(const Options& options) {
 
 void add_refs_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "refs", "Write kerchunk references, with which zarr and xarray read a file");
-  command->add_option("FILE", options->path, "a CDF-1, CDF-2 or CDF-5 file")->required();
-  CLI::Option* output = command->add_option("-o,--output", options->output,
-                                            "the file of references (default: standard output)");
-  CLI::Option* relative = command->add_flag("--relative", options->relative,
-                                            "name FILE as seen from the folder of the references");
-  command->add_option("--url", options->url, "name FILE by this URL")->excludes(relative);
-  command->add_flag("--skip", options->skip,
-                    "leave out variables that cannot be referenced, and name them");
+  Command command(app, "refs", "Write kerchunk references, with which zarr and xarray read a file");
+  command.add_option("FILE", options->path, "a CDF-1, CDF-2 or CDF-5 file").required();
+  const Option output = command.add_option("-o,--output", options->output,
+                                           "the file of references (default: standard output)");
+  const Option relative = command.add_flag("--relative", options->relative,
+                                           "name FILE as seen from the folder of the references");
+  command.add_option("--url", options->url, "name FILE by this URL").excludes(relative);
+  command.add_flag("--skip", options->skip,
+                   "leave out variables that cannot be referenced, and name them");
   command
-      ->add_option("--inline-limit", options->inline_limit,
-                   "most bytes of chunks put into the references (64MiB)")
-      ->type_name("SIZE")
-      ->check([](const std::string& text) {
+      .add_option("--inline-limit", options->inline_limit,
+                  "most bytes of chunks put into the references (64MiB)")
+      .type_name("SIZE")
+      .check([](const std::string& text) {
         return parse_size(text) ? std::string() : "\"" + text + "\" is no size, such as 64MiB";
       });
-  command->add_flag("--json", options->json, "print one JSON object about what was written")
-      ->needs(output);
-  command->footer(
+  command.add_flag("--json", options->json, "print one JSON object about what was written")
+      .needs(output);
+  command.footer(
       "Zarr decodes shuffle, deflate, zstd and float32; variables with other codecs (zfp, sz3, "
       "bitshuffle) cannot be referenced. Chunks that a dimension cuts off, and chunks that were "
       "stored without encoding, are put into the references in base64, as Zarr wants whole and "
       "equally encoded ones. The file must not change afterwards. Relative names are looked up "
       "from the reader's working directory by fsspec.");
-  command->callback([options, &status] {
+  command.callback([options, &status] {
     run(*options);
     status = exit_done;
   });

@@ -1,0 +1,93 @@
+#include "tools/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/types.h"
+
+namespace forebay::tools {
+
+Option& Option::required() {
+  option_->required();
+  return *this;
+}
+
+Option& Option::type_name(const std::string& name) {
+  option_->type_name(name);
+  return *this;
+}
+
+Option& Option::expected(int values) {
+  option_->expected(values);
+  return *this;
+}
+
+Option& Option::delimiter(char between) {
+  option_->delimiter(between);
+  return *this;
+}
+
+Option& Option::one_value_each() {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
+Option& Option::one_of(std::initializer_list<std::string> values) {
+  option_->check(CLI::IsMember(std::vector<std::string>(values)));
+  return *this;
+}
+
+Option& Option::not_negative() {
+  option_->check(CLI::NonNegativeNumber);
+  return *this;
+}
+
+Option& Option::check(std::function<std::string(const std::string&)> fault) {
+  option_->check(std::move(fault));
+  return *this;
+}
+
+Option& Option::excludes(const Option& other) {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+Option& Option::needs(const Option& other) {
+  option_->needs(other.option_);
+  return *this;
+}
+
+bool Option::given() const { return option_->count() > 0; }
+
+Command::Command(CLI::App& app, const std::string& name, const std::string& text)
+    : command_(app.add_subcommand(name, text)) {}
+
+template <typename T>
+Option Command::add_option(const std::string& name, T& value, const std::string& text) {
+  return Option(command_->add_option(name, value, text));
+}
+
+template Option Command::add_option(const std::string&, std::string&, const std::string&);
+template Option Command::add_option(const std::string&, std::vector<std::string>&,
+                                    const std::string&);
+template Option Command::add_option(const std::string&, double&, const std::string&);
+template Option Command::add_option(const std::string&, std::vector<double>&, const std::string&);
+template Option Command::add_option(const std::string&, int&, const std::string&);
+template Option Command::add_option(const std::string&, std::size_t&, const std::string&);
+template Option Command::add_option(const std::string&, Count&, const std::string&);
+template Option Command::add_option(const std::string&, std::optional<Count>&, const std::string&);
+template Option Command::add_option(const std::string&, std::optional<Rank>&, const std::string&);
+
+Option Command::add_flag(const std::string& name, bool& value, const std::string& text) {
+  return Option(command_->add_flag(name, value, text));
+}
+
+void Command::footer(const std::string& text) { command_->footer(text); }
+
+void Command::hide() { command_->group(""); }
+
+void Command::callback(std::function<void()> work) { command_->callback(std::move(work)); }
+
+}  // namespace forebay::tools
