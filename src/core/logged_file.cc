@@ -15,6 +15,7 @@ namespace forebay {
 namespace {
 
 std::string directory_of_subfiles(const std::string& master) { return master + ".subfiles"; }
+std::string directory_of_pending(const std::string& master) { return master + ".pending"; }
 
 [[noreturn]] void wrong_subfile(const std::string& path) {
   throw Error(Errc::ebadlog, path + " belongs to another file",
@@ -136,9 +137,14 @@ void LoggedFile::start_writing() {
   agree_on_error(comm_, attempt_to([&] { options.first_epoch = reader_.last_epoch() + 1; }));
   auto subfile = open_subfile();
   if (comm_.size() > 1)
-    tails_ = logged::Tails::make(comm_, options_.ranks_per_node, [this](const std::string& path) {
-      return std::make_shared<File>(path, false, comm_.rank(), report_);
-    });
+    tails_ =
+        logged::Tails::make(comm_, options_.ranks_per_node, directory_of_pending(options_.path),
+                            [this](const std::string& path, logged::Tails::Open how) {
+                              auto file = std::make_shared<File>(
+                                  path, how != logged::Tails::Open::read, comm_.rank(), report_);
+                              if (how == logged::Tails::Open::create) file->create(false);
+                              return file;
+                            });
   if (tails_) reader_.set_tails(*tails_);
   writer_.emplace(
       comm_, file_, *space_, std::move(subfile), options,
@@ -150,16 +156,15 @@ void LoggedFile::start_writing() {
       tails_.get(), report_);
 }
 
+void LoggedFile::put_witness(const logged::Witness& witness) {
+  file_.write_at(witness.place, std::span<const std::byte>(logged::print_witness(witness.session)));
+}
+
 std::optional<logged::MetadataBlock> LoggedFile::flush() {
   if (!writer_) return std::nullopt;
   const auto block = writer_->flush();
   if (block) reader_.add_block(*block);
   return block;
-}
-
-bool LoggedFile::unfinished() const {
-  if (!writer_) return false;
-  return comm_.all_reduce(!writer_->empty(), Reduce::max) != 0 || !index_covers_all();
 }
 
 bool LoggedFile::index_covers_all() const {

@@ -11,6 +11,7 @@
 #include "comm/comm.h"
 #include "comm/node_memory.h"
 #include "core/method.h"
+#include "format/log_undo.h"
 #include "layout/logged/index_writer.h"
 #include "layout/logged/log_reader.h"
 #include "layout/logged/log_writer.h"
@@ -54,16 +55,16 @@ class LoggedFile {
   /// Collective. After this writer() may be used. Makes or opens subfiles. Errc as the system's.
   void start_writing();
   bool writing() const { return writer_.has_value(); }
-  /// Whether others find what a rank has written before a flush. After start_writing().
-  bool shows_pending() const { return comm_.size() == 1 || tails_ != nullptr; }
+  /// Whether data that is held until a flush is copied for the other ranks to see.
+  bool copies_pending() const { return tails_ && tails_->copies(); }
   logged::LogWriter& writer() { return *writer_; }
   logged::LogReader& reader() { return reader_; }
 
+  /// Local. Writes the witness of this file (format/log_undo.h).
+  void put_witness(const logged::Witness& witness);
   /// Collective. What all ranks wrote is in the file, and this rank's reader knows of it. Nothing
   /// if nobody wrote.
   std::optional<logged::MetadataBlock> flush();
-  /// Collective. Whether finish() has something to write.
-  bool unfinished() const;
   /// Collective. Flushes and writes the index; nothing if the present one covers all.
   std::optional<logged::WrittenIndex> finish();
   /// Local. Reads as LogReader::read, with this rank's pending writes.
@@ -90,7 +91,7 @@ class LoggedFile {
   Report report_;
   File file_;
   NodeMemory index_;                      // read by one rank of the node
-  std::unique_ptr<logged::Tails> tails_;  // null where ranks cannot look at each other's
+  std::unique_ptr<logged::Tails> tails_;  // null for a rank alone
   logged::LogReader reader_;
   std::optional<logged::LogWriter> writer_;
   std::shared_ptr<File> subfile_;

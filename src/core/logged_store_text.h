@@ -19,6 +19,9 @@ inline constexpr std::string_view store_prefix = "_forebay_";
 inline constexpr const char* store_group = "/_forebay_log";
 inline constexpr const char* store_file_attribute = "_forebay_file";        ///< of the group
 inline constexpr const char* store_dataset_attribute = "_forebay_dataset";  ///< of stand-ins
+inline constexpr const char* store_witness = "session";                     ///< in the group
+/// The external file that stand-ins name, which does not exist.
+inline constexpr const char* store_external = "in-a-forebay-log";
 /// Names in the group, without their numbers.
 inline constexpr const char* store_data = "data.";
 inline constexpr const char* store_metadata = "metadata.";

@@ -1,13 +1,16 @@
 // Writes rows of datasets with an H5Fflush now and then until it is killed, and tells what a file
 // holds. It knows HDF5 alone.
 //
-//   kill_hdf5 write FILE LOG SEED ROWS fixed|records
-//   kill_hdf5 check FILE SEED ROWS FLUSHED fixed|records
+//   kill_hdf5 write FILE LOG SEED ROWS fixed|records|objects
+//   kill_hdf5 check FILE SEED ROWS FLUSHED BEGUN fixed|records|objects
 //
-// "fixed" writes into datasets of their full size; with "records" they grow by H5Dset_extent. LOG
-// gets "pid RANK PID", "ready", "flushing ROWS" and "flushed ROWS" around each flush, "closed" and
-// "error ...". `check` wants every element of the first FLUSHED rows, and in the others what was
-// written or nothing; it exits with 1 where that is not so. See run_kill_hdf5.py.
+// "fixed" writes into datasets of their full size; with "records" they grow by H5Dset_extent; with
+// "objects" groups, attributes and a scalar dataset come, change and go as well. LOG gets
+// "pid RANK PID", "ready", "flushing ROWS" and "flushed ROWS" around each flush (the last is that
+// of H5Fclose), "closed" and "error ...". `check` wants every element of the first FLUSHED rows,
+// and in the others what was written or nothing; extents and objects must be, together, those of
+// the flush of FLUSHED rows or of the one of BEGUN rows. It exits with 1 where that is not so. See
+// run_kill_hdf5.py.
 #include <fcntl.h>
 #include <mpi.h>
 #include <unistd.h>
@@ -26,6 +29,9 @@ constexpr hsize_t kColumns = 840;  // for any number of ranks to 8 a whole share
 constexpr int kDatasets = 3;
 constexpr int kRowsOfFlush = 4;
 constexpr int kNothing = -1;
+constexpr hsize_t kGroups = 3;  // of the last flushes; those before are removed
+
+enum class Mode { fixed, records, objects };
 
 int log_file = -1;
 
@@ -89,7 +95,59 @@ void write_row(const std::vector<Id>& datasets, long seed, hsize_t row, bool gro
   }
 }
 
-int write_file(const char* path, long seed, hsize_t rows, bool grows) {
+std::string group_of(hsize_t row) { return "step" + std::to_string(row); }
+
+void put_number(hid_t at, const char* name, hsize_t value) {
+  if (H5Aexists(at, name) > 0) check(H5Adelete(at, name), "H5Adelete");
+  const Id space(H5Screate(H5S_SCALAR), H5Sclose, "H5Screate");
+  const Id attribute(H5Acreate2(at, name, H5T_STD_U64LE, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose,
+                     "H5Acreate");
+  check(H5Awrite(attribute, H5T_NATIVE_HSIZE, &value), "H5Awrite");
+}
+
+hsize_t number_of(hid_t at, const char* name) {
+  hsize_t value = 0;
+  const Id attribute(H5Aopen(at, name, H5P_DEFAULT), H5Aclose, "H5Aopen");
+  check(H5Aread(attribute, H5T_NATIVE_HSIZE, &value), "H5Aread");
+  return value;
+}
+
+// A group of this flush with an attribute and a scalar dataset, a number in the root group, and one
+// group less: what HDF5 keeps itself changes everywhere.
+void change_objects(hid_t file, hsize_t row) {
+  put_number(file, "last", row);
+  const Id group(H5Gcreate2(file, group_of(row).c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                 H5Gclose, "H5Gcreate");
+  put_number(group, "row", row);
+  const Id space(H5Screate(H5S_SCALAR), H5Sclose, "H5Screate");
+  const Id value(
+      H5Dcreate2(group, "value", H5T_STD_U64LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+      H5Dclose, "H5Dcreate2");
+  check(H5Dwrite(value, H5T_NATIVE_HSIZE, H5S_ALL, H5S_ALL, H5P_DEFAULT, &row), "H5Dwrite");
+  if (row < kGroups * kRowsOfFlush) return;
+  const std::string old = group_of(row - kGroups * kRowsOfFlush);
+  check(H5Ldelete(file, old.c_str(), H5P_DEFAULT), "H5Ldelete");
+}
+
+// Whether the objects are those of the flush of `row` rows, all of them.
+bool has_objects(hid_t file, hsize_t row) {
+  if (number_of(file, "last") != row) return false;
+  for (hsize_t k = 0; k <= kGroups && k * kRowsOfFlush <= row; ++k) {
+    const hsize_t of = row - k * kRowsOfFlush;
+    const bool there = H5Lexists(file, group_of(of).c_str(), H5P_DEFAULT) > 0;
+    if (there != (k < kGroups)) return false;
+    if (!there) continue;
+    const Id group(H5Gopen2(file, group_of(of).c_str(), H5P_DEFAULT), H5Gclose, "H5Gopen");
+    const Id value(H5Dopen2(group, "value", H5P_DEFAULT), H5Dclose, "H5Dopen2");
+    hsize_t found = 0;
+    check(H5Dread(value, H5T_NATIVE_HSIZE, H5S_ALL, H5S_ALL, H5P_DEFAULT, &found), "H5Dread");
+    if (found != of || number_of(group, "row") != of) return false;
+  }
+  return true;
+}
+
+int write_file(const char* path, long seed, hsize_t rows, Mode mode) {
+  const bool grows = mode != Mode::fixed;
   int rank = 0, ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -98,6 +156,7 @@ int write_file(const char* path, long seed, hsize_t rows, bool grows) {
           "H5Fcreate");
   std::vector<Id> datasets = create_datasets(file, rows, grows);
   const auto flush = [&](hsize_t done) {
+    if (mode == Mode::objects) change_objects(file, done);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) put_line("flushing " + std::to_string(done));
     check(H5Fflush(file, H5F_SCOPE_GLOBAL), "H5Fflush");
@@ -105,26 +164,50 @@ int write_file(const char* path, long seed, hsize_t rows, bool grows) {
     if (rank == 0) put_line("flushed " + std::to_string(done));
   };
   flush(0);
+  ::setenv("FOREBAY_TEST_KILL_COUNTS", "1", 1);  // see kill_at_call.c
   if (rank == 0) put_line("ready");
   for (hsize_t row = 0; row < rows; ++row) {
     write_row(datasets, seed, row, grows, rank, ranks);
-    if (row % kRowsOfFlush == kRowsOfFlush - 1) flush(row + 1);
+    if (row % kRowsOfFlush == kRowsOfFlush - 1 && row + 1 < rows) flush(row + 1);
   }
+  if (mode == Mode::objects) change_objects(file, rows);
   datasets.clear();
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) put_line("flushing " + std::to_string(rows));
   file.close("H5Fclose");
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) put_line("closed");
   return EXIT_SUCCESS;
 }
 
-int check_file(const char* path, long seed, hsize_t rows, hsize_t flushed, bool grows) {
+int check_file(const char* path, long seed, hsize_t rows, hsize_t flushed, hsize_t begun,
+               Mode mode) {
+  const bool grows = mode != Mode::fixed;
   const Id access = access_of(MPI_COMM_WORLD);
   const Id file(H5Fopen(path, H5F_ACC_RDONLY, access), H5Fclose, "H5Fopen");
+  hsize_t holds = flushed;  // rows of the flush that the file is of
+  if (grows) {
+    const Id dataset(H5Dopen2(file, name_of(0).c_str(), H5P_DEFAULT), H5Dclose, "H5Dopen2");
+    const Id space(H5Dget_space(dataset), H5Sclose, "H5Dget_space");
+    holds = extent_of(space)[0];
+    if (holds != flushed && holds != begun) {
+      std::printf("the file is neither of %llu rows nor of %llu, but of %llu\n",
+                  static_cast<unsigned long long>(flushed), static_cast<unsigned long long>(begun),
+                  static_cast<unsigned long long>(holds));
+      return EXIT_FAILURE;
+    }
+    if (holds > flushed) std::printf("new\n");
+    flushed = holds;
+  }
+  if (mode == Mode::objects && !has_objects(file, holds)) {
+    std::printf("objects are not those of %llu rows\n", static_cast<unsigned long long>(holds));
+    return EXIT_FAILURE;
+  }
   for (int d = 0; d < kDatasets; ++d) {
     const Id dataset(H5Dopen2(file, name_of(d).c_str(), H5P_DEFAULT), H5Dclose, "H5Dopen2");
     const Id space(H5Dget_space(dataset), H5Sclose, "H5Dget_space");
     const std::vector<hsize_t> dims = extent_of(space);
-    if (dims[0] < flushed || dims[0] > rows || (!grows && dims[0] != rows)) {
+    if (dims[0] != (grows ? holds : rows)) {
       std::printf("%s has %llu rows, of which %llu were flushed\n", name_of(d).c_str(),
                   static_cast<unsigned long long>(dims[0]),
                   static_cast<unsigned long long>(flushed));
@@ -150,20 +233,21 @@ int check_file(const char* path, long seed, hsize_t rows, hsize_t flushed, bool 
 }
 
 int run(int argc, char** argv) {
-  const std::string what = argc == 7 ? argv[1] : "";
-  const bool grows = argc == 7 && std::string(argv[6]) == "records";
+  const std::string what = argc > 1 ? argv[1] : "", last = argv[argc - 1];
+  const Mode mode = last == "fixed"     ? Mode::fixed
+                    : last == "records" ? Mode::records
+                                        : Mode::objects;
   const auto number = [&](int k) { return std::strtol(argv[k], nullptr, 10); };
-  if (what == "write") {
+  const auto rows = [&](int k) { return static_cast<hsize_t>(number(k)); };
+  if (what == "write" && argc == 7) {
     log_file = ::open(argv[3], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    return write_file(argv[2], number(4), static_cast<hsize_t>(number(5)), grows);
+    return write_file(argv[2], number(4), rows(5), mode);
   }
-  if (what == "check") {
-    return check_file(argv[2], number(3), static_cast<hsize_t>(number(4)),
-                      static_cast<hsize_t>(number(5)), grows);
-  }
+  if (what == "check" && argc == 8)
+    return check_file(argv[2], number(3), rows(4), rows(5), rows(6), mode);
   std::fprintf(stderr,
-               "usage: kill_hdf5 write FILE LOG SEED ROWS fixed|records\n"
-               "       kill_hdf5 check FILE SEED ROWS FLUSHED fixed|records\n");
+               "usage: kill_hdf5 write FILE LOG SEED ROWS fixed|records|objects\n"
+               "       kill_hdf5 check FILE SEED ROWS FLUSHED BEGUN fixed|records|objects\n");
   return EXIT_FAILURE;
 }
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -25,6 +26,7 @@ class Owned {
     if (id_ >= 0) close_(id_);
     id_ = -1;
   }
+  hid_t release() { return std::exchange(id_, -1); }
   operator hid_t() const { return id_; }
 
  private:
@@ -250,13 +252,53 @@ TEST_F(Programs, mounted_file_keeps_its_values) {
           H5Dclose);
       ASSERT_GE(H5Dwrite(made, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, from(80).data()), 0);
     }
-    EXPECT_TRUE(H5Fflush(child, H5F_SCOPE_LOCAL) >= 0 || logs());  // or an error, and no harm
+    EXPECT_GE(H5Fflush(child, H5F_SCOPE_LOCAL), 0);
+    {
+      const Owned made(
+          H5Dcreate2(file, "m/g/z", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+          H5Dclose);
+      ASSERT_GE(H5Dwrite(made, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, from(90).data()), 0);
+    }
     ASSERT_GE(H5Fflush(file, H5F_SCOPE_GLOBAL), 0);
     ASSERT_GE(H5Funmount(file, "m"), 0);
   }
   const Owned child(H5Fopen(name.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
   EXPECT_EQ(values_of(child, "g/x"), from(70));
   EXPECT_EQ(values_of(child, "g/y"), from(80));
+  EXPECT_EQ(values_of(child, "g/z"), from(90));
+  std::remove(name.c_str());
+}
+
+TEST_F(Programs, mounted_file_with_pending_writes_can_be_closed) {
+  const std::string name = "programs_mounted_closed.h5";
+  make_source(name, 3);
+  for (const bool degree_strong : {false, true}) {
+    const Owned access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+    ASSERT_GE(H5Pset_fclose_degree(access, degree_strong ? H5F_CLOSE_STRONG : H5F_CLOSE_WEAK), 0);
+    Owned file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), H5Fclose);
+    {
+      const Owned place(H5Gcreate2(file, "m", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose),
+          space(line(), H5Sclose);
+      const Owned own(
+          H5Dcreate2(file, "own", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+          H5Dclose);
+      ASSERT_GE(H5Dwrite(own, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, from(5).data()), 0);
+      Owned child(H5Fopen(name.c_str(), H5F_ACC_RDWR, access), H5Fclose);
+      ASSERT_GE(H5Fmount(file, "m", child, H5P_DEFAULT), 0);
+      {
+        const Owned set(H5Dopen2(file, "m/g/x", H5P_DEFAULT), H5Dclose);
+        ASSERT_GE(H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT,
+                           from(degree_strong ? 40 : 50).data()),
+                  0);
+      }
+      EXPECT_GE(H5Fclose(child.release()), 0);
+    }
+    EXPECT_GE(H5Fclose(file.release()), 0);
+    const Owned child(H5Fopen(name.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+    EXPECT_EQ(values_of(child, "g/x"), from(degree_strong ? 40 : 50));
+    const Owned parent(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+    EXPECT_EQ(values_of(parent, "own"), from(5));
+  }
   std::remove(name.c_str());
 }
 
@@ -421,6 +463,54 @@ TEST_F(Programs, old_region_reference_has_dimensions_or_an_error) {
   ASSERT_GE(H5Sget_select_bounds(region, low, high), 0);
   EXPECT_EQ(low[0], 2U);
   EXPECT_EQ(high[1], 3U);
+}
+
+TEST_F(Programs, old_reference_to_an_empty_region_has_dimensions) {
+  const Owned file(create(), H5Fclose);
+  const hsize_t extents[2] = {4, 6};
+  const Owned space(H5Screate_simple(2, extents, nullptr), H5Sclose);
+  const Owned set(
+      H5Dcreate2(file, "x", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+      H5Dclose);
+  ASSERT_GE(H5Sselect_none(space), 0);
+  hdset_reg_ref_t reference{};
+  ASSERT_GE(H5Rcreate(&reference, file, "x", H5R_DATASET_REGION, space), 0);
+  const Owned region(H5Rget_region(file, H5R_DATASET_REGION, &reference), H5Sclose);
+  hsize_t dims[2] = {};
+  ASSERT_EQ(H5Sget_simple_extent_ndims(region), 2);
+  ASSERT_EQ(H5Sget_simple_extent_dims(region, dims, nullptr), 2);
+  EXPECT_EQ(dims[0], 4U);
+  EXPECT_EQ(dims[1], 6U);
+  EXPECT_EQ(H5Sget_select_npoints(region), 0);
+}
+
+TEST_F(Programs, storage_of_a_dataset_without_chunks_is_all_or_nothing) {
+  const Owned file(create(), H5Fclose), space(line(), H5Sclose), part(line(), H5Sclose),
+      early(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  ASSERT_GE(H5Pset_alloc_time(early, H5D_ALLOC_TIME_EARLY), 0);
+  const Owned at_once(
+      H5Dcreate2(file, "early", H5T_NATIVE_INT, space, H5P_DEFAULT, early, H5P_DEFAULT), H5Dclose);
+  EXPECT_EQ(H5Dget_storage_size(at_once), elements * sizeof(int));
+  const Owned set(
+      H5Dcreate2(file, "late", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+      H5Dclose);
+  EXPECT_EQ(H5Dget_storage_size(set), 0U);
+  const hsize_t start = 3, count = 2;
+  ASSERT_GE(H5Sselect_hyperslab(part, H5S_SELECT_SET, &start, nullptr, &count, nullptr), 0);
+  for (int time = 0; time < 2; ++time)
+    ASSERT_GE(H5Dwrite(set, H5T_NATIVE_INT, part, part, H5P_DEFAULT, from(0).data()), 0);
+  EXPECT_EQ(H5Dget_storage_size(set), elements * sizeof(int));
+}
+
+TEST_F(Programs, dataspace_without_extents_is_an_error) {
+  const Owned file(create(), H5Fclose), space(line(), H5Sclose),
+      bad(H5Screate(H5S_SIMPLE), H5Sclose);
+  const Owned set(
+      H5Dcreate2(file, "x", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+      H5Dclose);
+  auto values = from(0);
+  EXPECT_LT(H5Dwrite(set, H5T_NATIVE_INT, bad, bad, H5P_DEFAULT, values.data()), 0);
+  EXPECT_LT(H5Dread(set, H5T_NATIVE_INT, bad, bad, H5P_DEFAULT, values.data()), 0);
 }
 
 }  // namespace

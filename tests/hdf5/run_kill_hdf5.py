@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Kills a program that writes through HDF5, opens its file again, and looks at what is there.
 
-Usage: run_kill_hdf5.py --mpiexec "MPIEXEC ... -n" --program KILL_HDF5 --dir DIRECTORY --mode fixed|records
-                        [--kills 12] [--seed S] [--skip-amid-flush]
+Usage: run_kill_hdf5.py --mpiexec "MPIEXEC ... -n" --program KILL_HDF5 --dir DIRECTORY --mode fixed|records|objects
+                        [--kills 12] [--calls 40 --preload KILL_AT_CALL] [--judged 10] [--seed S]
 
-Each cycle writes on 1 to 4 ranks, kills all of them with SIGKILL at a random time, and opens the file with another
-process: then everything up to the last flush that returned must be there, and of the rest each element or none of it.
-Kills amid H5Fflush are counted apart, since there much is under way; half of the cycles aim at them. HDF5 without a
-connector promises nothing for those: --skip-amid-flush leaves them unchecked.
+Each cycle writes on 1 to 4 ranks, kills them with SIGKILL, and opens the file with another process: then it must be the
+file of the last flush that returned or, where a flush had begun, that of this one. Every kill is judged.
+
+--kills: all ranks at a random time, half of them soon after a flush has begun. --calls: one rank in one of its calls that
+change the file or what lies beside it, over the whole range of these calls; the others end a moment later.
 """
 import argparse
 import os
@@ -21,7 +22,8 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fault"))
 import killing  # noqa: E402  pylint: disable=wrong-import-position
 
-ROWS = 400
+ROWS = 400  # of a program that is killed at a random time
+ROWS_OF_CALLS = 16
 
 
 class Test:
@@ -30,12 +32,23 @@ class Test:
         self.random = random.Random(options.seed)
         self.mpiexec = shlex.split(options.mpiexec)
         self.file = os.path.join(options.dir, "file.h5")
+        self.told = os.path.join(options.dir, "calls")
         self.log = killing.Log(os.path.join(options.dir, "write.log"))
-        self.counts = {"killed": 0, "killed amid a flush": 0, "not checked": 0, "rows that had to be there": 0}
+        self.counts = {"killed": 0, "amid a flush": 0, "found the old file": 0, "found the new file": 0,
+                       "rows that had to be there": 0}
         self.failure = None
 
     def command(self, ranks, *arguments):
         return self.mpiexec + [str(ranks), self.options.program] + [str(a) for a in arguments]
+
+    def clear(self):
+        for name in os.listdir(self.options.dir):
+            os.unlink(os.path.join(self.options.dir, name))
+
+    def start(self, ranks, seed, rows, changes=None):
+        self.clear()
+        command = self.command(ranks, "write", self.file, self.log.path, seed, rows, self.options.mode)
+        return killing.launch(command, changes)
 
     def wait_for_flush(self, process):
         """Until a flush has begun, one chosen by chance."""
@@ -44,60 +57,97 @@ class Test:
             time.sleep(0.0005)
         time.sleep(self.random.uniform(0, 0.003))
 
-    def cycle(self, number):
-        for name in os.listdir(self.options.dir):
-            os.unlink(os.path.join(self.options.dir, name))
+    def at_some_time(self, number):
         ranks, seed = self.random.choice([1, 2, 3, 4]), self.random.randrange(1 << 30)
-        process = killing.launch(self.command(ranks, "write", self.file, self.log.path, seed, ROWS, self.options.mode))
-        victim = killing.Victim(process, self.log)
+        victim = killing.Victim(self.start(ranks, seed, ROWS), self.log)
         if self.random.random() < 0.5:
-            self.wait_for_flush(process)
+            self.wait_for_flush(victim.process)
         else:
             time.sleep(self.random.uniform(0, 0.4))
-        for pid in victim.pids.values():
-            killing.kill(pid)
+        victim.kill_now(self.random)
+        self.judge(victim, f"cycle {number}, seed {seed}, {ranks} ranks", seed, ROWS)
+
+    def environment(self, at, rank):
+        return {"LD_PRELOAD": self.options.preload, "FOREBAY_TEST_KILL_AT": str(at),
+                "FOREBAY_TEST_KILL_RANK": str(rank), "FOREBAY_TEST_KILL_FILE": self.file,
+                "FOREBAY_TEST_KILL_TELL": self.told}
+
+    def calls_of(self, ranks, seed):
+        """How many calls each rank makes when nobody is killed."""
+        calls = {}
+        for rank in range(ranks):
+            process = self.start(ranks, seed, ROWS_OF_CALLS, self.environment(0, rank))
+            output = process.communicate(timeout=60)
+            if process.returncode != 0 or not self.log.has("closed"):
+                self.failure = f"{ranks} ranks, seed {seed}: {output}"
+                return {}
+            with open(self.told, encoding="ascii") as f:
+                calls.update({int(a): int(b) for a, b in (line.split() for line in f) if int(a) == rank})
+        return calls
+
+    def at_calls(self, kills):
+        """As many kills, on 1, 2 and 3 ranks, spread evenly over all calls of all ranks."""
+        for ranks in (1, 2, 3):
+            seed = self.random.randrange(1 << 30)
+            calls = self.calls_of(ranks, seed)
+            places = [(rank, n) for rank, most in sorted(calls.items()) for n in range(1, most + 1)]
+            share = kills // 3
+            for k in range(share):
+                if self.failure:
+                    return
+                rank, at = places[int((k + self.random.random()) * len(places) / share)]
+                victim = killing.Victim(self.start(ranks, seed, ROWS_OF_CALLS, self.environment(at, rank)), self.log)
+                self.judge(victim, f"call {at} of rank {rank}, seed {seed}, {ranks} ranks", seed, ROWS_OF_CALLS)
+
+    def judge(self, victim, how, seed, rows):
         output, in_time = victim.wait()
-        how = f"mode {self.options.mode}, cycle {number}, seed {seed}, {ranks} ranks"
+        how = f"mode {self.options.mode}, {how}"
         if not in_time or self.log.has("error") or not self.log.has("ready"):
             self.failure = f"{how}: {self.log.errors()} {output}"
             return
         flushed, begun = self.log.last("flushed"), self.log.last("flushing")
+        if self.log.has("closed"):
+            flushed = begun
         self.counts["killed"] += not self.log.has("closed")
-        self.counts["killed amid a flush"] += begun != flushed
-        if begun != flushed and self.options.skip_amid_flush:
-            self.counts["not checked"] += 1
-            return
+        self.counts["amid a flush"] += begun != flushed
         self.counts["rows that had to be there"] += flushed
-        self.check(f"{how}, {flushed} rows flushed" + (f", flushing {begun}" if begun != flushed else ""), seed, flushed)
+        self.check(f"{how}, {flushed} rows flushed, {begun} begun", seed, rows, flushed, begun)
 
-    def check(self, how, seed, flushed):
+    def check(self, how, seed, rows, flushed, begun):
         ranks = self.random.choice([1, 2])
-        done = subprocess.run(self.command(ranks, "check", self.file, seed, ROWS, flushed, self.options.mode),
+        done = subprocess.run(self.command(ranks, "check", self.file, seed, rows, flushed, begun, self.options.mode),
                               capture_output=True, text=True, timeout=60, check=False)
         if done.returncode != 0:
             self.failure = f"{how}: {done.stdout[-1500:]} {done.stderr[-300:]}"
+        elif begun != flushed:
+            self.counts["found the new file" if "new" in done.stdout else "found the old file"] += 1
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mpiexec", required=True)
     parser.add_argument("--program", required=True)
+    parser.add_argument("--preload")
     parser.add_argument("--dir", required=True)
-    parser.add_argument("--mode", choices=("fixed", "records"), required=True)
+    parser.add_argument("--mode", choices=("fixed", "records", "objects"), required=True)
     parser.add_argument("--kills", type=int, default=12)
+    parser.add_argument("--calls", type=int, default=0)
+    parser.add_argument("--judged", type=int, default=8, help="fewer kills, or fewer than half as many amid flushes, fail")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--skip-amid-flush", action="store_true")
     options = parser.parse_args()
     options.dir = os.path.abspath(options.dir)
     os.makedirs(options.dir, exist_ok=True)
     test = Test(options)
     for number in range(options.kills):
-        test.cycle(number)
+        test.at_some_time(number)
         if test.failure:
             break
+    if options.calls and not test.failure:
+        test.at_calls(options.calls)
     print(", ".join(f"{n} {what}" for what, n in test.counts.items()))
-    if not test.failure and test.counts["killed"] < options.kills // 3:
-        test.failure = "too few kills: the test does not test"
+    if not test.failure and (test.counts["killed"] < options.judged or
+                             test.counts["amid a flush"] < options.judged // 2):
+        test.failure = f"too few kills: of {options.judged}, and half as many amid flushes, the test makes a judgement"
     print(f"FAILED: {test.failure}" if test.failure else "all right", f"(seed {options.seed})")
     return 1 if test.failure else 0
 

@@ -27,12 +27,13 @@ class NoLog : public FileHooks {
   }
   void write(std::span<const DatasetWrite>, hid_t) override {}
   void read(std::span<const DatasetRead>, hid_t) override {}
-  void before_flush(const UnderObject&, H5F_scope_t) override {}
+  void flush(const UnderObject&, H5F_scope_t) override {}
   void before_close(const UnderObject&, Closing closing) override { closings().push_back(closing); }
   static std::vector<Closing>& closings() {
     static std::vector<Closing> all;
     return all;
   }
+  void before_mount(const UnderObject&) override {}
   void object_copied(const ObjectCopy&) override {}
 };
 

@@ -70,9 +70,9 @@ herr_t close(void* obj, hid_t dxpl, void** req) noexcept {
   });
 }
 
-/// Tells the hooks that `at` is about to be flushed.
-inline void before_flush(const Object& at, H5F_scope_t scope = H5F_SCOPE_LOCAL) {
-  if (FileHooks* hooks = at.hooks()) hooks->before_flush(at.below(), scope);
+/// An object is about to be flushed. Of a log file all is: HDF5's part and the log's hold together.
+inline void before_flush(const Object& at) {
+  if (FileHooks* hooks = at.hooks()) hooks->flush(at.below(), H5F_SCOPE_LOCAL);
 }
 
 }  // namespace forebay::vol

@@ -5,6 +5,7 @@
 #include "api/hdf5vol/callbacks.h"
 #include "api/hdf5vol/info.h"
 #include "api/hdf5vol/library_check.h"
+#include "api/hdf5vol/watched_driver.h"
 #include "forebay_vol.h"
 
 namespace forebay::vol {
@@ -26,6 +27,7 @@ herr_t initialize(hid_t) noexcept {
 // stay on the stack.
 herr_t terminate() noexcept {
   const ErrorStackSaver saver;
+  restore_drivers();
   release_error_class();
   return 0;
 }

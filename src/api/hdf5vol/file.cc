@@ -1,6 +1,10 @@
 #include "api/hdf5vol/callbacks.h"
 #include "api/hdf5vol/info.h"
+#include "api/hdf5vol/mpio.h"
+#include "base/attempt.h"
+#include "comm/agree.h"
 #include "core/method.h"
+#include "core/undo_file.h"
 
 // hdf5.h first
 #include <H5VLnative.h>
@@ -27,6 +31,17 @@ void check_hints(const std::string& hints) {
   apply_hints(trial, hints, "the connector's string");
 }
 
+// A job that was killed within a flush left a file that is neither the one before it nor the one
+// after it.
+void put_back_flushed(const OpenedFile& opened) {
+  if (H5Pget_driver(opened.fapl) == H5FD_STDIO) return;
+  const auto mpi = mpi_access(opened.fapl);
+  const Comm comm = mpi ? mpi->comm : Comm();
+  agree_on_error(comm, attempt_to([&] {
+                   if (comm.is_root()) put_back(opened.name);
+                 }));
+}
+
 // Files are opened and created without a request: the log layer must see what is in them.
 template <class Call>
 void* open_below(OpenedFile opened, Call&& call) {
@@ -35,6 +50,7 @@ void* open_below(OpenedFile opened, Call&& call) {
   const Fapl fapl = below.access_list(opened.fapl);
   opened.hints = info.hints();
   if (opened.created) check_hints(opened.hints);
+  if (!opened.created && is_native(below.id())) put_back_flushed(opened);
   void* under = call(fapl.id());
   return under ? wrap_file(OwnedUnder(under, below.id(), H5I_FILE), std::move(opened)) : nullptr;
 }
@@ -83,7 +99,10 @@ herr_t specific(void* obj, H5VL_file_specific_args_t* args, hid_t dxpl, void** r
       case H5VL_FILE_REOPEN:
         return reopen(object_of(obj), *args, dxpl);
       case H5VL_FILE_FLUSH:
-        before_flush(object_of(obj), args->args.flush.scope);
+        if (FileHooks* hooks = object_of(obj).hooks()) {
+          hooks->flush(object_of(obj).below(), args->args.flush.scope);
+          return 0;
+        }
         break;
       default:
         break;

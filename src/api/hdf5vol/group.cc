@@ -52,8 +52,10 @@ herr_t specific(void* obj, H5VL_group_specific_args_t* args, hid_t dxpl, void** 
   return guarded<herr_t>(-1, [&] {
     if (args->op_type == H5VL_GROUP_FLUSH) before_flush(object_of(obj));
     if (args->op_type != H5VL_GROUP_MOUNT) return forward<H5VLgroup_specific>(obj, args, dxpl, req);
+    Object& child = object_of(args->args.mount.child_file);
+    if (FileHooks* hooks = child.hooks()) hooks->before_mount(child.below());
     H5VL_group_specific_args_t below = *args;
-    below.args.mount.child_file = object_of(args->args.mount.child_file).under;
+    below.args.mount.child_file = child.under;
     return forward<H5VLgroup_specific>(obj, &below, dxpl, req);
   });
 }

@@ -139,14 +139,19 @@ class FileHooks {
   /// Reads the logged datasets of one H5Dread(_multi). Never empty.
   virtual void read(std::span<const DatasetRead> reads, hid_t dxpl) = 0;
 
-  /// Before the file is flushed below: H5Fflush, H5Gflush, H5Oflush … `at` is what was named.
-  virtual void before_flush(const UnderObject& at, H5F_scope_t scope) = 0;
+  /// Flushes the whole file, below too, whatever was asked for: H5Fflush, H5Gflush, H5Oflush …
+  /// `at` is what was named.
+  virtual void flush(const UnderObject& at, H5F_scope_t scope) = 0;
 
   /// Before `at` (the last file handle, or the last object of the file) is closed below. After
   /// Closing::file and Closing::last no object of the connector below may stay held: an open one
   /// would fail an H5Fclose of a file opened with MPI-IO. When the close below fails, the file
   /// stays open and before_close comes again. Collective as H5Fclose is.
   virtual void before_close(const UnderObject& at, Closing closing) = 0;
+
+  /// The file, of which `at` is a handle, is about to be mounted in another one: its handles lead
+  /// there until it is unmounted. Collective as H5Fmount is.
+  virtual void before_mount(const UnderObject& at) = 0;
 
   /// An H5Ocopy from or to this file was done below. Of a copy between two log files only the
   /// destination's hooks are called.

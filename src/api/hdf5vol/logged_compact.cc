@@ -36,7 +36,7 @@ void flush_below(const UnderObject& at) {
 /// Whether the dataset below can take values, which it can if it was made with compact=close.
 bool takes_values(const UnderObject& dataset) {
   const Hid space = space_of(dataset);
-  return H5Sget_simple_extent_type(space) == H5S_SIMPLE;
+  return H5Sget_simple_extent_type(space) == H5S_SIMPLE && !is_external(dataset);
 }
 
 void for_each_stand_in(const UnderObject& root,

@@ -6,6 +6,7 @@
 
 #include "api/hdf5vol/logged_memory.h"
 #include "api/hdf5vol/logged_selection.h"
+#include "api/hdf5vol/under_objects.h"
 
 namespace forebay::vol {
 namespace {
@@ -76,6 +77,13 @@ struct Transfer {
   Hid own;  // the space, where the program gave none
 };
 
+/// As HDF5: a dataspace that was never given extents selects nothing, but is no space to use.
+void check_extent(hid_t space) {
+  if (space == H5S_ALL || space == H5S_BLOCK) return;
+  if (H5Sget_simple_extent_type(space) == H5S_SIMPLE && H5Sget_simple_extent_ndims(space) == 0)
+    throw Error(Errc::einval, "a dataspace has no extents", "see H5Sset_extent_simple");
+}
+
 Transfer resolve(const DatasetState& dataset, hid_t memory_space, hid_t file_space,
                  const void* buffer) {
   if (file_space == H5S_PLIST || memory_space == H5S_PLIST)
@@ -93,6 +101,10 @@ Transfer resolve(const DatasetState& dataset, hid_t memory_space, hid_t file_spa
     if (n != transfer.file.elements)
       throw Error(Errc::einval, "memory selects " + std::to_string(n) + " elements, the file " +
                                     std::to_string(transfer.file.elements));
+  }
+  if (transfer.file.elements == 0) {
+    check_extent(file_space);
+    check_extent(memory_space);
   }
   if (buffer == nullptr && transfer.file.elements > 0)
     throw Error(Errc::einval, "there is no buffer for " + std::to_string(transfer.file.elements) +
@@ -229,6 +241,18 @@ Hid stand_in_properties(hid_t dcpl) {
   checked(H5Pset_fill_time(list, H5D_FILL_TIME_NEVER), "choosing a fill time");
   checked(H5Pset_alloc_time(list, H5D_ALLOC_TIME_LATE), "choosing an allocation time");
   return list;
+}
+
+Hid stand_in_space(hid_t space, hid_t dcpl, hid_t stand_in) {
+  if (H5Pget_layout(dcpl) != H5D_CONTIGUOUS) return owned_space(H5Screate(H5S_SCALAR));
+  checked(H5Pset_external(stand_in, logged::store_external, 0, H5F_UNLIMITED),
+          "saying where the values are");
+  return owned_space(H5Scopy(space));
+}
+
+bool is_external(const UnderObject& stand_in) {
+  const Hid list = creation_list(stand_in);
+  return H5Pget_external_count(list) > 0;
 }
 
 StoredDataset stored_from(std::uint64_t id, hid_t space, hid_t dcpl) {

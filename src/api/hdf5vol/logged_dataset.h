@@ -38,6 +38,8 @@ class DatasetState {
   /// value: then it hands out zeros of whatever type. In files opened with MPI-IO it allocates
   /// early.
   bool zeros_unwritten() const { return default_fill_ && !allocated_; }
+  /// Whether HDF5 would have storage for it from the beginning.
+  bool allocated() const { return allocated_; }
   void set_allocated(bool early) { allocated_ |= early; }
   /// For LogReader. Valid as long as the state.
   logged::DatasetShape shape();
@@ -60,6 +62,13 @@ std::string why_not_logged(hid_t type, hid_t space, hid_t dcpl);
 Hid completed_properties(hid_t dcpl, hid_t type, hid_t space);
 /// The creation properties of a stand-in: those of the object without those of the data.
 Hid stand_in_properties(hid_t dcpl);
+/// The dataspace of a stand-in. Of a dataset without chunks its own, and `stand_in` then says that
+/// the values are in an external file, which does not exist: so HDF5 finds the extents where it
+/// looks for them past the connector, gives no room, and without the connector reading is an error.
+/// Of one with chunks a scalar: HDF5 does not copy external datasets whose extents have changed.
+Hid stand_in_space(hid_t space, hid_t dcpl, hid_t stand_in);
+/// Whether a stand-in's values are said to be in an external file.
+bool is_external(const UnderObject& stand_in);
 StoredDataset stored_from(std::uint64_t id, hid_t space, hid_t dcpl);
 
 /// Local. One dataset of a write: its data is staged in the log.

@@ -9,6 +9,7 @@
 #include "api/hdf5vol/errors.h"
 #include "api/hdf5vol/mpio.h"
 #include "api/hdf5vol/under_objects.h"
+#include "api/hdf5vol/watched_driver.h"
 #include "base/attempt.h"
 #include "comm/agree.h"
 #include "core/print_report.h"
@@ -57,6 +58,8 @@ constexpr Count flush_bytes = 2 << 20;
 constexpr Count most_calls_apart = 100;
 // Collective calls of as much are worth a block of their own.
 constexpr Count through_bytes = 512 << 10;
+// The same where what is held must be written to files for the others to see (Tails::copies).
+constexpr Count through_bytes_shown = 128 << 10;
 
 /// Why a log cannot be written in the way in which the file is opened; empty if it can.
 std::string why_no_log(const OpenedFile& opened) {
@@ -74,6 +77,13 @@ std::string why_no_log(const OpenedFile& opened) {
 bool may_become_swmr(hid_t fapl) {
   H5F_libver_t low = H5F_LIBVER_EARLIEST, high = H5F_LIBVER_LATEST;
   return H5Pget_libver_bounds(fapl, &low, &high) >= 0 && low >= H5F_LIBVER_V110;
+}
+
+/// Whether the program asks where data begins in the file, which a log has no answer to. Of a file
+/// that is written without MPI: there it is not for the sake of a file system's stripes.
+bool asks_alignment(hid_t fapl) {
+  hsize_t threshold = 0, alignment = 1;
+  return H5Pget_alignment(fapl, &threshold, &alignment) >= 0 && alignment > 1;
 }
 
 LoggedHandle& handle_of(LoggedDataset* dataset) { return static_cast<LoggedHandle&>(*dataset); }
@@ -107,7 +117,8 @@ std::unique_ptr<FileHooks> make_file_hooks(const OpenedFile& opened) {
   apply_hints(method, opened.hints, "the connector's string");
   const bool automatic = !method.origin.contains("layout") || method.layout == "auto";
   const bool log =
-      automatic ? access.mpi_io || !may_become_swmr(opened.fapl) : method.layout == "log";
+      automatic ? access.mpi_io || !(may_become_swmr(opened.fapl) || asks_alignment(opened.fapl))
+                : method.layout == "log";
   if (opened.created && !log) return nullptr;
   method.layout = "log";
   return std::make_unique<LoggedHooks>(opened, access.comm, access.mpi_io, method);
@@ -143,14 +154,31 @@ LoggedHooks::LoggedHooks(const OpenedFile& opened, const Comm& comm, bool mpi_io
                    for (const auto& block : store_.blocks(file_->reader().directory().blocks))
                      file_->add_block(block);
                  }));
-  if (writable_) start_writing();
+  if (!writable_) return;
+  start_undo(opened);
+  start_writing();
 }
 
-LoggedHooks::~LoggedHooks() = default;
+LoggedHooks::~LoggedHooks() {
+  if (undo_) unwatch(*undo_);
+}
 
 void LoggedHooks::check_writable() const {
   if (!writable_)
     throw Error(Errc::eperm, path_ + " was opened to read only", "open it with H5F_ACC_RDWR");
+}
+
+/// Collective. From here on HDF5's writes go by the undo file.
+void LoggedHooks::start_undo(const OpenedFile& opened) {
+  if (!mpi_io_ && H5Pget_driver(opened.fapl) != H5FD_SEC2) return;
+  const Offset end = opened.created ? 0 : end_of_file(opened.file);
+  const logged::Witness witness = store_.witness();
+  agree_on_error(comm_, attempt_to([&] {
+                   if (comm_.is_root()) file_->put_witness(witness);
+                 }));
+  undo_ = std::make_unique<UndoFile>(comm_, path_, witness, end, file_->report());
+  watch(opened.file, mpi_io_, *undo_);
+  store_.set_undo(*undo_, comm_);
 }
 
 /// Collective. Datasets of each opening have numbers of their own, so that
@@ -179,7 +207,7 @@ CreatedDataset LoggedHooks::create_dataset(const DatasetCreation& creation) {
   const Hid dcpl =
       compacts() ? compactable_properties(creation.dcpl) : stand_in_properties(creation.dcpl);
   const Hid space = compacts() ? compactable_space(creation.space, creation.dcpl)
-                               : owned_space(H5Screate(H5S_SCALAR));
+                               : stand_in_space(creation.space, creation.dcpl, dcpl);
   CreatedDataset created;
   created.under =
       OwnedUnder(H5VLdataset_create(creation.at.object, creation.location, creation.at.connector,
@@ -212,7 +240,7 @@ void LoggedHooks::agree_on_room(bool collective) {
   std::int64_t numbers[2] = {file_->writer().held(), largest_};
   comm_.all_reduce(numbers, Reduce::max);
   const Count limit = std::min(file_->options().buffer_limit / 2, flush_bytes);
-  through_ = numbers[1] >= through_bytes;
+  through_ = numbers[1] >= (file_->copies_pending() ? through_bytes_shown : through_bytes);
   if (through_ || numbers[0] > limit) {
     const auto failed = attempt_to([&] { file_->writer().flush_data(); });
     if (failed) {
@@ -260,11 +288,23 @@ void LoggedHooks::flush() {
   if (file_->writing()) file_->flush();
 }
 
-void LoggedHooks::before_flush(const UnderObject& at, H5F_scope_t) {
+void LoggedHooks::flush(const UnderObject& at, H5F_scope_t scope) {
   store_.move_to(at);
-  if (file_->unfinished()) store_.check_reached();
+  if (undo_) undo_->begin();
   flush();
+  H5VL_file_specific_args_t args{};
+  args.op_type = H5VL_FILE_FLUSH;
+  args.args.flush = {at.type, scope};
+  if (H5VLfile_specific(at.object, at.connector, &args, H5P_DATASET_XFER_DEFAULT, nullptr) < 0)
+    throw UnderFailed{};
   if (file_->writing()) file_->sync();
+  if (undo_) undo_->commit(flushed_end(*undo_));
+}
+
+void LoggedHooks::before_mount(const UnderObject& at) {
+  if (!writable_ || compacted_) return;
+  store_.move_to(at);
+  store_.hold();
 }
 
 void LoggedHooks::finish() {
@@ -279,17 +319,18 @@ void LoggedHooks::finish() {
 void LoggedHooks::before_close(const UnderObject& at, Closing closing) {
   if (closing == Closing::handle) return;
   store_.move_to(at);
-  if (file_->unfinished()) store_.check_reached();
+  if (undo_) undo_->begin();
   finish();
+  const bool mounted = store_.let_go();
   if (closing != Closing::last) return;
-  if (writable_ && compacts() && !compacted_) compact(at);
+  if (writable_ && compacts() && !compacted_ && !mounted) compact(at);
   if (!report_due_) return;
   std::vector<std::string> notes{"layout log: each rank appends"};
   if (compacts())
     notes.emplace_back(compacted_ ? "compacted at close: an ordinary HDF5 file"
                                   : "not compacted: some datasets were made without compact=close");
-  if (writable_ && !file_->shows_pending())
-    notes.emplace_back("ranks do not see each other's independent writes before a flush");
+  if (undo_ && !undo_->active())
+    notes.emplace_back("flushes are not one step: the folder takes no undo file");
   file_->report()[Step::total] =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - opened_).count();
   print_report(comm_, path_, file_->report(), method_, notes);
@@ -307,6 +348,14 @@ Count LoggedHandle::stored_bytes() {
   return sum;
 }
 
+/// Of a dataset without chunks HDF5 allocates all or nothing.
+Count LoggedHandle::storage_size() {
+  if (state_->chunked()) return stored_bytes();
+  Count whole = static_cast<Count>(state_->element_size());
+  for (const Count extent : state_->extents()) whole *= extent;
+  return state_->allocated() || stored_bytes() > 0 ? whole : 0;
+}
+
 bool LoggedHandle::get(H5VL_dataset_get_args_t& args, hid_t) {
   switch (args.op_type) {
     case H5VL_DATASET_GET_SPACE:
@@ -317,10 +366,10 @@ bool LoggedHandle::get(H5VL_dataset_get_args_t& args, hid_t) {
       return true;
     case H5VL_DATASET_GET_SPACE_STATUS:
       *args.args.get_space_status.status =
-          stored_bytes() > 0 ? H5D_SPACE_STATUS_ALLOCATED : H5D_SPACE_STATUS_NOT_ALLOCATED;
+          storage_size() > 0 ? H5D_SPACE_STATUS_ALLOCATED : H5D_SPACE_STATUS_NOT_ALLOCATED;
       return true;
     case H5VL_DATASET_GET_STORAGE_SIZE:
-      *args.args.get_storage_size.storage_size = static_cast<hsize_t>(stored_bytes());
+      *args.args.get_storage_size.storage_size = static_cast<hsize_t>(storage_size());
       return true;
     default:
       return false;  // datatype and access properties are the stand-in's

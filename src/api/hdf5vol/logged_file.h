@@ -8,6 +8,7 @@
 #include "api/hdf5vol/logged_dataset.h"
 #include "api/hdf5vol/logged_store.h"
 #include "core/logged_file.h"
+#include "core/undo_file.h"
 
 namespace forebay::vol {
 
@@ -21,8 +22,9 @@ class LoggedHooks : public FileHooks {
   std::unique_ptr<LoggedDataset> open_dataset(const UnderObject& dataset, hid_t dxpl) override;
   void write(std::span<const DatasetWrite> writes, hid_t dxpl) override;
   void read(std::span<const DatasetRead> reads, hid_t dxpl) override;
-  void before_flush(const UnderObject& at, H5F_scope_t scope) override;
+  void flush(const UnderObject& at, H5F_scope_t scope) override;
   void before_close(const UnderObject& at, Closing closing) override;
+  void before_mount(const UnderObject& at) override;
   void object_copied(const ObjectCopy& copy) override;
 
   LoggedFile& file() { return *file_; }
@@ -41,6 +43,7 @@ class LoggedHooks : public FileHooks {
  private:
   void check_writable() const;
   void start_writing();
+  void start_undo(const OpenedFile& opened);
   void finish();
   void agree_on_room(bool collective);
   bool compacts() const { return method_.compact == "close"; }
@@ -55,6 +58,7 @@ class LoggedHooks : public FileHooks {
   bool writable_;
   LogStore store_;
   std::unique_ptr<LoggedFile> file_;
+  std::unique_ptr<UndoFile> undo_;  // null where HDF5's writes are not seen
   std::map<std::uint64_t, std::weak_ptr<DatasetState>> datasets_;
   std::uint64_t next_id_ = 0;
   // Collective writes until the ranks look together whether a buffer is full.
@@ -87,6 +91,7 @@ class LoggedHandle : public LoggedDataset {
  private:
   void set_extent(const hsize_t* size, hid_t dxpl);
   Count stored_bytes();
+  Count storage_size();
 
   LoggedHooks& hooks_;
   std::shared_ptr<DatasetState> state_;

@@ -9,6 +9,7 @@
 #include "api/hdf5vol/hooks.h"
 #include "api/hdf5vol/under_objects.h"
 #include "base/attempt.h"
+#include "comm/agree.h"
 
 namespace forebay::vol {
 namespace {
@@ -122,20 +123,18 @@ logged::MetadataBlock place_of(const OwnedUnder& dataset, const std::string& nam
 
 bool LogStore::present(const UnderObject& file) { return link_exists(file, group_name); }
 
-void LogStore::check_reached() const {
-  if (!found_ || info_of(file_, H5O_INFO_BASIC).fileno == found_->fileno) return;
-  throw Error(Errc::enotsupport,
-              "a log file that is mounted in another one can be flushed and closed only when it is "
-              "unmounted",
-              "call H5Funmount first");
+bool LogStore::let_go() {
+  held_ = {};
+  return found_ && info_of(file_, H5O_INFO_BASIC).fileno != found_->fileno;
 }
 
 OwnedUnder LogStore::group() {
   if (found_) {
-    H5VL_loc_params_t location = self_location(file_.type);
+    const UnderObject& from = held_ ? held_.get() : file_;
+    H5VL_loc_params_t location = self_location(from.type);
     location.type = H5VL_OBJECT_BY_TOKEN;
     location.loc_data.loc_by_token.token = &found_->token;
-    return open_child(file_, location);
+    return open_child(from, location);
   }
   const H5VL_loc_params_t location = self_location(file_.type);
   OwnedUnder group(H5VLgroup_open(file_.object, &location, file_.connector, group_name,
@@ -231,15 +230,7 @@ void LogStore::replace_index() {
 
 void LogStore::remove() { remove_link(file_, group_name); }
 
-Offset LogStore::allot(Use use, Count bytes) {
-  std::string name = kind_of(use);
-  if (use == Use::index) {
-    name += std::to_string(index_);
-  } else {
-    auto& counter = use == Use::data ? data_blocks_ : metadata_blocks_;
-    if (!counter) counter = count_of(name.c_str());
-    name += std::to_string((*counter)++);
-  }
+logged::MetadataBlock LogStore::make_block(const std::string& name, Count bytes) {
   const OwnedUnder group = this->group();
   const Hid dcpl = owned_list(H5Pcreate(H5P_DATASET_CREATE));
   checked(H5Pset_layout(dcpl, H5D_CONTIGUOUS), "choosing a layout");
@@ -254,7 +245,32 @@ Offset LogStore::allot(Use use, Count bytes) {
                          H5P_DATASET_ACCESS_DEFAULT, H5P_DATASET_XFER_DEFAULT, nullptr),
       group.connector(), H5I_DATASET);
   if (!dataset) failed("making room for " + std::to_string(bytes) + " bytes of the log");
-  return place_of(dataset, name).place;
+  return place_of(dataset, name);
+}
+
+logged::Witness LogStore::witness() {
+  const auto there = block(logged::store_witness);
+  if (there && there->bytes != logged::witness_bytes) damaged("the witness is no witness");
+  return {session_,
+          (there ? *there : make_block(logged::store_witness, logged::witness_bytes)).place};
+}
+
+Offset LogStore::allot(Use use, Count bytes) {
+  std::string name = kind_of(use);
+  if (use == Use::index) {
+    name += std::to_string(index_);
+  } else {
+    auto& counter = use == Use::data ? data_blocks_ : metadata_blocks_;
+    if (!counter) counter = count_of(name.c_str());
+    name += std::to_string((*counter)++);
+  }
+  const Offset place = make_block(name, bytes).place;
+  // Room that the file of the last flush had may have been freed since, and be in use there.
+  if (undo_ != nullptr && place < undo_->end())
+    agree_on_error(comm_, attempt_to([&] {
+                     if (comm_.is_root()) undo_->save(place, bytes);
+                   }));
+  return place;
 }
 
 std::optional<StoredDataset> read_stored(const UnderObject& dataset, hid_t dxpl) {

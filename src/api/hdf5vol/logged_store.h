@@ -4,6 +4,7 @@
 //
 //     /_forebay_log                    attribute _forebay_file: version, session, number of the
 //     index
+//     /_forebay_log/session                    the witness (format/log_undo.h)
 //     /_forebay_log/data.0, data.1 …           a block of data a flush
 //     /_forebay_log/metadata.0, metadata.1 …   a block of metadata a flush (format/log_section.h)
 //     /_forebay_log/index.N                    the index, of the last close (format/log_index.h)
@@ -20,6 +21,7 @@
 #include "api/hdf5vol/under.h"
 #include "core/logged_file.h"
 #include "core/logged_store_text.h"
+#include "core/undo_file.h"
 
 namespace forebay::vol {
 
@@ -38,6 +40,11 @@ class LogStore : public logged::BlockSpace {
   void open();
   std::uint64_t session() const { return session_; }
 
+  /// Where the witness lies, which the caller writes; made where the file has none.
+  logged::Witness witness();
+  /// From now on blocks of the log do not take what the file of the last flush needs.
+  void set_undo(UndoFile& undo, const Comm& comm) { undo_ = &undo, comm_ = comm; }
+
   /// The blocks of metadata, in order; of the first `known`, which an index covers, only the number
   /// counts. A block that a killed job did not finish is empty.
   std::vector<logged::MetadataBlock> blocks(std::uint64_t known);
@@ -53,20 +60,27 @@ class LogStore : public logged::BlockSpace {
   /// Reaches the file through another of its open objects from now on: the one before may be
   /// closed.
   void move_to(const UnderObject& object) { file_ = object; }
-  /// Throws where that object leads to another file, as the handle of a mounted one does.
-  void check_reached() const;
+  /// Keeps the log's group open, by which the file is reached while it is mounted in another one:
+  /// its own handles lead there.
+  void hold() { held_ = group(); }
+  /// The group may be closed. Whether the present handle leads to another file.
+  bool let_go();
 
  private:
   OwnedUnder group();
   std::uint64_t count_of(const char* kind);
   std::optional<logged::MetadataBlock> block(const std::string& name);
   void write_state(const OwnedUnder& group, bool create);
+  logged::MetadataBlock make_block(const std::string& name, Count bytes);
 
   UnderObject file_;
+  OwnedUnder held_;
   // The group: where this file is mounted, paths begin at the root of the other.
   std::optional<H5O_info2_t> found_;
   std::uint64_t session_ = 0, index_ = 0;  // index_: 0 for none, n + 1 for index.n
   std::optional<std::uint64_t> data_blocks_, metadata_blocks_;
+  UndoFile* undo_ = nullptr;
+  Comm comm_;
 };
 
 /// The attribute of a dataset of the connector below; nothing if it has none. Errc::ebadlog.

@@ -6,6 +6,7 @@
 
 // Null in an HDF5 without MPI.
 #pragma weak H5Pget_fapl_mpio
+#pragma weak H5Pset_fapl_mpio
 #pragma weak H5Pget_dxpl_mpio
 #pragma weak H5Pset_dxpl_mpio
 
@@ -49,6 +50,11 @@ std::optional<MpiAccess> mpi_access(hid_t fapl) {
     if (H5Pget_fapl_mpio(fapl, &given.comm, &given.info) < 0) return std::nullopt;
   }
   return MpiAccess{make_comm(given.comm), hints_of(given.info)};
+}
+
+void use_mpio_alone(hid_t fapl) {
+  if (H5Pset_fapl_mpio != nullptr)
+    checked(H5Pset_fapl_mpio(fapl, MPI_COMM_SELF, MPI_INFO_NULL), "choosing a file driver");
 }
 
 bool asks_collective(hid_t dxpl) {

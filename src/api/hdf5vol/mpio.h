@@ -21,6 +21,9 @@ struct MpiAccess {
 /// another driver.
 std::optional<MpiAccess> mpi_access(hid_t fapl);
 
+/// Local. Makes a list choose that driver, for this process alone.
+void use_mpio_alone(hid_t fapl);
+
 /// Whether a transfer property list asks for collective transfers.
 bool asks_collective(hid_t dxpl);
 /// Makes it ask for them.

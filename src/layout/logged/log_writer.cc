@@ -44,7 +44,7 @@ void LogWriter::begin(bool collective) {
   }
 }
 
-void LogWriter::publish_entries() {
+void LogWriter::publish_entries(bool placed) {
   if (tails_ == nullptr) return;
   const auto append = [&](TailRecord kind, const auto& what) {
     tails_->append(static_cast<std::uint32_t>(kind), std::as_bytes(std::span(&what, 1)));
@@ -58,15 +58,15 @@ void LogWriter::publish_entries() {
   }
   for (; published_ < section_.entries(); ++published_) {
     TailEntry what{section_.pending()[published_], 0};
-    if (what.entry.kind == Kind::write)
-      what.address = reinterpret_cast<std::uintptr_t>(data_.address_of(what.entry.data));
+    if (what.entry.kind == Kind::write && !placed)
+      what.address = tails_->address_of(data_, what.entry.data, what.entry.stored);
     append(TailRecord::entry, what);
   }
 }
 
 void LogWriter::publish() {
   if (tails_ == nullptr) return;
-  publish_entries();
+  publish_entries(false);
   tails_->show(turn_, data_.saved());
 }
 
@@ -154,7 +154,7 @@ void LogWriter::flush_data() {
     StepTimer timer(report_, Step::write);
     if (mine > 0) data_.write_to(file, begin + before);
     if (tails_ == nullptr || placed_ == section_.entries()) return;
-    publish_entries();
+    publish_entries(true);
     const TailPlaced now{placed_, section_.entries(), subfile_ ? subfile_->number : 0,
                          begin + before};
     tails_->append(static_cast<std::uint32_t>(TailRecord::placed),

@@ -115,7 +115,8 @@ class LogWriter {
  private:
   void add(std::uint64_t dataset, const Placed& selection, Offset position,
            std::span<const std::byte> bytes, std::optional<std::uint32_t> filter_mask);
-  void publish_entries();
+  /// `placed`: their data is in the file already.
+  void publish_entries(bool placed);
   Offset my_place(const Comm& ranks, Count mine, Count& total) const;
 
   Comm comm_;

@@ -47,6 +47,7 @@ void TailReader::update(std::uint64_t dataset) {
     only_ = dataset;
     forget();
   }
+  tails_.look();
   for (int rank = 0; rank < tails_.ranks(); ++rank)
     if (rank != tails_.rank()) extend(rank, tails_.bytes(rank));
 }

@@ -24,7 +24,7 @@ enum class TailRecord : std::uint32_t {
 };
 struct TailEntry {
   Entry entry;                ///< `data`: position in the rank's data
-  std::uint64_t address = 0;  ///< of the data in memory; 0: in the temporary file
+  std::uint64_t address = 0;  ///< as Tails::address_of() says; 0: in the temporary file, or placed
 };
 /// The data of the entries [first, last), counted from 0, are in the file (or a subfile) now.
 struct TailPlaced {

@@ -1,0 +1,66 @@
+#include "format/log_undo.h"
+
+#include <xxhash.h>
+
+#include "format/log_bytes.h"
+#include "format/log_section.h"
+
+namespace forebay::logged {
+namespace {
+
+constexpr std::uint64_t undo_magic = 0x4642554e444f3031;     // "FBUNDO01"
+constexpr std::uint64_t witness_magic = 0x46424c4f47494431;  // "FBLOGID1"
+constexpr std::size_t hashed_bytes = undo_front_bytes - 8;
+
+std::uint64_t hash_of(std::span<const std::byte> front, std::span<const std::byte> bytes) {
+  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), XXH3_64bits(front.data(), hashed_bytes));
+}
+
+}  // namespace
+
+// magic u64 | session u64
+std::vector<std::byte> print_witness(std::uint64_t session) {
+  Printer out;
+  out.fixed(witness_magic);
+  out.fixed(session);
+  return std::move(out.bytes());
+}
+
+// magic u64 | version u32 | bytes u32 | session u64 | witness u64 | place u64 | hash u64 | the
+// bytes
+std::vector<std::byte> print_undo_record(const Witness& witness, Offset place,
+                                         std::span<const std::byte> bytes) {
+  Printer out;
+  out.fixed(undo_magic);
+  out.fixed(std::uint32_t{version});
+  out.fixed(static_cast<std::uint32_t>(bytes.size()));
+  out.fixed(witness.session);
+  out.fixed(static_cast<std::uint64_t>(witness.place));
+  out.fixed(static_cast<std::uint64_t>(place));
+  out.fixed(hash_of(out.bytes(), bytes));
+  out.raw(bytes);
+  return std::move(out.bytes());
+}
+
+std::optional<UndoRecord> parse_undo_front(std::span<const std::byte> front) {
+  if (front.size() < undo_front_bytes) return std::nullopt;
+  Parser in(front);
+  if (in.fixed<std::uint64_t>() != undo_magic) return std::nullopt;
+  check_version(in.fixed<std::uint32_t>(), version, "an undo file");
+  UndoRecord record;
+  record.bytes = in.fixed<std::uint32_t>();
+  record.witness.session = in.fixed<std::uint64_t>();
+  record.witness.place = static_cast<Offset>(in.fixed<std::uint64_t>());
+  record.place = static_cast<Offset>(in.fixed<std::uint64_t>());
+  record.hash = in.fixed<std::uint64_t>();
+  if (record.bytes > undo_most_bytes || record.place < 0 || record.witness.place < 0)
+    return std::nullopt;
+  return record;
+}
+
+bool is_whole(const UndoRecord& record, std::span<const std::byte> front,
+              std::span<const std::byte> bytes) {
+  return std::ssize(bytes) == record.bytes && hash_of(front, bytes) == record.hash;
+}
+
+}  // namespace forebay::logged

@@ -1,0 +1,181 @@
+#include "layout/logged/file_tails.h"
+
+#include <sys/statfs.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "base/attempt.h"
+#include "base/error.h"
+#include "comm/agree.h"
+
+namespace forebay::logged {
+namespace {
+
+struct Slot {
+  std::uint64_t generation = 0, bytes = 0, turn = 0, check = 0;
+};
+static_assert(sizeof(Slot) == 32);
+
+std::uint64_t check_of(const Slot& slot) { return XXH3_64bits(&slot, offsetof(Slot, check)); }
+
+constexpr Offset first_byte = 8;       // of data: an address is never 0
+constexpr Count kept_bytes = 1 << 20;  // of data in a file that begins again
+constexpr Count window_bytes = 8 << 20;
+constexpr int most_looks = 10000;
+
+/// Whether a node may be shown what was in a file before another node wrote there.
+bool has_weak_caches(const std::string& folder) {
+  constexpr std::array<std::uint32_t, 4> kinds{0x6969, 0x65735546, 0xff534d42,
+                                               0x01021997};  // NFS, FUSE, CIFS, 9P
+  struct statfs status {};
+  return ::statfs(folder.c_str(), &status) == 0 &&
+         std::find(kinds.begin(), kinds.end(), static_cast<std::uint32_t>(status.f_type)) !=
+             kinds.end();
+}
+
+}  // namespace
+
+std::unique_ptr<Tails> FileTails::make(const Comm& comm, const std::string& folder, OpenFile open) {
+  std::unique_ptr<FileTails> tails(new FileTails(comm, folder, std::move(open)));
+  agree_on_error(
+      comm, attempt_to([&] {
+        if (!comm.is_root()) return;
+        std::error_code error;
+        std::filesystem::remove_all(folder, error);  // of a job that was killed
+        std::filesystem::create_directory(folder, error);
+        if (error) throw system_error(error.value(), Errc::efile, "making the folder", folder);
+        const std::vector<std::byte> nothing(sizeof(Slot) * static_cast<std::size_t>(comm.size()));
+        tails->shown_ = tails->open_(tails->path("shown"), Open::create);
+        tails->shown_->write_at(0, std::span(nothing));
+      }));
+  // Behind it the folder is there, and in it what all show: nothing.
+  if (!tails->shown_) tails->shown_ = tails->open_(tails->path("shown"), Open::write);
+  tails->weak_ = has_weak_caches(folder);
+  return tails;
+}
+
+FileTails::FileTails(const Comm& comm, std::string folder, OpenFile open)
+    : Tails(comm),
+      folder_(std::move(folder)),
+      open_(std::move(open)),
+      streams_(static_cast<std::size_t>(comm.size())),
+      datas_(static_cast<std::size_t>(comm.size())),
+      end_(first_byte) {}
+
+FileTails::~FileTails() {
+  std::error_code ignored;
+  if (rank() == 0) std::filesystem::remove(path("shown"), ignored);
+  if (stream_) {
+    std::filesystem::remove(stream_->path(), ignored);
+    std::filesystem::remove(data_->path(), ignored);
+  }
+  std::filesystem::remove(folder_, ignored);  // as long as others' files are there it stays
+}
+
+// -- this rank's tail -----------------------------------------------------------------------------
+
+void FileTails::make_files() {
+  if (stream_) return;
+  auto stream = open_(path(std::to_string(rank())), Open::create);
+  data_ = open_(path(std::to_string(rank()) + ".data"), Open::create);
+  stream_ = std::move(stream);
+}
+
+void FileTails::settle(ByteFile& file) {
+  if (weak_) file.sync();
+}
+
+void FileTails::append(std::uint32_t kind, std::span<const std::byte> payload) {
+  const std::uint32_t front[] = {kind, static_cast<std::uint32_t>(payload.size())};
+  const auto bytes = std::as_bytes(std::span(front));
+  unwritten_.insert(unwritten_.end(), bytes.begin(), bytes.end());
+  unwritten_.insert(unwritten_.end(), payload.begin(), payload.end());
+}
+
+std::uint64_t FileTails::address_of(const PendingData& data, Offset position, Count bytes) {
+  make_files();
+  const Offset begin = end_;
+  if (const std::byte* memory = data.address_of(position)) {
+    data_->write_at(begin, std::span(memory, static_cast<std::size_t>(bytes)));
+  } else {  // in the temporary file by now
+    std::vector<std::byte> window(static_cast<std::size_t>(std::min(bytes, window_bytes)));
+    for (Count done = 0; done < bytes;) {
+      const auto part =
+          std::span(window).first(static_cast<std::size_t>(std::min(bytes - done, window_bytes)));
+      data.read(position + done, part);
+      data_->write_at(begin + done, std::span<const std::byte>(part));
+      done += std::ssize(part);
+    }
+  }
+  end_ += bytes;
+  return static_cast<std::uint64_t>(begin);
+}
+
+void FileTails::show(const Shown& mine, Count) {
+  make_files();
+  stream_->write_at(written_, std::span<const std::byte>(unwritten_));
+  settle(*data_);
+  settle(*stream_);
+  Slot slot{mine.generation, mine.bytes, mine.turn};
+  slot.check = check_of(slot);
+  shown_->write_at(static_cast<Offset>(sizeof slot) * rank(), std::as_bytes(std::span(&slot, 1)));
+  settle(*shown_);
+  written_ += std::ssize(unwritten_);
+  unwritten_.clear();
+}
+
+void FileTails::clear() {
+  if (end_ > kept_bytes) data_->truncate(0);  // nobody reads it any more
+  written_ = 0;
+  end_ = first_byte;
+  unwritten_.clear();
+}
+
+// -- those of others ------------------------------------------------------------------------------
+
+void FileTails::look(std::span<Shown> shown) {
+  if (weak_) {  // none of what was read before
+    shown_ = open_(path("shown"), Open::write);
+    streams_.assign(streams_.size(), nullptr);
+    datas_.assign(datas_.size(), nullptr);
+  }
+  std::vector<Slot> slots(shown.size());
+  for (int time = 0; time < most_looks; ++time) {
+    const auto bytes = std::as_writable_bytes(std::span(slots));
+    if (shown_->read_at(0, bytes) != bytes.size()) break;
+    const bool whole = std::all_of(slots.begin(), slots.end(), [](const Slot& slot) {
+      return slot.generation == 0 || slot.check == check_of(slot);
+    });
+    if (whole) {
+      for (std::size_t r = 0; r < slots.size(); ++r)
+        shown[r] = {slots[r].generation, slots[r].bytes, slots[r].turn};
+      return;
+    }
+    std::this_thread::yield();  // one is being written
+  }
+  throw Error(Errc::eread, path("shown") + " is damaged",
+              "it was changed while the file was open for writing");
+}
+
+ByteFile& FileTails::theirs(std::vector<std::shared_ptr<ByteFile>>& files, int rank,
+                            const std::string& suffix) {
+  auto& file = files[static_cast<std::size_t>(rank)];
+  if (!file) file = open_(path(std::to_string(rank) + suffix), Open::read);
+  return *file;
+}
+
+void FileTails::read_stream(int rank, Offset position, std::span<std::byte> into) {
+  if (theirs(streams_, rank, "").read_at(position, into) != into.size()) gone(rank);
+}
+
+void FileTails::read_data(int rank, Offset, std::uint64_t address, std::span<std::byte> into) {
+  if (theirs(datas_, rank, ".data").read_at(static_cast<Offset>(address), into) != into.size())
+    gone(rank);
+}
+
+}  // namespace forebay::logged

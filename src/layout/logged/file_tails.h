@@ -1,0 +1,57 @@
+// Tails in files, for ranks that cannot look into each other's memory: those of several nodes, and
+// where the system forbids it. In a folder beside the log file:
+//
+//   shown     32 bytes for each rank: what it shows, with a checksum
+//   N         the stream of rank N, made with its first write; N.data: the data of its writes
+//
+// A rank writes data, stream and then its 32 bytes, before its write call returns: what is shown is
+// there. Until the flush it stays as it is; after one the files are used from their beginnings.
+// Others read with plain reads: file systems whose caches do not agree by themselves (NFS, FUSE)
+// are told to by fsync, and by opening anew.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "layout/logged/tails.h"
+
+namespace forebay::logged {
+
+class FileTails : public Tails {
+ public:
+  /// Collective over `comm`. Makes the folder, in place of one that a killed job left.
+  static std::unique_ptr<Tails> make(const Comm& comm, const std::string& folder, OpenFile open);
+  /// Local. Removes this rank's files; the folder goes with the last.
+  ~FileTails() override;
+
+  bool copies() const override { return true; }
+  void append(std::uint32_t kind, std::span<const std::byte> payload) override;
+  std::uint64_t address_of(const PendingData& data, Offset position, Count bytes) override;
+  void read_stream(int rank, Offset position, std::span<std::byte> into) override;
+  void read_data(int rank, Offset position, std::uint64_t address,
+                 std::span<std::byte> into) override;
+
+ private:
+  FileTails(const Comm& comm, std::string folder, OpenFile open);
+  Count stream_bytes() const override { return written_ + static_cast<Count>(unwritten_.size()); }
+  void show(const Shown& mine, Count saved) override;
+  void look(std::span<Shown> shown) override;
+  void clear() override;
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  void make_files();
+  void settle(ByteFile& file);
+  ByteFile& theirs(std::vector<std::shared_ptr<ByteFile>>& files, int rank,
+                   const std::string& suffix);
+
+  std::string folder_;
+  OpenFile open_;
+  bool weak_ = false;  // caches of the file system do not agree by themselves
+  std::shared_ptr<ByteFile> shown_, stream_, data_;  // this rank's; the last two once it writes
+  std::vector<std::shared_ptr<ByteFile>> streams_, datas_;  // the others', opened when needed
+  std::vector<std::byte> unwritten_;                        // the end of the stream
+  Count written_ = 0;
+  Offset end_;  // of the data
+};
+
+}  // namespace forebay::logged
