@@ -26,6 +26,7 @@ from pathlib import Path
 TABLE = (
     (r"model\.", {"--seed": None}, "--rounds"),
     (r"hdf5\.(vol|compact)\.property", {"--seed": None}, "--rounds"),
+    (r"fault\.no_memory", {"--seed": None}, "--seconds"),
     (r"fault\.kill|hdf5\.vol\.kill", {"--seed": None, "--kills": "6"}, "--kills"),
     (r"(transport_np|threads\.)", {}, None),
     (r"fault\.", {}, None),  # the order in which ranks meet differs

@@ -29,6 +29,13 @@ class Error : public std::exception {
   const std::string& advice() const noexcept;
   /// Message and advice in one line.
   const char* what() const noexcept override;
+  /// An error of one rank's own requests: it took part in all that ranks do together, and no other
+  /// rank needs to know (comm/agree.h).
+  bool is_own_matter() const noexcept { return own_matter_; }
+  Error&& as_own_matter(bool own = true) && noexcept {
+    own_matter_ = own;
+    return std::move(*this);
+  }
 
  private:
   struct Text {
@@ -36,6 +43,7 @@ class Error : public std::exception {
   };
 
   Errc code_;
+  bool own_matter_ = false;
   std::shared_ptr<const Text> text_;
 };
 

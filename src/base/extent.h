@@ -12,7 +12,6 @@
 #include <span>
 #include <utility>
 
-#include "base/error.h"
 #include "base/types.h"
 
 namespace forebay {
@@ -54,25 +53,6 @@ class ExtentStream {
   virtual void rewind() = 0;
   /// A second walk over the same extents, from the first.
   virtual std::unique_ptr<ExtentStream> clone() const = 0;
-  /// Why there is no stream: collective operations with such a one throw on all ranks.
-  virtual std::optional<Error> failure() const { return std::nullopt; }
-};
-
-/// Takes the place of a stream that could not be made, so that this rank keeps step with the
-/// others.
-class FailedStream : public ExtentStream {
- public:
-  explicit FailedStream(std::optional<Error> why) : why_(std::move(why)) {}
-  StreamSummary summary() const override { return {}; }
-  std::size_t next(std::span<Extent>) override { return 0; }
-  void rewind() override {}
-  std::unique_ptr<ExtentStream> clone() const override {
-    return std::make_unique<FailedStream>(why_);
-  }
-  std::optional<Error> failure() const override { return why_; }
-
- private:
-  std::optional<Error> why_;
 };
 
 /// Carries extents to and from a file: what a layout knows of a transport.

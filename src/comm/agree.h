@@ -1,7 +1,18 @@
 // Agreement on errors: a collective step ends with the same outcome on every rank.
+//
+// A rank that fails somewhere between two meetings cannot know what the others wait for next. It
+// need not: it comes to their next meeting, whatever that is for, and tells of its error there;
+// they throw out of the call that they are in (comm/comm.h). `together` does that. It stands around
+// whatever ranks do collectively, in the functions that users call, and around each part of it
+// whose failure is dealt with within them.
+//
+// Two rules make it work. Where ranks wait for each other otherwise than in a meeting (in memory
+// that a node shares, in messages, in MPI's own files), no step may be left out: there errors are
+// kept (`attempt_to`) and told behind it. And whoever catches an exception around collective calls
+// has to let the others know, by one of the functions below; a plain `attempt_to` around them is
+// for what all ranks do until the end in any case.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 
 #include "base/attempt.h"
@@ -12,20 +23,56 @@ namespace forebay {
 /// Collective. Returns if no rank has an error. Otherwise throws: a rank's own error where it has
 /// one, else an Error with the code of the worst (most negative) one.
 inline void agree_on_error(const Comm& comm, const std::optional<Error>& mine) {
-  const auto worst = comm.all_reduce(mine ? to_int(mine->code()) : 0, Reduce::min);
-  if (mine) throw *mine;
-  if (worst != 0)
-    throw Error(static_cast<Errc>(worst), "another rank failed in this collective step");
+  try {
+    comm.meet(mine ? mine->code() : Errc::ok);
+  } catch (...) {
+    if (!mine) throw;
+  }
+  if (mine) throw Error(*mine).as_own_matter(false);
 }
 
-/// Collective. The sum of all ranks' values, if no rank has an error; otherwise throws as above.
-/// For steps that reduce something anyway: agreement costs them nothing while all is well.
-inline std::int64_t sum_or_error(const Comm& comm, std::int64_t value,
-                                 const std::optional<Error>& mine) {
-  std::int64_t sums[2] = {value, mine ? 1 : 0};
-  comm.all_reduce(sums, Reduce::sum);
-  if (sums[1] != 0) agree_on_error(comm, mine);
-  return sums[0];
+/// Collective. The same for outcomes that are expected, and dealt with by all ranks alike: the
+/// error that agree_on_error would throw, if there is one.
+inline std::optional<Error> worst_of_all(const Comm& comm, const std::optional<Error>& mine) {
+  const auto worst = comm.all_reduce(mine ? to_int(mine->code()) : 0, Reduce::min);
+  if (mine) return Error(*mine).as_own_matter(false);
+  if (worst == 0) return std::nullopt;
+  return Error(static_cast<Errc>(worst), "another rank failed in this collective step");
+}
+
+/// Collective. Calls f(), whose last step, if it succeeds, is a meeting of all ranks, behind which
+/// nothing fails. What it throws on one rank all ranks get to know: each returns an error, its own
+/// or another rank's.
+template <typename F>
+std::optional<Error> up_to_meeting(const Comm& comm, F&& f) {
+  comm.forget_failed_meeting();  // that of a step before
+  auto failed = attempt_to(f);
+  if (failed && !failed->is_own_matter() && !comm.meeting_failed())
+    attempt_to([&] { comm.meet(failed->code()); });
+  return failed;
+}
+
+/// Collective. The same for any f(); costs a meeting more.
+///
+/// After a failure of either, whoever throws on tells nobody again: the rank that failed may have
+/// done so before it came here. Where ranks go on and meet again instead, all of them have to be
+/// here before it begins: nothing fails between a meeting and this.
+template <typename F>
+std::optional<Error> attempt_together(const Comm& comm, F&& f) {
+  auto failed = up_to_meeting(comm, f);
+  if (!failed || failed->is_own_matter()) {
+    auto others = attempt_to([&] { comm.meet(); });
+    if (others) failed = others;
+  }
+  return failed;
+}
+
+/// Collective. Calls f(), and throws on all ranks if it throws on one.
+template <typename F>
+void together(const Comm& comm, F&& f) {
+  auto failed = up_to_meeting(comm, f);
+  if (!failed || failed->is_own_matter()) comm.meet();
+  if (failed) throw *failed;
 }
 
 }  // namespace forebay

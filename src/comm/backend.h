@@ -14,13 +14,29 @@
 
 namespace forebay {
 
+/// What every rank brings to a meeting and takes from it: whether a rank has failed, else a few
+/// values, reduced. Of one size, so that a rank which has failed need not know what the others are
+/// about to reduce.
+struct Meeting {
+  static constexpr std::size_t room = 14;
+  std::int64_t code = 0;  ///< the worst error of any rank; 0: none
+  std::int64_t kind = 0;  ///< what is reduced; the same on all ranks that have not failed
+  std::int64_t values[room] = {};
+
+  static constexpr std::int64_t kind_of(Reduce op, std::size_t values) {
+    return static_cast<std::int64_t>(values) * 4 + static_cast<std::int64_t>(op);
+  }
+  void add(const Meeting& other);
+};
+
 class Comm::Backend {
  public:
   virtual ~Backend() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  virtual void barrier() = 0;
+  /// Nobody returns before all have come. What comes back is the same on all ranks.
+  virtual void meet(Meeting& meeting) = 0;
   virtual void broadcast(void* data, std::size_t bytes, Rank root) = 0;
   virtual void all_reduce(std::span<std::int64_t> values, Reduce op) = 0;
   virtual void all_reduce(std::span<double> values, Reduce op) = 0;
@@ -36,6 +52,9 @@ class Comm::Backend {
   /// Collective. Zero-filled memory of the process that all ranks live in, or null where they are
   /// processes of their own.
   virtual std::shared_ptr<std::byte> memory_of_process(std::size_t /*bytes*/) { return nullptr; }
+
+  /// The last meeting told of an error, which all ranks throw.
+  bool meeting_failed = false;
 };
 
 }  // namespace forebay

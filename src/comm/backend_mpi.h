@@ -20,7 +20,7 @@ class MpiBackend : public Comm::Backend {
   MPI_Comm comm() const { return comm_; }
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  void barrier() override;
+  void meet(Meeting& meeting) override;
   void broadcast(void* data, std::size_t bytes, Rank root) override;
   void all_reduce(std::span<std::int64_t> values, Reduce op) override;
   void all_reduce(std::span<double> values, Reduce op) override;
@@ -33,6 +33,8 @@ class MpiBackend : public Comm::Backend {
 
  private:
   MPI_Comm comm_;
+  MPI_Datatype meeting_ = MPI_DATATYPE_NULL;
+  MPI_Op add_ = MPI_OP_NULL;
   int rank_ = 0, size_ = 1;
   std::vector<int> counts_, places_;  // of a gathering, which must not fail on one rank for memory
   // Ranks may be one exchange apart, never two: tags that take turns tell messages of one exchange

@@ -1,5 +1,6 @@
 #include "comm/comm.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 
@@ -13,37 +14,76 @@ namespace forebay {
 namespace {
 
 /// Around a collective call: what comes before it and what comes after it may both be late.
-class Meeting {
+class Late {
  public:
-  explicit Meeting(Rank rank) : rank_(rank) { test_delay(rank); }
-  ~Meeting() { test_delay(rank_); }
-  Meeting(const Meeting&) = delete;
-  Meeting& operator=(const Meeting&) = delete;
+  explicit Late(Rank rank) : rank_(rank) { test_delay(rank); }
+  ~Late() { test_delay(rank_); }
+  Late(const Late&) = delete;
+  Late& operator=(const Late&) = delete;
 
  private:
   Rank rank_;
 };
 
+/// Ranks came to different meetings: no error of the library's own has this code.
+constexpr std::int64_t different_calls = INT64_MIN;
+
 }  // namespace
+
+void Meeting::add(const Meeting& other) {
+  if (code != 0 || other.code != 0) {
+    code = std::min(code, other.code);
+  } else if (kind != other.kind) {
+    code = different_calls;
+  } else {
+    const auto op = static_cast<Reduce>(kind % 4);
+    for (std::int64_t i = 0; i < kind / 4; ++i) values[i] = reduced(values[i], other.values[i], op);
+  }
+}
 
 Comm::Comm(std::shared_ptr<Backend> backend)
     : backend_(std::move(backend)), rank_(backend_->rank()), size_(backend_->size()) {}
 
-void Comm::barrier() const {
+void Comm::meet(std::span<std::int64_t> values, Reduce op, Errc mine) const {
   if (size_ == 1) return;
-  const Meeting meeting(rank_);
-  backend_->barrier();
+  Meeting meeting;
+  meeting.code = to_int(mine);
+  meeting.kind = Meeting::kind_of(op, values.size());
+  std::copy(values.begin(), values.end(), meeting.values);
+  {
+    const Late late(rank_);
+    backend_->meet(meeting);
+  }
+  backend_->meeting_failed = meeting.code != 0;
+  if (meeting.code == different_calls) {
+    throw Error(Errc::emultidefine, "ranks are in different collective calls",
+                "let all ranks make the same collective calls in the same order");
+  }
+  if (meeting.code != 0)
+    throw Error(static_cast<Errc>(meeting.code), "another rank failed in this collective step");
+  std::copy_n(meeting.values, values.size(), values.begin());
 }
+
+void Comm::meet(Errc mine) const { meet({}, Reduce::min, mine); }
+
+bool Comm::meeting_failed() const { return backend_ && backend_->meeting_failed; }
+
+void Comm::forget_failed_meeting() const {
+  if (backend_) backend_->meeting_failed = false;
+}
+
+void Comm::barrier() const { meet(); }
 
 void Comm::broadcast(void* data, std::size_t bytes, Rank root) const {
   if (size_ == 1) return;
-  const Meeting meeting(rank_);
+  meet();
   backend_->broadcast(data, bytes, root);
 }
 
 void Comm::all_reduce(std::span<std::int64_t> values, Reduce op) const {
   if (size_ == 1) return;
-  const Meeting meeting(rank_);
+  if (values.size() <= Meeting::room) return meet(values, op, Errc::ok);
+  meet();
   backend_->all_reduce(values, op);
 }
 
@@ -59,6 +99,7 @@ void Comm::all_reduce_or(std::span<std::uint64_t> bits) const {
 void Comm::reduce_seconds(std::span<double> min, std::span<double> max,
                           std::span<double> sum) const {
   if (size_ == 1) return;
+  meet();
   backend_->all_reduce(min, Reduce::min);
   backend_->all_reduce(max, Reduce::max);
   backend_->all_reduce(sum, Reduce::sum);
@@ -75,7 +116,6 @@ std::vector<std::int64_t> Comm::all_gather(std::int64_t value) const {
   if (size_ == 1) return {value};
   std::vector<std::int64_t> all;
   agree_on_error(*this, attempt_to([&] { all.resize(static_cast<std::size_t>(size_)); }));
-  const Meeting meeting(rank_);
   backend_->all_gather(value, all);
   return all;
 }
@@ -93,14 +133,13 @@ std::vector<std::byte> Comm::all_gather_known(std::span<const std::byte> mine,
   for (const std::int64_t size : sizes) total += static_cast<std::size_t>(size);
   std::vector<std::byte> all;
   agree_on_error(*this, attempt_to([&] { all.resize(total); }));
-  const Meeting meeting(rank_);
   backend_->all_gather(mine, sizes, all);
   return all;
 }
 
 Comm Comm::split_node(int ranks_per_node) const {
   if (size_ == 1) return *this;
-  const Meeting meeting(rank_);
+  meet();
   // Nodes may differ in it.
   std::shared_ptr<Backend> node;
   agree_on_error(*this, attempt_to([&] { node = backend_->split_node(ranks_per_node); }));
@@ -126,7 +165,7 @@ void sparse_exchange(const Comm& comm, std::span<const Message> outgoing, const 
     if (m.to == comm.rank()) deliver(m.to, m.bytes);
   }
   if (comm.size() > 1) {
-    const Meeting meeting(comm.rank());
+    const Late late(comm.rank());
     try {
       comm.backend()->exchange(outgoing, deliver);
     } catch (...) {

@@ -2,6 +2,11 @@
 // process (comm/thread_ranks.h, for tests), or one process alone. The one place, with transport,
 // where ranks talk to each other. All member functions are collective over the communicator unless
 // said otherwise.
+//
+// Every one of them begins with a meeting, or is one: a small reduction, the same for all of them.
+// So a rank that fails, wherever it is, can tell the others at the meeting that they come to next,
+// whatever it is for (comm/agree.h), and all ranks throw there: a collective call throws Error when
+// another rank has failed.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +14,25 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
+#include "base/errc.h"
 #include "base/types.h"
 
 namespace forebay {
 
 enum class Reduce { min, max, sum, bit_or };
+
+template <typename T>
+T reduced(T a, T b, Reduce op) {
+  if (op == Reduce::min) return b < a ? b : a;
+  if (op == Reduce::max) return a < b ? b : a;
+  if constexpr (std::is_integral_v<T>) {
+    if (op == Reduce::bit_or) return a | b;
+  }
+  return a + b;
+}
 
 class Comm {
  public:
@@ -55,12 +72,20 @@ class Comm {
   /// many.
   Comm split_node(int ranks_per_node) const;
 
+  /// Brings this rank's error, if it has one, to the others. Throws if any rank has one.
+  void meet(Errc mine = Errc::ok) const;
+  /// Local. The last meeting told of an error: all ranks throw it, or have just thrown it.
+  bool meeting_failed() const;
+  void forget_failed_meeting() const;  ///< local: no rank throws its error on
+
   /// Local. Ends all processes of the job: for what no rank can go on after.
   [[noreturn]] void end_job() const;
 
   Backend* backend() const { return backend_.get(); }  ///< null for a process alone
 
  private:
+  void meet(std::span<std::int64_t> values, Reduce op, Errc mine) const;
+
   std::shared_ptr<Backend> backend_;
   int rank_ = 0;
   int size_ = 1;

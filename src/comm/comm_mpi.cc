@@ -48,17 +48,34 @@ void check_mpi(int code, const char* call) {
               std::string(call) + ": " + std::string(text, static_cast<std::size_t>(length)));
 }
 
+namespace {
+
+void add_meetings(void* from, void* to, int* count, MPI_Datatype*) {
+  for (int i = 0; i < *count; ++i)
+    static_cast<Meeting*>(to)[i].add(static_cast<const Meeting*>(from)[i]);
+}
+
+}  // namespace
+
 MpiBackend::MpiBackend(MPI_Comm comm) : comm_(comm) {
   MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
   MPI_Comm_rank(comm_, &rank_);
   MPI_Comm_size(comm_, &size_);
   counts_.resize(static_cast<std::size_t>(size_));
   places_.resize(static_cast<std::size_t>(size_));
+  static_assert(sizeof(Meeting) % sizeof(std::int64_t) == 0);
+  check_mpi(MPI_Type_contiguous(sizeof(Meeting) / sizeof(std::int64_t), MPI_INT64_T, &meeting_),
+            "MPI_Type_contiguous");
+  check_mpi(MPI_Type_commit(&meeting_), "MPI_Type_commit");
+  check_mpi(MPI_Op_create(add_meetings, 1, &add_), "MPI_Op_create");
 }
 
-// A communicator that outlives MPI_Finalize belongs to MPI; freeing it then is an error.
+// What outlives MPI_Finalize belongs to MPI; freeing it then is an error.
 MpiBackend::~MpiBackend() {
-  if (comm_ != MPI_COMM_NULL && mpi_is_usable()) MPI_Comm_free(&comm_);
+  if (comm_ == MPI_COMM_NULL || !mpi_is_usable()) return;
+  if (add_ != MPI_OP_NULL) MPI_Op_free(&add_);
+  if (meeting_ != MPI_DATATYPE_NULL) MPI_Type_free(&meeting_);
+  MPI_Comm_free(&comm_);
 }
 
 namespace {
@@ -93,7 +110,9 @@ MPI_Comm mpi_comm(const Comm& comm) {
   return mpi->comm();
 }
 
-void MpiBackend::barrier() { check_mpi(MPI_Barrier(comm_), "MPI_Barrier"); }
+void MpiBackend::meet(Meeting& meeting) {
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &meeting, 1, meeting_, add_, comm_), "MPI_Allreduce");
+}
 
 void MpiBackend::broadcast(void* data, std::size_t bytes, Rank root) {
   constexpr std::size_t step = std::size_t{1} << 30;

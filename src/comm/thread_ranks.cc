@@ -44,25 +44,19 @@ struct Group {
   }
 };
 
-template <typename T>
-T combine(T a, T b, Reduce op) {
-  if (op == Reduce::min) return std::min(a, b);
-  if (op == Reduce::max) return std::max(a, b);
-  return a + b;
-}
-
-std::int64_t combine(std::int64_t a, std::int64_t b, Reduce op) {
-  return op == Reduce::bit_or ? a | b : combine<std::int64_t>(a, b, op);
-}
-
 class ThreadBackend : public Comm::Backend {
  public:
   ThreadBackend(std::shared_ptr<Group> group, Rank rank) : group_(std::move(group)), rank_(rank) {}
 
   int rank() const override { return rank_; }
   int size() const override { return group_->size; }
-  void barrier() override { group_->meet(); }
-
+  void meet(Meeting& meeting) override {
+    const Meeting mine = meeting;
+    show(&mine, [&] {
+      for (Rank r = 0; r < size(); ++r)
+        if (r != rank_) meeting.add(*seen<Meeting>(r));
+    });
+  }
   void broadcast(void* data, std::size_t bytes, Rank root) override {
     show(data, [&] {
       if (rank_ != root) std::memcpy(data, seen<std::byte>(root), bytes);
@@ -140,7 +134,7 @@ class ThreadBackend : public Comm::Backend {
     show(values.data(), [&] {
       for (Rank r = 0; r < size(); ++r) {
         for (std::size_t i = 0; r != rank_ && i < result.size(); ++i)
-          result[i] = combine(result[i], seen<T>(r)[i], op);
+          result[i] = reduced(result[i], seen<T>(r)[i], op);
       }
     });
     std::copy(result.begin(), result.end(), values.begin());

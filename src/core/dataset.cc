@@ -74,50 +74,63 @@ Dataset::Dataset(Comm comm, std::string path, Method method)
 // The engine's parts refer to comm_ and report_, which are members declared before them.
 Dataset::~Dataset() = default;
 
+template <typename F>
+std::unique_ptr<Dataset> Dataset::start(const Comm& comm, F&& begin) {
+  std::unique_ptr<Dataset> ds;
+  bool made = false;  // this rank made the file
+  comm.meet();
+  const auto failed = attempt_together(comm, [&] { begin(ds, made); });
+  if (!failed) return ds;
+  // MPI's own file is closed by all ranks or by none.
+  if (comm.all_reduce(ds && ds->transport_, Reduce::min)) ds->transport_->close();
+  if (made) ::unlink(ds->path_.c_str());
+  ds.reset();
+  comm.barrier();  // behind it the name is gone: any rank may create the file anew
+  throw *failed;
+}
+
 std::unique_ptr<Dataset> Dataset::create(Comm comm, const std::string& path, int version,
                                          bool no_clobber, const HintMap& hints) {
-  Arguments arguments{path, hints, version * 2 + (no_clobber ? 1 : 0)};
-  Method method = shared_method(comm, path, arguments);
-  std::unique_ptr<Dataset> ds(new Dataset(std::move(comm), strip_prefix(path), std::move(method)));
-  ds->schema_.version = static_cast<int>(arguments.flag / 2);
-  const bool no_clobber_agreed = arguments.flag % 2 == 1;
-  if (!no_clobber_agreed) meet_leftover_logs(ds->comm_, ds->path_, true, true, ds->method_);
-  ds->created_ = ds->changed_ = true;
-  ds->file_ = std::make_shared<File>(ds->path_, true, ds->comm_.rank(), ds->report_);
-  std::optional<Error> mine;
-  if (ds->comm_.is_root()) {
-    StepTimer timer(ds->report_, Step::define);
-    mine = attempt_to([&] { ds->file_->create(no_clobber_agreed); });
-  }
-  ds->agree(mine);
-  // An exclusive creation tells that what logs there are belong to a file that was removed.
-  if (no_clobber_agreed) meet_leftover_logs(ds->comm_, ds->path_, true, true, ds->method_);
-  ds->make_engine();
-  if (const auto failed = attempt_to([&] { ds->start_staging(); })) {
-    attempt_to([&] { ds->transport_->close(); });
-    if (ds->comm_.is_root()) ::unlink(ds->path_.c_str());
-    ds->comm_.barrier();  // behind it the name is gone: any rank may create the file anew
-    throw *failed;
-  }
-  return ds;
+  return start(comm, [&](std::unique_ptr<Dataset>& ds, bool& made) {
+    Arguments arguments{path, hints, version * 2 + (no_clobber ? 1 : 0)};
+    Method method = shared_method(comm, path, arguments);
+    ds.reset(new Dataset(comm, strip_prefix(path), std::move(method)));
+    ds->schema_.version = static_cast<int>(arguments.flag / 2);
+    const bool exclusive = arguments.flag % 2 == 1;
+    if (!exclusive) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
+    ds->created_ = ds->changed_ = true;
+    ds->file_ = std::make_shared<File>(ds->path_, true, comm.rank(), ds->report_);
+    std::optional<Error> mine;
+    if (comm.is_root()) {
+      StepTimer timer(ds->report_, Step::define);
+      mine = attempt_to([&] { ds->file_->create(exclusive); });
+      made = !mine;
+    }
+    ds->agree(mine);
+    // An exclusive creation tells that what logs there are belong to a file that was removed.
+    if (exclusive) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
+    ds->make_engine();
+    ds->start_staging();
+  });
 }
 
 std::unique_ptr<Dataset> Dataset::open(Comm comm, const std::string& path, bool writable,
                                        const HintMap& hints) {
-  Arguments arguments{path, hints, writable};
-  Method method = shared_method(comm, path, arguments);
-  std::unique_ptr<Dataset> ds(new Dataset(std::move(comm), strip_prefix(path), std::move(method)));
-  ds->writable_ = arguments.flag != 0;
-  ds->mode_ = Mode::collective;
-  meet_leftover_logs(ds->comm_, ds->path_, ds->writable_, false, ds->method_);
-  ds->file_ = std::make_shared<File>(ds->path_, ds->writable_, ds->comm_.rank(), ds->report_);
-  ds->read_header();
-  // The file does not say which variables were filled; PnetCDF takes all of them to be.
-  for (Variable& var : ds->schema_.vars) var.no_fill = false;
-  ds->make_engine();
-  if (ds->schema_.any_chunked()) ds->load_chunks();
-  ds->start_staging();
-  return ds;
+  return start(comm, [&](std::unique_ptr<Dataset>& ds, bool&) {
+    Arguments arguments{path, hints, writable};
+    Method method = shared_method(comm, path, arguments);
+    ds.reset(new Dataset(comm, strip_prefix(path), std::move(method)));
+    ds->writable_ = arguments.flag != 0;
+    ds->mode_ = Mode::collective;
+    meet_leftover_logs(comm, ds->path_, ds->writable_, false, ds->method_);
+    ds->file_ = std::make_shared<File>(ds->path_, ds->writable_, comm.rank(), ds->report_);
+    ds->read_header();
+    // The file does not say which variables were filled; PnetCDF takes all of them to be.
+    for (Variable& var : ds->schema_.vars) var.no_fill = false;
+    ds->make_engine();
+    if (ds->schema_.any_chunked()) ds->load_chunks();
+    ds->start_staging();
+  });
 }
 
 void Dataset::agree(const std::optional<Error>& mine) const { agree_on_error(comm_, mine); }
@@ -186,8 +199,12 @@ void Dataset::redef() {
   require_writable();
   if (mode_ == Mode::define) throw Error(Errc::eindefine, path_ + " is in define mode already");
   if (mode_ == Mode::independent) end_independent();
-  stage_->flush(true);  // what is staged refers to the definitions of before
-  before_redef_ = schema_;
+  std::optional<Schema> before;
+  together(comm_, [&] {
+    stage_->flush(true);  // what is staged refers to the definitions of before
+    before = schema_;
+  });
+  before_redef_ = std::move(before);
   mode_ = Mode::define;
 }
 
@@ -203,18 +220,22 @@ void Dataset::end_independent() {
     throw Error(Errc::enotindep, path_ + " is not in independent data mode");
   mode_ = Mode::collective;
   if (!writable_) return;
-  // A publication tells the number of records, too.
-  if (chunks_ || stage_->holds_writes())
-    schema_.numrecs = comm_.all_reduce(schema_.numrecs, Reduce::max);
-  stage_->end_alone();
-  if (!stage_->holds_writes()) write_agreed_numrecs();
+  together(comm_, [&] {
+    // A publication tells the number of records, too.
+    if (chunks_ || stage_->holds_writes())
+      schema_.numrecs = comm_.all_reduce(schema_.numrecs, Reduce::max);
+    stage_->end_alone();
+    if (!stage_->holds_writes()) write_agreed_numrecs();
+  });
 }
 
 void Dataset::sync_numrecs() {
   require_data();
   require_writable();
-  if (stage_->holds_writes() && mode_ == Mode::collective) stage_->flush(true);
-  write_agreed_numrecs();
+  together(comm_, [&] {
+    if (stage_->holds_writes() && mode_ == Mode::collective) stage_->flush(true);
+    write_agreed_numrecs();
+  });
 }
 
 void Dataset::write_agreed_numrecs() {
@@ -235,29 +256,35 @@ void Dataset::sync() {
   require_data();
   if (!writable_) return comm_.barrier();
   StepTimer timer(report_, Step::sync);
-  if (chunks_) schema_.numrecs = comm_.all_reduce(schema_.numrecs, Reduce::max);
-  stage_->flush(true);
-  write_agreed_numrecs();
-  agree(attempt_to([&] { file_->sync(); }));
-  if (chunks_) mark_synced();
+  together(comm_, [&] {
+    if (chunks_) schema_.numrecs = comm_.all_reduce(schema_.numrecs, Reduce::max);
+    stage_->flush(true);
+    write_agreed_numrecs();
+    agree(attempt_to([&] { file_->sync(); }));
+    if (chunks_) mark_synced();
+  });
   report_staged_range_error();
 }
 
 void Dataset::flush() {
   if (mode_ == Mode::define) return;  // nothing is staged then
-  stage_->flush(mode_ == Mode::collective);
+  if (mode_ == Mode::collective) {
+    together(comm_, [&] { stage_->flush(true); });
+  } else {
+    stage_->flush(false);
+  }
   report_staged_range_error();
 }
 
 void Dataset::close() {
   std::optional<Error> first;
   auto step = [&](auto&& f) {
-    auto error = attempt_to(f);
+    auto error = attempt_together(comm_, f);
     if (error && !first) first = error;
   };
   if (mode_ == Mode::define) step([&] { enddef(); });
   if (!queue_.empty()) {
-    cancel(Which::all, {}, {});
+    attempt_to([&] { cancel(Which::all, {}, {}); });
     first = Error(Errc::epending, "nonblocking requests were pending when " + path_ + " was closed",
                   "call wait or cancel before close");
   }
@@ -287,23 +314,27 @@ void Dataset::close() {
 void Dataset::abort() {
   const bool remove = created_;
   if (mode_ == Mode::define && before_redef_) {
-    schema_ = *before_redef_;
+    schema_ = std::move(*before_redef_);
     before_redef_.reset();
     mode_ = Mode::collective;
   }
-  cancel(Which::all, {}, {});
-  if (!remove && mode_ == Mode::independent) end_independent();
-  std::optional<Error> unflushed;
-  if (!remove) unflushed = attempt_to([&] { stage_->flush(true); });
-  if (!unflushed) unflushed = attempt_to([&] { stage_->close(remove); });
-  transport_->close();
-  file_->close();
-  comm_.barrier();  // behind it nobody has the file open: it may be removed
-  std::optional<Error> mine;
-  if (remove && comm_.is_root() && ::unlink(path_.c_str()) != 0) {
-    mine = system_error(errno, Errc::ecantremove, "removing", path_);
-  }
-  agree(mine ? mine : unflushed);
+  attempt_to([&] { cancel(Which::all, {}, {}); });
+  std::optional<Error> first;
+  auto step = [&](auto&& f) {
+    auto error = attempt_together(comm_, f);
+    if (error && !first) first = error;
+    return !error;
+  };
+  if (!remove && mode_ == Mode::independent) step([&] { end_independent(); });
+  if (remove || step([&] { stage_->flush(true); })) step([&] { stage_->close(remove); });
+  step([&] { transport_->close(); });
+  step([&] { file_->close(); });
+  // Nobody has the file open: it may be removed.
+  step([&] {
+    if (remove && comm_.is_root() && ::unlink(path_.c_str()) != 0)
+      throw system_error(errno, Errc::ecantremove, "removing", path_);
+  });
+  agree(first);
 }
 
 HintMap Dataset::hints_in_force() const { return to_hints(method_); }

@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/report.h"
+#include "comm/agree.h"
 #include "comm/comm.h"
 #include "core/consistency.h"
 #include "core/method.h"
@@ -102,6 +103,20 @@ class Dataset {
   /// The same for the codec pipeline (codec/pipeline.h); chunks the variable.
   void set_filter(VarId var, const std::string& pipeline);
 
+  /// Calls f(), which changes definitions. In data mode, where that rewrites the header,
+  /// collective: if it fails on any rank, all ranks throw, and definitions are what they were.
+  template <typename F>
+  void change_definitions(F&& f) {
+    if (in_define_mode()) return f();
+    std::optional<Schema> before;
+    const auto failed = attempt_together(comm_, [&] {
+      before = schema_;
+      f();
+    });
+    if (failed && before) schema_ = std::move(*before);
+    if (failed) throw *failed;
+  }
+
   // -- modes (collective)
   // ------------------------------------------------------------------------------------------
   void enddef(const EnddefArguments& arguments = {});
@@ -164,6 +179,9 @@ class Dataset {
 
  private:
   Dataset(Comm comm, std::string path, Method method);
+  /// Collective: on all ranks or on none. `begin` sets the dataset, and whether it made the file.
+  template <typename F>
+  static std::unique_ptr<Dataset> start(const Comm& comm, F&& begin);
 
   // dataset.cc
   void require_define() const;
@@ -177,6 +195,7 @@ class Dataset {
   void header_changed();  // in define mode notes it; in data mode rewrites the header (collective)
   void write_header();    // collective
   std::vector<std::byte> print_header() const;
+  std::vector<std::byte> print_definitions() const;
   void read_header();                                         // collective
   void write_numrecs();                                       // rank 0 only
   void write_agreed_numrecs();                                // collective
@@ -200,6 +219,7 @@ class Dataset {
   void agree_on_enddef(const EnddefArguments& arguments);  // collective in safe mode
   Alignment alignment_for(const EnddefArguments& arguments) const;
   void settle_alignment(const Alignment& alignment);
+  void place(const Schema* old, const EnddefArguments& arguments);  // collective
   void relocate(const std::function<void(const std::function<void(const Move&)>&)>& moves);
   void clear_gaps(const Schema& old);
   void fill_new_variables(const Schema* old);
@@ -216,6 +236,7 @@ class Dataset {
   Errc finish(Request& request, bool delivered);
   void carry_out(std::vector<Request>& requests, bool collective,
                  const std::optional<Error>& local_error);
+  void rebase(std::span<Request> requests) const;
   void note_records(Count last_record, bool collective);
   std::vector<Request> take(Which which, std::span<int> ids, std::span<int> statuses,
                             std::vector<std::ptrdiff_t>& places);

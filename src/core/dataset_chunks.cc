@@ -238,13 +238,14 @@ void Dataset::load_chunks() {
   std::optional<Error> mine;
   if (comm_.is_root()) mine = attempt_to([&] { size = file_->size(); });
   agree(mine);
-  const auto error = attempt_to([&] { chunks_->load(chunk_root_, size, state); });
+  const auto error = attempt_together(comm_, [&] { chunks_->load(chunk_root_, size, state); });
   if (error && (writable_ || error->code() != Errc::enotnc)) {
     throw Error(error->code(), path_ + ": " + error->message(),
                 error->code() == Errc::enotnc
                     ? "open it for reading only to get at its other variables; " + error->advice()
                     : error->advice());
   }
+  comm_.forget_failed_meeting();
   if (error) chunks_->give_up(error->message());
   if (!error && writable_ && chunks_->is_synced()) {
     // Who set the mark may have been killed before it was on the device; until it is there, older

@@ -131,78 +131,100 @@ void Dataset::report_staged_range_error() {
   if (std::exchange(staged_out_of_range_, false)) throw out_of_range();
 }
 
-// A completed read's staged data goes to the caller's memory.
+// A completed read's staged data goes to the caller's memory. The request is over even where there
+// is no memory for that.
 Errc Dataset::finish(Request& r, bool delivered) {
   Errc status = Errc::ok;
+  std::optional<Error> failed;
   if (delivered && !r.write && r.staging) {
-    const Memory& memory = r.target;
-    const Type external = external_for(variable(r.var).type, memory.type, schema_.version);
-    const bool mapped = !memory.imap.empty();
-    std::unique_ptr<std::byte[]> native;
-    if (mapped) native = allocate(r.elements * size_of(memory.type));
-    std::byte* to = mapped ? native.get() : memory.data;
-    if (from_external(external, r.packed, memory.type, to, r.elements, memory.out_of_range))
-      status = Errc::erange;
-    if (mapped) {
-      map_elements(std::get<Subarray>(r.selection), memory.imap, memory.data, to,
-                   size_of(memory.type), false);
-    }
+    failed = attempt_to([&] {
+      const Memory& memory = r.target;
+      const Type external = external_for(variable(r.var).type, memory.type, schema_.version);
+      const bool mapped = !memory.imap.empty();
+      std::unique_ptr<std::byte[]> native;
+      if (mapped) native = allocate(r.elements * size_of(memory.type));
+      std::byte* to = mapped ? native.get() : memory.data;
+      if (from_external(external, r.packed, memory.type, to, r.elements, memory.out_of_range))
+        status = Errc::erange;
+      if (mapped) {
+        map_elements(std::get<Subarray>(r.selection), memory.imap, memory.data, to,
+                     size_of(memory.type), false);
+      }
+    });
   }
+  delivered = delivered && !failed;
   const Count bytes = r.elements * r.element_size;
   if (r.buffered) attached_used_ -= bytes;
   if (delivered) (r.write ? put_bytes_ : got_bytes_) += bytes;
   if (r.on_done) r.on_done(delivered);
+  if (failed) throw *failed;
   return status;
 }
 
 // All writes, then all reads. Collective: ranks agree on whether there are any, and on the number
-// of records.
+// of records. What fails on one rank only all get to know, so that they go on alike.
 void Dataset::carry_out(std::vector<Request>& requests, bool collective,
                         const std::optional<Error>& local_error) {
+  std::optional<Error> failed;
+  const auto attempt = [&](auto&& f) {
+    auto error = collective ? up_to_meeting(comm_, f) : attempt_to(f);
+    if (error && !failed) failed = error;
+    return !error || error->is_own_matter();
+  };
   // Somebody writes, somebody reads, last record written, then what the stage needs to know.
   std::array<std::int64_t, 7> facts{};
   std::vector<Request> writes, reads;
-  for (Request& r : requests) {
-    if (auto* list = std::get_if<std::shared_ptr<const RunList>>(&r.selection);
-        list && r.bytes_per_record > 0 && variable(r.var).is_record &&
-        r.bytes_per_record != record_stride(variable(r.var))) {
-      *list = rebased(**list, r.bytes_per_record, record_stride(variable(r.var)));
-    }
-    facts[r.write ? 0 : 1] = 1;
-    if (r.write) facts[2] = std::max(facts[2], r.last_record);
-    (r.write ? writes : reads).push_back(std::move(r));
-  }
   StageNeeds needs;
-  std::optional<Error> failed = attempt_to([&] { needs = stage_->offer(writes, reads); });
-  facts[3] = needs.flush;
-  facts[4] = needs.direct;
-  facts[5] = needs.staged;
-  facts[6] = needs.unserved;
-  if (collective) comm_.all_reduce(facts, Reduce::max);
-  needs = {facts[3], facts[4], facts[5], facts[6]};
-  auto part = [&](std::vector<Request>& list, bool write) {
-    auto error = attempt_to([&] { stage_->submit(list, write, collective, needs); });
-    if (error && !failed) failed = error;
+  const bool known = attempt([&] {
+    rebase(requests);
+    writes.reserve(requests.size());
+    reads.reserve(requests.size());
+    for (Request& r : requests) {
+      facts[r.write ? 0 : 1] = 1;
+      if (r.write) facts[2] = std::max(facts[2], r.last_record);
+      (r.write ? writes : reads).push_back(std::move(r));
+    }
+    failed = attempt_to([&] { needs = stage_->offer(writes, reads); });
+    facts[3] = needs.flush;
+    facts[4] = needs.direct;
+    facts[5] = needs.staged;
+    facts[6] = needs.unserved;
+    if (collective) comm_.all_reduce(facts, Reduce::max);
+    needs = {facts[3], facts[4], facts[5], facts[6]};
+  });
+  const auto part = [&](std::vector<Request>& list, bool write) {
+    return attempt([&] { stage_->submit(list, write, collective, needs); });
   };
-  if (facts[0]) {
+  if (known && facts[0]) {
     changed_ = true;
     // Chunks and the number of records become visible by one publication.
     const Count before = schema_.numrecs;
     const bool together = chunks_ && (collective || comm_.size() == 1);
     if (together) schema_.numrecs = std::max(before, facts[2]);
-    part(writes, true);
+    const bool written = part(writes, true);
     if (together) schema_.numrecs = before;
-    if (!failed) {
-      auto error = attempt_to([&] { note_records(facts[2], collective); });
-      if (error) failed = error;
-    }
+    if (written) attempt([&] { note_records(facts[2], collective); });
   }
-  if (facts[1]) part(reads, false);
-  requests.clear();
-  for (Request& r : writes) requests.push_back(std::move(r));
-  for (Request& r : reads) requests.push_back(std::move(r));
+  if (known && facts[1]) part(reads, false);
+  if (!writes.empty() || !reads.empty()) {
+    requests.clear();  // they have been moved; there is room for them
+    for (Request& r : writes) requests.push_back(std::move(r));
+    for (Request& r : reads) requests.push_back(std::move(r));
+  }
   if (local_error) throw *local_error;
   if (failed) throw *failed;
+}
+
+// Run lists of record variables that were built for another distance between records.
+void Dataset::rebase(std::span<Request> requests) const {
+  for (Request& r : requests) {
+    auto* list = std::get_if<std::shared_ptr<const RunList>>(&r.selection);
+    if (list == nullptr || r.bytes_per_record == 0 || !variable(r.var).is_record) continue;
+    const Count stride = record_stride(variable(r.var));
+    if (r.bytes_per_record == stride) continue;
+    *list = rebased(**list, r.bytes_per_record, stride);
+    r.bytes_per_record = stride;
+  }
 }
 
 // Data first, then the count that makes it visible.
@@ -233,9 +255,11 @@ void Dataset::execute(std::span<Access> accesses, bool collective,
       requests.clear();
     }
   }
-  const auto failed = attempt_to([&] { carry_out(requests, collective, local_error); });
+  auto failed = attempt_to([&] { carry_out(requests, collective, local_error); });
   for (Request& r : requests) {
-    const Errc status = finish(r, !failed);
+    Errc status = Errc::ok;
+    const auto unfinished = attempt_to([&] { status = finish(r, !failed); });
+    if (!failed) failed = unfinished;
     if (status != Errc::ok) deferred = status;
   }
   if (failed) throw *failed;
@@ -256,6 +280,7 @@ int Dataset::post(Access access, Errc* deferred) {
   }
   Errc range = Errc::ok;
   const bool small = write && access.elements * size_of(variable(access.var).type) <= small_put;
+  if (queue_.size() == queue_.capacity()) queue_.reserve(2 * queue_.size() + 8);
   Request r = make_request(std::move(access), small, range);
   if (deferred) *deferred = range;
   if (r.buffered) attached_used_ += r.elements * r.element_size;
@@ -277,10 +302,12 @@ std::vector<Request> Dataset::take(Which which, std::span<int> ids, std::span<in
                                    std::vector<std::ptrdiff_t>& places) {
   std::fill(statuses.begin(), statuses.end(), 0);
   std::vector<Request> taken;
+  places.reserve(queue_.size());  // nothing is taken before there is memory for all of it
   if (which == Which::all) {
     taken.swap(queue_);
   } else if (which != Which::listed) {
     const bool write = which == Which::puts;
+    taken.reserve(queue_.size());
     auto middle = std::stable_partition(queue_.begin(), queue_.end(),
                                         [&](const Request& r) { return r.write != write; });
     taken.assign(std::make_move_iterator(middle), std::make_move_iterator(queue_.end()));
@@ -315,6 +342,8 @@ void Dataset::take_listed(std::span<int> ids, std::span<int> statuses,
   }
   if (bad) throw Error(Errc::einval_request, "a request id is not that of a pending request");
   std::vector<Request> kept;
+  kept.reserve(queue_.size());
+  taken.reserve(queue_.size());
   for (Request& r : queue_) {
     auto it = wanted.find(r.id);
     if (it == wanted.end()) {
@@ -338,13 +367,19 @@ void Dataset::wait(Which which, std::span<int> ids, std::span<int> statuses, boo
   }
   std::unordered_map<std::uint64_t, std::ptrdiff_t> place_of;
   if (!statuses.empty()) {
-    for (std::size_t i = 0; i < requests.size(); ++i) place_of[requests[i].sequence] = places[i];
+    auto error = attempt_to([&] {
+      for (std::size_t i = 0; i < requests.size(); ++i) place_of[requests[i].sequence] = places[i];
+    });
+    if (!local_error) local_error = error;
   }
-  const auto failed = attempt_to([&] { carry_out(requests, collective, local_error); });
+  auto failed = attempt_to([&] { carry_out(requests, collective, local_error); });
   bool range = false;
   for (Request& r : requests) {
     Errc status = failed ? failed->code() : Errc::ok;
-    const Errc finished = finish(r, !failed);
+    Errc finished = Errc::ok;
+    const auto unfinished = attempt_to([&] { finished = finish(r, !failed); });
+    if (unfinished) finished = unfinished->code();
+    if (!failed) failed = unfinished;
     if (finished != Errc::ok) status = finished;
     range = range || finished == Errc::erange;
     if (auto it = place_of.find(r.sequence); it != place_of.end() && it->second >= 0) {

@@ -50,6 +50,25 @@ void Dataset::enddef(const EnddefArguments& arguments) {
   parted_ = false;
   StepTimer timer(report_, Step::define);
   const Schema* old = before_redef_ ? &*before_redef_ : nullptr;
+  together(comm_, [&] { place(old, arguments); });
+  // From here on the file has the new definitions, whatever happens to what nobody has written.
+  const auto before = std::exchange(before_redef_, std::nullopt);
+  changed_ = true;
+  created_ = false;
+  mode_ = Mode::collective;
+  together(comm_, [&] {
+    if (before && !chunks_) clear_gaps(*before);
+    fill_new_variables(before ? &*before : nullptr);
+    stage_->use(*layout_);
+  });
+}
+
+void Dataset::place(const Schema* old, const EnddefArguments& arguments) {
+  if (chunks_ && !(old && old->any_chunked())) {  // of an enddef that failed
+    layout_.reset();
+    chunks_.reset();
+    make_layout();
+  }
   choose_chunking(old);
   agree_on_schema([&] {
     if (schema_.any_chunked()) return place_chunked(old, alignment_for(arguments));
@@ -57,18 +76,9 @@ void Dataset::enddef(const EnddefArguments& arguments) {
     place_variables(schema_, old, alignment, classic::header_size(schema_));
     settle_alignment(alignment);
   });
-  if (old && !chunks_) {
-    relocate([&](const auto& move) { for_each_move(*old, schema_, move); });
-    clear_gaps(*old);
-  }
+  if (old && !chunks_) relocate([&](const auto& move) { for_each_move(*old, schema_, move); });
   if (schema_.any_chunked()) start_chunks(old);
   write_header();
-  fill_new_variables(old);
-  stage_->use(*layout_);
-  changed_ = true;
-  created_ = false;
-  before_redef_.reset();
-  mode_ = Mode::collective;
 }
 
 Alignment Dataset::alignment_for(const EnddefArguments& arguments) const {
@@ -94,52 +104,80 @@ void Dataset::settle_alignment(const Alignment& alignment) {
 
 // Moves run from the end of the file to its front. They are cut into blocks and dealt to the ranks
 // in batches: all ranks read theirs, then all write, so that a block whose destination overlaps
-// another's source is safe.
+// another's source is safe. Memory for them is there before the first one: half a move is the end
+// of the data.
 void Dataset::relocate(const std::function<void(const std::function<void(const Move&)>&)>& moves) {
+  struct Share {  // of one rank, in a batch
+    Count blocks = 0, bytes = 0;
+  };
+  const auto for_each_block = [&](auto&& block, auto&& end_batch) {
+    Count batch_bytes = 0, batch_blocks = 0;
+    moves([&](const Move& move) {
+      for (Count left = move.bytes; left > 0;) {
+        const Count now = std::min(left, block_size);
+        left -= now;
+        if (batch_blocks % comm_.size() == comm_.rank())
+          block(Move{move.from + left, move.to + left, now});
+        ++batch_blocks;
+        batch_bytes += now;
+        if (batch_bytes < block_size * comm_.size() && batch_blocks < 1024 * comm_.size()) continue;
+        end_batch();
+        batch_bytes = batch_blocks = 0;
+      }
+    });
+    if (batch_blocks > 0) end_batch();
+  };
+  Share batch, most;
+  bool any = false;
+  for_each_block(
+      [&](const Move& move) {
+        batch = {batch.blocks + 1, batch.bytes + move.bytes};
+      },
+      [&] {
+        any = true;
+        most.blocks = std::max(most.blocks, batch.blocks);
+        most.bytes = std::max(most.bytes, batch.bytes);
+        batch = {};
+      });
+  if (!any) return;
   struct Block {
     Move move;
-    std::vector<std::byte> bytes;
+    std::span<std::byte> bytes;
   };
   std::vector<Block> mine;  // of the batch at hand
-  Count batch_bytes = 0, batch_blocks = 0;
-  bool any = false;
+  std::vector<std::byte> memory;
+  agree(attempt_to([&] {
+    mine.reserve(static_cast<std::size_t>(most.blocks));
+    memory.resize(static_cast<std::size_t>(most.bytes));
+  }));
   std::optional<Error> failure;
-  auto attempt = [&](auto&& f) {
-    auto error = attempt_to(f);
-    if (error && !failure) failure = error;
+  const auto for_mine = [&](auto&& f) {
+    for (Block& block : mine) {
+      const auto error = attempt_to([&] { f(block); });
+      if (error && !failure) failure = error;
+    }
   };
-  auto end_batch = [&] {
-    for (Block& b : mine) {
-      attempt([&] {
-        b.bytes.resize(static_cast<std::size_t>(b.move.bytes));
-        b.bytes.resize(file_->read_at(b.move.from, b.bytes));
+  std::size_t used = 0;
+  for_each_block(
+      [&](const Move& move) {
+        const auto bytes = static_cast<std::size_t>(move.bytes);
+        mine.push_back({move, std::span(memory).subspan(used, bytes)});
+        used += bytes;
+      },
+      [&] {
+        for_mine([&](Block& b) { b.bytes = b.bytes.first(file_->read_at(b.move.from, b.bytes)); });
+        // Behind it every block of the batch is in memory, and its old place may be written to.
+        comm_.barrier();
+        for_mine([&](Block& b) {
+          if (!failure) file_->write_at(b.move.to, b.bytes);
+        });
+        // Batches stay apart: nobody reads or writes for the next one before this one is in the
+        // file.
+        comm_.barrier();
+        mine.clear();
+        used = 0;
       });
-    }
-    // Behind it every block of the batch is in memory, and its old place may be written to.
-    comm_.barrier();
-    for (Block& b : mine) {
-      if (!failure) attempt([&] { file_->write_at(b.move.to, b.bytes); });
-    }
-    // Batches stay apart: nobody reads or writes for the next one before this one is in the file.
-    comm_.barrier();
-    mine.clear();
-    batch_bytes = batch_blocks = 0;
-  };
-  moves([&](const Move& move) {
-    any = true;
-    for (Count left = move.bytes; left > 0;) {
-      const Count now = std::min(left, block_size);
-      left -= now;
-      if (batch_blocks % comm_.size() == comm_.rank())
-        mine.push_back({{move.from + left, move.to + left, now}, {}});
-      ++batch_blocks;
-      batch_bytes += now;
-      if (batch_bytes >= block_size * comm_.size() || batch_blocks >= 1024 * comm_.size())
-        end_batch();
-    }
-  });
-  if (batch_blocks > 0) end_batch();
-  if (any) agree(failure);
+  agree(failure);
 }
 
 // What lies between variables, and the places of variables that have no data yet, may hold bytes of
@@ -154,8 +192,10 @@ void Dataset::clear_gaps(const Schema& old) {
     for (; from < to && !mine; from += block_size, ++number) {
       if (number % comm_.size() != comm_.rank()) continue;
       const auto bytes = static_cast<std::size_t>(std::min(to - from, block_size));
-      if (zeros.size() < bytes) zeros.resize(bytes);
-      mine = attempt_to([&] { file_->write_at(from, {zeros.data(), bytes}); });
+      mine = attempt_to([&] {
+        if (zeros.size() < bytes) zeros.resize(bytes);
+        file_->write_at(from, {zeros.data(), bytes});
+      });
     }
   };
   const bool same_places = schema_.header_size == old.header_size &&
@@ -237,12 +277,14 @@ void Dataset::fill_record(VarId id, Count record) {
     throw Error(Errc::enotfill, "variable " + var.name + " is not in fill mode",
                 "call def_var_fill");
   if (record < 0) throw Error(Errc::einvalcoords, "record numbers begin at 0");
-  if (stage_->holds_writes()) stage_->flush(true);  // what was staged came before
-  if (var.chunking) return fill_chunked_record(id, record);
-  agree(attempt_to(
-      [&] { fill_elements(var, var.begin + record * schema_.recsize, var.inner_elements); }));
-  changed_ = true;
-  note_records(record + 1, true);
+  together(comm_, [&] {
+    if (stage_->holds_writes()) stage_->flush(true);  // what was staged came before
+    if (var.chunking) return fill_chunked_record(id, record);
+    agree(attempt_to(
+        [&] { fill_elements(var, var.begin + record * schema_.recsize, var.inner_elements); }));
+    changed_ = true;
+    note_records(record + 1, true);
+  });
 }
 
 }  // namespace forebay

@@ -90,7 +90,9 @@ Offset Dataset::header_size() const {
 
 // The index tells the shapes that were chosen by themselves; the header repeats them for people.
 void Dataset::refresh_shapes_in_header() {
-  if (chunks_ && shapes_in_header_ != chosen_shapes(schema_)) write_header();
+  if (!chunks_) return;
+  chunks_->require_whole();
+  if (shapes_in_header_ != chosen_shapes(schema_)) write_header();
 }
 
 void Dataset::write_numrecs() {
@@ -110,36 +112,33 @@ void Dataset::header_changed() {
 // count, as in PnetCDF; every rank takes them over, which keeps placement equal everywhere. In safe
 // mode they cannot differ: see agree_on_call.
 void Dataset::agree_on_schema(const std::function<void()>& place) {
-  std::optional<Error> mine;
-  std::int64_t hash = 0;
-  std::vector<std::byte> header;
   if (comm_.size() > 1) {
-    mine = attempt_to([&] {
-      header = print_header();
-      hash = static_cast<std::int64_t>(XXH3_64bits(header.data(), header.size()) >> 1);
-    });
+    const auto printed = print_definitions();
+    const auto hash = static_cast<std::int64_t>(XXH3_64bits(printed.data(), printed.size()) >> 1);
     std::array<std::int64_t, 2> extremes{hash, -hash};
     comm_.all_reduce(extremes, Reduce::max);
     if (extremes[0] != -extremes[1]) return take_over_schema(place);
   }
-  if (!mine) mine = attempt_to(place);  // equal on all ranks, and so is its failure
-  if (mine) throw *mine;
+  place();
+}
+
+// The header, and which variables are filled, which it does not tell.
+std::vector<std::byte> Dataset::print_definitions() const {
+  auto printed = print_header();
+  for (const Variable& var : schema_.vars) printed.push_back(std::byte{var.no_fill});
+  return printed;
 }
 
 void Dataset::take_over_schema(const std::function<void()>& place) {
-  std::optional<Error> mine;
-  std::vector<std::byte> header;
+  std::vector<std::byte> printed;
   if (comm_.is_root()) {
-    mine = attempt_to([&] {
-      place();
-      header = print_header();
-    });
+    place();
+    printed = print_definitions();
   }
-  agree(mine);
-  auto size = static_cast<std::int64_t>(header.size());
+  auto size = static_cast<std::int64_t>(printed.size());
   comm_.broadcast(&size, sizeof size);
-  header.resize(static_cast<std::size_t>(size));
-  comm_.broadcast(header.data(), header.size());
+  printed.resize(static_cast<std::size_t>(size));
+  comm_.broadcast(printed.data(), printed.size());
   // What the header does not say: reserved space, and the alignments that hold until close.
   struct Unprinted {
     Offset extent, begin_rec;
@@ -150,12 +149,12 @@ void Dataset::take_over_schema(const std::function<void()>& place) {
   comm_.broadcast(&rest, sizeof rest);
   settle_alignment(rest.alignment);
   if (!comm_.is_root()) {
-    Schema root = *classic::parse(header, INT64_MAX);
+    Schema root = *classic::parse(printed, INT64_MAX);
     if (chunked::has_anchors(root)) root = chunked::from_stored(root, chunk_root_);
     chunk_move_ = rest.chunk_move;
-    for (std::size_t i = 0; i < std::min(root.vars.size(), schema_.vars.size()); ++i) {
-      root.vars[i].no_fill = schema_.vars[i].no_fill;
-    }
+    const std::size_t flags = printed.size() - root.vars.size();
+    for (std::size_t i = 0; i < root.vars.size(); ++i)
+      root.vars[i].no_fill = printed[flags + i] != std::byte{0};
     root.numrecs = schema_.numrecs;
     root.header_extent = rest.extent;
     root.begin_rec = rest.begin_rec;

@@ -146,18 +146,18 @@ std::vector<burst::LostWrite> Dataset::replay(std::vector<burst::Source> sources
   require_writable();
   for (const burst::Source& source : sources)
     least_records = std::max(least_records, source.table->last_record());
-  const Count records = std::max(comm_.all_reduce(least_records, Reduce::max), schema_.numrecs);
-  changed_ = true;
-  numrecs_dirty_ = numrecs_dirty_ || records > schema_.numrecs;
-  schema_.numrecs = records;
-  burst::FlushOptions options;
-  options.buffer = method_.buffer_limit;
   std::vector<burst::LostWrite> lost;
-  agree(attempt_to([&] {
+  together(comm_, [&] {
+    const Count records = std::max(comm_.all_reduce(least_records, Reduce::max), schema_.numrecs);
+    changed_ = true;
+    numrecs_dirty_ = numrecs_dirty_ || records > schema_.numrecs;
+    schema_.numrecs = records;
+    burst::FlushOptions options;
+    options.buffer = method_.buffer_limit;
     lost = burst::flush_together(comm_, std::move(sources), *layout_, options, report_).lost;
-  }));
-  layout_->flush();
-  write_agreed_numrecs();
+    layout_->flush();
+    write_agreed_numrecs();
+  });
   return lost;
 }
 

@@ -1,6 +1,5 @@
 #include "layout/canonical.h"
 
-#include "base/attempt.h"
 #include "layout/flattened.h"
 #include "layout/layout.h"
 
@@ -204,19 +203,14 @@ class CanonicalLayout : public Layout {
 
   void carry_out(std::span<Request> requests, bool write, bool collective) override {
     std::unique_ptr<ExtentStream> stream;
-    const auto failed = attempt_to([&] {
+    {
       StepTimer timer(report_, Step::plan);
       if (flatten_ && write) {
         stream = std::make_unique<FlattenedStream>(requests, schema_);
       } else {
         stream = std::make_unique<CanonicalStream>(requests, schema_, write);
       }
-    });
-    if (failed && collective) {
-      FailedStream nothing(failed);
-      write ? io_.write_all(nothing) : io_.read_all(nothing);
     }
-    if (failed) throw *failed;
     report_[Counter::requests] += static_cast<std::int64_t>(requests.size());
     report_[Counter::pieces] += stream->summary().pieces;
     report_[write ? Counter::bytes_asked_write : Counter::bytes_asked_read] +=

@@ -114,13 +114,11 @@ std::string AggregatedTransport::reasons() const {
 AggregatedTransport::Total AggregatedTransport::total_of(const ExtentStream& extents) {
   StepTimer timer(report_, Step::plan);
   const StreamSummary mine = extents.summary();
-  const auto failed = extents.failure();
   std::array<std::int64_t, 2> bounds{mine.empty() ? INT64_MIN : -mine.first,
                                      mine.empty() ? INT64_MIN : mine.last};
-  std::array<std::int64_t, 3> sums{mine.bytes, mine.pieces, failed ? 1 : 0};
+  std::array<std::int64_t, 2> sums{mine.bytes, mine.pieces};
   comm_.all_reduce(bounds, Reduce::max);
   comm_.all_reduce(sums, Reduce::sum);
-  if (sums[2] != 0) agree_on_error(comm_, failed);
   if (sums[0] == 0) return {};
   return {-bounds[0], bounds[1], sums[0], sums[1]};
 }
@@ -187,9 +185,12 @@ void AggregatedTransport::set_up(const Total& total) {
   if (slots_ && window == window_) return;
   finish_behind();  // its windows are in the slots
   slots_.reset();
+  comm_.meet();  // all are here: those of a node wait for each other now
   for (;;) {
-    slots_.emplace(*node_, window, slot_count);
-    if (comm_.all_reduce(slots_->ok(), Reduce::min)) {
+    // Where it fails on a rank it fails on its node.
+    const auto failed =
+        attempt_together(*node_, [&] { slots_.emplace(*node_, window, slot_count); });
+    if (comm_.all_reduce(!failed && slots_->ok(), Reduce::min)) {
       window_ = window;
       return;
     }

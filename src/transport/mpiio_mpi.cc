@@ -98,8 +98,8 @@ class MpiIoTransport : public Transport {
   void close() override {
     if (handle_ != MPI_FILE_NULL) MPI_File_close(&handle_);
   }
-  void write_all(ExtentStream& extents) override { together(extents, true); }
-  void read_all(ExtentStream& extents) override { together(extents, false); }
+  void write_all(ExtentStream& extents) override { with_all(extents, true); }
+  void read_all(ExtentStream& extents) override { with_all(extents, false); }
   void write(ExtentStream& extents) override { alone(extents, true); }
   void read(ExtentStream& extents) override { alone(extents, false); }
   std::string reasons() const override {
@@ -108,10 +108,10 @@ class MpiIoTransport : public Transport {
   }
 
  private:
-  void together(ExtentStream& extents, bool writing) {
-    auto mine = extents.failure();
+  void with_all(ExtentStream& extents, bool writing) {
+    std::optional<Error> mine;
     if (!collective_ || (!writing && !trusts_collective_reads())) {
-      if (!mine) mine = attempt_to([&] { alone(extents, writing); });
+      mine = attempt_to([&] { alone(extents, writing); });
       agree_on_error(comm_, mine);
       return;
     }

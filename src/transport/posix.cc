@@ -16,10 +16,10 @@ class PosixTransport : public Transport {
       : comm_(comm), file_(std::move(file)), options_(options), report_(report) {}
 
   void write_all(ExtentStream& extents) override {
-    together(extents, [&] { write(extents); });
+    with_all([&] { write(extents); });
   }
   void read_all(ExtentStream& extents) override {
-    together(extents, [&] { read(extents); });
+    with_all([&] { read(extents); });
   }
   void write(ExtentStream& extents) override { write_directly(*file_, extents, report_); }
   void read(ExtentStream& extents) override {
@@ -38,9 +38,8 @@ class PosixTransport : public Transport {
 
  private:
   template <typename F>
-  void together(const ExtentStream& extents, F&& f) {
-    auto mine = extents.failure();
-    if (!mine) mine = attempt_to(f);
+  void with_all(F&& f) {
+    const auto mine = attempt_to(f);
     StepTimer timer(report_, Step::wait);
     agree_on_error(comm_, mine);
   }

@@ -67,33 +67,35 @@ int put_attribute(int ncid, int varid, const char* name, nc_type xtype, MPI_Offs
                   const void* value) noexcept {
   return guard([&]() -> int {
     Dataset& ds = dataset(ncid);
-    check_call(ds, "put_att", [&]() -> SharedArguments {
-      check_writable(ds);
-      owner_argument(ds, varid);
-      const std::string checked = checked_name(name_argument(name));
-      const Type type = type_argument(xtype, ds);
-      const Type memory = native == Type::none ? type : native;
-      if (!convertible(type, memory)) {
-        throw Error(Errc::echar, "attribute " + checked + ": text and numbers do not convert");
-      }
-      check_values(ds, name, type, len, value);
-      return {{Errc::emultidefine_attr_name, checked},
-              {Errc::emultidefine_fnc_args, varid},
-              {Errc::emultidefine_attr_type, xtype},
-              {Errc::emultidefine_attr_len, len},
-              {Errc::emultidefine_attr_val, bytes_of(value, len * size_of(memory))}};
+    bool out_of_range = false;
+    ds.change_definitions([&] {
+      check_call(ds, "put_att", [&]() -> SharedArguments {
+        check_writable(ds);
+        owner_argument(ds, varid);
+        const std::string checked = checked_name(name_argument(name));
+        const Type type = type_argument(xtype, ds);
+        const Type memory = native == Type::none ? type : native;
+        if (!convertible(type, memory)) {
+          throw Error(Errc::echar, "attribute " + checked + ": text and numbers do not convert");
+        }
+        check_values(ds, name, type, len, value);
+        return {{Errc::emultidefine_attr_name, checked},
+                {Errc::emultidefine_fnc_args, varid},
+                {Errc::emultidefine_attr_type, xtype},
+                {Errc::emultidefine_attr_len, len},
+                {Errc::emultidefine_attr_val, bytes_of(value, len * size_of(memory))}};
+      });
+      Attribute attribute;
+      attribute.name = name;
+      attribute.type = static_cast<Type>(xtype);
+      attribute.count = len;
+      attribute.value.resize(static_cast<std::size_t>(len * size_of(attribute.type)));
+      if (native == Type::none) native = attribute.type;
+      const int version = ds.schema().version;
+      const Type external = external_for(attribute.type, native, version);
+      out_of_range = to_external(external, attribute.value.data(), native, value, len, nullptr);
+      ds.put_attribute(owner_argument(ds, varid), std::move(attribute));
     });
-    Attribute attribute;
-    attribute.name = name;
-    attribute.type = static_cast<Type>(xtype);
-    attribute.count = len;
-    attribute.value.resize(static_cast<std::size_t>(len * size_of(attribute.type)));
-    if (native == Type::none) native = attribute.type;
-    const int version = ds.schema().version;
-    const Type external = external_for(attribute.type, native, version);
-    const bool out_of_range =
-        to_external(external, attribute.value.data(), native, value, len, nullptr);
-    ds.put_attribute(owner_argument(ds, varid), std::move(attribute));
     return out_of_range ? NC_ERANGE : NC_NOERR;
   });
 }
@@ -166,32 +168,36 @@ int ncmpi_def_var(int ncid, const char* name, nc_type xtype, int ndims, const in
 int ncmpi_rename_dim(int ncid, int dimid, const char* name) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
-    check_call(ds, "rename_dim", [&]() -> SharedArguments {
-      check_writable(ds);
-      const std::string checked = checked_name(name_argument(name));
-      if (dimid < 0 || dimid >= static_cast<int>(ds.schema().dims.size())) {
-        throw Error(Errc::ebaddim, "there is no dimension " + std::to_string(dimid));
-      }
-      new_name_argument(name, [&](const auto& text) {
-        return ds.schema().find_dim(text).value_or(dimid) != dimid;
+    ds.change_definitions([&] {
+      check_call(ds, "rename_dim", [&]() -> SharedArguments {
+        check_writable(ds);
+        const std::string checked = checked_name(name_argument(name));
+        if (dimid < 0 || dimid >= static_cast<int>(ds.schema().dims.size())) {
+          throw Error(Errc::ebaddim, "there is no dimension " + std::to_string(dimid));
+        }
+        new_name_argument(name, [&](const auto& text) {
+          return ds.schema().find_dim(text).value_or(dimid) != dimid;
+        });
+        return {{Errc::emultidefine_dim_name, checked}, {Errc::emultidefine_fnc_args, dimid}};
       });
-      return {{Errc::emultidefine_dim_name, checked}, {Errc::emultidefine_fnc_args, dimid}};
+      ds.rename_dim(dimid, name);
     });
-    ds.rename_dim(dimid, name);
   });
 }
 
 int ncmpi_rename_var(int ncid, int varid, const char* name) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
-    check_call(ds, "rename_var", [&]() -> SharedArguments {
-      check_writable(ds);
-      static_cast<void>(variable_of(ds, varid));
-      const std::string checked =
-          new_name_argument(name, [&](const auto& text) { return ds.schema().find_var(text); });
-      return {{Errc::emultidefine_var_name, checked}, {Errc::emultidefine_fnc_args, varid}};
+    ds.change_definitions([&] {
+      check_call(ds, "rename_var", [&]() -> SharedArguments {
+        check_writable(ds);
+        static_cast<void>(variable_of(ds, varid));
+        const std::string checked =
+            new_name_argument(name, [&](const auto& text) { return ds.schema().find_var(text); });
+        return {{Errc::emultidefine_var_name, checked}, {Errc::emultidefine_fnc_args, varid}};
+      });
+      ds.rename_var(varid, name);
     });
-    ds.rename_var(varid, name);
   });
 }
 
@@ -287,32 +293,36 @@ int ncmpi_copy_att(int ncid_in, int varid_in, const char* name, int ncid_out, in
   return guard([&] {
     const Dataset& from = dataset(ncid_in);
     Dataset& to = dataset(ncid_out);
-    check_call(to, "copy_att", [&]() -> SharedArguments {
-      check_writable(to);
-      owner_argument(from, varid_in);
-      owner_argument(to, varid_out);
-      return {{Errc::emultidefine_attr_name, name_argument(name)},
-              {Errc::emultidefine_fnc_args, varid_in},
-              {Errc::emultidefine_fnc_args, varid_out}};
+    to.change_definitions([&] {
+      check_call(to, "copy_att", [&]() -> SharedArguments {
+        check_writable(to);
+        owner_argument(from, varid_in);
+        owner_argument(to, varid_out);
+        return {{Errc::emultidefine_attr_name, name_argument(name)},
+                {Errc::emultidefine_fnc_args, varid_in},
+                {Errc::emultidefine_fnc_args, varid_out}};
+      });
+      const Attribute& attribute = find_attribute(from, varid_in, name);
+      if (ncid_in == ncid_out && varid_in == varid_out) return;
+      to.put_attribute(owner_argument(to, varid_out), attribute, true);
     });
-    const Attribute& attribute = find_attribute(from, varid_in, name);
-    if (ncid_in == ncid_out && varid_in == varid_out) return;
-    to.put_attribute(owner_argument(to, varid_out), attribute, true);
   });
 }
 
 int ncmpi_rename_att(int ncid, int varid, const char* name, const char* newname) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
-    check_call(ds, "rename_att", [&]() -> SharedArguments {
-      check_writable(ds);
-      owner_argument(ds, varid);
-      const std::string old = name_argument(name);
-      return {{Errc::emultidefine_attr_name, old},
-              {Errc::emultidefine_attr_name, checked_name(name_argument(newname))},
-              {Errc::emultidefine_fnc_args, varid}};
+    ds.change_definitions([&] {
+      check_call(ds, "rename_att", [&]() -> SharedArguments {
+        check_writable(ds);
+        owner_argument(ds, varid);
+        const std::string old = name_argument(name);
+        return {{Errc::emultidefine_attr_name, old},
+                {Errc::emultidefine_attr_name, checked_name(name_argument(newname))},
+                {Errc::emultidefine_fnc_args, varid}};
+      });
+      ds.rename_attribute(owner_argument(ds, varid), name, newname);
     });
-    ds.rename_attribute(owner_argument(ds, varid), name, newname);
   });
 }
 

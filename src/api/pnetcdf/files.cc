@@ -114,31 +114,25 @@ int version_of(int cmode) {
   }
 }
 
-/// The error of any rank's own arguments, before anything is done, becomes the error of all.
-void agree_on(const Comm& comm, const std::optional<Error>& mine) {
-  const std::int64_t worst = comm.all_reduce(mine ? to_int(mine->code()) : 0, Reduce::min);
-  if (mine) throw *mine;
-  if (worst != 0) throw Error(static_cast<Errc>(worst), "another rank's arguments are wrong");
-}
-
 /// Opens or creates: rank 0's mode counts, and a rank that gave another gets `differ` for it; in
 /// safe mode all ranks get it.
 template <typename Make>
 int start_file(MPI_Comm mpi, const char* path, int mode, int* ncidp, int differ, Make&& make) {
   return guard([&]() -> int {
-    Comm comm = make_comm(mpi);
+    const Comm comm = make_comm(mpi);
     int root_mode = mode;
-    comm.broadcast(&root_mode, sizeof root_mode);
-    std::optional<Error> mine;
-    if (path == nullptr || *path == '\0') mine = Error(Errc::ebad_file, "the path is empty");
-    if (ncidp == nullptr) mine = Error(Errc::einval, "ncidp is a null pointer");
-    if (ncidp != nullptr) *ncidp = -1;
-    if (files().full()) mine = Error(Errc::enfile, "1024 files are open");
-    agree_on(comm, mine);
-    *ncidp = files().add(make(std::move(comm), root_mode));
-    const Dataset& ds = dataset(*ncidp);
-    std::int64_t code = root_mode == mode ? NC_NOERR : differ;
-    if (ds.method().safe_mode) code = ds.comm().all_reduce(code, Reduce::min);
+    std::int64_t code = NC_NOERR;
+    together(comm, [&] {
+      comm.broadcast(&root_mode, sizeof root_mode);
+      if (ncidp != nullptr) *ncidp = -1;
+      if (files().full()) throw Error(Errc::enfile, "1024 files are open");
+      if (ncidp == nullptr) throw Error(Errc::einval, "ncidp is a null pointer");
+      if (path == nullptr || *path == '\0') throw Error(Errc::ebad_file, "the path is empty");
+      std::unique_ptr<Dataset> ds = make(comm, root_mode);
+      code = root_mode == mode ? NC_NOERR : differ;
+      if (ds->method().safe_mode) code = comm.all_reduce(code, Reduce::min);
+      *ncidp = files().add(std::move(ds));
+    });
     return static_cast<int>(code);
   });
 }
@@ -179,18 +173,18 @@ using namespace forebay;
 using namespace forebay::pnetcdf;
 
 int ncmpi_create(MPI_Comm comm, const char* path, int cmode, MPI_Info info, int* ncidp) {
-  return start_file(comm, path, cmode, ncidp, NC_EMULTIDEFINE_CMODE, [&](Comm&& c, int mode) {
+  return start_file(comm, path, cmode, ncidp, NC_EMULTIDEFINE_CMODE, [&](const Comm& c, int mode) {
     const int version = version_of(mode);
-    return Dataset::create(std::move(c), path, version, (mode & NC_NOCLOBBER) != 0, hints_of(info));
+    return Dataset::create(c, path, version, (mode & NC_NOCLOBBER) != 0, hints_of(info));
   });
 }
 
 int ncmpi_open(MPI_Comm comm, const char* path, int omode, MPI_Info info, int* ncidp) {
-  return start_file(comm, path, omode, ncidp, NC_EMULTIDEFINE_OMODE, [&](Comm&& c, int mode) {
+  return start_file(comm, path, omode, ncidp, NC_EMULTIDEFINE_OMODE, [&](const Comm& c, int mode) {
     if (mode & (NC_DISKLESS | NC_MMAP)) {
       throw Error(Errc::einval_omode, "NC_DISKLESS and NC_MMAP do not go with parallel files");
     }
-    return Dataset::open(std::move(c), path, (mode & NC_WRITE) != 0, hints_of(info));
+    return Dataset::open(c, path, (mode & NC_WRITE) != 0, hints_of(info));
   });
 }
 

@@ -38,10 +38,14 @@ void ChunkedLayout::carry_out(std::span<Request> requests, bool write, bool coll
   } else if (collective) {
     any = {0, 1};
   }
+  const auto attempt = [&](auto&& f) {
+    return collective ? up_to_meeting(comm_, f) : attempt_to(f);
+  };
   std::optional<Error> failed;
-  if (any[0]) failed = attempt_to([&] { canonical_->carry_out(plain, write, collective); });
+  if (any[0]) failed = attempt([&] { canonical_->carry_out(plain, write, collective); });
   if (any[1]) {
-    const auto error = attempt_to([&] {
+    const auto error = attempt([&] {
+      store_.require_whole();
       if (write) {
         collective || comm_.size() == 1 ? write_together(chunked) : defer(chunked);
       } else if (collective) {
@@ -93,7 +97,8 @@ std::span<Request> ChunkedLayout::usable(std::span<Request> requests,
     const auto error = attempt_to([&] { coding(r.var); });
     if (error && !refused) {
       const std::string& name = schema_.vars[static_cast<std::size_t>(r.var)].name;
-      refused = Error(error->code(), "variable " + name + ": " + error->message(), error->advice());
+      refused = Error(error->code(), "variable " + name + ": " + error->message(), error->advice())
+                    .as_own_matter();
     }
     return !error;
   });
@@ -140,6 +145,7 @@ void ChunkedLayout::flush() {
   std::map<VarId, std::vector<Count>> cut_by;
   for (const Request& r : deferred_patterns_) cut_by[r.var] = coding(r.var).grid.shape();
   const auto failed = attempt_to([&] {
+    store_.require_whole();
     settle_shapes(deferred_patterns_);
     agree_on_error(comm_, attempt_to([&] {
                      if (shapes_differ(cut_by))

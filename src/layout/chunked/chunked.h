@@ -58,7 +58,9 @@ class ChunkedLayout : public Layout {
   void write_together(std::span<Request> requests);
   void write_and_publish(Operation& op);
   void plan(Operation& op, bool write);
-  void write_rounds(Operation& op);
+  void prepare_rounds(Operation& op, std::span<const std::uint32_t> first);
+  std::optional<Error> write_rounds(Operation& op,
+                                    const std::vector<std::vector<std::uint32_t>>& own);
   void prepare_buffers(Operation& op, std::span<const std::uint32_t> own);
   std::vector<StoredChunk> encode(Operation& op, std::span<const std::uint32_t> own, Arena& arena,
                                   bool in_place);
@@ -66,7 +68,7 @@ class ChunkedLayout : public Layout {
                                  std::span<const std::uint32_t> own,
                                  std::span<const Entry> entries) const;
   std::span<const std::byte> collect(Operation& op, std::uint32_t chunk, TaskSlot& slot);
-  std::optional<Error> agree_on_places(const Operation& op, std::uint32_t round,
+  std::optional<Error> agree_on_places(const Operation& op, std::uint32_t round, std::size_t own,
                                        std::span<const StoredChunk> stored,
                                        const std::optional<Error>& mine, std::span<Entry> entries);
   void remember(Operation& op, std::span<const std::uint32_t> own);
@@ -74,7 +76,8 @@ class ChunkedLayout : public Layout {
   // chunked_read.cc
   void read_together(std::span<Request> requests);
   std::vector<bool> choose_read_plans(const Operation& op);
-  void read_rounds(Operation& op);
+  /// Throws `failure`, what this rank has met before, on all ranks in the end.
+  void read_rounds(Operation& op, std::optional<Error> failure);
   void read_locally(std::span<Request> requests, std::span<const Touch> touches,
                     TouchFinder& finder);
   /// Reads, verifies and decodes chunks into the places given.

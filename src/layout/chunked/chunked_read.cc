@@ -44,9 +44,7 @@ void ChunkedLayout::read_together(std::span<Request> requests) {
   for (PlannedChunk& c : op.chunks)
     c.shared = c.shared && !everyone[static_cast<std::size_t>(c.var)];
   op.sort_by_round();
-  auto error = attempt_to([&] { read_rounds(op); });
-  if (!failure) failure = error;
-  agree_on_error(comm_, failure);
+  read_rounds(op, std::move(failure));
   if (refused) throw *refused;
 }
 
@@ -84,36 +82,41 @@ std::vector<bool> ChunkedLayout::choose_read_plans(const Operation& op) {
   return everyone;
 }
 
-void ChunkedLayout::read_rounds(Operation& op) {
+void ChunkedLayout::read_rounds(Operation& op, std::optional<Error> failure) {
   if (std::all_of(op.chunks.begin(), op.chunks.end(),
                   [](const PlannedChunk& c) { return !c.shared; }))
-    return;
+    return agree_on_error(comm_, failure);
+  std::vector<std::vector<std::uint32_t>> own;
   {
     StepTimer timer(report_, Step::exchange);
     team().make_room(op, 2);
+    // Behind it ranks wait for each other without a meeting.
+    agree_on_error(comm_, attempt_to([&] { own = own_chunks(op); }));
   }
   const auto grid = [&](VarId v) -> const ChunkGrid& { return coding(v).grid; };
-  const auto own = own_chunks(op);
-  std::optional<Error> failure;
+  const auto note = [&](const std::optional<Error>& error) {
+    if (error && !failure) failure = error;
+  };
   for (std::uint32_t round = 0; round < op.rounds; ++round) {
     if (!op.meets[round]) continue;
-    std::vector<Wanted> wanted;
-    for (const std::uint32_t i : own[round]) {
-      const PlannedChunk& c = op.chunks[i];
-      if (c.shared)
-        wanted.push_back({c.var, c.id, {team().buffer(c), static_cast<std::size_t>(c.bytes)}});
-    }
-    const auto error = attempt_to([&] { decode(wanted); });
-    if (error && !failure) failure = error;
+    note(attempt_to([&] {
+      std::vector<Wanted> wanted;
+      for (const std::uint32_t i : own[round]) {
+        const PlannedChunk& c = op.chunks[i];
+        if (c.shared)
+          wanted.push_back({c.var, c.id, {team().buffer(c), static_cast<std::size_t>(c.bytes)}});
+      }
+      decode(wanted);
+    }));
     {
       // Behind it: this round's buffers are complete, and nobody reads those of the meeting before
       // any more. So the next meeting may fill that half, and no other (Operation::met).
       StepTimer timer(report_, Step::wait);
       team().node_barrier();
     }
-    team().gather(op, round, grid);
+    note(attempt_to([&] { team().gather(op, round, grid); }));
   }
-  if (failure) throw *failure;
+  agree_on_error(comm_, failure);
 }
 
 // The stored bytes of chunks, read in one go.

@@ -73,17 +73,20 @@ void ChunkedLayout::settle_shapes(std::span<Request> requests) {
     }
   }
   comm_.all_reduce(holds, Reduce::min);
-  for (std::size_t i = 0; i < open.size(); ++i) {
-    if (!facts[i].any()) continue;
-    Variable& var = schema_.vars[static_cast<std::size_t>(open[i])];
-    ShapeChoice choice = choose_chunk_shape(var, facts[i], holds[i] != 0, options_.chunk_bytes);
-    ChunkTable& table = store_.table(open[i]);
-    table.shape = var.chunking->shape = std::move(choice.shape);
-    table.reason = var.chunking->reason = std::move(choice.reason);
-    store_.shape_chosen(open[i]);
-    --open_;
-    codings_[static_cast<std::size_t>(open[i])].reset();
-  }
+  store_.change([&]() -> std::optional<Error> {
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      if (!facts[i].any()) continue;
+      Variable& var = schema_.vars[static_cast<std::size_t>(open[i])];
+      ShapeChoice choice = choose_chunk_shape(var, facts[i], holds[i] != 0, options_.chunk_bytes);
+      ChunkTable& table = store_.table(open[i]);
+      table.shape = var.chunking->shape = std::move(choice.shape);
+      table.reason = var.chunking->reason = std::move(choice.reason);
+      store_.shape_chosen(open[i]);
+      --open_;
+      codings_[static_cast<std::size_t>(open[i])].reset();
+    }
+    return std::nullopt;
+  });
 }
 
 }  // namespace forebay::chunked

@@ -15,10 +15,10 @@ namespace {
 
 /// What the owner of a chunk tells about it.
 struct Told {
-  std::int64_t code;  ///< of the rank's error; the same in all that a rank tells
-  Count bytes;
-  std::uint64_t hash;
-  std::uint64_t skipped;
+  std::int64_t code = 0;  ///< of the rank's error; the same in all that a rank tells
+  Count bytes = 0;
+  std::uint64_t hash = 0;
+  std::uint64_t skipped = 0;
 };
 
 /// Writes extents while its caller goes on, if the transport allows.
@@ -81,9 +81,14 @@ void ChunkedLayout::write_and_publish(Operation& op) {
     StepTimer timer(report_, Step::plan);
     plan(op, true);
   }
-  write_rounds(op);
-  StepTimer timer(report_, Step::header);
-  store_.publish();
+  if (op.chunks.empty()) return store_.publish();
+  const auto own = own_chunks(op);
+  prepare_rounds(op, own[0]);
+  store_.change([&] {
+    auto failed = write_rounds(op, own);
+    StepTimer timer(report_, Step::header);
+    return failed ? failed : store_.publish_changes();
+  });
 }
 
 void ChunkedLayout::plan(Operation& op, bool write) {
@@ -140,23 +145,28 @@ void ChunkedLayout::plan(Operation& op, bool write) {
   op.sort_by_round();
 }
 
-void ChunkedLayout::write_rounds(Operation& op) {
-  if (op.chunks.empty()) return;
+void ChunkedLayout::prepare_rounds(Operation& op, std::span<const std::uint32_t> first) {
+  StepTimer timer(report_, Step::exchange);
+  team().make_room(op, 1);
+  const auto error = attempt_to([&] {
+    prepare_buffers(op, first);
+    if (op.deferred) op.deferred->make_room(op);
+  });
+  agree_on_error(comm_, error);  // after it all buffers of the first round are ready
+}
+
+// Errors are told by what ranks tell of their chunks, so that all stop after the same round.
+std::optional<Error> ChunkedLayout::write_rounds(
+    Operation& op, const std::vector<std::vector<std::uint32_t>>& own) {
   const auto grid = [&](VarId v) -> const ChunkGrid& { return coding(v).grid; };
-  const auto own = own_chunks(op);
   for (const PlannedChunk& c : op.chunks) {
     if (c.owner != comm_.rank()) cache_.drop(c.var, c.id);
   }
-  {
-    StepTimer timer(report_, Step::exchange);
-    auto error = attempt_to([&] { team().make_room(op, 1); });
-    if (!error) error = attempt_to([&] { prepare_buffers(op, own[0]); });
-    if (!error && op.deferred) error = attempt_to([&] { op.deferred->make_room(op); });
-    agree_on_error(comm_, error);  // after it all buffers of the first round are ready
-  }
-  std::vector<Entry> entries(op.chunks.size());
-  WriteBehind behind(io_, report_);
+  std::vector<Entry> entries;
   std::optional<Error> mine, theirs;
+  mine = attempt_to([&] { entries.resize(op.chunks.size()); });
+  agree_on_error(comm_, mine);  // behind it ranks wait for each other without a meeting
+  WriteBehind behind(io_, report_);
   const auto note = [&](std::optional<Error> error) {
     if (error && !mine) mine = std::move(error);
   };
@@ -172,17 +182,17 @@ void ChunkedLayout::write_rounds(Operation& op) {
     }
     std::vector<StoredChunk> stored;
     if (!mine) note(attempt_to([&] { stored = encode(op, own[round], arenas_[round % 2], last); }));
-    if (mine) stored.assign(own[round].size(), {});
-    remember(op, own[round]);
+    if (mine) stored.clear();
+    attempt_to([&] { remember(op, own[round]); });  // without memory nothing is remembered
     // This rank's part of the memory alone, which nobody else uses until all agree on places.
     if (!last) note(attempt_to([&] { prepare_buffers(op, own[round + 1]); }));
-    theirs = agree_on_places(op, round, stored, mine, entries);
+    theirs = agree_on_places(op, round, own[round].size(), stored, mine, entries);
     note(behind.wait());
     if (theirs) break;
     note(attempt_to([&] { behind.start(extents_of(stored, own[round], entries), last); }));
   }
   note(behind.wait());
-  auto outcome = attempt_to([&] { agree_on_error(comm_, mine ? mine : theirs); });
+  auto outcome = worst_of_all(comm_, mine ? mine : theirs);
   for (std::size_t i = 0; i < op.chunks.size(); ++i) {
     if (outcome) {
       if (entries[i].present()) store_.give_back(entries[i]);
@@ -191,7 +201,7 @@ void ChunkedLayout::write_rounds(Operation& op) {
     }
   }
   if (outcome) cache_.clear();
-  if (outcome) throw *outcome;
+  return outcome;
 }
 
 // A chunk that its owner's node will not get all of begins as what it was, or as fill values.
@@ -280,17 +290,25 @@ std::span<const std::byte> ChunkedLayout::collect(Operation& op, std::uint32_t c
 
 // All learn what the owners made of the round's chunks, and give them places in the same order.
 std::optional<Error> ChunkedLayout::agree_on_places(const Operation& op, std::uint32_t round,
+                                                    std::size_t own,
                                                     std::span<const StoredChunk> stored,
                                                     const std::optional<Error>& mine,
                                                     std::span<Entry> entries) {
   StepTimer timer(report_, Step::wait);
-  std::vector<Told> tell(1, {mine ? to_int(mine->code()) : 0, 0, 0, 0});
-  for (const StoredChunk& s : stored)
-    tell.push_back({0, static_cast<Count>(s.bytes.size()), s.hash, s.skipped});
-  std::vector<std::int64_t> sizes(static_cast<std::size_t>(comm_.size()), sizeof(Told));
-  for (const std::uint32_t i : op.of_round[round])
-    sizes[static_cast<std::size_t>(op.chunks[i].owner)] += sizeof(Told);
+  std::vector<Told> tell;
+  std::vector<std::int64_t> sizes;
+  const auto failed = attempt_to([&] {
+    tell.resize(1 + own);
+    tell[0].code = mine ? to_int(mine->code()) : 0;
+    for (std::size_t i = 0; i < stored.size(); ++i)
+      tell[i + 1] = {0, static_cast<Count>(stored[i].bytes.size()), stored[i].hash,
+                     stored[i].skipped};
+    sizes.assign(static_cast<std::size_t>(comm_.size()), sizeof(Told));
+    for (const std::uint32_t i : op.of_round[round])
+      sizes[static_cast<std::size_t>(op.chunks[i].owner)] += sizeof(Told);
+  });
   team().node_barrier();  // sleeps while others encode
+  if (failed) throw *failed;
   const auto all = comm_.all_gather_known(std::as_bytes(std::span(tell)), sizes);
   std::vector<Told> told(all.size() / sizeof(Told));
   std::memcpy(told.data(), all.data(), all.size());
@@ -326,10 +344,7 @@ void ChunkedLayout::remember(Operation& op, std::span<const std::uint32_t> own) 
     cache_.drop(c.var, c.id);
     if (!c.shared || 2 * c.touched > c.bytes || coding(c.var).pipeline.lossy()) continue;
     const std::byte* raw = team().buffer(c);
-    const auto error = attempt_to([&] {
-      cache_.keep(c.var, c.id, std::make_shared<std::vector<std::byte>>(raw, raw + c.bytes));
-    });
-    if (error) return;  // no memory: nothing is remembered
+    cache_.keep(c.var, c.id, std::make_shared<std::vector<std::byte>>(raw, raw + c.bytes));
   }
 }
 

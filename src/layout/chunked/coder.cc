@@ -64,6 +64,7 @@ void Arena::reset(Count bytes) {
   const auto wanted = static_cast<std::size_t>(bytes);
   if (wanted > size_) {
     memory_.reset();
+    size_ = 0;
     memory_ = std::make_unique_for_overwrite<std::byte[]>(wanted);
     size_ = wanted;
   }

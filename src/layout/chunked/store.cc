@@ -207,21 +207,16 @@ void ChunkStore::load(Offset root, Offset file_size, OpenState state) {
       io_.read(stream);
       return out;
     };
-    try {
+    mine = attempt_to([&] {
       newest = read_index(read, root, file_size, state);
+      if (newest.root.synced) return;
       // The synced state, where it is another one, must not be overwritten either.
-      if (!newest.root.synced) {
-        try {
-          synced = read_index(read, root, file_size, OpenState::synced);
-          two = true;
-        } catch (const Error&) {
-        }
-      }
-    } catch (const Error& error) {
-      mine = error;
-    } catch (const std::exception&) {  // no memory, or more than any vector holds
-      mine = Error(Errc::enomem, "out of memory while the chunk index was read");
-    }
+      const auto none = attempt_to([&] {
+        synced = read_index(read, root, file_size, OpenState::synced);
+        two = true;
+      });
+      if (none && none->code() != Errc::enotnc) throw *none;
+    });
   }
   agree_on_error(comm_, mine);
   std::int64_t facts[2] = {file_size, two};
@@ -417,19 +412,37 @@ void ChunkStore::write_root(int slot, const Root& root) {
   write(root_ + slot * slot_stride, bytes);
 }
 
+void ChunkStore::tear(const Error& why) {
+  torn_ = Error(why.code(),
+                "an earlier operation on chunked variables failed on one rank while all changed "
+                "the index of chunks: " +
+                    why.message(),
+                "close the file and open it again; it has what was published before");
+  throw why;
+}
+
 void ChunkStore::publish() {
+  require_whole();
   if (!dirty_ && numrecs_ == schema_.numrecs) return;
+  change([&] { return publish_changes(); });
+}
+
+std::optional<Error> ChunkStore::publish_changes() {
+  if (!dirty_ && numrecs_ == schema_.numrecs) return std::nullopt;
   Root root = next_root();
   if (auto record = lay_out_record(root)) return make_visible(root, std::move(*record), false);
   auto index = lay_out_index(root, true);
-  make_visible(root, std::move(index), true);
+  return make_visible(root, std::move(index), true);
 }
 
 void ChunkStore::publish_whole() {
+  require_whole();
   if (!dirty_ && numrecs_ == schema_.numrecs && root_state_.journal.offset < 0) return;
-  Root root = next_root();
-  auto index = lay_out_index(root, false);
-  make_visible(root, std::move(index), true);
+  change([&] {
+    Root root = next_root();
+    auto index = lay_out_index(root, false);
+    return make_visible(root, std::move(index), true);
+  });
 }
 
 Root ChunkStore::next_root() const {
@@ -439,7 +452,7 @@ Root ChunkStore::next_root() const {
   return root;
 }
 
-void ChunkStore::make_visible(const Root& root, Block block, bool whole) {
+std::optional<Error> ChunkStore::make_visible(const Root& root, Block block, bool whole) {
   int slot = (slot_ + 1) % slots;
   if (slot == synced_slot_) slot = (slot + 1) % slots;
   std::optional<Error> mine;
@@ -450,9 +463,9 @@ void ChunkStore::make_visible(const Root& root, Block block, bool whole) {
     });
   }
   const Root before = std::exchange(root_state_, root);
-  if (auto failed = attempt_to([&] { agree_on_error(comm_, mine); })) {
+  if (auto failed = worst_of_all(comm_, mine)) {
     undo(before, block, whole);
-    throw *failed;
+    return failed;
   }
   if (whole) {
     if (before.directory.offset >= 0)
@@ -470,6 +483,7 @@ void ChunkStore::make_visible(const Root& root, Block block, bool whole) {
   numrecs_ = schema_.numrecs;
   for (const Retired& r : until_published_) space_.release(r.offset, r.bytes);
   until_published_.clear();
+  return std::nullopt;
 }
 
 // The old state is still the file's. The next publication writes all of this one again, elsewhere:
@@ -490,16 +504,11 @@ void ChunkStore::undo(const Root& before, const Block& block, bool whole) {
 }
 
 bool ChunkStore::mark_synced() {
+  require_whole();
   if (synced_slot_ == slot_) return false;
   std::optional<Error> mine;
   root_state_.synced = true;
-  if (comm_.is_root()) {
-    try {
-      write_root(slot_, root_state_);
-    } catch (const Error& error) {
-      mine = error;
-    }
-  }
+  if (comm_.is_root()) mine = attempt_to([&] { write_root(slot_, root_state_); });
   agree_on_error(comm_, mine);
   return true;
 }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/extent.h"
+#include "comm/agree.h"
 #include "comm/comm.h"
 #include "data/schema.h"
 #include "format/chunk_index.h"
@@ -86,6 +87,24 @@ class ChunkStore {
   /// number of records. An error of rank 0 is thrown on all; the published state stays the old one
   /// then.
   void publish();
+  /// Collective. What publish() does, within change(): returns the error that it would throw.
+  std::optional<Error> publish_changes();
+  /// Collective. Calls f(), which changes the index alike on all ranks and returns an error that is
+  /// the same for all, if there is one; it is thrown. If a rank fails in another way, ranks may
+  /// hold different indices: all throw, and so does require_whole() from then on. The file keeps
+  /// the state that was published last.
+  template <typename F>
+  void change(F&& f) {
+    require_whole();
+    std::optional<Error> outcome;
+    const auto torn = attempt_together(comm_, [&] { outcome = f(); });
+    if (torn) tear(*torn);
+    if (outcome) throw *outcome;
+  }
+  /// Local. To be called before anything that ranks do or leave out by what they hold.
+  void require_whole() const {
+    if (torn_) throw *torn_;
+  }
   /// Collective. The same, and the state needs no journal any more.
   void publish_whole();
   /// Collective. What was published has reached the device on all ranks: its root says so from now
@@ -113,9 +132,10 @@ class ChunkStore {
     Retired journal;               // set aside for what follows; offset -1: nothing
   };
 
+  [[noreturn]] void tear(const Error& why);
   Root next_root() const;
   Directory::Item item_of(VarId var) const;
-  void make_visible(const Root& root, Block block, bool whole);
+  std::optional<Error> make_visible(const Root& root, Block block, bool whole);
   void undo(const Root& before, const Block& block, bool whole);
   void retire(Offset offset, Count bytes, std::uint32_t birth);
   std::optional<Block> lay_out_record(Root& root);
@@ -141,6 +161,7 @@ class ChunkStore {
   bool journal_ends_ = false;  // nothing may be appended
   std::vector<Retired> until_published_, until_synced_;
   bool dirty_ = false;
+  std::optional<Error> torn_;                     // the same on all ranks, but for its words
   std::vector<std::pair<VarId, Count>> changed_;  // chunks, since the last publication
   std::vector<VarId> renewed_;                    // variables that it lists, as they were not
   std::vector<bool> listed_;  // variables that the published state or renewed_ tells of

@@ -150,17 +150,18 @@ void Team::place(Operation& op, std::uint32_t halves) {
 
 // All ranks know what every node has and needs, so they meet only where a node needs more.
 bool Team::grow() {
-  bool any = false, ok = true;
-  for (std::size_t node = 0; node < room_.size(); ++node) {
-    if (needed_[node] <= room_[node]) continue;
-    any = true;
-    room_[node] = 0;
-    if (node != static_cast<std::size_t>(my_node_)) continue;
+  bool any = false;
+  for (std::size_t node = 0; node < room_.size(); ++node) any |= needed_[node] > room_[node];
+  if (!any) return true;
+  comm_.meet();  // all are here: those of a node wait for each other now
+  bool ok = true;
+  if (const auto mine = static_cast<std::size_t>(my_node_); needed_[mine] > room_[mine]) {
     memory_ = NodeMemory{};  // the old first: there may be no room for both
-    memory_ = NodeMemory::create(node_, needed_[node]);
+    memory_ = NodeMemory::create(node_, needed_[mine]);
     ok = static_cast<bool>(memory_);
   }
-  if (!any) return true;
+  for (std::size_t node = 0; node < room_.size(); ++node)
+    if (needed_[node] > room_[node]) room_[node] = 0;
   if (comm_.all_reduce(ok, Reduce::min) == 0) return false;
   for (std::size_t node = 0; node < room_.size(); ++node)
     room_[node] = std::max(room_[node], needed_[node]);
@@ -186,17 +187,16 @@ void Team::for_each_touch(Operation& op, std::uint32_t round, bool local, F&& f)
 }
 
 void Team::scatter(Operation& op, std::uint32_t round, const GridOf& grid) {
-  {
+  std::vector<Message> messages;
+  // Whoever fails sends nothing, and still takes part.
+  auto failure = attempt_to([&] {
     StepTimer timer(report_, Step::pack);
     for_each_touch(op, round, true, [&](const Touch& t, const PlannedChunk& c) {
       const Request& r = op.requests[t.request];
       put_pieces(ChunkPieces(grid(t.var), r, t.id, op.finder.positions(r)), r, buffer(c));
     });
     if (room_.size() == 1) return;
-  }
-  std::vector<std::vector<std::byte>> to(static_cast<std::size_t>(comm_.size()));
-  const auto failure = attempt_to([&] {
-    StepTimer timer(report_, Step::pack);
+    auto to = one_for_each_rank();
     for_each_touch(op, round, false, [&](const Touch& t, const PlannedChunk& c) {
       const Request& r = op.requests[t.request];
       const ChunkPieces pieces(grid(t.var), r, t.id, op.finder.positions(r));
@@ -209,20 +209,32 @@ void Team::scatter(Operation& op, std::uint32_t round, const GridOf& grid) {
         at += static_cast<std::size_t>(p.length);
       });
     });
+    messages = messages_of(to);
+    for (const Message& m : messages)
+      report_[Counter::message_bytes] += static_cast<std::int64_t>(m.bytes.size());
   });
-  // Whoever fails sends nothing, and still takes part.
-  if (failure) to.clear();
-  StepTimer timer(report_, Step::exchange);
+  if (room_.size() > 1) {
+    StepTimer timer(report_, Step::exchange);
+    const auto unsent = attempt_to([&] {
+      sparse_exchange(comm_, messages,
+                      [&](Rank, std::span<const std::byte> bytes) { unpack(bytes, op); });
+    });
+    if (!failure) failure = unsent;
+  }
+  if (failure) throw *failure;
+}
+
+std::vector<std::vector<std::byte>> Team::one_for_each_rank() const {
+  return std::vector<std::vector<std::byte>>(static_cast<std::size_t>(comm_.size()));
+}
+
+std::vector<Message> Team::messages_of(std::vector<std::vector<std::byte>>& to) {
   std::vector<Message> messages;
   for (std::size_t r = 0; r < to.size(); ++r) {
-    if (to[r].empty()) continue;
-    ++report_[Counter::messages];
-    report_[Counter::message_bytes] += static_cast<std::int64_t>(to[r].size());
-    messages.push_back({static_cast<Rank>(r), std::move(to[r])});
+    if (!to[r].empty()) messages.push_back({static_cast<Rank>(r), std::move(to[r])});
   }
-  sparse_exchange(comm_, messages,
-                  [&](Rank, std::span<const std::byte> bytes) { unpack(bytes, op); });
-  if (failure) throw *failure;
+  report_[Counter::messages] += static_cast<std::int64_t>(messages.size());
+  return messages;
 }
 
 void Team::unpack(std::span<const std::byte> message, Operation& op) {
@@ -239,54 +251,71 @@ void Team::unpack(std::span<const std::byte> message, Operation& op) {
   }
 }
 
+Message Team::answer(Rank to, std::span<const std::byte> wish, const Operation& op) {
+  Message answer{to, {}};
+  while (!wish.empty()) {
+    const auto head = take<ItemHead>(wish);
+    const std::byte* chunk = buffer(op.chunks[head.chunk]);
+    for (std::uint32_t i = 0; i < head.pieces; ++i) {
+      const auto piece = take<PieceHead>(wish);
+      answer.bytes.insert(answer.bytes.end(), chunk + piece.position,
+                          chunk + piece.position + piece.length);
+    }
+  }
+  report_[Counter::message_bytes] += static_cast<std::int64_t>(answer.bytes.size());
+  return answer;
+}
+
+void Team::take_answer(Rank from, std::span<const std::byte> bytes, Operation& op,
+                       std::uint32_t round, const GridOf& grid) {
+  for_each_touch(op, round, false, [&](const Touch& t, const PlannedChunk& c) {
+    if (c.owner != from) return;
+    const Request& r = op.requests[t.request];
+    ChunkPieces(grid(t.var), r, t.id, op.finder.positions(r)).for_each([&](const ChunkPiece& p) {
+      store_swapped_range(r.packed, p.memory, bytes.data(), p.length, r.swap);
+      bytes = bytes.subspan(static_cast<std::size_t>(p.length));
+    });
+  });
+}
+
 void Team::gather(Operation& op, std::uint32_t round, const GridOf& grid) {
-  std::vector<std::vector<std::byte>> to(room_.size() > 1 ? static_cast<std::size_t>(comm_.size())
-                                                          : 0);
-  {
+  std::vector<Message> wishes, answers;
+  std::optional<Error> failure;
+  // Whoever fails goes on with what it has: the others wait for it.
+  const auto attempt = [&](auto&& f) {
+    const auto error = attempt_to(f);
+    if (error && !failure) failure = error;
+  };
+  attempt([&] {
     StepTimer timer(report_, Step::unpack);
     for_each_touch(op, round, true, [&](const Touch& t, const PlannedChunk& c) {
       const Request& r = op.requests[t.request];
       get_pieces(ChunkPieces(grid(t.var), r, t.id, op.finder.positions(r)), r, buffer(c));
     });
     if (room_.size() == 1) return;
+    auto to = one_for_each_rank();
     for_each_touch(op, round, false, [&](const Touch& t, const PlannedChunk& c) {
       const Request& r = op.requests[t.request];
       append_heads(to[static_cast<std::size_t>(c.owner)], t.chunk,
                    ChunkPieces(grid(t.var), r, t.id, op.finder.positions(r)));
     });
-  }
-  StepTimer timer(report_, Step::exchange);
-  std::vector<Message> wishes, answers;
-  for (std::size_t r = 0; r < to.size(); ++r) {
-    if (to[r].empty()) continue;
-    ++report_[Counter::messages];
-    wishes.push_back({static_cast<Rank>(r), std::move(to[r])});
-  }
-  sparse_exchange(comm_, wishes, [&](Rank from, std::span<const std::byte> wish) {
-    Message answer{from, {}};
-    while (!wish.empty()) {
-      const auto head = take<ItemHead>(wish);
-      const std::byte* chunk = buffer(op.chunks[head.chunk]);
-      for (std::uint32_t i = 0; i < head.pieces; ++i) {
-        const auto piece = take<PieceHead>(wish);
-        answer.bytes.insert(answer.bytes.end(), chunk + piece.position,
-                            chunk + piece.position + piece.length);
-      }
-    }
-    report_[Counter::message_bytes] += static_cast<std::int64_t>(answer.bytes.size());
-    answers.push_back(std::move(answer));
+    wishes = messages_of(to);
   });
-  // An owner answers in the order in which this rank asked.
-  sparse_exchange(comm_, answers, [&](Rank from, std::span<const std::byte> bytes) {
-    for_each_touch(op, round, false, [&](const Touch& t, const PlannedChunk& c) {
-      if (c.owner != from) return;
-      const Request& r = op.requests[t.request];
-      ChunkPieces(grid(t.var), r, t.id, op.finder.positions(r)).for_each([&](const ChunkPiece& p) {
-        store_swapped_range(r.packed, p.memory, bytes.data(), p.length, r.swap);
-        bytes = bytes.subspan(static_cast<std::size_t>(p.length));
+  if (room_.size() > 1) {
+    StepTimer timer(report_, Step::exchange);
+    attempt([&] {
+      sparse_exchange(comm_, wishes, [&](Rank from, std::span<const std::byte> wish) {
+        answers.push_back(answer(from, wish, op));
       });
     });
-  });
+    // An owner answers in the order in which this rank asked.
+    attempt([&] {
+      sparse_exchange(comm_, answers, [&](Rank from, std::span<const std::byte> bytes) {
+        take_answer(from, bytes, op, round, grid);
+      });
+    });
+  }
+  if (failure) throw *failure;
 }
 
 }  // namespace forebay::chunked

@@ -12,6 +12,7 @@
 
 #include "base/report.h"
 #include "comm/comm.h"
+#include "comm/exchange.h"
 #include "comm/node_barrier.h"
 #include "comm/node_memory.h"
 #include "data/chunk_grid.h"
@@ -57,8 +58,9 @@ class Team {
   void node_barrier() { barrier_.wait(); }
 
   using GridOf = std::function<const ChunkGrid&(VarId)>;
-  /// Collective. This rank's pieces of the round's chunks go to their buffers. Buffers must be
-  /// ready on all ranks of the node; complete once the ranks of the node have met again.
+  /// Collective, whatever fails on a rank: others wait for it without a meeting. This rank's pieces
+  /// of the round's chunks go to their buffers. Buffers must be ready on all ranks of the node;
+  /// complete once the ranks of the node have met again.
   void scatter(Operation& op, std::uint32_t round, const GridOf& grid);
   /// Collective. The reverse.
   void gather(Operation& op, std::uint32_t round, const GridOf& grid);
@@ -66,7 +68,12 @@ class Team {
  private:
   template <typename F>
   void for_each_touch(Operation& op, std::uint32_t round, bool local, F&& f);
+  std::vector<std::vector<std::byte>> one_for_each_rank() const;
+  std::vector<Message> messages_of(std::vector<std::vector<std::byte>>& to);
   void unpack(std::span<const std::byte> message, Operation& op);
+  Message answer(Rank to, std::span<const std::byte> wish, const Operation& op);
+  void take_answer(Rank from, std::span<const std::byte> bytes, Operation& op, std::uint32_t round,
+                   const GridOf& grid);
   void place(Operation& op, std::uint32_t halves);
   bool grow();
   void part();

@@ -46,16 +46,12 @@ BurstStage::BurstStage(const Comm& comm, const Schema& schema, Layout& layout, H
 BurstStage::~BurstStage() { stop_thread(); }
 
 void BurstStage::start() {
-  std::optional<Error> mine;
-  if (creates_files()) {
-    mine = attempt_to([&] { open_logs(); });
-  }
-  // The files of a node are there before its other ranks open them.
-  const auto others = attempt_to([&] { agree_on_error(comm_, mine); });
-  if (!others && !creates_files()) mine = attempt_to([&] { open_logs(); });
-  const auto failed = attempt_to([&] {
-    if (others) throw *others;
-    agree_on_error(comm_, mine);
+  const auto failed = attempt_together(comm_, [&] {
+    // The files of a node are there before its other ranks open them.
+    if (creates_files()) open_logs();
+    comm_.meet();
+    if (!creates_files()) open_logs();
+    comm_.meet();
     host_.logs_begin();
   });
   if (!failed) return;
@@ -244,23 +240,23 @@ void BurstStage::refuse_lost(const FlushResult& result) const {
 
 void BurstStage::flush_together() {
   const Lock lock = quiet();
-  if (comm_.all_reduce(std::int64_t{!nothing_staged()}, Reduce::max) == 0) {
-    if (blocked_ || undropped_) drop_all(writer_->state().least_records, false);
-    return layout_->flush();
-  }
-  host_.before_flush();
-  FlushResult result;
-  const auto failed = attempt_to(
-      [&] { result = burst::flush_together(comm_, sources(), *layout_, options_.flush, report_); });
-  const auto lost = attempt_to([&] { refuse_lost(result); });
-  agree_on_error(comm_, failed ? failed : lost);
-  layout_->flush();
-  host_.after_flush();
-  host_.epoch_begins(epoch_ + 1);
-  ++epoch_;
-  ++together_;
-  ++report_[Counter::flushes];
-  drop_all(0, true);
+  together(comm_, [&] {
+    if (comm_.all_reduce(std::int64_t{!nothing_staged()}, Reduce::max) == 0) {
+      if (blocked_ || undropped_) drop_all(writer_->state().least_records, false);
+      return layout_->flush();
+    }
+    host_.before_flush();
+    const FlushResult result =
+        burst::flush_together(comm_, sources(), *layout_, options_.flush, report_);
+    agree_on_error(comm_, attempt_to([&] { refuse_lost(result); }));
+    layout_->flush();
+    host_.after_flush();
+    host_.epoch_begins(epoch_ + 1);
+    ++epoch_;
+    ++together_;
+    ++report_[Counter::flushes];
+    drop_all(0, true);
+  });
 }
 
 // The number of records reaches the file's header later, by all ranks together; until then the log
@@ -292,11 +288,12 @@ void BurstStage::drop_all(Count least_records, bool epoch_over) {
   current_pieces_ = 0;
   thread_failed_ = false;
   if (!writer_) return;
-  recorder_->forget_pieces();
-  const log::State state = next_state(least_records);
-  // Somebody who cleans up directories may have removed files that are in use.
-  const bool removed = !options_.shared && !writer_->is_linked();
+  bool removed = false;
   const auto error = attempt_to([&] {
+    recorder_->forget_pieces();
+    const log::State state = next_state(least_records);
+    // Somebody who cleans up directories may have removed files that are in use.
+    removed = !options_.shared && !writer_->is_linked();
     if (removed) open_logs();
     writer_->drop(writer_->mark(), state, options_.keep_logs);
   });
@@ -308,10 +305,10 @@ void BurstStage::drop_all(Count least_records, bool epoch_over) {
 
 // Writes go directly to the file from now on. What the log says must not be replayed over them.
 void BurstStage::lose_log(const Error& error) {
-  lost_log_ = error.message();
+  attempt_to([&] { lost_log_ = error.message(); });
   if (writer_ && !options_.shared) {
-    for (const std::string& path : {writer_->records_path(), writer_->data_path()})
-      attempt_to([&] { host_.remove_log(path); });
+    attempt_to([&] { host_.remove_log(writer_->records_path()); });
+    attempt_to([&] { host_.remove_log(writer_->data_path()); });
   }
   recorder_.reset();
   writer_.reset();

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/attempt.h"
+#include "comm/agree.h"
 #include "layout/layout.h"
 #include "plan/order.h"
 
@@ -148,7 +149,7 @@ FlushResult Flush::run(Count rounds, bool collective) {
   Batch slots[2];
   // Reads ahead; its destructor waits, so that no thread outlives the batches.
   std::future<void> ahead;
-  std::optional<Error> unread;
+  std::optional<Error> unread, unwritten;
   const auto read = [&](Count round) {
     if (auto error = attempt_to([&] { load(static_cast<std::size_t>(round), slots[round % 2]); });
         error && !unread) {
@@ -175,9 +176,13 @@ FlushResult Flush::run(Count rounds, bool collective) {
     result.batches += !batch.requests.empty();
     for (LostWrite& lost : batch.lost) result.lost.push_back(std::move(lost));
     batch.lost.clear();
-    layout_.carry_out(batch.requests, true, collective);
+    const auto failed = attempt_to([&] { layout_.carry_out(batch.requests, true, collective); });
+    if (failed && !failed->is_own_matter()) throw *failed;
+    if (failed && !unwritten) unwritten = failed;
   }
-  if (unread) throw *unread;
+  if (unwritten) throw *unwritten;
+  // All ranks have taken all rounds.
+  if (unread) throw std::move(*unread).as_own_matter();
   return result;
 }
 
@@ -185,16 +190,14 @@ FlushResult flush_together(const Comm& comm, std::vector<Source> sources, Layout
                            const FlushOptions& options, Report& report) {
   std::optional<Flush> flush;
   const auto mine = attempt_to([&] { flush.emplace(std::move(sources), layout, options, report); });
-  const Count rounds = comm.all_reduce(mine ? 0 : flush->batches(), Reduce::max);
-  if (mine) flush.emplace(std::vector<Source>{}, layout, options, report);
+  agree_on_error(comm, mine);
+  const Count rounds = comm.all_reduce(flush->batches(), Reduce::max);
   FlushResult result;
   layout.expect_more(true);
-  const auto failed = attempt_to([&] { result = flush->run(rounds, true); });
-  // A rank that failed by itself goes this way with the others.
-  const auto unfinished = attempt_to([&] { layout.expect_more(false); });
-  for (const auto& error : {mine, failed, unfinished}) {
-    if (error) throw *error;
-  }
+  const auto failed = up_to_meeting(comm, [&] { result = flush->run(rounds, true); });
+  const auto unfinished = up_to_meeting(comm, [&] { layout.expect_more(false); });
+  // What failed on one rank only is told here.
+  agree_on_error(comm, failed ? failed : unfinished);
   return result;
 }
 

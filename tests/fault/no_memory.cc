@@ -1,0 +1,501 @@
+// Plays the same short program again and again while one allocation after another fails on one
+// rank: no rank may hang or crash, and what calls say they have written must be there.
+//
+// Usage: no_memory FILE [--seconds N] [--seed N] [--rank R --first K --every E]
+//
+// Which layout, stage and transport: by FOREBAY_HINTS. The seconds are shared among ranks that
+// fail and numbers of allocations, which are drawn at random where there is no time for all of
+// them. With --rank, that one case alone, told step by step.
+#include <execinfo.h>
+#include <mpi.h>
+#include <pnetcdf.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "fault/allocations.h"
+
+namespace {
+
+constexpr int columns = 24, rows = 40, most_records = 4;
+constexpr int watch_seconds = 60;  // machines may be loaded
+constexpr long least_cases = 6;
+constexpr int left_in_logs = -238;  // NC_EBADLOG
+
+int rank = 0, size = 1;
+
+/// What is being tried; for messages.
+struct Case {
+  int rank = -1;
+  long first = 0, every = 0;
+  const char* step = "";
+} now;
+bool telling = false;
+char history[1024];  // of the case: each step and its code
+std::size_t told = 0;
+
+[[noreturn]] void fail(const char* what) {
+  std::fprintf(stderr, "no_memory: rank %d: %s; --rank %d --first %ld --every %ld, step %s\n", rank,
+               what, now.rank, now.first, now.every, now.step);
+  std::fprintf(stderr, "rank %d:%s\n", rank, history);
+  MPI_Abort(MPI_COMM_WORLD, 3);
+  std::abort();
+}
+
+void too_late(int) {
+  char text[256];
+  const int length = std::snprintf(
+      text, sizeof text, "no_memory: rank %d hangs; --rank %d --first %ld --every %ld, step %s\n",
+      rank, now.rank, now.first, now.every, now.step);
+  if (::write(STDERR_FILENO, text, static_cast<std::size_t>(length)) < 0) std::abort();
+  if (::write(STDERR_FILENO, history, told) < 0) std::abort();
+  void* frames[40];
+  ::backtrace_symbols_fd(frames, ::backtrace(frames, 40), STDERR_FILENO);
+  std::abort();
+}
+
+/// What the elements of a variable may be: a bit for each version that was written, bit 0 for the
+/// fill value.
+class Model {
+ public:
+  explicit Model(std::size_t elements) : may_be_(elements, 1), ever_(elements, 1) {}
+
+  void written(std::size_t element, int version, bool surely) {
+    const auto bit = std::uint64_t{1} << version;
+    ever_[element] |= bit;
+    may_be_[element] = surely ? bit : may_be_[element] | bit;
+  }
+  /// A step failed that carries out what was written before.
+  void forget() { may_be_ = ever_; }
+  bool may_be(std::size_t element, int version) const {
+    return version >= 0 && version < 64 && (may_be_[element] >> version & 1) != 0;
+  }
+  std::size_t elements() const { return may_be_.size(); }
+
+ private:
+  std::vector<std::uint64_t> may_be_, ever_;
+};
+
+class Player {
+ public:
+  Player(const char* path, long first, long every)
+      : path_(path),
+        first_(first),
+        every_(every),
+        fixed_(rows * columns),
+        records_(most_records * columns) {}
+
+  /// Returns the number of allocations on this rank.
+  long play() {
+    write_file();
+    if (created_ && defined_) read_file();
+    armed_ = false;
+    if (created_ && defined_ && !half_moved_) check_file();
+    return count_;
+  }
+
+ private:
+  struct Box {
+    MPI_Offset start[2], count[2];
+  };
+
+  /// Calls f() with allocations failing and returns its code. Numbers go on from call to call.
+  template <typename F>
+  int call(const char* step, F&& f) {
+    now.step = step;
+    int code = 0;
+    if (armed_ && rank == now.rank) {
+      arm_allocations(next_failure(), every_);
+      code = f();
+      count_ += disarm_allocations();
+      if (telling && failed_allocations() > 0)
+        std::fprintf(stderr, "%ld allocations failed in the next line\n", failed_allocations());
+    } else {
+      code = f();
+    }
+    if (telling) std::fprintf(stderr, "rank %d: %s: %d\n", rank, step, code);
+    told += static_cast<std::size_t>(
+        std::snprintf(history + told, sizeof history - told, " %s %d", step, code));
+    told = std::min(told, sizeof history - 1);
+    if (code == NC_EMULTIDEFINE) fail("ranks are in different calls");
+    if (code != NC_NOERR && (now.rank < 0 || !armed_)) fail(ncmpi_strerror(code));
+    return code;
+  }
+
+  /// Of the next call; 0: none.
+  long next_failure() const {
+    if (first_ == 0) return 0;
+    if (count_ < first_) return first_ - count_;
+    return every_ == 0 ? 0 : every_ - (count_ - first_) % every_;
+  }
+
+  /// Of a call that ends alike on all ranks. Where it carries out what others have left to it, and
+  /// fails, anything that was ever written may be there.
+  template <typename F>
+  bool together(const char* step, F&& f) {
+    const bool done = call(step, f) == NC_NOERR;
+    if (of_all(done) != done) fail("a collective call failed on other ranks only");
+    if (!done) {
+      fixed_.forget();
+      records_.forget();
+    }
+    return done;
+  }
+
+  /// Of local calls: whether it succeeded on all ranks.
+  template <typename F>
+  bool everywhere(const char* step, F&& f) {
+    return of_all(call(step, f) == NC_NOERR);
+  }
+
+  static bool of_all(bool done) {
+    int least = done ? 1 : 0;
+    MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return least == 1;
+  }
+
+  static std::vector<int> of_each(int mine) {
+    std::vector<int> all(static_cast<std::size_t>(size));
+    MPI_Allgather(&mine, 1, MPI_INT, all.data(), 1, MPI_INT, MPI_COMM_WORLD);
+    return all;
+  }
+
+  static std::size_t element(MPI_Offset row, MPI_Offset column) {
+    return static_cast<std::size_t>(row * columns + column);
+  }
+  static int value(int version, std::size_t element) {
+    return version == 0 ? NC_FILL_INT : version * 100000 + static_cast<int>(element);
+  }
+  static std::vector<int> values_of(int version, const Box& box) {
+    std::vector<int> values;
+    for (MPI_Offset r = 0; r < box.count[0]; ++r) {
+      for (MPI_Offset c = 0; c < box.count[1]; ++c)
+        values.push_back(value(version, element(box.start[0] + r, box.start[1] + c)));
+    }
+    return values;
+  }
+  static void note(Model& model, int version, const Box& box, bool surely) {
+    for (MPI_Offset r = 0; r < box.count[0]; ++r) {
+      for (MPI_Offset c = 0; c < box.count[1]; ++c)
+        model.written(element(box.start[0] + r, box.start[1] + c), version, surely);
+    }
+  }
+
+  /// Every rank has a share of the columns.
+  static int first_column(int of) { return columns * of / size; }
+  static Box share(int of, int from, int to) {
+    return {{from, first_column(of)}, {to - from, first_column(of + 1) - first_column(of)}};
+  }
+
+  void write_file() {
+    created_ = together("create", [&] {
+      return ncmpi_create(MPI_COMM_WORLD, path_, NC_CLOBBER | NC_64BIT_DATA, MPI_INFO_NULL, &id_);
+    });
+    if (!created_) return;
+    int dims[3] = {}, old = 0;
+    bool defined =
+        everywhere("def_dim", [&] { return ncmpi_def_dim(id_, "time", NC_UNLIMITED, &dims[0]); });
+    defined &= everywhere("def_dim", [&] { return ncmpi_def_dim(id_, "row", rows, &dims[1]); });
+    defined &=
+        everywhere("def_dim", [&] { return ncmpi_def_dim(id_, "column", columns, &dims[2]); });
+    defined &= everywhere("set_fill", [&] { return ncmpi_set_fill(id_, NC_FILL, &old); });
+    const int of_record[2] = {dims[0], dims[2]};
+    defined &= everywhere(
+        "def_var", [&] { return ncmpi_def_var(id_, "fixed", NC_INT, 2, dims + 1, &fixed_id_); });
+    defined &= everywhere("def_var", [&] {
+      return ncmpi_def_var(id_, "record", NC_DOUBLE, 2, of_record, &record_id_);
+    });
+    defined &= everywhere("put_att",
+                          [&] { return ncmpi_put_att_text(id_, fixed_id_, "units", 6, "metres"); });
+    defined_ = defined && together("enddef", [&] { return ncmpi_enddef(id_); });
+    if (!defined_) {
+      call("abort", [&] { return ncmpi_abort(id_); });
+      return;
+    }
+    put_rows("put_all", 1, 0, rows / 2, true);
+    put_record("put_record_all", 2, 0);
+    post_columns(3);
+    put_varn(4);
+    get_back("get_all");
+    get_rows("get_rows_all", true);
+    if (everywhere("begin_indep", [&] { return ncmpi_begin_indep_data(id_); })) {
+      put_rows("put_indep", 5, rows / 2, rows, false);
+      put_rows("put_indep_again", 6, rows / 2 + 3, rows / 2 + 7, false);
+      get_rows("get_indep", false);
+      together("end_indep", [&] { return ncmpi_end_indep_data(id_); });
+    }
+    put_record("put_record_all_2", 7, 2);
+    together("sync", [&] { return ncmpi_sync(id_); });
+    if (together("redef", [&] { return ncmpi_redef(id_); })) redefine();
+    together("close", [&] { return ncmpi_close(id_); });
+  }
+
+  void redefine() {
+    int dim = 0, var = 0;
+    everywhere("def_dim_2", [&] { return ncmpi_def_dim(id_, "more", 3000, &dim); });
+    everywhere("def_var_2", [&] { return ncmpi_def_var(id_, "more", NC_INT, 1, &dim, &var); });
+    if (!together("enddef_2", [&] { return ncmpi_enddef(id_); })) {
+      // What the file holds may have been moved by half, and closing tries again.
+      half_moved_ = true;
+      return;
+    }
+    put_rows("put_all_2", 8, 2, 5, true);
+    together("put_att_2", [&] { return ncmpi_put_att_text(id_, fixed_id_, "units", 6, "inches"); });
+  }
+
+  void read_file() {
+    if (!together("open",
+                  [&] { return ncmpi_open(MPI_COMM_WORLD, path_, NC_WRITE, MPI_INFO_NULL, &id_); }))
+      return;
+    if (!half_moved_) {
+      get_back("get_all_again");
+      put_rows("put_all_again", 9, 1, rows - 1, true);
+    }
+    together("close_again", [&] { return ncmpi_close(id_); });
+  }
+
+  void check_file() {
+    const int code = ncmpi_open(MPI_COMM_WORLD, path_, NC_NOWRITE, MPI_INFO_NULL, &id_);
+    // What a close left in logs, as it told, somebody has to recover first.
+    if (code == left_in_logs) return;
+    if (code != NC_NOERR) fail(ncmpi_strerror(code));
+    get_back("check");
+    if (ncmpi_close(id_) != NC_NOERR) fail("closing what was read");
+  }
+
+  void put_rows(const char* step, int version, int from, int to, bool all) {
+    const Box mine = share(rank, from, to);
+    const auto values = values_of(version, mine);
+    const int code = call(step, [&] {
+      return all ? ncmpi_put_vara_int_all(id_, fixed_id_, mine.start, mine.count, values.data())
+                 : ncmpi_put_vara_int(id_, fixed_id_, mine.start, mine.count, values.data());
+    });
+    const auto done = of_each(code == NC_NOERR);
+    for (int r = 0; r < size; ++r)
+      note(fixed_, version, share(r, from, to), done[static_cast<std::size_t>(r)]);
+  }
+
+  /// Converted from int.
+  void put_record(const char* step, int version, int record) {
+    const Box mine = share(rank, record, record + 1);
+    const auto values = values_of(version, mine);
+    const int code = call(step, [&] {
+      return ncmpi_put_vara_int_all(id_, record_id_, mine.start, mine.count, values.data());
+    });
+    const auto done = of_each(code == NC_NOERR);
+    for (int r = 0; r < size; ++r)
+      note(records_, version, share(r, record, record + 1), done[static_cast<std::size_t>(r)]);
+  }
+
+  /// Up to four requests of a column each.
+  static Box column_of(int of, int i) { return {{3, first_column(of) + i}, {rows - 10, 1}}; }
+
+  void post_columns(int version) {
+    std::vector<std::vector<int>> values;
+    std::vector<int> requests;
+    int posted = 0;
+    for (int i = 0; i < std::min(4, first_column(rank + 1) - first_column(rank)); ++i) {
+      const Box box = column_of(rank, i);
+      values.push_back(values_of(version, box));
+      int request = NC_REQ_NULL;
+      call("iput", [&] {
+        return ncmpi_iput_vara_int(id_, fixed_id_, box.start, box.count, values.back().data(),
+                                   &request);
+      });
+      if (request == NC_REQ_NULL) continue;
+      requests.push_back(request);
+      posted |= 1 << i;
+    }
+    std::vector<int> statuses(requests.size());
+    const int code = call("wait_all", [&] {
+      return ncmpi_wait_all(id_, static_cast<int>(requests.size()), requests.data(),
+                            statuses.data());
+    });
+    const auto there = of_each(posted), done = of_each(code == NC_NOERR);
+    for (std::size_t r = 0; r < there.size(); ++r) {
+      for (int i = 0; i < 4; ++i) {
+        if ((there[r] >> i & 1) != 0)
+          note(fixed_, version, column_of(static_cast<int>(r), i), done[r]);
+      }
+    }
+    // What is still in the queue is not to come later.
+    if (code != NC_NOERR) ncmpi_cancel(id_, NC_REQ_ALL, nullptr, nullptr);
+  }
+
+  static Box piece_of(int of, int i) {
+    return {{6 + 5 * i, first_column(of)},
+            {2, std::min(3, first_column(of + 1) - first_column(of))}};
+  }
+
+  void put_varn(int version) {
+    constexpr int pieces = 5;
+    std::vector<Box> boxes;
+    for (int i = 0; i < pieces; ++i) boxes.push_back(piece_of(rank, i));
+    std::vector<MPI_Offset*> starts, counts;
+    std::vector<int> values;
+    for (Box& box : boxes) {
+      starts.push_back(box.start);
+      counts.push_back(box.count);
+      const auto its = values_of(version, box);
+      values.insert(values.end(), its.begin(), its.end());
+    }
+    const int code = call("put_varn_all", [&] {
+      return ncmpi_put_varn_int_all(id_, fixed_id_, pieces, starts.data(), counts.data(),
+                                    values.data());
+    });
+    const auto done = of_each(code == NC_NOERR);
+    for (int r = 0; r < size; ++r) {
+      for (int i = 0; i < pieces; ++i)
+        note(fixed_, version, piece_of(r, i), done[static_cast<std::size_t>(r)]);
+    }
+  }
+
+  /// Everybody reads everything.
+  void get_back(const char* step) {
+    const Box all{{0, 0}, {rows, columns}};
+    std::vector<int> values(rows * columns, -1);
+    if (call(step, [&] {
+          return ncmpi_get_vara_int_all(id_, fixed_id_, all.start, all.count, values.data());
+        }) == NC_NOERR)
+      expect(step, fixed_, all, values);
+    for (const int record : {0, 2}) {
+      MPI_Offset there = 0;
+      ncmpi_inq_dimlen(id_, 0, &there);
+      // Unwritten doubles are no int, and not every rank need know of a record whose put failed.
+      bool written = there > record;
+      for (int c = 0; c < columns; ++c) written &= !records_.may_be(element(record, c), 0);
+      if (!of_all(written)) continue;
+      const Box box{{record, 0}, {1, columns}};
+      if (call(step, [&] {
+            return ncmpi_get_vara_int_all(id_, record_id_, box.start, box.count, values.data());
+          }) == NC_NOERR)
+        expect(step, records_, box, values);
+    }
+  }
+
+  /// What this rank has written.
+  void get_rows(const char* step, bool all) {
+    const Box mine = share(rank, 1, rows - 1);
+    std::vector<int> values(static_cast<std::size_t>(mine.count[0] * mine.count[1]), -1);
+    if (call(step, [&] {
+          return all ? ncmpi_get_vara_int_all(id_, fixed_id_, mine.start, mine.count, values.data())
+                     : ncmpi_get_vara_int(id_, fixed_id_, mine.start, mine.count, values.data());
+        }) == NC_NOERR)
+      expect(step, fixed_, mine, values);
+  }
+
+  static void expect(const char* step, const Model& model, const Box& box,
+                     const std::vector<int>& values) {
+    std::size_t i = 0;
+    for (MPI_Offset r = 0; r < box.count[0]; ++r) {
+      for (MPI_Offset c = 0; c < box.count[1]; ++c, ++i) {
+        const std::size_t e = element(box.start[0] + r, box.start[1] + c);
+        int version = -1;
+        for (int v = 0; v < 10; ++v) {
+          if (value(v, e) == values[i]) version = v;
+        }
+        if (model.may_be(e, version)) continue;
+        std::fprintf(stderr, "%s: element %zu has value %d, of version %d\n", step, e, values[i],
+                     version);
+        fail("a wrong value");
+      }
+    }
+  }
+
+  const char* path_;
+  long first_, every_, count_ = 0;
+  bool armed_ = true, created_ = false, defined_ = false, half_moved_ = false;
+  int id_ = -1, fixed_id_ = -1, record_id_ = -1;
+  Model fixed_, records_;
+};
+
+/// Removes what stands beside the file, and it: leavings of a case are not the next one's matter.
+void clean_up(const std::filesystem::path& file) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) {
+    std::filesystem::create_directories(file.parent_path());
+    for (const auto& entry : std::filesystem::directory_iterator(file.parent_path()))
+      std::filesystem::remove(entry.path());
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/// The number of allocations of the rank that is to fail.
+long play(const char* file, int failing, long first, long every) {
+  now = {failing, first, every, ""};
+  told = 0;
+  clean_up(file);
+  ::alarm(watch_seconds);
+  long count = Player(file, first, every).play();
+  ::alarm(0);
+  if (failing >= 0) MPI_Bcast(&count, 1, MPI_LONG, failing, MPI_COMM_WORLD);
+  return count;
+}
+
+double seconds_of_all() {
+  double seconds = MPI_Wtime();
+  MPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  return seconds;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  std::signal(SIGALRM, too_late);
+  const char* file = argc > 1 ? argv[1] : "no_memory.nc";
+  double seconds = 10;
+  unsigned long seed = 1;
+  Case only;
+  for (int i = 2; i + 1 < argc; i += 2) {
+    const std::string key = argv[i];
+    const char* given = argv[i + 1];
+    if (key == "--seconds") seconds = std::atof(given);
+    if (key == "--seed") seed = std::strtoul(given, nullptr, 10);
+    if (key == "--rank") only.rank = std::atoi(given);
+    if (key == "--first") only.first = std::atol(given);
+    if (key == "--every") only.every = std::atol(given);
+  }
+  if (only.rank >= 0) {
+    telling = true;
+    trace_failed_allocations(rank == only.rank);
+    play(file, only.rank, only.first, only.every);
+    MPI_Finalize();
+    return 0;
+  }
+  play(file, -1, 0, 0);
+  std::mt19937_64 random(seed);
+  long cases = 0;
+  std::string counts;
+  const std::vector<int> failing = size == 1 ? std::vector<int>{0} : std::vector<int>{0, size - 1};
+  for (std::size_t f = 0; f < failing.size(); ++f) {
+    const double end = seconds_of_all() + seconds / static_cast<double>(failing.size());
+    const long all = play(file, failing[f], 0, 0);
+    counts += " " + std::to_string(all);
+    // One failure at every place; and, every third time, more of them behind it.
+    std::vector<long> order(static_cast<std::size_t>(all));
+    std::iota(order.begin(), order.end(), 1);
+    std::shuffle(order.begin(), order.end(), random);
+    for (std::size_t i = 0; i < order.size() && seconds_of_all() < end; ++i, ++cases)
+      play(file, failing[f], order[i], i % 3 == 2 ? 1 + order[i] % 97 : 0);
+  }
+  if (rank == 0)
+    std::printf(
+        "no_memory: %ld cases, of%s allocations on the ranks that fail: no hang, no crash, no "
+        "wrong value\n",
+        cases, counts.c_str());
+  clean_up(file);
+  MPI_Finalize();
+  return cases >= least_cases ? 0 : 1;
+}

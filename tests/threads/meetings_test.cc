@@ -1,0 +1,138 @@
+// A rank that fails between two meetings, wherever that is: the others hear of it at the meeting
+// that they come to, and all go on together.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "comm/agree.h"
+#include "comm/thread_ranks.h"
+
+namespace forebay {
+namespace {
+
+constexpr int ranks = 4;
+
+/// One of each kind of collective call; checks what comes out.
+const std::vector<std::function<void(const Comm&)>>& calls() {
+  static const std::vector<std::function<void(const Comm&)>> all = {
+      [](const Comm& comm) { comm.barrier(); },
+      [](const Comm& comm) { EXPECT_EQ(comm.all_reduce(comm.rank(), Reduce::max), ranks - 1); },
+      [](const Comm& comm) {
+        std::array<std::int64_t, 40> many{};  // more than a meeting carries
+        many.fill(1);
+        comm.all_reduce(many, Reduce::sum);
+        EXPECT_EQ(many[39], ranks);
+      },
+      [](const Comm& comm) {
+        int value = comm.rank() == 1 ? 7 : 0;
+        comm.broadcast(&value, sizeof value, 1);
+        EXPECT_EQ(value, 7);
+      },
+      [](const Comm& comm) { EXPECT_EQ(comm.all_gather(comm.rank()).size(), 4U); },
+      [](const Comm& comm) {
+        std::vector<std::int64_t> sizes;
+        const std::vector<std::byte> mine(static_cast<std::size_t>(comm.rank()));
+        EXPECT_EQ(comm.all_gather_bytes(mine, sizes).size(), 6U);
+      },
+      [](const Comm& comm) { EXPECT_EQ(comm.split_node(2).size(), 2); },
+      [](const Comm& comm) { agree_on_error(comm, std::nullopt); },
+      [](const Comm& comm) { EXPECT_FALSE(worst_of_all(comm, std::nullopt)); },
+      [](const Comm& comm) { together(comm, [&] { comm.barrier(); }); },
+      [](const Comm& comm) {
+        const auto failed = up_to_meeting(comm, [&] { comm.all_reduce(1, Reduce::min); });
+        if (failed) throw *failed;
+      },
+  };
+  return all;
+}
+
+void go_on(const Comm& comm) {
+  for (const auto& call : calls()) call(comm);
+}
+
+TEST(Meetings, tell_of_a_failure_before_any_collective_call) {
+  for (std::size_t at = 0; at <= calls().size(); ++at) {
+    for (int failing = 0; failing < ranks; ++failing) {
+      run_as_threads(ranks, [&](const Comm& comm) {
+        const auto failed = attempt_to([&] {
+          together(comm, [&] {
+            for (std::size_t i = 0; i < calls().size(); ++i) {
+              if (i == at && comm.rank() == failing) throw std::bad_alloc();
+              calls()[i](comm);
+            }
+            if (at == calls().size() && comm.rank() == failing) throw std::bad_alloc();
+          });
+        });
+        ASSERT_TRUE(failed) << "before call " << at << ", rank " << comm.rank();
+        EXPECT_EQ(failed->code(), Errc::enomem);
+        EXPECT_EQ(failed->message() == "out of memory", comm.rank() == failing);
+        go_on(comm);
+      });
+    }
+  }
+}
+
+TEST(Meetings, give_the_worst_code_where_several_ranks_fail) {
+  run_as_threads(ranks, [&](const Comm& comm) {
+    const auto failed = attempt_together(comm, [&] {
+      if (comm.rank() == 1) throw Error(Errc::enotvar, "mine");
+      if (comm.rank() == 2) throw Error(Errc::enomem, "mine");
+      go_on(comm);
+    });
+    ASSERT_TRUE(failed);
+    const bool own = comm.rank() == 1 || comm.rank() == 2;
+    EXPECT_EQ(failed->message() == "mine", own);
+    EXPECT_EQ(failed->code(), comm.rank() == 1 || to_int(Errc::enotvar) < to_int(Errc::enomem)
+                                  ? Errc::enotvar
+                                  : Errc::enomem);
+    go_on(comm);
+  });
+}
+
+// The rank that fails has not come to the inner part, and is not told of twice.
+TEST(Meetings, tell_once_through_parts_within_parts) {
+  for (int failing = 0; failing < ranks; ++failing) {
+    run_as_threads(ranks, [&](const Comm& comm) {
+      const auto failed = attempt_together(comm, [&] {
+        comm.barrier();
+        if (comm.rank() == failing) throw std::bad_alloc();
+        together(comm, [&] { together(comm, [&] { comm.all_reduce(1, Reduce::sum); }); });
+      });
+      EXPECT_TRUE(failed);
+      go_on(comm);
+    });
+  }
+}
+
+TEST(Meetings, leave_alone_what_is_one_ranks_own_matter) {
+  run_as_threads(ranks, [&](const Comm& comm) {
+    const auto failed = attempt_together(comm, [&] {
+      comm.barrier();
+      if (comm.rank() == 2) throw Error(Errc::enotvar, "mine").as_own_matter();
+    });
+    EXPECT_EQ(failed.has_value(), comm.rank() == 2);
+    go_on(comm);
+  });
+}
+
+TEST(Meetings, find_ranks_in_different_calls) {
+  std::atomic<int> found = 0;
+  run_as_threads(ranks, [&](const Comm& comm) {
+    const auto failed = attempt_to([&] {
+      if (comm.rank() == 3) {
+        comm.all_reduce(1, Reduce::max);
+      } else {
+        comm.barrier();
+      }
+    });
+    found += failed && failed->code() == Errc::emultidefine;
+    go_on(comm);
+  });
+  EXPECT_EQ(found, ranks);
+}
+
+}  // namespace
+}  // namespace forebay
