@@ -285,8 +285,12 @@ void Dataset::close() {
   if (mode_ == Mode::define) step([&] { enddef(); });
   if (!queue_.empty()) {
     attempt_to([&] { cancel(Which::all, {}, {}); });
-    first = Error(Errc::epending, "nonblocking requests were pending when " + path_ + " was closed",
-                  "call wait or cancel before close");
+    first = Error(Errc::epending);
+    attempt_to([&] {  // in words, if there is memory for them
+      first =
+          Error(Errc::epending, "nonblocking requests were pending when " + path_ + " was closed",
+                "call wait or cancel before close");
+    });
   }
   if (mode_ == Mode::independent) step([&] { end_independent(); });
   if (mode_ == Mode::collective) step([&] { stage_->flush(true); });

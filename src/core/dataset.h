@@ -111,6 +111,7 @@ class Dataset {
     std::optional<Schema> before;
     const auto failed = attempt_together(comm_, [&] {
       before = schema_;
+      comm_.meet();  // no rank changes anything before all can take it back
       f();
     });
     if (failed && before) schema_ = std::move(*before);

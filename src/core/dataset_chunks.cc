@@ -239,7 +239,10 @@ void Dataset::load_chunks() {
   if (comm_.is_root()) mine = attempt_to([&] { size = file_->size(); });
   agree(mine);
   const auto error = attempt_together(comm_, [&] { chunks_->load(chunk_root_, size, state); });
-  if (error && (writable_ || error->code() != Errc::enotnc)) {
+  // A rank may have failed otherwise while the others found damage: all do the same.
+  const bool damaged =
+      error && comm_.all_reduce(error->code() == Errc::enotnc ? 1 : 0, Reduce::min) != 0;
+  if (error && (writable_ || !damaged)) {
     throw Error(error->code(), path_ + ": " + error->message(),
                 error->code() == Errc::enotnc
                     ? "open it for reading only to get at its other variables; " + error->advice()

@@ -65,9 +65,14 @@ void Dataset::enddef(const EnddefArguments& arguments) {
 
 void Dataset::place(const Schema* old, const EnddefArguments& arguments) {
   if (chunks_ && !(old && old->any_chunked())) {  // of an enddef that failed
-    layout_.reset();
-    chunks_.reset();
-    make_layout();
+    auto chunks = std::move(chunks_);
+    auto layout = std::move(layout_);
+    if (const auto failed = attempt_to([&] { make_layout(); })) {
+      chunks_ = std::move(chunks);
+      layout_ = std::move(layout);
+      stage_->use(*layout_);
+      throw *failed;
+    }
   }
   choose_chunking(old);
   agree_on_schema([&] {

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/attempt.h"
+#include "comm/agree.h"
 #include "core/log_files.h"
 #include "core/session_recovery.h"
 
@@ -89,7 +90,8 @@ void run_session(const Comm& comm, const RecoveryOptions& options, const Recover
   result.job = control.job;
   result.host = control.info.host;
   result.pid = control.info.pid;
-  result.error = attempt_to([&] {
+  comm.meet();
+  result.error = attempt_together(comm, [&] {
     SessionRecovery(comm, options, progress, result, std::move(control.locked), control.info).run();
   });
 }
@@ -185,7 +187,8 @@ void recover_logs(const Comm& comm, const RecoveryOptions& options,
                   const RecoveryProgress& progress, RecoveredSession& session) {
   Control control;
   const bool look = options.list_only || options.verify_only;
-  session.error = attempt_to([&] {
+  comm.meet();
+  session.error = attempt_together(comm, [&] {
     on_root(comm, [&] {
       if (session.ranks > most_ranks) {
         throw Error(Errc::ebadlog, fmt::format("the logs tell of {} ranks", session.ranks),
@@ -246,17 +249,19 @@ void recover_directory(const Comm& comm, const std::string& directory,
 
 RecoveryResult recover(const Comm& comm, const std::string& path, const RecoveryOptions& options,
                        const RecoveryProgress& progress) {
-  std::string shared = path;
-  share_text(comm, shared);
-  struct stat status {};
-  std::int64_t directory = ::stat(shared.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-  directory = comm.all_reduce(directory, Reduce::max);
   RecoveryResult result;
-  if (directory) {
-    recover_directory(comm, shared, options, progress, result);
-  } else {
-    recover_file(comm, shared, options, progress, result);
-  }
+  together(comm, [&] {
+    std::string shared = path;
+    share_text(comm, shared);
+    struct stat status {};
+    std::int64_t directory = ::stat(shared.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+    directory = comm.all_reduce(directory, Reduce::max);
+    if (directory) {
+      recover_directory(comm, shared, options, progress, result);
+    } else {
+      recover_file(comm, shared, options, progress, result);
+    }
+  });
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/attempt.h"
+#include "comm/agree.h"
 #include "core/fingerprint.h"
 #include "core/recovery_writes.h"
 #include "transport/file.h"
@@ -348,7 +349,7 @@ void SessionRecovery::replay() {
       if (!log.lost && !log.finished) load(*dataset, log);
     }
   });
-  const auto failed = attempt_to([&] { agree_on_words(comm_, error); });
+  const auto failed = up_to_meeting(comm_, [&] { agree_on_words(comm_, error); });
   if (!failed) {
     gather_sentences(comm_, result_.damage);
     before.insert(before.end(), result_.damage.begin(), result_.damage.end());

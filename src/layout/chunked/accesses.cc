@@ -4,6 +4,8 @@
 #include <cstring>
 #include <tuple>
 
+#include "base/attempt.h"
+#include "comm/agree.h"
 #include "comm/exchange.h"
 
 namespace forebay::chunked {
@@ -50,19 +52,22 @@ void keep_largest(std::vector<Access>& list, std::size_t candidates) {
 // Each chunk's accesses meet at one rank, chosen by chunk, which passes on the largest.
 std::vector<Access> reduced(const Comm& comm, std::span<const Access> mine,
                             std::size_t candidates) {
-  const auto size = static_cast<std::uint64_t>(comm.size());
-  std::vector<std::vector<Access>> to(static_cast<std::size_t>(size));
-  for (const Access& a : mine) {
-    const std::uint64_t mixed =
-        (static_cast<std::uint64_t>(a.id) + 0x9e37u * static_cast<std::uint64_t>(a.var)) % size;
-    to[static_cast<std::size_t>(mixed)].push_back(a);
-  }
   std::vector<Message> messages;
-  for (std::size_t r = 0; r < to.size(); ++r) {
-    if (to[r].empty()) continue;
-    const auto bytes = bytes_of(to[r]);
-    messages.push_back({static_cast<Rank>(r), {bytes.begin(), bytes.end()}});
-  }
+  agree_on_error(comm, attempt_to([&] {
+                   const auto size = static_cast<std::uint64_t>(comm.size());
+                   std::vector<std::vector<Access>> to(static_cast<std::size_t>(size));
+                   for (const Access& a : mine) {
+                     const std::uint64_t mixed = (static_cast<std::uint64_t>(a.id) +
+                                                  0x9e37u * static_cast<std::uint64_t>(a.var)) %
+                                                 size;
+                     to[static_cast<std::size_t>(mixed)].push_back(a);
+                   }
+                   for (std::size_t r = 0; r < to.size(); ++r) {
+                     if (to[r].empty()) continue;
+                     const auto bytes = bytes_of(to[r]);
+                     messages.push_back({static_cast<Rank>(r), {bytes.begin(), bytes.end()}});
+                   }
+                 }));
   std::vector<Access> here;
   sparse_exchange(comm, messages,
                   [&](Rank, std::span<const std::byte> bytes) { append(here, bytes); });

@@ -70,7 +70,10 @@ class ChunkedLayout : public Layout {
   std::span<const std::byte> collect(Operation& op, std::uint32_t chunk, TaskSlot& slot);
   std::optional<Error> agree_on_places(const Operation& op, std::uint32_t round, std::size_t own,
                                        std::span<const StoredChunk> stored,
-                                       const std::optional<Error>& mine, std::span<Entry> entries);
+                                       const std::optional<Error>& mine, std::span<Entry> entries,
+                                       std::optional<Error>& lost);
+  void take_places(const Operation& op, std::uint32_t round, std::span<const std::byte> told,
+                   std::span<const std::int64_t> sizes, std::span<Entry> entries);
   void remember(Operation& op, std::span<const std::uint32_t> own);
 
   // chunked_read.cc

@@ -46,7 +46,9 @@ class WriteBehind {
   std::optional<Error> wait() {
     if (thread_.joinable()) {
       thread_.join();
-      report_.take_over(std::exchange(beside_, report_.beside()));
+      auto failed =
+          attempt_to([&] { report_.take_over(std::exchange(beside_, report_.beside())); });
+      if (!failure_) failure_ = std::move(failed);
     }
     return std::exchange(failure_, std::nullopt);
   }
@@ -164,9 +166,13 @@ std::optional<Error> ChunkedLayout::write_rounds(
   }
   std::vector<Entry> entries;
   std::optional<Error> mine, theirs;
-  mine = attempt_to([&] { entries.resize(op.chunks.size()); });
+  std::optional<Error> lost;  // this rank does not know of places what the others know
+  std::optional<WriteBehind> behind;
+  mine = attempt_to([&] {
+    entries.resize(op.chunks.size());
+    behind.emplace(io_, report_);
+  });
   agree_on_error(comm_, mine);  // behind it ranks wait for each other without a meeting
-  WriteBehind behind(io_, report_);
   const auto note = [&](std::optional<Error> error) {
     if (error && !mine) mine = std::move(error);
   };
@@ -186,12 +192,15 @@ std::optional<Error> ChunkedLayout::write_rounds(
     attempt_to([&] { remember(op, own[round]); });  // without memory nothing is remembered
     // This rank's part of the memory alone, which nobody else uses until all agree on places.
     if (!last) note(attempt_to([&] { prepare_buffers(op, own[round + 1]); }));
-    theirs = agree_on_places(op, round, own[round].size(), stored, mine, entries);
-    note(behind.wait());
+    theirs = agree_on_places(op, round, own[round].size(), stored, mine, entries, lost);
+    note(behind->wait());
     if (theirs) break;
-    note(attempt_to([&] { behind.start(extents_of(stored, own[round], entries), last); }));
+    note(lost);  // the others hear of it in the next round
+    if (!lost)
+      note(attempt_to([&] { behind->start(extents_of(stored, own[round], entries), last); }));
   }
-  note(behind.wait());
+  note(behind->wait());
+  if (lost) throw *lost;  // the ranks' indices differ
   auto outcome = worst_of_all(comm_, mine ? mine : theirs);
   for (std::size_t i = 0; i < op.chunks.size(); ++i) {
     if (outcome) {
@@ -289,11 +298,9 @@ std::span<const std::byte> ChunkedLayout::collect(Operation& op, std::uint32_t c
 }
 
 // All learn what the owners made of the round's chunks, and give them places in the same order.
-std::optional<Error> ChunkedLayout::agree_on_places(const Operation& op, std::uint32_t round,
-                                                    std::size_t own,
-                                                    std::span<const StoredChunk> stored,
-                                                    const std::optional<Error>& mine,
-                                                    std::span<Entry> entries) {
+std::optional<Error> ChunkedLayout::agree_on_places(
+    const Operation& op, std::uint32_t round, std::size_t own, std::span<const StoredChunk> stored,
+    const std::optional<Error>& mine, std::span<Entry> entries, std::optional<Error>& lost) {
   StepTimer timer(report_, Step::wait);
   std::vector<Told> tell;
   std::vector<std::int64_t> sizes;
@@ -310,22 +317,37 @@ std::optional<Error> ChunkedLayout::agree_on_places(const Operation& op, std::ui
   team().node_barrier();  // sleeps while others encode
   if (failed) throw *failed;
   const auto all = comm_.all_gather_known(std::as_bytes(std::span(tell)), sizes);
-  std::vector<Told> told(all.size() / sizeof(Told));
-  std::memcpy(told.data(), all.data(), all.size());
-  std::vector<std::size_t> next;  // of each rank, in `told`
-  std::size_t at = 0;
+  // From here on no rank stays behind: in the next round others wait for it without a meeting.
   std::int64_t worst = 0;
+  std::size_t at = 0;
   for (const std::int64_t size : sizes) {
-    worst = std::min(worst, told[at].code);
-    next.push_back(at + 1);
-    at += static_cast<std::size_t>(size) / sizeof(Told);
+    Told first;
+    std::memcpy(&first, all.data() + at, sizeof first);
+    worst = std::min(worst, first.code);
+    at += static_cast<std::size_t>(size);
   }
-  if (worst != 0) {
+  if (worst != 0)
     return mine ? *mine
                 : Error(static_cast<Errc>(worst), "another rank could not encode its chunks");
+  lost = attempt_to([&] { take_places(op, round, all, sizes, entries); });
+  return std::nullopt;
+}
+
+void ChunkedLayout::take_places(const Operation& op, std::uint32_t round,
+                                std::span<const std::byte> told,
+                                std::span<const std::int64_t> sizes, std::span<Entry> entries) {
+  std::vector<std::size_t> next;  // of each rank, in `told`
+  next.reserve(sizes.size());
+  std::size_t at = 0;
+  for (const std::int64_t size : sizes) {
+    next.push_back(at + sizeof(Told));
+    at += static_cast<std::size_t>(size);
   }
   for (const std::uint32_t i : op.of_round[round]) {
-    const Told& t = told[next[static_cast<std::size_t>(op.chunks[i].owner)]++];
+    Told t;
+    std::size_t& its = next[static_cast<std::size_t>(op.chunks[i].owner)];
+    std::memcpy(&t, told.data() + its, sizeof t);
+    its += sizeof t;
     entries[i].bytes = t.bytes;
     entries[i].hash = t.hash;
     entries[i].skipped = static_cast<std::uint32_t>(t.skipped);
@@ -333,7 +355,6 @@ std::optional<Error> ChunkedLayout::agree_on_places(const Operation& op, std::ui
     if (options_.owners != nullptr)
       options_.owners->note(op.chunks[i].var, op.chunks[i].id, op.chunks[i].owner);
   }
-  return std::nullopt;
 }
 
 // A chunk that was written in part is likely to be written again soon.

@@ -413,11 +413,14 @@ void ChunkStore::write_root(int slot, const Root& root) {
 }
 
 void ChunkStore::tear(const Error& why) {
-  torn_ = Error(why.code(),
-                "an earlier operation on chunked variables failed on one rank while all changed "
-                "the index of chunks: " +
-                    why.message(),
-                "close the file and open it again; it has what was published before");
+  torn_ = Error(why.code());
+  attempt_to([&] {  // in words, if there is memory for them
+    torn_ = Error(why.code(),
+                  "an earlier operation on chunked variables failed on one rank while all changed "
+                  "the index of chunks: " +
+                      why.message(),
+                  "close the file and open it again; it has what was published before");
+  });
   throw why;
 }
 

@@ -46,10 +46,11 @@ class Gathering {
 
   /// Collective: entries of the blocks [from, to) reach their owners.
   void round(std::size_t from, std::size_t to) {
-    std::vector<Message> messages(static_cast<std::size_t>(comm_.size()));
-    for (int rank = 0; rank < comm_.size(); ++rank)
-      messages[static_cast<std::size_t>(rank)].to = rank;
+    std::vector<Message> messages;
     const auto failed = attempt_to([&] {
+      messages.resize(static_cast<std::size_t>(comm_.size()));
+      for (int rank = 0; rank < comm_.size(); ++rank)
+        messages[static_cast<std::size_t>(rank)].to = rank;
       reader_.for_each_section(from, to, static_cast<std::size_t>(comm_.size()),
                                static_cast<std::size_t>(comm_.rank()), [&](const Section& section) {
                                  savings_ += section.savings;
@@ -58,13 +59,12 @@ class Gathering {
                                });
     });
     agree_on_error(comm_, failed);
-    const auto mine = static_cast<std::size_t>(comm_.rank());
-    receive(messages[mine].bytes);
-    messages[mine].bytes.clear();
     std::erase_if(messages, [](const Message& m) { return m.bytes.empty(); });
-    if (comm_.size() > 1)
-      sparse_exchange(comm_, messages,
-                      [&](Rank, std::span<const std::byte> bytes) { receive(bytes); });
+    agree_on_error(comm_, attempt_to([&] {
+                     sparse_exchange(comm_, messages, [&](Rank, std::span<const std::byte> bytes) {
+                       receive(bytes);
+                     });
+                   }));
   }
 
   std::map<std::uint64_t, Lookup>& lookups() { return lookups_; }
