@@ -13,6 +13,7 @@
 #include "arrays_flash.h"
 #include "arrays_pandana.h"
 #include "arrays_s3d.h"
+#include "arrays_small.h"
 #include "e3sm_case.h"
 #include "read_back.h"
 #include "runner.h"
@@ -48,6 +49,7 @@ struct ArrayCommand {
   FlashOptions flash;
   PandanaOptions pandana;
   S3dOptions s3d;
+  SmallOptions small;
   std::string real;  ///< FILE:VARIABLE
   ArrayStorage storage;
   ReadOptions read;
@@ -116,7 +118,7 @@ void add_posix_workload(CLI::App& app, Command& command, const char* name, const
 /// Adds flash-io.
 void add_flash_io_workload(CLI::App& app, Command& command, FlashIoCommand& flash_io);
 
-/// Adds checkerboard2d, flash, pandana and s3d.
+/// Adds checkerboard2d, flash, pandana, s3d and small.
 void add_array_workloads(CLI::App& app, Command& command, ArrayCommand& arrays,
                          const MakeArrays& make);
 

@@ -122,6 +122,15 @@ void add_array_workloads(CLI::App& app, Command& c, ArrayCommand& arrays, const 
   finish(s3d, c, arrays, make, [&arrays](int ranks, const Team&) {
     return std::make_unique<S3dPattern>(arrays.s3d, ranks);
   });
+
+  CLI::App* small = app.add_subcommand("small", "many small variables, a blocking call for each");
+  small->add_option("--variables", arrays.small.variables)->check(CLI::PositiveNumber);
+  small->add_option("--elements", arrays.small.elements, "of a variable")
+      ->check(CLI::PositiveNumber);
+  finish(small, c, arrays, make, [&arrays](int ranks, const Team&) {
+    arrays.storage.blocking = true;
+    return std::make_unique<SmallPattern>(arrays.small, ranks);
+  });
 }
 
 CLI::App* add_e3sm_workload(CLI::App& app, Command& c, E3smCommand& o, const MakeE3sm& make) {

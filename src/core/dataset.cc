@@ -278,6 +278,7 @@ void Dataset::flush() {
 
 void Dataset::close() {
   std::optional<Error> first;
+  std::optional<Error> pending;  // tells less than what else may have failed
   auto step = [&](auto&& f) {
     auto error = attempt_together(comm_, f);
     if (error && !first) first = error;
@@ -285,9 +286,9 @@ void Dataset::close() {
   if (mode_ == Mode::define) step([&] { enddef(); });
   if (!queue_.empty()) {
     attempt_to([&] { cancel(Which::all, {}, {}); });
-    first = Error(Errc::epending);
+    pending = Error(Errc::epending);
     attempt_to([&] {  // in words, if there is memory for them
-      first =
+      pending =
           Error(Errc::epending, "nonblocking requests were pending when " + path_ + " was closed",
                 "call wait or cancel before close");
     });
@@ -311,7 +312,7 @@ void Dataset::close() {
                  chunk_owners(schema_, owners_));
   });
   step([&] { file_->close(); });
-  agree(first);
+  agree(first ? first : pending);
   report_staged_range_error();
 }
 

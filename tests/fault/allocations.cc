@@ -1,17 +1,20 @@
 #include "fault/allocations.h"
 
+#include <dlfcn.h>
 #include <execinfo.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
 
 namespace {
 
-std::atomic<bool> armed{false}, traced{false};
-std::atomic<long> count{0}, failed{0};
+std::atomic<bool> armed{false}, traced{false}, threads_refused{false};
+std::atomic<long> count{0}, failed{0}, threads{0};
 long first_failure = 0, every_failure = 0;
 
 bool fails() {
@@ -61,6 +64,21 @@ void trace_failed_allocations(bool on) {
   void* frame[1];
   ::backtrace(frame, 1);  // loads what it needs
   traced = on;
+}
+
+void refuse_threads() { threads_refused = true; }
+
+long refused_threads() { return threads; }
+
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                              void* (*start)(void*), void* argument) {
+  if (threads_refused) {
+    ++threads;
+    return EAGAIN;
+  }
+  static const auto real =
+      reinterpret_cast<decltype(&pthread_create)>(::dlsym(RTLD_NEXT, "pthread_create"));
+  return real(thread, attributes, start, argument);
 }
 
 void* operator new(std::size_t bytes) { return allocate_or_throw(bytes, 1); }

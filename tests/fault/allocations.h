@@ -1,4 +1,5 @@
-// Makes allocations of a program, and of the C++ libraries that it is linked with, fail.
+// Makes allocations of a program, and of the C++ libraries that it is linked with, fail; and the
+// start of threads.
 #pragma once
 
 /// Between arm() and disarm() the allocations of all threads are counted, and number `first` fails,
@@ -10,3 +11,8 @@ long disarm_allocations();
 long failed_allocations();
 /// Prints where the next that fails was asked for.
 void trace_failed_allocations(bool on);
+
+/// From now on no thread can be started.
+void refuse_threads();
+/// How many were asked for since then.
+long refused_threads();

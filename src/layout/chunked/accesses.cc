@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <tuple>
 
 #include "base/attempt.h"
@@ -82,14 +83,18 @@ std::vector<Access> gather_accesses(const Comm& comm, std::vector<Access> mine, 
                                     std::size_t candidates) {
   for (Access& a : mine) a.rank = comm.rank();
   if (comm.size() == 1) return mine;
-  const Count total = comm.all_reduce(static_cast<std::int64_t>(mine.size()), Reduce::sum);
-  if (total > most) {
+  const auto sizes_of = [&](std::span<const Access> list) {
+    return comm.all_gather(static_cast<std::int64_t>(list.size_bytes()));
+  };
+  auto sizes = sizes_of(mine);
+  const auto total = std::accumulate(sizes.begin(), sizes.end(), Count{0});
+  if (total / static_cast<Count>(sizeof(Access)) > most) {
     mine = reduced(comm, mine, candidates);
     for (Access& a : mine) a.flags |= list_is_cut;
+    sizes = sizes_of(mine);
   }
-  std::vector<std::int64_t> sizes;
   std::vector<Access> all;
-  append(all, comm.all_gather_bytes(bytes_of(mine), sizes));
+  append(all, comm.all_gather_known(bytes_of(mine), sizes));
   std::sort(all.begin(), all.end(), before);
   return all;
 }

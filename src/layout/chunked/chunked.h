@@ -58,9 +58,11 @@ class ChunkedLayout : public Layout {
   void write_together(std::span<Request> requests);
   void write_and_publish(Operation& op);
   void plan(Operation& op, bool write);
-  void prepare_rounds(Operation& op, std::span<const std::uint32_t> first);
+  void prepare_rounds(Operation& op, std::span<const std::uint32_t> first,
+                      std::vector<Entry>& entries);
   std::optional<Error> write_rounds(Operation& op,
-                                    const std::vector<std::vector<std::uint32_t>>& own);
+                                    const std::vector<std::vector<std::uint32_t>>& own,
+                                    std::span<Entry> entries);
   void prepare_buffers(Operation& op, std::span<const std::uint32_t> own);
   std::vector<StoredChunk> encode(Operation& op, std::span<const std::uint32_t> own, Arena& arena,
                                   bool in_place);

@@ -24,18 +24,18 @@ struct Told {
 /// Writes extents while its caller goes on, if the transport allows.
 class WriteBehind {
  public:
-  WriteBehind(ExtentIo& io, Report& report) : io_(io), report_(report), beside_(report.beside()) {}
+  WriteBehind(ExtentIo& io, Report& report) : io_(io), report_(report) {}
   ~WriteBehind() {
     if (thread_.joinable()) thread_.join();
   }
   void start(std::vector<Extent> extents, bool alone) {
-    ListStream stream(std::move(extents));
+    ListStream& stream = stream_.emplace(std::move(extents));
     if (stream.summary().empty()) return;
     if (!alone && io_.ready_beside_mpi()) {
+      beside_ = report_.beside();
       try {
-        thread_ = std::thread([this, s = std::move(stream)]() mutable {
-          failure_ = attempt_to([&] { io_.write_beside(s, beside_); });
-        });
+        thread_ = std::thread(
+            [this] { failure_ = attempt_to([&] { io_.write_beside(*stream_, beside_); }); });
         return;
       } catch (const std::system_error&) {
         // No thread to be had: the caller waits.
@@ -46,8 +46,7 @@ class WriteBehind {
   std::optional<Error> wait() {
     if (thread_.joinable()) {
       thread_.join();
-      auto failed =
-          attempt_to([&] { report_.take_over(std::exchange(beside_, report_.beside())); });
+      auto failed = attempt_to([&] { report_.take_over(beside_); });
       if (!failure_) failure_ = std::move(failed);
     }
     return std::exchange(failure_, std::nullopt);
@@ -56,7 +55,9 @@ class WriteBehind {
  private:
   ExtentIo& io_;
   Report& report_;
-  Report beside_;  // the thread's alone while there is one
+  // The thread's alone while there is one.
+  std::optional<ListStream> stream_;
+  Report beside_;
   std::thread thread_;
   std::optional<Error> failure_;
 };
@@ -85,9 +86,10 @@ void ChunkedLayout::write_and_publish(Operation& op) {
   }
   if (op.chunks.empty()) return store_.publish();
   const auto own = own_chunks(op);
-  prepare_rounds(op, own[0]);
+  std::vector<Entry> entries;
+  prepare_rounds(op, own[0], entries);
   store_.change([&] {
-    auto failed = write_rounds(op, own);
+    auto failed = write_rounds(op, own, entries);
     StepTimer timer(report_, Step::header);
     return failed ? failed : store_.publish_changes();
   });
@@ -147,32 +149,31 @@ void ChunkedLayout::plan(Operation& op, bool write) {
   op.sort_by_round();
 }
 
-void ChunkedLayout::prepare_rounds(Operation& op, std::span<const std::uint32_t> first) {
+void ChunkedLayout::prepare_rounds(Operation& op, std::span<const std::uint32_t> first,
+                                   std::vector<Entry>& entries) {
   StepTimer timer(report_, Step::exchange);
   team().make_room(op, 1);
   const auto error = attempt_to([&] {
+    entries.resize(op.chunks.size());
     prepare_buffers(op, first);
     if (op.deferred) op.deferred->make_room(op);
   });
-  agree_on_error(comm_, error);  // after it all buffers of the first round are ready
+  // After it all buffers of the first round are ready, and ranks wait for each other without a
+  // meeting.
+  agree_on_error(comm_, error);
 }
 
 // Errors are told by what ranks tell of their chunks, so that all stop after the same round.
-std::optional<Error> ChunkedLayout::write_rounds(
-    Operation& op, const std::vector<std::vector<std::uint32_t>>& own) {
+std::optional<Error> ChunkedLayout::write_rounds(Operation& op,
+                                                 const std::vector<std::vector<std::uint32_t>>& own,
+                                                 std::span<Entry> entries) {
   const auto grid = [&](VarId v) -> const ChunkGrid& { return coding(v).grid; };
   for (const PlannedChunk& c : op.chunks) {
     if (c.owner != comm_.rank()) cache_.drop(c.var, c.id);
   }
-  std::vector<Entry> entries;
   std::optional<Error> mine, theirs;
   std::optional<Error> lost;  // this rank does not know of places what the others know
-  std::optional<WriteBehind> behind;
-  mine = attempt_to([&] {
-    entries.resize(op.chunks.size());
-    behind.emplace(io_, report_);
-  });
-  agree_on_error(comm_, mine);  // behind it ranks wait for each other without a meeting
+  WriteBehind behind(io_, report_);
   const auto note = [&](std::optional<Error> error) {
     if (error && !mine) mine = std::move(error);
   };
@@ -193,13 +194,13 @@ std::optional<Error> ChunkedLayout::write_rounds(
     // This rank's part of the memory alone, which nobody else uses until all agree on places.
     if (!last) note(attempt_to([&] { prepare_buffers(op, own[round + 1]); }));
     theirs = agree_on_places(op, round, own[round].size(), stored, mine, entries, lost);
-    note(behind->wait());
+    note(behind.wait());
     if (theirs) break;
     note(lost);  // the others hear of it in the next round
     if (!lost)
-      note(attempt_to([&] { behind->start(extents_of(stored, own[round], entries), last); }));
+      note(attempt_to([&] { behind.start(extents_of(stored, own[round], entries), last); }));
   }
-  note(behind->wait());
+  note(behind.wait());
   if (lost) throw *lost;  // the ranks' indices differ
   auto outcome = worst_of_all(comm_, mine ? mine : theirs);
   for (std::size_t i = 0; i < op.chunks.size(); ++i) {

@@ -32,11 +32,12 @@ void TaskTeam::run(std::size_t count, const std::function<void(std::size_t, Task
     }
   };
   std::vector<std::thread> others;
+  others.reserve(slots_.size());
   for (std::size_t t = 1; t < std::min(slots_.size(), count); ++t) {
     try {
       others.emplace_back(work, t);
-    } catch (const std::system_error&) {
-      break;  // no more threads to be had: those there are do the work
+    } catch (const std::exception&) {
+      break;  // no more threads, or memory for them, to be had: those there are do the work
     }
   }
   work(0);

@@ -18,7 +18,8 @@ void BurstStage::start_thread() {
   aside_ = host_.aside();
   if (!aside_) return;
   stopping_ = thread_failed_ = false;
-  thread_ = std::thread([this] { work(); });
+  // Without a thread to be had, what is staged waits for the next flush.
+  if (attempt_to([&] { thread_ = std::thread([this] { work(); }); })) aside_.reset();
 }
 
 void BurstStage::stop_thread() {
