@@ -70,8 +70,8 @@ void refuse_threads() { threads_refused = true; }
 
 long refused_threads() { return threads; }
 
-extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
-                              void* (*start)(void*), void* argument) {
+extern "C" __attribute__((visibility("default"))) int pthread_create(
+    pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument) {
   if (threads_refused) {
     ++threads;
     return EAGAIN;

@@ -28,7 +28,7 @@
 
 namespace {
 
-constexpr int columns = 24, rows = 40, most_records = 4;
+constexpr int columns = 24, rows = 240, most_records = 4;
 constexpr int never = 99;          // a version that must not be found
 constexpr int watch_seconds = 60;  // machines may be loaded
 constexpr long least_cases = 6;
