@@ -18,7 +18,7 @@ LIMITS = SYSTEM + ("codec-limit",)
 ALL = PEERS + OWN + LIMITS
 DEFAULT = "forebay,pnetcdf,pnetcdf-hints,append,limit"
 DEFAULT_ARRAYS = "forebay-chunked,hdf5,codec-limit"
-DEFAULT_CODEC = {"e3sm": "shuffle,zstd:1"}
+DEFAULT_CODEC = {"e3sm": "shuffle,zstd:1", "small": "shuffle,zstd:1"}
 DEFAULT_ARRAY_CODEC = "deflate:6"
 
 

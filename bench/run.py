@@ -56,7 +56,7 @@ import bench_staging  # noqa: E402
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHORT_LIST = ("e3sm", "contiguous", "strided", "metadata")
 ARRAYS = ("checkerboard2d", "flash", "pandana")
-NAMES = ("e3sm", "contiguous", "strided", "checkerboard", "metadata") + ARRAYS + bench_staging.WORKLOADS + \
+NAMES = ("e3sm", "contiguous", "strided", "checkerboard", "metadata", "small") + ARRAYS + bench_staging.WORKLOADS + \
     tuple(bench_hdf5.WORKLOADS)
 E3SM_MAP = "map_f_case_16p.nc"
 FIELDS_PACKAGE = "ferret-datasets"
