@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Fails where fewer tests ran than there are: a test that nobody builds any more fails nobody.
+"""Fails where fewer tests ran than there are: a test that nobody builds any more fails nobody. Repeats what tests that
+failed said last, so that it stands at the end of a long log.
 
   ran.py FILE.xml=LEAST [NAME=LEAST ...] ...
 
@@ -12,6 +13,9 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 
+TAIL = 25  # lines of what a failed test said
+
+
 def ran(path):
     """Names of the tests that ran, whether they passed or not."""
     names = []
@@ -22,12 +26,23 @@ def ran(path):
     return names
 
 
+def tell_failures(path):
+    for case in ElementTree.parse(path).getroot().iter("testcase"):
+        failure = case.find("failure")
+        if failure is None:
+            continue
+        said = (failure.text or "") + "\n" + (case.findtext("system-out") or "")
+        print(f"ran: {case.get('name')} FAILED:", *said.strip().splitlines()[-TAIL:], sep="\n  | ")
+
+
 def main(arguments):
     short, names = False, []
     for argument in arguments:
         what, least = argument.rsplit("=", 1)
         if what.endswith(".xml"):
             names = ran(what) if Path(what).exists() else []
+            if names:
+                tell_failures(what)
             found = len(names)
         else:
             found = sum(name.startswith(what) for name in names)
