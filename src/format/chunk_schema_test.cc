@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
 #include <functional>
 #include <string>
 
@@ -48,7 +48,7 @@ Attribute integers(const char* name, std::vector<std::int32_t> values) {
 Attribute text(const char* name, const std::string& value) {
   Attribute a{name, Type::chr, static_cast<Count>(value.size()), {}};
   a.value.resize(value.size());
-  std::memcpy(a.value.data(), value.data(), value.size());
+  std::transform(value.begin(), value.end(), a.value.begin(), [](char c) { return std::byte(c); });
   return a;
 }
 

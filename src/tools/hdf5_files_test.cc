@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -80,7 +79,8 @@ class Hdf5FilesTest : public ::testing::Test {
   static void put_text(Dataset& ds, VarId var, const std::string& name, const std::string& text) {
     Attribute attribute{name, Type::chr, std::ssize(text), {}};
     attribute.value.resize(text.size());
-    std::memcpy(attribute.value.data(), text.data(), text.size());
+    std::transform(text.begin(), text.end(), attribute.value.begin(),
+                   [](char c) { return std::byte(c); });
     ds.put_attribute(var, attribute);
   }
 
