@@ -11,7 +11,7 @@ file of the last flush that returned or, where a flush had begun, that of this o
 --calls: one rank in one of its calls that change the file or what lies beside it, over the whole range of these calls; the
 others end a moment later. --kills: all ranks at a random time, half of them soon after a flush has begun. Whether such a
 kill comes before the program ends, or amid a flush, is chance: there are more of them until --judged kills were judged,
-half of these amid flushes. --close: calls are those of H5Fclose. --no-room: the undo file of one rank cannot grow: all ranks
+half of these amid flushes. --close: calls are those of H5Fclose, the last of each rank among them. --no-room: the undo file of one rank cannot grow: all ranks
 must come back with an error, and the file is judged as if they had been killed.
 
 With --preload, processes that open a file which has something to put back are killed in that as well, before another judges.
@@ -105,10 +105,12 @@ class Test:
             calls = self.calls_of(ranks, seed)
             places = [(rank, n) for rank, most in sorted(calls.items()) for n in range(1, most + 1)]
             share = kills // len(several)
-            for k in range(share):
+            chosen = [places[int((k + self.random.random()) * len(places) / share)] for k in range(share)]
+            if self.options.close:  # when the log goes
+                chosen += [(rank, n) for rank, most in sorted(calls.items()) for n in range(most - 2, most + 1)]
+            for rank, at in chosen:
                 if self.failure:
                     return
-                rank, at = places[int((k + self.random.random()) * len(places) / share)]
                 victim = killing.Victim(self.start(ranks, seed, ROWS_OF_CALLS, self.environment(at, rank)), self.log)
                 self.judge(victim, f"call {at} of rank {rank}, seed {seed}, {ranks} ranks", seed, ROWS_OF_CALLS)
 
