@@ -128,6 +128,26 @@ TEST_F(Undo, opening_that_fails_at_its_end_leaves_the_file_as_it_was) {
   H5Fclose(file);
 }
 
+TEST_F(Undo, writer_removes_what_a_killed_job_showed_and_nothing_else) {
+  hid_t file = create("undo_a.h5");
+  add(file, "x", 5);
+  H5Fclose(file);
+  for (const bool others : {true, false}) {
+    fs::create_directory("undo_a.h5.pending");
+    for (const char* name : {"shown", "0", "0.data", "12"})
+      std::ofstream(std::string("undo_a.h5.pending/") + name) << "left";
+    if (others) std::ofstream("undo_a.h5.pending/mine.data") << "the user's";
+    file = open("undo_a.h5", H5F_ACC_RDWR);
+    ASSERT_GE(file, 0);
+    H5Fclose(file);
+    for (const char* name : {"shown", "0", "0.data", "12"})
+      EXPECT_FALSE(fs::exists(std::string("undo_a.h5.pending/") + name)) << name;
+    EXPECT_EQ(fs::exists("undo_a.h5.pending/mine.data"), others);
+    if (others) fs::remove("undo_a.h5.pending/mine.data");
+  }
+  EXPECT_FALSE(fs::exists("undo_a.h5.pending"));
+}
+
 void mount(hid_t parent, hid_t child) {
   H5Gclose(H5Gcreate2(parent, "here", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
   ASSERT_GE(H5Fmount(parent, "here", child, H5P_DEFAULT), 0);

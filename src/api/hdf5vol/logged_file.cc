@@ -135,7 +135,7 @@ LoggedHooks::LoggedHooks(const OpenedFile& opened, const Comm& comm, bool mpi_io
       method_(method),
       path_(opened.name),
       writable_((opened.flags & H5F_ACC_RDWR) != 0 || opened.created),
-      store_(opened.file) {
+      store_(opened.file, comm) {
   if (opened.created)
     store_.create(random_number(comm_));
   else
@@ -179,7 +179,7 @@ void LoggedHooks::start_undo(const OpenedFile& opened) {
                  }));
   undo_ = std::make_shared<UndoFile>(comm_, path_, witness, end);
   agree_on_error(comm_, attempt_to([&] { watch(opened.file, mpi_io_, undo_); }));
-  store_.set_undo(*undo_, comm_);
+  store_.set_undo(*undo_);
 }
 
 /// Collective. Datasets of each opening have numbers of their own, so that
