@@ -1,15 +1,18 @@
 // Writes rows of datasets with an H5Fflush now and then until it is killed, and tells what a file
 // holds. It knows HDF5 alone.
 //
-//   kill_hdf5 write FILE LOG SEED ROWS fixed|records|objects
-//   kill_hdf5 check FILE SEED ROWS FLUSHED BEGUN fixed|records|objects
+//   kill_hdf5 write FILE LOG SEED ROWS fixed|records|objects[,serial][,close]
+//   kill_hdf5 check FILE SEED ROWS FLUSHED BEGUN fixed|records|objects[,serial][,step]
 //
 // "fixed" writes into datasets of their full size; with "records" they grow by H5Dset_extent; with
 // "objects" groups, attributes and a scalar dataset come, change and go as well. LOG gets
 // "pid RANK PID", "ready", "flushing ROWS" and "flushed ROWS" around each flush (the last is that
 // of H5Fclose), "closed" and "error ...". `check` wants every element of the first FLUSHED rows,
 // and in the others what was written or nothing; extents and objects must be, together, those of
-// the flush of FLUSHED rows or of the one of BEGUN rows. It exits with 1 where that is not so. See
+// the flush of FLUSHED rows or of the one of BEGUN rows. It exits with 1 where that is not so.
+//
+// "serial": by HDF5's default driver. "close": calls to be killed in count from the close on.
+// "step": also of datasets of their full size there must be all rows of a flush, or none. See
 // run_kill_hdf5.py.
 #include <fcntl.h>
 #include <mpi.h>
@@ -32,6 +35,9 @@ constexpr int kNothing = -1;
 constexpr hsize_t kGroups = 3;  // of the last flushes; those before are removed
 
 enum class Mode { fixed, records, objects };
+struct Ways {
+  bool serial = false, close = false, step = false;
+} ways;
 
 int log_file = -1;
 
@@ -51,7 +57,7 @@ std::string name_of(int dataset) { return "field" + std::to_string(dataset); }
 
 Id access_of(MPI_Comm comm) {
   Id list = make_list(H5P_FILE_ACCESS);
-  check(H5Pset_fapl_mpio(list, comm, MPI_INFO_NULL), "H5Pset_fapl_mpio");
+  if (!ways.serial) check(H5Pset_fapl_mpio(list, comm, MPI_INFO_NULL), "H5Pset_fapl_mpio");
   return list;
 }
 
@@ -164,7 +170,8 @@ int write_file(const char* path, long seed, hsize_t rows, Mode mode) {
     if (rank == 0) put_line("flushed " + std::to_string(done));
   };
   flush(0);
-  ::setenv("FOREBAY_TEST_KILL_COUNTS", "1", 1);  // see kill_at_call.c
+  const auto count_calls = [] { ::setenv("FOREBAY_TEST_KILL_COUNTS", "1", 1); };  // kill_at_call.c
+  if (!ways.close) count_calls();
   if (rank == 0) put_line("ready");
   for (hsize_t row = 0; row < rows; ++row) {
     write_row(datasets, seed, row, grows, rank, ranks);
@@ -174,6 +181,7 @@ int write_file(const char* path, long seed, hsize_t rows, Mode mode) {
   datasets.clear();
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) put_line("flushing " + std::to_string(rows));
+  if (ways.close) count_calls();
   file.close("H5Fclose");
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) put_line("closed");
@@ -203,6 +211,7 @@ int check_file(const char* path, long seed, hsize_t rows, hsize_t flushed, hsize
     std::printf("objects are not those of %llu rows\n", static_cast<unsigned long long>(holds));
     return EXIT_FAILURE;
   }
+  bool any_new = false, all_new = true;  // of the rows of the flush that had begun
   for (int d = 0; d < kDatasets; ++d) {
     const Id dataset(H5Dopen2(file, name_of(d).c_str(), H5P_DEFAULT), H5Dclose, "H5Dopen2");
     const Id space(H5Dget_space(dataset), H5Sclose, "H5Dget_space");
@@ -221,6 +230,14 @@ int check_file(const char* path, long seed, hsize_t rows, hsize_t flushed, hsize
     for (hsize_t k = 0; k < values.size(); ++k) {
       const hsize_t row = k / kColumns;
       const int right = value_of(seed, d, row, k % kColumns);
+      if (row >= flushed && row < begun) {
+        any_new = any_new || values[k] == right;
+        all_new = all_new && values[k] == right;
+      }
+      if (ways.step && row >= begun && values[k] != kNothing) {
+        std::printf("row %llu is there before its flush\n", static_cast<unsigned long long>(row));
+        return EXIT_FAILURE;
+      }
       if (values[k] == right || (row >= flushed && values[k] == kNothing)) continue;
       std::printf("%s[%llu, %llu] is %d, not %d; %llu rows were flushed\n", name_of(d).c_str(),
                   static_cast<unsigned long long>(row),
@@ -229,14 +246,20 @@ int check_file(const char* path, long seed, hsize_t rows, hsize_t flushed, hsize
       return EXIT_FAILURE;
     }
   }
+  if (ways.step && any_new && !all_new) {
+    std::printf("of rows %llu to %llu some are there\n", static_cast<unsigned long long>(flushed),
+                static_cast<unsigned long long>(begun));
+    return EXIT_FAILURE;
+  }
+  if (ways.step && any_new) std::printf("new\n");
   return EXIT_SUCCESS;
 }
 
 int run(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "", last = argv[argc - 1];
-  const Mode mode = last == "fixed"     ? Mode::fixed
-                    : last == "records" ? Mode::records
-                                        : Mode::objects;
+  const auto says = [&](const char* word) { return last.find(word) != std::string::npos; };
+  const Mode mode = says("fixed") ? Mode::fixed : says("records") ? Mode::records : Mode::objects;
+  ways = {says(",serial"), says(",close"), says(",step")};
   const auto number = [&](int k) { return std::strtol(argv[k], nullptr, 10); };
   const auto rows = [&](int k) { return static_cast<hsize_t>(number(k)); };
   if (what == "write" && argc == 7) {
@@ -246,8 +269,8 @@ int run(int argc, char** argv) {
   if (what == "check" && argc == 8)
     return check_file(argv[2], number(3), rows(4), rows(5), rows(6), mode);
   std::fprintf(stderr,
-               "usage: kill_hdf5 write FILE LOG SEED ROWS fixed|records|objects\n"
-               "       kill_hdf5 check FILE SEED ROWS FLUSHED BEGUN fixed|records|objects\n");
+               "usage: kill_hdf5 write FILE LOG SEED ROWS MODE\n"
+               "       kill_hdf5 check FILE SEED ROWS FLUSHED BEGUN MODE\n");
   return EXIT_FAILURE;
 }
 

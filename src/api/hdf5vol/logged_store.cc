@@ -231,13 +231,19 @@ void LogStore::replace_index() {
 void LogStore::remove() { remove_link(file_, group_name); }
 
 logged::MetadataBlock LogStore::make_block(const std::string& name, Count bytes) {
-  const OwnedUnder group = this->group();
-  const Hid dcpl = owned_list(H5Pcreate(H5P_DATASET_CREATE));
-  checked(H5Pset_layout(dcpl, H5D_CONTIGUOUS), "choosing a layout");
-  checked(H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_EARLY), "choosing an allocation time");
-  checked(H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER), "choosing a fill time");
-  checked(H5Pset_obj_track_times(dcpl, false), "leaving times out");
-  const Hid space = bytes_space(static_cast<std::size_t>(bytes));
+  OwnedUnder group;
+  Hid dcpl, space;
+  const auto unready = attempt_to([&] {
+    group = this->group();
+    dcpl = owned_list(H5Pcreate(H5P_DATASET_CREATE));
+    checked(H5Pset_layout(dcpl, H5D_CONTIGUOUS), "choosing a layout");
+    checked(H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_EARLY), "choosing an allocation time");
+    checked(H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER), "choosing a fill time");
+    checked(H5Pset_obj_track_times(dcpl, false), "leaving times out");
+    space = bytes_space(static_cast<std::size_t>(bytes));
+  });
+  // HDF5 may make the ranks wait for each other in what follows.
+  agree_on_error(comm_, unready);
   const H5VL_loc_params_t location = self_location(H5I_GROUP);
   const OwnedUnder dataset(
       H5VLdataset_create(group.object(), &location, group.connector(), name.c_str(),
@@ -248,11 +254,10 @@ logged::MetadataBlock LogStore::make_block(const std::string& name, Count bytes)
   return place_of(dataset, name);
 }
 
-logged::Witness LogStore::witness() {
+Offset LogStore::witness_place() {
   const auto there = block(logged::store_witness);
   if (there && there->bytes != logged::witness_bytes) damaged("the witness is no witness");
-  return {session_,
-          (there ? *there : make_block(logged::store_witness, logged::witness_bytes)).place};
+  return (there ? *there : make_block(logged::store_witness, logged::witness_bytes)).place;
 }
 
 Offset LogStore::allot(Use use, Count bytes) {

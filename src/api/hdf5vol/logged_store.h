@@ -31,7 +31,7 @@ using logged::StoredDataset;
 /// change something are collective as HDF5's own are.
 class LogStore : public logged::BlockSpace {
  public:
-  explicit LogStore(const UnderObject& file) : file_(file) {}
+  LogStore(const UnderObject& file, const Comm& comm) : comm_(comm), file_(file) {}
 
   /// Whether the file has a log.
   static bool present(const UnderObject& file);
@@ -41,9 +41,9 @@ class LogStore : public logged::BlockSpace {
   std::uint64_t session() const { return session_; }
 
   /// Where the witness lies, which the caller writes; made where the file has none.
-  logged::Witness witness();
+  Offset witness_place();
   /// From now on blocks of the log do not take what the file of the last flush needs.
-  void set_undo(UndoFile& undo, const Comm& comm) { undo_ = &undo, comm_ = comm; }
+  void set_undo(UndoFile& undo) { undo_ = &undo; }
 
   /// The blocks of metadata, in order; of the first `known`, which an index covers, only the number
   /// counts. A block that a killed job did not finish is empty.
@@ -73,6 +73,7 @@ class LogStore : public logged::BlockSpace {
   void write_state(const OwnedUnder& group, bool create);
   logged::MetadataBlock make_block(const std::string& name, Count bytes);
 
+  Comm comm_;
   UnderObject file_;
   OwnedUnder held_;
   // The group: where this file is mounted, paths begin at the root of the other.
@@ -80,7 +81,6 @@ class LogStore : public logged::BlockSpace {
   std::uint64_t session_ = 0, index_ = 0;  // index_: 0 for none, n + 1 for index.n
   std::optional<std::uint64_t> data_blocks_, metadata_blocks_;
   UndoFile* undo_ = nullptr;
-  Comm comm_;
 };
 
 /// The attribute of a dataset of the connector below; nothing if it has none. Errc::ebadlog.
