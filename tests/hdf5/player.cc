@@ -39,8 +39,9 @@ Player::Player(const PlayerOptions& options, MPI_Comm comm)
   }
   const char* connector = std::getenv("HDF5_VOL_CONNECTOR");
   alone_ = connector == nullptr || *connector == '\0';
-  if (alone_) {  // other places in the file, and no chunks in memory
+  if (alone_) {  // other places in the file, and nothing kept in memory
     check(H5Pset_cache(sides_[1].access, 0, 1, 0, 0), "H5Pset_cache");
+    check(H5Pset_sieve_buf_size(sides_[1].access, 1), "H5Pset_sieve_buf_size");
     check(H5Pset_meta_block_size(sides_[1].access, 512), "H5Pset_meta_block_size");
     check(H5Pset_small_data_block_size(sides_[1].access, 0), "H5Pset_small_data_block_size");
   }
