@@ -107,6 +107,8 @@ std::string Player::play() {
       int64_t at = rng_.below(total);
       for (chosen = operations().data(); at >= chosen->weight; ++chosen) at -= chosen->weight;
     }
+    if (rank_ == 0) std::printf("operation %d\n", number_);
+    std::fflush(stdout);  // whoever waits for the end sees that it goes on
     (this->*chosen->run)();
     if (failed_anywhere()) break;
   }

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 
-SILENCE = 40  # seconds that a round may take
+SILENCE = 60  # seconds that an operation may take
 MOST_ABANDONED = 0.05  # of the rounds; a single one is no rate yet
 CONNECTOR = "HDF5_VOL_CONNECTOR"
 SHOWN = ("HDF5_", "FOREBAY_", "OMPI_")
@@ -35,12 +35,12 @@ class Job:
                 words = line.split()
                 if words[:1] == ["round"]:
                     self.last, self.said = int(words[1]), []
-                else:
+                elif words[:1] != ["operation"]:
                     self.said.append(line)
         self.passed = process.returncode == 0
 
     def lines(self, process):
-        """What the job says, until it ends or a round takes too long."""
+        """What the job says, until it ends or an operation takes too long."""
         while True:
             silence = threading.Timer(SILENCE, self.end, [process])
             silence.start()
@@ -62,7 +62,7 @@ class Job:
     def how(self):
         """Its end, in a line."""
         if self.hangs:
-            return f"no end of a round after {SILENCE} s"
+            return f"no end of an operation after {SILENCE} s"
         return next((line.strip() for line in self.said if line.startswith(("FAILED", "seed"))), "it crashed")
 
     def repeat(self):
