@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "comm/agree.h"
 #include "format/log_subfile.h"
+#include "layout/logged/file_tails.h"
 
 namespace forebay {
 namespace {
@@ -134,7 +135,11 @@ std::optional<logged::Subfile> LoggedFile::open_subfile() {
 void LoggedFile::start_writing() {
   if (writer_) return;
   logged::WriterOptions options{options_.buffer_limit, options_.copies, 1};
-  agree_on_error(comm_, attempt_to([&] { options.first_epoch = reader_.last_epoch() + 1; }));
+  agree_on_error(comm_, attempt_to([&] {
+                   options.first_epoch = reader_.last_epoch() + 1;
+                   if (comm_.is_root())
+                     logged::FileTails::remove_left(directory_of_pending(options_.path));
+                 }));
   auto subfile = open_subfile();
   if (comm_.size() > 1)
     tails_ =
@@ -157,7 +162,7 @@ void LoggedFile::start_writing() {
 }
 
 void LoggedFile::put_witness(const logged::Witness& witness) {
-  file_.write_at(witness.place, std::span<const std::byte>(logged::print_witness(witness.session)));
+  file_.write_at(witness.place, std::span<const std::byte>(logged::print_witness(witness.opening)));
 }
 
 std::optional<logged::MetadataBlock> LoggedFile::flush() {

@@ -6,13 +6,18 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
+#include <set>
+#include <thread>
 #include <vector>
 
 #include "base/attempt.h"
 #include "base/error.h"
 #include "comm/agree.h"
+#include "transport/fault.h"
 
 namespace forebay {
 namespace {
@@ -53,11 +58,11 @@ class Walk {
 
   /// Where the next record may begin, after the one that begins at at_ and is not whole.
   Offset next_magic() {
-    const auto magic = logged::print_undo_record({}, 0, {});
+    const auto magic = logged::print_undo_magic();
     std::vector<std::byte> block(64 << 10);
     for (Offset from = at_ + 1; from < end_; from += std::ssize(block) - 7) {
       block.resize(file_.read_at(from, block));
-      const auto found = std::search(block.begin(), block.end(), magic.begin(), magic.begin() + 8);
+      const auto found = std::search(block.begin(), block.end(), magic.begin(), magic.end());
       if (found != block.end()) return from + (found - block.begin());
       if (block.size() < 8) break;
     }
@@ -76,51 +81,132 @@ struct flock whole_file(short type) {
   return lock;
 }
 
-/// False where a job that lives has it open: those hold it to read, who puts back holds it to
-/// write and is waited for. File systems without locks are trusted that nobody opens an HDF5 file
-/// which another job writes.
-bool lock_of_the_dead(File& undo) {
-  struct flock mine = whole_file(F_WRLCK);
-  if (::fcntl(undo.descriptor(), F_OFD_SETLK, &mine) == 0) return true;
-  if (errno != EAGAIN && errno != EACCES) return true;
-  struct flock other = whole_file(F_RDLCK);  // with which only a lock to write is in conflict
-  if (::fcntl(undo.descriptor(), F_OFD_GETLK, &other) != 0 || other.l_type == F_UNLCK) return false;
-  return ::fcntl(undo.descriptor(), F_OFD_SETLKW, &mine) == 0;
+constexpr auto longest_wait = std::chrono::milliseconds(1500);  // for processes that are ending
+
+/// Waits until no process of a job has the undo file open: those hold it to read, who puts back
+/// holds it to write and is waited for. File systems without locks are trusted that nobody opens an
+/// HDF5 file which another job writes.
+void lock_of_the_dead(File& undo, const std::string& path) {
+  const auto start = std::chrono::steady_clock::now();
+  for (;;) {
+    struct flock mine = whole_file(F_WRLCK);
+    if (::fcntl(undo.descriptor(), F_OFD_SETLK, &mine) == 0) return;
+    if (errno != EAGAIN && errno != EACCES) return;
+    struct flock other = whole_file(F_RDLCK);  // with which only a lock to write is in conflict
+    const bool held = ::fcntl(undo.descriptor(), F_OFD_GETLK, &other) == 0;
+    const bool put_back_now = held && other.l_type != F_UNLCK;
+    if (!put_back_now && std::chrono::steady_clock::now() - start > longest_wait)
+      throw Error(Errc::eperm, path + " is being written by a process that still runs",
+                  "end the job that writes it, or what is left of it (fuser " + undo.path() +
+                      " names the process), and open the file again");
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
 }
+
+/// A file of that name that says something else is the user's.
+bool begins_as_ours(int descriptor) {
+  const auto ours = logged::print_undo_magic();
+  std::vector<std::byte> front(ours.size());
+  const ssize_t n = ::pread(descriptor, front.data(), front.size(), 0);
+  return n >= 0 && std::equal(front.begin(), front.begin() + n, ours.begin());
+}
+
+using FileId = std::pair<std::uint64_t, std::uint64_t>;
+
+FileId id_of(const struct stat& status) { return {status.st_dev, status.st_ino}; }
+
+/// The files that this process writes. Never destroyed: HDF5 closes what is open when the program
+/// ends.
+class LiveFiles {
+ public:
+  static LiveFiles& all() {
+    static auto& files = *new LiveFiles;
+    return files;
+  }
+  void add(const FileId& file) {
+    const std::lock_guard lock(mutex_);
+    files_.insert(file);
+  }
+  void remove(const FileId& file) {
+    const std::lock_guard lock(mutex_);
+    const auto found = files_.find(file);
+    if (found != files_.end()) files_.erase(found);
+  }
+  bool has(const FileId& file) {
+    const std::lock_guard lock(mutex_);
+    return files_.contains(file);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::multiset<FileId> files_;
+};
 
 bool has_witness(File& file, const logged::Witness& witness) {
   std::vector<std::byte> there(logged::witness_bytes);
   there.resize(file.read_at(witness.place, there));
-  return there == logged::print_witness(witness.session);
+  return there == logged::print_witness(witness.opening);
 }
 
 }  // namespace
 
-std::string undo_path(const std::string& path) { return path + ".undo"; }
+std::string undo_path(const std::string& path) {
+  std::error_code unknown;
+  const auto real = std::filesystem::canonical(path, unknown);
+  return (unknown ? std::filesystem::absolute(path) : real).string() + ".undo";
+}
 
 UndoFile::UndoFile(const Comm& comm, const std::string& path, const logged::Witness& witness,
-                   Offset end, Report& report)
+                   Offset end)
     : comm_(comm),
-      path_(undo_path(std::filesystem::absolute(path))),
+      path_(undo_path(path)),
       witness_(witness),
       end_(end),
-      file_(path, false, comm.rank(), report) {
+      file_(path, false, comm.rank(), report_) {
   // Now: programs remove files that they have open.
-  if (attempt_to([&] { file_.ensure_open(); })) active_ = false;
+  const bool readable = !attempt_to([&] { file_.ensure_open(); });
+  bool made = true;
+  const auto failed = attempt_to([&] { made = !comm_.is_root() || make(); });
+  agree_on_error(comm_, failed);
+  // Together: where one rank did not save, what the others have saved would be put back alone.
+  active_ = comm_.all_reduce(readable && made ? 1 : 0, Reduce::min) == 1;
+  struct stat status {};
+  if (readable && ::fstat(file_.descriptor(), &status) == 0)
+    LiveFiles::all().add(id_ = id_of(status));
 }
 
 UndoFile::~UndoFile() {
+  if (id_ != FileId{}) LiveFiles::all().remove(id_);
   if (undo_ >= 0) ::close(undo_);
 }
 
-bool UndoFile::open() {
-  if (undo_ >= 0) return true;
-  undo_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (undo_ < 0 && (errno == EACCES || errno == EPERM || errno == EROFS)) active_ = false;
-  if (undo_ < 0 && active_) throw system_error(errno, Errc::eofile, "creating", path_);
+/// Whether the folder takes it. Who may read and write the file may do so with what was in it.
+bool UndoFile::make() {
+  struct stat status {};
+  const mode_t mode =
+      ::fstat(file_.descriptor(), &status) == 0 ? status.st_mode & 0777 : S_IRUSR | S_IWUSR;
+  undo_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, mode);
+  if (undo_ < 0 && (errno == EACCES || errno == EPERM || errno == EROFS)) return false;
+  if (undo_ < 0) throw system_error(errno, Errc::eofile, "creating", path_);
+  if (!begins_as_ours(undo_)) {
+    ::close(std::exchange(undo_, -1));
+    return false;
+  }
+  ::fchmod(undo_, mode);  // the mask may take too much, and it may be there already
+  // What another file of that name left is nothing to this one.
+  if (::ftruncate(undo_, 0) != 0) throw system_error(errno, Errc::ewrite, "truncating", path_);
   struct flock lock = whole_file(F_RDLCK);  // see lock_of_the_dead()
-  if (undo_ >= 0) ::fcntl(undo_, F_OFD_SETLK, &lock);
-  return undo_ >= 0;
+  ::fcntl(undo_, F_OFD_SETLK, &lock);
+  return true;
+}
+
+/// That which the root has made.
+void UndoFile::open() {
+  if (undo_ >= 0) return;
+  undo_ = ::open(path_.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+  if (undo_ < 0) throw system_error(errno, Errc::eofile, "opening", path_);
+  struct flock lock = whole_file(F_RDLCK);
+  ::fcntl(undo_, F_OFD_SETLK, &lock);
 }
 
 void UndoFile::append(Offset from, Offset to) {
@@ -131,7 +217,9 @@ void UndoFile::append(Offset from, Offset to) {
     if (old.empty()) return;
     const auto record = logged::print_undo_record(witness_, from, old);
     // One call: ranks append side by side.
-    const ssize_t n = ::write(undo_, record.data(), record.size());
+    const int fault = injected_fault("append", comm_.rank());
+    const ssize_t n = fault != 0 ? -1 : ::write(undo_, record.data(), record.size());
+    if (fault != 0) errno = fault;
     if (n != std::ssize(record))
       throw system_error(n < 0 ? errno : ENOSPC, Errc::ewrite, "writing", path_);
   }
@@ -139,7 +227,8 @@ void UndoFile::append(Offset from, Offset to) {
 
 void UndoFile::save(Offset place, Count bytes) {
   const Offset end = std::min(place + bytes, end_);
-  if (place >= end || !active_ || !open()) return;
+  if (place >= end || !active_) return;
+  open();
   // What is saved already stays: only gaps between saved ranges are appended.
   auto range = saved_.upper_bound(place);
   if (range != saved_.begin() && std::prev(range)->second >= place) --range;
@@ -155,14 +244,17 @@ void UndoFile::save(Offset place, Count bytes) {
 }
 
 void UndoFile::commit(Offset end) {
-  std::int64_t any[] = {failed_, !saved_.empty()};
+  const auto& failed = lost_ ? lost_ : failed_;
+  std::int64_t any[] = {failed.has_value(), !saved_.empty()};
   comm_.all_reduce(any, Reduce::max);  // behind it no rank has anything left to write
   if (any[0] != 0)
-    throw Error(Errc::ewrite, "a write of the file's metadata failed",
+    throw Error(failed ? failed->code() : Errc::ewrite,
+                "a write of the file's metadata failed" +
+                    (failed ? ": " + failed->message() : " on another rank"),
                 "what was flushed before it is safe: it is put back when the file is opened again");
   if (any[1] != 0)
     agree_on_error(comm_, attempt_to([&] {
-                     if (comm_.is_root() && active_ && open() && ::ftruncate(undo_, 0) != 0)
+                     if (comm_.is_root() && active_ && ::ftruncate(undo_, 0) != 0)
                        throw system_error(errno, Errc::ewrite, "truncating", path_);
                    }));
   // Behind that the new file holds, and ranks may overwrite it: the undo file is empty.
@@ -172,16 +264,30 @@ void UndoFile::commit(Offset end) {
 
 void UndoFile::close(Offset end) {
   commit(end);
-  if (comm_.is_root()) ::unlink(path_.c_str());
+  if (comm_.is_root() && active_) ::unlink(path_.c_str());
 }
 
-bool put_back(const std::string& path) {
+bool put_back(const std::string& path, bool writing) {
   const std::string undo_name = undo_path(path);
-  struct stat status;
-  if (::stat(undo_name.c_str(), &status) != 0 || status.st_size == 0) return false;
+  struct stat found {
+  }, status{};
+  if (::lstat(undo_name.c_str(), &found) != 0 || ::stat(path.c_str(), &status) != 0) return false;
+  if (found.st_size == 0 && !writing) return false;
+  if (LiveFiles::all().has(id_of(status))) return false;
   Report report;
   File undo(undo_name, true, 0, report);
-  if (!lock_of_the_dead(undo) || !undo.is_linked()) return false;
+  struct stat opened {};
+  const bool plain = S_ISREG(found.st_mode) &&
+                     (found.st_uid == status.st_uid || found.st_uid == ::geteuid()) &&
+                     ::fstat(undo.descriptor(), &opened) == 0 && id_of(opened) == id_of(found);
+  if (!plain)
+    throw Error(
+        Errc::eperm,
+        undo_name + " is not the undo file of " + path + ", but a link, a folder or another user's",
+        "move it away, and open the file again");
+  lock_of_the_dead(undo, path);
+  if (!undo.is_linked()) return false;
+  if (!begins_as_ours(undo.descriptor())) return false;
 
   std::vector<std::pair<Offset, UndoRecord>> records;
   for (Walk walk(undo); walk.next(); walk.pass()) records.emplace_back(walk.where(), walk.record());

@@ -11,13 +11,20 @@
 //     open     what FILE.undo holds is put back, the newest first: of a range that several ranks
 //              have saved, one after the other, the oldest bytes stay. Appending keeps that order.
 //
+// Processes of a job hold a lock on FILE.undo, so that nothing is put back while one of them lives:
+// it might still write. Where the file system has no locks, a list of this process's own files
+// keeps at least a second opening in the same program away.
+//
 // What lies behind `end` is nothing to the old file. Process kills are what this is about: nothing
 // waits for the disk before a range is overwritten.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 
+#include "base/error.h"
 #include "base/report.h"
 #include "comm/comm.h"
 #include "format/log_undo.h"
@@ -27,9 +34,9 @@ namespace forebay {
 
 class UndoFile {
  public:
-  /// Local. Opens the file, to read. `end`: that of the file which holds now; 0: none does yet.
-  UndoFile(const Comm& comm, const std::string& path, const logged::Witness& witness, Offset end,
-           Report& report);
+  /// Collective. Makes the undo file, empty. `end`: that of the file which holds now; 0: none does
+  /// yet. Errc as the system's.
+  UndoFile(const Comm& comm, const std::string& path, const logged::Witness& witness, Offset end);
   ~UndoFile();
   UndoFile(const UndoFile&) = delete;
   UndoFile& operator=(const UndoFile&) = delete;
@@ -38,9 +45,13 @@ class UndoFile {
   /// nothing may be written there.
   void save(Offset place, Count bytes);
   /// Local. All that is not in the file yet is about to be written, for the next commit().
-  void begin() { failed_ = false; }
+  void begin() { failed_.reset(); }
   /// Local. A write has failed since: what is in the file is not to hold.
-  void fail() { failed_ = true; }
+  void fail(const Error& error) { failed_ = error; }
+  /// Local. The same, and the write will not be tried again: nothing new is to hold any more.
+  void lose(const Error& error) {
+    if (!lost_) lost_ = error;
+  }
   /// Collective. What is in the file holds from now on, and ends at `end`. Throws on all ranks if
   /// a write failed since begin(); then the old file holds.
   void commit(Offset end);
@@ -48,29 +59,37 @@ class UndoFile {
   void close(Offset end);
 
   Offset end() const { return end_; }
-  /// False where the folder does not take the undo file, or the file cannot be read: flushes are
-  /// not one step.
+  /// False, on all ranks, where the folder does not take the undo file, or a rank cannot read the
+  /// file: flushes are not one step.
   bool active() const { return active_; }
+  /// Whether nobody waits for this rank.
+  bool alone() const { return comm_.size() == 1; }
 
  private:
-  bool open();
+  bool make();
+  void open();
   void append(Offset from, Offset to);
 
   Comm comm_;
   std::string path_;
   logged::Witness witness_;
   Offset end_;
+  Report report_;
   File file_;  // to read what was
   std::map<Offset, Offset> saved_;
   int undo_ = -1;
-  bool active_ = true, failed_ = false;
+  std::optional<Error> failed_, lost_;
+  bool active_ = true;
+  std::pair<std::uint64_t, std::uint64_t> id_{};  // of the file: device and inode
 };
 
-/// The path of a file's undo file.
+/// The path of a file's undo file: beside the file itself, not beside a link to it.
 std::string undo_path(const std::string& path);
 
 /// Local. Puts back what the undo file of `path` holds, if there is one, of this file, whose job is
-/// over. Returns whether it did. Errc as the system's, also where the file cannot be written.
-bool put_back(const std::string& path);
+/// over. Returns whether it did; nothing is done to files that this process writes. Errc::eperm
+/// where a process of the job still lives: after a moment if there is something to put back, or the
+/// file is opened for writing. Errc as the system's, also where the file cannot be written.
+bool put_back(const std::string& path, bool writing);
 
 }  // namespace forebay

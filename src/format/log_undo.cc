@@ -18,15 +18,21 @@ std::uint64_t hash_of(std::span<const std::byte> front, std::span<const std::byt
 
 }  // namespace
 
-// magic u64 | session u64
-std::vector<std::byte> print_witness(std::uint64_t session) {
+// magic u64 | opening u64
+std::vector<std::byte> print_witness(std::uint64_t opening) {
   Printer out;
   out.fixed(witness_magic);
-  out.fixed(session);
+  out.fixed(opening);
   return std::move(out.bytes());
 }
 
-// magic u64 | version u32 | bytes u32 | session u64 | witness u64 | place u64 | hash u64 | the
+std::vector<std::byte> print_undo_magic() {
+  Printer out;
+  out.fixed(undo_magic);
+  return std::move(out.bytes());
+}
+
+// magic u64 | version u32 | bytes u32 | opening u64 | witness u64 | place u64 | hash u64 | the
 // bytes
 std::vector<std::byte> print_undo_record(const Witness& witness, Offset place,
                                          std::span<const std::byte> bytes) {
@@ -34,7 +40,7 @@ std::vector<std::byte> print_undo_record(const Witness& witness, Offset place,
   out.fixed(undo_magic);
   out.fixed(std::uint32_t{version});
   out.fixed(static_cast<std::uint32_t>(bytes.size()));
-  out.fixed(witness.session);
+  out.fixed(witness.opening);
   out.fixed(static_cast<std::uint64_t>(witness.place));
   out.fixed(static_cast<std::uint64_t>(place));
   out.fixed(hash_of(out.bytes(), bytes));
@@ -46,10 +52,10 @@ std::optional<UndoRecord> parse_undo_front(std::span<const std::byte> front) {
   if (front.size() < undo_front_bytes) return std::nullopt;
   Parser in(front);
   if (in.fixed<std::uint64_t>() != undo_magic) return std::nullopt;
-  check_version(in.fixed<std::uint32_t>(), version, "an undo file");
+  in.fixed<std::uint32_t>();  // the version counts once the bytes are known to be a record's
   UndoRecord record;
   record.bytes = in.fixed<std::uint32_t>();
-  record.witness.session = in.fixed<std::uint64_t>();
+  record.witness.opening = in.fixed<std::uint64_t>();
   record.witness.place = static_cast<Offset>(in.fixed<std::uint64_t>());
   record.place = static_cast<Offset>(in.fixed<std::uint64_t>());
   record.hash = in.fixed<std::uint64_t>();
@@ -60,7 +66,10 @@ std::optional<UndoRecord> parse_undo_front(std::span<const std::byte> front) {
 
 bool is_whole(const UndoRecord& record, std::span<const std::byte> front,
               std::span<const std::byte> bytes) {
-  return std::ssize(bytes) == record.bytes && hash_of(front, bytes) == record.hash;
+  if (std::ssize(bytes) != record.bytes || hash_of(front, bytes) != record.hash) return false;
+  Parser in(front.subspan(8));
+  check_version(in.fixed<std::uint32_t>(), version, "an undo file");
+  return true;
 }
 
 }  // namespace forebay::logged

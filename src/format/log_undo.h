@@ -19,14 +19,15 @@ constexpr Count witness_bytes = 16;
 
 /// What every record says of its file: where the witness lies, and what it says.
 struct Witness {
-  std::uint64_t session = 0;
+  std::uint64_t opening = 0;  ///< random, of each opening for writing
   Offset place = 0;
 
   bool operator==(const Witness&) const = default;
 };
 
-/// The witness itself, which nothing overwrites: a file that has it is the one of that session.
-std::vector<std::byte> print_witness(std::uint64_t session);
+/// The witness itself, which only the next opening overwrites: a file that has it is the one of
+/// that opening.
+std::vector<std::byte> print_witness(std::uint64_t opening);
 
 struct UndoRecord {
   Witness witness;
@@ -38,9 +39,11 @@ struct UndoRecord {
 /// With the bytes.
 std::vector<std::byte> print_undo_record(const Witness& witness, Offset place,
                                          std::span<const std::byte> bytes);
-/// Nothing where no record begins. Errc::ebadlog for a newer version.
+/// The first bytes of every record.
+std::vector<std::byte> print_undo_magic();
+/// Nothing where no record begins.
 std::optional<UndoRecord> parse_undo_front(std::span<const std::byte> front);
-/// Whether these are the bytes of the record with this front.
+/// Whether these are the bytes of the record with this front. Errc::ebadlog for a newer version.
 bool is_whole(const UndoRecord& record, std::span<const std::byte> front,
               std::span<const std::byte> bytes);
 

@@ -92,7 +92,7 @@ void throw_hdf5(const std::string& what) {
 
 Hdf5Id open_hdf5_file(const std::string& path) {
   start_hdf5();
-  put_back(path);  // a log file whose job was killed within a flush
+  put_back(path, false);  // a log file whose job was killed within a flush
   const Hdf5Id access = owned(H5Pcreate(H5P_FILE_ACCESS), "file access");
   Hdf5Id file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access));
   if (!file.valid()) throw_hdf5(printable(path) + ": HDF5 cannot open it");

@@ -7,8 +7,10 @@ Usage: run_kill_hdf5.py --mpiexec "MPIEXEC ... -n" --program KILL_HDF5 --dir DIR
 Each cycle writes on 1 to 4 ranks, kills them with SIGKILL, and opens the file with another process: then it must be the
 file of the last flush that returned or, where a flush had begun, that of this one. Every kill is judged.
 
---kills: all ranks at a random time, half of them soon after a flush has begun. --calls: one rank in one of its calls that
-change the file or what lies beside it, over the whole range of these calls; the others end a moment later.
+--calls: one rank in one of its calls that change the file or what lies beside it, over the whole range of these calls; the
+others end a moment later. --kills: all ranks at a random time, half of them soon after a flush has begun. Whether such a
+kill comes before the program ends, or amid a flush, is chance: there are more of them until --judged kills were judged,
+half of these amid flushes.
 """
 import argparse
 import os
@@ -24,6 +26,7 @@ import killing  # noqa: E402  pylint: disable=wrong-import-position
 
 ROWS = 400  # of a program that is killed at a random time
 ROWS_OF_CALLS = 16
+MOST = 10  # times --kills
 
 
 class Test:
@@ -99,6 +102,10 @@ class Test:
                 victim = killing.Victim(self.start(ranks, seed, ROWS_OF_CALLS, self.environment(at, rank)), self.log)
                 self.judge(victim, f"call {at} of rank {rank}, seed {seed}, {ranks} ranks", seed, ROWS_OF_CALLS)
 
+    def enough(self):
+        return (self.counts["killed"] >= self.options.judged and
+                self.counts["amid a flush"] >= self.options.judged // 2)
+
     def judge(self, victim, how, seed, rows):
         output, in_time = victim.wait()
         how = f"mode {self.options.mode}, {how}"
@@ -138,15 +145,14 @@ def main():
     options.dir = os.path.abspath(options.dir)
     os.makedirs(options.dir, exist_ok=True)
     test = Test(options)
-    for number in range(options.kills):
-        test.at_some_time(number)
-        if test.failure:
-            break
-    if options.calls and not test.failure:
+    if options.calls:
         test.at_calls(options.calls)
+    number = 0
+    while not test.failure and (number < options.kills or not test.enough()) and number < MOST * options.kills:
+        test.at_some_time(number)
+        number += 1
     print(", ".join(f"{n} {what}" for what, n in test.counts.items()))
-    if not test.failure and (test.counts["killed"] < options.judged or
-                             test.counts["amid a flush"] < options.judged // 2):
+    if not test.failure and not test.enough():
         test.failure = f"too few kills: of {options.judged}, and half as many amid flushes, the test makes a judgement"
     print(f"FAILED: {test.failure}" if test.failure else "all right", f"(seed {options.seed})")
     return 1 if test.failure else 0

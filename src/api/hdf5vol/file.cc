@@ -38,7 +38,7 @@ void put_back_flushed(const OpenedFile& opened) {
   const auto mpi = mpi_access(opened.fapl);
   const Comm comm = mpi ? mpi->comm : Comm();
   agree_on_error(comm, attempt_to([&] {
-                   if (comm.is_root()) put_back(opened.name);
+                   if (comm.is_root()) put_back(opened.name, (opened.flags & H5F_ACC_RDWR) != 0);
                  }));
 }
 
@@ -99,6 +99,7 @@ herr_t specific(void* obj, H5VL_file_specific_args_t* args, hid_t dxpl, void** r
       case H5VL_FILE_REOPEN:
         return reopen(object_of(obj), *args, dxpl);
       case H5VL_FILE_FLUSH:
+        if (args->args.flush.scope == H5F_SCOPE_GLOBAL) object_of(obj).file->flush_mounted();
         if (FileHooks* hooks = object_of(obj).hooks()) {
           hooks->flush(object_of(obj).below(), args->args.flush.scope);
           return 0;

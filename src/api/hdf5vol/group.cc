@@ -56,7 +56,9 @@ herr_t specific(void* obj, H5VL_group_specific_args_t* args, hid_t dxpl, void** 
     if (FileHooks* hooks = child.hooks()) hooks->before_mount(child.below());
     H5VL_group_specific_args_t below = *args;
     below.args.mount.child_file = child.under;
-    return forward<H5VLgroup_specific>(obj, &below, dxpl, req);
+    const herr_t result = forward<H5VLgroup_specific>(obj, &below, dxpl, req);
+    if (result >= 0) child.file->note_mount(*object_of(obj).file);
+    return result;
   });
 }
 

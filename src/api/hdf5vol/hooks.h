@@ -143,6 +143,10 @@ class FileHooks {
   /// `at` is what was named.
   virtual void flush(const UnderObject& at, H5F_scope_t scope) = 0;
 
+  /// A file in which this one is mounted is about to be flushed below, this one with it: what HDF5
+  /// does not know of goes first. Collective as H5Fflush is. The default does nothing.
+  virtual void flush_with_parent() {}
+
   /// Before `at` (the last file handle, or the last object of the file) is closed below. After
   /// Closing::file and Closing::last no object of the connector below may stay held: an open one
   /// would fail an H5Fclose of a file opened with MPI-IO. When the close below fails, the file

@@ -24,15 +24,6 @@ void set_extents_below(const UnderObject& dataset, const std::vector<Count>& ext
     throw Error(Errc::ehdferr, "HDF5: setting a dataset's extents failed");
 }
 
-void flush_below(const UnderObject& at) {
-  H5VL_file_specific_args_t args{};
-  args.op_type = H5VL_FILE_FLUSH;
-  args.args.flush.obj_type = at.type;
-  args.args.flush.scope = H5F_SCOPE_LOCAL;
-  if (H5VLfile_specific(at.object, at.connector, &args, H5P_DATASET_XFER_DEFAULT, nullptr) < 0)
-    throw Error(Errc::ehdferr, "HDF5: flushing failed");
-}
-
 /// Whether the dataset below can take values, which it can if it was made with compact=close.
 bool takes_values(const UnderObject& dataset) {
   const Hid space = space_of(dataset);
@@ -96,17 +87,18 @@ void LoggedHooks::compact(const UnderObject& at) {
     all = all && takes_values(dataset);
   });
   if (!all) return;
-  flush_below(at);  // from here on the file on the disk is a log file, whole, whatever happens
+  // From here on the file on the disk is a log file, whole, whatever happens.
+  flush_below(at, H5F_SCOPE_LOCAL);
   for_each_stand_in(root.get(), [&](const UnderObject& dataset, const StoredDataset& stored) {
     compact_dataset(dataset, stored);
   });
-  flush_below(at);
+  flush_below(at, H5F_SCOPE_LOCAL);
   for_each_stand_in(root.get(), [&](const UnderObject& dataset, const StoredDataset&) {
     remove_attribute(dataset, logged::store_dataset_attribute);
   });
   store_.remove();
-  flush_below(at);
-  file_->remove_subfiles();
+  flush_below(at, H5F_SCOPE_LOCAL);
+  file_->remove_subfiles();  // only now: nothing brings back a file that needs them
   compacted_ = true;
 }
 

@@ -121,7 +121,11 @@ std::unique_ptr<FileHooks> make_file_hooks(const OpenedFile& opened) {
                 : method.layout == "log";
   if (opened.created && !log) return nullptr;
   method.layout = "log";
-  return std::make_unique<LoggedHooks>(opened, access.comm, access.mpi_io, method);
+  std::unique_ptr<FileHooks> hooks;
+  together(access.comm, [&] {
+    hooks = std::make_unique<LoggedHooks>(opened, access.comm, access.mpi_io, method);
+  });
+  return hooks;
 }
 
 LoggedHooks::LoggedHooks(const OpenedFile& opened, const Comm& comm, bool mpi_io,
@@ -159,10 +163,6 @@ LoggedHooks::LoggedHooks(const OpenedFile& opened, const Comm& comm, bool mpi_io
   start_writing();
 }
 
-LoggedHooks::~LoggedHooks() {
-  if (undo_) unwatch(*undo_);
-}
-
 void LoggedHooks::check_writable() const {
   if (!writable_)
     throw Error(Errc::eperm, path_ + " was opened to read only", "open it with H5F_ACC_RDWR");
@@ -172,12 +172,13 @@ void LoggedHooks::check_writable() const {
 void LoggedHooks::start_undo(const OpenedFile& opened) {
   if (!mpi_io_ && H5Pget_driver(opened.fapl) != H5FD_SEC2) return;
   const Offset end = opened.created ? 0 : end_of_file(opened.file);
-  const logged::Witness witness = store_.witness();
+  // Of this opening: what a job left beside an older copy of the file is nothing to it.
+  const logged::Witness witness{random_number(comm_), store_.witness_place()};
   agree_on_error(comm_, attempt_to([&] {
                    if (comm_.is_root()) file_->put_witness(witness);
                  }));
-  undo_ = std::make_unique<UndoFile>(comm_, path_, witness, end, file_->report());
-  watch(opened.file, mpi_io_, *undo_);
+  undo_ = std::make_shared<UndoFile>(comm_, path_, witness, end);
+  agree_on_error(comm_, attempt_to([&] { watch(opened.file, mpi_io_, undo_); }));
   store_.set_undo(*undo_, comm_);
 }
 
@@ -285,20 +286,31 @@ void LoggedHooks::read(std::span<const DatasetRead> reads, hid_t dxpl) {
 }
 
 void LoggedHooks::flush() {
-  if (file_->writing()) file_->flush();
+  if (file_->writing()) together(comm_, [&] { file_->flush(); });
+}
+
+void LoggedHooks::flush_below(const UnderObject& at, H5F_scope_t scope) {
+  H5VL_file_specific_args_t args{};
+  args.op_type = H5VL_FILE_FLUSH;
+  args.args.flush = {at.type, scope};
+  const bool failed =
+      H5VLfile_specific(at.object, at.connector, &args, H5P_DATASET_XFER_DEFAULT, nullptr) < 0;
+  const auto any = attempt_to([&] { comm_.meet(failed ? Errc::ehdferr : Errc::ok); });
+  if (failed) throw UnderFailed{};
+  if (any) throw *any;
 }
 
 void LoggedHooks::flush(const UnderObject& at, H5F_scope_t scope) {
   store_.move_to(at);
   if (undo_) undo_->begin();
   flush();
-  H5VL_file_specific_args_t args{};
-  args.op_type = H5VL_FILE_FLUSH;
-  args.args.flush = {at.type, scope};
-  if (H5VLfile_specific(at.object, at.connector, &args, H5P_DATASET_XFER_DEFAULT, nullptr) < 0)
-    throw UnderFailed{};
+  flush_below(at, scope);
   if (file_->writing()) file_->sync();
-  if (undo_) undo_->commit(flushed_end(*undo_));
+}
+
+void LoggedHooks::flush_with_parent() {
+  if (undo_) undo_->begin();
+  flush();
 }
 
 void LoggedHooks::before_mount(const UnderObject& at) {
@@ -320,10 +332,10 @@ void LoggedHooks::before_close(const UnderObject& at, Closing closing) {
   if (closing == Closing::handle) return;
   store_.move_to(at);
   if (undo_) undo_->begin();
-  finish();
+  together(comm_, [&] { finish(); });
   const bool mounted = store_.let_go();
   if (closing != Closing::last) return;
-  if (writable_ && compacts() && !compacted_ && !mounted) compact(at);
+  if (writable_ && compacts() && !compacted_ && !mounted) together(comm_, [&] { compact(at); });
   if (!report_due_) return;
   std::vector<std::string> notes{"layout log: each rank appends"};
   if (compacts())

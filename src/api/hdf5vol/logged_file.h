@@ -16,13 +16,13 @@ class LoggedHooks : public FileHooks {
  public:
   /// Collective. `method`: chosen for this file.
   LoggedHooks(const OpenedFile& opened, const Comm& comm, bool mpi_io, const Method& method);
-  ~LoggedHooks() override;
 
   CreatedDataset create_dataset(const DatasetCreation& creation) override;
   std::unique_ptr<LoggedDataset> open_dataset(const UnderObject& dataset, hid_t dxpl) override;
   void write(std::span<const DatasetWrite> writes, hid_t dxpl) override;
   void read(std::span<const DatasetRead> reads, hid_t dxpl) override;
   void flush(const UnderObject& at, H5F_scope_t scope) override;
+  void flush_with_parent() override;
   void before_close(const UnderObject& at, Closing closing) override;
   void before_mount(const UnderObject& at) override;
   void object_copied(const ObjectCopy& copy) override;
@@ -45,6 +45,8 @@ class LoggedHooks : public FileHooks {
   void start_writing();
   void start_undo(const OpenedFile& opened);
   void finish();
+  /// Collective. HDF5 flushes the file; then that is committed (watched_driver.h).
+  void flush_below(const UnderObject& at, H5F_scope_t scope);
   void agree_on_room(bool collective);
   bool compacts() const { return method_.compact == "close"; }
   /// Collective, after finish(). Leaves a file alone that has datasets which cannot take values.
@@ -58,7 +60,7 @@ class LoggedHooks : public FileHooks {
   bool writable_;
   LogStore store_;
   std::unique_ptr<LoggedFile> file_;
-  std::unique_ptr<UndoFile> undo_;  // null where HDF5's writes are not seen
+  std::shared_ptr<UndoFile> undo_;  // null where HDF5's writes are not seen
   std::map<std::uint64_t, std::weak_ptr<DatasetState>> datasets_;
   std::uint64_t next_id_ = 0;
   // Collective writes until the ranks look together whether a buffer is full.

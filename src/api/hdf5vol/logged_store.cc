@@ -248,11 +248,10 @@ logged::MetadataBlock LogStore::make_block(const std::string& name, Count bytes)
   return place_of(dataset, name);
 }
 
-logged::Witness LogStore::witness() {
+Offset LogStore::witness_place() {
   const auto there = block(logged::store_witness);
   if (there && there->bytes != logged::witness_bytes) damaged("the witness is no witness");
-  return {session_,
-          (there ? *there : make_block(logged::store_witness, logged::witness_bytes)).place};
+  return (there ? *there : make_block(logged::store_witness, logged::witness_bytes)).place;
 }
 
 Offset LogStore::allot(Use use, Count bytes) {

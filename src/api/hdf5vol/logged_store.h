@@ -41,7 +41,7 @@ class LogStore : public logged::BlockSpace {
   std::uint64_t session() const { return session_; }
 
   /// Where the witness lies, which the caller writes; made where the file has none.
-  logged::Witness witness();
+  Offset witness_place();
   /// From now on blocks of the log do not take what the file of the last flush needs.
   void set_undo(UndoFile& undo, const Comm& comm) { undo_ = &undo, comm_ = comm; }
 

@@ -12,27 +12,36 @@ namespace {
 
 constexpr Count tile_bytes = 8 << 20;
 
-/// `box` empty: this rank takes part with nothing.
-void write_box(const NativeDataset& to, hid_t space, std::span<const Steps> box,
-               std::span<const std::byte> values, hid_t dxpl) {
-  const hsize_t elements = values.size() / static_cast<std::size_t>(to.element_size);
-  const Hid memory = owned_space(H5Screate_simple(1, &elements, nullptr));
-  if (box.empty()) {
+/// One rank's part of an H5Dwrite.
+struct Part {
+  std::vector<Steps> box;  // empty: this rank takes part with nothing
+  std::vector<std::byte> values;
+  Hid memory;
+};
+
+/// Selects the part in `space`.
+void select(const NativeDataset& to, hid_t space, Part& part) {
+  if (part.box.empty()) part.values.resize(static_cast<std::size_t>(to.element_size));
+  const hsize_t elements = part.values.size() / static_cast<std::size_t>(to.element_size);
+  part.memory = owned_space(H5Screate_simple(1, &elements, nullptr));
+  if (part.box.empty()) {
     checked(H5Sselect_none(space), "selecting nothing");
-    checked(H5Sselect_none(memory), "selecting nothing");
-  } else {
-    std::vector<hsize_t> start, count;
-    for (const Steps& steps : box) {
-      start.push_back(static_cast<hsize_t>(steps.start));
-      count.push_back(static_cast<hsize_t>(steps.count));
-    }
-    checked(
-        H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr),
-        "selecting a part of a dataset");
+    checked(H5Sselect_none(part.memory), "selecting nothing");
+    return;
   }
+  std::vector<hsize_t> start, count;
+  for (const Steps& steps : part.box) {
+    start.push_back(static_cast<hsize_t>(steps.start));
+    count.push_back(static_cast<hsize_t>(steps.count));
+  }
+  checked(H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr),
+          "selecting a part of a dataset");
+}
+
+void write_part(const NativeDataset& to, hid_t space, const Part& part, hid_t dxpl) {
   void* object = to.dataset.object;
-  hid_t type = to.type, memory_space = memory, file_space = space;
-  const void* buffer = values.data();
+  hid_t type = to.type, memory_space = part.memory, file_space = space;
+  const void* buffer = part.values.data();
   if (H5VLdataset_write(1, &object, to.dataset.connector, &type, &memory_space, &file_space, dxpl,
                         &buffer, nullptr) < 0)
     throw Error(Errc::ehdferr, "HDF5: writing values out of the log failed");
@@ -75,31 +84,33 @@ void write_native(const Comm& comm, const NativeDataset& to, const GetValues& ge
   // HDF5 reads a transfer list once for each call of the program: within one it would take no
   // notice of another.
   const LibraryContext own;
-  const Hid dxpl = owned_list(H5Pcreate(H5P_DATASET_XFER));
-  if (collective) set_collective(dxpl);
-  std::vector<hsize_t> dims(to.extents.begin(), to.extents.end());
-  const Hid space =
-      owned_space(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr));
-  std::vector<std::byte> values;
+  Hid dxpl, space;
+  const auto unready = attempt_to([&] {
+    dxpl = owned_list(H5Pcreate(H5P_DATASET_XFER));
+    if (collective) set_collective(dxpl);
+    std::vector<hsize_t> dims(to.extents.begin(), to.extents.end());
+    space = owned_space(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr));
+  });
+  agree_on_error(comm, unready);
+  Part part;
   std::optional<Error> failed;
   for (Count first = 0; first < tiles.size(); first += comm.size()) {
-    std::vector<Steps> box;
     const auto problem = attempt_to([&] {
-      if (first + comm.rank() >= tiles.size()) return;
-      box = tiles.box(first + comm.rank());
-      const Placed placed = box_pattern(to.extents, box);
-      values.resize(static_cast<std::size_t>(placed.pattern.elements() * to.element_size));
-      if (!get(placed, values) && !to.blanks) box.clear();
+      part.box.clear();
+      if (first + comm.rank() < tiles.size()) {
+        part.box = tiles.box(first + comm.rank());
+        const Placed placed = box_pattern(to.extents, part.box);
+        part.values.resize(static_cast<std::size_t>(placed.pattern.elements() * to.element_size));
+        if (!get(placed, part.values) && !to.blanks) part.box.clear();
+      }
+      if (collective || !part.box.empty()) select(to, space, part);
     });
-    if (problem) {
-      box.clear();
-      if (!failed) failed = problem;
-    }
-    if (box.empty()) values.resize(static_cast<std::size_t>(to.element_size));
+    // In HDF5's own collective call nobody can wait for a rank that has failed before it.
+    if (collective) agree_on_error(comm, problem);
     const auto refused = attempt_to([&] {
-      if (collective || !box.empty()) write_box(to, space, box, values, dxpl);
+      if (!problem && (collective || !part.box.empty())) write_part(to, space, part, dxpl);
     });
-    if (refused && !failed) failed = refused;
+    if (!failed) failed = problem ? problem : refused;
   }
   agree_on_error(comm, failed);
 }

@@ -10,7 +10,8 @@ namespace {
 
 // Every open file of the process. They are few: a file is looked for when one is opened.
 std::vector<FileState*>& open_files() {
-  static std::vector<FileState*> files;
+  // Never destroyed: HDF5 closes what is open when the program ends, after this library's objects.
+  static auto& files = *new std::vector<FileState*>;
   return files;
 }
 
@@ -39,6 +40,8 @@ FileState::FileState(hid_t connector, bool under_wraps, bool numbered, unsigned 
 
 FileState::~FileState() {
   std::erase(open_files(), this);
+  for (FileState* file : open_files())
+    if (file->parent_ == this) file->parent_ = nullptr;
   hooks_.reset();
   const ErrorStackSaver saver;
   H5Idec_ref(connector_);
@@ -75,6 +78,14 @@ void FileState::attach(std::unique_ptr<FileHooks> hooks, void* under_file) {
   if (!hooks) return;
   hidden_links_ = std::make_unique<HiddenLinks>(UnderObject{under_file, connector_, H5I_FILE});
   hooks_ = std::move(hooks);
+}
+
+void FileState::flush_mounted() {
+  for (FileState* file : open_files()) {
+    if (file->parent_ != this || file == this) continue;
+    if (file->hooks()) file->hooks()->flush_with_parent();
+    file->flush_mounted();
+  }
 }
 
 WrapContext* FileState::get_wrap_context(void* under_object) {

@@ -78,6 +78,11 @@ class FileState {
     if (hidden_links_) hidden_links_->forget();
   }
 
+  /// The program mounts this file in another one.
+  void note_mount(const FileState& parent) noexcept { parent_ = &parent; }
+  /// Before a flush of this file that takes mounted ones along.
+  void flush_mounted();
+
   /// A wrap context of an object of this file, and its end.
   WrapContext* get_wrap_context(void* under_object);
   static void free_wrap_context(WrapContext* context) noexcept;
@@ -105,6 +110,7 @@ class FileState {
   bool numbered_;
   bool looked_into_ = false;
   void* handed_out_ = nullptr;
+  const FileState* parent_ = nullptr;  ///< the last one that it was mounted in, while that is open
   unsigned long number_;
   std::size_t owners_ = 0;                    // objects, wrap contexts, requests
   std::size_t open_ = 0;                      // objects, file handles included

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "api/hdf5vol/errors.h"
@@ -25,12 +26,13 @@ Driver drivers[2];
 
 struct Watched {
   void* handle;  ///< as the driver tells it: where it keeps the file's descriptor
-  UndoFile* undo;
+  std::shared_ptr<UndoFile> undo;
   Kind kind;
-  H5FD_t* file = nullptr;  ///< once HDF5 has written to it
+  bool whole = false;      ///< HDF5 flushes all of the file, not the metadata of one object
   bool long_tail = false;  ///< the old file needs what HDF5 wanted to cut off
 };
-std::vector<Watched> watched;
+// Never destroyed: HDF5 closes what is open when the program ends, after this library's objects.
+std::vector<Watched>& watched = *new std::vector<Watched>;
 
 template <Kind kind>
 Watched* watched_as(H5FD_t* file) noexcept {
@@ -39,73 +41,97 @@ Watched* watched_as(H5FD_t* file) noexcept {
     return nullptr;
   const auto found = std::find_if(watched.begin(), watched.end(),
                                   [&](const Watched& w) { return w.handle == handle; });
-  if (found == watched.end()) return nullptr;
-  found->file = file;
-  return &*found;
+  return found == watched.end() ? nullptr : &*found;
 }
 
 Offset end_of(Kind kind, const H5FD_t* file) {
   return static_cast<Offset>(drivers[kind].own.get_eoa(file, H5FD_MEM_DEFAULT));
 }
 
-/// Runs a write of HDF5's; one that fails must not become part of a flush.
-template <Kind kind, class Save, class Write>
-herr_t write_watched(H5FD_t* file, Save&& save, Write&& write) {
-  Watched* const at = watched_as<kind>(file);
-  if (at == nullptr) return write();
-  const herr_t result = guarded<herr_t>(-1, [&] {
-    save(*at->undo);
-    return write();
-  });
-  if (result < 0) at->undo->fail();
-  return result;
+/// Runs a write of HDF5's; one that fails must not become part of a flush. Metadata are written by
+/// all ranks at a time, with a barrier of HDF5's own behind it, which a rank whose write has failed
+/// does not come to: there HDF5 is told that it is done, and all ranks find out at the next flush.
+/// What was not saved is not overwritten: `skip` stands in for the write.
+template <class Save, class Write, class Skip>
+herr_t write_watched(Watched& at, bool others_wait, Save&& save, Write&& write, Skip&& skip) {
+  std::optional<Error> failed = attempt_to([&] { save(*at.undo); });
+  const herr_t result = failed ? skip() : write();
+  if (!failed && result >= 0) return result;
+  if (!failed) failed.emplace(Errc::ewrite, "HDF5: writing to the file failed");
+  if (others_wait && !at.undo->alone()) {
+    at.undo->lose(*failed);
+    return 0;
+  }
+  at.undo->fail(*failed);
+  return guarded<herr_t>(-1, [&]() -> herr_t { throw *failed; });
 }
 
 template <Kind kind>
 herr_t write(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
              const void* buffer) {
-  return write_watched<kind>(
-      file,
-      [&](UndoFile& undo) {
-        // In collective transfers of raw data `size` counts elements of a type that only HDF5
-        // knows.
-        if (kind == mpio && type == H5FD_MEM_DRAW && asks_collective(dxpl)) return;
-        undo.save(static_cast<Offset>(address), static_cast<Count>(size));
-      },
-      [&] { return drivers[kind].own.write(file, type, dxpl, address, size, buffer); });
+  const auto below = [&](size_t bytes) {
+    return drivers[kind].own.write(file, type, dxpl, address, bytes, buffer);
+  };
+  Watched* const at = watched_as<kind>(file);
+  // In collective transfers of raw data `size` counts elements of a type that only HDF5 knows.
+  if (at == nullptr || (kind == mpio && type == H5FD_MEM_DRAW && asks_collective(dxpl)))
+    return below(size);
+  return write_watched(
+      *at, kind == mpio && type != H5FD_MEM_DRAW,
+      [&](UndoFile& undo) { undo.save(static_cast<Offset>(address), static_cast<Count>(size)); },
+      [&] { return below(size); },
+      [&] { return kind == mpio && asks_collective(dxpl) ? below(0) : 0; });
 }
 
 herr_t write_vector(H5FD_t* file, hid_t dxpl, uint32_t count, H5FD_mem_t types[],
                     haddr_t addresses[], size_t sizes[], const void* buffers[]) {
-  std::optional<Error> failed;
-  return write_watched<mpio>(
-      file,
+  const auto below = [&](uint32_t pieces) {
+    return drivers[mpio].own.write_vector(file, dxpl, pieces, types, addresses, sizes, buffers);
+  };
+  Watched* const at = watched_as<mpio>(file);
+  if (at == nullptr) return below(count);
+  return write_watched(
+      *at, count > 0 && types[0] != H5FD_MEM_DRAW,
       [&](UndoFile& undo) {
-        failed = attempt_to([&] {
-          size_t size = 0;
-          for (uint32_t i = 0, same = 0; i < count; ++i) {
-            same |= i > 0 && sizes[i] == 0;  // from there on it is the one before
-            if (same == 0) size = sizes[i];
-            undo.save(static_cast<Offset>(addresses[i]), static_cast<Count>(size));
-          }
-        });
+        size_t size = 0;
+        for (uint32_t i = 0, same = 0; i < count; ++i) {
+          same |= i > 0 && sizes[i] == 0;  // from there on it is the one before
+          if (same == 0) size = sizes[i];
+          undo.save(static_cast<Offset>(addresses[i]), static_cast<Count>(size));
+        }
       },
-      [&] {
-        // Other ranks may be in this call as well: they must not wait for one that has failed.
-        const herr_t result =
-            drivers[mpio].own.write_vector(file, dxpl, count, types, addresses, sizes, buffers);
-        return failed ? throw *failed : result;
-      });
+      [&] { return below(count); },
+      // Other ranks may be in this call as well.
+      [&] { return asks_collective(dxpl) ? below(0) : 0; });
 }
 
-/// The old file needs its end until the new one holds.
+/// The old file needs its end until the new one holds. HDF5 calls this in flushes of the whole
+/// file, and when it closes it.
 template <Kind kind>
 herr_t truncate(H5FD_t* file, hid_t dxpl, hbool_t closing) {
-  if (Watched* at = watched_as<kind>(file); at != nullptr && end_of(kind, file) < at->undo->end()) {
-    at->long_tail = true;
-    return 0;
+  if (Watched* at = watched_as<kind>(file)) {
+    at->whole = true;
+    if (end_of(kind, file) < at->undo->end()) {
+      at->long_tail = true;
+      return 0;
+    }
   }
   return drivers[kind].own.truncate(file, dxpl, closing);
+}
+
+/// The last call of a flush, on all ranks, also where a step before it has failed.
+template <Kind kind>
+herr_t flush(H5FD_t* file, hid_t dxpl, hbool_t closing) {
+  const auto own = drivers[kind].own.flush;  // sec2 has none
+  herr_t result = own != nullptr ? own(file, dxpl, closing) : 0;
+  Watched* const at = watched_as<kind>(file);
+  if (at == nullptr || !std::exchange(at->whole, false)) return result;
+  if (result < 0) at->undo->fail(Error(Errc::ewrite, "HDF5: flushing the file failed"));
+  const auto undo = at->undo;
+  return guarded<herr_t>(-1, [&] {
+    undo->commit(end_of(kind, file));
+    return result;
+  });
 }
 
 /// HDF5 has written all that it had.
@@ -113,7 +139,7 @@ template <Kind kind>
 herr_t close(H5FD_t* file) {
   herr_t result = 0;
   if (Watched* at = watched_as<kind>(file)) {
-    const Watched last = *at;
+    const Watched last = std::move(*at);
     watched.erase(watched.begin() + (at - watched.data()));
     result = guarded<herr_t>(-1, [&] {
       last.undo->close(end_of(kind, file));
@@ -135,6 +161,7 @@ void replace_in(H5FD_class_t& table) {
   drivers[kind] = {&table, table};
   table.write = write<kind>;
   table.truncate = truncate<kind>;
+  table.flush = flush<kind>;
   table.close = close<kind>;
   table.terminate = terminate<kind>;
   if (kind == mpio && table.write_vector != nullptr) table.write_vector = write_vector;
@@ -174,26 +201,14 @@ Offset end_of_file(const UnderObject& file) {
   return static_cast<Offset>(end);
 }
 
-void watch(const UnderObject& file, bool mpi_io, UndoFile& undo) {
+void watch(const UnderObject& file, bool mpi_io, std::shared_ptr<UndoFile> undo) {
   const Kind kind = mpi_io ? mpio : sec2;
   find_and_replace(kind);
   void* handle = nullptr;
   H5VL_native_file_optional_args_t args{};
   args.get_vfd_handle = {H5P_FILE_ACCESS_DEFAULT, &handle};
   file_optional(file, H5VL_NATIVE_FILE_GET_VFD_HANDLE, args);
-  watched.push_back({handle, &undo, kind});
-}
-
-Offset flushed_end(const UndoFile& undo) {
-  const auto found = std::find_if(watched.begin(), watched.end(),
-                                  [&](const Watched& w) { return w.undo == &undo; });
-  if (found == watched.end() || found->file == nullptr)
-    throw Error(Errc::ehdferr, "HDF5 has flushed a file without a call of its driver");
-  return end_of(found->kind, found->file);
-}
-
-void unwatch(const UndoFile& undo) noexcept {
-  std::erase_if(watched, [&](const Watched& w) { return w.undo == &undo; });
+  watched.push_back({handle, std::move(undo), kind});
 }
 
 void restore_drivers() noexcept {
@@ -202,6 +217,7 @@ void restore_drivers() noexcept {
     driver.table->write = driver.own.write;
     driver.table->write_vector = driver.own.write_vector;
     driver.table->truncate = driver.own.truncate;
+    driver.table->flush = driver.own.flush;
     driver.table->close = driver.own.close;
     driver.table->terminate = driver.own.terminate;
     driver.table = nullptr;

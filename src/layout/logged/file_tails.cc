@@ -20,6 +20,7 @@ struct Slot {
   std::uint64_t generation = 0, bytes = 0, turn = 0, check = 0;
 };
 static_assert(sizeof(Slot) == 32);
+constexpr Offset slot_bytes = 64 << 10;  // the largest pages
 
 std::uint64_t check_of(const Slot& slot) { return XXH3_64bits(&slot, offsetof(Slot, check)); }
 
@@ -42,21 +43,34 @@ bool has_weak_caches(const std::string& folder) {
 
 std::unique_ptr<Tails> FileTails::make(const Comm& comm, const std::string& folder, OpenFile open) {
   std::unique_ptr<FileTails> tails(new FileTails(comm, folder, std::move(open)));
-  agree_on_error(
-      comm, attempt_to([&] {
-        if (!comm.is_root()) return;
-        std::error_code error;
-        std::filesystem::remove_all(folder, error);  // of a job that was killed
-        std::filesystem::create_directory(folder, error);
-        if (error) throw system_error(error.value(), Errc::efile, "making the folder", folder);
-        const std::vector<std::byte> nothing(sizeof(Slot) * static_cast<std::size_t>(comm.size()));
-        tails->shown_ = tails->open_(tails->path("shown"), Open::create);
-        tails->shown_->write_at(0, std::span(nothing));
-      }));
+  agree_on_error(comm, attempt_to([&] {
+                   if (!comm.is_root()) return;
+                   std::error_code error;
+                   std::filesystem::create_directory(folder, error);
+                   if (error)
+                     throw system_error(error.value(), Errc::efile, "making the folder", folder);
+                   tails->shown_ = tails->open_(tails->path("shown"), Open::create);
+                   const Slot nothing;
+                   for (Rank rank = 0; rank < comm.size(); ++rank)
+                     tails->shown_->write_at(slot_bytes * rank,
+                                             std::as_bytes(std::span(&nothing, 1)));
+                 }));
   // Behind it the folder is there, and in it what all show: nothing.
   if (!tails->shown_) tails->shown_ = tails->open_(tails->path("shown"), Open::write);
   tails->weak_ = has_weak_caches(folder);
   return tails;
+}
+
+void FileTails::remove_left(const std::string& folder) {
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+    std::string name = entry.path().filename();
+    if (name.ends_with(".data")) name.resize(name.size() - 5);
+    const bool ours = name == "shown" ||
+                      (!name.empty() && name.find_first_not_of("0123456789") == std::string::npos);
+    if (ours && entry.is_regular_file(none)) std::filesystem::remove(entry.path(), none);
+  }
+  std::filesystem::remove(folder, none);
 }
 
 FileTails::FileTails(const Comm& comm, std::string folder, OpenFile open)
@@ -123,7 +137,7 @@ void FileTails::show(const Shown& mine, Count) {
   settle(*stream_);
   Slot slot{mine.generation, mine.bytes, mine.turn};
   slot.check = check_of(slot);
-  shown_->write_at(static_cast<Offset>(sizeof slot) * rank(), std::as_bytes(std::span(&slot, 1)));
+  shown_->write_at(slot_bytes * rank(), std::as_bytes(std::span(&slot, 1)));
   settle(*shown_);
   written_ += std::ssize(unwritten_);
   unwritten_.clear();
@@ -146,8 +160,11 @@ void FileTails::look(std::span<Shown> shown) {
   }
   std::vector<Slot> slots(shown.size());
   for (int time = 0; time < most_looks; ++time) {
-    const auto bytes = std::as_writable_bytes(std::span(slots));
-    if (shown_->read_at(0, bytes) != bytes.size()) break;
+    bool there = true;
+    for (std::size_t r = 0; r < slots.size(); ++r)
+      there &= shown_->read_at(slot_bytes * static_cast<Offset>(r),
+                               std::as_writable_bytes(std::span(&slots[r], 1))) == sizeof(Slot);
+    if (!there) break;
     const bool whole = std::all_of(slots.begin(), slots.end(), [](const Slot& slot) {
       return slot.generation == 0 || slot.check == check_of(slot);
     });

@@ -1,7 +1,9 @@
 // Tails in files, for ranks that cannot look into each other's memory: those of several nodes, and
 // where the system forbids it. In a folder beside the log file:
 //
-//   shown     32 bytes for each rank: what it shows, with a checksum
+//   shown     a page for each rank, of which it uses 32 bytes: what it shows, with a checksum.
+//   Caches
+//             hold pages: in one of its own no rank's node keeps what others have changed
 //   N         the stream of rank N, made with its first write; N.data: the data of its writes
 //
 // A rank writes data, stream and then its 32 bytes, before its write call returns: what is shown is
@@ -20,8 +22,11 @@ namespace forebay::logged {
 
 class FileTails : public Tails {
  public:
-  /// Collective over `comm`. Makes the folder, in place of one that a killed job left.
+  /// Collective over `comm`. Makes the folder, where there is none (remove_left()).
   static std::unique_ptr<Tails> make(const Comm& comm, const std::string& folder, OpenFile open);
+  /// Local. Removes what a killed job left: files with names of ours, and the folder if nothing
+  /// else is in it.
+  static void remove_left(const std::string& folder);
   /// Local. Removes this rank's files; the folder goes with the last.
   ~FileTails() override;
 
