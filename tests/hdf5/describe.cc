@@ -48,7 +48,9 @@ std::string attribute_text(hid_t object, const std::string& name) {
   const Id memory(H5Tget_native_type(type, H5T_DIR_ASCEND), H5Tclose, "H5Tget_native_type");
   const hssize_t count = check(H5Sget_simple_extent_npoints(space), "npoints");
   Values values(memory, static_cast<size_t>(count));
-  if (count > 0) check(H5Aread(attribute, memory, values.data()), "H5Aread " + name);
+  const herr_t status = count > 0 ? H5Aread(attribute, memory, values.data()) : 0;
+  if (status < 0) values.forget();
+  check(status, "H5Aread");
   return out + " = " + values.text();
 }
 
@@ -133,7 +135,9 @@ std::string dataset_text(hid_t dataset, bool with_values) {
   if (!with_values || count <= 0) return out;
   const Id memory(H5Tget_native_type(type, H5T_DIR_ASCEND), H5Tclose, "H5Tget_native_type");
   Values values(memory, static_cast<size_t>(count));
-  check(H5Dread(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "H5Dread");
+  const herr_t status = H5Dread(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+  if (status < 0) values.forget();
+  check(status, "H5Dread");
   return out + " = " + values.text();
 }
 

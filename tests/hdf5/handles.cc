@@ -1,5 +1,8 @@
 #include "handles.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace forebay_test {
 namespace {
 
@@ -10,7 +13,22 @@ herr_t add_message(unsigned, const H5E_error2_t* entry, void* out) {
   return 0;
 }
 
+std::string fault;
+
+// Other calls fail with right arguments, too: a name is taken or gone, an extent has a bound.
+constexpr const char* kMustWork[] = {
+    "H5Aread",  "H5Awrite", "H5Dread",     "H5Dwrite",  "H5Dopen2",  "H5Fcreate",  "H5Fopen",
+    "H5Fflush", "H5Fclose", "H5Aiterate2", "H5Ovisit3", "H5Lvisit2", "H5Gget_info"};
+
 }  // namespace
+
+void note_fault(const std::string& what, const std::string& messages) {
+  if (fault.empty() && std::ranges::find(kMustWork, what) != std::end(kMustWork)) {
+    fault = what + ": " + messages;
+  }
+}
+
+std::string take_fault() { return std::exchange(fault, {}); }
 
 std::string take_errors() {
   std::string text;

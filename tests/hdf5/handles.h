@@ -11,13 +11,22 @@
 
 namespace forebay_test {
 
+// The first failure, since it was last taken, of a call that these tests make with right arguments
+// on files that nobody damaged: reading, writing, opening, closing and listing. Empty if none.
+std::string take_fault();
+void note_fault(const std::string& what, const std::string& messages);
+
 // All messages of HDF5's error stack, the outermost call first, on one line; empties the stack.
 std::string take_errors();
 
 // Throws std::runtime_error if `status`, a code or an identifier, is negative.
 template <typename Status>
 Status check(Status status, const std::string& what) {
-  if (status < 0) throw std::runtime_error(what + ": " + take_errors());
+  if (status < 0) {
+    const std::string messages = take_errors();
+    note_fault(what, messages);
+    throw std::runtime_error(what + ": " + messages);
+  }
   return status;
 }
 

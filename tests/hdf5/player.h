@@ -1,5 +1,8 @@
 // Random operations of HDF5 on two files at once: one through HDF5's own connector, one through the
 // connector under test. Every operation says what a program sees of it, and both must say the same.
+//
+// Where no connector is under test, HDF5 itself is: the second file is an ordinary one too, made
+// with settings that must not matter, and calls that must work do not fail alike either.
 #pragma once
 
 #include <mpi.h>
@@ -44,8 +47,6 @@ class Player {
 
   // Empty if both files went the same way; otherwise what differed, the same on all ranks.
   std::string play();
-  // Whether the sequence ended early since HDF5's own connector damaged its file.
-  bool abandoned() const { return abandoned_; }
 
  private:
   using Act = std::function<std::string(Side&)>;
@@ -101,6 +102,8 @@ class Player {
   bool is_chunked(const std::string& path);
   bool has_storage(const std::string& path);
   std::vector<std::string> referable();
+  void remember_referred(Side& side, const std::set<std::string>& paths);
+  bool holds_referred(const std::string& path);
   void write_dataset();
   void read_dataset();
   void write_many();
@@ -118,12 +121,13 @@ class Player {
   int ranks_ = 1;
   Rng rng_;
   Side sides_[2];
-  int number_ = 0;               // of the operation that is played
-  int made_ = 0;                 // names given so far
-  bool latest_ = false;          // format of the files
-  bool tracked_ = false;         // whether groups keep the order of creation
-  std::set<std::string> dirty_;  // datasets with data that other ranks may not see yet
-  bool abandoned_ = false;
+  int number_ = 0;                  // of the operation that is played
+  int made_ = 0;                    // names given so far
+  std::set<std::string> referred_;  // tokens of objects that references may point to
+  bool alone_ = false;              // no connector is under test
+  bool latest_ = false;             // format of the files
+  bool tracked_ = false;            // whether groups keep the order of creation
+  std::set<std::string> dirty_;     // datasets with data that other ranks may not see yet
   std::string failure_;
 };
 

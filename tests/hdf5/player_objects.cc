@@ -26,6 +26,10 @@ Id group_list(bool tracked, int64_t attribute_order) {
   return list;
 }
 
+std::string token_text(const H5O_token_t& token) {
+  return {reinterpret_cast<const char*>(&token), sizeof token};
+}
+
 std::string attribute_name(Rng& rng) {
   static const char* const names[] = {"units", "a", "zeta", "long_name", "m1",  "_FillValue",
                                       "b b",   "Z", "y9",   "title",     "k/k", "scale"};
@@ -86,9 +90,11 @@ Id Player::dataset_list(const std::vector<hsize_t>& dims, bool grows, hid_t type
     value.fill(rng_, H5I_INVALID_HID, {});
     check(H5Pset_fill_value(list, memory, value.data()), "H5Pset_fill_value");
   }
-  // With MPI-IO storage is allocated early, and by default not filled: what was never written would
-  // read as whatever the file has there.
-  if (!options_.serial) check(H5Pset_fill_time(list, H5D_FILL_TIME_ALLOC), "H5Pset_fill_time");
+  // Without chunks, or allocated early as with MPI-IO, storage is not filled by default: what was
+  // never written would read as whatever the file has there.
+  if (!options_.serial || H5Pget_layout(list) != H5D_CHUNKED) {
+    check(H5Pset_fill_time(list, H5D_FILL_TIME_ALLOC), "H5Pset_fill_time");
+  }
   return list;
 }
 
@@ -143,7 +149,7 @@ void Player::put_attribute() {
   both("H5Acreate2 " + name + " of " + path, [&](Side& side) {
     Rng rng = values_rng;
     Values values(memory, count);
-    values.fill(rng, side.file, paths);
+    remember_referred(side, values.fill(rng, side.file, paths));
     const Id object = open_object(side.file, path);
     const Id attribute(H5Acreate2(object, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT),
                        H5Aclose, "H5Acreate2");
@@ -227,12 +233,37 @@ void Player::move_link() {
   });
 }
 
+// What stands where a deleted object stood is what references to it lead to then: another object,
+// or none. No two files need be alike in that.
+bool Player::holds_referred(const std::string& path) {
+  H5L_info2_t link;
+  check(H5Lget_info2(sides_[0].file, path.c_str(), &link, H5P_DEFAULT), "H5Lget_info2");
+  if (link.type != H5L_TYPE_HARD) return false;
+  const Id object = open_object(sides_[0].file, path);
+  const auto see = [](hid_t, const char*, const H5O_info2_t* info, void* referred) -> herr_t {
+    return static_cast<const std::set<std::string>*>(referred)->count(token_text(info->token)) > 0;
+  };
+  return check(H5Ovisit3(object, H5_INDEX_NAME, H5_ITER_INC, see, &referred_, H5O_INFO_BASIC),
+               "H5Ovisit3") > 0;
+}
+
+void Player::remember_referred(Side& side, const std::set<std::string>& paths) {
+  if (&side != &sides_[0]) return;
+  for (const std::string& path : paths) {
+    H5O_info2_t info;
+    check(H5Oget_info_by_name3(side.file, path.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT),
+          "H5Oget_info_by_name3");
+    referred_.insert(token_text(info.token));
+  }
+}
+
 void Player::remove_link() {
   synchronise();
   const std::vector<std::string> links = find_links(sides_[0].file);
   if (links.empty()) return;
   const std::string path =
       links[static_cast<size_t>(rng_.below(static_cast<int64_t>(links.size())))];
+  if (holds_referred(path)) return;
   both("H5Ldelete " + path, [&](Side& side) {
     check(H5Ldelete(side.file, path.c_str(), H5P_DEFAULT), "H5Ldelete");
     return describe_file(side.file, false);

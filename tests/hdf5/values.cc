@@ -99,7 +99,13 @@ bool is_null(const void* reference) {
   return std::all_of(bytes, bytes + sizeof(H5R_ref_t), [](unsigned char b) { return b == 0; });
 }
 
-void fill_one(hid_t type, Rng& rng, hid_t file, const std::vector<std::string>& paths, void* out);
+// What references may point to, and what they do point to.
+struct Referable {
+  const std::vector<std::string>& paths;
+  std::set<std::string> taken;
+};
+
+void fill_one(hid_t type, Rng& rng, hid_t file, Referable& objects, void* out);
 
 void fill_number(hid_t type, Rng& rng, void* out) {
   // Small enough for every numeric type, so that conversions are defined.
@@ -118,19 +124,18 @@ void fill_string(hid_t type, Rng& rng, char* out) {
   for (size_t k = 0; k < length; ++k) out[k] = static_cast<char>('a' + rng.below(26));
 }
 
-void fill_sequence(hid_t type, Rng& rng, hid_t file, const std::vector<std::string>& paths,
-                   void* out) {
+void fill_sequence(hid_t type, Rng& rng, hid_t file, Referable& objects, void* out) {
   const Id base(H5Tget_super(type), H5Tclose, "H5Tget_super");
   const size_t width = H5Tget_size(base);
   hvl_t sequence{static_cast<size_t>(rng.below(5)), nullptr};
   if (sequence.len > 0) sequence.p = std::calloc(sequence.len, width);
   for (size_t k = 0; k < sequence.len; ++k) {
-    fill_one(base, rng, file, paths, static_cast<char*>(sequence.p) + k * width);
+    fill_one(base, rng, file, objects, static_cast<char*>(sequence.p) + k * width);
   }
   std::memcpy(out, &sequence, sizeof sequence);
 }
 
-void fill_one(hid_t type, Rng& rng, hid_t file, const std::vector<std::string>& paths, void* out) {
+void fill_one(hid_t type, Rng& rng, hid_t file, Referable& objects, void* out) {
   auto* bytes = static_cast<char*>(out);
   switch (H5Tget_class(type)) {
     case H5T_INTEGER:
@@ -153,25 +158,26 @@ void fill_one(hid_t type, Rng& rng, hid_t file, const std::vector<std::string>& 
       for (int k = 0; k < H5Tget_nmembers(type); ++k) {
         const auto member = static_cast<unsigned>(k);
         const Id part(H5Tget_member_type(type, member), H5Tclose, "member");
-        fill_one(part, rng, file, paths, bytes + H5Tget_member_offset(type, member));
+        fill_one(part, rng, file, objects, bytes + H5Tget_member_offset(type, member));
       }
       return;
     case H5T_ARRAY: {
       const Id base(H5Tget_super(type), H5Tclose, "H5Tget_super");
       const size_t width = H5Tget_size(base);
       for (size_t k = 0; k < H5Tget_size(type) / width; ++k) {
-        fill_one(base, rng, file, paths, bytes + k * width);
+        fill_one(base, rng, file, objects, bytes + k * width);
       }
       return;
     }
     case H5T_VLEN:
-      return fill_sequence(type, rng, file, paths, out);
+      return fill_sequence(type, rng, file, objects, out);
     case H5T_REFERENCE: {
-      const int64_t which = rng.below(static_cast<int64_t>(paths.size()) + 1);
+      const int64_t which = rng.below(static_cast<int64_t>(objects.paths.size()) + 1);
       if (which == 0) return;  // null
-      check(H5Rcreate_object(file, paths[static_cast<size_t>(which - 1)].c_str(), H5P_DEFAULT,
-                             static_cast<H5R_ref_t*>(out)),
+      const std::string& path = objects.paths[static_cast<size_t>(which - 1)];
+      check(H5Rcreate_object(file, path.c_str(), H5P_DEFAULT, static_cast<H5R_ref_t*>(out)),
             "H5Rcreate_object");
+      objects.taken.insert(path);
       return;
     }
     default:
@@ -200,7 +206,12 @@ void add_reference(const void* in, std::string& out) {
   check(H5Rget_obj_name(reference, H5P_DEFAULT, name, sizeof name), "H5Rget_obj_name");
   H5O_type_t kind = H5O_TYPE_UNKNOWN;
   check(H5Rget_obj_type3(reference, H5P_DEFAULT, &kind), "H5Rget_obj_type3");
-  out += "->" + std::string(name) + ":" + std::to_string(kind);
+  const Id object(H5Ropen_object(reference, H5P_DEFAULT, H5P_DEFAULT), H5Oclose, "H5Ropen_object");
+  H5O_info2_t info;
+  check(H5Oget_info3(object, &info, H5O_INFO_BASIC), "H5Oget_info3");
+  // Of several names HDF5 tells the one that it finds first in the file.
+  out +=
+      "->" + (info.rc > 1 ? std::to_string(info.rc) + " names" : name) + ":" + std::to_string(kind);
 }
 
 void add_text(hid_t type, const void* in, std::string& out) {
@@ -295,10 +306,12 @@ Values::~Values() {
   H5Treclaim(type_, space, H5P_DEFAULT, bytes_.data());
 }
 
-void Values::fill(Rng& rng, hid_t file, const std::vector<std::string>& paths) {
+std::set<std::string> Values::fill(Rng& rng, hid_t file, const std::vector<std::string>& paths) {
+  Referable objects{paths, {}};
   for (size_t k = 0; k < count_; ++k) {
-    fill_one(type_, rng, file, paths, bytes_.data() + k * width_);
+    fill_one(type_, rng, file, objects, bytes_.data() + k * width_);
   }
+  return std::move(objects.taken);
 }
 
 std::string Values::text() const {

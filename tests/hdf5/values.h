@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,12 +32,14 @@ class Values {
   Values& operator=(const Values&) = delete;
 
   // Gives all elements random values. Objects that references point to are those of `paths` in
-  // `file`; if there are none, references stay null.
-  void fill(Rng& rng, hid_t file, const std::vector<std::string>& paths);
+  // `file`; if there are none, references stay null. Returns the paths that were taken.
+  std::set<std::string> fill(Rng& rng, hid_t file, const std::vector<std::string>& paths);
   // Every element in a form that is the same for equal values, whatever their memory holds beside
   // them: hexadecimal digits, lengths of sequences, names of objects.
   std::string text() const;
   void* data() { return bytes_.data(); }
+  // After a read that failed, elements may be neither old nor new, and nothing can be released.
+  void forget() { count_ = 0; }
   // Changes one bit of every element, which must not hold memory.
   void spoil();
 
