@@ -117,11 +117,23 @@ void check_reach(Object& dataset) {
   dataset.sources->check();
 }
 
-void transfer_logged(FileHooks& hooks, const std::vector<DatasetRead>& some, hid_t dxpl) {
+void transfer_logged(FileHooks& hooks, std::span<const DatasetRead> some, hid_t dxpl) {
   hooks.read(some, dxpl);
 }
-void transfer_logged(FileHooks& hooks, const std::vector<DatasetWrite>& some, hid_t dxpl) {
+void transfer_logged(FileHooks& hooks, std::span<const DatasetWrite> some, hid_t dxpl) {
   hooks.write(some, dxpl);
+}
+
+// For a rank that cannot put its part of a collective transfer together: the others wait for it.
+template <class Request, class Buffer>
+void take_part_without_data(const Transfer<Buffer>& t) {
+  const FileHooks* last = nullptr;
+  for (std::size_t i = 0; i < t.count; ++i) {
+    FileHooks* hooks = object_of(t.datasets[i]).logged ? object_of(t.datasets[i]).hooks() : nullptr;
+    if (hooks && hooks != last)
+      attempt_to([&] { transfer_logged(*hooks, std::span<const Request>(), t.dxpl); });
+    if (hooks) last = hooks;
+  }
 }
 
 // Logged datasets go to the hooks of their file, all of one file in one call; the rest goes below.
@@ -131,25 +143,32 @@ herr_t split_transfer(const Transfer<Buffer>& t) {
   std::vector<void*> datasets;
   std::vector<hid_t> memory_types, memory_spaces, file_spaces;
   std::vector<Buffer> buffers;
-  for (std::size_t i = 0; i < t.count; ++i) {
-    Object& dataset = object_of(t.datasets[i]);
-    if (dataset.logged) {
-      if (logged.empty() || logged.back().first != dataset.hooks())
-        logged.push_back({dataset.hooks(), {}});
-      logged.back().second.push_back({dataset.logged.get(), t.memory_types[i], t.memory_spaces[i],
-                                      t.file_spaces[i], t.buffers[i]});
-    } else {
-      datasets.push_back(&dataset);
-      memory_types.push_back(t.memory_types[i]);
-      memory_spaces.push_back(t.memory_spaces[i]);
-      file_spaces.push_back(t.file_spaces[i]);
-      buffers.push_back(t.buffers[i]);
+  const auto no_room = attempt_to([&] {
+    for (std::size_t i = 0; i < t.count; ++i) {
+      Object& dataset = object_of(t.datasets[i]);
+      if (dataset.logged) {
+        if (logged.empty() || logged.back().first != dataset.hooks())
+          logged.push_back({dataset.hooks(), {}});
+        logged.back().second.push_back({dataset.logged.get(), t.memory_types[i], t.memory_spaces[i],
+                                        t.file_spaces[i], t.buffers[i]});
+      } else {
+        datasets.push_back(&dataset);
+        memory_types.push_back(t.memory_types[i]);
+        memory_spaces.push_back(t.memory_spaces[i]);
+        file_spaces.push_back(t.file_spaces[i]);
+        buffers.push_back(t.buffers[i]);
+      }
     }
+  });
+  if (no_room) {
+    take_part_without_data<Request>(t);
+    throw *no_room;
   }
   // Each part may be collective: also after a failure of one the other ranks wait in the next.
   std::optional<Error> failed;
   for (const auto& part : logged) {
-    const auto problem = attempt_to([&] { transfer_logged(*part.first, part.second, t.dxpl); });
+    const auto problem = attempt_to(
+        [&] { transfer_logged(*part.first, std::span<const Request>(part.second), t.dxpl); });
     if (!failed) failed = problem;
   }
   herr_t result = 0;

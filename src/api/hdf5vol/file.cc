@@ -13,7 +13,7 @@ namespace forebay::vol {
 namespace {
 
 // Wraps a file that the connector below has opened; asks the log layer when it is its first handle.
-Object* wrap_file(OwnedUnder under, OpenedFile opened) {
+std::unique_ptr<Object> wrap_file(const OwnedUnder& under, OpenedFile opened) {
   const FileRef file = FileState::of(under.object(), under.connector());
   auto object = std::make_unique<Object>(under.object(), file, H5I_FILE);
   if (!file->looked_into()) {
@@ -21,8 +21,7 @@ Object* wrap_file(OwnedUnder under, OpenedFile opened) {
     const std::string name = opened.name;
     file->attach(naming(name, [&] { return make_file_hooks(opened); }), under.object());
   }
-  under.release();
-  return object.release();
+  return object;
 }
 
 // What is wrong with the hints is told before a file of that name is cut to nothing.
@@ -33,26 +32,37 @@ void check_hints(const std::string& hints) {
 
 // A job that was killed within a flush left a file that is neither the one before it nor the one
 // after it.
-void put_back_flushed(const OpenedFile& opened) {
+void put_back_flushed(const Comm& comm, const OpenedFile& opened) {
   if (H5Pget_driver(opened.fapl) == H5FD_STDIO) return;
-  const auto mpi = mpi_access(opened.fapl);
-  const Comm comm = mpi ? mpi->comm : Comm();
-  agree_on_error(comm, attempt_to([&] {
-                   if (comm.is_root()) put_back(opened.name, (opened.flags & H5F_ACC_RDWR) != 0);
-                 }));
+  if (comm.is_root()) put_back(opened.name, (opened.flags & H5F_ACC_RDWR) != 0);
 }
 
 // Files are opened and created without a request: the log layer must see what is in them.
 template <class Call>
 void* open_below(OpenedFile opened, Call&& call) {
-  const ListInfo info(opened.fapl);
-  const UnderConnector below = info.under();
-  const Fapl fapl = below.access_list(opened.fapl);
-  opened.hints = info.hints();
-  if (opened.created) check_hints(opened.hints);
-  if (!opened.created && is_native(below.id())) put_back_flushed(opened);
-  void* under = call(fapl.id());
-  return under ? wrap_file(OwnedUnder(under, below.id(), H5I_FILE), std::move(opened)) : nullptr;
+  const auto mpi = mpi_access(opened.fapl);
+  const Comm comm = mpi ? mpi->comm : Comm();
+  std::optional<ListInfo> info;
+  std::optional<UnderConnector> below;
+  std::optional<Fapl> fapl;
+  // The connector below may open files by all ranks together: all come there, or none.
+  together(comm, [&] {
+    info.emplace(opened.fapl);
+    below.emplace(info->under());
+    fapl.emplace(below->access_list(opened.fapl));
+    opened.hints = info->hints();
+    if (opened.created) check_hints(opened.hints);
+    if (!opened.created && is_native(below->id())) put_back_flushed(comm, opened);
+  });
+  void* under = call(fapl->id());
+  const auto elsewhere = attempt_to([&] { comm.meet(under ? Errc::ok : Errc::ehdferr); });
+  if (!under) return nullptr;
+  OwnedUnder owned(under, below->id(), H5I_FILE);
+  if (elsewhere) throw *elsewhere;
+  std::unique_ptr<Object> file;
+  together(comm, [&] { file = wrap_file(owned, std::move(opened)); });
+  owned.release();
+  return file.release();
 }
 
 void* create(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,

@@ -136,7 +136,7 @@ class FileHooks {
   /// or independent. Never empty.
   virtual void write(std::span<const DatasetWrite> writes, hid_t dxpl) = 0;
 
-  /// Reads the logged datasets of one H5Dread(_multi). Never empty.
+  /// Reads the logged datasets of one H5Dread(_multi); none where a rank only takes part.
   virtual void read(std::span<const DatasetRead> reads, hid_t dxpl) = 0;
 
   /// Flushes the whole file, below too, whatever was asked for: H5Fflush, H5Gflush, H5Oflush …

@@ -259,11 +259,11 @@ void LoggedHooks::agree_on_room(bool collective) {
 
 void LoggedHooks::write(std::span<const DatasetWrite> writes, hid_t dxpl) {
   check_writable();
-  store_.move_to(handle_of(writes[0].dataset).under());
   const bool collective = is_collective(dxpl, comm_);
   const Count before = file_->writer().held();
-  file_->writer().lend(collective && through_);
   const auto failed = attempt_to([&] {
+    if (!writes.empty()) store_.move_to(handle_of(writes[0].dataset).under());
+    file_->writer().lend(collective && through_);
     file_->writer().begin(collective);
     for (const DatasetWrite& one : writes)
       write_logged(*file_, handle_of(one.dataset).state(), one, dxpl);
@@ -277,7 +277,7 @@ void LoggedHooks::write(std::span<const DatasetWrite> writes, hid_t dxpl) {
 
 void LoggedHooks::read(std::span<const DatasetRead> reads, hid_t dxpl) {
   // A collective read sees what any rank wrote before it.
-  store_.move_to(handle_of(reads[0].dataset).under());
+  if (!reads.empty()) store_.move_to(handle_of(reads[0].dataset).under());
   if (file_->writing() && comm_.size() > 1 && is_collective(dxpl, comm_)) flush();
   naming(path_, [&] {
     for (const DatasetRead& one : reads)

@@ -1,0 +1,363 @@
+// Writes and reads an HDF5 file again and again while one allocation after another fails on one
+// rank, in the connector of the environment and in this program: HDF5 itself is C. No rank may hang
+// or crash, and what calls say they have written must be there.
+//
+// Usage: hdf5_no_memory FILE [--seconds N] [--seed N] [--rank R --first K --every E]
+//
+// Allocations that fail are drawn at random where there is no time for all of them. With --rank,
+// that one case alone, told step by step.
+#include <execinfo.h>
+#include <hdf5.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "fault/allocations.h"
+
+namespace {
+
+constexpr hsize_t kRows = 40, kColumns = 24;
+constexpr int kDatasets = 2, kVersions = 8;
+constexpr unsigned kWatchSeconds = 20;  // machines may be loaded
+constexpr long kLeastCases = 6;
+
+int rank = 0, size = 1;
+
+// What is being tried; for messages.
+struct Case {
+  int rank = -1;
+  long first = 0, every = 0;
+  const char* step = "";
+} now;
+bool telling = false;
+char history[1024];  // of the case: each step and what it returned
+std::size_t told = 0;
+
+[[noreturn]] void fail(const char* what) {
+  std::fprintf(stderr,
+               "no_memory_hdf5: rank %d: %s; --rank %d --first %ld --every %ld, step %s\n"
+               "rank %d:%s\n",
+               rank, what, now.rank, now.first, now.every, now.step, rank, history);
+  MPI_Abort(MPI_COMM_WORLD, 3);
+  std::abort();
+}
+
+void too_late(int) {
+  char text[256];
+  const int length =
+      std::snprintf(text, sizeof text,
+                    "no_memory_hdf5: rank %d hangs; --rank %d --first %ld --every %ld, step %s\n",
+                    rank, now.rank, now.first, now.every, now.step);
+  if (::write(STDERR_FILENO, text, static_cast<std::size_t>(length)) < 0) std::abort();
+  if (::write(STDERR_FILENO, history, told) < 0) std::abort();
+  void* frames[60];
+  ::backtrace_symbols_fd(frames, ::backtrace(frames, 60), STDERR_FILENO);
+  std::abort();
+}
+
+bool of_all(bool done) {
+  int least = done ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  return least == 1;
+}
+
+class Player {
+ public:
+  Player(const char* path, long first, long every) : path_(path), first_(first), every_(every) {
+    for (auto& of_dataset : may_be_) of_dataset.assign(kRows * kColumns, 1);
+    for (auto& of_dataset : ever_) of_dataset.assign(kRows * kColumns, 1);
+  }
+
+  // Returns the number of allocations on this rank.
+  long play() {
+    access_ = H5Pcreate(H5P_FILE_ACCESS);
+    H5Pset_fapl_mpio(access_, MPI_COMM_WORLD, MPI_INFO_NULL);
+    H5Pset_libver_bounds(access_, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+    write_file();
+    if (defined_) read_file("open", true);
+    armed_ = false;
+    if (defined_) read_file("check", false);
+    H5Pclose(access_);
+    return count_;
+  }
+
+ private:
+  // Calls f(), where it `fails` with allocations failing. Numbers go on from call to call.
+  //
+  // Those that make, open and close files and datasets do not: HDF5 reads its metadata by one rank
+  // for all and keeps it by every rank's making the same calls, so where one rank leaves such a
+  // call early the others wait, and what failed to close cannot be closed again.
+  template <typename F>
+  hid_t call(const char* step, bool fails, F&& f) {
+    now.step = step;
+    hid_t result = 0;
+    if (fails && armed_ && rank == now.rank) {
+      arm_allocations(next_failure(), every_);
+      result = f();
+      count_ += disarm_allocations();
+    } else {
+      result = f();
+    }
+    if (telling)
+      std::fprintf(stderr, "rank %d: %s: %s\n", rank, step, result < 0 ? "failed" : "done");
+    told += static_cast<std::size_t>(std::snprintf(history + told, sizeof history - told, " %s%s",
+                                                   step, result < 0 ? " failed," : ","));
+    told = std::min(told, sizeof history - 1);
+    if (result < 0 && (now.rank < 0 || !armed_ || !fails))
+      fail("a call failed with all the memory there is");
+    return result;
+  }
+
+  long next_failure() const {  // of the next call; 0: none
+    if (first_ == 0) return 0;
+    if (count_ < first_) return first_ - count_;
+    return every_ == 0 ? 0 : every_ - (count_ - first_) % every_;
+  }
+
+  // Of a call that ends alike on all ranks.
+  template <typename F>
+  hid_t together(const char* step, bool fails, F&& f) {
+    const hid_t result = call(step, fails, f);
+    if (of_all(result >= 0) != (result >= 0)) fail("a collective call failed on other ranks only");
+    if (result < 0) forget();
+    return result;
+  }
+
+  // A step failed that carries out what was written before.
+  void forget() {
+    for (int d = 0; d < kDatasets; ++d) may_be_[d] = ever_[d];
+  }
+
+  static int value(int version, hsize_t element) {
+    return version == 0 ? 0 : version * 100000 + static_cast<int>(element);
+  }
+  static hsize_t first_column(int of) {
+    return kColumns * static_cast<hsize_t>(of) / static_cast<hsize_t>(size);
+  }
+
+  void write_file() {
+    file_ = together("create", false,
+                     [&] { return H5Fcreate(path_, H5F_ACC_TRUNC, H5P_DEFAULT, access_); });
+    if (file_ < 0) return;
+    create_datasets();
+    if (defined_) {
+      put(0, "put_all", 1, 0, 20, true);
+      put(1, "put_all_chunked", 2, 5, 30, true);
+      get(0, "get_all", true);
+      put(0, "put", 3, 10, 40, false);
+      put(1, "put_chunked", 4, 20, 25, false);
+      flush("flush");
+      get(0, "get", false);
+      put(0, "put_all_2", 5, 15, 18, true);
+      flush("flush_2");
+      put(1, "put_2", 6, 30, 40, false);
+      close_datasets();
+    }
+    together("close", false, [&] { return H5Fclose(file_); });
+  }
+
+  void create_datasets() {
+    const hsize_t dims[] = {kRows, kColumns}, most[] = {H5S_UNLIMITED, kColumns}, chunk[] = {7, 10};
+    for (int d = 0; d < kDatasets; ++d) {
+      const hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+      H5Pset_fill_time(list, H5D_FILL_TIME_ALLOC);
+      if (d == 1) H5Pset_chunk(list, 2, chunk);
+      const hid_t space = H5Screate_simple(2, dims, d == 1 ? most : nullptr);
+      datasets_[d] = call("create_dataset", false, [&] {
+        return H5Dcreate2(file_, d == 0 ? "a" : "b", H5T_NATIVE_INT, space, H5P_DEFAULT, list,
+                          H5P_DEFAULT);
+      });
+      H5Sclose(space);
+      H5Pclose(list);
+    }
+    defined_ = true;
+  }
+
+  void close_datasets() {
+    for (const hid_t dataset : datasets_)
+      call("close_dataset", false, [&] { return H5Dclose(dataset); });
+  }
+
+  void read_file(const char* step, bool write) {
+    file_ = together(step, false, [&] {
+      return H5Fopen(path_, write ? H5F_ACC_RDWR : H5F_ACC_RDONLY, access_);
+    });
+    if (file_ < 0) return;
+    bool opened = true;
+    for (int d = 0; d < kDatasets; ++d) {
+      datasets_[d] = call("open_dataset", false,
+                          [&] { return H5Dopen2(file_, d == 0 ? "a" : "b", H5P_DEFAULT); });
+      opened = opened && datasets_[d] >= 0;
+    }
+    if (of_all(opened)) {
+      get(0, "get_again", true);
+      get(1, "get_again_chunked", true);
+      if (write) put(1, "put_again", 7, 1, 30, true);
+      if (write) flush("flush_again");
+    }
+    for (const hid_t dataset : datasets_) {
+      if (dataset >= 0) call("close_dataset", false, [&] { return H5Dclose(dataset); });
+    }
+    together("close_again", false, [&] { return H5Fclose(file_); });
+  }
+
+  void flush(const char* step) {
+    together(step, true, [&] { return H5Fflush(file_, H5F_SCOPE_GLOBAL); });
+  }
+
+  hid_t transfer(int dataset, bool write, bool all, hsize_t from, hsize_t to, int of, int* values,
+                 const char* step) {
+    const hid_t list = H5Pcreate(H5P_DATASET_XFER);
+    H5Pset_dxpl_mpio(list, all ? H5FD_MPIO_COLLECTIVE : H5FD_MPIO_INDEPENDENT);
+    const hid_t space = H5Dget_space(datasets_[dataset]);
+    const hsize_t low = of < 0 ? 0 : first_column(of),
+                  high = of < 0 ? kColumns : first_column(of + 1);
+    const hsize_t start[] = {from, low}, count[] = {to - from, high - low};
+    const hid_t memory = H5Screate_simple(2, count, nullptr);
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, start, nullptr, count, nullptr);
+    const hid_t result = call(step, true, [&]() -> hid_t {
+      return write ? H5Dwrite(datasets_[dataset], H5T_NATIVE_INT, memory, space, list, values)
+                   : H5Dread(datasets_[dataset], H5T_NATIVE_INT, memory, space, list, values);
+    });
+    H5Sclose(memory);
+    H5Sclose(space);
+    H5Pclose(list);
+    return result;
+  }
+
+  // Every rank has a share of the columns.
+  void put(int dataset, const char* step, int version, hsize_t from, hsize_t to, bool all) {
+    std::vector<int> values;
+    for (hsize_t r = from; r < to; ++r) {
+      for (hsize_t c = first_column(rank); c < first_column(rank + 1); ++c)
+        values.push_back(value(version, r * kColumns + c));
+    }
+    const int mine = transfer(dataset, true, all, from, to, rank, values.data(), step) >= 0 ? 1 : 0;
+    std::vector<int> done(static_cast<std::size_t>(size));
+    MPI_Allgather(&mine, 1, MPI_INT, done.data(), 1, MPI_INT, MPI_COMM_WORLD);
+    const auto bit = static_cast<std::uint8_t>(1U << version);
+    for (int of = 0; of < size; ++of) {
+      for (hsize_t r = from; r < to; ++r) {
+        for (hsize_t c = first_column(of); c < first_column(of + 1); ++c) {
+          auto& may_be = may_be_[dataset][r * kColumns + c];
+          ever_[dataset][r * kColumns + c] |= bit;
+          may_be =
+              done[static_cast<std::size_t>(of)] ? bit : static_cast<std::uint8_t>(may_be | bit);
+        }
+      }
+    }
+  }
+
+  // All that anybody wrote: collectively at any time, by this rank alone after a flush.
+  void get(int dataset, const char* step, bool all) {
+    std::vector<int> values(kRows * kColumns, -1);
+    if (transfer(dataset, false, all, 0, kRows, -1, values.data(), step) >= 0) {
+      for (hsize_t e = 0; e < values.size(); ++e) {
+        int version = -1;
+        for (int v = 0; v < kVersions; ++v) {
+          if (value(v, e) == values[e]) version = v;
+        }
+        if (version >= 0 && (may_be_[dataset][e] >> version & 1) != 0) continue;
+        std::fprintf(stderr, "%s: element %d has value %d, of version %d\n", step,
+                     static_cast<int>(e), values[e], version);
+        fail("a wrong value");
+      }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);  // nobody writes on while others read
+  }
+
+  const char* path_;
+  long first_, every_, count_ = 0;
+  bool armed_ = true, defined_ = false;
+  hid_t access_ = -1, file_ = -1, datasets_[kDatasets] = {-1, -1};
+  // A bit for each version that an element may be, and that was ever written to it.
+  std::vector<std::uint8_t> may_be_[kDatasets], ever_[kDatasets];
+};
+
+// The number of allocations of the rank that is to fail.
+long play(const char* file, int failing, long first, long every) {
+  now = {failing, first, every, ""};
+  told = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  const std::filesystem::path path(file);
+  if (rank == 0) {
+    std::filesystem::create_directories(path.parent_path());
+    for (const auto& entry : std::filesystem::directory_iterator(path.parent_path()))
+      std::filesystem::remove_all(entry.path());
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  ::alarm(kWatchSeconds);
+  long count = Player(file, first, every).play();
+  ::alarm(0);
+  if (failing >= 0) MPI_Bcast(&count, 1, MPI_LONG, failing, MPI_COMM_WORLD);
+  return count;
+}
+
+double seconds_of_all() {
+  double seconds = MPI_Wtime();
+  MPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  return seconds;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  std::signal(SIGALRM, too_late);
+  const char* file = argc > 1 ? argv[1] : "no_memory/file.h5";
+  double seconds = 10;
+  unsigned long seed = 1;
+  Case only;
+  for (int i = 2; i + 1 < argc; i += 2) {
+    const std::string key = argv[i];
+    const char* given = argv[i + 1];
+    if (key == "--seconds") seconds = std::atof(given);
+    if (key == "--seed") seed = std::strtoul(given, nullptr, 10);
+    if (key == "--rank") only.rank = std::atoi(given);
+    if (key == "--first") only.first = std::atol(given);
+    if (key == "--every") only.every = std::atol(given);
+  }
+  if (only.rank >= 0) {
+    telling = true;
+    trace_failed_allocations(rank == only.rank);
+    play(file, only.rank, only.first, only.every);
+    MPI_Finalize();
+    return 0;
+  }
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  play(file, -1, 0, 0);
+  std::mt19937_64 random(seed);
+  long cases = 0;
+  std::string counts;
+  for (int failing = 0; failing < size; ++failing) {
+    const double end = seconds_of_all() + seconds / size;
+    const long all = play(file, failing, 0, 0);
+    counts += " " + std::to_string(all);
+    // One failure at every place; and, every third time, more of them behind it.
+    std::vector<long> order(static_cast<std::size_t>(all));
+    std::iota(order.begin(), order.end(), 1);
+    std::shuffle(order.begin(), order.end(), random);
+    for (std::size_t i = 0; i < order.size() && seconds_of_all() < end; ++i, ++cases)
+      play(file, failing, order[i], i % 3 == 2 ? 1 + order[i] % 97 : 0);
+  }
+  if (rank == 0)
+    std::printf(
+        "no_memory_hdf5: %ld cases, of%s allocations on the ranks that fail: no hang, no crash, no "
+        "wrong value\n",
+        cases, counts.c_str());
+  H5close();
+  MPI_Finalize();
+  return cases >= kLeastCases ? 0 : 1;
+}
