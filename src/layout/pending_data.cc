@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/attempt.h"
 #include "base/error.h"
 
 namespace forebay {
@@ -34,7 +35,7 @@ std::span<std::byte> PendingData::reserve(Count bytes, Offset& position) {
       blocks.push_back(std::move(spare_.back()));
       spare_.pop_back();
     } else {
-      blocks.emplace_back(fresh_memory(static_cast<std::size_t>(size)));
+      blocks.push_back(Block(fresh_memory(static_cast<std::size_t>(size))));
     }
     free_ = blocks.back().get();
     left_ = size;
@@ -68,7 +69,7 @@ Offset PendingData::lend(std::span<const std::byte> bytes) {
 void PendingData::keep_lent() {
   for (Part& part : parts_) {
     if (!part.lent) continue;
-    large_.emplace_back(fresh_memory(part.bytes.size()));
+    large_.push_back(Block(fresh_memory(part.bytes.size())));
     std::copy(part.bytes.begin(), part.bytes.end(), large_.back().get());
     part = {part.begin, {large_.back().get(), part.bytes.size()}};
   }
@@ -154,12 +155,14 @@ void PendingData::clear() {
 /// Blocks of the usual size are used again: fresh memory costs a page fault each 4 KiB.
 void PendingData::drop_parts() {
   parts_.clear();
+  free_ = nullptr, left_ = 0;
+  attempt_to([&] { spare_.reserve(spare_.size() + blocks_.size()); });
   for (auto& block : blocks_)
-    if (static_cast<Count>(spare_.size()) * block_bytes < limit_)
+    if (static_cast<Count>(spare_.size()) * block_bytes < limit_ &&
+        spare_.size() < spare_.capacity())
       spare_.push_back(std::move(block));
   blocks_.clear();
   large_.clear();
-  free_ = nullptr, left_ = 0;
 }
 
 }  // namespace forebay

@@ -2,6 +2,8 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
+
 namespace forebay::logged {
 namespace {
 
@@ -13,6 +15,11 @@ std::uint64_t mixed(const std::vector<T>& list, std::uint64_t seed) {
 Count memory_of(const Pattern& pattern) {
   return static_cast<Count>(256 + pattern.runs.size() * sizeof(Piece) +
                             pattern.outer.size() * sizeof(Steps) + pattern.inner.size() * 8);
+}
+
+template <typename T>
+void room_for_one(std::vector<T>& list) {
+  if (list.size() == list.capacity()) list.reserve(std::max<std::size_t>(8, 2 * list.size()));
 }
 
 }  // namespace
@@ -40,19 +47,25 @@ void SectionBuilder::count_blocks(const Pattern& pattern, std::size_t packed, Sa
   savings.packed += packed;
 }
 
-SectionBuilder::Place SectionBuilder::known(const Pattern& pattern, bool& is_new) {
-  const std::uint64_t hash = hash_of(pattern);
+SectionBuilder::Place SectionBuilder::find(const Pattern& pattern, std::uint64_t hash) {
   const auto [begin, end] = by_hash_.equal_range(hash);
   for (auto at = begin; at != end; ++at)
     if (at->second->pattern == pattern) {
       known_.splice(known_.begin(), known_, at->second);
-      is_new = false;
       return known_.begin();
     }
-  is_new = true;
+  return known_.end();
+}
+
+SectionBuilder::Place SectionBuilder::remember(const Pattern& pattern, std::uint64_t hash) {
   known_.push_front({pattern, hash, {}, -1, memory_of(pattern), 0});
+  try {
+    by_hash_.emplace(hash, known_.begin());
+  } catch (...) {
+    known_.pop_front();
+    throw;
+  }
   remembered_ += known_.front().memory;
-  by_hash_.emplace(hash, known_.begin());
   return known_.begin();
 }
 
@@ -71,28 +84,37 @@ void SectionBuilder::forget() {
   }
 }
 
+// All memory is taken before anything changes: an entry is added whole or not at all.
 void SectionBuilder::add(Entry entry, const Pattern* pattern) {
   entry.rank = rank_;
-  bytes_ += static_cast<Count>(sizeof(Entry));
+  room_for_one(section_.entries);
   if (pattern != nullptr) {
-    bool is_new = false;
-    const Place place = known(*pattern, is_new);
+    room_for_one(uses_);
+    room_for_one(local_);
+    room_for_one(section_.patterns);
+    const std::uint64_t hash = hash_of(*pattern);
+    Place place = find(*pattern, hash);
+    const bool is_new = place == known_.end();
+    std::vector<std::byte> packed;
+    if (is_new) {
+      packed = packer_.pack(*pattern);
+      place = remember(*pattern, hash);
+      place->packed = packed.size();
+      section_.savings.stored += place->packed;
+      bytes_ += static_cast<Count>(place->packed);
+    } else {
+      ++section_.savings.shared;
+    }
     if (place->number < 0) {
       place->number = static_cast<std::int64_t>(uses_.size());
       uses_.push_back({place, &place->pattern});
-      local_.emplace_back();
+      local_.push_back(std::move(packed));
       section_.patterns.push_back(place->ref);
-      if (is_new) {
-        local_.back() = packer_.pack(*pattern);
-        place->packed = local_.back().size();
-        section_.savings.stored += place->packed;
-        bytes_ += static_cast<Count>(place->packed);
-      }
     }
-    if (!is_new) ++section_.savings.shared;
     entry.pattern = static_cast<std::uint32_t>(place->number);
     count_blocks(*pattern, place->packed, section_.savings);
   }
+  bytes_ += static_cast<Count>(sizeof(Entry));
   section_.entries.push_back(entry);
 }
 

@@ -61,7 +61,8 @@ class SectionBuilder {
     const Pattern* pattern;
   };
 
-  Place known(const Pattern& pattern, bool& is_new);
+  Place find(const Pattern& pattern, std::uint64_t hash);  ///< known_.end(): it is new
+  Place remember(const Pattern& pattern, std::uint64_t hash);
   void forget();
   static void count_blocks(const Pattern& pattern, std::size_t packed, Savings& savings);
 
