@@ -18,12 +18,13 @@ cmd_sanitize() {
   esac
 }
 
-# sanitize_address [ctest options]: unit tests and two-rank tests of this library, not of what it is compared with.
+# sanitize_address [ctest options]: unit tests and two-rank tests of this library, not of what it is compared with, and
+# not those that repeat a program for each of its system calls.
 sanitize_address() {
   configure asan
   build asan
   say "unit tests and two-rank tests with the address and undefined-behaviour sanitizers"
-  run_ctest asan -R '^unit|^tool|_np2$' -E '^hdf5\.native' -LE 'peer|install|preload|dropin' "$@"
+  run_ctest asan -R '^unit|^tool|_np2$' -E '^hdf5\.native|^fault\.injection' -LE 'peer|install|preload|dropin' "$@"
 }
 
 # sanitize_threads [ctest options]: the tests whose ranks are threads.

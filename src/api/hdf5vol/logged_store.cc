@@ -261,20 +261,26 @@ Offset LogStore::witness_place() {
 }
 
 Offset LogStore::allot(Use use, Count bytes) {
-  std::string name = kind_of(use);
-  if (use == Use::index) {
-    name += std::to_string(index_);
-  } else {
-    auto& counter = use == Use::data ? data_blocks_ : metadata_blocks_;
-    if (!counter) counter = count_of(name.c_str());
-    name += std::to_string((*counter)++);
-  }
-  const Offset place = make_block(name, bytes).place;
-  // Room that the file of the last flush had may have been freed since, and be in use there.
-  if (undo_ != nullptr && place < undo_->end())
-    agree_on_error(comm_, attempt_to([&] {
-                     if (comm_.is_root()) undo_->save(place, bytes);
-                   }));
+  auto& counter = use == Use::data ? data_blocks_ : metadata_blocks_;
+  bool& left = left_[static_cast<std::size_t>(use)];  // by an attempt that failed on some rank
+  Offset place = -1;
+  const auto failed = attempt_to([&] {
+    std::string name = kind_of(use);
+    if (use != Use::index && !counter) counter = count_of(name.c_str());
+    name += std::to_string(use == Use::index ? index_ : *counter);
+    if (left) {
+      const OwnedUnder group = this->group();
+      if (link_exists(group.get(), name)) remove_link(group.get(), name);
+    }
+    place = make_block(name, bytes).place;
+    // Room that the file of the last flush had may have been freed since, and be in use there.
+    if (undo_ != nullptr && place < undo_->end() && comm_.is_root()) undo_->save(place, bytes);
+  });
+  // Numbers have no gap, and are the same on all ranks.
+  const auto any = attempt_to([&] { agree_on_error(comm_, failed); });
+  left = any.has_value();
+  if (any) throw *any;
+  if (use != Use::index) ++*counter;
   return place;
 }
 

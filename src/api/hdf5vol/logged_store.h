@@ -13,6 +13,7 @@
 // docs/formats.md has the grammar of the attributes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -80,6 +81,7 @@ class LogStore : public logged::BlockSpace {
   std::optional<H5O_info2_t> found_;
   std::uint64_t session_ = 0, index_ = 0;  // index_: 0 for none, n + 1 for index.n
   std::optional<std::uint64_t> data_blocks_, metadata_blocks_;
+  std::array<bool, 3> left_{};  // for each Use: a block that was not completed
   UndoFile* undo_ = nullptr;
 };
 
