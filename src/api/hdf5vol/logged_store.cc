@@ -264,7 +264,8 @@ Offset LogStore::allot(Use use, Count bytes) {
   auto& counter = use == Use::data ? data_blocks_ : metadata_blocks_;
   bool& left = left_[static_cast<std::size_t>(use)];  // by an attempt that failed on some rank
   Offset place = -1;
-  const auto failed = attempt_to([&] {
+  // Numbers have no gap, and are the same on all ranks.
+  const auto failed = attempt_together(comm_, [&] {
     std::string name = kind_of(use);
     if (use != Use::index && !counter) counter = count_of(name.c_str());
     name += std::to_string(use == Use::index ? index_ : *counter);
@@ -276,10 +277,8 @@ Offset LogStore::allot(Use use, Count bytes) {
     // Room that the file of the last flush had may have been freed since, and be in use there.
     if (undo_ != nullptr && place < undo_->end() && comm_.is_root()) undo_->save(place, bytes);
   });
-  // Numbers have no gap, and are the same on all ranks.
-  const auto any = attempt_to([&] { agree_on_error(comm_, failed); });
-  left = any.has_value();
-  if (any) throw *any;
+  left = failed.has_value();
+  if (failed) throw *failed;
   if (use != Use::index) ++*counter;
   return place;
 }
