@@ -84,9 +84,9 @@ class Player {
     H5Pset_fapl_mpio(access_, MPI_COMM_WORLD, MPI_INFO_NULL);
     H5Pset_libver_bounds(access_, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
     write_file();
-    if (defined_) read_file("open", true);
+    if (defined_ && closed_) read_file("open", true);
     armed_ = false;
-    if (defined_) read_file("check", false);
+    if (defined_ && closed_) read_file("check", false);
     H5Pclose(access_);
     return count_;
   }
@@ -113,7 +113,7 @@ class Player {
     told += static_cast<std::size_t>(std::snprintf(history + told, sizeof history - told, " %s%s",
                                                    step, result < 0 ? " failed," : ","));
     told = std::min(told, sizeof history - 1);
-    if (result < 0 && (now.rank < 0 || !armed_ || !fails))
+    if (result < 0 && (now.rank < 0 || !armed_ || (!fails && !refused_)))
       fail("a call failed with all the memory there is");
     return result;
   }
@@ -163,7 +163,14 @@ class Player {
       put(1, "put_2", 6, 30, 40, false);
       close_datasets();
     }
-    together("close", false, [&] { return H5Fclose(file_); });
+    close("close");
+  }
+
+  // After a flush that lost a part of HDF5's own metadata closing fails, too, and HDF5 keeps the
+  // file open: nothing can be told of it in this process.
+  void close(const char* step) {
+    closed_ = together(step, false, [&] { return H5Fclose(file_); }) >= 0;
+    refused_ = false;
   }
 
   void create_datasets() {
@@ -208,11 +215,12 @@ class Player {
     for (const hid_t dataset : datasets_) {
       if (dataset >= 0) call("close_dataset", false, [&] { return H5Dclose(dataset); });
     }
-    together("close_again", false, [&] { return H5Fclose(file_); });
+    close("close_again");
   }
 
   void flush(const char* step) {
-    together(step, true, [&] { return H5Fflush(file_, H5F_SCOPE_GLOBAL); });
+    if (together(step, true, [&] { return H5Fflush(file_, H5F_SCOPE_GLOBAL); }) < 0)
+      refused_ = true;
   }
 
   hid_t transfer(int dataset, bool write, bool all, hsize_t from, hsize_t to, int of, int* values,
@@ -278,7 +286,7 @@ class Player {
 
   const char* path_;
   long first_, every_, count_ = 0;
-  bool armed_ = true, defined_ = false;
+  bool closed_ = false, refused_ = false, armed_ = true, defined_ = false;
   hid_t access_ = -1, file_ = -1, datasets_[kDatasets] = {-1, -1};
   // A bit for each version that an element may be, and that was ever written to it.
   std::vector<std::uint8_t> may_be_[kDatasets], ever_[kDatasets];
