@@ -167,6 +167,7 @@ void LoggedFile::put_witness(const logged::Witness& witness) {
 
 std::optional<logged::MetadataBlock> LoggedFile::flush() {
   if (!writer_) return std::nullopt;
+  reader_.expect_block();  // nothing fails behind the flush: all ranks know of the same blocks
   const auto block = writer_->flush();
   if (block) reader_.add_block(*block);
   return block;

@@ -135,7 +135,12 @@ std::shared_ptr<const Pattern> LogReader::pattern(const PatternRef& ref) {
   auto pattern = std::make_shared<const Pattern>(packer_.unpack(packed));
   const auto memory = static_cast<Count>(pattern->runs.size() * sizeof(Piece) + 512);
   recent_.push_front(ref.place);
-  patterns_[ref.place] = {pattern, recent_.begin(), memory};
+  try {
+    patterns_[ref.place] = {pattern, recent_.begin(), memory};
+  } catch (...) {
+    recent_.pop_front();
+    throw;
+  }
   pattern_memory_ += memory;
   while (pattern_memory_ > memory_limit_ / 2 && recent_.size() > 1) {
     const auto oldest = patterns_.find(recent_.back());
@@ -144,6 +149,10 @@ std::shared_ptr<const Pattern> LogReader::pattern(const PatternRef& ref) {
     recent_.pop_back();
   }
   return pattern;
+}
+
+void LogReader::expect_block() {
+  if (blocks_.size() == blocks_.capacity()) blocks_.reserve(2 * blocks_.size() + 8);
 }
 
 void LogReader::add_block(const MetadataBlock& block) {
@@ -236,6 +245,15 @@ void LogReader::forget_lookups() {
 }
 
 const Lookup& LogReader::lookup(std::uint64_t dataset, std::uint32_t ndims) {
+  try {
+    return complete_lookup(dataset, ndims);
+  } catch (...) {
+    forget_lookups();  // one may have a part of what it should have
+    throw;
+  }
+}
+
+const Lookup& LogReader::complete_lookup(std::uint64_t dataset, std::uint32_t ndims) {
   covered_ = std::max(covered_, static_cast<std::size_t>(directory_.blocks));
   const bool few = fresh_bytes_ <= memory_limit_ / 8;
   if (lookup_memory_ > memory_limit_ / 2 || few != all_at_once_) forget_lookups();

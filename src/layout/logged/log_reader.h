@@ -59,6 +59,8 @@ class LogReader {
   /// A block of metadata, in the order of flushes. Those that an index covers are told too, and
   /// those that a killed job did not finish, as empty.
   void add_block(const MetadataBlock& block);
+  /// Takes the memory for the next of these.
+  void expect_block();
 
   /// Overwrites the elements of `out`, which lie in the order of `wanted`, with what was written to
   /// them; others stay as they are. Errc::ebadlog for damage, naming what; Errc::etrunc where a
@@ -74,6 +76,7 @@ class LogReader {
   Count stored_bytes(std::uint64_t dataset, std::uint32_t ndims);
   /// The lookup of a dataset; built when first asked for. Valid until the next call of any member.
   const Lookup& lookup(std::uint64_t dataset, std::uint32_t ndims);
+  const Lookup& complete_lookup(std::uint64_t dataset, std::uint32_t ndims);
   /// Calls `use` with the sections of blocks [from, to) whose running number is `phase` modulo
   /// `step`, one in memory at a time.
   void for_each_section(std::size_t from, std::size_t to, std::size_t step, std::size_t phase,

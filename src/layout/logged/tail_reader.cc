@@ -32,7 +32,7 @@ bool meets(const Bounds& bounds, Count base, const Bounds& wanted) {
 }  // namespace
 
 void TailReader::forget() {
-  known_.assign(known_.size(), {});
+  for (Known& known : known_) known = {};
   memory_ = 0;
 }
 
@@ -47,9 +47,14 @@ void TailReader::update(std::uint64_t dataset) {
     only_ = dataset;
     forget();
   }
-  tails_.look();
-  for (int rank = 0; rank < tails_.ranks(); ++rank)
-    if (rank != tails_.rank()) extend(rank, tails_.bytes(rank));
+  try {
+    tails_.look();
+    for (int rank = 0; rank < tails_.ranks(); ++rank)
+      if (rank != tails_.rank()) extend(rank, tails_.bytes(rank));
+  } catch (...) {
+    forget();  // of a record that was being taken over there may be a part
+    throw;
+  }
 }
 
 void TailReader::extend(int rank, Count end) {
@@ -106,14 +111,16 @@ void TailReader::take(int rank, TailRecord kind, Offset place, std::span<const s
 const TailReader::KnownPattern& TailReader::pattern(int rank, std::uint32_t number) {
   KnownPattern& known = known_[static_cast<std::size_t>(rank)].patterns.at(number);
   if (known.pattern) return known;
+  std::shared_ptr<const Pattern> pattern;
   if (known.bytes == 0) {
-    known.pattern = from_file_(known.ref);
+    pattern = from_file_(known.ref);
   } else {
     std::vector<std::byte> packed(known.bytes);
     tails_.read_stream(rank, known.place, packed);
-    known.pattern = std::make_shared<const Pattern>(packer_.unpack(packed));
+    pattern = std::make_shared<const Pattern>(packer_.unpack(packed));
   }
-  known.bounds = bounds_of(*known.pattern, 0);
+  known.bounds = bounds_of(*pattern, 0);
+  known.pattern = std::move(pattern);
   memory_ += static_cast<Count>(known.pattern->runs.size() * sizeof(Piece) + 512);
   return known;
 }
