@@ -51,11 +51,16 @@ herr_t forward_at(void* obj, const H5VL_loc_params_t* location, Args* args, hid_
 }
 
 /// A close callback. The handle goes only when the connector below has closed it: HDF5 keeps the
-/// identifier of what failed to close, and may try again.
+/// identifier of what failed to close, and tries again, when the program ends at the latest. The
+/// connector below is asked once: it may have freed what it could not close.
 template <auto below>
 herr_t close(void* obj, hid_t dxpl, void** req) noexcept {
   return guarded<herr_t>(-1, [&] {
     Object& object = object_of(obj);
+    if (object.failed_to_close) {
+      delete &object;
+      return 0;
+    }
     if (object.logged) object.logged->before_close(dxpl);
     if (FileHooks* hooks = object.hooks()) {
       const Closing closing = object.file->closing(object);
@@ -65,7 +70,10 @@ herr_t close(void* obj, hid_t dxpl, void** req) noexcept {
     const herr_t result = pass(object, req, [&](void* under, hid_t connector, void** request) {
       return below(under, connector, dxpl, request);
     });
-    if (result >= 0) delete &object;
+    if (result >= 0)
+      delete &object;
+    else
+      object.failed_to_close = true;
     return result;
   });
 }

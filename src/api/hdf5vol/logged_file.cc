@@ -243,7 +243,7 @@ void LoggedHooks::agree_on_room(bool collective) {
   const Count limit = std::min(file_->options().buffer_limit / 2, flush_bytes);
   through_ = numbers[1] >= (file_->copies_pending() ? through_bytes_shown : through_bytes);
   if (through_ || numbers[0] > limit) {
-    const auto failed = attempt_to([&] { file_->writer().flush_data(); });
+    const auto failed = up_to_meeting(comm_, [&] { file_->writer().flush_data(); });
     if (failed) {
       file_->writer().keep_lent();
       throw *failed;

@@ -155,6 +155,7 @@ struct Object {
   const bool counted;
   std::unique_ptr<LoggedDataset> logged;    ///< of a dataset that the log holds
   bool out_of_reach = false;                ///< in the log of a file that is not open
+  bool failed_to_close = false;             ///< by the connector below
   std::unique_ptr<VirtualSources> sources;  ///< of another dataset that was used
 };
 

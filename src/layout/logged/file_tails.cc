@@ -106,9 +106,11 @@ void FileTails::settle(ByteFile& file) {
 
 void FileTails::append(std::uint32_t kind, std::span<const std::byte> payload) {
   const std::uint32_t front[] = {kind, static_cast<std::uint32_t>(payload.size())};
-  const auto bytes = std::as_bytes(std::span(front));
-  unwritten_.insert(unwritten_.end(), bytes.begin(), bytes.end());
-  unwritten_.insert(unwritten_.end(), payload.begin(), payload.end());
+  const std::size_t at = unwritten_.size();
+  unwritten_.resize(at + sizeof front + payload.size());  // all of it or nothing
+  std::memcpy(&unwritten_[at], front, sizeof front);
+  std::copy(payload.begin(), payload.end(),
+            unwritten_.begin() + static_cast<std::ptrdiff_t>(at + sizeof front));
 }
 
 std::uint64_t FileTails::address_of(const PendingData& data, Offset position, Count bytes) {

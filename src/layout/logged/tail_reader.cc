@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/error.h"
+
 namespace forebay::logged {
 namespace {
 
@@ -62,6 +64,7 @@ void TailReader::extend(int rank, Count end) {
   while (known.read < end) {
     buffer_.resize(static_cast<std::size_t>(std::min(end - known.read, window_bytes)));
     tails_.read_stream(rank, known.read, buffer_);
+    const Count before = known.read;
     auto left = std::span<const std::byte>(buffer_);
     while (left.size() >= front_bytes) {
       const auto kind = static_cast<TailRecord>(value_of<std::uint32_t>(left));
@@ -76,6 +79,10 @@ void TailReader::extend(int rank, Count end) {
       if (!whole) break;
       left = left.subspan(front_bytes + bytes);
     }
+    if (known.read == before)
+      throw Error(Errc::eread,
+                  "what rank " + std::to_string(rank) + " shows of its writes is damaged",
+                  "call H5Fflush on all ranks");
   }
 }
 
