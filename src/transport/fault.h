@@ -1,6 +1,7 @@
 // Test hook: makes a chosen system call of a chosen rank fail. Off unless the environment variable
 // FOREBAY_FAULT says so, for example "pwrite:rank=1:call=3:errno=ENOSPC" (the third pwrite of rank
-// 1 and, with ":from" appended, all later ones). Calls: open, pread, pwrite, fsync, append (to an undo file).
+// 1 and, with ":from" appended, all later ones). Calls: open, pread, pwrite, fsync, append (to an
+// undo file).
 #pragma once
 
 #include "base/types.h"
