@@ -1,70 +1,25 @@
 // Plays the same short program again and again while one allocation after another fails on one
 // rank: no rank may hang or crash, and what calls say they have written must be there.
 //
-// Usage: no_memory FILE [--seconds N] [--seed N] [--rank R --first K --every E] [--threads 0]
-//
-// Which layout, stage and transport: by FOREBAY_HINTS. The seconds are shared among ranks that
-// fail and numbers of allocations, which are drawn at random where there is no time for all of
-// them. With --rank, that one case alone, told step by step. With --threads 0, all have memory, and
-// no thread can be started: then all succeeds.
-#include <execinfo.h>
+// Which layout, stage and transport: by FOREBAY_HINTS. Usage: no_memory_cases.h.
 #include <mpi.h>
 #include <pnetcdf.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <numeric>
-#include <random>
-#include <string>
 #include <vector>
 
-#include "fault/allocations.h"
+#include "fault/no_memory_cases.h"
 
 namespace {
 
+using no_memory::fail, no_memory::of_all, no_memory::rank, no_memory::size;
+
 constexpr int columns = 24, rows = 240, most_records = 4;
-constexpr int never = 99;               // a version that must not be found
-constexpr int watch_seconds = 60;       // machines may be loaded
-constexpr std::size_t least_cases = 4;  // of each rank that fails, however long they take
-constexpr int left_in_logs = -238;      // NC_EBADLOG
-
-int rank = 0, size = 1;
-
-/// What is being tried; for messages.
-struct Case {
-  int rank = -1;
-  long first = 0, every = 0;
-  const char* step = "";
-} now;
-bool telling = false;
-char history[1024];  // of the case: each step and its code
-std::size_t told = 0;
-
-[[noreturn]] void fail(const char* what) {
-  std::fprintf(stderr, "no_memory: rank %d: %s; --rank %d --first %ld --every %ld, step %s\n", rank,
-               what, now.rank, now.first, now.every, now.step);
-  std::fprintf(stderr, "rank %d:%s\n", rank, history);
-  MPI_Abort(MPI_COMM_WORLD, 3);
-  std::abort();
-}
-
-void too_late(int) {
-  char text[256];
-  const int length = std::snprintf(
-      text, sizeof text, "no_memory: rank %d hangs; --rank %d --first %ld --every %ld, step %s\n",
-      rank, now.rank, now.first, now.every, now.step);
-  if (::write(STDERR_FILENO, text, static_cast<std::size_t>(length)) < 0) std::abort();
-  if (::write(STDERR_FILENO, history, told) < 0) std::abort();
-  void* frames[40];
-  ::backtrace_symbols_fd(frames, ::backtrace(frames, 40), STDERR_FILENO);
-  std::abort();
-}
+constexpr int never = 99;           // a version that must not be found
+constexpr int left_in_logs = -238;  // NC_EBADLOG
 
 /// What the elements of a variable may be: a bit for each version that was written, bit 0 for the
 /// fill value.
@@ -90,20 +45,14 @@ class Model {
 
 class Player {
  public:
-  Player(const char* path, long first, long every)
-      : path_(path),
-        first_(first),
-        every_(every),
-        fixed_(rows * columns),
-        records_(most_records * columns) {}
+  Player(const char* path, no_memory::Steps& steps)
+      : path_(path), steps_(steps), fixed_(rows * columns), records_(most_records * columns) {}
 
-  /// Returns the number of allocations on this rank.
-  long play() {
+  void play() {
     write_file();
     if (created_ && defined_) read_file();
-    armed_ = false;
+    steps_.disarm();
     if (created_ && defined_ && !half_moved_) check_file();
-    return count_;
   }
 
  private:
@@ -111,34 +60,14 @@ class Player {
     MPI_Offset start[2], count[2];
   };
 
-  /// Calls f() with allocations failing and returns its code. Numbers go on from call to call.
+  /// Calls f() with allocations failing and returns its code.
   template <typename F>
   int call(const char* step, F&& f, int expected = NC_NOERR) {
-    now.step = step;
-    int code = 0;
-    if (armed_ && rank == now.rank) {
-      arm_allocations(next_failure(), every_);
-      code = f();
-      count_ += disarm_allocations();
-      if (telling && failed_allocations() > 0)
-        std::fprintf(stderr, "%ld allocations failed in the next line\n", failed_allocations());
-    } else {
-      code = f();
-    }
-    if (telling) std::fprintf(stderr, "rank %d: %s: %d\n", rank, step, code);
-    told += static_cast<std::size_t>(
-        std::snprintf(history + told, sizeof history - told, " %s %d", step, code));
-    told = std::min(told, sizeof history - 1);
+    const int code = steps_.call(step, true, f);
+    steps_.note(step, code);
     if (code == NC_EMULTIDEFINE) fail("ranks are in different calls");
-    if (code != expected && (now.rank < 0 || !armed_)) fail(ncmpi_strerror(code));
+    if (code != expected && steps_.must_succeed()) fail(ncmpi_strerror(code));
     return code;
-  }
-
-  /// Of the next call; 0: none.
-  long next_failure() const {
-    if (first_ == 0) return 0;
-    if (count_ < first_) return first_ - count_;
-    return every_ == 0 ? 0 : every_ - (count_ - first_) % every_;
   }
 
   /// Of a call that ends alike on all ranks. Where it carries out what others have left to it, and
@@ -158,12 +87,6 @@ class Player {
   template <typename F>
   bool everywhere(const char* step, F&& f) {
     return of_all(call(step, f) == NC_NOERR);
-  }
-
-  static bool of_all(bool done) {
-    int least = done ? 1 : 0;
-    MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    return least == 1;
   }
 
   static std::vector<int> of_each(int mine) {
@@ -438,103 +361,18 @@ class Player {
   }
 
   const char* path_;
-  long first_, every_, count_ = 0;
-  bool armed_ = true, created_ = false, defined_ = false, half_moved_ = false;
+  no_memory::Steps& steps_;
+  bool created_ = false, defined_ = false, half_moved_ = false;
   int id_ = -1, fixed_id_ = -1, record_id_ = -1;
   Model fixed_, records_;
 };
-
-/// Removes what stands beside the file, and it: leavings of a case are not the next one's matter.
-void clean_up(const std::filesystem::path& file) {
-  MPI_Barrier(MPI_COMM_WORLD);
-  if (rank == 0) {
-    std::filesystem::create_directories(file.parent_path());
-    for (const auto& entry : std::filesystem::directory_iterator(file.parent_path()))
-      std::filesystem::remove(entry.path());
-  }
-  MPI_Barrier(MPI_COMM_WORLD);
-}
-
-/// The number of allocations of the rank that is to fail.
-long play(const char* file, int failing, long first, long every) {
-  now = {failing, first, every, ""};
-  told = 0;
-  clean_up(file);
-  ::alarm(watch_seconds);
-  long count = Player(file, first, every).play();
-  ::alarm(0);
-  if (failing >= 0) MPI_Bcast(&count, 1, MPI_LONG, failing, MPI_COMM_WORLD);
-  return count;
-}
-
-double seconds_of_all() {
-  double seconds = MPI_Wtime();
-  MPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-  return seconds;
-}
 
 }  // namespace
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  std::signal(SIGALRM, too_late);
-  const char* file = argc > 1 ? argv[1] : "no_memory.nc";
-  double seconds = 10;
-  unsigned long seed = 1;
-  Case only;
-  bool without_threads = false;
-  for (int i = 2; i + 1 < argc; i += 2) {
-    const std::string key = argv[i];
-    const char* given = argv[i + 1];
-    if (key == "--seconds") seconds = std::atof(given);
-    if (key == "--seed") seed = std::strtoul(given, nullptr, 10);
-    if (key == "--rank") only.rank = std::atoi(given);
-    if (key == "--first") only.first = std::atol(given);
-    if (key == "--every") only.every = std::atol(given);
-    if (key == "--threads") without_threads = std::atoi(given) == 0;
-  }
-  if (without_threads) {
-    refuse_threads();
-    play(file, -1, 0, 0);
-    const long refused = refused_threads();
-    if (rank == 0)
-      std::printf("no_memory: all is right without the %ld threads that were refused\n", refused);
-    clean_up(file);
-    MPI_Finalize();
-    return refused > 0 ? 0 : 1;
-  }
-  if (only.rank >= 0) {
-    telling = true;
-    trace_failed_allocations(rank == only.rank);
-    play(file, only.rank, only.first, only.every);
-    MPI_Finalize();
-    return 0;
-  }
-  play(file, -1, 0, 0);
-  std::mt19937_64 random(seed);
-  long cases = 0;
-  std::string counts;
-  const std::vector<int> failing = size == 1 ? std::vector<int>{0} : std::vector<int>{0, size - 1};
-  for (std::size_t f = 0; f < failing.size(); ++f) {
-    const double end = seconds_of_all() + seconds / static_cast<double>(failing.size());
-    const long all = play(file, failing[f], 0, 0);
-    counts += " " + std::to_string(all);
-    // One failure at every place; and, every third time, more of them behind it.
-    std::vector<long> order(static_cast<std::size_t>(all));
-    std::iota(order.begin(), order.end(), 1);
-    std::shuffle(order.begin(), order.end(), random);
-    for (std::size_t i = 0; i < order.size() && (i < least_cases || seconds_of_all() < end);
-         ++i, ++cases)
-      play(file, failing[f], order[i], i % 3 == 2 ? 1 + order[i] % 97 : 0);
-  }
-  if (rank == 0)
-    std::printf(
-        "no_memory: %ld cases, of%s allocations on the ranks that fail: no hang, no crash, no "
-        "wrong value\n",
-        cases, counts.c_str());
-  clean_up(file);
+  const int code = no_memory::run(
+      argc, argv, "no_memory", [](const char* file, auto& steps) { Player(file, steps).play(); });
   MPI_Finalize();
-  return 0;
+  return code;
 }

@@ -2,126 +2,53 @@
 // rank, in the connector of the environment and in this program: HDF5 itself is C. No rank may hang
 // or crash, and what calls say they have written must be there.
 //
-// Usage: hdf5_no_memory FILE [--seconds N] [--seed N] [--rank R --first K --every E]
-//
-// Allocations that fail are drawn at random where there is no time for all of them. With --rank,
-// that one case alone, told step by step.
-#include <execinfo.h>
+// Usage: fault/no_memory_cases.h.
 #include <hdf5.h>
 #include <mpi.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <csignal>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <numeric>
-#include <random>
-#include <string>
 #include <vector>
 
-#include "fault/allocations.h"
+#include "fault/no_memory_cases.h"
 
 namespace {
 
+using no_memory::fail, no_memory::of_all, no_memory::rank, no_memory::size;
+
 constexpr hsize_t kRows = 40, kColumns = 24;
 constexpr int kDatasets = 2, kVersions = 8;
-constexpr unsigned kWatchSeconds = 20;  // machines may be loaded
-constexpr long kLeastCases = 6;
-
-int rank = 0, size = 1;
-
-// What is being tried; for messages.
-struct Case {
-  int rank = -1;
-  long first = 0, every = 0;
-  const char* step = "";
-} now;
-bool telling = false;
-char history[1024];  // of the case: each step and what it returned
-std::size_t told = 0;
-
-[[noreturn]] void fail(const char* what) {
-  std::fprintf(stderr,
-               "no_memory_hdf5: rank %d: %s; --rank %d --first %ld --every %ld, step %s\n"
-               "rank %d:%s\n",
-               rank, what, now.rank, now.first, now.every, now.step, rank, history);
-  MPI_Abort(MPI_COMM_WORLD, 3);
-  std::abort();
-}
-
-void too_late(int) {
-  char text[256];
-  const int length =
-      std::snprintf(text, sizeof text,
-                    "no_memory_hdf5: rank %d hangs; --rank %d --first %ld --every %ld, step %s\n",
-                    rank, now.rank, now.first, now.every, now.step);
-  if (::write(STDERR_FILENO, text, static_cast<std::size_t>(length)) < 0) std::abort();
-  if (::write(STDERR_FILENO, history, told) < 0) std::abort();
-  void* frames[60];
-  ::backtrace_symbols_fd(frames, ::backtrace(frames, 60), STDERR_FILENO);
-  std::abort();
-}
-
-bool of_all(bool done) {
-  int least = done ? 1 : 0;
-  MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  return least == 1;
-}
-
 class Player {
  public:
-  Player(const char* path, long first, long every) : path_(path), first_(first), every_(every) {
+  Player(const char* path, no_memory::Steps& steps) : path_(path), steps_(steps) {
     for (auto& of_dataset : may_be_) of_dataset.assign(kRows * kColumns, 1);
     for (auto& of_dataset : ever_) of_dataset.assign(kRows * kColumns, 1);
   }
 
-  // Returns the number of allocations on this rank.
-  long play() {
+  void play() {
     access_ = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_fapl_mpio(access_, MPI_COMM_WORLD, MPI_INFO_NULL);
     H5Pset_libver_bounds(access_, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
     write_file();
     if (defined_ && closed_) read_file("open", true);
-    armed_ = false;
+    steps_.disarm();
     if (defined_ && closed_) read_file("check", false);
     H5Pclose(access_);
-    return count_;
   }
 
  private:
-  // Calls f(), where it `fails` with allocations failing. Numbers go on from call to call.
+  // Calls f(), where it `fails` with allocations failing.
   //
   // Those that make, open and close files and datasets do not: HDF5 reads its metadata by one rank
   // for all and keeps it by every rank's making the same calls, so where one rank leaves such a
   // call early the others wait, and what failed to close cannot be closed again.
   template <typename F>
   hid_t call(const char* step, bool fails, F&& f) {
-    now.step = step;
-    hid_t result = 0;
-    if (fails && armed_ && rank == now.rank) {
-      arm_allocations(next_failure(), every_);
-      result = f();
-      count_ += disarm_allocations();
-    } else {
-      result = f();
-    }
-    if (telling)
-      std::fprintf(stderr, "rank %d: %s: %s\n", rank, step, result < 0 ? "failed" : "done");
-    told += static_cast<std::size_t>(std::snprintf(history + told, sizeof history - told, " %s%s",
-                                                   step, result < 0 ? " failed," : ","));
-    told = std::min(told, sizeof history - 1);
-    if (result < 0 && (now.rank < 0 || !armed_ || (!fails && !refused_)))
+    const hid_t result = steps_.call(step, fails, f);
+    steps_.note(step, result < 0 ? -1 : 0);
+    if (result < 0 && (steps_.must_succeed() || (!fails && !refused_)))
       fail("a call failed with all the memory there is");
     return result;
-  }
-
-  long next_failure() const {  // of the next call; 0: none
-    if (first_ == 0) return 0;
-    if (count_ < first_) return first_ - count_;
-    return every_ == 0 ? 0 : every_ - (count_ - first_) % every_;
   }
 
   // Of a call that ends alike on all ranks.
@@ -285,87 +212,23 @@ class Player {
   }
 
   const char* path_;
-  long first_, every_, count_ = 0;
-  bool closed_ = false, refused_ = false, armed_ = true, defined_ = false;
+  no_memory::Steps& steps_;
+  bool closed_ = false, refused_ = false, defined_ = false;
   hid_t access_ = -1, file_ = -1, datasets_[kDatasets] = {-1, -1};
   // A bit for each version that an element may be, and that was ever written to it.
   std::vector<std::uint8_t> may_be_[kDatasets], ever_[kDatasets];
 };
 
-// The number of allocations of the rank that is to fail.
-long play(const char* file, int failing, long first, long every) {
-  now = {failing, first, every, ""};
-  told = 0;
-  MPI_Barrier(MPI_COMM_WORLD);
-  const std::filesystem::path path(file);
-  if (rank == 0) {
-    std::filesystem::create_directories(path.parent_path());
-    for (const auto& entry : std::filesystem::directory_iterator(path.parent_path()))
-      std::filesystem::remove_all(entry.path());
-  }
-  MPI_Barrier(MPI_COMM_WORLD);
-  ::alarm(kWatchSeconds);
-  long count = Player(file, first, every).play();
-  ::alarm(0);
-  if (failing >= 0) MPI_Bcast(&count, 1, MPI_LONG, failing, MPI_COMM_WORLD);
-  return count;
-}
-
-double seconds_of_all() {
-  double seconds = MPI_Wtime();
-  MPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-  return seconds;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  std::signal(SIGALRM, too_late);
-  const char* file = argc > 1 ? argv[1] : "no_memory/file.h5";
-  double seconds = 10;
-  unsigned long seed = 1;
-  Case only;
-  for (int i = 2; i + 1 < argc; i += 2) {
-    const std::string key = argv[i];
-    const char* given = argv[i + 1];
-    if (key == "--seconds") seconds = std::atof(given);
-    if (key == "--seed") seed = std::strtoul(given, nullptr, 10);
-    if (key == "--rank") only.rank = std::atoi(given);
-    if (key == "--first") only.first = std::atol(given);
-    if (key == "--every") only.every = std::atol(given);
-  }
-  if (only.rank >= 0) {
-    telling = true;
-    trace_failed_allocations(rank == only.rank);
-    play(file, only.rank, only.first, only.every);
-    MPI_Finalize();
-    return 0;
-  }
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-  play(file, -1, 0, 0);
-  std::mt19937_64 random(seed);
-  long cases = 0;
-  std::string counts;
-  for (int failing = 0; failing < size; ++failing) {
-    const double end = seconds_of_all() + seconds / size;
-    const long all = play(file, failing, 0, 0);
-    counts += " " + std::to_string(all);
-    // One failure at every place; and, every third time, more of them behind it.
-    std::vector<long> order(static_cast<std::size_t>(all));
-    std::iota(order.begin(), order.end(), 1);
-    std::shuffle(order.begin(), order.end(), random);
-    for (std::size_t i = 0; i < order.size() && seconds_of_all() < end; ++i, ++cases)
-      play(file, failing, order[i], i % 3 == 2 ? 1 + order[i] % 97 : 0);
-  }
-  if (rank == 0)
-    std::printf(
-        "no_memory_hdf5: %ld cases, of%s allocations on the ranks that fail: no hang, no crash, no "
-        "wrong value\n",
-        cases, counts.c_str());
+  const int code = no_memory::run(argc, argv, "no_memory_hdf5", [](const char* file, auto& steps) {
+    // HDF5 tells of every error that is asked for.
+    if (!no_memory::telling) H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+    Player(file, steps).play();
+  });
   H5close();
   MPI_Finalize();
-  return cases >= kLeastCases ? 0 : 1;
+  return code;
 }

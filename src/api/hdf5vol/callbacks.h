@@ -51,8 +51,9 @@ herr_t forward_at(void* obj, const H5VL_loc_params_t* location, Args* args, hid_
 }
 
 /// A close callback. The handle goes only when the connector below has closed it: HDF5 keeps the
-/// identifier of what failed to close, and tries again, when the program ends at the latest. The
-/// connector below is asked once: it may have freed what it could not close.
+/// identifier of what failed to close, and tries again, when the program ends at the latest. Where
+/// all else of a log file is closed, the connector below is asked once: it has freed what it could
+/// not flush.
 template <auto below>
 herr_t close(void* obj, hid_t dxpl, void** req) noexcept {
   return guarded<herr_t>(-1, [&] {
@@ -62,8 +63,10 @@ herr_t close(void* obj, hid_t dxpl, void** req) noexcept {
       return 0;
     }
     if (object.logged) object.logged->before_close(dxpl);
+    bool all = false;
     if (FileHooks* hooks = object.hooks()) {
       const Closing closing = object.file->closing(object);
+      all = closing == Closing::last;
       if (object.type == H5I_FILE || closing == Closing::last)
         hooks->before_close(object.below(), closing);
     }
@@ -73,7 +76,7 @@ herr_t close(void* obj, hid_t dxpl, void** req) noexcept {
     if (result >= 0)
       delete &object;
     else
-      object.failed_to_close = true;
+      object.failed_to_close = all;
     return result;
   });
 }
