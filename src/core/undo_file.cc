@@ -166,18 +166,28 @@ UndoFile::UndoFile(const Comm& comm, const std::string& path, const logged::Witn
   // Now: programs remove files that they have open.
   const bool readable = !attempt_to([&] { file_.ensure_open(); });
   bool made = true;
-  const auto failed = attempt_to([&] { made = !comm_.is_root() || make(); });
-  agree_on_error(comm_, failed);
-  // Together: where one rank did not save, what the others have saved would be put back alone.
-  active_ = comm_.all_reduce(readable && made ? 1 : 0, Reduce::min) == 1;
-  struct stat status {};
-  if (readable && ::fstat(file_.descriptor(), &status) == 0)
-    LiveFiles::all().add(id_ = id_of(status));
+  try {
+    const auto failed = attempt_to([&] { made = !comm_.is_root() || make(); });
+    agree_on_error(comm_, failed);
+    // Together: where one rank did not save, what the others have saved would be put back alone.
+    active_ = comm_.all_reduce(readable && made ? 1 : 0, Reduce::min) == 1;
+    struct stat status {};
+    if (readable && ::fstat(file_.descriptor(), &status) == 0) {
+      LiveFiles::all().add(id_of(status));
+      id_ = id_of(status);
+    }
+  } catch (...) {
+    leave();
+    throw;
+  }
 }
 
-UndoFile::~UndoFile() {
-  if (id_ != FileId{}) LiveFiles::all().remove(id_);
-  if (undo_ >= 0) ::close(undo_);
+UndoFile::~UndoFile() { leave(); }
+
+/// This process does not write the file any more.
+void UndoFile::leave() {
+  if (id_ != FileId{}) LiveFiles::all().remove(std::exchange(id_, {}));
+  if (undo_ >= 0) ::close(std::exchange(undo_, -1));
 }
 
 /// Whether the folder takes it. Who may read and write the file may do so with what was in it.
@@ -263,7 +273,12 @@ void UndoFile::commit(Offset end) {
 }
 
 void UndoFile::close(Offset end) {
-  commit(end);
+  try {
+    commit(end);
+  } catch (...) {
+    leave();  // so that what was saved is put back, also in this process
+    throw;
+  }
   if (comm_.is_root() && active_) ::unlink(path_.c_str());
 }
 

@@ -67,6 +67,7 @@ class UndoFile {
 
  private:
   bool make();
+  void leave();
   void open();
   void append(Offset from, Offset to);
 

@@ -184,6 +184,33 @@ std::vector<int> from(int first, std::size_t n = elements) {
 /// Through the connector; then a log may say that it cannot serve what works natively.
 bool logs() { return std::getenv("HDF5_VOL_CONNECTOR") != nullptr; }
 
+TEST_F(Programs, buffer_of_a_small_write_behind_a_large_one_is_the_programs_again) {
+  constexpr hsize_t large = 1 << 20, small = 1000;
+  Owned file(create(), H5Fclose);
+  {
+    const Owned much(line(large), H5Sclose), little(line(small), H5Sclose);
+    const Owned first(
+        H5Dcreate2(file, "large", H5T_NATIVE_INT, much, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+        H5Dclose);
+    const Owned second(
+        H5Dcreate2(file, "small", H5T_NATIVE_INT, little, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+        H5Dclose);
+    std::vector<int> values(large, 1), few(small, 2);
+    ASSERT_GE(H5Dwrite(first, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
+    ASSERT_GE(H5Dwrite(second, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, few.data()), 0);
+    few.assign(small, 3);
+  }
+  file.close();
+  const Owned again(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  const Owned set(H5Dopen2(again, "small", H5P_DEFAULT), H5Dclose);
+  const Owned part(H5Dget_space(set), H5Sclose), memory(line(), H5Sclose);
+  const hsize_t start = 100, count = elements;
+  H5Sselect_hyperslab(part, H5S_SELECT_SET, &start, nullptr, &count, nullptr);
+  std::array<int, elements> found{};
+  ASSERT_GE(H5Dread(set, H5T_NATIVE_INT, memory, part, H5P_DEFAULT, found.data()), 0);
+  for (const int value : found) EXPECT_EQ(value, 2);
+}
+
 TEST_F(Programs, external_link_leads_to_values_or_an_error) {
   const std::string name = "programs_linked.h5";
   make_source(name, 2);

@@ -77,7 +77,8 @@ def is_abandoned(failed, options):
     # Where the round passes alone, an earlier one did the damage.
     through = failed if alone.passed else alone
     native = Job(options, through.first, failed.last - through.first + 1, native=True)
-    if not native.passed:
+    # Slow is no fault, and a fault of another round is not that of this one.
+    if not native.passed and native.last == failed.last and not (native.hangs and not failed.hangs):
         print(f"abandoned: seed {failed.last}: without a connector: {native.how()}", flush=True)
         return True
     print("".join(failed.said[-60:]))
@@ -105,7 +106,7 @@ def main():
         seed = job.last + 1
     print(f"{options.rounds} rounds from seed {options.seed}, {abandoned} of them abandoned, connector: "
           f"{os.environ.get(CONNECTOR) or 'none'}")
-    if abandoned > max(1, MOST_ABANDONED * options.rounds):
+    if abandoned > MOST_ABANDONED * options.rounds:
         print(f"FAILED: more than {MOST_ABANDONED:.0%} of the rounds are abandoned")
         return 1
     return 0

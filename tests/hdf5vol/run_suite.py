@@ -43,9 +43,10 @@ class Run:
         self.verdicts = collections.Counter(VERDICT.findall(done.stdout))
 
     def ending(self):
-        """What the file of differences has of a program, but for why. What one that crashes had to say may be lost."""
+        """What the file of differences has of a program, but for why. By which signal a program ends that has spoiled its
+        memory, and what it had said by then, is a matter of chance."""
         if self.code < 0:
-            return {"code": self.code}
+            return {"code": "a signal"}
         places = {f"{a or f}:{b or e} {c or d}" for a, b, c, d, e, f in COMPLAINT.findall(self.output)}
         return {"code": self.code, "passed": self.verdicts["PASSED"], "complaints": sorted(places)}
 
@@ -76,7 +77,7 @@ def main():
     print(f"natively: {native}\nthrough:  {through}")
     if options.differences:
         known = json.loads(options.differences.read_text())[options.program.name]
-        if through.ending() == {key: known[key] for key in through.ending()}:
+        if through.ending() == {key: known.get(key) for key in through.ending()}:
             shutil.rmtree(folder)
             return 0
         print(f"not as {options.differences} has it:\n{json.dumps(through.ending(), indent=2)}")

@@ -178,7 +178,12 @@ void LoggedHooks::start_undo(const OpenedFile& opened) {
                    if (comm_.is_root()) file_->put_witness(witness);
                  }));
   undo_ = std::make_shared<UndoFile>(comm_, path_, witness, end);
-  agree_on_error(comm_, attempt_to([&] { watch(opened.file, mpi_io_, undo_); }));
+  try {
+    agree_on_error(comm_, attempt_to([&] { watch(opened.file, mpi_io_, undo_); }));
+  } catch (...) {
+    unwatch(*undo_);  // the file is closed by all ranks alike
+    throw;
+  }
   store_.set_undo(*undo_);
 }
 
@@ -238,11 +243,12 @@ void LoggedHooks::agree_on_room(bool collective) {
     file_->writer().make_room();
     return;
   }
+  const bool lent = through_;  // in this call: nothing stays with the program's buffers behind it
   std::int64_t numbers[2] = {file_->writer().held(), largest_};
   comm_.all_reduce(numbers, Reduce::max);
   const Count limit = std::min(file_->options().buffer_limit / 2, flush_bytes);
   through_ = numbers[1] >= (file_->copies_pending() ? through_bytes_shown : through_bytes);
-  if (through_ || numbers[0] > limit) {
+  if (lent || through_ || numbers[0] > limit) {
     const auto failed = up_to_meeting(comm_, [&] { file_->writer().flush_data(); });
     if (failed) {
       file_->writer().keep_lent();
@@ -309,6 +315,7 @@ void LoggedHooks::flush(const UnderObject& at, H5F_scope_t scope) {
 }
 
 void LoggedHooks::flush_with_parent() {
+  if (!store_.is_held()) return;  // it may be out of reach
   if (undo_) undo_->begin();
   flush();
 }
@@ -332,11 +339,16 @@ void LoggedHooks::before_close(const UnderObject& at, Closing closing) {
   if (closing == Closing::handle) return;
   store_.move_to(at);
   if (undo_) undo_->begin();
-  together(comm_, [&] { finish(); });
-  const bool mounted = store_.let_go();
-  if (closing != Closing::last) return;
-  if (writable_ && compacts() && !compacted_ && !mounted) together(comm_, [&] { compact(at); });
-  if (!report_due_) return;
+  together(comm_, [&] {
+    finish();
+    const bool mounted = store_.let_go();
+    if (closing == Closing::last && writable_ && compacts() && !compacted_ && !mounted) compact(at);
+  });
+  // Behind it all ranks close the file in HDF5, where they wait for each other: nothing fails here.
+  if (closing == Closing::last && report_due_) attempt_together(comm_, [&] { report(); });
+}
+
+void LoggedHooks::report() {
   std::vector<std::string> notes{"layout log: each rank appends"};
   if (compacts())
     notes.emplace_back(compacted_ ? "compacted at close: an ordinary HDF5 file"

@@ -45,6 +45,7 @@ class LoggedHooks : public FileHooks {
   void start_writing();
   void start_undo(const OpenedFile& opened);
   void finish();
+  void report();
   /// Collective. HDF5 flushes the file; then that is committed (watched_driver.h).
   void flush_below(const UnderObject& at, H5F_scope_t scope);
   void agree_on_room(bool collective);

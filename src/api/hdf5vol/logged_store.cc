@@ -210,6 +210,7 @@ std::vector<logged::MetadataBlock> LogStore::blocks(std::uint64_t known) {
     const QuietErrors quiet;
     const auto unfinished = attempt_to(
         [&] { blocks.push_back(block(logged::store_metadata + std::to_string(n)).value()); });
+    if (unfinished && unfinished->code() == Errc::enomem) throw *unfinished;
     if (unfinished) blocks.push_back({});
   }
   return blocks;

@@ -64,6 +64,7 @@ class LogStore : public logged::BlockSpace {
   /// Keeps the log's group open, by which the file is reached while it is mounted in another one:
   /// its own handles lead there.
   void hold() { held_ = group(); }
+  bool is_held() const { return static_cast<bool>(held_); }
   /// The group may be closed. Whether the present handle leads to another file.
   bool let_go();
 

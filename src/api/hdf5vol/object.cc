@@ -81,6 +81,12 @@ void FileState::attach(std::unique_ptr<FileHooks> hooks, void* under_file) {
 }
 
 void FileState::flush_mounted() {
+  if (flushes_mounted_) return;  // files may have been mounted in each other, one after the other
+  const struct Mark {
+    explicit Mark(bool& on) : on_(on) { on_ = true; }
+    ~Mark() { on_ = false; }
+    bool& on_;
+  } mark(flushes_mounted_);
   for (FileState* file : open_files()) {
     if (file->parent_ != this || file == this) continue;
     if (file->hooks()) file->hooks()->flush_with_parent();

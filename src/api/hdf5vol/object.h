@@ -111,6 +111,7 @@ class FileState {
   bool looked_into_ = false;
   void* handed_out_ = nullptr;
   const FileState* parent_ = nullptr;  ///< the last one that it was mounted in, while that is open
+  bool flushes_mounted_ = false;
   unsigned long number_;
   std::size_t owners_ = 0;                    // objects, wrap contexts, requests
   std::size_t open_ = 0;                      // objects, file handles included

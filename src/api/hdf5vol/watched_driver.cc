@@ -211,6 +211,10 @@ void watch(const UnderObject& file, bool mpi_io, std::shared_ptr<UndoFile> undo)
   watched.push_back({handle, std::move(undo), kind});
 }
 
+void unwatch(const UndoFile& undo) noexcept {
+  std::erase_if(watched, [&](const Watched& at) { return at.undo.get() == &undo; });
+}
+
 void restore_drivers() noexcept {
   for (Driver& driver : drivers) {
     if (driver.table == nullptr) continue;

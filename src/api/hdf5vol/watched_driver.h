@@ -25,6 +25,9 @@ Offset end_of_file(const UnderObject& file);
 /// ranks. When the file is closed `undo` is closed.
 void watch(const UnderObject& file, bool mpi_io, std::shared_ptr<UndoFile> undo);
 
+/// What watch() began ends; `undo` is not closed.
+void unwatch(const UndoFile& undo) noexcept;
+
 /// Puts HDF5's functions back; by the connector's terminate.
 void restore_drivers() noexcept;
 

@@ -191,13 +191,17 @@ std::optional<MetadataBlock> LogWriter::flush() {
     end += table.sections.back().bytes;
   }
   const Offset place = space_.allot(BlockSpace::Use::metadata, end);
+  agree_on_error(comm_, attempt_to([&] {
+                   StepTimer timer(report_, Step::header);
+                   // Should what follows fail: a block that begins with zeros has no table
+                   // (format/log_section.h).
+                   if (comm_.is_root())
+                     file_.write_at(place, std::span<const std::byte>(std::array<std::byte, 32>{}));
+                   if (!section.empty()) file_.write_at(place + mine, std::span(section));
+                 }));
+  // What the table names is there, on all ranks.
   const auto failed = attempt_to([&] {
     StepTimer timer(report_, Step::header);
-    // Should what follows fail: a block that begins with zeros has no table (format/log_section.h).
-    if (comm_.is_root())
-      file_.write_at(place, std::span<const std::byte>(std::array<std::byte, 32>{}));
-    if (!section.empty()) file_.write_at(place + mine, std::span(section));
-    // Last, so that what the table names is there.
     if (comm_.is_root()) file_.write_at(place, std::span<const std::byte>(print_table(table)));
   });
   agree_on_error(comm_, failed);
