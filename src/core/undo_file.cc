@@ -292,14 +292,17 @@ bool put_back(const std::string& path, bool writing) {
   Report report;
   File undo(undo_name, true, 0, report);
   struct stat opened {};
-  const bool plain = S_ISREG(found.st_mode) &&
-                     (found.st_uid == status.st_uid || found.st_uid == ::geteuid()) &&
-                     ::fstat(undo.descriptor(), &opened) == 0 && id_of(opened) == id_of(found);
+  const bool plain = S_ISREG(found.st_mode) && ::fstat(undo.descriptor(), &opened) == 0 &&
+                     id_of(opened) == id_of(found);
   if (!plain)
-    throw Error(
-        Errc::eperm,
-        undo_name + " is not the undo file of " + path + ", but a link, a folder or another user's",
-        "move it away, and open the file again");
+    throw Error(Errc::eperm,
+                undo_name + " is not the undo file of " + path + ", but a link or a folder",
+                "move it away, and open the file again");
+  if (found.st_uid != status.st_uid && found.st_uid != ::geteuid())
+    throw Error(Errc::eperm, undo_name + " is another user's: it cannot be trusted",
+                "if a job of that user was killed while it wrote " + path +
+                    ", let that user open the file, which brings back what was flushed; else move "
+                    "it away, and open the file again");
   lock_of_the_dead(undo, path);
   if (!undo.is_linked()) return false;
   if (!begins_as_ours(undo.descriptor())) return false;
