@@ -174,7 +174,13 @@ std::optional<logged::MetadataBlock> LoggedFile::flush() {
 }
 
 bool LoggedFile::index_covers_all() const {
-  return reader_.directory().blocks == reader_.blocks().size();
+  return std::max(indexed_, static_cast<std::size_t>(reader_.directory().blocks)) ==
+         reader_.blocks().size();
+}
+
+void LoggedFile::adopt_index(const logged::MetadataBlock& index) {
+  indexed_ = reader_.blocks().size();
+  attempt_to([&] { set_index(index); });
 }
 
 std::optional<logged::WrittenIndex> LoggedFile::finish() {

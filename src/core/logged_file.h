@@ -65,6 +65,9 @@ class LoggedFile {
   /// Collective. What all ranks wrote is in the file, and this rank's reader knows of it. Nothing
   /// if nobody wrote.
   std::optional<logged::MetadataBlock> flush();
+  /// Local, after finish(): the file has this index now. A rank that has no memory for it goes on
+  /// with what it knows.
+  void adopt_index(const logged::MetadataBlock& index);
   /// Collective. Flushes and writes the index; nothing if the present one covers all.
   std::optional<logged::WrittenIndex> finish();
   /// Local. Reads as LogReader::read, with this rank's pending writes.
@@ -91,6 +94,7 @@ class LoggedFile {
   Report report_;
   File file_;
   NodeMemory index_;                      // read by one rank of the node
+  std::size_t indexed_ = 0;               // blocks that an index of this session covers
   std::unique_ptr<logged::Tails> tails_;  // null for a rank alone
   logged::LogReader reader_;
   std::optional<logged::LogWriter> writer_;

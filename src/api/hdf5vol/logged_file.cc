@@ -330,8 +330,8 @@ void LoggedHooks::finish() {
   if (!file_->writing()) return;
   report_due_ = true;
   if (const auto index = file_->finish()) {
+    file_->adopt_index(index->place);  // on all ranks; without its name blocks are read one by one
     store_.replace_index();
-    agree_on_error(comm_, attempt_to([&] { file_->set_index(index->place); }));
   }
 }
 

@@ -145,11 +145,6 @@ OwnedUnder LogStore::group() {
   return group;
 }
 
-void LogStore::write_state(const OwnedUnder& group, bool create) {
-  write_attribute(group.get(), file_attribute, create,
-                  logged::print_stored_file({session_, index_}), H5P_DATASET_XFER_DEFAULT);
-}
-
 void LogStore::create(std::uint64_t session) {
   const H5VL_loc_params_t location = self_location(file_.type);
   const OwnedUnder group(
@@ -161,7 +156,8 @@ void LogStore::create(std::uint64_t session) {
   found_ = info_of(group.get(), H5O_INFO_BASIC);
   session_ = session;
   data_blocks_ = metadata_blocks_ = 0;
-  write_state(group, true);
+  write_attribute(group.get(), file_attribute, true, logged::print_stored_file({session_, index_}),
+                  H5P_DATASET_XFER_DEFAULT);
 }
 
 void LogStore::open() {
@@ -222,11 +218,18 @@ std::optional<logged::MetadataBlock> LogStore::index() {
 }
 
 void LogStore::replace_index() {
-  const OwnedUnder group = this->group();
-  ++index_;
-  write_state(group, false);
-  if (index_ < 2) return;
-  remove_link(group.get(), logged::store_index + std::to_string(index_ - 2));
+  ++index_;  // on all ranks, whatever fails
+  OwnedUnder group;
+  std::vector<std::byte> state;
+  std::string old;
+  agree_on_error(comm_, attempt_to([&] {
+                   group = this->group();
+                   state = logged::print_stored_file({session_, index_});
+                   if (index_ >= 2) old = logged::store_index + std::to_string(index_ - 2);
+                 }));
+  // HDF5's metadata is the same on all ranks only if all make the same calls.
+  write_attribute(group.get(), file_attribute, false, state, H5P_DATASET_XFER_DEFAULT);
+  if (!old.empty()) remove_link(group.get(), old);
 }
 
 void LogStore::remove() { remove_link(file_, group_name); }

@@ -72,7 +72,6 @@ class LogStore : public logged::BlockSpace {
   OwnedUnder group();
   std::uint64_t count_of(const char* kind);
   std::optional<logged::MetadataBlock> block(const std::string& name);
-  void write_state(const OwnedUnder& group, bool create);
   logged::MetadataBlock make_block(const std::string& name, Count bytes);
 
   Comm comm_;
