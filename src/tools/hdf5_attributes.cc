@@ -33,7 +33,7 @@ void put_text(Attribute& attribute, const std::string& text) {
   attribute.type = Type::chr;
   attribute.count = std::ssize(text);
   attribute.value.resize(text.size());
-  std::memcpy(attribute.value.data(), text.data(), text.size());
+  if (!text.empty()) std::memcpy(attribute.value.data(), text.data(), text.size());
 }
 
 std::string read_text(const Opened& from, const std::string& name) {
