@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <mutex>
 #include <set>
@@ -39,7 +38,6 @@ class Walk {
   }
   Offset where() const { return at_; }
   const UndoRecord& record() const { return record_; }
-  const std::vector<std::byte>& bytes() const { return bytes_; }
   /// Behind the record that next() found.
   void pass() { at_ += static_cast<Offset>(logged::undo_front_bytes) + record_.bytes; }
 
@@ -82,6 +80,12 @@ struct flock whole_file(short type) {
 }
 
 constexpr auto longest_wait = std::chrono::milliseconds(1500);  // for processes that are ending
+
+/// A job that lives holds its undo file so (lock_of_the_dead()).
+void hold_to_read(int descriptor) {
+  struct flock lock = whole_file(F_RDLCK);
+  ::fcntl(descriptor, F_OFD_SETLK, &lock);
+}
 
 /// Waits until no process of a job has the undo file open: those hold it to read, who puts back
 /// holds it to write and is waited for. File systems without locks are trusted that nobody opens an
@@ -205,8 +209,7 @@ bool UndoFile::make() {
   ::fchmod(undo_, mode);  // the mask may take too much, and it may be there already
   // What another file of that name left is nothing to this one.
   if (::ftruncate(undo_, 0) != 0) throw system_error(errno, Errc::ewrite, "truncating", path_);
-  struct flock lock = whole_file(F_RDLCK);  // see lock_of_the_dead()
-  ::fcntl(undo_, F_OFD_SETLK, &lock);
+  hold_to_read(undo_);
   return true;
 }
 
@@ -215,8 +218,7 @@ void UndoFile::open() {
   if (undo_ >= 0) return;
   undo_ = ::open(path_.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
   if (undo_ < 0) throw system_error(errno, Errc::eofile, "opening", path_);
-  struct flock lock = whole_file(F_RDLCK);
-  ::fcntl(undo_, F_OFD_SETLK, &lock);
+  hold_to_read(undo_);
 }
 
 void UndoFile::append(Offset from, Offset to) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/room_for_one.h"
+
 namespace forebay::logged {
 namespace {
 
@@ -15,11 +17,6 @@ std::uint64_t mixed(const std::vector<T>& list, std::uint64_t seed) {
 Count memory_of(const Pattern& pattern) {
   return static_cast<Count>(256 + pattern.runs.size() * sizeof(Piece) +
                             pattern.outer.size() * sizeof(Steps) + pattern.inner.size() * 8);
-}
-
-template <typename T>
-void room_for_one(std::vector<T>& list) {
-  if (list.size() == list.capacity()) list.reserve(std::max<std::size_t>(8, 2 * list.size()));
 }
 
 }  // namespace

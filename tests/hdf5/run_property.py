@@ -17,7 +17,7 @@ import sys
 import threading
 
 SILENCE = 60  # seconds that an operation may take
-MOST_ABANDONED = 0.05  # of the rounds; a single one is no rate yet
+MOST_ABANDONED = 0.05  # of the rounds
 CONNECTOR = "HDF5_VOL_CONNECTOR"
 SHOWN = ("HDF5_", "FOREBAY_", "OMPI_")
 

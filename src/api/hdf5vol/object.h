@@ -110,7 +110,8 @@ class FileState {
   bool numbered_;
   bool looked_into_ = false;
   void* handed_out_ = nullptr;
-  const FileState* parent_ = nullptr;  ///< the last one that it was mounted in, while that is open
+  /// The last one that it was mounted in, while that is open; unmounting is not noticed.
+  const FileState* parent_ = nullptr;
   bool flushes_mounted_ = false;
   unsigned long number_;
   std::size_t owners_ = 0;                    // objects, wrap contexts, requests

@@ -1,9 +1,8 @@
 // Tails in files, for ranks that cannot look into each other's memory: those of several nodes, and
 // where the system forbids it. In a folder beside the log file:
 //
-//   shown     a page for each rank, of which it uses 32 bytes: what it shows, with a checksum.
-//   Caches
-//             hold pages: in one of its own no rank's node keeps what others have changed
+//   shown     32 bytes a rank, in a page of its own: what it shows, with a checksum. Caches hold
+//             pages: so no rank's node keeps what ranks of others have changed
 //   N         the stream of rank N, made with its first write; N.data: the data of its writes
 //
 // A rank writes data, stream and then its 32 bytes, before its write call returns: what is shown is

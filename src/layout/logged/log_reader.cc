@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/room_for_one.h"
 #include "format/log_bytes.h"
 #include "log/data_hash.h"
 
@@ -151,9 +152,7 @@ std::shared_ptr<const Pattern> LogReader::pattern(const PatternRef& ref) {
   return pattern;
 }
 
-void LogReader::expect_block() {
-  if (blocks_.size() == blocks_.capacity()) blocks_.reserve(2 * blocks_.size() + 8);
-}
+void LogReader::expect_block() { room_for_one(blocks_); }
 
 void LogReader::add_block(const MetadataBlock& block) {
   Offset end = 0;
