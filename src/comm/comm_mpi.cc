@@ -100,8 +100,10 @@ Comm make_comm(MPI_Comm comm) {
   if (inter) throw Error(Errc::einval, "an intercommunicator cannot open a file");
   MPI_Comm copy;
   check_mpi(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
-  return Comm(made_everywhere(copy));
+  return adopt_comm(copy);
 }
+
+Comm adopt_comm(MPI_Comm own) { return Comm(made_everywhere(own)); }
 
 MPI_Comm mpi_comm(const Comm& comm) {
   if (comm.backend() == nullptr) return MPI_COMM_SELF;

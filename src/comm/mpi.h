@@ -12,6 +12,9 @@ namespace forebay {
 /// or left to MPI after MPI_Finalize). Throws Errc::einval for MPI_COMM_NULL and for
 /// intercommunicators.
 Comm make_comm(MPI_Comm comm);
+/// Collective over `own`, a duplicate that nobody else uses. Takes it over: it is freed with the
+/// last Comm that uses it, or where this fails.
+Comm adopt_comm(MPI_Comm own);
 
 /// The MPI communicator behind a Comm; MPI_COMM_SELF for a single process. Throws Errc::empi for
 /// ranks that are threads.

@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/attempt.h"
 #include "base/error.h"
+#include "base/leavings.h"
 #include "comm/agree.h"
 #include "format/log_subfile.h"
 #include "layout/logged/file_tails.h"
@@ -200,15 +200,8 @@ void LoggedFile::remove_subfiles() {
   subfile_.reset();
   comm_.barrier();  // until all have let go of them
   agree_on_error(comm_, attempt_to([&] {
-                   if (!comm_.is_root()) return;
-                   const std::filesystem::path folder = directory_of_subfiles(options_.path);
-                   std::error_code none;
-                   for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
-                     const std::string name = entry.path().filename();
-                     if (name.find_first_not_of("0123456789") == std::string::npos)
-                       std::filesystem::remove(entry.path(), none);
-                   }
-                   std::filesystem::remove(folder, none);  // what is not ours keeps it
+                   if (comm_.is_root())
+                     remove_leavings(directory_of_subfiles(options_.path), is_number);
                  }));
 }
 

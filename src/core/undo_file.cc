@@ -9,6 +9,7 @@
 #include <chrono>
 #include <filesystem>
 #include <mutex>
+#include <new>
 #include <set>
 #include <thread>
 #include <vector>
@@ -78,6 +79,10 @@ struct flock whole_file(short type) {
   lock.l_type = type, lock.l_whence = SEEK_SET;
   return lock;
 }
+
+/// Of one record that is appended; less than a record may have.
+constexpr Count piece_bytes = 256 << 10;
+static_assert(piece_bytes <= logged::undo_most_bytes);
 
 constexpr auto longest_wait = std::chrono::milliseconds(1500);  // for processes that are ending
 
@@ -171,7 +176,10 @@ UndoFile::UndoFile(const Comm& comm, const std::string& path, const logged::Witn
   const bool readable = !attempt_to([&] { file_.ensure_open(); });
   bool made = true;
   try {
-    const auto failed = attempt_to([&] { made = !comm_.is_root() || make(); });
+    const auto failed = attempt_to([&] {
+      made = !comm_.is_root() || make();
+      room_.resize(logged::undo_front_bytes + static_cast<std::size_t>(piece_bytes));
+    });
     agree_on_error(comm_, failed);
     // Together: where one rank did not save, what the others have saved would be put back alone.
     active_ = comm_.all_reduce(readable && made ? 1 : 0, Reduce::min) == 1;
@@ -222,12 +230,13 @@ void UndoFile::open() {
 }
 
 void UndoFile::append(Offset from, Offset to) {
-  for (; from < to; from += logged::undo_most_bytes) {
-    std::vector<std::byte> old(
-        static_cast<std::size_t>(std::min(to - from, logged::undo_most_bytes)));
-    old.resize(file_.read_at(from, old));
-    if (old.empty()) return;
-    const auto record = logged::print_undo_record(witness_, from, old);
+  const std::span<std::byte> room(room_);
+  for (; from < to; from += piece_bytes) {
+    const auto wanted = static_cast<std::size_t>(std::min(to - from, piece_bytes));
+    const std::size_t old = file_.read_at(from, room.subspan(logged::undo_front_bytes, wanted));
+    if (old == 0) return;
+    const auto record = room.first(logged::undo_front_bytes + old);
+    logged::print_undo_front(record, witness_, from);
     // One call: ranks append side by side.
     const int fault = injected_fault("append", comm_.rank());
     const ssize_t n = fault != 0 ? -1 : ::write(undo_, record.data(), record.size());
@@ -252,12 +261,19 @@ void UndoFile::save(Offset place, Count bytes) {
     range = saved_.erase(range);
   }
   append(at, end);
-  saved_.emplace(first, last);
+  // Without memory it is saved once more the next time, which does no harm: what was saved first is
+  // put back last.
+  try {
+    saved_.emplace(first, last);
+  } catch (const std::bad_alloc&) {
+    if (!saved_.empty()) return;
+    unnoted_ = true;
+  }
 }
 
 void UndoFile::commit(Offset end) {
   const auto& failed = lost_ ? lost_ : failed_;
-  std::int64_t any[] = {failed.has_value(), !saved_.empty()};
+  std::int64_t any[] = {failed.has_value(), !saved_.empty() || unnoted_};
   comm_.all_reduce(any, Reduce::max);  // behind it no rank has anything left to write
   if (any[0] != 0)
     throw Error(failed ? failed->code() : Errc::ewrite,
@@ -271,6 +287,7 @@ void UndoFile::commit(Offset end) {
                    }));
   // Behind that the new file holds, and ranks may overwrite it: the undo file is empty.
   saved_.clear();
+  unnoted_ = false;
   end_ = end;
 }
 

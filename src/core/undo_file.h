@@ -23,6 +23,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/report.h"
@@ -42,15 +43,15 @@ class UndoFile {
   UndoFile& operator=(const UndoFile&) = delete;
 
   /// Local. To be called before [place, place + bytes) is written. Errc as the system's; then
-  /// nothing may be written there.
+  /// nothing may be written there. Succeeds without memory.
   void save(Offset place, Count bytes);
   /// Local. All that is not in the file yet is about to be written, for the next commit().
   void begin() { failed_.reset(); }
   /// Local. A write has failed since: what is in the file is not to hold.
-  void fail(const Error& error) { failed_ = error; }
+  void fail(Error&& error) { failed_ = std::move(error); }
   /// Local. The same, and the write will not be tried again: nothing new is to hold any more.
-  void lose(const Error& error) {
-    if (!lost_) lost_ = error;
+  void lose(Error&& error) {
+    if (!lost_) lost_ = std::move(error);
   }
   /// Collective. What is in the file holds from now on, and ends at `end`. Throws on all ranks if
   /// a write failed since begin(); then the old file holds.
@@ -78,6 +79,8 @@ class UndoFile {
   Report report_;
   File file_;  // to read what was
   std::map<Offset, Offset> saved_;
+  bool unnoted_ = false;         // something was saved that is not in saved_
+  std::vector<std::byte> room_;  // for one record
   int undo_ = -1;
   std::optional<Error> failed_, lost_;
   bool active_ = true;

@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
-#include <cstring>
 #include <span>
 #include <string>
 
@@ -22,8 +21,8 @@ constexpr const char* root_format = "forebay chunk index 1 at byte %020lld";
 
 Attribute text(const char* name, std::string_view value) {
   Attribute a{name, Type::chr, static_cast<Count>(value.size()), {}};
-  a.value.resize(value.size());
-  std::memcpy(a.value.data(), value.data(), value.size());
+  const auto bytes = std::as_bytes(std::span(value));
+  a.value.assign(bytes.begin(), bytes.end());
   return a;
 }
 

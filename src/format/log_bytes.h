@@ -4,6 +4,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/byteorder.h"
@@ -22,12 +23,12 @@ constexpr std::uint8_t big_endian = 'B';
 }
 
 /// Throws Errc::ebadlog for a version that this build does not know. `what` has it: "a section".
-inline void check_version(std::uint64_t found, std::uint64_t newest, const std::string& what) {
-  if (found == 0) damaged(what + " has no version");
+inline void check_version(std::uint64_t found, std::uint64_t newest, std::string_view what) {
+  if (found == 0) damaged(std::string(what) + " has no version");
   if (found > newest)
     throw Error(Errc::ebadlog,
-                what + " has version " + std::to_string(found) + ", this build reads up to " +
-                    std::to_string(newest),
+                std::string(what) + " has version " + std::to_string(found) +
+                    ", this build reads up to " + std::to_string(newest),
                 "it was written by a newer Forebay: read it with that one");
 }
 

@@ -34,18 +34,20 @@ std::vector<std::byte> print_undo_magic() {
 
 // magic u64 | version u32 | bytes u32 | opening u64 | witness u64 | place u64 | hash u64 | the
 // bytes
-std::vector<std::byte> print_undo_record(const Witness& witness, Offset place,
-                                         std::span<const std::byte> bytes) {
-  Printer out;
-  out.fixed(undo_magic);
-  out.fixed(std::uint32_t{version});
-  out.fixed(static_cast<std::uint32_t>(bytes.size()));
-  out.fixed(witness.opening);
-  out.fixed(static_cast<std::uint64_t>(witness.place));
-  out.fixed(static_cast<std::uint64_t>(place));
-  out.fixed(hash_of(out.bytes(), bytes));
-  out.raw(bytes);
-  return std::move(out.bytes());
+void print_undo_front(std::span<std::byte> record, const Witness& witness, Offset place) {
+  const auto bytes = record.subspan(undo_front_bytes);
+  std::byte* at = record.data();
+  const auto fixed = [&](auto value) {
+    store_be(at, value);
+    at += sizeof value;
+  };
+  fixed(undo_magic);
+  fixed(std::uint32_t{version});
+  fixed(static_cast<std::uint32_t>(bytes.size()));
+  fixed(witness.opening);
+  fixed(static_cast<std::uint64_t>(witness.place));
+  fixed(static_cast<std::uint64_t>(place));
+  fixed(hash_of(record, bytes));
 }
 
 std::optional<UndoRecord> parse_undo_front(std::span<const std::byte> front) {

@@ -36,9 +36,8 @@ struct UndoRecord {
   std::uint64_t hash = 0;  ///< of the front and of the bytes
 };
 
-/// With the bytes.
-std::vector<std::byte> print_undo_record(const Witness& witness, Offset place,
-                                         std::span<const std::byte> bytes);
+/// Writes the front of a record, whose bytes stand in it already, behind the front.
+void print_undo_front(std::span<std::byte> record, const Witness& witness, Offset place);
 /// The first bytes of every record.
 std::vector<std::byte> print_undo_magic();
 /// Nothing where no record begins.

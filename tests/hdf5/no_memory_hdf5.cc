@@ -39,16 +39,15 @@ class Player {
  private:
   // Calls f(), where it `fails` with allocations failing.
   //
-  // Those that make, open and close files and datasets do not: HDF5 reads its metadata by one rank
-  // for all and keeps it by every rank's making the same calls, so where one rank leaves such a
-  // call early the others wait, and what failed to close cannot be closed again.
+  // Those that make datasets do not: HDF5 keeps its metadata by every rank's making the same calls,
+  // and does not meet in them, so that one rank which fails there parts from the others.
   template <typename F>
   hid_t call(const char* step, bool fails, F&& f) {
     const hid_t result = steps_.call(step, fails, f);
     steps_.note(step, result < 0 ? -1 : 0);
-    if (result < 0 && (steps_.must_succeed() || (!fails && !refused_)))
-      fail("a call failed with all the memory there is");
-    return result;
+    if (result >= 0 || (!steps_.must_succeed() && (fails || refused_))) return result;
+    H5Eprint2(H5E_DEFAULT, stderr);
+    fail("a call failed with all the memory there is");
   }
 
   // Of a call that ends alike on all ranks.
@@ -73,7 +72,7 @@ class Player {
   }
 
   void write_file() {
-    file_ = together("create", false,
+    file_ = together("create", true,
                      [&] { return H5Fcreate(path_, H5F_ACC_TRUNC, H5P_DEFAULT, access_); });
     if (file_ < 0) return;
     create_datasets();
@@ -93,10 +92,13 @@ class Player {
     close("close");
   }
 
-  // After a flush that lost a part of HDF5's own metadata closing fails, too: what had been flushed
-  // before is found again.
+  // What failed for want of memory succeeds when it is tried again with memory; but after a flush
+  // that lost a part of HDF5's own metadata closing fails, too: what had been flushed before is
+  // found again.
   void close(const char* step) {
-    closed_ = together(step, false, [&] { return H5Fclose(file_); }) >= 0;
+    const auto once = [&] { return H5Fclose(file_); };
+    closed_ = together(step, true, once) >= 0;
+    if (!closed_) closed_ = together("close_after_all", false, once) >= 0;
     refused_ = false;
   }
 
@@ -119,17 +121,17 @@ class Player {
 
   void close_datasets() {
     for (const hid_t dataset : datasets_)
-      call("close_dataset", false, [&] { return H5Dclose(dataset); });
+      if (call("close_dataset", true, [&] { return H5Dclose(dataset); }) < 0)
+        call("close_dataset_after_all", false, [&] { return H5Dclose(dataset); });
   }
 
   void read_file(const char* step, bool write) {
-    file_ = together(step, false, [&] {
-      return H5Fopen(path_, write ? H5F_ACC_RDWR : H5F_ACC_RDONLY, access_);
-    });
+    file_ = together(
+        step, true, [&] { return H5Fopen(path_, write ? H5F_ACC_RDWR : H5F_ACC_RDONLY, access_); });
     if (file_ < 0) return;
     bool opened = true;
     for (int d = 0; d < kDatasets; ++d) {
-      datasets_[d] = call("open_dataset", false,
+      datasets_[d] = call("open_dataset", true,
                           [&] { return H5Dopen2(file_, d == 0 ? "a" : "b", H5P_DEFAULT); });
       opened = opened && datasets_[d] >= 0;
     }
@@ -140,7 +142,8 @@ class Player {
       if (write) flush("flush_again");
     }
     for (const hid_t dataset : datasets_) {
-      if (dataset >= 0) call("close_dataset", false, [&] { return H5Dclose(dataset); });
+      if (dataset >= 0 && call("close_dataset", true, [&] { return H5Dclose(dataset); }) < 0)
+        call("close_dataset_after_all", false, [&] { return H5Dclose(dataset); });
     }
     close("close_again");
   }

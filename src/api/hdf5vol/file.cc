@@ -21,6 +21,7 @@ std::unique_ptr<Object> wrap_file(const OwnedUnder& under, OpenedFile opened) {
     const std::string name = opened.name;
     file->attach(naming(name, [&] { return make_file_hooks(opened); }), under.object());
   }
+  file->make_room_for_wrapping();
   return object;
 }
 
@@ -32,29 +33,32 @@ void check_hints(const std::string& hints) {
 
 // A job that was killed within a flush left a file that is neither the one before it nor the one
 // after it.
-void put_back_flushed(const Comm& comm, const OpenedFile& opened) {
+void put_back_flushed(const OpenedFile& opened) {
   if (H5Pget_driver(opened.fapl) == H5FD_STDIO) return;
-  if (comm.is_root()) put_back(opened.name, (opened.flags & H5F_ACC_RDWR) != 0);
+  if (opened.comm.is_root()) put_back(opened.name, (opened.flags & H5F_ACC_RDWR) != 0);
 }
 
 // Files are opened and created without a request: the log layer must see what is in them.
 template <class Call>
-void* open_below(OpenedFile opened, Call&& call) {
-  const auto mpi = mpi_access(opened.fapl);
-  const Comm comm = mpi ? mpi->comm : Comm();
+void* open_below(const char* name, OpenedFile opened, Call&& call) {
+  const auto mpi = MpiAccess::of(opened.fapl);
+  if (mpi) opened.comm = mpi->ranks(), opened.mpi_io = true;
+  const Comm comm = opened.comm;
+  const Fapl fapl = Fapl::copy_of(opened.fapl);
   std::optional<ListInfo> info;
   std::optional<UnderConnector> below;
-  std::optional<Fapl> fapl;
   // The connector below may open files by all ranks together: all come there, or none.
   together(comm, [&] {
+    opened.name = name;
     info.emplace(opened.fapl);
     below.emplace(info->under());
-    fapl.emplace(below->access_list(opened.fapl));
+    below->put_into(fapl);
     opened.hints = info->hints();
+    if (mpi) opened.mpi_hints = mpi->hints();
     if (opened.created) check_hints(opened.hints);
-    if (!opened.created && is_native(below->id())) put_back_flushed(comm, opened);
+    if (!opened.created && is_native(below->id())) put_back_flushed(opened);
   });
-  void* under = call(fapl->id());
+  void* under = call(fapl.id());
   const auto elsewhere = attempt_to([&] { comm.meet(under ? Errc::ok : Errc::ehdferr); });
   if (!under) return nullptr;
   OwnedUnder owned(under, below->id(), H5I_FILE);
@@ -68,7 +72,7 @@ void* open_below(OpenedFile opened, Call&& call) {
 void* create(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,
              void**) noexcept {
   return guarded<void*>(nullptr, [&] {
-    return open_below({{}, name, flags, true, fcpl, fapl, {}}, [&](hid_t under_fapl) {
+    return open_below(name, {{}, {}, flags, true, fcpl, fapl}, [&](hid_t under_fapl) {
       return H5VLfile_create(name, flags, fcpl, under_fapl, dxpl, nullptr);
     });
   });
@@ -76,7 +80,7 @@ void* create(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxp
 
 void* open(const char* name, unsigned flags, hid_t fapl, hid_t dxpl, void**) noexcept {
   return guarded<void*>(nullptr, [&] {
-    return open_below({{}, name, flags, false, H5I_INVALID_HID, fapl, {}}, [&](hid_t under_fapl) {
+    return open_below(name, {{}, {}, flags, false, H5I_INVALID_HID, fapl}, [&](hid_t under_fapl) {
       return H5VLfile_open(name, flags, under_fapl, dxpl, nullptr);
     });
   });
@@ -88,7 +92,8 @@ herr_t specific_by_name(H5VL_file_specific_args_t args, hid_t dxpl) {
       args.op_type == H5VL_FILE_DELETE ? args.args.del.fapl_id : args.args.is_accessible.fapl_id;
   const ListInfo info(fapl);
   const UnderConnector below = info.under();
-  const Fapl under_fapl = below.access_list(fapl);
+  const Fapl under_fapl = Fapl::copy_of(fapl);
+  below.put_into(under_fapl);
   fapl = under_fapl.id();
   return H5VLfile_specific(nullptr, below.id(), &args, dxpl, nullptr);
 }

@@ -35,6 +35,8 @@
 #include <string_view>
 
 #include "api/hdf5vol/under.h"
+#include "comm/comm.h"
+#include "core/method.h"
 
 namespace forebay::vol {
 
@@ -54,13 +56,16 @@ struct OpenedFile {
   bool created = false;  ///< false: opened
   hid_t fcpl = H5I_INVALID_HID;  ///< created files only; the caller's
   hid_t fapl = H5I_INVALID_HID;  ///< the application's, with this connector in it; the caller's
-  std::string hints;             ///< "hints={...}" of the connector's string, without the braces
+  std::string hints = {};        ///< "hints={...}" of the connector's string, without the braces
+  HintMap mpi_hints = {};        ///< that the program gave with its communicator
+  Comm comm = {};                ///< of the ranks that opened it; this process alone without MPI-IO
+  bool mpi_io = false;           ///< with HDF5's MPI-IO driver
 };
 
 class FileHooks;
 
 /// Decides whether a file is a log file. nullptr: it is not, and everything passes through.
-/// Collective over the ranks that opened the file (H5Pget_fapl_mpio tells the communicator).
+/// Collective over the ranks that opened the file; may fail on some only.
 /// Defined by the log layer (logged_file.cc).
 std::unique_ptr<FileHooks> make_file_hooks(const OpenedFile& opened);
 

@@ -64,10 +64,17 @@ std::string own_copy(char* text) {
   return copy;
 }
 
+// As HDF5's own part of a property list: a list is copied by all ranks together, before anything
+// of this library is asked that they could agree by.
 H5VL_forebay_info_t* new_info(hid_t id, void* under_info, const char* hints) {
-  auto* info = new H5VL_forebay_info_t{id, under_info, nullptr};
-  if (hints && *hints) info->hints = strdup(hints);
-  return info;
+  auto* info = static_cast<H5VL_forebay_info_t*>(std::malloc(sizeof(H5VL_forebay_info_t)));
+  if (info == nullptr) throw std::bad_alloc();
+  *info = {id, under_info, nullptr};
+  if (!hints || !*hints) return info;
+  info->hints = strdup(hints);
+  if (info->hints) return info;
+  std::free(info);
+  throw std::bad_alloc();
 }
 
 }  // namespace
@@ -141,13 +148,11 @@ UnderConnector UnderConnector::named(const InfoText& text) {
   return under;
 }
 
-Fapl UnderConnector::access_list(hid_t fapl) const {
-  Fapl copy(H5Pcopy(fapl));
-  if (copy.id() < 0 || H5Pset_vol(copy.id(), id_, info_) < 0) {
+void UnderConnector::put_into(const Fapl& list) const {
+  if (list.id() < 0 || H5Pset_vol(list.id(), id_, info_) < 0) {
     throw Error(Errc::einval,
                 "the file access property list cannot be made one for the connector below");
   }
-  return copy;
 }
 
 Fapl::~Fapl() {
@@ -195,7 +200,7 @@ herr_t info_free(void* info) noexcept {
   if (!own) return 0;
   const UnderConnector released(own->under_vol_id, own->under_vol_info);
   std::free(own->hints);
-  delete own;
+  std::free(own);
   return 0;
 }
 

@@ -32,6 +32,8 @@ InfoText parse_info(std::string_view text);
 class Fapl {
  public:
   explicit Fapl(hid_t id) noexcept : id_(id) {}
+  /// Collective where the list chooses MPI-IO: HDF5 duplicates its communicator.
+  static Fapl copy_of(hid_t fapl) noexcept { return Fapl(H5Pcopy(fapl)); }
   Fapl(Fapl&& other) noexcept : id_(std::exchange(other.id_, H5I_INVALID_HID)) {}
   Fapl& operator=(Fapl&&) = delete;
   ~Fapl();
@@ -59,8 +61,8 @@ class UnderConnector {
   void* info() const noexcept { return info_; }
   /// Hands both over to the caller.
   void release() noexcept { id_ = H5I_INVALID_HID, info_ = nullptr; }
-  /// A file access property list as `fapl`, but for this connector.
-  Fapl access_list(hid_t fapl) const;
+  /// Makes a file access property list one for this connector.
+  void put_into(const Fapl& list) const;
 
  private:
   hid_t id_;

@@ -4,7 +4,8 @@
 // does not keep the room.
 //
 // Whatever fails, and whenever the job is killed: the log goes last, so a dataset has either its
-// values or the attribute.
+// values or the attribute. HDF5 needs the same changes of its metadata on all ranks: each comes
+// right behind a meeting, so that a rank that fails between two leaves the others as it is itself.
 #include <algorithm>
 
 #include "api/hdf5vol/logged_copy.h"
@@ -14,8 +15,7 @@
 namespace forebay::vol {
 namespace {
 
-void set_extents_below(const UnderObject& dataset, const std::vector<Count>& extents) {
-  const std::vector<hsize_t> size(extents.begin(), extents.end());
+void set_extents_below(const UnderObject& dataset, const std::vector<hsize_t>& size) {
   H5VL_dataset_specific_args_t args{};
   args.op_type = H5VL_DATASET_SET_EXTENT;
   args.args.set_extent.size = size.data();
@@ -65,8 +65,10 @@ Hid compactable_properties(hid_t dcpl) {
 void LoggedHooks::compact_dataset(const UnderObject& dataset, const StoredDataset& stored) {
   const Hid type = type_of(dataset);
   const auto state = adopt(stored, type);
-  if (state->chunked()) set_extents_below(dataset, state->extents());
   const auto& extents = state->extents();
+  const std::vector<hsize_t> size(extents.begin(), extents.end());
+  comm_.meet();
+  if (state->chunked()) set_extents_below(dataset, size);
   if (std::find(extents.begin(), extents.end(), 0) != extents.end()) return;
   NativeDataset to = native_dataset(*state, dataset);
   if (state->chunked()) {
@@ -80,26 +82,37 @@ void LoggedHooks::compact_dataset(const UnderObject& dataset, const StoredDatase
   });
 }
 
-void LoggedHooks::compact(const UnderObject& at) {
-  const OwnedUnder root = open_child(at, name_location(at.type, "/"));
-  bool all = true;
-  for_each_stand_in(root.get(), [&](const UnderObject& dataset, const StoredDataset&) {
-    all = all && takes_values(dataset);
-  });
-  if (!all) return;
-  // From here on the file on the disk is a log file, whole, whatever happens.
-  flush_below(at, H5F_SCOPE_LOCAL);
-  for_each_stand_in(root.get(), [&](const UnderObject& dataset, const StoredDataset& stored) {
-    compact_dataset(dataset, stored);
-  });
-  flush_below(at, H5F_SCOPE_LOCAL);
-  for_each_stand_in(root.get(), [&](const UnderObject& dataset, const StoredDataset&) {
+void LoggedHooks::remove_log(const UnderObject& root) {
+  for_each_stand_in(root, [&](const UnderObject& dataset, const StoredDataset&) {
+    comm_.meet();
     remove_attribute(dataset, logged::store_dataset_attribute);
   });
+  comm_.meet();
   store_.remove();
+  compacted_ = true;
+}
+
+void LoggedHooks::compact(const UnderObject& at) {
+  const OwnedUnder root = open_child(at, name_location(at.type, "/"));
+  if (!compacted_) {
+    bool all = true;
+    for_each_stand_in(root.get(), [&](const UnderObject& dataset, const StoredDataset&) {
+      all = all && takes_values(dataset);
+    });
+    if (!all) return;
+    // From here on the file on the disk is a log file, whole, whatever happens.
+    comm_.meet();
+    flush_below(at, H5F_SCOPE_LOCAL);
+    for_each_stand_in(root.get(), [&](const UnderObject& dataset, const StoredDataset& stored) {
+      compact_dataset(dataset, stored);
+    });
+    comm_.meet();
+    flush_below(at, H5F_SCOPE_LOCAL);
+    remove_log(root.get());
+  }
+  comm_.meet();
   flush_below(at, H5F_SCOPE_LOCAL);
   file_->remove_subfiles();  // only now: nothing brings back a file that needs them
-  compacted_ = true;
 }
 
 }  // namespace forebay::vol

@@ -40,7 +40,7 @@ CopyPlace place_of(const ObjectCopy& copy) {
 
 void remove_visible_attributes(const UnderObject& object) {
   for (const std::string& name : attribute_names(object))
-    if (!is_reserved(name)) remove_attribute(object, name);
+    if (!is_reserved(name)) remove_attribute(object, name.c_str());
 }
 
 /// Local: this rank's share of the boxes, which every rank takes in turn.

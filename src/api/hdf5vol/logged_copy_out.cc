@@ -27,7 +27,7 @@ std::optional<MpiAccess> mpi_access_of(const UnderObject& object) {
       H5VLfile_get(file, object.connector, &list, H5P_DATASET_XFER_DEFAULT, nullptr) < 0)
     throw Error(Errc::ehdferr, "HDF5: asking how the file of the copy was opened failed");
   const Hid fapl = owned_list(list.args.get_fapl.fapl_id);
-  return mpi_access(fapl);
+  return MpiAccess::of(fapl);
 }
 
 /// One copy into an ordinary file.
@@ -56,7 +56,7 @@ class CopyOut {
 CopyOut::CopyOut(LoggedHooks& source, const ObjectCopy& copy, bool without_attributes)
     : source_(source), copy_(copy), without_attributes_(without_attributes) {
   if (const auto mpi = mpi_access_of(copy.destination)) {
-    comm_ = mpi->comm;
+    comm_ = mpi->ranks();
     collective_ = comm_.size() > 1;
   }
   // All ranks are here, so that what others wrote can be seen from here on.
@@ -109,7 +109,7 @@ bool CopyOut::replace(const UnderObject& parent, const UnderLink& link) {
   }
   const bool last_link = info_of(object.get()).rc == 1;
   const UnderObject made = replacement_of(object.get(), *stored);
-  remove_link(parent, link.name);
+  remove_link(parent, link.name.c_str());
   link_to(made, parent, link);
   if (last_link) replacements_.erase(token_of(object.get()));
   return true;

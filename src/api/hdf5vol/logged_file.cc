@@ -17,17 +17,13 @@
 namespace forebay::vol {
 namespace {
 
-/// The communicator and the hints of a file access list; this process alone for other drivers.
+/// What the driver makes of a file.
 struct Access {
-  Comm comm;
-  HintMap hints;
-  bool mpi_io = false;
-  bool plain = false;   ///< the file is one file, whose bytes lie where HDF5 says
+  bool plain = false;   ///< one file, whose bytes lie where HDF5 says
   bool copied = false;  ///< the same, but HDF5 works on a copy of it in memory
 };
 
 Access access_of(hid_t fapl) {
-  if (auto mpi = mpi_access(fapl)) return {mpi->comm, std::move(mpi->hints), true, true};
   const hid_t driver = H5Pget_driver(fapl);
   Access access;
   access.plain = driver == H5FD_SEC2 || driver == H5FD_STDIO;
@@ -97,14 +93,15 @@ bool is_logged(const UnderObject& dataset, hid_t dxpl) {
 std::unique_ptr<FileHooks> make_file_hooks(const OpenedFile& opened) {
   // Places in the file are asked of the native connector, and used directly.
   if (!is_native(opened.file.connector)) return nullptr;
-  if (!opened.created && !LogStore::present(opened.file)) return nullptr;
+  LogStore store(opened.file, opened.comm);
+  if (!opened.created && !store.open()) return nullptr;
   if (const std::string why = why_no_log(opened); !why.empty()) {
     if (opened.created) return nullptr;
     if ((opened.flags & H5F_ACC_RDWR) != 0)
       throw Error(Errc::enotsupport, opened.name + " holds a log, which cannot be written " + why,
                   "open it to read only, or convert it: forebay convert IN OUT --to hdf5");
   }
-  const Access access = access_of(opened.fapl);
+  const Access access = opened.mpi_io ? Access{true, false} : access_of(opened.fapl);
   if (!access.plain) {
     if (opened.created) return nullptr;
     if (!access.copied || (opened.flags & H5F_ACC_RDWR) != 0)
@@ -113,33 +110,25 @@ std::unique_ptr<FileHooks> make_file_hooks(const OpenedFile& opened) {
                       (access.copied ? "write" : "read"),
                   "open it with the default driver or with MPI-IO");
   }
-  Method method = choose_method(opened.name, access.hints, share_method_sources(access.comm));
+  Method method = choose_method(opened.name, opened.mpi_hints, share_method_sources(opened.comm));
   apply_hints(method, opened.hints, "the connector's string");
   const bool automatic = !method.origin.contains("layout") || method.layout == "auto";
   const bool log =
-      automatic ? access.mpi_io || !(may_become_swmr(opened.fapl) || asks_alignment(opened.fapl))
+      automatic ? opened.mpi_io || !(may_become_swmr(opened.fapl) || asks_alignment(opened.fapl))
                 : method.layout == "log";
   if (opened.created && !log) return nullptr;
   method.layout = "log";
-  std::unique_ptr<FileHooks> hooks;
-  together(access.comm, [&] {
-    hooks = std::make_unique<LoggedHooks>(opened, access.comm, access.mpi_io, method);
-  });
-  return hooks;
+  return std::make_unique<LoggedHooks>(opened, method, std::move(store));
 }
 
-LoggedHooks::LoggedHooks(const OpenedFile& opened, const Comm& comm, bool mpi_io,
-                         const Method& method)
-    : comm_(comm),
-      mpi_io_(mpi_io),
+LoggedHooks::LoggedHooks(const OpenedFile& opened, const Method& method, LogStore store)
+    : comm_(opened.comm),
+      mpi_io_(opened.mpi_io),
       method_(method),
       path_(opened.name),
       writable_((opened.flags & H5F_ACC_RDWR) != 0 || opened.created),
-      store_(opened.file, comm) {
-  if (opened.created)
-    store_.create(random_number(comm_));
-  else
-    store_.open();
+      store_(std::move(store)) {
+  if (opened.created) store_.create(random_number(comm_));
   LoggedFileOptions options = logged_options(method);
   options.path = opened.name;
   options.writable = writable_;
@@ -151,13 +140,9 @@ LoggedHooks::LoggedHooks(const OpenedFile& opened, const Comm& comm, bool mpi_io
   }
   file_ = std::make_unique<LoggedFile>(comm_, options, &store_);
   start_timeline(comm_, method_, file_->report(), opened_);
-  std::optional<logged::MetadataBlock> index;
-  agree_on_error(comm_, attempt_to([&] { index = store_.index(); }));
-  if (index) file_->open_index(*index);
-  agree_on_error(comm_, attempt_to([&] {
-                   for (const auto& block : store_.blocks(file_->reader().directory().blocks))
-                     file_->add_block(block);
-                 }));
+  if (const auto index = store_.index()) file_->open_index(*index);
+  for (const auto& block : store_.blocks(file_->reader().directory().blocks))
+    file_->add_block(block);
   if (!writable_) return;
   start_undo(opened);
   start_writing();
@@ -340,9 +325,9 @@ void LoggedHooks::before_close(const UnderObject& at, Closing closing) {
   store_.move_to(at);
   if (undo_) undo_->begin();
   together(comm_, [&] {
-    finish();
+    if (!compacted_) finish();
     const bool mounted = store_.let_go();
-    if (closing == Closing::last && writable_ && compacts() && !compacted_ && !mounted) compact(at);
+    if (closing == Closing::last && writable_ && compacts() && !mounted) compact(at);
   });
   // Behind it all ranks close the file in HDF5, where they wait for each other: nothing fails here.
   if (closing == Closing::last && report_due_) attempt_together(comm_, [&] { report(); });

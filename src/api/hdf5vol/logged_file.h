@@ -14,8 +14,8 @@ namespace forebay::vol {
 
 class LoggedHooks : public FileHooks {
  public:
-  /// Collective. `method`: chosen for this file.
-  LoggedHooks(const OpenedFile& opened, const Comm& comm, bool mpi_io, const Method& method);
+  /// Collective. `method`: chosen for this file. `store`: its log, opened; to be made in a new one.
+  LoggedHooks(const OpenedFile& opened, const Method& method, LogStore store);
 
   CreatedDataset create_dataset(const DatasetCreation& creation) override;
   std::unique_ptr<LoggedDataset> open_dataset(const UnderObject& dataset, hid_t dxpl) override;
@@ -52,6 +52,7 @@ class LoggedHooks : public FileHooks {
   bool compacts() const { return method_.compact == "close"; }
   /// Collective, after finish(). Leaves a file alone that has datasets which cannot take values.
   void compact(const UnderObject& at);
+  void remove_log(const UnderObject& root);
   void compact_dataset(const UnderObject& dataset, const StoredDataset& stored);
 
   Comm comm_;

@@ -1,6 +1,7 @@
 #include "api/hdf5vol/logged_store.h"
 
 #include <H5VLnative.h>
+#include <fmt/format.h>
 
 #include <cstring>
 
@@ -27,15 +28,27 @@ constexpr const char* dataset_attribute = logged::store_dataset_attribute;
   throw Error(Errc::ehdferr, "HDF5: " + what + " failed", "its error stack says why");
 }
 
-bool link_exists(const UnderObject& at, const std::string& name) {
-  const H5VL_loc_params_t location = name_location(at.type, name.c_str());
+/// The name of the nth block of a kind; takes no memory from the heap.
+class BlockName {
+ public:
+  BlockName(const char* kind, std::uint64_t n) {
+    *fmt::format_to_n(text_, sizeof text_ - 1, "{}{}", kind, n).out = '\0';
+  }
+  operator const char*() const { return text_; }
+
+ private:
+  char text_[40];
+};
+
+bool link_exists(const UnderObject& at, const char* name) {
+  const H5VL_loc_params_t location = name_location(at.type, name);
   hbool_t exists = false;
   H5VL_link_specific_args_t args{};
   args.op_type = H5VL_LINK_EXISTS;
   args.args.exists.exists = &exists;
   if (H5VLlink_specific(at.object, &location, at.connector, &args, H5P_DATASET_XFER_DEFAULT,
                         nullptr) < 0)
-    failed("looking for " + name);
+    failed(std::string("looking for ") + name);
   return exists;
 }
 
@@ -71,23 +84,28 @@ void write_attribute(const UnderObject& at, const char* name, bool create,
     failed(std::string("writing the attribute ") + name);
 }
 
-std::vector<std::byte> read_attribute(const UnderObject& at, const char* name, hid_t dxpl) {
+OwnedUnder open_attribute(const UnderObject& at, const char* name, hid_t dxpl) {
   const H5VL_loc_params_t location = self_location(at.type);
-  const OwnedUnder attribute(H5VLattr_open(at.object, &location, at.connector, name,
-                                           H5P_ATTRIBUTE_ACCESS_DEFAULT, dxpl, nullptr),
-                             at.connector, H5I_ATTR);
+  OwnedUnder attribute(H5VLattr_open(at.object, &location, at.connector, name,
+                                     H5P_ATTRIBUTE_ACCESS_DEFAULT, dxpl, nullptr),
+                       at.connector, H5I_ATTR);
   if (!attribute) failed(std::string("opening the attribute ") + name);
+  return attribute;
+}
+
+std::size_t size_of(const OwnedUnder& attribute, hid_t dxpl) {
   H5VL_attr_get_args_t args{};
   args.op_type = H5VL_ATTR_GET_SPACE;
-  if (H5VLattr_get(attribute.object(), at.connector, &args, dxpl, nullptr) < 0)
-    failed(std::string("asking for the attribute ") + name);
+  if (H5VLattr_get(attribute.object(), attribute.connector(), &args, dxpl, nullptr) < 0)
+    failed("asking for an attribute of the log");
   const Hid space = owned_space(args.args.get_space.space_id);
-  std::vector<std::byte> bytes(
-      static_cast<std::size_t>(checked(H5Sget_simple_extent_npoints(space), "sizing")));
-  if (H5VLattr_read(attribute.object(), at.connector, H5T_NATIVE_UINT8, bytes.data(), dxpl,
+  return static_cast<std::size_t>(checked(H5Sget_simple_extent_npoints(space), "sizing"));
+}
+
+void read_attribute(const OwnedUnder& attribute, std::byte* bytes, hid_t dxpl) {
+  if (H5VLattr_read(attribute.object(), attribute.connector(), H5T_NATIVE_UINT8, bytes, dxpl,
                     nullptr) < 0)
-    failed(std::string("reading the attribute ") + name);
-  return bytes;
+    failed("reading an attribute of the log");
 }
 
 const char* kind_of(logged::BlockSpace::Use use) {
@@ -101,7 +119,7 @@ const char* kind_of(logged::BlockSpace::Use use) {
   }
 }
 
-logged::MetadataBlock place_of(const OwnedUnder& dataset, const std::string& name) {
+logged::MetadataBlock place_of(const OwnedUnder& dataset, const char* name) {
   H5VL_native_dataset_optional_args_t native{};
   haddr_t address = HADDR_UNDEF;
   native.get_offset.offset = &address;
@@ -114,26 +132,37 @@ logged::MetadataBlock place_of(const OwnedUnder& dataset, const std::string& nam
                            nullptr) < 0 ||
       H5VLdataset_get(dataset.object(), dataset.connector(), &size, H5P_DATASET_XFER_DEFAULT,
                       nullptr) < 0)
-    failed("asking where " + name + " lies");
-  if (address == HADDR_UNDEF || bytes == 0) damaged(name + " has no place in the file");
+    failed(std::string("asking where ") + name + " lies");
+  if (address == HADDR_UNDEF || bytes == 0)
+    damaged(std::string(name) + " has no place in the file");
   return {static_cast<Offset>(address), static_cast<Count>(bytes)};
+}
+
+/// A block of the log; nothing if there is none of that name.
+std::optional<logged::MetadataBlock> block_of(const OwnedUnder& group, const char* name) {
+  if (!link_exists(group.get(), name)) return std::nullopt;
+  const H5VL_loc_params_t location = self_location(H5I_GROUP);
+  const OwnedUnder dataset(
+      H5VLdataset_open(group.object(), &location, group.connector(), name,
+                       H5P_DATASET_ACCESS_DEFAULT, H5P_DATASET_XFER_DEFAULT, nullptr),
+      group.connector(), H5I_DATASET);
+  if (!dataset) failed(std::string("opening ") + name);
+  return place_of(dataset, name);
 }
 
 }  // namespace
 
-bool LogStore::present(const UnderObject& file) { return link_exists(file, group_name); }
-
 bool LogStore::let_go() {
   held_ = {};
-  return found_ && info_of(file_, H5O_INFO_BASIC).fileno != found_->fileno;
+  return group_ && info_of(file_, H5O_INFO_BASIC).fileno != group_->fileno;
 }
 
 OwnedUnder LogStore::group() {
-  if (found_) {
+  if (group_) {
     const UnderObject& from = held_ ? held_.get() : file_;
     H5VL_loc_params_t location = self_location(from.type);
     location.type = H5VL_OBJECT_BY_TOKEN;
-    location.loc_data.loc_by_token.token = &found_->token;
+    location.loc_data.loc_by_token.token = &group_->token;
     return open_child(from, location);
   }
   const H5VL_loc_params_t location = self_location(file_.type);
@@ -141,11 +170,13 @@ OwnedUnder LogStore::group() {
                                   H5P_GROUP_ACCESS_DEFAULT, H5P_DATASET_XFER_DEFAULT, nullptr),
                    file_.connector, H5I_GROUP);
   if (!group) failed("opening the group of the log");
-  found_ = info_of(group.get(), H5O_INFO_BASIC);
+  group_ = info_of(group.get(), H5O_INFO_BASIC);
   return group;
 }
 
 void LogStore::create(std::uint64_t session) {
+  std::vector<std::byte> state;
+  agree_on_error(comm_, attempt_to([&] { state = logged::print_stored_file({session, index_}); }));
   const H5VL_loc_params_t location = self_location(file_.type);
   const OwnedUnder group(
       H5VLgroup_create(file_.object, &location, file_.connector, group_name,
@@ -153,27 +184,36 @@ void LogStore::create(std::uint64_t session) {
                        H5P_DATASET_XFER_DEFAULT, nullptr),
       file_.connector, H5I_GROUP);
   if (!group) failed("making the group of the log");
-  found_ = info_of(group.get(), H5O_INFO_BASIC);
+  group_ = info_of(group.get(), H5O_INFO_BASIC);
   session_ = session;
   data_blocks_ = metadata_blocks_ = 0;
-  write_attribute(group.get(), file_attribute, true, logged::print_stored_file({session_, index_}),
-                  H5P_DATASET_XFER_DEFAULT);
+  write_attribute(group.get(), file_attribute, true, state, H5P_DATASET_XFER_DEFAULT);
 }
 
-void LogStore::open() {
+bool LogStore::open() {
+  comm_.meet();
+  if (!link_exists(file_, group_name)) return false;
   const OwnedUnder group = this->group();
-  const auto stored = logged::parse_stored_file(
-      read_attribute(group.get(), file_attribute, H5P_DATASET_XFER_DEFAULT));
+  const OwnedUnder attribute =
+      open_attribute(group.get(), file_attribute, H5P_DATASET_XFER_DEFAULT);
+  std::array<std::byte, 256> text;
+  const std::size_t bytes = size_of(attribute, H5P_DATASET_XFER_DEFAULT);
+  if (bytes > text.size()) damaged("its attribute is too long");
+  read_attribute(attribute, text.data(), H5P_DATASET_XFER_DEFAULT);
+  const auto stored = logged::parse_stored_file(std::span(text).first(bytes));
   session_ = stored.session;
   index_ = stored.index;
+  if (index_ > 0) index_place_ = block_of(group, BlockName(logged::store_index, index_ - 1));
+  witness_ = block_of(group, logged::store_witness);
+  if (witness_ && witness_->bytes != logged::witness_bytes) damaged("the witness is no witness");
+  return true;
 }
 
 /// Blocks of a kind have the numbers from 0 on: the first that is missing is found by halving.
 std::uint64_t LogStore::count_of(const char* kind) {
+  comm_.meet();
   const OwnedUnder group = this->group();
-  const auto exists = [&](std::uint64_t n) {
-    return link_exists(group.get(), kind + std::to_string(n));
-  };
+  const auto exists = [&](std::uint64_t n) { return link_exists(group.get(), BlockName(kind, n)); };
   std::uint64_t have = 0, step = 1;
   while (exists(have + step - 1)) have += step, step *= 2;
   while (step > 0)
@@ -184,73 +224,52 @@ std::uint64_t LogStore::count_of(const char* kind) {
   return have;
 }
 
-std::optional<logged::MetadataBlock> LogStore::block(const std::string& name) {
-  const OwnedUnder group = this->group();
-  if (!link_exists(group.get(), name)) return std::nullopt;
-  const H5VL_loc_params_t location = self_location(H5I_GROUP);
-  const OwnedUnder dataset(
-      H5VLdataset_open(group.object(), &location, group.connector(), name.c_str(),
-                       H5P_DATASET_ACCESS_DEFAULT, H5P_DATASET_XFER_DEFAULT, nullptr),
-      group.connector(), H5I_DATASET);
-  if (!dataset) failed("opening " + name);
-  return place_of(dataset, name);
-}
-
 std::vector<logged::MetadataBlock> LogStore::blocks(std::uint64_t known) {
   metadata_blocks_ = count_of(logged::store_metadata);
   if (*metadata_blocks_ < known) damaged("a block of metadata that the index names is missing");
-  std::vector<logged::MetadataBlock> blocks(known);
+  std::vector<logged::MetadataBlock> blocks(*metadata_blocks_);
+  comm_.meet();
+  const OwnedUnder group = this->group();
   for (std::uint64_t n = known; n < *metadata_blocks_; ++n) {
     // No index covers these: the job was killed. HDF5 does not write its own metadata in one step,
     // so of the flush that was under way there may be the name of a block and no more.
     const QuietErrors quiet;
     const auto unfinished = attempt_to(
-        [&] { blocks.push_back(block(logged::store_metadata + std::to_string(n)).value()); });
+        [&] { blocks[n] = block_of(group, BlockName(logged::store_metadata, n)).value(); });
     if (unfinished && unfinished->code() == Errc::enomem) throw *unfinished;
-    if (unfinished) blocks.push_back({});
   }
   return blocks;
 }
 
-std::optional<logged::MetadataBlock> LogStore::index() {
-  if (index_ == 0) return std::nullopt;
-  return block(logged::store_index + std::to_string(index_ - 1));
-}
-
 void LogStore::replace_index() {
   ++index_;  // on all ranks, whatever fails
-  OwnedUnder group;
   std::vector<std::byte> state;
-  std::string old;
-  agree_on_error(comm_, attempt_to([&] {
-                   group = this->group();
-                   state = logged::print_stored_file({session_, index_});
-                   if (index_ >= 2) old = logged::store_index + std::to_string(index_ - 2);
-                 }));
+  agree_on_error(comm_, attempt_to([&] { state = logged::print_stored_file({session_, index_}); }));
   // HDF5's metadata is the same on all ranks only if all make the same calls.
+  const OwnedUnder group = this->group();
   write_attribute(group.get(), file_attribute, false, state, H5P_DATASET_XFER_DEFAULT);
-  if (!old.empty()) remove_link(group.get(), old);
+  if (index_ >= 2) remove_link(group.get(), BlockName(logged::store_index, index_ - 2));
 }
 
 void LogStore::remove() { remove_link(file_, group_name); }
 
-logged::MetadataBlock LogStore::make_block(const std::string& name, Count bytes) {
-  OwnedUnder group;
+/// Collective. With `again`, in place of one that may be there.
+logged::MetadataBlock LogStore::make_block(const char* name, Count bytes, bool again) {
   Hid dcpl, space;
-  const auto unready = attempt_to([&] {
-    group = this->group();
-    dcpl = owned_list(H5Pcreate(H5P_DATASET_CREATE));
-    checked(H5Pset_layout(dcpl, H5D_CONTIGUOUS), "choosing a layout");
-    checked(H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_EARLY), "choosing an allocation time");
-    checked(H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER), "choosing a fill time");
-    checked(H5Pset_obj_track_times(dcpl, false), "leaving times out");
-    space = bytes_space(static_cast<std::size_t>(bytes));
-  });
-  // HDF5 may make the ranks wait for each other in what follows.
-  agree_on_error(comm_, unready);
+  agree_on_error(comm_, attempt_to([&] {
+                   dcpl = owned_list(H5Pcreate(H5P_DATASET_CREATE));
+                   checked(H5Pset_layout(dcpl, H5D_CONTIGUOUS), "choosing a layout");
+                   checked(H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_EARLY),
+                           "choosing an allocation time");
+                   checked(H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER), "choosing a fill time");
+                   checked(H5Pset_obj_track_times(dcpl, false), "leaving times out");
+                   space = bytes_space(static_cast<std::size_t>(bytes));
+                 }));
+  const OwnedUnder group = this->group();
+  if (again && link_exists(group.get(), name)) remove_link(group.get(), name);
   const H5VL_loc_params_t location = self_location(H5I_GROUP);
   const OwnedUnder dataset(
-      H5VLdataset_create(group.object(), &location, group.connector(), name.c_str(),
+      H5VLdataset_create(group.object(), &location, group.connector(), name,
                          H5P_LINK_CREATE_DEFAULT, H5T_STD_U8LE, space, dcpl,
                          H5P_DATASET_ACCESS_DEFAULT, H5P_DATASET_XFER_DEFAULT, nullptr),
       group.connector(), H5I_DATASET);
@@ -259,9 +278,8 @@ logged::MetadataBlock LogStore::make_block(const std::string& name, Count bytes)
 }
 
 Offset LogStore::witness_place() {
-  const auto there = block(logged::store_witness);
-  if (there && there->bytes != logged::witness_bytes) damaged("the witness is no witness");
-  return (there ? *there : make_block(logged::store_witness, logged::witness_bytes)).place;
+  if (!witness_) witness_ = make_block(logged::store_witness, logged::witness_bytes, false);
+  return witness_->place;
 }
 
 Offset LogStore::allot(Use use, Count bytes) {
@@ -270,14 +288,10 @@ Offset LogStore::allot(Use use, Count bytes) {
   Offset place = -1;
   // Numbers have no gap, and are the same on all ranks.
   const auto failed = attempt_together(comm_, [&] {
-    std::string name = kind_of(use);
-    if (use != Use::index && !counter) counter = count_of(name.c_str());
-    name += std::to_string(use == Use::index ? index_ : *counter);
-    if (left) {
-      const OwnedUnder group = this->group();
-      if (link_exists(group.get(), name)) remove_link(group.get(), name);
-    }
-    place = make_block(name, bytes).place;
+    const bool index = use == Use::index;  // has no name until it is written: replace_index()
+    if (!index && !counter) counter = count_of(kind_of(use));
+    const BlockName name(kind_of(use), index ? index_ : *counter);
+    place = make_block(name, bytes, left || index).place;
     // Room that the file of the last flush had may have been freed since, and be in use there.
     if (undo_ != nullptr && place < undo_->end() && comm_.is_root()) undo_->save(place, bytes);
   });
@@ -289,7 +303,10 @@ Offset LogStore::allot(Use use, Count bytes) {
 
 std::optional<StoredDataset> read_stored(const UnderObject& dataset, hid_t dxpl) {
   if (!attribute_exists(dataset, dataset_attribute, dxpl)) return std::nullopt;
-  return logged::parse_stored_dataset(read_attribute(dataset, dataset_attribute, dxpl));
+  const OwnedUnder attribute = open_attribute(dataset, dataset_attribute, dxpl);
+  std::vector<std::byte> bytes(size_of(attribute, dxpl));
+  read_attribute(attribute, bytes.data(), dxpl);
+  return logged::parse_stored_dataset(bytes);
 }
 
 void write_stored(const UnderObject& dataset, const StoredDataset& stored, bool create,

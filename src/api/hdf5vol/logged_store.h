@@ -30,26 +30,31 @@ using logged::StoredDataset;
 
 /// The hidden objects of one open file. All functions use the connector below; those that create or
 /// change something are collective as HDF5's own are.
+///
+/// HDF5 needs the same changes of metadata on all ranks, and where it opens a file it reads them by
+/// one rank for all, who wait for it. So all that is done to the file comes right behind a meeting,
+/// in a stretch of calls in which nothing of ours can fail: names and attributes are on the stack.
 class LogStore : public logged::BlockSpace {
  public:
   LogStore(const UnderObject& file, const Comm& comm) : comm_(comm), file_(file) {}
 
-  /// Whether the file has a log.
-  static bool present(const UnderObject& file);
+  /// Collective.
   void create(std::uint64_t session);
-  /// Reads the group's attribute. Errc::ebadlog for one that is damaged or of a newer version.
-  void open();
+  /// Collective. False if the file has no log. Errc::ebadlog for one that is damaged or of a newer
+  /// version.
+  bool open();
   std::uint64_t session() const { return session_; }
 
-  /// Where the witness lies, which the caller writes; made where the file has none.
+  /// Collective. Where the witness lies, which the caller writes; made where the file has none.
   Offset witness_place();
   /// From now on blocks of the log do not take what the file of the last flush needs.
   void set_undo(UndoFile& undo) { undo_ = &undo; }
 
-  /// The blocks of metadata, in order; of the first `known`, which an index covers, only the number
-  /// counts. A block that a killed job did not finish is empty.
+  /// Collective. The blocks of metadata, in order; of the first `known`, which an index covers,
+  /// only the number counts. A block that a killed job did not finish is empty.
   std::vector<logged::MetadataBlock> blocks(std::uint64_t known);
-  std::optional<logged::MetadataBlock> index();
+  /// Of the log that was opened.
+  std::optional<logged::MetadataBlock> index() const { return index_place_; }
   /// The number that the new index takes, the old one goes.
   void replace_index();
 
@@ -71,14 +76,14 @@ class LogStore : public logged::BlockSpace {
  private:
   OwnedUnder group();
   std::uint64_t count_of(const char* kind);
-  std::optional<logged::MetadataBlock> block(const std::string& name);
-  logged::MetadataBlock make_block(const std::string& name, Count bytes);
+  logged::MetadataBlock make_block(const char* name, Count bytes, bool again);
 
   Comm comm_;
   UnderObject file_;
   OwnedUnder held_;
   // The group: where this file is mounted, paths begin at the root of the other.
-  std::optional<H5O_info2_t> found_;
+  std::optional<H5O_info2_t> group_;
+  std::optional<logged::MetadataBlock> index_place_, witness_;  // index: of the log that was opened
   std::uint64_t session_ = 0, index_ = 0;  // index_: 0 for none, n + 1 for index.n
   std::optional<std::uint64_t> data_blocks_, metadata_blocks_;
   std::array<bool, 3> left_{};  // for each Use: a block that was not completed

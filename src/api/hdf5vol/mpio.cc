@@ -11,45 +11,37 @@
 #pragma weak H5Pset_dxpl_mpio
 
 namespace forebay::vol {
-namespace {
+// A list of another driver is no error. One question for both: HDF5 duplicates the communicator
+// each time.
+std::optional<MpiAccess> MpiAccess::of(hid_t fapl) {
+  if (H5Pget_fapl_mpio == nullptr) return std::nullopt;
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Info info = MPI_INFO_NULL;
+  {
+    const QuietErrors quiet;
+    if (H5Pget_fapl_mpio(fapl, &comm, &info) < 0) return std::nullopt;
+  }
+  MpiAccess access(Comm(), info);
+  access.ranks_ = adopt_comm(comm);
+  return access;
+}
 
-HintMap hints_of(MPI_Info info) {
+MpiAccess::~MpiAccess() {
+  if (info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
+}
+
+HintMap MpiAccess::hints() const {
   HintMap hints;
   int keys = 0;
-  if (info == MPI_INFO_NULL || MPI_Info_get_nkeys(info, &keys) != MPI_SUCCESS) return hints;
+  if (info_ == MPI_INFO_NULL || MPI_Info_get_nkeys(info_, &keys) != MPI_SUCCESS) return hints;
   for (int i = 0; i < keys; ++i) {
     char key[MPI_MAX_INFO_KEY + 1] = {}, value[MPI_MAX_INFO_VAL + 1] = {};
     int there = 0;
-    if (MPI_Info_get_nthkey(info, i, key) == MPI_SUCCESS &&
-        MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &there) == MPI_SUCCESS && there != 0)
+    if (MPI_Info_get_nthkey(info_, i, key) == MPI_SUCCESS &&
+        MPI_Info_get(info_, key, MPI_MAX_INFO_VAL, value, &there) == MPI_SUCCESS && there != 0)
       hints[key] = value;
   }
   return hints;
-}
-
-/// The communicator and the info, copies of the list's, freed when they go.
-struct Given {
-  MPI_Comm comm = MPI_COMM_NULL;
-  MPI_Info info = MPI_INFO_NULL;
-  Given() = default;
-  Given(const Given&) = delete;
-  Given& operator=(const Given&) = delete;
-  ~Given() {
-    if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm);
-    if (info != MPI_INFO_NULL) MPI_Info_free(&info);
-  }
-};
-
-}  // namespace
-
-std::optional<MpiAccess> mpi_access(hid_t fapl) {
-  if (H5Pget_fapl_mpio == nullptr) return std::nullopt;
-  Given given;
-  {
-    const QuietErrors quiet;  // a list of another driver is no error
-    if (H5Pget_fapl_mpio(fapl, &given.comm, &given.info) < 0) return std::nullopt;
-  }
-  return MpiAccess{make_comm(given.comm), hints_of(given.info)};
 }
 
 void use_mpio_alone(hid_t fapl) {

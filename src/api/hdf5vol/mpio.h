@@ -3,23 +3,35 @@
 #pragma once
 
 #include <hdf5.h>
+#include <mpi.h>
 
 #include <optional>
+#include <utility>
 
 #include "comm/comm.h"
 #include "core/method.h"
 
 namespace forebay::vol {
 
-/// What a program gave H5Pset_fapl_mpio.
-struct MpiAccess {
-  Comm comm;
-  HintMap hints;
-};
+/// Copies of what a program gave H5Pset_fapl_mpio.
+class MpiAccess {
+ public:
+  /// Collective over the communicator; on all ranks or on none. Nothing where the list chooses
+  /// another driver.
+  static std::optional<MpiAccess> of(hid_t fapl);
+  MpiAccess(MpiAccess&& other) noexcept
+      : ranks_(std::move(other.ranks_)), info_(std::exchange(other.info_, MPI_INFO_NULL)) {}
+  MpiAccess& operator=(MpiAccess&&) = delete;
+  ~MpiAccess();
 
-/// Collective over the list's communicator, which is duplicated. Nothing where the list chooses
-/// another driver.
-std::optional<MpiAccess> mpi_access(hid_t fapl);
+  const Comm& ranks() const { return ranks_; }
+  HintMap hints() const;
+
+ private:
+  MpiAccess(Comm ranks, MPI_Info info) : ranks_(std::move(ranks)), info_(info) {}
+  Comm ranks_;
+  MPI_Info info_;
+};
 
 /// Local. Makes a list choose that driver, for this process alone.
 void use_mpio_alone(hid_t fapl);

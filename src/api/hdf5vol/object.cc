@@ -1,6 +1,7 @@
 #include "api/hdf5vol/object.h"
 
 #include <algorithm>
+#include <new>
 #include <vector>
 
 #include "api/hdf5vol/under_objects.h"
@@ -43,6 +44,7 @@ FileState::~FileState() {
   for (FileState* file : open_files())
     if (file->parent_ == this) file->parent_ = nullptr;
   hooks_.reset();
+  ::operator delete(room_);
   const ErrorStackSaver saver;
   H5Idec_ref(connector_);
 }
@@ -76,8 +78,18 @@ FileRef FileState::of_object(const UnderObject& object, const FileRef& from) {
 void FileState::attach(std::unique_ptr<FileHooks> hooks, void* under_file) {
   looked_into_ = true;
   if (!hooks) return;
+  const LibraryContext own;  // in which no rank reads for the others: one may have failed by now
   hidden_links_ = std::make_unique<HiddenLinks>(UnderObject{under_file, connector_, H5I_FILE});
   hooks_ = std::move(hooks);
+}
+
+void FileState::make_room_for_wrapping() {
+  if (!room_) room_ = ::operator new(sizeof(Object));
+}
+
+Object* FileState::wrap_for_library(void* under_file) {
+  make_room_for_wrapping();
+  return new (std::exchange(room_, nullptr)) Object(under_file, FileRef(this), H5I_FILE, false);
 }
 
 void FileState::flush_mounted() {

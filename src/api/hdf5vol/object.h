@@ -87,6 +87,11 @@ class FileState {
   WrapContext* get_wrap_context(void* under_object);
   static void free_wrap_context(WrapContext* context) noexcept;
 
+  /// HDF5 wraps a file for itself once it is open, on all ranks or with the file lost on some: the
+  /// room for that is there before the ranks agree that it is open.
+  void make_room_for_wrapping();
+  Object* wrap_for_library(void* under_file);
+
   /// H5Iget_file_id asks for the file of an object and then has it wrapped: notes what it was
   /// given.
   void note_handed_out(void* under_file) noexcept { handed_out_ = under_file; }
@@ -110,6 +115,7 @@ class FileState {
   bool numbered_;
   bool looked_into_ = false;
   void* handed_out_ = nullptr;
+  void* room_ = nullptr;  ///< for one Object
   /// The last one that it was mounted in, while that is open; unmounting is not noticed.
   const FileState* parent_ = nullptr;
   bool flushes_mounted_ = false;

@@ -180,8 +180,8 @@ UnderLink link_at(const UnderObject& at, const std::string& path) {
   return link;
 }
 
-void remove_link(const UnderObject& group, const std::string& name) {
-  const H5VL_loc_params_t location = name_location(group.type, name.c_str());
+void remove_link(const UnderObject& group, const char* name) {
+  const H5VL_loc_params_t location = name_location(group.type, name);
   H5VL_link_specific_args_t args{};
   args.op_type = H5VL_LINK_DELETE;
   if (H5VLlink_specific(group.object, &location, group.connector, &args, dxpl(), nullptr) < 0)
@@ -242,11 +242,11 @@ std::vector<std::string> attribute_names(const UnderObject& object) {
   return names;
 }
 
-void remove_attribute(const UnderObject& object, const std::string& name) {
+void remove_attribute(const UnderObject& object, const char* name) {
   const H5VL_loc_params_t location = self_location(object.type);
   H5VL_attr_specific_args_t args{};
   args.op_type = H5VL_ATTR_DELETE;
-  args.args.del.name = name.c_str();
+  args.args.del.name = name;
   if (H5VLattr_specific(object.object, &location, object.connector, &args, dxpl(), nullptr) < 0)
     failed("removing an attribute");
 }

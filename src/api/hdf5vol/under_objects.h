@@ -40,7 +40,7 @@ bool keeps_order(const UnderObject& group);
 /// In the order in which they were made where the group keeps that; else by name.
 std::vector<UnderLink> links_of(const UnderObject& group);
 UnderLink link_at(const UnderObject& at, const std::string& path);
-void remove_link(const UnderObject& group, const std::string& name);
+void remove_link(const UnderObject& group, const char* name);
 void rename_link(const UnderObject& group, const UnderLink& link, const std::string& name);
 /// A hard link of that name and encoding to `object`.
 void link_to(const UnderObject& object, const UnderObject& group, const UnderLink& link);
@@ -53,7 +53,7 @@ void for_each_object(const UnderObject& object, SeenObjects& seen,
 
 /// In the order in which they were made where the object keeps that; else by name.
 std::vector<std::string> attribute_names(const UnderObject& object);
-void remove_attribute(const UnderObject& object, const std::string& name);
+void remove_attribute(const UnderObject& object, const char* name);
 /// Both objects are of one file.
 void copy_attribute(const UnderObject& from, const UnderObject& to, const std::string& name);
 

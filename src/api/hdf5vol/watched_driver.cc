@@ -59,11 +59,12 @@ herr_t write_watched(Watched& at, bool others_wait, Save&& save, Write&& write, 
   if (!failed && result >= 0) return result;
   if (!failed) failed.emplace(Errc::ewrite, "HDF5: writing to the file failed");
   if (others_wait && !at.undo->alone()) {
-    at.undo->lose(*failed);
+    at.undo->lose(std::move(*failed));
     return 0;
   }
-  at.undo->fail(*failed);
-  return guarded<herr_t>(-1, [&]() -> herr_t { throw *failed; });
+  const herr_t told = guarded<herr_t>(-1, [&]() -> herr_t { throw *failed; });
+  at.undo->fail(std::move(*failed));
+  return told;
 }
 
 template <Kind kind>

@@ -1,6 +1,7 @@
 #include "layout/logged/file_tails.h"
 
 #include <sys/statfs.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
+#include "base/leavings.h"
 #include "comm/agree.h"
 
 namespace forebay::logged {
@@ -49,46 +51,41 @@ std::unique_ptr<Tails> FileTails::make(const Comm& comm, const std::string& fold
                    std::filesystem::create_directory(folder, error);
                    if (error)
                      throw system_error(error.value(), Errc::efile, "making the folder", folder);
-                   tails->shown_ = tails->open_(tails->path("shown"), Open::create);
+                   tails->shown_ = tails->open_(tails->shown_path_, Open::create);
                    const Slot nothing;
                    for (Rank rank = 0; rank < comm.size(); ++rank)
                      tails->shown_->write_at(slot_bytes * rank,
                                              std::as_bytes(std::span(&nothing, 1)));
                  }));
   // Behind it the folder is there, and in it what all show: nothing.
-  if (!tails->shown_) tails->shown_ = tails->open_(tails->path("shown"), Open::write);
+  if (!tails->shown_) tails->shown_ = tails->open_(tails->shown_path_, Open::write);
   tails->weak_ = has_weak_caches(folder);
   return tails;
 }
 
 void FileTails::remove_left(const std::string& folder) {
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
-    std::string name = entry.path().filename();
-    if (name.ends_with(".data")) name.resize(name.size() - 5);
-    const bool ours = name == "shown" ||
-                      (!name.empty() && name.find_first_not_of("0123456789") == std::string::npos);
-    if (ours && entry.is_regular_file(none)) std::filesystem::remove(entry.path(), none);
-  }
-  std::filesystem::remove(folder, none);
+  remove_leavings(folder, [](std::string_view name) {
+    if (name.ends_with(".data")) name.remove_suffix(5);
+    return name == "shown" || is_number(name);
+  });
 }
 
 FileTails::FileTails(const Comm& comm, std::string folder, OpenFile open)
     : Tails(comm),
       folder_(std::move(folder)),
+      shown_path_(path("shown")),
       open_(std::move(open)),
       streams_(static_cast<std::size_t>(comm.size())),
       datas_(static_cast<std::size_t>(comm.size())),
       end_(first_byte) {}
 
 FileTails::~FileTails() {
-  std::error_code ignored;
-  if (rank() == 0) std::filesystem::remove(path("shown"), ignored);
+  if (rank() == 0) ::unlink(shown_path_.c_str());
   if (stream_) {
-    std::filesystem::remove(stream_->path(), ignored);
-    std::filesystem::remove(data_->path(), ignored);
+    ::unlink(stream_->path().c_str());
+    ::unlink(data_->path().c_str());
   }
-  std::filesystem::remove(folder_, ignored);  // as long as others' files are there it stays
+  ::rmdir(folder_.c_str());  // as long as others' files are there it stays
 }
 
 // -- this rank's tail -----------------------------------------------------------------------------
@@ -156,7 +153,7 @@ void FileTails::clear() {
 
 void FileTails::look(std::span<Shown> shown) {
   if (weak_) {  // none of what was read before
-    shown_ = open_(path("shown"), Open::write);
+    shown_ = open_(shown_path_, Open::write);
     streams_.assign(streams_.size(), nullptr);
     datas_.assign(datas_.size(), nullptr);
   }
@@ -177,7 +174,7 @@ void FileTails::look(std::span<Shown> shown) {
     }
     std::this_thread::yield();  // one is being written
   }
-  throw Error(Errc::eread, path("shown") + " is damaged",
+  throw Error(Errc::eread, shown_path_ + " is damaged",
               "it was changed while the file was open for writing");
 }
 

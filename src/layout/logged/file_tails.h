@@ -49,6 +49,7 @@ class FileTails : public Tails {
                    const std::string& suffix);
 
   std::string folder_;
+  std::string shown_path_;
   OpenFile open_;
   bool weak_ = false;  // caches of the file system do not agree by themselves
   std::shared_ptr<ByteFile> shown_, stream_, data_;  // this rank's; the last two once it writes
