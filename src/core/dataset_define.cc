@@ -284,7 +284,12 @@ void Dataset::fill_record(VarId id, Count record) {
   if (record < 0) throw Error(Errc::einvalcoords, "record numbers begin at 0");
   together(comm_, [&] {
     if (stage_->holds_writes()) stage_->flush(true);  // what was staged came before
-    if (var.chunking) return fill_chunked_record(id, record);
+    if (var.chunking) {
+      fill_chunked_record(id, record);
+      // Nor does it come behind what another rank writes from here on.
+      if (stage_->holds_writes()) stage_->flush(true);
+      return;
+    }
     agree(attempt_to(
         [&] { fill_elements(var, var.begin + record * schema_.recsize, var.inner_elements); }));
     changed_ = true;

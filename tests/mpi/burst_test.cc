@@ -228,6 +228,33 @@ TEST_CASE(staged_data_lies_over_the_file_s_in_independent_reads) {
   finish(t, s);
 }
 
+TEST_CASE(what_is_written_after_a_record_was_filled_stays) {
+  constexpr MPI_Offset length = 3000;
+  for (const char* layout : {"canonical", "chunked"}) {
+    int ncid = -1, dims[2], var = -1;
+    CHECK_OK(ncmpi_create(t.comm(), t.path().c_str(), NC_CLOBBER | NC_64BIT_DATA,
+                          Info(burst(t, {{"layout", layout}})), &ncid));
+    CHECK_OK(ncmpi_def_dim(ncid, "time", NC_UNLIMITED, &dims[0]));
+    CHECK_OK(ncmpi_def_dim(ncid, "x", length, &dims[1]));
+    CHECK_OK(ncmpi_def_var(ncid, "v", NC_INT, 2, dims, &var));
+    const int fill = -1;
+    CHECK_OK(ncmpi_def_var_fill(ncid, var, 0, &fill));
+    CHECK_OK(ncmpi_enddef(ncid));
+    CHECK_OK(ncmpi_fill_var_rec(ncid, var, 2));
+    // All of it by the first rank: each rank has filled a part.
+    const Index start = {2, 0};
+    const Index count = {t.rank() == 0 ? 1 : 0, length};
+    std::vector<int> values(length), got(length);
+    std::iota(values.begin(), values.end(), 0);
+    CHECK_OK(ncmpi_put_vara_int_all(ncid, var, start.data(), count.data(), values.data()));
+    CHECK_OK(ncmpi_flush(ncid));
+    const Index whole = {1, length};
+    CHECK_OK(ncmpi_get_vara_int_all(ncid, var, start.data(), whole.data(), got.data()));
+    CHECK(values == got);
+    CHECK_OK(ncmpi_close(ncid));
+  }
+}
+
 TEST_CASE(a_rank_alone_flushes_its_own) {
   const Sample s = create(t);
   CHECK_OK(ncmpi_begin_indep_data(s.ncid));
