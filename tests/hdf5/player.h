@@ -101,6 +101,7 @@ class Player {
   bool must_be_collective(const std::string& path);
   bool is_chunked(const std::string& path);
   bool has_storage(const std::string& path);
+  bool keeps_freed_chunk(const std::string& path);
   std::vector<std::string> referable();
   void remember_referred(Side& side, const std::set<std::string>& paths);
   bool holds_referred(const std::string& path);

@@ -66,6 +66,16 @@ bool Player::has_storage(const std::string& path) {
   return status != H5D_SPACE_STATUS_NOT_ALLOCATED;
 }
 
+// HDF5 1.14.5 frees the chunk of a dataset that is all in one chunk, in the latest format, when an
+// extent becomes 0, and leaves its place in the file's metadata: opened again, the dataset has for
+// its chunk what other objects may have been given, reads their data, and writes over it.
+bool Player::keeps_freed_chunk(const std::string& path) {
+  const Id dataset = open_object(sides_[0].file, path);
+  H5D_chunk_index_t index = H5D_CHUNK_IDX_BTREE;
+  check(H5Dget_chunk_index_type(dataset, &index), "H5Dget_chunk_index_type");
+  return index == H5D_CHUNK_IDX_SINGLE;
+}
+
 std::vector<std::string> Player::choose_datasets(int64_t most, bool plain) {
   std::vector<std::string> paths = paths_of(H5O_TYPE_DATASET);
   if (plain) {
@@ -206,6 +216,9 @@ void Player::set_extent() {
     if (rng_.one_in(2)) continue;
     dims[d] = static_cast<hsize_t>(
         rng_.between(shrink ? 0 : static_cast<int64_t>(dims[d]), std::min<int64_t>(high, 70)));
+  }
+  if (keeps_freed_chunk(path)) {
+    for (hsize_t& length : dims) length = std::max<hsize_t>(length, 1);
   }
   if (rng_.one_in(15)) dims[0] = 1000000;  // mostly beyond what it may have
   hsize_t elements = 1;
