@@ -25,7 +25,7 @@ from pathlib import Path
 # Names of tests; options that each run gets (None: a fresh seed); the option that tells how many rounds a run is.
 TABLE = (
     (r"model\.", {"--seed": None}, "--rounds"),
-    (r"hdf5\.(vol|compact)\.property", {"--seed": None}, "--rounds"),
+    (r"hdf5\.(vol|compact)\.property", {"--seed": None, "--most-abandoned": "1"}, "--rounds"),
     (r"fault\.no_memory", {"--seed": None}, "--seconds"),
     (r"fault\.kill|hdf5\.vol\.kill", {"--seed": None, "--kills": "6"}, "--kills"),
     (r"(transport_np|threads\.)", {}, None),
@@ -34,6 +34,9 @@ TABLE = (
 # Where tests take a seed from the environment.
 SEED_VARIABLES = ("FOREBAY_TEST_SEED", "FOREBAY_TEST_DELAYS")
 FUZZ_SECONDS = 30
+# Rounds in which HDF5 itself fails: judged over all runs, for in one of few rounds a single one is much.
+ABANDONED = re.compile(r"(\d+) rounds from seed \d+, (\d+) of them abandoned")
+MOST_ABANDONED = 0.05
 TAIL, WIDTH = 40, 500  # lines of what a failed run said, and characters of each
 
 
@@ -113,6 +116,7 @@ class Soak:
         self.turn = threading.Lock()
         self.waiting = []
         self.rounds, self.times, self.failures = Counter(), Counter(), []
+        self.judged, self.abandoned = 0, 0
         self.end = time.monotonic() + 60 * options.minutes
 
     def next(self):
@@ -148,6 +152,9 @@ class Soak:
         with self.turn:
             self.times[run.name] += 1
             self.rounds[run.name] += rounds
+            for judged, abandoned in ABANDONED.findall(said):
+                self.judged += int(judged)
+                self.abandoned += int(abandoned)
             if fault:
                 self.failures.append(run.name)
                 print("\n".join(line[:WIDTH] for line in said.splitlines()[-TAIL:]))
@@ -159,6 +166,11 @@ class Soak:
             failed = self.failures.count(name)
             print(f"soak: {name:40} {self.times[name]:5} runs {self.rounds[name]:7} rounds"
                   + (f"  {failed} FAILED" if failed else ""))
+        if self.judged:
+            print(f"soak: of {self.judged} rounds over HDF5 {self.abandoned} were abandoned, as HDF5 itself failed")
+        if self.abandoned > max(1, MOST_ABANDONED * self.judged):
+            self.failures.append("abandoned rounds")
+            print(f"soak: more than {MOST_ABANDONED:.0%}: FAILED")
         print(f"soak: {sum(self.rounds.values())} rounds in {sum(self.times.values())} runs of {len(self.runs)} tests, "
               f"{self.options.minutes:g} minutes, seed {self.options.seed}: {len(self.failures)} failures")
 

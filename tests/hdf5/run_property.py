@@ -17,7 +17,6 @@ import sys
 import threading
 
 SILENCE = 60  # seconds that an operation may take
-MOST_ABANDONED = 0.05  # of the rounds
 CONNECTOR = "HDF5_VOL_CONNECTOR"
 SHOWN = ("HDF5_", "FOREBAY_", "OMPI_")
 
@@ -94,6 +93,7 @@ def main():
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--rounds", type=int, required=True)
     parser.add_argument("--spoil-tested")
+    parser.add_argument("--most-abandoned", type=float, default=0.05, help="of the rounds (default: %(default)s)")
     options, options.rest = parser.parse_known_args()
     abandoned, seed, end = 0, options.seed, options.seed + options.rounds
     while seed < end:
@@ -106,8 +106,8 @@ def main():
         seed = job.last + 1
     print(f"{options.rounds} rounds from seed {options.seed}, {abandoned} of them abandoned, connector: "
           f"{os.environ.get(CONNECTOR) or 'none'}")
-    if abandoned > MOST_ABANDONED * options.rounds:
-        print(f"FAILED: more than {MOST_ABANDONED:.0%} of the rounds are abandoned")
+    if abandoned > options.most_abandoned * options.rounds:
+        print(f"FAILED: more than {options.most_abandoned:.0%} of the rounds are abandoned")
         return 1
     return 0
 
