@@ -7,7 +7,7 @@
 
 namespace forebay {
 
-/// T is trivial. Elements are never removed.
+/// T is trivial. Elements are never removed, and lie one after another.
 template <typename T, std::size_t N>
 class SmallList {
  public:
@@ -15,6 +15,7 @@ class SmallList {
   std::size_t size() const { return size_; }
   T* begin() { return size_ <= N ? few_.data() : many_.data(); }
   T* end() { return begin() + size_; }
+  const T* data() const { return size_ <= N ? few_.data() : many_.data(); }
   T& operator[](std::size_t i) { return begin()[i]; }
   T& back() { return begin()[size_ - 1]; }
   void push_back(const T& value) {

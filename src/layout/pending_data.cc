@@ -67,12 +67,27 @@ Offset PendingData::lend(std::span<const std::byte> bytes) {
 }
 
 void PendingData::keep_lent() {
-  for (Part& part : parts_) {
-    if (!part.lent) continue;
-    large_.push_back(Block(fresh_memory(part.bytes.size())));
-    std::copy(part.bytes.begin(), part.bytes.end(), large_.back().get());
-    part = {part.begin, {large_.back().get(), part.bytes.size()}};
+  const auto no_room = attempt_to([&] {
+    for (Part& part : parts_) {
+      if (!part.lent) continue;
+      large_.push_back(Block(fresh_memory(part.bytes.size())));
+      std::copy(part.bytes.begin(), part.bytes.end(), large_.back().get());
+      part = {part.begin, {large_.back().get(), part.bytes.size()}};
+    }
+  });
+  if (!no_room) return;
+  try {
+    to_file();
+  } catch (...) {
+    lost_ = true;  // what was lent changes from now on
+    throw;
   }
+}
+
+void PendingData::check_whole() const {
+  if (lost_)
+    throw Error(Errc::enomem, "data of a write that failed is lost: there was no memory for it",
+                "what was flushed before is safe; close the file");
 }
 
 const PendingData::Part& PendingData::part_at(Offset position) const {
@@ -87,6 +102,7 @@ const std::byte* PendingData::address_of(Offset position) const {
 }
 
 void PendingData::save() {
+  check_whole();
   if (saved_ == bytes()) return;
   if (!file_) file_ = make_file_();
   std::vector<iovec> pieces;
@@ -100,7 +116,10 @@ void PendingData::save() {
 }
 
 void PendingData::make_room(Count more) {
-  if (!is_full(more)) return;
+  if (is_full(more)) to_file();
+}
+
+void PendingData::to_file() {
   save();
   spilled_ += held_;
   held_ = 0;
@@ -108,6 +127,7 @@ void PendingData::make_room(Count more) {
 }
 
 void PendingData::write_to(ByteFile& file, Offset begin) {
+  check_whole();
   if (spilled_ > 0) {
     std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(spilled_, copy_bytes)));
     for (Offset at = 0; at < spilled_;) {
@@ -127,6 +147,7 @@ void PendingData::write_to(ByteFile& file, Offset begin) {
 }
 
 void PendingData::read(Offset position, std::span<std::byte> into) const {
+  check_whole();
   if (position < spilled_) {
     const auto part =
         into.first(std::min(into.size(), static_cast<std::size_t>(spilled_ - position)));

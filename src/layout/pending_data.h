@@ -42,7 +42,8 @@ class PendingData {
   /// Moves what is in memory to the temporary file if it is full with `more` bytes. Local. When
   /// that fails it stays in memory.
   void make_room(Count more = 0);
-  /// Copies what was lent. Local.
+  /// Copies what was lent, to the temporary file where there is no memory. Local. When that fails,
+  /// too, all that is pending is lost: what asks for it throws Errc::enomem.
   void keep_lent();
   /// Where the bytes at a position are in memory, as they were added; null if they are no more.
   const std::byte* address_of(Offset position) const;
@@ -56,6 +57,8 @@ class PendingData {
  private:
   static constexpr Count block_bytes = 1 << 20, copy_bytes = 8 << 20;
 
+  void to_file();
+  void check_whole() const;
   void drop_parts();
 
   Count limit_;
@@ -63,6 +66,7 @@ class PendingData {
   std::unique_ptr<ByteFile> file_;
   // In the file; of these, in the file only; in memory.
   Count saved_ = 0, spilled_ = 0, held_ = 0;
+  bool lost_ = false;
   /// In order; `begin` is the position of the first byte.
   struct Part {
     Offset begin;

@@ -6,6 +6,7 @@
 #include "api/hdf5vol/callbacks.h"
 #include "api/hdf5vol/under_objects.h"
 #include "base/attempt.h"
+#include "base/small_list.h"
 
 namespace forebay::vol {
 namespace {
@@ -82,13 +83,16 @@ herr_t transfer_below(const Transfer<const void*>& t, void** under, hid_t connec
                            t.file_spaces, t.dxpl, t.buffers, req);
 }
 
+// Lists of so many datasets need no memory of their own: a rank that cannot put its part of a
+// collective call together is missed by the others in HDF5.
+template <class T>
+using Datasets = SmallList<T, 16>;
+
 // Unwraps all datasets, which must stand above one connector, and calls below.
 template <class Buffer>
 herr_t pass_transfer(const Transfer<Buffer>& t, void** req) {
   Object& first = object_of(t.datasets[0]);
-  std::array<void*, 8> few;
-  std::vector<void*> many(t.count > few.size() ? t.count : 0);
-  void** unwrapped = many.empty() ? few.data() : many.data();
+  Datasets<void*> unwrapped;
   for (std::size_t i = 0; i < t.count; ++i) {
     const Object& dataset = object_of(t.datasets[i]);
     if (!same_connector(dataset.connector(), first.connector())) {
@@ -96,10 +100,10 @@ herr_t pass_transfer(const Transfer<Buffer>& t, void** req) {
                   "the datasets of one call are of files with different connectors below Forebay's",
                   "read or write those of each file in a call of their own");
     }
-    unwrapped[i] = dataset.under;
+    unwrapped.push_back(dataset.under);
   }
   return pass(first, req, [&](void*, hid_t connector, void** request) {
-    return transfer_below(t, unwrapped, connector, request);
+    return transfer_below(t, unwrapped.begin(), connector, request);
   });
 }
 
@@ -117,65 +121,58 @@ void check_reach(Object& dataset) {
   dataset.sources->check();
 }
 
-void transfer_logged(FileHooks& hooks, std::span<const DatasetRead> some, hid_t dxpl) {
-  hooks.read(some, dxpl);
+void transfer_logged(FileHooks& hooks, const UnderObject& at, std::span<const DatasetRead> some,
+                     hid_t dxpl) {
+  hooks.read(at, some, dxpl);
 }
-void transfer_logged(FileHooks& hooks, std::span<const DatasetWrite> some, hid_t dxpl) {
-  hooks.write(some, dxpl);
-}
-
-// For a rank that cannot put its part of a collective transfer together: the others wait for it.
-template <class Request, class Buffer>
-void take_part_without_data(const Transfer<Buffer>& t) {
-  const FileHooks* last = nullptr;
-  for (std::size_t i = 0; i < t.count; ++i) {
-    FileHooks* hooks = object_of(t.datasets[i]).logged ? object_of(t.datasets[i]).hooks() : nullptr;
-    if (hooks && hooks != last)
-      attempt_to([&] { transfer_logged(*hooks, std::span<const Request>(), t.dxpl); });
-    if (hooks) last = hooks;
-  }
+void transfer_logged(FileHooks& hooks, const UnderObject& at, std::span<const DatasetWrite> some,
+                     hid_t dxpl) {
+  hooks.write(at, some, dxpl);
 }
 
 // Logged datasets go to the hooks of their file, all of one file in one call; the rest goes below.
+// Each part may be collective: also after a failure of one the other ranks wait in the next.
 template <class Request, class Buffer>
 herr_t split_transfer(const Transfer<Buffer>& t) {
-  std::vector<std::pair<FileHooks*, std::vector<Request>>> logged;
-  std::vector<void*> datasets;
-  std::vector<hid_t> memory_types, memory_spaces, file_spaces;
-  std::vector<Buffer> buffers;
-  const auto no_room = attempt_to([&] {
-    for (std::size_t i = 0; i < t.count; ++i) {
-      Object& dataset = object_of(t.datasets[i]);
-      if (dataset.logged) {
-        if (logged.empty() || logged.back().first != dataset.hooks())
-          logged.push_back({dataset.hooks(), {}});
-        logged.back().second.push_back({dataset.logged.get(), t.memory_types[i], t.memory_spaces[i],
-                                        t.file_spaces[i], t.buffers[i]});
-      } else {
-        datasets.push_back(&dataset);
-        memory_types.push_back(t.memory_types[i]);
-        memory_spaces.push_back(t.memory_spaces[i]);
-        file_spaces.push_back(t.file_spaces[i]);
-        buffers.push_back(t.buffers[i]);
-      }
-    }
-  });
-  if (no_room) {
-    take_part_without_data<Request>(t);
-    throw *no_room;
-  }
-  // Each part may be collective: also after a failure of one the other ranks wait in the next.
   std::optional<Error> failed;
-  for (const auto& part : logged) {
+  const auto hooks_of = [&](std::size_t i) {
+    const Object& dataset = object_of(t.datasets[i]);
+    return dataset.logged ? dataset.hooks() : nullptr;
+  };
+  for (std::size_t first = 0; first < t.count; ++first) {
+    FileHooks* const hooks = hooks_of(first);
+    bool done = hooks == nullptr;
+    for (std::size_t i = 0; i < first && !done; ++i) done = hooks_of(i) == hooks;
+    if (done) continue;
+    Datasets<Request> part;
+    const auto no_room = attempt_to([&] {
+      for (std::size_t i = first; i < t.count; ++i) {
+        if (hooks_of(i) == hooks)
+          part.push_back({object_of(t.datasets[i]).logged.get(), t.memory_types[i],
+                          t.memory_spaces[i], t.file_spaces[i], t.buffers[i]});
+      }
+    });
+    const std::span<const Request> some(part.data(), no_room ? 0 : part.size());
     const auto problem = attempt_to(
-        [&] { transfer_logged(*part.first, std::span<const Request>(part.second), t.dxpl); });
-    if (!failed) failed = problem;
+        [&] { transfer_logged(*hooks, object_of(t.datasets[first]).below(), some, t.dxpl); });
+    if (!failed) failed = no_room ? no_room : problem;
+  }
+  Datasets<void*> datasets;
+  Datasets<hid_t> memory_types, memory_spaces, file_spaces;
+  Datasets<Buffer> buffers;
+  for (std::size_t i = 0; i < t.count; ++i) {
+    if (object_of(t.datasets[i]).logged) continue;
+    datasets.push_back(t.datasets[i]);
+    memory_types.push_back(t.memory_types[i]);
+    memory_spaces.push_back(t.memory_spaces[i]);
+    file_spaces.push_back(t.file_spaces[i]);
+    buffers.push_back(t.buffers[i]);
   }
   herr_t result = 0;
   if (!datasets.empty())
     result = pass_transfer(
-        Transfer<Buffer>{datasets.size(), datasets.data(), memory_types.data(),
-                         memory_spaces.data(), file_spaces.data(), buffers.data(), t.dxpl},
+        Transfer<Buffer>{datasets.size(), datasets.begin(), memory_types.begin(),
+                         memory_spaces.begin(), file_spaces.begin(), buffers.begin(), t.dxpl},
         nullptr);
   if (failed) throw *failed;
   return result;

@@ -138,11 +138,11 @@ class FileHooks {
   virtual std::unique_ptr<LoggedDataset> open_dataset(const UnderObject& dataset, hid_t dxpl) = 0;
 
   /// Writes the logged datasets of one H5Dwrite(_multi), in the order given; `dxpl` says collective
-  /// or independent. Never empty.
-  virtual void write(std::span<const DatasetWrite> writes, hid_t dxpl) = 0;
+  /// or independent; none where a rank only takes part. `at`: one of them.
+  virtual void write(const UnderObject& at, std::span<const DatasetWrite> writes, hid_t dxpl) = 0;
 
-  /// Reads the logged datasets of one H5Dread(_multi); none where a rank only takes part.
-  virtual void read(std::span<const DatasetRead> reads, hid_t dxpl) = 0;
+  /// The same for those of one H5Dread(_multi).
+  virtual void read(const UnderObject& at, std::span<const DatasetRead> reads, hid_t dxpl) = 0;
 
   /// Flushes the whole file, below too, whatever was asked for: H5Fflush, H5Gflush, H5Oflush …
   /// `at` is what was named.

@@ -248,12 +248,12 @@ void LoggedHooks::agree_on_room(bool collective) {
   largest_ = 0;
 }
 
-void LoggedHooks::write(std::span<const DatasetWrite> writes, hid_t dxpl) {
+void LoggedHooks::write(const UnderObject& at, std::span<const DatasetWrite> writes, hid_t dxpl) {
   check_writable();
+  store_.move_to(at);
   const bool collective = is_collective(dxpl, comm_);
   const Count before = file_->writer().held();
   const auto failed = attempt_to([&] {
-    if (!writes.empty()) store_.move_to(handle_of(writes[0].dataset).under());
     file_->writer().lend(collective && through_);
     file_->writer().begin(collective);
     for (const DatasetWrite& one : writes)
@@ -266,9 +266,9 @@ void LoggedHooks::write(std::span<const DatasetWrite> writes, hid_t dxpl) {
   if (hidden) throw *hidden;
 }
 
-void LoggedHooks::read(std::span<const DatasetRead> reads, hid_t dxpl) {
+void LoggedHooks::read(const UnderObject& at, std::span<const DatasetRead> reads, hid_t dxpl) {
+  store_.move_to(at);
   // A collective read sees what any rank wrote before it.
-  if (!reads.empty()) store_.move_to(handle_of(reads[0].dataset).under());
   if (file_->writing() && comm_.size() > 1 && is_collective(dxpl, comm_)) flush();
   naming(path_, [&] {
     for (const DatasetRead& one : reads)

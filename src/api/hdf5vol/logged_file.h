@@ -19,8 +19,8 @@ class LoggedHooks : public FileHooks {
 
   CreatedDataset create_dataset(const DatasetCreation& creation) override;
   std::unique_ptr<LoggedDataset> open_dataset(const UnderObject& dataset, hid_t dxpl) override;
-  void write(std::span<const DatasetWrite> writes, hid_t dxpl) override;
-  void read(std::span<const DatasetRead> reads, hid_t dxpl) override;
+  void write(const UnderObject& at, std::span<const DatasetWrite> writes, hid_t dxpl) override;
+  void read(const UnderObject& at, std::span<const DatasetRead> reads, hid_t dxpl) override;
   void flush(const UnderObject& at, H5F_scope_t scope) override;
   void flush_with_parent() override;
   void before_close(const UnderObject& at, Closing closing) override;

@@ -249,6 +249,20 @@ TEST(PendingData, what_was_lent_can_be_kept) {
   EXPECT_NE(data.address_of(15), lent.data() + 5);
 }
 
+TEST(PendingData, what_was_lent_is_lost_where_there_is_no_room_at_all) {
+  PendingData data(100, []() -> std::unique_ptr<ByteFile> { throw Error(Errc::eofile, "full"); });
+  std::vector<std::byte> own(10, std::byte{1}), read(5);
+  data.add(own);
+  data.lend({own.data(), std::size_t{1} << 60});  // of which nobody has a copy
+  EXPECT_THROW(data.keep_lent(), Error);
+  try {
+    data.read(0, read);
+    FAIL() << "read what may have changed";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Errc::enomem);
+  }
+}
+
 TEST(LoggedLayout, damage_is_an_error_or_leaves_the_values_of_others_right) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     LoggedFileTest test(5);
