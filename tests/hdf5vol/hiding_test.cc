@@ -25,8 +25,8 @@ class NoLog : public FileHooks {
   std::unique_ptr<LoggedDataset> open_dataset(const UnderObject&, hid_t) override {
     return nullptr;
   }
-  void write(std::span<const DatasetWrite>, hid_t) override {}
-  void read(std::span<const DatasetRead>, hid_t) override {}
+  void write(const UnderObject&, std::span<const DatasetWrite>, hid_t) override {}
+  void read(const UnderObject&, std::span<const DatasetRead>, hid_t) override {}
   void flush(const UnderObject&, H5F_scope_t) override {}
   void before_close(const UnderObject&, Closing closing) override { closings().push_back(closing); }
   static std::vector<Closing>& closings() {
