@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <thread>
 
 #include "base/attempt.h"
@@ -18,13 +19,9 @@
 namespace forebay::logged {
 namespace {
 
-struct Slot {
-  std::uint64_t generation = 0, bytes = 0, turn = 0, check = 0;
-};
-static_assert(sizeof(Slot) == 32);
-constexpr Offset slot_bytes = 64 << 10;  // the largest pages
-
-std::uint64_t check_of(const Slot& slot) { return XXH3_64bits(&slot, offsetof(Slot, check)); }
+// Slots of nodes do not share the largest pages: caches of one node hold what is its own.
+constexpr Offset page_bytes = 64 << 10;
+constexpr int slots_per_page = page_bytes / 32;
 
 constexpr Offset first_byte = 8;       // of data: an address is never 0
 constexpr Count kept_bytes = 1 << 20;  // of data in a file that begins again
@@ -43,8 +40,22 @@ bool has_weak_caches(const std::string& folder) {
 
 }  // namespace
 
-std::unique_ptr<Tails> FileTails::make(const Comm& comm, const std::string& folder, OpenFile open) {
+std::unique_ptr<Tails> FileTails::make(const Comm& comm, int ranks_per_node,
+                                       const std::string& folder, OpenFile open) {
   std::unique_ptr<FileTails> tails(new FileTails(comm, folder, std::move(open)));
+  // A page begins with the slot of a node's first rank, or of any other that a page has no room
+  // for, and has the number of that rank.
+  const Comm node = comm.split_node(ranks_per_node);
+  const auto ranks = node.all_gather(comm.rank());
+  const auto first = static_cast<std::size_t>(node.rank() / slots_per_page * slots_per_page);
+  const auto pages = comm.all_gather(ranks[first]);
+  std::map<std::int64_t, std::vector<int>> ranks_of;
+  for (Rank rank = 0; rank < comm.size(); ++rank)
+    ranks_of[pages[static_cast<std::size_t>(rank)]].push_back(rank);
+  for (auto& [page, of_page] : ranks_of)
+    tails->areas_.push_back({page_bytes * page, std::move(of_page)});
+  tails->place_ = page_bytes * ranks[first] +
+                  static_cast<Offset>(sizeof(Slot)) * (node.rank() % slots_per_page);
   agree_on_error(comm, attempt_to([&] {
                    if (!comm.is_root()) return;
                    std::error_code error;
@@ -52,10 +63,7 @@ std::unique_ptr<Tails> FileTails::make(const Comm& comm, const std::string& fold
                    if (error)
                      throw system_error(error.value(), Errc::efile, "making the folder", folder);
                    tails->shown_ = tails->open_(tails->shown_path_, Open::create);
-                   const Slot nothing;
-                   for (Rank rank = 0; rank < comm.size(); ++rank)
-                     tails->shown_->write_at(slot_bytes * rank,
-                                             std::as_bytes(std::span(&nothing, 1)));
+                   tails->shown_->truncate(page_bytes * comm.size());  // no rank shows anything
                  }));
   // Behind it the folder is there, and in it what all show: nothing.
   if (!tails->shown_) tails->shown_ = tails->open_(tails->shown_path_, Open::write);
@@ -86,6 +94,11 @@ FileTails::~FileTails() {
     ::unlink(data_->path().c_str());
   }
   ::rmdir(folder_.c_str());  // as long as others' files are there it stays
+}
+
+std::uint64_t FileTails::check_of(const Slot& slot) {
+  static_assert(sizeof(Slot) == 32);
+  return XXH3_64bits(&slot, offsetof(Slot, check));
 }
 
 // -- this rank's tail -----------------------------------------------------------------------------
@@ -136,7 +149,7 @@ void FileTails::show(const Shown& mine, Count) {
   settle(*stream_);
   Slot slot{mine.generation, mine.bytes, mine.turn};
   slot.check = check_of(slot);
-  shown_->write_at(slot_bytes * rank(), std::as_bytes(std::span(&slot, 1)));
+  shown_->write_at(place_, std::as_bytes(std::span(&slot, 1)));
   settle(*shown_);
   written_ += std::ssize(unwritten_);
   unwritten_.clear();
@@ -157,21 +170,24 @@ void FileTails::look(std::span<Shown> shown) {
     streams_.assign(streams_.size(), nullptr);
     datas_.assign(datas_.size(), nullptr);
   }
-  std::vector<Slot> slots(shown.size());
+  std::vector<Slot> slots;
+  for (const Area& area : areas_) {
+    slots.resize(area.ranks.size());
+    look(area, slots);
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      shown[static_cast<std::size_t>(area.ranks[i])] = {slots[i].generation, slots[i].bytes,
+                                                        slots[i].turn};
+  }
+}
+
+void FileTails::look(const Area& area, std::span<Slot> slots) {
+  const auto bytes = std::as_writable_bytes(slots);
   for (int time = 0; time < most_looks; ++time) {
-    bool there = true;
-    for (std::size_t r = 0; r < slots.size(); ++r)
-      there &= shown_->read_at(slot_bytes * static_cast<Offset>(r),
-                               std::as_writable_bytes(std::span(&slots[r], 1))) == sizeof(Slot);
-    if (!there) break;
+    if (shown_->read_at(area.begin, bytes) != bytes.size()) break;
     const bool whole = std::all_of(slots.begin(), slots.end(), [](const Slot& slot) {
       return slot.generation == 0 || slot.check == check_of(slot);
     });
-    if (whole) {
-      for (std::size_t r = 0; r < slots.size(); ++r)
-        shown[r] = {slots[r].generation, slots[r].bytes, slots[r].turn};
-      return;
-    }
+    if (whole) return;
     std::this_thread::yield();  // one is being written
   }
   throw Error(Errc::eread, shown_path_ + " is damaged",

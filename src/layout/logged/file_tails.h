@@ -22,7 +22,8 @@ namespace forebay::logged {
 class FileTails : public Tails {
  public:
   /// Collective over `comm`. Makes the folder, where there is none (remove_left()).
-  static std::unique_ptr<Tails> make(const Comm& comm, const std::string& folder, OpenFile open);
+  static std::unique_ptr<Tails> make(const Comm& comm, int ranks_per_node,
+                                     const std::string& folder, OpenFile open);
   /// Local. Removes what a killed job left: files with names of ours, and the folder if nothing
   /// else is in it.
   static void remove_left(const std::string& folder);
@@ -37,10 +38,21 @@ class FileTails : public Tails {
                  std::span<std::byte> into) override;
 
  private:
+  struct Slot {
+    std::uint64_t generation = 0, bytes = 0, turn = 0, check = 0;
+  };
+  static std::uint64_t check_of(const Slot& slot);
+  /// Of a node in the file of what all show.
+  struct Area {
+    Offset begin;
+    std::vector<int> ranks;  // in order; a slot for each
+  };
+
   FileTails(const Comm& comm, std::string folder, OpenFile open);
   Count stream_bytes() const override { return written_ + static_cast<Count>(unwritten_.size()); }
   void show(const Shown& mine, Count saved) override;
   void look(std::span<Shown> shown) override;
+  void look(const Area& area, std::span<Slot> slots);
   void clear() override;
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
   void make_files();
@@ -56,7 +68,9 @@ class FileTails : public Tails {
   std::vector<std::shared_ptr<ByteFile>> streams_, datas_;  // the others', opened when needed
   std::vector<std::byte> unwritten_;                        // the end of the stream
   Count written_ = 0;
-  Offset end_;  // of the data
+  Offset end_;        // of the data
+  Offset place_ = 0;  // of this rank's slot
+  std::vector<Area> areas_;
 };
 
 }  // namespace forebay::logged

@@ -11,7 +11,7 @@ namespace forebay::logged {
 std::unique_ptr<Tails> Tails::make(const Comm& comm, int ranks_per_node, const std::string& folder,
                                    OpenFile open) {
   if (auto tails = MemoryTails::make(comm, ranks_per_node, open)) return tails;
-  return FileTails::make(comm, folder, std::move(open));
+  return FileTails::make(comm, ranks_per_node, folder, std::move(open));
 }
 
 std::uint32_t Tails::next_turn() {
