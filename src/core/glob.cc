@@ -1,5 +1,7 @@
 #include "core/glob.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <cstddef>
 
@@ -13,32 +15,6 @@ std::size_t set_end(std::string_view pattern, std::size_t open) {
   if (first < pattern.size() && (pattern[first] == '!' || pattern[first] == '^')) ++first;
   const std::size_t close = pattern.find(']', first + 1);
   return close == std::string_view::npos ? close : close + 1;
-}
-
-bool set_contains(std::string_view members, char c) {
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    if (i + 2 < members.size() && members[i + 1] == '-') {
-      const auto byte = [](char x) { return static_cast<unsigned char>(x); };
-      if (byte(members[i]) <= byte(c) && byte(c) <= byte(members[i + 2])) return true;
-      i += 2;
-    } else if (members[i] == c) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// Does the one-character element of the pattern at `p` match c? `next` is the position after the
-// element.
-bool element_matches(std::string_view pattern, std::size_t p, char c, std::size_t& next) {
-  next = p + 1;
-  if (pattern[p] == '?') return c != '/';
-  if (pattern[p] != '[') return pattern[p] == c;
-  next = set_end(pattern, p);
-  std::string_view members = pattern.substr(p + 1, next - p - 2);
-  const bool negated = members[0] == '!' || members[0] == '^';
-  if (negated) members.remove_prefix(1);
-  return c != '/' && set_contains(members, c) != negated;
 }
 
 }  // namespace
@@ -64,25 +40,8 @@ std::optional<std::string> glob_fault(std::string_view pattern) {
 }
 
 bool glob_match(std::string_view pattern, std::string_view name) {
-  // Only the last star needs to be retried: what earlier stars took was the least that worked.
-  std::size_t p = 0, n = 0, star = std::string_view::npos, star_name = 0;
-  while (n < name.size()) {
-    std::size_t next = 0;
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      star_name = n;
-    } else if (p < pattern.size() && element_matches(pattern, p, name[n], next)) {
-      p = next;
-      ++n;
-    } else if (star != std::string_view::npos && name[star_name] != '/') {
-      p = star + 1;
-      n = ++star_name;
-    } else {
-      return false;
-    }
-  }
-  return std::all_of(pattern.begin() + static_cast<std::ptrdiff_t>(p), pattern.end(),
-                     [](char c) { return c == '*'; });
+  return ::fnmatch(std::string(pattern).c_str(), std::string(name).c_str(),
+                   FNM_PATHNAME | FNM_NOESCAPE) == 0;
 }
 
 bool glob_match_path(std::string_view pattern, std::string_view path) {

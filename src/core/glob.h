@@ -1,6 +1,6 @@
 // Name patterns of the configuration file: '*' any characters, '?' one character, '[abc]', '[a-z]',
 // '[!abc]' one character of (or not of) a set. A special character stands for itself inside a set:
-// '[*]'. Bytes are compared, so that the result depends on no locale.
+// '[*]'. POSIX fnmatch does the matching.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@ namespace forebay {
 /// What is wrong with a pattern, in words; nothing if it can be used.
 std::optional<std::string> glob_fault(std::string_view pattern);
 
-/// True if the whole of `name` matches. In neither '*', '?' nor sets match '/'. Linear in practice;
-/// O(n·m) at worst. The pattern must have no fault.
+/// True if the whole of `name` matches. In neither '*', '?' nor sets match '/'. The pattern must
+/// have no fault.
 bool glob_match(std::string_view pattern, std::string_view name);
 
 /// Matches a file: a pattern without '/' is for the last component of the path, one that begins
