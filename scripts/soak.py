@@ -36,7 +36,7 @@ SEED_VARIABLES = ("FOREBAY_TEST_SEED", "FOREBAY_TEST_DELAYS")
 FUZZ_SECONDS = 30
 # Rounds in which HDF5 itself fails: judged over all runs, for in one of few rounds a single one is much.
 ABANDONED = re.compile(r"(\d+) rounds from seed \d+, (\d+) of them abandoned")
-MOST_ABANDONED = 0.05
+MOST_ABANDONED, FEW_ABANDONED = 0.05, 3
 TAIL, WIDTH = 40, 500  # lines of what a failed run said, and characters of each
 
 
@@ -116,7 +116,7 @@ class Soak:
         self.turn = threading.Lock()
         self.waiting = []
         self.rounds, self.times, self.failures = Counter(), Counter(), []
-        self.judged, self.abandoned = 0, 0
+        self.judged, self.abandoned = Counter(), Counter()
         self.end = time.monotonic() + 60 * options.minutes
 
     def next(self):
@@ -153,8 +153,8 @@ class Soak:
             self.times[run.name] += 1
             self.rounds[run.name] += rounds
             for judged, abandoned in ABANDONED.findall(said):
-                self.judged += int(judged)
-                self.abandoned += int(abandoned)
+                self.judged[run.name] += int(judged)
+                self.abandoned[run.name] += int(abandoned)
             if fault:
                 self.failures.append(run.name)
                 print("\n".join(line[:WIDTH] for line in said.splitlines()[-TAIL:]))
@@ -167,10 +167,12 @@ class Soak:
             print(f"soak: {name:40} {self.times[name]:5} runs {self.rounds[name]:7} rounds"
                   + (f"  {failed} FAILED" if failed else ""))
         if self.judged:
-            print(f"soak: of {self.judged} rounds over HDF5 {self.abandoned} were abandoned, as HDF5 itself failed")
-        if self.abandoned > max(1, MOST_ABANDONED * self.judged):
-            self.failures.append("abandoned rounds")
-            print(f"soak: more than {MOST_ABANDONED:.0%}: FAILED")
+            print(f"soak: of {sum(self.judged.values())} rounds over HDF5 {sum(self.abandoned.values())} were abandoned, "
+                  "as HDF5 itself failed")
+        for name, abandoned in self.abandoned.items():
+            if abandoned > max(FEW_ABANDONED, MOST_ABANDONED * self.judged[name]):
+                self.failures.append(name)
+                print(f"soak: {name} FAILED: {abandoned} of {self.judged[name]} rounds were abandoned")
         print(f"soak: {sum(self.rounds.values())} rounds in {sum(self.times.values())} runs of {len(self.runs)} tests, "
               f"{self.options.minutes:g} minutes, seed {self.options.seed}: {len(self.failures)} failures")
 

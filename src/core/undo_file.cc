@@ -9,7 +9,6 @@
 #include <chrono>
 #include <filesystem>
 #include <mutex>
-#include <new>
 #include <set>
 #include <thread>
 #include <vector>
@@ -250,6 +249,7 @@ void UndoFile::save(Offset place, Count bytes) {
   const Offset end = std::min(place + bytes, end_);
   if (place >= end || !active_) return;
   open();
+  any_ = true;
   // What is saved already stays: only gaps between saved ranges are appended.
   auto range = saved_.upper_bound(place);
   if (range != saved_.begin() && std::prev(range)->second >= place) --range;
@@ -263,17 +263,12 @@ void UndoFile::save(Offset place, Count bytes) {
   append(at, end);
   // Without memory it is saved once more the next time, which does no harm: what was saved first is
   // put back last.
-  try {
-    saved_.emplace(first, last);
-  } catch (const std::bad_alloc&) {
-    if (!saved_.empty()) return;
-    unnoted_ = true;
-  }
+  attempt_to([&] { saved_.emplace(first, last); });
 }
 
 void UndoFile::commit(Offset end) {
   const auto& failed = lost_ ? lost_ : failed_;
-  std::int64_t any[] = {failed.has_value(), !saved_.empty() || unnoted_};
+  std::int64_t any[] = {failed.has_value(), any_};
   comm_.all_reduce(any, Reduce::max);  // behind it no rank has anything left to write
   if (any[0] != 0)
     throw Error(failed ? failed->code() : Errc::ewrite,
@@ -287,7 +282,7 @@ void UndoFile::commit(Offset end) {
                    }));
   // Behind that the new file holds, and ranks may overwrite it: the undo file is empty.
   saved_.clear();
-  unnoted_ = false;
+  any_ = false;
   end_ = end;
 }
 

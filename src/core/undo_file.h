@@ -79,7 +79,7 @@ class UndoFile {
   Report report_;
   File file_;  // to read what was
   std::map<Offset, Offset> saved_;
-  bool unnoted_ = false;         // something was saved that is not in saved_
+  bool any_ = false;             // something was saved, noted or not
   std::vector<std::byte> room_;  // for one record
   int undo_ = -1;
   std::optional<Error> failed_, lost_;

@@ -67,27 +67,20 @@ Offset PendingData::lend(std::span<const std::byte> bytes) {
 }
 
 void PendingData::keep_lent() {
-  const auto no_room = attempt_to([&] {
-    for (Part& part : parts_) {
-      if (!part.lent) continue;
-      large_.push_back(Block(fresh_memory(part.bytes.size())));
-      std::copy(part.bytes.begin(), part.bytes.end(), large_.back().get());
-      part = {part.begin, {large_.back().get(), part.bytes.size()}};
-    }
-  });
-  if (!no_room) return;
-  try {
-    to_file();
-  } catch (...) {
-    lost_ = true;  // what was lent changes from now on
-    throw;
+  for (Part& part : parts_) {
+    if (!part.lent) continue;
+    large_.push_back(Block(fresh_memory(part.bytes.size())));
+    std::copy(part.bytes.begin(), part.bytes.end(), large_.back().get());
+    part = {part.begin, {large_.back().get(), part.bytes.size()}};
   }
 }
 
 void PendingData::check_whole() const {
   if (lost_)
-    throw Error(Errc::enomem, "data of a write that failed is lost: there was no memory for it",
-                "what was flushed before is safe; close the file");
+    throw Error(
+        Errc::enomem, "data of a write that failed is lost: there was no memory for it",
+        "the file cannot be flushed any more: what was flushed before is put back when it is "
+        "opened again");
 }
 
 const PendingData::Part& PendingData::part_at(Offset position) const {
@@ -96,6 +89,7 @@ const PendingData::Part& PendingData::part_at(Offset position) const {
 }
 
 const std::byte* PendingData::address_of(Offset position) const {
+  check_whole();
   if (position < spilled_ || parts_.empty()) return nullptr;
   const Part& part = part_at(position);
   return part.bytes.data() + (position - part.begin);
@@ -116,10 +110,10 @@ void PendingData::save() {
 }
 
 void PendingData::make_room(Count more) {
-  if (is_full(more)) to_file();
+  if (is_full(more)) move_to_file();
 }
 
-void PendingData::to_file() {
+void PendingData::move_to_file() {
   save();
   spilled_ += held_;
   held_ = 0;

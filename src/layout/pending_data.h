@@ -42,9 +42,12 @@ class PendingData {
   /// Moves what is in memory to the temporary file if it is full with `more` bytes. Local. When
   /// that fails it stays in memory.
   void make_room(Count more = 0);
-  /// Copies what was lent, to the temporary file where there is no memory. Local. When that fails,
-  /// too, all that is pending is lost: what asks for it throws Errc::enomem.
+  /// The same, full or not.
+  void move_to_file();
+  /// Copies what was lent. Local.
   void keep_lent();
+  /// What was lent is no more: from now on what asks for pending data throws Errc::enomem.
+  void lose() { lost_ = true; }
   /// Where the bytes at a position are in memory, as they were added; null if they are no more.
   const std::byte* address_of(Offset position) const;
 
@@ -57,7 +60,6 @@ class PendingData {
  private:
   static constexpr Count block_bytes = 1 << 20, copy_bytes = 8 << 20;
 
-  void to_file();
   void check_whole() const;
   void drop_parts();
 

@@ -117,6 +117,8 @@ void check_reach(Object& dataset) {
   if (!is_native(dataset.connector())) return;
   // Else HDF5 would remember for the program's transfer what these calls ask of its property list.
   const LibraryContext context;
+  if (!dataset.is_virtual) dataset.is_virtual = is_virtual(dataset.below());
+  if (!*dataset.is_virtual) return;
   if (!dataset.sources) dataset.sources = std::make_unique<VirtualSources>(dataset.below());
   dataset.sources->check();
 }

@@ -94,7 +94,7 @@ std::unique_ptr<FileHooks> make_file_hooks(const OpenedFile& opened) {
   // Places in the file are asked of the native connector, and used directly.
   if (!is_native(opened.file.connector)) return nullptr;
   LogStore store(opened.file, opened.comm);
-  if (!opened.created && !store.open()) return nullptr;
+  if (!opened.created && !store.open((opened.flags & H5F_ACC_RDWR) != 0)) return nullptr;
   if (const std::string why = why_no_log(opened); !why.empty()) {
     if (opened.created) return nullptr;
     if ((opened.flags & H5F_ACC_RDWR) != 0)

@@ -190,7 +190,7 @@ void LogStore::create(std::uint64_t session) {
   write_attribute(group.get(), file_attribute, true, state, H5P_DATASET_XFER_DEFAULT);
 }
 
-bool LogStore::open() {
+bool LogStore::open(bool writing) {
   comm_.meet();
   if (!link_exists(file_, group_name)) return false;
   const OwnedUnder group = this->group();
@@ -198,13 +198,13 @@ bool LogStore::open() {
       open_attribute(group.get(), file_attribute, H5P_DATASET_XFER_DEFAULT);
   std::array<std::byte, 256> text;
   const std::size_t bytes = size_of(attribute, H5P_DATASET_XFER_DEFAULT);
-  if (bytes > text.size()) damaged("its attribute is too long");
+  if (bytes > text.size()) damaged("its attribute is longer than any that is known");
   read_attribute(attribute, text.data(), H5P_DATASET_XFER_DEFAULT);
   const auto stored = logged::parse_stored_file(std::span(text).first(bytes));
   session_ = stored.session;
   index_ = stored.index;
   if (index_ > 0) index_place_ = block_of(group, BlockName(logged::store_index, index_ - 1));
-  witness_ = block_of(group, logged::store_witness);
+  if (writing) witness_ = block_of(group, logged::store_witness);
   if (witness_ && witness_->bytes != logged::witness_bytes) damaged("the witness is no witness");
   return true;
 }
@@ -234,9 +234,7 @@ std::vector<logged::MetadataBlock> LogStore::blocks(std::uint64_t known) {
     // No index covers these: the job was killed. HDF5 does not write its own metadata in one step,
     // so of the flush that was under way there may be the name of a block and no more.
     const QuietErrors quiet;
-    const auto unfinished = attempt_to(
-        [&] { blocks[n] = block_of(group, BlockName(logged::store_metadata, n)).value(); });
-    if (unfinished && unfinished->code() == Errc::enomem) throw *unfinished;
+    attempt_to([&] { blocks[n] = block_of(group, BlockName(logged::store_metadata, n)).value(); });
   }
   return blocks;
 }
@@ -253,8 +251,8 @@ void LogStore::replace_index() {
 
 void LogStore::remove() { remove_link(file_, group_name); }
 
-/// Collective. With `again`, in place of one that may be there.
-logged::MetadataBlock LogStore::make_block(const char* name, Count bytes, bool again) {
+/// Collective. In place of one of that name that an attempt which failed has left.
+logged::MetadataBlock LogStore::make_block(const char* name, Count bytes) {
   Hid dcpl, space;
   agree_on_error(comm_, attempt_to([&] {
                    dcpl = owned_list(H5Pcreate(H5P_DATASET_CREATE));
@@ -266,7 +264,7 @@ logged::MetadataBlock LogStore::make_block(const char* name, Count bytes, bool a
                    space = bytes_space(static_cast<std::size_t>(bytes));
                  }));
   const OwnedUnder group = this->group();
-  if (again && link_exists(group.get(), name)) remove_link(group.get(), name);
+  if (link_exists(group.get(), name)) remove_link(group.get(), name);
   const H5VL_loc_params_t location = self_location(H5I_GROUP);
   const OwnedUnder dataset(
       H5VLdataset_create(group.object(), &location, group.connector(), name,
@@ -278,25 +276,21 @@ logged::MetadataBlock LogStore::make_block(const char* name, Count bytes, bool a
 }
 
 Offset LogStore::witness_place() {
-  if (!witness_) witness_ = make_block(logged::store_witness, logged::witness_bytes, false);
+  if (!witness_) witness_ = make_block(logged::store_witness, logged::witness_bytes);
   return witness_->place;
 }
 
 Offset LogStore::allot(Use use, Count bytes) {
   auto& counter = use == Use::data ? data_blocks_ : metadata_blocks_;
-  bool& left = left_[static_cast<std::size_t>(use)];  // by an attempt that failed on some rank
   Offset place = -1;
   // Numbers have no gap, and are the same on all ranks.
-  const auto failed = attempt_together(comm_, [&] {
-    const bool index = use == Use::index;  // has no name until it is written: replace_index()
-    if (!index && !counter) counter = count_of(kind_of(use));
-    const BlockName name(kind_of(use), index ? index_ : *counter);
-    place = make_block(name, bytes, left || index).place;
+  together(comm_, [&] {
+    if (use != Use::index && !counter) counter = count_of(kind_of(use));
+    const BlockName name(kind_of(use), use == Use::index ? index_ : *counter);
+    place = make_block(name, bytes).place;
     // Room that the file of the last flush had may have been freed since, and be in use there.
     if (undo_ != nullptr && place < undo_->end() && comm_.is_root()) undo_->save(place, bytes);
   });
-  left = failed.has_value();
-  if (failed) throw *failed;
   if (use != Use::index) ++*counter;
   return place;
 }

@@ -31,9 +31,10 @@ using logged::StoredDataset;
 /// The hidden objects of one open file. All functions use the connector below; those that create or
 /// change something are collective as HDF5's own are.
 ///
-/// HDF5 needs the same changes of metadata on all ranks, and where it opens a file it reads them by
-/// one rank for all, who wait for it. So all that is done to the file comes right behind a meeting,
-/// in a stretch of calls in which nothing of ours can fail: names and attributes are on the stack.
+/// HDF5 needs the same changes of metadata on all ranks, and where it opens a file (everywhere with
+/// H5Pset_all_coll_metadata_ops) it reads them by one rank for all, who wait for it. So all that is
+/// done to the file comes right behind a meeting, in a stretch of calls in which nothing of ours
+/// can fail: names and attributes are on the stack.
 class LogStore : public logged::BlockSpace {
  public:
   LogStore(const UnderObject& file, const Comm& comm) : comm_(comm), file_(file) {}
@@ -42,7 +43,7 @@ class LogStore : public logged::BlockSpace {
   void create(std::uint64_t session);
   /// Collective. False if the file has no log. Errc::ebadlog for one that is damaged or of a newer
   /// version.
-  bool open();
+  bool open(bool writing);
   std::uint64_t session() const { return session_; }
 
   /// Collective. Where the witness lies, which the caller writes; made where the file has none.
@@ -76,7 +77,7 @@ class LogStore : public logged::BlockSpace {
  private:
   OwnedUnder group();
   std::uint64_t count_of(const char* kind);
-  logged::MetadataBlock make_block(const char* name, Count bytes, bool again);
+  logged::MetadataBlock make_block(const char* name, Count bytes);
 
   Comm comm_;
   UnderObject file_;
@@ -86,7 +87,6 @@ class LogStore : public logged::BlockSpace {
   std::optional<logged::MetadataBlock> index_place_, witness_;  // index: of the log that was opened
   std::uint64_t session_ = 0, index_ = 0;  // index_: 0 for none, n + 1 for index.n
   std::optional<std::uint64_t> data_blocks_, metadata_blocks_;
-  std::array<bool, 3> left_{};  // for each Use: a block that was not completed
   UndoFile* undo_ = nullptr;
 };
 

@@ -76,11 +76,12 @@ FileRef FileState::of_object(const UnderObject& object, const FileRef& from) {
 }
 
 void FileState::attach(std::unique_ptr<FileHooks> hooks, void* under_file) {
-  looked_into_ = true;
-  if (!hooks) return;
-  const LibraryContext own;  // in which no rank reads for the others: one may have failed by now
-  hidden_links_ = std::make_unique<HiddenLinks>(UnderObject{under_file, connector_, H5I_FILE});
+  if (hooks) {
+    const LibraryContext own;  // in which ranks read for themselves: one may have failed by now
+    hidden_links_ = std::make_unique<HiddenLinks>(UnderObject{under_file, connector_, H5I_FILE});
+  }
   hooks_ = std::move(hooks);
+  looked_into_ = true;
 }
 
 void FileState::make_room_for_wrapping() {

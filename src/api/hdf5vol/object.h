@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -164,7 +165,8 @@ struct Object {
   std::unique_ptr<LoggedDataset> logged;    ///< of a dataset that the log holds
   bool out_of_reach = false;                ///< in the log of a file that is not open
   bool failed_to_close = false;             ///< by the connector below
-  std::unique_ptr<VirtualSources> sources;  ///< of another dataset that was used
+  std::optional<bool> is_virtual;           ///< of another dataset that was used
+  std::unique_ptr<VirtualSources> sources;  ///< if it is
 };
 
 inline Object& object_of(void* pointer) noexcept { return *static_cast<Object*>(pointer); }

@@ -84,6 +84,10 @@ VirtualSources::VirtualSources(const UnderObject& dataset, int depth)
       ask_text([&](char* to, std::size_t size) { return H5Pget_virtual_prefix(dapl, to, size); });
 }
 
+bool is_virtual(const UnderObject& dataset) {
+  return H5Pget_layout(creation_list(dataset)) == H5D_VIRTUAL;
+}
+
 void VirtualSources::check() {
   if (!virtual_) return;
   std::size_t mappings = 0;

@@ -13,6 +13,9 @@
 
 namespace forebay::vol {
 
+/// Whether a dataset of HDF5's own connector is virtual. Takes no memory of ours.
+bool is_virtual(const UnderObject& dataset);
+
 class VirtualSources {
  public:
   /// Of a dataset of HDF5's own connector, virtual or not; `depth`: virtual datasets above it.

@@ -72,10 +72,24 @@ void LogWriter::publish() {
 }
 
 void LogWriter::make_room() {
-  if (!data_.is_full()) return;
+  if (data_.is_full()) move_to_file();
+}
+
+/// Others look for the data where it was until they are told.
+void LogWriter::move_to_file() {
   data_.save();
   if (tails_ != nullptr) tails_->saved(data_.saved());
-  data_.make_room();
+  data_.move_to_file();
+}
+
+void LogWriter::keep_lent() {
+  if (!options_.copies || !attempt_to([&] { data_.keep_lent(); })) return;
+  try {
+    move_to_file();
+  } catch (...) {
+    data_.lose();  // what was lent changes from now on
+    throw;
+  }
 }
 
 void LogWriter::add(std::uint64_t dataset, const Placed& selection, Offset position,

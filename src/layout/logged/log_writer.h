@@ -87,10 +87,9 @@ class LogWriter {
   /// Local. From now on lent bytes are not copied: the caller flushes data before they change.
   void lend(bool lent) { lends_ = lent; }
   /// Local. After a flush of data that failed: lent bytes are copied, unless the program promised
-  /// to leave them alone.
-  void keep_lent() {
-    if (options_.copies) data_.keep_lent();
-  }
+  /// to leave them alone; to the temporary file where there is no memory. When that fails, too, all
+  /// that is pending is lost: what asks for it throws Errc::enomem.
+  void keep_lent();
   /// Local. Moves data to a temporary file where more is held than the limit.
   void make_room();
   Count held() const { return data_.held(); }
@@ -113,6 +112,7 @@ class LogWriter {
   void read_pending(std::size_t n, Offset skip, std::span<std::byte> into) const;
 
  private:
+  void move_to_file();
   void add(std::uint64_t dataset, const Placed& selection, Offset position,
            std::span<const std::byte> bytes, std::optional<std::uint32_t> filter_mask);
   /// `placed`: their data is in the file already.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 #include <map>
 #include <random>
 
@@ -249,18 +250,35 @@ TEST(PendingData, what_was_lent_can_be_kept) {
   EXPECT_NE(data.address_of(15), lent.data() + 5);
 }
 
-TEST(PendingData, what_was_lent_is_lost_where_there_is_no_room_at_all) {
-  PendingData data(100, []() -> std::unique_ptr<ByteFile> { throw Error(Errc::eofile, "full"); });
-  std::vector<std::byte> own(10, std::byte{1}), read(5);
-  data.add(own);
-  data.lend({own.data(), std::size_t{1} << 60});  // of which nobody has a copy
-  EXPECT_THROW(data.keep_lent(), Error);
-  try {
-    data.read(0, read);
-    FAIL() << "read what may have changed";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), Errc::enomem);
+TEST(PendingData, what_is_lost_is_not_read) {
+  PendingData data(100, nullptr);
+  std::vector<std::byte> lent(10, std::byte{1}), read(5);
+  data.lend(lent);
+  data.lose();
+  for (const auto& use : std::vector<std::function<void()>>{
+           [&] { data.read(0, read); }, [&] { data.address_of(0); }, [&] { data.save(); }}) {
+    try {
+      use();
+      ADD_FAILURE() << "used what may have changed";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::enomem);
+    }
   }
+}
+
+TEST(PendingData, what_is_moved_to_the_file_is_found_there) {
+  const auto disk = std::make_shared<log::MemoryDisk>();
+  PendingData data(100, [&] { return std::make_unique<log::MemoryFile>("pending", disk); });
+  std::vector<std::byte> own(10, std::byte{1}), lent(20, std::byte{2}), read(30);
+  data.add(own);
+  data.lend(lent);
+  data.move_to_file();
+  lent.assign(20, std::byte{3});
+  EXPECT_EQ(data.address_of(15), nullptr);
+  data.read(0, read);
+  std::vector<std::byte> right(30, std::byte{2});
+  std::fill_n(right.begin(), 10, std::byte{1});
+  EXPECT_EQ(read, right);
 }
 
 TEST(LoggedLayout, damage_is_an_error_or_leaves_the_values_of_others_right) {
