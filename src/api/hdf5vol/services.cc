@@ -38,7 +38,7 @@ void* wrap_object(void* obj, H5I_type_t type, void* wrap_context) noexcept {
     // Files that the native connector wraps for itself (each once it is open, those behind external
     // links too) are no handles of the program; it lets go of them after the close.
     if (type == H5I_FILE)
-      return file->take_handed_out(under) ? new Object(under, file, type)
+      return file->take_handed_out(under) ? std::make_unique<Object>(under, file, type).release()
                                           : file->wrap_for_library(under);
     return wrap(under, file, type, H5P_DATASET_XFER_DEFAULT);
   });

@@ -47,7 +47,8 @@ std::unique_ptr<Tails> FileTails::make(const Comm& comm, int ranks_per_node,
   // for, and has the number of that rank.
   const Comm node = comm.split_node(ranks_per_node);
   const auto ranks = node.all_gather(comm.rank());
-  const auto first = static_cast<std::size_t>(node.rank() / slots_per_page * slots_per_page);
+  const int first_of_page = node.rank() / slots_per_page * slots_per_page;
+  const auto first = static_cast<std::size_t>(first_of_page);
   const auto pages = comm.all_gather(ranks[first]);
   std::map<std::int64_t, std::vector<int>> ranks_of;
   for (Rank rank = 0; rank < comm.size(); ++rank)
