@@ -70,7 +70,7 @@ class Hdf5FilesTest : public ::testing::Test {
     put(*ds, y_of_x, {{0}, {7}, {}}, Type::float64, values.data());
     values[9] = std::nan("");
     put(*ds, T, {{0, 0, 0}, {3, 5, 7}, {}}, Type::float64, values.data());
-    std::string text = "abc\0efg";
+    std::string text("abc\0efg", 7);
     put(*ds, word, {{0}, {7}, {}}, Type::chr, text.data());
     ds->close();
     return at("a.nc");
