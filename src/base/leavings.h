@@ -12,7 +12,7 @@ inline bool is_number(std::string_view name) {
 }
 
 /// Removes the regular files of the folder whose names are `ours`, then the folder, unless more is
-/// in it. What cannot be removed stays. Takes no memory from the heap.
+/// in it. What cannot be removed stays, also where memory runs out.
 void remove_leavings(const std::string& folder, bool (*ours)(std::string_view name)) noexcept;
 
 }  // namespace forebay

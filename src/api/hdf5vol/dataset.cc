@@ -1,7 +1,5 @@
-#include <array>
 #include <cstddef>
 #include <string>
-#include <vector>
 
 #include "api/hdf5vol/callbacks.h"
 #include "api/hdf5vol/under_objects.h"

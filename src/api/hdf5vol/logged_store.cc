@@ -3,6 +3,7 @@
 #include <H5VLnative.h>
 #include <fmt/format.h>
 
+#include <array>
 #include <cstring>
 
 #include "api/hdf5vol/errors.h"

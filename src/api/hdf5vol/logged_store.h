@@ -13,7 +13,6 @@
 // docs/formats.md has the grammar of the attributes.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -21,7 +21,8 @@ namespace {
 
 // Slots of nodes do not share the largest pages: caches of one node hold what is its own.
 constexpr Offset page_bytes = 64 << 10;
-constexpr int slots_per_page = page_bytes / 32;
+constexpr Offset slot_bytes = 32;
+constexpr int slots_per_page = page_bytes / slot_bytes;
 
 constexpr Offset first_byte = 8;       // of data: an address is never 0
 constexpr Count kept_bytes = 1 << 20;  // of data in a file that begins again
@@ -55,8 +56,7 @@ std::unique_ptr<Tails> FileTails::make(const Comm& comm, int ranks_per_node,
     ranks_of[pages[static_cast<std::size_t>(rank)]].push_back(rank);
   for (auto& [page, of_page] : ranks_of)
     tails->areas_.push_back({page_bytes * page, std::move(of_page)});
-  tails->place_ = page_bytes * ranks[first] +
-                  static_cast<Offset>(sizeof(Slot)) * (node.rank() % slots_per_page);
+  tails->place_ = page_bytes * ranks[first] + slot_bytes * (node.rank() % slots_per_page);
   agree_on_error(comm, attempt_to([&] {
                    if (!comm.is_root()) return;
                    std::error_code error;
@@ -98,7 +98,7 @@ FileTails::~FileTails() {
 }
 
 std::uint64_t FileTails::check_of(const Slot& slot) {
-  static_assert(sizeof(Slot) == 32);
+  static_assert(sizeof(Slot) == slot_bytes);
   return XXH3_64bits(&slot, offsetof(Slot, check));
 }
 

@@ -1,8 +1,8 @@
 // Tails in files, for ranks that cannot look into each other's memory: those of several nodes, and
 // where the system forbids it. In a folder beside the log file:
 //
-//   shown     32 bytes a rank, in a page of its own: what it shows, with a checksum. Caches hold
-//             pages: so no rank's node keeps what ranks of others have changed
+//   shown     32 bytes a rank: what it shows, with a checksum. Ranks of a node have pages of their
+//             own, for caches hold pages: so no node keeps what ranks of others have changed
 //   N         the stream of rank N, made with its first write; N.data: the data of its writes
 //
 // A rank writes data, stream and then its 32 bytes, before its write call returns: what is shown is
