@@ -13,7 +13,9 @@
 // for what all ranks do until the end in any case.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 
 #include "base/attempt.h"
 #include "comm/comm.h"
@@ -21,10 +23,12 @@
 namespace forebay {
 
 /// Collective. Returns if no rank has an error. Otherwise throws: a rank's own error where it has
-/// one, else an Error with the code of the worst (most negative) one.
-inline void agree_on_error(const Comm& comm, const std::optional<Error>& mine) {
+/// one, else an Error with the code of the worst (most negative) one. `value`, if it is there, is
+/// reduced on the way.
+inline void agree_on_error(const Comm& comm, const std::optional<Error>& mine,
+                           std::span<std::int64_t> value = {}, Reduce op = Reduce::min) {
   try {
-    comm.meet(mine ? mine->code() : Errc::ok);
+    comm.meet(value, op, mine ? mine->code() : Errc::ok);
   } catch (...) {
     if (!mine) throw;
   }

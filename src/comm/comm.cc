@@ -1,8 +1,12 @@
 #include "comm/comm.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <limits>
+#include <numeric>
 
 #include "base/attempt.h"
 #include "comm/agree.h"
@@ -122,7 +126,44 @@ std::vector<std::int64_t> Comm::all_gather(std::int64_t value) const {
 
 std::vector<std::byte> Comm::all_gather_bytes(std::span<const std::byte> mine,
                                               std::vector<std::int64_t>& sizes) const {
-  sizes = all_gather(static_cast<std::int64_t>(mine.size()));
+  return *all_gather_up_to(std::numeric_limits<std::int64_t>::max(), mine, sizes);
+}
+
+std::optional<std::vector<std::byte>> Comm::all_gather_up_to(
+    std::int64_t most, std::span<const std::byte> mine, std::vector<std::int64_t>& sizes) const {
+  auto size = static_cast<std::int64_t>(mine.size());
+  if (size_ == 1) {
+    sizes = {size};
+    return std::vector<std::byte>(mine.begin(), mine.end());
+  }
+  // Few bytes a rank travel with their sizes, at the price of one meeting and one call.
+  constexpr std::size_t few = 4096;
+  std::vector<std::byte> all;
+  std::int64_t largest = size;
+  agree_on_error(*this, attempt_to([&] {
+    sizes.resize(static_cast<std::size_t>(size_));
+    all.reserve(few);
+  }),
+                 std::span(&largest, 1), Reduce::max);
+  const std::size_t slot = sizeof size + static_cast<std::size_t>(largest);
+  if (largest < static_cast<std::int64_t>(few) && slot * sizes.size() <= few) {
+    std::array<std::byte, few> sent{}, received;
+    std::memcpy(sent.data(), &size, sizeof size);
+    std::copy(mine.begin(), mine.end(), sent.begin() + sizeof size);
+    std::fill(sizes.begin(), sizes.end(), static_cast<std::int64_t>(slot));
+    backend_->all_gather(std::span(sent).first(slot), sizes,
+                         std::span(received).first(slot * sizes.size()));
+    const std::byte* from = received.data();
+    for (std::int64_t& theirs : sizes) {
+      std::memcpy(&theirs, from, sizeof theirs);
+      all.insert(all.end(), from + sizeof theirs, from + sizeof theirs + theirs);
+      from += slot;
+    }
+    if (static_cast<std::int64_t>(all.size()) > most) return std::nullopt;
+    return all;
+  }
+  backend_->all_gather(size, sizes);
+  if (std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) > most) return std::nullopt;
   return all_gather_known(mine, sizes);
 }
 

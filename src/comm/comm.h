@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -64,6 +65,10 @@ class Comm {
   /// each. Every rank holds all of them: for what all need to know, not for data.
   std::vector<std::byte> all_gather_bytes(std::span<const std::byte> mine,
                                           std::vector<std::int64_t>& sizes) const;
+  /// The same, if that is not more than `most` bytes; else nothing, and `sizes` tells what it is.
+  std::optional<std::vector<std::byte>> all_gather_up_to(std::int64_t most,
+                                                         std::span<const std::byte> mine,
+                                                         std::vector<std::int64_t>& sizes) const;
   /// The same when every rank knows already how many bytes come from each.
   std::vector<std::byte> all_gather_known(std::span<const std::byte> mine,
                                           std::span<const std::int64_t> sizes) const;
@@ -72,8 +77,10 @@ class Comm {
   /// many.
   Comm split_node(int ranks_per_node) const;
 
-  /// Brings this rank's error, if it has one, to the others. Throws if any rank has one.
+  /// Brings this rank's error, if it has one, to the others. Throws if any rank has one. Else
+  /// `values`, as few as a meeting carries (comm/backend.h), are reduced on the way.
   void meet(Errc mine = Errc::ok) const;
+  void meet(std::span<std::int64_t> values, Reduce op, Errc mine) const;
   /// Local. The last meeting told of an error: all ranks throw it, or have just thrown it.
   bool meeting_failed() const;
   void forget_failed_meeting() const;  ///< local: no rank throws its error on
@@ -84,8 +91,6 @@ class Comm {
   Backend* backend() const { return backend_.get(); }  ///< null for a process alone
 
  private:
-  void meet(std::span<std::int64_t> values, Reduce op, Errc mine) const;
-
   std::shared_ptr<Backend> backend_;
   int rank_ = 0;
   int size_ = 1;

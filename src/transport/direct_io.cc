@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "transport/extent_reader.h"
@@ -18,7 +19,7 @@ constexpr Count large_piece = 128 << 10;
 /// Collects adjacent pieces and writes them together.
 class RunWriter {
  public:
-  RunWriter(File& file, Report& report) : file_(file), report_(report), buffer_(buffer_size) {}
+  RunWriter(File& file, Report& report) : file_(file), report_(report) {}
 
   void add(const Extent& e) {
     if (e.swap == 1 && e.length >= large_piece) {
@@ -31,7 +32,7 @@ class RunWriter {
       if (used_ == buffer_size || part.offset != start_ + used_) flush();
       if (used_ == 0) start_ = part.offset;
       part.length = std::min(left, buffer_size - used_);
-      copy_out(buffer_.data() + used_, part);
+      copy_out(buffer_.get() + used_, part);
       used_ += part.length;
       part.offset += part.length;
       part.skip += part.length;
@@ -40,7 +41,7 @@ class RunWriter {
   }
 
   void flush() {
-    if (used_ > 0) write(start_, {buffer_.data(), static_cast<std::size_t>(used_)});
+    if (used_ > 0) write(start_, {buffer_.get(), static_cast<std::size_t>(used_)});
     used_ = 0;
   }
 
@@ -52,7 +53,8 @@ class RunWriter {
 
   File& file_;
   Report& report_;
-  std::vector<std::byte> buffer_;
+  // Not filled with zeros: most transfers use a small part of it.
+  std::unique_ptr<std::byte[]> buffer_ = std::make_unique_for_overwrite<std::byte[]>(buffer_size);
   Offset start_ = 0;
   Count used_ = 0;
 };
@@ -61,7 +63,7 @@ class RunWriter {
 class RunReader {
  public:
   RunReader(File& file, Count hole_threshold, Report& report)
-      : file_(file), hole_threshold_(hole_threshold), report_(report), buffer_(buffer_size) {}
+      : file_(file), hole_threshold_(hole_threshold), report_(report) {}
 
   void add(const Extent& e) {
     if (e.swap == 1 && e.length >= large_piece) {
@@ -87,8 +89,8 @@ class RunReader {
 
   void flush() {
     if (pending_.empty()) return;
-    read(start_, {buffer_.data(), static_cast<std::size_t>(end_ - start_)});
-    for (const Extent& e : pending_) copy_in(e, buffer_.data() + (e.offset - start_));
+    read(start_, {buffer_.get(), static_cast<std::size_t>(end_ - start_)});
+    for (const Extent& e : pending_) copy_in(e, buffer_.get() + (e.offset - start_));
     pending_.clear();
   }
 
@@ -104,7 +106,7 @@ class RunReader {
   File& file_;
   Count hole_threshold_;
   Report& report_;
-  std::vector<std::byte> buffer_;
+  std::unique_ptr<std::byte[]> buffer_ = std::make_unique_for_overwrite<std::byte[]>(buffer_size);
   std::vector<Extent> pending_;
   Offset start_ = 0, end_ = 0;
 };

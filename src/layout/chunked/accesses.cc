@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <tuple>
 
 #include "base/attempt.h"
@@ -83,18 +82,16 @@ std::vector<Access> gather_accesses(const Comm& comm, std::vector<Access> mine, 
                                     std::size_t candidates) {
   for (Access& a : mine) a.rank = comm.rank();
   if (comm.size() == 1) return mine;
-  const auto sizes_of = [&](std::span<const Access> list) {
-    return comm.all_gather(static_cast<std::int64_t>(list.size_bytes()));
-  };
-  auto sizes = sizes_of(mine);
-  const auto total = std::accumulate(sizes.begin(), sizes.end(), Count{0});
-  if (total / static_cast<Count>(sizeof(Access)) > most) {
+  std::vector<std::int64_t> sizes;
+  auto gathered =
+      comm.all_gather_up_to(most * static_cast<Count>(sizeof(Access)), bytes_of(mine), sizes);
+  if (!gathered) {
     mine = reduced(comm, mine, candidates);
     for (Access& a : mine) a.flags |= list_is_cut;
-    sizes = sizes_of(mine);
+    gathered = comm.all_gather_bytes(bytes_of(mine), sizes);
   }
   std::vector<Access> all;
-  append(all, comm.all_gather_known(bytes_of(mine), sizes));
+  append(all, *gathered);
   std::sort(all.begin(), all.end(), before);
   return all;
 }
