@@ -2,10 +2,11 @@
 // order, before anything is communicated or written (D3 §3.2.4, §3.3.5).
 //
 //     two-level    whole requests are sorted, only those that interleave are taken apart
-//                  (layout/canonical.h): "set up" sorts and groups, "all" walks to the end as well
+//                  (layout/canonical/canonical.h): "set up" sorts and groups, "all" walks to the
+//                  end as well
 //     flatten      every request becomes a list of extents, all of them are sorted, what overlaps
 //     is
-//                  cut (layout/flattened.h); walked to the end
+//                  cut (layout/canonical/flattened.h); walked to the end
 //
 // Cases:
 //     btio         cells of diagonal multi-partitioning, as `forebay-bench btio` writes them
@@ -24,8 +25,8 @@
 #include <string>
 #include <vector>
 
-#include "layout/canonical.h"
-#include "layout/flattened.h"
+#include "layout/canonical/canonical.h"
+#include "layout/canonical/flattened.h"
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include <random>
 #include <vector>
 
-#include "layout/canonical.h"
+#include "layout/canonical/canonical.h"
 #include "plan/windows.h"
 
 namespace {

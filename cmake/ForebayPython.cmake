@@ -1,5 +1,5 @@
 # The Python package (python/): its extension module _forebay, over the serial reader and Dataset, and, where HDF5 was
-# found, _hdf5, over the readers of src/tools. They are two so that HDF5, with the thirty libraries that it brings along,
+# found, _hdf5, over the readers of src/files. They are two so that HDF5, with the thirty libraries that it brings along,
 # is loaded with the first file that needs it, not with the package.
 #
 # `pip install .` configures with FOREBAY_PYTHON=ON through scikit-build-core, which puts what belongs to the component
@@ -21,11 +21,11 @@ set(python_src ${PROJECT_SOURCE_DIR}/python/src)
 file(GLOB python_sources CONFIGURE_DEPENDS ${python_src}/*.cc)
 list(FILTER python_sources EXCLUDE REGEX "/hdf5[a-z_]*\\.cc$")
 nanobind_add_module(_forebay NB_STATIC NOMINSIZE ${python_sources})
-target_link_libraries(_forebay PRIVATE forebay_core)
+target_link_libraries(_forebay PRIVATE forebay_files)
 set(python_modules _forebay)
 if(TARGET forebay_hdf5_tools)
   nanobind_add_module(_hdf5 NB_STATIC NOMINSIZE ${python_src}/hdf5.cc ${python_src}/errors.cc ${python_src}/support.cc)
-  target_link_libraries(_hdf5 PRIVATE forebay_file_readers)
+  target_link_libraries(_hdf5 PRIVATE forebay_hdf5_files)
   add_dependencies(_forebay _hdf5)  # so that a build of the one is a build of the package
   target_compile_definitions(_forebay PRIVATE FOREBAY_PYTHON_HDF5=1)
   list(APPEND python_modules _hdf5)

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "array/convert.h"
 #include "base/byteorder.h"
-#include "data/convert.h"
 
 namespace {
 

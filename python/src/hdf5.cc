@@ -1,5 +1,5 @@
 // The extension module forebay._hdf5: netCDF-4 and other HDF5 files, for reading, through the
-// readers that the command has (tools/source.h). Strings are given, which the command leaves out.
+// readers that the command has (files/source.h). Strings are given, which the command leaves out.
 //
 // HDF5's serial library lets one thread in at a time, if it is safe for threads at all: one lock of
 // the process stands around every call that may reach it. Nobody who holds that lock waits for the
@@ -13,8 +13,8 @@
 #include <optional>
 
 #include "base/error.h"
+#include "files/hdf5/open.h"
 #include "support.h"
-#include "tools/source.h"
 
 namespace forebay::python {
 namespace {

@@ -1,6 +1,6 @@
 // The extension module forebay._forebay. The package's own classes (python/forebay) stand on it;
 // nothing in it is public. What reads HDF5 files is a second one (hdf5.cc).
-#include "core/method.h"
+#include "method/method.h"
 #include "support.h"
 
 NB_MODULE(_forebay, module) {

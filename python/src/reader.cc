@@ -1,5 +1,5 @@
 // Reading: forebay::SerialReader, kept alive while a thread reads and closed when all have ended.
-#include "core/reader.h"
+#include "files/reader.h"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -10,8 +10,8 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
-#include "core/references.h"
-#include "core/staging_control.h"
+#include "files/references.h"
+#include "stage/burst/staging_control.h"
 #include "support.h"
 
 namespace forebay::python {

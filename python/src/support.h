@@ -13,10 +13,10 @@
 #include <string_view>
 #include <vector>
 
+#include "array/schema.h"
+#include "array/selection.h"
 #include "base/error.h"
 #include "base/types.h"
-#include "data/schema.h"
-#include "data/selection.h"
 
 namespace forebay::python {
 

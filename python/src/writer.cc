@@ -9,11 +9,11 @@
 #include <mutex>
 #include <optional>
 
+#include "array/convert.h"
 #include "base/attempt.h"
 #include "base/error.h"
-#include "core/dataset.h"
-#include "core/method.h"
-#include "data/convert.h"
+#include "dataset/dataset.h"
+#include "method/method.h"
 #include "support.h"
 #if FOREBAY_MPI
 #include "comm/mpi.h"

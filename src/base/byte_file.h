@@ -1,5 +1,5 @@
 // A file as the rooms above transport see one: whole-or-error reads and writes at byte positions.
-// transport/file.h implements it.
+// storage/file.h implements it.
 #pragma once
 
 #include <sys/uio.h>

@@ -20,8 +20,8 @@
 #include <string_view>
 #include <vector>
 
+#include "array/type.h"
 #include "base/types.h"
-#include "data/type.h"
 
 namespace forebay {
 

@@ -26,8 +26,8 @@
 #include <string>
 #include <vector>
 
+#include "array/type.h"
 #include "base/types.h"
-#include "data/type.h"
 
 struct XXH3_state_s;
 

@@ -14,8 +14,8 @@
 #include <optional>
 #include <string_view>
 
+#include "array/schema.h"
 #include "base/types.h"
-#include "data/schema.h"
 
 namespace forebay::chunked {
 

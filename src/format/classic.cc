@@ -9,9 +9,9 @@
 #include <unordered_set>
 #include <utility>
 
+#include "array/placement.h"
 #include "base/byteorder.h"
 #include "base/error.h"
-#include "data/placement.h"
 
 namespace forebay::classic {
 namespace {

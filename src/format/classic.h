@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "array/schema.h"
 #include "base/types.h"
-#include "data/schema.h"
 
 namespace forebay::classic {
 

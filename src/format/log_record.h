@@ -25,9 +25,9 @@
 #include <variant>
 #include <vector>
 
+#include "array/selection.h"
+#include "array/type.h"
 #include "base/types.h"
-#include "data/selection.h"
-#include "data/type.h"
 
 namespace forebay::log {
 

@@ -17,8 +17,8 @@
 #include <tuple>
 #include <vector>
 
+#include "array/pattern.h"
 #include "base/types.h"
-#include "data/pattern.h"
 
 namespace forebay::logged {
 

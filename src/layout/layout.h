@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "array/request.h"
+#include "array/schema.h"
 #include "base/byte_file.h"
 #include "base/extent.h"
 #include "base/report.h"
 #include "comm/comm.h"
-#include "data/request.h"
-#include "data/schema.h"
 #include "plan/chunk_read.h"
 
 namespace forebay {
@@ -49,7 +49,7 @@ class Layout {
 
 /// The classic netCDF layout: every variable contiguous, or interleaved record by record (CDF-1, 2,
 /// 5). `schema`, `io` and `report` outlive the layout. `flatten`: order writes by sorting all their
-/// extents (layout/flattened.h), to compare.
+/// extents (layout/canonical/flattened.h), to compare.
 std::unique_ptr<Layout> make_canonical_layout(const Schema& schema, ExtentIo& io, Report& report,
                                               bool flatten = false);
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "data/pattern.h"
+#include "array/pattern.h"
 #include "format/log_index.h"
 
 namespace forebay::logged {

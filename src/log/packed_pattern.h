@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "array/pattern.h"
 #include "codec/pipeline.h"
-#include "data/pattern.h"
 
 namespace forebay::logged {
 

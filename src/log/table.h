@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "data/request.h"
+#include "array/request.h"
 #include "format/log_record.h"
 
 namespace forebay::log {

@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "array/placement.h"
 #include "base/error.h"
-#include "data/placement.h"
 
 namespace forebay {
 namespace {

@@ -6,8 +6,8 @@
 #include <functional>
 #include <vector>
 
+#include "array/schema.h"
 #include "base/types.h"
-#include "data/schema.h"
 
 namespace forebay {
 

@@ -31,9 +31,9 @@
 #include <string_view>
 #include <vector>
 
+#include "array/schema.h"
+#include "array/selection.h"
 #include "base/types.h"
-#include "data/schema.h"
-#include "data/selection.h"
 
 namespace forebay {
 

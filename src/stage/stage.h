@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "data/request.h"
+#include "array/request.h"
 
 namespace forebay {
 

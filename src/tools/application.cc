@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "tools/bench_command.h"
 #include "tools/commands.h"
+#include "tools/commands/bench_command.h"
 
 namespace forebay::tools {
 namespace {

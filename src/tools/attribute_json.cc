@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "data/convert.h"
+#include "array/convert.h"
 #include "tools/json.h"
 
 namespace forebay::tools {

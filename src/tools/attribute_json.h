@@ -3,8 +3,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "data/schema.h"
-#include "tools/source.h"
+#include "array/schema.h"
+#include "files/source.h"
 
 namespace forebay::tools {
 

@@ -5,8 +5,8 @@
 #include <limits>
 #include <numbers>
 
-#include "core/method_values.h"
-#include "data/convert.h"
+#include "array/convert.h"
+#include "method/method_values.h"
 
 namespace forebay::tools {
 namespace {

@@ -5,9 +5,9 @@
 #include <numbers>
 #include <random>
 
+#include "base/text_table.h"
 #include "tools/canvas.h"
 #include "tools/sphere_index.h"
-#include "tools/text_table.h"
 
 namespace forebay::tools {
 namespace {

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "base/error.h"
-#include "core/method_values.h"
+#include "method/method_values.h"
 #include "tools/coordinates.h"
 
 namespace forebay::tools {

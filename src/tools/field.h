@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/source.h"
+#include "files/source.h"
 
 namespace forebay::tools {
 

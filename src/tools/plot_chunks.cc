@@ -11,9 +11,9 @@
 #include <set>
 
 #include "base/error.h"
-#include "core/method_values.h"
+#include "base/text_table.h"
+#include "method/method_values.h"
 #include "tools/plot_parts.h"
-#include "tools/text_table.h"
 
 namespace forebay::tools {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/text_table.h"
+#include "base/text_table.h"
 
 namespace forebay::tools {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "base/error.h"
 #include "base/report.h"
+#include "base/text_table.h"
 #include "tools/plot_parts.h"
 #include "tools/plot_timeline.h"
-#include "tools/text_table.h"
 
 namespace forebay::tools {
 namespace {

@@ -8,7 +8,8 @@
 
 #include "base/error.h"
 #include "base/report.h"
-#include "core/dataset.h"
+#include "dataset/dataset.h"
+#include "files/hdf5/open.h"
 #include "tools/plot_parts.h"
 
 namespace forebay::tools {

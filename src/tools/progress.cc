@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "core/method_values.h"
-#include "tools/text_table.h"
+#include "base/text_table.h"
+#include "method/method_values.h"
 
 namespace forebay::tools {
 namespace {

@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "base/error.h"
-#include "core/method_values.h"
+#include "method/method_values.h"
 #include "tools/field.h"
 
 namespace forebay::tools {

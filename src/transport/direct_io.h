@@ -5,7 +5,7 @@
 
 #include "base/extent.h"
 #include "base/report.h"
-#include "transport/file.h"
+#include "storage/file.h"
 
 namespace forebay {
 

@@ -31,8 +31,8 @@
 #include "comm/comm.h"
 #include "comm/node_memory.h"
 #include "comm/peers.h"
+#include "storage/file.h"
 #include "transport/extent_reader.h"
-#include "transport/file.h"
 
 namespace forebay {
 

@@ -9,7 +9,7 @@
 #include "base/extent.h"
 #include "base/report.h"
 #include "comm/comm.h"
-#include "transport/file.h"
+#include "storage/file.h"
 
 namespace forebay {
 

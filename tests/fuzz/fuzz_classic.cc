@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "array/placement.h"
 #include "base/error.h"
-#include "data/placement.h"
 #include "format/classic.h"
 #include "plan/begins.h"
 

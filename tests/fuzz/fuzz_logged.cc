@@ -15,10 +15,10 @@
 
 #include "base/byteorder.h"
 #include "base/error.h"
-#include "core/logged_store_text.h"
 #include "format/log_index.h"
 #include "format/log_section.h"
 #include "format/log_subfile.h"
+#include "layout/logged/logged_store_text.h"
 #include "log/lookup.h"
 #include "log/packed_pattern.h"
 

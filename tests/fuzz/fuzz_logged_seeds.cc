@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/logged_store_text.h"
 #include "format/log_index.h"
 #include "format/log_subfile.h"
+#include "layout/logged/logged_store_text.h"
 #include "log/lookup.h"
 #include "log/section_builder.h"
 

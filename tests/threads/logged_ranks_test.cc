@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "comm/thread_ranks.h"
-#include "core/logged_file.h"
+#include "layout/logged/logged_file.h"
 
 namespace forebay {
 namespace {

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "core/dataset.h"
+#include "dataset/dataset.h"
 
 namespace forebay {
 namespace {

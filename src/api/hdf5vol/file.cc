@@ -3,8 +3,8 @@
 #include "api/hdf5vol/mpio.h"
 #include "base/attempt.h"
 #include "comm/agree.h"
-#include "core/method.h"
-#include "core/undo_file.h"
+#include "layout/logged/undo_file.h"
+#include "method/method.h"
 
 // hdf5.h first
 #include <H5VLnative.h>

@@ -36,7 +36,7 @@
 
 #include "api/hdf5vol/under.h"
 #include "comm/comm.h"
-#include "core/method.h"
+#include "method/method.h"
 
 namespace forebay::vol {
 

@@ -9,7 +9,7 @@
 #include "api/hdf5vol/hooks.h"
 #include "api/hdf5vol/logged_filters.h"
 #include "api/hdf5vol/logged_store.h"
-#include "core/logged_file.h"
+#include "layout/logged/logged_file.h"
 
 namespace forebay::vol {
 

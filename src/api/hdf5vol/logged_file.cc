@@ -12,7 +12,7 @@
 #include "api/hdf5vol/watched_driver.h"
 #include "base/attempt.h"
 #include "comm/agree.h"
-#include "core/print_report.h"
+#include "dataset/print_report.h"
 
 namespace forebay::vol {
 namespace {

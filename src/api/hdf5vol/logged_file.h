@@ -7,8 +7,8 @@
 #include "api/hdf5vol/hooks.h"
 #include "api/hdf5vol/logged_dataset.h"
 #include "api/hdf5vol/logged_store.h"
-#include "core/logged_file.h"
-#include "core/undo_file.h"
+#include "layout/logged/logged_file.h"
+#include "layout/logged/undo_file.h"
 
 namespace forebay::vol {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "api/hdf5vol/hid.h"
+#include "array/pattern.h"
 #include "base/types.h"
-#include "data/pattern.h"
 
 namespace forebay::vol {
 

@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "api/hdf5vol/under.h"
-#include "core/logged_file.h"
-#include "core/logged_store_text.h"
-#include "core/undo_file.h"
+#include "layout/logged/logged_file.h"
+#include "layout/logged/logged_store_text.h"
+#include "layout/logged/undo_file.h"
 
 namespace forebay::vol {
 

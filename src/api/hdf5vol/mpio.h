@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "comm/comm.h"
-#include "core/method.h"
+#include "method/method.h"
 
 namespace forebay::vol {
 

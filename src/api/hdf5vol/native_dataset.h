@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "api/hdf5vol/under.h"
+#include "array/pattern.h"
 #include "comm/comm.h"
-#include "data/pattern.h"
 
 namespace forebay::vol {
 

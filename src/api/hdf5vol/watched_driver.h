@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "api/hdf5vol/under.h"
-#include "core/undo_file.h"
+#include "layout/logged/undo_file.h"
 
 namespace forebay::vol {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "array/convert.h"
 #include "comm/datatype.h"
-#include "data/convert.h"
 
 namespace forebay::pnetcdf {
 

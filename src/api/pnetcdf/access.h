@@ -3,7 +3,7 @@
 #pragma once
 
 #include "api/pnetcdf/calls.h"
-#include "data/request.h"
+#include "array/request.h"
 
 namespace forebay::pnetcdf {
 

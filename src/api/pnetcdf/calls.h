@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "api/pnetcdf/interface.h"
-#include "data/type.h"
+#include "array/type.h"
 
 namespace forebay::pnetcdf {
 

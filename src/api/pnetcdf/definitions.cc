@@ -5,8 +5,8 @@
 #include <string>
 
 #include "api/pnetcdf/calls.h"
-#include "core/names.h"
-#include "data/convert.h"
+#include "array/convert.h"
+#include "array/names.h"
 
 namespace forebay::pnetcdf {
 

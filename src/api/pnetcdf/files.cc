@@ -9,8 +9,8 @@
 #include <string>
 
 #include "api/pnetcdf/interface.h"
+#include "array/names.h"
 #include "comm/mpi.h"
-#include "core/names.h"
 
 namespace forebay::pnetcdf {
 

@@ -5,10 +5,10 @@
 
 #include "api/pnetcdf/files.h"
 #include "api/pnetcdf/interface.h"
+#include "array/convert.h"
+#include "array/names.h"
 #include "comm/mpi.h"
-#include "core/names.h"
-#include "core/probe.h"
-#include "data/convert.h"
+#include "dataset/probe.h"
 
 namespace forebay::pnetcdf {
 

@@ -12,7 +12,7 @@
 #include <type_traits>
 
 #include "base/attempt.h"
-#include "core/dataset.h"
+#include "dataset/dataset.h"
 
 namespace forebay::pnetcdf {
 

@@ -12,10 +12,10 @@
 #include <span>
 #include <vector>
 
+#include "array/chunk_grid.h"
+#include "array/schema.h"
 #include "base/error.h"
 #include "codec/pipeline.h"
-#include "data/chunk_grid.h"
-#include "data/schema.h"
 #include "format/chunk_index.h"
 
 namespace forebay::chunked {

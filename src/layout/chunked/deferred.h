@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "data/chunk_grid.h"
-#include "data/request.h"
+#include "array/chunk_grid.h"
+#include "array/request.h"
 #include "layout/chunked/operation.h"
 #include "layout/pending_data.h"
 

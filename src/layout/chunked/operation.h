@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "array/chunk_grid.h"
+#include "array/request.h"
 #include "codec/pipeline.h"
-#include "data/chunk_grid.h"
-#include "data/request.h"
 #include "layout/chunked/accesses.h"
 
 namespace forebay::chunked {

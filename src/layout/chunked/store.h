@@ -18,10 +18,10 @@
 #include <optional>
 #include <vector>
 
+#include "array/schema.h"
 #include "base/extent.h"
 #include "comm/agree.h"
 #include "comm/comm.h"
-#include "data/schema.h"
 #include "format/chunk_index.h"
 #include "plan/file_space.h"
 

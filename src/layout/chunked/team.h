@@ -10,12 +10,12 @@
 #include <span>
 #include <vector>
 
+#include "array/chunk_grid.h"
 #include "base/report.h"
 #include "comm/comm.h"
 #include "comm/exchange.h"
 #include "comm/node_barrier.h"
 #include "comm/node_memory.h"
-#include "data/chunk_grid.h"
 #include "layout/chunked/operation.h"
 
 namespace forebay::chunked {

@@ -17,9 +17,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "array/pattern.h"
 #include "base/byte_file.h"
 #include "base/report.h"
-#include "data/pattern.h"
 #include "format/log_index.h"
 #include "layout/logged/log_writer.h"
 #include "layout/logged/tail_reader.h"

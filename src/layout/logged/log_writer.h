@@ -15,10 +15,10 @@
 #include <span>
 #include <vector>
 
+#include "array/pattern.h"
 #include "base/byte_file.h"
 #include "base/report.h"
 #include "comm/comm.h"
-#include "data/pattern.h"
 #include "layout/logged/tails.h"
 #include "layout/pending_data.h"
 #include "log/section_builder.h"

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "data/pattern.h"
+#include "array/pattern.h"
 #include "format/log_section.h"
 #include "layout/logged/tails.h"
 #include "log/packed_pattern.h"

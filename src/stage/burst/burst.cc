@@ -3,7 +3,7 @@
 
 #include "base/attempt.h"
 #include "comm/agree.h"
-#include "layout/canonical.h"
+#include "layout/canonical/canonical.h"
 #include "stage/burst/burst_stage.h"
 
 namespace forebay::burst {

@@ -18,10 +18,10 @@
 #include <memory>
 #include <string>
 
+#include "array/schema.h"
 #include "base/byte_file.h"
 #include "base/report.h"
 #include "comm/comm.h"
-#include "data/schema.h"
 #include "layout/layout.h"
 #include "stage/burst/flush.h"
 #include "stage/stage.h"

@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "array/request.h"
+#include "array/schema.h"
 #include "base/error.h"
-#include "data/request.h"
-#include "data/schema.h"
 #include "log/table.h"
 #include "log/writer.h"
 

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "base/byteorder.h"
-#include "layout/canonical.h"
+#include "layout/canonical/canonical.h"
 
 namespace forebay::burst {
 

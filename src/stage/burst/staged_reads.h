@@ -7,8 +7,8 @@
 #include <functional>
 #include <vector>
 
-#include "data/request.h"
-#include "data/schema.h"
+#include "array/request.h"
+#include "array/schema.h"
 #include "log/table.h"
 
 namespace forebay::burst {

@@ -1,0 +1,116 @@
+// Patterns: which elements of an array one write selects, in the form in which the log layout
+// stores, compares and looks them up (D6 §6.2.2, §6.2.3).
+//
+// A pattern is a subarray of the leading dimensions times a list of runs over the others,
+// flattened. Codes that write by a decomposition select, for each record and level, the same
+// elements of the horizontal dimension: that is one short list of runs, not one for each level.
+// What has no such shape is a list of runs over the whole array.
+//
+//     time × lev × ncol, record 7, all levels, columns 3-4 and 9:
+//       base 7    outer (0,1) × (0,72)    runs 3+2, 9+1
+//
+// The first coordinate along dimension 0, the base, is taken out, so that the same selection in
+// another record is the same pattern. Runs are in increasing order and disjoint, so elements are in
+// row-major order, the order in which their values are stored.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "array/selection.h"
+#include "base/types.h"
+
+namespace forebay {
+
+/// Equally spaced coordinates along one dimension.
+struct Steps {
+  Count start = 0, count = 0, stride = 1;
+
+  Count last() const { return start + (count - 1) * stride; }
+  bool operator==(const Steps&) const = default;
+};
+
+/// Neighbouring elements of the flattened dimensions, and which of the selected ones the first is.
+struct Piece {
+  Offset offset;
+  Count length, position;
+
+  Offset end() const { return offset + length; }
+  bool operator==(const Piece&) const = default;
+};
+
+struct Pattern {
+  /// Extents of dimensions 1 … n-1 when the selection was made: what flattening depends on.
+  std::vector<Count> inner;
+  std::vector<Steps> outer;  ///< of the leading dimensions; outer[0] counts from the base
+  /// Over the other dimensions, flattened, in elements; where there is none left: one of length 1.
+  /// If `outer` is empty, offsets count from the base's first element. Positions are running sums.
+  std::vector<Piece> runs;
+
+  std::size_t ndims() const { return inner.size() + 1; }
+  /// Elements of one index of dimension d - 1: the product of the extents of dimensions d … n-1.
+  Count below(std::size_t d) const;
+  Count run_elements() const { return runs.back().position + runs.back().length; }
+  Count elements() const;
+  bool operator==(const Pattern&) const = default;
+};
+
+/// A pattern and where it lies.
+struct Placed {
+  Pattern pattern;
+  Count base = 0;
+};
+
+/// The pattern of a box: `steps` of every dimension of an array with these extents, all counts ≥ 1.
+Placed box_pattern(std::span<const Count> extents, std::span<const Steps> steps);
+
+/// The pattern of blocks that lie within each other's leading coordinates in no particular way:
+/// `blocks` holds for each the first coordinates, then the last ones, as HDF5 lists hyperslabs.
+/// Leading dimensions in which all blocks have the same range become `outer`. Nothing if what
+/// remains has more than one dimension (several blocks would interleave): use runs_pattern.
+std::optional<Placed> blocks_pattern(std::span<const Count> extents,
+                                     std::span<const std::uint64_t> blocks);
+
+/// The pattern of runs over the whole array, flattened; neighbours are merged.
+Placed runs_pattern(std::span<const Count> extents, std::span<const Run> runs);
+
+/// Bounds of a placed pattern: per dimension the first and one past the last coordinate (`low`,
+/// `high`), and the same of flattened elements. Exact but for runs over several dimensions, whose
+/// inner bounds are the whole extent.
+struct Bounds {
+  std::vector<Count> low, high;
+  Count first = 0, last = 0;
+  std::vector<Count> inner;  ///< extents that `first` and `last` are flattened by
+};
+Bounds bounds_of(const Pattern& pattern, Count base);
+
+/// Elements that two selections share: `count` neighbours from the `a`-th of the one and the `b`-th
+/// of the other on.
+struct Shared {
+  Count a, b, count;
+};
+
+/// A list of shared elements whose places are all shifted by the same numbers.
+struct SharedList {
+  std::span<const Shared> pieces;
+  Count a = 0, b = 0;
+};
+
+/// Calls `visit` with the elements that `a` and `b` share, in increasing order; a list is valid
+/// during the call. The two may have been made at different extents: coordinates count, not
+/// flattened places. Takes time for what they share, and for the shorter list of runs times the
+/// logarithm of the longer one's length; memory for runs that meet.
+void intersect(const Pattern& a, Count a_base, const Pattern& b, Count b_base,
+               const std::function<void(const SharedList&)>& visit);
+
+/// Why no function above makes this pattern: negative or overflowing numbers, runs out of order or
+/// outside. For what was read from a file, before anything else is asked of it.
+std::optional<std::string> fault_of(const Pattern& pattern);
+/// Whether the pattern's elements have 63-bit places at that base.
+bool base_fits(const Pattern& pattern, Count base);
+
+}  // namespace forebay

@@ -1,0 +1,113 @@
+// Which elements of a variable a request touches, and in which order they stand in memory.
+//
+// Two forms cover every access kind of the netCDF interfaces:
+//   Subarray  start, count, stride per dimension (var1, var, vara, vars, varm): described, never
+//             flattened early;
+//   RunList   sorted byte runs relative to a base (varn, vard): built once, shared by all requests
+//             that select the same elements of equally shaped variables, since codes write
+//             hundreds of variables by one decomposition.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "array/schema.h"
+#include "base/types.h"
+
+namespace forebay {
+
+/// A run of consecutive file bytes.
+struct Run {
+  Offset offset;  ///< relative to the list's base (the variable's begin, that is, record 0)
+  Count length;
+
+  bool operator==(const Run&) const = default;
+};
+
+/// Runs in increasing file order. Without `memory`, run i's data follows run i-1's in the buffer.
+struct RunList {
+  std::vector<Run> runs;
+  std::vector<Offset> memory;  ///< buffer position of each run; empty when it is the running sum
+  Count bytes = 0;             ///< sum of lengths
+  bool overlapping = false;    ///< some runs overlap (reads only; writes are resolved when built)
+
+  bool operator==(const RunList&) const = default;
+};
+
+/// start, count, stride of `ndims` dimensions, slowest first. `stride` empty means 1 everywhere.
+struct Subarray {
+  std::vector<Count> start, count, stride;
+
+  /// The product of `count`; 1 for a scalar.
+  Count elements() const;
+};
+
+/// What selections are checked against, beside the variable's shape.
+struct SelectionLimits {
+  Count records;  ///< for reads the records there are, for writes as many as can be: max_records
+  bool strict;    ///< a start at the very end of a dimension is wrong even where the count is 0
+
+  SelectionLimits(Count number_of_records, bool strict_start = false)
+      : records(number_of_records), strict(strict_start) {}
+};
+
+/// Checks a selection against a variable. A null `count` means one element, a null `stride`
+/// neighbours. Scalars have nothing to check. Errc::einvalcoords for a start outside or null,
+/// enegativecnt, eedge (also a null count where `count_required`), estride, in the order in which
+/// PnetCDF finds them.
+void check_selection(const Variable& var, SelectionLimits limits, const Count* start,
+                     const Count* count, const Count* stride, bool count_required = false);
+
+/// The largest number of records a file of this version and record size can hold.
+Count max_records(int version, Count bytes_per_record);
+
+/// The pieces of one varn request: each of `num` starts and counts points to ndims values.
+struct VarnPieces {
+  int num = 0;
+  const Count* const* starts = nullptr;
+  const Count* const* counts = nullptr;  ///< null, also for a single piece: one element
+};
+
+/// What flatten_varn learnt on its way.
+struct FlattenedVarn {
+  Count elements = 0;     ///< in all pieces, overlapping ones counted each time
+  Count last_record = 0;  ///< one past the highest record touched; 0 for fixed variables
+};
+
+/// Checks varn pieces of one variable (as check_selection does; Errc::enullstart for a null start)
+/// and flattens them into byte runs relative to record 0. `bytes_per_record` is the distance from
+/// one record to the next. Runs that are neighbours both in the file and in memory are merged. With
+/// `resolve_overlaps` (for writes) the later piece wins where pieces overlap. `list` is
+/// overwritten; its capacity is reused. O(pieces), plus a sort where they are not in file order.
+FlattenedVarn flatten_varn(const Variable& var, const VarnPieces& pieces, Count bytes_per_record,
+                           SelectionLimits limits, bool resolve_overlaps, RunList& list);
+
+/// Sorts arbitrary runs into a RunList. `memory` holds their buffer positions; empty: running sum.
+/// With `resolve_overlaps`, the run that stands later in the buffer wins where runs overlap.
+RunList sorted_run_list(std::vector<Run> runs, std::vector<Offset> memory, bool resolve_overlaps);
+
+/// A run list that was built with records `from` bytes apart, for records `to` bytes apart: runs
+/// that span records are cut apart.
+std::shared_ptr<const RunList> rebased(const RunList& list, Count from, Count to);
+
+/// Remembers recent RunLists so that equal ones are stored once.
+class RunListPool {
+ public:
+  /// A list to build into before `share`; keeps its capacity from use to use.
+  RunList& scratch() { return scratch_; }
+
+  /// The stored list that equals `list`; stores a copy if there is none among the recent ones.
+  std::shared_ptr<const RunList> share(const RunList& list);
+
+ private:
+  static constexpr std::size_t kept = 16;
+
+  RunList scratch_;
+  std::vector<std::weak_ptr<const RunList>> recent_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace forebay

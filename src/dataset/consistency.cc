@@ -1,0 +1,54 @@
+#include "dataset/consistency.h"
+
+#include <xxhash.h>
+
+#include <array>
+#include <string>
+
+namespace forebay {
+
+namespace {
+
+/// Of 63 bits, so that its negative is a number, too.
+std::int64_t hash_of(std::string_view text) {
+  return static_cast<std::int64_t>(XXH3_64bits(text.data(), text.size()) >> 1);
+}
+
+void throw_worst(std::int64_t worst, const std::optional<Error>& mine) {
+  if (worst == 0) return;
+  if (mine && to_int(mine->code()) == worst) throw *mine;
+  throw Error(static_cast<Errc>(worst), "another rank's arguments are wrong");
+}
+
+}  // namespace
+
+SharedArgument::SharedArgument(Errc code, std::string_view bytes)
+    : differs(code), hash(hash_of(bytes)) {}
+
+// The least of a value and the least of its negative are opposites where all ranks have the same.
+bool agree_on_call(const Comm& comm, std::string_view function, const std::optional<Error>& mine,
+                   const SharedArguments& arguments) {
+  const std::int64_t name = hash_of(function);
+  std::array<std::int64_t, 3 + 2 * most_shared_arguments> least{mine ? to_int(mine->code()) : 0,
+                                                                name, -name};
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    least[3 + 2 * i] = arguments[i].hash;
+    least[4 + 2 * i] = -arguments[i].hash;
+  }
+  comm.all_reduce(least, Reduce::min);
+  if (least[1] != -least[2]) return false;
+  throw_worst(least[0], mine);
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (least[3 + 2 * i] == -least[4 + 2 * i]) continue;
+    throw Error(arguments[i].differs,
+                std::string(function) + " has different arguments on different ranks",
+                "give the same ones on every rank");
+  }
+  return true;
+}
+
+void agree_on_worst_error(const Comm& comm, const std::optional<Error>& mine) {
+  throw_worst(comm.all_reduce(mine ? to_int(mine->code()) : 0, Reduce::min), mine);
+}
+
+}  // namespace forebay

@@ -1,0 +1,26 @@
+// What tools need that copy a file into another layout: shapes of chunks before anything is known
+// of the accesses, and how to tell whether values came through.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "array/schema.h"
+#include "base/types.h"
+
+namespace forebay {
+
+/// The chunk shape that the variable has; where it has none, contiguous parts of about `least`
+/// bytes, 0 standing for the engine's choice. Empty for a scalar.
+std::vector<Count> copied_chunk_shape(const Variable& var, Count least = 0);
+
+/// Whether a codec pipeline may change values. Errc::einval for one that makes no sense.
+bool is_lossy_codec(const std::string& pipeline);
+
+/// A hash of bytes, to compare what was read with what was written (xxh3-64).
+std::uint64_t checksum_of(std::span<const std::byte> bytes);
+
+}  // namespace forebay

@@ -1,0 +1,347 @@
+// Life of a dataset: create, open, modes, close. Header I/O is in dataset_header.cc, the work of
+// enddef in dataset_define.cc, requests in dataset_data.cc, the define functions in define.cc.
+#include "dataset/dataset.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/attempt.h"
+#include "comm/agree.h"
+#include "dataset/dataset_staging.h"
+#include "dataset/print_report.h"
+#include "dataset/recovery.h"
+
+namespace forebay {
+
+namespace {
+
+NamedOwners chunk_owners(const Schema& schema, const ChunkOwners& owners) {
+  NamedOwners named;
+  for (std::size_t v = 0; v < std::min(owners.of_variable.size(), schema.vars.size()); ++v)
+    if (!owners.of_variable[v].empty())
+      named.emplace_back(schema.vars[v].name, owners.of_variable[v]);
+  return named;
+}
+
+/// Rank 0's arguments of create and open, so that no two ranks ever follow different methods.
+struct Arguments {
+  std::string path;
+  HintMap hints;
+  std::int64_t flag = 0;
+
+  void share(const Comm& comm) {
+    if (comm.size() == 1) return;
+    std::string packed;
+    if (comm.is_root()) {
+      for (const auto& [key, value] : hints) packed += key + '\0' + value + '\0';
+    }
+    std::int64_t sizes[2] = {static_cast<std::int64_t>(packed.size()), flag};
+    comm.broadcast(sizes, sizeof sizes);
+    flag = sizes[1];
+    packed.resize(static_cast<std::size_t>(sizes[0]));
+    if (!packed.empty()) comm.broadcast(packed.data(), packed.size());
+    if (comm.is_root()) return;
+    hints.clear();
+    for (std::size_t at = 0; at < packed.size();) {
+      const std::string key = packed.c_str() + at;
+      at += key.size() + 1;
+      hints[key] = packed.c_str() + at;
+      at += hints[key].size() + 1;
+    }
+  }
+};
+
+Method shared_method(const Comm& comm, const std::string& path, Arguments& arguments) {
+  arguments.share(comm);
+  Method method = choose_method(path, arguments.hints, share_method_sources(comm));
+  bool log = method.layout == "log";
+  for (const VariableRule& rule : method.variables)
+    log |= rule.keys.contains("layout") && rule.keys.at("layout") == "log";
+  if (log)
+    throw Error(Errc::enotsupport, path + ": layout log is for HDF5 files",
+                "netCDF files can be canonical or chunked; see docs/hdf5.md for HDF5 programs");
+  return method;
+}
+
+}  // namespace
+
+Dataset::Dataset(Comm comm, std::string path, Method method)
+    : comm_(std::move(comm)), path_(std::move(path)), method_(std::move(method)) {
+  start_timeline(comm_, method_, report_, opened_);
+}
+
+// The engine's parts refer to comm_ and report_, which are members declared before them.
+Dataset::~Dataset() = default;
+
+template <typename F>
+std::unique_ptr<Dataset> Dataset::start(const Comm& comm, F&& begin) {
+  std::unique_ptr<Dataset> ds;
+  bool made = false;  // this rank made the file
+  comm.meet();
+  const auto failed = attempt_together(comm, [&] { begin(ds, made); });
+  if (!failed) return ds;
+  // MPI's own file is closed by all ranks or by none.
+  if (comm.all_reduce(ds && ds->transport_, Reduce::min)) ds->transport_->close();
+  if (made) ::unlink(ds->path_.c_str());
+  ds.reset();
+  comm.barrier();  // behind it the name is gone: any rank may create the file anew
+  throw *failed;
+}
+
+std::unique_ptr<Dataset> Dataset::create(Comm comm, const std::string& path, int version,
+                                         bool no_clobber, const HintMap& hints) {
+  return start(comm, [&](std::unique_ptr<Dataset>& ds, bool& made) {
+    Arguments arguments{path, hints, version * 2 + (no_clobber ? 1 : 0)};
+    Method method = shared_method(comm, path, arguments);
+    ds.reset(new Dataset(comm, strip_prefix(path), std::move(method)));
+    ds->schema_.version = static_cast<int>(arguments.flag / 2);
+    const bool exclusive = arguments.flag % 2 == 1;
+    if (!exclusive) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
+    ds->created_ = ds->changed_ = true;
+    ds->file_ = std::make_shared<File>(ds->path_, true, comm.rank(), ds->report_);
+    std::optional<Error> mine;
+    if (comm.is_root()) {
+      StepTimer timer(ds->report_, Step::define);
+      mine = attempt_to([&] { ds->file_->create(exclusive); });
+      made = !mine;
+    }
+    ds->agree(mine);
+    // An exclusive creation tells that what logs there are belong to a file that was removed.
+    if (exclusive) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
+    ds->make_engine();
+    ds->start_staging();
+  });
+}
+
+std::unique_ptr<Dataset> Dataset::open(Comm comm, const std::string& path, bool writable,
+                                       const HintMap& hints) {
+  return start(comm, [&](std::unique_ptr<Dataset>& ds, bool&) {
+    Arguments arguments{path, hints, writable};
+    Method method = shared_method(comm, path, arguments);
+    ds.reset(new Dataset(comm, strip_prefix(path), std::move(method)));
+    ds->writable_ = arguments.flag != 0;
+    ds->mode_ = Mode::collective;
+    meet_leftover_logs(comm, ds->path_, ds->writable_, false, ds->method_);
+    ds->file_ = std::make_shared<File>(ds->path_, ds->writable_, comm.rank(), ds->report_);
+    ds->read_header();
+    // The file does not say which variables were filled; PnetCDF takes all of them to be.
+    for (Variable& var : ds->schema_.vars) var.no_fill = false;
+    ds->make_engine();
+    if (ds->schema_.any_chunked()) ds->load_chunks();
+    ds->start_staging();
+  });
+}
+
+void Dataset::agree(const std::optional<Error>& mine) const { agree_on_error(comm_, mine); }
+
+void Dataset::make_engine() {
+  TransportOptions options;
+  options.kind = method_.transport;
+  options.exchange = method_.exchange;
+  options.window_size = method_.window_size;
+  options.striping_unit = method_.striping_unit;
+  options.buffer_limit = method_.buffer_limit;
+  options.hole_threshold = method_.hole_threshold;
+  options.aggregators = method_.aggregators;
+  options.ranks_per_node = method_.ranks_per_node;
+  options.bulk = method_.stage == "burst";  // whoever stages does so because the file is slow
+  transport_ = make_transport(comm_, file_, options, report_);
+  make_layout();
+}
+
+void Dataset::make_layout() {
+  if (chunks_) {
+    ChunkOptions options;
+    if (wants_json_report(method_) && comm_.is_root()) options.owners = &owners_;
+    options.buffer_limit = method_.buffer_limit;
+    options.chunk_bytes = method_.chunk_bytes;
+    options.cache_bytes = method_.chunk_cache;
+    options.ranks_per_node = method_.exchange == "message" ? 1 : method_.ranks_per_node;
+    options.codec_threads = method_.codec_threads;
+    if (method_.chunk_read == "owners") options.read_plan = ReadPlan::owners;
+    if (method_.chunk_read == "everyone") options.read_plan = ReadPlan::everyone;
+    options.make_temporary = [this] {
+      return make_nameless_file(path_, comm_.rank(), temporary_report_);
+    };
+    layout_ = make_chunked_layout(schema_, *chunks_, *transport_, comm_, options, report_);
+  } else {
+    layout_ =
+        make_canonical_layout(schema_, *transport_, report_, method_.burst_order == "flatten");
+  }
+  if (!stage_) stage_ = make_direct_stage(*layout_);
+  stage_->use(*layout_);
+}
+
+const Variable& Dataset::variable(VarId id) const {
+  if (id < 0 || static_cast<std::size_t>(id) >= schema_.vars.size()) {
+    throw Error(Errc::enotvar, "no variable has id " + std::to_string(id) + " in " + path_);
+  }
+  return schema_.vars[static_cast<std::size_t>(id)];
+}
+
+void Dataset::require_define() const {
+  if (mode_ != Mode::define)
+    throw Error(Errc::enotindefine, path_ + " is not in define mode", "call redef first");
+}
+
+void Dataset::require_data() const {
+  if (mode_ == Mode::define)
+    throw Error(Errc::eindefine, path_ + " is in define mode", "call enddef first");
+}
+
+void Dataset::require_writable() const {
+  if (!writable_)
+    throw Error(Errc::eperm, path_ + " was opened for reading only", "open it with NC_WRITE");
+}
+
+void Dataset::redef() {
+  require_writable();
+  if (mode_ == Mode::define) throw Error(Errc::eindefine, path_ + " is in define mode already");
+  if (mode_ == Mode::independent) end_independent();
+  std::optional<Schema> before;
+  together(comm_, [&] {
+    stage_->flush(true);  // what is staged refers to the definitions of before
+    before = schema_;
+  });
+  before_redef_ = std::move(before);
+  mode_ = Mode::define;
+}
+
+void Dataset::begin_independent() {
+  require_data();
+  mode_ = Mode::independent;
+}
+
+// Ranks may have added different numbers of records on their own.
+void Dataset::end_independent() {
+  require_data();
+  if (mode_ != Mode::independent)
+    throw Error(Errc::enotindep, path_ + " is not in independent data mode");
+  mode_ = Mode::collective;
+  if (!writable_) return;
+  together(comm_, [&] {
+    // A publication tells the number of records, too.
+    if (chunks_ || stage_->holds_writes())
+      schema_.numrecs = comm_.all_reduce(schema_.numrecs, Reduce::max);
+    stage_->end_alone();
+    if (!stage_->holds_writes()) write_agreed_numrecs();
+  });
+}
+
+void Dataset::sync_numrecs() {
+  require_data();
+  require_writable();
+  together(comm_, [&] {
+    if (stage_->holds_writes() && mode_ == Mode::collective) stage_->flush(true);
+    write_agreed_numrecs();
+  });
+}
+
+void Dataset::write_agreed_numrecs() {
+  if (!schema_.record_dim()) return;
+  std::array<std::int64_t, 2> most{schema_.numrecs, numrecs_dirty_};
+  comm_.all_reduce(most, Reduce::max);
+  schema_.numrecs = most[0];
+  if (most[1] == 0) return;
+  if (chunks_) chunks_->publish();
+  numrecs_dirty_ = true;  // until it is written
+  std::optional<Error> mine;
+  if (comm_.is_root()) mine = attempt_to([&] { write_numrecs(); });
+  agree(mine);
+  numrecs_dirty_ = false;
+}
+
+void Dataset::sync() {
+  require_data();
+  if (!writable_) return comm_.barrier();
+  StepTimer timer(report_, Step::sync);
+  together(comm_, [&] {
+    if (chunks_) schema_.numrecs = comm_.all_reduce(schema_.numrecs, Reduce::max);
+    stage_->flush(true);
+    write_agreed_numrecs();
+    agree(attempt_to([&] { file_->sync(); }));
+    if (chunks_) mark_synced();
+  });
+  report_staged_range_error();
+}
+
+void Dataset::flush() {
+  if (mode_ == Mode::define) return;  // nothing is staged then
+  if (mode_ == Mode::collective) {
+    together(comm_, [&] { stage_->flush(true); });
+  } else {
+    stage_->flush(false);
+  }
+  report_staged_range_error();
+}
+
+void Dataset::close() {
+  std::optional<Error> first;
+  std::optional<Error> pending;  // tells less than what else may have failed
+  auto step = [&](auto&& f) {
+    auto error = attempt_together(comm_, f);
+    if (error && !first) first = error;
+  };
+  if (mode_ == Mode::define) step([&] { enddef(); });
+  if (!queue_.empty()) {
+    attempt_to([&] { cancel(Which::all, {}, {}); });
+    pending = Error(Errc::epending);
+    attempt_to([&] {  // in words, if there is memory for them
+      pending =
+          Error(Errc::epending, "nonblocking requests were pending when " + path_ + " was closed",
+                "call wait or cancel before close");
+    });
+  }
+  if (mode_ == Mode::independent) step([&] { end_independent(); });
+  if (mode_ == Mode::collective) step([&] { stage_->flush(true); });
+  if (writable_ && mode_ == Mode::collective) {
+    step([&] { refresh_shapes_in_header(); });
+    step([&] { write_agreed_numrecs(); });
+    // Who opens the file next need not go through the journal.
+    if (chunks_) step([&] { chunks_->publish_whole(); });
+    step([&] { extend_to_full_size(); });
+  }
+  step([&] { stage_->close(false); });
+  report_[Step::total] =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - opened_).count();
+  step([&] { transport_->close(); });
+  step([&] {
+    print_report(comm_, path_, report_, method_,
+                 {transport_->reasons(), layout_->reasons(), stage_->reasons()},
+                 chunk_owners(schema_, owners_));
+  });
+  step([&] { file_->close(); });
+  agree(first ? first : pending);
+  report_staged_range_error();
+}
+
+void Dataset::abort() {
+  const bool remove = created_;
+  if (mode_ == Mode::define && before_redef_) {
+    schema_ = std::move(*before_redef_);
+    before_redef_.reset();
+    mode_ = Mode::collective;
+  }
+  attempt_to([&] { cancel(Which::all, {}, {}); });
+  std::optional<Error> first;
+  auto step = [&](auto&& f) {
+    auto error = attempt_together(comm_, f);
+    if (error && !first) first = error;
+    return !error;
+  };
+  if (!remove && mode_ == Mode::independent) step([&] { end_independent(); });
+  if (remove || step([&] { stage_->flush(true); })) step([&] { stage_->close(remove); });
+  step([&] { transport_->close(); });
+  step([&] { file_->close(); });
+  // Nobody has the file open: it may be removed.
+  step([&] {
+    if (remove && comm_.is_root() && ::unlink(path_.c_str()) != 0)
+      throw system_error(errno, Errc::ecantremove, "removing", path_);
+  });
+  agree(first);
+}
+
+HintMap Dataset::hints_in_force() const { return to_hints(method_); }
+
+}  // namespace forebay

@@ -1,0 +1,285 @@
+// Dataset: a schema, a queue of requests, and the file they belong to. Every front end speaks to
+// this class.
+//
+// Collective means: every rank of the communicator calls it, in the same order. A rank with nothing
+// to do, or with an argument error of its own, still calls (see `execute` and `wait`), so that
+// nobody waits for it. All functions throw forebay::Error.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "array/request.h"
+#include "array/schema.h"
+#include "base/error.h"
+#include "base/report.h"
+#include "comm/agree.h"
+#include "comm/comm.h"
+#include "dataset/consistency.h"
+#include "layout/chunked/store.h"
+#include "layout/layout.h"
+#include "method/method.h"
+#include "plan/begins.h"
+#include "stage/burst/flush.h"
+#include "stage/stage.h"
+#include "transport/transport.h"
+
+namespace forebay {
+
+enum class Mode { define, collective, independent };
+
+/// _enddef's four arguments, in bytes; 0 takes the hint's or the default value.
+struct EnddefArguments {
+  Count h_minfree = 0, v_align = 0, v_minfree = 0, r_align = 0;
+};
+
+enum class Which { listed, all, puts, gets };  ///< which queued requests a wait or cancel is about
+
+class Dataset {
+ public:
+  /// Collective. Creates (truncating, unless `no_clobber`: Errc::eexist) a file and enters define
+  /// mode. `version` is 1, 2 or 5. Rank 0's arguments count. `hints` are the API-level hints
+  /// (MPI_Info); environment and XML are read here.
+  static std::unique_ptr<Dataset> create(Comm comm, const std::string& path, int version,
+                                         bool no_clobber, const HintMap& hints);
+  /// Collective. Opens an existing file in collective data mode.
+  static std::unique_ptr<Dataset> open(Comm comm, const std::string& path, bool writable,
+                                       const HintMap& hints);
+  ~Dataset();  ///< releases memory and descriptors only; call close() or abort() first
+
+  /// Collective. Ends define mode if need be, writes what is pending in the header, closes. Queued
+  /// requests are cancelled and Errc::epending is thrown after the file has been closed properly.
+  void close();
+  /// Collective. Drops changes since redef, deletes a file that was never out of its first define
+  /// mode.
+  void abort();
+
+  // -- schema (local unless said otherwise)
+  // ------------------------------------------------------------------------
+  const Schema& schema() const { return schema_; }
+  const Comm& comm() const { return comm_; }
+  const std::string& path() const { return path_; }
+  const Method& method() const { return method_; }
+  Mode mode() const { return mode_; }
+  bool writable() const { return writable_; }
+  bool in_define_mode() const { return mode_ == Mode::define; }
+  const Variable& variable(VarId id) const;  ///< Errc::enotvar
+
+  /// For front ends whose functions are collective, before the functions that follow are called:
+  /// in safe mode, collective, all ranks hear of this rank's error, and of arguments that differ
+  /// (agree_on_call). Ranks in different functions get Errc::emultidefine here, without waiting for
+  /// each other again before enddef brings them together.
+  void agree_on_call(std::string_view function, const std::optional<Error>& mine,
+                     const SharedArguments& arguments);
+
+  void check_dim(const std::string& name, Count length) const;  ///< throws what def_dim would
+  DimId def_dim(const std::string& name, Count length);
+  VarId def_var(const std::string& name, Type type, std::span<const DimId> dimids);
+  /// In data mode the new name must not be longer (Errc::enotindefine) and the header is rewritten:
+  /// collective then.
+  void rename_dim(DimId id, const std::string& name);
+  void rename_var(VarId id, const std::string& name);
+  void rename_attribute(VarId owner, const std::string& name, const std::string& new_name);
+  /// `value` holds count elements in external form. In data mode only what fits in place;
+  /// collective then. Errc::elatefill for _FillValue of a variable from before redef, unless
+  /// `copied`, as PnetCDF has it.
+  void put_attribute(VarId owner, Attribute attribute, bool copied = false);
+  void delete_attribute(VarId owner, const std::string& name);  ///< define mode only
+  bool set_fill(bool fill);  ///< define mode; returns the former value
+  void def_var_fill(VarId var, bool no_fill,
+                    const void* fill_value);  ///< define mode; value in native form or null
+  /// Define mode, before the variable has left its first one. Stores the variable in chunks of
+  /// `shape` elements per dimension (records along the record dimension); longer than a dimension
+  /// is as long as it. An empty shape leaves the choice to the first flush. Errc::einval for
+  /// scalars and for shapes that cannot be (plan/chunk_shape.h).
+  void set_chunk(VarId var, std::span<const Count> shape);
+  /// The same for the codec pipeline (codec/pipeline.h); chunks the variable.
+  void set_filter(VarId var, const std::string& pipeline);
+
+  /// Calls f(), which changes definitions. In data mode, where that rewrites the header,
+  /// collective: if it fails on any rank, all ranks throw, and definitions are what they were.
+  template <typename F>
+  void change_definitions(F&& f) {
+    if (in_define_mode()) return f();
+    std::optional<Schema> before;
+    const auto failed = attempt_together(comm_, [&] {
+      before = schema_;
+      comm_.meet();  // no rank changes anything before all can take it back
+      f();
+    });
+    if (failed && before) schema_ = std::move(*before);
+    if (failed) throw *failed;
+  }
+
+  // -- modes (collective)
+  // ------------------------------------------------------------------------------------------
+  void enddef(const EnddefArguments& arguments = {});
+  void redef();
+  void begin_independent();
+  void end_independent();
+  void sync();   ///< data and header reach the device
+  void flush();  ///< staged data reaches the file
+  /// Collective. Carries out what logs of a job that ended hold, and raises the number of records.
+  /// Later sources win. Returns the writes whose data is damaged; they are left out. The stage is
+  /// direct.
+  std::vector<burst::LostWrite> replay(std::vector<burst::Source> sources, Count least_records);
+  void sync_numrecs();
+  void fill_record(VarId var, Count record);  ///< fill_var_rec
+
+  // -- data
+  // --------------------------------------------------------------------------------------------------------
+  /// Blocking. If `collective`, all ranks call; a rank with an error of its own passes it as
+  /// `local_error` with no accesses, takes part, and gets it thrown at the end. Errc::erange is
+  /// reported after data has moved.
+  void execute(std::span<Access> accesses, bool collective,
+               std::optional<Error> local_error = std::nullopt);
+  /// Queues a request and returns its id; not collective. `deferred` receives Errc::erange, if it
+  /// happened.
+  int post(Access access, Errc* deferred = nullptr);
+  /// Completes requests. `ids` is read for Which::listed only: entries are set to -1 when done, and
+  /// `statuses` (may be empty) gets a code per entry; Errc::einval_request for unknown ids.
+  /// Collective if `collective`.
+  void wait(Which which, std::span<int> ids, std::span<int> statuses, bool collective,
+            std::optional<Error> local_error = std::nullopt);
+  void cancel(Which which, std::span<int> ids, std::span<int> statuses);
+  /// The distance between records that run lists are to be built with (see
+  /// Access::bytes_per_record): the file's, or in define mode, where that is not settled, the size
+  /// of the variable's own record.
+  Count record_stride(const Variable& var) const;
+  /// The distance between records in file types (vard): ncmpi_inq_recsize, in every layout.
+  Count file_type_stride(const Variable& var) const;
+  /// Where varn and vard requests build and share their run lists.
+  RunListPool& run_lists() { return pool_; }
+  int pending() const { return static_cast<int>(queue_.size()); }
+  bool has_pending(bool write) const;
+
+  // -- buffered writes
+  // ---------------------------------------------------------------------------------------------
+  void attach_buffer(Count bytes);
+  void detach_buffer();
+  Count buffer_size() const;  ///< Errc::enullabuf when none is attached
+  Count buffer_usage() const;
+
+  // -- facts
+  // -------------------------------------------------------------------------------------------------------
+  /// Bytes that this rank's requests moved since open, in the file's types and before any codec,
+  /// whoever carried them to the file and when.
+  Count put_bytes() const { return put_bytes_; }
+  Count get_bytes() const { return got_bytes_; }
+  /// The method in force, as hint keys and values in the names that users set them by.
+  HintMap hints_in_force() const;
+  bool fill_mode() const { return fill_; }
+  Offset header_size() const;  ///< bytes; in define mode of what is defined so far
+
+ private:
+  Dataset(Comm comm, std::string path, Method method);
+  /// Collective: on all ranks or on none. `begin` sets the dataset, and whether it made the file.
+  template <typename F>
+  static std::unique_ptr<Dataset> start(const Comm& comm, F&& begin);
+
+  // dataset.cc
+  void require_define() const;
+  void require_data() const;
+  void require_writable() const;
+  void make_engine();
+  void make_layout();
+  void agree(const std::optional<Error>& mine) const;
+
+  // dataset_header.cc
+  void header_changed();  // in define mode notes it; in data mode rewrites the header (collective)
+  void write_header();    // collective
+  std::vector<std::byte> print_header() const;
+  std::vector<std::byte> print_definitions() const;
+  void read_header();                                         // collective
+  void write_numrecs();                                       // rank 0 only
+  void write_agreed_numrecs();                                // collective
+  void agree_on_schema(const std::function<void()>& place);   // collective
+  void take_over_schema(const std::function<void()>& place);  // collective
+  void extend_to_full_size();
+
+  void refresh_shapes_in_header();  // collective
+
+  // dataset_chunks.cc
+  Variable& variable_to_chunk(VarId id);
+  void choose_chunking(const Schema* old);
+  void place_chunked(const Schema* old, const Alignment& alignment);
+  void start_chunks(const Schema* old);  // collective
+  void load_chunks();                    // collective
+  void write_anchors(const Schema* old);
+  void mark_synced();                                 // collective
+  void fill_chunked_record(VarId var, Count record);  // collective
+
+  // dataset_define.cc
+  void agree_on_enddef(const EnddefArguments& arguments);  // collective in safe mode
+  Alignment alignment_for(const EnddefArguments& arguments) const;
+  void settle_alignment(const Alignment& alignment);
+  void place(const Schema* old, const EnddefArguments& arguments);  // collective
+  void relocate(const std::function<void(const std::function<void(const Move&)>&)>& moves);
+  void clear_gaps(const Schema& old);
+  void fill_new_variables(const Schema* old);
+  void fill_elements(const Variable& var, Offset offset, Count elements);
+
+  // dataset_staging.cc
+  class Staging;
+  void start_staging();  // collective
+
+  // dataset_data.cc
+  Request make_request(Access&& access, bool copy, Errc& deferred);
+  Errc put_range_error();
+  void report_staged_range_error();
+  Errc finish(Request& request, bool delivered);
+  void carry_out(std::vector<Request>& requests, bool collective,
+                 const std::optional<Error>& local_error);
+  void rebase(std::span<Request> requests) const;
+  void note_records(Count last_record, bool collective);
+  std::vector<Request> take(Which which, std::span<int> ids, std::span<int> statuses,
+                            std::vector<std::ptrdiff_t>& places);
+  void take_listed(std::span<int> ids, std::span<int> statuses, std::vector<std::ptrdiff_t>& places,
+                   std::vector<Request>& taken);
+
+  Comm comm_;
+  std::string path_;
+  Method method_;
+  Schema schema_;
+  std::optional<Schema> before_redef_;
+  std::optional<Alignment> alignment_;  // settled at the first enddef since open
+  Mode mode_ = Mode::define;
+  bool writable_ = true;
+  bool created_ = false;  // never out of the first define mode yet
+  bool parted_ = false;   // ranks called different functions in safe mode; the same on all
+  bool changed_ = false;  // something was written since open
+  bool fill_ = false;
+  bool header_dirty_ = false;
+  bool numrecs_dirty_ = false;  // this rank's count of records may differ from the file's
+  Report report_;               // outlives file, transport and stage
+  Report temporary_report_;     // of files that nobody but this rank sees
+  std::shared_ptr<File> file_;
+  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<chunked::ChunkStore> chunks_;  // where some variable is chunked
+  ChunkOwners owners_;                           // for a report in JSON, on rank 0
+  Offset chunk_root_ = 0;
+  Count chunk_move_ = 0;               // how far redefinition moves all that follows the header
+  std::int64_t shapes_in_header_ = 0;  // how many chosen shapes the header tells
+  std::unique_ptr<Layout> layout_;
+  std::unique_ptr<Staging> staging_;  // what stage burst needs; else nothing
+  std::unique_ptr<Stage> stage_;
+  std::vector<Request> queue_;
+  RunListPool pool_;
+  std::uint64_t next_sequence_ = 0;
+  int next_put_id_ = 0, next_get_id_ = 1;  // even: puts, odd: gets
+  int pending_puts_ = 0, pending_gets_ = 0;
+  std::optional<Count> attached_;
+  Count attached_used_ = 0;
+  Count put_bytes_ = 0, got_bytes_ = 0;
+  bool staged_out_of_range_ = false;  // told by the next flush
+  std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace forebay

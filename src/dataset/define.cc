@@ -1,0 +1,241 @@
+// Dataset's definitions: dimensions, variables, attributes and their names.
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "array/convert.h"
+#include "array/names.h"
+#include "dataset/dataset.h"
+#include "format/chunk_schema.h"
+
+namespace forebay {
+
+namespace {
+
+constexpr const char* fill_value_name = "_FillValue";
+
+/// The longest dimension of a format: four-byte fields hold lengths that leave room for the
+/// rounding to four bytes; in CDF-5 the variables' sizes are checked, the lengths are not.
+Count max_dim_length(int version) {
+  switch (version) {
+    case 1:
+      return std::numeric_limits<std::int32_t>::max() - 3;
+    case 2:
+      return Count{std::numeric_limits<std::uint32_t>::max()} - 3;
+    default:
+      return std::numeric_limits<Count>::max();
+  }
+}
+
+void check_type(Type type, int version) {
+  if (!is_valid(type)) {
+    throw Error(Errc::ebadtype, "type " + std::to_string(static_cast<int>(type)) + " is unknown");
+  }
+  if (!valid_in_version(type, version)) {
+    throw Error(Errc::estrictcdf2, std::string("type ") + name_of(type) + " needs CDF-5",
+                "create the file with NC_64BIT_DATA");
+  }
+}
+
+[[noreturn]] void name_in_use(const std::string& name) {
+  throw Error(Errc::enameinuse, "the name \"" + name + "\" is in use");
+}
+
+/// Bytes of an attribute's value in the header.
+Count padded_bytes(const Attribute& a) { return round_up(a.count * size_of(a.type), 4); }
+
+/// Outside define mode the header keeps its place, so a name or value cannot grow.
+void require_no_growth(Count before, Count after, const std::string& what) {
+  if (after <= before) return;
+  throw Error(Errc::enotindefine,
+              what + " would grow from " + std::to_string(before) + " to " + std::to_string(after) +
+                  " bytes",
+              "call redef first");
+}
+
+void check_owner(const Schema& schema, VarId owner) {
+  if (owner == global_id) return;
+  if (owner < 0 || owner >= static_cast<int>(schema.vars.size())) {
+    throw Error(Errc::enotvar, "there is no variable " + std::to_string(owner));
+  }
+}
+
+/// Names by which files with chunks are known.
+void refuse_reserved(const std::string& name) {
+  if (!chunked::is_reserved_attribute(name)) return;
+  throw Error(Errc::ebadname, "attribute " + name + " describes chunked variables in files",
+              "use another name; chunks are set with ncmpi_var_set_chunk and ncmpi_var_set_filter");
+}
+
+/// What readers rely on: one value, of the variable's own type.
+void check_fill_value(const Variable& var, Type type, Count count) {
+  if (type != var.type) {
+    throw Error(Errc::ebadtype,
+                "_FillValue of " + var.name + " must have type " + name_of(var.type));
+  }
+  if (count != 1) throw Error(Errc::einval, "_FillValue of " + var.name + " must be one value");
+}
+
+int find_attribute(const AttributeList& list, const std::string& name) {
+  if (const auto i = list.find(normalized_name(name))) return *i;
+  throw Error(Errc::enotatt, "there is no attribute \"" + name + "\"");
+}
+
+}  // namespace
+
+void Dataset::agree_on_call(std::string_view function, const std::optional<Error>& mine,
+                            const SharedArguments& arguments) {
+  if (method_.safe_mode && !parted_)
+    parted_ = !forebay::agree_on_call(comm_, function, mine, arguments);
+  if (parted_)
+    throw Error(Errc::emultidefine, "ranks call different functions where all must call the same");
+  if (mine) throw *mine;
+}
+
+void Dataset::check_dim(const std::string& name, Count length) const {
+  require_define();
+  const std::string checked = checked_name(name);
+  if (length < 0 || length > max_dim_length(schema_.version)) {
+    throw Error(Errc::edimsize, "dimension " + checked + " cannot be " + std::to_string(length) +
+                                    " long in this file format");
+  }
+  if (length == 0 && schema_.record_dim()) {
+    throw Error(Errc::eunlimit, "there is an unlimited dimension already");
+  }
+  if (schema_.find_dim(checked)) name_in_use(checked);
+}
+
+DimId Dataset::def_dim(const std::string& name, Count length) {
+  check_dim(name, length);
+  header_changed();
+  return schema_.add_dim({checked_name(name), length});
+}
+
+VarId Dataset::def_var(const std::string& name, Type type, std::span<const DimId> dimids) {
+  require_define();
+  const std::string checked = checked_name(name);
+  check_type(type, schema_.version);
+  for (std::size_t i = 0; i < dimids.size(); ++i) {
+    if (dimids[i] < 0 || dimids[i] >= static_cast<int>(schema_.dims.size())) {
+      throw Error(Errc::ebaddim, "there is no dimension " + std::to_string(dimids[i]));
+    }
+    if (i > 0 && schema_.dims[static_cast<std::size_t>(dimids[i])].is_record()) {
+      throw Error(Errc::eunlimpos, "only the first dimension of " + checked + " may be unlimited");
+    }
+  }
+  if (schema_.find_var(checked)) name_in_use(checked);
+  Variable var;
+  var.name = checked;
+  var.type = type;
+  var.dimids.assign(dimids.begin(), dimids.end());
+  var.no_fill = !fill_;
+  header_changed();
+  return schema_.add_var(std::move(var));
+}
+
+void Dataset::rename_dim(DimId id, const std::string& name) {
+  require_writable();
+  if (id < 0 || id >= static_cast<int>(schema_.dims.size())) {
+    throw Error(Errc::ebaddim, "there is no dimension " + std::to_string(id));
+  }
+  const std::string checked = checked_name(name);
+  const std::string& old = schema_.dims[static_cast<std::size_t>(id)].name;
+  if (checked == old) return;
+  if (schema_.find_dim(checked)) name_in_use(checked);
+  if (!in_define_mode()) {
+    require_no_growth(static_cast<Count>(old.size()), static_cast<Count>(checked.size()),
+                      "the name of dimension " + old);
+  }
+  schema_.rename_dim(id, checked);
+  header_changed();
+}
+
+void Dataset::rename_var(VarId id, const std::string& name) {
+  require_writable();
+  const std::string old = variable(id).name;
+  const std::string checked = checked_name(name);
+  if (schema_.find_var(checked)) name_in_use(checked);
+  if (!in_define_mode()) {
+    require_no_growth(static_cast<Count>(old.size()), static_cast<Count>(checked.size()),
+                      "the name of variable " + old);
+  }
+  schema_.rename_var(id, checked);
+  header_changed();
+}
+
+void Dataset::rename_attribute(VarId owner, const std::string& name, const std::string& new_name) {
+  require_writable();
+  check_owner(schema_, owner);
+  AttributeList& list = schema_.attributes_of(owner);
+  const int i = find_attribute(list, name);
+  const std::string checked = checked_name(new_name);
+  refuse_reserved(checked);
+  if (list.find(checked)) name_in_use(checked);
+  if (owner != global_id && checked == fill_value_name) {
+    check_fill_value(variable(owner), list[i].type, list[i].count);
+  }
+  if (!in_define_mode()) {
+    require_no_growth(static_cast<Count>(list[i].name.size()), static_cast<Count>(checked.size()),
+                      "the name of attribute " + list[i].name);
+  }
+  list.rename(i, checked);
+  header_changed();
+}
+
+void Dataset::put_attribute(VarId owner, Attribute attribute, bool copied) {
+  require_writable();
+  check_owner(schema_, owner);
+  attribute.name = checked_name(attribute.name);
+  refuse_reserved(attribute.name);
+  check_type(attribute.type, schema_.version);
+  if (owner != global_id && attribute.name == fill_value_name) {
+    check_fill_value(variable(owner), attribute.type, attribute.count);
+    const bool late = before_redef_ && owner < static_cast<int>(before_redef_->vars.size());
+    if (late && !copied) {
+      throw Error(Errc::elatefill, "variable " + variable(owner).name + " may hold data already");
+    }
+  }
+  AttributeList& list = schema_.attributes_of(owner);
+  if (!in_define_mode()) {
+    const auto old = list.find(attribute.name);
+    if (!old) {
+      throw Error(Errc::enotindefine, "attribute " + attribute.name + " is new",
+                  "call redef before adding attributes");
+    }
+    require_no_growth(padded_bytes(list[*old]), padded_bytes(attribute),
+                      "attribute " + attribute.name);
+  }
+  list.put(std::move(attribute));
+  header_changed();
+}
+
+void Dataset::delete_attribute(VarId owner, const std::string& name) {
+  require_writable();
+  require_define();
+  check_owner(schema_, owner);
+  AttributeList& list = schema_.attributes_of(owner);
+  list.remove(find_attribute(list, name));
+  header_changed();
+}
+
+bool Dataset::set_fill(bool fill) {
+  require_writable();
+  require_define();
+  // As PnetCDF does: the mode of the file overrides what was set for single variables before.
+  for (Variable& var : schema_.vars) var.no_fill = !fill;
+  return std::exchange(fill_, fill);
+}
+
+void Dataset::def_var_fill(VarId var, bool no_fill, const void* fill_value) {
+  require_define();
+  static_cast<void>(variable(var));
+  Variable& v = schema_.vars[static_cast<std::size_t>(var)];
+  v.no_fill = no_fill;
+  if (no_fill || fill_value == nullptr) return;
+  Attribute attribute{fill_value_name, v.type, 1, {}};
+  attribute.value.resize(static_cast<std::size_t>(size_of(v.type)));
+  to_external(v.type, attribute.value.data(), v.type, fill_value, 1, nullptr);
+  put_attribute(var, std::move(attribute));
+}
+
+}  // namespace forebay

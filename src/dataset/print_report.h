@@ -1,0 +1,66 @@
+// What FOREBAY_REPORT asks for when a file is closed: where the time went, bytes and calls, and the
+// method with the reasons for it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/report.h"
+#include "comm/comm.h"
+#include "method/method.h"
+
+namespace forebay {
+
+/// Least, greatest and sum over ranks of one rank's numbers each.
+struct ReportSummary {
+  int ranks = 1;
+  Report min, max, sum;
+  /// Of every rank, where it was asked for and there are at most most_ranks_told.
+  std::vector<std::array<double, step_count>> seconds_of_rank;
+  /// Of ranks 0, n, 2n… with n = timeline_stride(ranks), where they were asked for and kept.
+  std::vector<std::vector<TimeSpan>> timelines;
+};
+constexpr int most_ranks_told = 4096;
+
+/// Lists of spans of at most 1024 ranks are kept, evenly chosen, and about 32,000 spans in all.
+constexpr int most_timelines = 1024;
+constexpr int timeline_stride(int ranks) { return (ranks + most_timelines - 1) / most_timelines; }
+
+/// Begins the list of when steps took place, if the report goes to a file as JSON. The same on
+/// every rank of `comm`.
+void start_timeline(const Comm& comm, const Method& method, Report& report,
+                    Timeline::Clock::time_point opened = Timeline::Clock::now());
+
+/// Names of variables, and which rank encoded each of their chunks last (-1: none did).
+using NamedOwners = std::vector<std::pair<std::string, std::vector<std::int32_t>>>;
+
+/// Whether the report goes to a file as JSON, with all that only programs read.
+bool wants_json_report(const Method& method);
+
+/// Collective. The result holds on rank 0. `each_rank` (the same on all): also the seconds of every
+/// rank, 128 bytes each, and timelines, 1.5 MiB at most in all.
+ReportSummary summarize(const Comm& comm, const Report& report, bool each_rank = false);
+
+/// The table for people: several lines, the last one ended. Steps that took no time on any rank are
+/// left out.
+std::string report_table(const std::string& path, const ReportSummary& summary,
+                         const Method& method, const std::vector<std::string>& reasons);
+
+/// One JSON object in one line, ended: path, ranks, steps {min, mean, max}, counters {min, mean,
+/// max, sum}, ratio {write, read} (bytes asked for ÷ bytes moved; null without any), method {key:
+/// {value, origin}}, reasons; where known, per_rank {step: seconds of every rank} for steps that
+/// took any, timeline, and chunk_owners {variable: the rank of every chunk}. docs/formats.md.
+std::string report_json(const std::string& path, const ReportSummary& summary, const Method& method,
+                        const std::vector<std::string>& reasons, const NamedOwners& owners = {});
+
+/// Collective, if method.report (the same on every rank, see MethodSources) asks for a report;
+/// nothing otherwise. `owners` counts on rank 0, which prints to stderr or appends to the file. A
+/// report that cannot be written is told on stderr: it must not make a close fail.
+void print_report(const Comm& comm, const std::string& path, const Report& report,
+                  const Method& method, const std::vector<std::string>& reasons,
+                  const NamedOwners& owners = {});
+
+}  // namespace forebay

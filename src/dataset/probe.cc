@@ -1,0 +1,43 @@
+#include "dataset/probe.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <span>
+
+#include "base/error.h"
+#include "format/classic.h"
+#include "storage/file.h"
+
+namespace forebay {
+
+std::optional<int> probe_format(const std::string& path) {
+  const std::string name = strip_prefix(path);
+  const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) throw system_error(errno, Errc::efile, "opening", name);
+  std::array<std::byte, 8> bytes{};
+  std::size_t got = 0;
+  int failed = 0;
+  while (got < bytes.size()) {
+    const ssize_t n = ::read(fd, bytes.data() + got, bytes.size() - got);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) failed = errno;
+    if (n <= 0) break;
+    got += static_cast<std::size_t>(n);
+  }
+  ::close(fd);
+  if (failed == EISDIR) throw Error(Errc::efile, name + " is a folder");
+  if (failed != 0) throw system_error(failed, Errc::eread, "reading", name);
+  return classic::detect(std::span<const std::byte>(bytes).first(got));
+}
+
+void delete_file(const std::string& path) {
+  const std::string name = strip_prefix(path);
+  if (::unlink(name.c_str()) == 0) return;
+  if (errno == EISDIR) throw Error(Errc::eaccess, name + " is a folder");
+  throw system_error(errno, Errc::efile, "removing", name);
+}
+
+}  // namespace forebay

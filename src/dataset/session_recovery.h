@@ -1,0 +1,110 @@
+// The recovery of one session; recovery.h tells what it does. Every public function is collective.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dataset/dataset.h"
+#include "dataset/recovery.h"
+#include "log/reader.h"
+#include "log/table.h"
+#include "stage/burst/log_files.h"
+#include "stage/burst/staging_control.h"
+
+namespace forebay {
+
+/// Throws on every rank the error of the lowest rank that has one, words and all.
+void agree_on_words(const Comm& comm, const std::optional<Error>& mine);
+/// Every rank gets the root's text.
+void share_text(const Comm& comm, std::string& text);
+/// Every rank gets the sentences of all ranks, in rank order: at most a thousand.
+void gather_sentences(const Comm& comm, std::vector<std::string>& sentences);
+
+/// Readers of many logs, of which so many are open at a time as descriptors allow. One thread at a
+/// time gets through.
+class LogReaders {
+ public:
+  /// Calls f with the reader of a rank's log.
+  template <typename F>
+  void with(const std::string& stem, int part, F&& f) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    f(get(stem, part));
+  }
+  Report& report() { return report_; }
+
+ private:
+  static constexpr std::size_t most_open = 200;
+  struct Open {
+    std::unique_ptr<log::Reader> reader;
+    std::uint64_t used = 0;
+  };
+  log::Reader& get(const std::string& stem, int part);
+
+  std::mutex mutex_;
+  Report report_;
+  std::map<std::pair<std::string, int>, Open> open_;
+  std::uint64_t uses_ = 0;
+};
+
+class SessionRecovery {
+ public:
+  /// `result` has session, file, directory, ranks, job and has_control, equal on all ranks.
+  /// `control` is rank 0's, locked, or null (list and verify, or there is none).
+  SessionRecovery(const Comm& comm, const RecoveryOptions& options,
+                  const RecoveryProgress& progress, RecoveredSession& result,
+                  std::unique_ptr<StagingControl> control, const StagingInfo& info);
+  /// Does all of it; what goes wrong is thrown, equally on all ranks.
+  void run();
+
+ private:
+  /// A log that this rank takes care of.
+  struct Mine {
+    Mine(Rank r, int p, std::string s) : rank(r), part(p), stem(std::move(s)) {}
+
+    Rank rank = 0;
+    int part = 0;
+    std::string stem;
+    log::State state;
+    Count data_bytes = 0;  ///< of the data log's file
+    Count writes = 0;      ///< that count
+    bool lost = false;     ///< cannot be opened
+    bool finished = false;
+    log::Table table;
+  };
+
+  // -- steps, in order
+  void find();
+  void share_out(const std::vector<Mine>& visible);
+  void open();
+  void count();
+  bool is_complete() const;
+  void refuse_what_is_missing() const;
+  void refuse_damage() const;
+  void replay();
+  void clean_up();
+
+  void damaged(const Mine& log, const std::string& what);
+  void load(Dataset& dataset, Mine& log);
+  void sum(std::initializer_list<Count*> counts) const;
+  void tell(const char* step, Count done, Count all) const;
+
+  const Comm& comm_;
+  const RecoveryOptions& options_;
+  const RecoveryProgress& progress_;
+  RecoveredSession& result_;
+  std::unique_ptr<StagingControl> control_;
+  StagingInfo info_;  ///< of the control file, or made up from the logs
+  std::vector<LogPair> pairs_;
+  std::vector<Mine> mine_;
+  LogReaders readers_;
+  bool closed_ = false;      ///< everything is in the dataset
+  bool needs_file_ = false;  ///< something is not
+  Count verified_ = 0;       ///< bytes, of this rank
+  Count my_bytes_ = 0;       ///< that this rank verifies and replays
+};
+
+}  // namespace forebay

@@ -1,0 +1,186 @@
+// Publications by the journal: what they cost, and that readers, crashes and sessions that follow
+// find what they told.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "base/byteorder.h"
+#include "dataset/dataset.h"
+#include "files/file_check.h"
+#include "files/reader.h"
+
+namespace forebay {
+namespace {
+
+class ChunkJournalTest : public ::testing::Test {
+ protected:
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  std::unique_ptr<Dataset> create(int variables) {
+    auto ds = Dataset::create(Comm(), path_, 5, false, {});
+    const DimId one = ds->def_dim("one", 1), time = ds->def_dim("time", 0);
+    for (int v = 0; v < variables; ++v)
+      ds->set_chunk(ds->def_var("v" + std::to_string(v), Type::int32, std::array{one}), {});
+    ds->set_chunk(ds->def_var("r", Type::int32, std::array{time}), std::array<Count, 1>{4});
+    ds->enddef();
+    return ds;
+  }
+
+  static void put(Dataset& ds, VarId var, int value, Count at = 0) {
+    Access access;
+    access.var = var;
+    access.write = true;
+    access.elements = 1;
+    if (ds.variable(var).is_record) access.last_record = at + 1;
+    access.selection = Subarray{{at}, {1}, {}};
+    access.memory.data = reinterpret_cast<std::byte*>(&value);
+    access.memory.type = Type::int32;
+    std::vector<Access> accesses;
+    accesses.push_back(std::move(access));
+    ds.execute(accesses, true);
+  }
+
+  static double value(const SerialReader& file, VarId var, Count at = 0) {
+    return file.read_doubles(var, {{at}, {1}, {}}).at(0);
+  }
+
+  Count size() const { return static_cast<Count>(std::filesystem::file_size(path_)); }
+
+  /// The newest root of the file as it is.
+  chunked::Root root() const {
+    chunked::Root newest;
+    const IndexFacts index = SerialReader(path_).chunks()->index();
+    for (const RootSlot& s : index.slots) {
+      if (s.state == RootSlot::State::valid && s.root.generation >= newest.generation)
+        newest = s.root;
+    }
+    return newest;
+  }
+
+  std::string path_ =
+      ::testing::TempDir() + "forebay_chunk_journal_" + std::to_string(::getpid()) + ".nc";
+};
+
+TEST_F(ChunkJournalTest, publications_cost_what_they_change) {
+  std::array<Count, 2> grown{}, written{};
+  for (const int i : {0, 1}) {
+    const int variables = 400 << i;
+    auto ds = create(variables);
+    const Count before = size(), before_bytes = ds->put_bytes();
+    for (int v = 0; v < variables; ++v) put(*ds, v, v);
+    ds->close();
+    grown[static_cast<std::size_t>(i)] = size() - before;
+    written[static_cast<std::size_t>(i)] = ds->put_bytes() - before_bytes;
+  }
+  EXPECT_LT(grown[1], 3 * grown[0]);
+  EXPECT_LT(written[1], 3 * written[0]);
+  EXPECT_LT(grown[0], 400 * 1024);
+}
+
+TEST_F(ChunkJournalTest, rewriting_again_and_again_does_not_make_the_file_grow) {
+  auto ds = create(100);
+  for (int v = 0; v < 100; ++v) put(*ds, v, v);
+  const Count before = size();
+  for (int again = 0; again < 30; ++again) {
+    for (int v = 0; v < 100; ++v) put(*ds, v, again);
+    if (again % 10 == 5) ds->sync();
+  }
+  EXPECT_LT(size(), 3 * before);
+  ds->close();
+  EXPECT_LT(size(), 3 * before);
+}
+
+TEST_F(ChunkJournalTest, an_unclosed_file_shows_every_publication) {
+  auto ds = create(200);
+  for (int v = 0; v < 200; ++v) put(*ds, v, v + 1);
+  for (Count r = 0; r < 3000; r += 100) put(*ds, 200, static_cast<int>(r), r);
+  put(*ds, 7, 70);
+  ASSERT_GE(root().journal.offset, 0);
+  const auto check = [&] {
+    const SerialReader file(path_);
+    EXPECT_EQ(file.schema().numrecs, 2901);
+    for (int v = 0; v < 200; ++v) EXPECT_EQ(value(file, v), v == 7 ? 70 : v + 1);
+    for (Count r = 0; r < 2901; r += 100) EXPECT_EQ(value(file, 200, r), r);
+    EXPECT_EQ(check_file(path_, {}).status, CheckStatus::good);
+  };
+  check();
+  ds.reset();  // as a killed process leaves it
+  ds = Dataset::open(Comm(), path_, true, {});
+  put(*ds, 199, 200);
+  check();
+  ds->close();
+  check();
+  EXPECT_EQ(root().journal.offset, -1) << "builds that know no journal read closed files";
+}
+
+TEST_F(ChunkJournalTest, the_synced_state_outlives_the_journal_it_stands_in) {
+  auto ds = create(200);
+  for (int v = 0; v < 150; ++v) put(*ds, v, 1);
+  ds->sync();
+  ASSERT_GE(root().journal.offset, 0);
+  ASSERT_TRUE(root().synced);
+  for (int again = 2; again < 20; ++again) {
+    for (int v = 0; v < 200; ++v) put(*ds, v, again);
+    ds.reset();
+    ds = Dataset::open(Comm(), path_, false, {{"chunk_state", "synced"}});
+    for (const int v : {0, 149, 199}) {
+      int got = -1;
+      Access access;
+      access.var = v;
+      access.elements = 1;
+      access.selection = Subarray{{0}, {1}, {}};
+      access.memory.data = reinterpret_cast<std::byte*>(&got);
+      access.memory.type = Type::int32;
+      std::vector<Access> accesses;
+      accesses.push_back(std::move(access));
+      ds->execute(accesses, true);
+      EXPECT_EQ(got, v < 150 ? 1 : -2147483647);
+    }
+    ds->close();
+    ds = Dataset::open(Comm(), path_, true, {});
+  }
+  ds->close();
+}
+
+// A word of the journal becomes something else, with checksums that are right.
+TEST_F(ChunkJournalTest, hostile_numbers_give_errors) {
+  auto ds = create(60);
+  for (int v = 0; v < 60; ++v) put(*ds, v, v);
+  const IndexFacts index = SerialReader(path_).chunks()->index();
+  ds.reset();
+  std::ifstream in(path_, std::ios::binary);
+  const std::string whole{std::istreambuf_iterator<char>(in), {}};
+  const chunked::Root good = root();
+  ASSERT_GE(good.journal.bytes, 100);
+  std::size_t slot = 0;
+  for (std::size_t s = 0; s < index.slots.size(); ++s)
+    if (index.slots[s].root.generation == good.generation) slot = s;
+  for (const std::int64_t number : {INT64_MIN, std::int64_t{-1}, std::int64_t{1} << 40}) {
+    for (Count at = 0; at + 8 <= good.journal.bytes; at += 4) {
+      std::string bytes = whole;
+      auto* journal = reinterpret_cast<std::byte*>(bytes.data()) + good.journal.offset;
+      store_be(journal + at, number);
+      chunked::Root made = good;
+      made.journal.hash = chunked::hash_of({journal, static_cast<std::size_t>(made.journal.bytes)});
+      const auto printed = chunked::print_root(made);
+      bytes.replace(static_cast<std::size_t>(index.root) +
+                        slot * static_cast<std::size_t>(chunked::slot_stride),
+                    printed.size(), reinterpret_cast<const char*>(printed.data()), printed.size());
+      std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes;
+      try {
+        check_file(path_, {});
+        const SerialReader file(path_);
+        for (int v = 0; v < 60; ++v) value(file, v);
+      } catch (const Error&) {
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace forebay

@@ -1,0 +1,137 @@
+// The chunks of a file as one process reads them, without MPI: what the index tells (for forebay
+// info and check), and values. Layout chunked, D5 §5.2; docs/formats.md has the grammar.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "array/schema.h"
+#include "array/selection.h"
+#include "array/type.h"
+#include "base/error.h"
+#include "base/types.h"
+#include "format/chunk_index.h"
+#include "layout/chunked/coder.h"
+#include "layout/chunked/store.h"
+
+namespace forebay {
+
+/// A root slot as it was found in the file.
+struct RootSlot {
+  enum class State { empty, valid, damaged };
+  State state = State::empty;
+  chunked::Root root;   ///< of a valid one
+  std::string problem;  ///< of a damaged one, or of a valid one of which a copy is damaged
+};
+
+/// The index as a whole. Sizes in bytes, offsets from the beginning of the file.
+struct IndexFacts {
+  Offset root = 0;  ///< of the first slot
+  std::vector<RootSlot> slots;
+  std::uint32_t generation = 0;  ///< of the state that is read; 0: none can be
+  bool synced = false;           ///< that state is known to have reached the device
+  bool certain = true;           ///< no slot is damaged: it might have named a newer state
+  Count index_bytes = 0;         ///< the directory and all pages
+  Count free_bytes = 0;          ///< between the slots and `end`, used by nothing in this state
+  Offset end = 0;                ///< one past the last byte that this state uses
+  std::optional<Error> damage;   ///< why no chunk can be read
+};
+
+/// The index of a file in memory.
+struct ChunkIndex {
+  IndexFacts facts;
+  Offset shift = 0;                         ///< what offsets of entries count from
+  Count numrecs = 0;                        ///< records of the file as the index has them
+  std::vector<chunked::ChunkTable> tables;  ///< one a variable; empty ones where facts.damage
+};
+
+/// Fills `out` from a byte of the file on, or throws forebay::Error; called by several threads.
+using ReadInto = std::function<void(Offset, std::span<std::byte>)>;
+
+/// The three root slots at `root`. One that lies outside the file is damaged. Nothing is thrown but
+/// errors of `read`.
+std::vector<RootSlot> read_root_slots(const ReadInto& read, Offset root, Offset file_size);
+
+/// The newest published state, or the newest synced one (chunked::read_index). Never throws for
+/// damage: that is kept in facts.damage.
+ChunkIndex load_chunk_index(const ReadInto& read, Offset root, Offset file_size,
+                            const Schema& schema,
+                            chunked::OpenState state = chunked::OpenState::newest);
+
+/// One chunked variable, as stored. "Bytes" count chunks that are present.
+struct ChunkFacts {
+  std::vector<Count> shape;  ///< of a chunk; empty while none has been chosen
+  std::vector<Count> grid;   ///< chunks per dimension, for the records there are
+  Count chunks = 0;          ///< in that grid; the others of these count present ones
+  Count present = 0;
+  Count raw = 0;           ///< stored as they are: no stage made them smaller, or there is none
+  Count partly = 0;        ///< some stages skipped, others not
+  Count stored_bytes = 0;  ///< in the file
+  Count raw_bytes = 0;     ///< after decoding
+  std::string codec, reason;
+};
+
+/// Verifies and decodes chunks. Immutable after construction: several threads may use one.
+class ChunkReader {
+ public:
+  /// Memory that one thread keeps from chunk to chunk.
+  struct Memory {
+    std::vector<std::byte> stored, raw;
+    CodecWorkspace workspace;
+  };
+
+  /// `schema` outlives the reader; the shapes and reasons of its chunked variables, and the number
+  /// of records, are set from the index.
+  ChunkReader(Schema& schema, ChunkIndex index, Offset file_size, ReadInto read);
+
+  const IndexFacts& index() const { return index_.facts; }
+  /// What offsets of entries count from.
+  Offset shift() const { return index_.shift; }
+  /// Errc::einval for a variable that is not chunked. Linear in the variable's chunks.
+  ChunkFacts facts(VarId var) const;
+
+  /// As SerialReader::read, for a checked selection that is not empty. Chunks that were never
+  /// written are the fill value. Chunks are decoded on up to `threads` threads, the caller's among
+  /// them; each holds one chunk, decoded and as stored, besides `out` (and what the codec needs).
+  /// Errc::enotnc for a damaged index or chunk, Errc::enotsupport for a codec that this build
+  /// lacks.
+  bool read(VarId var, const Subarray& selection, Type type, void* out, int threads = 1) const;
+
+  /// Why no chunk of a variable can be decoded, if so: its codec is not in this build
+  /// (Errc::enotsupport), its shape cannot be, or the header contradicts the index (Errc::enotnc).
+  const std::optional<Error>& refused(VarId var) const;
+  const chunked::ChunkTable& table(VarId var) const;
+  /// Only of variables that are not refused.
+  const chunked::VariableCoding& coding(VarId var) const;
+
+  /// Reads a chunk's stored bytes into memory.stored and verifies their checksum; decodes them into
+  /// memory.raw if asked to. Errc::enotnc naming the variable and the chunk's box.
+  void load(VarId var, Count id, const chunked::Entry& entry, bool decode, Memory& memory) const;
+
+ private:
+  struct Item {
+    std::optional<chunked::VariableCoding> coding;
+    std::optional<Error> refused;
+  };
+  static Item prepare(const Variable& var, Count numrecs, const std::string& fault);
+  struct Job;
+  bool read_chunk(const Job& job, Count id, Memory& memory) const;
+  void load_into(VarId var, Count id, const chunked::Entry& entry, std::span<std::byte> raw,
+                 Memory& memory) const;
+  void load_stored(VarId var, Count id, const chunked::Entry& entry, Memory& memory) const;
+  [[noreturn]] void refuse(VarId var, Count id, const std::string& why) const;
+  const Item& item(VarId var) const { return items_[static_cast<std::size_t>(var)]; }
+
+  const Schema& schema_;
+  ChunkIndex index_;
+  Offset file_size_;
+  ReadInto read_;
+  std::vector<Item> items_;
+};
+
+}  // namespace forebay

@@ -1,0 +1,356 @@
+#include "files/file_check.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <utility>
+
+#include "base/attempt.h"
+#include "format/chunk_index.h"
+#include "layout/chunked/store.h"
+
+namespace forebay {
+namespace {
+
+using chunked::BlockRef;
+using chunked::Directory;
+
+std::string plural(Count n, const std::string& one) {
+  return std::to_string(n) + " " + one + (n == 1 ? "" : "s");
+}
+
+/// The index of one state, as far as it is whole.
+struct Survey {
+  chunked::Root root;
+  bool directory = false;  ///< it could be read
+  bool whole = false;      ///< and all pages too
+  std::vector<chunked::ChunkTable> tables;
+  std::map<VarId, std::vector<std::pair<Count, Count>>> lost;  ///< ids [first, last) of bad pages
+};
+
+class FileChecker {
+ public:
+  FileChecker(const SerialReader& file, const CheckOptions& options, FileCheck& result)
+      : file_(file), schema_(file.schema()), options_(options), result_(result) {}
+
+  void run() {
+    result_.version = schema_.version;
+    result_.file_size = file_.file_size();
+    result_.expected_size = expected_size(schema_);
+    for (std::size_t v = 0; v < schema_.vars.size(); ++v) {
+      const Variable& var = schema_.vars[v];
+      result_.names.push_back(var.name);
+      VariableCheck check;
+      check.var = static_cast<VarId>(v);
+      check.chunked = var.chunking.has_value();
+      result_.vars.push_back(std::move(check));
+    }
+    if (file_.chunks() != nullptr) check_chunks();
+    check_length();
+    if (!result_.damages.empty()) result_.status = CheckStatus::damaged;
+  }
+
+ private:
+  void check_length();
+  void check_chunks();
+  void check_roots();
+  Survey survey(const RootSlot& slot);
+  void survey_pages(Survey& found, const Directory::Item& item, const std::string& state);
+  void check_variable(VarId id, const Survey& state);
+  void check_chunk(VarId id, Count chunk, const chunked::Entry& entry, ChunkReader::Memory& memory);
+  std::optional<std::string> block_problem(const BlockRef& ref, Offset shift,
+                                           std::vector<std::byte>& bytes);
+  void add(Damage::Part part, std::optional<VarId> var, std::string problem) {
+    Damage damage;
+    damage.part = part;
+    damage.var = var;
+    damage.problem = std::move(problem);
+    result_.damages.push_back(std::move(damage));
+  }
+  VariableCheck& of(VarId id) { return result_.vars[static_cast<std::size_t>(id)]; }
+  const Variable& variable(VarId id) const { return schema_.vars[static_cast<std::size_t>(id)]; }
+
+  const SerialReader& file_;
+  const Schema& schema_;
+  const CheckOptions& options_;
+  FileCheck& result_;
+  Count all_bytes_ = 0;
+};
+
+void FileChecker::check_length() {
+  const Offset size = file_.file_size();
+  for (std::size_t v = 0; v < schema_.vars.size(); ++v) {
+    const Variable& var = schema_.vars[v];
+    if (var.chunking || (var.is_record && schema_.numrecs == 0)) continue;
+    const Offset end = end_of(schema_, var);
+    if (end <= size) continue;
+    VariableCheck& check = result_.vars[v];
+    check.problem = "the file ends " + plural(end - size, "byte") + " before it does";
+    check.readable = var.begin < size;
+    add(Damage::Part::length, static_cast<VarId>(v), check.problem);
+  }
+  if (!result_.chunked && size > round_up(result_.expected_size, 4)) {
+    result_.notes.push_back(plural(size - result_.expected_size, "byte") +
+                            " follow the last variable");
+  }
+}
+
+void FileChecker::check_chunks() {
+  result_.chunked = true;
+  result_.index = file_.chunks()->index();
+  result_.expected_size = std::max(result_.expected_size, result_.index.end);
+  check_roots();
+  const std::vector<RootSlot>& slots = result_.index.slots;
+  // Programs read the newest state; the newest synced one is what they fall back to.
+  const RootSlot *newest = nullptr, *synced = nullptr;
+  for (const RootSlot& s : slots) {
+    if (s.state != RootSlot::State::valid) continue;
+    if (newest == nullptr || s.root.generation > newest->root.generation) newest = &s;
+    if (s.root.synced && (synced == nullptr || s.root.generation > synced->root.generation))
+      synced = &s;
+  }
+  Survey state;
+  if (newest != nullptr) state = survey(*newest);
+  if (synced != nullptr && synced != newest) {
+    const Survey old = survey(*synced);
+    if (result_.index.damage && old.whole) {
+      result_.notes.push_back("with the hint chunk_state=synced, programs read generation " +
+                              std::to_string(old.root.generation) + ", whose index is whole");
+    }
+  }
+  if (result_.index.damage && result_.damages.empty())
+    add(Damage::Part::directory, std::nullopt, result_.index.damage->message());
+  for (const chunked::ChunkTable& table : state.tables) {
+    table.for_each([&](Count, const chunked::Entry& e) { all_bytes_ += e.bytes; });
+  }
+  for (std::size_t v = 0; v < schema_.vars.size(); ++v) {
+    if (schema_.vars[v].chunking) check_variable(static_cast<VarId>(v), state);
+  }
+  if (!result_.index.damage && !result_.index.synced) {
+    result_.notes.push_back("generation " + std::to_string(result_.index.generation) +
+                            " was never synced: after a power failure an older state may be left");
+  }
+}
+
+void FileChecker::check_roots() {
+  for (std::size_t s = 0; s < result_.index.slots.size(); ++s) {
+    const RootSlot& slot = result_.index.slots[s];
+    if (slot.problem.empty()) continue;
+    std::string problem = "root slot " + std::to_string(s) + ": " + slot.problem;
+    if (slot.state == RootSlot::State::damaged)
+      problem += "; if it named the newest state, an older one is shown";
+    add(Damage::Part::root, std::nullopt, std::move(problem));
+  }
+}
+
+// Reads a block of the index; tells what is wrong with it.
+std::optional<std::string> FileChecker::block_problem(const BlockRef& ref, Offset shift,
+                                                      std::vector<std::byte>& bytes) {
+  const Offset size = file_.file_size();
+  if (shift > size || ref.offset < 0 || ref.bytes < 0 || ref.bytes > size - shift ||
+      ref.offset > size - shift - ref.bytes)
+    return "it lies outside the file";
+  bytes.resize(static_cast<std::size_t>(ref.bytes));
+  if (const auto error = attempt_to([&] { file_.read_raw(ref.offset + shift, bytes); }))
+    return error->message();
+  if (chunked::hash_of(bytes) != ref.hash)
+    return "the checksum of its " + std::to_string(ref.bytes) + " bytes is wrong";
+  return std::nullopt;
+}
+
+Survey FileChecker::survey(const RootSlot& slot) {
+  Survey found;
+  found.root = slot.root;
+  found.tables.resize(schema_.vars.size());
+  const std::string state = " of generation " + std::to_string(slot.root.generation) +
+                            (slot.root.synced ? " (synced)" : "");
+  std::vector<std::byte> bytes;
+  const Offset end = file_.file_size() - slot.root.shift;
+  const auto attempt = [&](std::optional<std::string>& problem, auto&& parse) {
+    if (problem) return;
+    if (const auto error = attempt_to(parse)) problem = error->message();
+  };
+  auto problem = block_problem(slot.root.directory, slot.root.shift, bytes);
+  Directory directory;
+  attempt(problem, [&] { directory = chunked::parse_directory(bytes, end); });
+  chunked::Journal journal;
+  if (!problem && slot.root.journal.offset != -1) {
+    auto torn = block_problem(slot.root.journal, slot.root.shift, bytes);
+    attempt(torn, [&] { journal = chunked::parse_journal(bytes); });
+    attempt(torn, [&] { chunked::apply(journal, directory, end); });
+    if (torn) problem = "its journal: " + *torn;
+  }
+  if (problem) {
+    add(Damage::Part::directory, std::nullopt, "the directory" + state + ": " + *problem);
+    return found;
+  }
+  found.directory = found.whole = true;
+  for (const Directory::Item& item : directory.items) {
+    if (item.var < 0 || static_cast<std::size_t>(item.var) >= schema_.vars.size() ||
+        !variable(item.var).chunking) {
+      add(Damage::Part::directory, std::nullopt,
+          "the directory" + state + " tells of a chunked variable " + std::to_string(item.var) +
+              ", which does not exist");
+      continue;
+    }
+    found.tables[static_cast<std::size_t>(item.var)].shape = item.shape;
+    survey_pages(found, item, state);
+  }
+  for (const chunked::Journal::Change& change : journal.changes) {
+    const auto v = static_cast<std::size_t>(change.var);
+    if (v < found.tables.size()) found.tables[v].set(change.id) = change.entry;
+  }
+  return found;
+}
+
+void FileChecker::survey_pages(Survey& found, const Directory::Item& item,
+                               const std::string& state) {
+  auto& pages = found.tables[static_cast<std::size_t>(item.var)].pages();
+  pages.resize(item.pages.size());
+  std::vector<std::byte> bytes;
+  for (std::size_t p = 0; p < item.pages.size(); ++p) {
+    if (item.pages[p].offset == -1) continue;
+    ++result_.pages;
+    auto problem = block_problem(item.pages[p], found.root.shift, bytes);
+    auto page = std::make_unique<chunked::Page>();
+    if (!problem) {
+      const auto error = attempt_to([&] { chunked::parse_page(bytes, *page); });
+      if (error) problem = error->message();
+    }
+    if (!problem) {
+      pages[p] = std::move(page);
+      continue;
+    }
+    const Count first = static_cast<Count>(p) * chunked::chunks_per_page;
+    Damage damage;
+    damage.part = Damage::Part::page;
+    damage.var = item.var;
+    damage.chunk = first;
+    damage.chunks = chunked::chunks_per_page;
+    damage.problem = "the page" + state + ": " + *problem;
+    result_.damages.push_back(std::move(damage));
+    found.whole = false;
+    found.lost[item.var].push_back({first, first + chunked::chunks_per_page});
+  }
+}
+
+void FileChecker::check_variable(VarId id, const Survey& state) {
+  VariableCheck& check = of(id);
+  const ChunkReader& chunks = *file_.chunks();
+  if (chunks.index().damage) {
+    check.readable = false;
+    check.problem = chunks.index().damage->message();
+  }
+  if (const auto& refused = chunks.refused(id)) {
+    check.readable = false;
+    check.problem = refused->message();
+    // A codec that this build lacks is no damage of the file.
+    if (refused->code() == Errc::enotsupport) {
+      result_.notes.push_back(refused->message());
+    } else {
+      add(Damage::Part::variable, id, refused->message());
+    }
+    return;
+  }
+  if (!state.directory) return;
+  const auto& table = state.tables[static_cast<std::size_t>(id)];
+  const chunked::VariableCoding& coding = chunks.coding(id);
+  // Where the index as a whole is refused, the reader did not learn the shape from it.
+  if (!table.shape.empty() && table.shape != variable(id).chunking->shape) {
+    check.problem = "its chunk shape is known to the damaged index only";
+    return;
+  }
+  ChunkReader::Memory memory;
+  const Count in_grid = coding.grid.chunks(schema_.numrecs);
+  Count beyond = 0;
+  table.for_each([&](Count chunk, const chunked::Entry& entry) {
+    if (chunk >= in_grid) {
+      ++beyond;
+      if (!variable(id).is_record) return;
+    }
+    check_chunk(id, chunk, entry, memory);
+  });
+  if (beyond > 0 && variable(id).is_record) {
+    result_.notes.push_back(plural(beyond, "chunk") + " of variable " + variable(id).name +
+                            " belong to records that the header does not count");
+  } else if (beyond > 0) {
+    add(Damage::Part::variable, id,
+        "the index tells of " + plural(beyond, "chunk") + " that the variable cannot have");
+  }
+  if (const auto lost = state.lost.find(id); lost != state.lost.end()) {
+    for (const auto& [first, last] : lost->second)
+      check.damaged += std::max<Count>(0, std::min(last, in_grid) - first);
+  }
+  if (check.readable && check.damaged > 0)
+    check.problem = std::to_string(check.damaged) + " of " + plural(in_grid, "chunk") + " damaged";
+}
+
+void FileChecker::check_chunk(VarId id, Count chunk, const chunked::Entry& entry,
+                              ChunkReader::Memory& memory) {
+  VariableCheck& check = of(id);
+  ++check.present;
+  ++result_.chunks;
+  if (const auto error =
+          attempt_to([&] { file_.chunks()->load(id, chunk, entry, options_.decode, memory); })) {
+    ++check.damaged;
+    Damage damage;
+    damage.var = id;
+    damage.chunk = chunk;
+    damage.box = file_.chunks()->coding(id).grid.box(chunk);
+    damage.problem = error->message();
+    // The message names the chunk, and so will whoever prints this.
+    if (const auto at = damage.problem.find(" is damaged: "); at != std::string::npos)
+      damage.problem.erase(0, at + std::string_view(" is damaged: ").size());
+    result_.damages.push_back(std::move(damage));
+  }
+  check.stored_bytes += entry.bytes;
+  result_.bytes += entry.bytes;
+  if (options_.progress) options_.progress(result_.bytes, all_bytes_);
+}
+
+}  // namespace
+
+const char* name_of(Damage::Part part) {
+  switch (part) {
+    case Damage::Part::length:
+      return "length";
+    case Damage::Part::root:
+      return "root";
+    case Damage::Part::directory:
+      return "directory";
+    case Damage::Part::page:
+      return "page";
+    case Damage::Part::chunk:
+      return "chunk";
+    default:
+      return "variable";
+  }
+}
+
+Offset expected_size(const Schema& schema) {
+  Offset size = schema.header_size;
+  for (const Variable& var : schema.vars) {
+    if (var.chunking || !var.is_record || schema.numrecs > 0)
+      size = std::max(size, end_of(schema, var));
+  }
+  return size;
+}
+
+FileCheck check_file(const std::string& path, const CheckOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  FileCheck result;
+  result.path = path;
+  const auto error = attempt_to([&] {
+    const SerialReader file(path);
+    FileChecker(file, options, result).run();
+  });
+  if (error) {
+    result.status = CheckStatus::unreadable;
+    result.error = error->message();
+    result.advice = error->advice();
+  }
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return result;
+}
+
+}  // namespace forebay

@@ -1,0 +1,35 @@
+// Stands in for the other files of this folder, but open.cc, in a build without HDF5.
+#include "base/error.h"
+#include "base/text_table.h"
+#include "files/hdf5/log_report.h"
+#include "files/hdf5/source.h"
+
+namespace forebay::tools {
+namespace {
+
+[[noreturn]] void refuse(const std::string& path, const char* doing) {
+  throw Error(Errc::enotsupport,
+              printable(path) + ": this build " + doing + " HDF5 (netCDF-4) files",
+              "build with libhdf5-dev installed, or with -DFOREBAY_HDF5_TOOLS_ROOT=DIRECTORY");
+}
+
+}  // namespace
+
+bool has_hdf5() { return false; }
+
+std::unique_ptr<Source> open_hdf5(const std::string& path, const std::string&, Strings) {
+  refuse(path, "reads no");
+}
+
+std::vector<std::string> check_hdf5(const std::string& path, bool, Count&, Count&) {
+  refuse(path, "reads no");
+}
+
+std::optional<Hdf5LogFacts> hdf5_log_facts(const std::string&) { return std::nullopt; }
+
+std::optional<Hdf5LogCheck> check_hdf5_log(const std::string&,
+                                           const std::function<void(Count, Count)>&) {
+  return std::nullopt;
+}
+
+}  // namespace forebay::tools

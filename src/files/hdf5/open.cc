@@ -1,0 +1,19 @@
+#include "files/hdf5/open.h"
+
+#include "base/error.h"
+#include "base/text_table.h"
+#include "files/hdf5/source.h"
+
+namespace forebay::tools {
+
+std::unique_ptr<Source> open_source(const std::string& path, const std::string& group,
+                                    Strings strings) {
+  if (is_hdf5_file(path)) return open_hdf5(path, group, strings);
+  auto source = open_classic(path);
+  if (!group.empty() && group != "/")
+    throw Error(Errc::enogrp, printable(path) + ": a classic file has no groups",
+                "leave out --group");
+  return source;
+}
+
+}  // namespace forebay::tools

@@ -1,0 +1,126 @@
+// Reads classic netCDF files, with chunked variables or without, on one process and without MPI:
+// for tools and for Python.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "array/schema.h"
+#include "array/selection.h"
+#include "array/type.h"
+#include "base/types.h"
+#include "files/chunk_reader.h"
+
+struct stat;
+
+namespace forebay {
+
+/// An open file and its schema. Not copyable; closes the file when it goes. Reading is const and
+/// keeps no state, so that several threads may read at once.
+class SerialReader {
+ public:
+  /// Opens `path` and reads its header, in growing pieces. Throws Errc::enoent, eaccess… for the
+  /// system's refusals, Errc::enotnc3 for HDF5 (netCDF-4) files, Errc::enotnc for anything else
+  /// that is no classic netCDF file or a damaged one, and what else classic::parse throws; each
+  /// message begins with the path. Of a file with chunked variables the chunk index is read too; a
+  /// damaged one is no error until a chunked variable is read.
+  /// `state` says which state of the chunks is read (docs/chunked.md).
+  explicit SerialReader(const std::string& path,
+                        chunked::OpenState state = chunked::OpenState::newest);
+  ~SerialReader();
+  SerialReader(const SerialReader&) = delete;
+  SerialReader& operator=(const SerialReader&) = delete;
+
+  /// What users see: chunked variables with their dimensions, not their anchors.
+  const Schema& schema() const { return schema_; }
+  /// What there is to know of chunks; null if no variable is chunked.
+  const ChunkReader* chunks() const { return chunks_.get(); }
+  const std::string& path() const { return path_; }
+  Offset file_size() const { return file_size_; }
+  /// Whether the file was written to, or replaced under its name, since it was opened: what is read
+  /// may belong to two states of it then. One that lost its name is still as it was. Two system
+  /// calls; within the resolution of the file system's time stamps.
+  bool changed() const;
+
+  /// The shape of a variable with the record dimension at its present length.
+  std::vector<Count> shape(VarId var) const;
+
+  /// Reads the selected elements, row-major, as native values of `type` into `out`, which has room
+  /// for all of them. Returns true if a value did not fit `type` (its place holds that type's
+  /// default fill value). Throws Errc::enotvar, einvalcoords, eedge, estride for selections outside
+  /// the variable, Errc::echar between text and numbers, Errc::etrunc if the file ends before the
+  /// last selected element. Chunked variables: Errc::enotnc naming the chunk for a damaged one (or
+  /// the index), Errc::enotsupport for a codec that this build lacks. Holds at most 4 MiB besides
+  /// `out`, or one chunk, on each of up to `threads` threads (the caller's among them; small reads
+  /// use fewer); neighbouring elements are read together, and what needs no conversion is read
+  /// straight into `out`.
+  bool read(VarId var, const Subarray& selection, Type type, void* out, int threads = 1) const;
+
+  /// From now on elements of plain variables that lie beyond the end of the file are zero bytes, as
+  /// netCDF-C reads them: PnetCDF leaves a file short whose last variables were never written.
+  /// Returns how many bytes are missing. Before the first read.
+  Count zero_beyond_end();
+
+  /// Bytes of the file as they are. Errc::etrunc past its end.
+  void read_raw(Offset offset, std::span<std::byte> out) const { read_bytes(offset, out); }
+
+  /// The whole selection as doubles.
+  std::vector<double> read_doubles(VarId var, const Subarray& selection) const;
+
+ private:
+  struct Walk;
+  struct Stamp {
+    std::uint64_t device = 0, inode = 0;
+    Offset size = 0;
+    std::int64_t seconds = 0, nanoseconds = 0;
+    bool operator==(const Stamp&) const = default;
+  };
+  static Walk plan_walk(const Variable& var, Count recsize, const Subarray& selection);
+  static Stamp stamp_of(const struct stat& status);
+  void read_header(chunked::OpenState state);
+  void read_chunk_index(Offset root, chunked::OpenState state);
+  void check(VarId var, const Subarray& selection, Type type) const;
+  bool read_plain(const Variable& var, const Subarray& selection, Type type, void* out,
+                  int threads) const;
+  bool read_piece(const Walk& walk, const Subarray& selection, Count first, Count count,
+                  chunked::TaskSlot& slot, std::byte* out) const;
+  bool read_row(const Walk& walk, Offset row, Count count, chunked::TaskSlot& slot,
+                std::byte* out) const;
+  void read_bytes(Offset offset, std::span<std::byte> out) const;
+  void read_data(Offset offset, std::span<std::byte> out) const;
+
+  std::string path_;
+  int fd_ = -1;
+  Offset file_size_ = 0;
+  Stamp stamp_;  // as it was opened
+  bool zero_beyond_end_ = false;
+  Schema schema_;
+  std::unique_ptr<const ChunkReader> chunks_;
+};
+
+/// Bytes of a variable's data in one record, or in all for a variable of fixed size, without
+/// padding; of a chunked variable, before encoding.
+Count data_bytes(const Variable& var);
+
+/// One past the last byte of a variable's data in a file of schema.numrecs records; its begin if it
+/// has none. Of a chunked variable, whose chunks may be anywhere: of its anchor.
+Offset end_of(const Schema& schema, const Variable& var);
+
+/// Whether `path` is a classic netCDF file with chunked variables, which other readers see as
+/// scalars. Reads the header only; false for everything else, also for what cannot be read.
+bool has_chunked_variables(const std::string& path);
+
+/// A text attribute of a variable (or of global_id) without trailing NULs; nothing if there is none
+/// or it is a number.
+std::optional<std::string> text_attribute(const Schema& schema, VarId owner, std::string_view name);
+
+/// All values of a numeric attribute; empty if there is none or it is text.
+std::vector<double> number_attribute(const Schema& schema, VarId owner, std::string_view name);
+
+}  // namespace forebay

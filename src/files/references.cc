@@ -1,0 +1,229 @@
+#include "files/references.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "array/chunk_grid.h"
+#include "base/error.h"
+#include "files/zarr.h"
+
+namespace forebay {
+namespace {
+
+using Json = nlohmann::json;  // finds keys quickly, unlike zarr::Json
+
+constexpr Count plain_chunk_bytes = 16 << 20;  // contiguous variables are cut to about this
+
+std::string base64(std::span<const std::byte> bytes) {
+  static constexpr char digits[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    std::uint32_t three = 0;
+    for (std::size_t i = 0; i < 3; ++i)
+      three = three << 8 | (at + i < bytes.size() ? static_cast<std::uint32_t>(bytes[at + i]) : 0);
+    text += digits[three >> 18];
+    text += digits[three >> 12 & 63];
+    text += at + 1 < bytes.size() ? digits[three >> 6 & 63] : '=';
+    text += at + 2 < bytes.size() ? digits[three & 63] : '=';
+  }
+  return text;
+}
+
+// Places a box in the upper left corner of a whole chunk of fill values.
+std::vector<std::byte> padded(std::span<const std::byte> raw, const std::vector<Count>& extent,
+                              const std::vector<Count>& shape, std::span<const std::byte> fill) {
+  const std::size_t width = fill.size(), n = shape.size();
+  Count elements = 1;
+  for (const Count s : shape) elements *= s;
+  std::vector<std::byte> out(static_cast<std::size_t>(elements) * width);
+  for (std::size_t at = 0; at < out.size(); at += width)
+    std::memcpy(out.data() + at, fill.data(), width);
+  const auto row = static_cast<std::size_t>(extent.back()) * width;
+  std::vector<Count> index(n, 0);
+  for (std::size_t from = 0; from + row <= raw.size(); from += row) {
+    Count to = 0;
+    for (std::size_t d = 0; d < n; ++d) to = to * shape[d] + index[d];
+    std::memcpy(out.data() + static_cast<std::size_t>(to) * width, raw.data() + from, row);
+    for (std::size_t d = n - 1; d-- > 0;) {
+      if (++index[d] < extent[d]) break;
+      index[d] = 0;
+    }
+  }
+  return out;
+}
+
+// Makes the references of a file, variable by variable.
+class Maker {
+ public:
+  Maker(const SerialReader& file, const ReferenceOptions& options)
+      : file_(file), options_(options), url_(options.url.empty() ? file.path() : options.url) {}
+
+  References run() {
+    const Schema& schema = file_.schema();
+    refs_[".zgroup"] = R"({"zarr_format":2})";
+    refs_[".zattrs"] = zarr::attributes_text(schema.attributes);
+    for (std::size_t v = 0; v < schema.vars.size(); ++v) {
+      const auto id = static_cast<VarId>(v);
+      const Variable& var = schema.vars[v];
+      mine_ = Json::object();
+      const std::string why = var.chunking ? add_chunked(id, var) : add_plain(id, var);
+      if (!why.empty()) {
+        result_.left_out.push_back(var.name + ": " + why);
+        continue;
+      }
+      ++result_.variables;
+      for (auto& [key, value] : mine_.items()) refs_[key] = std::move(value);
+    }
+    if (!result_.left_out.empty() && !options_.skip) refuse();
+    const Json all = {{"version", 1}, {"refs", std::move(refs_)}};
+    result_.json = all.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return std::move(result_);
+  }
+
+ private:
+  [[noreturn]] void refuse() const {
+    std::string text = file_.path() + ": not every variable can be referenced:";
+    for (std::size_t i = 0; i < std::min<std::size_t>(result_.left_out.size(), 12); ++i)
+      text += (i == 0 ? " " : "; ") + result_.left_out[i];
+    if (result_.left_out.size() > 12) text += "; ...";
+    throw Error(Errc::enotsupport, text,
+                "leave them out with --skip, or convert the file to a codec that Zarr knows");
+  }
+
+  void add_metadata(const Variable& var, const std::vector<Count>& shape,
+                    const std::vector<Count>& chunks, const zarr::Coding& coding, bool absent) {
+    const bool own = own_fill_value(var, var.type) != nullptr;
+    const zarr::Json fill =
+        own || absent ? zarr::fill_value(var.type, external_fill(var)) : zarr::Json();
+    // Zarr refuses chunks of no elements.
+    std::vector<Count> lengths = chunks;
+    for (Count& n : lengths) n = std::max<Count>(n, 1);
+    mine_[var.name + "/.zarray"] = zarr::array_text(var, shape, lengths, coding, fill, '>');
+    mine_[var.name + "/.zattrs"] = zarr::attributes_text(file_.schema(), var);
+  }
+
+  void refer(const std::string& key, Offset offset, Count bytes) {
+    mine_[key] = Json::array({url_, offset, bytes});
+    ++result_.references;
+  }
+
+  // Contiguous parts of a fixed variable, or one record a chunk. Every part is whole.
+  std::string add_plain(VarId id, const Variable& var) {
+    const std::vector<Count> shape = file_.shape(id);
+    if (end_of(file_.schema(), var) > file_.file_size())
+      return "the file ends before its values do";
+    std::vector<Count> chunks = shape;
+    Count bytes = data_bytes(var);
+    std::size_t cut = 0;
+    if (var.is_record) {
+      chunks[0] = 1;
+      cut = 1;
+    }
+    for (std::size_t d = cut; d < chunks.size() && bytes > plain_chunk_bytes; ++d) {
+      const Count all = chunks[d];
+      Count parts = std::min(all, (bytes + plain_chunk_bytes - 1) / plain_chunk_bytes);
+      while (parts < all && all % parts != 0) ++parts;
+      chunks[d] = all / parts;
+      bytes /= parts;
+      if (chunks[d] > 1) break;
+    }
+    add_metadata(var, shape, chunks, {}, false);
+    Count count = 1;
+    for (std::size_t d = 0; d < shape.size(); ++d)
+      count *= chunks[d] == 0 ? 0 : shape[d] / chunks[d];
+    for (Count i = 0; i < count; ++i) {
+      std::vector<Count> at(shape.size());
+      Count rest = i;
+      for (std::size_t d = shape.size(); d-- > 0;) {
+        at[d] = rest % (shape[d] / chunks[d]);
+        rest /= shape[d] / chunks[d];
+      }
+      const Count per_record = var.is_record ? count / shape[0] : count;
+      const Offset begin = var.begin + i / per_record * file_.schema().recsize * var.is_record +
+                           i % per_record * bytes;
+      refer(var.name + "/" + zarr::chunk_key(at), begin, bytes);
+    }
+    return {};
+  }
+
+  std::string add_chunked(VarId id, const Variable& var) {
+    const ChunkReader& chunks = *file_.chunks();
+    if (const auto& refused = chunks.refused(id)) return refused->message();
+    const chunked::VariableCoding& coding = chunks.coding(id);
+    const zarr::Coding stored = zarr::coding_of(coding.pipeline.text(), var.type, '>');
+    if (!stored.refused.empty()) return stored.refused;
+    const std::vector<Count>& shape = coding.grid.shape();
+    const std::vector<Count> lengths = file_.shape(id);
+    const Count all = coding.grid.chunks(file_.schema().numrecs);
+    Count present = 0, kept_inlined = result_.inlined_bytes;
+    std::string why;
+    chunks.table(id).for_each([&](Count chunk, const chunked::Entry& entry) {
+      if (chunk >= all || !why.empty()) return;
+      ++present;
+      const ChunkGrid::Box box = coding.grid.box(chunk);
+      const std::string key = var.name + "/" + zarr::chunk_key(coding.grid.coordinates(chunk));
+      if (entry.skipped == 0 && box.extent == shape) {
+        refer(key, entry.offset + chunks.shift(), entry.bytes);
+      } else {
+        why = put_in(key, id, chunk, entry, stored, box);
+      }
+    });
+    if (!why.empty()) {
+      result_.inlined_bytes = kept_inlined;
+      return why;
+    }
+    add_metadata(var, lengths, shape, stored, present < all);
+    return {};
+  }
+
+  std::string put_in(const std::string& key, VarId id, Count chunk, const chunked::Entry& entry,
+                     const zarr::Coding& stored, const ChunkGrid::Box& box) {
+    const ChunkReader& chunks = *file_.chunks();
+    const chunked::VariableCoding& coding = chunks.coding(id);
+    const std::vector<Count>& shape = coding.grid.shape();
+    chunks.load(id, chunk, entry, true, memory_);
+    const std::vector<std::byte> whole = padded(memory_.raw, box.extent, shape, coding.fill);
+    std::vector<std::byte> bytes;
+    try {
+      bytes = zarr::encode(stored, coding.pipeline, {coding.type, shape}, whole, memory_.workspace);
+    } catch (const Error& error) {
+      if (error.code() == Errc::enotsupport) return error.message();
+      throw;
+    }
+    result_.inlined_bytes += std::ssize(bytes);
+    if (result_.inlined_bytes > options_.inline_limit) {
+      return "chunks that are cut off, or stored without encoding, are more than may be put into "
+             "the references (" +
+             std::to_string(options_.inline_limit) + " bytes)";
+    }
+    mine_[key] = "base64:" + base64(bytes);
+    ++result_.inlined;
+    return {};
+  }
+
+  const SerialReader& file_;
+  const ReferenceOptions& options_;
+  std::string url_;
+  Json refs_ = Json::object(), mine_;
+  References result_;
+  ChunkReader::Memory memory_;
+};
+
+}  // namespace
+
+References make_references(const SerialReader& file, const ReferenceOptions& options) {
+  if (file.chunks() != nullptr && file.chunks()->index().damage) {
+    const Error& damage = *file.chunks()->index().damage;
+    throw Error(damage.code(), file.path() + ": " + damage.message(), damage.advice());
+  }
+  return Maker(file, options).run();
+}
+
+std::string kerchunk_references(const SerialReader& file, const ReferenceOptions& options) {
+  return make_references(file, options).json;
+}
+
+}  // namespace forebay

@@ -1,0 +1,40 @@
+// References in kerchunk's format (version 1): where in a file the chunks of a Zarr array are, so
+// that zarr and xarray read it through fsspec with no Forebay at all.
+//
+// A variable in classic layout is cut into contiguous parts; one record is a chunk. Chunked
+// variables are referenced chunk by chunk where Zarr has their codecs (shuffle, deflate, zstd,
+// float32). Zarr wants all chunks of an array whole and encoded alike: chunks that are cut off at
+// the end of a dimension, or that were stored without encoding, are put into the references
+// themselves, in base64.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "files/reader.h"
+
+namespace forebay {
+
+struct ReferenceOptions {
+  std::string url;                ///< stands for the file in the references; empty: its path
+  Count inline_limit = 64 << 20;  ///< bytes of chunks that may be put into the references, in all
+  bool skip = false;              ///< leave out variables that cannot be referenced
+};
+
+struct References {
+  std::string json;                   ///< one object
+  Count variables = 0;                ///< that are in it
+  Count references = 0, inlined = 0;  ///< chunks
+  Count inlined_bytes = 0;
+  std::vector<std::string> left_out;  ///< "T: Zarr cannot decode zfp"
+};
+
+/// Errc::enotsupport naming the variables that cannot be referenced and why, unless options.skip;
+/// Errc::enotnc for a damaged index or a damaged chunk that would be put in. Memory: some 100 bytes
+/// a chunk, what is put in, and two chunks.
+References make_references(const SerialReader& file, const ReferenceOptions& options);
+
+/// The text alone.
+std::string kerchunk_references(const SerialReader& file, const ReferenceOptions& options);
+
+}  // namespace forebay

@@ -1,0 +1,245 @@
+#include "layout/canonical/canonical.h"
+
+#include "layout/canonical/flattened.h"
+#include "layout/layout.h"
+
+namespace forebay {
+
+RequestCursor::RequestCursor(const Request& request, const Variable& var, Count record_distance)
+    : memory_(request.packed), swap_(request.swap) {
+  if (const auto* sub = std::get_if<Subarray>(&request.selection)) {
+    set_up_subarray(*sub, var, record_distance);
+  } else {
+    set_up_runs(*std::get<std::shared_ptr<const RunList>>(request.selection), var);
+  }
+}
+
+void RequestCursor::set_up_subarray(const Subarray& sub, const Variable& var,
+                                    Count record_distance) {
+  base_ = var.begin;
+  run_ = size_of(var.type);
+  Count bytes = run_;  // selected so far, for the summary
+  Count pieces = 1;
+  Offset span = run_;  // from the first to one past the last byte
+  Count unit = run_;   // bytes between neighbours of dimension d
+  bool contiguous = true;
+  for (int d = var.ndims() - 1; d >= 0; --d) {
+    const auto i = static_cast<std::size_t>(d);
+    if (d == 0 && var.is_record) unit = record_distance;
+    const Count stride = unit * (sub.stride.empty() ? 1 : sub.stride[i]);
+    const Count count = sub.count[i];
+    base_ += sub.start[i] * unit;
+    unit *= var.shape[i];
+    bytes *= count;
+    if (count == 0) break;
+    span += (count - 1) * stride;
+    if (count == 1) continue;
+    if (contiguous && stride == run_) {
+      run_ *= count;
+      continue;
+    }
+    contiguous = false;
+    pieces *= count;
+    // Neighbouring loops that continue each other are one.
+    if (!loops_.empty() && stride == loops_.back().stride * loops_.back().count) {
+      loops_.back().count *= count;
+    } else {
+      loops_.push_back({count, stride});
+    }
+  }
+  std::reverse(loops_.begin(), loops_.end());
+  at_end_ = bytes == 0;
+  summary_ = at_end_ ? StreamSummary{base_, base_, 0, 0}
+                     : StreamSummary{base_, base_ + span, bytes, pieces};
+}
+
+void RequestCursor::set_up_runs(const RunList& list, const Variable& var) {
+  list_ = &list;
+  base_ = var.begin;
+  at_end_ = list.runs.empty();
+  if (at_end_) {
+    summary_ = {base_, base_, 0, 0};
+    return;
+  }
+  Offset last = list.runs.back().offset + list.runs.back().length;
+  if (list.overlapping) {
+    for (const Run& r : list.runs) last = std::max(last, r.offset + r.length);
+  }
+  summary_ = {base_ + list.runs.front().offset, base_ + last, list.bytes,
+              static_cast<Count>(list.runs.size())};
+}
+
+std::size_t RequestCursor::next(std::span<Extent> out) {
+  if (at_end_) return 0;
+  return list_ ? next_of_runs(out) : next_of_subarray(out);
+}
+
+std::size_t RequestCursor::next_of_runs(std::span<Extent> out) {
+  const std::size_t n = std::min(out.size(), list_->runs.size() - run_index_);
+  const Run* runs = list_->runs.data() + run_index_;
+  if (list_->memory.empty()) {
+    for (std::size_t i = 0; i < n; ++i) {
+      out[i] = {base_ + runs[i].offset, runs[i].length, memory_, position_, swap_};
+      position_ += runs[i].length;
+    }
+  } else {
+    const Offset* places = list_->memory.data() + run_index_;
+    for (std::size_t i = 0; i < n; ++i) {
+      out[i] = {base_ + runs[i].offset, runs[i].length, memory_, places[i], swap_};
+    }
+  }
+  run_index_ += n;
+  at_end_ = run_index_ == list_->runs.size();
+  return n;
+}
+
+std::size_t RequestCursor::next_of_subarray(std::span<Extent> out) {
+  std::size_t n = 0;
+  while (n < out.size() && !at_end_) {
+    if (loops_.empty()) {
+      out[n++] = {base_, run_, memory_, position_, swap_};
+      at_end_ = true;
+      break;
+    }
+    Loop& inner = loops_.back();
+    const Count here =
+        std::min<Count>(static_cast<Count>(out.size() - n), inner.count - inner.index);
+    Offset offset = base_;
+    for (Count i = 0; i < here; ++i) {
+      out[n++] = {offset, run_, memory_, position_, swap_};
+      offset += inner.stride;
+      position_ += run_;
+    }
+    base_ = offset;
+    inner.index += here;
+    if (inner.index == inner.count) advance();
+  }
+  return n;
+}
+
+// The innermost loop has run out: step the nearest outer loop that has not.
+void RequestCursor::advance() {
+  for (std::size_t l = loops_.size() - 1;; --l) {
+    base_ -= loops_[l].count * loops_[l].stride;
+    loops_[l].index = 0;
+    if (l == 0) break;
+    Loop& outer = loops_[l - 1];
+    base_ += outer.stride;
+    if (++outer.index < outer.count) return;
+  }
+  at_end_ = true;
+}
+
+CanonicalStream::CanonicalStream(std::span<const Request> requests, const Schema& schema,
+                                 bool write)
+    : requests_(requests), schema_(schema), write_(write) {
+  ranges_.reserve(requests.size());
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const StreamSummary s = RequestCursor(requests[i], schema).summary();
+    if (s.empty()) continue;
+    summary_.first = summary_.bytes == 0 ? s.first : std::min(summary_.first, s.first);
+    summary_.last = summary_.bytes == 0 ? s.last : std::max(summary_.last, s.last);
+    summary_.bytes += s.bytes;
+    summary_.pieces += s.pieces;
+    ranges_.push_back({s.first, s.last, static_cast<std::uint32_t>(i)});
+  }
+  group_ends_ = group_requests(ranges_);
+}
+
+void CanonicalStream::rewind() {
+  group_ = 0;
+  single_.reset();
+  merge_.reset();
+}
+
+std::unique_ptr<ExtentStream> CanonicalStream::clone() const {
+  return std::make_unique<CanonicalStream>(requests_, schema_, write_);
+}
+
+void CanonicalStream::open_group() {
+  const std::uint32_t from = group_ == 0 ? 0 : group_ends_[group_ - 1];
+  const std::uint32_t to = group_ends_[group_];
+  ++group_;
+  if (to - from == 1) {
+    single_.emplace(requests_[ranges_[from].index], schema_);
+    return;
+  }
+  // Within a group program order decides who wins; `ranges_` is in file order.
+  std::vector<std::uint32_t> members;
+  for (std::uint32_t i = from; i < to; ++i) members.push_back(ranges_[i].index);
+  std::sort(members.begin(), members.end());
+  std::vector<RequestCursor> cursors;
+  cursors.reserve(members.size());
+  for (std::uint32_t m : members) cursors.emplace_back(requests_[m], schema_);
+  merge_ = std::make_unique<GroupMerge<RequestCursor>>(std::move(cursors), write_);
+}
+
+std::size_t CanonicalStream::next(std::span<Extent> out) {
+  std::size_t n = 0;
+  while (n < out.size()) {
+    std::size_t got = 0;
+    if (single_) {
+      got = single_->next(out.subspan(n));
+      if (got == 0) single_.reset();
+    } else if (merge_) {
+      got = merge_->next(out.subspan(n));
+      if (got == 0) merge_.reset();
+    }
+    n += got;
+    if (got == 0) {
+      if (group_ == group_ends_.size()) break;
+      open_group();
+    }
+  }
+  return n;
+}
+
+namespace {
+
+class CanonicalLayout : public Layout {
+ public:
+  CanonicalLayout(const Schema& schema, ExtentIo& io, Report& report, bool flatten)
+      : schema_(schema), io_(io), report_(report), flatten_(flatten) {}
+
+  void carry_out(std::span<Request> requests, bool write, bool collective) override {
+    std::unique_ptr<ExtentStream> stream;
+    {
+      StepTimer timer(report_, Step::plan);
+      if (flatten_ && write) {
+        stream = std::make_unique<FlattenedStream>(requests, schema_);
+      } else {
+        stream = std::make_unique<CanonicalStream>(requests, schema_, write);
+      }
+    }
+    report_[Counter::requests] += static_cast<std::int64_t>(requests.size());
+    report_[Counter::pieces] += stream->summary().pieces;
+    report_[write ? Counter::bytes_asked_write : Counter::bytes_asked_read] +=
+        stream->summary().bytes;
+    if (collective) {
+      write ? io_.write_all(*stream) : io_.read_all(*stream);
+    } else if (!stream->summary().empty()) {
+      write ? io_.write(*stream) : io_.read(*stream);
+    }
+  }
+  std::optional<ByteRange> range_of(const Request& request) const override {
+    const StreamSummary range = RequestCursor(request, schema_).summary();
+    return ByteRange{range.first, range.last};
+  }
+  bool writes_alone() const override { return true; }
+  void expect_more(bool more) override { io_.expect_more(more); }
+
+ private:
+  const Schema& schema_;
+  ExtentIo& io_;
+  Report& report_;
+  bool flatten_;
+};
+
+}  // namespace
+
+std::unique_ptr<Layout> make_canonical_layout(const Schema& schema, ExtentIo& io, Report& report,
+                                              bool flatten) {
+  return std::make_unique<CanonicalLayout>(schema, io, report, flatten);
+}
+
+}  // namespace forebay

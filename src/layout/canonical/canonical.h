@@ -1,0 +1,81 @@
+// The canonical layout's arithmetic: extents of requests, in file order. See plan/order.h for how
+// requests are merged.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "array/request.h"
+#include "array/schema.h"
+#include "base/extent.h"
+#include "base/small_list.h"
+#include "plan/order.h"
+
+namespace forebay {
+
+/// Yields the extents of one request in file order. Nothing is flattened ahead.
+class RequestCursor {
+ public:
+  RequestCursor(const Request& request, const Schema& schema)
+      : RequestCursor(request, schema.vars[static_cast<std::size_t>(request.var)], schema.recsize) {
+  }
+  /// The same for records that are `record_distance` bytes apart.
+  RequestCursor(const Request& request, const Variable& var, Count record_distance);
+
+  /// The bytes between the first and one past the last touched, and the number of pieces.
+  StreamSummary summary() const { return summary_; }
+  std::size_t next(std::span<Extent> out);
+
+ private:
+  struct Loop {
+    Count count;
+    Count stride;  // bytes in the file
+    Count index = 0;
+  };
+
+  void set_up_subarray(const Subarray& sub, const Variable& var, Count record_distance);
+  void set_up_runs(const RunList& list, const Variable& var);
+  std::size_t next_of_subarray(std::span<Extent> out);
+  std::size_t next_of_runs(std::span<Extent> out);
+  void advance();
+
+  StreamSummary summary_;
+  std::byte* memory_;
+  std::int32_t swap_;
+  Offset base_ = 0;           // first byte of what comes next (subarray), or of the run list's base
+  Count run_ = 0;             // bytes of each contiguous piece (subarray)
+  Offset position_ = 0;       // in `memory_`
+  SmallList<Loop, 4> loops_;  // outermost first; empty: one piece
+  bool at_end_ = false;
+  const RunList* list_ = nullptr;
+  std::size_t run_index_ = 0;
+};
+
+/// All requests of one operation in file order.
+class CanonicalStream : public ExtentStream {
+ public:
+  CanonicalStream(std::span<const Request> requests, const Schema& schema, bool write);
+
+  StreamSummary summary() const override { return summary_; }
+  std::size_t next(std::span<Extent> out) override;
+  void rewind() override;
+  std::unique_ptr<ExtentStream> clone() const override;
+
+ private:
+  void open_group();
+
+  std::span<const Request> requests_;
+  const Schema& schema_;
+  bool write_;
+  StreamSummary summary_;
+  std::vector<RequestRange> ranges_;
+  std::vector<std::uint32_t> group_ends_;
+  std::size_t group_ = 0;
+  std::optional<RequestCursor> single_;
+  std::unique_ptr<GroupMerge<RequestCursor>> merge_;
+};
+
+}  // namespace forebay

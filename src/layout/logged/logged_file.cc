@@ -1,0 +1,215 @@
+#include "layout/logged/logged_file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/attempt.h"
+#include "base/error.h"
+#include "base/leavings.h"
+#include "comm/agree.h"
+#include "format/log_subfile.h"
+#include "layout/logged/file_tails.h"
+
+namespace forebay {
+namespace {
+
+std::string directory_of_subfiles(const std::string& master) { return master + ".subfiles"; }
+std::string directory_of_pending(const std::string& master) { return master + ".pending"; }
+
+[[noreturn]] void wrong_subfile(const std::string& path) {
+  throw Error(Errc::ebadlog, path + " belongs to another file",
+              "subfiles must stay in the folder beside the file that they were written with");
+}
+
+}  // namespace
+
+std::string subfile_path(const std::string& master, std::uint32_t number) {
+  return directory_of_subfiles(master) + "/" + std::to_string(number);
+}
+
+LoggedFileOptions logged_options(const Method& method) {
+  LoggedFileOptions options;
+  options.buffer_limit = method.buffer_limit;
+  options.memory_limit = method.log_memory;
+  options.copies = method.log_copy == "enable";
+  options.subfiling = method.subfiling;
+  options.subfile_ranks = method.subfile_ranks;
+  options.ranks_per_node = method.ranks_per_node;
+  return options;
+}
+
+LoggedFile::LoggedFile(const Comm& comm, LoggedFileOptions options, logged::BlockSpace* space)
+    : comm_(comm),
+      options_(std::move(options)),
+      space_(space),
+      file_(options_.path, options_.writable, comm.rank(), report_),
+      reader_(
+          file_, [this](std::uint32_t number) { return open_to_read(number); },
+          options_.memory_limit, report_) {}
+
+LoggedFile::~LoggedFile() = default;
+
+void LoggedFile::open_index(const logged::MetadataBlock& index) {
+  const Comm node = comm_.split_node(options_.ranks_per_node);
+  if (node.size() > 1 && index.bytes <= options_.memory_limit)
+    index_ = NodeMemory::create(node, static_cast<std::size_t>(index.bytes));
+  const auto failed = attempt_to([&] {
+    if (index_ && node.is_root() &&
+        file_.read_at(index.place, std::span(index_.data(), index_.size())) != index_.size())
+      throw Error(Errc::etrunc, options_.path + " ends within the index of its log",
+                  "it was cut, or is not all there yet");
+  });
+  // Behind it the index is in the node's memory, and nobody writes there any more.
+  agree_on_error(comm_, failed);
+  agree_on_error(comm_, attempt_to([&] {
+                   if (index_)
+                     reader_.set_index(index.place, std::span(index_.data(), index_.size()));
+                   else
+                     set_index(index);
+                 }));
+}
+
+std::shared_ptr<ByteFile> LoggedFile::open_to_read(std::uint32_t number) {
+  const std::string path = subfile_path(options_.path, number);
+  auto file = std::make_shared<File>(path, false, comm_.rank(), report_);
+  std::vector<std::byte> front(logged::subfile_front_bytes);
+  try {
+    front.resize(file->read_at(0, front));
+  } catch (const Error& error) {
+    throw Error(error.code(),
+                "subfile " + std::to_string(number) + " of " + options_.path +
+                    " cannot be read: " + error.message(),
+                "it must be " + path + "; move the folder of subfiles along with the file");
+  }
+  const auto found = logged::parse_subfile_front(front);
+  if (found.number != number || found.session != options_.session) wrong_subfile(path);
+  return file;
+}
+
+/// Numbers of subfiles are those of the groups of ranks, by their first ranks.
+std::optional<logged::Subfile> LoggedFile::open_subfile() {
+  if (options_.subfiling == "none") return std::nullopt;
+  logged::Subfile subfile{
+      comm_.split_node(options_.subfiling == "node" ? 0 : options_.subfile_ranks), 0, nullptr, 0};
+  const auto leaders = comm_.all_gather(subfile.ranks.is_root() ? 1 : 0);
+  std::int64_t first = comm_.rank();
+  subfile.ranks.broadcast(&first, sizeof first);
+  const auto number = static_cast<std::uint32_t>(
+      std::count(leaders.begin(), leaders.begin() + static_cast<long>(first), 1));
+  subfile.number = number + 1;
+  const std::string path = subfile_path(options_.path, number);
+  subfile_ = std::make_shared<File>(path, true, comm_.rank(), report_);
+  subfile.file = subfile_;
+
+  const auto prepare = [&] {
+    if (subfile.ranks.is_root()) {
+      const std::string folder = directory_of_subfiles(options_.path);
+      if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
+        throw system_error(errno, Errc::efile, "making the folder", folder);
+      struct stat status;
+      const logged::SubfileFront front{options_.session, number};
+      bool fresh = ::stat(path.c_str(), &status) != 0;
+      if (!fresh) {  // of this file, or left by one of the same name that is gone
+        std::vector<std::byte> bytes(logged::subfile_front_bytes);
+        bytes.resize(subfile_->read_at(0, bytes));
+        try {
+          fresh = !(logged::parse_subfile_front(bytes) == front);
+        } catch (const Error&) {
+          fresh = true;
+        }
+      }
+      if (fresh) {
+        subfile_->create(false);
+        subfile_->write_at(0, std::span<const std::byte>(logged::print_subfile_front(front)));
+      }
+      subfile.end = subfile_->size();
+    }
+  };
+  agree_on_error(comm_, attempt_to(prepare));
+  subfile.ranks.broadcast(&subfile.end, sizeof subfile.end);
+  return subfile;
+}
+
+void LoggedFile::start_writing() {
+  if (writer_) return;
+  logged::WriterOptions options{options_.buffer_limit, options_.copies, 1};
+  agree_on_error(comm_, attempt_to([&] {
+                   options.first_epoch = reader_.last_epoch() + 1;
+                   if (comm_.is_root())
+                     logged::FileTails::remove_left(directory_of_pending(options_.path));
+                 }));
+  auto subfile = open_subfile();
+  if (comm_.size() > 1)
+    tails_ =
+        logged::Tails::make(comm_, options_.ranks_per_node, directory_of_pending(options_.path),
+                            [this](const std::string& path, logged::Tails::Open how) {
+                              auto file = std::make_shared<File>(
+                                  path, how != logged::Tails::Open::read, comm_.rank(), report_);
+                              if (how == logged::Tails::Open::create) file->create(false);
+                              return file;
+                            });
+  if (tails_) reader_.set_tails(*tails_);
+  writer_.emplace(
+      comm_, file_, *space_, std::move(subfile), options,
+      [this] {
+        auto file = make_nameless_file(options_.path, comm_.rank(), report_);
+        if (tails_) tails_->set_descriptor(file->descriptor());
+        return file;
+      },
+      tails_.get(), report_);
+}
+
+void LoggedFile::put_witness(const logged::Witness& witness) {
+  file_.write_at(witness.place, std::span<const std::byte>(logged::print_witness(witness.opening)));
+}
+
+std::optional<logged::MetadataBlock> LoggedFile::flush() {
+  if (!writer_) return std::nullopt;
+  reader_.expect_block();  // nothing fails behind the flush: all ranks know of the same blocks
+  const auto block = writer_->flush();
+  if (block) reader_.add_block(*block);
+  return block;
+}
+
+bool LoggedFile::index_covers_all() const {
+  return std::max(indexed_, static_cast<std::size_t>(reader_.directory().blocks)) ==
+         reader_.blocks().size();
+}
+
+void LoggedFile::adopt_index(const logged::MetadataBlock& index) {
+  indexed_ = reader_.blocks().size();
+  attempt_to([&] { set_index(index); });
+}
+
+std::optional<logged::WrittenIndex> LoggedFile::finish() {
+  if (!writer_) return std::nullopt;
+  flush();
+  if (index_covers_all()) return std::nullopt;
+  return logged::write_index(comm_, file_, *space_, reader_, report_);
+}
+
+bool LoggedFile::read(const logged::DatasetShape& dataset, const Placed& wanted,
+                      std::span<std::byte> out) {
+  return reader_.read(dataset, wanted, out, writer_ ? &*writer_ : nullptr);
+}
+
+void LoggedFile::remove_subfiles() {
+  writer_.reset();
+  subfile_.reset();
+  comm_.barrier();  // until all have let go of them
+  agree_on_error(comm_, attempt_to([&] {
+                   if (comm_.is_root())
+                     remove_leavings(directory_of_subfiles(options_.path), is_number);
+                 }));
+}
+
+void LoggedFile::sync() {
+  agree_on_error(comm_, attempt_to([&] {
+                   if (comm_.is_root()) file_.sync();
+                   if (subfile_) subfile_->sync();
+                 }));
+}
+
+}  // namespace forebay

@@ -1,0 +1,454 @@
+#include "method/method.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+#include "codec/pipeline.h"
+#include "method/config.h"
+#include "method/glob.h"
+#include "method/method_keys.h"
+#include "method/method_values.h"
+
+namespace forebay {
+namespace {
+
+constexpr const char* from_forebay_hints = "FOREBAY_HINTS";
+constexpr const char* from_pnetcdf_hints = "PNETCDF_HINTS";
+constexpr const char* from_api = "MPI_Info";
+
+std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
+
+std::string joined(std::span<const std::string_view> words, std::string_view between) {
+  std::string text;
+  for (const std::string_view word : words) {
+    if (!text.empty()) text += between;
+    text += word;
+  }
+  return text;
+}
+
+std::string did_you_mean(std::string_view text, std::span<const std::string_view> words) {
+  const auto meant = nearest_word(text, words);
+  return meant ? "did you mean " + quoted(*meant) + "? " : "";
+}
+
+[[noreturn]] void refuse_key(std::string_view key, const std::string& where) {
+  std::vector<std::string_view> names;
+  for (const KeySpec& spec : key_specs()) names.emplace_back(spec.shown.name);
+  throw Error(Errc::einval, where + ": there is no key " + quoted(key),
+              did_you_mean(key, names) + "accepted keys: " + joined(names, ", "));
+}
+
+[[noreturn]] void refuse_value(const KeySpec& spec, std::string_view value,
+                               const std::string& where,
+                               std::span<const std::string_view> words = {}) {
+  throw Error(Errc::einval, where + ": " + quoted(value) + " is no value of " + spec.shown.name,
+              did_you_mean(value, words) + "accepted: " + spec.shown.accepted);
+}
+
+[[noreturn]] void refuse_for_now(const KeySpec& spec, std::string_view value,
+                                 const std::string& where) {
+  throw Error(Errc::enotsupport,
+              where + ": " + spec.shown.name + " " + quoted(value) + " is not in this build",
+              std::string("this build has: ") + spec.shown.accepted);
+}
+
+bool contains(std::span<const std::string_view> words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// The words that a user may have meant: what this build has and what it names as not there yet.
+std::vector<std::string_view> all_words(const KeySpec& spec) {
+  std::vector<std::string_view> words(spec.words.begin(), spec.words.end());
+  words.insert(words.end(), spec.later.begin(), spec.later.end());
+  return words;
+}
+
+struct Aggregators {
+  int total = 0, per_node = 0;
+};
+
+std::optional<Aggregators> parse_aggregators(std::string_view value) {
+  if (value == "auto") return Aggregators{};
+  constexpr std::string_view suffix = "/node";
+  const bool per_node = value.ends_with(suffix);
+  if (per_node) value.remove_suffix(suffix.size());
+  const auto number = parse_count(value);
+  if (!number || *number < 1 || *number > std::numeric_limits<int>::max()) return std::nullopt;
+  const int n = static_cast<int>(*number);
+  return per_node ? Aggregators{0, n} : Aggregators{n, 0};
+}
+
+/// The canonical text of a pipeline.
+std::string checked_codec(const KeySpec& spec, std::string_view value, const std::string& where) {
+  try {
+    return Pipeline::parse(value).text();
+  } catch (const Error& error) {
+    throw Error(error.code(), where + ": " + spec.shown.name + ": " + error.message(),
+                error.advice());
+  }
+}
+
+void set_word(Method& method, const KeySpec& spec, const std::string& value,
+              const std::string& where) {
+  if (contains(spec.later, value)) refuse_for_now(spec, value, where);
+  if (!contains(spec.words, value)) refuse_value(spec, value, where, all_words(spec));
+  method.*spec.word = value;
+}
+
+void switch_burst(Method& method, bool on) {
+  if (on) {
+    method.stage = "burst";
+  } else if (method.stage == "burst") {
+    method.stage = "direct";
+  }
+}
+
+void check_kept(const KeySpec& spec, const std::string& value, const std::string& where) {
+  if (std::string_view(spec.shown.name) != "cb_nodes" &&
+      std::string_view(spec.shown.name) != "cb_buffer_size") {
+    return;
+  }
+  const auto number = parse_size(value);
+  if (!number || *number < 1) refuse_value(spec, value, where);
+}
+
+void set_strictly(Method& method, const KeySpec& spec, const std::string& value,
+                  const std::string& where) {
+  switch (spec.kind) {
+    case KeyKind::word:
+      return set_word(method, spec, value, where);
+    case KeyKind::size: {
+      const auto bytes = parse_size(value);
+      if (!bytes || *bytes < spec.least || *bytes > spec.most) refuse_value(spec, value, where);
+      method.*spec.size = *bytes;
+      if (spec.family == KeyFamily::mpi_io)
+        method.passed_on[spec.shown.name] = std::to_string(*bytes);
+      return;
+    }
+    case KeyKind::count: {
+      const auto number = parse_count(value);
+      if (!number || *number < spec.least || *number > spec.most) refuse_value(spec, value, where);
+      method.*spec.count = static_cast<int>(*number);
+      return;
+    }
+    case KeyKind::aggregators: {
+      const auto aggregators = parse_aggregators(value);
+      if (!aggregators) refuse_value(spec, value, where);
+      method.aggregators = aggregators->total;
+      method.aggregators_per_node = aggregators->per_node;
+      return;
+    }
+    case KeyKind::codec:
+      method.codec = checked_codec(spec, value, where);
+      return;
+    case KeyKind::text:
+      method.*spec.word = value;
+      return;
+    case KeyKind::burst_switch:
+      if (!contains(spec.words, value)) refuse_value(spec, value, where, spec.words);
+      return switch_burst(method, value == "enable");
+    case KeyKind::off_switch:
+      if (value == "enable") refuse_for_now(spec, value, where);
+      if (value != "disable") refuse_value(spec, value, where, spec.words);
+      return;
+    case KeyKind::kept:
+      check_kept(spec, value, where);
+      method.passed_on[spec.shown.name] = value;
+      return;
+  }
+}
+
+// A hint that was written for PnetCDF or MPI-IO, read as they read it. Returns false for a value
+// that was ignored.
+bool set_leniently(Method& method, const KeySpec& spec, const std::string& value) {
+  switch (spec.kind) {
+    case KeyKind::word: {
+      const std::string word = lower_case(value);
+      if (!contains(spec.words, word)) return false;
+      method.*spec.word = word;
+      return true;
+    }
+    case KeyKind::size: {
+      const Count number = leading_number(value);
+      if (spec.family == KeyFamily::mpi_io) method.passed_on[spec.shown.name] = value;
+      // PnetCDF takes nonsense for these two as 0 (and negative nc_ibuf_size as it is) and tells so
+      // when asked.
+      if (spec.size == &Method::ibuf_size) return method.ibuf_size = number, true;
+      const bool zero_counts = spec.size == &Method::header_read_chunk;
+      if (number <= 0 && !zero_counts) return false;
+      method.*spec.size = std::clamp<Count>(number, 0, spec.most);
+      return true;
+    }
+    case KeyKind::text:
+      method.*spec.word = value;
+      return true;
+    case KeyKind::burst_switch:
+      if (!contains(spec.words, lower_case(value))) return false;
+      switch_burst(method, lower_case(value) == "enable");
+      return true;
+    case KeyKind::off_switch:
+      // PnetCDF built without subfiling goes on with one file.
+      return lower_case(value) == "disable";
+    default:
+      method.passed_on[spec.shown.name] = value;
+      return true;
+  }
+}
+
+void set_foreign_hint(Method& method, const std::string& key, const std::string& value,
+                      const std::string& origin) {
+  const KeySpec* spec = find_key_spec(key);
+  if (value.empty()) return;
+  if (spec == nullptr) {
+    method.passed_on[key] = value;
+  } else if (spec->family == KeyFamily::own) {
+    set_method_key(method, key, value, origin, origin);
+  } else if (set_leniently(method, *spec, value)) {
+    method.origin[key] = origin;
+  }
+}
+
+// PnetCDF skips entries without '=' and takes blanks after '=' as they are.
+void apply_pnetcdf_hints(Method& method, std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(';'), text.size());
+    const std::string_view entry = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string_view::npos) continue;
+    set_foreign_hint(method, std::string(trimmed(entry.substr(0, equals))),
+                     std::string(trimmed(entry.substr(equals + 1))), from_pnetcdf_hints);
+  }
+}
+
+// MPI-IO's own keys say the same in other words: they hold where Forebay's key was not given by
+// anybody.
+void apply_aliases(Method& method) {
+  const auto given = [&](const char* key) -> Count {
+    const auto found = method.passed_on.find(key);
+    return found == method.passed_on.end() ? 0 : parse_size(found->second).value_or(0);
+  };
+  const Count nodes = given("cb_nodes");
+  if (nodes > 0 && !method.origin.contains("aggregators")) {
+    method.aggregators = static_cast<int>(std::min<Count>(nodes, std::numeric_limits<int>::max()));
+    method.origin["aggregators"] = "cb_nodes of " + method.origin["cb_nodes"];
+  }
+  const Count buffer = given("cb_buffer_size");
+  if (buffer > 0 && !method.origin.contains("window_size")) {
+    const KeySpec* window = find_key_spec("window_size");
+    method.window_size = std::clamp(buffer, window->least, window->most);
+    method.origin["window_size"] = "cb_buffer_size of " + method.origin["cb_buffer_size"];
+  }
+}
+
+void apply_configuration(Method& method, const std::string& path, const MethodSources& sources) {
+  if (sources.config_name.empty()) return;
+  if (!sources.config_error.empty()) {
+    throw Error(Errc::einval,
+                "FOREBAY_CONFIG: cannot read " + sources.config_name + ": " + sources.config_error,
+                "accepted: the path of a readable XML file, or nothing");
+  }
+  apply_config(parse_config(sources.config_text, sources.config_name), path, method);
+}
+
+void apply_report(Method& method, const std::string& value) {
+  if (value.empty() || value == "0") return;
+  constexpr std::string_view json = "json:";
+  if (value != "1" && !(value.starts_with(json) && value.size() > json.size())) {
+    throw Error(Errc::einval, "FOREBAY_REPORT: " + quoted(value) + " is no kind of report",
+                "accepted: 0, 1 or json:PATH");
+  }
+  method.report = value;
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+void broadcast_text(const Comm& comm, std::span<std::string*> texts) {
+  std::array<std::uint64_t, 8> sizes{};
+  for (std::size_t i = 0; i < texts.size(); ++i) sizes[i] = texts[i]->size();
+  comm.broadcast(sizes.data(), sizeof sizes);
+  std::string all;
+  if (comm.is_root()) {
+    for (const std::string* text : texts) all += *text;
+  } else {
+    std::uint64_t total = 0;
+    for (std::size_t i = 0; i < texts.size(); ++i) total += sizes[i];
+    all.resize(total);
+  }
+  if (all.empty()) return;
+  comm.broadcast(all.data(), all.size());
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    *texts[i] = all.substr(begin, sizes[i]);
+    begin += sizes[i];
+  }
+}
+
+}  // namespace
+
+void set_method_key(Method& method, const std::string& key, const std::string& value,
+                    const std::string& where, const std::string& origin) {
+  const KeySpec* spec = find_key_spec(key);
+  if (spec == nullptr && is_mpi_io_key(key) && !value.empty()) {
+    method.passed_on[key] = value;
+    return;
+  }
+  if (spec == nullptr) refuse_key(key, where);
+  if (value.empty()) refuse_value(*spec, value, where);
+  set_strictly(method, *spec, value, where);
+  method.origin[key] = origin;
+}
+
+void apply_hints(Method& method, std::string_view text, const std::string& where) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(';'), text.size());
+    const std::string_view entry = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (entry.empty()) continue;
+    const std::size_t equals = entry.find('=');
+    const std::string_view key = trimmed(entry.substr(0, equals));
+    if (equals == std::string_view::npos || key.empty()) {
+      throw Error(Errc::einval, where + ": " + quoted(entry) + " is no key=value pair",
+                  "accepted: key=value;key=value");
+    }
+    set_method_key(method, std::string(key), std::string(trimmed(entry.substr(equals + 1))), where,
+                   where);
+  }
+}
+
+MethodSources read_method_sources() {
+  MethodSources sources;
+  sources.config_name = environment("FOREBAY_CONFIG");
+  sources.forebay_hints = environment("FOREBAY_HINTS");
+  sources.pnetcdf_hints = environment("PNETCDF_HINTS");
+  sources.report = environment("FOREBAY_REPORT");
+  const char* safe_mode = std::getenv("PNETCDF_SAFE_MODE");
+  sources.safe_mode = safe_mode != nullptr && safe_mode[0] != '0';
+  sources.strict_start = environment("PNETCDF_RELAX_COORD_BOUND").starts_with('0');
+  if (sources.config_name.empty()) return sources;
+  errno = 0;
+  std::ifstream file(sources.config_name, std::ios::binary);
+  std::ostringstream text;
+  // A directory opens, and fails when it is read.
+  if (!file || (file.peek() != std::ifstream::traits_type::eof() && !(text << file.rdbuf())) ||
+      file.bad()) {
+    sources.config_error = std::strerror(errno != 0 ? errno : EIO);
+  }
+  sources.config_text = text.str();
+  return sources;
+}
+
+MethodSources share_method_sources(const Comm& comm) {
+  MethodSources sources;
+  std::string safe_mode, strict_start;
+  if (comm.is_root()) {
+    sources = read_method_sources();
+    if (sources.safe_mode) safe_mode = "1";
+    if (sources.strict_start) strict_start = "1";
+  }
+  std::array<std::string*, 8> texts = {&sources.config_name,
+                                       &sources.config_text,
+                                       &sources.config_error,
+                                       &sources.pnetcdf_hints,
+                                       &sources.forebay_hints,
+                                       &sources.report,
+                                       &safe_mode,
+                                       &strict_start};
+  if (comm.size() > 1) broadcast_text(comm, texts);
+  sources.safe_mode = !safe_mode.empty();
+  sources.strict_start = !strict_start.empty();
+  return sources;
+}
+
+Method choose_method(const std::string& path, const HintMap& api_hints,
+                     const MethodSources& sources) {
+  Method method;
+  method.safe_mode = sources.safe_mode;
+  method.strict_start = sources.strict_start;
+  apply_report(method, sources.report);
+  apply_configuration(method, path, sources);
+  apply_pnetcdf_hints(method, sources.pnetcdf_hints);
+  apply_hints(method, sources.forebay_hints, from_forebay_hints);
+  for (const auto& [key, value] : api_hints) set_foreign_hint(method, key, value, from_api);
+  apply_aliases(method);
+  return method;
+}
+
+Method choose_method(const std::string& path, const HintMap& api_hints) {
+  return choose_method(path, api_hints, read_method_sources());
+}
+
+std::string method_value(const Method& method, std::string_view key) {
+  const KeySpec* spec = find_key_spec(key);
+  if (spec == nullptr || spec->kind == KeyKind::kept) {
+    const auto found = method.passed_on.find(std::string(key));
+    if (found != method.passed_on.end()) return found->second;
+    return spec == nullptr ? "" : spec->shown.standard;
+  }
+  switch (spec->kind) {
+    case KeyKind::word:
+    case KeyKind::text:
+      return method.*spec->word;
+    case KeyKind::burst_switch:
+      return method.stage == "burst" ? "enable" : "disable";
+    case KeyKind::size:
+      return std::to_string(method.*spec->size);
+    case KeyKind::count:
+      return std::to_string(method.*spec->count);
+    case KeyKind::aggregators:
+      if (method.aggregators_per_node > 0) {
+        return std::to_string(method.aggregators_per_node) + "/node";
+      }
+      return method.aggregators > 0 ? std::to_string(method.aggregators) : "auto";
+    case KeyKind::codec:
+      return method.codec;
+    default:
+      return "disable";
+  }
+}
+
+std::string shown_method_value(const Method& method, std::string_view key) {
+  const KeySpec* spec = find_key_spec(key);
+  const bool bytes = spec != nullptr && spec->kind == KeyKind::size && key != "striping_factor";
+  return bytes ? exact_size(method.*spec->size) : method_value(method, key);
+}
+
+std::vector<VariableRule> matching_rules(const Method& method, std::string_view variable) {
+  std::vector<VariableRule> rules;
+  for (const VariableRule& rule : method.variables) {
+    if (glob_match(rule.pattern, variable)) rules.push_back(rule);
+  }
+  return rules;
+}
+
+HintMap variable_method(const Method& method, std::string_view variable) {
+  HintMap keys = {{"layout", method.layout}, {"codec", method.codec}};
+  for (const VariableRule& rule : matching_rules(method, variable)) {
+    for (const auto& [key, value] : rule.keys) keys[key] = value;
+  }
+  return keys;
+}
+
+HintMap to_hints(const Method& method) {
+  HintMap hints = method.passed_on;
+  for (const KeySpec& spec : key_specs()) {
+    const bool optional = spec.kind == KeyKind::kept || spec.family == KeyFamily::mpi_io;
+    const std::string name = spec.shown.name;
+    if (optional && name != "nc_num_subfiles") continue;
+    hints[name] = method_value(method, name);
+  }
+  hints["nc_num_subfiles"] = "0";  // as PnetCDF says where subfiling is disabled
+  return hints;
+}
+
+}  // namespace forebay

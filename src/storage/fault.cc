@@ -1,0 +1,58 @@
+#include "storage/fault.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+namespace forebay {
+
+namespace {
+
+struct FaultPlan {
+  std::string call;
+  Rank rank = -1;  // every rank
+  long number = 1;
+  int errnum = EIO;
+  bool and_later = false;
+  std::atomic<long> seen{0};
+};
+
+int errno_of(std::string_view name) {
+  if (name == "ENOSPC") return ENOSPC;
+  if (name == "EDQUOT") return EDQUOT;
+  if (name == "EACCES") return EACCES;
+  if (name == "ENOENT") return ENOENT;
+  return EIO;
+}
+
+FaultPlan* parse_plan() {
+  const char* text = std::getenv("FOREBAY_FAULT");
+  if (!text || !*text) return nullptr;
+  static FaultPlan plan;
+  std::string_view rest = text;
+  for (bool first = true; !rest.empty(); first = false) {
+    const auto cut = rest.find(':');
+    const std::string_view part = rest.substr(0, cut);
+    rest = cut == std::string_view::npos ? std::string_view{} : rest.substr(cut + 1);
+    const std::string value(part.substr(part.find('=') + 1));
+    if (first) plan.call = part;
+    if (part.starts_with("rank=")) plan.rank = std::atoi(value.c_str());
+    if (part.starts_with("call=")) plan.number = std::atol(value.c_str());
+    if (part.starts_with("errno=")) plan.errnum = errno_of(value);
+    if (part == "from") plan.and_later = true;
+  }
+  return &plan;
+}
+
+}  // namespace
+
+int injected_fault(const char* call, Rank rank) {
+  static FaultPlan* const plan = parse_plan();
+  if (!plan || plan->call != call || (plan->rank >= 0 && plan->rank != rank)) return 0;
+  const long n = ++plan->seen;
+  return n == plan->number || (plan->and_later && n > plan->number) ? plan->errnum : 0;
+}
+
+}  // namespace forebay

@@ -1,0 +1,163 @@
+#include "storage/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "base/error.h"
+#include "storage/fault.h"
+
+namespace forebay {
+
+std::string strip_prefix(const std::string& path) {
+  static constexpr std::string_view prefixes[] = {
+      "ufs:",  "nfs:",    "xfs:",   "pvfs:", "pvfs2:", "gpfs:",
+      "gpfs-", "lustre:", "panfs:", "ime:",  "daos:",  "testfs:"};
+  for (std::string_view p : prefixes) {
+    if (p.back() == ':' && path.starts_with(p)) return path.substr(p.size());
+  }
+  return path;
+}
+
+File::File(std::string path, bool writable, Rank rank, Report& report)
+    : path_(std::move(path)), writable_(writable), rank_(rank), report_(report) {}
+
+File::~File() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+bool File::fault(const char* call) {
+  const int errnum = injected_fault(call, rank_);
+  if (errnum == 0) return false;
+  errno = errnum;
+  return true;
+}
+
+void File::tally(Counter counter, std::int64_t n) {
+  std::atomic_ref(report_[counter]).fetch_add(n, std::memory_order_relaxed);
+}
+
+void File::create(bool exclusive) {
+  const int flags = O_RDWR | O_CREAT | O_CLOEXEC | (exclusive ? O_EXCL : O_TRUNC);
+  if (!fault("open")) fd_ = ::open(path_.c_str(), flags, 0666);
+  if (fd_ < 0) throw system_error(errno, Errc::eofile, "creating", path_);
+}
+
+std::unique_ptr<File> make_nameless_file(const std::string& path, Rank rank, Report& report) {
+  const std::string name =
+      path + ".pending." + std::to_string(rank) + "." + std::to_string(::getpid());
+  auto file = std::make_unique<File>(name, true, rank, report);
+  file->create(true);
+  ::unlink(name.c_str());
+  return file;
+}
+
+void File::ensure_open() {
+  if (fd_ >= 0) return;
+  if (!fault("open")) fd_ = ::open(path_.c_str(), (writable_ ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+  if (fd_ < 0) throw system_error(errno, Errc::eofile, "opening", path_);
+  struct stat st {};
+  if (::fstat(fd_, &st) == 0 && S_ISDIR(st.st_mode)) {
+    throw Error(Errc::efile, path_ + " is a directory", "give the path of a file");
+  }
+}
+
+int File::descriptor() {
+  ensure_open();
+  return fd_;
+}
+
+void File::close() {
+  if (fd_ < 0) return;
+  const int fd = fd_;
+  fd_ = -1;
+  if (::close(fd) != 0 && errno != EINTR) throw system_error(errno, Errc::ewrite, "closing", path_);
+}
+
+Offset File::size() {
+  struct stat st {};
+  if (::fstat(descriptor(), &st) != 0)
+    throw system_error(errno, Errc::efile, "asking the size of", path_);
+  return st.st_size;
+}
+
+bool File::is_regular() {
+  struct stat st {};
+  return ::fstat(descriptor(), &st) == 0 && S_ISREG(st.st_mode);
+}
+
+void File::truncate(Offset size) {
+  if (::ftruncate(descriptor(), size) != 0)
+    throw system_error(errno, Errc::ewrite, "setting the size of", path_);
+}
+
+std::size_t File::read_at(Offset offset, std::span<std::byte> into) {
+  const int fd = descriptor();
+  std::size_t done = 0;
+  while (done < into.size()) {
+    const ssize_t n = fault("pread")
+                          ? -1
+                          : ::pread(fd, into.data() + done, into.size() - done,
+                                    static_cast<off_t>(offset + static_cast<Offset>(done)));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw system_error(errno, Errc::eread, "reading", path_);
+    tally(Counter::read_calls, 1);
+    if (n == 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  tally(Counter::bytes_read, static_cast<std::int64_t>(done));
+  return done;
+}
+
+void File::write_at(Offset offset, std::span<iovec> pieces) {
+  constexpr std::size_t most = 1024;  // IOV_MAX
+  const int fd = descriptor();
+  while (!pieces.empty()) {
+    if (pieces.front().iov_len == 0) {
+      pieces = pieces.subspan(1);
+      continue;
+    }
+    const int count = static_cast<int>(std::min(pieces.size(), most));
+    ssize_t n = -1;
+    if (!fault("pwrite")) {
+      n = count == 1 ? ::pwrite(fd, pieces[0].iov_base, pieces[0].iov_len, offset)
+                     : ::pwritev(fd, pieces.data(), count, offset);
+    }
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw system_error(errno, Errc::ewrite, "writing", path_);
+    tally(Counter::write_calls, 1);
+    tally(Counter::bytes_written, n);
+    offset += n;
+    for (auto left = static_cast<std::size_t>(n); left > 0;) {
+      iovec& front = pieces.front();
+      const std::size_t used = std::min(left, front.iov_len);
+      front.iov_base = static_cast<std::byte*>(front.iov_base) + used;
+      front.iov_len -= used;
+      left -= used;
+      if (front.iov_len == 0) pieces = pieces.subspan(1);
+    }
+  }
+}
+
+bool File::release(Offset offset, Count bytes) {
+  return ::fallocate(descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, bytes) == 0;
+}
+
+bool File::is_linked() {
+  struct stat st {};
+  return ::fstat(descriptor(), &st) == 0 && st.st_nlink > 0;
+}
+
+void File::sync() {
+  if (fd_ < 0) return;  // never written through this rank
+  if (fault("fsync") || ::fsync(fd_) != 0)
+    throw system_error(errno, Errc::ewrite, "synchronising", path_);
+}
+
+}  // namespace forebay

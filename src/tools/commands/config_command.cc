@@ -1,0 +1,128 @@
+// forebay config: checks a configuration file and shows what it would choose.
+#include <fmt/format.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/text_table.h"
+#include "method/config.h"
+#include "method/method.h"
+#include "tools/commands.h"
+#include "tools/json.h"
+
+namespace forebay::tools {
+namespace {
+
+struct Options {
+  std::string path;
+  std::vector<std::string> names, variables;
+  bool json = false, all = false;
+};
+
+std::string contents_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) throw Error(Errc::efile, path + ": cannot be read", "give the path of an XML file");
+  return text.str();
+}
+
+std::string origin_of(const Method& method, const std::string& key) {
+  const auto found = method.origin.find(key);
+  return found == method.origin.end() ? "default" : found->second;
+}
+
+// Which elements match, by the lines where they begin.
+std::vector<std::string> variable_origins(const Method& method, const std::string& variable) {
+  std::vector<std::string> origins;
+  for (const VariableRule& rule : matching_rules(method, variable)) origins.push_back(rule.origin);
+  return origins;
+}
+
+Json choice_json(const Method& method, const std::string& name, const Options& options) {
+  Json json = {{"name", name}};
+  for (const MethodKey& key : method_keys()) {
+    json["method"][key.name] = {{"value", shown_method_value(method, key.name)},
+                                {"origin", origin_of(method, key.name)}};
+  }
+  json["variables"] = Json::array();
+  for (const std::string& variable : options.variables) {
+    Json entry = {{"name", variable}};
+    for (const auto& [key, value] : variable_method(method, variable)) entry[key] = value;
+    entry["origins"] = variable_origins(method, variable);
+    json["variables"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+std::string choice_text(const Method& method, const std::string& name, const Options& options) {
+  TextTable table("lll");
+  for (const MethodKey& key : method_keys()) {
+    const bool chosen = method.origin.contains(key.name);
+    if (!chosen && !options.all && std::string(key.group) != "method") continue;
+    table.add({key.name, shown_method_value(method, key.name), origin_of(method, key.name)});
+  }
+  std::string text = printable(name) + "\n" + table.text();
+  TextTable variables("lll");
+  for (const std::string& variable : options.variables) {
+    std::string methods, origins;
+    for (const auto& [key, value] : variable_method(method, variable)) {
+      methods += fmt::format("{}{}={}", methods.empty() ? "" : " ", key, value);
+    }
+    for (const std::string& origin : variable_origins(method, variable)) {
+      origins += (origins.empty() ? "" : ", ") + origin;
+    }
+    variables.add(
+        {"variable " + printable(variable), methods, origins.empty() ? "as the file" : origins});
+  }
+  return text + variables.text();
+}
+
+std::string file_text(const Config& config) {
+  std::size_t variables = 0;
+  for (const FileRule& rule : config.files) variables += rule.variables.size();
+  return fmt::format("{}: in order, {} file element{}, {} variable element{}\n",
+                     printable(config.name), config.files.size(),
+                     config.files.size() == 1 ? "" : "s", variables, variables == 1 ? "" : "s");
+}
+
+void run(const Options& options) {
+  const Config config = parse_config(contents_of(options.path), options.path);
+  Json choices = Json::array();
+  if (!options.json) fmt::print("{}", file_text(config));
+  for (const std::string& name : options.names) {
+    Method method;
+    apply_config(config, name, method);
+    if (options.json) {
+      choices.push_back(choice_json(method, name, options));
+    } else {
+      fmt::print("\n{}", choice_text(method, name, options));
+    }
+  }
+  if (options.json) {
+    const Json json = {{"file", options.path}, {"choices", choices}};
+    print_json(json);
+  }
+}
+
+}  // namespace
+
+void add_config_command(CLI::App& app, int& status) {
+  auto options = std::make_shared<Options>();
+  Command command(app, "config",
+                  "Check a configuration file (see FOREBAY_CONFIG) and show what it would choose");
+  command.add_option("FILE", options->path, "the XML file").required();
+  command.add_option("-n,--name", options->names, "a file's path: show its method")
+      .one_value_each();
+  command.add_option("-v,--var", options->variables, "a variable of these files: show its method")
+      .one_value_each();
+  command.add_flag("--all", options->all, "show keys with default values too");
+  command.add_flag("--json", options->json, "print one JSON object");
+  command.callback([options, &status] {
+    run(*options);
+    status = exit_done;
+  });
+}
+
+}  // namespace forebay::tools

@@ -1,0 +1,404 @@
+// forebay info: what is in a file and where it lies.
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstdint>
+
+#include "array/convert.h"
+#include "base/text_table.h"
+#include "files/file_check.h"
+#include "files/hdf5/open.h"
+#include "files/reader.h"
+#include "method/method_values.h"
+#include "tools/attribute_json.h"
+#include "tools/commands.h"
+#include "tools/commands/info_source.h"
+#include "tools/json.h"
+
+namespace forebay::tools {
+namespace {
+
+const char* format_name(int version) {
+  switch (version) {
+    case 1:
+      return "CDF-1 (netCDF classic)";
+    case 2:
+      return "CDF-2 (netCDF classic, 64-bit offsets)";
+    default:
+      return "CDF-5 (netCDF classic, 64-bit data)";
+  }
+}
+
+// The largest power of two that divides a byte position.
+Count alignment_of(Offset position) {
+  if (position == 0) return 1;
+  return Count{1} << std::min(30, std::countr_zero(static_cast<std::uint64_t>(position)));
+}
+
+// One past the last byte of data, of chunks too.
+Offset expected_size(const SerialReader& file) {
+  const Offset size = expected_size(file.schema());
+  return file.chunks() == nullptr ? size : std::max(size, file.chunks()->index().end);
+}
+
+bool any_chunks(const SerialReader& file) {
+  return file.chunks() != nullptr && file.schema().any_chunked();
+}
+
+// Of all records; 0 for a number of them that cannot be.
+Count all_bytes(const Schema& schema, const Variable& var) {
+  Count bytes = 0;
+  if (!multiply_fits(data_bytes(var), var.is_record ? schema.numrecs : 1, bytes)) return 0;
+  return bytes;
+}
+
+double ratio_of(Count raw, Count stored) {
+  return stored == 0 ? 0 : static_cast<double>(raw) / static_cast<double>(stored);
+}
+
+template <typename T>
+std::vector<T> attribute_values(const Attribute& attribute) {
+  std::vector<T> values(static_cast<std::size_t>(attribute.count));
+  from_external(attribute.type, attribute.value.data(), type_of<T>(), values.data(),
+                attribute.count, nullptr);
+  return values;
+}
+
+std::string attribute_text(const Attribute& attribute) {
+  std::string text(reinterpret_cast<const char*>(attribute.value.data()), attribute.value.size());
+  text.erase(text.find_last_not_of('\0') + 1);
+  return text;
+}
+
+std::string attribute_shown(const Attribute& attribute, std::size_t limit) {
+  if (attribute.type == Type::chr) return '"' + printable(attribute_text(attribute), limit) + '"';
+  std::string text;
+  const auto append = [&](const auto& values) {
+    for (const auto value : values) text += fmt::format("{}{}", text.empty() ? "" : ", ", value);
+  };
+  if (attribute.type == Type::float32) {
+    append(attribute_values<float>(attribute));
+  } else if (attribute.type == Type::float64) {
+    append(attribute_values<double>(attribute));
+  } else if (attribute.type == Type::uint64) {
+    append(attribute_values<unsigned long long>(attribute));
+  } else {
+    append(attribute_values<long long>(attribute));
+  }
+  return printable(text, limit) + " (" + name_of(attribute.type) + ")";
+}
+
+const char* name_of(RootSlot::State state) {
+  switch (state) {
+    case RootSlot::State::empty:
+      return "empty";
+    case RootSlot::State::valid:
+      return "valid";
+    default:
+      return "damaged";
+  }
+}
+
+Json chunking_json(const ChunkFacts& facts) {
+  Json json = {{"codec", facts.codec},        {"shape", facts.shape},
+               {"grid", facts.grid},          {"chunks", facts.chunks},
+               {"stored", facts.present},     {"raw", facts.raw},
+               {"partly", facts.partly},      {"stored_bytes", facts.stored_bytes},
+               {"raw_bytes", facts.raw_bytes}};
+  json["ratio"] = facts.present == 0 ? Json() : Json(ratio_of(facts.raw_bytes, facts.stored_bytes));
+  json["reason"] = facts.reason;
+  return json;
+}
+
+// All chunked variables together.
+ChunkFacts total_of(const SerialReader& file) {
+  ChunkFacts total;
+  for (std::size_t v = 0; v < file.schema().vars.size(); ++v) {
+    if (!file.schema().vars[v].chunking) continue;
+    const ChunkFacts facts = file.chunks()->facts(static_cast<VarId>(v));
+    total.chunks += facts.chunks;
+    total.present += facts.present;
+    total.raw += facts.raw;
+    total.partly += facts.partly;
+    total.stored_bytes += facts.stored_bytes;
+    total.raw_bytes += facts.raw_bytes;
+  }
+  return total;
+}
+
+Json chunks_json(const SerialReader& file) {
+  const IndexFacts& index = file.chunks()->index();
+  const ChunkFacts total = total_of(file);
+  Json json = {{"chunks", total.chunks},
+               {"stored", total.present},
+               {"raw", total.raw},
+               {"stored_bytes", total.stored_bytes},
+               {"raw_bytes", total.raw_bytes}};
+  json["ratio"] = total.present == 0 ? Json() : Json(ratio_of(total.raw_bytes, total.stored_bytes));
+  json["index"] = {{"root", index.root},     {"generation", index.generation},
+                   {"synced", index.synced}, {"bytes", index.index_bytes},
+                   {"end", index.end},       {"free_bytes", index.free_bytes}};
+  Json slots = Json::array();
+  for (const RootSlot& slot : index.slots) {
+    Json item = {{"state", name_of(slot.state)}};
+    if (slot.state == RootSlot::State::valid) {
+      item["generation"] = slot.root.generation;
+      item["synced"] = slot.root.synced;
+    }
+    if (!slot.problem.empty()) item["problem"] = slot.problem;
+    slots.push_back(std::move(item));
+  }
+  json["index"]["slots"] = std::move(slots);
+  if (index.damage) json["index"]["damage"] = index.damage->message();
+  return json;
+}
+
+Json variable_json(const SerialReader& file, VarId id) {
+  const Schema& schema = file.schema();
+  const Variable& var = schema.vars[static_cast<std::size_t>(id)];
+  Json json = {{"name", var.name}, {"type", name_of(var.type)}};
+  json["dimensions"] = Json::array();
+  for (const DimId dim : var.dimids) {
+    json["dimensions"].push_back(schema.dims[static_cast<std::size_t>(dim)].name);
+  }
+  json["shape"] = file.shape(id);
+  json["record"] = var.is_record;
+  json["begin"] = var.begin;
+  json["end"] = end_of(schema, var);
+  json["bytes"] = all_bytes(schema, var);
+  if (var.is_record) json["bytes_per_record"] = data_bytes(var);
+  json["alignment"] = alignment_of(var.begin);
+  if (var.chunking) json["chunking"] = chunking_json(file.chunks()->facts(id));
+  json["attributes"] = attributes_json(var.attributes);
+  return json;
+}
+
+Json info_json(const SerialReader& file) {
+  const Schema& schema = file.schema();
+  Json json = {{"path", file.path()},
+               {"format", "CDF-" + std::to_string(schema.version)},
+               {"file_size", file.file_size()},
+               {"expected_size", expected_size(file)}};
+  json["header"] = {{"size", schema.header_size}, {"extent", schema.header_extent}};
+  json["records"] = Json();
+  if (const auto dim = schema.record_dim()) {
+    json["records"] = {{"dimension", schema.dims[static_cast<std::size_t>(*dim)].name},
+                       {"count", schema.numrecs},
+                       {"size", schema.recsize},
+                       {"begin", schema.begin_rec}};
+    // Chunks have no record section.
+    if (any_chunks(file)) json["records"]["size"] = json["records"]["begin"] = Json();
+  }
+  json["dimensions"] = Json::array();
+  for (const Dimension& dim : schema.dims) {
+    json["dimensions"].push_back({{"name", dim.name},
+                                  {"length", dim.is_record() ? schema.numrecs : dim.length},
+                                  {"unlimited", dim.is_record()}});
+  }
+  json["variables"] = Json::array();
+  for (std::size_t v = 0; v < schema.vars.size(); ++v) {
+    json["variables"].push_back(variable_json(file, static_cast<VarId>(v)));
+  }
+  json["attributes"] = attributes_json(schema.attributes);
+  if (any_chunks(file)) json["chunks"] = chunks_json(file);
+  return json;
+}
+
+std::string with_bytes(Count bytes) {
+  if (bytes < 1024) return friendly_size(bytes);
+  return friendly_size(bytes) + " (" + grouped(bytes) + " bytes)";
+}
+
+std::string counted(Count n, const char* what) {
+  return fmt::format("{} {}{}", grouped(n), what, n == 1 ? "" : "s");
+}
+
+// "1 × 180 × 360"
+std::string product_text(const std::vector<Count>& lengths) {
+  std::string text;
+  for (const Count n : lengths) text += (text.empty() ? "" : " × ") + grouped(n);
+  return text.empty() ? "-" : text;
+}
+
+std::string ratio_text(const ChunkFacts& facts) {
+  return facts.stored_bytes == 0
+             ? "-"
+             : fmt::format("{:.2f}", ratio_of(facts.raw_bytes, facts.stored_bytes));
+}
+
+// Lines of the summary about chunks and their index.
+void add_chunks(const SerialReader& file, TextTable& table) {
+  const IndexFacts& index = file.chunks()->index();
+  const ChunkFacts total = total_of(file);
+  std::string text = counted(total.present, "chunk") + " of " + friendly_size(total.raw_bytes) +
+                     " stored in " + friendly_size(total.stored_bytes);
+  if (total.stored_bytes > 0) text += ", ratio " + ratio_text(total);
+  if (total.raw > 0) text += ", " + grouped(total.raw) + " raw";
+  if (total.present < total.chunks)
+    text += ", " + grouped(total.chunks - total.present) + " never written";
+  if (index.damage) {
+    table.add({"chunks", "cannot be read: " + printable(index.damage->message())});
+    return;
+  }
+  table.add({"chunks", text});
+  table.add({"index",
+             fmt::format("generation {}, {}; {}, {} free, root at byte {}", index.generation,
+                         index.synced ? "synced" : "not synced", friendly_size(index.index_bytes),
+                         friendly_size(index.free_bytes), grouped(index.root))});
+  if (!index.certain)
+    table.add({"note", "a root of the index is damaged: forebay check FILE tells more"});
+}
+
+std::string summary_text(const SerialReader& file) {
+  const Schema& schema = file.schema();
+  TextTable table("ll");
+  table.add({"format", format_name(schema.version)});
+  table.add({"size", with_bytes(file.file_size())});
+  table.add({"header", friendly_size(schema.header_size) + " of " +
+                           friendly_size(schema.header_extent) + " reserved"});
+  Count fixed = 0, fixed_bytes = 0, records = 0, record_bytes = 0;
+  for (const Variable& var : schema.vars) {
+    (var.is_record ? records : fixed) += 1;
+    (var.is_record ? record_bytes : fixed_bytes) += all_bytes(schema, var);
+  }
+  const auto counted = [](Count n, const char* kind) {
+    return fmt::format("{} {} variable{}", n, kind, n == 1 ? "" : "s");
+  };
+  table.add({"data", counted(fixed, "fixed") + ", " + friendly_size(fixed_bytes) + "; " +
+                         counted(records, "record") + ", " + friendly_size(record_bytes)});
+  if (const auto dim = schema.record_dim()) {
+    std::string text = fmt::format("{} along {}", grouped(schema.numrecs),
+                                   printable(schema.dims[static_cast<std::size_t>(*dim)].name));
+    if (!any_chunks(file)) {
+      text += fmt::format(", {} each, from byte {}", friendly_size(schema.recsize),
+                          grouped(schema.begin_rec));
+    }
+    table.add({"records", text});
+  }
+  if (any_chunks(file)) add_chunks(file, table);
+  const Offset missing = expected_size(file) - file.file_size();
+  if (missing > 0) {
+    table.add({"note", "the file ends " + with_bytes(missing) +
+                           " before its last variable does: never written, or cut short"});
+  }
+  return printable(file.path()) + "\n" + table.text();
+}
+
+std::string dimensions_text(const Schema& schema) {
+  TextTable table("lrl");
+  for (const Dimension& dim : schema.dims) {
+    table.add({printable(dim.name), grouped(dim.is_record() ? schema.numrecs : dim.length),
+               dim.is_record() ? "unlimited" : ""});
+  }
+  return "\ndimensions\n" + table.text();
+}
+
+std::string shape_text(const Schema& schema, const Variable& var) {
+  std::string text;
+  for (const DimId dim : var.dimids) {
+    text += (text.empty() ? "" : ", ") + printable(schema.dims[static_cast<std::size_t>(dim)].name);
+  }
+  return text.empty() ? "scalar" : text;
+}
+
+std::string variables_text(const Schema& schema, bool with_attributes) {
+  TextTable table("lllrrrrr");
+  table.add({"name", "type", "dimensions", "begin", "end", "bytes", "per record", "aligned"});
+  for (const Variable& var : schema.vars) {
+    const bool plain = !var.chunking;  // chunks may be anywhere
+    table.add({printable(var.name), name_of(var.type), shape_text(schema, var),
+               plain ? grouped(var.begin) : "-", plain ? grouped(end_of(schema, var)) : "-",
+               friendly_size(all_bytes(schema, var)),
+               var.is_record ? friendly_size(data_bytes(var)) : "-",
+               plain ? friendly_size(alignment_of(var.begin)) : "-"});
+  }
+  if (!with_attributes) return "\nvariables\n" + table.text();
+  // The table's lines are as many as its rows: attributes go between them.
+  std::string text = "\nvariables\n";
+  const std::string lines = table.text();
+  std::size_t begin = lines.find('\n') + 1;
+  text += lines.substr(0, begin);
+  for (const Variable& var : schema.vars) {
+    const std::size_t end = lines.find('\n', begin) + 1;
+    text += lines.substr(begin, end - begin);
+    begin = end;
+    for (const Attribute& attribute : var.attributes) {
+      text += "      " + printable(attribute.name) + " = " + attribute_shown(attribute, 0) + "\n";
+    }
+  }
+  return text;
+}
+
+std::string chunked_text(const SerialReader& file) {
+  const Schema& schema = file.schema();
+  TextTable table("lllrlrrrrl");
+  table.add({"name", "codec", "chunk", "bytes", "grid", "chunks", "raw", "stored", "ratio",
+             "why this chunk"});
+  for (std::size_t v = 0; v < schema.vars.size(); ++v) {
+    const Variable& var = schema.vars[v];
+    if (!var.chunking) continue;
+    const ChunkFacts facts = file.chunks()->facts(static_cast<VarId>(v));
+    Count bytes = size_of(var.type);
+    for (const Count n : facts.shape)
+      if (!multiply_fits(bytes, n, bytes)) bytes = 0;
+    table.add({printable(var.name), printable(facts.codec), product_text(facts.shape),
+               facts.shape.empty() ? "-" : friendly_size(bytes), product_text(facts.grid),
+               grouped(facts.present), grouped(facts.raw), friendly_size(facts.stored_bytes),
+               ratio_text(facts),
+               facts.shape.empty() ? "not chosen yet" : printable(facts.reason)});
+  }
+  return "\nchunked variables\n" + table.text();
+}
+
+std::string info_text(const SerialReader& file, bool with_attributes) {
+  const Schema& schema = file.schema();
+  std::string text = summary_text(file);
+  if (!schema.dims.empty()) text += dimensions_text(schema);
+  if (!schema.vars.empty()) text += variables_text(schema, with_attributes);
+  if (any_chunks(file)) text += chunked_text(file);
+  if (schema.attributes.size() > 0) {
+    TextTable table("lll");
+    for (const Attribute& attribute : schema.attributes) {
+      table.add(
+          {printable(attribute.name), "=", attribute_shown(attribute, with_attributes ? 0 : 72)});
+    }
+    text += "\nglobal attributes\n" + table.text();
+  }
+  return text;
+}
+
+}  // namespace
+
+void add_info_command(CLI::App& app, int& status) {
+  struct Options {
+    std::string path;
+    bool json = false, attributes = false;
+  };
+  auto options = std::make_shared<Options>();
+  Command command(app, "info", "Show what is in a file and where it lies");
+  command.add_option("FILE", options->path, "a netCDF file of any format, or an HDF5 file")
+      .required();
+  command.add_flag("--json", options->json, "print one JSON object");
+  command.add_flag("-a,--attributes", options->attributes, "show all attributes, in full");
+  command.callback([options, &status] {
+    if (is_hdf5_file(options->path)) {
+      const auto source = open_source(options->path);
+      if (options->json) {
+        print_json(source_info_json(*source));
+      } else {
+        fmt::print("{}", source_info_text(*source, options->attributes));
+      }
+      status = exit_done;
+      return;
+    }
+    const SerialReader file(options->path);
+    if (options->json) {
+      print_json(info_json(file));
+    } else {
+      fmt::print("{}", info_text(file, options->attributes));
+    }
+    status = exit_done;
+  });
+}
+
+}  // namespace forebay::tools

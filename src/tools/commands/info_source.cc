@@ -1,0 +1,184 @@
+#include "tools/commands/info_source.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/text_table.h"
+#include "files/hdf5/log_report.h"
+#include "method/method_values.h"
+#include "tools/attribute_json.h"
+#include "tools/commands/cdl.h"
+#include "tools/json.h"
+
+namespace forebay::tools {
+namespace {
+
+Count file_size(const std::string& path) {
+  std::error_code failed;
+  const auto size = std::filesystem::file_size(path, failed);
+  return failed ? 0 : static_cast<Count>(size);
+}
+
+Count bytes_of(const Source& source, VarId id) {
+  return whole(source.shape(id)).elements() *
+         size_of(source.schema().vars[static_cast<std::size_t>(id)].type);
+}
+
+std::string product(const std::vector<Count>& lengths) {
+  std::string text;
+  for (const Count n : lengths) text += (text.empty() ? "" : " × ") + grouped(n);
+  return text.empty() ? "-" : text;
+}
+
+std::string dimensions_of(const Schema& schema, const Variable& var) {
+  std::string text;
+  for (const DimId dim : var.dimids)
+    text += (text.empty() ? "" : ", ") + printable(schema.dims[static_cast<std::size_t>(dim)].name);
+  return text.empty() ? "scalar" : text;
+}
+
+void add_attributes(std::string& text, const std::string& title, const AttributeList& list,
+                    bool in_full) {
+  if (list.size() == 0) return;
+  TextTable table("lll");
+  for (const Attribute& attribute : list)
+    table.add(
+        {printable(attribute.name), "=", printable(cdl_attribute(attribute), in_full ? 0 : 72)});
+  text += "\n" + title + "\n" + table.text();
+}
+
+std::string variables_text(const Source& source) {
+  const Schema& schema = source.schema();
+  TextTable table("llllrrl");
+  table.add({"name", "type", "dimensions", "chunk", "bytes", "stored", "filters"});
+  for (std::size_t v = 0; v < schema.vars.size(); ++v) {
+    const Variable& var = schema.vars[v];
+    const auto id = static_cast<VarId>(v);
+    table.add({printable(var.name), name_of(var.type), dimensions_of(schema, var),
+               var.chunking ? product(var.chunking->shape) : "-",
+               friendly_size(bytes_of(source, id)),
+               friendly_size(source.stored_bytes(id).value_or(0)),
+               var.chunking ? printable(source.codec(id)) : "-"});
+  }
+  return "\nvariables\n" + table.text();
+}
+
+double percent(Count part, Count all) {
+  return all == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(all);
+}
+
+Json log_json(const Hdf5LogFacts& facts) {
+  const LogStatistics& log = facts.statistics;
+  Json json = {{"writes", log.writes},           {"entries", log.entries},
+               {"datasets", log.datasets},       {"hyperslabs", log.hyperslabs},
+               {"data_bytes", log.data_bytes},   {"blocks", log.blocks},
+               {"block_bytes", log.block_bytes}, {"subfiles", log.subfiles}};
+  json["selections"] = {{"plain_bytes", log.plain},
+                        {"flattened_bytes", log.flat},
+                        {"packed_bytes", log.packed},
+                        {"stored_bytes", log.stored},
+                        {"shared", log.shared}};
+  json["index"] = {{"bytes", facts.index_bytes}, {"blocks", log.indexed_blocks}};
+  if (!facts.index_damage.empty()) json["index"]["damage"] = facts.index_damage;
+  return json;
+}
+
+std::string log_text(const Hdf5LogFacts& facts) {
+  const LogStatistics& log = facts.statistics;
+  TextTable table("ll");
+  table.add({"writes",
+             fmt::format("{}, of {} hyperslabs in {} datasets; {} entries", grouped(log.writes),
+                         grouped(log.hyperslabs), grouped(log.datasets), grouped(log.entries))});
+  table.add({"data", friendly_size(log.data_bytes) + " as stored" +
+                         (log.subfiles > 0 ? ", in " + grouped(log.subfiles) + " subfiles" : "")});
+  table.add({"selections", fmt::format("{} plain, {} flattened, {} packed, {} stored",
+                                       friendly_size(log.plain), friendly_size(log.flat),
+                                       friendly_size(log.packed), friendly_size(log.stored))});
+  table.add({"shared", fmt::format("{} writes ({:.1f} %) name a selection that was there",
+                                   grouped(log.shared), percent(log.shared, log.writes))});
+  table.add({"metadata",
+             fmt::format("{} blocks, {}", grouped(log.blocks), friendly_size(log.block_bytes))});
+  std::string index = facts.index_bytes == 0
+                          ? "none: reading looks through all metadata"
+                          : fmt::format("{}, of {} blocks", friendly_size(facts.index_bytes),
+                                        grouped(log.indexed_blocks));
+  if (!facts.index_damage.empty()) index = "damaged: " + printable(facts.index_damage);
+  table.add({"index", index});
+  return "\nlog\n" + table.text();
+}
+
+}  // namespace
+
+Json source_info_json(const Source& source) {
+  const Schema& schema = source.schema();
+  Json json = {{"path", source.path()},
+               {"format", source.format()},
+               {"file_size", file_size(source.path())}};
+  json["dimensions"] = json["variables"] = Json::array();
+  for (std::size_t d = 0; d < schema.dims.size(); ++d) {
+    const auto id = static_cast<DimId>(d);
+    json["dimensions"].push_back({{"name", schema.dims[d].name},
+                                  {"length", source.length(id)},
+                                  {"unlimited", source.unlimited(id)}});
+  }
+  for (std::size_t v = 0; v < schema.vars.size(); ++v) {
+    const Variable& var = schema.vars[v];
+    const auto id = static_cast<VarId>(v);
+    Json item = {{"name", var.name}, {"type", name_of(var.type)}};
+    item["dimensions"] = Json::array();
+    for (const DimId dim : var.dimids)
+      item["dimensions"].push_back(schema.dims[static_cast<std::size_t>(dim)].name);
+    item["shape"] = source.shape(id);
+    item["chunk_shape"] = var.chunking ? Json(var.chunking->shape) : Json();
+    item["codec"] = var.chunking ? Json(source.codec(id)) : Json();
+    item["bytes"] = bytes_of(source, id);
+    item["stored_bytes"] = source.stored_bytes(id).value_or(0);
+    item["attributes"] = attributes_json(var.attributes);
+    json["variables"].push_back(std::move(item));
+  }
+  json["attributes"] = attributes_json(schema.attributes);
+  add_structure(json, source);
+  if (const auto facts = hdf5_log_facts(source.path())) json["log"] = log_json(*facts);
+  return json;
+}
+
+std::string source_info_text(const Source& source, bool all_attributes) {
+  const Schema& schema = source.schema();
+  Count bytes = 0, stored = 0;
+  for (std::size_t v = 0; v < schema.vars.size(); ++v) {
+    bytes += bytes_of(source, static_cast<VarId>(v));
+    stored += source.stored_bytes(static_cast<VarId>(v)).value_or(0);
+  }
+  TextTable summary("ll");
+  summary.add({"format", source.format()});
+  summary.add({"size", friendly_size(file_size(source.path()))});
+  summary.add(
+      {"data", fmt::format("{} variables, {} stored in {}", grouped(std::ssize(schema.vars)),
+                           friendly_size(bytes), friendly_size(stored))});
+  const auto log = hdf5_log_facts(source.path());
+  if (!source.groups().empty())
+    summary.add({"groups", grouped(std::ssize(source.groups())) + " below the root"});
+  for (const LeftOut& item : source.left_out())
+    summary.add({"no netCDF", printable(item.name) + ": " + item.what});
+  std::string text = printable(source.path()) + "\n" + summary.text();
+  if (log) text += log_text(*log);
+  TextTable dimensions("lrl");
+  for (std::size_t d = 0; d < schema.dims.size(); ++d) {
+    const auto id = static_cast<DimId>(d);
+    dimensions.add({printable(schema.dims[d].name), grouped(source.length(id)),
+                    source.unlimited(id) ? "unlimited" : ""});
+  }
+  if (!schema.dims.empty()) text += "\ndimensions\n" + dimensions.text();
+  if (!schema.vars.empty()) text += variables_text(source);
+  for (const Variable& var : schema.vars)
+    if (all_attributes)
+      add_attributes(text, "attributes of " + printable(var.name), var.attributes, true);
+  add_attributes(text, "global attributes", schema.attributes, all_attributes);
+  for (const SourceGroup& group : source.groups())
+    add_attributes(text, "attributes of group " + printable(group.path), group.attributes,
+                   all_attributes);
+  return text;
+}
+
+}  // namespace forebay::tools

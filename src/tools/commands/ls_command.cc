@@ -1,0 +1,147 @@
+// forebay ls: the variables of a file, one line each.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/text_table.h"
+#include "files/hdf5/open.h"
+#include "method/method_values.h"
+#include "tools/attribute_json.h"
+#include "tools/commands.h"
+#include "tools/commands/cdl.h"
+#include "tools/json.h"
+
+namespace forebay::tools {
+namespace {
+
+// "time=24*, lat=180": the star marks the unlimited dimension.
+std::string dimensions_text(const Source& source, const Variable& var) {
+  const Schema& schema = source.schema();
+  std::string text;
+  for (const DimId id : var.dimids) {
+    const Dimension& dim = schema.dims[static_cast<std::size_t>(id)];
+    text += fmt::format("{}{}={}{}", text.empty() ? "" : ", ", printable(dim.name),
+                        source.length(id), source.unlimited(id) ? "*" : "");
+  }
+  return text.empty() ? "scalar" : text;
+}
+
+std::string chunks_text(const Variable& var) {
+  if (!var.chunking) return "-";
+  std::string text;
+  for (const Count n : var.chunking->shape) text += (text.empty() ? "" : "x") + std::to_string(n);
+  return text.empty() ? "not chosen" : text;
+}
+
+struct Sizes {
+  Count bytes = 0;
+  std::optional<Count> stored;  // of chunks
+};
+
+Sizes sizes_of(const Source& source, VarId id) {
+  const Variable& var = source.schema().vars[static_cast<std::size_t>(id)];
+  Sizes sizes;
+  sizes.bytes = size_of(var.type);
+  for (const Count n : source.shape(id))
+    if (!multiply_fits(sizes.bytes, n, sizes.bytes)) return {};
+  sizes.stored = source.stored_bytes(id);
+  return sizes;
+}
+
+std::string ls_text(const Source& source, bool with_attributes) {
+  const Schema& schema = source.schema();
+  if (schema.vars.empty()) return printable(source.path()) + " has no variables\n";
+  TextTable table("llllrr");
+  table.add({"name", "type", "dimensions", "chunks", "bytes", "stored"});
+  for (std::size_t v = 0; v < schema.vars.size(); ++v) {
+    const Variable& var = schema.vars[v];
+    const Sizes sizes = sizes_of(source, static_cast<VarId>(v));
+    const std::string codec =
+        var.chunking ? " " + printable(source.codec(static_cast<VarId>(v))) : "";
+    table.add({printable(var.name), name_of(var.type), dimensions_text(source, var),
+               chunks_text(var) + codec, friendly_size(sizes.bytes),
+               sizes.stored ? friendly_size(*sizes.stored) : "-"});
+  }
+  std::string lines = table.text("");
+  if (!with_attributes) return lines;
+  std::string text;
+  std::size_t begin = lines.find('\n') + 1;
+  text = lines.substr(0, begin);
+  const auto add = [&](const AttributeList& list) {
+    for (const Attribute& attribute : list)
+      text +=
+          "    " + printable(attribute.name) + " = " + printable(cdl_attribute(attribute)) + "\n";
+  };
+  for (const Variable& var : schema.vars) {
+    const std::size_t end = lines.find('\n', begin) + 1;
+    text += lines.substr(begin, end - begin);
+    begin = end;
+    add(var.attributes);
+  }
+  if (schema.attributes.size() > 0) text += "global attributes\n";
+  add(schema.attributes);
+  for (const SourceGroup& group : source.groups()) {
+    if (group.attributes.size() > 0) text += "attributes of group " + printable(group.path) + "\n";
+    add(group.attributes);
+  }
+  return text;
+}
+
+Json ls_json(const Source& source) {
+  const Schema& schema = source.schema();
+  Json json = {{"path", source.path()}, {"format", source.format()}};
+  json["variables"] = Json::array();
+  for (std::size_t v = 0; v < schema.vars.size(); ++v) {
+    const Variable& var = schema.vars[v];
+    const Sizes sizes = sizes_of(source, static_cast<VarId>(v));
+    Json item = {{"name", var.name}, {"type", name_of(var.type)}};
+    item["dimensions"] = Json::array();
+    for (const DimId dim : var.dimids)
+      item["dimensions"].push_back(schema.dims[static_cast<std::size_t>(dim)].name);
+    item["shape"] = source.shape(static_cast<VarId>(v));
+    item["unlimited"] = std::any_of(var.dimids.begin(), var.dimids.end(),
+                                    [&](DimId dim) { return source.unlimited(dim); });
+    item["chunk_shape"] = var.chunking ? Json(var.chunking->shape) : Json();
+    item["codec"] = var.chunking ? Json(source.codec(static_cast<VarId>(v))) : Json();
+    item["bytes"] = sizes.bytes;
+    item["stored_bytes"] = sizes.stored ? Json(*sizes.stored) : Json();
+    item["attributes"] = attributes_json(var.attributes);
+    json["variables"].push_back(std::move(item));
+  }
+  json["attributes"] = attributes_json(schema.attributes);
+  add_structure(json, source);
+  return json;
+}
+
+}  // namespace
+
+void add_ls_command(CLI::App& app, int& status) {
+  struct Options {
+    std::string path;
+    bool json = false, attributes = false;
+  };
+  auto options = std::make_shared<Options>();
+  Command command(app, "ls", "List the variables of a file, one line each");
+  command.add_option("FILE", options->path, "a netCDF file of any format, or an HDF5 file")
+      .required();
+  command.add_flag("-l,--long", options->attributes, "show all attributes, too");
+  command.add_flag("--json", options->json, "print one JSON object");
+  command.footer(
+      "The columns: name, type, dimensions with their lengths (* marks the unlimited one), the "
+      "shape and codec of chunks, bytes of all values, bytes that chunks take in the file. What "
+      "lies in a group is named by its path.");
+  command.callback([options, &status] {
+    const auto source = open_source(options->path);
+    if (options->json) {
+      print_json(ls_json(*source));
+    } else {
+      fmt::print("{}", ls_text(*source, options->attributes));
+    }
+    if (const std::string note = left_out_text(*source); !note.empty())
+      fmt::print(stderr, "{}\n", note);
+    status = exit_done;
+  });
+}
+
+}  // namespace forebay::tools

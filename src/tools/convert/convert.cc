@@ -1,0 +1,340 @@
+#include "tools/convert/convert.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "base/attempt.h"
+#include "base/text_table.h"
+#include "comm/agree.h"
+#include "dataset/copying.h"
+#include "files/hdf5/open.h"
+#include "tools/progress.h"
+
+namespace forebay::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Count piece_bytes = 8 << 20;
+
+// -- names on disk --------------------------------------------------------------------------------
+
+// Beside the output, so that renaming works; with its ending, so that patterns for names match.
+std::string temporary_name(const Comm& comm, const std::string& out) {
+  std::int64_t id = ::getpid();
+  comm.broadcast(&id, sizeof id);
+  const fs::path path(out);
+  return (path.parent_path() / fmt::format(".forebay-{}-{}", id, path.filename().string()))
+      .string();
+}
+
+// Removes the unfinished output when the process is told to end.
+char doomed[4096];
+
+void on_signal(int signal) {
+  if (doomed[0] != '\0') ::unlink(doomed);
+  ::_exit(128 + signal);
+}
+
+class Unfinished {
+ public:
+  Unfinished(const Comm& comm, std::string path) : active_(comm.is_root()), path_(std::move(path)) {
+    if (!active_) return;
+    if (path_.size() < sizeof doomed) std::memcpy(doomed, path_.c_str(), path_.size() + 1);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_signal);
+  }
+  ~Unfinished() {
+    if (!active_) return;
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_DFL);
+    doomed[0] = '\0';
+    std::error_code ignored;
+    if (!finished_) fs::remove_all(path_, ignored);
+  }
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+
+  // Root only. `out` is the old output until it is the new one.
+  void finish(const std::string& out, bool force) {
+    if (force && fs::is_directory(path_) && fs::exists(out)) {
+      replace_directory(out);
+    } else if (::rename(path_.c_str(), out.c_str()) != 0) {
+      throw system_error(errno, Errc::ecantcreate, "rename", out);
+    }
+    finished_ = true;
+    const std::string parent = fs::path(out).parent_path().string();
+    const int fd =
+        ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    ::fsync(fd);
+    ::close(fd);
+  }
+
+ private:
+  // The two exchange their names in one step; where the file system cannot do that, the old one
+  // stands aside until the new one is in its place.
+  void replace_directory(const std::string& out) {
+    std::string aside = path_;
+#ifdef RENAME_EXCHANGE
+    if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, out.c_str(), RENAME_EXCHANGE) != 0)
+#endif
+    {
+      aside = path_ + "-old";
+      if (::rename(out.c_str(), aside.c_str()) != 0)
+        throw system_error(errno, Errc::ecantcreate, "rename", out);
+      if (::rename(path_.c_str(), out.c_str()) != 0) {
+        const int reason = errno;
+        (void)::rename(aside.c_str(), out.c_str());
+        throw system_error(reason, Errc::ecantcreate, "rename", out);
+      }
+    }
+    std::error_code
+        ignored;  // the new output is in place: what is left of the old one is only space
+    fs::remove_all(aside, ignored);
+  }
+
+  bool active_, finished_ = false;
+  std::string path_;
+};
+
+void check_output(const ConvertOptions& options) {
+  struct stat in {
+  }, out{};
+  if (::stat(options.out.c_str(), &out) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return;
+    throw system_error(errno, Errc::ecantcreate, "create", options.out);
+  }
+  const std::string name = printable(options.out);
+  if (::stat(options.in.c_str(), &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+    throw Error(Errc::eperm, name + " is the input itself", "give the output another name");
+  if (!options.force) throw Error(Errc::eexist, name + " exists", "--force replaces it");
+  const bool store = options.to == "zarr" && fs::exists(options.out + "/.zgroup");
+  if (S_ISDIR(out.st_mode) && !store)
+    throw Error(Errc::eexist, name + " is a directory", "give the output another name");
+}
+
+Count size_on_disk(const std::string& path) {
+  std::error_code failed;
+  if (!fs::is_directory(path, failed)) {
+    const auto size = fs::file_size(path, failed);
+    return failed ? 0 : static_cast<Count>(size);
+  }
+  Count bytes = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(path, failed))
+    if (entry.is_regular_file(failed)) bytes += static_cast<Count>(entry.file_size(failed));
+  return bytes;
+}
+
+// -- who copies what ------------------------------------------------------------------------------
+
+struct Job {
+  VarId var;
+  Subarray part;
+  Count bytes;
+  Rank rank;
+  int round;
+};
+
+// Equal on all ranks: each piece goes to the rank with least in this round; a round is full when
+// all ranks have what they may hold.
+std::vector<Job> plan_jobs(const Source& source, const Output& output, int ranks,
+                           Count round_bytes) {
+  std::vector<Job> jobs;
+  std::vector<Count> load(static_cast<std::size_t>(ranks), 0);
+  int round = 0;
+  for (std::size_t v = 0; v < source.schema().vars.size(); ++v) {
+    const auto var = static_cast<VarId>(v);
+    const Variable& stored = output.variable(var);
+    const Blocks blocks(stored, source.shape(var), std::min(piece_bytes, round_bytes));
+    for (Count b = 0; b < blocks.size(); ++b) {
+      Subarray part = blocks[b];
+      const Count bytes = part.elements() * size_of(stored.type);
+      auto least = std::min_element(load.begin(), load.end());
+      if (*least > 0 && *least + bytes > round_bytes) {
+        ++round;
+        std::fill(load.begin(), load.end(), 0);
+        least = load.begin();
+      }
+      *least += std::max<Count>(bytes, 1);
+      jobs.push_back({var, std::move(part), bytes, static_cast<Rank>(least - load.begin()), round});
+    }
+  }
+  return jobs;
+}
+
+std::vector<Count> totals_after_rounds(const std::vector<Job>& jobs) {
+  std::vector<Count> totals(jobs.empty() ? 0 : static_cast<std::size_t>(jobs.back().round) + 1, 0);
+  Count sum = 0;
+  for (const Job& job : jobs) totals[static_cast<std::size_t>(job.round)] = sum += job.bytes;
+  return totals;
+}
+
+// One conversion from beginning to end.
+class Conversion {
+ public:
+  Conversion(const Comm& comm, const ConvertOptions& options) : comm_(comm), options_(options) {}
+
+  ConvertResult run() {
+    const auto began = std::chrono::steady_clock::now();
+    const bool copies =
+        options_.to == "hdf5" && options_.group.empty() && has_hdf5() && is_hdf5_file(options_.in);
+    agree_on_error(comm_, attempt_to([&] {
+                     if (!copies) open_input();
+                   }));
+    agree_on_error(comm_, attempt_to([&] {
+                     if (comm_.is_root()) check_output(options_);
+                   }));
+    if (options_.to != "netcdf" && !copies && comm_.size() > 1)
+      throw Error(Errc::enotsupport, options_.to + " is written by one process",
+                  "leave mpiexec out, or convert to netcdf");
+    const std::string temporary = temporary_name(comm_, options_.out);
+    Unfinished unfinished(comm_, temporary);
+    if (copies) {
+      result_ = copy_hdf5_file(comm_, options_.in, temporary, options_);
+    } else {
+      copy_source(temporary);
+    }
+    agree_on_error(comm_, attempt_to([&] {
+                     if (comm_.is_root()) unfinished.finish(options_.out, options_.force);
+                   }));
+    result_.in_size = size_on_disk(options_.in);
+    result_.out_size = size_on_disk(options_.out);
+    result_.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    return result_;
+  }
+
+ private:
+  // What the output has no word for is refused, unless the user wants to go without it.
+  void open_input() {
+    source_ = open_source(options_.in, options_.group);
+    const std::string name = printable(options_.in), to = options_.to == "zarr" ? "zarr" : "netcdf";
+    if (!source_->groups().empty())
+      throw Error(Errc::enotsupport,
+                  fmt::format("{} has groups (the first is \"{}\"), which {} has no word for", name,
+                              printable(source_->groups()[0].path), to),
+                  "--group GROUP takes one (--group / the root), --to hdf5 keeps them all");
+    result_.left_out = source_->left_out();
+    if (!result_.left_out.empty() && !options_.skip)
+      throw Error(Errc::enotsupport,
+                  fmt::format("{}: {} is {}, which {} has no word for", name,
+                              printable(result_.left_out[0].name), result_.left_out[0].what, to),
+                  "--skip leaves it out, --to hdf5 copies it");
+  }
+
+  void copy_source(const std::string& temporary) {
+    create(temporary);
+    jobs_ = plan_jobs(*source_, *output_, comm_.size(), options_.round_bytes);
+    copy();
+    for (std::size_t v = 0; v < source_->schema().vars.size(); ++v)
+      if (!output_->exact(static_cast<VarId>(v)))
+        result_.lossy.push_back(source_->schema().vars[v].name);
+    output_->close();
+    if (options_.verify) verify(temporary);
+    output_.reset();
+    result_.variables = std::ssize(source_->schema().vars);
+  }
+
+  void create(const std::string& path) {
+    if (options_.to == "hdf5") {
+      output_ = create_hdf5(*source_, path, options_);
+    } else if (options_.to == "zarr") {
+      output_ = create_zarr(*source_, path, options_);
+    } else {
+      output_ = create_netcdf(comm_, *source_, path, options_);
+    }
+  }
+
+  Progress::Where where() const {
+    return comm_.is_root() && !options_.quiet ? Progress::Where::automatic
+                                              : Progress::Where::nowhere;
+  }
+
+  // f(job, index) for this rank's jobs of a round; returns one past the last job of the round.
+  template <typename F>
+  std::size_t each_of_round(std::size_t first, F&& f) {
+    std::size_t i = first;
+    for (; i < jobs_.size() && jobs_[i].round == jobs_[first].round; ++i)
+      if (jobs_[i].rank == comm_.rank()) f(jobs_[i], i);
+    return i;
+  }
+
+  void copy() {
+    const std::vector<Count> totals = totals_after_rounds(jobs_);
+    hashes_.assign(options_.verify ? jobs_.size() : 0, 0);
+    Progress progress("convert", where());
+    for (std::size_t first = 0; first < jobs_.size();) {
+      const int round = jobs_[first].round;
+      std::vector<Piece> pieces;
+      std::size_t next = first;
+      const auto failed = attempt_to([&] {
+        each_of_round(first, [&](const Job& job, std::size_t i) {
+          Piece piece{job.var, job.part,
+                      std::vector<std::byte>(static_cast<std::size_t>(job.bytes))};
+          if (job.bytes > 0) source_->read(job.var, job.part, piece.data.data());
+          if (options_.verify) hashes_[i] = checksum_of(piece.data);
+          pieces.push_back(std::move(piece));
+        });
+      });
+      while (next < jobs_.size() && jobs_[next].round == round) ++next;
+      output_->write(pieces, failed);
+      first = next;
+      result_.bytes = totals[static_cast<std::size_t>(round)];
+      progress.tell(result_.bytes, totals.back());
+    }
+  }
+
+  void verify(const std::string& path) {
+    agree_on_error(comm_, attempt_to([&] { verify_mine(path); }));
+    result_.verified = std::ssize(source_->schema().vars) - std::ssize(result_.lossy);
+  }
+
+  void verify_mine(const std::string& path) {
+    const auto copy =
+        options_.to == "zarr" ? open_zarr(*source_, path, options_) : open_source(path);
+    const std::vector<Count> totals = totals_after_rounds(jobs_);
+    Progress progress("verify", where());
+    std::vector<std::byte> data;
+    for (std::size_t i = 0; i < jobs_.size(); ++i) {
+      const Job& job = jobs_[i];
+      if (job.rank != comm_.rank() || job.bytes == 0 || !output_->exact(job.var)) continue;
+      const std::string& name = source_->schema().vars[static_cast<std::size_t>(job.var)].name;
+      const auto there = copy->schema().find_var(name);
+      if (!there) throw Error(Errc::eio, "verification: " + name + " is missing in the output");
+      data.resize(static_cast<std::size_t>(job.bytes));
+      copy->read(*there, job.part, data.data());
+      if (checksum_of(data) != hashes_[i])
+        throw Error(
+            Errc::eio,
+            fmt::format("verification: {} has other values in the output, from index [{}] on",
+                        printable(name), fmt::join(job.part.start, ", ")),
+            "the output was removed; try another disk");
+      progress.tell(totals[static_cast<std::size_t>(job.round)], totals.back());
+    }
+  }
+
+  const Comm& comm_;
+  const ConvertOptions& options_;
+  std::unique_ptr<Source> source_;
+  std::unique_ptr<Output> output_;
+  std::vector<Job> jobs_;
+  std::vector<std::uint64_t> hashes_;  // of this rank's jobs
+  ConvertResult result_;
+};
+
+}  // namespace
+
+ConvertResult convert(const Comm& comm, const ConvertOptions& options) {
+  return Conversion(comm, options).run();
+}
+
+}  // namespace forebay::tools

@@ -1,0 +1,90 @@
+// Copies a file into another format or layout: what stays the same is names, dimensions,
+// attributes, values and records.
+//
+//     source  → pieces of at most a few MiB, whole chunks of the output → output
+//
+// The pieces are shared out among ranks in rounds; each round is one collective write. The output
+// is written beside its final name, reaches the device, and is renamed at the end.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "comm/comm.h"
+#include "files/source.h"
+#include "method/method.h"
+
+namespace forebay::tools {
+
+struct ConvertOptions {
+  std::string in, out;
+  std::string to = "netcdf";   ///< netcdf | hdf5 | zarr
+  bool keep_layout = true;     ///< netcdf: chunked variables stay chunked where `keys` say nothing
+  HintMap keys;                ///< of the method, checked
+  std::optional<int> version;  ///< of the classic formats: 1, 2, 5
+  std::string group;           ///< of a netCDF-4 input: this one alone; "/" is the root
+  bool skip = false;           ///< leave out what the output has no word for
+  bool verify = false;         ///< read the output again and compare
+  bool force = false;          ///< replace an existing output
+  bool quiet = false;          ///< no progress
+  Count round_bytes = 32 << 20;  ///< that a rank holds at once, but at least one piece
+};
+
+struct ConvertResult {
+  Count variables = 0, bytes = 0;   ///< of values
+  Count in_size = 0, out_size = 0;  ///< bytes on disk; 0 where that is unknown
+  Count verified = 0;               ///< variables whose values were read again and are equal
+  std::vector<LeftOut> left_out;    ///< what the output has no word for
+  std::vector<std::string> lossy;   ///< variables whose codec may change values
+  double seconds = 0;
+};
+
+/// A part of a variable on its way, native and row-major.
+struct Piece {
+  VarId var = 0;
+  Subarray part;
+  std::vector<std::byte> data;
+};
+
+/// A file being written. Variables have the ids of the source.
+class Output {
+ public:
+  virtual ~Output() = default;
+  /// The variable as it will be stored; pieces should consist of whole chunks of it.
+  virtual const Variable& variable(VarId var) const = 0;
+  /// False where the codec may change values.
+  virtual bool exact(VarId var) const = 0;
+  /// Collective. `failed`: this rank could not read its pieces; every rank throws then.
+  virtual void write(std::span<Piece> pieces, const std::optional<Error>& failed) = 0;
+  /// Collective. All is on the device; no call but the destructor follows.
+  virtual void close() = 0;
+};
+
+/// Collective. Creates a classic file, chunked as options.keys say; equal on all ranks.
+std::unique_ptr<Output> create_netcdf(const Comm& comm, const Source& source,
+                                      const std::string& path, const ConvertOptions& options);
+/// One process. A netCDF-4 file; Errc::enotsupport in a build without HDF5. Keys of the method that
+/// count are layout, codec (of HDF5's own filters) and chunk_bytes.
+std::unique_ptr<Output> create_hdf5(const Source& source, const std::string& path,
+                                    const ConvertOptions& options);
+/// Collective. Copies an HDF5 file with all that is in it, types that the classic model has no
+/// word for too; sets variables, bytes and verified of the result, on rank 0.
+ConvertResult copy_hdf5_file(const Comm& comm, const std::string& in, const std::string& out,
+                             const ConvertOptions& options);
+/// One process. A Zarr store (version 2, consolidated) in a directory.
+std::unique_ptr<Output> create_zarr(const Source& source, const std::string& path,
+                                    const ConvertOptions& options);
+/// What create_zarr wrote, for verifying; `source` tells the schema and outlives it.
+std::unique_ptr<Source> open_zarr(const Source& source, const std::string& path,
+                                  const ConvertOptions& options);
+
+/// Collective. Throws on every rank if it fails on any; then nothing is left behind, and an
+/// existing output is as it was. Errc::eexist for an existing output without `force`, Errc::eperm
+/// when input and output are one file, Errc::eio when verification finds other values.
+ConvertResult convert(const Comm& comm, const ConvertOptions& options);
+
+}  // namespace forebay::tools

@@ -1,0 +1,188 @@
+// forebay convert: copies a file into another format or layout.
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "base/text_table.h"
+#include "comm/session.h"
+#include "method/method_values.h"
+#include "tools/commands.h"
+#include "tools/convert/convert.h"
+#include "tools/json.h"
+
+namespace forebay::tools {
+namespace {
+
+struct Options {
+  ConvertOptions how;
+  std::vector<std::string> method;
+  std::string to, format;
+  bool json = false;
+};
+
+// "layout=chunked;codec=shuffle,zstd:3", several times
+HintMap parse_keys(const std::vector<std::string>& texts) {
+  HintMap keys;
+  Method trial;
+  for (const std::string& text : texts) {
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(text.find(';', at), text.size());
+      const std::string_view item = trimmed(std::string_view(text).substr(at, end - at));
+      at = end + 1;
+      if (item.empty()) continue;
+      const std::size_t equals = item.find('=');
+      if (equals == std::string_view::npos)
+        throw Error(Errc::einval, fmt::format("--method: \"{}\" is no KEY=VALUE", item),
+                    "for example --method \"layout=chunked;codec=shuffle,zstd:3\"");
+      const std::string key(trimmed(item.substr(0, equals)));
+      const std::string value(trimmed(item.substr(equals + 1)));
+      set_method_key(trial, key, value, "--method", "--method");
+      keys[key] = value;
+    }
+  }
+  if (keys.contains("codec") && !keys.contains("layout") && keys["codec"] != "none")
+    keys["layout"] = "chunked";
+  if (keys.contains("stage") && keys["stage"] != "direct")
+    throw Error(Errc::einval, "--method: a conversion has stage=direct", "leave the key stage out");
+  return keys;
+}
+
+std::string result_text(const ConvertResult& result, const Options& options) {
+  std::string text =
+      fmt::format("{}: {} variables, {} of values in {} on disk, {:.2f} s\n",
+                  printable(options.how.out), grouped(result.variables),
+                  friendly_size(result.bytes), friendly_size(result.out_size), result.seconds);
+  if (options.how.verify)
+    text += fmt::format("verified: {} variables are equal\n", grouped(result.verified));
+  if (!result.left_out.empty()) {
+    std::string names;
+    for (const LeftOut& item : result.left_out) names += (names.empty() ? "" : ", ") + item.name;
+    text += fmt::format("left out: {}\n", printable(names, 200));
+  }
+  if (!result.lossy.empty()) {
+    std::string names;
+    for (const std::string& name : result.lossy) names += (names.empty() ? "" : ", ") + name;
+    text += fmt::format("lossy codec{}: {}\n", options.how.verify ? ", not verified" : "",
+                        printable(names, 200));
+  }
+  return text;
+}
+
+Json result_json(const ConvertResult& result, const Options& options) {
+  Json left_out = Json::array();
+  for (const LeftOut& item : result.left_out) left_out.push_back(item.name);
+  return {{"in", options.how.in},
+          {"out", options.how.out},
+          {"to", options.how.to},
+          {"variables", result.variables},
+          {"value_bytes", result.bytes},
+          {"in_size", result.in_size},
+          {"out_size", result.out_size},
+          {"verified", options.how.verify ? Json(result.verified) : Json()},
+          {"lossy", result.lossy},
+          {"left_out", std::move(left_out)},
+          {"seconds", result.seconds}};
+}
+
+void prepare(Options& options) {
+  options.how.keys = parse_keys(options.method);
+  const bool from_hdf5 = is_hdf5_file(options.how.in);
+  if (options.to.empty() && from_hdf5) options.to = options.format.empty() ? "hdf5" : "netcdf";
+  if (!options.to.empty()) {
+    options.how.to = options.to;
+    options.how.keep_layout = options.to != "netcdf";
+    if (options.to == "netcdf" && !options.how.keys.contains("layout"))
+      options.how.keys["layout"] = "canonical";
+  }
+  if (!options.format.empty()) {
+    options.how.version = options.format.back() - '0';
+    if (options.how.to != "netcdf")
+      throw Error(Errc::einval, "--format is for netcdf", "leave out --format or --to");
+  }
+}
+
+// The message of the rank that has one: ranks that only hear of an error say so.
+std::string failure(const Comm& comm, const Error& error) {
+  std::string mine = error.message();
+  if (!error.advice().empty()) mine += "\n         " + error.advice();
+  const bool generic = mine.find("another rank failed") != std::string::npos;
+  std::vector<std::int64_t> sizes;
+  const auto bytes = std::as_bytes(std::span(mine.data(), generic ? 0 : mine.size()));
+  const std::vector<std::byte> all = comm.all_gather_bytes(bytes, sizes);
+  std::size_t at = 0;
+  for (const std::int64_t size : sizes) {
+    if (size > 0)
+      return {reinterpret_cast<const char*>(all.data()) + at, static_cast<std::size_t>(size)};
+    at += static_cast<std::size_t>(size);
+  }
+  return mine;
+}
+
+int run(Options& options) {
+  const Session ranks;
+  const bool speaks = ranks.world().is_root();
+  try {
+    prepare(options);
+    options.how.quiet = options.json;
+    const ConvertResult result = convert(ranks.world(), options.how);
+    if (speaks && options.json) {
+      print_json(result_json(result, options));
+    } else if (speaks) {
+      fmt::print("{}", result_text(result, options));
+    }
+    std::fflush(stdout);
+    return exit_done;
+  } catch (const Error& error) {
+    const std::string text = failure(ranks.world(), error);
+    if (speaks) fmt::print(stderr, "forebay: {}\n", text);
+    return exit_failed;
+  }
+}
+
+}  // namespace
+
+void add_convert_command(CLI::App& app, int& status) {
+  auto options = std::make_shared<Options>();
+  Command command(app, "convert", "Copy a file into another format, layout or codec");
+  command.add_option("IN", options->how.in, "a netCDF file of any format, or an HDF5 file")
+      .required();
+  command.add_option("OUT", options->how.out, "the file (zarr: the directory) to write").required();
+  command
+      .add_option("-m,--method", options->method,
+                  "KEY=VALUE;... of the output, such as \"layout=chunked;codec=shuffle,zstd:3\"")
+      .type_name("KEYS")
+      .expected(1);
+  command.add_option("--to", options->to, "netcdf (classic), hdf5 (netCDF-4) or zarr")
+      .one_of({"netcdf", "hdf5", "zarr"});
+  command.add_option("--format", options->format, "cdf1, cdf2 or cdf5; as the input if not given")
+      .one_of({"cdf1", "cdf2", "cdf5"});
+  command.add_option("--group", options->how.group,
+                     "of a netCDF-4 file, this group alone; / is the root without its groups");
+  command.add_flag("--skip", options->how.skip,
+                   "leave out what the output has no word for: strings, compound types");
+  command.add_flag("--verify", options->how.verify,
+                   "read the output again and compare checksums of all values");
+  command.add_flag("-f,--force", options->how.force, "replace OUT if it exists");
+  command.add_flag("--json", options->json, "print one JSON object, and no progress");
+  command.footer(
+      "Without --to and --method the output has the layout and format of the input. Names, "
+      "attributes, fill values, records and the unlimited dimension are kept; chunk shapes and "
+      "codecs too, where the output has chunks and --method says nothing else. A codec implies "
+      "layout=chunked.\n"
+      "Classic netCDF and Zarr have no groups, strings or compound types: a netCDF-4 input that "
+      "has "
+      "any is refused unless --group or --skip says what to do. From HDF5 to HDF5 everything is "
+      "copied, "
+      "also what is no netCDF; --method may give other chunks (layout, chunk_bytes) and other "
+      "filters (codec, of shuffle and deflate).\n"
+      "The output is written beside OUT, brought to the device, and renamed: OUT is whole or not "
+      "there. Under mpiexec the ranks share the work: for netcdf, and "
+      "from HDF5 to HDF5 for contiguous datasets, while rank 0 copies those with chunks; other "
+      "hdf5 "
+      "and zarr outputs are written by one process.\n"
+      "A file that HDF5 wrote through the Forebay connector in the log layout becomes an ordinary "
+      "one.");
+  command.callback([options, &status] { status = run(*options); });
+}
+
+}  // namespace forebay::tools

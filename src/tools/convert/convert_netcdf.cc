@@ -1,0 +1,123 @@
+// Classic files, chunked or not, as output of a conversion: through Dataset, on any number of
+// ranks.
+#include <algorithm>
+#include <utility>
+
+#include "base/attempt.h"
+#include "comm/agree.h"
+#include "dataset/copying.h"
+#include "dataset/dataset.h"
+#include "method/method.h"
+#include "tools/convert/convert.h"
+
+namespace forebay::tools {
+namespace {
+
+// The least version that can hold the source; a classic source keeps its own.
+int version_for(const Source& source, const ConvertOptions& options) {
+  if (options.version) return *options.version;
+  if (source.classic() != nullptr) return source.schema().version;
+  const auto is_new = [](Type type) { return !valid_in_version(type, 2); };
+  const auto any_new = [&](const AttributeList& list) {
+    return std::any_of(list.begin(), list.end(), [&](auto& a) { return is_new(a.type); });
+  };
+  for (const Variable& var : source.schema().vars)
+    if (is_new(var.type) || any_new(var.attributes)) return 5;
+  return any_new(source.schema().attributes) ? 5 : 2;
+}
+
+class NetcdfOutput final : public Output {
+ public:
+  NetcdfOutput(const Comm& comm, const Source& source, const std::string& path,
+               const ConvertOptions& options) {
+    ds_ = Dataset::create(comm, path, version_for(source, options), false, options.keys);
+    define(source);
+    choose_chunks(source.schema(), options);
+    ds_->enddef();
+  }
+
+  const Variable& variable(VarId var) const override { return ds_->variable(var); }
+
+  bool exact(VarId var) const override {
+    const auto& chunking = ds_->variable(var).chunking;
+    return !chunking || !is_lossy_codec(chunking->codec);
+  }
+
+  void write(std::span<Piece> pieces, const std::optional<Error>& failed) override {
+    std::vector<Access> accesses;
+    for (Piece& piece : pieces) {
+      if (failed || piece.data.empty()) continue;
+      Access access;
+      access.var = piece.var;
+      access.write = true;
+      access.elements = piece.part.elements();
+      const Variable& var = ds_->variable(piece.var);
+      if (var.is_record) access.last_record = piece.part.start[0] + piece.part.count[0];
+      access.selection = piece.part;
+      access.memory.data = piece.data.data();
+      access.memory.type = var.type;
+      accesses.push_back(std::move(access));
+    }
+    ds_->execute(accesses, true, failed);
+  }
+
+  void close() override {
+    ds_->sync();
+    ds_->close();
+  }
+
+ private:
+  void define(const Source& source) {
+    const Schema& from = source.schema();
+    for (std::size_t d = 0; d < from.dims.size(); ++d) {
+      // Length 0 marks the record dimension in these formats.
+      const auto id = static_cast<DimId>(d);
+      if (from.dims[d].length == 0 && from.record_dim() != id)
+        throw Error(Errc::edimsize,
+                    "dimension " + from.dims[d].name +
+                        " has length 0: classic formats allow that "
+                        "to their one unlimited dimension only",
+                    "convert to hdf5");
+    }
+    for (const Dimension& dim : from.dims) ds_->def_dim(dim.name, dim.length);
+    for (const Variable& var : from.vars) {
+      const VarId id = ds_->def_var(var.name, var.type, var.dimids);
+      for (const Attribute& attribute : var.attributes) ds_->put_attribute(id, attribute);
+    }
+    for (const Attribute& attribute : from.attributes) ds_->put_attribute(global_id, attribute);
+  }
+
+  // Shapes are set, so that pieces can consist of whole chunks.
+  void choose_chunks(const Schema& from, const ConvertOptions& options) {
+    const bool say_layout = options.keys.contains("layout");
+    bool any = false;
+    const auto is_chunked = [&](const Variable& var) {
+      if (var.ndims() == 0) return false;
+      if (!say_layout && options.keep_layout && var.chunking) return true;
+      return variable_method(ds_->method(), var.name).at("layout") == "chunked";
+    };
+    for (const Variable& var : from.vars) any = any || is_chunked(var);
+    for (std::size_t v = 0; v < from.vars.size(); ++v) {
+      const Variable& var = from.vars[v];
+      const auto id = static_cast<VarId>(v);
+      if (!is_chunked(var) && !(any && var.is_record)) continue;
+      // A size of chunks that is asked for goes before the shape that the source has.
+      Variable shaped = var;
+      const bool sized = options.keys.contains("chunk_bytes");
+      if (sized) shaped.chunking.reset();
+      ds_->set_chunk(id, copied_chunk_shape(shaped, sized ? ds_->method().chunk_bytes : 0));
+      if (var.chunking && !options.keys.contains("codec")) ds_->set_filter(id, var.chunking->codec);
+    }
+  }
+
+  std::unique_ptr<Dataset> ds_;
+};
+
+}  // namespace
+
+std::unique_ptr<Output> create_netcdf(const Comm& comm, const Source& source,
+                                      const std::string& path, const ConvertOptions& options) {
+  return std::make_unique<NetcdfOutput>(comm, source, path, options);
+}
+
+}  // namespace forebay::tools

@@ -1,0 +1,279 @@
+// Zarr stores as output of a conversion: version 2, with consolidated metadata, in a directory.
+// Elements are little-endian; codecs are zstd, zlib and shuffle. Each chunk is a file; what is not
+// a multiple of a chunk is padded with the fill value.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "array/convert.h"
+#include "base/error.h"
+#include "dataset/copying.h"
+#include "files/zarr.h"
+#include "method/method_values.h"
+#include "tools/convert/convert.h"
+
+namespace forebay::tools {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "chunks are written in native order");
+
+namespace fs = std::filesystem;
+
+// How one variable is stored.
+struct Array {
+  Variable var;  // with its chunking
+  std::vector<Count> shape, chunks, grid;
+  zarr::Coding coding;
+  Pipeline pipeline;
+  std::vector<std::byte> fill;  // native
+  Count chunk_bytes = 0;
+};
+
+Array array_of(const Source& source, VarId id, const ConvertOptions& options) {
+  Array array;
+  array.var = source.schema().vars[static_cast<std::size_t>(id)];
+  array.shape = source.shape(id);
+  Variable plain = array.var;
+  Count least = 0;
+  if (const auto bytes = options.keys.find("chunk_bytes"); bytes != options.keys.end()) {
+    plain.chunking.reset();
+    least = parse_size(bytes->second).value_or(0);
+  }
+  array.chunks = copied_chunk_shape(plain, least);
+  std::string codec = array.var.chunking ? array.var.chunking->codec : "none";
+  const auto given = options.keys.find("codec");
+  if (given != options.keys.end()) codec = given->second;
+  array.pipeline = Pipeline::parse(codec).for_type(array.var.type);
+  array.coding = zarr::coding_of(array.pipeline.text(), array.var.type, '<');
+  if (!array.coding.refused.empty())
+    throw Error(Errc::enotsupport, array.var.name + ": " + array.coding.refused,
+                "give one that it can, for example --method codec=shuffle,zstd:3");
+  array.chunk_bytes = size_of(array.var.type);
+  for (std::size_t d = 0; d < array.chunks.size(); ++d) {
+    array.chunks[d] = std::clamp<Count>(array.chunks[d], 1, std::max<Count>(array.shape[d], 1));
+    array.grid.push_back((array.shape[d] + array.chunks[d] - 1) / array.chunks[d]);
+    array.chunk_bytes *= array.chunks[d];
+  }
+  const std::vector<std::byte> external = external_fill(array.var);
+  array.fill.resize(external.size());
+  from_external(array.var.type, external.data(), array.var.type, array.fill.data(), 1, nullptr);
+  array.var.chunking = Chunking{array.chunks, array.pipeline.text(), {}};
+  return array;
+}
+
+// Calls f(place in the chunk, place in the box, elements) for each row that a chunk and a box
+// share; places in elements.
+template <typename F>
+void each_shared_row(const std::vector<Count>& chunk, const std::vector<Count>& first,
+                     const Subarray& box, F&& f) {
+  const std::size_t n = chunk.size();
+  if (n == 0) return f(Count{0}, Count{0}, Count{1});
+  std::vector<Count> low(n), high(n);
+  for (std::size_t d = 0; d < n; ++d) {
+    low[d] = std::max(first[d], box.start[d]);
+    high[d] = std::min(first[d] + chunk[d], box.start[d] + box.count[d]);
+    if (low[d] >= high[d]) return;
+  }
+  std::vector<Count> at = low;
+  for (;;) {
+    Count in_chunk = 0, in_box = 0;
+    for (std::size_t d = 0; d < n; ++d) {
+      in_chunk = in_chunk * chunk[d] + at[d] - first[d];
+      in_box = in_box * box.count[d] + at[d] - box.start[d];
+    }
+    f(in_chunk, in_box, high[n - 1] - low[n - 1]);
+    std::size_t d = n - 1;
+    for (;;) {
+      if (d == 0) return;
+      --d;
+      if (++at[d] < high[d]) break;
+      at[d] = low[d];
+    }
+  }
+}
+
+// Calls f(coordinates in the grid) for each chunk that a box touches.
+template <typename F>
+void each_chunk(const Array& array, const Subarray& box, F&& f) {
+  const std::size_t n = array.chunks.size();
+  std::vector<Count> low(n), high(n);
+  for (std::size_t d = 0; d < n; ++d) {
+    if (box.count[d] == 0) return;
+    low[d] = box.start[d] / array.chunks[d];
+    high[d] = (box.start[d] + box.count[d] - 1) / array.chunks[d];
+  }
+  std::vector<Count> at = low;
+  for (;;) {
+    f(at);
+    std::size_t d = n;
+    for (;;) {
+      if (d == 0) return;
+      --d;
+      if (++at[d] <= high[d]) break;
+      at[d] = low[d];
+    }
+  }
+}
+
+std::vector<Count> first_of(const Array& array, const std::vector<Count>& coordinates) {
+  std::vector<Count> first(coordinates.size());
+  for (std::size_t d = 0; d < first.size(); ++d) first[d] = coordinates[d] * array.chunks[d];
+  return first;
+}
+
+void save(const std::string& path, const void* data, std::size_t size) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0) throw system_error(errno, Errc::ecantcreate, "create", path);
+  const auto* at = static_cast<const char*>(data);
+  int failure = 0;
+  while (size > 0 && failure == 0) {
+    const ssize_t n = ::write(fd, at, size);
+    if (n < 0 && errno != EINTR) failure = errno;
+    if (n <= 0) continue;
+    at += n;
+    size -= static_cast<std::size_t>(n);
+  }
+  if (failure == 0 && ::fsync(fd) != 0) failure = errno;
+  if (::close(fd) != 0 && failure == 0) failure = errno;
+  if (failure != 0) throw system_error(failure, Errc::ecantwrite, "write", path);
+}
+
+class ZarrOutput final : public Output {
+ public:
+  ZarrOutput(const Source& source, std::string path, const ConvertOptions& options)
+      : source_(source), path_(std::move(path)) {
+    const Schema& schema = source.schema();
+    for (std::size_t v = 0; v < schema.vars.size(); ++v)
+      arrays_.push_back(array_of(source, static_cast<VarId>(v), options));
+    std::error_code failed;
+    fs::create_directory(path_, failed);
+    if (failed) throw system_error(failed.value(), Errc::ecantcreate, "create", path_);
+    put_metadata(".zgroup", R"({"zarr_format":2})");
+    put_metadata(".zattrs", zarr::attributes_text(schema.attributes));
+    for (const Array& array : arrays_) {
+      check_name(array.var.name);
+      fs::create_directory(path_ + "/" + array.var.name);
+      const bool own = own_fill_value(array.var, array.var.type) != nullptr;
+      const zarr::Json fill =
+          own ? zarr::fill_value(array.var.type, external_fill(array.var)) : zarr::Json();
+      put_metadata(array.var.name + "/.zarray",
+                   zarr::array_text(array.var, array.shape, array.chunks, array.coding, fill, '<'));
+      put_metadata(array.var.name + "/.zattrs", zarr::attributes_text(schema, array.var));
+    }
+  }
+
+  const Variable& variable(VarId var) const override { return array(var).var; }
+  bool exact(VarId) const override { return true; }
+
+  void write(std::span<Piece> pieces, const std::optional<Error>& failed) override {
+    if (failed) throw *failed;
+    for (const Piece& piece : pieces) {
+      if (piece.data.empty()) continue;
+      each_chunk(array(piece.var), piece.part,
+                 [&](const std::vector<Count>& at) { write_chunk(array(piece.var), at, piece); });
+    }
+  }
+
+  void close() override {
+    const std::string text = "{\"metadata\":{" + metadata_ + "},\"zarr_consolidated_format\":1}";
+    save(path_ + "/.zmetadata", text.data(), text.size());
+  }
+
+ private:
+  const Array& array(VarId var) const { return arrays_[static_cast<std::size_t>(var)]; }
+
+  // A name is a folder here.
+  static void check_name(const std::string& name) {
+    if (name.find('/') == std::string::npos && name[0] != '.') return;
+    throw Error(Errc::ebadname, "variable \"" + name + "\" cannot be a folder of a Zarr store",
+                "rename it first");
+  }
+
+  void put_metadata(const std::string& key, const std::string& text) {
+    save(path_ + "/" + key, text.data(), text.size());
+    metadata_ += (metadata_.empty() ? "" : ",") + zarr::printed(key) + ":" + text;
+  }
+
+  void write_chunk(const Array& array, const std::vector<Count>& at, const Piece& piece) {
+    const auto width = static_cast<std::size_t>(size_of(array.var.type));
+    chunk_.resize(static_cast<std::size_t>(array.chunk_bytes));
+    for (std::size_t i = 0; i < chunk_.size(); i += width)
+      std::memcpy(chunk_.data() + i, array.fill.data(), width);
+    each_shared_row(array.chunks, first_of(array, at), piece.part,
+                    [&](Count in_chunk, Count in_box, Count n) {
+                      std::memcpy(chunk_.data() + static_cast<std::size_t>(in_chunk) * width,
+                                  piece.data.data() + static_cast<std::size_t>(in_box) * width,
+                                  static_cast<std::size_t>(n) * width);
+                    });
+    const std::vector<std::byte> bytes = zarr::encode(
+        array.coding, array.pipeline, {array.var.type, array.chunks}, chunk_, workspace_);
+    save(path_ + "/" + array.var.name + "/" + zarr::chunk_key(at), bytes.data(), bytes.size());
+  }
+
+  const Source& source_;
+  std::string path_, metadata_;
+  std::vector<Array> arrays_;
+  std::vector<std::byte> chunk_;
+  CodecWorkspace workspace_;
+};
+
+// Reads what ZarrOutput wrote.
+class ZarrSource final : public Source {
+ public:
+  ZarrSource(const Source& source, std::string path, const ConvertOptions& options)
+      : source_(source), path_(std::move(path)), options_(options) {}
+  const std::string& path() const override { return path_; }
+  std::string format() const override { return "Zarr 2"; }
+  const Schema& schema() const override { return source_.schema(); }
+
+  void read(VarId var, const Subarray& selection, void* out) const override {
+    const Array array = array_of(source_, var, options_);
+    const auto width = static_cast<std::size_t>(size_of(array.var.type));
+    each_chunk(array, selection, [&](const std::vector<Count>& at) {
+      const std::vector<std::byte> chunk = load(array, at);
+      each_shared_row(
+          array.chunks, first_of(array, at), selection, [&](Count in_chunk, Count in_box, Count n) {
+            std::memcpy(static_cast<std::byte*>(out) + static_cast<std::size_t>(in_box) * width,
+                        chunk.data() + static_cast<std::size_t>(in_chunk) * width,
+                        static_cast<std::size_t>(n) * width);
+          });
+    });
+  }
+
+ private:
+  std::vector<std::byte> load(const Array& array, const std::vector<Count>& at) const {
+    const std::string name = path_ + "/" + array.var.name + "/" + zarr::chunk_key(at);
+    std::ifstream file(name, std::ios::binary);
+    const std::string stored((std::istreambuf_iterator<char>(file)), {});
+    if (!file) throw Error(Errc::ecantread, name + " cannot be read");
+    std::vector<std::byte> raw(static_cast<std::size_t>(array.chunk_bytes));
+    array.pipeline.decode({array.var.type, array.chunks}, std::as_bytes(std::span(stored)), 0, raw,
+                          workspace_);
+    return raw;
+  }
+
+  const Source& source_;
+  std::string path_;
+  const ConvertOptions& options_;
+  mutable CodecWorkspace workspace_;
+};
+
+}  // namespace
+
+std::unique_ptr<Output> create_zarr(const Source& source, const std::string& path,
+                                    const ConvertOptions& options) {
+  return std::make_unique<ZarrOutput>(source, path, options);
+}
+
+std::unique_ptr<Source> open_zarr(const Source& source, const std::string& path,
+                                  const ConvertOptions& options) {
+  return std::make_unique<ZarrSource>(source, path, options);
+}
+
+}  // namespace forebay::tools
