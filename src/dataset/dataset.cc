@@ -1,5 +1,5 @@
-// Life of a dataset: create, open, modes, close. Header I/O is in dataset_header.cc, the work of
-// enddef in dataset_define.cc, requests in dataset_data.cc, the define functions in define.cc.
+// Life of a dataset: create, open, modes, close. Requests are in dataset_data.cc, definitions in
+// define.cc and enddef.cc.
 #include "dataset/dataset.h"
 
 #include <unistd.h>
@@ -8,6 +8,7 @@
 
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "container/classic/classic.h"
 #include "dataset/dataset_staging.h"
 #include "dataset/print_report.h"
 #include "dataset/recovery.h"
@@ -15,14 +16,6 @@
 namespace forebay {
 
 namespace {
-
-NamedOwners chunk_owners(const Schema& schema, const ChunkOwners& owners) {
-  NamedOwners named;
-  for (std::size_t v = 0; v < std::min(owners.of_variable.size(), schema.vars.size()); ++v)
-    if (!owners.of_variable[v].empty())
-      named.emplace_back(schema.vars[v].name, owners.of_variable[v]);
-  return named;
-}
 
 /// Rank 0's arguments of create and open, so that no two ranks ever follow different methods.
 struct Arguments {
@@ -82,7 +75,8 @@ std::unique_ptr<Dataset> Dataset::start(const Comm& comm, F&& begin) {
   const auto failed = attempt_together(comm, [&] { begin(ds, made); });
   if (!failed) return ds;
   // MPI's own file is closed by all ranks or by none.
-  if (comm.all_reduce(ds && ds->transport_, Reduce::min)) ds->transport_->close();
+  const bool engine = ds && ds->container_ && ds->container_->has_engine();
+  if (comm.all_reduce(engine, Reduce::min)) ds->container_->release();
   if (made) ::unlink(ds->path_.c_str());
   ds.reset();
   comm.barrier();  // behind it the name is gone: any rank may create the file anew
@@ -99,17 +93,10 @@ std::unique_ptr<Dataset> Dataset::create(Comm comm, const std::string& path, int
     const bool exclusive = arguments.flag % 2 == 1;
     if (!exclusive) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
     ds->created_ = ds->changed_ = true;
-    ds->file_ = std::make_shared<File>(ds->path_, true, comm.rank(), ds->report_);
-    std::optional<Error> mine;
-    if (comm.is_root()) {
-      StepTimer timer(ds->report_, Step::define);
-      mine = attempt_to([&] { ds->file_->create(exclusive); });
-      made = !mine;
-    }
-    ds->agree(mine);
+    ds->use_container();
+    ds->container_->create(exclusive, made);
     // An exclusive creation tells that what logs there are belong to a file that was removed.
     if (exclusive) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
-    ds->make_engine();
     ds->start_staging();
   });
 }
@@ -123,54 +110,20 @@ std::unique_ptr<Dataset> Dataset::open(Comm comm, const std::string& path, bool 
     ds->writable_ = arguments.flag != 0;
     ds->mode_ = Mode::collective;
     meet_leftover_logs(comm, ds->path_, ds->writable_, false, ds->method_);
-    ds->file_ = std::make_shared<File>(ds->path_, ds->writable_, comm.rank(), ds->report_);
-    ds->read_header();
+    ds->use_container();
+    ds->container_->open();
     // The file does not say which variables were filled; PnetCDF takes all of them to be.
     for (Variable& var : ds->schema_.vars) var.no_fill = false;
-    ds->make_engine();
-    if (ds->schema_.any_chunked()) ds->load_chunks();
     ds->start_staging();
   });
 }
 
 void Dataset::agree(const std::optional<Error>& mine) const { agree_on_error(comm_, mine); }
 
-void Dataset::make_engine() {
-  TransportOptions options;
-  options.kind = method_.transport;
-  options.exchange = method_.exchange;
-  options.window_size = method_.window_size;
-  options.striping_unit = method_.striping_unit;
-  options.buffer_limit = method_.buffer_limit;
-  options.hole_threshold = method_.hole_threshold;
-  options.aggregators = method_.aggregators;
-  options.ranks_per_node = method_.ranks_per_node;
-  options.bulk = method_.stage == "burst";  // whoever stages does so because the file is slow
-  transport_ = make_transport(comm_, file_, options, report_);
-  make_layout();
-}
-
-void Dataset::make_layout() {
-  if (chunks_) {
-    ChunkOptions options;
-    if (wants_json_report(method_) && comm_.is_root()) options.owners = &owners_;
-    options.buffer_limit = method_.buffer_limit;
-    options.chunk_bytes = method_.chunk_bytes;
-    options.cache_bytes = method_.chunk_cache;
-    options.ranks_per_node = method_.exchange == "message" ? 1 : method_.ranks_per_node;
-    options.codec_threads = method_.codec_threads;
-    if (method_.chunk_read == "owners") options.read_plan = ReadPlan::owners;
-    if (method_.chunk_read == "everyone") options.read_plan = ReadPlan::everyone;
-    options.make_temporary = [this] {
-      return make_nameless_file(path_, comm_.rank(), temporary_report_);
-    };
-    layout_ = make_chunked_layout(schema_, *chunks_, *transport_, comm_, options, report_);
-  } else {
-    layout_ =
-        make_canonical_layout(schema_, *transport_, report_, method_.burst_order == "flatten");
-  }
-  if (!stage_) stage_ = make_direct_stage(*layout_);
-  stage_->use(*layout_);
+void Dataset::use_container() {
+  container_ = std::make_unique<ClassicContainer>(
+      ContainerSite{comm_, path_, method_, schema_, report_, writable_});
+  stage_ = make_direct_stage(container_->layout());
 }
 
 const Variable& Dataset::variable(VarId id) const {
@@ -222,7 +175,7 @@ void Dataset::end_independent() {
   if (!writable_) return;
   together(comm_, [&] {
     // A publication tells the number of records, too.
-    if (chunks_ || stage_->holds_writes())
+    if (container_->publishes_records() || stage_->holds_writes())
       schema_.numrecs = comm_.all_reduce(schema_.numrecs, Reduce::max);
     stage_->end_alone();
     if (!stage_->holds_writes()) write_agreed_numrecs();
@@ -244,11 +197,8 @@ void Dataset::write_agreed_numrecs() {
   comm_.all_reduce(most, Reduce::max);
   schema_.numrecs = most[0];
   if (most[1] == 0) return;
-  if (chunks_) chunks_->publish();
   numrecs_dirty_ = true;  // until it is written
-  std::optional<Error> mine;
-  if (comm_.is_root()) mine = attempt_to([&] { write_numrecs(); });
-  agree(mine);
+  container_->publish();
   numrecs_dirty_ = false;
 }
 
@@ -257,11 +207,11 @@ void Dataset::sync() {
   if (!writable_) return comm_.barrier();
   StepTimer timer(report_, Step::sync);
   together(comm_, [&] {
-    if (chunks_) schema_.numrecs = comm_.all_reduce(schema_.numrecs, Reduce::max);
+    if (container_->publishes_records())
+      schema_.numrecs = comm_.all_reduce(schema_.numrecs, Reduce::max);
     stage_->flush(true);
     write_agreed_numrecs();
-    agree(attempt_to([&] { file_->sync(); }));
-    if (chunks_) mark_synced();
+    container_->sync();
   });
   report_staged_range_error();
 }
@@ -296,22 +246,21 @@ void Dataset::close() {
   if (mode_ == Mode::independent) step([&] { end_independent(); });
   if (mode_ == Mode::collective) step([&] { stage_->flush(true); });
   if (writable_ && mode_ == Mode::collective) {
-    step([&] { refresh_shapes_in_header(); });
+    step([&] { container_->refresh_definitions(); });
     step([&] { write_agreed_numrecs(); });
-    // Who opens the file next need not go through the journal.
-    if (chunks_) step([&] { chunks_->publish_whole(); });
-    step([&] { extend_to_full_size(); });
+    step([&] { container_->publish_last(); });
+    step([&] { container_->fill_up(changed_); });
   }
   step([&] { stage_->close(false); });
   report_[Step::total] =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - opened_).count();
-  step([&] { transport_->close(); });
+  step([&] { container_->release(); });
   step([&] {
-    print_report(comm_, path_, report_, method_,
-                 {transport_->reasons(), layout_->reasons(), stage_->reasons()},
-                 chunk_owners(schema_, owners_));
+    auto reasons = container_->reasons();
+    reasons.push_back(stage_->reasons());
+    print_report(comm_, path_, report_, method_, reasons, container_->layout().owners());
   });
-  step([&] { file_->close(); });
+  step([&] { container_->close(); });
   agree(first ? first : pending);
   report_staged_range_error();
 }
@@ -332,8 +281,8 @@ void Dataset::abort() {
   };
   if (!remove && mode_ == Mode::independent) step([&] { end_independent(); });
   if (remove || step([&] { stage_->flush(true); })) step([&] { stage_->close(remove); });
-  step([&] { transport_->close(); });
-  step([&] { file_->close(); });
+  step([&] { container_->release(); });
+  step([&] { container_->close(); });
   // Nobody has the file open: it may be removed.
   step([&] {
     if (remove && comm_.is_root() && ::unlink(path_.c_str()) != 0)

@@ -22,6 +22,7 @@
 #include "base/report.h"
 #include "comm/agree.h"
 #include "comm/comm.h"
+#include "container/container.h"
 #include "dataset/consistency.h"
 #include "layout/chunked/store.h"
 #include "layout/layout.h"
@@ -29,16 +30,10 @@
 #include "plan/begins.h"
 #include "stage/burst/flush.h"
 #include "stage/stage.h"
-#include "transport/transport.h"
 
 namespace forebay {
 
 enum class Mode { define, collective, independent };
-
-/// _enddef's four arguments, in bytes; 0 takes the hint's or the default value.
-struct EnddefArguments {
-  Count h_minfree = 0, v_align = 0, v_minfree = 0, r_align = 0;
-};
 
 enum class Which { listed, all, puts, gets };  ///< which queued requests a wait or cancel is about
 
@@ -155,6 +150,8 @@ class Dataset {
   Count record_stride(const Variable& var) const;
   /// The distance between records in file types (vard): ncmpi_inq_recsize, in every layout.
   Count file_type_stride(const Variable& var) const;
+  /// Whether bytes of the file tell elements, as file types (vard) have it.
+  bool has_fixed_places() const { return container_->has_fixed_places(); }
   /// Where varn and vard requests build and share their run lists.
   RunListPool& run_lists() { return pool_; }
   int pending() const { return static_cast<int>(queue_.size()); }
@@ -188,43 +185,15 @@ class Dataset {
   void require_define() const;
   void require_data() const;
   void require_writable() const;
-  void make_engine();
-  void make_layout();
+  void use_container();
   void agree(const std::optional<Error>& mine) const;
+  void write_agreed_numrecs();                             // collective
+  void agree_on_schema(const EnddefArguments& arguments);  // collective
 
-  // dataset_header.cc
-  void header_changed();  // in define mode notes it; in data mode rewrites the header (collective)
-  void write_header();    // collective
-  std::vector<std::byte> print_header() const;
-  std::vector<std::byte> print_definitions() const;
-  void read_header();                                         // collective
-  void write_numrecs();                                       // rank 0 only
-  void write_agreed_numrecs();                                // collective
-  void agree_on_schema(const std::function<void()>& place);   // collective
-  void take_over_schema(const std::function<void()>& place);  // collective
-  void extend_to_full_size();
-
-  void refresh_shapes_in_header();  // collective
-
-  // dataset_chunks.cc
-  Variable& variable_to_chunk(VarId id);
-  void choose_chunking(const Schema* old);
-  void place_chunked(const Schema* old, const Alignment& alignment);
-  void start_chunks(const Schema* old);  // collective
-  void load_chunks();                    // collective
-  void write_anchors(const Schema* old);
-  void mark_synced();                                 // collective
-  void fill_chunked_record(VarId var, Count record);  // collective
-
-  // dataset_define.cc
+  // define.cc
+  void header_changed();  // in data mode rewrites the definitions (collective)
+  Variable& variable_to_store(VarId id);
   void agree_on_enddef(const EnddefArguments& arguments);  // collective in safe mode
-  Alignment alignment_for(const EnddefArguments& arguments) const;
-  void settle_alignment(const Alignment& alignment);
-  void place(const Schema* old, const EnddefArguments& arguments);  // collective
-  void relocate(const std::function<void(const std::function<void(const Move&)>&)>& moves);
-  void clear_gaps(const Schema& old);
-  void fill_new_variables(const Schema* old);
-  void fill_elements(const Variable& var, Offset offset, Count elements);
 
   // dataset_staging.cc
   class Staging;
@@ -249,25 +218,15 @@ class Dataset {
   Method method_;
   Schema schema_;
   std::optional<Schema> before_redef_;
-  std::optional<Alignment> alignment_;  // settled at the first enddef since open
   Mode mode_ = Mode::define;
   bool writable_ = true;
   bool created_ = false;  // never out of the first define mode yet
   bool parted_ = false;   // ranks called different functions in safe mode; the same on all
   bool changed_ = false;  // something was written since open
   bool fill_ = false;
-  bool header_dirty_ = false;
   bool numrecs_dirty_ = false;  // this rank's count of records may differ from the file's
-  Report report_;               // outlives file, transport and stage
-  Report temporary_report_;     // of files that nobody but this rank sees
-  std::shared_ptr<File> file_;
-  std::unique_ptr<Transport> transport_;
-  std::unique_ptr<chunked::ChunkStore> chunks_;  // where some variable is chunked
-  ChunkOwners owners_;                           // for a report in JSON, on rank 0
-  Offset chunk_root_ = 0;
-  Count chunk_move_ = 0;               // how far redefinition moves all that follows the header
-  std::int64_t shapes_in_header_ = 0;  // how many chosen shapes the header tells
-  std::unique_ptr<Layout> layout_;
+  Report report_;               // outlives container and stage
+  std::unique_ptr<Container> container_;
   std::unique_ptr<Staging> staging_;  // what stage burst needs; else nothing
   std::unique_ptr<Stage> stage_;
   std::vector<Request> queue_;

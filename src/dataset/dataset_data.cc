@@ -197,9 +197,9 @@ void Dataset::carry_out(std::vector<Request>& requests, bool collective,
   };
   if (known && facts[0]) {
     changed_ = true;
-    // Chunks and the number of records become visible by one publication.
+    // Data and the number of records become visible by one publication, where there is one.
     const Count before = schema_.numrecs;
-    const bool together = chunks_ && (collective || comm_.size() == 1);
+    const bool together = container_->publishes_records() && (collective || comm_.size() == 1);
     if (together) schema_.numrecs = std::max(before, facts[2]);
     const bool written = part(writes, true);
     if (together) schema_.numrecs = before;
@@ -233,10 +233,7 @@ void Dataset::note_records(Count last_record, bool collective) {
   schema_.numrecs = last_record;
   numrecs_dirty_ = true;  // until it is written
   if (!collective || stage_->holds_writes()) return;
-  if (chunks_) chunks_->publish();
-  std::optional<Error> mine;
-  if (comm_.is_root()) mine = attempt_to([&] { write_numrecs(); });
-  agree(mine);
+  container_->publish();
   numrecs_dirty_ = false;
 }
 

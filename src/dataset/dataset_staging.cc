@@ -8,6 +8,8 @@
 #include "base/attempt.h"
 #include "stage/burst/fingerprint.h"
 #include "stage/burst/log_files.h"
+#include "storage/file.h"
+#include "transport/transport.h"
 
 namespace forebay {
 
@@ -94,7 +96,7 @@ void Dataset::Staging::epoch_begins(std::uint64_t epoch) {
 std::uint64_t Dataset::Staging::fingerprint() const { return schema_fingerprint(dataset_.schema_); }
 
 std::unique_ptr<burst::Aside> Dataset::Staging::aside() {
-  if (!dataset_.layout_->writes_alone()) return nullptr;
+  if (!dataset_.container_->layout().writes_alone()) return nullptr;
   TransportOptions options;
   options.hole_threshold = dataset_.method_.hole_threshold;
   return std::make_unique<AsideLayout>(dataset_.comm_, dataset_.schema_, dataset_.path_, options);
@@ -111,7 +113,7 @@ void Dataset::start_staging() {
       options.session = random_session();
       options.dataset = StagingControl::canonical(path_);
       directory = StagingControl::canonical(method_.burst_directory);
-      regular = file_->is_regular();
+      regular = container_->is_regular();
     });
   }
   agree(mine);
@@ -137,7 +139,8 @@ void Dataset::start_staging() {
   staging_->info.per_node = options.shared;
   staging_->info.directory = directory;
   staging_->info.file = options.dataset;
-  stage_ = burst::make_burst_stage(comm_, schema_, *layout_, *staging_, options, report_);
+  stage_ =
+      burst::make_burst_stage(comm_, schema_, container_->layout(), *staging_, options, report_);
 }
 
 std::vector<burst::LostWrite> Dataset::replay(std::vector<burst::Source> sources,
@@ -154,8 +157,9 @@ std::vector<burst::LostWrite> Dataset::replay(std::vector<burst::Source> sources
     schema_.numrecs = records;
     burst::FlushOptions options;
     options.buffer = method_.buffer_limit;
-    lost = burst::flush_together(comm_, std::move(sources), *layout_, options, report_).lost;
-    layout_->flush();
+    lost = burst::flush_together(comm_, std::move(sources), container_->layout(), options, report_)
+               .lost;
+    container_->layout().flush();
     write_agreed_numrecs();
   });
   return lost;

@@ -6,7 +6,6 @@
 #include "array/convert.h"
 #include "array/names.h"
 #include "dataset/dataset.h"
-#include "format/chunk_schema.h"
 
 namespace forebay {
 
@@ -58,13 +57,6 @@ void check_owner(const Schema& schema, VarId owner) {
   if (owner < 0 || owner >= static_cast<int>(schema.vars.size())) {
     throw Error(Errc::enotvar, "there is no variable " + std::to_string(owner));
   }
-}
-
-/// Names by which files with chunks are known.
-void refuse_reserved(const std::string& name) {
-  if (!chunked::is_reserved_attribute(name)) return;
-  throw Error(Errc::ebadname, "attribute " + name + " describes chunked variables in files",
-              "use another name; chunks are set with ncmpi_var_set_chunk and ncmpi_var_set_filter");
 }
 
 /// What readers rely on: one value, of the variable's own type.
@@ -169,7 +161,7 @@ void Dataset::rename_attribute(VarId owner, const std::string& name, const std::
   AttributeList& list = schema_.attributes_of(owner);
   const int i = find_attribute(list, name);
   const std::string checked = checked_name(new_name);
-  refuse_reserved(checked);
+  container_->check_attribute(checked);
   if (list.find(checked)) name_in_use(checked);
   if (owner != global_id && checked == fill_value_name) {
     check_fill_value(variable(owner), list[i].type, list[i].count);
@@ -186,7 +178,7 @@ void Dataset::put_attribute(VarId owner, Attribute attribute, bool copied) {
   require_writable();
   check_owner(schema_, owner);
   attribute.name = checked_name(attribute.name);
-  refuse_reserved(attribute.name);
+  container_->check_attribute(attribute.name);
   check_type(attribute.type, schema_.version);
   if (owner != global_id && attribute.name == fill_value_name) {
     check_fill_value(variable(owner), attribute.type, attribute.count);
@@ -236,6 +228,38 @@ void Dataset::def_var_fill(VarId var, bool no_fill, const void* fill_value) {
   attribute.value.resize(static_cast<std::size_t>(size_of(v.type)));
   to_external(v.type, attribute.value.data(), v.type, fill_value, 1, nullptr);
   put_attribute(var, std::move(attribute));
+}
+
+// Data that is there was cut and encoded in one way, which nothing may change behind it.
+Variable& Dataset::variable_to_store(VarId id) {
+  require_writable();
+  require_define();
+  const Variable& var = variable(id);
+  if (var.ndims() == 0)
+    throw Error(Errc::einval, "variable " + var.name + " is a scalar and cannot be chunked");
+  if (before_redef_ && static_cast<std::size_t>(id) < before_redef_->vars.size()) {
+    throw Error(Errc::einval, "variable " + var.name + " has its layout already",
+                "set chunks and filters before the enddef that follows its definition");
+  }
+  return schema_.vars[static_cast<std::size_t>(id)];
+}
+
+void Dataset::set_chunk(VarId id, std::span<const Count> shape) {
+  container_->set_chunk(variable_to_store(id), shape);
+  header_changed();
+}
+
+void Dataset::set_filter(VarId id, const std::string& text) {
+  container_->set_filter(variable_to_store(id), text);
+  header_changed();
+}
+
+Offset Dataset::header_size() const {
+  return in_define_mode() ? container_->definitions_bytes() : schema_.header_size;
+}
+
+void Dataset::header_changed() {
+  if (!in_define_mode()) container_->write_definitions();
 }
 
 }  // namespace forebay

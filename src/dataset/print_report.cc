@@ -120,13 +120,11 @@ Json timeline_json(const ReportSummary& summary) {
 
 void start_timeline(const Comm& comm, const Method& method, Report& report,
                     Timeline::Clock::time_point opened) {
-  if (!wants_json_report(method)) return;
+  if (!method.wants_json_report()) return;
   const auto told = static_cast<std::size_t>(std::min(comm.size(), most_timelines));
   report.timeline = std::make_shared<Timeline>(
       std::clamp(most_spans / told, Timeline::least_limit, most_spans_of_rank), opened);
 }
-
-bool wants_json_report(const Method& method) { return method.report.starts_with(json_prefix); }
 
 ReportSummary summarize(const Comm& comm, const Report& report, bool each_rank) {
   ReportSummary summary{comm.size(), report, report, report, {}, {}};
@@ -214,7 +212,7 @@ void print_report(const Comm& comm, const std::string& path, const Report& repor
                   const Method& method, const std::vector<std::string>& reasons,
                   const NamedOwners& owners) {
   if (method.report.empty()) return;
-  const bool as_json = wants_json_report(method);
+  const bool as_json = method.wants_json_report();
   const ReportSummary summary = summarize(comm, report, as_json);
   if (!comm.is_root()) return;
   if (as_json) {

@@ -10,6 +10,7 @@
 
 #include "base/report.h"
 #include "comm/comm.h"
+#include "layout/layout.h"
 #include "method/method.h"
 
 namespace forebay {
@@ -33,12 +34,6 @@ constexpr int timeline_stride(int ranks) { return (ranks + most_timelines - 1) /
 /// every rank of `comm`.
 void start_timeline(const Comm& comm, const Method& method, Report& report,
                     Timeline::Clock::time_point opened = Timeline::Clock::now());
-
-/// Names of variables, and which rank encoded each of their chunks last (-1: none did).
-using NamedOwners = std::vector<std::pair<std::string, std::vector<std::int32_t>>>;
-
-/// Whether the report goes to a file as JSON, with all that only programs read.
-bool wants_json_report(const Method& method);
 
 /// Collective. The result holds on rank 0. `each_rank` (the same on all): also the seconds of every
 /// rank, 128 bytes each, and timelines, 1.5 MiB at most in all.

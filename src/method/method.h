@@ -100,6 +100,7 @@ struct Method {
   /// PNETCDF_RELAX_COORD_BOUND=0: a start at the end of a dimension is wrong, even with count 0.
   bool strict_start = false;
   std::string report;  ///< FOREBAY_REPORT: empty (off), "1" (to stderr) or "json:PATH"
+  bool wants_json_report() const { return report.starts_with("json:"); }
 
   /// Per-variable rules of all matching XML file elements, in the order in which they apply.
   std::vector<VariableRule> variables;

@@ -171,7 +171,7 @@ class FileTypeParts {
   /// The variable that is nearest before `at`: in its own section of the file, in record 0.
   VarId find(Offset at) {
     const Schema& schema = ds_.schema();
-    if (schema.any_chunked()) throw_outside();  // places in the file tell nothing
+    if (!ds_.has_fixed_places()) throw_outside();  // places in the file tell nothing
     if (by_begin_.empty()) {
       for (const Variable& var : schema.vars) {
         by_begin_.emplace(var.begin, static_cast<VarId>(by_begin_.size()));

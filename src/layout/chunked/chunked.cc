@@ -10,59 +10,62 @@
 
 namespace forebay::chunked {
 
-ChunkedLayout::ChunkedLayout(Schema& schema, ChunkStore& store, ExtentIo& io, const Comm& comm,
-                             const ChunkOptions& options, Report& report)
-    : schema_(schema),
-      store_(store),
-      io_(io),
-      comm_(comm),
-      options_(options),
-      report_(report),
-      canonical_(make_canonical_layout(schema, io, report)),
-      codings_(schema.vars.size()),
-      cache_(options.cache_bytes),
-      deferred_(options.buffer_limit, options.make_temporary) {
-  has_plain_ = std::any_of(schema.vars.begin(), schema.vars.end(),
-                           [](const Variable& v) { return !v.chunking; });
-  for (std::size_t v = 0; v < schema.vars.size(); ++v) open_ += is_open(static_cast<VarId>(v));
+namespace {
+
+ChunkOptions options_of(const Method& method) {
+  ChunkOptions options;
+  options.buffer_limit = method.buffer_limit;
+  options.chunk_bytes = method.chunk_bytes;
+  options.cache_bytes = method.chunk_cache;
+  options.ranks_per_node = method.exchange == "message" ? 1 : method.ranks_per_node;
+  options.codec_threads = method.codec_threads;
+  if (method.chunk_read == "owners") options.read_plan = ReadPlan::owners;
+  if (method.chunk_read == "everyone") options.read_plan = ReadPlan::everyone;
+  return options;
+}
+
+}  // namespace
+
+ChunkedLayout::ChunkedLayout(const ClassicSite& site)
+    : site_(site),
+      schema_(site.schema),
+      io_(site.io),
+      comm_(site.comm),
+      report_(site.report),
+      options_(options_of(site.method)),
+      store_(schema_, io_, comm_),
+      cache_(options_.cache_bytes),
+      // Independent writes that exceed the limit go to a file without a name.
+      deferred_(options_.buffer_limit, [this] {
+        return make_nameless_file(site_.path, comm_.rank(), temporary_report_);
+      }) {
+  if (site.method.wants_json_report() && comm_.is_root()) owners_.emplace();
+}
+
+// The definitions have changed.
+void ChunkedLayout::renew_codings() {
+  codings_.clear();
+  codings_.resize(schema_.vars.size());
+  cache_.clear();
+  open_ = 0;
+  for (std::size_t v = 0; v < schema_.vars.size(); ++v) open_ += is_open(static_cast<VarId>(v));
 }
 
 void ChunkedLayout::carry_out(std::span<Request> requests, bool write, bool collective) {
-  const auto middle = std::stable_partition(
-      requests.begin(), requests.end(),
-      [&](const Request& r) { return !schema_.vars[static_cast<std::size_t>(r.var)].chunking; });
-  const std::span<Request> plain(requests.begin(), middle), chunked(middle, requests.end());
-  std::array<std::int64_t, 2> any{!plain.empty(), !chunked.empty()};
-  if (has_plain_ && collective) {
-    comm_.all_reduce(any, Reduce::max);
+  store_.require_whole();
+  if (write) {
+    collective || comm_.size() == 1 ? write_together(requests) : defer(requests);
   } else if (collective) {
-    any = {0, 1};
+    read_together(requests);
+  } else {
+    std::optional<Error> refused;
+    const auto good = usable(requests, refused);
+    TouchFinder finder;
+    const auto touches = find_touches(
+        good, finder, [&](VarId v) -> auto& { return coding(v).grid; });
+    read_locally(good, touches, finder);
+    if (refused) throw *refused;
   }
-  const auto attempt = [&](auto&& f) {
-    return collective ? up_to_meeting(comm_, f) : attempt_to(f);
-  };
-  std::optional<Error> failed;
-  if (any[0]) failed = attempt([&] { canonical_->carry_out(plain, write, collective); });
-  if (any[1]) {
-    const auto error = attempt([&] {
-      store_.require_whole();
-      if (write) {
-        collective || comm_.size() == 1 ? write_together(chunked) : defer(chunked);
-      } else if (collective) {
-        read_together(chunked);
-      } else {
-        std::optional<Error> refused;
-        const auto good = usable(chunked, refused);
-        TouchFinder finder;
-        const auto touches = find_touches(
-            good, finder, [&](VarId v) -> auto& { return coding(v).grid; });
-        read_locally(good, touches, finder);
-        if (refused) throw *refused;
-      }
-    });
-    if (!failed) failed = error;
-  }
-  if (failed) throw *failed;
 }
 
 std::unique_ptr<VariableCoding> ChunkedLayout::make_coding(VarId id) const {
@@ -196,14 +199,13 @@ std::string ChunkedLayout::reasons() const {
   return text;
 }
 
-}  // namespace forebay::chunked
-
-namespace forebay {
-
-std::unique_ptr<Layout> make_chunked_layout(Schema& schema, chunked::ChunkStore& store,
-                                            ExtentIo& io, const Comm& comm,
-                                            const ChunkOptions& options, Report& report) {
-  return std::make_unique<chunked::ChunkedLayout>(schema, store, io, comm, options, report);
+NamedOwners ChunkedLayout::owners() const {
+  NamedOwners named;
+  const std::size_t known = owners_ ? owners_->of_variable.size() : 0;
+  for (std::size_t v = 0; v < std::min(known, schema_.vars.size()); ++v)
+    if (!owners_->of_variable[v].empty())
+      named.emplace_back(schema_.vars[v].name, owners_->of_variable[v]);
+  return named;
 }
 
-}  // namespace forebay
+}  // namespace forebay::chunked

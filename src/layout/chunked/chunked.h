@@ -25,23 +25,68 @@
 #include "layout/chunked/operation.h"
 #include "layout/chunked/store.h"
 #include "layout/chunked/team.h"
-#include "layout/layout.h"
+#include "layout/classic_part.h"
+#include "plan/chunk_read.h"
 
 namespace forebay::chunked {
 
-class ChunkedLayout : public Layout {
+/// Which rank encoded each chunk last, for reports: by variable, then by chunk. -1: none, or beyond
+/// what is kept.
+struct ChunkOwners {
+  static constexpr Count most = 1 << 20;  ///< chunks of one variable
+  std::vector<std::vector<std::int32_t>> of_variable;
+
+  void note(VarId var, Count chunk, Rank owner) {
+    if (chunk >= most) return;
+    const auto v = static_cast<std::size_t>(var), c = static_cast<std::size_t>(chunk);
+    if (of_variable.size() <= v) of_variable.resize(v + 1);
+    if (of_variable[v].size() <= c) of_variable[v].resize(c + 1, -1);
+    of_variable[v][c] = owner;
+  }
+};
+
+struct ChunkOptions {
+  Count buffer_limit = 64 << 20;      ///< bytes a rank may hold for chunks and messages
+  Count chunk_bytes = 1 << 20;        ///< what shapes are chosen for, at least
+  Count cache_bytes = 16 << 20;       ///< of decoded chunks, a rank
+  int ranks_per_node = 0;             ///< as Comm::split_node has it; 1: messages only
+  int codec_threads = 0;              ///< a rank; 0: the node's processors, shared by its ranks
+  std::optional<ReadPlan> read_plan;  ///< of collective reads; none: the quicker one
+};
+
+class ChunkedLayout : public ClassicPart {
  public:
-  ChunkedLayout(Schema& schema, ChunkStore& store, ExtentIo& io, const Comm& comm,
-                const ChunkOptions& options, Report& report);
+  explicit ChunkedLayout(const ClassicSite& site);
 
   void carry_out(std::span<Request> requests, bool write, bool collective) override;
   void flush() override;
   std::string reasons() const override;
+  NamedOwners owners() const override;
+
+  // definitions.cc
+  bool keeps(const Variable& var) const override { return var.chunking.has_value(); }
+  void choose(const Schema* old) override;
+  Schema stored() const override;
+  Alignment place(const Schema* old, const Alignment& wanted) override;
+  Count placed() const override { return move_; }
+  void take_over(const Schema& stored, Count placed) override;
+  void start(const Schema* old, const std::function<void(const Move&)>& relocate) override;
+  void load() override;
+  bool header_is_old() const override;
+  void header_written() override;
+  void publish() override { store_.publish(); }
+  void publish_last() override { store_.publish_whole(); }
+  void synced() override;
+  void fill_record(VarId var, Count record) override;
 
  private:
   using Key = std::pair<VarId, Count>;
 
+  // definitions.cc
+  void write_anchors(const Schema* old);  // collective
+
   // chunked.cc
+  void renew_codings();
   const VariableCoding& coding(VarId var);
   std::unique_ptr<VariableCoding> make_coding(VarId var) const;
   std::span<Request> usable(std::span<Request> requests, std::optional<Error>& refused);
@@ -106,15 +151,20 @@ class ChunkedLayout : public Layout {
 
   std::vector<std::vector<std::uint32_t>> own_chunks(const Operation& op) const;
 
+  ClassicSite site_;
   Schema& schema_;
-  ChunkStore& store_;
   ExtentIo& io_;
   const Comm& comm_;
-  ChunkOptions options_;
   Report& report_;
-  std::unique_ptr<Layout> canonical_;
-  bool has_plain_ = false;
-  std::size_t open_ = 0;  // chunked variables without a shape; equal on all ranks
+  ChunkOptions options_;
+  ChunkStore store_;
+  bool begun_ = false;                 // the index is in the file
+  Offset root_ = 0;                    // where its root slots are
+  Count move_ = 0;                     // how far redefinition moves all that follows the header
+  std::int64_t shapes_in_header_ = 0;  // how many chosen shapes the header tells
+  Report temporary_report_;            // of files that nobody but this rank sees
+  std::optional<ChunkOwners> owners_;  // for a report in JSON, on rank 0
+  std::size_t open_ = 0;               // chunked variables without a shape; equal on all ranks
   std::vector<std::unique_ptr<VariableCoding>> codings_;
   std::optional<Team> team_;
   std::optional<TaskTeam> tasks_;

@@ -353,8 +353,7 @@ void ChunkedLayout::take_places(const Operation& op, std::uint32_t round,
     entries[i].hash = t.hash;
     entries[i].skipped = static_cast<std::uint32_t>(t.skipped);
     entries[i].offset = store_.allocate(t.bytes);
-    if (options_.owners != nullptr)
-      options_.owners->note(op.chunks[i].var, op.chunks[i].id, op.chunks[i].owner);
+    if (owners_) owners_->note(op.chunks[i].var, op.chunks[i].id, op.chunks[i].owner);
   }
 }
 

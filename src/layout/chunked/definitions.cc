@@ -1,5 +1,5 @@
-// Datasets with chunked variables (D5 ch. 5): which variables are chunked, where anchors, root
-// slots and the heap of chunks lie, and how redefinition keeps them.
+// What chunked variables need of a file beside their values: which variables are chunked, where
+// anchors, root slots and the heap of chunks lie, and how redefinition keeps them.
 #include <algorithm>
 #include <cstring>
 
@@ -7,12 +7,13 @@
 #include "base/attempt.h"
 #include "base/byteorder.h"
 #include "codec/pipeline.h"
-#include "dataset/dataset.h"
+#include "comm/agree.h"
 #include "format/chunk_schema.h"
 #include "format/classic.h"
+#include "layout/chunked/chunked.h"
 #include "plan/chunk_shape.h"
 
-namespace forebay {
+namespace forebay::chunked {
 
 namespace {
 
@@ -67,51 +68,16 @@ void copy_places(const Schema& stored, Schema& schema) {
   schema.recsize = record_size(schema);
 }
 
+std::int64_t chosen_shapes(const Schema& schema) {
+  return std::count_if(schema.vars.begin(), schema.vars.end(),
+                       [](const Variable& v) { return v.chunking && !v.chunking->shape.empty(); });
+}
+
 }  // namespace
-
-// Data that is there was cut and encoded in one way, which nothing may change behind it.
-Variable& Dataset::variable_to_chunk(VarId id) {
-  require_writable();
-  require_define();
-  const Variable& var = variable(id);
-  if (var.ndims() == 0)
-    throw Error(Errc::einval, "variable " + var.name + " is a scalar and cannot be chunked");
-  if (before_redef_ && static_cast<std::size_t>(id) < before_redef_->vars.size()) {
-    throw Error(Errc::einval, "variable " + var.name + " has its layout already",
-                "set chunks and filters before the enddef that follows its definition");
-  }
-  return schema_.vars[static_cast<std::size_t>(id)];
-}
-
-void Dataset::set_chunk(VarId id, std::span<const Count> shape) {
-  Variable& v = variable_to_chunk(id);
-  std::vector<Count> clipped;
-  if (!shape.empty()) {
-    check_chunk_shape(v, clipped = clipped_chunk_shape(v, shape));
-  }
-  if (!v.chunking) v.chunking = Chunking{{}, codec_for(method_, schema_, v), {}};
-  v.chunking->shape = std::move(clipped);
-  v.chunking->reason = v.chunking->shape.empty() ? "" : "set by the program";
-  header_changed();
-}
-
-void Dataset::set_filter(VarId id, const std::string& text) {
-  Variable& var = variable_to_chunk(id);
-  const Pipeline pipeline = Pipeline::parse(text);
-  if (pipeline.lossy() && !is_floating(var.type)) {
-    throw Error(Errc::einval,
-                "variable " + var.name + " of type " + name_of(var.type) +
-                    " cannot go through the lossy codec " + pipeline.text(),
-                "use a lossless one: deflate, zstd, shuffle, bitshuffle");
-  }
-  if (!var.chunking) set_chunk(id, {});
-  var.chunking->codec = pipeline.for_type(var.type).text();
-  header_changed();
-}
 
 // Record variables that are not chunked would need a record section, which chunks at the end of the
 // file leave no room for; they become chunks of whole records (D5 §5.2.4).
-void Dataset::choose_chunking(const Schema* old) {
+void ChunkedLayout::choose(const Schema* old) {
   const std::size_t first = old ? old->vars.size() : 0;
   const bool old_records =
       old && !old->any_chunked() &&
@@ -120,12 +86,12 @@ void Dataset::choose_chunking(const Schema* old) {
     Variable& var = schema_.vars[i];
     if (old_records && var.chunking) {
       throw Error(Errc::einval,
-                  "variable " + var.name + " cannot be chunked: " + path_ +
+                  "variable " + var.name + " cannot be chunked: " + site_.path +
                       " has record variables in classic layout, which must stay at its end",
                   "chunk variables before the file's first enddef");
     }
-    if (var.chunking || old_records || !wants_chunks(method_, var)) continue;
-    var.chunking = Chunking{{}, codec_for(method_, schema_, var), {}};
+    if (var.chunking || old_records || !wants_chunks(site_.method, var)) continue;
+    var.chunking = Chunking{{}, codec_for(site_.method, schema_, var), {}};
   }
   if (!schema_.any_chunked()) return;
   for (std::size_t i = first; i < schema_.vars.size(); ++i) {
@@ -133,83 +99,90 @@ void Dataset::choose_chunking(const Schema* old) {
     if (var.is_record && !var.chunking) var.chunking = Chunking{};
     if (!var.chunking || !var.chunking->shape.empty()) continue;
     // Else the first flush chooses.
-    if (auto choice = small_chunk_shape(var, method_.chunk_bytes)) {
+    if (auto choice = small_chunk_shape(var, site_.method.chunk_bytes)) {
       var.chunking->shape = std::move(choice->shape);
       var.chunking->reason = std::move(choice->reason);
     }
   }
 }
 
-void Dataset::place_chunked(const Schema* old, const Alignment& wanted) {
-  Schema stored = chunked::to_stored(schema_, 0);
+Schema ChunkedLayout::stored() const { return to_stored(schema_, root_); }
+
+Alignment ChunkedLayout::place(const Schema* old, const Alignment& wanted) {
+  Schema stored = to_stored(schema_, 0);
   const Offset header_size = classic::header_size(stored);
-  if (!chunks_) {
+  if (!begun_) {
     Alignment alignment = settle(wanted, stored);
     alignment.h_minfree = std::max(alignment.h_minfree, header_room);
     place_variables(stored, old, alignment, header_size);
     copy_places(stored, schema_);
-    chunk_root_ = round_up(std::max(end_of_fixed(schema_), stored.begin_rec), heap_align);
+    root_ = round_up(std::max(end_of_fixed(schema_), stored.begin_rec), heap_align);
     alignment.h_minfree = wanted.h_minfree;
-    settle_alignment(alignment);
-    return;
+    return alignment;
   }
   const Alignment alignment = settle(wanted, stored);
-  chunk_move_ = place_behind(stored, *old, alignment, header_size, chunks_->end(), header_room);
+  move_ = place_behind(stored, *old, alignment, header_size, store_.end(), header_room);
   copy_places(stored, schema_);
-  chunk_root_ = chunks_->root() + chunk_move_;
-  settle_alignment(alignment);
+  root_ = store_.root() + move_;
+  return alignment;
 }
 
-void Dataset::start_chunks(const Schema* old) {
-  if (!chunks_) {
-    chunks_ = std::make_unique<chunked::ChunkStore>(schema_, *transport_, comm_);
-    chunks_->create(chunk_root_);
+void ChunkedLayout::take_over(const Schema& stored, Count placed) {
+  schema_ = from_stored(stored, root_);
+  schema_.recsize = record_size(schema_);
+  move_ = placed;
+}
+
+void ChunkedLayout::start(const Schema* old, const std::function<void(const Move&)>& relocate) {
+  if (!begun_) {
+    store_.create(root_);
   } else if (old) {
-    if (chunk_move_ > 0) {
-      const Move move{old->header_extent, old->header_extent + chunk_move_,
-                      chunks_->end() - old->header_extent};
-      relocate([&](const auto& f) { f(move); });
-      chunks_->moved(chunk_move_);
+    if (move_ > 0) {
+      const Move move{old->header_extent, old->header_extent + move_,
+                      store_.end() - old->header_extent};
+      relocate(move);
+      store_.moved(move_);
     }
-    chunks_->grow(schema_.vars.size());
-    chunks_->skip_to(end_of_fixed(schema_));
-    chunks_->touch();
-    chunks_->publish();
+    store_.grow(schema_.vars.size());
+    store_.skip_to(end_of_fixed(schema_));
+    store_.touch();
+    store_.publish();
     // The last synced state has been moved away from its root.
-    if (chunk_move_ > 0) {
-      agree(attempt_to([&] { file_->sync(); }));
-      mark_synced();
+    if (move_ > 0) {
+      agree_on_error(comm_, attempt_to([&] { site_.file.sync(); }));
+      synced();
     }
   }
-  chunk_move_ = 0;
+  move_ = 0;
   for (std::size_t i = 0; i < schema_.vars.size(); ++i) {
     if (!schema_.vars[i].chunking) continue;
-    chunked::ChunkTable& table = chunks_->table(static_cast<VarId>(i));
+    ChunkTable& table = store_.table(static_cast<VarId>(i));
     table.shape = schema_.vars[i].chunking->shape;
     table.reason = schema_.vars[i].chunking->reason;
   }
   write_anchors(old);
-  make_layout();
+  renew_codings();
+  begun_ = true;
 }
 
 // All ranks have synced their data.
-void Dataset::mark_synced() {
-  if (!chunks_->mark_synced()) return;
+void ChunkedLayout::synced() {
+  if (!store_.mark_synced()) return;
   std::optional<Error> mine;
-  if (comm_.is_root()) mine = attempt_to([&] { file_->sync(); });
-  agree(mine);
-  chunks_->forget_older_synced();
+  if (comm_.is_root()) mine = attempt_to([&] { site_.file.sync(); });
+  agree_on_error(comm_, mine);
+  store_.forget_older_synced();
 }
 
 // An anchor holds the fill value, so that readers that know nothing of chunks show no number.
-void Dataset::write_anchors(const Schema* old) {
+void ChunkedLayout::write_anchors(const Schema* old) {
   std::optional<Error> mine;
   if (comm_.is_root()) {
     mine = attempt_to([&] {
       std::vector<std::byte> bytes;
       Offset begin = 0;
       const auto write = [&] {
-        if (!bytes.empty()) file_->write_at(begin, bytes);
+        if (!bytes.empty()) site_.file.write_at(begin, bytes);
         bytes.clear();
       };
       for (std::size_t i = old ? old->vars.size() : 0; i < schema_.vars.size(); ++i) {
@@ -227,47 +200,42 @@ void Dataset::write_anchors(const Schema* old) {
       write();
     });
   }
-  agree(mine);
+  agree_on_error(comm_, mine);
 }
 
-void Dataset::load_chunks() {
-  chunks_ = std::make_unique<chunked::ChunkStore>(schema_, *transport_, comm_);
-  const auto state =
-      method_.chunk_state == "synced" ? chunked::OpenState::synced : chunked::OpenState::newest;
+void ChunkedLayout::load() {
+  const auto state = site_.method.chunk_state == "synced" ? OpenState::synced : OpenState::newest;
   Offset size = 0;
   std::optional<Error> mine;
-  if (comm_.is_root()) mine = attempt_to([&] { size = file_->size(); });
-  agree(mine);
-  const auto error = attempt_together(comm_, [&] { chunks_->load(chunk_root_, size, state); });
+  if (comm_.is_root()) mine = attempt_to([&] { size = site_.file.size(); });
+  agree_on_error(comm_, mine);
+  const auto error = attempt_together(comm_, [&] { store_.load(root_, size, state); });
   // A rank may have failed otherwise while the others found damage: all do the same.
   const bool damaged =
       error && comm_.all_reduce(error->code() == Errc::enotnc ? 1 : 0, Reduce::min) != 0;
-  if (error && (writable_ || !damaged)) {
-    throw Error(error->code(), path_ + ": " + error->message(),
+  if (error && (site_.file.writable() || !damaged)) {
+    throw Error(error->code(), site_.path + ": " + error->message(),
                 error->code() == Errc::enotnc
                     ? "open it for reading only to get at its other variables; " + error->advice()
                     : error->advice());
   }
   comm_.forget_failed_meeting();
-  if (error) chunks_->give_up(error->message());
-  if (!error && writable_ && chunks_->is_synced()) {
+  if (error) store_.give_up(error->message());
+  if (!error && site_.file.writable() && store_.is_synced()) {
     // Who set the mark may have been killed before it was on the device; until it is there, older
     // synced states must not be overwritten.
-    if (comm_.is_root()) mine = attempt_to([&] { file_->sync(); });
-    agree(mine);
+    if (comm_.is_root()) mine = attempt_to([&] { site_.file.sync(); });
+    agree_on_error(comm_, mine);
   }
   shapes_in_header_ = -1;
-  make_layout();
+  renew_codings();
+  begun_ = true;
 }
 
 // Each rank writes fill values over its share of the record.
-void Dataset::fill_chunked_record(VarId id, Count record) {
-  const Variable& var = variable(id);
+void ChunkedLayout::fill_record(VarId id, Count record) {
+  const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
   const auto n = static_cast<std::size_t>(var.ndims());
-  Access access;
-  access.var = id;
-  access.write = true;
-  access.last_record = record + 1;
   Subarray part{std::vector<Count>(n, 0), var.shape, {}};
   part.start[0] = record;
   part.count[0] = 1;
@@ -285,23 +253,68 @@ void Dataset::fill_chunked_record(VarId id, Count record) {
   } else if (first == last) {
     part.count[0] = 0;
   }
-  access.elements = part.elements();
-  const auto fill = external_fill(var);
-  std::vector<std::byte> value(fill.size());
-  copy_swapped(value.data(), fill.data(), fill.size(), static_cast<int>(fill.size()));
+  const Count elements = part.elements();
   std::vector<std::byte> values;
-  std::optional<Error> mine = attempt_to([&] {
-    values.resize(static_cast<std::size_t>(access.elements) * value.size());
-    for (std::size_t at = 0; at < values.size(); at += value.size())
-      std::memcpy(values.data() + at, value.data(), value.size());
+  std::vector<Request> requests;
+  const auto mine = attempt_to([&] {
+    values.resize(static_cast<std::size_t>(elements) * static_cast<std::size_t>(size_of(var.type)));
+    fill_chunk(external_fill(var), values);
+    if (elements == 0) return;
+    Request& r = requests.emplace_back();
+    r.var = id;
+    r.write = true;
+    r.selection = std::move(part);
+    r.last_record = record + 1;
+    r.elements = elements;
+    r.packed = values.data();
+    r.element_size = size_of(var.type);
   });
-  access.selection = std::move(part);
-  access.memory.data = values.data();
-  access.memory.type = var.type;
-  std::vector<Access> accesses;
-  if (!mine && access.elements > 0) accesses.push_back(std::move(access));
-  execute(accesses, true, mine);
-  if (record + 1 > schema_.numrecs) note_records(record + 1, true);
+  agree_on_error(comm_, mine);
+  carry_out(requests, true, true);
+}
+
+bool ChunkedLayout::header_is_old() const {
+  store_.require_whole();
+  return shapes_in_header_ != chosen_shapes(schema_);
+}
+
+void ChunkedLayout::header_written() { shapes_in_header_ = chosen_shapes(schema_); }
+
+}  // namespace forebay::chunked
+
+namespace forebay {
+
+bool has_part(const Schema& stored) { return chunked::has_anchors(stored); }
+
+bool belongs_to_part(std::string_view attribute) {
+  return chunked::is_reserved_attribute(attribute);
+}
+
+void set_chunk_shape(const Schema& schema, const Method& method, Variable& var,
+                     std::span<const Count> shape) {
+  std::vector<Count> clipped;
+  if (!shape.empty()) {
+    check_chunk_shape(var, clipped = clipped_chunk_shape(var, shape));
+  }
+  if (!var.chunking) var.chunking = Chunking{{}, chunked::codec_for(method, schema, var), {}};
+  var.chunking->shape = std::move(clipped);
+  var.chunking->reason = var.chunking->shape.empty() ? "" : "set by the program";
+}
+
+void set_codec(const Schema& schema, const Method& method, Variable& var, const std::string& text) {
+  const Pipeline pipeline = Pipeline::parse(text);
+  if (pipeline.lossy() && !is_floating(var.type)) {
+    throw Error(Errc::einval,
+                "variable " + var.name + " of type " + name_of(var.type) +
+                    " cannot go through the lossy codec " + pipeline.text(),
+                "use a lossless one: deflate, zstd, shuffle, bitshuffle");
+  }
+  if (!var.chunking) set_chunk_shape(schema, method, var, {});
+  var.chunking->codec = pipeline.for_type(var.type).text();
+}
+
+std::unique_ptr<ClassicPart> make_chunked_part(const ClassicSite& site) {
+  return std::make_unique<chunked::ChunkedLayout>(site);
 }
 
 }  // namespace forebay

@@ -1,11 +1,11 @@
-// What enddef does: placement, moving data that was there, clearing and filling what is new, the
-// header.
+// What enddef does to the file: placement, moving data that was there, clearing and filling what is
+// new.
 #include <algorithm>
 #include <cstring>
 
 #include "base/attempt.h"
-#include "base/byteorder.h"
-#include "dataset/dataset.h"
+#include "comm/agree.h"
+#include "container/classic/classic.h"
 #include "format/classic.h"
 
 namespace forebay {
@@ -27,71 +27,53 @@ Offset end_of_data(const Schema& schema) {
 
 }  // namespace
 
-// What ranks defined before they parted is the same. Here they meet again, those too whose partner
-// was still in another function.
-void Dataset::agree_on_enddef(const EnddefArguments& a) {
-  const auto mine = attempt_to([&] {
-    require_define();
-    if (std::min({a.h_minfree, a.v_align, a.v_minfree, a.r_align}) < 0)
-      throw Error(Errc::einval, "an argument of _enddef is negative");
-  });
-  if (!method_.safe_mode) {
-    if (mine) throw *mine;
-  } else if (!parted_) {
-    constexpr Errc differ = Errc::emultidefine_fnc_args;
-    parted_ = !forebay::agree_on_call(
-        comm_, "enddef", mine,
-        {{differ, a.h_minfree}, {differ, a.v_align}, {differ, a.v_minfree}, {differ, a.r_align}});
+void ClassicContainer::check_attribute(const std::string& name) const {
+  if (!belongs_to_part(name)) return;
+  throw Error(Errc::ebadname, "attribute " + name + " describes chunked variables in files",
+              "use another name; chunks are set with ncmpi_var_set_chunk and ncmpi_var_set_filter");
+}
+
+void ClassicContainer::set_chunk(Variable& var, std::span<const Count> shape) const {
+  set_chunk_shape(schema_, site_.method, var, shape);
+}
+
+void ClassicContainer::set_filter(Variable& var, const std::string& pipeline) const {
+  set_codec(schema_, site_.method, var, pipeline);
+}
+
+void ClassicContainer::choose(const Schema* old) {
+  if (!part_in_file_) part_.reset();  // of an enddef that failed
+  auto fresh = part_ ? nullptr : make_part();
+  (part_ ? *part_ : *fresh).choose(old);
+  const bool needed = fresh && std::any_of(schema_.vars.begin(), schema_.vars.end(),
+                                           [&](const Variable& v) { return fresh->keeps(v); });
+  if (needed) part_ = std::move(fresh);
+}
+
+void ClassicContainer::place(const Schema* old, const EnddefArguments& arguments) {
+  Alignment alignment = alignment_for(arguments);
+  if (part_) return settle_alignment(part_->place(old, alignment));
+  alignment = settle(alignment, schema_);
+  place_variables(schema_, old, alignment, classic::header_size(schema_));
+  settle_alignment(alignment);
+}
+
+void ClassicContainer::redefine(const Schema* old) {
+  if (part_) {
+    part_->start(old, [&](const Move& move) { relocate([&](const auto& f) { f(move); }); });
+  } else if (old) {
+    relocate([&](const auto& move) { for_each_move(*old, schema_, move); });
   }
+  write_definitions();
+  part_in_file_ = part_ != nullptr;
 }
 
-void Dataset::enddef(const EnddefArguments& arguments) {
-  agree_on_enddef(arguments);
-  parted_ = false;
-  StepTimer timer(report_, Step::define);
-  const Schema* old = before_redef_ ? &*before_redef_ : nullptr;
-  together(comm_, [&] { place(old, arguments); });
-  // From here on the file has the new definitions, whatever happens to what nobody has written.
-  const auto before = std::exchange(before_redef_, std::nullopt);
-  changed_ = true;
-  created_ = false;
-  mode_ = Mode::collective;
-  together(comm_, [&] {
-    if (before && !chunks_) clear_gaps(*before);
-    fill_new_variables(before ? &*before : nullptr);
-    stage_->use(*layout_);
-  });
-}
-
-void Dataset::place(const Schema* old, const EnddefArguments& arguments) {
-  if (chunks_ && !(old && old->any_chunked())) {  // of an enddef that failed
-    auto chunks = std::move(chunks_);
-    auto layout = std::move(layout_);
-    if (const auto failed = attempt_to([&] { make_layout(); })) {
-      chunks_ = std::move(chunks);
-      layout_ = std::move(layout);
-      stage_->use(*layout_);
-      throw *failed;
-    }
-  }
-  choose_chunking(old);
-  agree_on_schema([&] {
-    if (schema_.any_chunked()) return place_chunked(old, alignment_for(arguments));
-    const Alignment alignment = settle(alignment_for(arguments), schema_);
-    place_variables(schema_, old, alignment, classic::header_size(schema_));
-    settle_alignment(alignment);
-  });
-  if (old && !chunks_) relocate([&](const auto& move) { for_each_move(*old, schema_, move); });
-  if (schema_.any_chunked()) start_chunks(old);
-  write_header();
-}
-
-Alignment Dataset::alignment_for(const EnddefArguments& arguments) const {
+Alignment ClassicContainer::alignment_for(const EnddefArguments& arguments) const {
   Alignment alignment;
-  alignment.header_align = method_.header_align;
-  alignment.var_align = method_.var_align;
-  alignment.record_align = method_.record_align;
-  alignment.striping_unit = method_.striping_unit;
+  alignment.header_align = site_.method.header_align;
+  alignment.var_align = site_.method.var_align;
+  alignment.record_align = site_.method.record_align;
+  alignment.striping_unit = site_.method.striping_unit;
   if (alignment_) alignment = *alignment_;
   alignment.h_minfree = arguments.h_minfree;
   alignment.v_align = arguments.v_align;
@@ -100,18 +82,18 @@ Alignment Dataset::alignment_for(const EnddefArguments& arguments) const {
   return alignment;
 }
 
-void Dataset::settle_alignment(const Alignment& alignment) {
+void ClassicContainer::settle_alignment(const Alignment& alignment) {
   alignment_ = alignment;
-  method_.header_align = alignment.header_align;  // what inquiries tell is what is in force
-  method_.var_align = alignment.var_align;
-  method_.record_align = alignment.record_align;
+  site_.method.header_align = alignment.header_align;  // what inquiries tell is what is in force
+  site_.method.var_align = alignment.var_align;
+  site_.method.record_align = alignment.record_align;
 }
 
 // Moves run from the end of the file to its front. They are cut into blocks and dealt to the ranks
 // in batches: all ranks read theirs, then all write, so that a block whose destination overlaps
 // another's source is safe. Memory for them is there before the first one: half a move is the end
 // of the data.
-void Dataset::relocate(const std::function<void(const std::function<void(const Move&)>&)>& moves) {
+void ClassicContainer::relocate(const Moves& moves) {
   struct Share {  // of one rank, in a batch
     Count blocks = 0, bytes = 0;
   };
@@ -151,10 +133,10 @@ void Dataset::relocate(const std::function<void(const std::function<void(const M
   };
   std::vector<Block> mine;  // of the batch at hand
   std::vector<std::byte> memory;
-  agree(attempt_to([&] {
-    mine.reserve(static_cast<std::size_t>(most.blocks));
-    memory.resize(static_cast<std::size_t>(most.bytes));
-  }));
+  agree_on_error(comm_, attempt_to([&] {
+                   mine.reserve(static_cast<std::size_t>(most.blocks));
+                   memory.resize(static_cast<std::size_t>(most.bytes));
+                 }));
   std::optional<Error> failure;
   const auto for_mine = [&](auto&& f) {
     for (Block& block : mine) {
@@ -170,11 +152,11 @@ void Dataset::relocate(const std::function<void(const std::function<void(const M
         used += bytes;
       },
       [&] {
-        for_mine([&](Block& b) { b.bytes = b.bytes.first(file_->read_at(b.move.from, b.bytes)); });
+        for_mine([&](Block& b) { b.bytes = b.bytes.first(file_.read_at(b.move.from, b.bytes)); });
         // Behind it every block of the batch is in memory, and its old place may be written to.
         comm_.barrier();
         for_mine([&](Block& b) {
-          if (!failure) file_->write_at(b.move.to, b.bytes);
+          if (!failure) file_.write_at(b.move.to, b.bytes);
         });
         // Batches stay apart: nobody reads or writes for the next one before this one is in the
         // file.
@@ -182,12 +164,12 @@ void Dataset::relocate(const std::function<void(const std::function<void(const M
         mine.clear();
         used = 0;
       });
-  agree(failure);
+  agree_on_error(comm_, failure);
 }
 
 // What lies between variables, and the places of variables that have no data yet, may hold bytes of
 // what stood there before. They become zero, as in a new file.
-void Dataset::clear_gaps(const Schema& old) {
+void ClassicContainer::clear_gaps(const Schema& old) {
   const Offset old_end = end_of_data(old);
   std::vector<std::byte> zeros;
   Count number = 0;
@@ -199,7 +181,7 @@ void Dataset::clear_gaps(const Schema& old) {
       const auto bytes = static_cast<std::size_t>(std::min(to - from, block_size));
       mine = attempt_to([&] {
         if (zeros.size() < bytes) zeros.resize(bytes);
-        file_->write_at(from, {zeros.data(), bytes});
+        file_.write_at(from, {zeros.data(), bytes});
       });
     }
   };
@@ -225,16 +207,17 @@ void Dataset::clear_gaps(const Schema& old) {
     if (begin >= old_end) break;
     clear_between(true, r * schema_.recsize, begin, begin + schema_.recsize);
   }
-  agree(mine);
+  agree_on_error(comm_, mine);
 }
 
-void Dataset::fill_new_variables(const Schema* old) {
+void ClassicContainer::fill_new(const Schema* old) {
+  if (old && !part_) clear_gaps(*old);
   std::optional<Error> mine;
   bool any = false;
   for (std::size_t i = old ? old->vars.size() : 0; i < schema_.vars.size(); ++i) {
     const Variable& var = schema_.vars[i];
-    // What was never written of a chunked variable is its fill value.
-    if (var.no_fill || var.chunking) continue;
+    // What was never written of a variable that a part keeps is its fill value.
+    if (var.no_fill || kept(var)) continue;
     any = true;
     if (!var.is_record) {
       auto error = attempt_to([&] { fill_elements(var, var.begin, var.inner_elements); });
@@ -247,11 +230,11 @@ void Dataset::fill_new_variables(const Schema* old) {
       if (error && !mine) mine = error;
     }
   }
-  if (any) agree(mine);
+  if (any) agree_on_error(comm_, mine);
 }
 
 // Each rank writes its share of the elements.
-void Dataset::fill_elements(const Variable& var, Offset offset, Count elements) {
+void ClassicContainer::fill_elements(const Variable& var, Offset offset, Count elements) {
   const Count width = size_of(var.type);
   const Count share = elements / comm_.size(), extra = elements % comm_.size();
   const Count first = share * comm_.rank() + std::min<Count>(comm_.rank(), extra);
@@ -265,36 +248,10 @@ void Dataset::fill_elements(const Variable& var, Offset offset, Count elements) 
   Offset at = offset + first * width;
   for (Count left = mine * width; left > 0;) {
     const Count now = std::min<Count>(left, static_cast<Count>(block.size()));
-    file_->write_at(at, {block.data(), static_cast<std::size_t>(now)});
+    file_.write_at(at, {block.data(), static_cast<std::size_t>(now)});
     at += now;
     left -= now;
   }
-}
-
-void Dataset::fill_record(VarId id, Count record) {
-  require_data();
-  require_writable();
-  const Variable& var = variable(id);
-  if (!var.is_record)
-    throw Error(Errc::enotrecvar, "variable " + var.name + " has no record dimension");
-  // A fill value of its own counts as fill mode, as in PnetCDF.
-  if (var.no_fill && !own_fill_value(var, var.type))
-    throw Error(Errc::enotfill, "variable " + var.name + " is not in fill mode",
-                "call def_var_fill");
-  if (record < 0) throw Error(Errc::einvalcoords, "record numbers begin at 0");
-  together(comm_, [&] {
-    if (stage_->holds_writes()) stage_->flush(true);  // what was staged came before
-    if (var.chunking) {
-      fill_chunked_record(id, record);
-      // Nor does it come behind what another rank writes from here on.
-      if (stage_->holds_writes()) stage_->flush(true);
-      return;
-    }
-    agree(attempt_to(
-        [&] { fill_elements(var, var.begin + record * schema_.recsize, var.inner_elements); }));
-    changed_ = true;
-    note_records(record + 1, true);
-  });
 }
 
 }  // namespace forebay

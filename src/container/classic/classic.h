@@ -1,0 +1,88 @@
+// The container `classic`: netCDF's CDF-1, CDF-2 and CDF-5 (docs/formats.md). Variables lie in one
+// file as the formats say (layout canonical); what a ClassicPart keeps lies behind them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "container/container.h"
+#include "layout/classic_part.h"
+#include "plan/begins.h"
+#include "storage/file.h"
+#include "transport/transport.h"
+
+namespace forebay {
+
+class ClassicContainer : public Container {
+ public:
+  explicit ClassicContainer(const ContainerSite& site);
+  ~ClassicContainer() override;
+
+  void create(bool exclusive, bool& made) override;
+  void open() override;
+  bool has_engine() const override { return transport_ != nullptr; }
+
+  std::vector<std::byte> print() const override;
+  Offset definitions_bytes() const override;
+  void check_attribute(const std::string& name) const override;
+  void set_chunk(Variable& var, std::span<const Count> shape) const override;
+  void set_filter(Variable& var, const std::string& pipeline) const override;
+  void choose(const Schema* old) override;
+  void place(const Schema* old, const EnddefArguments& arguments) override;
+  std::vector<std::byte> print_placed() const override;
+  void take_over(std::span<const std::byte> placed) override;
+  void redefine(const Schema* old) override;
+  void fill_new(const Schema* old) override;
+  void write_definitions() override;
+
+  Layout& layout() override { return *layout_; }
+  bool publishes_records() const override { return part_ != nullptr; }
+  bool has_fixed_places() const override { return part_ == nullptr; }
+  void publish() override;
+  void fill_record(VarId var, Count record) override;
+  bool is_regular() override { return file_.is_regular(); }
+
+  void sync() override;
+  void refresh_definitions() override;
+  void publish_last() override;
+  void fill_up(bool changed) override;
+  void release() override;
+  void close() override { file_.close(); }
+  std::vector<std::string> reasons() const override;
+
+ private:
+  class Dispatch;
+  using Moves = std::function<void(const std::function<void(const Move&)>&)>;
+
+  // classic.cc
+  void make_engine();
+  std::unique_ptr<ClassicPart> make_part() const;
+  bool kept(const Variable& var) const { return part_ && part_->keeps(var); }
+
+  // header.cc
+  std::vector<std::byte> print_header() const;
+  void read_header();    // collective
+  void write_numrecs();  // rank 0 only
+
+  // placement.cc
+  Alignment alignment_for(const EnddefArguments& arguments) const;
+  void settle_alignment(const Alignment& alignment);
+  void relocate(const Moves& moves);                                       // collective
+  void clear_gaps(const Schema& old);                                      // collective
+  void fill_elements(const Variable& var, Offset offset, Count elements);  // local
+
+  ContainerSite site_;
+  const Comm& comm_;
+  Schema& schema_;
+  std::shared_ptr<File> file_owner_;
+  File& file_;
+  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<Layout> canonical_;
+  std::unique_ptr<ClassicPart> part_;  // where some variable is its
+  bool part_in_file_ = false;          // it has begun there
+  std::unique_ptr<Layout> layout_;
+  std::optional<Alignment> alignment_;  // settled at the first enddef since open
+};
+
+}  // namespace forebay

@@ -1,0 +1,163 @@
+// The header's way to and from the file. Rank 0 reads and writes; the others get its bytes.
+#include <algorithm>
+#include <cstring>
+
+#include "base/attempt.h"
+#include "comm/agree.h"
+#include "container/classic/classic.h"
+#include "format/classic.h"
+
+namespace forebay {
+
+// Rank 0 reads, all parse: an attempt costs one broadcast, and what is wrong with a header every
+// rank finds by itself.
+void ClassicContainer::read_header() {
+  StepTimer timer(site_.report, Step::header);
+  std::vector<std::byte> bytes;
+  struct Chunk {
+    std::int64_t code, bytes, file_size;
+  } chunk{0, 0, 0};
+  for (Offset want = std::max<Offset>(site_.method.header_read_chunk, 4096);; want *= 2) {
+    const std::size_t have = bytes.size();
+    std::optional<Error> mine;
+    if (comm_.is_root()) {
+      mine = attempt_to([&] {
+        chunk.file_size = file_.size();
+        bytes.resize(static_cast<std::size_t>(std::min(want, chunk.file_size)));
+        bytes.resize(have + file_.read_at(static_cast<Offset>(have),
+                                          {bytes.data() + have, bytes.size() - have}));
+      });
+      chunk.code = mine ? to_int(mine->code()) : 0;
+      chunk.bytes = static_cast<std::int64_t>(bytes.size());
+    }
+    comm_.broadcast(&chunk, sizeof chunk);
+    if (mine) throw *mine;
+    if (chunk.code != 0)
+      throw Error(static_cast<Errc>(chunk.code),
+                  "rank 0 could not read the header of " + site_.path);
+    bytes.resize(static_cast<std::size_t>(chunk.bytes));
+    if (bytes.size() > have) comm_.broadcast(bytes.data() + have, bytes.size() - have);
+    auto schema = classic::parse(bytes, chunk.file_size);
+    if (schema) {
+      schema_ = std::move(*schema);
+      return;
+    }
+    if (static_cast<Offset>(bytes.size()) >= chunk.file_size || bytes.size() == have) {
+      throw Error(Errc::enotnc, site_.path + ": the header does not end before the file does",
+                  "the file is truncated");
+    }
+  }
+}
+
+void ClassicContainer::write_definitions() {
+  StepTimer timer(site_.report, Step::header);
+  std::optional<Error> mine;
+  if (comm_.is_root()) {
+    mine = attempt_to([&] {
+      auto bytes = print_header();
+      // A header that shrank in data mode leaves no bytes of its longer self behind.
+      bytes.resize(std::max(bytes.size(), static_cast<std::size_t>(schema_.header_size)));
+      file_.write_at(0, bytes);
+    });
+  }
+  agree_on_error(comm_, mine);
+  if (part_) part_->header_written();
+}
+
+std::vector<std::byte> ClassicContainer::print_header() const {
+  if (part_) return classic::print(part_->stored());
+  // In define mode the program may have said what there is no part for yet.
+  return classic::print(schema_.any_chunked() ? make_part()->stored() : schema_);
+}
+
+void ClassicContainer::write_numrecs() {
+  const auto bytes = classic::print_numrecs(schema_);
+  file_.write_at(classic::numrecs_offset, bytes);
+}
+
+Offset ClassicContainer::definitions_bytes() const {
+  return static_cast<Offset>(print_header().size());
+}
+
+// The header, and which variables are filled, which it does not tell.
+std::vector<std::byte> ClassicContainer::print() const {
+  auto printed = print_header();
+  for (const Variable& var : schema_.vars) printed.push_back(std::byte{var.no_fill});
+  return printed;
+}
+
+namespace {
+
+/// What definitions do not say: reserved space, and the alignments that hold until close.
+struct Unprinted {
+  Offset extent, begin_rec;
+  Count recsize, of_part;
+  std::int64_t has_part;
+  Alignment alignment;
+};
+
+}  // namespace
+
+std::vector<std::byte> ClassicContainer::print_placed() const {
+  auto printed = print();
+  const Unprinted rest{schema_.header_extent, schema_.begin_rec,
+                       schema_.recsize,       part_ ? part_->placed() : 0,
+                       part_ != nullptr,      alignment_.value_or(Alignment{})};
+  const auto bytes = std::as_bytes(std::span(&rest, 1));
+  printed.insert(printed.end(), bytes.begin(), bytes.end());
+  return printed;
+}
+
+void ClassicContainer::take_over(std::span<const std::byte> placed) {
+  Unprinted rest;
+  const auto definitions = placed.first(placed.size() - sizeof rest);
+  std::memcpy(&rest, definitions.data() + definitions.size(), sizeof rest);
+  settle_alignment(rest.alignment);
+  Schema root = *classic::parse({definitions.begin(), definitions.end()}, INT64_MAX);
+  const std::size_t flags = definitions.size() - root.vars.size();
+  const Count numrecs = schema_.numrecs;
+  if (rest.has_part != 0) {
+    if (!part_) part_ = make_part();
+    part_->take_over(root, rest.of_part);
+  } else {
+    part_.reset();
+    schema_ = std::move(root);
+  }
+  for (std::size_t i = 0; i < schema_.vars.size(); ++i)
+    schema_.vars[i].no_fill = definitions[flags + i] != std::byte{0};
+  schema_.numrecs = numrecs;
+  schema_.header_extent = rest.extent;
+  schema_.begin_rec = rest.begin_rec;
+  schema_.recsize = rest.recsize;
+}
+
+// Variables that were never written leave the file shorter than its header says; readers that map
+// the file, or check its size, want all of it. A device that has no size (a pipe, /dev/null) is
+// left alone.
+void ClassicContainer::fill_up(bool changed) {
+  // Independent writes are known to their own rank only.
+  if (comm_.all_reduce(std::int64_t{changed}, Reduce::max) == 0) return;
+  std::optional<Error> mine;
+  if (comm_.is_root()) {
+    mine = attempt_to([&] {
+      Offset end = schema_.header_size;
+      for (const Variable& var : schema_.vars) {
+        Count bytes = var.inner_elements * size_of(var.type);
+        if (kept(var)) bytes = size_of(var.type);
+        const Count records = var.is_record && !kept(var) ? schema_.numrecs : 1;
+        // Some readers (scipy) want the last record with its padding.
+        if (var.is_record && !kept(var) && bytes % 4 != 0 && bytes != schema_.recsize)
+          bytes += 4 - bytes % 4;
+        if (records > 0)
+          end = std::max(end, var.begin + (records - 1) * schema_.recsize * var.is_record + bytes);
+      }
+      // Without variables nothing tells a reader why the file should go on after a header that has
+      // become shorter.
+      const bool too_long = schema_.vars.empty() && file_.size() > end;
+      if ((file_.size() < end || too_long) && file_.is_regular()) file_.truncate(end);
+    });
+  }
+  agree_on_error(comm_, mine);
+}
+
+}  // namespace forebay

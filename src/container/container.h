@@ -1,0 +1,112 @@
+// A container is what a file is: it owns what is stored beside the values. Definitions, where they
+// and the values lie, the number of records, what makes writes visible, what reaches the device,
+// and what a file needs before it is closed. Where elements of a variable lie in it is a layout's.
+//
+// Dataset calls it; what is collective says so, and throws on all ranks if it fails on one, or is
+// called within `together` (comm/agree.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "array/schema.h"
+#include "base/error.h"
+#include "base/report.h"
+#include "base/types.h"
+#include "comm/comm.h"
+#include "layout/layout.h"
+#include "method/method.h"
+
+namespace forebay {
+
+/// _enddef's four arguments, in bytes; 0 takes the hint's or the default value.
+struct EnddefArguments {
+  Count h_minfree = 0, v_align = 0, v_minfree = 0, r_align = 0;
+};
+
+/// What a container shares with the dataset that it belongs to; all of it outlives the container.
+struct ContainerSite {
+  const Comm& comm;
+  const std::string& path;
+  Method& method;  ///< alignments become what is in force
+  Schema& schema;
+  Report& report;
+  bool writable;
+};
+
+class Container {
+ public:
+  virtual ~Container() = default;
+
+  // -- opening
+
+  /// Collective. Makes the file, `exclusive`: Errc::eexist where there is one. `made`: this rank
+  /// did.
+  virtual void create(bool exclusive, bool& made) = 0;
+  /// Collective. Reads definitions into the schema, and what else is needed before data.
+  virtual void open() = 0;
+  /// Whether release() has something to free on this rank.
+  virtual bool has_engine() const = 0;
+
+  // -- definitions. `old`: those that the file has, null for a new one.
+
+  /// Local. What the definitions are, in bytes to compare: equal for equal definitions.
+  virtual std::vector<std::byte> print() const = 0;
+  /// Bytes of the definitions as they are stored.
+  virtual Offset definitions_bytes() const = 0;
+  /// Local. Refuses an attribute that the container itself uses: Errc::ebadname.
+  virtual void check_attribute(const std::string& name) const = 0;
+  /// Local, define mode. How a variable is cut and encoded: what ncmpi_var_set_chunk and
+  /// ncmpi_var_set_filter say. Errc::einval for what cannot be.
+  virtual void set_chunk(Variable& var, std::span<const Count> shape) const = 0;
+  virtual void set_filter(Variable& var, const std::string& pipeline) const = 0;
+
+  /// Local. Decides how variables that are new are stored.
+  virtual void choose(const Schema* old) = 0;
+  /// Local. Decides where everything lies.
+  virtual void place(const Schema* old, const EnddefArguments& arguments) = 0;
+  /// Local. What place() decided, and the same taken over from another rank.
+  virtual std::vector<std::byte> print_placed() const = 0;
+  virtual void take_over(std::span<const std::byte> placed) = 0;
+  /// Collective. Makes the file what was placed: from here on it has the new definitions.
+  virtual void redefine(const Schema* old) = 0;
+  /// Collective, after redefine(). Fill values, and zeros where nothing was written.
+  virtual void fill_new(const Schema* old) = 0;
+  /// Collective. Writes the definitions, in data mode: they fit where they were.
+  virtual void write_definitions() = 0;
+
+  // -- data
+
+  /// The layout of all variables: the same object until the container goes.
+  virtual Layout& layout() = 0;
+  /// The number of records is part of what makes data visible, rather than told afterwards.
+  virtual bool publishes_records() const = 0;
+  /// Whether a byte of the file tells which element it is (file types of vard).
+  virtual bool has_fixed_places() const = 0;
+  /// Collective. Makes data and the schema's number of records visible, on which all agree.
+  virtual void publish() = 0;
+  /// Collective. Fill values over one record.
+  virtual void fill_record(VarId var, Count record) = 0;
+  virtual bool is_regular() = 0;  ///< local: no pipe, no device
+
+  // -- the end
+
+  /// Collective. Data and definitions reach the device.
+  virtual void sync() = 0;
+  /// Collective steps of closing a file that was open for writing; `changed` by this rank.
+  virtual void refresh_definitions() = 0;
+  virtual void publish_last() = 0;
+  virtual void fill_up(bool changed) = 0;
+  /// Collective. Frees what needs all ranks for it.
+  virtual void release() = 0;
+  /// Local.
+  virtual void close() = 0;
+  /// Sentences for the report.
+  virtual std::vector<std::string> reasons() const = 0;
+};
+
+}  // namespace forebay

@@ -1,0 +1,101 @@
+// Ending define mode: ranks agree on what was defined, and the container makes the file so.
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/attempt.h"
+#include "comm/agree.h"
+#include "dataset/dataset.h"
+
+namespace forebay {
+
+// What ranks defined before they parted is the same. Here they meet again, those too whose partner
+// was still in another function.
+void Dataset::agree_on_enddef(const EnddefArguments& a) {
+  const auto mine = attempt_to([&] {
+    require_define();
+    if (std::min({a.h_minfree, a.v_align, a.v_minfree, a.r_align}) < 0)
+      throw Error(Errc::einval, "an argument of _enddef is negative");
+  });
+  if (!method_.safe_mode) {
+    if (mine) throw *mine;
+  } else if (!parted_) {
+    constexpr Errc differ = Errc::emultidefine_fnc_args;
+    parted_ = !forebay::agree_on_call(
+        comm_, "enddef", mine,
+        {{differ, a.h_minfree}, {differ, a.v_align}, {differ, a.v_minfree}, {differ, a.r_align}});
+  }
+}
+
+void Dataset::enddef(const EnddefArguments& arguments) {
+  agree_on_enddef(arguments);
+  parted_ = false;
+  StepTimer timer(report_, Step::define);
+  const Schema* old = before_redef_ ? &*before_redef_ : nullptr;
+  together(comm_, [&] {
+    container_->choose(old);
+    agree_on_schema(arguments);
+    container_->redefine(old);
+  });
+  // From here on the file has the new definitions, whatever happens to what nobody has written.
+  const auto before = std::exchange(before_redef_, std::nullopt);
+  changed_ = true;
+  created_ = false;
+  mode_ = Mode::collective;
+  together(comm_, [&] {
+    container_->fill_new(before ? &*before : nullptr);
+    stage_->use(container_->layout());
+  });
+}
+
+// Definitions are local calls, so ranks may have defined different things. Rank 0's definitions
+// count, as in PnetCDF; every rank takes them over, which keeps placement equal everywhere. In safe
+// mode they cannot differ: see agree_on_call.
+void Dataset::agree_on_schema(const EnddefArguments& arguments) {
+  const Schema* old = before_redef_ ? &*before_redef_ : nullptr;
+  bool differ = false;
+  if (comm_.size() > 1) {
+    const auto printed = container_->print();
+    const auto hash = static_cast<std::int64_t>(XXH3_64bits(printed.data(), printed.size()) >> 1);
+    std::array<std::int64_t, 2> extremes{hash, -hash};
+    comm_.all_reduce(extremes, Reduce::max);
+    differ = extremes[0] != -extremes[1];
+  }
+  if (!differ) return container_->place(old, arguments);
+  std::vector<std::byte> placed;
+  if (comm_.is_root()) {
+    container_->place(old, arguments);
+    placed = container_->print_placed();
+  }
+  auto size = static_cast<std::int64_t>(placed.size());
+  comm_.broadcast(&size, sizeof size);
+  placed.resize(static_cast<std::size_t>(size));
+  comm_.broadcast(placed.data(), placed.size());
+  if (!comm_.is_root()) container_->take_over(placed);
+}
+
+void Dataset::fill_record(VarId id, Count record) {
+  require_data();
+  require_writable();
+  const Variable& var = variable(id);
+  if (!var.is_record)
+    throw Error(Errc::enotrecvar, "variable " + var.name + " has no record dimension");
+  // A fill value of its own counts as fill mode, as in PnetCDF.
+  if (var.no_fill && !own_fill_value(var, var.type))
+    throw Error(Errc::enotfill, "variable " + var.name + " is not in fill mode",
+                "call def_var_fill");
+  if (record < 0) throw Error(Errc::einvalcoords, "record numbers begin at 0");
+  together(comm_, [&] {
+    if (stage_->holds_writes()) stage_->flush(true);  // what was staged came before
+    changed_ = true;
+    const Count before = schema_.numrecs;
+    if (container_->publishes_records()) schema_.numrecs = std::max(before, record + 1);
+    const auto failed = attempt_to([&] { container_->fill_record(id, record); });
+    schema_.numrecs = before;
+    if (failed) throw *failed;
+    note_records(record + 1, true);
+  });
+}
+
+}  // namespace forebay
