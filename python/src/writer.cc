@@ -154,8 +154,7 @@ void put_attribute(Writer& self, VarId owner, const std::string& name, int type,
 Access make_access(const Dataset& ds, VarId var, Subarray selection, bool write, int type,
                    std::span<std::byte> memory) {
   const Variable& variable = ds.variable(var);
-  const Count limit =
-      write ? max_records(ds.schema().version, ds.record_stride(variable)) : ds.schema().numrecs;
+  const Count limit = write ? ds.most_records(variable) : ds.schema().numrecs;
   const bool strided = !selection.stride.empty();
   if (selection.start.size() != variable.dimids.size() ||
       selection.count.size() != variable.dimids.size() ||

@@ -7,7 +7,7 @@
 //
 // Positions: "linear" means the byte position of an element in the variable's row-major order,
 // which for record variables means records without any padding between them. Run lists of requests
-// to chunked variables count linear bytes (Dataset::record_stride).
+// to chunked variables count linear bytes (array/selection.h).
 #pragma once
 
 #include <algorithm>

@@ -35,8 +35,6 @@ struct Access {
   Count last_record =
       0;  ///< one past the highest record touched (0 for fixed variables); grows numrecs on write
   Count elements = 0;  ///< number of elements selected
-  Count bytes_per_record =
-      0;  ///< run lists of record variables: the record distance they were built with
   Memory memory;
   bool buffered = false;  ///< bput: the data is copied out of `memory` when posted
   /// Runs once when the request has completed or was cancelled (a read's data is in `memory.data`
@@ -53,7 +51,6 @@ struct Request {
   std::variant<Subarray, std::shared_ptr<const RunList>> selection;
   Count last_record = 0;
   Count elements = 0;
-  Count bytes_per_record = 0;  ///< of a run list
   bool buffered = false;
   std::byte* packed = nullptr;  ///< elements in selection order, `element_size` bytes each
   int element_size = 1;

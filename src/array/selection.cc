@@ -195,7 +195,7 @@ struct Output {
 template <std::size_t N>
 class Flattener {
  public:
-  Flattener(const Variable& var, Count bytes_per_record, SelectionLimits limits, RunList& list)
+  Flattener(const Variable& var, SelectionLimits limits, RunList& list)
       : var_(var),
         limits_(limits),
         ndims_(var.dimids.size()),
@@ -209,9 +209,8 @@ class Flattener {
     }
     Count step = element_;
     for (std::size_t d = ndims(); d-- > 0;) {
-      const bool record = d == 0 && var.is_record;
-      length_[d] = record ? limits.records : var.shape[d];
-      step_[d] = record ? bytes_per_record : step;
+      length_[d] = d == 0 && var.is_record ? limits.records : var.shape[d];
+      step_[d] = step;
       step *= var.shape[d];
     }
   }
@@ -386,9 +385,9 @@ class Flattener {
 };
 
 template <std::size_t N>
-FlattenedVarn flatten(const Variable& var, const VarnPieces& pieces, Count bytes_per_record,
-                      SelectionLimits limits, RunList& list, bool& in_order) {
-  return Flattener<N>(var, bytes_per_record, limits, list).run(pieces, in_order);
+FlattenedVarn flatten(const Variable& var, const VarnPieces& pieces, SelectionLimits limits,
+                      RunList& list, bool& in_order) {
+  return Flattener<N>(var, limits, list).run(pieces, in_order);
 }
 
 /// Each piece of a scalar is the scalar.
@@ -438,8 +437,8 @@ std::shared_ptr<const RunList> rebased(const RunList& list, Count from, Count to
   return out;
 }
 
-FlattenedVarn flatten_varn(const Variable& var, const VarnPieces& pieces, Count bytes_per_record,
-                           SelectionLimits limits, bool resolve_overlaps, RunList& list) {
+FlattenedVarn flatten_varn(const Variable& var, const VarnPieces& pieces, SelectionLimits limits,
+                           bool resolve_overlaps, RunList& list) {
   list.runs.clear();
   list.memory.clear();
   list.overlapping = false;
@@ -450,19 +449,19 @@ FlattenedVarn flatten_varn(const Variable& var, const VarnPieces& pieces, Count 
       result = flatten_scalar(var, pieces, list, in_order);
       break;
     case 1:
-      result = flatten<1>(var, pieces, bytes_per_record, limits, list, in_order);
+      result = flatten<1>(var, pieces, limits, list, in_order);
       break;
     case 2:
-      result = flatten<2>(var, pieces, bytes_per_record, limits, list, in_order);
+      result = flatten<2>(var, pieces, limits, list, in_order);
       break;
     case 3:
-      result = flatten<3>(var, pieces, bytes_per_record, limits, list, in_order);
+      result = flatten<3>(var, pieces, limits, list, in_order);
       break;
     case 4:
-      result = flatten<4>(var, pieces, bytes_per_record, limits, list, in_order);
+      result = flatten<4>(var, pieces, limits, list, in_order);
       break;
     default:
-      result = flatten<0>(var, pieces, bytes_per_record, limits, list, in_order);
+      result = flatten<0>(var, pieces, limits, list, in_order);
   }
   list.bytes = result.elements * size_of(var.type);
   if (!in_order) {

@@ -3,9 +3,10 @@
 // Two forms cover every access kind of the netCDF interfaces:
 //   Subarray  start, count, stride per dimension (var1, var, vara, vars, varm): described, never
 //             flattened early;
-//   RunList   sorted byte runs relative to a base (varn, vard): built once, shared by all requests
-//             that select the same elements of equally shaped variables, since codes write
-//             hundreds of variables by one decomposition.
+//   RunList   sorted runs of the variable's elements (varn, vard), counted in bytes of its own,
+//             record after record: built once, shared by all requests that select the same
+//             elements of equally shaped variables, since codes write hundreds of variables by one
+//             decomposition. Where elements lie in a file is the layout's matter.
 #pragma once
 
 #include <cstddef>
@@ -19,15 +20,15 @@
 
 namespace forebay {
 
-/// A run of consecutive file bytes.
+/// A run of consecutive elements.
 struct Run {
-  Offset offset;  ///< relative to the list's base (the variable's begin, that is, record 0)
+  Offset offset;  ///< bytes of the variable that lie before it
   Count length;
 
   bool operator==(const Run&) const = default;
 };
 
-/// Runs in increasing file order. Without `memory`, run i's data follows run i-1's in the buffer.
+/// Runs in increasing order. Without `memory`, run i's data follows run i-1's in the buffer.
 struct RunList {
   std::vector<Run> runs;
   std::vector<Offset> memory;  ///< buffer position of each run; empty when it is the running sum
@@ -78,19 +79,18 @@ struct FlattenedVarn {
 };
 
 /// Checks varn pieces of one variable (as check_selection does; Errc::enullstart for a null start)
-/// and flattens them into byte runs relative to record 0. `bytes_per_record` is the distance from
-/// one record to the next. Runs that are neighbours both in the file and in memory are merged. With
-/// `resolve_overlaps` (for writes) the later piece wins where pieces overlap. `list` is
-/// overwritten; its capacity is reused. O(pieces), plus a sort where they are not in file order.
-FlattenedVarn flatten_varn(const Variable& var, const VarnPieces& pieces, Count bytes_per_record,
-                           SelectionLimits limits, bool resolve_overlaps, RunList& list);
+/// and flattens them into runs. Those that are neighbours both in the variable and in memory are
+/// merged. With `resolve_overlaps` (for writes) the later piece wins where pieces overlap. `list`
+/// is overwritten; its capacity is reused. O(pieces), plus a sort where they are not in file order.
+FlattenedVarn flatten_varn(const Variable& var, const VarnPieces& pieces, SelectionLimits limits,
+                           bool resolve_overlaps, RunList& list);
 
 /// Sorts arbitrary runs into a RunList. `memory` holds their buffer positions; empty: running sum.
 /// With `resolve_overlaps`, the run that stands later in the buffer wins where runs overlap.
 RunList sorted_run_list(std::vector<Run> runs, std::vector<Offset> memory, bool resolve_overlaps);
 
-/// A run list that was built with records `from` bytes apart, for records `to` bytes apart: runs
-/// that span records are cut apart.
+/// A run list whose records are `from` bytes apart, with records `to` bytes apart: runs that span
+/// records are cut apart.
 std::shared_ptr<const RunList> rebased(const RunList& list, Count from, Count to);
 
 /// Remembers recent RunLists so that equal ones are stored once.

@@ -104,7 +104,7 @@ TEST(flatten_varn, neighbouring_pieces_become_one_run) {
   pieces.add({0, 4}, {});
   pieces.add({1, 0}, {2, 5});
   RunList list;
-  const auto result = flatten_varn(var, pieces.view(), 0, 0, true, list);
+  const auto result = flatten_varn(var, pieces.view(), 0, true, list);
   EXPECT_EQ(list.runs, (std::vector<forebay::Run>{{12, 48}}));
   EXPECT_TRUE(list.memory.empty());
   EXPECT_EQ(list.bytes, 48);
@@ -118,28 +118,20 @@ TEST(flatten_varn, unsorted_pieces_keep_their_place_in_memory) {
   pieces.add({7}, {});
   pieces.add({2}, {3});
   RunList list;
-  flatten_varn(var, pieces.view(), 0, 0, true, list);
+  flatten_varn(var, pieces.view(), 0, true, list);
   EXPECT_EQ(list.runs, (std::vector<forebay::Run>{{16, 24}, {56, 8}}));
   EXPECT_EQ(list.memory, (std::vector<Offset>{8, 0}));
 }
 
-TEST(flatten_varn, records_lie_a_record_apart_and_the_last_one_is_reported) {
+TEST(flatten_varn, records_follow_each_other_and_the_last_one_is_reported) {
   const Variable var = make_variable({0, 3}, true);
   Pieces pieces;
   pieces.add({1, 0}, {2, 3});
+  pieces.add({4, 1}, {2, 2});
   RunList list;
-  const auto result = flatten_varn(var, pieces.view(), 100, max_records(5, 100), true, list);
-  EXPECT_EQ(list.runs, (std::vector<forebay::Run>{{100, 12}, {200, 12}}));
-  EXPECT_EQ(result.last_record, 3);
-}
-
-TEST(flatten_varn, a_single_packed_record_variable_gives_one_run) {
-  const Variable var = make_variable({0, 3}, true);
-  Pieces pieces;
-  pieces.add({1, 0}, {4, 3});
-  RunList list;
-  flatten_varn(var, pieces.view(), 12, max_records(5, 12), true, list);
-  EXPECT_EQ(list.runs, (std::vector<forebay::Run>{{12, 48}}));
+  const auto result = flatten_varn(var, pieces.view(), max_records(5, 100), true, list);
+  EXPECT_EQ(list.runs, (std::vector<forebay::Run>{{12, 24}, {52, 8}, {64, 8}}));
+  EXPECT_EQ(result.last_record, 6);
 }
 
 TEST(flatten_varn, bad_pieces_give_the_code_of_the_first_offender) {
@@ -150,7 +142,7 @@ TEST(flatten_varn, bad_pieces_give_the_code_of_the_first_offender) {
     Pieces pieces;
     pieces.add(std::move(start), std::move(count));
     RunList list;
-    return code_of([&] { flatten_varn(var, pieces.view(), 20, records, false, list); });
+    return code_of([&] { flatten_varn(var, pieces.view(), records, false, list); });
   };
   EXPECT_EQ(code(fixed, 0, {4, 0}, {}), Errc::einvalcoords);
   EXPECT_EQ(code(fixed, 0, {-1, 0}, {}), Errc::einvalcoords);
@@ -166,10 +158,10 @@ TEST(flatten_varn, bad_pieces_give_the_code_of_the_first_offender) {
   EXPECT_EQ(code(record, max_records(5, 20), {INT64_MAX, 0}, {1, 5}), Errc::einvalcoords);
   VarnPieces no_starts{1, nullptr, nullptr};
   RunList list;
-  EXPECT_EQ(code_of([&] { flatten_varn(fixed, no_starts, 0, 0, false, list); }), Errc::enullstart);
+  EXPECT_EQ(code_of([&] { flatten_varn(fixed, no_starts, 0, false, list); }), Errc::enullstart);
   const Count* null_start = nullptr;
   VarnPieces one_null{1, &null_start, nullptr};
-  EXPECT_EQ(code_of([&] { flatten_varn(fixed, one_null, 0, 0, false, list); }), Errc::enullstart);
+  EXPECT_EQ(code_of([&] { flatten_varn(fixed, one_null, 0, false, list); }), Errc::enullstart);
 }
 
 TEST(flatten_varn, agrees_with_element_by_element_enumeration) {
@@ -182,7 +174,6 @@ TEST(flatten_varn, agrees_with_element_by_element_enumeration) {
     for (int d = 0; d < ndims; ++d) shape.push_back(1 + below(4));
     const Type type = below(2) == 0 ? Type::int16 : Type::float64;
     const Variable var = make_variable(shape, record, type);
-    const Count per_record = round_up(var.inner_elements * size_of(type), 4) + 4 * below(3);
     Pieces pieces;
     const Count num = below(round % 50 == 0 ? 400 : 8);
     for (Count p = 0; p < num; ++p) {
@@ -196,9 +187,9 @@ TEST(flatten_varn, agrees_with_element_by_element_enumeration) {
     }
     const bool write = below(2) == 0;
     RunList list;
-    const auto result = flatten_varn(var, pieces.view(), per_record, shape[0], write, list);
+    const auto result = flatten_varn(var, pieces.view(), shape[0], write, list);
 
-    const auto offsets = element_offsets(var, pieces, per_record);
+    const auto offsets = element_offsets(var, pieces, var.inner_bytes());
     EXPECT_EQ(result.elements, static_cast<Count>(offsets.size()));
     const int size = size_of(type);
     auto got = expand(list, size);
@@ -272,13 +263,13 @@ TEST(run_list_pool, equal_lists_are_stored_once_while_in_use) {
   Pieces pieces;
   pieces.add({1}, {});
   pieces.add({5}, {});
-  flatten_varn(var, pieces.view(), 0, 0, true, pool.scratch());
+  flatten_varn(var, pieces.view(), 0, true, pool.scratch());
   auto first = pool.share(pool.scratch());
-  flatten_varn(var, pieces.view(), 0, 0, true, pool.scratch());
+  flatten_varn(var, pieces.view(), 0, true, pool.scratch());
   auto second = pool.share(pool.scratch());
   EXPECT_EQ(first, second);
   pieces.add({7}, {});
-  flatten_varn(var, pieces.view(), 0, 0, true, pool.scratch());
+  flatten_varn(var, pieces.view(), 0, true, pool.scratch());
   EXPECT_NE(pool.share(pool.scratch()), first);
   for (int i = 0; i < 40; ++i) {
     pool.scratch().runs.back().offset = 100 + i;

@@ -144,10 +144,8 @@ class Dataset {
   void wait(Which which, std::span<int> ids, std::span<int> statuses, bool collective,
             std::optional<Error> local_error = std::nullopt);
   void cancel(Which which, std::span<int> ids, std::span<int> statuses);
-  /// The distance between records that run lists are to be built with (see
-  /// Access::bytes_per_record): the file's, or in define mode, where that is not settled, the size
-  /// of the variable's own record.
-  Count record_stride(const Variable& var) const;
+  /// How many records a write may reach to.
+  Count most_records(const Variable& var) const;
   /// The distance between records in file types (vard): ncmpi_inq_recsize, in every layout.
   Count file_type_stride(const Variable& var) const;
   /// Whether bytes of the file tell elements, as file types (vard) have it.
@@ -206,7 +204,6 @@ class Dataset {
   Errc finish(Request& request, bool delivered);
   void carry_out(std::vector<Request>& requests, bool collective,
                  const std::optional<Error>& local_error);
-  void rebase(std::span<Request> requests) const;
   void note_records(Count last_record, bool collective);
   std::vector<Request> take(Which which, std::span<int> ids, std::span<int> statuses,
                             std::vector<std::ptrdiff_t>& places);

@@ -58,8 +58,10 @@ Error out_of_range() {
 
 }  // namespace
 
-Count Dataset::record_stride(const Variable& var) const {
-  return var.chunking ? std::max<Count>(var.inner_bytes(), 1) : file_type_stride(var);
+Count Dataset::most_records(const Variable& var) const {
+  const Count distance = container_->has_fixed_places() ? file_type_stride(var)
+                                                        : std::max<Count>(var.inner_bytes(), 1);
+  return max_records(schema_.version, distance);
 }
 
 Count Dataset::file_type_stride(const Variable& var) const {
@@ -76,7 +78,6 @@ Request Dataset::make_request(Access&& access, bool copy, Errc& deferred) {
   r.selection = std::move(access.selection);
   r.last_record = access.last_record;
   r.elements = access.elements;
-  r.bytes_per_record = access.bytes_per_record;
   r.on_done = std::move(access.on_done);
   r.buffered = access.buffered;
   r.sequence = next_sequence_++;
@@ -176,7 +177,6 @@ void Dataset::carry_out(std::vector<Request>& requests, bool collective,
   std::vector<Request> writes, reads;
   StageNeeds needs;
   const bool known = attempt([&] {
-    rebase(requests);
     writes.reserve(requests.size());
     reads.reserve(requests.size());
     for (Request& r : requests) {
@@ -213,18 +213,6 @@ void Dataset::carry_out(std::vector<Request>& requests, bool collective,
   }
   if (local_error) throw *local_error;
   if (failed) throw *failed;
-}
-
-// Run lists of record variables that were built for another distance between records.
-void Dataset::rebase(std::span<Request> requests) const {
-  for (Request& r : requests) {
-    auto* list = std::get_if<std::shared_ptr<const RunList>>(&r.selection);
-    if (list == nullptr || r.bytes_per_record == 0 || !variable(r.var).is_record) continue;
-    const Count stride = record_stride(variable(r.var));
-    if (r.bytes_per_record == stride) continue;
-    *list = rebased(**list, r.bytes_per_record, stride);
-    r.bytes_per_record = stride;
-  }
 }
 
 // Data first, then the count that makes it visible.

@@ -67,19 +67,4 @@ std::optional<std::string> check_write(const Schema& schema, const log::Write& w
   return check_runs(var, write, *runs);
 }
 
-std::shared_ptr<const RunList> RebasedLists::get(const Dataset& dataset, VarId var,
-                                                 const std::shared_ptr<const RunList>& runs) {
-  const Variable& variable = dataset.variable(var);
-  const Count distance = variable.inner_bytes();
-  const Count stride = dataset.record_stride(variable);
-  if (!variable.is_record || distance == stride) return runs;
-  constexpr std::size_t most_known = 64;
-  Known& known = known_[runs.get()];
-  if (known.from != runs || known.distance != distance || known.stride != stride)
-    known = {runs, rebased(*runs, distance, stride), distance, stride};
-  auto list = known.to;
-  if (known_.size() > most_known) known_.clear();
-  return list;
-}
-
 }  // namespace forebay

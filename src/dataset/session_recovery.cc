@@ -411,7 +411,6 @@ void SessionRecovery::load(Dataset& dataset, Mine& log) {
   std::vector<Part> request;
   std::optional<std::string> problem;
   std::vector<std::byte> buffer;
-  RebasedLists lists;
   readers_.with(log.stem, log.part, [&](log::Reader& reader) {
     reader.walk([&](std::uint64_t sequence, const log::Write& write,
                     const std::shared_ptr<const RunList>& runs) {
@@ -430,7 +429,7 @@ void SessionRecovery::load(Dataset& dataset, Mine& log) {
       }
       verified_ += write.bytes;
       tell("verifying", verified_, my_bytes_);
-      request.push_back({write, found || !runs ? nullptr : lists.get(dataset, write.var, runs)});
+      request.push_back({write, found ? nullptr : runs});
       if (write.continues) return;
       for (Part& part : request) {
         if (problem) {

@@ -327,6 +327,26 @@ TEST_CASE(redefinition_adds_variables_of_both_kinds_and_moves_everything_once) {
   CHECK_OK(ncmpi_close(ncid));
 }
 
+TEST_CASE(a_classic_file_that_gets_chunks_moves_what_it_has) {
+  int ncid = create(t);
+  const int plain = define(t, ncid, "plain", NC_DOUBLE, {{"a", 16 * t.size()}, {"b", 33}});
+  CHECK_OK(ncmpi_enddef(ncid));
+  put_block(t, ncid, plain, 16, 33, 3);
+  CHECK_OK(ncmpi_redef(ncid));
+  const int x = define(t, ncid, "x", NC_DOUBLE, {{"a", 16 * t.size()}, {"b", 33}});
+  CHECK_OK(ncmpi_var_set_chunk(ncid, x, nullptr));
+  const std::string text(100000, 'n');
+  CHECK_OK(ncmpi_put_att_text(ncid, NC_GLOBAL, "history", 100000, text.data()));
+  CHECK_OK(ncmpi_enddef(ncid));
+  check_block(t, ncid, plain, 16, 33, 3);
+  put_block(t, ncid, x, 16, 33, 4);
+  CHECK_OK(ncmpi_close(ncid));
+  ncid = open(t);
+  check_block(t, ncid, plain, 16, 33, 3);
+  check_block(t, ncid, x, 16, 33, 4);
+  CHECK_OK(ncmpi_close(ncid));
+}
+
 TEST_CASE(space_of_overwritten_chunks_is_used_again) {
   int ncid = create(t, {{"layout", "chunked"}, {"codec", "shuffle,zstd"}, {"chunk_bytes", "1k"}});
   const int x = define(t, ncid, "x", NC_DOUBLE, {{"a", 32 * t.size()}, {"b", 32}});

@@ -22,8 +22,7 @@ std::vector<Count> copy_of(const MPI_Offset* p, int n) { return {p, p + n}; }
 
 SelectionLimits limits_of(const Dataset& ds, const Variable& var, bool write) {
   const Schema& schema = ds.schema();
-  return {write ? max_records(schema.version, ds.record_stride(var)) : schema.numrecs,
-          ds.method().strict_start};
+  return {write ? ds.most_records(var) : schema.numrecs, ds.method().strict_start};
 }
 
 /// var: everything there is.
@@ -76,10 +75,8 @@ void select_pieces(Dataset& ds, const Variable& var, const Selection& s, Access&
   const VarnPieces pieces{s.num, reinterpret_cast<const Count* const*>(s.starts),
                           reinterpret_cast<const Count* const*>(s.counts)};
   RunListPool& pool = ds.run_lists();
-  access.bytes_per_record = ds.record_stride(var);
   const FlattenedVarn found =
-      flatten_varn(var, pieces, access.bytes_per_record, limits_of(ds, var, access.write),
-                   access.write, pool.scratch());
+      flatten_varn(var, pieces, limits_of(ds, var, access.write), access.write, pool.scratch());
   access.elements = found.elements;
   access.last_record = found.last_record;
   access.selection = pool.share(pool.scratch());
@@ -350,8 +347,11 @@ std::vector<Access> make_typed_accesses(Dataset& ds, int varid, Direction direct
     a.write = whole.write;
     a.last_record = part.last_record;
     a.elements = part.bytes / size_of(var.type);
-    a.bytes_per_record = ds.file_type_stride(ds.variable(part.var));
-    a.selection = ds.run_lists().share(sorted_run_list(std::move(part.runs), {}, a.write));
+    const Variable& variable = ds.variable(part.var);
+    RunList list = sorted_run_list(std::move(part.runs), {}, a.write);
+    const Count in_file = ds.file_type_stride(variable), dense = variable.inner_bytes();
+    if (variable.is_record && in_file != dense) list = *rebased(list, in_file, dense);
+    a.selection = ds.run_lists().share(list);
     a.memory.data = whole.memory.data;
     a.memory.type = whole.memory.type;
     whole.memory.data += a.elements * size_of(a.memory.type);

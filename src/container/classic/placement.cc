@@ -59,11 +59,10 @@ void ClassicContainer::place(const Schema* old, const EnddefArguments& arguments
 }
 
 void ClassicContainer::redefine(const Schema* old) {
-  if (part_) {
-    part_->start(old, [&](const Move& move) { relocate([&](const auto& f) { f(move); }); });
-  } else if (old) {
+  if (old && !part_in_file_)
     relocate([&](const auto& move) { for_each_move(*old, schema_, move); });
-  }
+  if (part_)
+    part_->start(old, [&](const Move& move) { relocate([&](const auto& f) { f(move); }); });
   write_definitions();
   part_in_file_ = part_ != nullptr;
 }

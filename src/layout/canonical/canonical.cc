@@ -1,5 +1,6 @@
 #include "layout/canonical/canonical.h"
 
+#include "array/chunk_grid.h"
 #include "layout/canonical/flattened.h"
 #include "layout/layout.h"
 
@@ -10,7 +11,7 @@ RequestCursor::RequestCursor(const Request& request, const Variable& var, Count 
   if (const auto* sub = std::get_if<Subarray>(&request.selection)) {
     set_up_subarray(*sub, var, record_distance);
   } else {
-    set_up_runs(*std::get<std::shared_ptr<const RunList>>(request.selection), var);
+    set_up_runs(*std::get<std::shared_ptr<const RunList>>(request.selection), var, record_distance);
   }
 }
 
@@ -53,7 +54,7 @@ void RequestCursor::set_up_subarray(const Subarray& sub, const Variable& var,
                      : StreamSummary{base_, base_ + span, bytes, pieces};
 }
 
-void RequestCursor::set_up_runs(const RunList& list, const Variable& var) {
+void RequestCursor::set_up_runs(const RunList& list, const Variable& var, Count record_distance) {
   list_ = &list;
   base_ = var.begin;
   at_end_ = list.runs.empty();
@@ -65,12 +66,29 @@ void RequestCursor::set_up_runs(const RunList& list, const Variable& var) {
   if (list.overlapping) {
     for (const Run& r : list.runs) last = std::max(last, r.offset + r.length);
   }
-  summary_ = {base_ + list.runs.front().offset, base_ + last, list.bytes,
-              static_cast<Count>(list.runs.size())};
+  Offset first = list.runs.front().offset;
+  auto pieces = static_cast<Count>(list.runs.size());
+  if (var.is_record && var.inner_bytes() != record_distance) {
+    dense_ = var.inner_bytes();
+    gap_ = record_distance - dense_;
+    const Count before = first / dense_, behind = (last - 1) / dense_;
+    // Most lists lie in one record, whose elements are as far apart as in the list.
+    if (before == behind) {
+      dense_ = 0;
+      base_ += before * gap_;
+      summary_ = {base_ + first, base_ + last, list.bytes, pieces};
+      return;
+    }
+    first += before * gap_;
+    last += behind * gap_;
+    pieces += behind - before;
+  }
+  summary_ = {base_ + first, base_ + last, list.bytes, pieces};
 }
 
 std::size_t RequestCursor::next(std::span<Extent> out) {
   if (at_end_) return 0;
+  if (dense_ > 0) return next_of_records(out);
   return list_ ? next_of_runs(out) : next_of_subarray(out);
 }
 
@@ -90,6 +108,37 @@ std::size_t RequestCursor::next_of_runs(std::span<Extent> out) {
   }
   run_index_ += n;
   at_end_ = run_index_ == list_->runs.size();
+  return n;
+}
+
+// Runs over several records, which are cut where a record ends. Of a list that overlaps itself the
+// parts would not be in order: it is brought into the file's terms first.
+std::size_t RequestCursor::next_of_records(std::span<Extent> out) {
+  if (list_->overlapping) {
+    const auto cut = rebased(*list_, dense_, dense_ + gap_);
+    in_file_ = std::make_shared<RunList>(sorted_run_list(
+        cut->runs, cut->memory.empty() ? run_positions(*cut) : cut->memory, false));
+    list_ = in_file_.get();
+    dense_ = 0;
+    return next_of_runs(out);
+  }
+  std::size_t n = 0;
+  while (n < out.size() && !at_end_) {
+    const Run& run = list_->runs[run_index_];
+    const Offset from = run.offset + of_run_;
+    if (from >= record_end_) {
+      record_ = from / dense_;
+      record_end_ = (record_ + 1) * dense_;
+    }
+    const Count length = std::min(run.length - of_run_, record_end_ - from);
+    const Offset place = list_->memory.empty() ? position_ : list_->memory[run_index_] + of_run_;
+    out[n++] = {base_ + from + record_ * gap_, length, memory_, place, swap_};
+    position_ += length;
+    of_run_ += length;
+    if (of_run_ < run.length) continue;
+    of_run_ = 0;
+    at_end_ = ++run_index_ == list_->runs.size();
+  }
   return n;
 }
 

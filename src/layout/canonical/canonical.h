@@ -22,7 +22,7 @@ class RequestCursor {
   RequestCursor(const Request& request, const Schema& schema)
       : RequestCursor(request, schema.vars[static_cast<std::size_t>(request.var)], schema.recsize) {
   }
-  /// The same for records that are `record_distance` bytes apart.
+  /// The same for records that are `record_distance` bytes apart in the file.
   RequestCursor(const Request& request, const Variable& var, Count record_distance);
 
   /// The bytes between the first and one past the last touched, and the number of pieces.
@@ -37,9 +37,10 @@ class RequestCursor {
   };
 
   void set_up_subarray(const Subarray& sub, const Variable& var, Count record_distance);
-  void set_up_runs(const RunList& list, const Variable& var);
+  void set_up_runs(const RunList& list, const Variable& var, Count record_distance);
   std::size_t next_of_subarray(std::span<Extent> out);
   std::size_t next_of_runs(std::span<Extent> out);
+  std::size_t next_of_records(std::span<Extent> out);
   void advance();
 
   StreamSummary summary_;
@@ -52,6 +53,11 @@ class RequestCursor {
   bool at_end_ = false;
   const RunList* list_ = nullptr;
   std::size_t run_index_ = 0;
+  // Run lists over several records that do not follow each other in the file.
+  Count dense_ = 0, gap_ = 0;           // bytes of a record, and to the next one; dense_ 0: no such
+  Count record_ = -1, record_end_ = 0;  // the record at hand
+  Count of_run_ = 0;                    // bytes of the run that are done
+  std::shared_ptr<const RunList> in_file_;
 };
 
 /// All requests of one operation in file order.

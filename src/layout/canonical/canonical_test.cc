@@ -126,6 +126,72 @@ TEST(RequestCursor, yields_every_selected_byte_once_in_file_order_with_its_memor
   }
 }
 
+// Run lists count bytes of the variable, whose records lie apart in the file; lists of reads may
+// overlap themselves.
+TEST(RequestCursor, places_runs_over_several_records) {
+  const Schema schema = test_schema();
+  std::mt19937 random(3);
+  std::vector<std::byte> memory(1 << 16);
+  int several = 0;
+  for (int round = 0; round < 3000; ++round) {
+    const VarId id = static_cast<VarId>(random() % schema.vars.size());
+    const Variable& var = schema.vars[static_cast<std::size_t>(id)];
+    const Count width = size_of(var.type), inner = var.inner_bytes();
+    const Count elements = inner / width * (var.is_record ? 4 : 1);
+    const bool write = random() % 2 == 0;
+    std::vector<forebay::Run> runs;
+    for (std::size_t k = random() % 6; k-- > 0;) {
+      const auto from = static_cast<Count>(random() % static_cast<std::uint64_t>(elements));
+      const auto most = static_cast<std::uint64_t>(elements - from);
+      runs.push_back({from * width, (1 + static_cast<Count>(random() % most)) * width});
+    }
+    const RunList list = sorted_run_list(runs, {}, write);
+    std::multimap<Offset, Offset> expected;  // file byte → memory position
+    Offset position = 0;
+    for (std::size_t i = 0; i < list.runs.size(); ++i) {
+      const Offset at = list.memory.empty() ? position : list.memory[i];
+      position += list.runs[i].length;
+      for (Count b = 0; b < list.runs[i].length; ++b) {
+        const Offset byte = list.runs[i].offset + b;
+        const Count record = var.is_record ? byte / inner : 0;
+        several += record > 0 && schema.recsize != inner;
+        expected.emplace(var.begin + byte + record * (schema.recsize - inner), at + b);
+      }
+    }
+    Request request;
+    request.var = id;
+    request.selection = std::make_shared<const RunList>(list);
+    request.packed = memory.data();
+    RequestCursor cursor(request, schema);
+    const StreamSummary summary = cursor.summary();
+    std::multimap<Offset, Offset> found;
+    std::vector<Extent> batch(1 + random() % 5);
+    Offset last = -1;
+    Count pieces = 0;
+    while (const std::size_t n = cursor.next(batch)) {
+      for (std::size_t i = 0; i < n; ++i) {
+        const Extent& e = batch[i];
+        ASSERT_GE(e.offset, last) << "round " << round;
+        last = e.offset;
+        ++pieces;
+        for (Count b = 0; b < e.length; ++b) found.emplace(e.offset + b, e.skip + b);
+      }
+    }
+    const auto sorted = [](const std::multimap<Offset, Offset>& map) {
+      std::vector<std::pair<Offset, Offset>> all(map.begin(), map.end());
+      std::sort(all.begin(), all.end());
+      return all;
+    };
+    ASSERT_EQ(sorted(found), sorted(expected)) << "round " << round;
+    ASSERT_EQ(summary.bytes, list.bytes);
+    if (!list.overlapping) ASSERT_LE(pieces, summary.pieces);
+    if (expected.empty()) continue;
+    ASSERT_EQ(summary.first, expected.begin()->first);
+    ASSERT_EQ(summary.last, expected.rbegin()->first + 1);
+  }
+  EXPECT_GT(several, 1000);
+}
+
 TEST(CanonicalStream, later_request_wins_where_writes_overlap) {
   const Schema schema = test_schema();
   std::mt19937 random(2);

@@ -170,16 +170,9 @@ void Recorder::add_runs(const Request& request, const std::shared_ptr<const RunL
   }
 }
 
-// In the log records are dense, whatever distance they have in the file.
 std::uint64_t Recorder::pieces_of(const std::shared_ptr<const RunList>& runs, const Variable& var) {
   if (const auto number = writer_.find_pieces(runs.get())) return *number;
-  const Count dense = var.inner_bytes();
-  log::Pieces pieces;
-  pieces.bytes = runs->bytes;
-  pieces.runs = var.is_record && !var.chunking && schema_.recsize != dense
-                    ? rebased(*runs, schema_.recsize, dense)->runs
-                    : runs->runs;
-  return writer_.add_pieces(runs, pieces);
+  return writer_.add_pieces(runs, {runs->runs, runs->bytes});
 }
 
 void Recorder::add_part(log::Write&& write, std::shared_ptr<const RunList> runs,

@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::size_t block = 64;  // writes that a read may skip together
 
-// Extents of a read or a write of one variable, relative to its first element.
+// Extents of a read or a write of one variable as if its records followed each other.
 RequestCursor cursor_of(const Request& request, const Schema& schema) {
   const Variable& var = schema.vars[static_cast<std::size_t>(request.var)];
-  return {request, var, var.chunking ? var.inner_bytes() : schema.recsize};
+  return {request, var, var.inner_bytes()};
 }
 
 // One after another, each extent of a cursor.
