@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,6 +66,16 @@ class Dimension:
 
     def __repr__(self) -> str:
         return f"<forebay.Dimension {self.name!r}: {self.size}{' (unlimited)' if self.unlimited else ''}>"
+
+
+class StoredChunks(NamedTuple):
+    """The chunks of a variable that are in the file, in any order: arrays with an item for each."""
+
+    at: np.ndarray  # its place in the grid of chunks, an index in each dimension
+    nbytes: np.ndarray  # in the file
+    place: np.ndarray  # in bytes from the beginning of the file; -1: not known
+    filtered: np.ndarray  # False: stored without some of the variable's filters or codecs
+    raw_nbytes: int  # of all of them, decoded
 
 
 class Variable:
@@ -167,6 +177,16 @@ class Variable:
             return array
         self._dataset._read(self._number, selection, array, threads)
         return array
+
+    def stored_chunks(self) -> StoredChunks:
+        """The chunks that are in the file. ValueError for a variable without chunks."""
+        handle = self._dataset._handle_for_use()
+        if not hasattr(handle, "stored_chunks"):
+            raise UnsupportedError(f"{self._dataset.path}: chunks are told of files that are open for reading only")
+        rows, raw_nbytes = handle.stored_chunks(self._number)
+        table = np.frombuffer(rows, np.int64).reshape(-1, self.ndim + 3)
+        n = self.ndim
+        return StoredChunks(table[:, :n], table[:, n], table[:, n + 1], table[:, n + 2] != 0, raw_nbytes)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:

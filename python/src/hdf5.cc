@@ -207,6 +207,22 @@ nb::tuple read_strings(const Hdf5Reader& self, VarId var, std::vector<Count> sta
   return nb::make_tuple(changed, list);
 }
 
+/// As _forebay.Reader has it. HDF5 stores chunks at the edge whole.
+nb::tuple stored_chunks(const Hdf5Reader& self, VarId var) {
+  ChunkRows chunks;
+  Count raw_bytes = 0;
+  run(self, var, false, [&](const tools::Source& file) {
+    Count chunk_bytes = file.width(var);
+    if (const auto& chunking = file.schema().vars[static_cast<std::size_t>(var)].chunking)
+      for (const Count length : chunking->shape) chunk_bytes *= length;
+    file.each_stored_chunk(var, [&](const ChunkPlace& one) {
+      chunks.add(one);
+      raw_bytes += chunk_bytes;
+    });
+  });
+  return nb::make_tuple(chunks.rows(), raw_bytes);
+}
+
 }  // namespace
 }  // namespace forebay::python
 
@@ -222,6 +238,7 @@ NB_MODULE(_hdf5, module) {
            nb::arg("stride"), nb::arg("out"), nb::arg("threads"), nb::arg("check"))
       .def("read_strings", read_strings, nb::arg("var"), nb::arg("start"), nb::arg("count"),
            nb::arg("stride"), nb::arg("check"))
+      .def("stored_chunks", stored_chunks, nb::arg("var"))
       .def("changed", [](const Hdf5Reader& r) { return r.changed(*r.file()); })
       .def("close", &Hdf5Reader::close)
       .def_prop_ro("closed", &Hdf5Reader::closed);

@@ -1,5 +1,6 @@
 // The extension module forebay._forebay. The package's own classes (python/forebay) stand on it;
 // nothing in it is public. What reads HDF5 files is a second one (hdf5.cc).
+#include "base/step.h"
 #include "method/method.h"
 #include "support.h"
 
@@ -19,6 +20,9 @@ NB_MODULE(_forebay, module) {
       keys.append(nb::make_tuple(key.name, key.accepted, key.standard, key.help));
     return keys;
   });
+  nb::list steps;
+  for (const char* const name : step_names) steps.append(name);
+  module.attr("step_names") = nb::tuple(steps);  // of reports
   python::register_errors();
   python::bind_reader(module);
   python::bind_writer(module);

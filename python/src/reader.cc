@@ -94,17 +94,22 @@ nb::tuple references(const Reader& self, const std::string& url, Count inline_li
                         made.inlined_bytes, left_out);
 }
 
-/// How the chunks of a variable lie in the file, or None: (grid, chunks, present, stored bytes,
-/// bytes after decoding, why this shape).
-nb::object chunk_facts(const Reader& self, VarId var) {
+/// (rows of ChunkRows, the bytes of all these chunks after decoding). Errc::einval for a variable
+/// without chunks.
+nb::tuple stored_chunks(const Reader& self, VarId var) {
   const auto file = self.file();
-  if (file->chunks() == nullptr || !file->schema().vars.at(static_cast<std::size_t>(var)).chunking)
-    return nb::none();
-  const ChunkFacts facts = file->chunks()->facts(var);
-  nb::list grid;
-  for (const Count n : facts.grid) grid.append(n);
-  return nb::make_tuple(nb::tuple(grid), facts.chunks, facts.present, facts.stored_bytes,
-                        facts.raw_bytes, to_text(facts.reason));
+  const Variable& variable = file->schema().vars.at(static_cast<std::size_t>(var));
+  if (!variable.chunking)
+    throw Error(Errc::einval, file->path() + ": variable " + variable.name + " has no chunks",
+                "forebay ls shows which variables have");
+  ChunkRows chunks;
+  Count raw_bytes = 0;
+  {
+    const nb::gil_scoped_release unlocked;
+    file->chunks()->each_stored(var, [&](const ChunkPlace& one) { chunks.add(one); });
+    raw_bytes = file->chunks()->facts(var).raw_bytes;
+  }
+  return nb::make_tuple(chunks.rows(), raw_bytes);
 }
 
 /// What there is to tell of writes that are staged for a file and that no job will bring in, or
@@ -142,7 +147,7 @@ void bind_reader(nb::module_& module) {
       .def("read", read, nb::arg("var"), nb::arg("start"), nb::arg("count"), nb::arg("stride"),
            nb::arg("out"), nb::arg("threads"), nb::arg("check"))
       .def("references", references, nb::arg("url"), nb::arg("inline_limit"), nb::arg("skip"))
-      .def("chunk_facts", chunk_facts, nb::arg("var"))
+      .def("stored_chunks", stored_chunks, nb::arg("var"))
       .def("changed", [](const Reader& r) { return r.file()->changed(); })
       .def("close", &Reader::close)
       .def_prop_ro("closed", &Reader::closed);

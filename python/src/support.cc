@@ -30,6 +30,11 @@ void check_size(const Variable& var, Count elements, int width, std::size_t byte
                                 " elements of " + std::to_string(width) + " bytes");
 }
 
+void ChunkRows::add(const ChunkPlace& chunk) {
+  rows_.insert(rows_.end(), chunk.at.begin(), chunk.at.end());
+  rows_.insert(rows_.end(), {chunk.bytes, chunk.place.value_or(-1), chunk.filtered ? 1 : 0});
+}
+
 nb::tuple describe(const Variable& var) {
   nb::list dims;
   for (const DimId id : var.dimids) dims.append(id);

@@ -8,6 +8,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@
 #include "array/selection.h"
 #include "base/error.h"
 #include "base/types.h"
+#include "files/chunk_reader.h"
 
 namespace forebay::python {
 
@@ -61,6 +63,18 @@ nb::tuple describe(const Variable& var);
 nb::list describe_attributes(const Schema& schema, VarId owner);
 /// The same of a list.
 nb::list describe_attributes(const AttributeList& attributes);
+
+/// The chunks of a variable that are in the file, as 64-bit numbers, a row for each: its place in
+/// the grid of chunks, its bytes, its place in the file (-1: not known), and whether all filters
+/// were used.
+class ChunkRows {
+ public:
+  void add(const ChunkPlace& chunk);
+  nb::bytes rows() const { return nb::bytes(rows_.data(), rows_.size() * sizeof rows_[0]); }
+
+ private:
+  std::vector<std::int64_t> rows_;
+};
 
 /// What a damaged header is refused for (a type, a name, a size) is the file's fault when it is
 /// opened, not the caller's: it becomes Errc::enotnc.

@@ -222,6 +222,17 @@ ChunkFacts ChunkReader::facts(VarId id) const {
   return facts;
 }
 
+void ChunkReader::each_stored(VarId var,
+                              const std::function<void(const ChunkPlace&)>& visit) const {
+  const ChunkFacts known = facts(var);
+  std::vector<Count> at(known.grid.size());
+  table(var).for_each([&](Count chunk, const chunked::Entry& entry) {
+    if (chunk >= known.chunks) return;
+    for (std::size_t d = at.size(); d-- > 0; chunk /= known.grid[d]) at[d] = chunk % known.grid[d];
+    visit({at, entry.bytes, entry.offset + shift(), entry.skipped == 0});
+  });
+}
+
 void ChunkReader::refuse(VarId var, Count id, const std::string& why) const {
   const std::string& name = schema_.vars[static_cast<std::size_t>(var)].name;
   throw chunked::damaged_chunk(name, coding(var).grid, id, why);

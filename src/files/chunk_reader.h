@@ -76,6 +76,14 @@ struct ChunkFacts {
   std::string codec, reason;
 };
 
+/// A chunk that is in the file.
+struct ChunkPlace {
+  std::span<const Count> at;    ///< its place in the grid of chunks
+  Count bytes = 0;              ///< in the file
+  std::optional<Offset> place;  ///< in the file, where that is known
+  bool filtered = true;         ///< false: some of the variable's filters or codecs were left out
+};
+
 /// Verifies and decodes chunks. Immutable after construction: several threads may use one.
 class ChunkReader {
  public:
@@ -94,6 +102,8 @@ class ChunkReader {
   Offset shift() const { return index_.shift; }
   /// Errc::einval for a variable that is not chunked. Linear in the variable's chunks.
   ChunkFacts facts(VarId var) const;
+  /// Every chunk of a variable that is in the file, in any order. Errc::einval as facts().
+  void each_stored(VarId var, const std::function<void(const ChunkPlace&)>& visit) const;
 
   /// As SerialReader::read, for a checked selection that is not empty. Chunks that were never
   /// written are the fill value. Chunks are decoded on up to `threads` threads, the caller's among

@@ -2,6 +2,7 @@
 #include "files/chunk_reader.h"
 
 #include <random>
+#include <set>
 #include <thread>
 
 #include "files/chunk_reader_testing.h"
@@ -67,6 +68,19 @@ TEST_F(ChunkReaderTest, tells_what_is_stored) {
   EXPECT_LT(t.stored_bytes, t.raw_bytes);
   EXPECT_EQ(t.codec, "shuffle,zstd:3");
   EXPECT_EQ(t.reason, "set by the program");
+  Count stored = 0;
+  std::set<std::vector<Count>> places;
+  file.chunks()->each_stored(0, [&](const ChunkPlace& one) {
+    stored += one.bytes;
+    places.emplace(one.at.begin(), one.at.end());
+    EXPECT_TRUE(one.filtered);
+    EXPECT_GT(one.place.value(), 0);
+    EXPECT_LE(*one.place + one.bytes, file.file_size());
+  });
+  EXPECT_EQ(stored, t.stored_bytes);
+  EXPECT_EQ(places.size(), 6u);
+  EXPECT_EQ(*places.rbegin(), (std::vector<Count>{2, 1, 0}));
+  EXPECT_EQ(fault([&] { file.chunks()->each_stored(2, {}); }), Errc::einval);
   const ChunkFacts p = file.chunks()->facts(1);
   EXPECT_EQ(p.grid, (std::vector<Count>{2, 4}));
   EXPECT_EQ(p.present, 4);

@@ -29,15 +29,7 @@ class ClassicSource final : public Source {
                          const std::function<void(const ChunkPlace&)>& visit) const override {
     if (!schema().vars[static_cast<std::size_t>(var)].chunking)
       return Source::each_stored_chunk(var, visit);
-    const ChunkReader& chunks = *file_.chunks();
-    const ChunkFacts facts = chunks.facts(var);
-    std::vector<Count> at(facts.grid.size());
-    chunks.table(var).for_each([&](Count chunk, const auto& entry) {
-      if (chunk >= facts.chunks) return;
-      for (std::size_t d = at.size(); d-- > 0; chunk /= facts.grid[d])
-        at[d] = chunk % facts.grid[d];
-      visit({at, entry.bytes, entry.offset + chunks.shift(), entry.skipped == 0});
-    });
+    file_.chunks()->each_stored(var, visit);
   }
 
  private:

@@ -25,14 +25,6 @@ struct LeftOut {
   std::string what;  ///< "a compound type"
 };
 
-/// A chunk that is in the file.
-struct ChunkPlace {
-  std::span<const Count> at;    ///< its place in the grid of chunks
-  Count bytes = 0;              ///< in the file
-  std::optional<Offset> place;  ///< in the file, where that is known
-  bool filtered = true;         ///< false: some of the variable's filters or codecs were left out
-};
-
 /// What becomes of strings, which the classic model has no word for: they are left out, or given as
 /// variables of type chr whose elements are wider, and as lists among the attributes.
 enum class Strings { left_out, given };
