@@ -4,6 +4,7 @@
 #
 # `pip install .` configures with FOREBAY_PYTHON=ON through scikit-build-core, which puts what belongs to the component
 # `python` into the wheel: the extension beside the package's sources, the forebay command among the scripts.
+# Without it the whole package stands in lib/forebay/python, and lib/forebay/python3, for `forebay plot`, runs a Python with it.
 
 include_guard(GLOBAL)
 
@@ -30,12 +31,34 @@ if(TARGET forebay_hdf5_tools)
   target_compile_definitions(_forebay PRIVATE FOREBAY_PYTHON_HDF5=1)
   list(APPEND python_modules _hdf5)
 endif()
+if(SKBUILD)
+  set(package_destination forebay)
+else()
+  set(package_destination lib/forebay/python/forebay)
+  file(GLOB_RECURSE package_files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/python
+       ${PROJECT_SOURCE_DIR}/python/forebay/*.py)
+  set(package_copies "")
+  foreach(file IN LISTS package_files)
+    set(copy ${CMAKE_BINARY_DIR}/lib/forebay/python/${file})
+    add_custom_command(OUTPUT ${copy} DEPENDS ${PROJECT_SOURCE_DIR}/python/${file}
+                       COMMAND ${CMAKE_COMMAND} -E copy ${PROJECT_SOURCE_DIR}/python/${file} ${copy} VERBATIM)
+    list(APPEND package_copies ${copy})
+  endforeach()
+  add_custom_target(forebay_python_package DEPENDS ${package_copies})
+  add_dependencies(_forebay forebay_python_package)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/python3.in ${CMAKE_BINARY_DIR}/lib/forebay/python3 @ONLY
+                 FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+  install(PROGRAMS ${CMAKE_BINARY_DIR}/lib/forebay/python3 DESTINATION lib/forebay COMPONENT python)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/forebay DESTINATION lib/forebay/python COMPONENT python
+          FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
+endif()
 foreach(module IN LISTS python_modules)
   target_compile_options(${module} PRIVATE -Wall -Wextra)
-  set_target_properties(${module} PROPERTIES INSTALL_RPATH "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python)
+  set_target_properties(${module} PROPERTIES INSTALL_RPATH ""
+                        LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${package_destination})
 endforeach()
 
-install(TARGETS ${python_modules} LIBRARY DESTINATION forebay COMPONENT python)
+install(TARGETS ${python_modules} LIBRARY DESTINATION ${package_destination} COMPONENT python)
 if(SKBUILD)
   install(TARGETS forebay_tool RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python)
 endif()

@@ -11,6 +11,7 @@ def main() -> None:
     command = beside if os.access(beside, os.X_OK) else shutil.which("forebay")
     if command is None:
         sys.exit("python -m forebay: the forebay command is not installed beside this package")
+    os.environ.setdefault("FOREBAY_PYTHON", sys.executable)  # for `plot`
     os.execv(command, [command, *sys.argv[1:]])
 
 

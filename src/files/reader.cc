@@ -120,28 +120,6 @@ Offset end_of(const Schema& schema, const Variable& var) {
   return var.begin + (schema.numrecs - 1) * schema.recsize + data_bytes(var);
 }
 
-std::optional<std::string> text_attribute(const Schema& schema, VarId owner,
-                                          std::string_view name) {
-  const AttributeList& attributes = schema.attributes_of(owner);
-  const auto i = attributes.find(name);
-  if (!i || attributes[*i].type != Type::chr) return std::nullopt;
-  const auto& value = attributes[*i].value;
-  std::string text(reinterpret_cast<const char*>(value.data()), value.size());
-  text.erase(text.find_last_not_of('\0') + 1);
-  return text;
-}
-
-std::vector<double> number_attribute(const Schema& schema, VarId owner, std::string_view name) {
-  const AttributeList& attributes = schema.attributes_of(owner);
-  const auto i = attributes.find(name);
-  if (!i || !is_numeric(attributes[*i].type)) return {};
-  const Attribute& attribute = attributes[*i];
-  std::vector<double> values(static_cast<std::size_t>(attribute.count));
-  from_external(attribute.type, attribute.value.data(), Type::float64, values.data(),
-                attribute.count, nullptr);
-  return values;
-}
-
 namespace {
 
 /// A descriptor of a regular file that is open for reading, and what the system says of it.

@@ -116,11 +116,4 @@ Offset end_of(const Schema& schema, const Variable& var);
 /// scalars. Reads the header only; false for everything else, also for what cannot be read.
 bool has_chunked_variables(const std::string& path);
 
-/// A text attribute of a variable (or of global_id) without trailing NULs; nothing if there is none
-/// or it is a number.
-std::optional<std::string> text_attribute(const Schema& schema, VarId owner, std::string_view name);
-
-/// All values of a numeric attribute; empty if there is none or it is text.
-std::vector<double> number_attribute(const Schema& schema, VarId owner, std::string_view name);
-
 }  // namespace forebay

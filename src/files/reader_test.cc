@@ -166,14 +166,11 @@ TEST_F(SerialReaderTest, values_that_do_not_fit_are_told) {
   EXPECT_FALSE(SerialReader(path_).read(0, {{0, 0}, {1, 2}, {}}, Type::byte, small));
 }
 
-TEST_F(SerialReaderTest, text_and_attributes_are_read) {
+TEST_F(SerialReaderTest, text_is_read) {
   const SerialReader reader(path_);
   char text[4];
   reader.read(3, {{0}, {4}, {}}, Type::chr, text);
   EXPECT_EQ(std::string(text, 4), "abcd");
-  EXPECT_EQ(text_attribute(reader.schema(), 0, "units"), "K");
-  EXPECT_EQ(text_attribute(reader.schema(), 1, "units"), std::nullopt);
-  EXPECT_TRUE(number_attribute(reader.schema(), 0, "units").empty());
 }
 
 TEST_F(SerialReaderTest, data_cut_off_is_refused_but_the_rest_is_read) {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "tools/commands.h"
-#include "tools/commands/bench_command.h"
+#include "tools/other_program.h"
 
 namespace forebay::tools {
 namespace {
@@ -16,7 +16,12 @@ void add_bench_command(CLI::App& app) {
       "measure a workload; `mpiexec -n 4 forebay bench e3sm --case F`, `forebay bench --help`");
   sub->set_help_flag();  // --help is the other program's
   sub->prefix_command();
-  sub->callback([sub] { become_bench(sub->remaining()); });
+  sub->callback([sub] {
+    std::vector<std::string> words = sub->remaining();
+    words.insert(words.begin(), find_program("forebay-bench"));
+    become(std::move(words),
+           "build and install with -DFOREBAY_BENCH=ON, or put forebay-bench in PATH");
+  });
 }
 
 }  // namespace

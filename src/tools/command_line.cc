@@ -90,4 +90,20 @@ void Command::hide() { command_->group(""); }
 
 void Command::callback(std::function<void()> work) { command_->callback(std::move(work)); }
 
+std::vector<std::string> Command::given() const {
+  std::vector<std::string> options, places{"--"};
+  for (const CLI::Option* option : command_->get_options()) {
+    const bool flag = option->get_items_expected_max() == 0;
+    for (const std::string& value : option->results()) {
+      if (option->get_positional()) {
+        places.push_back(value);
+      } else {
+        options.push_back("--" + option->get_lnames().at(0) + (flag ? "" : "=" + value));
+      }
+    }
+  }
+  options.insert(options.end(), places.begin(), places.end());
+  return options;
+}
+
 }  // namespace forebay::tools

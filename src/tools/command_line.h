@@ -7,6 +7,7 @@
 #include <functional>
 #include <initializer_list>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -57,6 +58,9 @@ class Command {
   /// Not shown to people.
   void hide();
   void callback(std::function<void()> work);
+  /// The options and arguments that were given, for another program with the same ones: each option
+  /// by its long name and in one word with its value, arguments known by their place behind "--".
+  std::vector<std::string> given() const;
 
  private:
   CLI::App* command_;

@@ -2,7 +2,6 @@
 #include "tools/commands.h"
 
 #include <gtest/gtest.h>
-#include <png.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -14,7 +13,6 @@
 #include "base/byteorder.h"
 #include "base/error.h"
 #include "tools/application.h"
-#include "tools/canvas.h"
 
 namespace forebay::tools {
 namespace {
@@ -78,11 +76,10 @@ class CommandsTest : public ::testing::Test {
     const std::string stem = ::testing::TempDir() + "forebay_commands_" + std::to_string(getpid());
     path_ = stem + ".nc";
     xml_ = stem + ".xml";
-    png_ = stem + ".png";
     save(path_, sample_file());
   }
   void TearDown() override {
-    for (const std::string& path : {path_, xml_, png_}) std::remove(path.c_str());
+    for (const std::string& path : {path_, xml_}) std::remove(path.c_str());
   }
 
   static void save(const std::string& path, const std::string& bytes) {
@@ -103,7 +100,7 @@ class CommandsTest : public ::testing::Test {
     return ::testing::internal::GetCapturedStdout() + text;
   }
 
-  std::string path_, xml_, png_;
+  std::string path_, xml_;
   int status_ = exit_usage;
 };
 
@@ -197,56 +194,6 @@ TEST_F(CommandsTest, config_refuses_mistakes) {
                                        ":2: \"fast\" is no value of transport (accepted: "
                                        "auto|posix|independent|collective|aggregated)");
   EXPECT_EQ(run({"config", "none.xml"}), "none.xml: cannot be read (give the path of an XML file)");
-}
-
-// The pixels of a PNG file.
-struct Image {
-  explicit Image(const std::string& path) {
-    png_image image{};
-    image.version = PNG_IMAGE_VERSION;
-    if (png_image_begin_read_from_file(&image, path.c_str()) == 0) return;
-    image.format = PNG_FORMAT_RGB;
-    width = static_cast<int>(image.width);
-    height = static_cast<int>(image.height);
-    pixels.resize(PNG_IMAGE_SIZE(image));
-    png_image_finish_read(&image, nullptr, pixels.data(), 0, nullptr);
-  }
-  Colour at(int x, int y) const {
-    const std::size_t i = 3 * (static_cast<std::size_t>(y) * static_cast<std::size_t>(width) +
-                               static_cast<std::size_t>(x));
-    return {pixels[i], pixels[i + 1], pixels[i + 2]};
-  }
-  int width = 0, height = 0;
-  std::vector<std::uint8_t> pixels;
-};
-
-TEST_F(CommandsTest, plot_draws_values_in_their_colours_and_fill_in_grey) {
-  EXPECT_EQ(run({"plot", path_, "r", "-o", png_}), png_ + ": r, 1 to 6\n");
-  const Image image(png_);
-  ASSERT_EQ(image.width, 1200);
-  // Rows are records, from below; columns are thirds of 1080 pixels from 84 on; the top is at 88.
-  const int low = 88 + 3 * 720 / 4, high = 88 + 720 / 4;
-  EXPECT_EQ(image.at(84 + 180, low), colour_of(0.0));
-  EXPECT_EQ(image.at(84 + 540, low), colour_of(0.2));
-  EXPECT_EQ(image.at(84 + 180, high), colour_of(0.6));
-  EXPECT_EQ(image.at(84 + 540, high), (Colour{205, 207, 210}));
-  EXPECT_EQ(image.at(84 + 900, high), colour_of(1.0));
-}
-
-TEST_F(CommandsTest, plot_unpacks_values_and_takes_a_range) {
-  EXPECT_EQ(run({"plot", path_, "v", "-o", png_, "--range", "0,20"}), png_ + ": v, 5 to 15\n");
-  EXPECT_EQ(Image(png_).at(84 + 540, 100), colour_of(0.5));
-}
-
-TEST_F(CommandsTest, plot_refuses_what_is_not_there) {
-  EXPECT_EQ(run({"plot", path_, "w", "-o", png_}),
-            path_ + ": there is no variable \"w\" (did you mean \"v\"?)");
-  EXPECT_EQ(run({"plot", path_, "temperature", "-o", png_}),
-            path_ + ": there is no variable \"temperature\" (it has: v, r)");
-  EXPECT_EQ(run({"plot", path_, "r", "-o", png_, "--level", "3"}),
-            path_ +
-                ": r has no level dimension to choose from (leave out --level; the picture "
-                "shows time × x)");
 }
 
 TEST_F(CommandsTest, docs_lists_every_key) {
