@@ -134,9 +134,13 @@ def show_file(options):
     if len(info) > shown:
         print(f"... {len(info) - shown} more lines")
     level = 71  # the lowest of 72
+    if not (options.build / "lib" / "forebay" / "python3").exists():  # the package that draws was not built
+        print(f"\nthe file is {path}")
+        return
     command = [tool, "plot", path, options.variable, "--level", str(level), "--coords", "lat,lon", "-o", picture]
     print(f"\n$ forebay plot {path.name} {options.variable} --level {level} --coords lat,lon -o {picture.name}")
-    subprocess.run(command, timeout=60, check=True)
+    environment = {name: value for name, value in os.environ.items() if name != "FOREBAY_PYTHON"}
+    subprocess.run(command, timeout=60, check=True, env=environment)
     print(f"\nthe file is {path}\nthe map is  {picture}")
 
 

@@ -3,6 +3,8 @@
 
 # The library, the command, and the benchmark for this library and for PnetCDF: what can be used within minutes.
 first_part=(forebay forebay_tool forebay-bench forebay-bench-pnetcdf)
+# More options for it.
+first_part_options=()
 # There while the release build is configured for its first part only.
 first_part_mark=$root/build/release/first-part
 
@@ -20,14 +22,18 @@ run_cmake() {
 # build_first_part: in a tree without a build, the first part of the release build and build/install; of a tree that
 # has one, the same programs. What takes long beside them waits: HDF5, SZ3's headers unless they are there, all tests.
 build_first_part() {
+  local targets=("${first_part[@]}")
   if [[ ! -f $root/build/release/build.ninja ]]; then
     mkdir -p "$root/build/release"
     touch "$first_part_mark"
     [[ -n ${SZ3_ROOT:-} || ! -d $cache/sz3-$sz3_version ]] || export SZ3_ROOT=$cache/sz3-$sz3_version
     say "configuring build/release: library, command and benchmark first"
-    run_cmake release -DFOREBAY_HDF5=OFF -DFOREBAY_TESTS=OFF
+    run_cmake release -DFOREBAY_HDF5=OFF -DFOREBAY_TESTS=OFF "${first_part_options[@]}"
+  elif ((${#first_part_options[@]})) && [[ $(in_build FOREBAY_PYTHON) != ON ]]; then
+    run_cmake release "${first_part_options[@]}"
   fi
-  build release "${first_part[@]}"
+  [[ $(in_build FOREBAY_PYTHON) != ON ]] || targets+=(_forebay)
+  build release "${targets[@]}"
   if [[ -f $first_part_mark ]]; then
     install_tree
     say "the library and the command are installed in build/install"

@@ -38,6 +38,4 @@ export_environment() {
   export NINJA_STATUS="[%f/%t, %e s] "
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
   export CTEST_PARALLEL_LEVEL=${CTEST_PARALLEL_LEVEL:-$jobs}
-  # The system's own Python sees the system's NumPy; another one first in PATH need not.
-  export FOREBAY_PYTHON=$python
 }

@@ -11,8 +11,17 @@ e3sm_data() {
 
 # The main job on real input, with Forebay and with PnetCDF, and a look at what was written.
 cmd_demo() {
-  local data=() folder
-  ensure_packages build peer
+  local data=() groups=(build peer) options folder
+  [[ -n ${FOREBAY_WITHOUT_PYTHON:-} ]] || groups+=(plot)
+  ensure_packages "${groups[@]}"
+  if [[ -n ${FOREBAY_WITHOUT_PYTHON:-} ]]; then
+    say "the map is left out, as Python is (FOREBAY_WITHOUT_PYTHON)"
+  elif options=$(plot_options); then
+    # shellcheck disable=SC2034  # build_first_part uses it
+    mapfile -t first_part_options <<<"$options"
+  else
+    say "the map is left out: it needs Python 3.11, with NumPy and matplotlib, and nanobind"
+  fi
   build_first_part
   if folder=$(e3sm_data); then data=(--data "$folder"); fi
   "$python" "$root/scripts/demo.py" --build "$root/build/release" --out "$root/build/demo" "${data[@]}" "$@"

@@ -3,12 +3,13 @@
 
 declare -A packages=(
   [build]="g++ make cmake ninja-build ccache pkg-config python3 openmpi-bin libopenmpi-dev libfmt-dev libpugixml-dev
-           nlohmann-json3-dev libcli11-dev libxxhash-dev libutf8proc-dev libpng-dev
+           nlohmann-json3-dev libcli11-dev libxxhash-dev libutf8proc-dev
            libdeflate-dev libzstd-dev libzfp-dev libhdf5-dev"
   [peer]="libpnetcdf-dev"
   [test]="libgtest-dev libbenchmark-dev pnetcdf-bin netcdf-bin libnetcdf-pnetcdf-dev python3-numpy python3-scipy
           python3-h5py zsh fish m4"
   [python]="python3-dev python3-venv"
+  [plot]="python3-dev python3-venv python3-numpy python3-matplotlib"
   [lint]="clang-format-14 clang-tidy-14 shellcheck"
   [sanitize]="clang-14 libclang-rt-14-dev"
   [mpich]="mpich libmpich-dev"
@@ -19,10 +20,11 @@ declare -A packages=(
 # os_release KEY
 os_release() { sed -nE "s/^$1=\"?([^\"]*)\"?$/\1/p" /etc/os-release 2>/dev/null || true; }
 
-# In Ubuntu 22.04 the sanitizers' run-time library comes with clang's headers.
+# In Ubuntu 22.04 the sanitizers' run-time library comes with clang's headers, and Python is older than the package's.
 adapt_package_names() {
   if [[ $(os_release ID) == ubuntu && $(os_release VERSION_ID) == 22.04 ]]; then
     packages[sanitize]="clang-14 libclang-common-14-dev"
+    packages[plot]=""
   fi
 }
 
@@ -87,6 +89,6 @@ ensure_cmake() {
 }
 
 cmd_setup() {
-  ensure_packages build peer test python lint sanitize
+  ensure_packages build peer test python plot lint sanitize
   say "everything is there"
 }

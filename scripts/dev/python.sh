@@ -20,6 +20,20 @@ python_environment() {
   echo "$list" >"$python_venv/packages"
 }
 
+# plot_options: what the release build needs to have the Python package too, for `forebay plot`, one option a line. Fails
+# where the interpreter is too old for it or has no matplotlib, or nanobind cannot be had.
+plot_options() {
+  local venv
+  "$python" -c 'import sys, numpy, matplotlib; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || return 1
+  venv=$cache/nanobind-$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+  if ! "$venv/bin/python" -c 'import nanobind' 2>/dev/null; then
+    "$python" -m venv "$venv" >&2 && "$venv/bin/pip" install --quiet --disable-pip-version-check "nanobind>=2.1" >&2 ||
+      return 1
+  fi
+  printf '%s\n' -DFOREBAY_PYTHON=ON "-DPython_EXECUTABLE=$(command -v "$python")" \
+    "-Dnanobind_ROOT=$("$venv/bin/python" -m nanobind --cmake_dir)"
+}
+
 # python_fingerprint: one hash of all that the wheel is made of.
 python_fingerprint() {
   (cd "$root" && {
@@ -54,7 +68,7 @@ python_test() {
   local parallel=$root/build/python-mpi/site failed=0
   python_install python
   say "tests of the Python package"
-  (cd "$root" && "$python_venv/bin/python" -m pytest -q -p no:cacheprovider --junitxml "$root/build/python/junit.xml" "$@") || failed=1
+  (cd "$root" && FOREBAY_PYTHON=$python_venv/bin/python "$python_venv/bin/python" -m pytest -q -p no:cacheprovider --junitxml "$root/build/python/junit.xml" "$@") || failed=1
   if (($# == 0)); then
     python_install python-mpi --config-settings cmake.define.FOREBAY_MPI=ON --target "$parallel" --upgrade
     say "tests of the Python package with MPI, 3 ranks"
