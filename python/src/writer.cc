@@ -45,7 +45,7 @@ void check_method(const HintMap& keys) {
 
 /// A dataset that is open for writing. One thread at a time is let in. What Dataset calls
 /// collective is collective here. The dataset changes between define mode and data mode by itself:
-/// a definition enters the one, an access the other.
+/// a definition enters the one, an request the other.
 class Writer {
  public:
   Writer(std::unique_ptr<Dataset> dataset) : dataset_(std::move(dataset)) {}
@@ -151,8 +151,8 @@ void put_attribute(Writer& self, VarId owner, const std::string& name, int type,
 }
 
 /// Checked against the variable; a write may lie beyond the records there are.
-Access make_access(const Dataset& ds, VarId var, Subarray selection, bool write, int type,
-                   std::span<std::byte> memory) {
+Request make_request(const Dataset& ds, VarId var, Subarray selection, bool write, int type,
+                     std::span<std::byte> memory) {
   const Variable& variable = ds.variable(var);
   const Count limit = write ? ds.most_records(variable) : ds.schema().numrecs;
   const bool strided = !selection.stride.empty();
@@ -162,38 +162,39 @@ Access make_access(const Dataset& ds, VarId var, Subarray selection, bool write,
     throw Error(Errc::einval, "variable " + variable.name + ": wrong number of dimensions");
   check_selection(variable, limit, selection.start.data(), selection.count.data(),
                   strided ? selection.stride.data() : nullptr, true);
-  Access access;
-  access.var = var;
-  access.write = write;
-  access.elements = selection.elements();
-  access.memory.type = static_cast<Type>(type);
-  access.memory.data = memory.data();
-  check_size(variable, access.elements, size_of(access.memory.type), memory.size());
-  if (!convertible(variable.type, access.memory.type)) {
+  Request request;
+  request.var = var;
+  request.write = write;
+  request.elements = selection.elements();
+  request.memory.type = static_cast<Type>(type);
+  request.memory.data = memory.data();
+  check_size(variable, request.elements, size_of(request.memory.type), memory.size());
+  if (!convertible(variable.type, request.memory.type)) {
     throw Error(Errc::echar, "variable " + variable.name + " is of type " + name_of(variable.type) +
-                                 ", which " + name_of(access.memory.type) + " is not converted to");
+                                 ", which " + name_of(request.memory.type) +
+                                 " is not converted to");
   }
-  if (variable.is_record && access.elements > 0) {
+  if (variable.is_record && request.elements > 0) {
     const Count stride = strided ? selection.stride[0] : 1;
-    access.last_record = selection.start[0] + (selection.count[0] - 1) * stride + 1;
+    request.last_record = selection.start[0] + (selection.count[0] - 1) * stride + 1;
   }
-  access.selection = std::move(selection);
-  return access;
+  request.selection = std::move(selection);
+  return request;
 }
 
 /// Records that come into being before or beside those that are written hold fill values, in
 /// variables that have one and are not chunked (chunks that were never written read as that
 /// anyway). One process only: ranks would have to agree on where the file ended.
-void fill_new_records(Dataset& ds, const Access& access) {
+void fill_new_records(Dataset& ds, const Request& request) {
   if (ds.comm().size() > 1 || ds.mode() != Mode::collective) return;
   const Count before = ds.schema().numrecs;
   for (std::size_t v = 0; v < ds.schema().vars.size(); ++v) {
     const Variable& var = ds.schema().vars[v];
     if (!var.is_record || var.no_fill || var.chunking) continue;
-    const auto& part = std::get<Subarray>(access.selection);
-    const bool whole = std::cmp_equal(v, access.var) && part.stride.empty() &&
+    const auto& part = std::get<Subarray>(request.selection);
+    const bool whole = std::cmp_equal(v, request.var) && part.stride.empty() &&
                        std::equal(part.count.begin() + 1, part.count.end(), var.shape.begin() + 1);
-    for (Count r = before; r < (whole ? part.start[0] : access.last_record); ++r)
+    for (Count r = before; r < (whole ? part.start[0] : request.last_record); ++r)
       ds.fill_record(static_cast<VarId>(v), r);
   }
 }
@@ -207,21 +208,21 @@ void write(Writer& self, VarId var, std::vector<Count> start, std::vector<Count>
   self.with([&](Dataset& ds) {
     to_data_mode(ds);
     const bool collective = ds.mode() == Mode::collective;
-    std::vector<Access> accesses;
+    std::vector<Request> requests;
     const auto wrong = attempt_to([&] {
-      accesses.push_back(make_access(ds, var, std::move(selection), true, type, memory.bytes()));
+      requests.push_back(make_request(ds, var, std::move(selection), true, type, memory.bytes()));
     });
     if (later) {
       if (wrong) throw *wrong;
-      fill_new_records(ds, accesses.front());
+      fill_new_records(ds, requests.front());
       Errc deferred = Errc::ok;
-      ds.post(std::move(accesses.front()), &deferred);
+      ds.post(std::move(requests.front()), &deferred);
       if (deferred != Errc::ok)
         throw Error(deferred, "a value does not fit the type of the variable");
       return;
     }
-    if (!wrong) fill_new_records(ds, accesses.front());
-    ds.execute(accesses, collective, wrong);
+    if (!wrong) fill_new_records(ds, requests.front());
+    ds.execute(requests, collective, wrong);
   });
 }
 
@@ -242,12 +243,12 @@ void read(Writer& self, VarId var, std::vector<Count> start, std::vector<Count> 
   self.with([&](Dataset& ds) {
     to_data_mode(ds);
     const bool collective = ds.mode() == Mode::collective;
-    std::vector<Access> accesses;
+    std::vector<Request> requests;
     const auto wrong = attempt_to([&] {
       const int type = static_cast<int>(ds.variable(var).type);
-      accesses.push_back(make_access(ds, var, std::move(selection), false, type, memory.bytes()));
+      requests.push_back(make_request(ds, var, std::move(selection), false, type, memory.bytes()));
     });
-    ds.execute(accesses, collective, wrong);
+    ds.execute(requests, collective, wrong);
   });
 }
 

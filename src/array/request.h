@@ -27,38 +27,28 @@ struct Memory {
       nullptr;  ///< what a read puts where a value does not fit; null: the type's fill value
 };
 
-/// What a front end asks for. Arguments have been checked against the schema (see check_selection).
-struct Access {
+struct Request {
+  // What a front end says. It has checked it against the schema (check_selection).
   VarId var = 0;
   bool write = false;
   std::variant<Subarray, std::shared_ptr<const RunList>> selection;
-  Count last_record =
-      0;  ///< one past the highest record touched (0 for fixed variables); grows numrecs on write
-  Count elements = 0;  ///< number of elements selected
+  Count last_record = 0;  ///< one past the highest record touched (0 for fixed variables); grows
+                          ///< numrecs on write
+  Count elements = 0;     ///< number of elements selected
   Memory memory;
   bool buffered = false;  ///< bput: the data is copied out of `memory` when posted
   /// Runs once when the request has completed or was cancelled (a read's data is in `memory.data`
   /// by then, if `delivered`): unpacking of derived datatypes and release of what the front end
   /// holds.
   std::function<void(bool delivered)> on_done;
-};
 
-/// The queued form: data is in external size (swap reverses it on its way), in a buffer that
-/// follows the selection.
-struct Request {
-  VarId var = 0;
-  bool write = false;
-  std::variant<Subarray, std::shared_ptr<const RunList>> selection;
-  Count last_record = 0;
-  Count elements = 0;
-  bool buffered = false;
+  // What Dataset makes of it: data in external size (swap reverses it on its way), in a buffer that
+  // follows the selection.
   std::byte* packed = nullptr;  ///< elements in selection order, `element_size` bytes each
   int element_size = 1;
   int swap = 1;  ///< width to reverse; 1 when `packed` is in external form already
   std::unique_ptr<std::byte[]>
-      staging;    ///< owns `packed` where data was converted, gathered or buffered
-  Memory target;  ///< read: where staged elements go at the end
-  std::function<void(bool)> on_done;
+      staging;                 ///< owns `packed` where data was converted, gathered or buffered
   std::uint64_t sequence = 0;  ///< order of posting; where writes overlap the highest wins
   int id = 0;
 };

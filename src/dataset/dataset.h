@@ -131,13 +131,13 @@ class Dataset {
   // -- data
   // --------------------------------------------------------------------------------------------------------
   /// Blocking. If `collective`, all ranks call; a rank with an error of its own passes it as
-  /// `local_error` with no accesses, takes part, and gets it thrown at the end. Errc::erange is
+  /// `local_error` with no requests, takes part, and gets it thrown at the end. Errc::erange is
   /// reported after data has moved.
-  void execute(std::span<Access> accesses, bool collective,
+  void execute(std::span<Request> requests, bool collective,
                std::optional<Error> local_error = std::nullopt);
   /// Queues a request and returns its id; not collective. `deferred` receives Errc::erange, if it
   /// happened.
-  int post(Access access, Errc* deferred = nullptr);
+  int post(Request request, Errc* deferred = nullptr);
   /// Completes requests. `ids` is read for Which::listed only: entries are set to -1 when done, and
   /// `statuses` (may be empty) gets a code per entry; Errc::einval_request for unknown ids.
   /// Collective if `collective`.
@@ -170,7 +170,6 @@ class Dataset {
   Count get_bytes() const { return got_bytes_; }
   /// The method in force, as hint keys and values in the names that users set them by.
   HintMap hints_in_force() const;
-  bool fill_mode() const { return fill_; }
   Offset header_size() const;  ///< bytes; in define mode of what is defined so far
 
  private:
@@ -198,7 +197,7 @@ class Dataset {
   void start_staging();  // collective
 
   // dataset_data.cc
-  Request make_request(Access&& access, bool copy, Errc& deferred);
+  void prepare(Request& request, bool copy, Errc& deferred);
   Errc put_range_error();
   void report_staged_range_error();
   Errc finish(Request& request, bool delivered);

@@ -70,20 +70,12 @@ Count Dataset::file_type_stride(const Variable& var) const {
 
 // Data that needs no conversion stays where the caller has it and is byte-swapped on its way; the
 // rest is converted, gathered or (bput) copied into staging memory here.
-Request Dataset::make_request(Access&& access, bool copy, Errc& deferred) {
-  const Variable& var = variable(access.var);
-  Request r;
-  r.var = access.var;
-  r.write = access.write;
-  r.selection = std::move(access.selection);
-  r.last_record = access.last_record;
-  r.elements = access.elements;
-  r.on_done = std::move(access.on_done);
-  r.buffered = access.buffered;
+void Dataset::prepare(Request& r, bool copy, Errc& deferred) {
+  const Variable& var = variable(r.var);
   r.sequence = next_sequence_++;
   r.element_size = size_of(var.type);
 
-  Memory& memory = access.memory;
+  const Memory& memory = r.memory;
   const Type external = external_for(var.type, memory.type, schema_.version);
   const bool plain = is_plain_copy(external, memory.type);
   const bool mapped = !memory.imap.empty();
@@ -91,14 +83,11 @@ Request Dataset::make_request(Access&& access, bool copy, Errc& deferred) {
   if (plain && !mapped && !r.buffered && !copy) {
     r.packed = memory.data;
     r.swap = r.element_size;
-    return r;
+    return;
   }
   r.staging = allocate(bytes);
   r.packed = r.staging.get();
-  if (!r.write) {
-    r.target = std::move(memory);
-    return r;
-  }
+  if (!r.write) return;
   std::byte* from = memory.data;
   std::unique_ptr<std::byte[]> gathered;
   if (mapped) {
@@ -118,7 +107,6 @@ Request Dataset::make_request(Access&& access, bool copy, Errc& deferred) {
       deferred = put_range_error();
     }
   }
-  return r;
 }
 
 // What PnetCDF's burst buffer does: it converts when it flushes.
@@ -139,7 +127,7 @@ Errc Dataset::finish(Request& r, bool delivered) {
   std::optional<Error> failed;
   if (delivered && !r.write && r.staging) {
     failed = attempt_to([&] {
-      const Memory& memory = r.target;
+      const Memory& memory = r.memory;
       const Type external = external_for(variable(r.var).type, memory.type, schema_.version);
       const bool mapped = !memory.imap.empty();
       std::unique_ptr<std::byte[]> native;
@@ -225,15 +213,14 @@ void Dataset::note_records(Count last_record, bool collective) {
   numrecs_dirty_ = false;
 }
 
-void Dataset::execute(std::span<Access> accesses, bool collective,
-                      std::optional<Error> local_error) {
+void Dataset::execute(std::span<Request> given, bool collective, std::optional<Error> local_error) {
   Errc deferred = Errc::ok;
   std::vector<Request> requests;
   if (!local_error) {
     StepTimer timer(report_, Step::post);
     auto error = attempt_to([&] {
-      requests.reserve(accesses.size());
-      for (Access& a : accesses) requests.push_back(make_request(std::move(a), false, deferred));
+      requests.reserve(given.size());
+      for (Request& r : given) prepare(requests.emplace_back(std::move(r)), false, deferred);
     });
     if (error) {
       local_error = error;
@@ -251,11 +238,11 @@ void Dataset::execute(std::span<Access> accesses, bool collective,
   if (deferred == Errc::erange) throw out_of_range();
 }
 
-int Dataset::post(Access access, Errc* deferred) {
+int Dataset::post(Request r, Errc* deferred) {
   StepTimer timer(report_, Step::post);
-  const bool write = access.write;
-  if (access.buffered) {
-    const Count bytes = access.elements * size_of(variable(access.var).type);
+  const bool write = r.write;
+  if (r.buffered) {
+    const Count bytes = r.elements * size_of(variable(r.var).type);
     if (!attached_)
       throw Error(Errc::enullabuf, "no buffer is attached", "call ncmpi_buffer_attach first");
     if (bytes > *attached_ - attached_used_) {
@@ -264,9 +251,9 @@ int Dataset::post(Access access, Errc* deferred) {
     }
   }
   Errc range = Errc::ok;
-  const bool small = write && access.elements * size_of(variable(access.var).type) <= small_put;
+  const bool small = write && r.elements * size_of(variable(r.var).type) <= small_put;
   if (queue_.size() == queue_.capacity()) queue_.reserve(2 * queue_.size() + 8);
-  Request r = make_request(std::move(access), small, range);
+  prepare(r, small, range);
   if (deferred) *deferred = range;
   if (r.buffered) attached_used_ += r.elements * r.element_size;
   int& next = write ? next_put_id_ : next_get_id_;

@@ -53,8 +53,8 @@ class RecoveryTest : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(directory_); }
 
   static void put(Dataset& ds, VarId var, Subarray part, Type type, void* values) {
-    std::vector<Access> accesses(1);
-    Access& access = accesses[0];
+    std::vector<Request> accesses(1);
+    Request& access = accesses[0];
     access.var = var;
     access.write = true;
     access.elements = part.elements();

@@ -32,7 +32,7 @@ class ChunkJournalTest : public ::testing::Test {
   }
 
   static void put(Dataset& ds, VarId var, int value, Count at = 0) {
-    Access access;
+    Request access;
     access.var = var;
     access.write = true;
     access.elements = 1;
@@ -40,7 +40,7 @@ class ChunkJournalTest : public ::testing::Test {
     access.selection = Subarray{{at}, {1}, {}};
     access.memory.data = reinterpret_cast<std::byte*>(&value);
     access.memory.type = Type::int32;
-    std::vector<Access> accesses;
+    std::vector<Request> accesses;
     accesses.push_back(std::move(access));
     ds.execute(accesses, true);
   }
@@ -130,13 +130,13 @@ TEST_F(ChunkJournalTest, the_synced_state_outlives_the_journal_it_stands_in) {
     ds = Dataset::open(Comm(), path_, false, {{"chunk_state", "synced"}});
     for (const int v : {0, 149, 199}) {
       int got = -1;
-      Access access;
+      Request access;
       access.var = v;
       access.elements = 1;
       access.selection = Subarray{{0}, {1}, {}};
       access.memory.data = reinterpret_cast<std::byte*>(&got);
       access.memory.type = Type::int32;
-      std::vector<Access> accesses;
+      std::vector<Request> accesses;
       accesses.push_back(std::move(access));
       ds->execute(accesses, true);
       EXPECT_EQ(got, v < 150 ? 1 : -2147483647);

@@ -62,7 +62,7 @@ class ChunkedFileTest : public ::testing::Test {
     std::vector<double> values(static_cast<std::size_t>(part.elements()));
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = value_of(var, static_cast<Count>(i));
-    Access access;
+    Request access;
     access.var = var;
     access.write = true;
     access.elements = part.elements();
@@ -70,7 +70,7 @@ class ChunkedFileTest : public ::testing::Test {
     access.selection = std::move(part);
     access.memory.data = reinterpret_cast<std::byte*>(values.data());
     access.memory.type = Type::float64;
-    std::vector<Access> accesses;
+    std::vector<Request> accesses;
     accesses.push_back(std::move(access));
     ds.execute(accesses, true);
   }

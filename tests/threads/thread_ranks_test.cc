@@ -111,8 +111,8 @@ class Player {
     models_.push_back(m);
   }
 
-  Access access(const Model& m, const Subarray& part, std::vector<float>& values, bool write) {
-    Access a;
+  Request access(const Model& m, const Subarray& part, std::vector<float>& values, bool write) {
+    Request a;
     a.var = m.id;
     a.write = write;
     a.elements = part.elements();
@@ -137,7 +137,7 @@ class Player {
     const Rank idle =
         all ? -1 : static_cast<Rank>(draw(static_cast<std::size_t>(comm_.size() + 1)));
     const auto base = static_cast<float>(++writes_ * 1000000);
-    std::vector<Access> mine;
+    std::vector<Request> mine;
     std::vector<float> values;
     const Count ranks = comm_.size();
     for (Rank r = 0; r < ranks; ++r) {
@@ -177,7 +177,8 @@ class Player {
       }
     }
     std::vector<float> got;
-    std::vector<Access> mine{access(m, part, got, false)};
+    std::vector<Request> mine(1);
+    mine[0] = access(m, part, got, false);
     ds_->execute(mine, true);
     check(m, part, got);
   }
@@ -197,10 +198,12 @@ class Player {
           m.values[m.place(row, j)] = values.back();
         }
         if (r != comm_.rank()) continue;
-        std::vector<Access> one{access(m, part, values, true)};
+        std::vector<Request> one(1);
+        one[0] = access(m, part, values, true);
         ds_->execute(one, false);
         std::vector<float> got;
-        std::vector<Access> again{access(m, part, got, false)};
+        std::vector<Request> again(1);
+        again[0] = access(m, part, got, false);
         ds_->execute(again, false);
         check(m, part, got);
       }

@@ -26,49 +26,49 @@ SelectionLimits limits_of(const Dataset& ds, const Variable& var, bool write) {
 }
 
 /// var: everything there is.
-void select_whole(const Dataset& ds, const Variable& var, Access& access) {
+void select_whole(const Dataset& ds, const Variable& var, Request& request) {
   Subarray all;
   all.start.assign(static_cast<std::size_t>(var.ndims()), 0);
   all.count = var.shape;
   if (var.is_record) {
     all.count[0] = ds.schema().numrecs;
-    access.last_record = all.count[0];
+    request.last_record = all.count[0];
   }
-  access.elements = all.elements();
-  access.selection = std::move(all);
+  request.elements = all.elements();
+  request.selection = std::move(all);
 }
 
 /// var1, vara, vars, varm.
-void select_subarray(const Dataset& ds, const Variable& var, const Selection& s, Access& access) {
+void select_subarray(const Dataset& ds, const Variable& var, const Selection& s, Request& request) {
   const int n = var.ndims();
   const bool one = s.kind == Kind::element;
-  check_selection(var, limits_of(ds, var, access.write), counts_of(s.start), counts_of(s.count),
+  check_selection(var, limits_of(ds, var, request.write), counts_of(s.start), counts_of(s.count),
                   counts_of(s.stride), !one);
   Subarray sub;
   if (n > 0) {
     sub.start = copy_of(s.start, n);
     sub.count = one ? std::vector<Count>(static_cast<std::size_t>(n), 1) : copy_of(s.count, n);
     if (s.stride != nullptr) sub.stride = copy_of(s.stride, n);
-    if (s.imap != nullptr) access.memory.imap = copy_of(s.imap, n);
+    if (s.imap != nullptr) request.memory.imap = copy_of(s.imap, n);
   }
-  access.elements = sub.elements();
+  request.elements = sub.elements();
   if (var.is_record) {
     // Even an empty request makes the records that lie before its end.
     const Count step = sub.stride.empty() ? 1 : sub.stride[0];
-    access.last_record =
+    request.last_record =
         sub.count[0] == 0 ? sub.start[0] : sub.start[0] + (sub.count[0] - 1) * step + 1;
   }
-  access.selection = std::move(sub);
+  request.selection = std::move(sub);
 }
 
 /// varn.
-void select_pieces(Dataset& ds, const Variable& var, const Selection& s, Access& access) {
+void select_pieces(Dataset& ds, const Variable& var, const Selection& s, Request& request) {
   if (s.num <= 0) return;
   if (var.ndims() == 0) {
     if (s.num != 1) {
       throw Error(Errc::einval, "a scalar variable, " + var.name + ", has one piece only");
     }
-    access.elements = 1;
+    request.elements = 1;
     return;
   }
   if (s.starts == nullptr) throw Error(Errc::enullstart, "starts is a null pointer");
@@ -76,10 +76,10 @@ void select_pieces(Dataset& ds, const Variable& var, const Selection& s, Access&
                           reinterpret_cast<const Count* const*>(s.counts)};
   RunListPool& pool = ds.run_lists();
   const FlattenedVarn found =
-      flatten_varn(var, pieces, limits_of(ds, var, access.write), access.write, pool.scratch());
-  access.elements = found.elements;
-  access.last_record = found.last_record;
-  access.selection = pool.share(pool.scratch());
+      flatten_varn(var, pieces, limits_of(ds, var, request.write), request.write, pool.scratch());
+  request.elements = found.elements;
+  request.last_record = found.last_record;
+  request.selection = pool.share(pool.scratch());
 }
 
 Type type_of_element(const DatatypeMap& map) {
@@ -223,26 +223,27 @@ void check_packed_imap(const Subarray& sub, const std::vector<Count>& imap, Coun
 
 /// Memory with gaps goes through a buffer without: filled now for a write, emptied when a read is
 /// done.
-void use_packed_memory(DatatypeMap&& map, Count instances, void* data, Access& access) {
-  if (!access.memory.imap.empty()) {
-    check_packed_imap(std::get<Subarray>(access.selection), access.memory.imap, access.elements);
+void use_packed_memory(DatatypeMap&& map, Count instances, void* data, Request& request) {
+  if (!request.memory.imap.empty()) {
+    check_packed_imap(std::get<Subarray>(request.selection), request.memory.imap, request.elements);
   }
   auto bytes =
       std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(map.size * instances));
   auto* user = static_cast<std::byte*>(data);
-  if (access.write || !access.memory.imap.empty()) pack(map, instances, user, bytes->data());
-  access.memory.data = bytes->data();
-  access.on_done = [bytes, user, instances, write = access.write,
-                    type = std::make_shared<const DatatypeMap>(std::move(map))](bool delivered) {
+  if (request.write || !request.memory.imap.empty()) pack(map, instances, user, bytes->data());
+  request.memory.data = bytes->data();
+  request.on_done = [bytes, user, instances, write = request.write,
+                     type = std::make_shared<const DatatypeMap>(std::move(map))](bool delivered) {
     if (delivered && !write) unpack(*type, instances, bytes->data(), user);
   };
 }
 
 /// The flexible interface: `count` instances of an MPI datatype, or as many as are selected.
-void use_flexible_memory(const Variable& var, const Buffer& b, bool count_ignored, Access& access) {
-  access.memory.data = static_cast<std::byte*>(b.data);
+void use_flexible_memory(const Variable& var, const Buffer& b, bool count_ignored,
+                         Request& request) {
+  request.memory.data = static_cast<std::byte*>(b.data);
   if (b.type == MPI_DATATYPE_NULL) {  // memory has the variable's own type, as much as is selected
-    access.memory.type = var.type;
+    request.memory.type = var.type;
     return;
   }
   if (count_ignored && !is_predefined(b.type)) {
@@ -251,18 +252,18 @@ void use_flexible_memory(const Variable& var, const Buffer& b, bool count_ignore
   DatatypeMap map = describe(b.type);
   Count in_memory = 0;
   if (!multiply_fits(b.count, map.elements(), in_memory)) in_memory = -1;
-  if (!count_ignored) check_amount(var, in_memory, access.elements);
-  if (access.elements == 0) return;
-  access.memory.type = type_of_element(map);
-  if (access.memory.type == Type::none) {
+  if (!count_ignored) check_amount(var, in_memory, request.elements);
+  if (request.elements == 0) return;
+  request.memory.type = type_of_element(map);
+  if (request.memory.type == Type::none) {
     throw Error(Errc::ebadtype, "MPI_BYTE has no type to convert from or to");
   }
-  check_char(var, access.memory.type);
-  if (!map.contiguous()) use_packed_memory(std::move(map), b.count, b.data, access);
+  check_char(var, request.memory.type);
+  if (!map.contiguous()) use_packed_memory(std::move(map), b.count, b.data, request);
 }
 
-void check_buffer(const Access& access) {
-  if (access.elements > 0 && access.memory.data == nullptr) {
+void check_buffer(const Request& request) {
+  if (request.elements > 0 && request.memory.data == nullptr) {
     throw Error(Errc::einval, "the buffer is a null pointer");
   }
 }
@@ -289,43 +290,43 @@ const Variable& check_variable(const Dataset& ds, int varid, Type native) {
   return var;
 }
 
-Access make_access(Dataset& ds, int varid, Direction direction, const Selection& selection,
-                   const Buffer& buffer, bool queued) {
+Request make_request(Dataset& ds, int varid, Direction direction, const Selection& selection,
+                     const Buffer& buffer, bool queued) {
   const Variable& var = check_variable(ds, varid, buffer.native);
-  Access access;
-  access.var = varid;
-  access.write = direction == put;
+  Request request;
+  request.var = varid;
+  request.write = direction == put;
   switch (selection.kind) {
     case Kind::whole:
-      select_whole(ds, var, access);
+      select_whole(ds, var, request);
       break;
     case Kind::pieces:
-      select_pieces(ds, var, selection, access);
+      select_pieces(ds, var, selection, request);
       break;
     default:
-      select_subarray(ds, var, selection, access);
+      select_subarray(ds, var, selection, request);
   }
   const bool nothing = queued && buffer.native == Type::none && buffer.type != MPI_DATATYPE_NULL &&
                        buffer.count == 0;
   if (nothing || (selection.kind == Kind::pieces && selection.num <= 0)) {
-    access.elements = 0;
-    access.last_record = 0;
-    access.memory.type = var.type;
-    return access;
+    request.elements = 0;
+    request.last_record = 0;
+    request.memory.type = var.type;
+    return request;
   }
   if (buffer.native != Type::none) {
-    access.memory.data = static_cast<std::byte*>(buffer.data);
-    access.memory.type = buffer.native;
+    request.memory.data = static_cast<std::byte*>(buffer.data);
+    request.memory.type = buffer.native;
   } else {
-    access.memory.type = var.type;
-    use_flexible_memory(var, buffer, buffer.count == -1, access);
+    request.memory.type = var.type;
+    use_flexible_memory(var, buffer, buffer.count == -1, request);
   }
-  check_buffer(access);
-  return access;
+  check_buffer(request);
+  return request;
 }
 
-std::vector<Access> make_typed_accesses(Dataset& ds, int varid, Direction direction,
-                                        MPI_Datatype file_type, const Buffer& buffer) {
+std::vector<Request> make_typed_requests(Dataset& ds, int varid, Direction direction,
+                                         MPI_Datatype file_type, const Buffer& buffer) {
   const Variable& var = check_variable(ds, varid, buffer.native);
   const bool nothing = buffer.type != MPI_DATATYPE_NULL && buffer.count == 0;
   if (nothing || file_type == MPI_DATATYPE_NULL) return {};
@@ -334,15 +335,15 @@ std::vector<Access> make_typed_accesses(Dataset& ds, int varid, Direction direct
     throw Error(Errc::etype_mismatch,
                 "the file type's elements are not of the type of " + var.name);
   }
-  Access whole;
+  Request whole;
   whole.write = direction == put;
   whole.elements = map.elements();
   std::vector<Part> parts = FileTypeParts(ds, varid, whole.write).of(map);
   use_flexible_memory(var, buffer, false, whole);
   check_buffer(whole);
-  std::vector<Access> accesses;
+  std::vector<Request> requests;
   for (Part& part : parts) {
-    Access a;
+    Request a;
     a.var = part.var;
     a.write = whole.write;
     a.last_record = part.last_record;
@@ -355,11 +356,11 @@ std::vector<Access> make_typed_accesses(Dataset& ds, int varid, Direction direct
     a.memory.data = whole.memory.data;
     a.memory.type = whole.memory.type;
     whole.memory.data += a.elements * size_of(a.memory.type);
-    accesses.push_back(std::move(a));
+    requests.push_back(std::move(a));
   }
   // Requests are finished in their order, so that the last one finds all of them delivered.
-  accesses.back().on_done = std::move(whole.on_done);
-  return accesses;
+  requests.back().on_done = std::move(whole.on_done);
+  return requests;
 }
 
 }  // namespace forebay::pnetcdf

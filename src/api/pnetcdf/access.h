@@ -1,4 +1,4 @@
-// From the arguments of a C call to an Access of the engine: all checks, once for all 900
+// From the arguments of a C call to an Request of the engine: all checks, once for all 900
 // functions.
 #pragma once
 
@@ -18,12 +18,12 @@ const Variable& check_variable(const Dataset& ds, int varid, Type native);
 /// variables and records that follow, if they have the same element type; what belongs to no
 /// element of theirs is Errc::etypesize. One access for each stretch of memory that goes to one
 /// variable, in the order of memory.
-std::vector<Access> make_typed_accesses(Dataset& ds, int varid, Direction direction,
-                                        MPI_Datatype file_type, const Buffer& buffer);
+std::vector<Request> make_typed_requests(Dataset& ds, int varid, Direction direction,
+                                         MPI_Datatype file_type, const Buffer& buffer);
 
-/// Checks selection (other than a file type) and memory, and describes them. `access.elements` is 0
+/// Checks selection (other than a file type) and memory, and describes them. `elements` is 0
 /// for an empty request. `queued`: a request whose bufcount is 0 is empty, whatever it selects.
-Access make_access(Dataset& ds, int varid, Direction direction, const Selection& selection,
-                   const Buffer& buffer, bool queued);
+Request make_request(Dataset& ds, int varid, Direction direction, const Selection& selection,
+                     const Buffer& buffer, bool queued);
 
 }  // namespace forebay::pnetcdf

@@ -38,22 +38,22 @@ Buffer buffer_at(const Buffers& b, int i) {
 }
 
 /// An empty request matters only where it makes records.
-void add(std::vector<Access>& accesses, Access&& access) {
-  if (access.elements > 0 || (access.write && access.last_record > 0)) {
-    accesses.push_back(std::move(access));
+void add(std::vector<Request>& requests, Request&& request) {
+  if (request.elements > 0 || (request.write && request.last_record > 0)) {
+    requests.push_back(std::move(request));
   }
 }
 
-void run(Dataset& ds, Coordination coordination, std::vector<Access>& accesses,
+void run(Dataset& ds, Coordination coordination, std::vector<Request>& requests,
          std::optional<Error> mine) {
   if (coordination == independent) {
     if (mine) throw *mine;
-    ds.execute(accesses, false);
+    ds.execute(requests, false);
     return;
   }
   if (ds.method().safe_mode) agree_on_worst_error(ds.comm(), mine);
-  if (mine) accesses.clear();
-  ds.execute(accesses, true, std::move(mine));
+  if (mine) requests.clear();
+  ds.execute(requests, true, std::move(mine));
 }
 
 }  // namespace
@@ -63,18 +63,18 @@ int transfer(Direction direction, Coordination coordination, int ncid, int varid
   return guard([&] {
     Dataset& ds = dataset(ncid);
     check_mode(ds, direction, coordination);
-    std::vector<Access> accesses;
+    std::vector<Request> requests;
     auto mine = error_of([&] {
       if (selection.kind == Kind::file_type) {
-        for (Access& a : make_typed_accesses(ds, varid, direction, selection.file_type, buffer)) {
-          add(accesses, std::move(a));
+        for (Request& a : make_typed_requests(ds, varid, direction, selection.file_type, buffer)) {
+          add(requests, std::move(a));
         }
         return;
       }
       const bool queued = coordination == independent;  // where a bufcount of 0 means nothing to do
-      add(accesses, make_access(ds, varid, direction, selection, buffer, queued));
+      add(requests, make_request(ds, varid, direction, selection, buffer, queued));
     });
-    run(ds, coordination, accesses, std::move(mine));
+    run(ds, coordination, requests, std::move(mine));
   });
 }
 
@@ -85,17 +85,17 @@ int transfer_each(Direction direction, Coordination coordination, int ncid, int 
     Dataset& ds = dataset(ncid);
     if (coordination == independent && num <= 0 && !ds.in_define_mode()) return;
     check_mode(ds, direction, coordination);
-    std::vector<Access> accesses;
+    std::vector<Request> requests;
     auto mine = error_of([&] {
       if (num > 0 && (varids == nullptr || buffers.data == nullptr)) {
         throw Error(Errc::einval, "the list of variables or of buffers is a null pointer");
       }
       for (int i = 0; i < num; ++i) {
-        add(accesses, make_access(ds, varids[i], direction, selection_at(selections, i),
-                                  buffer_at(buffers, i), true));
+        add(requests, make_request(ds, varids[i], direction, selection_at(selections, i),
+                                   buffer_at(buffers, i), true));
       }
     });
-    run(ds, coordination, accesses, std::move(mine));
+    run(ds, coordination, requests, std::move(mine));
   });
 }
 
@@ -112,11 +112,11 @@ int post(Verb verb, int ncid, int varid, const Selection& selection, const Buffe
       check_variable(ds, varid, buffer.native);
       static_cast<void>(ds.buffer_size());  // throws where no buffer is attached
     }
-    Access access = make_access(ds, varid, direction, selection, buffer, true);
-    if (access.elements == 0) return NC_NOERR;
-    access.buffered = verb == bput;
+    Request made = make_request(ds, varid, direction, selection, buffer, true);
+    if (made.elements == 0) return NC_NOERR;
+    made.buffered = verb == bput;
     Errc deferred = Errc::ok;
-    const int id = ds.post(std::move(access), &deferred);
+    const int id = ds.post(std::move(made), &deferred);
     if (request != nullptr) *request = id;
     return to_int(deferred);
   });

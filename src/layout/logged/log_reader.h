@@ -91,7 +91,6 @@ class LogReader {
   std::shared_ptr<const Pattern> pattern(const PatternRef& ref);
 
   const IndexDirectory& directory() const { return directory_; }
-  bool has_index() const { return index_place_ >= 0; }
   const std::vector<MetadataBlock>& blocks() const { return blocks_; }
   /// The highest epoch in the file. Reads the tables of blocks that the index does not cover.
   std::uint64_t last_epoch();

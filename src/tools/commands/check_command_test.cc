@@ -42,8 +42,8 @@ class CheckCommandTest : public ::testing::Test {
   void TearDown() override { std::remove(path_.c_str()); }
 
   static void put(Dataset& ds, VarId var, Subarray part, Type type, void* values) {
-    std::vector<Access> accesses(1);
-    Access& access = accesses[0];
+    std::vector<Request> accesses(1);
+    Request& access = accesses[0];
     access.var = var;
     access.write = true;
     access.elements = part.elements();

@@ -63,7 +63,7 @@ class FilesCommandsTest : public ::testing::Test {
   }
 
   static void put(Dataset& ds, VarId var, Subarray part, std::vector<double>& values) {
-    Access access;
+    Request access;
     access.var = var;
     access.write = true;
     access.elements = part.elements();
@@ -71,7 +71,7 @@ class FilesCommandsTest : public ::testing::Test {
     access.selection = std::move(part);
     access.memory.data = reinterpret_cast<std::byte*>(values.data());
     access.memory.type = Type::float64;
-    std::vector<Access> accesses;
+    std::vector<Request> accesses;
     accesses.push_back(std::move(access));
     ds.execute(accesses, true);
   }

@@ -44,10 +44,10 @@ class NetcdfOutput final : public Output {
   }
 
   void write(std::span<Piece> pieces, const std::optional<Error>& failed) override {
-    std::vector<Access> accesses;
+    std::vector<Request> accesses;
     for (Piece& piece : pieces) {
       if (failed || piece.data.empty()) continue;
-      Access access;
+      Request access;
       access.var = piece.var;
       access.write = true;
       access.elements = piece.part.elements();

@@ -85,7 +85,7 @@ class Hdf5FilesTest : public ::testing::Test {
   }
 
   static void put(Dataset& ds, VarId var, Subarray part, Type type, void* values) {
-    Access access;
+    Request access;
     access.var = var;
     access.write = true;
     access.elements = part.elements();
@@ -93,7 +93,7 @@ class Hdf5FilesTest : public ::testing::Test {
     access.selection = std::move(part);
     access.memory.data = static_cast<std::byte*>(values);
     access.memory.type = type;
-    std::vector<Access> accesses;
+    std::vector<Request> accesses;
     accesses.push_back(std::move(access));
     ds.execute(accesses, true);
   }
