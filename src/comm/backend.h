@@ -14,6 +14,8 @@
 
 namespace forebay {
 
+class Topology;
+
 /// What every rank brings to a meeting and takes from it: whether a rank has failed, else a few
 /// values, reduced. Of one size, so that a rank which has failed need not know what the others are
 /// about to reduce.
@@ -28,6 +30,9 @@ struct Meeting {
   }
   void add(const Meeting& other);
 };
+
+/// What has been found out about a communicator, or about several of the same ranks.
+using Topologies = std::vector<std::shared_ptr<const Topology>>;
 
 class Comm::Backend {
  public:
@@ -55,6 +60,10 @@ class Comm::Backend {
 
   /// The last meeting told of an error, which all ranks throw.
   bool meeting_failed = false;
+
+  Topologies topologies;  ///< that this communicator uses (comm/topology.h)
+  /// All that were made for it and those that share this list: of one, if nobody else uses it.
+  std::shared_ptr<Topologies> kept_topologies = std::make_shared<Topologies>();
 };
 
 }  // namespace forebay

@@ -37,9 +37,10 @@ class MpiBackend : public Comm::Backend {
   MPI_Op add_ = MPI_OP_NULL;
   int rank_ = 0, size_ = 1;
   std::vector<int> counts_, places_;  // of a gathering, which must not fail on one rank for memory
-  // Ranks may be one exchange apart, never two: tags that take turns tell messages of one exchange
-  // from those of the next, whoever of this communicator's users makes it.
-  int parity_ = 0;
+  // Of the next exchange. Every exchange of this communicator, whoever of its users makes it, takes
+  // a number, and all ranks make the same ones: messages of one have a tag that no other has which
+  // could be under way. (Ranks are one exchange apart at most: none ends before all have begun.)
+  int tag_ = 0;
 };
 
 }  // namespace forebay

@@ -179,7 +179,7 @@ std::vector<std::byte> Comm::all_gather_known(std::span<const std::byte> mine,
 }
 
 Comm Comm::split_node(int ranks_per_node) const {
-  if (size_ == 1) return *this;
+  if (size_ == 1 || ranks_per_node == 1) return Comm();
   meet();
   // Nodes may differ in it.
   std::shared_ptr<Backend> node;

@@ -74,7 +74,7 @@ class Comm {
                                           std::span<const std::int64_t> sizes) const;
 
   /// The ranks that share memory with this one; `ranks_per_node` > 0 pretends that nodes have that
-  /// many.
+  /// many. See comm/topology.h, which does this once.
   Comm split_node(int ranks_per_node) const;
 
   /// Brings this rank's error, if it has one, to the others. Throws if any rank has one. Else

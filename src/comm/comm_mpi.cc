@@ -80,10 +80,37 @@ MpiBackend::~MpiBackend() {
 
 namespace {
 
-// Collective over `comm`: on all of its ranks or on none.
-std::shared_ptr<MpiBackend> made_everywhere(MPI_Comm comm) {
+int forget_topologies(MPI_Comm, int, void* kept, void*) {
+  delete static_cast<std::shared_ptr<Topologies>*>(kept);
+  return MPI_SUCCESS;
+}
+
+/// An attribute of the communicator that the program has: its files share what is found out.
+std::shared_ptr<Topologies> topologies_of(MPI_Comm comm) {
+  static const int key = [] {
+    int made = MPI_KEYVAL_INVALID;
+    check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_topologies, &made, nullptr),
+              "MPI_Comm_create_keyval");
+    return made;
+  }();
+  std::shared_ptr<Topologies>* found = nullptr;
+  int there = 0;
+  check_mpi(MPI_Comm_get_attr(comm, key, static_cast<void*>(&found), &there), "MPI_Comm_get_attr");
+  if (there) return *found;
+  auto made = std::make_unique<std::shared_ptr<Topologies>>(std::make_shared<Topologies>());
+  check_mpi(MPI_Comm_set_attr(comm, key, made.get()), "MPI_Comm_set_attr");
+  return *made.release();
+}
+
+// Collective over `comm`: on all of its ranks or on none. `parent`: whose duplicate it is.
+std::shared_ptr<MpiBackend> made_everywhere(MPI_Comm comm, MPI_Comm parent = MPI_COMM_NULL) {
   std::shared_ptr<MpiBackend> made;
-  int failed = attempt_to([&] { made = std::make_shared<MpiBackend>(comm); }) ? 1 : 0;
+  int failed = attempt_to([&] {
+    made = std::make_shared<MpiBackend>(comm);
+    if (parent != MPI_COMM_NULL) made->kept_topologies = topologies_of(parent);
+  })
+                   ? 1
+                   : 0;
   MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, comm);
   if (!failed) return made;
   if (!made) MPI_Comm_free(&comm);
@@ -100,7 +127,7 @@ Comm make_comm(MPI_Comm comm) {
   if (inter) throw Error(Errc::einval, "an intercommunicator cannot open a file");
   MPI_Comm copy;
   check_mpi(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
-  return adopt_comm(copy);
+  return Comm(made_everywhere(copy, comm));
 }
 
 Comm adopt_comm(MPI_Comm own) { return Comm(made_everywhere(own)); }

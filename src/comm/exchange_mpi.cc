@@ -1,6 +1,7 @@
 #include <sched.h>
 
 #include <climits>
+#include <utility>
 
 #include "base/error.h"
 #include "comm/backend_mpi.h"
@@ -10,7 +11,7 @@ namespace forebay {
 
 namespace {
 
-constexpr int base_tag = 4711;
+constexpr int tags = 1 << 15;  // that every MPI has
 
 /// An MPI datatype for `bytes` bytes, as one element, where a count of bytes does not fit an int.
 class ByteType {
@@ -77,8 +78,7 @@ class ReturnsErrors {
 }  // namespace
 
 void MpiBackend::exchange(std::span<const Message> outgoing, const Receive& receive) {
-  const int tag = base_tag + parity_;
-  parity_ ^= 1;
+  const int tag = std::exchange(tag_, (tag_ + 1) % tags);
   std::exception_ptr failure;
   const auto attempt = [&](auto&& f) {
     try {

@@ -20,7 +20,7 @@ struct NodeBarrier::State {
   std::atomic<std::uint32_t> round;
 };
 
-NodeBarrier::NodeBarrier(const Comm& node) : node_(node), peers_(node) {
+NodeBarrier::NodeBarrier(const Comm& node, Peers& peers) : node_(node), peers_(peers) {
 #ifdef __linux__
   static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
   if (node.size() > 1) memory_ = NodeMemory::create(node, sizeof(State));

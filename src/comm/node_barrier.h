@@ -15,9 +15,9 @@ namespace forebay {
 
 class NodeBarrier {
  public:
-  /// Collective over `node`, which outlives the barrier. Where there is no shared memory, wait() is
-  /// MPI's barrier.
-  explicit NodeBarrier(const Comm& node);
+  /// Collective over `node`, which outlives the barrier, as `peers` do. Where there is no shared
+  /// memory, wait() is MPI's barrier.
+  NodeBarrier(const Comm& node, Peers& peers);
   /// Collective over the node. What ranks wrote to shared memory before it, all see after it. MPI
   /// makes no progress meanwhile: nothing may be under way.
   void wait();
@@ -28,7 +28,7 @@ class NodeBarrier {
 
   const Comm& node_;
   NodeMemory memory_;
-  Peers peers_;
+  Peers& peers_;
 };
 
 }  // namespace forebay

@@ -75,6 +75,8 @@ struct Method {
   /// many as useful.
   int aggregators = 0, aggregators_per_node = 0;
   int ranks_per_node = 0;  ///< testing: pretend that nodes have this many ranks; 0: ask MPI
+  /// The same for those who share memory: alone, where all is to go by messages.
+  int ranks_to_share_memory() const { return exchange == "message" ? 1 : ranks_per_node; }
 
   Count header_align = 0, var_align = 0, record_align = 0;  ///< nc_*_align_size; 0: not given
   Count striping_unit = 0, striping_factor = 0;             ///< 0: not given

@@ -129,37 +129,19 @@ AggregatedTransport::Total AggregatedTransport::total_of(const ExtentStream& ext
 bool AggregatedTransport::directly(const Total& total, bool write) {
   if (options_.kind == "aggregated") return false;
   if (comm_.size() == 1) return true;
-  if (!node_) find_nodes(options_.exchange == "message" ? 1 : options_.ranks_per_node);
-  const bool one_node = nodes_.size() == 1;
+  if (topology_ == nullptr) use_nodes(options_.ranks_per_node);
   const Count piece = total.bytes / std::max<Count>(total.pieces, 1);
   if (write && options_.bulk) return piece >= bulk_piece;
-  if (write) return piece >= (one_node ? direct_piece_on_one_node : direct_write_piece);
-  return piece >= (one_node ? direct_piece_on_one_node : direct_read_piece) &&
+  if (write) return piece >= (one_node() ? direct_piece_on_one_node : direct_write_piece);
+  return piece >= (one_node() ? direct_piece_on_one_node : direct_read_piece) &&
          total.bytes <= (total.last - total.first) + (total.last - total.first) / 2;
 }
 
-void AggregatedTransport::find_nodes(int ranks_per_node) {
-  const Comm node = comm_.split_node(ranks_per_node);
-  // A node is named by its lowest rank.
-  std::int64_t leader = comm_.rank();
-  node.broadcast(&leader, sizeof leader);
-  const auto leaders = comm_.all_gather(leader);
-  std::map<std::int64_t, int> index;
-  std::vector<std::vector<Rank>> nodes;
-  agree_on_error(
-      comm_, attempt_to([&] {
-        for (std::int64_t l : leaders) index.emplace(l, 0);
-        int next = 0;
-        for (auto& [l, i] : index) i = next++;
-        nodes.resize(index.size());
-        for (Rank r = 0; r < comm_.size(); ++r)
-          nodes[static_cast<std::size_t>(index[leaders[static_cast<std::size_t>(r)]])].push_back(r);
-        of_home_.resize(nodes.size());
-        windows_.reserve(slot_count);
-      }));
-  node_ = node;
-  nodes_ = std::move(nodes);
-  node_index_ = index[leader];
+void AggregatedTransport::use_nodes(int ranks_per_node) {
+  const Topology& found = Topology::of(comm_, ranks_per_node);
+  of_home_.resize(static_cast<std::size_t>(found.nodes()));
+  windows_.reserve(slot_count);
+  topology_ = &found;
 }
 
 // On one node a window that fits the cache is quickest; between nodes a window is also the unit of
@@ -168,7 +150,7 @@ void AggregatedTransport::find_nodes(int ranks_per_node) {
 // set-up is paid a few times at most. In bulk a window is what one system call writes.
 Count AggregatedTransport::window_for(const Total& total) const {
   Count largest = options_.window_size;
-  if (largest == 0 && nodes_.size() == 1) largest = options_.bulk ? bulk_window : cached_window;
+  if (largest == 0 && one_node()) largest = options_.bulk ? bulk_window : cached_window;
   if (largest == 0 && !shares_) largest = cached_window;  // each rank has its own, in scarce memory
   if (largest == 0) largest = shipped_window;
   const Count most = std::max<Count>(4096, options_.buffer_limit / (2 * slot_count));
@@ -180,7 +162,7 @@ Count AggregatedTransport::window_for(const Total& total) const {
 
 void AggregatedTransport::set_up(const Total& total) {
   StepTimer timer(report_, Step::plan);
-  if (!node_) find_nodes(options_.exchange == "message" ? 1 : options_.ranks_per_node);
+  if (topology_ == nullptr) use_nodes(options_.ranks_per_node);
   const Count window = window_for(total);
   if (slots_ && window == window_) return;
   finish_behind();  // its windows are in the slots
@@ -188,29 +170,29 @@ void AggregatedTransport::set_up(const Total& total) {
   comm_.meet();  // all are here: those of a node wait for each other now
   for (;;) {
     // Where it fails on a rank it fails on its node.
-    const auto failed =
-        attempt_together(*node_, [&] { slots_.emplace(*node_, window, slot_count); });
+    const auto failed = attempt_together(topology_->node(),
+                                         [&] { slots_.emplace(*topology_, window, slot_count); });
     if (comm_.all_reduce(!failed && slots_->ok(), Reduce::min)) {
       window_ = window;
       return;
     }
     slots_.reset();
-    if (node_->size() == 1 && nodes_.size() == static_cast<std::size_t>(comm_.size())) {
+    if (topology_->nodes() == comm_.size()) {
       throw Error(Errc::enomem, "no memory for the aggregation windows", "lower window_size");
     }
-    find_nodes(1);  // every rank is a node of its own and sends messages
+    use_nodes(1);  // every rank is a node of its own and sends messages
     shares_ = false;
   }
 }
 
 WindowGrid AggregatedTransport::grid_over(const Total& total) const {
-  int homes = static_cast<int>(nodes_.size());
+  int homes = topology_->nodes();
   if (options_.aggregators > 0) homes = std::min(homes, options_.aggregators);
   return WindowGrid::over(total.first, total.last, window_, homes);
 }
 
 Rank AggregatedTransport::delegate(const WindowGrid& grid, Count window) const {
-  const auto& ranks = nodes_[static_cast<std::size_t>(grid.home_of(window))];
+  const auto ranks = topology_->ranks_of(grid.home_of(window));
   return ranks[static_cast<std::size_t>(grid.delegate_of(window, static_cast<int>(ranks.size())))];
 }
 
@@ -284,12 +266,12 @@ void AggregatedTransport::carry_out(ExtentStream& extents, bool writing) {
     set_up(total);
     const WindowGrid grid = grid_over(total);
     const auto windows = touched_windows(grid, total, extents);
-    const bool one_node = nodes_.size() == 1;
     if (writing) {
-      one_node ? write_within_node(grid, windows, extents)
-               : write_over_nodes(grid, windows, extents);
+      one_node() ? write_within_node(grid, windows, extents)
+                 : write_over_nodes(grid, windows, extents);
     } else {
-      one_node ? read_within_node(grid, windows, extents) : read_over_nodes(grid, windows, extents);
+      one_node() ? read_within_node(grid, windows, extents)
+                 : read_over_nodes(grid, windows, extents);
     }
   }
   if (!more_) finish_behind();
@@ -364,8 +346,7 @@ void AggregatedTransport::write_within_node(const WindowGrid& grid, std::span<co
 std::span<const Count> AggregatedTransport::take_round(const WindowGrid& grid,
                                                        std::span<const Count>& windows) {
   const Count fit = std::max<Count>(1, options_.buffer_limit / 2 / window_);
-  const auto most =
-      static_cast<std::size_t>(std::min<Count>(fit, static_cast<Count>(nodes_.size())));
+  const auto most = static_cast<std::size_t>(std::min<Count>(fit, topology_->nodes()));
   std::fill(of_home_.begin(), of_home_.end(), 0);
   std::size_t n = 0;
   while (n < windows.size() && n < most &&

@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "comm/comm.h"
 #include "comm/exchange.h"
+#include "comm/topology.h"
 #include "plan/windows.h"
 #include "transport/extent_reader.h"
 #include "transport/slots.h"
@@ -89,12 +90,13 @@ class AggregatedTransport : public Transport {
   Total total_of(const ExtentStream& extents);
   bool directly(const Total& total, bool write);
   void set_up(const Total& total);
-  void find_nodes(int ranks_per_node);
+  void use_nodes(int ranks_per_node);
+  bool one_node() const { return topology_->nodes() == 1; }
   Count window_for(const Total& total) const;
   std::span<const Count> touched_windows(const WindowGrid& grid, const Total& total,
                                          ExtentStream& extents);
   bool is_local(const WindowGrid& grid, Count window) const {
-    return grid.home_of(window) == node_index_;
+    return grid.home_of(window) == topology_->my_node();
   }
   Rank delegate(const WindowGrid& grid, Count window) const;
   std::span<const Count> take_round(const WindowGrid& grid, std::span<const Count>& windows);
@@ -127,15 +129,13 @@ class AggregatedTransport : public Transport {
   TransportOptions options_;
   Report& report_;
 
-  std::optional<Comm> node_;
+  const Topology* topology_ = nullptr;  // once it is needed
   Count window_ = 0;
   std::optional<Slots> slots_;
-  std::vector<Count> windows_;  // of the operation at hand
-  std::vector<int> of_home_;    // windows of a round that each node has
-  bool shares_ = true;          // until ranks of a node could not share memory
-  int node_index_ = 0;
-  std::vector<std::vector<Rank>> nodes_;  // ranks of each node
-  std::optional<Error> failure_;          // of the operation at hand, on this rank
+  std::vector<Count> windows_;    // of the operation at hand
+  std::vector<int> of_home_;      // windows of a round that each node has
+  bool shares_ = true;            // until ranks of a node could not share memory
+  std::optional<Error> failure_;  // of the operation at hand, on this rank
   /// Windows that threads write while this rank goes on (bulk).
   struct Behind {
     Report report;

@@ -81,24 +81,24 @@ void Slots::wake(Control& c) {
 #endif
 }
 
-Slots::Slots(const Comm& node, Count window_size, int slots)
-    : node_(node), window_(window_size), slots_(slots), peers_(node) {
+Slots::Slots(const Topology& topology, Count window_size, int slots)
+    : node_(topology.node()), window_(window_size), slots_(slots), peers_(topology.peers()) {
   const auto window = static_cast<std::size_t>(window_size);
   slot_bytes_ = round_to_page(sizeof(Control)) + round_to_page(window / 8) +
                 round_to_page(window / block / 8 + 8) + round_to_page(window);
   const auto failed = attempt_to([&] {
     latest_.resize(static_cast<std::size_t>(slots), Use{0, 0, -1});
   });
-  memory_ = NodeMemory::create(node, slot_bytes_ * static_cast<std::size_t>(slots));
-  if (node.all_reduce(failed.has_value(), Reduce::max)) memory_ = {};
+  memory_ = NodeMemory::create(node_, slot_bytes_ * static_cast<std::size_t>(slots));
+  if (node_.all_reduce(failed.has_value(), Reduce::max)) memory_ = {};
   if (!memory_) return;
-  if (node.is_root()) {
+  if (node_.is_root()) {
     for (int s = 0; s < slots; ++s) {
       control(s).low = INT64_MAX;
       control(s).high = -1;
     }
   }
-  node.barrier();
+  node_.barrier();
 }
 
 Slots::Control& Slots::control(int slot) const {

@@ -30,7 +30,7 @@
 #include "base/report.h"
 #include "comm/comm.h"
 #include "comm/node_memory.h"
-#include "comm/peers.h"
+#include "comm/topology.h"
 #include "storage/file.h"
 #include "transport/extent_reader.h"
 
@@ -38,8 +38,8 @@ namespace forebay {
 
 class Slots {
  public:
-  /// Collective over `node`. `ok()` is the same on all its ranks.
-  Slots(const Comm& node, Count window_size, int slots);
+  /// Collective over the node that this rank is on. `ok()` is the same on all its ranks.
+  Slots(const Topology& topology, Count window_size, int slots);
   bool ok() const { return static_cast<bool>(memory_); }
   int count() const { return slots_; }
 
@@ -106,7 +106,7 @@ class Slots {
   int slots_;
   std::size_t slot_bytes_;
   NodeMemory memory_;
-  Peers peers_;
+  Peers& peers_;
   std::uint64_t uses_ = 0;
   std::vector<Use> latest_;  // of each slot; every rank has the same; no memory needed once made
 };

@@ -16,8 +16,7 @@ namespace forebay {
 /// What a transport may be told; every member has the default that measured best
 /// (docs/performance.md).
 struct TransportOptions {
-  std::string kind = "auto";      ///< auto | posix | independent | collective | aggregated
-  std::string exchange = "auto";  ///< auto | shared | message
+  std::string kind = "auto";  ///< auto | posix | independent | collective | aggregated
   Count window_size =
       0;  ///< file domains are cut at multiples of at most this many bytes; 0: chosen
   Count striping_unit = 0;          ///< and of no fewer than this many; 0: unknown
@@ -27,7 +26,7 @@ struct TransportOptions {
   /// than moving bytes once more.
   bool bulk = false;
   int aggregators = 0;     ///< nodes that aggregate at most; 0: all
-  int ranks_per_node = 0;  ///< testing: pretend nodes of this many ranks
+  int ranks_per_node = 0;  ///< as Comm::split_node has it; 1: messages only
 };
 
 class Transport : public ExtentIo {

@@ -9,6 +9,7 @@
 
 #include "comm/agree.h"
 #include "comm/thread_ranks.h"
+#include "comm/topology.h"
 
 namespace forebay {
 namespace {
@@ -55,6 +56,7 @@ const std::vector<std::function<void(const Comm&)>>& calls() {
       },
       [](const Comm& comm) { gather_in_one_call_and_in_two(comm); },
       [](const Comm& comm) { EXPECT_EQ(comm.split_node(2).size(), 2); },
+      [](const Comm& comm) { EXPECT_EQ(Topology::of(comm, 2).nodes(), 2); },
       [](const Comm& comm) { agree_on_error(comm, std::nullopt); },
       [](const Comm& comm) { EXPECT_FALSE(worst_of_all(comm, std::nullopt)); },
       [](const Comm& comm) { together(comm, [&] { comm.barrier(); }); },

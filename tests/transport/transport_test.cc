@@ -172,8 +172,7 @@ void run_round(const Case& c, const Comm& comm, const std::string& path, int rou
   comm.barrier();
   TransportOptions options;
   options.kind = c.kind;
-  options.exchange = c.exchange;
-  options.ranks_per_node = c.ranks_per_node;
+  options.ranks_per_node = c.exchange == "message" ? 1 : c.ranks_per_node;
   options.aggregators = c.aggregators;
   options.hole_threshold = c.hole_threshold;
   options.window_size = 4096 << (random() % 4);
@@ -256,8 +255,7 @@ void run_consecutive(const Case& c, const Comm& comm, const std::string& path) {
   comm.barrier();
   TransportOptions options;
   options.kind = c.kind;
-  options.exchange = c.exchange;
-  options.ranks_per_node = c.ranks_per_node;
+  options.ranks_per_node = c.exchange == "message" ? 1 : c.ranks_per_node;
   options.window_size = 4096;
   options.bulk = slow_writes = true;
   auto transport = make_transport(comm, file, options, report);

@@ -104,13 +104,12 @@ void ClassicContainer::make_engine() {
   const Method& method = site_.method;
   TransportOptions options;
   options.kind = method.transport;
-  options.exchange = method.exchange;
   options.window_size = method.window_size;
   options.striping_unit = method.striping_unit;
   options.buffer_limit = method.buffer_limit;
   options.hole_threshold = method.hole_threshold;
   options.aggregators = method.aggregators;
-  options.ranks_per_node = method.ranks_per_node;
+  options.ranks_per_node = method.ranks_to_share_memory();
   options.bulk = method.stage == "burst";  // whoever stages does so because the file is slow
   transport_ = make_transport(comm_, file_owner_, options, site_.report);
   canonical_ =

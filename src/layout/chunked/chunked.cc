@@ -17,7 +17,7 @@ ChunkOptions options_of(const Method& method) {
   options.buffer_limit = method.buffer_limit;
   options.chunk_bytes = method.chunk_bytes;
   options.cache_bytes = method.chunk_cache;
-  options.ranks_per_node = method.exchange == "message" ? 1 : method.ranks_per_node;
+  options.ranks_per_node = method.ranks_to_share_memory();
   options.codec_threads = method.codec_threads;
   if (method.chunk_read == "owners") options.read_plan = ReadPlan::owners;
   if (method.chunk_read == "everyone") options.read_plan = ReadPlan::everyone;

@@ -72,36 +72,19 @@ void get_pieces(const ChunkPieces& pieces, const Request& r, const std::byte* ch
 }
 
 Team::Team(const Comm& comm, int ranks_per_node, Report& report)
-    : comm_(comm),
-      report_(report),
-      node_(comm.split_node(ranks_per_node)),
-      node_size_(node_.size()),
-      barrier_(node_) {
-  const auto leader = node_.all_reduce(std::int64_t{comm.rank()}, Reduce::min);
-  const auto leaders = comm.all_gather(leader);
-  std::vector<int> index(leaders.size(), -1), members;
-  for (const std::int64_t l : leaders) {
-    int& i = index[static_cast<std::size_t>(l)];
-    if (i < 0) {
-      i = static_cast<int>(members.size());
-      members.push_back(0);
-    }
-    ++members[static_cast<std::size_t>(i)];
-    node_of_.push_back(i);
-  }
-  my_node_ = node_of_[static_cast<std::size_t>(comm.rank())];
-  nodes_ = static_cast<int>(members.size());
-  largest_node_ = *std::max_element(members.begin(), members.end());
-  room_.reserve(leaders.size());  // part() needs no more
-  needed_.reserve(leaders.size());
-  room_.resize(members.size());
-  for (auto* of_ranks : {&size_, &used_, &begin_}) of_ranks->resize(leaders.size());
+    : comm_(comm), report_(report), topology_(Topology::of(comm, ranks_per_node)) {
+  topology_.barrier();  // made here, where all ranks are
+  const auto ranks = static_cast<std::size_t>(comm.size());
+  room_.reserve(ranks);  // part() needs no more
+  needed_.reserve(ranks);
+  room_.resize(static_cast<std::size_t>(nodes()));
+  for (auto* of_ranks : {&size_, &used_, &begin_}) of_ranks->resize(ranks);
   std::array<std::int64_t, 2> least{std::max<std::int64_t>(1, std::thread::hardware_concurrency()),
                                     INT64_MAX};
-  if (node_.is_root()) {
+  if (topology_.node().is_root()) {
     // Of several files, twice the room (two halves), and never near the end of it.
     const auto at_hand = memory_at_hand();
-    if (at_hand) least[1] = static_cast<std::int64_t>(*at_hand) / 8 / node_size_;
+    if (at_hand) least[1] = static_cast<std::int64_t>(*at_hand) / 8 / node_size();
   }
   comm.all_reduce(least, Reduce::min);
   processors_ = static_cast<int>(least[0]);
@@ -112,10 +95,9 @@ void Team::make_room(Operation& op, std::uint32_t halves) {
   for (;;) {
     place(op, halves);
     if (grow()) return;
-    if (room_.size() == node_of_.size()) {
+    if (room_.size() == size_.size()) {
       throw Error(Errc::enomem,
-                  "no memory for the " +
-                      std::to_string(needed_[static_cast<std::size_t>(my_node_)] >> 20) +
+                  "no memory for the " + std::to_string(needed_[my_group()] >> 20) +
                       " MiB of chunks that a rank owns in a round",
                   "lower buffer_limit or the size of chunks");
     }
@@ -137,8 +119,8 @@ void Team::place(Operation& op, std::uint32_t halves) {
     }
   }
   needed_.assign(room_.size(), 0);
-  for (std::size_t r = 0; r < node_of_.size(); ++r) {
-    std::size_t& at = needed_[static_cast<std::size_t>(node_of_[r])];
+  for (std::size_t r = 0; r < size_.size(); ++r) {
+    std::size_t& at = needed_[group_of(static_cast<Rank>(r))];
     begin_[r] = at;
     at += halves * size_[r];
   }
@@ -155,9 +137,9 @@ bool Team::grow() {
   if (!any) return true;
   comm_.meet();  // all are here: those of a node wait for each other now
   bool ok = true;
-  if (const auto mine = static_cast<std::size_t>(my_node_); needed_[mine] > room_[mine]) {
+  if (const auto mine = my_group(); needed_[mine] > room_[mine]) {
     memory_ = NodeMemory{};  // the old first: there may be no room for both
-    memory_ = NodeMemory::create(node_, needed_[mine]);
+    memory_ = NodeMemory::create(shares_ ? topology_.node() : Comm(), needed_[mine]);
     ok = static_cast<bool>(memory_);
   }
   for (std::size_t node = 0; node < room_.size(); ++node)
@@ -172,10 +154,7 @@ bool Team::grow() {
 void Team::part() {
   shares_ = false;
   memory_ = NodeMemory{};
-  node_ = Comm{};  // node_barrier() waits for nobody
-  for (std::size_t r = 0; r < node_of_.size(); ++r) node_of_[r] = static_cast<int>(r);
-  my_node_ = comm_.rank();
-  room_.assign(node_of_.size(), 0);
+  room_.assign(size_.size(), 0);
 }
 
 template <typename F>

@@ -14,8 +14,8 @@
 #include "base/report.h"
 #include "comm/comm.h"
 #include "comm/exchange.h"
-#include "comm/node_barrier.h"
 #include "comm/node_memory.h"
+#include "comm/topology.h"
 #include "layout/chunked/operation.h"
 
 namespace forebay::chunked {
@@ -32,14 +32,12 @@ class Team {
   Team& operator=(const Team&) = delete;
 
   /// Of the node that this rank is on, and of the largest one, whether they share memory or not.
-  int node_size() const { return node_size_; }
-  int largest_node() const { return largest_node_; }
-  int nodes() const { return nodes_; }
+  int node_size() const { return topology_.node().size(); }
+  int largest_node() const { return topology_.largest_node(); }
+  int nodes() const { return topology_.nodes(); }
   /// Whether ranks share memory.
-  bool is_local(Rank rank) const { return node_of_[static_cast<std::size_t>(rank)] == my_node_; }
-  bool same_node(Rank a, Rank b) const {
-    return node_of_[static_cast<std::size_t>(a)] == node_of_[static_cast<std::size_t>(b)];
-  }
+  bool is_local(Rank rank) const { return group_of(rank) == my_group(); }
+  bool same_node(Rank a, Rank b) const { return group_of(a) == group_of(b); }
   /// Hardware threads of the node that has fewest, for all its ranks together.
   int processors() const { return processors_; }
   /// Bytes a rank that shared chunks may take at a time, by the memory that nodes had to begin
@@ -55,7 +53,9 @@ class Team {
   /// Throws Errc::enomem, on all ranks, where a rank has no memory even for its own chunks.
   void make_room(Operation& op, std::uint32_t halves);
   std::byte* buffer(const PlannedChunk& chunk) { return memory_.data() + chunk.buffer; }
-  void node_barrier() { barrier_.wait(); }
+  void node_barrier() {
+    if (shares_) topology_.barrier().wait();
+  }
 
   using GridOf = std::function<const ChunkGrid&(VarId)>;
   /// Collective, whatever fails on a rank: others wait for it without a meeting. This rank's pieces
@@ -74,21 +74,23 @@ class Team {
   Message answer(Rank to, std::span<const std::byte> wish, const Operation& op);
   void take_answer(Rank from, std::span<const std::byte> bytes, Operation& op, std::uint32_t round,
                    const GridOf& grid);
+  /// Of ranks that share memory: a node, or one rank.
+  std::size_t group_of(Rank rank) const {
+    return static_cast<std::size_t>(shares_ ? topology_.node_of(rank) : rank);
+  }
+  std::size_t my_group() const { return group_of(comm_.rank()); }
   void place(Operation& op, std::uint32_t halves);
   bool grow();
   void part();
 
   const Comm& comm_;
   Report& report_;
-  Comm node_;
-  std::vector<int> node_of_;
-  int my_node_ = 0, nodes_ = 1, node_size_ = 1, largest_node_ = 1, processors_ = 1;
+  const Topology& topology_;
+  int processors_ = 1;
   Count fair_room_ = 0;
   bool shares_ = true;
-  NodeBarrier barrier_;
   NodeMemory memory_;
-  // Of each group of ranks that share memory (a node, or one rank): its bytes, and what the
-  // operation at hand needs. Equal on all ranks.
+  // Of each group: its bytes, and what the operation at hand needs. Equal on all ranks.
   std::vector<std::size_t> room_, needed_;
   // Of each rank, for place(), which must not fail on one rank alone: what it needs in its fullest
   // round and in the one looked at, and where its part begins.

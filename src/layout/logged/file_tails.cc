@@ -22,7 +22,7 @@ namespace {
 // Slots of nodes do not share the largest pages: caches of one node hold what is its own.
 constexpr Offset page_bytes = 64 << 10;
 constexpr Offset slot_bytes = 32;
-constexpr int slots_per_page = page_bytes / slot_bytes;
+constexpr std::size_t slots_per_page = page_bytes / slot_bytes;
 
 constexpr Offset first_byte = 8;       // of data: an address is never 0
 constexpr Count kept_bytes = 1 << 20;  // of data in a file that begins again
@@ -41,22 +41,22 @@ bool has_weak_caches(const std::string& folder) {
 
 }  // namespace
 
-std::unique_ptr<Tails> FileTails::make(const Comm& comm, int ranks_per_node,
+std::unique_ptr<Tails> FileTails::make(const Comm& comm, const Topology& topology,
                                        const std::string& folder, OpenFile open) {
   std::unique_ptr<FileTails> tails(new FileTails(comm, folder, std::move(open)));
   // A page begins with the slot of a node's first rank, or of any other that a page has no room
   // for, and has the number of that rank.
-  const Comm node = comm.split_node(ranks_per_node);
-  const auto ranks = node.all_gather(comm.rank());
-  const int first_of_page = node.rank() / slots_per_page * slots_per_page;
-  const auto first = static_cast<std::size_t>(first_of_page);
-  const auto pages = comm.all_gather(ranks[first]);
-  std::map<std::int64_t, std::vector<int>> ranks_of;
-  for (Rank rank = 0; rank < comm.size(); ++rank)
-    ranks_of[pages[static_cast<std::size_t>(rank)]].push_back(rank);
-  for (auto& [page, of_page] : ranks_of)
-    tails->areas_.push_back({page_bytes * page, std::move(of_page)});
-  tails->place_ = page_bytes * ranks[first] + slot_bytes * (node.rank() % slots_per_page);
+  const auto my_rank = static_cast<std::size_t>(topology.node().rank());
+  for (int node = 0; node < topology.nodes(); ++node) {
+    const auto ranks = topology.ranks_of(node);
+    for (std::size_t i = 0; i < ranks.size(); i += slots_per_page) {
+      const auto of_page = ranks.subspan(i, std::min(slots_per_page, ranks.size() - i));
+      const Offset page = page_bytes * of_page.front();
+      tails->areas_.push_back({page, {of_page.begin(), of_page.end()}});
+      if (node == topology.my_node() && i <= my_rank)
+        tails->place_ = page + slot_bytes * static_cast<Offset>(my_rank - i);
+    }
+  }
   agree_on_error(comm, attempt_to([&] {
                    if (!comm.is_root()) return;
                    std::error_code error;

@@ -22,7 +22,7 @@ namespace forebay::logged {
 class FileTails : public Tails {
  public:
   /// Collective over `comm`. Makes the folder, where there is none (remove_left()).
-  static std::unique_ptr<Tails> make(const Comm& comm, int ranks_per_node,
+  static std::unique_ptr<Tails> make(const Comm& comm, const Topology& topology,
                                      const std::string& folder, OpenFile open);
   /// Local. Removes what a killed job left: files with names of ours, and the folder if nothing
   /// else is in it.

@@ -52,7 +52,7 @@ LoggedFile::LoggedFile(const Comm& comm, LoggedFileOptions options, logged::Bloc
 LoggedFile::~LoggedFile() = default;
 
 void LoggedFile::open_index(const logged::MetadataBlock& index) {
-  const Comm node = comm_.split_node(options_.ranks_per_node);
+  const Comm& node = Topology::of(comm_, options_.ranks_per_node).node();
   if (node.size() > 1 && index.bytes <= options_.memory_limit)
     index_ = NodeMemory::create(node, static_cast<std::size_t>(index.bytes));
   const auto failed = attempt_to([&] {
@@ -91,14 +91,10 @@ std::shared_ptr<ByteFile> LoggedFile::open_to_read(std::uint32_t number) {
 /// Numbers of subfiles are those of the groups of ranks, by their first ranks.
 std::optional<logged::Subfile> LoggedFile::open_subfile() {
   if (options_.subfiling == "none") return std::nullopt;
-  logged::Subfile subfile{
-      comm_.split_node(options_.subfiling == "node" ? 0 : options_.subfile_ranks), 0, nullptr, 0};
-  const auto leaders = comm_.all_gather(subfile.ranks.is_root() ? 1 : 0);
-  std::int64_t first = comm_.rank();
-  subfile.ranks.broadcast(&first, sizeof first);
-  const auto number = static_cast<std::uint32_t>(
-      std::count(leaders.begin(), leaders.begin() + static_cast<long>(first), 1));
-  subfile.number = number + 1;
+  const Topology& groups =
+      Topology::of(comm_, options_.subfiling == "node" ? 0 : options_.subfile_ranks);
+  const auto number = static_cast<std::uint32_t>(groups.my_node());
+  logged::Subfile subfile{groups.node(), number + 1, nullptr, 0};
   const std::string path = subfile_path(options_.path, number);
   subfile_ = std::make_shared<File>(path, true, comm_.rank(), report_);
   subfile.file = subfile_;
@@ -142,14 +138,14 @@ void LoggedFile::start_writing() {
                  }));
   auto subfile = open_subfile();
   if (comm_.size() > 1)
-    tails_ =
-        logged::Tails::make(comm_, options_.ranks_per_node, directory_of_pending(options_.path),
-                            [this](const std::string& path, logged::Tails::Open how) {
-                              auto file = std::make_shared<File>(
-                                  path, how != logged::Tails::Open::read, comm_.rank(), report_);
-                              if (how == logged::Tails::Open::create) file->create(false);
-                              return file;
-                            });
+    tails_ = logged::Tails::make(
+        comm_, Topology::of(comm_, options_.ranks_per_node), directory_of_pending(options_.path),
+        [this](const std::string& path, logged::Tails::Open how) {
+          auto file =
+              std::make_shared<File>(path, how != logged::Tails::Open::read, comm_.rank(), report_);
+          if (how == logged::Tails::Open::create) file->create(false);
+          return file;
+        });
   if (tails_) reader_.set_tails(*tails_);
   writer_.emplace(
       comm_, file_, *space_, std::move(subfile), options,

@@ -58,9 +58,7 @@ std::string descriptors_of(std::uint64_t pid) { return "/proc/" + std::to_string
 
 }  // namespace
 
-std::unique_ptr<Tails> MemoryTails::make(const Comm& comm, int ranks_per_node, OpenFile open) {
-  const Comm node = comm.split_node(ranks_per_node);
-  if (comm.all_reduce(node.size() == comm.size(), Reduce::min) == 0) return nullptr;
+std::unique_ptr<Tails> MemoryTails::make(const Comm& comm, OpenFile open) {
   static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free);
   auto slots = NodeMemory::create(comm, sizeof(TailSlot) * static_cast<std::size_t>(comm.size()));
   if (!slots) return nullptr;

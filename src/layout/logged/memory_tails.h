@@ -16,9 +16,9 @@ struct TailSlot;
 
 class MemoryTails : public Tails {
  public:
-  /// Collective over `comm`; the same answer on all. Null where the ranks are on several nodes, or
+  /// Collective over `comm`, whose ranks are on one node; the same answer on all. Null where they
   /// may not read each other's memory.
-  static std::unique_ptr<Tails> make(const Comm& comm, int ranks_per_node, OpenFile open);
+  static std::unique_ptr<Tails> make(const Comm& comm, OpenFile open);
 
   bool copies() const override { return false; }
   void append(std::uint32_t kind, std::span<const std::byte> payload) override;

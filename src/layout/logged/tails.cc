@@ -8,10 +8,10 @@
 
 namespace forebay::logged {
 
-std::unique_ptr<Tails> Tails::make(const Comm& comm, int ranks_per_node, const std::string& folder,
-                                   OpenFile open) {
-  if (auto tails = MemoryTails::make(comm, ranks_per_node, open)) return tails;
-  return FileTails::make(comm, ranks_per_node, folder, std::move(open));
+std::unique_ptr<Tails> Tails::make(const Comm& comm, const Topology& topology,
+                                   const std::string& folder, OpenFile open) {
+  if (auto tails = topology.nodes() > 1 ? nullptr : MemoryTails::make(comm, open)) return tails;
+  return FileTails::make(comm, topology, folder, std::move(open));
 }
 
 std::uint32_t Tails::next_turn() {

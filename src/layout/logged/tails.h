@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "base/byte_file.h"
-#include "comm/comm.h"
+#include "comm/topology.h"
 #include "layout/pending_data.h"
 
 namespace forebay::logged {
@@ -32,10 +32,9 @@ class Tails {
   /// Files; those that are there already are opened when first used.
   using OpenFile = std::function<std::shared_ptr<ByteFile>(const std::string& path, Open how)>;
 
-  /// Collective over `comm`, of more than one rank. `ranks_per_node` as Comm::split_node has it;
-  /// `folder`: for files, made where they are needed and removed in the end. Errc as the system's,
-  /// on all ranks.
-  static std::unique_ptr<Tails> make(const Comm& comm, int ranks_per_node,
+  /// Collective over `comm`, of more than one rank, with this topology. `folder`: for files, made
+  /// where they are needed and removed in the end. Errc as the system's, on all ranks.
+  static std::unique_ptr<Tails> make(const Comm& comm, const Topology& topology,
                                      const std::string& folder, OpenFile open);
   virtual ~Tails() = default;
 

@@ -39,8 +39,8 @@ BurstStage::BurstStage(const Comm& comm, const Schema& schema, Layout& layout, H
       report_(report) {
   first_ = comm_.rank();
   if (!options_.shared) return;
-  node_ = comm_.split_node(options_.ranks_per_node);
-  node_.broadcast(&first_, sizeof first_);
+  topology_ = &Topology::of(comm_, options_.ranks_per_node);
+  first_ = topology_->leader();
 }
 
 BurstStage::~BurstStage() { stop_thread(); }
@@ -69,8 +69,8 @@ void BurstStage::open_logs() {
   header.ranks = comm_.size();
   header.path = options_.dataset;
   if (options_.shared) {
-    header.share.part = node_.rank();
-    header.share.parts = node_.size();
+    header.share.part = topology_->node().rank();
+    header.share.parts = topology_->node().size();
   }
   const std::string stem = options_.log_stem(first_);
   log::State state;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include "comm/topology.h"
 #include "log/writer.h"
 #include "stage/burst/burst.h"
 #include "stage/burst/recorder.h"
@@ -39,7 +40,7 @@ class BurstStage : public Stage {
 
   // burst.cc
   void open_logs();
-  bool creates_files() const { return !options_.shared || node_.is_root(); }
+  bool creates_files() const { return first_ == comm_.rank(); }
   void stage(std::vector<Request>& writes);
   void read_together(std::vector<Request>& reads, const StageNeeds& needs);
   void read_alone(std::vector<Request>& reads);
@@ -66,8 +67,8 @@ class BurstStage : public Stage {
   void work_once(Lock& lock);
 
   const Comm& comm_;
-  Comm node_;
-  Rank first_;  // of the node, where its ranks share logs
+  const Topology* topology_ = nullptr;  // where the ranks of a node share logs
+  Rank first_;                          // of those that share
   const Schema& schema_;
   Layout* layout_;
   Host& host_;

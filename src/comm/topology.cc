@@ -1,0 +1,70 @@
+#include "comm/topology.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "comm/backend.h"
+
+namespace forebay {
+
+Topology::Topology(const Comm& comm, int ranks_per_node)
+    : ranks_per_node_(ranks_per_node), node_(comm.split_node(ranks_per_node)), peers_(node_) {
+  std::int64_t leader = comm.rank();  // the node's first rank is its lowest
+  node_.broadcast(&leader, sizeof leader);
+  const auto leaders = comm.all_gather(leader);
+  if (node_.size() == 1) barrier();  // waits for nobody; threads that are alone share it
+  begin_.push_back(0);
+  node_of_.resize(leaders.size());
+  for (std::size_t rank = 0; rank < leaders.size(); ++rank) {
+    const auto first = static_cast<std::size_t>(leaders[rank]);  // looked at before its others
+    if (first == rank) {
+      node_of_[rank] = nodes();
+      begin_.push_back(0);
+    }
+    node_of_[rank] = node_of_[first];
+    ++begin_[static_cast<std::size_t>(node_of_[rank]) + 1];
+  }
+  my_node_ = node_of(comm.rank());
+  largest_ = static_cast<int>(*std::max_element(begin_.begin(), begin_.end()));
+  std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
+  ranks_.resize(leaders.size());
+  std::iota(ranks_.begin(), ranks_.end(), 0);
+  std::stable_sort(ranks_.begin(), ranks_.end(),
+                   [&](Rank a, Rank b) { return node_of(a) < node_of(b); });
+}
+
+// All ranks have the same lists: what goes in goes in behind a meeting, where nothing fails. When a
+// file lets go of its topology is a rank's own matter (Python collects what was not closed), so
+// which of them are free all say in that meeting.
+const Topology& Topology::of(const Comm& comm, int ranks_per_node) {
+  if (comm.size() == 1) {
+    static const Topology alone{Comm(), 0};
+    return alone;
+  }
+  auto& mine = comm.backend()->topologies;
+  for (const auto& topology : mine)
+    if (topology->ranks_per_node_ == ranks_per_node) return *topology;
+  mine.reserve(mine.size() + 1);
+  auto& kept = *comm.backend()->kept_topologies;
+  constexpr std::size_t most = 62;  // bits of a number with a sign
+  std::uint64_t free = 0;
+  for (std::size_t i = 0; i < std::min(kept.size(), most); ++i) {
+    if (kept[i]->ranks_per_node_ == ranks_per_node && kept[i].use_count() == 1)
+      free |= std::uint64_t{1} << i;
+  }
+  free = ~static_cast<std::uint64_t>(
+      comm.all_reduce(static_cast<std::int64_t>(~free), Reduce::bit_or));
+  if (free != 0) {
+    mine.push_back(kept[static_cast<std::size_t>(std::countr_zero(free))]);
+    return *mine.back();
+  }
+  const std::shared_ptr<const Topology> made(new Topology(comm, ranks_per_node));
+  kept.reserve(kept.size() + 1);
+  comm.meet();  // all have it
+  if (kept.size() < most) kept.push_back(made);
+  mine.push_back(made);
+  return *made;
+}
+
+}  // namespace forebay

@@ -1,0 +1,69 @@
+// Topology: which ranks of a communicator are on one node.
+//
+// Found out once and kept with the communicator: asking again is local. Files that are opened on
+// one MPI communicator have duplicates of it, each its own. What was found out for a file that is
+// closed by now, the next file takes over, at the price of one meeting.
+//
+// A topology belongs to one open file at a time. It has a communicator of the node and a barrier,
+// and of these no two operations may make use at once: operations of one file come one after
+// another, those of two files need not, where a program has threads and an MPI that lets them
+// (MPI_THREAD_MULTIPLE). Memory that ranks share for data is not kept here: it has the size that a
+// file's operations need, and goes back to the system with the file.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "comm/comm.h"
+#include "comm/node_barrier.h"
+#include "comm/peers.h"
+
+namespace forebay {
+
+class Topology {
+ public:
+  /// Collective. `ranks_per_node` as Comm::split_node has it. Lives as long as a copy of `comm`.
+  /// Memory and time: O(ranks), however many nodes there are; messages as a gathering of one number
+  /// takes them.
+  static const Topology& of(const Comm& comm, int ranks_per_node);
+  Topology(const Topology&) = delete;
+  Topology& operator=(const Topology&) = delete;
+
+  // -- local; nodes are numbered in the order of their lowest ranks
+
+  int nodes() const { return static_cast<int>(begin_.size()) - 1; }
+  int my_node() const { return my_node_; }
+  int node_of(Rank rank) const { return node_of_[static_cast<std::size_t>(rank)]; }
+  int largest_node() const { return largest_; }  ///< how many ranks it has
+  /// In ascending order. The first is the node's leader.
+  std::span<const Rank> ranks_of(int node) const {
+    const auto n = static_cast<std::size_t>(node);
+    return std::span(ranks_).subspan(begin_[n], begin_[n + 1] - begin_[n]);
+  }
+  Rank leader() const { return ranks_of(my_node_).front(); }  ///< of my node; node().is_root()
+
+  // -- of my node
+
+  /// Its ranks, in the order of ranks_of().
+  const Comm& node() const { return node_; }
+  /// Its processes, to sleep among.
+  Peers& peers() const { return peers_; }
+  /// Collective over the node when first asked for.
+  NodeBarrier& barrier() const { return barrier_ ? *barrier_ : barrier_.emplace(node_, peers_); }
+
+ private:
+  Topology(const Comm& comm, int ranks_per_node);
+
+  int ranks_per_node_;
+  Comm node_;
+  mutable Peers peers_;
+  mutable std::optional<NodeBarrier> barrier_;
+  std::vector<int> node_of_;
+  std::vector<Rank> ranks_;         // node by node
+  std::vector<std::size_t> begin_;  // of each node in ranks_, and the end
+  int my_node_ = 0, largest_ = 0;
+};
+
+}  // namespace forebay

@@ -1,0 +1,85 @@
+#include "comm/topology.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <vector>
+
+#include "comm/thread_ranks.h"
+
+namespace forebay {
+namespace {
+
+std::vector<Rank> list(std::span<const Rank> ranks) { return {ranks.begin(), ranks.end()}; }
+
+TEST(Topology, a_rank_alone_is_one_node) {
+  const Topology& topology = Topology::of(Comm(), 3);
+  EXPECT_EQ(topology.nodes(), 1);
+  EXPECT_EQ(topology.largest_node(), 1);
+  EXPECT_EQ(topology.leader(), 0);
+  EXPECT_EQ(list(topology.ranks_of(0)), std::vector<Rank>{0});
+  topology.barrier().wait();
+}
+
+TEST(Topology, all_ranks_of_one_node) {
+  run_as_threads(5, [](const Comm& comm) {
+    const Topology& topology = Topology::of(comm, 0);
+    EXPECT_EQ(topology.nodes(), 1);
+    EXPECT_EQ(topology.largest_node(), 5);
+    EXPECT_EQ(topology.node().rank(), comm.rank());
+    EXPECT_EQ(list(topology.ranks_of(0)), (std::vector<Rank>{0, 1, 2, 3, 4}));
+  });
+}
+
+TEST(Topology, uneven_nodes) {
+  run_as_threads(7, [](const Comm& comm) {
+    const Topology& topology = Topology::of(comm, 3);
+    ASSERT_EQ(topology.nodes(), 3);
+    EXPECT_EQ(topology.largest_node(), 3);
+    EXPECT_EQ(list(topology.ranks_of(0)), (std::vector<Rank>{0, 1, 2}));
+    EXPECT_EQ(list(topology.ranks_of(1)), (std::vector<Rank>{3, 4, 5}));
+    EXPECT_EQ(list(topology.ranks_of(2)), (std::vector<Rank>{6}));
+    for (Rank rank = 0; rank < 7; ++rank) EXPECT_EQ(topology.node_of(rank), rank / 3);
+    EXPECT_EQ(topology.my_node(), comm.rank() / 3);
+    EXPECT_EQ(topology.leader(), comm.rank() / 3 * 3);
+    EXPECT_EQ(topology.node().size(), comm.rank() == 6 ? 1 : 3);
+    EXPECT_EQ(topology.node().rank(), comm.rank() % 3);
+  });
+}
+
+TEST(Topology, ranks_that_are_nodes_of_their_own) {
+  run_as_threads(3, [](const Comm& comm) {
+    const Topology& topology = Topology::of(comm, 1);
+    EXPECT_EQ(topology.nodes(), 3);
+    EXPECT_EQ(topology.largest_node(), 1);
+    EXPECT_EQ(topology.leader(), comm.rank());
+    EXPECT_EQ(topology.node().size(), 1);
+  });
+}
+
+TEST(Topology, asking_again_is_local) {
+  run_as_threads(4, [](const Comm& comm) {
+    const Topology& two = Topology::of(comm, 2);
+    EXPECT_NE(&two, &Topology::of(comm, 4));
+    if (comm.is_root()) EXPECT_EQ(&two, &Topology::of(Comm(comm), 2));  // the others take no part
+  });
+}
+
+// Nobody passes a barrier before all of its node have come to it, time after time.
+TEST(Topology, barrier_is_of_a_node) {
+  std::array<std::atomic<int>, 3> come{};
+  run_as_threads(7, [&](const Comm& comm) {
+    const Topology& topology = Topology::of(comm, 3);
+    auto& mine = come[static_cast<std::size_t>(topology.my_node())];
+    for (int time = 1; time <= 50; ++time) {
+      ++mine;
+      topology.barrier().wait();
+      EXPECT_EQ(mine, time * topology.node().size());
+      topology.barrier().wait();
+    }
+  });
+}
+
+}  // namespace
+}  // namespace forebay

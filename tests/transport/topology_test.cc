@@ -1,0 +1,132 @@
+// What files of one MPI communicator share of its topology, and when it is found out anew: every
+// communicator that the library makes and frees is counted.
+#include "comm/topology.h"
+
+#include <mpi.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <optional>
+
+#include "comm/mpi.h"
+
+using namespace forebay;
+
+namespace {
+
+int failures = 0;
+int splits = 0, alive = 0;  // made of others by MPI_Comm_split*; not freed yet
+
+void check(bool right, const char* what) {
+  if (right) return;
+  std::printf("FAILED: %s\n", what);
+  ++failures;
+}
+
+/// Uses what belongs to one file at a time.
+void use(const Comm& file, int per_node) {
+  const Topology& topology = Topology::of(file, per_node);
+  for (int i = 0; i < 20; ++i) topology.barrier().wait();
+  const auto ranks = topology.ranks_of(topology.my_node());
+  check(topology.node().all_reduce(file.rank(), Reduce::max) == ranks.back(), "ranks of a node");
+  check(topology.node().all_reduce(1, Reduce::sum) == std::ssize(ranks), "size of a node");
+}
+
+void a_file_after_another_finds_nothing_out(MPI_Comm parent, int per_node) {
+  {
+    const Comm first = make_comm(parent);
+    use(first, per_node);
+  }
+  const int before = splits;
+  for (int i = 0; i < 3; ++i) {
+    const Comm next = make_comm(parent);
+    use(next, per_node);
+  }
+  check(splits == before, "the second file splits the communicator again");
+}
+
+void files_that_are_open_at_once(MPI_Comm parent, int per_node) {
+  std::optional<Comm> first = make_comm(parent);
+  const Comm second = make_comm(parent);
+  const Topology* of_first = &Topology::of(*first, per_node);
+  const Topology* of_second = &Topology::of(second, per_node);
+  check(second.size() == 1 || of_first != of_second, "two open files have one topology");
+  use(second, per_node);
+  use(*first, per_node);
+  first.reset();
+  use(second, per_node);
+  const Comm third = make_comm(parent);
+  check(&Topology::of(third, per_node) == of_first, "what the closed file had is not taken over");
+  use(third, per_node);
+  use(second, per_node);
+}
+
+// As where a garbage collector closes it.
+void a_file_that_one_rank_holds_longer(MPI_Comm parent, int per_node) {
+  std::optional<Comm> held = make_comm(parent);
+  const Topology* of_held = &Topology::of(*held, per_node);
+  if (held->rank() != held->size() - 1) held.reset();
+  const Comm next = make_comm(parent);
+  use(next, per_node);
+  check(next.size() == 1 || &Topology::of(next, per_node) != of_held,
+        "a rank uses what another one still does");
+}
+
+void a_communicator_is_freed(MPI_Comm world, int per_node, bool before_its_files) {
+  const int before = alive;
+  {
+    MPI_Comm parent;
+    MPI_Comm_dup(world, &parent);
+    std::optional<Comm> file = make_comm(parent);
+    use(*file, per_node);
+    if (!before_its_files) file.reset();
+    MPI_Comm_free(&parent);
+    if (file) use(*file, per_node);
+  }
+  check(alive == before, "communicators are left");
+}
+
+}  // namespace
+
+extern "C" {
+int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {
+  ++splits, ++alive;
+  return PMPI_Comm_split(comm, color, key, made);
+}
+int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made) {
+  ++splits, ++alive;
+  return PMPI_Comm_split_type(comm, type, key, info, made);
+}
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
+  ++alive;
+  return PMPI_Comm_dup(comm, made);
+}
+int MPI_Comm_free(MPI_Comm* comm) {
+  --alive;
+  return PMPI_Comm_free(comm);
+}
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  alarm(60);
+  const auto of_communicator = [](MPI_Comm comm) {
+    for (const int per_node : {0, 2}) {
+      a_file_after_another_finds_nothing_out(comm, per_node);
+      files_that_are_open_at_once(comm, per_node);
+      a_file_that_one_rank_holds_longer(comm, per_node);
+    }
+  };
+  MPI_Comm copy;
+  MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+  of_communicator(MPI_COMM_WORLD);
+  of_communicator(copy);
+  MPI_Comm_free(&copy);
+  for (const bool before_its_files : {false, true}) {
+    a_communicator_is_freed(MPI_COMM_WORLD, 0, before_its_files);
+    a_communicator_is_freed(MPI_COMM_WORLD, 2, before_its_files);
+  }
+  MPI_Allreduce(MPI_IN_PLACE, &failures, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return failures == 0 ? 0 : 1;
+}
