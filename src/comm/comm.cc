@@ -84,6 +84,27 @@ void Comm::broadcast(void* data, std::size_t bytes, Rank root) const {
   backend_->broadcast(data, bytes, root);
 }
 
+template <typename Bytes>
+void Comm::broadcast_sized(Bytes& bytes, Rank root) const {
+  if (size_ == 1) return;
+  constexpr std::size_t few = 504;
+  struct {
+    std::size_t size;
+    char first[few];
+  } front{bytes.size(), {}};
+  if (rank_ == root) std::memcpy(front.first, bytes.data(), std::min(few, bytes.size()));
+  broadcast(&front, sizeof front, root);
+  bytes.resize(front.size);
+  std::memcpy(bytes.data(), front.first, std::min(few, bytes.size()));
+  if (bytes.size() > few) broadcast(bytes.data() + few, bytes.size() - few, root);
+}
+
+void Comm::broadcast(std::string& text, Rank root) const { broadcast_sized(text, root); }
+
+void Comm::broadcast(std::vector<std::byte>& bytes, Rank root) const {
+  broadcast_sized(bytes, root);
+}
+
 void Comm::all_reduce(std::span<std::int64_t> values, Reduce op) const {
   if (size_ == 1) return;
   if (values.size() <= Meeting::room) return meet(values, op, Errc::ok);

@@ -48,6 +48,9 @@ class Comm {
 
   void barrier() const;
   void broadcast(void* data, std::size_t bytes, Rank root = 0) const;
+  /// The same for as many bytes as `root` has; one call if they are few, else two.
+  void broadcast(std::string& text, Rank root = 0) const;
+  void broadcast(std::vector<std::byte>& bytes, Rank root = 0) const;
   /// Element-wise over ranks; every rank gets the result.
   void all_reduce(std::span<std::int64_t> values, Reduce op) const;
   std::int64_t all_reduce(std::int64_t value, Reduce op) const;
@@ -91,6 +94,9 @@ class Comm {
   Backend* backend() const { return backend_.get(); }  ///< null for a process alone
 
  private:
+  template <typename Bytes>
+  void broadcast_sized(Bytes& bytes, Rank root) const;
+
   std::shared_ptr<Backend> backend_;
   int rank_ = 0;
   int size_ = 1;

@@ -25,18 +25,13 @@ struct Arguments {
 
   void share(const Comm& comm) {
     if (comm.size() == 1) return;
-    std::string packed;
-    if (comm.is_root()) {
-      for (const auto& [key, value] : hints) packed += key + '\0' + value + '\0';
-    }
-    std::int64_t sizes[2] = {static_cast<std::int64_t>(packed.size()), flag};
-    comm.broadcast(sizes, sizeof sizes);
-    flag = sizes[1];
-    packed.resize(static_cast<std::size_t>(sizes[0]));
-    if (!packed.empty()) comm.broadcast(packed.data(), packed.size());
+    std::string packed = std::to_string(flag) + '\0';
+    for (const auto& [key, value] : hints) packed += key + '\0' + value + '\0';
+    comm.broadcast(packed);
     if (comm.is_root()) return;
+    flag = std::stoll(packed);
     hints.clear();
-    for (std::size_t at = 0; at < packed.size();) {
+    for (std::size_t at = packed.find('\0') + 1; at < packed.size();) {
       const std::string key = packed.c_str() + at;
       at += key.size() + 1;
       hints[key] = packed.c_str() + at;

@@ -20,13 +20,6 @@ std::uint64_t random_session() {
   return std::uint64_t{device()} << 32 | device();
 }
 
-void broadcast_text(const Comm& comm, std::string& text) {
-  auto size = static_cast<std::int64_t>(text.size());
-  comm.broadcast(&size, sizeof size);
-  text.resize(static_cast<std::size_t>(size));
-  if (size > 0) comm.broadcast(text.data(), text.size());
-}
-
 /// A canonical layout over a descriptor of its own.
 class AsideLayout : public burst::Aside {
  public:
@@ -119,8 +112,8 @@ void Dataset::start_staging() {
   agree(mine);
   comm_.broadcast(&options.session, sizeof options.session);
   comm_.broadcast(&regular, sizeof regular);
-  broadcast_text(comm_, options.dataset);
-  broadcast_text(comm_, directory);
+  comm_.broadcast(options.dataset);
+  comm_.broadcast(directory);
   if (regular == 0) return;  // a device or a pipe: nobody could replay a log into it
   options.shared = method_.burst_shared == "enable";
   options.keep_logs = method_.burst_delete == "disable";

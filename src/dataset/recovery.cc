@@ -72,7 +72,7 @@ struct Control {
     info.flushed = static_cast<std::uint64_t>(facts[7]);
     info.closed = facts[8] != 0;
     if (!found) return;
-    for (std::string* text : {&info.directory, &info.file, &info.host}) share_text(comm, *text);
+    for (std::string* text : {&info.directory, &info.file, &info.host}) comm.broadcast(*text);
   }
 };
 
@@ -167,17 +167,12 @@ bool learn(const Comm& comm, const std::vector<LogPair>& pairs, RecoveredSession
       problems.push_back(problem.path + ": " + problem.reason);
     return false;
   }
-  std::array<std::int64_t, 2> facts{};
-  std::string file;
   if (comm.rank() == teacher) {
-    facts = {header->ranks, static_cast<std::int64_t>(header->path.size())};
-    file = header->path;
+    session.ranks = header->ranks;
+    session.file = header->path;
   }
-  comm.broadcast(facts.data(), sizeof facts, static_cast<Rank>(teacher));
-  file.resize(static_cast<std::size_t>(facts[1]));
-  if (!file.empty()) comm.broadcast(file.data(), file.size(), static_cast<Rank>(teacher));
-  session.ranks = static_cast<int>(facts[0]);
-  session.file = file;
+  comm.broadcast(&session.ranks, sizeof session.ranks, static_cast<Rank>(teacher));
+  comm.broadcast(session.file, static_cast<Rank>(teacher));
   return true;
 }
 
@@ -252,7 +247,7 @@ RecoveryResult recover(const Comm& comm, const std::string& path, const Recovery
   RecoveryResult result;
   together(comm, [&] {
     std::string shared = path;
-    share_text(comm, shared);
+    comm.broadcast(shared);
     struct stat status {};
     std::int64_t directory = ::stat(shared.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
     directory = comm.all_reduce(directory, Reduce::max);

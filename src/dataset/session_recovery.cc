@@ -59,28 +59,17 @@ Count size_of_file(const std::string& path) {
 
 // -- words for all ranks
 
-void share_text(const Comm& comm, std::string& text) {
-  auto size = static_cast<std::int64_t>(text.size());
-  comm.broadcast(&size, sizeof size);
-  text.resize(static_cast<std::size_t>(size));
-  if (size > 0) comm.broadcast(text.data(), text.size());
-}
-
 void agree_on_words(const Comm& comm, const std::optional<Error>& mine) {
   const auto first = comm.all_reduce(mine ? comm.rank() : comm.size(), Reduce::min);
   if (first == comm.size()) return;
-  std::array<std::int64_t, 3> facts{};
-  std::string text;
-  if (comm.rank() == first) {
-    text = mine->message() + mine->advice();
-    facts = {to_int(mine->code()), static_cast<std::int64_t>(mine->message().size()),
-             static_cast<std::int64_t>(text.size())};
-  }
-  comm.broadcast(facts.data(), sizeof facts, static_cast<Rank>(first));
-  text.resize(static_cast<std::size_t>(facts[2]));
-  if (!text.empty()) comm.broadcast(text.data(), text.size(), static_cast<Rank>(first));
-  const auto middle = static_cast<std::size_t>(facts[1]);
-  throw Error(static_cast<Errc>(facts[0]), text.substr(0, middle), text.substr(middle));
+  const auto root = static_cast<Rank>(first);
+  Errc code{};
+  std::string message, advice;
+  if (comm.rank() == root) code = mine->code(), message = mine->message(), advice = mine->advice();
+  comm.broadcast(&code, sizeof code, root);
+  comm.broadcast(message, root);
+  comm.broadcast(advice, root);
+  throw Error(code, message, advice);
 }
 
 void gather_sentences(const Comm& comm, std::vector<std::string>& sentences) {

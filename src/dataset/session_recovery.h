@@ -19,8 +19,6 @@ namespace forebay {
 
 /// Throws on every rank the error of the lowest rank that has one, words and all.
 void agree_on_words(const Comm& comm, const std::optional<Error>& mine);
-/// Every rank gets the root's text.
-void share_text(const Comm& comm, std::string& text);
 /// Every rank gets the sentences of all ranks, in rank order: at most a thousand.
 void gather_sentences(const Comm& comm, std::vector<std::string>& sentences);
 

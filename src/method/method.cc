@@ -273,24 +273,16 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-void broadcast_text(const Comm& comm, std::span<std::string*> texts) {
-  std::array<std::uint64_t, 8> sizes{};
-  for (std::size_t i = 0; i < texts.size(); ++i) sizes[i] = texts[i]->size();
-  comm.broadcast(sizes.data(), sizeof sizes);
+// One after another, each with a zero behind it. Only the last may hold zeros.
+void broadcast_texts(const Comm& comm, std::span<std::string*> texts) {
   std::string all;
-  if (comm.is_root()) {
-    for (const std::string* text : texts) all += *text;
-  } else {
-    std::uint64_t total = 0;
-    for (std::size_t i = 0; i < texts.size(); ++i) total += sizes[i];
-    all.resize(total);
-  }
-  if (all.empty()) return;
-  comm.broadcast(all.data(), all.size());
+  for (const std::string* text : texts) all += *text + '\0';
+  comm.broadcast(all);
   std::size_t begin = 0;
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    *texts[i] = all.substr(begin, sizes[i]);
-    begin += sizes[i];
+  for (std::string* text : texts) {
+    const std::size_t end = text == texts.back() ? all.size() - 1 : all.find('\0', begin);
+    *text = all.substr(begin, end - begin);
+    begin = end + 1;
   }
 }
 
@@ -356,15 +348,11 @@ MethodSources share_method_sources(const Comm& comm) {
     if (sources.safe_mode) safe_mode = "1";
     if (sources.strict_start) strict_start = "1";
   }
-  std::array<std::string*, 8> texts = {&sources.config_name,
-                                       &sources.config_text,
-                                       &sources.config_error,
-                                       &sources.pnetcdf_hints,
-                                       &sources.forebay_hints,
-                                       &sources.report,
-                                       &safe_mode,
-                                       &strict_start};
-  if (comm.size() > 1) broadcast_text(comm, texts);
+  std::array<std::string*, 8> texts = {&sources.config_name,   &sources.config_error,
+                                       &sources.pnetcdf_hints, &sources.forebay_hints,
+                                       &sources.report,        &safe_mode,
+                                       &strict_start,          &sources.config_text};
+  if (comm.size() > 1) broadcast_texts(comm, texts);
   sources.safe_mode = !safe_mode.empty();
   sources.strict_start = !strict_start.empty();
   return sources;

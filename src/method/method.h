@@ -131,8 +131,7 @@ struct MethodSources {
 /// what went wrong).
 MethodSources read_method_sources();
 
-/// Collective: rank 0 reads, all ranks get the same. Two small broadcasts; nothing more when the
-/// environment is empty.
+/// Collective: rank 0 reads, all ranks get the same, by one small broadcast where that is little.
 MethodSources share_method_sources(const Comm& comm);
 
 /// Chooses the method for the file `path`. Local and deterministic: equal arguments give equal

@@ -172,22 +172,15 @@ void add_used(const LoadedIndex& index, const std::vector<ChunkTable>& tables,
   }
 }
 
-void send(const Comm& comm, std::vector<std::byte>& bytes) {
-  auto size = static_cast<std::int64_t>(bytes.size());
-  comm.broadcast(&size, sizeof size);
-  bytes.resize(static_cast<std::size_t>(size));
-  if (size > 0) comm.broadcast(bytes.data(), bytes.size());
-}
-
 void send(const Comm& comm, LoadedIndex& index) {
   auto root = print_root(index.root);
   auto directory = comm.is_root() ? print_directory(index.directory) : std::vector<std::byte>{};
   comm.broadcast(root.data(), root.size());
   comm.broadcast(&index.slot, sizeof index.slot);
   comm.broadcast(&index.last_generation, sizeof index.last_generation);
-  send(comm, directory);
-  send(comm, index.pages);
-  send(comm, index.journal);
+  comm.broadcast(directory);
+  comm.broadcast(index.pages);
+  comm.broadcast(index.journal);
   if (comm.is_root()) return;
   index.root = *parse_root(root);
   index.directory = parse_directory(directory, INT64_MAX);

@@ -420,10 +420,7 @@ class Copier {
 std::vector<std::string> shared_paths(const Comm& comm, const std::vector<std::string>& mine) {
   std::string text;
   for (const std::string& path : mine) text += path + '\0';
-  std::int64_t bytes = std::ssize(text);
-  comm.broadcast(&bytes, sizeof bytes);
-  text.resize(static_cast<std::size_t>(bytes));
-  comm.broadcast(text.data(), text.size());
+  comm.broadcast(text);
   std::vector<std::string> paths;
   for (std::size_t at = 0; at < text.size(); at += paths.back().size() + 1)
     paths.emplace_back(text.c_str() + at);
