@@ -35,8 +35,14 @@ inline void agree_on_error(const Comm& comm, const std::optional<Error>& mine,
   if (mine) throw Error(*mine).as_own_matter(false);
 }
 
-/// Collective. The same for outcomes that are expected, and dealt with by all ranks alike: the
-/// error that agree_on_error would throw, if there is one.
+/// Collective. Rank 0 calls f(); what that throws is thrown on all.
+template <typename F>
+void by_root(const Comm& comm, F&& f) {
+  agree_on_error(comm, comm.is_root() ? attempt_to(f) : std::nullopt);
+}
+
+/// Collective. For outcomes that are expected, and dealt with by all ranks alike: the error that
+/// agree_on_error would throw, if there is one.
 inline std::optional<Error> worst_of_all(const Comm& comm, const std::optional<Error>& mine) {
   const auto worst = comm.all_reduce(mine ? to_int(mine->code()) : 0, Reduce::min);
   if (mine) return Error(*mine).as_own_matter(false);

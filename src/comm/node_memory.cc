@@ -16,29 +16,13 @@
 #include <utility>
 
 #include "base/attempt.h"
+#include "base/descriptor.h"
 #include "base/memory_at_hand.h"
 #include "comm/backend.h"
 
 namespace forebay {
 
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 /// Where the memory of the node's root is to be found, and how it is known again: where ranks live
 /// in containers of their own, another process may have that number.

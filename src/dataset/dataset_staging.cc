@@ -53,23 +53,16 @@ void Dataset::Staging::remove_log(const std::string& path) {
   if (error) throw system_error(error.value(), Errc::ecantremove, "removing", path);
 }
 
-template <typename F>
-void Dataset::Staging::on_root(F&& f) {
-  std::optional<Error> mine;
-  if (dataset_.comm_.is_root()) mine = attempt_to(f);
-  dataset_.agree(mine);
-}
-
 void Dataset::Staging::logs_begin() {
-  on_root([&] { control_ = StagingControl::create(info); });
+  by_root(dataset_.comm_, [&] { control_ = StagingControl::create(info); });
 }
 
 void Dataset::Staging::logs_closing(std::uint64_t epoch) {
-  on_root([&] { control_->set_closed(epoch); });
+  by_root(dataset_.comm_, [&] { control_->set_closed(epoch); });
 }
 
 void Dataset::Staging::logs_end() {
-  on_root([&] {
+  by_root(dataset_.comm_, [&] {
     control_->remove();
     control_.reset();
   });
@@ -83,7 +76,7 @@ void Dataset::Staging::before_flush() {
 void Dataset::Staging::after_flush() { dataset_.write_agreed_numrecs(); }
 
 void Dataset::Staging::epoch_begins(std::uint64_t epoch) {
-  on_root([&] { control_->set_flushed(epoch); });
+  by_root(dataset_.comm_, [&] { control_->set_flushed(epoch); });
 }
 
 std::uint64_t Dataset::Staging::fingerprint() const { return schema_fingerprint(dataset_.schema_); }
@@ -100,16 +93,12 @@ void Dataset::start_staging() {
   burst::BurstOptions options;
   std::string directory;
   std::int64_t regular = 0;
-  std::optional<Error> mine;
-  if (comm_.is_root()) {
-    mine = attempt_to([&] {
-      options.session = random_session();
-      options.dataset = StagingControl::canonical(path_);
-      directory = StagingControl::canonical(method_.burst_directory);
-      regular = container_->is_regular();
-    });
-  }
-  agree(mine);
+  by_root(comm_, [&] {
+    options.session = random_session();
+    options.dataset = StagingControl::canonical(path_);
+    directory = StagingControl::canonical(method_.burst_directory);
+    regular = container_->is_regular();
+  });
   comm_.broadcast(&options.session, sizeof options.session);
   comm_.broadcast(&regular, sizeof regular);
   comm_.broadcast(options.dataset);

@@ -28,9 +28,6 @@ class Dataset::Staging : public burst::Host {
   StagingInfo info;  ///< of the control file
 
  private:
-  template <typename F>
-  void on_root(F&& f);  // collective
-
   Dataset& dataset_;
   Report log_report_;                        // what is read and written of logs is not of the file
   std::unique_ptr<StagingControl> control_;  // on rank 0

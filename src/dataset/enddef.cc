@@ -68,10 +68,7 @@ void Dataset::agree_on_schema(const EnddefArguments& arguments) {
     container_->place(old, arguments);
     placed = container_->print_placed();
   }
-  auto size = static_cast<std::int64_t>(placed.size());
-  comm_.broadcast(&size, sizeof size);
-  placed.resize(static_cast<std::size_t>(size));
-  comm_.broadcast(placed.data(), placed.size());
+  comm_.broadcast(placed);
   if (!comm_.is_root()) container_->take_over(placed);
 }
 

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "format/chunk_schema.h"
 #include "format/classic.h"
+#include "base/descriptor.h"
 
 namespace forebay {
 // How a selection lies in the file: `outer` dimensions to step through, and rows of `row_count`
@@ -140,14 +141,8 @@ int open_regular(const std::string& path, struct stat& status) {
 }
 
 void read_all(int fd, const std::string& path, Offset offset, std::span<std::byte> out) {
-  while (!out.empty()) {
-    const ssize_t got = ::pread(fd, out.data(), out.size(), offset);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw system_error(errno, Errc::eread, "read", path);
-    if (got == 0) throw Error(Errc::etrunc, path + ": the file became shorter while it was read");
-    out = out.subspan(static_cast<std::size_t>(got));
-    offset += got;
-  }
+  if (read_at(fd, offset, out, path) != out.size())
+    throw Error(Errc::etrunc, path + ": the file became shorter while it was read");
 }
 
 /// The header as it is stored; errors begin with the path.

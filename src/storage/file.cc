@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "storage/fault.h"
+#include "base/descriptor.h"
 
 namespace forebay {
 
@@ -99,50 +100,42 @@ void File::truncate(Offset size) {
 
 std::size_t File::read_at(Offset offset, std::span<std::byte> into) {
   const int fd = descriptor();
-  std::size_t done = 0;
-  while (done < into.size()) {
-    const ssize_t n = fault("pread")
-                          ? -1
-                          : ::pread(fd, into.data() + done, into.size() - done,
-                                    static_cast<off_t>(offset + static_cast<Offset>(done)));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw system_error(errno, Errc::eread, "reading", path_);
-    tally(Counter::read_calls, 1);
-    if (n == 0) break;
-    done += static_cast<std::size_t>(n);
-  }
-  tally(Counter::bytes_read, static_cast<std::int64_t>(done));
-  return done;
+  const std::size_t read = transfer(Transfer::read, into.size(), path_, [&](std::size_t done) {
+    const ssize_t n = fault("pread") ? -1
+                                     : ::pread(fd, into.data() + done, into.size() - done,
+                                               offset + static_cast<Offset>(done));
+    if (n >= 0) tally(Counter::read_calls, 1);
+    return n;
+  });
+  tally(Counter::bytes_read, static_cast<std::int64_t>(read));
+  return read;
 }
 
 void File::write_at(Offset offset, std::span<iovec> pieces) {
   constexpr std::size_t most = 1024;  // IOV_MAX
   const int fd = descriptor();
-  while (!pieces.empty()) {
-    if (pieces.front().iov_len == 0) {
-      pieces = pieces.subspan(1);
-      continue;
-    }
+  std::size_t bytes = 0;
+  for (const iovec& piece : pieces) bytes += piece.iov_len;
+  const auto skip = [&](std::size_t moved) {
+    for (; !pieces.empty() && moved >= pieces.front().iov_len; pieces = pieces.subspan(1))
+      moved -= pieces.front().iov_len;
+    if (pieces.empty()) return;
+    pieces.front().iov_base = static_cast<std::byte*>(pieces.front().iov_base) + moved;
+    pieces.front().iov_len -= moved;
+  };
+  transfer(Transfer::write, bytes, path_, [&](std::size_t done) -> ssize_t {
+    skip(0);
+    if (fault("pwrite")) return -1;
+    const auto at = offset + static_cast<Offset>(done);
     const int count = static_cast<int>(std::min(pieces.size(), most));
-    ssize_t n = -1;
-    if (!fault("pwrite")) {
-      n = count == 1 ? ::pwrite(fd, pieces[0].iov_base, pieces[0].iov_len, offset)
-                     : ::pwritev(fd, pieces.data(), count, offset);
-    }
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw system_error(errno, Errc::ewrite, "writing", path_);
+    const ssize_t n = count == 1 ? ::pwrite(fd, pieces[0].iov_base, pieces[0].iov_len, at)
+                                 : ::pwritev(fd, pieces.data(), count, at);
+    if (n < 0) return n;
     tally(Counter::write_calls, 1);
     tally(Counter::bytes_written, n);
-    offset += n;
-    for (auto left = static_cast<std::size_t>(n); left > 0;) {
-      iovec& front = pieces.front();
-      const std::size_t used = std::min(left, front.iov_len);
-      front.iov_base = static_cast<std::byte*>(front.iov_base) + used;
-      front.iov_len -= used;
-      left -= used;
-      if (front.iov_len == 0) pieces = pieces.subspan(1);
-    }
-  }
+    skip(static_cast<std::size_t>(n));
+    return n;
+  });
 }
 
 bool File::release(Offset offset, Count bytes) {

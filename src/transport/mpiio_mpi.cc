@@ -111,9 +111,7 @@ class MpiIoTransport : public Transport {
   void with_all(ExtentStream& extents, bool writing) {
     std::optional<Error> mine;
     if (!collective_ || (!writing && !trusts_collective_reads())) {
-      mine = attempt_to([&] { alone(extents, writing); });
-      agree_on_error(comm_, mine);
-      return;
+      return agree_on_error(comm_, attempt_to([&] { alone(extents, writing); }));
     }
     const auto note = [&](const std::optional<Error>& error) {
       if (error && !mine) mine = error;

@@ -33,6 +33,17 @@ void gather_in_one_call_and_in_two(const Comm& comm) {
   }
 }
 
+// Few bytes go along with their number, more do not.
+void broadcast_few_and_many(const Comm& comm) {
+  for (const std::size_t size : {0, 1, 503, 504, 505, 5000}) {
+    std::string expected;
+    for (std::size_t i = 0; i < size; ++i) expected += static_cast<char>('a' + i % 23);
+    std::string text = comm.rank() == 2 ? expected : "of another rank";
+    comm.broadcast(text, 2);
+    EXPECT_EQ(text, expected);
+  }
+}
+
 const std::vector<std::function<void(const Comm&)>>& calls() {
   static const std::vector<std::function<void(const Comm&)>> all = {
       [](const Comm& comm) { comm.barrier(); },
@@ -48,6 +59,7 @@ const std::vector<std::function<void(const Comm&)>>& calls() {
         comm.broadcast(&value, sizeof value, 1);
         EXPECT_EQ(value, 7);
       },
+      [](const Comm& comm) { broadcast_few_and_many(comm); },
       [](const Comm& comm) { EXPECT_EQ(comm.all_gather(comm.rank()).size(), 4U); },
       [](const Comm& comm) {
         std::vector<std::int64_t> sizes;

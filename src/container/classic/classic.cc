@@ -77,13 +77,11 @@ ClassicContainer::ClassicContainer(const ContainerSite& site)
 ClassicContainer::~ClassicContainer() = default;
 
 void ClassicContainer::create(bool exclusive, bool& made) {
-  std::optional<Error> mine;
-  if (comm_.is_root()) {
+  by_root(comm_, [&] {
     StepTimer timer(site_.report, Step::define);
-    mine = attempt_to([&] { file_.create(exclusive); });
-    made = !mine;
-  }
-  agree_on_error(comm_, mine);
+    file_.create(exclusive);
+    made = true;
+  });
   make_engine();
 }
 
@@ -125,9 +123,7 @@ std::unique_ptr<ClassicPart> ClassicContainer::make_part() const {
 
 void ClassicContainer::publish() {
   if (part_) part_->publish();
-  std::optional<Error> mine;
-  if (comm_.is_root()) mine = attempt_to([&] { write_numrecs(); });
-  agree_on_error(comm_, mine);
+  by_root(comm_, [&] { write_numrecs(); });
 }
 
 void ClassicContainer::fill_record(VarId id, Count record) {

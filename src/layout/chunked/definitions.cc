@@ -168,47 +168,39 @@ void ChunkedLayout::start(const Schema* old, const std::function<void(const Move
 // All ranks have synced their data.
 void ChunkedLayout::synced() {
   if (!store_.mark_synced()) return;
-  std::optional<Error> mine;
-  if (comm_.is_root()) mine = attempt_to([&] { site_.file.sync(); });
-  agree_on_error(comm_, mine);
+  by_root(comm_, [&] { site_.file.sync(); });
   store_.forget_older_synced();
 }
 
 // An anchor holds the fill value, so that readers that know nothing of chunks show no number.
 void ChunkedLayout::write_anchors(const Schema* old) {
-  std::optional<Error> mine;
-  if (comm_.is_root()) {
-    mine = attempt_to([&] {
-      std::vector<std::byte> bytes;
-      Offset begin = 0;
-      const auto write = [&] {
-        if (!bytes.empty()) site_.file.write_at(begin, bytes);
-        bytes.clear();
-      };
-      for (std::size_t i = old ? old->vars.size() : 0; i < schema_.vars.size(); ++i) {
-        const Variable& var = schema_.vars[i];
-        if (!var.chunking) continue;
-        if (bytes.empty() || var.begin < begin ||
-            var.begin > begin + static_cast<Offset>(bytes.size()) + 8) {
-          write();
-          begin = var.begin;
-        }
-        bytes.resize(static_cast<std::size_t>(var.begin - begin));
-        const auto fill = external_fill(var);
-        bytes.insert(bytes.end(), fill.begin(), fill.end());
+  by_root(comm_, [&] {
+    std::vector<std::byte> bytes;
+    Offset begin = 0;
+    const auto write = [&] {
+      if (!bytes.empty()) site_.file.write_at(begin, bytes);
+      bytes.clear();
+    };
+    for (std::size_t i = old ? old->vars.size() : 0; i < schema_.vars.size(); ++i) {
+      const Variable& var = schema_.vars[i];
+      if (!var.chunking) continue;
+      if (bytes.empty() || var.begin < begin ||
+          var.begin > begin + static_cast<Offset>(bytes.size()) + 8) {
+        write();
+        begin = var.begin;
       }
-      write();
-    });
-  }
-  agree_on_error(comm_, mine);
+      bytes.resize(static_cast<std::size_t>(var.begin - begin));
+      const auto fill = external_fill(var);
+      bytes.insert(bytes.end(), fill.begin(), fill.end());
+    }
+    write();
+  });
 }
 
 void ChunkedLayout::load() {
   const auto state = site_.method.chunk_state == "synced" ? OpenState::synced : OpenState::newest;
   Offset size = 0;
-  std::optional<Error> mine;
-  if (comm_.is_root()) mine = attempt_to([&] { size = site_.file.size(); });
-  agree_on_error(comm_, mine);
+  by_root(comm_, [&] { size = site_.file.size(); });
   const auto error = attempt_together(comm_, [&] { store_.load(root_, size, state); });
   // A rank may have failed otherwise while the others found damage: all do the same.
   const bool damaged =
@@ -224,8 +216,7 @@ void ChunkedLayout::load() {
   if (!error && site_.file.writable() && store_.is_synced()) {
     // Who set the mark may have been killed before it was on the device; until it is there, older
     // synced states must not be overwritten.
-    if (comm_.is_root()) mine = attempt_to([&] { site_.file.sync(); });
-    agree_on_error(comm_, mine);
+    by_root(comm_, [&] { site_.file.sync(); });
   }
   shapes_in_header_ = -1;
   renew_codings();

@@ -192,26 +192,22 @@ void ChunkStore::load(Offset root, Offset file_size, OpenState state) {
   root_ = root;
   LoadedIndex newest, synced;
   bool two = false;
-  std::optional<Error> mine;
-  if (comm_.is_root()) {
+  by_root(comm_, [&] {
     const ReadBytes read = [&](Offset offset, Count bytes) {
       std::vector<std::byte> out(static_cast<std::size_t>(bytes));
       ListStream stream({{offset, bytes, out.data(), 0, 1}});
       io_.read(stream);
       return out;
     };
-    mine = attempt_to([&] {
-      newest = read_index(read, root, file_size, state);
-      if (newest.root.synced) return;
-      // The synced state, where it is another one, must not be overwritten either.
-      const auto none = attempt_to([&] {
-        synced = read_index(read, root, file_size, OpenState::synced);
-        two = true;
-      });
-      if (none && none->code() != Errc::enotnc) throw *none;
+    newest = read_index(read, root, file_size, state);
+    if (newest.root.synced) return;
+    // The synced state, where it is another one, must not be overwritten either.
+    const auto none = attempt_to([&] {
+      synced = read_index(read, root, file_size, OpenState::synced);
+      two = true;
     });
-  }
-  agree_on_error(comm_, mine);
+    if (none && none->code() != Errc::enotnc) throw *none;
+  });
   std::int64_t facts[2] = {file_size, two};
   comm_.broadcast(facts, sizeof facts);
   send(comm_, newest);
@@ -502,10 +498,8 @@ void ChunkStore::undo(const Root& before, const Block& block, bool whole) {
 bool ChunkStore::mark_synced() {
   require_whole();
   if (synced_slot_ == slot_) return false;
-  std::optional<Error> mine;
   root_state_.synced = true;
-  if (comm_.is_root()) mine = attempt_to([&] { write_root(slot_, root_state_); });
-  agree_on_error(comm_, mine);
+  by_root(comm_, [&] { write_root(slot_, root_state_); });
   return true;
 }
 

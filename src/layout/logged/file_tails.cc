@@ -57,15 +57,13 @@ std::unique_ptr<Tails> FileTails::make(const Comm& comm, const Topology& topolog
         tails->place_ = page + slot_bytes * static_cast<Offset>(my_rank - i);
     }
   }
-  agree_on_error(comm, attempt_to([&] {
-                   if (!comm.is_root()) return;
-                   std::error_code error;
-                   std::filesystem::create_directory(folder, error);
-                   if (error)
-                     throw system_error(error.value(), Errc::efile, "making the folder", folder);
-                   tails->shown_ = tails->open_(tails->shown_path_, Open::create);
-                   tails->shown_->truncate(page_bytes * comm.size());  // no rank shows anything
-                 }));
+  by_root(comm, [&] {
+    std::error_code error;
+    std::filesystem::create_directory(folder, error);
+    if (error) throw system_error(error.value(), Errc::efile, "making the folder", folder);
+    tails->shown_ = tails->open_(tails->shown_path_, Open::create);
+    tails->shown_->truncate(page_bytes * comm.size());  // no rank shows anything
+  });
   // Behind it the folder is there, and in it what all show: nothing.
   if (!tails->shown_) tails->shown_ = tails->open_(tails->shown_path_, Open::write);
   tails->weak_ = has_weak_caches(folder);

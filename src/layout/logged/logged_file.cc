@@ -195,10 +195,7 @@ void LoggedFile::remove_subfiles() {
   writer_.reset();
   subfile_.reset();
   comm_.barrier();  // until all have let go of them
-  agree_on_error(comm_, attempt_to([&] {
-                   if (comm_.is_root())
-                     remove_leavings(directory_of_subfiles(options_.path), is_number);
-                 }));
+  by_root(comm_, [&] { remove_leavings(directory_of_subfiles(options_.path), is_number); });
 }
 
 void LoggedFile::sync() {

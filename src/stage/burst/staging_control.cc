@@ -25,6 +25,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/descriptor.h"
 
 namespace forebay {
 namespace {
@@ -209,15 +210,7 @@ Liveness ask_lock(int fd) {
 
 std::string read_text(int fd, const std::string& path) {
   std::string text(most_bytes + 1, '\0');
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t n = ::pread(fd, text.data() + done, text.size() - done, static_cast<off_t>(done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw system_error(errno, Errc::eread, "reading", path);
-    if (n == 0) break;
-    done += static_cast<std::size_t>(n);
-  }
-  text.resize(done);
+  text.resize(read_at(fd, 0, std::as_writable_bytes(std::span(text)), path));
   return text;
 }
 
@@ -238,13 +231,7 @@ Parsed read_parsed(int fd, const std::string& path) {
 }
 
 void write_all(int fd, std::string_view text, Offset offset, const std::string& path) {
-  while (!text.empty()) {
-    const ssize_t n = ::pwrite(fd, text.data(), text.size(), offset);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw system_error(errno, Errc::ewrite, "writing", path);
-    text.remove_prefix(static_cast<std::size_t>(n));
-    offset += n;
-  }
+  write_at(fd, offset, std::as_bytes(std::span(text)), path);
 }
 
 // Whether the file that is open is still the one of that name.

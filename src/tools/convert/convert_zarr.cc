@@ -1,17 +1,17 @@
 // Zarr stores as output of a conversion: version 2, with consolidated metadata, in a directory.
 // Elements are little-endian; codecs are zstd, zlib and shuffle. Each chunk is a file; what is not
 // a multiple of a chunk is padded with the fill value.
+
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "array/convert.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "dataset/copying.h"
 #include "files/zarr.h"
@@ -127,21 +127,12 @@ std::vector<Count> first_of(const Array& array, const std::vector<Count>& coordi
   return first;
 }
 
-void save(const std::string& path, const void* data, std::size_t size) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (fd < 0) throw system_error(errno, Errc::ecantcreate, "create", path);
-  const auto* at = static_cast<const char*>(data);
-  int failure = 0;
-  while (size > 0 && failure == 0) {
-    const ssize_t n = ::write(fd, at, size);
-    if (n < 0 && errno != EINTR) failure = errno;
-    if (n <= 0) continue;
-    at += n;
-    size -= static_cast<std::size_t>(n);
-  }
-  if (failure == 0 && ::fsync(fd) != 0) failure = errno;
-  if (::close(fd) != 0 && failure == 0) failure = errno;
-  if (failure != 0) throw system_error(failure, Errc::ecantwrite, "write", path);
+void save(const std::string& path, std::span<const std::byte> bytes) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (file.get() < 0) throw system_error(errno, Errc::ecantcreate, "create", path);
+  write_at(file.get(), 0, bytes, path);
+  if (::fsync(file.get()) != 0 || ::close(file.release()) != 0)
+    throw system_error(errno, Errc::ecantwrite, "write", path);
 }
 
 class ZarrOutput final : public Output {
@@ -182,7 +173,7 @@ class ZarrOutput final : public Output {
 
   void close() override {
     const std::string text = "{\"metadata\":{" + metadata_ + "},\"zarr_consolidated_format\":1}";
-    save(path_ + "/.zmetadata", text.data(), text.size());
+    save(path_ + "/.zmetadata", std::as_bytes(std::span(text)));
   }
 
  private:
@@ -196,7 +187,7 @@ class ZarrOutput final : public Output {
   }
 
   void put_metadata(const std::string& key, const std::string& text) {
-    save(path_ + "/" + key, text.data(), text.size());
+    save(path_ + "/" + key, std::as_bytes(std::span(text)));
     metadata_ += (metadata_.empty() ? "" : ",") + zarr::printed(key) + ":" + text;
   }
 
@@ -213,7 +204,7 @@ class ZarrOutput final : public Output {
                     });
     const std::vector<std::byte> bytes = zarr::encode(
         array.coding, array.pipeline, {array.var.type, array.chunks}, chunk_, workspace_);
-    save(path_ + "/" + array.var.name + "/" + zarr::chunk_key(at), bytes.data(), bytes.size());
+    save(path_ + "/" + array.var.name + "/" + zarr::chunk_key(at), std::as_bytes(std::span(bytes)));
   }
 
   const Source& source_;

@@ -1,7 +1,6 @@
 #include "tools/convert/hdf5/copy.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +8,7 @@
 #include <set>
 
 #include "base/attempt.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/text_table.h"
 #include "comm/agree.h"
@@ -130,21 +130,16 @@ class Copier {
     const ssize_t length = H5Fget_name(in_, nullptr, 0);
     std::string name(static_cast<std::size_t>(std::max<ssize_t>(length, 0)) + 1, '\0');
     H5Fget_name(in_, name.data(), name.size());
-    const int from = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
-    const int to = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
-    std::array<char, 4096> block{};
-    bool failed = from < 0 || to < 0;
-    for (hsize_t at = 0; !failed && at < user_block_; at += block.size()) {
-      const auto n = std::min<hsize_t>(block.size(), user_block_ - at);
-      const ssize_t got = ::pread(from, block.data(), n, static_cast<off_t>(at));
-      failed =
-          got < 0 || ::pwrite(to, block.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)),
-                              static_cast<off_t>(at)) != got;
+    const Descriptor from(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
+    const Descriptor to(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
+    if (from.get() < 0 || to.get() < 0)
+      throw system_error(errno, Errc::ecantwrite, "copying the user block to", path_);
+    std::array<std::byte, 4096> block{};
+    for (hsize_t done = 0; done < user_block_; done += block.size()) {
+      const auto part = std::span(block).first(std::min<hsize_t>(block.size(), user_block_ - done));
+      const auto at = static_cast<Offset>(done);
+      write_at(to.get(), at, part.first(read_at(from.get(), at, part, name)), path_);
     }
-    if (from >= 0) ::close(from);
-    if (to >= 0) ::close(to);
-    if (failed)
-      throw Error(Errc::ecantwrite, printable(path_) + ": its user block cannot be copied");
   }
 
   // -- objects ------------------------------------------------------------------------------------
@@ -433,19 +428,16 @@ Hdf5CopyResult copy_hdf5(const Comm& comm, hid_t in, const Hdf5View& view, const
                          const Hdf5CopyOptions& options) {
   Hdf5CopyResult result;
   std::vector<std::string> paths;
-  agree_on_error(comm, attempt_to([&] {
-                   if (!comm.is_root()) return;
-                   Copier copier(in, view, out, options);
-                   result = copier.run();
-                   paths = copier.direct();
-                 }));
+  by_root(comm, [&] {
+    Copier copier(in, view, out, options);
+    result = copier.run();
+    paths = copier.direct();
+  });
   paths = shared_paths(comm, paths);
   if (!paths.empty())
     result.bytes += copy_direct(comm, in, view, out, paths, {options.verify, options.progress});
   if (options.verify) result.verified += std::ssize(paths);
-  agree_on_error(comm, attempt_to([&] {
-                   if (comm.is_root()) sync_file(out);
-                 }));
+  by_root(comm, [&] { sync_file(out); });
   return result;
 }
 

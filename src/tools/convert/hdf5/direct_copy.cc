@@ -1,13 +1,12 @@
 #include "tools/convert/hdf5/direct_copy.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <memory>
 
 #include "base/attempt.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/text_table.h"
 #include "comm/agree.h"
@@ -21,34 +20,6 @@ constexpr Count least_bytes = 64 << 10;  // smaller datasets go through HDF5
 // Large enough that few boxes cut what one write stored, small enough for a core's own cache, in
 // which what was read is found when it is written.
 constexpr Count box_bytes = 1 << 20;
-
-/// A file descriptor of its own.
-class Descriptor {
- public:
-  explicit Descriptor(const std::string& path)
-      : path_(path), fd_(::open(path.c_str(), O_WRONLY | O_CLOEXEC)) {
-    if (fd_ < 0) throw system_error(errno, Errc::ecantwrite, "write", path_);
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  void write_at(Offset at, std::span<const std::byte> bytes) const {
-    while (!bytes.empty()) {
-      const ssize_t n = ::pwrite(fd_, bytes.data(), bytes.size(), at);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) throw system_error(n < 0 ? errno : EIO, Errc::ecantwrite, "write", path_);
-      at += n;
-      bytes = bytes.subspan(static_cast<std::size_t>(n));
-    }
-  }
-
- private:
-  std::string path_;
-  int fd_;
-};
 
 struct Target {
   std::string path;
@@ -67,12 +38,14 @@ class DirectCopy {
     agree_on_error(
         comm_, attempt_to([&] {
           find(paths);
-          const Descriptor out(path_);
+          const Descriptor out(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
+          if (out.get() < 0) throw system_error(errno, Errc::ecantwrite, "write", path_);
           each("convert",
                [&](hid_t dataset, hid_t type, const Target& target, const Subarray& part) {
                  const auto bytes = room(part.elements() * target.width);
                  view_.read(dataset, type, part, bytes.data());
-                 out.write_at(target.place + first_element(target, part) * target.width, bytes);
+                 write_at(out.get(), target.place + first_element(target, part) * target.width,
+                          bytes, path_);
                  if (options_.verify) hashes_.push_back(checksum_of(bytes));
                });
         }));
