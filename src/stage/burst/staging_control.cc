@@ -24,8 +24,8 @@
 #include <thread>
 #include <utility>
 
-#include "base/error.h"
 #include "base/descriptor.h"
+#include "base/error.h"
 
 namespace forebay {
 namespace {
@@ -174,14 +174,6 @@ Parsed parse(std::string_view text) {
 
 // -- system calls
 
-struct Descriptor {
-  int fd = -1;
-  ~Descriptor() {
-    if (fd >= 0) ::close(fd);
-  }
-  int release() { return std::exchange(fd, -1); }
-};
-
 bool has_no_locks(int errnum) {
   return errnum == ENOLCK || errnum == EOPNOTSUPP || errnum == EINVAL || errnum == ENOSYS;
 }
@@ -273,9 +265,8 @@ std::string StagingControl::path_of(const std::string& dataset) {
 
 std::unique_ptr<StagingControl> StagingControl::create(const StagingInfo& info) {
   const std::string path = path_of(info.file);
-  Descriptor file;
-  file.fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file.fd < 0) {
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (file.get() < 0) {
     if (errno != EEXIST) throw system_error(errno, Errc::ecantcreate, "creating", path);
     auto left = take_over(path);
     if (!left) return create(info);  // it went away just now
@@ -284,7 +275,7 @@ std::unique_ptr<StagingControl> StagingControl::create(const StagingInfo& info) 
                   path + " was left by a job that ended (" + owner_of(left->info_) + ")",
                   "replay its logs with forebay recover");
     }
-    file.fd = std::exchange(left->fd_, -1);
+    file = Descriptor(std::exchange(left->fd_, -1));
     left.reset();
   }
   std::unique_ptr<StagingControl> control(new StagingControl(path, file.release()));
@@ -316,17 +307,16 @@ void StagingControl::write_whole() {
 }
 
 std::unique_ptr<StagingControl> StagingControl::take_over(const std::string& path) {
-  Descriptor file;
-  file.fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (file.fd < 0 && errno == ENOENT) return nullptr;
-  if (file.fd < 0) throw system_error(errno, Errc::efile, "opening", path);
-  const Liveness job = try_lock(file.fd, path);
-  const Parsed parsed = read_parsed(file.fd, path);
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (file.get() < 0 && errno == ENOENT) return nullptr;
+  if (file.get() < 0) throw system_error(errno, Errc::efile, "opening", path);
+  const Liveness job = try_lock(file.get(), path);
+  const Parsed parsed = read_parsed(file.get(), path);
   if (job == Liveness::alive) {
     if (!parsed.found.info.file.empty()) throw_alive(parsed.found.info);
     throw Error(Errc::eperm, path + " is in use by a job that runs", "wait until it has ended");
   }
-  if (!is_same_file(file.fd, path)) return nullptr;
+  if (!is_same_file(file.get(), path)) return nullptr;
   if (!parsed.problem.empty()) throw_damaged(path, parsed);
   std::unique_ptr<StagingControl> control(new StagingControl(path, file.release()));
   control->locked_ = job == Liveness::dead;
@@ -338,13 +328,12 @@ std::unique_ptr<StagingControl> StagingControl::take_over(const std::string& pat
 }
 
 std::optional<FoundStaging> StagingControl::read(const std::string& path) {
-  Descriptor file;
-  file.fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file.fd < 0 && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
-  if (file.fd < 0) throw system_error(errno, Errc::efile, "opening", path);
-  Parsed parsed = read_parsed(file.fd, path);
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0 && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
+  if (file.get() < 0) throw system_error(errno, Errc::efile, "opening", path);
+  Parsed parsed = read_parsed(file.get(), path);
   if (!parsed.problem.empty()) throw_damaged(path, parsed);
-  parsed.found.job = parsed.lock_held ? ask_lock(file.fd) : Liveness::unknown;
+  parsed.found.job = parsed.lock_held ? ask_lock(file.get()) : Liveness::unknown;
   return parsed.found;
 }
 
