@@ -45,7 +45,7 @@ void check_method(const HintMap& keys) {
 
 /// A dataset that is open for writing. One thread at a time is let in. What Dataset calls
 /// collective is collective here. The dataset changes between define mode and data mode by itself:
-/// a definition enters the one, an request the other.
+/// a definition enters the one, a request the other.
 class Writer {
  public:
   Writer(std::unique_ptr<Dataset> dataset) : dataset_(std::move(dataset)) {}

@@ -24,10 +24,8 @@
 #include "comm/comm.h"
 #include "container/container.h"
 #include "dataset/consistency.h"
-#include "layout/chunked/store.h"
 #include "layout/layout.h"
 #include "method/method.h"
-#include "plan/begins.h"
 #include "stage/burst/flush.h"
 #include "stage/stage.h"
 

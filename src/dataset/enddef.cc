@@ -86,12 +86,16 @@ void Dataset::fill_record(VarId id, Count record) {
   together(comm_, [&] {
     if (stage_->holds_writes()) stage_->flush(true);  // what was staged came before
     changed_ = true;
+    const bool one = container_->publishes_records();  // with the record itself
+    const Count records = one ? comm_.all_reduce(record + 1, Reduce::max) : record + 1;
     const Count before = schema_.numrecs;
-    if (container_->publishes_records()) schema_.numrecs = std::max(before, record + 1);
+    if (one) schema_.numrecs = std::max(before, records);
     const auto failed = attempt_to([&] { container_->fill_record(id, record); });
     schema_.numrecs = before;
+    // What is one rank's own matter (a codec that its build lacks) the others know nothing of.
+    if (failed && !failed->is_own_matter()) throw *failed;
+    note_records(records, true);
     if (failed) throw *failed;
-    note_records(record + 1, true);
   });
 }
 

@@ -14,15 +14,12 @@ class ClassicContainer::Dispatch : public Layout {
   explicit Dispatch(ClassicContainer& file) : file_(file) {}
 
   void carry_out(std::span<Request> requests, bool write, bool collective) override {
-    if (!file_.part_) return file_.canonical_->carry_out(requests, write, collective);
+    if (!file_.begun()) return file_.canonical_->carry_out(requests, write, collective);
     const auto middle = std::stable_partition(
         requests.begin(), requests.end(), [&](const Request& r) { return !file_.kept(var(r)); });
     const std::span<Request> plain(requests.begin(), middle), kept(middle, requests.end());
     std::array<std::int64_t, 2> any{!plain.empty(), !kept.empty()};
-    const auto& vars = file_.schema_.vars;
-    const bool has_plain =
-        std::any_of(vars.begin(), vars.end(), [&](const Variable& v) { return !file_.kept(v); });
-    if (has_plain && collective) {
+    if (file_.has_plain_ && collective) {
       file_.comm_.all_reduce(any, Reduce::max);
     } else if (collective) {
       any = {0, 1};
@@ -40,21 +37,21 @@ class ClassicContainer::Dispatch : public Layout {
   }
 
   void flush() override {
-    if (file_.part_) file_.part_->flush();
+    if (file_.begun()) file_.part_->flush();
   }
   // Of what a part keeps, several operations are one after the other in any case.
   void expect_more(bool more) override {
-    if (!file_.part_) file_.canonical_->expect_more(more);
+    if (!file_.begun()) file_.canonical_->expect_more(more);
   }
   std::optional<ByteRange> range_of(const Request& request) const override {
-    return file_.part_ ? std::nullopt : file_.canonical_->range_of(request);
+    return file_.begun() ? std::nullopt : file_.canonical_->range_of(request);
   }
-  bool writes_alone() const override { return !file_.part_ && file_.canonical_->writes_alone(); }
+  bool writes_alone() const override { return !file_.begun() && file_.canonical_->writes_alone(); }
   std::string reasons() const override {
-    return file_.part_ ? file_.part_->reasons() : file_.canonical_->reasons();
+    return file_.begun() ? file_.part_->reasons() : file_.canonical_->reasons();
   }
   NamedOwners owners() const override {
-    return file_.part_ ? file_.part_->owners() : NamedOwners{};
+    return file_.begun() ? file_.part_->owners() : NamedOwners{};
   }
 
  private:
@@ -93,9 +90,19 @@ void ClassicContainer::open() {
     schema_ = {};
     part_ = make_part();
     part_->take_over(stored, 0);
-    part_in_file_ = true;
+    // Other tools copy the attribute that tells of a part, and none of its variables.
+    const bool any = std::any_of(schema_.vars.begin(), schema_.vars.end(),
+                                 [&](const Variable& v) { return part_->keeps(v); });
+    if (!any) return part_.reset();
+    part_begins();
     part_->load();
   }
+}
+
+void ClassicContainer::part_begins() {
+  part_in_file_ = part_ != nullptr;
+  has_plain_ = std::any_of(schema_.vars.begin(), schema_.vars.end(),
+                           [&](const Variable& v) { return !kept(v); });
 }
 
 void ClassicContainer::make_engine() {
@@ -122,7 +129,7 @@ std::unique_ptr<ClassicPart> ClassicContainer::make_part() const {
 // -- data
 
 void ClassicContainer::publish() {
-  if (part_) part_->publish();
+  if (begun()) part_->publish();
   by_root(comm_, [&] { write_numrecs(); });
 }
 
@@ -138,15 +145,15 @@ void ClassicContainer::fill_record(VarId id, Count record) {
 
 void ClassicContainer::sync() {
   agree_on_error(comm_, attempt_to([&] { file_.sync(); }));
-  if (part_) part_->synced();
+  if (begun()) part_->synced();
 }
 
 void ClassicContainer::refresh_definitions() {
-  if (part_ && part_->header_is_old()) write_definitions();
+  if (begun() && part_->header_is_old()) write_definitions();
 }
 
 void ClassicContainer::publish_last() {
-  if (part_) part_->publish_last();
+  if (begun()) part_->publish_last();
 }
 
 void ClassicContainer::release() {

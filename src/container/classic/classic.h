@@ -37,8 +37,8 @@ class ClassicContainer : public Container {
   void write_definitions() override;
 
   Layout& layout() override { return *layout_; }
-  bool publishes_records() const override { return part_ != nullptr; }
-  bool has_fixed_places() const override { return part_ == nullptr; }
+  bool publishes_records() const override { return begun() != nullptr; }
+  bool has_fixed_places() const override { return begun() == nullptr; }
   void publish() override;
   void fill_record(VarId var, Count record) override;
   bool is_regular() override { return file_.is_regular(); }
@@ -58,7 +58,10 @@ class ClassicContainer : public Container {
   // classic.cc
   void make_engine();
   std::unique_ptr<ClassicPart> make_part() const;
-  bool kept(const Variable& var) const { return part_ && part_->keeps(var); }
+  /// The part, once it is in the file. Before, in define mode, ranks may differ in having one.
+  ClassicPart* begun() const { return part_in_file_ ? part_.get() : nullptr; }
+  bool kept(const Variable& var) const { return begun() && part_->keeps(var); }
+  void part_begins();
 
   // header.cc
   std::vector<std::byte> print_header() const;
@@ -81,6 +84,7 @@ class ClassicContainer : public Container {
   std::unique_ptr<Layout> canonical_;
   std::unique_ptr<ClassicPart> part_;  // where some variable is its
   bool part_in_file_ = false;          // it has begun there
+  bool has_plain_ = true;              // some variable is not its
   std::unique_ptr<Layout> layout_;
   std::optional<Alignment> alignment_;  // settled at the first enddef since open
 };

@@ -117,6 +117,7 @@ void ClassicContainer::take_over(std::span<const std::byte> placed) {
     part_->take_over(root, rest.of_part);
   } else {
     part_.reset();
+    part_in_file_ = false;
     schema_ = std::move(root);
   }
   for (std::size_t i = 0; i < schema_.vars.size(); ++i)

@@ -64,7 +64,7 @@ void ClassicContainer::redefine(const Schema* old) {
   if (part_)
     part_->start(old, [&](const Move& move) { relocate([&](const auto& f) { f(move); }); });
   write_definitions();
-  part_in_file_ = part_ != nullptr;
+  part_begins();
 }
 
 Alignment ClassicContainer::alignment_for(const EnddefArguments& arguments) const {
@@ -210,7 +210,7 @@ void ClassicContainer::clear_gaps(const Schema& old) {
 }
 
 void ClassicContainer::fill_new(const Schema* old) {
-  if (old && !part_) clear_gaps(*old);
+  if (old && !begun()) clear_gaps(*old);
   std::optional<Error> mine;
   bool any = false;
   for (std::size_t i = old ? old->vars.size() : 0; i < schema_.vars.size(); ++i) {

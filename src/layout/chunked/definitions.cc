@@ -129,7 +129,7 @@ Alignment ChunkedLayout::place(const Schema* old, const Alignment& wanted) {
 
 void ChunkedLayout::take_over(const Schema& stored, Count placed) {
   schema_ = from_stored(stored, root_);
-  schema_.recsize = record_size(schema_);
+  if (schema_.any_chunked()) schema_.recsize = record_size(schema_);
   move_ = placed;
 }
 
