@@ -63,7 +63,8 @@ void ClassicContainer::write_definitions() {
 std::vector<std::byte> ClassicContainer::print_header() const {
   if (part_) return classic::print(part_->stored());
   // In define mode the program may have said what there is no part for yet.
-  return classic::print(schema_.any_chunked() ? make_part()->stored() : schema_);
+  if (schema_.any_chunked()) return classic::print(make_part()->stored());
+  return classic::print(schema_);
 }
 
 void ClassicContainer::write_numrecs() {
