@@ -12,10 +12,10 @@
 
 #include "array/convert.h"
 #include "base/attempt.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "format/chunk_schema.h"
 #include "format/classic.h"
-#include "base/descriptor.h"
 
 namespace forebay {
 // How a selection lies in the file: `outer` dimensions to step through, and rows of `row_count`

@@ -10,9 +10,9 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "storage/fault.h"
-#include "base/descriptor.h"
 
 namespace forebay {
 

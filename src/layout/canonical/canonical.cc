@@ -116,8 +116,8 @@ std::size_t RequestCursor::next_of_runs(std::span<Extent> out) {
 std::size_t RequestCursor::next_of_records(std::span<Extent> out) {
   if (list_->overlapping) {
     const auto cut = rebased(*list_, dense_, dense_ + gap_);
-    in_file_ = std::make_shared<RunList>(sorted_run_list(
-        cut->runs, cut->memory.empty() ? run_positions(*cut) : cut->memory, false));
+    in_file_ = std::make_shared<RunList>(
+        sorted_run_list(cut->runs, cut->memory.empty() ? run_positions(*cut) : cut->memory, false));
     list_ = in_file_.get();
     dense_ = 0;
     return next_of_runs(out);
