@@ -92,10 +92,11 @@ void Comm::broadcast_sized(Bytes& bytes, Rank root) const {
     std::size_t size;
     char first[few];
   } front{bytes.size(), {}};
-  if (rank_ == root) std::memcpy(front.first, bytes.data(), std::min(few, bytes.size()));
+  if (rank_ == root && !bytes.empty())
+    std::memcpy(front.first, bytes.data(), std::min(few, bytes.size()));
   broadcast(&front, sizeof front, root);
   bytes.resize(front.size);
-  std::memcpy(bytes.data(), front.first, std::min(few, bytes.size()));
+  if (!bytes.empty()) std::memcpy(bytes.data(), front.first, std::min(few, bytes.size()));
   if (bytes.size() > few) broadcast(bytes.data() + few, bytes.size() - few, root);
 }
 

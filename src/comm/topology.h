@@ -6,9 +6,10 @@
 //
 // A topology belongs to one open file at a time. It has a communicator of the node and a barrier,
 // and of these no two operations may make use at once: operations of one file come one after
-// another, those of two files need not, where a program has threads and an MPI that lets them
-// (MPI_THREAD_MULTIPLE). Memory that ranks share for data is not kept here: it has the size that a
-// file's operations need, and goes back to the system with the file.
+// another, those of two open files may overlap (what stage burst flushes in the background). Two
+// threads must not begin to use files of one communicator at once. Memory that ranks share for data
+// is not kept here: it has the size that a file's operations need, and goes back to the system with
+// the file.
 #pragma once
 
 #include <memory>

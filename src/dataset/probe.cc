@@ -1,5 +1,6 @@
 #include "dataset/probe.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,10 +15,21 @@ namespace forebay {
 
 std::optional<int> probe_format(const std::string& path) {
   const std::string name = strip_prefix(path);
-  Report report;
-  File file(name, false, 0, report);
+  const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) throw system_error(errno, Errc::efile, "opening", name);
   std::array<std::byte, 8> bytes{};
-  const std::size_t got = file.read_at(0, bytes);
+  std::size_t got = 0;
+  int failed = 0;
+  while (got < bytes.size()) {
+    const ssize_t n = ::read(fd, bytes.data() + got, bytes.size() - got);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) failed = errno;
+    if (n <= 0) break;
+    got += static_cast<std::size_t>(n);
+  }
+  ::close(fd);
+  if (failed == EISDIR) throw Error(Errc::efile, name + " is a folder");
+  if (failed != 0) throw system_error(failed, Errc::eread, "reading", name);
   return classic::detect(std::span<const std::byte>(bytes).first(got));
 }
 

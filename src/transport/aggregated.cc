@@ -92,7 +92,11 @@ void for_each_piece(std::span<const std::byte> message, F&& f) {
 
 AggregatedTransport::AggregatedTransport(const Comm& comm, std::shared_ptr<File> file,
                                          const TransportOptions& options, Report& report)
-    : comm_(comm), file_(std::move(file)), options_(options), report_(report) {}
+    : comm_(comm), file_(std::move(file)), options_(options), report_(report) {
+  // use_nodes() may be called for a second time where no rank may fail alone.
+  of_home_.reserve(static_cast<std::size_t>(comm.size()));
+  windows_.reserve(slot_count);
+}
 
 void AggregatedTransport::write(ExtentStream& extents) { write_directly(*file_, extents, report_); }
 
@@ -140,7 +144,6 @@ bool AggregatedTransport::directly(const Total& total, bool write) {
 void AggregatedTransport::use_nodes(int ranks_per_node) {
   const Topology& found = Topology::of(comm_, ranks_per_node);
   of_home_.resize(static_cast<std::size_t>(found.nodes()));
-  windows_.reserve(slot_count);
   topology_ = &found;
 }
 

@@ -41,6 +41,9 @@ void broadcast_few_and_many(const Comm& comm) {
     std::string text = comm.rank() == 2 ? expected : "of another rank";
     comm.broadcast(text, 2);
     EXPECT_EQ(text, expected);
+    std::vector<std::byte> bytes(comm.rank() == 2 ? size : 7, std::byte{9});
+    comm.broadcast(bytes, 2);
+    EXPECT_EQ(bytes, std::vector<std::byte>(size, std::byte{9}));
   }
 }
 

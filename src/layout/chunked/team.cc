@@ -73,7 +73,8 @@ void get_pieces(const ChunkPieces& pieces, const Request& r, const std::byte* ch
 
 Team::Team(const Comm& comm, int ranks_per_node, Report& report)
     : comm_(comm), report_(report), topology_(Topology::of(comm, ranks_per_node)) {
-  topology_.barrier();  // made here, where all ranks are
+  comm.meet();  // all are here: those of a node wait for each other now
+  topology_.barrier();
   const auto ranks = static_cast<std::size_t>(comm.size());
   room_.reserve(ranks);  // part() needs no more
   needed_.reserve(ranks);

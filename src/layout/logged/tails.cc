@@ -10,6 +10,7 @@ namespace forebay::logged {
 
 std::unique_ptr<Tails> Tails::make(const Comm& comm, const Topology& topology,
                                    const std::string& folder, OpenFile open) {
+  comm.meet();  // all are here: those of a node wait for each other now
   if (auto tails = topology.nodes() > 1 ? nullptr : MemoryTails::make(comm, open)) return tails;
   return FileTails::make(comm, topology, folder, std::move(open));
 }
