@@ -5,11 +5,10 @@
 // closed by now, the next file takes over, at the price of one meeting.
 //
 // A topology belongs to one open file at a time. It has a communicator of the node and a barrier,
-// and of these no two operations may make use at once: operations of one file come one after
-// another, those of two open files may overlap (what stage burst flushes in the background). Two
-// threads must not begin to use files of one communicator at once. Memory that ranks share for data
-// is not kept here: it has the size that a file's operations need, and goes back to the system with
-// the file.
+// which no two operations may use at once: those of one file come one after another, and of two
+// files each has its own. Two threads must not begin to use files of one communicator at once.
+// Memory that ranks share for data is not kept here: it has the size that a file's operations need,
+// and goes back to the system with the file.
 #pragma once
 
 #include <memory>
