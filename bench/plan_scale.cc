@@ -63,13 +63,13 @@ std::vector<Count> columns_of(int rank, int ranks) {
   return mine;
 }
 
-std::shared_ptr<const RunList> run_list(const std::vector<Count>& mine, int rows) {
+Runs run_list(const std::vector<Count>& mine, int rows) {
   auto list = std::make_shared<RunList>();
   for (int l = 0; l < rows; ++l) {
     for (Count c : mine) list->runs.push_back({(l * columns + c) * 4, 4});
   }
   list->bytes = static_cast<Count>(list->runs.size()) * 4;
-  return list;
+  return {std::move(list)};
 }
 
 struct Result {

@@ -148,14 +148,14 @@ std::vector<ChunkTouch> touched_by_box(const ChunkGrid& grid, const Subarray& su
   return touched;
 }
 
-std::vector<ChunkTouch> touched_by_runs(const ChunkGrid& grid, const RunList& list) {
+std::vector<ChunkTouch> touched_by_runs(const ChunkGrid& grid, const Runs& selected) {
   std::vector<ChunkTouch> touched;
   Offset end = -1;   // of the segment at hand
   Offset begin = 0;  // runs come in increasing order, so only its end matters, unless they overlap
   bool sorted = true;
-  for (const Run& run : list.runs) {
-    Offset at = run.offset;
-    const Offset stop = run.offset + run.length;
+  for (const Run& run : selected.list->runs) {
+    Offset at = selected.base + run.offset;
+    const Offset stop = at + run.length;
     while (at < stop) {
       if (at >= end || at < begin) {
         const Count chunk = grid.chunk_at(at, end);
@@ -191,7 +191,7 @@ std::vector<ChunkTouch> touched_chunks(const ChunkGrid& grid, const Request& req
   if (const auto* sub = std::get_if<Subarray>(&request.selection)) {
     return touched_by_box(grid, *sub);
   }
-  return touched_by_runs(grid, *std::get<std::shared_ptr<const RunList>>(request.selection));
+  return touched_by_runs(grid, std::get<Runs>(request.selection));
 }
 
 std::vector<Offset> run_positions(const RunList& list) {
@@ -211,7 +211,9 @@ ChunkPieces::ChunkPieces(const ChunkGrid& grid, const Request& request, Count ch
     set_up_box(*sub, grid, chunk);
     return;
   }
-  list_ = std::get<std::shared_ptr<const RunList>>(request.selection).get();
+  const auto& selected = std::get<Runs>(request.selection);
+  list_ = selected.list.get();
+  base_ = selected.base;
   places_ = list_->memory.empty() ? positions : std::span<const Offset>(list_->memory);
   segments_ = grid.segments(chunk);
 }

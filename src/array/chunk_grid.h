@@ -150,8 +150,8 @@ class ChunkPieces {
     const Run* const last = first + list_->runs.size();
     const Run* run = first;
     Count position = 0;
-    for (const Offset begin : segments_.begins) {
-      const Offset end = begin + segments_.bytes;
+    for (const Offset segment : segments_.begins) {
+      const Offset begin = segment - base_, end = begin + segments_.bytes;
       run = list_->overlapping ? first : first_reaching(run, last, begin);
       for (; run != last && run->offset < end; ++run) {
         const Offset from = std::max(run->offset, begin);
@@ -175,6 +175,7 @@ class ChunkPieces {
   std::vector<Loop> loops_;
   // Run lists.
   const RunList* list_ = nullptr;
+  Offset base_ = 0;
   std::span<const Offset> places_;
   ChunkGrid::Segments segments_;
 };

@@ -140,9 +140,11 @@ class ChunkGridTest : public ::testing::Test {
       list->bytes += runs[i].length;
     }
     list->runs = std::move(runs);
+    const Offset base = pick(0, 5) * width;
+    for (forebay::Run& run : list->runs) run.offset -= base;
     Request request;
     request.elements = static_cast<Count>(elements.size());
-    request.selection = std::shared_ptr<const RunList>(list);
+    request.selection = Runs{std::move(list), base};
     return request;
   }
 
@@ -163,7 +165,7 @@ class ChunkGridTest : public ::testing::Test {
     const bool box = std::holds_alternative<Subarray>(request.selection);
     std::vector<Offset> positions;
     if (!box) {
-      positions = run_positions(*std::get<std::shared_ptr<const RunList>>(request.selection));
+      positions = run_positions(*std::get<Runs>(request.selection).list);
     }
     std::vector<int> seen(elements.size(), 0);
     for (const auto& [chunk, bytes] : touched) {

@@ -31,7 +31,7 @@ struct Request {
   // What a front end says. It has checked it against the schema (check_selection).
   VarId var = 0;
   bool write = false;
-  std::variant<Subarray, std::shared_ptr<const RunList>> selection;
+  std::variant<Subarray, Runs> selection;
   Count last_record = 0;  ///< one past the highest record touched (0 for fixed variables); grows
                           ///< numrecs on write
   Count elements = 0;     ///< number of elements selected

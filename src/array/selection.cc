@@ -228,7 +228,7 @@ class Flattener {
     runs_.resize(static_cast<std::size_t>(out.next - runs_.data()));
     if (out.overflow) throw Error(Errc::eintoverflow, "variable " + var_.name + ": too many bytes");
     in_order = out.in_order;
-    return {out.bytes / element_, var_.is_record ? out.last_record : 0};
+    return {out.bytes / element_, var_.is_record ? out.last_record : 0, has_empty_};
   }
 
  private:
@@ -307,7 +307,8 @@ class Flattener {
     }
     if (ordinary == 0) [[unlikely]] {
       check_selection(var_, limits_, start, count, nullptr);
-      return;  // neither wrong nor ordinary: empty
+      has_empty_ = true;  // neither wrong nor ordinary
+      return;
     }
     out.last_record = std::max(out.last_record, start[0] + count[0]);
     if (beyond_one == 0) {
@@ -382,6 +383,7 @@ class Flattener {
   Count element_;
   std::vector<Run>& runs_;
   PerDim<Count> length_{}, step_{}, index_{};
+  bool has_empty_ = false;
 };
 
 template <std::size_t N>
@@ -415,13 +417,14 @@ RunList sorted_run_list(std::vector<Run> runs, std::vector<Offset> memory, bool 
   return list;
 }
 
-std::shared_ptr<const RunList> rebased(const RunList& list, Count from, Count to) {
+std::shared_ptr<const RunList> rebased(const RunList& list, Count from, Count to, Offset shift) {
   auto out = std::make_shared<RunList>();
   out->bytes = list.bytes;
   out->overlapping = list.overlapping;
   Offset position = 0;
   for (std::size_t i = 0; i < list.runs.size(); ++i) {
     Run run = list.runs[i];
+    run.offset += shift;
     Offset at = list.memory.empty() ? position : list.memory[i];
     position += run.length;
     while (run.length > 0) {
@@ -475,21 +478,6 @@ FlattenedVarn flatten_varn(const Variable& var, const VarnPieces& pieces, Select
     build(placed, resolve_overlaps, list);
   }
   return result;
-}
-
-std::shared_ptr<const RunList> RunListPool::share(const RunList& list) {
-  for (const auto& candidate : recent_) {
-    // Lists of different pieces differ early, so comparing costs little where it fails.
-    if (auto known = candidate.lock(); known && *known == list) return known;
-  }
-  auto fresh = std::make_shared<const RunList>(list);
-  if (recent_.size() < kept) {
-    recent_.push_back(fresh);
-  } else {
-    recent_[next_] = fresh;
-    next_ = (next_ + 1) % kept;
-  }
-  return fresh;
 }
 
 }  // namespace forebay

@@ -38,6 +38,12 @@ struct RunList {
   bool operator==(const RunList&) const = default;
 };
 
+/// A run list at its place in a variable: the same list serves all records.
+struct Runs {
+  std::shared_ptr<const RunList> list;
+  Offset base = 0;  ///< bytes of the variable before the list's first byte
+};
+
 /// start, count, stride of `ndims` dimensions, slowest first. `stride` empty means 1 everywhere.
 struct Subarray {
   std::vector<Count> start, count, stride;
@@ -74,8 +80,9 @@ struct VarnPieces {
 
 /// What flatten_varn learnt on its way.
 struct FlattenedVarn {
-  Count elements = 0;     ///< in all pieces, overlapping ones counted each time
-  Count last_record = 0;  ///< one past the highest record touched; 0 for fixed variables
+  Count elements = 0;      ///< in all pieces, overlapping ones counted each time
+  Count last_record = 0;   ///< one past the highest record touched; 0 for fixed variables
+  bool has_empty = false;  ///< a piece selects nothing
 };
 
 /// Checks varn pieces of one variable (as check_selection does; Errc::enullstart for a null start)
@@ -90,24 +97,7 @@ FlattenedVarn flatten_varn(const Variable& var, const VarnPieces& pieces, Select
 RunList sorted_run_list(std::vector<Run> runs, std::vector<Offset> memory, bool resolve_overlaps);
 
 /// A run list whose records are `from` bytes apart, with records `to` bytes apart: runs that span
-/// records are cut apart.
-std::shared_ptr<const RunList> rebased(const RunList& list, Count from, Count to);
-
-/// Remembers recent RunLists so that equal ones are stored once.
-class RunListPool {
- public:
-  /// A list to build into before `share`; keeps its capacity from use to use.
-  RunList& scratch() { return scratch_; }
-
-  /// The stored list that equals `list`; stores a copy if there is none among the recent ones.
-  std::shared_ptr<const RunList> share(const RunList& list);
-
- private:
-  static constexpr std::size_t kept = 16;
-
-  RunList scratch_;
-  std::vector<std::weak_ptr<const RunList>> recent_;
-  std::size_t next_ = 0;
-};
+/// records are cut apart. `shift` is added to its offsets before.
+std::shared_ptr<const RunList> rebased(const RunList& list, Count from, Count to, Offset shift = 0);
 
 }  // namespace forebay

@@ -257,26 +257,5 @@ TEST(check_selection, strides_count_towards_the_edge) {
   EXPECT_EQ(code(0, 2, INT64_MAX), Errc::eedge);
 }
 
-TEST(run_list_pool, equal_lists_are_stored_once_while_in_use) {
-  RunListPool pool;
-  const Variable var = make_variable({10}, false);
-  Pieces pieces;
-  pieces.add({1}, {});
-  pieces.add({5}, {});
-  flatten_varn(var, pieces.view(), 0, true, pool.scratch());
-  auto first = pool.share(pool.scratch());
-  flatten_varn(var, pieces.view(), 0, true, pool.scratch());
-  auto second = pool.share(pool.scratch());
-  EXPECT_EQ(first, second);
-  pieces.add({7}, {});
-  flatten_varn(var, pieces.view(), 0, true, pool.scratch());
-  EXPECT_NE(pool.share(pool.scratch()), first);
-  for (int i = 0; i < 40; ++i) {
-    pool.scratch().runs.back().offset = 100 + i;
-    pool.share(pool.scratch());
-  }
-  EXPECT_EQ(first->runs.size(), 2u);
-}
-
 }  // namespace
 }  // namespace forebay

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "array/request.h"
+#include "array/run_list_pool.h"
 #include "array/schema.h"
 #include "base/error.h"
 #include "base/report.h"

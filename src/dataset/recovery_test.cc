@@ -82,7 +82,7 @@ TEST_F(RecoveryTest, pieces_are_placed_record_by_record) {
   write.var = T;
   write.type = Type::float32;
   write.last_record = 3;
-  write.selection = log->add_pieces(runs, {runs->runs, 12});
+  write.selection = log->add_pieces({runs});
   std::array<float, 3> data{7, 8, 9};
   const iovec piece{data.data(), sizeof data};
   log->add(write, {&piece, 1});

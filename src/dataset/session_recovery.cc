@@ -425,7 +425,7 @@ void SessionRecovery::load(Dataset& dataset, Mine& log) {
           ++result_.skipped_writes;
           result_.skipped_bytes += part.write.bytes;
         } else {
-          log.table.add(part.write, std::move(part.runs));
+          log.table.add(part.write, {std::move(part.runs)});
         }
       }
       request.clear();

@@ -231,7 +231,7 @@ void append_pieces(Writer& writer, int id, int runs) {
   for (int i = 0; i < runs; ++i) list->runs.push_back({(20 + id % 100) * i, 4});
   list->bytes = 4 * runs;
   TestWrite w(id, runs);
-  w.write.selection = writer.add_pieces(list, {list->runs, list->bytes});
+  w.write.selection = writer.add_pieces({list});
   w.add_to(writer);
   writer.commit();
 }
@@ -260,7 +260,7 @@ TEST(LogReader, pieces_that_left_memory_are_read_again) {
     auto list = std::make_shared<RunList>();
     for (int r = 0; r < runs; ++r) list->runs.push_back({(8 + 4 * i) * r, 4});
     list->bytes = 4 * runs;
-    numbers.push_back(writer->add_pieces(list, {list->runs, list->bytes}));
+    numbers.push_back(writer->add_pieces({list}));
   }
   std::vector<TestWrite> writes;
   for (int i = 0; i < lists; ++i) {
@@ -302,7 +302,7 @@ TEST(LogReader, writes_of_other_bytes_than_their_pieces_are_told_and_left_out) {
   list->runs = {{0, 16}};
   list->bytes = 16;
   TestWrite w(1, 5);
-  w.write.selection = writer->add_pieces(list, {list->runs, 16});
+  w.write.selection = writer->add_pieces({list});
   w.add_to(*writer);
   TestWrite none(2, 5);
   none.write.selection = std::uint64_t{1};  // that is the write

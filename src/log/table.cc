@@ -4,7 +4,7 @@
 
 namespace forebay::log {
 
-void Table::add(const Write& write, std::shared_ptr<const RunList> runs) {
+void Table::add(const Write& write, Runs runs) {
   Item item{};
   item.var = write.var;
   item.type = write.type;
@@ -23,10 +23,11 @@ void Table::add(const Write& write, std::shared_ptr<const RunList> runs) {
       numbers_.insert(numbers_.end(), list->begin(), list->end());
   } else {
     // Writes by one decomposition follow each other.
-    if (lists_.empty() || lists_.back() != runs) {
-      list_bytes_ += static_cast<Count>(runs->runs.size() * sizeof(Run));
-      lists_.push_back(std::move(runs));
+    if (lists_.empty() || lists_.back() != runs.list) {
+      list_bytes_ += static_cast<Count>(runs.list->runs.size() * sizeof(Run));
+      lists_.push_back(std::move(runs.list));
     }
+    item.numbers = static_cast<std::size_t>(runs.base);
     item.list = static_cast<std::uint32_t>(lists_.size() - 1);
   }
   items_.push_back(item);
@@ -68,7 +69,7 @@ Request Table::request(std::size_t i, std::byte* data) const {
   request.packed = data;
   request.sequence = i;
   if (item.list != none) {
-    request.selection = lists_[item.list];
+    request.selection = Runs{lists_[item.list], static_cast<Offset>(item.numbers)};
     return request;
   }
   Subarray sub;

@@ -17,9 +17,8 @@ namespace forebay::log {
 
 class Table {
  public:
-  /// `runs`: where the write selects pieces; relative to the variable's first element, with records
-  /// as far apart as the layout that will carry the write out wants them.
-  void add(const Write& write, std::shared_ptr<const RunList> runs);
+  /// `runs`: where the write selects pieces.
+  void add(const Write& write, Runs runs);
 
   std::size_t size() const { return items_.size(); }
   bool empty() const { return items_.empty(); }
@@ -47,7 +46,7 @@ class Table {
     Offset data;
     Count bytes;
     std::uint64_t hash;
-    std::size_t numbers;  // of start, count and stride, in numbers_
+    std::size_t numbers;  // of start, count and stride, in numbers_; of pieces, their base
   };
   static constexpr std::uint32_t none = UINT32_MAX;
 

@@ -54,20 +54,15 @@ void Writer::add(Write& write, std::span<const iovec> pieces) {
   added_continues_ = write.continues;
 }
 
-std::uint64_t Writer::add_pieces(const std::shared_ptr<const RunList>& key, const Pieces& pieces) {
-  if (const auto known = find_pieces(key.get())) return *known;
+std::uint64_t Writer::add_pieces(const Runs& runs) {
+  const Key key{runs.list.get(), runs.base};
+  if (const auto known = known_.find(key); known != known_.end()) return known->second.sequence;
+  Pieces pieces{runs.list->runs, runs.list->bytes};
+  for (Run& run : pieces.runs) run.offset += runs.base;
   print_entry(pieces, added_.sequence, header_.session, entries_, failed_);
-  if (key) {
-    known_[key.get()] = {key, added_.sequence};
-    uncommitted_.push_back(key.get());
-  }
+  known_[key] = {runs.list, added_.sequence};
+  uncommitted_.push_back(key);
   return added_.sequence++;
-}
-
-std::optional<std::uint64_t> Writer::find_pieces(const RunList* key) const {
-  const auto known = known_.find(key);
-  if (known == known_.end()) return std::nullopt;
-  return known->second.sequence;
 }
 
 void Writer::commit() {
@@ -89,7 +84,7 @@ void Writer::commit() {
 }
 
 void Writer::forget() {
-  for (const RunList* key : uncommitted_) known_.erase(key);
+  for (const Key& key : uncommitted_) known_.erase(key);
   // A request of which a part is forgotten does not go on: its writes will not count.
   if (!entries_.empty() && added_.sequence != end_.sequence) continues_ = false;
   added_ = end_;

@@ -9,11 +9,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/byte_file.h"
@@ -46,11 +47,10 @@ class Writer {
   /// Fills in write.data, bytes, hash and continued. A write of no bytes is allowed. Reads the data
   /// once, for the hash.
   void add(Write& write, std::span<const iovec> pieces);
-  /// The sequence number by which writes name these pieces. Those that equal what was added since
-  /// the last mark() are not added again; `runs` is used as the key, and stays alive until then.
-  std::uint64_t add_pieces(const std::shared_ptr<const RunList>& key, const Pieces& pieces);
-  /// Whether `key` has been added since the last mark(): its number, or nothing.
-  std::optional<std::uint64_t> find_pieces(const RunList* key) const;
+  /// The sequence number by which writes name these runs, which are in increasing order, without
+  /// places in memory. The same list at the same place is not added again before the next mark();
+  /// it stays alive until then.
+  std::uint64_t add_pieces(const Runs& runs);
   /// Writes what was added. If that fails (Errc::eno_space, ewrite, …) nothing of it is in the log,
   /// and the log goes on as it was; a request of which earlier writes were committed does not
   /// count.
@@ -74,10 +74,11 @@ class Writer {
   bool is_linked() { return records_->is_linked() && data_->is_linked(); }
 
  private:
-  /// Pieces that writes can name, and the list that is their key, so that no other takes its place
-  /// in memory.
+  /// A list and where it was placed. Known lists are kept, so that no other takes their place in
+  /// memory.
+  using Key = std::pair<const RunList*, Offset>;
   struct Known {
-    std::shared_ptr<const RunList> key;
+    std::shared_ptr<const RunList> list;
     std::uint64_t sequence = 0;
   };
 
@@ -98,8 +99,8 @@ class Writer {
   std::vector<std::byte> entries_;                    ///< added
   std::vector<iovec> pieces_;                         ///< data of what was added
   std::vector<iovec> scratch_;
-  std::unordered_map<const RunList*, Known> known_;
-  std::vector<const RunList*> uncommitted_;  ///< keys in known_ that were added
+  std::map<Key, Known> known_;
+  std::vector<Key> uncommitted_;  ///< keys in known_ that were added
 };
 
 }  // namespace forebay::log

@@ -105,42 +105,45 @@ TEST(LogWriter, equal_pieces_are_stored_once_until_a_mark) {
   TestLog log;
   const auto writer = log.writer();
   const auto list = runs_of({{0, 8}, {16, 12}});
-  const Pieces pieces{list->runs, list->bytes};
-  const auto number = writer->add_pieces(list, pieces);
-  EXPECT_EQ(writer->add_pieces(list, pieces), number);
-  EXPECT_EQ(writer->find_pieces(list.get()), number);
+  const auto number = writer->add_pieces({list});
+  EXPECT_EQ(writer->add_pieces({list}), number);
+  const auto shifted = writer->add_pieces({list, 40});
+  EXPECT_NE(shifted, number);
+  EXPECT_EQ(writer->add_pieces({list, 40}), shifted);
   for (const int id : {1, 2}) {
     TestWrite w(id, 5);
     w.write.selection = number;
     w.add_to(*writer);
     writer->commit();
   }
+  TestWrite elsewhere(3, 5);
+  elsewhere.write.selection = shifted;
+  elsewhere.add_to(*writer);
+  writer->commit();
   const Walked got = walk(log);
-  EXPECT_EQ(got.ids, (Ids{1, 2}));
-  EXPECT_EQ(got.scan.pieces, 1);
+  EXPECT_EQ(got.ids, (Ids{1, 2, 3}));
+  EXPECT_EQ(got.scan.pieces, 2);
   ASSERT_TRUE(got.pieces[0]);
   EXPECT_EQ(*got.pieces[0], *list);
   EXPECT_EQ(got.pieces[0], got.pieces[1]);
+  ASSERT_TRUE(got.pieces[2]);
+  EXPECT_EQ(*got.pieces[2], *runs_of({{40, 8}, {56, 12}}));
   writer->mark();
-  EXPECT_FALSE(writer->find_pieces(list.get()));
-  EXPECT_NE(writer->add_pieces(list, pieces), number);
+  EXPECT_GT(writer->add_pieces({list}), shifted);
 }
 
 TEST(LogWriter, forgotten_pieces_are_added_again) {
   TestLog log;
   const auto writer = log.writer();
   const auto list = runs_of({{0, 20}});
-  const Pieces pieces{list->runs, list->bytes};
-  writer->add_pieces(list, pieces);
+  writer->add_pieces({list});
   writer->forget();
-  EXPECT_FALSE(writer->find_pieces(list.get()));
-  writer->add_pieces(list, pieces);
+  writer->add_pieces({list});
   log.records->room = 10;
   EXPECT_EQ(code_of([&] { writer->commit(); }), Errc::eno_space);
   log.records->room = INT64_MAX;
-  EXPECT_FALSE(writer->find_pieces(list.get()));
   TestWrite w(1, 5);
-  w.write.selection = writer->add_pieces(list, pieces);
+  w.write.selection = writer->add_pieces({list});
   w.add_to(*writer);
   writer->commit();
   EXPECT_EQ(walk(log).ids, (Ids{1}));

@@ -62,7 +62,8 @@ class Job:
         """Its end, in a line."""
         if self.hangs:
             return f"no end of an operation after {SILENCE} s"
-        return next((line.strip() for line in self.said if line.startswith(("FAILED", "seed"))), "it crashed")
+        said = (line.strip().removeprefix("FAILED: ") for line in self.said)  # errors may come before the output
+        return next((line for line in said if line.startswith("seed")), "it crashed")
 
     def repeat(self):
         settings = [f"{k}={shlex.quote(v)}" for k, v in sorted(os.environ.items()) if k.startswith(SHOWN)]

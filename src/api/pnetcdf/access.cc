@@ -74,12 +74,11 @@ void select_pieces(Dataset& ds, const Variable& var, const Selection& s, Request
   if (s.starts == nullptr) throw Error(Errc::enullstart, "starts is a null pointer");
   const VarnPieces pieces{s.num, reinterpret_cast<const Count* const*>(s.starts),
                           reinterpret_cast<const Count* const*>(s.counts)};
-  RunListPool& pool = ds.run_lists();
-  const FlattenedVarn found =
-      flatten_varn(var, pieces, limits_of(ds, var, request.write), request.write, pool.scratch());
+  FlattenedVarn found;
+  request.selection =
+      ds.run_lists().flatten(var, pieces, limits_of(ds, var, request.write), request.write, found);
   request.elements = found.elements;
   request.last_record = found.last_record;
-  request.selection = pool.share(pool.scratch());
 }
 
 Type type_of_element(const DatatypeMap& map) {
@@ -352,7 +351,7 @@ std::vector<Request> make_typed_requests(Dataset& ds, int varid, Direction direc
     RunList list = sorted_run_list(std::move(part.runs), {}, a.write);
     const Count in_file = ds.file_type_stride(variable), dense = variable.inner_bytes();
     if (variable.is_record && in_file != dense) list = *rebased(list, in_file, dense);
-    a.selection = ds.run_lists().share(list);
+    a.selection = Runs{ds.run_lists().share(list)};
     a.memory.data = whole.memory.data;
     a.memory.type = whole.memory.type;
     whole.memory.data += a.elements * size_of(a.memory.type);

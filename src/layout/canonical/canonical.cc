@@ -11,7 +11,7 @@ RequestCursor::RequestCursor(const Request& request, const Variable& var, Count 
   if (const auto* sub = std::get_if<Subarray>(&request.selection)) {
     set_up_subarray(*sub, var, record_distance);
   } else {
-    set_up_runs(*std::get<std::shared_ptr<const RunList>>(request.selection), var, record_distance);
+    set_up_runs(std::get<Runs>(request.selection), var, record_distance);
   }
 }
 
@@ -54,7 +54,8 @@ void RequestCursor::set_up_subarray(const Subarray& sub, const Variable& var,
                      : StreamSummary{base_, base_ + span, bytes, pieces};
 }
 
-void RequestCursor::set_up_runs(const RunList& list, const Variable& var, Count record_distance) {
+void RequestCursor::set_up_runs(const Runs& selected, const Variable& var, Count record_distance) {
+  const RunList& list = *selected.list;
   list_ = &list;
   base_ = var.begin;
   at_end_ = list.runs.empty();
@@ -66,24 +67,25 @@ void RequestCursor::set_up_runs(const RunList& list, const Variable& var, Count 
   if (list.overlapping) {
     for (const Run& r : list.runs) last = std::max(last, r.offset + r.length);
   }
-  Offset first = list.runs.front().offset;
+  last += selected.base;
+  Offset first = list.runs.front().offset + selected.base;
   auto pieces = static_cast<Count>(list.runs.size());
   if (var.is_record && var.inner_bytes() != record_distance) {
     dense_ = var.inner_bytes();
     gap_ = record_distance - dense_;
     const Count before = first / dense_, behind = (last - 1) / dense_;
     // Most lists lie in one record, whose elements are as far apart as in the list.
+    first += before * gap_;
+    last += behind * gap_;
     if (before == behind) {
       dense_ = 0;
       base_ += before * gap_;
-      summary_ = {base_ + first, base_ + last, list.bytes, pieces};
-      return;
+    } else {
+      pieces += behind - before;
     }
-    first += before * gap_;
-    last += behind * gap_;
-    pieces += behind - before;
   }
-  summary_ = {base_ + first, base_ + last, list.bytes, pieces};
+  summary_ = {var.begin + first, var.begin + last, list.bytes, pieces};
+  (dense_ == 0 ? base_ : shift_) += selected.base;
 }
 
 std::size_t RequestCursor::next(std::span<Extent> out) {
@@ -115,7 +117,7 @@ std::size_t RequestCursor::next_of_runs(std::span<Extent> out) {
 // parts would not be in order: it is brought into the file's terms first.
 std::size_t RequestCursor::next_of_records(std::span<Extent> out) {
   if (list_->overlapping) {
-    const auto cut = rebased(*list_, dense_, dense_ + gap_);
+    const auto cut = rebased(*list_, dense_, dense_ + gap_, shift_);
     in_file_ = std::make_shared<RunList>(
         sorted_run_list(cut->runs, cut->memory.empty() ? run_positions(*cut) : cut->memory, false));
     list_ = in_file_.get();
@@ -125,7 +127,7 @@ std::size_t RequestCursor::next_of_records(std::span<Extent> out) {
   std::size_t n = 0;
   while (n < out.size() && !at_end_) {
     const Run& run = list_->runs[run_index_];
-    const Offset from = run.offset + of_run_;
+    const Offset from = shift_ + run.offset + of_run_;
     if (from >= record_end_) {
       record_ = from / dense_;
       record_end_ = (record_ + 1) * dense_;

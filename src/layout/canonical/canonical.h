@@ -37,7 +37,7 @@ class RequestCursor {
   };
 
   void set_up_subarray(const Subarray& sub, const Variable& var, Count record_distance);
-  void set_up_runs(const RunList& list, const Variable& var, Count record_distance);
+  void set_up_runs(const Runs& selected, const Variable& var, Count record_distance);
   std::size_t next_of_subarray(std::span<Extent> out);
   std::size_t next_of_runs(std::span<Extent> out);
   std::size_t next_of_records(std::span<Extent> out);
@@ -55,6 +55,7 @@ class RequestCursor {
   std::size_t run_index_ = 0;
   // Run lists over several records that do not follow each other in the file.
   Count dense_ = 0, gap_ = 0;           // bytes of a record, and to the next one; dense_ 0: no such
+  Offset shift_ = 0;                    // of the list's offsets
   Count record_ = -1, record_end_ = 0;  // the record at hand
   Count of_run_ = 0;                    // bytes of the run that are done
   std::shared_ptr<const RunList> in_file_;

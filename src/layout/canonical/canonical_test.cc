@@ -160,7 +160,10 @@ TEST(RequestCursor, places_runs_over_several_records) {
     }
     Request request;
     request.var = id;
-    request.selection = std::make_shared<const RunList>(list);
+    auto shifted = std::make_shared<RunList>(list);
+    const Offset base = random() % 2 == 0 ? 0 : width * static_cast<Count>(random() % 40);
+    for (forebay::Run& run : shifted->runs) run.offset -= base;
+    request.selection = Runs{std::move(shifted), base};
     request.packed = memory.data();
     RequestCursor cursor(request, schema);
     const StreamSummary summary = cursor.summary();

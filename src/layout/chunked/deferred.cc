@@ -35,9 +35,9 @@ Offset linear_of(const ChunkGrid::Segments& segments, Count position) {
 }  // namespace
 
 void DeferredWrites::add(const ChunkGrid& grid, const Request& write) {
-  const auto* list = std::get_if<std::shared_ptr<const RunList>>(&write.selection);
+  const auto* runs = std::get_if<Runs>(&write.selection);
   std::vector<Offset> positions;
-  if (list != nullptr && (*list)->memory.empty()) positions = run_positions(**list);
+  if (runs != nullptr && runs->list->memory.empty()) positions = run_positions(*runs->list);
   const std::size_t before = requests_.size();
   const auto failed = attempt_to([&] {
     for (const ChunkTouch& touched : touched_chunks(grid, write))
@@ -80,7 +80,7 @@ void DeferredWrites::add_part(const ChunkGrid& grid, const Request& write,
       runs.memory.push_back(runs.bytes);
       runs.bytes += p.length;
     });
-    part.selection = std::make_shared<const RunList>(std::move(runs));
+    part.selection = Runs{std::make_shared<const RunList>(std::move(runs))};
   }
   requests_.push_back(std::move(part));
   pieces_.push_back(piece);

@@ -5,25 +5,26 @@
 namespace forebay::chunked {
 
 std::span<const ChunkTouch> TouchFinder::find(const ChunkGrid& grid, const Request& request) {
-  const auto* list = std::get_if<std::shared_ptr<const RunList>>(&request.selection);
-  if (list == nullptr) {
+  const auto* runs = std::get_if<Runs>(&request.selection);
+  if (runs == nullptr) {
     scratch_ = touched_chunks(grid, request);
     return scratch_;
   }
   for (const auto& k : known_) {
-    if (k->list == list->get() && k->shape == grid.shape() && k->lengths == grid.lengths())
+    if (k->list == runs->list.get() && k->base == runs->base && k->shape == grid.shape() &&
+        k->lengths == grid.lengths())
       return k->touched;
   }
-  known_.push_back(std::make_unique<Known>(
-      Known{list->get(), grid.shape(), grid.lengths(), touched_chunks(grid, request)}));
+  known_.push_back(std::make_unique<Known>(Known{runs->list.get(), runs->base, grid.shape(),
+                                                 grid.lengths(), touched_chunks(grid, request)}));
   return known_.back()->touched;
 }
 
 std::span<const Offset> TouchFinder::positions(const Request& request) {
-  const auto* list = std::get_if<std::shared_ptr<const RunList>>(&request.selection);
-  if (list == nullptr || !(*list)->memory.empty()) return {};
-  const auto [found, is_new] = positions_.try_emplace(list->get());
-  if (is_new) found->second = run_positions(**list);
+  const auto* runs = std::get_if<Runs>(&request.selection);
+  if (runs == nullptr || !runs->list->memory.empty()) return {};
+  const auto [found, is_new] = positions_.try_emplace(runs->list.get());
+  if (is_new) found->second = run_positions(*runs->list);
   return found->second;
 }
 

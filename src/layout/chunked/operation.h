@@ -36,6 +36,7 @@ class TouchFinder {
  private:
   struct Known {
     const RunList* list;
+    Offset base;
     std::vector<Count> shape, lengths;
     std::vector<ChunkTouch> touched;
   };

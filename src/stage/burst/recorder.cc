@@ -63,7 +63,7 @@ void Recorder::add(const Request& request) {
   if (const auto* sub = std::get_if<Subarray>(&request.selection)) {
     add_subarray(request, *sub);
   } else {
-    add_runs(request, std::get<std::shared_ptr<const RunList>>(request.selection));
+    add_runs(request, std::get<Runs>(request.selection));
   }
 }
 
@@ -76,7 +76,7 @@ void Recorder::add_subarray(const Request& request, const Subarray& sub) {
     log::Write write = write_of(request, var);
     write.continues = false;
     write.selection = sub;
-    return add_part(std::move(write), nullptr, request.packed, all);
+    return add_part(std::move(write), {}, request.packed, all);
   }
   std::size_t cut = sub.count.size();
   Count inner = request.element_size;  // bytes of one index of the dimension that is cut
@@ -95,7 +95,7 @@ void Recorder::add_subarray(const Request& request, const Subarray& sub) {
     write.continues = done + bytes < all;
     index[cut] += part.count[cut];
     write.selection = std::move(part);
-    add_part(std::move(write), nullptr, request.packed + done, bytes);
+    add_part(std::move(write), {}, request.packed + done, bytes);
     done += bytes;
     for (std::size_t d = cut; d > 0 && index[d] == sub.count[d]; --d) {
       index[d] = 0;
@@ -144,9 +144,9 @@ const Recorder::Known& Recorder::known(const std::shared_ptr<const RunList>& lis
   return known;
 }
 
-void Recorder::add_runs(const Request& request, const std::shared_ptr<const RunList>& list) {
+void Recorder::add_runs(const Request& request, const Runs& selected) {
   const Variable& var = schema_.vars[static_cast<std::size_t>(request.var)];
-  const Known& how = known(list);
+  const Known& how = known(selected.list);
   for (const Known::Piece& piece : how.pieces) {
     const std::byte* data = request.packed + piece.memory;
     if (how.gather) {
@@ -157,7 +157,7 @@ void Recorder::add_runs(const Request& request, const std::shared_ptr<const RunL
       Offset skipped = piece.skipped;
       for (std::size_t i = 0; i < piece.count; ++i) {
         const auto bytes = static_cast<std::size_t>(piece.runs->runs[i].length);
-        std::memcpy(to, request.packed + list->memory[piece.first + i] + skipped, bytes);
+        std::memcpy(to, request.packed + selected.list->memory[piece.first + i] + skipped, bytes);
         to += bytes;
         skipped = 0;
       }
@@ -165,18 +165,13 @@ void Recorder::add_runs(const Request& request, const std::shared_ptr<const RunL
     }
     log::Write write = write_of(request, var);
     write.continues = &piece != &how.pieces.back();
-    write.selection = pieces_of(piece.runs, var);
-    add_part(std::move(write), piece.runs, data, piece.runs->bytes);
+    Runs part{piece.runs, selected.base};
+    write.selection = writer_.add_pieces(part);
+    add_part(std::move(write), std::move(part), data, piece.runs->bytes);
   }
 }
 
-std::uint64_t Recorder::pieces_of(const std::shared_ptr<const RunList>& runs, const Variable& var) {
-  if (const auto number = writer_.find_pieces(runs.get())) return *number;
-  return writer_.add_pieces(runs, {runs->runs, runs->bytes});
-}
-
-void Recorder::add_part(log::Write&& write, std::shared_ptr<const RunList> runs,
-                        const std::byte* data, Count bytes) {
+void Recorder::add_part(log::Write&& write, Runs runs, const std::byte* data, Count bytes) {
   const iovec memory{const_cast<std::byte*>(data), static_cast<std::size_t>(bytes)};
   writer_.add(write, std::span<const iovec>(&memory, 1));
   parts_.push_back({std::move(write), std::move(runs)});

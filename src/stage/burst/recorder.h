@@ -34,7 +34,7 @@ class Recorder {
  private:
   struct Part {
     log::Write write;
-    std::shared_ptr<const RunList> runs;
+    Runs runs;
   };
   /// A run list as it is recorded: parts in file order without positions in memory.
   struct Known {
@@ -52,11 +52,9 @@ class Recorder {
 
   void add(const Request& request);
   void add_subarray(const Request& request, const Subarray& sub);
-  void add_runs(const Request& request, const std::shared_ptr<const RunList>& list);
-  void add_part(log::Write&& write, std::shared_ptr<const RunList> runs, const std::byte* data,
-                Count bytes);
+  void add_runs(const Request& request, const Runs& selected);
+  void add_part(log::Write&& write, Runs runs, const std::byte* data, Count bytes);
   const Known& known(const std::shared_ptr<const RunList>& list);
-  std::uint64_t pieces_of(const std::shared_ptr<const RunList>& runs, const Variable& var);
   void commit(log::Table& table);
 
   const Schema& schema_;

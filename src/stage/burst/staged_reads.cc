@@ -72,7 +72,8 @@ void copy_common(const Extent& from, const Extent& to, Offset first, Offset last
 
 // The runs of a read that selects elements twice, one by one.
 std::vector<Request> parts_of(const Request& read) {
-  const auto& list = *std::get<std::shared_ptr<const RunList>>(read.selection);
+  const auto& selected = std::get<Runs>(read.selection);
+  const RunList& list = *selected.list;
   std::vector<Request> parts;
   Offset position = 0;
   for (std::size_t i = 0; i < list.runs.size(); ++i) {
@@ -86,15 +87,15 @@ std::vector<Request> parts_of(const Request& read) {
     run->memory = {list.memory.empty() ? position : list.memory[i]};
     run->bytes = list.runs[i].length;
     position += list.runs[i].length;
-    part.selection = std::shared_ptr<const RunList>(std::move(run));
+    part.selection = Runs{std::move(run), selected.base};
     parts.push_back(std::move(part));
   }
   return parts;
 }
 
 bool selects_twice(const Request& read) {
-  const auto* list = std::get_if<std::shared_ptr<const RunList>>(&read.selection);
-  return list != nullptr && (*list)->overlapping;
+  const auto* runs = std::get_if<Runs>(&read.selection);
+  return runs != nullptr && runs->list->overlapping;
 }
 
 }  // namespace
