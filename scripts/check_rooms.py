@@ -40,7 +40,7 @@ ROOMS = {
     "layout": Room(ENGINE),
     "layout/logged": Room(ENGINE + ["layout"]),
     "stage": Room(ENGINE + ["layout"]),
-    "transport": Room(["base", "comm", "plan", "storage"], mpi=True),
+    "transport": Room(["base", "comm", "plan", "storage", "method"], mpi=True),
     "container": Room(ENGINE + ["layout", "transport"]),
     "dataset": Room(ENGINE + ["layout", "stage", "transport", "container"]),
     "files": Room(ENGINE + LAYOUTS + ["dataset"]),

@@ -121,7 +121,8 @@ std::shared_ptr<const CodecStage> make(const StageParameter& parameter) {
 
 }  // namespace
 
-const CodecEntry bitshuffle_codec{
+extern const CodecEntry bitshuffle_codec{
+    40,
     {"bitshuffle", "none",
      "Groups bits of equal rank: often better than shuffle for numbers of low entropy.", false,
      true},

@@ -123,7 +123,8 @@ std::shared_ptr<const CodecStage> make(const StageParameter& parameter) {
 
 }  // namespace
 
-const CodecEntry deflate_codec{
+extern const CodecEntry deflate_codec{
+    10,
     {"deflate", "level 1 to 12; 6 if not given",
      "zlib's format, which every HDF5 and Zarr reader knows.", false, true},
     make,

@@ -66,7 +66,8 @@ std::shared_ptr<const CodecStage> make(const StageParameter& parameter) {
 
 }  // namespace
 
-const CodecEntry float32_codec{
+extern const CodecEntry float32_codec{
+    50,
     {"float32", "none",
      "float64 as the nearest float32: half the bytes, relative error at most 2^-24.", true, true},
     make,

@@ -10,6 +10,9 @@
 #include "codec/test_chunks.h"
 
 namespace forebay {
+
+extern const CodecEntry sz3_codec;
+
 namespace {
 
 using namespace codec_test;

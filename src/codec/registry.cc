@@ -11,15 +11,10 @@ namespace forebay {
 
 namespace {
 
-// In the order in which people are told of them.
-constexpr std::array registry{
-    &deflate_codec, &zstd_codec, &shuffle_codec, &bitshuffle_codec,
-    &float32_codec, &zfp_codec,  &sz3_codec,
-};
-
 std::string accepted_names() {
   std::string names = "none";
-  for (const CodecEntry* entry : registry) names += std::string(", ") + entry->description.name;
+  for (const CodecEntry* entry : codec_registry())
+    names += std::string(", ") + entry->description.name;
   return names;
 }
 
@@ -51,7 +46,7 @@ Error unknown_codec(std::string_view name) {
   constexpr std::size_t longest_shown = 40;
   std::string_view meant = other_name(name);
   std::size_t closest = 3;
-  for (const CodecEntry* entry : registry) {
+  for (const CodecEntry* entry : codec_registry()) {
     if (name.size() > longest_shown || !meant.empty()) break;
     const std::size_t distance = edit_distance(name, entry->description.name);
     if (distance < closest && distance < name.size()) {
@@ -68,13 +63,20 @@ Error unknown_codec(std::string_view name) {
 
 }  // namespace
 
-std::span<const CodecEntry* const> codec_registry() { return registry; }
+std::span<const CodecEntry* const> codec_registry() {
+  static const auto registry = [] {
+    const auto found = built_in_codecs();
+    std::vector<const CodecEntry*> all(found.begin(), found.end());
+    std::sort(all.begin(), all.end(), [](auto* a, auto* b) { return a->order < b->order; });
+    return all;
+  }();
+  return registry;
+}
 
 std::span<const CodecDescription> codec_descriptions() {
   static const auto descriptions = [] {
-    std::array<CodecDescription, registry.size()> made{};
-    std::transform(registry.begin(), registry.end(), made.begin(),
-                   [](const CodecEntry* entry) { return entry->description; });
+    std::vector<CodecDescription> made;
+    for (const CodecEntry* entry : codec_registry()) made.push_back(entry->description);
     return made;
   }();
   return descriptions;
@@ -93,7 +95,7 @@ std::shared_ptr<const CodecStage> make_stage(std::string_view word) {
       parameter.value.remove_prefix(equals + 1);
     }
   }
-  for (const CodecEntry* entry : registry) {
+  for (const CodecEntry* entry : codec_registry()) {
     if (parameter.stage != entry->description.name) continue;
     if (entry->make == nullptr)
       throw Error(Errc::enotsupport,

@@ -41,7 +41,8 @@ std::shared_ptr<const CodecStage> make(const StageParameter& parameter) {
 
 }  // namespace
 
-const CodecEntry shuffle_codec{
+extern const CodecEntry shuffle_codec{
+    30,
     {"shuffle", "none",
      "Groups bytes of equal rank, so that a compressor after it does better on numbers.", false,
      true},

@@ -1,7 +1,7 @@
 // One codec as a stage of a pipeline, and the registry that makes stages from their text.
 //
-// A new codec is one file that defines a CodecEntry, its declaration here, and its line in
-// registry.cc. A codec knows no other codec; what may follow what comes from its Kind.
+// A new codec is one file that defines a CodecEntry, which the build finds and lists
+// (cmake/list_parts.cmake). A codec knows no other codec; what may follow what comes from its Kind.
 //
 // Terms: the *form* of the data between two stages is elements (big-endian, row-major, of the type
 // that StageInput tells), shuffled elements, or bytes that mean nothing but to their codec.
@@ -128,18 +128,19 @@ struct StageParameter {
 /// The shortest text that reads back as the same number.
 std::string number_text(double value);
 
+/// What a codec says of itself, at the beginning of a line: `extern const CodecEntry name_codec{`.
 struct CodecEntry {
+  int order;  ///< among all, where people are told of them; smaller is earlier
   CodecDescription description;
   /// Null in a build without the codec; then `how_to_get` tells what to do.
   std::shared_ptr<const CodecStage> (*make)(const StageParameter&);
   const char* how_to_get;
 };
 
-extern const CodecEntry deflate_codec, zstd_codec, shuffle_codec, bitshuffle_codec, float32_codec,
-    zfp_codec, sz3_codec;
-
-/// All codecs, those that this build lacks included. Static.
+/// All codecs in order, those that this build lacks included. Static.
 std::span<const CodecEntry* const> codec_registry();
+/// The same as the build has found them. Generated.
+std::span<const CodecEntry* const> built_in_codecs();
 
 /// The stage that one word of a pipeline's text names. Errc::einval, Errc::enotsupport.
 std::shared_ptr<const CodecStage> make_stage(std::string_view word);

@@ -315,7 +315,8 @@ std::shared_ptr<const CodecStage> make(const StageParameter& parameter) {
 
 namespace forebay {
 
-const CodecEntry sz3_codec{
+extern const CodecEntry sz3_codec{
+    70,
     {"sz3", "abs=X or rel=X; one must be given",
      "Lossy compression by prediction: within an absolute bound, or one relative to a chunk's "
      "range.",

@@ -222,7 +222,8 @@ std::shared_ptr<const CodecStage> make(const StageParameter& parameter) {
 
 }  // namespace
 
-const CodecEntry zfp_codec{
+extern const CodecEntry zfp_codec{
+    60,
     {"zfp", "accuracy=X, precision=N, rate=X or reversible; one must be given",
      "Lossy compression of smooth floating-point fields; reversible is exact.", true, true},
     make,

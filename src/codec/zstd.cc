@@ -84,7 +84,8 @@ std::shared_ptr<const CodecStage> make(const StageParameter& parameter) {
 
 }  // namespace
 
-const CodecEntry zstd_codec{
+extern const CodecEntry zstd_codec{
+    20,
     {"zstd", "level -5 to 19; 3 if not given",
      "Zstandard: at its low levels several times faster than deflate, at the same ratio.", false,
      true},

@@ -20,6 +20,7 @@
 #include "comm/comm.h"
 #include "layout/layout.h"
 #include "method/method.h"
+#include "method/part.h"
 
 namespace forebay {
 
@@ -36,6 +37,7 @@ struct ContainerSite {
   Schema& schema;
   Report& report;
   bool writable;
+  bool batches;  ///< as StageEntry has it
 };
 
 class Container {
@@ -107,6 +109,13 @@ class Container {
   virtual void close() = 0;
   /// Sentences for the report.
   virtual std::vector<std::string> reasons() const = 0;
+};
+
+/// What a container says of itself, at the beginning of a line: `extern const ContainerEntry
+/// name_container{`.
+struct ContainerEntry : Part {
+  static constexpr PartKind kind = PartKind::container;
+  std::unique_ptr<Container> (*make)(const ContainerSite& site);  ///< local
 };
 
 }  // namespace forebay

@@ -8,10 +8,10 @@
 
 #include "base/attempt.h"
 #include "comm/agree.h"
-#include "container/classic/classic.h"
 #include "dataset/dataset_staging.h"
 #include "dataset/print_report.h"
 #include "dataset/recovery.h"
+#include "layout/classic_part.h"
 
 namespace forebay {
 
@@ -43,12 +43,21 @@ struct Arguments {
 Method shared_method(const Comm& comm, const std::string& path, Arguments& arguments) {
   arguments.share(comm);
   Method method = choose_method(path, arguments.hints, share_method_sources(comm));
-  bool log = method.layout == "log";
+  const auto check_layout = [&](const std::string& name) {
+    const auto* entry = find_part<LayoutEntry>(name);
+    if (!entry || !entry->only_for) return;
+    std::string others;
+    for (const Part* part : parts(PartKind::layout)) {
+      if (static_cast<const LayoutEntry*>(part)->only_for) continue;
+      others += (others.empty() ? "" : " or ") + std::string(part->name);
+    }
+    throw Error(Errc::enotsupport,
+                path + ": layout " + name + " is for " + entry->only_for + " files",
+                "netCDF files can be " + others + "; " + entry->to_read);
+  };
+  check_layout(method.layout);
   for (const VariableRule& rule : method.variables)
-    log |= rule.keys.contains("layout") && rule.keys.at("layout") == "log";
-  if (log)
-    throw Error(Errc::enotsupport, path + ": layout log is for HDF5 files",
-                "netCDF files can be canonical or chunked; see docs/hdf5.md for HDF5 programs");
+    if (rule.keys.contains("layout")) check_layout(rule.keys.at("layout"));
   return method;
 }
 
@@ -116,8 +125,9 @@ std::unique_ptr<Dataset> Dataset::open(Comm comm, const std::string& path, bool 
 void Dataset::agree(const std::optional<Error>& mine) const { agree_on_error(comm_, mine); }
 
 void Dataset::use_container() {
-  container_ = std::make_unique<ClassicContainer>(
-      ContainerSite{comm_, path_, method_, schema_, report_, writable_});
+  container_ =
+      find_part<ContainerEntry>(method_.container)
+          ->make({comm_, path_, method_, schema_, report_, writable_, stage_entry().batches});
   stage_ = make_direct_stage(container_->layout());
 }
 

@@ -193,7 +193,8 @@ class Dataset {
 
   // dataset_staging.cc
   class Staging;
-  void start_staging();  // collective
+  const StageEntry& stage_entry() const;  // of the method
+  void start_staging();                   // collective
 
   // dataset_data.cc
   void prepare(Request& request, bool copy, Errc& deferred);
@@ -222,7 +223,7 @@ class Dataset {
   bool numrecs_dirty_ = false;  // this rank's count of records may differ from the file's
   Report report_;               // outlives container and stage
   std::unique_ptr<Container> container_;
-  std::unique_ptr<Staging> staging_;  // what stage burst needs; else nothing
+  std::unique_ptr<Staging> staging_;  // what the stage needs, of a file that is open for writing
   std::unique_ptr<Stage> stage_;
   std::vector<Request> queue_;
   RunListPool pool_;

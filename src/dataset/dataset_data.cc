@@ -111,7 +111,7 @@ void Dataset::prepare(Request& r, bool copy, Errc& deferred) {
 
 // What PnetCDF's burst buffer does: it converts when it flushes.
 Errc Dataset::put_range_error() {
-  if (method_.stage != "burst") return Errc::erange;
+  if (!stage_entry().batches) return Errc::erange;
   staged_out_of_range_ = true;
   return Errc::ok;
 }

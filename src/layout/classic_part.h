@@ -1,10 +1,16 @@
-// A layout that keeps variables of a classic file in a way of its own: its values lie where it
-// likes, the header tells of them by anchors, and what makes them visible is published by itself.
-// What it adds to a file belongs to it alone: the container (container/classic) asks, and never
-// looks.
+// A layout that keeps variables of a classic file in a way of its own, and what a layout says of
+// itself. What it adds to a file belongs to it alone: the container (container/classic) asks, and
+// never looks.
+//
+// A file may have several, each variable kept by one at most. There are two kinds. One keeps a
+// variable's elements within the space that the classic format gives them, but in a way of its own
+// (ClassicPart). The other (HeapPart) keeps its values behind all that, where it likes: the header
+// tells of them by anchors, and what makes them visible is published by itself. The end of a file
+// belongs to one heap at most.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +21,7 @@
 #include "comm/comm.h"
 #include "layout/layout.h"
 #include "method/method.h"
+#include "method/part.h"
 #include "plan/begins.h"
 #include "storage/file.h"
 
@@ -31,23 +38,36 @@ struct ClassicSite {
   Report& report;
 };
 
+class HeapPart;
+
 class ClassicPart : public Layout {
  public:
   virtual bool keeps(const Variable& var) const = 0;
+  /// This, if it is one.
+  virtual HeapPart* heap() { return nullptr; }
 
   // -- definitions. `old`: what the file has, null for a new one.
 
-  /// Local. Decides which variables that are not in `old` it keeps. Errc::einval where the program
-  /// asked for what cannot be.
-  virtual void choose(const Schema* old) = 0;
-  /// Local. The schema that the header tells, anchors in it.
-  virtual Schema stored() const = 0;
-  /// Local. Where header, variables and its own things lie. Returns the alignment in force.
-  virtual Alignment place(const Schema* old, const Alignment& wanted) = 0;
-  /// Local. What place() found that stored() does not tell: for ranks that take it over, with the
-  /// schema of rank 0's header.
+  /// Local. Decides which variables that are not in `old` it keeps, of those that no other part
+  /// does; heaps choose last. Errc::einval where the program asked for what cannot be.
+  using KeptElsewhere = std::function<bool(const Variable&)>;
+  virtual void choose(const Schema* old, const KeptElsewhere& elsewhere) = 0;
+  /// Local. The header's schema of a schema that users see: what tells that a variable is its is
+  /// added. And back; it keeps the variables that are found so from here on.
+  virtual Schema stored(const Schema& schema) const = 0;
+  virtual Schema take_over(Schema stored) = 0;
+};
+
+class HeapPart : public ClassicPart {
+ public:
+  HeapPart* heap() override { return this; }
+
+  /// Local. Where header, variables and its own things lie: in the schema, whose header is
+  /// `stored`. Returns the alignment in force.
+  virtual Alignment place(Schema stored, const Schema* old, const Alignment& wanted) = 0;
+  /// Local. What place() found that the header does not tell: for ranks that take it over.
   virtual Count placed() const = 0;
-  virtual void take_over(const Schema& stored, Count placed) = 0;
+  virtual void take_over_placed(Count placed) = 0;
   /// Collective, after place() on all ranks. `relocate` moves bytes of the file, collectively.
   virtual void start(const Schema* old, const std::function<void(const Move&)>& relocate) = 0;
   /// Collective, when the file was opened and the header read.
@@ -67,15 +87,32 @@ class ClassicPart : public Layout {
   virtual void fill_record(VarId var, Count record) = 0;
 };
 
-/// The one part that there is: layout chunked. It keeps variables that have a `chunking`.
-std::unique_ptr<ClassicPart> make_chunked_part(const ClassicSite& site);
-/// Whether a header that was read has variables of a part, and whether an attribute belongs to one.
-bool has_part(const Schema& stored);
-bool belongs_to_part(std::string_view attribute);
-/// How a variable is cut and encoded. Errc::einval for what cannot be.
-void set_chunk_shape(const Schema& schema, const Method& method, Variable& var,
-                     std::span<const Count> shape);
-void set_codec(const Schema& schema, const Method& method, Variable& var,
-               const std::string& pipeline);
+/// A layout as a part of classic files. All local.
+struct ClassicPartEntry {
+  std::unique_ptr<ClassicPart> (*make)(const ClassicSite& site) = nullptr;
+  /// Whether a header that was read tells of variables that it keeps.
+  bool (*is_in)(const Schema& stored) = nullptr;
+  /// Whether an attribute is its own: programs may not use the name, but do what `instead` says.
+  bool (*owns)(std::string_view attribute) = nullptr;
+  const char* instead = nullptr;
+  /// Whether definitions ask for it, ahead of choose(). Null: they cannot.
+  bool (*is_asked_for)(const Schema& schema) = nullptr;
+  /// How a variable is cut and encoded, where it does that; else null. Errc::einval for what cannot
+  /// be.
+  void (*set_shape)(const Schema& schema, const Method& method, Variable& var,
+                    std::span<const Count> shape) = nullptr;
+  void (*set_codec)(const Schema& schema, const Method& method, Variable& var,
+                    const std::string& pipeline) = nullptr;
+};
+
+/// What a layout says of itself, at the beginning of a line: `extern const LayoutEntry
+/// name_layout{`.
+struct LayoutEntry : Part {
+  static constexpr PartKind kind = PartKind::layout;
+  ClassicPartEntry in_classic = {};  ///< nothing for what is no part of classic files
+  /// "HDF5", say, where it is not for netCDF files at all, and what people should read then.
+  const char* only_for = nullptr;
+  const char* to_read = nullptr;
+};
 
 }  // namespace forebay

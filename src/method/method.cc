@@ -99,14 +99,15 @@ void set_word(Method& method, const KeySpec& spec, const std::string& value,
               const std::string& where) {
   if (contains(spec.later, value)) refuse_for_now(spec, value, where);
   if (!contains(spec.words, value)) refuse_value(spec, value, where, all_words(spec));
-  method.*spec.word = value;
+  (spec.word ? method.*spec.word : method.of_parts[spec.shown.name]) = value;
 }
 
-void switch_burst(Method& method, bool on) {
+void set_choice(Method& method, const KeySpec& spec, bool on) {
+  std::string& word = method.*spec.word;
   if (on) {
-    method.stage = "burst";
-  } else if (method.stage == "burst") {
-    method.stage = "direct";
+    word = spec.chosen;
+  } else if (word == spec.chosen) {
+    word = Method{}.*spec.word;
   }
 }
 
@@ -127,7 +128,11 @@ void set_strictly(Method& method, const KeySpec& spec, const std::string& value,
     case KeyKind::size: {
       const auto bytes = parse_size(value);
       if (!bytes || *bytes < spec.least || *bytes > spec.most) refuse_value(spec, value, where);
-      method.*spec.size = *bytes;
+      if (spec.size) {
+        method.*spec.size = *bytes;
+      } else {
+        method.of_parts[spec.shown.name] = std::to_string(*bytes);
+      }
       if (spec.family == KeyFamily::mpi_io)
         method.passed_on[spec.shown.name] = std::to_string(*bytes);
       return;
@@ -135,7 +140,11 @@ void set_strictly(Method& method, const KeySpec& spec, const std::string& value,
     case KeyKind::count: {
       const auto number = parse_count(value);
       if (!number || *number < spec.least || *number > spec.most) refuse_value(spec, value, where);
-      method.*spec.count = static_cast<int>(*number);
+      if (spec.count) {
+        method.*spec.count = static_cast<int>(*number);
+      } else {
+        method.of_parts[spec.shown.name] = std::to_string(*number);
+      }
       return;
     }
     case KeyKind::aggregators: {
@@ -151,9 +160,9 @@ void set_strictly(Method& method, const KeySpec& spec, const std::string& value,
     case KeyKind::text:
       method.*spec.word = value;
       return;
-    case KeyKind::burst_switch:
+    case KeyKind::choice:
       if (!contains(spec.words, value)) refuse_value(spec, value, where, spec.words);
-      return switch_burst(method, value == "enable");
+      return set_choice(method, spec, value == "enable");
     case KeyKind::off_switch:
       if (value == "enable") refuse_for_now(spec, value, where);
       if (value != "disable") refuse_value(spec, value, where, spec.words);
@@ -189,9 +198,9 @@ bool set_leniently(Method& method, const KeySpec& spec, const std::string& value
     case KeyKind::text:
       method.*spec.word = value;
       return true;
-    case KeyKind::burst_switch:
+    case KeyKind::choice:
       if (!contains(spec.words, lower_case(value))) return false;
-      switch_burst(method, lower_case(value) == "enable");
+      set_choice(method, spec, lower_case(value) == "enable");
       return true;
     case KeyKind::off_switch:
       // PnetCDF built without subfiling goes on with one file.
@@ -383,16 +392,20 @@ std::string method_value(const Method& method, std::string_view key) {
     if (found != method.passed_on.end()) return found->second;
     return spec == nullptr ? "" : spec->shown.standard;
   }
+  if (!spec->word && !spec->size && !spec->count) {
+    const auto found = method.of_parts.find(std::string(key));
+    if (found != method.of_parts.end()) return found->second;
+  }
   switch (spec->kind) {
     case KeyKind::word:
     case KeyKind::text:
-      return method.*spec->word;
-    case KeyKind::burst_switch:
-      return method.stage == "burst" ? "enable" : "disable";
+      return spec->word ? method.*spec->word : spec->shown.standard;
+    case KeyKind::choice:
+      return method.*spec->word == spec->chosen ? "enable" : "disable";
     case KeyKind::size:
-      return std::to_string(method.*spec->size);
+      return spec->size ? std::to_string(method.*spec->size) : spec->shown.standard;
     case KeyKind::count:
-      return std::to_string(method.*spec->count);
+      return spec->count ? std::to_string(method.*spec->count) : spec->shown.standard;
     case KeyKind::aggregators:
       if (method.aggregators_per_node > 0) {
         return std::to_string(method.aggregators_per_node) + "/node";
@@ -408,7 +421,8 @@ std::string method_value(const Method& method, std::string_view key) {
 std::string shown_method_value(const Method& method, std::string_view key) {
   const KeySpec* spec = find_key_spec(key);
   const bool bytes = spec != nullptr && spec->kind == KeyKind::size && key != "striping_factor";
-  return bytes ? exact_size(method.*spec->size) : method_value(method, key);
+  const std::string value = method_value(method, key);
+  return bytes ? exact_size(parse_size(value).value_or(0)) : value;
 }
 
 std::vector<VariableRule> matching_rules(const Method& method, std::string_view variable) {

@@ -4,7 +4,7 @@
 // Sources, weakest first (DESIGN §2): built-in default, the XML file named by FOREBAY_CONFIG, the
 // environment (PNETCDF_HINTS, then FOREBAY_HINTS), the hints of the API (MPI_Info), later API
 // calls. All speak the same keys; one table (method_keys()) lists key, accepted values, default and
-// help, and docs/methods.md is generated from it.
+// help, and docs/methods.md is generated from it. The table comes from the parts (method/part.h).
 //
 // Two tempers: what is written for Forebay (XML, FOREBAY_HINTS) must make sense, or opening a file
 // fails with a message that says what would be accepted. What is written for PnetCDF or MPI-IO
@@ -57,10 +57,11 @@ struct VariableRule {
 };
 
 struct Method {
+  std::string container = "classic";
   std::string layout = "canonical";
   std::string codec = "none";
   std::string stage = "direct";
-  std::string transport = "auto";      ///< auto | posix | independent | collective | aggregated
+  std::string transport = "auto";
   std::string exchange = "auto";       ///< within a node: auto | shared (memory) | message
   Count window_size = 0;               ///< bytes of a window at most; 0: chosen by the transport
   Count buffer_limit = 64 << 20;       ///< bytes a rank may hold for staging and aggregation
@@ -112,6 +113,8 @@ struct Method {
   /// Hints that are not ours or not ours alone (cb_nodes, romio_*): kept for MPI-IO and for
   /// inquiry.
   HintMap passed_on;
+  /// Values of keys of parts that have no member here; method_value() gives them, or the default.
+  HintMap of_parts;
 };
 
 /// Everything outside the program that a method depends on, read once so that all ranks decide on

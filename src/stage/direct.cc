@@ -33,4 +33,8 @@ std::unique_ptr<Stage> make_direct_stage(Layout& layout) {
   return std::make_unique<DirectStage>(layout);
 }
 
+extern const StageEntry direct_stage{
+    {"direct", "handed over at once", 10},
+    [](const StageSite& site) { return make_direct_stage(site.layout); }};
+
 }  // namespace forebay

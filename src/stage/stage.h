@@ -8,6 +8,10 @@
 #include <vector>
 
 #include "array/request.h"
+#include "array/schema.h"
+#include "base/report.h"
+#include "comm/comm.h"
+#include "method/part.h"
 
 namespace forebay {
 
@@ -48,6 +52,46 @@ class Stage {
   virtual void close(bool /*drop*/) {}
   /// How operations were staged and why, for the report: sentences; may be empty.
   virtual std::string reasons() const { return {}; }
+};
+
+/// A layout for a thread beside the rank's own: nothing that it uses is shared.
+class Aside {
+ public:
+  virtual ~Aside() = default;
+  virtual Layout& layout() = 0;
+  virtual Report& report() = 0;
+};
+
+/// What a stage may ask of the dataset that it stages for.
+class StageHost {
+ public:
+  virtual ~StageHost() = default;
+  virtual bool is_regular() = 0;  ///< local: the file is no pipe and no device
+  /// Collective. Ranks agree on the number of records, and the file tells it.
+  virtual void write_agreed_numrecs() = 0;
+  /// Local. Null where the layout cannot write from beside.
+  virtual std::unique_ptr<Aside> aside() = 0;
+};
+
+/// What a stage shares with the dataset; all of it outlives the stage.
+struct StageSite {
+  const Comm& comm;
+  const std::string& path;
+  const Method& method;
+  Schema& schema;
+  Layout& layout;
+  Report& report;
+  StageHost& host;
+};
+
+/// What a stage says of itself, at the beginning of a line: `extern const StageEntry name_stage{`.
+struct StageEntry : Part {
+  static constexpr PartKind kind = PartKind::stage;
+  /// Collective; for a file that is open for writing. Null where this file cannot be staged:
+  /// requests go on at once then.
+  std::unique_ptr<Stage> (*make)(const StageSite& site);
+  /// Writes reach the file in large batches some time after their calls have returned.
+  bool batches = false;
 };
 
 std::unique_ptr<Stage> make_direct_stage(Layout& layout);

@@ -543,10 +543,46 @@ std::map<Count, std::vector<std::byte>> AggregatedTransport::answer(std::span<co
   return received;
 }
 
-std::unique_ptr<Transport> make_aggregated_transport(const Comm& comm, std::shared_ptr<File> file,
-                                                     const TransportOptions& options,
-                                                     Report& report) {
+namespace {
+
+constexpr Count kib = 1024, gib = kib * kib * kib;
+
+constexpr KeySpec keys[] = {
+    plain_key({"aggregators", "auto|N|N/node", "auto",
+               "At most how many nodes take windows for the others under transport aggregated (N), "
+               "or every node (N/node: within a node all ranks share the work, whatever N is); "
+               "auto: every node.",
+               "engine"},
+              KeyKind::aggregators, KeyFamily::own),
+    size_key({"window_size", "bytes, 4KiB to 1GiB", "0",
+              "Bytes of one aggregation window at most; file domains are cut at multiples of it. "
+              "Unless given: 512 KiB on one node, 4 MiB between nodes, never less than a stripe.",
+              "engine"},
+             &Method::window_size, 4 * kib, gib),
+    plain_key({"cb_nodes", "a number, at least 1", "not given",
+               "MPI-IO's number of aggregators; stands for aggregators where that is not given. "
+               "Passed on.",
+               "mpi-io"},
+              KeyKind::kept, KeyFamily::mpi_io),
+    plain_key({"cb_buffer_size", "bytes, at least 1", "not given",
+               "MPI-IO's collective buffer; stands for window_size where that is not given. Passed "
+               "on.",
+               "mpi-io"},
+              KeyKind::kept, KeyFamily::mpi_io),
+};
+
+std::unique_ptr<Transport> make(const Comm& comm, std::shared_ptr<File> file,
+                                const TransportOptions& options, Report& report) {
   return std::make_unique<AggregatedTransport>(comm, std::move(file), options, report);
 }
+
+}  // namespace
+
+// AggregatedTransport::directly() looks which of the two it is.
+extern const TransportEntry auto_transport{
+    {"auto", "aggregated, or each rank its own where pieces are large enough", 0}, make};
+extern const TransportEntry aggregated_transport{
+    {"aggregated", "Forebay's own two-phase exchange, where ranks write for each other", 40, keys},
+    make};
 
 }  // namespace forebay

@@ -16,7 +16,7 @@
 
 #include "comm/agree.h"
 #include "transport/extent_reader.h"
-#include "transport/transport.h"
+#include "transport/mpiio.h"
 
 namespace forebay {
 

@@ -1,5 +1,5 @@
 #include "base/error.h"
-#include "transport/transport.h"
+#include "transport/mpiio.h"
 
 namespace forebay {
 

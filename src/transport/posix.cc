@@ -50,11 +50,13 @@ class PosixTransport : public Transport {
   Report& report_;
 };
 
-}  // namespace
-
-std::unique_ptr<Transport> make_posix_transport(const Comm& comm, std::shared_ptr<File> file,
-                                                const TransportOptions& options, Report& report) {
+std::unique_ptr<Transport> make(const Comm& comm, std::shared_ptr<File> file,
+                                const TransportOptions& options, Report& report) {
   return std::make_unique<PosixTransport>(comm, std::move(file), options, report);
 }
+
+}  // namespace
+
+extern const TransportEntry posix_transport{{"posix", "each rank its own", 10}, make};
 
 }  // namespace forebay

@@ -9,6 +9,7 @@
 #include "base/extent.h"
 #include "base/report.h"
 #include "comm/comm.h"
+#include "method/part.h"
 #include "storage/file.h"
 
 namespace forebay {
@@ -16,7 +17,7 @@ namespace forebay {
 /// What a transport may be told; every member has the default that measured best
 /// (docs/performance.md).
 struct TransportOptions {
-  std::string kind = "auto";  ///< auto | posix | independent | collective | aggregated
+  std::string kind = "auto";  ///< the name of a TransportEntry
   Count window_size =
       0;  ///< file domains are cut at multiples of at most this many bytes; 0: chosen
   Count striping_unit = 0;          ///< and of no fewer than this many; 0: unknown
@@ -25,8 +26,9 @@ struct TransportOptions {
   /// Operations are large and the file system answers slowly: few large system calls are worth more
   /// than moving bytes once more.
   bool bulk = false;
-  int aggregators = 0;     ///< nodes that aggregate at most; 0: all
-  int ranks_per_node = 0;  ///< as Comm::split_node has it; 1: messages only
+  int aggregators = 0;             ///< nodes that aggregate at most; 0: all
+  int ranks_per_node = 0;          ///< as Comm::split_node has it; 1: messages only
+  const Method* method = nullptr;  ///< for keys that are one transport's own
 };
 
 class Transport : public ExtentIo {
@@ -37,15 +39,18 @@ class Transport : public ExtentIo {
   virtual std::string reasons() const { return {}; }
 };
 
+/// What a transport says of itself, at the beginning of a line: `extern const TransportEntry
+/// name_transport{`.
+struct TransportEntry : Part {
+  static constexpr PartKind kind = PartKind::transport;
+  /// Collective.
+  std::unique_ptr<Transport> (*make)(const Comm&, std::shared_ptr<File>, const TransportOptions&,
+                                     Report&);
+  const char* needs = nullptr;  ///< what ranks that are threads, or one process, do not have
+};
+
 /// Collective. Errc::einval for an unknown kind.
 std::unique_ptr<Transport> make_transport(const Comm& comm, std::shared_ptr<File> file,
                                           const TransportOptions& options, Report& report);
-
-std::unique_ptr<Transport> make_posix_transport(const Comm&, std::shared_ptr<File>,
-                                                const TransportOptions&, Report&);
-std::unique_ptr<Transport> make_aggregated_transport(const Comm&, std::shared_ptr<File>,
-                                                     const TransportOptions&, Report&);
-std::unique_ptr<Transport> make_mpiio_transport(const Comm&, std::shared_ptr<File>,
-                                                const TransportOptions&, Report&, bool collective);
 
 }  // namespace forebay

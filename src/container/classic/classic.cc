@@ -8,50 +8,78 @@
 
 namespace forebay {
 
-/// All variables of a file: those that the part keeps go there, the others are canonical.
+/// All variables of a file: those that a part keeps go there, the others are canonical.
 class ClassicContainer::Dispatch : public Layout {
  public:
   explicit Dispatch(ClassicContainer& file) : file_(file) {}
 
   void carry_out(std::span<Request> requests, bool write, bool collective) override {
-    if (!file_.begun()) return file_.canonical_->carry_out(requests, write, collective);
-    const auto middle = std::stable_partition(
-        requests.begin(), requests.end(), [&](const Request& r) { return !file_.kept(var(r)); });
-    const std::span<Request> plain(requests.begin(), middle), kept(middle, requests.end());
-    std::array<std::int64_t, 2> any{!plain.empty(), !kept.empty()};
-    if (file_.has_plain_ && collective) {
-      file_.comm_.all_reduce(any, Reduce::max);
-    } else if (collective) {
+    if (!file_.any_begun()) return file_.canonical_->carry_out(requests, write, collective);
+    struct Share {
+      Layout* layout;
+      std::span<Request> requests;
+    };
+    std::vector<Share> shares;
+    auto rest = requests.begin();
+    const auto share_out = [&](Layout& layout, const ClassicPart* part) {
+      const auto end = std::stable_partition(
+          rest, requests.end(), [&](const Request& r) { return file_.keeper(var(r)) == part; });
+      shares.push_back({&layout, {rest, end}});
+      rest = end;
+    };
+    share_out(*file_.canonical_, nullptr);
+    for (const Kept& kept : file_.parts_)
+      if (kept.in_file) share_out(*kept.part, kept.part.get());
+    std::vector<std::int64_t> any;
+    for (const Share& share : shares) any.push_back(!share.requests.empty());
+    const bool one_layout = !file_.has_plain_ && shares.size() == 2;
+    if (collective && one_layout) {
       any = {0, 1};
+    } else if (collective) {
+      file_.comm_.all_reduce(any, Reduce::max);
     }
     const auto attempt = [&](auto&& f) {
       return collective ? up_to_meeting(file_.comm_, f) : attempt_to(f);
     };
     std::optional<Error> failed;
-    if (any[0]) failed = attempt([&] { file_.canonical_->carry_out(plain, write, collective); });
-    if (any[1]) {
-      const auto error = attempt([&] { file_.part_->carry_out(kept, write, collective); });
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      if (any[i] == 0) continue;
+      const auto error =
+          attempt([&] { shares[i].layout->carry_out(shares[i].requests, write, collective); });
       if (!failed) failed = error;
     }
     if (failed) throw *failed;
   }
 
   void flush() override {
-    if (file_.begun()) file_.part_->flush();
+    for (const Kept& kept : file_.parts_)
+      if (kept.in_file) kept.part->flush();
   }
   // Of what a part keeps, several operations are one after the other in any case.
   void expect_more(bool more) override {
-    if (!file_.begun()) file_.canonical_->expect_more(more);
+    if (!file_.any_begun()) file_.canonical_->expect_more(more);
   }
   std::optional<ByteRange> range_of(const Request& request) const override {
-    return file_.begun() ? std::nullopt : file_.canonical_->range_of(request);
+    return file_.any_begun() ? std::nullopt : file_.canonical_->range_of(request);
   }
-  bool writes_alone() const override { return !file_.begun() && file_.canonical_->writes_alone(); }
+  bool writes_alone() const override {
+    return !file_.any_begun() && file_.canonical_->writes_alone();
+  }
   std::string reasons() const override {
-    return file_.begun() ? file_.part_->reasons() : file_.canonical_->reasons();
+    if (!file_.any_begun()) return file_.canonical_->reasons();
+    std::string all;
+    for (const Kept& kept : file_.parts_) {
+      const std::string reasons = kept.part->reasons();
+      all += (all.empty() || reasons.empty() ? "" : "; ") + reasons;
+    }
+    return all;
   }
   NamedOwners owners() const override {
-    return file_.begun() ? file_.part_->owners() : NamedOwners{};
+    NamedOwners all;
+    if (!file_.any_begun()) return all;
+    for (const Kept& kept : file_.parts_)
+      for (auto& owner : kept.part->owners()) all.push_back(std::move(owner));
+    return all;
   }
 
  private:
@@ -85,24 +113,61 @@ void ClassicContainer::create(bool exclusive, bool& made) {
 void ClassicContainer::open() {
   read_header();
   make_engine();
-  if (has_part(schema_)) {
+  for (const LayoutEntry* layout : part_layouts()) {
+    if (!layout->in_classic.is_in(schema_)) continue;
     Schema stored = std::move(schema_);
     schema_ = {};
-    part_ = make_part();
-    part_->take_over(stored, 0);
+    Kept kept = make_part(*layout);
+    schema_ = kept.part->take_over(std::move(stored));
     // Other tools copy the attribute that tells of a part, and none of its variables.
     const bool any = std::any_of(schema_.vars.begin(), schema_.vars.end(),
-                                 [&](const Variable& v) { return part_->keeps(v); });
-    if (!any) return part_.reset();
-    part_begins();
-    part_->load();
+                                 [&](const Variable& v) { return kept.part->keeps(v); });
+    if (any) add_part(std::move(kept));
   }
+  parts_begin();
+  if (heap()) heap()->load();
 }
 
-void ClassicContainer::part_begins() {
-  part_in_file_ = part_ != nullptr;
+void ClassicContainer::add_part(Kept kept) {
+  if (!kept.part->heap()) {
+    parts_.insert(parts_.begin(), std::move(kept));
+    return;
+  }
+  if (heap())
+    throw Error(Errc::einval,
+                site_.path + ": layouts " + parts_.back().layout->name + " and " +
+                    kept.layout->name + " cannot be in one file",
+                "each keeps values at the end of the file");
+  parts_.push_back(std::move(kept));
+}
+
+HeapPart* ClassicContainer::heap() const {
+  return parts_.empty() ? nullptr : parts_.back().part->heap();
+}
+
+HeapPart* ClassicContainer::begun_heap() const {
+  return !parts_.empty() && parts_.back().in_file ? parts_.back().part->heap() : nullptr;
+}
+
+bool ClassicContainer::any_begun() const {
+  return std::any_of(parts_.begin(), parts_.end(), [](const Kept& kept) { return kept.in_file; });
+}
+
+bool ClassicContainer::has_part(const LayoutEntry& layout) const {
+  return std::any_of(parts_.begin(), parts_.end(),
+                     [&](const Kept& kept) { return kept.layout == &layout; });
+}
+
+ClassicPart* ClassicContainer::keeper(const Variable& var) const {
+  for (const Kept& kept : parts_)
+    if (kept.in_file && kept.part->keeps(var)) return kept.part.get();
+  return nullptr;
+}
+
+void ClassicContainer::parts_begin() {
+  for (Kept& kept : parts_) kept.in_file = true;
   has_plain_ = std::any_of(schema_.vars.begin(), schema_.vars.end(),
-                           [&](const Variable& v) { return !kept(v); });
+                           [&](const Variable& v) { return !keeper(v); });
 }
 
 void ClassicContainer::make_engine() {
@@ -115,27 +180,37 @@ void ClassicContainer::make_engine() {
   options.hole_threshold = method.hole_threshold;
   options.aggregators = method.aggregators;
   options.ranks_per_node = method.ranks_to_share_memory();
-  options.bulk = method.stage == "burst";  // whoever stages does so because the file is slow
+  options.bulk = site_.batches;  // whoever stages does so because the file is slow
+  options.method = &method;
   transport_ = make_transport(comm_, file_owner_, options, site_.report);
   canonical_ =
       make_canonical_layout(schema_, *transport_, site_.report, method.burst_order == "flatten");
 }
 
-std::unique_ptr<ClassicPart> ClassicContainer::make_part() const {
-  return make_chunked_part(
-      {comm_, site_.path, site_.method, schema_, file_, *transport_, site_.report});
+std::vector<const LayoutEntry*> ClassicContainer::part_layouts() {
+  std::vector<const LayoutEntry*> layouts;
+  for (const Part* part : parts(PartKind::layout)) {
+    const auto* layout = static_cast<const LayoutEntry*>(part);
+    if (layout->in_classic.make) layouts.push_back(layout);
+  }
+  return layouts;
+}
+
+ClassicContainer::Kept ClassicContainer::make_part(const LayoutEntry& layout) const {
+  return {&layout, layout.in_classic.make({comm_, site_.path, site_.method, schema_, file_,
+                                           *transport_, site_.report})};
 }
 
 // -- data
 
 void ClassicContainer::publish() {
-  if (begun()) part_->publish();
+  if (begun_heap()) begun_heap()->publish();
   by_root(comm_, [&] { write_numrecs(); });
 }
 
 void ClassicContainer::fill_record(VarId id, Count record) {
   const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
-  if (kept(var)) return part_->fill_record(id, record);
+  if (in_heap(var)) return begun_heap()->fill_record(id, record);
   agree_on_error(comm_, attempt_to([&] {
                    fill_elements(var, var.begin + record * schema_.recsize, var.inner_elements);
                  }));
@@ -145,15 +220,15 @@ void ClassicContainer::fill_record(VarId id, Count record) {
 
 void ClassicContainer::sync() {
   agree_on_error(comm_, attempt_to([&] { file_.sync(); }));
-  if (begun()) part_->synced();
+  if (begun_heap()) begun_heap()->synced();
 }
 
 void ClassicContainer::refresh_definitions() {
-  if (begun() && part_->header_is_old()) write_definitions();
+  if (begun_heap() && begun_heap()->header_is_old()) write_definitions();
 }
 
 void ClassicContainer::publish_last() {
-  if (begun()) part_->publish_last();
+  if (begun_heap()) begun_heap()->publish_last();
 }
 
 void ClassicContainer::release() {
@@ -163,5 +238,33 @@ void ClassicContainer::release() {
 std::vector<std::string> ClassicContainer::reasons() const {
   return {transport_->reasons(), layout_->reasons()};
 }
+
+namespace {
+
+constexpr Count gib = 1 << 30, no_limit = std::numeric_limits<Count>::max();
+
+constexpr KeySpec keys[] = {
+    size_key(
+        {"nc_header_align_size", "bytes", "0",
+         "The first variable begins at a multiple of this; 0 leaves it to the library.", "pnetcdf"},
+        &Method::header_align, 0, no_limit, KeyFamily::pnetcdf),
+    size_key({"nc_var_align_size", "bytes", "0",
+              "Every variable of fixed size begins at a multiple of this.", "pnetcdf"},
+             &Method::var_align, 0, no_limit, KeyFamily::pnetcdf),
+    size_key({"nc_record_align_size", "bytes", "0",
+              "The section of record variables begins at a multiple of this.", "pnetcdf"},
+             &Method::record_align, 0, no_limit, KeyFamily::pnetcdf),
+    size_key({"nc_header_read_chunk_size", "bytes, up to 1GiB", "256KiB",
+              "The header is read in pieces of this size when a file is opened.", "pnetcdf"},
+             &Method::header_read_chunk, 0, gib, KeyFamily::pnetcdf),
+};
+
+}  // namespace
+
+extern const ContainerEntry classic_container{
+    {"classic", "a netCDF file of the classic formats, CDF-1, CDF-2 or CDF-5", 10, keys},
+    [](const ContainerSite& site) -> std::unique_ptr<Container> {
+      return std::make_unique<ClassicContainer>(site);
+    }};
 
 }  // namespace forebay

@@ -1,10 +1,11 @@
 // The container `classic`: netCDF's CDF-1, CDF-2 and CDF-5 (docs/formats.md). Variables lie in one
-// file as the formats say (layout canonical); what a ClassicPart keeps lies behind them.
+// file as the formats say (layout canonical), but for what a layout's ClassicPart keeps.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "container/container.h"
 #include "layout/classic_part.h"
@@ -37,8 +38,8 @@ class ClassicContainer : public Container {
   void write_definitions() override;
 
   Layout& layout() override { return *layout_; }
-  bool publishes_records() const override { return begun() != nullptr; }
-  bool has_fixed_places() const override { return begun() == nullptr; }
+  bool publishes_records() const override { return begun_heap() != nullptr; }
+  bool has_fixed_places() const override { return !any_begun(); }
   void publish() override;
   void fill_record(VarId var, Count record) override;
   bool is_regular() override { return file_.is_regular(); }
@@ -55,15 +56,30 @@ class ClassicContainer : public Container {
   class Dispatch;
   using Moves = std::function<void(const std::function<void(const Move&)>&)>;
 
+  /// A layout's part, of a file in which some variable is its.
+  struct Kept {
+    const LayoutEntry* layout;
+    std::unique_ptr<ClassicPart> part;
+    /// It has begun there. Before, in define mode, ranks may differ in having it.
+    bool in_file = false;
+  };
+
   // classic.cc
   void make_engine();
-  std::unique_ptr<ClassicPart> make_part() const;
-  /// The part, once it is in the file. Before, in define mode, ranks may differ in having one.
-  ClassicPart* begun() const { return part_in_file_ ? part_.get() : nullptr; }
-  bool kept(const Variable& var) const { return begun() && part_->keeps(var); }
-  void part_begins();
+  Kept make_part(const LayoutEntry& layout) const;
+  static std::vector<const LayoutEntry*> part_layouts();  // that may be part of a classic file
+  bool has_part(const LayoutEntry& layout) const;
+  void add_part(Kept kept);
+  HeapPart* heap() const;
+  HeapPart* begun_heap() const;
+  bool any_begun() const;
+  /// Null: canonical.
+  ClassicPart* keeper(const Variable& var) const;
+  bool in_heap(const Variable& var) const { return begun_heap() && begun_heap()->keeps(var); }
+  void parts_begin();
 
   // header.cc
+  Schema stored() const;
   std::vector<std::byte> print_header() const;
   void read_header();    // collective
   void write_numrecs();  // rank 0 only
@@ -82,9 +98,8 @@ class ClassicContainer : public Container {
   File& file_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Layout> canonical_;
-  std::unique_ptr<ClassicPart> part_;  // where some variable is its
-  bool part_in_file_ = false;          // it has begun there
-  bool has_plain_ = true;              // some variable is not its
+  std::vector<Kept> parts_;  // a heap last
+  bool has_plain_ = true;    // some variable is nobody's
   std::unique_ptr<Layout> layout_;
   std::optional<Alignment> alignment_;  // settled at the first enddef since open
 };

@@ -57,15 +57,22 @@ void ClassicContainer::write_definitions() {
     bytes.resize(std::max(bytes.size(), static_cast<std::size_t>(schema_.header_size)));
     file_.write_at(0, bytes);
   });
-  if (part_) part_->header_written();
+  if (heap()) heap()->header_written();
 }
 
-std::vector<std::byte> ClassicContainer::print_header() const {
-  if (part_) return classic::print(part_->stored());
+Schema ClassicContainer::stored() const {
+  Schema stored = schema_;
+  for (const Kept& kept : parts_) stored = kept.part->stored(stored);
   // In define mode the program may have said what there is no part for yet.
-  if (schema_.any_chunked()) return classic::print(make_part()->stored());
-  return classic::print(schema_);
+  for (const LayoutEntry* layout : part_layouts()) {
+    const auto& asked = layout->in_classic.is_asked_for;
+    if (asked && !has_part(*layout) && asked(schema_))
+      stored = make_part(*layout).part->stored(stored);
+  }
+  return stored;
 }
+
+std::vector<std::byte> ClassicContainer::print_header() const { return classic::print(stored()); }
 
 void ClassicContainer::write_numrecs() {
   const auto bytes = classic::print_numrecs(schema_);
@@ -85,11 +92,11 @@ std::vector<std::byte> ClassicContainer::print() const {
 
 namespace {
 
-/// What definitions do not say: reserved space, and the alignments that hold until close.
+/// What definitions do not say: reserved space, and the alignments that hold until close. Behind
+/// it, for each layout that there is, whether the file has it as a part.
 struct Unprinted {
   Offset extent, begin_rec;
-  Count recsize, of_part;
-  std::int64_t has_part;
+  Count recsize, of_heap;
   Alignment alignment;
 };
 
@@ -97,30 +104,35 @@ struct Unprinted {
 
 std::vector<std::byte> ClassicContainer::print_placed() const {
   auto printed = print();
-  const Unprinted rest{schema_.header_extent, schema_.begin_rec,
-                       schema_.recsize,       part_ ? part_->placed() : 0,
-                       part_ != nullptr,      alignment_.value_or(Alignment{})};
+  const Unprinted rest{schema_.header_extent, schema_.begin_rec, schema_.recsize,
+                       heap() ? heap()->placed() : 0, alignment_.value_or(Alignment{})};
   const auto bytes = std::as_bytes(std::span(&rest, 1));
   printed.insert(printed.end(), bytes.begin(), bytes.end());
+  for (const LayoutEntry* layout : part_layouts()) printed.push_back(std::byte{has_part(*layout)});
   return printed;
 }
 
 void ClassicContainer::take_over(std::span<const std::byte> placed) {
   Unprinted rest;
+  const auto layouts = part_layouts();
+  const auto has = placed.last(layouts.size());
+  placed = placed.first(placed.size() - has.size());
   const auto definitions = placed.first(placed.size() - sizeof rest);
   std::memcpy(&rest, definitions.data() + definitions.size(), sizeof rest);
   settle_alignment(rest.alignment);
   Schema root = *classic::parse({definitions.begin(), definitions.end()}, INT64_MAX);
   const std::size_t flags = definitions.size() - root.vars.size();
   const Count numrecs = schema_.numrecs;
-  if (rest.has_part != 0) {
-    if (!part_) part_ = make_part();
-    part_->take_over(root, rest.of_part);
-  } else {
-    part_.reset();
-    part_in_file_ = false;
-    schema_ = std::move(root);
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    if (has[i] == std::byte{0}) {
+      std::erase_if(parts_, [&](const Kept& kept) { return kept.layout == layouts[i]; });
+    } else if (!has_part(*layouts[i])) {
+      add_part(make_part(*layouts[i]));
+    }
   }
+  for (Kept& kept : parts_) root = kept.part->take_over(std::move(root));
+  if (heap()) heap()->take_over_placed(rest.of_heap);
+  schema_ = std::move(root);
   for (std::size_t i = 0; i < schema_.vars.size(); ++i)
     schema_.vars[i].no_fill = definitions[flags + i] != std::byte{0};
   schema_.numrecs = numrecs;
@@ -139,10 +151,10 @@ void ClassicContainer::fill_up(bool changed) {
     Offset end = schema_.header_size;
     for (const Variable& var : schema_.vars) {
       Count bytes = var.inner_elements * size_of(var.type);
-      if (kept(var)) bytes = size_of(var.type);
-      const Count records = var.is_record && !kept(var) ? schema_.numrecs : 1;
+      if (in_heap(var)) bytes = size_of(var.type);
+      const Count records = var.is_record && !in_heap(var) ? schema_.numrecs : 1;
       // Some readers (scipy) want the last record with its padding.
-      if (var.is_record && !kept(var) && bytes % 4 != 0 && bytes != schema_.recsize)
+      if (var.is_record && !in_heap(var) && bytes % 4 != 0 && bytes != schema_.recsize)
         bytes += 4 - bytes % 4;
       if (records > 0)
         end = std::max(end, var.begin + (records - 1) * schema_.recsize * var.is_record + bytes);

@@ -28,43 +28,62 @@ Offset end_of_data(const Schema& schema) {
 }  // namespace
 
 void ClassicContainer::check_attribute(const std::string& name) const {
-  if (!belongs_to_part(name)) return;
-  throw Error(Errc::ebadname, "attribute " + name + " describes chunked variables in files",
-              "use another name; chunks are set with ncmpi_var_set_chunk and ncmpi_var_set_filter");
+  for (const LayoutEntry* layout : part_layouts()) {
+    if (!layout->in_classic.owns(name)) continue;
+    throw Error(Errc::ebadname,
+                "attribute " + name + " describes " + layout->name + " variables in files",
+                std::string("use another name; ") + layout->in_classic.instead);
+  }
 }
 
 void ClassicContainer::set_chunk(Variable& var, std::span<const Count> shape) const {
-  set_chunk_shape(schema_, site_.method, var, shape);
+  for (const LayoutEntry* layout : part_layouts())
+    if (layout->in_classic.set_shape)
+      return layout->in_classic.set_shape(schema_, site_.method, var, shape);
 }
 
 void ClassicContainer::set_filter(Variable& var, const std::string& pipeline) const {
-  set_codec(schema_, site_.method, var, pipeline);
+  for (const LayoutEntry* layout : part_layouts())
+    if (layout->in_classic.set_codec)
+      return layout->in_classic.set_codec(schema_, site_.method, var, pipeline);
 }
 
 void ClassicContainer::choose(const Schema* old) {
-  if (!part_in_file_) part_.reset();  // of an enddef that failed
-  auto fresh = part_ ? nullptr : make_part();
-  (part_ ? *part_ : *fresh).choose(old);
-  const bool needed = fresh && std::any_of(schema_.vars.begin(), schema_.vars.end(),
-                                           [&](const Variable& v) { return fresh->keeps(v); });
-  if (needed) part_ = std::move(fresh);
+  std::erase_if(parts_, [](const Kept& kept) { return !kept.in_file; });  // of a failed enddef
+  std::vector<Kept> fresh;
+  for (const LayoutEntry* layout : part_layouts())
+    if (!has_part(*layout)) fresh.push_back(make_part(*layout));
+  std::vector<ClassicPart*> all;
+  for (const auto* some : {&parts_, &fresh})
+    for (const Kept& kept : *some) all.push_back(kept.part.get());
+  std::stable_partition(all.begin(), all.end(), [](ClassicPart* part) { return !part->heap(); });
+  for (ClassicPart* part : all)
+    part->choose(old, [&](const Variable& v) {
+      return std::any_of(all.begin(), all.end(),
+                         [&](ClassicPart* other) { return other != part && other->keeps(v); });
+    });
+  for (Kept& kept : fresh) {
+    const bool needed = std::any_of(schema_.vars.begin(), schema_.vars.end(),
+                                    [&](const Variable& v) { return kept.part->keeps(v); });
+    if (needed) add_part(std::move(kept));
+  }
 }
 
 void ClassicContainer::place(const Schema* old, const EnddefArguments& arguments) {
   Alignment alignment = alignment_for(arguments);
-  if (part_) return settle_alignment(part_->place(old, alignment));
+  if (heap()) return settle_alignment(heap()->place(stored(), old, alignment));
   alignment = settle(alignment, schema_);
-  place_variables(schema_, old, alignment, classic::header_size(schema_));
+  place_variables(schema_, old, alignment,
+                  classic::header_size(parts_.empty() ? schema_ : stored()));
   settle_alignment(alignment);
 }
 
 void ClassicContainer::redefine(const Schema* old) {
-  if (old && !part_in_file_)
-    relocate([&](const auto& move) { for_each_move(*old, schema_, move); });
-  if (part_)
-    part_->start(old, [&](const Move& move) { relocate([&](const auto& f) { f(move); }); });
+  if (old && !begun_heap()) relocate([&](const auto& move) { for_each_move(*old, schema_, move); });
+  if (heap())
+    heap()->start(old, [&](const Move& move) { relocate([&](const auto& f) { f(move); }); });
   write_definitions();
-  part_begins();
+  parts_begin();
 }
 
 Alignment ClassicContainer::alignment_for(const EnddefArguments& arguments) const {
@@ -210,13 +229,13 @@ void ClassicContainer::clear_gaps(const Schema& old) {
 }
 
 void ClassicContainer::fill_new(const Schema* old) {
-  if (old && !begun()) clear_gaps(*old);
+  if (old && !begun_heap()) clear_gaps(*old);
   std::optional<Error> mine;
   bool any = false;
   for (std::size_t i = old ? old->vars.size() : 0; i < schema_.vars.size(); ++i) {
     const Variable& var = schema_.vars[i];
-    // What was never written of a variable that a part keeps is its fill value.
-    if (var.no_fill || kept(var)) continue;
+    // What was never written of a variable in the heap is its fill value.
+    if (var.no_fill || in_heap(var)) continue;
     any = true;
     if (!var.is_record) {
       auto error = attempt_to([&] { fill_elements(var, var.begin, var.inner_elements); });

@@ -2,7 +2,7 @@
 
 #include "array/chunk_grid.h"
 #include "layout/canonical/flattened.h"
-#include "layout/layout.h"
+#include "layout/classic_part.h"
 
 namespace forebay {
 
@@ -292,5 +292,8 @@ std::unique_ptr<Layout> make_canonical_layout(const Schema& schema, ExtentIo& io
                                               bool flatten) {
   return std::make_unique<CanonicalLayout>(schema, io, report, flatten);
 }
+
+extern const LayoutEntry canonical_layout{
+    {"canonical", "the classic netCDF order that every reader knows", 10}};
 
 }  // namespace forebay

@@ -54,7 +54,7 @@ struct ChunkOptions {
   std::optional<ReadPlan> read_plan;  ///< of collective reads; none: the quicker one
 };
 
-class ChunkedLayout : public ClassicPart {
+class ChunkedLayout : public HeapPart {
  public:
   explicit ChunkedLayout(const ClassicSite& site);
 
@@ -65,11 +65,12 @@ class ChunkedLayout : public ClassicPart {
 
   // definitions.cc
   bool keeps(const Variable& var) const override { return var.chunking.has_value(); }
-  void choose(const Schema* old) override;
-  Schema stored() const override;
-  Alignment place(const Schema* old, const Alignment& wanted) override;
+  void choose(const Schema* old, const KeptElsewhere& elsewhere) override;
+  Schema stored(const Schema& schema) const override;
+  Schema take_over(Schema stored) override;
+  Alignment place(Schema stored, const Schema* old, const Alignment& wanted) override;
   Count placed() const override { return move_; }
-  void take_over(const Schema& stored, Count placed) override;
+  void take_over_placed(Count placed) override { move_ = placed; }
   void start(const Schema* old, const std::function<void(const Move&)>& relocate) override;
   void load() override;
   bool header_is_old() const override;

@@ -77,7 +77,7 @@ std::int64_t chosen_shapes(const Schema& schema) {
 
 // Record variables that are not chunked would need a record section, which chunks at the end of the
 // file leave no room for; they become chunks of whole records (D5 §5.2.4).
-void ChunkedLayout::choose(const Schema* old) {
+void ChunkedLayout::choose(const Schema* old, const KeptElsewhere& elsewhere) {
   const std::size_t first = old ? old->vars.size() : 0;
   const bool old_records =
       old && !old->any_chunked() &&
@@ -90,12 +90,17 @@ void ChunkedLayout::choose(const Schema* old) {
                       " has record variables in classic layout, which must stay at its end",
                   "chunk variables before the file's first enddef");
     }
-    if (var.chunking || old_records || !wants_chunks(site_.method, var)) continue;
+    if (var.chunking || old_records || elsewhere(var) || !wants_chunks(site_.method, var)) continue;
     var.chunking = Chunking{{}, codec_for(site_.method, schema_, var), {}};
   }
   if (!schema_.any_chunked()) return;
   for (std::size_t i = first; i < schema_.vars.size(); ++i) {
     Variable& var = schema_.vars[i];
+    if (var.is_record && elsewhere(var))
+      throw Error(Errc::einval,
+                  "variable " + var.name + " needs records in classic layout, which cannot be in " +
+                      "a file with chunked variables",
+                  "choose one of the two layouts for all record variables");
     if (var.is_record && !var.chunking) var.chunking = Chunking{};
     if (!var.chunking || !var.chunking->shape.empty()) continue;
     // Else the first flush chooses.
@@ -106,10 +111,15 @@ void ChunkedLayout::choose(const Schema* old) {
   }
 }
 
-Schema ChunkedLayout::stored() const { return to_stored(schema_, root_); }
+Schema ChunkedLayout::stored(const Schema& schema) const { return to_stored(schema, root_); }
 
-Alignment ChunkedLayout::place(const Schema* old, const Alignment& wanted) {
-  Schema stored = to_stored(schema_, 0);
+Schema ChunkedLayout::take_over(Schema stored) {
+  Schema seen = from_stored(stored, root_);
+  if (seen.any_chunked()) seen.recsize = record_size(seen);
+  return seen;
+}
+
+Alignment ChunkedLayout::place(Schema stored, const Schema* old, const Alignment& wanted) {
   const Offset header_size = classic::header_size(stored);
   if (!begun_) {
     Alignment alignment = settle(wanted, stored);
@@ -125,12 +135,6 @@ Alignment ChunkedLayout::place(const Schema* old, const Alignment& wanted) {
   copy_places(stored, schema_);
   root_ = store_.root() + move_;
   return alignment;
-}
-
-void ChunkedLayout::take_over(const Schema& stored, Count placed) {
-  schema_ = from_stored(stored, root_);
-  if (schema_.any_chunked()) schema_.recsize = record_size(schema_);
-  move_ = placed;
 }
 
 void ChunkedLayout::start(const Schema* old, const std::function<void(const Move&)>& relocate) {
@@ -271,23 +275,15 @@ bool ChunkedLayout::header_is_old() const {
 
 void ChunkedLayout::header_written() { shapes_in_header_ = chosen_shapes(schema_); }
 
-}  // namespace forebay::chunked
+namespace {
 
-namespace forebay {
-
-bool has_part(const Schema& stored) { return chunked::has_anchors(stored); }
-
-bool belongs_to_part(std::string_view attribute) {
-  return chunked::is_reserved_attribute(attribute);
-}
-
-void set_chunk_shape(const Schema& schema, const Method& method, Variable& var,
-                     std::span<const Count> shape) {
+void set_shape(const Schema& schema, const Method& method, Variable& var,
+               std::span<const Count> shape) {
   std::vector<Count> clipped;
   if (!shape.empty()) {
     check_chunk_shape(var, clipped = clipped_chunk_shape(var, shape));
   }
-  if (!var.chunking) var.chunking = Chunking{{}, chunked::codec_for(method, schema, var), {}};
+  if (!var.chunking) var.chunking = Chunking{{}, codec_for(method, schema, var), {}};
   var.chunking->shape = std::move(clipped);
   var.chunking->reason = var.chunking->shape.empty() ? "" : "set by the program";
 }
@@ -300,12 +296,58 @@ void set_codec(const Schema& schema, const Method& method, Variable& var, const 
                     " cannot go through the lossy codec " + pipeline.text(),
                 "use a lossless one: deflate, zstd, shuffle, bitshuffle");
   }
-  if (!var.chunking) set_chunk_shape(schema, method, var, {});
+  if (!var.chunking) set_shape(schema, method, var, {});
   var.chunking->codec = pipeline.for_type(var.type).text();
 }
 
-std::unique_ptr<ClassicPart> make_chunked_part(const ClassicSite& site) {
-  return std::make_unique<chunked::ChunkedLayout>(site);
-}
+constexpr Count mib = 1 << 20;
+constexpr std::string_view readers[] = {"auto", "owners", "everyone"};
+constexpr std::string_view states[] = {"newest", "synced"};
+
+constexpr KeySpec keys[] = {
+    size_key({"chunk_bytes", "bytes, 16 to 256MiB", "1MiB",
+              "Where no chunk shape is given, chunks of at least so many bytes, and at most four "
+              "times that, are chosen from the first flush's pattern.",
+              "engine"},
+             &Method::chunk_bytes, 16, 256 * mib),
+    size_key({"chunk_cache", "bytes, at least 0", "16MiB",
+              "Bytes of decoded chunks that a rank keeps for later reads and for chunks that are "
+              "written in part.",
+              "engine"},
+             &Method::chunk_cache, 0),
+    count_key({"codec_threads", "a number, at least 0", "0",
+               "Threads of a rank that encode and decode chunks; 0: the node's processors, shared "
+               "by its ranks.",
+               "engine"},
+              &Method::codec_threads, 0, 256),
+    word_key({"chunk_read", "auto|owners|everyone", "auto",
+              "Collective reads of chunks: owners decode each chunk once and share it, or everyone "
+              "decodes what it reads; auto: what takes less time.",
+              "engine"},
+             &Method::chunk_read, readers),
+    word_key({"chunk_state", "newest|synced", "newest",
+              "Which state of a file with chunks to open: the newest, or the last one that a sync "
+              "completed, for files that a power failure damaged.",
+              "engine"},
+             &Method::chunk_state, states),
+};
+
+}  // namespace
+
+}  // namespace forebay::chunked
+
+namespace forebay {
+
+extern const LayoutEntry chunked_layout{
+    {"chunked", "variables are cut into chunks that a codec makes smaller", 20, chunked::keys},
+    {.make = [](const ClassicSite& site) -> std::unique_ptr<ClassicPart> {
+       return std::make_unique<chunked::ChunkedLayout>(site);
+     },
+     .is_in = chunked::has_anchors,
+     .owns = chunked::is_reserved_attribute,
+     .instead = "chunks are set with ncmpi_var_set_chunk and ncmpi_var_set_filter",
+     .is_asked_for = [](const Schema& schema) { return schema.any_chunked(); },
+     .set_shape = chunked::set_shape,
+     .set_codec = chunked::set_codec}};
 
 }  // namespace forebay

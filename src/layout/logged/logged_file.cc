@@ -10,6 +10,7 @@
 #include "base/leavings.h"
 #include "comm/agree.h"
 #include "format/log_subfile.h"
+#include "layout/classic_part.h"
 #include "layout/logged/file_tails.h"
 
 namespace forebay {
@@ -204,5 +205,43 @@ void LoggedFile::sync() {
                    if (subfile_) subfile_->sync();
                  }));
 }
+
+namespace {
+
+constexpr std::string_view subfilings[] = {"none", "node", "ranks"};
+constexpr std::string_view compactings[] = {"never", "close"};
+
+constexpr KeySpec keys[] = {
+    word_key({"subfiling", "none|node|ranks", "none",
+              "Layout log: data goes into one subfile for each node, or for each subfile_ranks "
+              "ranks, in the folder FILE.subfiles.",
+              "engine"},
+             &Method::subfiling, subfilings),
+    count_key({"subfile_ranks", "a number, at least 1", "1",
+               "Layout log: how many ranks share a subfile with subfiling=ranks.", "engine"},
+              &Method::subfile_ranks, 1, std::numeric_limits<int>::max()),
+    word_key({"log_copy", "enable|disable", "enable",
+              "Layout log: copy what is written; disable is for programs that leave their buffers "
+              "as they are until the next flush.",
+              "engine"},
+             &Method::log_copy, switches),
+    size_key(
+        {"log_memory", "bytes, at least 1MiB", "64MiB",
+         "Layout log: bytes that a rank may hold of the index of a file that it reads.", "engine"},
+        &Method::log_memory, 1 << 20),
+    word_key({"compact", "never|close", "never",
+              "Layout log: turn the file into an ordinary one when it is closed.", "engine"},
+             &Method::compact, compactings),
+};
+
+}  // namespace
+
+extern const LayoutEntry log_layout{{"log",
+                                     "what each rank writes is appended, for HDF5 programs through "
+                                     "the connector (docs/hdf5.md)",
+                                     30, keys},
+                                    {},
+                                    "HDF5",
+                                    "see docs/hdf5.md for HDF5 programs"};
 
 }  // namespace forebay

@@ -23,18 +23,20 @@ Count record_limit(const BurstOptions& options) {
 }  // namespace
 
 std::unique_ptr<Stage> make_burst_stage(const Comm& comm, const Schema& schema, Layout& layout,
-                                        Host& host, const BurstOptions& options, Report& report) {
-  auto stage = std::make_unique<BurstStage>(comm, schema, layout, host, options, report);
+                                        std::unique_ptr<Host> host, const BurstOptions& options,
+                                        Report& report) {
+  auto stage = std::make_unique<BurstStage>(comm, schema, layout, std::move(host), options, report);
   stage->start();
   return stage;
 }
 
-BurstStage::BurstStage(const Comm& comm, const Schema& schema, Layout& layout, Host& host,
-                       const BurstOptions& options, Report& report)
+BurstStage::BurstStage(const Comm& comm, const Schema& schema, Layout& layout,
+                       std::unique_ptr<Host> host, const BurstOptions& options, Report& report)
     : comm_(comm),
       schema_(schema),
       layout_(&layout),
-      host_(host),
+      host_owner_(std::move(host)),
+      host_(*host_owner_),
       options_(options),
       report_(report) {
   first_ = comm_.rank();

@@ -28,15 +28,7 @@
 
 namespace forebay::burst {
 
-/// A layout for a thread beside the rank's own: nothing that it uses is shared.
-class Aside {
- public:
-  virtual ~Aside() = default;
-  virtual Layout& layout() = 0;
-  virtual Report& report() = 0;
-};
-
-/// What the stage asks of the dataset that it stages for.
+/// What the stage asks of those who keep its logs and the dataset (log_host.cc).
 class Host {
  public:
   virtual ~Host() = default;
@@ -78,6 +70,7 @@ struct BurstOptions {
 
 /// Collective: creates the logs. All references outlive the stage.
 std::unique_ptr<Stage> make_burst_stage(const Comm& comm, const Schema& schema, Layout& layout,
-                                        Host& host, const BurstOptions& options, Report& report);
+                                        std::unique_ptr<Host> host, const BurstOptions& options,
+                                        Report& report);
 
 }  // namespace forebay::burst

@@ -18,7 +18,7 @@ namespace forebay::burst {
 
 class BurstStage : public Stage {
  public:
-  BurstStage(const Comm& comm, const Schema& schema, Layout& layout, Host& host,
+  BurstStage(const Comm& comm, const Schema& schema, Layout& layout, std::unique_ptr<Host> host,
              const BurstOptions& options, Report& report);
   ~BurstStage() override;  ///< local; leaves the logs as they are
 
@@ -71,6 +71,7 @@ class BurstStage : public Stage {
   Rank first_;                          // of those that share
   const Schema& schema_;
   Layout* layout_;
+  std::unique_ptr<Host> host_owner_;
   Host& host_;
   BurstOptions options_;
   Report& report_;
