@@ -30,7 +30,7 @@ sanitize_address() {
 # sanitize_threads [ctest options]: the tests whose ranks are threads.
 sanitize_threads() {
   configure tsan
-  build tsan thread_ranks_test
+  build tsan thread_ranks_test parts_test
   say "ranks as threads with the thread sanitizer"
   run_ctest tsan -L threads "$@"
 }

@@ -1,0 +1,151 @@
+// A layout in one file, which no other file of the library knows: it keeps the elements of a
+// variable (of each record) in reversed order, in the space that the variable has.
+//
+// A toy in that variables cannot be renamed, and in that every element is an extent.
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "comm/agree.h"
+#include "layout/canonical/canonical.h"
+#include "layout/classic_part.h"
+
+namespace forebay {
+namespace {
+
+constexpr const char* mark = "_reversed";  // an attribute of each variable that it keeps
+
+/// Extents that have been made already.
+class MadeStream : public ExtentStream {
+ public:
+  explicit MadeStream(std::vector<Extent> extents)
+      : extents_(std::make_shared<std::vector<Extent>>(std::move(extents))) {
+    std::stable_sort(extents_->begin(), extents_->end(),
+                     [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
+  }
+
+  StreamSummary summary() const override {
+    StreamSummary summary;
+    if (extents_->empty()) return summary;
+    summary.first = extents_->front().offset;
+    summary.last = extents_->back().end();
+    summary.pieces = static_cast<Count>(extents_->size());
+    for (const Extent& e : *extents_) summary.bytes += e.length;
+    return summary;
+  }
+  std::size_t next(std::span<Extent> out) override {
+    const std::size_t n = std::min(out.size(), extents_->size() - at_);
+    std::copy_n(extents_->begin() + static_cast<std::ptrdiff_t>(at_), n, out.begin());
+    at_ += n;
+    return n;
+  }
+  void rewind() override { at_ = 0; }
+  std::unique_ptr<ExtentStream> clone() const override {
+    auto copy = std::make_unique<MadeStream>(*this);
+    copy->at_ = 0;
+    return copy;
+  }
+
+ private:
+  std::shared_ptr<std::vector<Extent>> extents_;
+  std::size_t at_ = 0;
+};
+
+class ToyLayout : public ClassicPart {
+ public:
+  explicit ToyLayout(const ClassicSite& site) : site_(site) {}
+
+  void carry_out(std::span<Request> requests, bool write, bool collective) override {
+    std::vector<Extent> reversed;
+    const auto failed = attempt_to([&] {
+      for (std::size_t v = 0; v < site_.schema.vars.size(); ++v) {
+        const auto end = std::stable_partition(
+            requests.begin(), requests.end(),
+            [&](const Request& r) { return static_cast<std::size_t>(r.var) == v; });
+        CanonicalStream stream(requests.first(static_cast<std::size_t>(end - requests.begin())),
+                               site_.schema, write);
+        Extent extent;
+        while (stream.next({&extent, 1}) > 0) reverse(site_.schema.vars[v], extent, reversed);
+      }
+    });
+    if (collective) {
+      agree_on_error(site_.comm, failed);
+    } else if (failed) {
+      throw *failed;
+    }
+    MadeStream stream(std::move(reversed));
+    if (collective) return write ? site_.io.write_all(stream) : site_.io.read_all(stream);
+    write ? site_.io.write(stream) : site_.io.read(stream);
+  }
+
+  bool keeps(const Variable& var) const override { return kept_.contains(var.name); }
+
+  void choose(const Schema* old, const KeptElsewhere& elsewhere) override {
+    for (std::size_t i = old ? old->vars.size() : 0; i < site_.schema.vars.size(); ++i) {
+      const Variable& var = site_.schema.vars[i];
+      if (elsewhere(var) || variable_method(site_.method, var.name).at("layout") != "toy") continue;
+      kept_.insert(var.name);
+    }
+  }
+
+  Schema stored(const Schema& schema) const override {
+    Schema stored = schema;
+    for (Variable& var : stored.vars)
+      if (keeps(var)) var.attributes.put({mark, Type::byte, 1, {std::byte{1}}});
+    return stored;
+  }
+
+  Schema take_over(Schema stored) override {
+    kept_.clear();
+    for (Variable& var : stored.vars) {
+      const auto found = var.attributes.find(mark);
+      if (!found) continue;
+      var.attributes.remove(*found);
+      kept_.insert(var.name);
+    }
+    return stored;
+  }
+
+ private:
+  void reverse(const Variable& var, const Extent& extent, std::vector<Extent>& reversed) const {
+    const Count width = size_of(var.type);
+    for (Count done = 0; done < extent.length; done += width) {
+      const Offset place = extent.offset + done - var.begin;
+      const Count record = var.is_record ? place / site_.schema.recsize : 0;
+      const Offset begin = var.begin + record * site_.schema.recsize;
+      const Count element = (extent.offset + done - begin) / width;
+      reversed.push_back({.offset = begin + (var.inner_elements - 1 - element) * width,
+                          .length = width,
+                          .memory = extent.memory + extent.skip + done,
+                          .skip = 0,
+                          .swap = extent.swap});
+    }
+  }
+
+  ClassicSite site_;
+  std::set<std::string> kept_;
+};
+
+}  // namespace
+
+extern const LayoutEntry toy_layout{
+    {"toy", "elements in reversed order", 900},
+    {.make = [](const ClassicSite& site) -> std::unique_ptr<ClassicPart> {
+       return std::make_unique<ToyLayout>(site);
+     },
+     .is_in =
+         [](const Schema& stored) {
+           return std::any_of(stored.vars.begin(), stored.vars.end(), [](const Variable& v) {
+             return v.attributes.find(mark).has_value();
+           });
+         },
+     .owns = [](std::string_view attribute) { return attribute == mark; },
+     .instead = "layout=toy says it"}};
+
+namespace {
+const AddedPart added(toy_layout);
+}
+
+}  // namespace forebay
