@@ -1,5 +1,6 @@
-// Every layout × stage × transport × container that is registered, those of toy_layout.cc and
-// toy_transport.cc included: one script of writes and reads, against a plain in-memory array.
+// Every layout × stage × transport × container that is registered, those of toy_layout.cc,
+// toy_transport.cc and toy_container.cc included: one script of writes and reads, against a plain
+// in-memory array.
 //
 // Ranks are threads, four of them on two nodes; rank 0 comes late to everything, the last rank has
 // nothing to write, and buffers are so small that every loop goes at least five times. What cannot
@@ -56,7 +57,6 @@ struct Combination {
         {"nc_burst_buf_dirname", folder}, {"buffer_limit", "4k"}, {"window_size", "4k"},
         {"chunk_bytes", "256"},           {"chunk_cache", "512"}, {"codec", "shuffle,zstd:1"}};
     if (ranks == 4) hints.insert({{"ranks_per_node", "2"}, {"chunk_read", "owners"}});
-    if (parts(PartKind::container).size() > 1) hints["container"] = container->name;
     return hints;
   }
 };
@@ -372,6 +372,7 @@ TEST(Toys, are_told_of_where_people_are_told_of_parts) {
   for (const MethodKey& key : method_keys()) keys.emplace(key.name, key);
   EXPECT_STREQ(keys.at("layout").accepted, "auto|canonical|chunked|log|toy");
   EXPECT_STREQ(keys.at("transport").accepted, "auto|posix|independent|collective|aggregated|toy");
+  EXPECT_STREQ(keys.at("container").accepted, "classic|toy");
   EXPECT_STREQ(keys.at("toy_piece").standard, "64");
   EXPECT_EQ(to_hints(Method{}).at("toy_piece"), "64");
   try {
