@@ -227,10 +227,11 @@ class Script {
         s.push_back(&starts[half][n]);
         c.push_back(&counts[half][n]);
       }
-      flatten_varn(ds_->variable(pieces_.id), {static_cast<int>(s.size()), s.data(), c.data()},
-                   SelectionLimits(0), true, ds_->run_lists().scratch());
       Request r = pieces_.request(true, data[half], 0);
-      r.selection = ds_->run_lists().share(ds_->run_lists().scratch());
+      FlattenedVarn found;
+      r.selection = ds_->run_lists().flatten(ds_->variable(pieces_.id),
+                                             {static_cast<int>(s.size()), s.data(), c.data()},
+                                             SelectionLimits(0), true, found);
       ds_->post(std::move(r));
     }
     late();
