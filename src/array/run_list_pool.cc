@@ -7,6 +7,9 @@
 #include <array>
 #include <numeric>
 #include <span>
+#include <string>
+
+#include "base/error.h"
 
 namespace forebay {
 namespace {
@@ -100,14 +103,19 @@ Runs RunListPool::flatten(const Variable& var, const VarnPieces& pieces, Selecti
   const Count record = key && var.is_record ? pieces.starts[0][0] : 0;
   if (key) {
     const auto same =
-        std::find_if(known_.rbegin(), known_.rend(), [&](const Known& k) { return k.key == *key; });
+        std::find_if(known_.begin(), known_.end(), [&](const Known& k) { return k.key == *key; });
     // What is not within the records there are is left to flatten_varn, which says why.
-    if (same != known_.rend() &&
+    if (same != known_.end() &&
         (!var.is_record || (record >= -same->lowest && record < limits.records &&
                             same->found.last_record <= limits.records - record))) {
-      found = same->found;
+      std::rotate(same, same + 1, known_.end());
+      const Known& known = known_.back();
+      found = known.found;
       found.last_record += record;
-      return {same->list, (record + same->lowest) * inner};
+      Offset base = 0;
+      if (!multiply_fits(record + known.lowest, inner, base))
+        throw Error(Errc::eintoverflow, "variable " + var.name + ": too many bytes");
+      return {known.list, base};
     }
   }
   found = flatten_varn(var, pieces, limits, resolve_overlaps, scratch_);
@@ -128,14 +136,13 @@ Runs RunListPool::flatten(const Variable& var, const VarnPieces& pieces, Selecti
 }
 
 void RunListPool::remember(Known&& known) {
-  std::erase_if(known_, [&](const Known& k) { return k.key == known.key; });
+  if (bytes_of(*known.list) > most_bytes) return;
   known_.push_back(std::move(known));
   const auto bytes = [&] {
     return std::accumulate(known_.begin(), known_.end(), Count{0},
                            [](Count sum, const Known& k) { return sum + bytes_of(*k.list); });
   };
-  while (known_.size() > kept || (known_.size() > 1 && bytes() > most_bytes))
-    known_.erase(known_.begin());
+  while (known_.size() > kept || bytes() > most_bytes) known_.erase(known_.begin());
 }
 
 std::shared_ptr<const RunList> RunListPool::share(const RunList& list) {

@@ -37,7 +37,7 @@ class RunListPool {
   };
   static constexpr int fewest = 8;  // pieces; of fewer, flattening costs less than hashing
   static constexpr std::size_t kept = 16;
-  static constexpr Count most_bytes = Count{16} << 20;  // of lists that only the pool holds
+  static constexpr Count most_bytes = Count{16} << 20;  // of known lists
 
   static std::optional<Key> key_of(const Variable& var, const VarnPieces& pieces,
                                    bool resolve_overlaps);
@@ -46,7 +46,7 @@ class RunListPool {
   RunList scratch_;  // keeps its capacity from use to use
   std::vector<std::weak_ptr<const RunList>> recent_;
   std::size_t next_ = 0;
-  std::vector<Known> known_;  // the last one is the newest
+  std::vector<Known> known_;  // the last one was met last
 };
 
 }  // namespace forebay

@@ -66,6 +66,7 @@ void compare(RunListPool& pool, const Variable& var, Pieces& pieces, SelectionLi
   ASSERT_EQ(placed(runs), expected);
   ASSERT_EQ(found.elements, wanted.elements);
   ASSERT_EQ(found.last_record, wanted.last_record);
+  ASSERT_EQ(found.has_empty, wanted.has_empty);
   if (result) *result = runs;
 }
 
@@ -90,6 +91,7 @@ Pieces random_pieces(std::mt19937& random, const std::vector<Count>& shape, Coun
 
 TEST(RunListPool, finds_what_flattening_finds_whatever_it_has_met) {
   std::mt19937 random(5);
+  int met_again = 0;
   for (int round = 0; round < 60; ++round) {
     RunListPool pool;
     const bool record = round % 3 != 0;
@@ -99,16 +101,89 @@ TEST(RunListPool, finds_what_flattening_finds_whatever_it_has_met) {
                              make_variable(shape, record, Type::float64)};
     std::vector<Pieces> patterns;
     for (int i = 0; i < 6; ++i) patterns.push_back(random_pieces(random, shape, 7));
+    std::set<const RunList*> lists;
     for (int i = 0; i < 200; ++i) {
       Pieces pieces = patterns[random() % patterns.size()];
       const bool write = random() % 2 == 0;
       // Some leave the variable at its front or its end.
       if (random() % 2 == 0) pieces.move_record(static_cast<Count>(random() % 10) - 3);
       if (random() % 20 == 0) pieces.starts.back().back() += 3;
+      Runs runs;
       compare(pool, vars[random() % 3], pieces, {record ? Count{9} : Count{0}, random() % 2 == 0},
-              write);
+              write, &runs);
       if (HasFatalFailure()) return;
+      met_again += runs.list && !lists.insert(runs.list.get()).second;
     }
+  }
+  EXPECT_GT(met_again, 1000);
+}
+
+// More than fits the buffer of the hash: a change anywhere is seen.
+TEST(RunListPool, sees_a_change_of_any_piece) {
+  RunListPool pool;
+  const Variable var = make_variable({1, 10'000}, true);
+  Pieces pieces;
+  for (Count i = 0; i < 1000; ++i) {
+    pieces.starts.push_back({2, 9 * i});
+    pieces.counts.push_back({1, 3});
+  }
+  Runs first, again;
+  compare(pool, var, pieces, {9}, true, &first);
+  compare(pool, var, pieces, {9}, true, &again);
+  EXPECT_EQ(first.list, again.list);
+  for (const std::size_t at :
+       {std::size_t{1}, std::size_t{130}, std::size_t{500}, std::size_t{999}}) {
+    for (int what = 0; what < 3; ++what) {
+      Pieces changed = pieces;
+      if (what == 0) ++changed.starts[at][1];
+      if (what == 1) --changed.counts[at][1];
+      if (what == 2) ++changed.starts[at][0];
+      compare(pool, var, changed, {9}, true, &again);
+      EXPECT_NE(first.list, again.list) << at;
+    }
+  }
+}
+
+TEST(RunListPool, refuses_what_flattening_refuses_though_it_knows_the_rest) {
+  RunListPool pool;
+  const Variable var = make_variable({1, 50}, true);
+  Pieces pieces;
+  for (Count i = 0; i < 20; ++i) {
+    pieces.starts.push_back({1, i});
+    pieces.counts.push_back(i % 2 == 0 ? std::vector<Count>{} : std::vector<Count>{1, 1});
+  }
+  const auto expect_same = [&](const VarnPieces& view) {
+    RunList list;
+    FlattenedVarn found, wanted;
+    Runs runs;
+    const auto error = attempt_to([&] { wanted = flatten_varn(var, view, {5}, true, list); });
+    const auto got = attempt_to([&] { runs = pool.flatten(var, view, {5}, true, found); });
+    ASSERT_EQ(got.has_value(), error.has_value());
+    if (error) EXPECT_EQ(got->code(), error->code());
+    if (!error) EXPECT_EQ(placed(runs), list);
+  };
+  expect_same(pieces.view());
+  VarnPieces view = pieces.view();
+  view.counts = nullptr;  // one element each: the same as all counts of one
+  expect_same(view);
+  for (const std::size_t at : {std::size_t{0}, std::size_t{7}, std::size_t{19}}) {
+    view = pieces.view();
+    pieces.start_pointers[at] = nullptr;
+    expect_same(view);
+  }
+  view = pieces.view();
+  view.starts = nullptr;
+  expect_same(view);
+  for (const Count hostile : {INT64_MIN, INT64_MIN + 1, Count{-1}, INT64_MAX - 1, INT64_MAX}) {
+    Pieces wrong = pieces;
+    for (auto& start : wrong.starts) start[0] = hostile;
+    expect_same(wrong.view());
+    wrong = pieces;
+    wrong.starts[9][1] = hostile;
+    expect_same(wrong.view());
+    wrong = pieces;
+    wrong.counts[9][1] = hostile;
+    expect_same(wrong.view());
   }
 }
 
@@ -162,6 +237,16 @@ TEST(RunListPool, holds_few_lists_alive) {
   }
   EXPECT_EQ(std::count_if(lists.begin(), lists.end(), [](auto& l) { return !l.expired(); }), 2);
   EXPECT_FALSE(lists.back().expired());
+
+  // One that is larger than all may be is not kept.
+  Pieces pieces;
+  for (Count k = 0; k < 1'500'000; ++k) {
+    pieces.starts.push_back({0, 2 * k});
+    pieces.counts.emplace_back();
+  }
+  Runs runs;
+  compare(pool, var, pieces, {1}, true, &runs);
+  EXPECT_EQ(runs.list.use_count(), 1);
 }
 
 TEST(RunListPool, equal_lists_are_stored_once_while_in_use) {

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -131,6 +132,8 @@ class Script {
     ds_->flush();
     strided(4);
     append_records(most_records / 2, most_records, 5);
+    record_pieces(true, 7);
+    record_pieces(false, 7);
     alone(6);
     read(false);
     close();
@@ -236,6 +239,59 @@ class Script {
     }
     late();
     ds_->wait(Which::all, {}, {}, true);
+  }
+
+  /// One decomposition, from the last column to the first, of all records but the outer ones: a
+  /// request for each record, all in one queue. The lists of runs are one.
+  void record_pieces(bool write, int step) {
+    std::vector<Count> first, lengths;
+    Rank writer = 0;
+    for (Count j = record_columns, length = 0; j > 0; j -= length) {
+      length = std::min<Count>(1 + j % 6, j);
+      if (writer == comm_.rank()) first.push_back(j - length);
+      if (writer == comm_.rank()) lengths.push_back(length);
+      writer = (writer + 1) % writers();
+    }
+    std::vector<std::vector<float>> data;
+    std::set<const RunList*> lists;
+    for (Count r = 1; r < most_records - 1; ++r) {
+      if (write) {
+        for (Count j = 0; j < record_columns; ++j) records_.at(r, j) = value<float>(step, r, j);
+      }
+      std::vector<Count> starts, counts;
+      std::vector<const Count*> s, c;
+      std::vector<float>& mine = data.emplace_back();
+      for (std::size_t n = 0; n < first.size(); ++n) {
+        starts.insert(starts.end(), {r, first[n]});
+        counts.insert(counts.end(), {1, lengths[n]});
+        for (Count k = 0; k < lengths[n]; ++k)
+          mine.push_back(write ? records_.at(r, first[n] + k) : -1);
+      }
+      for (std::size_t n = 0; n < first.size(); ++n) {
+        s.push_back(&starts[2 * n]);
+        c.push_back(&counts[2 * n]);
+      }
+      if (first.empty()) continue;
+      FlattenedVarn found;
+      Runs runs = ds_->run_lists().flatten(ds_->variable(records_.id),
+                                           {static_cast<int>(s.size()), s.data(), c.data()},
+                                           SelectionLimits(most_records), write, found);
+      EXPECT_EQ(found.last_record, r + 1);
+      lists.insert(runs.list.get());
+      Request request = records_.request(write, mine, found.last_record);
+      request.selection = std::move(runs);
+      ds_->post(std::move(request));
+    }
+    EXPECT_EQ(lists.size(), first.empty() ? 0u : 1u);
+    late();
+    ds_->wait(Which::all, {}, {}, true);
+    for (Count r = 1; !write && r < most_records - 1; ++r) {
+      std::size_t wrong = 0, k = 0;
+      for (std::size_t n = 0; n < first.size(); ++n)
+        for (Count i = 0; i < lengths[n]; ++i)
+          wrong += data[static_cast<std::size_t>(r - 1)][k++] != records_.at(r, first[n] + i);
+      EXPECT_EQ(wrong, 0u) << "record " << r << " on rank " << comm_.rank();
+    }
   }
 
   /// Rows that each writer writes alone.
