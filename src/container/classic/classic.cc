@@ -30,8 +30,9 @@ class ClassicContainer::Dispatch : public Layout {
     share_out(*file_.canonical_, nullptr);
     for (const Kept& kept : file_.parts_)
       if (kept.in_file) share_out(*kept.part, kept.part.get());
-    std::vector<std::int64_t> any;
-    for (const Share& share : shares) any.push_back(!share.requests.empty());
+    std::vector<std::int64_t> any(shares.size());
+    std::transform(shares.begin(), shares.end(), any.begin(),
+                   [](const Share& share) { return !share.requests.empty(); });
     const bool one_layout = !file_.has_plain_ && shares.size() == 2;
     if (collective && one_layout) {
       any = {0, 1};
