@@ -43,7 +43,7 @@ ROOMS = {
     "transport": Room(["base", "comm", "plan", "storage", "method"], mpi=True),
     "container": Room(ENGINE + ["layout", "transport"]),
     "dataset": Room(ENGINE + ["layout", "stage", "transport", "container"]),
-    "files": Room(ENGINE + LAYOUTS + ["dataset"]),
+    "files": Room(ENGINE + LAYOUTS + ["transport", "dataset"]),
     "files/hdf5": Room(ENGINE + LAYOUTS + ["dataset", "files"], hdf5=True),
     "api/pnetcdf": Room(BASIS + ["method", "dataset"], mpi=True),
     "api/hdf5vol": Room(BASIS + ["method", "storage", "layout/logged", "dataset"], mpi=True, hdf5=True),

@@ -1,6 +1,4 @@
-// Reading: forebay::SerialReader, kept alive while a thread reads and closed when all have ended.
-#include "files/reader.h"
-
+// Reading: forebay::ClassicFile, kept alive while a thread reads and closed when all have ended.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -10,6 +8,7 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
+#include "files/classic_file.h"
 #include "files/references.h"
 #include "stage/burst/staging_control.h"
 #include "support.h"
@@ -20,16 +19,16 @@ namespace {
 /// An open file. All functions may be called by several threads at once.
 class Reader {
  public:
-  explicit Reader(const std::string& path) : file_(std::make_shared<SerialReader>(path)) {}
+  explicit Reader(const std::string& path) : file_(std::make_shared<ClassicFile>(path)) {}
 
   /// Errc::einval once the file is closed (Python's own classes say so before).
-  std::shared_ptr<const SerialReader> file() const {
+  std::shared_ptr<const ClassicFile> file() const {
     const std::lock_guard lock(mutex_);
     if (!file_) throw Error(Errc::einval, "the file is closed");
     return file_;
   }
   void close() {
-    std::shared_ptr<const SerialReader> last;
+    std::shared_ptr<const ClassicFile> last;
     const std::lock_guard lock(mutex_);
     last.swap(file_);
   }
@@ -40,7 +39,7 @@ class Reader {
 
  private:
   mutable std::mutex mutex_;
-  std::shared_ptr<const SerialReader> file_;
+  std::shared_ptr<const ClassicFile> file_;
 };
 
 /// Opens a file; the header is read without the interpreter's lock.

@@ -18,7 +18,7 @@
 #include "array/selection.h"
 #include "base/error.h"
 #include "base/types.h"
-#include "files/chunk_reader.h"
+#include "files/file_chunks.h"
 
 namespace forebay::python {
 

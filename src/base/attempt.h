@@ -1,7 +1,8 @@
-// Steps whose failure is agreed on later.
+// Steps whose failure is agreed on later, or told with where it happened.
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "base/error.h"
 
@@ -16,6 +17,17 @@ std::optional<Error> attempt_to(F&& f) noexcept {
     return std::nullopt;
   } catch (...) {
     return current_error();
+  }
+}
+
+/// Returns f(). What it throws begins with `where` then: the path of a file, as a rule.
+template <typename F>
+auto naming(const std::string& where, F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    throw Error(error.code(), where + ": " + error.message(), error.advice())
+        .as_own_matter(error.is_own_matter());
   }
 }
 

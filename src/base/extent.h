@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,6 +28,17 @@ struct Extent {
 
   Offset end() const { return offset + length; }
 };
+
+/// Equally long extents, each `stride` bytes of the file behind the one before it. In memory they
+/// follow each other.
+struct ExtentRow {
+  Extent first;
+  Count count = 1;
+  Count stride = 0;
+};
+
+/// Fills `into` from a byte of the file on, or throws.
+using ReadInto = std::function<void(Offset, std::span<std::byte> into)>;
 
 /// What is known of a stream without walking it. Bounds are exact; pieces is an upper estimate.
 struct StreamSummary {

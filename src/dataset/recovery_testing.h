@@ -13,7 +13,7 @@
 
 #include "dataset/dataset.h"
 #include "dataset/recovery.h"
-#include "files/reader.h"
+#include "files/classic_file.h"
 #include "log/writer.h"
 #include "stage/burst/fingerprint.h"
 #include "stage/burst/log_files.h"
@@ -131,9 +131,9 @@ class RecoveryTest : public ::testing::Test {
     EXPECT_EQ(values(P, {{0}, {3}, {}}), (std::vector<double>{0, 1, -1}));
   }
 
-  Count records() const { return SerialReader(file_).schema().numrecs; }
+  Count records() const { return ClassicFile(file_).schema().numrecs; }
   std::vector<double> values(VarId var, const Subarray& part) const {
-    return SerialReader(file_).read_doubles(var, part);
+    return ClassicFile(file_).read_doubles(var, part);
   }
   // The only session of a recovery.
   RecoveredSession recover_one(const std::string& path, const RecoveryOptions& options = {}) {

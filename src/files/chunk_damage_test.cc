@@ -3,8 +3,8 @@
 #include <random>
 #include <set>
 
-#include "files/chunk_reader_testing.h"
 #include "files/file_check.h"
+#include "files/file_chunks_testing.h"
 
 namespace forebay {
 namespace {
@@ -18,7 +18,7 @@ class ChunkDamageTest : public ChunkedFileTest {
 
   void SetUp() override {
     ChunkedFileTest::SetUp();
-    const SerialReader file(path_);
+    const ClassicFile file(path_);
     const IndexFacts& index = file.chunks()->index();
     for (std::size_t s = 0; s < index.slots.size(); ++s) {
       const Offset at = index.root + static_cast<Offset>(s) * chunked::slot_stride;
@@ -34,7 +34,7 @@ class ChunkDamageTest : public ChunkedFileTest {
           [&](Count, const chunked::Entry& e) { add(chunks_, e.offset, e.bytes); });
     }
     const Variable& plain = file.schema().vars[2];
-    plain_ = {plain.begin, plain.begin + data_bytes(plain)};
+    plain_ = {plain.begin, plain.begin + plain.inner_bytes()};
     header_ = file.schema().header_size;
   }
 
@@ -62,7 +62,7 @@ class ChunkDamageTest : public ChunkedFileTest {
   Outcome read_all(bool plain_may_differ, const Schema& good) {
     Outcome outcome;
     try {
-      const SerialReader file(path_);
+      const ClassicFile file(path_);
       outcome.opened = true;
       for (const VarId var : {0, 1, 2, 3}) {
         if (!same_definition(file.schema(), var, good)) continue;
@@ -84,7 +84,7 @@ class ChunkDamageTest : public ChunkedFileTest {
 };
 
 TEST_F(ChunkDamageTest, any_byte_gives_errors_or_right_values_and_is_reported) {
-  const Schema good = SerialReader(path_).schema();
+  const Schema good = ClassicFile(path_).schema();
   const std::string whole_file = bytes_;
   int errors = 0, fine = 0;
   const auto size = static_cast<Offset>(whole_file.size());
@@ -116,7 +116,7 @@ TEST_F(ChunkDamageTest, any_byte_gives_errors_or_right_values_and_is_reported) {
 }
 
 TEST_F(ChunkDamageTest, many_damaged_bytes_give_errors_or_right_values) {
-  const Schema good = SerialReader(path_).schema();
+  const Schema good = ClassicFile(path_).schema();
   const std::string whole_file = bytes_;
   std::mt19937 random(17);
   for (int round = 0; round < 500; ++round) {
@@ -139,9 +139,9 @@ TEST_F(ChunkDamageTest, many_damaged_bytes_give_errors_or_right_values) {
 
 // Numbers whose checksums are right, as only a hostile writer makes them.
 TEST_F(ChunkDamageTest, hostile_numbers_in_the_index_give_errors) {
-  const Schema good = SerialReader(path_).schema();
+  const Schema good = ClassicFile(path_).schema();
   const std::string whole_file = bytes_;
-  const IndexFacts index = SerialReader(path_).chunks()->index();
+  const IndexFacts index = ClassicFile(path_).chunks()->index();
   std::size_t newest = 0;
   for (std::size_t s = 0; s < index.slots.size(); ++s)
     if (index.slots[s].root.generation == index.generation) newest = s;
@@ -167,7 +167,7 @@ TEST_F(ChunkDamageTest, hostile_numbers_in_the_index_give_errors) {
       with_root(made);
       save(bytes_);
       try {
-        const SerialReader file(path_);
+        const ClassicFile file(path_);
         for (const VarId var : {0, 1, 2, 3}) {
           if (!same_definition(file.schema(), var, good)) continue;
           fault([&] { file.read_doubles(var, whole(var)); });

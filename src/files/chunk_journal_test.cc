@@ -11,8 +11,8 @@
 
 #include "base/byteorder.h"
 #include "dataset/dataset.h"
+#include "files/classic_file.h"
 #include "files/file_check.h"
-#include "files/reader.h"
 
 namespace forebay {
 namespace {
@@ -45,7 +45,7 @@ class ChunkJournalTest : public ::testing::Test {
     ds.execute(accesses, true);
   }
 
-  static double value(const SerialReader& file, VarId var, Count at = 0) {
+  static double value(const ClassicFile& file, VarId var, Count at = 0) {
     return file.read_doubles(var, {{at}, {1}, {}}).at(0);
   }
 
@@ -54,7 +54,7 @@ class ChunkJournalTest : public ::testing::Test {
   /// The newest root of the file as it is.
   chunked::Root root() const {
     chunked::Root newest;
-    const IndexFacts index = SerialReader(path_).chunks()->index();
+    const IndexFacts index = ClassicFile(path_).chunks()->index();
     for (const RootSlot& s : index.slots) {
       if (s.state == RootSlot::State::valid && s.root.generation >= newest.generation)
         newest = s.root;
@@ -102,7 +102,7 @@ TEST_F(ChunkJournalTest, an_unclosed_file_shows_every_publication) {
   put(*ds, 7, 70);
   ASSERT_GE(root().journal.offset, 0);
   const auto check = [&] {
-    const SerialReader file(path_);
+    const ClassicFile file(path_);
     EXPECT_EQ(file.schema().numrecs, 2901);
     for (int v = 0; v < 200; ++v) EXPECT_EQ(value(file, v), v == 7 ? 70 : v + 1);
     for (Count r = 0; r < 2901; r += 100) EXPECT_EQ(value(file, 200, r), r);
@@ -151,7 +151,7 @@ TEST_F(ChunkJournalTest, the_synced_state_outlives_the_journal_it_stands_in) {
 TEST_F(ChunkJournalTest, hostile_numbers_give_errors) {
   auto ds = create(60);
   for (int v = 0; v < 60; ++v) put(*ds, v, v);
-  const IndexFacts index = SerialReader(path_).chunks()->index();
+  const IndexFacts index = ClassicFile(path_).chunks()->index();
   ds.reset();
   std::ifstream in(path_, std::ios::binary);
   const std::string whole{std::istreambuf_iterator<char>(in), {}};
@@ -174,7 +174,7 @@ TEST_F(ChunkJournalTest, hostile_numbers_give_errors) {
       std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes;
       try {
         check_file(path_, {});
-        const SerialReader file(path_);
+        const ClassicFile file(path_);
         for (int v = 0; v < 60; ++v) value(file, v);
       } catch (const Error&) {
       }

@@ -30,7 +30,7 @@ struct Survey {
 
 class FileChecker {
  public:
-  FileChecker(const SerialReader& file, const CheckOptions& options, FileCheck& result)
+  FileChecker(const ClassicFile& file, const CheckOptions& options, FileCheck& result)
       : file_(file), schema_(file.schema()), options_(options), result_(result) {}
 
   void run() {
@@ -57,7 +57,7 @@ class FileChecker {
   Survey survey(const RootSlot& slot);
   void survey_pages(Survey& found, const Directory::Item& item, const std::string& state);
   void check_variable(VarId id, const Survey& state);
-  void check_chunk(VarId id, Count chunk, const chunked::Entry& entry, ChunkReader::Memory& memory);
+  void check_chunk(VarId id, Count chunk, const chunked::Entry& entry, chunked::TaskSlot& slot);
   std::optional<std::string> block_problem(const BlockRef& ref, Offset shift,
                                            std::vector<std::byte>& bytes);
   void add(Damage::Part part, std::optional<VarId> var, std::string problem) {
@@ -70,7 +70,7 @@ class FileChecker {
   VariableCheck& of(VarId id) { return result_.vars[static_cast<std::size_t>(id)]; }
   const Variable& variable(VarId id) const { return schema_.vars[static_cast<std::size_t>(id)]; }
 
-  const SerialReader& file_;
+  const ClassicFile& file_;
   const Schema& schema_;
   const CheckOptions& options_;
   FileCheck& result_;
@@ -236,7 +236,7 @@ void FileChecker::survey_pages(Survey& found, const Directory::Item& item,
 
 void FileChecker::check_variable(VarId id, const Survey& state) {
   VariableCheck& check = of(id);
-  const ChunkReader& chunks = *file_.chunks();
+  const FileChunks& chunks = *file_.chunks();
   if (chunks.index().damage) {
     check.readable = false;
     check.problem = chunks.index().damage->message();
@@ -260,7 +260,7 @@ void FileChecker::check_variable(VarId id, const Survey& state) {
     check.problem = "its chunk shape is known to the damaged index only";
     return;
   }
-  ChunkReader::Memory memory;
+  chunked::TaskSlot slot;
   const Count in_grid = coding.grid.chunks(schema_.numrecs);
   Count beyond = 0;
   table.for_each([&](Count chunk, const chunked::Entry& entry) {
@@ -268,7 +268,7 @@ void FileChecker::check_variable(VarId id, const Survey& state) {
       ++beyond;
       if (!variable(id).is_record) return;
     }
-    check_chunk(id, chunk, entry, memory);
+    check_chunk(id, chunk, entry, slot);
   });
   if (beyond > 0 && variable(id).is_record) {
     result_.notes.push_back(plural(beyond, "chunk") + " of variable " + variable(id).name +
@@ -286,12 +286,12 @@ void FileChecker::check_variable(VarId id, const Survey& state) {
 }
 
 void FileChecker::check_chunk(VarId id, Count chunk, const chunked::Entry& entry,
-                              ChunkReader::Memory& memory) {
+                              chunked::TaskSlot& slot) {
   VariableCheck& check = of(id);
   ++check.present;
   ++result_.chunks;
   if (const auto error =
-          attempt_to([&] { file_.chunks()->load(id, chunk, entry, options_.decode, memory); })) {
+          attempt_to([&] { file_.chunks()->load(id, chunk, entry, options_.decode, slot); })) {
     ++check.damaged;
     Damage damage;
     damage.var = id;
@@ -341,7 +341,7 @@ FileCheck check_file(const std::string& path, const CheckOptions& options) {
   FileCheck result;
   result.path = path;
   const auto error = attempt_to([&] {
-    const SerialReader file(path);
+    const ClassicFile file(path);
     FileChecker(file, options, result).run();
   });
   if (error) {

@@ -10,7 +10,7 @@
 
 #include "array/chunk_grid.h"
 #include "base/types.h"
-#include "files/reader.h"
+#include "files/classic_file.h"
 
 namespace forebay {
 

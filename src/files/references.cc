@@ -58,7 +58,7 @@ std::vector<std::byte> padded(std::span<const std::byte> raw, const std::vector<
 // Makes the references of a file, variable by variable.
 class Maker {
  public:
-  Maker(const SerialReader& file, const ReferenceOptions& options)
+  Maker(const ClassicFile& file, const ReferenceOptions& options)
       : file_(file), options_(options), url_(options.url.empty() ? file.path() : options.url) {}
 
   References run() {
@@ -116,7 +116,7 @@ class Maker {
     if (end_of(file_.schema(), var) > file_.file_size())
       return "the file ends before its values do";
     std::vector<Count> chunks = shape;
-    Count bytes = data_bytes(var);
+    Count bytes = var.inner_bytes();
     std::size_t cut = 0;
     if (var.is_record) {
       chunks[0] = 1;
@@ -150,7 +150,7 @@ class Maker {
   }
 
   std::string add_chunked(VarId id, const Variable& var) {
-    const ChunkReader& chunks = *file_.chunks();
+    const FileChunks& chunks = *file_.chunks();
     if (const auto& refused = chunks.refused(id)) return refused->message();
     const chunked::VariableCoding& coding = chunks.coding(id);
     const zarr::Coding stored = zarr::coding_of(coding.pipeline.text(), var.type, '>');
@@ -181,14 +181,14 @@ class Maker {
 
   std::string put_in(const std::string& key, VarId id, Count chunk, const chunked::Entry& entry,
                      const zarr::Coding& stored, const ChunkGrid::Box& box) {
-    const ChunkReader& chunks = *file_.chunks();
+    const FileChunks& chunks = *file_.chunks();
     const chunked::VariableCoding& coding = chunks.coding(id);
     const std::vector<Count>& shape = coding.grid.shape();
-    chunks.load(id, chunk, entry, true, memory_);
-    const std::vector<std::byte> whole = padded(memory_.raw, box.extent, shape, coding.fill);
+    const auto raw = chunks.load(id, chunk, entry, true, slot_);
+    const std::vector<std::byte> whole = padded(raw, box.extent, shape, coding.fill);
     std::vector<std::byte> bytes;
     try {
-      bytes = zarr::encode(stored, coding.pipeline, {coding.type, shape}, whole, memory_.workspace);
+      bytes = zarr::encode(stored, coding.pipeline, {coding.type, shape}, whole, slot_.workspace);
     } catch (const Error& error) {
       if (error.code() == Errc::enotsupport) return error.message();
       throw;
@@ -204,17 +204,17 @@ class Maker {
     return {};
   }
 
-  const SerialReader& file_;
+  const ClassicFile& file_;
   const ReferenceOptions& options_;
   std::string url_;
   Json refs_ = Json::object(), mine_;
   References result_;
-  ChunkReader::Memory memory_;
+  chunked::TaskSlot slot_;
 };
 
 }  // namespace
 
-References make_references(const SerialReader& file, const ReferenceOptions& options) {
+References make_references(const ClassicFile& file, const ReferenceOptions& options) {
   if (file.chunks() != nullptr && file.chunks()->index().damage) {
     const Error& damage = *file.chunks()->index().damage;
     throw Error(damage.code(), file.path() + ": " + damage.message(), damage.advice());
@@ -222,7 +222,7 @@ References make_references(const SerialReader& file, const ReferenceOptions& opt
   return Maker(file, options).run();
 }
 
-std::string kerchunk_references(const SerialReader& file, const ReferenceOptions& options) {
+std::string kerchunk_references(const ClassicFile& file, const ReferenceOptions& options) {
   return make_references(file, options).json;
 }
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "files/reader.h"
+#include "files/classic_file.h"
 
 namespace forebay {
 
@@ -32,9 +32,9 @@ struct References {
 /// Errc::enotsupport naming the variables that cannot be referenced and why, unless options.skip;
 /// Errc::enotnc for a damaged index or a damaged chunk that would be put in. Memory: some 100 bytes
 /// a chunk, what is put in, and two chunks.
-References make_references(const SerialReader& file, const ReferenceOptions& options);
+References make_references(const ClassicFile& file, const ReferenceOptions& options);
 
 /// The text alone.
-std::string kerchunk_references(const SerialReader& file, const ReferenceOptions& options);
+std::string kerchunk_references(const ClassicFile& file, const ReferenceOptions& options);
 
 }  // namespace forebay

@@ -23,7 +23,7 @@ class ClassicSource final : public Source {
   void read(VarId var, const Subarray& selection, void* out) const override {
     file_.read(var, selection, schema().vars[static_cast<std::size_t>(var)].type, out);
   }
-  const SerialReader* classic() const override { return &file_; }
+  const ClassicFile* classic() const override { return &file_; }
   Count zero_beyond_end() override { return file_.zero_beyond_end(); }
   void each_stored_chunk(VarId var,
                          const std::function<void(const ChunkPlace&)>& visit) const override {
@@ -33,7 +33,7 @@ class ClassicSource final : public Source {
   }
 
  private:
-  SerialReader file_;
+  ClassicFile file_;
 };
 
 std::string names_of(const Schema& schema) {

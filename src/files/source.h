@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "files/reader.h"
+#include "files/classic_file.h"
 
 namespace forebay::tools {
 
@@ -50,13 +50,13 @@ class Source {
   virtual std::string format() const = 0;
   /// Dimensions, variables and attributes; chunked variables have their `chunking`.
   virtual const Schema& schema() const = 0;
-  /// As SerialReader::read, in the variable's own type: native values, row-major. Throws
+  /// As ClassicFile::read, in the variable's own type: native values, row-major. Throws
   /// forebay::Error for what cannot be read.
   virtual void read(VarId var, const Subarray& selection, void* out) const = 0;
   /// The reader behind it, where the file is a classic one; else null.
-  virtual const SerialReader* classic() const { return nullptr; }
+  virtual const ClassicFile* classic() const { return nullptr; }
   virtual bool is_hdf5() const { return false; }
-  /// SerialReader::zero_beyond_end(), where the file is a classic one.
+  /// ClassicFile::zero_beyond_end(), where the file is a classic one.
   virtual Count zero_beyond_end() { return 0; }
 
   /// The present length of a dimension.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "array/placement.h"
+#include "base/attempt.h"
 #include "base/byteorder.h"
 #include "base/error.h"
 
@@ -366,6 +367,18 @@ std::optional<Schema> parse(std::span<const std::byte> bytes, Offset file_size) 
     return Parser(bytes, file_size, *version).parse();
   } catch (const NeedMoreBytes&) {
     return std::nullopt;
+  }
+}
+
+Schema read_header(const std::string& path, const ReadUpTo& read, Offset first) {
+  std::vector<std::byte> bytes;
+  for (Offset wanted = first;; wanted *= 2) {
+    const std::size_t before = bytes.size();
+    const Offset file_size = read(bytes, wanted);
+    auto schema = naming(path, [&] { return parse(bytes, file_size); });
+    if (schema) return std::move(*schema);
+    if (bytes.size() == before)
+      throw Error(Errc::enotnc, path + ": the file ends in its header", "it is truncated");
   }
 }
 

@@ -7,8 +7,10 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "array/schema.h"
@@ -40,6 +42,15 @@ constexpr Offset first_read_bytes = 256 * 1024;
 ///   Errc::emaxdims, emaxatts, emaxvars   more than 2^31-1 of them
 ///   Errc::evarsize    a variable larger than the version allows
 std::optional<Schema> parse(std::span<const std::byte> bytes, Offset file_size);
+
+/// Makes `bytes`, the first bytes of a file, `wanted` long, or as long as the file, of which it
+/// returns the size.
+using ReadUpTo = std::function<Offset(std::vector<std::byte>& bytes, Offset wanted)>;
+
+/// Reads and parses a header, however long it is: first by as many bytes as `first`, then by twice
+/// as many each time. Throws what `read` throws, and what parse does with `path` before it; a file
+/// that ends in its header is Errc::enotnc too.
+Schema read_header(const std::string& path, const ReadUpTo& read, Offset first = first_read_bytes);
 
 /// Bytes of the printed header, without printing it.
 Offset header_size(const Schema& schema);

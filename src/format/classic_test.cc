@@ -234,6 +234,39 @@ TEST_P(Versions, asks_for_more_at_every_byte_before_the_end_and_fails_where_the_
   }
 }
 
+TEST_P(Versions, a_header_is_read_by_twice_as_many_bytes_each_time) {
+  const Bytes bytes = print(sample(GetParam()));
+  std::vector<Offset> asked;
+  Offset there = std::ssize(bytes);
+  const ReadUpTo read = [&](Bytes& part, Offset wanted) {
+    asked.push_back(wanted);
+    part.assign(bytes.begin(), bytes.begin() + std::min(wanted, there));
+    return there;
+  };
+  expect_same(read_header("a.nc", read, 10), sample(GetParam()));
+  ASSERT_GT(asked.size(), 3u);
+  EXPECT_EQ(asked.front(), 10);
+  for (std::size_t i = 1; i < asked.size(); ++i) EXPECT_EQ(asked[i], 2 * asked[i - 1]);
+  EXPECT_LT(asked[asked.size() - 2], there) << "asked for more than there is";
+  const auto message = [](const ReadUpTo& some) {
+    try {
+      read_header("a.nc", some, 10);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::enotnc);
+      return error.message();
+    }
+    return std::string("none");
+  };
+  --there;
+  EXPECT_EQ(message(read).find("a.nc: header damaged at byte "), 0u);
+  // A file that became shorter after its size was asked for.
+  EXPECT_EQ(message([&](Bytes& part, Offset) {
+              part.assign(bytes.begin(), bytes.begin() + 9);
+              return std::ssize(bytes);
+            }),
+            "a.nc: the file ends in its header");
+}
+
 TEST_P(Versions, data_may_be_missing_at_the_end_of_the_file) {
   const Bytes bytes = print(sample(GetParam()));
   EXPECT_EQ(code_of(bytes, std::ssize(bytes)), Errc::ok);

@@ -1,6 +1,8 @@
 #include "transport/direct_io.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -62,58 +64,129 @@ class RunWriter {
 /// Collects pieces that one read can serve.
 class RunReader {
  public:
-  RunReader(File& file, Count hole_threshold, Report& report)
-      : file_(file), hole_threshold_(hole_threshold), report_(report) {}
+  RunReader(const ReadInto& read, Count hole_threshold, const StreamSummary& summary)
+      : read_(read),
+        hole_threshold_(hole_threshold),
+        buffer_size_(std::min(buffer_size, summary.last - summary.first)),
+        alone_(summary.pieces == 1) {}
 
   void add(const Extent& e) {
-    if (e.swap == 1 && e.length >= large_piece) {
+    if ((alone_ || e.length >= large_piece) && is_whole(e)) {
       flush();
-      read(e.offset, {e.memory + e.skip, static_cast<std::size_t>(e.length)});
-      return;
+      return read_in_place(e);
     }
     Extent part = e;
     for (Count left = e.length; left > 0;) {
-      const bool fits = !pending_.empty() && part.offset - end_ <= hole_threshold_ &&
-                        part.offset - start_ < buffer_size;
-      if (!fits) flush();
-      if (pending_.empty()) start_ = end_ = part.offset;
-      part.length = std::min(left, buffer_size - (part.offset - start_));
-      pending_.push_back(part);
-      end_ = std::max(end_, part.end());
+      part.length = std::min(left, reach(part.offset));
+      keep(part, part.end());
       part.offset += part.length;
       part.skip += part.length;
       left -= part.length;
-      if (pending_.size() == most_pending) flush();
+    }
+  }
+
+  void add(ExtentRow row) {
+    Extent& e = row.first;
+    if (row.count == 1) return add(e);
+    const bool apart = row.stride - e.length > hole_threshold_ || 2 * row.stride > buffer_size_;
+    const bool whole = is_whole(e);
+    if (apart) flush();
+    for (Count n = 1; row.count > 0; row.count -= n) {
+      if (apart) {
+        whole ? read_in_place(e) : add(e);
+      } else {
+        if (reach(e.offset) < e.length) flush();
+        n = std::min(row.count, (reach(e.offset) - e.length) / row.stride + 1);
+        rows_.push_back({e, n, row.stride});
+        Extent all = e;
+        all.reserved = static_cast<std::int32_t>(rows_.size());
+        keep(all, e.end() + (n - 1) * row.stride);
+      }
+      e.offset += n * row.stride;
+      e.skip += n * e.length;
     }
   }
 
   void flush() {
     if (pending_.empty()) return;
-    read(start_, {buffer_.get(), static_cast<std::size_t>(end_ - start_)});
-    for (const Extent& e : pending_) copy_in(e, buffer_.get() + (e.offset - start_));
+    if (!buffer_)
+      buffer_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(buffer_size_));
+    read_(start_, {buffer_.get(), static_cast<std::size_t>(end_ - start_)});
+    for (const Extent& e : pending_) {
+      const std::byte* const from = buffer_.get() + (e.offset - start_);
+      e.reserved == 0 ? copy_in(e, from)
+                      : take_apart(rows_[static_cast<std::size_t>(e.reserved) - 1], from);
+    }
     pending_.clear();
+    rows_.clear();
   }
 
  private:
   static constexpr std::size_t most_pending = 1 << 15;
+  static constexpr Count in_cache = 256 << 10;  // a core's, when the bytes are swapped
 
-  void read(Offset offset, std::span<std::byte> into) {
-    StepTimer timer(report_, Step::read);
-    const std::size_t got = file_.read_at(offset, into);
-    std::memset(into.data() + got, 0, into.size() - got);
+  // No element is cut: the extent needs no buffer.
+  static bool is_whole(const Extent& e) { return ((e.skip | e.length) & (e.swap - 1)) == 0; }
+
+  // The bytes from `offset` on that the buffer has room for, which begins anew if need be.
+  Count reach(Offset offset) {
+    const bool fits =
+        !pending_.empty() && offset - end_ <= hole_threshold_ && offset - start_ < buffer_size_;
+    if (!fits) flush();
+    if (pending_.empty()) start_ = end_ = offset;
+    return buffer_size_ - (offset - start_);
   }
 
-  File& file_;
-  Count hole_threshold_;
-  Report& report_;
-  std::unique_ptr<std::byte[]> buffer_ = std::make_unique_for_overwrite<std::byte[]>(buffer_size);
-  std::vector<Extent> pending_;
+  void keep(const Extent& e, Offset end) {
+    pending_.push_back(e);
+    end_ = std::max(end_, end);
+    if (pending_.size() == most_pending) flush();
+  }
+
+  template <typename Word>
+  static void gather(const ExtentRow& row, const std::byte* from) {
+    std::byte* to = row.first.memory + row.first.skip;
+    const bool reverse = row.first.swap > 1 && !native_is_big_endian;
+    for (Count i = 0; i < row.count; ++i, from += row.stride, to += sizeof(Word)) {
+      Word word;
+      std::memcpy(&word, from, sizeof word);
+      if (reverse) word = byte_swapped(word);
+      std::memcpy(to, &word, sizeof word);
+    }
+  }
+
+  static void take_apart(const ExtentRow& row, const std::byte* from) {
+    Extent e = row.first;
+    if (e.swap == 1 || (e.swap == e.length && e.skip % e.swap == 0)) {
+      if (e.length == 2) return gather<std::uint16_t>(row, from);
+      if (e.length == 4) return gather<std::uint32_t>(row, from);
+      if (e.length == 8) return gather<std::uint64_t>(row, from);
+    }
+    for (Count i = 0; i < row.count; ++i, from += row.stride, e.skip += e.length) copy_in(e, from);
+  }
+
+  void read_in_place(const Extent& e) {
+    const Count step = e.swap == 1 ? e.length : in_cache;
+    for (Count done = 0; done < e.length; done += step) {
+      std::byte* const to = e.memory + e.skip + done;
+      const auto bytes = static_cast<std::size_t>(std::min(step, e.length - done));
+      read_(e.offset + done, {to, bytes});
+      if (e.swap > 1) copy_swapped(to, to, bytes, e.swap);
+    }
+  }
+
+  const ReadInto& read_;
+  Count hole_threshold_, buffer_size_;
+  bool alone_;  // there is one piece only
+  std::unique_ptr<std::byte[]> buffer_;
+  std::vector<Extent> pending_;  // `reserved`: 0, or its row's position in rows_ and 1
+  std::vector<ExtentRow> rows_;
   Offset start_ = 0, end_ = 0;
 };
 
 template <typename Run>
 void feed(ExtentStream& extents, Run& run) {
-  std::vector<Extent> batch(256);
+  std::array<Extent, 256> batch;
   while (const std::size_t n = extents.next(batch)) {
     for (std::size_t i = 0; i < n; ++i) run.add(batch[i]);
   }
@@ -127,8 +200,20 @@ void write_directly(File& file, ExtentStream& extents, Report& report) {
   feed(extents, run);
 }
 
+void read_rows(const ReadInto& read, const StreamSummary& summary,
+               const std::function<std::optional<ExtentRow>()>& next, Count hole_threshold) {
+  RunReader run(read, hole_threshold, summary);
+  while (const auto row = next()) run.add(*row);
+  run.flush();
+}
+
 void read_directly(File& file, ExtentStream& extents, Count hole_threshold, Report& report) {
-  RunReader run(file, hole_threshold, report);
+  const ReadInto read = [&](Offset offset, std::span<std::byte> into) {
+    StepTimer timer(report, Step::read);
+    const std::size_t got = file.read_at(offset, into);
+    std::memset(into.data() + got, 0, into.size() - got);
+  };
+  RunReader run(read, hole_threshold, extents.summary());
   feed(extents, run);
 }
 

@@ -3,6 +3,9 @@
 // where ranks do not interleave.
 #pragma once
 
+#include <functional>
+#include <optional>
+
 #include "base/extent.h"
 #include "base/report.h"
 #include "storage/file.h"
@@ -15,5 +18,10 @@ void write_directly(File& file, ExtentStream& extents, Report& report);
 /// Reads the extents; holes of up to `hole_threshold` bytes between them are read too rather than
 /// skipped by another system call. Bytes beyond the end of the file are zero.
 void read_directly(File& file, ExtentStream& extents, Count hole_threshold, Report& report);
+
+/// The same of rows, by any way to read: `next` gives row after row, in file order. Several threads
+/// may call, for different memory.
+void read_rows(const ReadInto& read, const StreamSummary& summary,
+               const std::function<std::optional<ExtentRow>()>& next, Count hole_threshold);
 
 }  // namespace forebay

@@ -183,7 +183,7 @@ TEST_CASE(one_damaged_byte_anywhere) {
     }
     const bool failed = std::any_of(o.code.begin(), o.code.end(), [](int c) { return c != 0; });
     ++(o.open != NC_NOERR ? refused : failed ? partly : harmless);
-    // Every byte of the header itself; less of what is much alike. (The unit tests of ChunkReader
+    // Every byte of the header itself; less of what is much alike. (The unit tests of FileChunks
     // go through every byte.)
     const std::string next = good.bytes.substr(at, 64);
     const bool zeros = next.find_first_not_of('\0') == std::string::npos;

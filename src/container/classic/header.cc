@@ -13,17 +13,16 @@ namespace forebay {
 // rank finds by itself.
 void ClassicContainer::read_header() {
   StepTimer timer(site_.report, Step::header);
-  std::vector<std::byte> bytes;
   struct Chunk {
     std::int64_t code, bytes, file_size;
   } chunk{0, 0, 0};
-  for (Offset want = std::max<Offset>(site_.method.header_read_chunk, 4096);; want *= 2) {
+  const classic::ReadUpTo read = [&](std::vector<std::byte>& bytes, Offset wanted) {
     const std::size_t have = bytes.size();
     std::optional<Error> mine;
     if (comm_.is_root()) {
       mine = attempt_to([&] {
         chunk.file_size = file_.size();
-        bytes.resize(static_cast<std::size_t>(std::min(want, chunk.file_size)));
+        bytes.resize(static_cast<std::size_t>(std::min(wanted, chunk.file_size)));
         bytes.resize(have + file_.read_at(static_cast<Offset>(have),
                                           {bytes.data() + have, bytes.size() - have}));
       });
@@ -37,16 +36,10 @@ void ClassicContainer::read_header() {
                   "rank 0 could not read the header of " + site_.path);
     bytes.resize(static_cast<std::size_t>(chunk.bytes));
     if (bytes.size() > have) comm_.broadcast(bytes.data() + have, bytes.size() - have);
-    auto schema = classic::parse(bytes, chunk.file_size);
-    if (schema) {
-      schema_ = std::move(*schema);
-      return;
-    }
-    if (static_cast<Offset>(bytes.size()) >= chunk.file_size || bytes.size() == have) {
-      throw Error(Errc::enotnc, site_.path + ": the header does not end before the file does",
-                  "the file is truncated");
-    }
-  }
+    return chunk.file_size;
+  };
+  schema_ = classic::read_header(site_.path, read,
+                                 std::max<Offset>(site_.method.header_read_chunk, 4096));
 }
 
 void ClassicContainer::write_definitions() {

@@ -15,6 +15,10 @@ RequestCursor::RequestCursor(const Request& request, const Variable& var, Count 
   }
 }
 
+RequestCursor::RequestCursor(const Subarray& part, const Variable& var, Count record_distance) {
+  set_up_subarray(part, var, record_distance);
+}
+
 void RequestCursor::set_up_subarray(const Subarray& sub, const Variable& var,
                                     Count record_distance) {
   base_ = var.begin;
@@ -27,8 +31,8 @@ void RequestCursor::set_up_subarray(const Subarray& sub, const Variable& var,
   for (int d = var.ndims() - 1; d >= 0; --d) {
     const auto i = static_cast<std::size_t>(d);
     if (d == 0 && var.is_record) unit = record_distance;
-    const Count stride = unit * (sub.stride.empty() ? 1 : sub.stride[i]);
     const Count count = sub.count[i];
+    const Count stride = unit * (sub.stride.empty() || count <= 1 ? 1 : sub.stride[i]);
     base_ += sub.start[i] * unit;
     unit *= var.shape[i];
     bytes *= count;
@@ -86,6 +90,45 @@ void RequestCursor::set_up_runs(const Runs& selected, const Variable& var, Count
   }
   summary_ = {var.begin + first, var.begin + last, list.bytes, pieces};
   (dense_ == 0 ? base_ : shift_) += selected.base;
+}
+
+void RequestCursor::restrict_to(Count from, Count bytes, std::byte* memory, int swap) {
+  memory_ = memory;
+  swap_ = swap;
+  Count piece = from / run_;
+  before_ = from % run_;
+  left_ = (from + bytes + run_ - 1) / run_ - piece;
+  behind_ = (piece + left_) * run_ - from - bytes;
+  summary_.bytes = bytes;
+  summary_.pieces = left_;
+  position_ = -before_;
+  for (std::size_t l = loops_.size(); l-- > 0; piece /= loops_[l].count) {
+    loops_[l].index = piece % loops_[l].count;
+    base_ += loops_[l].index * loops_[l].stride;
+  }
+}
+
+std::optional<ExtentRow> RequestCursor::next_row() {
+  if (left_ == 0) return std::nullopt;
+  ExtentRow row{{base_, run_, memory_, position_, swap_}};
+  if (before_ > 0 || left_ == 1) {  // cut off
+    row.first.offset += before_;
+    row.first.skip += before_;
+    row.first.length -= before_ + (left_ == 1 ? behind_ : 0);
+    before_ = 0;
+  } else if (!loops_.empty()) {
+    const Loop& inner = loops_.back();
+    row.count = std::min(inner.count - inner.index, left_ - (behind_ > 0 ? 1 : 0));
+    row.stride = inner.stride;
+  }
+  left_ -= row.count;
+  position_ += row.count * run_;
+  if (loops_.empty()) return row;
+  Loop& inner = loops_.back();
+  base_ += row.count * inner.stride;
+  inner.index += row.count;
+  if (inner.index == inner.count) advance();
+  return row;
 }
 
 std::size_t RequestCursor::next(std::span<Extent> out) {

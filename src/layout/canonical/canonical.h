@@ -29,6 +29,14 @@ class RequestCursor {
   StreamSummary summary() const { return summary_; }
   std::size_t next(std::span<Extent> out);
 
+  // Parts of a subarray, row by row: for who reads it piece by piece, in any order.
+
+  RequestCursor(const Subarray& part, const Variable& var, Count record_distance);
+  /// What is selected from byte `from` on, `bytes` of it, into `memory`.
+  void restrict_to(Count from, Count bytes, std::byte* memory, int swap);
+  /// The next pieces that are equally far from each other; nothing at the end.
+  std::optional<ExtentRow> next_row();
+
  private:
   struct Loop {
     Count count;
@@ -44,13 +52,16 @@ class RequestCursor {
   void advance();
 
   StreamSummary summary_;
-  std::byte* memory_;
-  std::int32_t swap_;
+  std::byte* memory_ = nullptr;
+  std::int32_t swap_ = 1;
   Offset base_ = 0;           // first byte of what comes next (subarray), or of the run list's base
   Count run_ = 0;             // bytes of each contiguous piece (subarray)
   Offset position_ = 0;       // in `memory_`
   SmallList<Loop, 4> loops_;  // outermost first; empty: one piece
   bool at_end_ = false;
+  // Of restrict_to(): pieces that are left, bytes of the first one that lie before what is wanted,
+  // and of the last one behind it.
+  Count left_ = 0, before_ = 0, behind_ = 0;
   const RunList* list_ = nullptr;
   std::size_t run_index_ = 0;
   // Run lists over several records that do not follow each other in the file.

@@ -126,6 +126,45 @@ TEST(RequestCursor, yields_every_selected_byte_once_in_file_order_with_its_memor
   }
 }
 
+// Rows are the same pieces, of any part of a selection; parts may begin and end within a piece.
+TEST(RequestCursor, rows_of_a_part_yield_its_bytes_in_their_order) {
+  const Schema schema = test_schema();
+  std::mt19937 random(3);
+  std::byte memory{};
+  int cut = 0, rows = 0;
+  for (int round = 0; round < 5000; ++round) {
+    const VarId id = static_cast<VarId>(random() % schema.vars.size());
+    const Variable& var = schema.vars[static_cast<std::size_t>(id)];
+    const Subarray sub = random_subarray(schema, id, random);
+    const Count width = size_of(var.type);
+    const auto elements = element_offsets(schema, id, sub);
+    const auto first = static_cast<Count>(random() % elements.size());
+    const Count count = 1 + static_cast<Count>(random() % (elements.size() - std::size_t(first)));
+    RequestCursor cursor(sub, var, schema.recsize);
+    cursor.restrict_to(first * width, count * width, &memory, 1);
+    ASSERT_EQ(cursor.summary().bytes, count * width);
+    Count at = 0, pieces = 0;  // at: the byte of the part that comes next
+    while (const auto row = cursor.next_row()) {
+      ASSERT_GT(row->count, 0);
+      pieces += row->count;
+      rows += row->count > 1;
+      for (Count i = 0; i < row->count; ++i) {
+        for (Count b = 0; b < row->first.length; ++b, ++at) {
+          ASSERT_LT(at, count * width);
+          const Offset element = elements[static_cast<std::size_t>(first + at / width)];
+          ASSERT_EQ(row->first.offset + i * row->stride + b, element + at % width);
+          ASSERT_EQ(row->first.skip + i * row->first.length + b, at);
+        }
+      }
+      cut += row->count == 1 && row->first.length != width;
+    }
+    ASSERT_EQ(at, count * width);
+    ASSERT_EQ(pieces, cursor.summary().pieces);
+  }
+  EXPECT_GT(cut, 100);
+  EXPECT_GT(rows, 100);
+}
+
 // Run lists count bytes of the variable, whose records lie apart in the file; lists of reads may
 // overlap themselves.
 TEST(RequestCursor, places_runs_over_several_records) {

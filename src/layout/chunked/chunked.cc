@@ -6,7 +6,6 @@
 
 #include "base/attempt.h"
 #include "comm/agree.h"
-#include "plan/chunk_shape.h"
 
 namespace forebay::chunked {
 
@@ -68,27 +67,13 @@ void ChunkedLayout::carry_out(std::span<Request> requests, bool write, bool coll
   }
 }
 
-std::unique_ptr<VariableCoding> ChunkedLayout::make_coding(VarId id) const {
-  const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
-  const std::string& fault = store_.table(id).fault;
-  if (!fault.empty())
-    throw Error(Errc::enotnc, fault, "variables that are not concerned can be read");
-  const bool open = var.chunking->shape.empty();
-  std::vector<Count> shape = var.chunking->shape;
-  if (open) {
-    shape = default_chunk_shape(var, "", options_.chunk_bytes).shape;
-  } else if (auto error = attempt_to([&] { check_chunk_shape(var, shape); })) {
-    throw Error(Errc::enotnc, "variable " + var.name + ": " + error->message(),
-                "the file's header or chunk index is damaged");
-  }
-  return std::make_unique<VariableCoding>(
-      VariableCoding{ChunkGrid(var, shape), Pipeline::parse(var.chunking->codec).for_type(var.type),
-                     var.type, external_fill(var), open});
-}
-
 const VariableCoding& ChunkedLayout::coding(VarId var) {
   auto& coding = codings_[static_cast<std::size_t>(var)];
-  if (!coding) coding = make_coding(var);
+  if (!coding) {
+    coding = std::make_unique<VariableCoding>(
+        make_coding(schema_.vars[static_cast<std::size_t>(var)], store_.table(var).fault,
+                    schema_.numrecs, options_.chunk_bytes));
+  }
   return *coding;
 }
 
@@ -98,11 +83,7 @@ std::span<Request> ChunkedLayout::usable(std::span<Request> requests,
                                          std::optional<Error>& refused) {
   const auto end = std::stable_partition(requests.begin(), requests.end(), [&](const Request& r) {
     const auto error = attempt_to([&] { coding(r.var); });
-    if (error && !refused) {
-      const std::string& name = schema_.vars[static_cast<std::size_t>(r.var)].name;
-      refused = Error(error->code(), "variable " + name + ": " + error->message(), error->advice())
-                    .as_own_matter();
-    }
+    if (error && !refused) refused = Error(*error).as_own_matter();
     return !error;
   });
   return {requests.begin(), end};

@@ -89,7 +89,6 @@ class ChunkedLayout : public HeapPart {
   // chunked.cc
   void renew_codings();
   const VariableCoding& coding(VarId var);
-  std::unique_ptr<VariableCoding> make_coding(VarId var) const;
   std::span<Request> usable(std::span<Request> requests, std::optional<Error>& refused);
   Team& team();
   TaskTeam& tasks();

@@ -1,9 +1,11 @@
 // Reading chunks (D5 §5.2.7).
 #include <algorithm>
+#include <limits>
 
 #include "base/attempt.h"
 #include "comm/agree.h"
 #include "layout/chunked/chunked.h"
+#include "layout/chunked/unpack.h"
 #include "plan/chunk_read.h"
 
 namespace forebay::chunked {
@@ -127,11 +129,7 @@ class ChunkedLayout::StoredBytes {
     for (const auto& [var, id] : keys) {
       const Entry& e = layout.store_.table(var).get(id);
       const VariableCoding& v = layout.coding(var);
-      // Encoding never makes a chunk larger, so a larger one is damaged and not to be allocated.
-      if (e.bytes > v.grid.bytes(id)) {
-        throw damaged_chunk(layout.name_of(var), v.grid, id,
-                            "its table says " + std::to_string(e.bytes) + " bytes");
-      }
+      check_entry(v, layout.name_of(var), id, e, std::numeric_limits<Offset>::max());
       places_.push_back({&e, total});
       total += static_cast<std::size_t>(e.bytes);
     }
@@ -225,34 +223,37 @@ void ChunkedLayout::read_one(std::span<Request> requests, LocalRead& item,
   const Touch& t = item.touches[0];
   const VariableCoding& v = coding(t.var);
   const Count bytes = v.grid.bytes(t.id);
-  const std::byte* raw = item.known ? item.known->data() : nullptr;
+  const auto part = [&](const Touch& each) {
+    const Request& r = requests[each.request];
+    return Part(ChunkPieces(v.grid, r, t.id, finder.positions(r)), Target(r.packed, r.swap));
+  };
+  Chunk chunk{v, name_of(t.var), t.id, store_.table(t.var).get(t.id), {}};
   if (item.stored >= 0) {
+    chunk.stored = stored.bytes(static_cast<std::size_t>(item.stored));
     // What is asked for in small parts is likely to be asked for again.
     Count touched = 0;
     for (const Touch& each : item.touches) touched += each.bytes;
-    std::shared_ptr<std::vector<std::byte>> kept;
-    if (4 * touched <= bytes && bytes <= cache_.limit())
-      kept = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(bytes));
-    const std::span<std::byte> to = kept ? std::span<std::byte>(*kept) : slot.chunk(bytes);
-    const auto k = static_cast<std::size_t>(item.stored);
-    decode_chunk(v, name_of(t.var), t.id, stored.entry(k), stored.bytes(k), to, slot.workspace);
-    raw = to.data();
-    item.known = std::move(kept);
-  } else if (!raw) {
-    const std::span<std::byte> to = slot.chunk(bytes);
-    fill_chunk(v.fill, to);
-    raw = to.data();
+    if (4 * touched <= bytes && bytes <= cache_.limit()) {
+      auto kept = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(bytes));
+      chunk.decode(*kept, slot.workspace);
+      item.known = std::move(kept);
+    }
   }
-  std::vector<std::byte> changed;
-  if (deferred_.touches(t.var, t.id)) {
-    changed.assign(raw, raw + bytes);
-    deferred_.apply(v.grid, t.var, t.id, changed);
-    raw = changed.data();
+  std::span<const std::byte> raw;  // all elements, where they are needed
+  if (item.known) raw = *item.known;
+  const bool changed = deferred_.touches(t.var, t.id);
+  if (changed || (!item.known && chunk.is_stored() && item.touches.size() > 1)) {
+    const std::span<std::byte> here = slot.chunk(bytes);
+    if (item.known) {
+      std::copy(raw.begin(), raw.end(), here.begin());
+    } else {
+      chunk.decode(here, slot.workspace);
+    }
+    if (changed) deferred_.apply(v.grid, t.var, t.id, here);
+    raw = here;
   }
-  for (const Touch& each : item.touches) {
-    const Request& r = requests[each.request];
-    get_pieces(ChunkPieces(v.grid, r, t.id, finder.positions(r)), r, raw);
-  }
+  for (const Touch& each : item.touches)
+    raw.empty() ? unpack(chunk, part(each), slot) : put_part(part(each), raw.data());
 }
 
 }  // namespace forebay::chunked

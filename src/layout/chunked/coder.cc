@@ -4,19 +4,22 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <optional>
 #include <thread>
 
+#include "base/attempt.h"
+#include "plan/chunk_shape.h"
 #include "plan/file_space.h"
 
 namespace forebay::chunked {
 
-std::span<std::byte> TaskSlot::chunk(Count bytes) {
-  if (bytes > size_) {
-    size_ = 0;
-    memory_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
-    size_ = bytes;
+std::span<std::byte> TaskSlot::Room::take(Count bytes) {
+  if (bytes > size) {
+    size = 0;
+    memory = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
+    size = bytes;
   }
-  return {memory_.get(), static_cast<std::size_t>(bytes)};
+  return {memory.get(), static_cast<std::size_t>(bytes)};
 }
 
 void TaskTeam::run(std::size_t count, const std::function<void(std::size_t, TaskSlot&)>& task) {
@@ -45,6 +48,37 @@ void TaskTeam::run(std::size_t count, const std::function<void(std::size_t, Task
   for (const auto& f : failures) {
     if (f) std::rethrow_exception(f);
   }
+}
+
+VariableCoding make_coding(const Variable& var, const std::string& fault, Count records,
+                           Count least_bytes) {
+  const bool open = var.chunking->shape.empty();
+  const auto damage = attempt_to([&] {
+    if (!fault.empty()) throw Error(Errc::enotnc, fault);
+    if (!open) check_chunk_shape(var, var.chunking->shape);
+    // A classic header's records are bounded by where they lie; these lie nowhere.
+    Count bytes = 0;
+    if (var.is_record && !multiply_fits(records, var.inner_bytes(), bytes))
+      throw Error(Errc::enotnc, "it cannot have " + std::to_string(records) + " records");
+  });
+  if (damage && damage->code() != Errc::enomem) {
+    throw Error(Errc::enotnc, "variable " + var.name + ": " + damage->message(),
+                "the file's header or chunk index is damaged; other variables can be read");
+  }
+  if (damage) throw *damage;
+  const std::vector<Count> shape =
+      open ? default_chunk_shape(var, "", least_bytes).shape : var.chunking->shape;
+  const std::string& codec = var.chunking->codec;
+  std::optional<Pipeline> pipeline;
+  if (const auto no_codec =
+          attempt_to([&] { pipeline = Pipeline::parse(codec).for_type(var.type); })) {
+    if (no_codec->code() == Errc::enomem) throw *no_codec;
+    throw Error(Errc::enotsupport,
+                "variable " + var.name + " is encoded with \"" + codec +
+                    "\", which cannot be read: " + no_codec->message(),
+                no_codec->advice());
+  }
+  return {ChunkGrid(var, shape), std::move(*pipeline), var.type, external_fill(var), open};
 }
 
 void fill_chunk(std::span<const std::byte> value, std::span<std::byte> chunk) {
@@ -112,13 +146,28 @@ Error damaged_chunk(const std::string& name, const ChunkGrid& grid, Count id,
                "the rest can be read; forebay check FILE lists all damaged chunks");
 }
 
+void check_entry(const VariableCoding& coding, const std::string& name, Count id,
+                 const Entry& entry, Offset end) {
+  // What says that it is larger than its chunk is not to be allocated for.
+  if (entry.bytes > coding.grid.bytes(id)) {
+    throw damaged_chunk(name, coding.grid, id,
+                        "its table says " + std::to_string(entry.bytes) + " bytes");
+  }
+  if (entry.offset < 0 || entry.bytes < 0 || entry.bytes > end || entry.offset > end - entry.bytes)
+    throw damaged_chunk(name, coding.grid, id, "its bytes lie outside the file");
+}
+
+void verify_chunk(const VariableCoding& coding, const std::string& name, Count id,
+                  const Entry& entry, std::span<const std::byte> stored) {
+  if (hash_of(stored) == entry.hash) return;
+  throw damaged_chunk(name, coding.grid, id,
+                      "the checksum of its " + std::to_string(stored.size()) + " bytes is wrong");
+}
+
 void decode_chunk(const VariableCoding& coding, const std::string& name, Count id,
                   const Entry& entry, std::span<const std::byte> stored, std::span<std::byte> raw,
                   CodecWorkspace& workspace) {
-  if (hash_of(stored) != entry.hash) {
-    throw damaged_chunk(name, coding.grid, id,
-                        "the checksum of its " + std::to_string(stored.size()) + " bytes is wrong");
-  }
+  verify_chunk(coding, name, id, entry, stored);
   try {
     coding.pipeline.decode(coding.info(id), stored, entry.skipped, raw, workspace);
   } catch (const Error& error) {

@@ -24,12 +24,18 @@ namespace forebay::chunked {
 class TaskSlot {
  public:
   CodecWorkspace workspace;
-  /// Memory for one chunk, not initialised; what was there before is gone.
-  std::span<std::byte> chunk(Count bytes);
+  /// Memory for one chunk, and for one as it is stored; not initialised. What was there before is
+  /// gone.
+  std::span<std::byte> chunk(Count bytes) { return chunk_.take(bytes); }
+  std::span<std::byte> stored(Count bytes) { return stored_.take(bytes); }
 
  private:
-  std::unique_ptr<std::byte[]> memory_;
-  Count size_ = 0;
+  struct Room {
+    std::unique_ptr<std::byte[]> memory;
+    Count size = 0;
+    std::span<std::byte> take(Count bytes);
+  };
+  Room chunk_, stored_;
 };
 
 /// Runs task(i, slot) for i in [0, count), on `threads` threads with the caller's among them.
@@ -54,6 +60,13 @@ struct VariableCoding {
 
   ChunkInfo info(Count id) const { return {type, grid.box(id).extent}; }
 };
+
+/// `var` is chunked; `fault` is its table's (ChunkTable), `records` those that the file has.
+/// `least_bytes` is for a shape that is still open (default_chunk_shape). Errors begin with the
+/// variable's name: Errc::enotnc where header or index say what cannot be, Errc::enotsupport for a
+/// codec that this build lacks.
+VariableCoding make_coding(const Variable& var, const std::string& fault, Count records,
+                           Count least_bytes);
 
 /// Fills a chunk with the fill value.
 void fill_chunk(std::span<const std::byte> value, std::span<std::byte> chunk);
@@ -81,6 +94,14 @@ class Arena {
 
 StoredChunk encode_chunk(const VariableCoding& coding, Count id, std::span<const std::byte> raw,
                          Arena& arena, bool keep_raw_in_place, CodecWorkspace& workspace);
+
+/// Errc::enotnc, naming variable and chunk, for an entry that is not to be read: of more bytes than
+/// encoding leaves, or outside of the `end` bytes that entries may tell of.
+void check_entry(const VariableCoding& coding, const std::string& name, Count id,
+                 const Entry& entry, Offset end);
+/// The same where the checksum is wrong.
+void verify_chunk(const VariableCoding& coding, const std::string& name, Count id,
+                  const Entry& entry, std::span<const std::byte> stored);
 
 /// Verifies and decodes. Errc::enotnc naming variable and chunk when the checksum is wrong or the
 /// bytes are no such chunk.

@@ -141,6 +141,16 @@ std::vector<ChunkTable> tables_of(const LoadedIndex& index, const Schema& schema
   return tables;
 }
 
+void tell(const std::vector<ChunkTable>& tables, Count numrecs, Schema& schema) {
+  schema.numrecs = numrecs;
+  for (std::size_t v = 0; v < tables.size(); ++v) {
+    if (!schema.vars[v].chunking) continue;
+    Chunking& chunking = *schema.vars[v].chunking;
+    if (!tables[v].shape.empty()) chunking.shape = tables[v].shape;
+    chunking.reason = tables[v].reason;
+  }
+}
+
 void ChunkStore::create(Offset root) {
   root_ = root;
   space_ = FileSpace(root + slots * slot_stride, {});
@@ -239,14 +249,8 @@ void ChunkStore::load(Offset root, Offset file_size, OpenState state) {
   }
   space_ = FileSpace(root - shift_ + slots * slot_stride, std::move(used));
   space_.skip_to(newest.directory.end);
-  // The header's count is for other readers; it may be older or newer than this state.
-  schema_.numrecs = numrecs_ = newest.directory.numrecs;
-  for (std::size_t v = 0; v < tables_.size(); ++v) {
-    if (!schema_.vars[v].chunking) continue;
-    Chunking& chunking = *schema_.vars[v].chunking;
-    if (!tables_[v].shape.empty()) chunking.shape = tables_[v].shape;
-    chunking.reason = tables_[v].reason;
-  }
+  numrecs_ = newest.directory.numrecs;
+  tell(tables_, numrecs_, schema_);
 }
 
 void ChunkStore::grow(std::size_t variables) {

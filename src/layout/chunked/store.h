@@ -191,4 +191,8 @@ LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, Ope
 /// different things gets a fault.
 std::vector<ChunkTable> tables_of(const LoadedIndex& index, const Schema& schema);
 
+/// What the index knows better than the header, which other readers need: the shapes of chunks and
+/// why, and the number of records, of which a crash may leave an older or a newer one there.
+void tell(const std::vector<ChunkTable>& tables, Count numrecs, Schema& schema);
+
 }  // namespace forebay::chunked

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/memory_at_hand.h"
 #include "comm/exchange.h"
+#include "layout/chunked/unpack.h"
 
 namespace forebay::chunked {
 namespace {
@@ -62,12 +63,6 @@ Count append_heads(std::vector<std::byte>& to, std::uint32_t chunk, const ChunkP
 void put_pieces(const ChunkPieces& pieces, const Request& r, std::byte* chunk) {
   pieces.for_each([&](const ChunkPiece& p) {
     copy_swapped_range(chunk + p.position, r.packed, p.memory, p.length, r.swap);
-  });
-}
-
-void get_pieces(const ChunkPieces& pieces, const Request& r, const std::byte* chunk) {
-  pieces.for_each([&](const ChunkPiece& p) {
-    store_swapped_range(r.packed, p.memory, chunk + p.position, p.length, r.swap);
   });
 }
 
@@ -270,7 +265,9 @@ void Team::gather(Operation& op, std::uint32_t round, const GridOf& grid) {
     StepTimer timer(report_, Step::unpack);
     for_each_touch(op, round, true, [&](const Touch& t, const PlannedChunk& c) {
       const Request& r = op.requests[t.request];
-      get_pieces(ChunkPieces(grid(t.var), r, t.id, op.finder.positions(r)), r, buffer(c));
+      put_part(
+          {ChunkPieces(grid(t.var), r, t.id, op.finder.positions(r)), Target(r.packed, r.swap)},
+          buffer(c));
     });
     if (room_.size() == 1) return;
     auto to = one_for_each_rank();

@@ -20,9 +20,8 @@
 
 namespace forebay::chunked {
 
-/// Copies a request's pieces of a chunk between the request's memory and the chunk.
+/// Copies a request's pieces of a chunk from the request's memory to the chunk.
 void put_pieces(const ChunkPieces& pieces, const Request& request, std::byte* chunk);
-void get_pieces(const ChunkPieces& pieces, const Request& request, const std::byte* chunk);
 
 class Team {
  public:

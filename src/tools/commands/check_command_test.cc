@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "dataset/dataset.h"
-#include "files/reader.h"
+#include "files/classic_file.h"
 #include "tools/application.h"
 #include "tools/commands.h"
 
@@ -56,7 +56,7 @@ class CheckCommandTest : public ::testing::Test {
 
   void save() { std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes_; }
   void damage_chunk(Count chunk) {
-    const Offset at = SerialReader(path_).chunks()->table(0).get(chunk).offset;
+    const Offset at = ClassicFile(path_).chunks()->table(0).get(chunk).offset;
     bytes_[static_cast<std::size_t>(at)] ^= 1;
     save();
   }
@@ -101,7 +101,7 @@ TEST_F(CheckCommandTest, info_as_json_has_chunks) {
 }
 
 TEST_F(CheckCommandTest, info_of_a_file_whose_index_is_damaged_shows_the_rest) {
-  bytes_.resize(static_cast<std::size_t>(SerialReader(path_).chunks()->index().root) + 100);
+  bytes_.resize(static_cast<std::size_t>(ClassicFile(path_).chunks()->index().root) + 100);
   save();
   const std::string text = run({"info", path_});
   EXPECT_NE(text.find("  chunks   cannot be read: chunk index damaged: "), std::string::npos)

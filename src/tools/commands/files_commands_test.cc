@@ -94,7 +94,7 @@ class FilesCommandsTest : public ::testing::Test {
 
   void damage_chunks(const std::string& path) const {
     std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-    const SerialReader reader(path);
+    const ClassicFile reader(path);
     const VarId var = *reader.schema().find_var("T");
     const auto& entry = reader.chunks()->table(var).get(1);
     file.seekp(entry.offset + reader.chunks()->shift() + 5);
@@ -120,7 +120,7 @@ TEST_F(FilesCommandsTest, converting_to_chunks_and_back_keeps_all) {
   EXPECT_NE(run({"ls", at("c.nc")}).find("shuffle,zstd:3"), std::string::npos);
   EXPECT_EQ(run({"diff", at("a.nc"), at("c.nc")}), "same: 3 variables, 6,001 values\n");
   run({"convert", at("c.nc"), at("b.nc"), "--to", "netcdf"});
-  EXPECT_EQ(SerialReader(at("b.nc")).chunks(), nullptr);
+  EXPECT_EQ(ClassicFile(at("b.nc")).chunks(), nullptr);
   EXPECT_EQ(run({"diff", at("a.nc"), at("b.nc")}), "same: 3 variables, 6,001 values\n");
   EXPECT_EQ(run({"diff", "--nan-differs", "-q", at("a.nc"), at("b.nc")}), "");
   EXPECT_EQ(status_, exit_different);
@@ -129,7 +129,7 @@ TEST_F(FilesCommandsTest, converting_to_chunks_and_back_keeps_all) {
 TEST_F(FilesCommandsTest, a_copy_keeps_chunk_shapes_and_codecs) {
   write(at("c.nc"), 0, "chunked");
   run({"convert", at("c.nc"), at("d.nc")});
-  const SerialReader copy(at("d.nc"));
+  const ClassicFile copy(at("d.nc"));
   EXPECT_EQ(copy.schema().vars[0].chunking->shape, (std::vector<Count>{2, 16, 50}));
   EXPECT_EQ(copy.schema().vars[1].chunking->codec, "shuffle,zstd:3");
 }
@@ -254,7 +254,7 @@ TEST_F(FilesCommandsTest, dump_refuses_a_file_that_is_cut_short) {
 }
 
 TEST_F(FilesCommandsTest, references_point_at_records) {
-  const SerialReader file(at("a.nc"));
+  const ClassicFile file(at("a.nc"));
   const auto json = nlohmann::json::parse(kerchunk_references(file, {"u", 0, false}));
   const Variable& T = file.schema().vars[0];
   EXPECT_EQ(json["version"], 1);
@@ -268,7 +268,7 @@ TEST_F(FilesCommandsTest, references_point_at_records) {
 
 TEST_F(FilesCommandsTest, references_hold_chunks_that_are_cut_off) {
   write(at("c.nc"), 0, "chunked");
-  const SerialReader file(at("c.nc"));
+  const ClassicFile file(at("c.nc"));
   const auto refs = nlohmann::json::parse(kerchunk_references(file, {"u", 1 << 20, false}))["refs"];
   EXPECT_TRUE(refs["T/0.0.0"].is_array());
   EXPECT_EQ(refs["T/0.1.0"].get<std::string>().substr(0, 7), "base64:");

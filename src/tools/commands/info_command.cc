@@ -6,9 +6,9 @@
 
 #include "array/convert.h"
 #include "base/text_table.h"
+#include "files/classic_file.h"
 #include "files/file_check.h"
 #include "files/hdf5/open.h"
-#include "files/reader.h"
 #include "method/method_values.h"
 #include "tools/attribute_json.h"
 #include "tools/commands.h"
@@ -36,19 +36,19 @@ Count alignment_of(Offset position) {
 }
 
 // One past the last byte of data, of chunks too.
-Offset expected_size(const SerialReader& file) {
+Offset expected_size(const ClassicFile& file) {
   const Offset size = expected_size(file.schema());
   return file.chunks() == nullptr ? size : std::max(size, file.chunks()->index().end);
 }
 
-bool any_chunks(const SerialReader& file) {
+bool any_chunks(const ClassicFile& file) {
   return file.chunks() != nullptr && file.schema().any_chunked();
 }
 
 // Of all records; 0 for a number of them that cannot be.
 Count all_bytes(const Schema& schema, const Variable& var) {
   Count bytes = 0;
-  if (!multiply_fits(data_bytes(var), var.is_record ? schema.numrecs : 1, bytes)) return 0;
+  if (!multiply_fits(var.inner_bytes(), var.is_record ? schema.numrecs : 1, bytes)) return 0;
   return bytes;
 }
 
@@ -111,7 +111,7 @@ Json chunking_json(const ChunkFacts& facts) {
 }
 
 // All chunked variables together.
-ChunkFacts total_of(const SerialReader& file) {
+ChunkFacts total_of(const ClassicFile& file) {
   ChunkFacts total;
   for (std::size_t v = 0; v < file.schema().vars.size(); ++v) {
     if (!file.schema().vars[v].chunking) continue;
@@ -126,7 +126,7 @@ ChunkFacts total_of(const SerialReader& file) {
   return total;
 }
 
-Json chunks_json(const SerialReader& file) {
+Json chunks_json(const ClassicFile& file) {
   const IndexFacts& index = file.chunks()->index();
   const ChunkFacts total = total_of(file);
   Json json = {{"chunks", total.chunks},
@@ -153,7 +153,7 @@ Json chunks_json(const SerialReader& file) {
   return json;
 }
 
-Json variable_json(const SerialReader& file, VarId id) {
+Json variable_json(const ClassicFile& file, VarId id) {
   const Schema& schema = file.schema();
   const Variable& var = schema.vars[static_cast<std::size_t>(id)];
   Json json = {{"name", var.name}, {"type", name_of(var.type)}};
@@ -166,14 +166,14 @@ Json variable_json(const SerialReader& file, VarId id) {
   json["begin"] = var.begin;
   json["end"] = end_of(schema, var);
   json["bytes"] = all_bytes(schema, var);
-  if (var.is_record) json["bytes_per_record"] = data_bytes(var);
+  if (var.is_record) json["bytes_per_record"] = var.inner_bytes();
   json["alignment"] = alignment_of(var.begin);
   if (var.chunking) json["chunking"] = chunking_json(file.chunks()->facts(id));
   json["attributes"] = attributes_json(var.attributes);
   return json;
 }
 
-Json info_json(const SerialReader& file) {
+Json info_json(const ClassicFile& file) {
   const Schema& schema = file.schema();
   Json json = {{"path", file.path()},
                {"format", "CDF-" + std::to_string(schema.version)},
@@ -227,7 +227,7 @@ std::string ratio_text(const ChunkFacts& facts) {
 }
 
 // Lines of the summary about chunks and their index.
-void add_chunks(const SerialReader& file, TextTable& table) {
+void add_chunks(const ClassicFile& file, TextTable& table) {
   const IndexFacts& index = file.chunks()->index();
   const ChunkFacts total = total_of(file);
   std::string text = counted(total.present, "chunk") + " of " + friendly_size(total.raw_bytes) +
@@ -249,7 +249,7 @@ void add_chunks(const SerialReader& file, TextTable& table) {
     table.add({"note", "a root of the index is damaged: forebay check FILE tells more"});
 }
 
-std::string summary_text(const SerialReader& file) {
+std::string summary_text(const ClassicFile& file) {
   const Schema& schema = file.schema();
   TextTable table("ll");
   table.add({"format", format_name(schema.version)});
@@ -309,7 +309,7 @@ std::string variables_text(const Schema& schema, bool with_attributes) {
     table.add({printable(var.name), name_of(var.type), shape_text(schema, var),
                plain ? grouped(var.begin) : "-", plain ? grouped(end_of(schema, var)) : "-",
                friendly_size(all_bytes(schema, var)),
-               var.is_record ? friendly_size(data_bytes(var)) : "-",
+               var.is_record ? friendly_size(var.inner_bytes()) : "-",
                plain ? friendly_size(alignment_of(var.begin)) : "-"});
   }
   if (!with_attributes) return "\nvariables\n" + table.text();
@@ -329,7 +329,7 @@ std::string variables_text(const Schema& schema, bool with_attributes) {
   return text;
 }
 
-std::string chunked_text(const SerialReader& file) {
+std::string chunked_text(const ClassicFile& file) {
   const Schema& schema = file.schema();
   TextTable table("lllrlrrrrl");
   table.add({"name", "codec", "chunk", "bytes", "grid", "chunks", "raw", "stored", "ratio",
@@ -350,7 +350,7 @@ std::string chunked_text(const SerialReader& file) {
   return "\nchunked variables\n" + table.text();
 }
 
-std::string info_text(const SerialReader& file, bool with_attributes) {
+std::string info_text(const ClassicFile& file, bool with_attributes) {
   const Schema& schema = file.schema();
   std::string text = summary_text(file);
   if (!schema.dims.empty()) text += dimensions_text(schema);
@@ -391,7 +391,7 @@ void add_info_command(CLI::App& app, int& status) {
       status = exit_done;
       return;
     }
-    const SerialReader file(options->path);
+    const ClassicFile file(options->path);
     if (options->json) {
       print_json(info_json(file));
     } else {

@@ -10,7 +10,7 @@
 #include "base/attempt.h"
 #include "base/byteorder.h"
 #include "base/text_table.h"
-#include "files/reader.h"
+#include "files/classic_file.h"
 #include "method/method_values.h"
 #include "stage/burst/fingerprint.h"
 #include "stage/burst/log_files.h"
@@ -33,8 +33,8 @@ constexpr Count usual_limit = 100;
 // What is known of a session besides its logs.
 struct SessionFacts {
   std::optional<FoundStaging> control;
-  std::unique_ptr<SerialReader> file;  ///< null if it cannot be read
-  std::uint64_t fingerprint = 0;       ///< of the file
+  std::unique_ptr<ClassicFile> file;  ///< null if it cannot be read
+  std::uint64_t fingerprint = 0;      ///< of the file
   std::uint64_t flushed = 0;
   bool closed = false;
 };
@@ -46,7 +46,7 @@ SessionFacts look_at(const FoundSession& found) {
     if (session.control && session.control->info.session != found.session) session.control.reset();
   });
   attempt_to([&] {
-    session.file = std::make_unique<SerialReader>(found.file);
+    session.file = std::make_unique<ClassicFile>(found.file);
     session.fingerprint = schema_fingerprint(session.file->schema());
   });
   if (session.control) {

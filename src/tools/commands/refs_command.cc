@@ -53,7 +53,7 @@ void run(const Options& options) {
   how.url = url_of(options);
   how.skip = options.skip;
   if (!options.inline_limit.empty()) how.inline_limit = *parse_size(options.inline_limit);
-  const SerialReader file(options.path);
+  const ClassicFile file(options.path);
   const References made = make_references(file, how);
   for (const std::string& what : made.left_out)
     fmt::print(stderr, "left out: {}\n", printable(what));

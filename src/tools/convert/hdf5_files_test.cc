@@ -137,8 +137,8 @@ TEST_F(Hdf5FilesTest, classic_to_netcdf4_and_back_keeps_all) {
   run({"convert", at("b.nc4"), at("c.nc"), "--to", "netcdf", "--verify"});
   ASSERT_EQ(status_, exit_done);
   EXPECT_EQ(run({"diff", a, at("c.nc")}), "same: 4 variables, 122 values\n");
-  EXPECT_EQ(SerialReader(at("c.nc")).schema().version, 5);
-  EXPECT_EQ(SerialReader(at("c.nc")).schema().numrecs, 3);
+  EXPECT_EQ(ClassicFile(at("c.nc")).schema().version, 5);
+  EXPECT_EQ(ClassicFile(at("c.nc")).schema().numrecs, 3);
 }
 
 TEST_F(Hdf5FilesTest, dump_is_the_same_for_both_formats) {

@@ -14,8 +14,9 @@
 #include "array/schema.h"
 #include "array/selection.h"
 #include "array/type.h"
+#include "base/descriptor.h"
 #include "base/types.h"
-#include "files/chunk_reader.h"
+#include "files/file_chunks.h"
 
 struct stat;
 
@@ -23,7 +24,7 @@ namespace forebay {
 
 /// An open file and its schema. Not copyable; closes the file when it goes. Reading is const and
 /// keeps no state, so that several threads may read at once.
-class SerialReader {
+class ClassicFile {
  public:
   /// Opens `path` and reads its header, in growing pieces. Throws Errc::enoent, eaccess… for the
   /// system's refusals, Errc::enotnc3 for HDF5 (netCDF-4) files, Errc::enotnc for anything else
@@ -31,16 +32,15 @@ class SerialReader {
   /// message begins with the path. Of a file with chunked variables the chunk index is read too; a
   /// damaged one is no error until a chunked variable is read.
   /// `state` says which state of the chunks is read (docs/chunked.md).
-  explicit SerialReader(const std::string& path,
-                        chunked::OpenState state = chunked::OpenState::newest);
-  ~SerialReader();
-  SerialReader(const SerialReader&) = delete;
-  SerialReader& operator=(const SerialReader&) = delete;
+  explicit ClassicFile(const std::string& path,
+                       chunked::OpenState state = chunked::OpenState::newest);
+  ClassicFile(const ClassicFile&) = delete;
+  ClassicFile& operator=(const ClassicFile&) = delete;
 
   /// What users see: chunked variables with their dimensions, not their anchors.
   const Schema& schema() const { return schema_; }
   /// What there is to know of chunks; null if no variable is chunked.
-  const ChunkReader* chunks() const { return chunks_.get(); }
+  const FileChunks* chunks() const { return chunks_.get(); }
   const std::string& path() const { return path_; }
   Offset file_size() const { return file_size_; }
   /// Whether the file was written to, or replaced under its name, since it was opened: what is read
@@ -68,45 +68,31 @@ class SerialReader {
   Count zero_beyond_end();
 
   /// Bytes of the file as they are. Errc::etrunc past its end.
-  void read_raw(Offset offset, std::span<std::byte> out) const { read_bytes(offset, out); }
+  void read_raw(Offset offset, std::span<std::byte> out) const;
 
   /// The whole selection as doubles.
   std::vector<double> read_doubles(VarId var, const Subarray& selection) const;
 
  private:
-  struct Walk;
   struct Stamp {
     std::uint64_t device = 0, inode = 0;
     Offset size = 0;
     std::int64_t seconds = 0, nanoseconds = 0;
     bool operator==(const Stamp&) const = default;
   };
-  static Walk plan_walk(const Variable& var, Count recsize, const Subarray& selection);
   static Stamp stamp_of(const struct stat& status);
-  void read_header(chunked::OpenState state);
-  void read_chunk_index(Offset root, chunked::OpenState state);
+  void read_definitions(chunked::OpenState state);
   void check(VarId var, const Subarray& selection, Type type) const;
-  bool read_plain(const Variable& var, const Subarray& selection, Type type, void* out,
-                  int threads) const;
-  bool read_piece(const Walk& walk, const Subarray& selection, Count first, Count count,
-                  chunked::TaskSlot& slot, std::byte* out) const;
-  bool read_row(const Walk& walk, Offset row, Count count, chunked::TaskSlot& slot,
-                std::byte* out) const;
-  void read_bytes(Offset offset, std::span<std::byte> out) const;
-  void read_data(Offset offset, std::span<std::byte> out) const;
+  bool read_plain(VarId var, const Subarray& selection, Type type, void* out, int threads) const;
 
   std::string path_;
-  int fd_ = -1;
+  Descriptor file_;
   Offset file_size_ = 0;
   Stamp stamp_;  // as it was opened
   bool zero_beyond_end_ = false;
   Schema schema_;
-  std::unique_ptr<const ChunkReader> chunks_;
+  std::unique_ptr<const FileChunks> chunks_;
 };
-
-/// Bytes of a variable's data in one record, or in all for a variable of fixed size, without
-/// padding; of a chunked variable, before encoding.
-Count data_bytes(const Variable& var);
 
 /// One past the last byte of a variable's data in a file of schema.numrecs records; its begin if it
 /// has none. Of a chunked variable, whose chunks may be anywhere: of its anchor.

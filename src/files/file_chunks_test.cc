@@ -1,28 +1,28 @@
 // Reads files with chunked variables, that Dataset wrote, as they are and damaged.
-#include "files/chunk_reader.h"
+#include "files/file_chunks.h"
 
 #include <random>
 #include <set>
 #include <thread>
 
-#include "files/chunk_reader_testing.h"
 #include "files/file_check.h"
+#include "files/file_chunks_testing.h"
 
 namespace forebay {
 namespace {
 
-using ChunkReaderTest = ChunkedFileTest;
+using FileChunksTest = ChunkedFileTest;
 
-TEST_F(ChunkReaderTest, whole_variables_are_read_as_written) {
-  const SerialReader file(path_);
+TEST_F(FileChunksTest, whole_variables_are_read_as_written) {
+  const ClassicFile file(path_);
   ASSERT_NE(file.chunks(), nullptr);
   EXPECT_FALSE(file.chunks()->index().damage);
   EXPECT_EQ(file.shape(0), (std::vector<Count>{records, ny, nx}));
   for (const VarId var : {0, 1, 2, 3}) EXPECT_TRUE(agrees(file, var, whole(var)));
 }
 
-TEST_F(ChunkReaderTest, random_parts_are_read_as_written) {
-  const SerialReader file(path_);
+TEST_F(FileChunksTest, random_parts_are_read_as_written) {
+  const ClassicFile file(path_);
   std::mt19937 random(3);
   const auto pick = [&](Count low, Count high) {
     return std::uniform_int_distribution<Count>(low, high)(random);
@@ -40,8 +40,8 @@ TEST_F(ChunkReaderTest, random_parts_are_read_as_written) {
   }
 }
 
-TEST_F(ChunkReaderTest, types_are_converted_and_values_that_do_not_fit_are_told) {
-  const SerialReader file(path_);
+TEST_F(FileChunksTest, types_are_converted_and_values_that_do_not_fit_are_told) {
+  const ClassicFile file(path_);
   std::vector<float> floats(16 * nx);
   EXPECT_FALSE(file.read(1, {{0, 0}, {16, nx}, {}}, Type::float32, floats.data()));
   EXPECT_EQ(floats[300], static_cast<float>(value_of(1, 300)));
@@ -56,8 +56,8 @@ TEST_F(ChunkReaderTest, types_are_converted_and_values_that_do_not_fit_are_told)
             Errc::einvalcoords);
 }
 
-TEST_F(ChunkReaderTest, tells_what_is_stored) {
-  const SerialReader file(path_);
+TEST_F(FileChunksTest, tells_what_is_stored) {
+  const ClassicFile file(path_);
   const ChunkFacts t = file.chunks()->facts(0);
   EXPECT_EQ(t.shape, (std::vector<Count>{2, 15, 50}));
   EXPECT_EQ(t.grid, (std::vector<Count>{3, 2, 1}));
@@ -96,8 +96,8 @@ TEST_F(ChunkReaderTest, tells_what_is_stored) {
   EXPECT_GT(index.index_bytes, 0);
 }
 
-TEST_F(ChunkReaderTest, several_threads_read_at_once) {
-  const SerialReader file(path_);
+TEST_F(FileChunksTest, several_threads_read_at_once) {
+  const ClassicFile file(path_);
   std::vector<int> right(4, 0);
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < right.size(); ++i) {
@@ -112,9 +112,9 @@ TEST_F(ChunkReaderTest, several_threads_read_at_once) {
   EXPECT_EQ(right, std::vector<int>(4, 20));
 }
 
-TEST_F(ChunkReaderTest, one_read_may_use_several_threads) {
+TEST_F(FileChunksTest, one_read_may_use_several_threads) {
   EXPECT_TRUE(has_chunked_variables(path_));
-  const SerialReader file(path_);
+  const ClassicFile file(path_);
   for (const int threads : {2, 3, 100}) {
     for (VarId var = 0; var < 4; ++var) {
       const Subarray part = whole(var);
@@ -129,20 +129,20 @@ TEST_F(ChunkReaderTest, one_read_may_use_several_threads) {
   }
 }
 
-TEST_F(ChunkReaderTest, a_damaged_chunk_is_an_error_on_any_thread) {
-  const Offset at = SerialReader(path_).chunks()->table(0).get(3).offset;
+TEST_F(FileChunksTest, a_damaged_chunk_is_an_error_on_any_thread) {
+  const Offset at = ClassicFile(path_).chunks()->table(0).get(3).offset;
   bytes_[static_cast<std::size_t>(at + 9)] ^= 0x20;
   save(bytes_);
-  const SerialReader file(path_);
+  const ClassicFile file(path_);
   std::vector<float> values(static_cast<std::size_t>(whole(0).elements()));
   EXPECT_EQ(fault([&] { file.read(0, whole(0), Type::float32, values.data(), 3); }), Errc::enotnc);
   EXPECT_NE(message_.find("chunk 3 of variable T"), std::string::npos) << message_;
 }
 
-TEST_F(ChunkReaderTest, a_damaged_chunk_harms_itself_only) {
+TEST_F(FileChunksTest, a_damaged_chunk_harms_itself_only) {
   bytes_[place_of(0, 3) + 5] ^= 4;
   save(bytes_);
-  const SerialReader file(path_);
+  const ClassicFile file(path_);
   EXPECT_EQ(fault([&] { file.read_doubles(0, whole(0)); }), Errc::enotnc);
   EXPECT_NE(message_.find(path_ + ": chunk 3 of variable T, which is T[2:4, 15:30, 0:50], is "
                                   "damaged: the checksum of its"),
@@ -153,15 +153,15 @@ TEST_F(ChunkReaderTest, a_damaged_chunk_harms_itself_only) {
   for (const VarId var : {1, 2, 3}) EXPECT_TRUE(agrees(file, var, whole(var)));
 }
 
-TEST_F(ChunkReaderTest, a_damaged_index_leaves_header_and_other_variables) {
-  const SerialReader before(path_);
+TEST_F(FileChunksTest, a_damaged_index_leaves_header_and_other_variables) {
+  const ClassicFile before(path_);
   for (const RootSlot& slot : before.chunks()->index().slots) {
     if (slot.state != RootSlot::State::valid) continue;
     if (slot.root.generation != before.chunks()->index().generation) continue;
     bytes_[static_cast<std::size_t>(slot.root.directory.offset) + 3] ^= 1;
   }
   save(bytes_);
-  const SerialReader file(path_);
+  const ClassicFile file(path_);
   EXPECT_EQ(file.schema().vars.size(), 4u);
   EXPECT_TRUE(agrees(file, 2, whole(2)));
   ASSERT_TRUE(file.chunks()->index().damage);
@@ -170,9 +170,9 @@ TEST_F(ChunkReaderTest, a_damaged_index_leaves_header_and_other_variables) {
       << message_;
 }
 
-TEST_F(ChunkReaderTest, a_codec_that_is_not_known_is_named) {
+TEST_F(FileChunksTest, a_codec_that_is_not_known_is_named) {
   rename_everywhere("shuffle,zstd:3", "shuffle,zsty:3");
-  const SerialReader file(path_);
+  const ClassicFile file(path_);
   EXPECT_EQ(fault([&] { file.read_doubles(0, whole(0)); }), Errc::enotsupport);
   EXPECT_NE(message_.find("variable T is encoded with \"shuffle,zsty:3\""), std::string::npos)
       << message_;
@@ -181,11 +181,11 @@ TEST_F(ChunkReaderTest, a_codec_that_is_not_known_is_named) {
   EXPECT_EQ(check_file(path_, {}).status, CheckStatus::good) << "the file is not to blame";
 }
 
-TEST_F(ChunkReaderTest, a_header_that_contradicts_the_index_is_refused) {
+TEST_F(FileChunksTest, a_header_that_contradicts_the_index_is_refused) {
   // Of a length or a codec that differs, chunks may decode without an error, to other values.
   bytes_.replace(bytes_.find("shuffle,zstd:3"), 14, "bitshuf,zstd:3");
   save(bytes_);
-  const SerialReader file(path_);
+  const ClassicFile file(path_);
   EXPECT_EQ(fault([&] { file.read_doubles(0, whole(0)); }), Errc::enotnc);
   EXPECT_NE(message_.find("variable T: the header tells of another"), std::string::npos)
       << message_;
@@ -197,11 +197,11 @@ TEST_F(ChunkReaderTest, a_header_that_contradicts_the_index_is_refused) {
   EXPECT_FALSE(check.vars[0].readable);
 }
 
-TEST_F(ChunkReaderTest, a_file_cut_anywhere_gives_errors_or_right_values) {
+TEST_F(FileChunksTest, a_file_cut_anywhere_gives_errors_or_right_values) {
   for (std::size_t size = bytes_.size(); size > 0; size -= std::min<std::size_t>(size, 499)) {
     save(bytes_.substr(0, size));
     try {
-      const SerialReader file(path_);
+      const ClassicFile file(path_);
       for (const VarId var : {0, 1, 2, 3}) {
         const Errc code = fault([&] { EXPECT_TRUE(agrees(file, var, whole(var))); });
         EXPECT_TRUE(code == Errc::ok || code == Errc::enotnc || code == Errc::etrunc) << message_;
@@ -212,7 +212,7 @@ TEST_F(ChunkReaderTest, a_file_cut_anywhere_gives_errors_or_right_values) {
   }
 }
 
-TEST_F(ChunkReaderTest, check_finds_a_good_file_good) {
+TEST_F(FileChunksTest, check_finds_a_good_file_good) {
   CheckOptions options;
   options.decode = true;
   Count last = 0, all = 0;
@@ -230,7 +230,7 @@ TEST_F(ChunkReaderTest, check_finds_a_good_file_good) {
   EXPECT_EQ(check.bytes, all);
 }
 
-TEST_F(ChunkReaderTest, check_lists_every_damaged_chunk) {
+TEST_F(FileChunksTest, check_lists_every_damaged_chunk) {
   bytes_[place_of(0, 1)] ^= 1;
   bytes_[place_of(0, 5) + 9] ^= 0x40;
   bytes_[place_of(1, 2) + 1] ^= 2;
@@ -250,8 +250,8 @@ TEST_F(ChunkReaderTest, check_lists_every_damaged_chunk) {
   EXPECT_TRUE(check.vars[2].problem.empty());
 }
 
-TEST_F(ChunkReaderTest, check_names_the_chunks_of_a_damaged_page_and_goes_on) {
-  const SerialReader before(path_);
+TEST_F(FileChunksTest, check_names_the_chunks_of_a_damaged_page_and_goes_on) {
+  const ClassicFile before(path_);
   const auto& page = before.chunks()->table(0).pages()[0];
   bytes_[static_cast<std::size_t>(page->place.offset) + 40] ^= 1;
   bytes_[place_of(1, 2) + 1] ^= 2;
@@ -269,19 +269,19 @@ TEST_F(ChunkReaderTest, check_names_the_chunks_of_a_damaged_page_and_goes_on) {
   EXPECT_TRUE(check.vars[2].readable);
 }
 
-TEST_F(ChunkReaderTest, check_tells_a_damaged_copy_of_a_root) {
-  const SerialReader before(path_);
+TEST_F(FileChunksTest, check_tells_a_damaged_copy_of_a_root) {
+  const ClassicFile before(path_);
   bytes_[static_cast<std::size_t>(before.chunks()->index().root) + 12] ^= 1;
   save(bytes_);
   const FileCheck check = check_file(path_, {});
   EXPECT_EQ(check.status, CheckStatus::damaged);
   ASSERT_EQ(check.damages.size(), 1u);
   EXPECT_EQ(check.damages[0].part, Damage::Part::root);
-  const SerialReader file(path_);
+  const ClassicFile file(path_);
   for (const VarId var : {0, 1, 2, 3}) EXPECT_TRUE(agrees(file, var, whole(var)));
 }
 
-TEST_F(ChunkReaderTest, check_tells_what_cannot_be_read_at_all) {
+TEST_F(FileChunksTest, check_tells_what_cannot_be_read_at_all) {
   save("no netCDF file");
   const FileCheck check = check_file(path_, {});
   EXPECT_EQ(check.status, CheckStatus::unreadable);

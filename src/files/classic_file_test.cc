@@ -1,4 +1,4 @@
-#include "files/reader.h"
+#include "files/classic_file.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ namespace {
 // A CDF-2 file with a fixed variable a(3,4), record variables r(t,2) and s(t) and a text c(4).
 // Element i of a variable (counting records) has the value base + i; base is 100 × the variable's
 // id.
-class SerialReaderTest : public ::testing::Test {
+class ClassicFileTest : public ::testing::Test {
  protected:
   void SetUp() override {
     path_ = ::testing::TempDir() + "forebay_reader_test_" + std::to_string(::getpid()) + ".nc";
@@ -81,7 +81,7 @@ class SerialReaderTest : public ::testing::Test {
 
   std::vector<int> read(VarId var, const Subarray& selection) {
     std::vector<int> values;
-    for (double value : SerialReader(path_).read_doubles(var, selection))
+    for (double value : ClassicFile(path_).read_doubles(var, selection))
       values.push_back(static_cast<int>(value));
     return values;
   }
@@ -103,7 +103,7 @@ class SerialReaderTest : public ::testing::Test {
 
 using Ints = std::vector<int>;
 
-TEST_F(SerialReaderTest, whole_variables_and_parts_are_read) {
+TEST_F(ClassicFileTest, whole_variables_and_parts_are_read) {
   EXPECT_EQ(read(0, {{0, 0}, {3, 4}, {}}), (Ints{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
   EXPECT_EQ(read(0, {{1, 1}, {2, 2}, {}}), (Ints{5, 6, 9, 10}));
   EXPECT_EQ(read(0, {{0, 3}, {3, 1}, {}}), (Ints{3, 7, 11}));
@@ -111,7 +111,7 @@ TEST_F(SerialReaderTest, whole_variables_and_parts_are_read) {
   EXPECT_EQ(read(0, {{2, 0}, {0, 4}, {}}), Ints{});
 }
 
-TEST_F(SerialReaderTest, records_are_read_across_other_variables) {
+TEST_F(ClassicFileTest, records_are_read_across_other_variables) {
   EXPECT_EQ(read(1, {{0, 0}, {5, 2}, {}}),
             (Ints{100, 101, 102, 103, 104, 105, 106, 107, 108, 109}));
   EXPECT_EQ(read(1, {{1, 1}, {2, 1}, {2, 1}}), (Ints{103, 107}));
@@ -119,14 +119,14 @@ TEST_F(SerialReaderTest, records_are_read_across_other_variables) {
   EXPECT_EQ(read(2, {{0}, {3}, {2}}), (Ints{200, 202, 204}));
 }
 
-TEST_F(SerialReaderTest, random_selections_agree_with_an_array_in_memory) {
+TEST_F(ClassicFileTest, random_selections_agree_with_an_array_in_memory) {
   std::mt19937 random(7);
   const auto pick = [&](Count low, Count high) {
     return std::uniform_int_distribution<Count>(low, high)(random);
   };
   for (int round = 0; round < 500; ++round) {
     const VarId var = static_cast<VarId>(pick(0, 2));
-    const std::vector<Count> shape = SerialReader(path_).shape(var);
+    const std::vector<Count> shape = ClassicFile(path_).shape(var);
     Subarray part;
     for (Count length : shape) {
       const Count start = pick(0, length - 1), stride = pick(1, 3);
@@ -148,8 +148,8 @@ TEST_F(SerialReaderTest, random_selections_agree_with_an_array_in_memory) {
   }
 }
 
-TEST_F(SerialReaderTest, selections_outside_are_refused) {
-  const SerialReader reader(path_);
+TEST_F(ClassicFileTest, selections_outside_are_refused) {
+  const ClassicFile reader(path_);
   EXPECT_EQ(fault([&] { reader.read_doubles(0, {{3, 0}, {1, 1}, {}}); }), Errc::einvalcoords);
   EXPECT_EQ(fault([&] { reader.read_doubles(0, {{0, 0}, {1, 5}, {}}); }), Errc::eedge);
   EXPECT_EQ(fault([&] { reader.read_doubles(2, {{4}, {2}, {}}); }), Errc::eedge);
@@ -160,20 +160,20 @@ TEST_F(SerialReaderTest, selections_outside_are_refused) {
   EXPECT_EQ(fault([&] { reader.read(3, {{0}, {1}, {}}, Type::float64, &one); }), Errc::echar);
 }
 
-TEST_F(SerialReaderTest, values_that_do_not_fit_are_told) {
+TEST_F(ClassicFileTest, values_that_do_not_fit_are_told) {
   std::int8_t small[2];
-  EXPECT_TRUE(SerialReader(path_).read(2, {{0}, {2}, {}}, Type::byte, small));
-  EXPECT_FALSE(SerialReader(path_).read(0, {{0, 0}, {1, 2}, {}}, Type::byte, small));
+  EXPECT_TRUE(ClassicFile(path_).read(2, {{0}, {2}, {}}, Type::byte, small));
+  EXPECT_FALSE(ClassicFile(path_).read(0, {{0, 0}, {1, 2}, {}}, Type::byte, small));
 }
 
-TEST_F(SerialReaderTest, text_is_read) {
-  const SerialReader reader(path_);
+TEST_F(ClassicFileTest, text_is_read) {
+  const ClassicFile reader(path_);
   char text[4];
   reader.read(3, {{0}, {4}, {}}, Type::chr, text);
   EXPECT_EQ(std::string(text, 4), "abcd");
 }
 
-TEST_F(SerialReaderTest, data_cut_off_is_refused_but_the_rest_is_read) {
+TEST_F(ClassicFileTest, data_cut_off_is_refused_but_the_rest_is_read) {
   save(std::span(bytes_).first(bytes_.size() - 1));
   EXPECT_EQ(read(2, {{0}, {4}, {}}), (Ints{200, 201, 202, 203}));
   EXPECT_EQ(fault([&] { read(2, {{4}, {1}, {}}); }), Errc::etrunc);
@@ -183,7 +183,7 @@ TEST_F(SerialReaderTest, data_cut_off_is_refused_but_the_rest_is_read) {
 
 // Enough for several threads: one with one long row, one whose rows are records, one in every
 // second element.
-TEST_F(SerialReaderTest, large_reads_are_shared_by_threads) {
+TEST_F(ClassicFileTest, large_reads_are_shared_by_threads) {
   schema_ = Schema();
   schema_.version = 5;
   constexpr Count records = 7, length = 700001;
@@ -195,7 +195,7 @@ TEST_F(SerialReaderTest, large_reads_are_shared_by_threads) {
   schema_.numrecs = records;
   place_variables(schema_, nullptr, {}, classic::header_size(schema_));
   write();
-  const SerialReader file(path_);
+  const ClassicFile file(path_);
   for (const int threads : {1, 2, 3, 64}) {
     std::vector<std::int32_t> all(records * length, -1);
     file.read(1, {{0, 0}, {records, length}, {}}, Type::int32, all.data(), threads);
@@ -221,8 +221,8 @@ TEST_F(SerialReaderTest, large_reads_are_shared_by_threads) {
   }
 }
 
-TEST_F(SerialReaderTest, a_change_of_the_file_is_seen) {
-  const SerialReader file(path_);
+TEST_F(ClassicFileTest, a_change_of_the_file_is_seen) {
+  const ClassicFile file(path_);
   EXPECT_FALSE(file.changed());
   const std::string other = path_ + ".other";
   std::filesystem::rename(path_, other);
@@ -230,13 +230,13 @@ TEST_F(SerialReaderTest, a_change_of_the_file_is_seen) {
   save(bytes_);
   EXPECT_TRUE(file.changed()) << "another file has its name";
   std::filesystem::rename(other, path_);
-  const SerialReader again(path_);
+  const ClassicFile again(path_);
   EXPECT_FALSE(again.changed());
   std::ofstream(path_, std::ios::app) << 'x';
   EXPECT_TRUE(again.changed());
 }
 
-TEST_F(SerialReaderTest, files_without_chunks_need_no_reader_of_ours) {
+TEST_F(ClassicFileTest, files_without_chunks_need_no_reader_of_ours) {
   EXPECT_FALSE(has_chunked_variables(path_));
   EXPECT_FALSE(has_chunked_variables(path_ + ".none"));
   EXPECT_FALSE(has_chunked_variables(::testing::TempDir()));
@@ -244,8 +244,8 @@ TEST_F(SerialReaderTest, files_without_chunks_need_no_reader_of_ours) {
   EXPECT_FALSE(has_chunked_variables(path_));
 }
 
-TEST_F(SerialReaderTest, other_files_are_refused_with_what_they_are) {
-  const auto open = [&] { SerialReader reader(path_); };
+TEST_F(ClassicFileTest, other_files_are_refused_with_what_they_are) {
+  const auto open = [&] { ClassicFile reader(path_); };
   save(std::span(bytes_).first(40));
   EXPECT_EQ(fault(open), Errc::enotnc);
   EXPECT_EQ(message_.find(path_), 0u) << message_;
@@ -258,8 +258,8 @@ TEST_F(SerialReaderTest, other_files_are_refused_with_what_they_are) {
   EXPECT_NE(message_.find("this is no netCDF file"), std::string::npos);
   save({});
   EXPECT_EQ(fault(open), Errc::enotnc);
-  EXPECT_EQ(fault([] { SerialReader reader("/nonexistent/file.nc"); }), Errc::enoent);
-  EXPECT_EQ(fault([] { SerialReader reader("/"); }), Errc::enotnc);
+  EXPECT_EQ(fault([] { ClassicFile reader("/nonexistent/file.nc"); }), Errc::enoent);
+  EXPECT_EQ(fault([] { ClassicFile reader("/"); }), Errc::enotnc);
 }
 
 }  // namespace

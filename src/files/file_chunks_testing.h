@@ -11,8 +11,8 @@
 #include <iterator>
 
 #include "dataset/dataset.h"
-#include "files/chunk_reader.h"
-#include "files/reader.h"
+#include "files/classic_file.h"
+#include "files/file_chunks.h"
 
 namespace forebay {
 
@@ -24,7 +24,7 @@ constexpr Count ny = 30, nx = 50, records = 5;
 class ChunkedFileTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    path_ = ::testing::TempDir() + "forebay_chunk_reader_" + std::to_string(::getpid()) + ".nc";
+    path_ = ::testing::TempDir() + "forebay_file_chunks_" + std::to_string(::getpid()) + ".nc";
     write();
     bytes_ = load();
   }
@@ -95,7 +95,7 @@ class ChunkedFileTest : public ::testing::Test {
   }
 
   // All values of a selection must be the written ones.
-  static ::testing::AssertionResult agrees(const SerialReader& file, VarId var,
+  static ::testing::AssertionResult agrees(const ClassicFile& file, VarId var,
                                            const Subarray& part) {
     const auto values = file.read_doubles(var, part);
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -130,7 +130,7 @@ class ChunkedFileTest : public ::testing::Test {
 
   // Changes words of the header and of the newest directory, whose checksums are then right again.
   void rename_everywhere(const std::string& from, const std::string& to) {
-    const IndexFacts index = SerialReader(path_).chunks()->index();
+    const IndexFacts index = ClassicFile(path_).chunks()->index();
     for (auto at = bytes_.find(from); at != std::string::npos; at = bytes_.find(from, at))
       bytes_.replace(at, from.size(), to);
     for (std::size_t s = 0; s < index.slots.size(); ++s) {
@@ -149,7 +149,7 @@ class ChunkedFileTest : public ::testing::Test {
 
   // The byte of the file where a chunk begins.
   std::size_t place_of(VarId var, Count chunk) const {
-    const SerialReader file(path_);
+    const ClassicFile file(path_);
     return static_cast<std::size_t>(file.chunks()->table(var).get(chunk).offset);
   }
 

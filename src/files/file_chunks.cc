@@ -1,4 +1,4 @@
-#include "files/chunk_reader.h"
+#include "files/file_chunks.h"
 
 #include <algorithm>
 #include <atomic>
@@ -128,63 +128,29 @@ ChunkIndex load_chunk_index(const ReadInto& read, Offset root, Offset file_size,
   return index;
 }
 
-ChunkReader::ChunkReader(Schema& schema, ChunkIndex index, Offset file_size, ReadInto read)
+FileChunks::FileChunks(Schema& schema, ChunkIndex index, Offset file_size, ReadInto read)
     : schema_(schema), index_(std::move(index)), file_size_(file_size), read_(std::move(read)) {
   items_.resize(schema.vars.size());
-  // A crash may have come between a publication and the header's count.
-  if (!index_.facts.damage) schema.numrecs = index_.numrecs;
+  if (!index_.facts.damage) chunked::tell(index_.tables, index_.numrecs, schema);
   for (std::size_t v = 0; v < schema.vars.size(); ++v) {
-    Variable& var = schema.vars[v];
+    const Variable& var = schema.vars[v];
     if (!var.chunking) continue;
-    const chunked::ChunkTable& table = index_.tables[v];
-    if (!table.shape.empty()) var.chunking->shape = table.shape;
-    var.chunking->reason = table.reason;
-    items_[v] = prepare(var, schema.numrecs, table.fault);
+    items_[v].refused = attempt_to([&] {
+      items_[v].coding =
+          chunked::make_coding(var, index_.tables[v].fault, schema.numrecs, least_chunk_bytes);
+    });
   }
 }
 
-ChunkReader::Item ChunkReader::prepare(const Variable& var, Count numrecs,
-                                       const std::string& fault) {
-  Item item;
-  const bool open = var.chunking->shape.empty();
-  const auto damage = attempt_to([&] {
-    if (!fault.empty()) throw Error(Errc::enotnc, fault);
-    if (!open) check_chunk_shape(var, var.chunking->shape);
-    // A classic header's records are bounded by where they lie; these lie nowhere.
-    Count bytes = 0;
-    if (var.is_record && !multiply_fits(numrecs, var.inner_bytes(), bytes))
-      throw Error(Errc::enotnc, "it cannot have " + std::to_string(numrecs) + " records");
-  });
-  if (damage) {
-    item.refused = Error(Errc::enotnc, "variable " + var.name + ": " + damage->message(),
-                         "the file's header or chunk index is damaged");
-    return item;
-  }
-  const auto no_codec = attempt_to([&] {
-    const std::vector<Count> shape =
-        open ? default_chunk_shape(var, "").shape : var.chunking->shape;
-    item.coding.emplace(chunked::VariableCoding{
-        ChunkGrid(var, shape), Pipeline::parse(var.chunking->codec).for_type(var.type), var.type,
-        external_fill(var), open});
-  });
-  if (no_codec) {
-    item.refused = Error(Errc::enotsupport,
-                         "variable " + var.name + " is encoded with \"" + var.chunking->codec +
-                             "\", which cannot be read: " + no_codec->message(),
-                         no_codec->advice());
-  }
-  return item;
-}
+const std::optional<Error>& FileChunks::refused(VarId var) const { return item(var).refused; }
 
-const std::optional<Error>& ChunkReader::refused(VarId var) const { return item(var).refused; }
-
-const chunked::ChunkTable& ChunkReader::table(VarId var) const {
+const chunked::ChunkTable& FileChunks::table(VarId var) const {
   return index_.tables[static_cast<std::size_t>(var)];
 }
 
-const chunked::VariableCoding& ChunkReader::coding(VarId var) const { return *item(var).coding; }
+const chunked::VariableCoding& FileChunks::coding(VarId var) const { return *item(var).coding; }
 
-ChunkFacts ChunkReader::facts(VarId id) const {
+ChunkFacts FileChunks::facts(VarId id) const {
   const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
   if (!var.chunking) throw Error(Errc::einval, "variable " + var.name + " is not chunked");
   ChunkFacts facts;
@@ -222,8 +188,7 @@ ChunkFacts ChunkReader::facts(VarId id) const {
   return facts;
 }
 
-void ChunkReader::each_stored(VarId var,
-                              const std::function<void(const ChunkPlace&)>& visit) const {
+void FileChunks::each_stored(VarId var, const std::function<void(const ChunkPlace&)>& visit) const {
   const ChunkFacts known = facts(var);
   std::vector<Count> at(known.grid.size());
   table(var).for_each([&](Count chunk, const chunked::Entry& entry) {
@@ -233,88 +198,32 @@ void ChunkReader::each_stored(VarId var,
   });
 }
 
-void ChunkReader::refuse(VarId var, Count id, const std::string& why) const {
-  const std::string& name = schema_.vars[static_cast<std::size_t>(var)].name;
-  throw chunked::damaged_chunk(name, coding(var).grid, id, why);
+chunked::Chunk FileChunks::fetch(VarId var, Count id, const chunked::Entry& entry,
+                                 chunked::TaskSlot& slot) const {
+  chunked::Chunk chunk{
+      coding(var), schema_.vars[static_cast<std::size_t>(var)].name, id, entry, {}};
+  if (!chunk.is_stored()) return chunk;
+  chunked::check_entry(chunk.coding, chunk.name, id, entry, file_size_ - index_.shift);
+  const auto bytes = slot.stored(entry.bytes);
+  read_(entry.offset + index_.shift, bytes);
+  chunk.stored = bytes;
+  return chunk;
 }
 
-void ChunkReader::load_stored(VarId var, Count id, const chunked::Entry& entry,
-                              Memory& memory) const {
-  // Encoding makes no chunk larger; what says so is not to be allocated for.
-  if (entry.bytes > coding(var).grid.bytes(id))
-    refuse(var, id, "its table says " + std::to_string(entry.bytes) + " bytes");
-  if (!lies_within(entry.offset, entry.bytes, file_size_ - index_.shift))
-    refuse(var, id, "its bytes lie outside the file");
-  memory.stored.resize(static_cast<std::size_t>(entry.bytes));
-  read_(entry.offset + index_.shift, memory.stored);
-}
-
-void ChunkReader::load_into(VarId var, Count id, const chunked::Entry& entry,
-                            std::span<std::byte> raw, Memory& memory) const {
-  load_stored(var, id, entry, memory);
-  chunked::decode_chunk(coding(var), schema_.vars[static_cast<std::size_t>(var)].name, id, entry,
-                        memory.stored, raw, memory.workspace);
-}
-
-void ChunkReader::load(VarId var, Count id, const chunked::Entry& entry, bool decode,
-                       Memory& memory) const {
-  if (decode) {
-    memory.raw.resize(static_cast<std::size_t>(coding(var).grid.bytes(id)));
-    return load_into(var, id, entry, memory.raw, memory);
+std::span<const std::byte> FileChunks::load(VarId var, Count id, const chunked::Entry& entry,
+                                            bool decode, chunked::TaskSlot& slot) const {
+  const chunked::Chunk chunk = fetch(var, id, entry, slot);
+  if (!decode) {
+    chunked::verify_chunk(chunk.coding, chunk.name, id, entry, chunk.stored);
+    return {};
   }
-  load_stored(var, id, entry, memory);
-  if (chunked::hash_of(memory.stored) != entry.hash)
-    refuse(var, id, "the checksum of its " + std::to_string(entry.bytes) + " bytes is wrong");
+  const auto raw = slot.chunk(chunk.coding.grid.bytes(id));
+  chunk.decode(raw, slot.workspace);
+  return raw;
 }
 
-/// What the threads of one read share.
-struct ChunkReader::Job {
-  const Request& request;
-  Type external, type;
-  std::byte* out;
-
-  bool place(const std::byte* from, Count first, Count n) const {
-    return from_external(external, from, type, out + first * size_of(type), n, nullptr);
-  }
-};
-
-bool ChunkReader::read_chunk(const Job& job, Count id, Memory& memory) const {
-  const VarId var = job.request.var;
-  const chunked::VariableCoding& its = coding(var);
-  const chunked::Entry& entry = table(var).get(id);
-  const Count width = size_of(job.external), bytes = its.grid.bytes(id);
-  const ChunkPieces pieces(its.grid, job.request, id, {});
-  bool out_of_range = false;
-  if (!its.provisional && entry.present()) {
-    std::optional<ChunkPiece> only = pieces.only_piece();
-    if (only && only->length == bytes && is_plain_copy(job.external, job.type)) {
-      // The chunk's elements follow each other in `out` too: decoded there, and swapped in place.
-      std::byte* there = job.out + only->memory;
-      load_into(var, id, entry, {there, static_cast<std::size_t>(bytes)}, memory);
-      return job.place(there, only->memory / width, bytes / width);
-    }
-    load(var, id, entry, true, memory);
-    pieces.for_each([&](const ChunkPiece& p) {
-      out_of_range |= job.place(memory.raw.data() + p.position, p.memory / width, p.length / width);
-    });
-    return out_of_range;
-  }
-  // A few fill values at a time are converted.
-  constexpr Count most = 4096;
-  memory.raw.resize(static_cast<std::size_t>(std::min(most * width, bytes)));
-  chunked::fill_chunk(its.fill, memory.raw);
-  const Count step = static_cast<Count>(memory.raw.size());
-  pieces.for_each([&](const ChunkPiece& p) {
-    for (Count done = 0; done < p.length; done += step) {
-      const Count now = std::min(step, p.length - done);
-      out_of_range |= job.place(memory.raw.data(), (p.memory + done) / width, now / width);
-    }
-  });
-  return out_of_range;
-}
-
-bool ChunkReader::read(VarId id, const Subarray& selection, Type type, void* out,
-                       int threads) const {
+bool FileChunks::read(VarId id, const Subarray& selection, Type type, void* out,
+                      int threads) const {
   if (index_.facts.damage) {
     const Error& e = *index_.facts.damage;
     const std::string& name = schema_.vars[static_cast<std::size_t>(id)].name;
@@ -327,22 +236,22 @@ bool ChunkReader::read(VarId id, const Subarray& selection, Type type, void* out
   request.var = id;
   request.selection = selection;
   request.elements = selection.elements();
-  const Job job{request, external_for(its.type, type, schema_.version), type,
-                static_cast<std::byte*>(out)};
+  const chunked::Target target(static_cast<std::byte*>(out),
+                               external_for(its.type, type, schema_.version), type);
   const std::vector<ChunkTouch> touches = touched_chunks(its.grid, request);
   std::atomic<bool> out_of_range = false, failed = false;
   const auto most = static_cast<int>(std::min<std::size_t>(touches.size(), 1024));
   chunked::TaskTeam team(std::clamp(threads, 1, std::max(most, 1)));
-  std::vector<Memory> memories(static_cast<std::size_t>(team.threads()));
-  std::atomic<std::size_t> next = 0;
-  team.run(memories.size(), [&](std::size_t worker, chunked::TaskSlot&) {
-    for (std::size_t i = next++; i < touches.size() && !failed; i = next++) {
-      try {
-        if (read_chunk(job, touches[i].chunk, memories[worker])) out_of_range = true;
-      } catch (...) {
-        failed = true;  // nobody begins another chunk
-        throw;
-      }
+  team.run(touches.size(), [&](std::size_t i, chunked::TaskSlot& slot) {
+    if (failed) return;  // nobody begins another chunk
+    const Count at = touches[i].chunk;
+    try {
+      const chunked::Chunk chunk = fetch(id, at, table(id).get(at), slot);
+      if (chunked::unpack(chunk, {ChunkPieces(its.grid, request, at, {}), target}, slot))
+        out_of_range = true;
+    } catch (...) {
+      failed = true;
+      throw;
     }
   });
   return out_of_range;

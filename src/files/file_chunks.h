@@ -14,10 +14,12 @@
 #include "array/selection.h"
 #include "array/type.h"
 #include "base/error.h"
+#include "base/extent.h"
 #include "base/types.h"
 #include "format/chunk_index.h"
 #include "layout/chunked/coder.h"
 #include "layout/chunked/store.h"
+#include "layout/chunked/unpack.h"
 
 namespace forebay {
 
@@ -49,9 +51,6 @@ struct ChunkIndex {
   Count numrecs = 0;                        ///< records of the file as the index has them
   std::vector<chunked::ChunkTable> tables;  ///< one a variable; empty ones where facts.damage
 };
-
-/// Fills `out` from a byte of the file on, or throws forebay::Error; called by several threads.
-using ReadInto = std::function<void(Offset, std::span<std::byte>)>;
 
 /// The three root slots at `root`. One that lies outside the file is damaged. Nothing is thrown but
 /// errors of `read`.
@@ -85,17 +84,11 @@ struct ChunkPlace {
 };
 
 /// Verifies and decodes chunks. Immutable after construction: several threads may use one.
-class ChunkReader {
+class FileChunks {
  public:
-  /// Memory that one thread keeps from chunk to chunk.
-  struct Memory {
-    std::vector<std::byte> stored, raw;
-    CodecWorkspace workspace;
-  };
-
-  /// `schema` outlives the reader; the shapes and reasons of its chunked variables, and the number
-  /// of records, are set from the index.
-  ChunkReader(Schema& schema, ChunkIndex index, Offset file_size, ReadInto read);
+  /// `read` is called by several threads. `schema` outlives the reader; the shapes and reasons of
+  /// its chunked variables, and the number of records, are set from the index.
+  FileChunks(Schema& schema, ChunkIndex index, Offset file_size, ReadInto read);
 
   const IndexFacts& index() const { return index_.facts; }
   /// What offsets of entries count from.
@@ -105,7 +98,7 @@ class ChunkReader {
   /// Every chunk of a variable that is in the file, in any order. Errc::einval as facts().
   void each_stored(VarId var, const std::function<void(const ChunkPlace&)>& visit) const;
 
-  /// As SerialReader::read, for a checked selection that is not empty. Chunks that were never
+  /// As ClassicFile::read, for a checked selection that is not empty. Chunks that were never
   /// written are the fill value. Chunks are decoded on up to `threads` threads, the caller's among
   /// them; each holds one chunk, decoded and as stored, besides `out` (and what the codec needs).
   /// Errc::enotnc for a damaged index or chunk, Errc::enotsupport for a codec that this build
@@ -119,22 +112,19 @@ class ChunkReader {
   /// Only of variables that are not refused.
   const chunked::VariableCoding& coding(VarId var) const;
 
-  /// Reads a chunk's stored bytes into memory.stored and verifies their checksum; decodes them into
-  /// memory.raw if asked to. Errc::enotnc naming the variable and the chunk's box.
-  void load(VarId var, Count id, const chunked::Entry& entry, bool decode, Memory& memory) const;
+  /// Reads a chunk's stored bytes into slot.stored() and verifies their checksum; decodes them into
+  /// slot.chunk(), which it returns, if asked to. Errc::enotnc naming the variable and the chunk's
+  /// box.
+  std::span<const std::byte> load(VarId var, Count id, const chunked::Entry& entry, bool decode,
+                                  chunked::TaskSlot& slot) const;
 
  private:
   struct Item {
     std::optional<chunked::VariableCoding> coding;
     std::optional<Error> refused;
   };
-  static Item prepare(const Variable& var, Count numrecs, const std::string& fault);
-  struct Job;
-  bool read_chunk(const Job& job, Count id, Memory& memory) const;
-  void load_into(VarId var, Count id, const chunked::Entry& entry, std::span<std::byte> raw,
-                 Memory& memory) const;
-  void load_stored(VarId var, Count id, const chunked::Entry& entry, Memory& memory) const;
-  [[noreturn]] void refuse(VarId var, Count id, const std::string& why) const;
+  chunked::Chunk fetch(VarId var, Count id, const chunked::Entry& entry,
+                       chunked::TaskSlot& slot) const;
   const Item& item(VarId var) const { return items_[static_cast<std::size_t>(var)]; }
 
   const Schema& schema_;

@@ -1,0 +1,241 @@
+#include "files/classic_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <utility>
+
+#include "array/convert.h"
+#include "base/attempt.h"
+#include "base/error.h"
+#include "format/chunk_schema.h"
+#include "format/classic.h"
+#include "layout/canonical/canonical.h"
+#include "transport/direct_io.h"
+
+namespace forebay {
+namespace {
+
+constexpr Count thread_bytes = 4 << 20;  // less than this is not worth a thread
+constexpr Count hole_threshold = 4096;   // elements nearer to each other are read together
+
+// What threads take by turns of a read, so that one that has to share its processor holds up
+// nobody. The edges are those of large pages of the memory that is filled: each is touched first by
+// one thread, which the system gives it cleared; and the system copies faster to aligned addresses,
+// which those of large arrays are not by themselves.
+class Pieces {
+ public:
+  Pieces(const void* memory, Count elements, Type external, Type type)
+      : each_(piece_bytes / std::max(size_of(type), size_of(external))), elements_(elements) {
+    const auto past = static_cast<Count>(reinterpret_cast<std::uintptr_t>(memory) % piece_bytes);
+    lead_ = (piece_bytes - past) % piece_bytes / size_of(type) % each_;
+  }
+  std::size_t size() const {
+    const Count behind = std::max<Count>(0, elements_ - lead_);
+    return static_cast<std::size_t>((lead_ > 0 ? 1 : 0) + (behind + each_ - 1) / each_);
+  }
+  /// The first element of piece i; of size(): one past the last element.
+  Count edge(std::size_t i) const {
+    if (i == 0) return 0;
+    const Count whole = static_cast<Count>(i) - (lead_ > 0 ? 1 : 0);
+    return std::min(elements_, lead_ + whole * each_);
+  }
+
+ private:
+  static constexpr Count piece_bytes = 2 << 20;
+  Count each_, elements_, lead_ = 0;
+};
+
+}  // namespace
+
+Offset end_of(const Schema& schema, const Variable& var) {
+  if (var.chunking) return var.begin + size_of(var.type);
+  if (!var.is_record) return var.begin + var.inner_bytes();
+  if (schema.numrecs == 0) return var.begin;
+  return var.begin + (schema.numrecs - 1) * schema.recsize + var.inner_bytes();
+}
+
+namespace {
+
+/// A regular file that is open for reading, and what the system says of it.
+Descriptor open_regular(const std::string& path, struct stat& status) {
+  // A pipe without a writer must not hold us up: it is refused below.
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) throw system_error(errno, Errc::efile, "open", path);
+  if (::fstat(file.get(), &status) != 0) throw system_error(errno, Errc::efile, "inspect", path);
+  if (!S_ISREG(status.st_mode))
+    throw Error(Errc::enotnc, path + ": no regular file", "give the path of a netCDF file");
+  return file;
+}
+
+void read_all(const Descriptor& file, const std::string& path, Offset offset,
+              std::span<std::byte> out) {
+  if (read_at(file.get(), offset, out, path) != out.size())
+    throw Error(Errc::etrunc, path + ": the file became shorter while it was read");
+}
+
+/// The header as it is stored; errors begin with the path.
+Schema read_stored(const Descriptor& file, const std::string& path, Offset file_size) {
+  const classic::ReadUpTo read = [&](std::vector<std::byte>& bytes, Offset wanted) {
+    const std::size_t have = bytes.size();
+    bytes.resize(static_cast<std::size_t>(std::min(wanted, file_size)));
+    read_all(file, path, static_cast<Offset>(have), std::span(bytes).subspan(have));
+    const auto kind = classic::detect(bytes);
+    if (kind == 3) {
+      throw Error(Errc::enotnc3, path + ": this is an HDF5 file, as netCDF-4 writes them",
+                  "convert it with: nccopy -k cdf5 IN OUT");
+    }
+    if (!kind) {
+      throw Error(Errc::enotnc, path + ": this is no netCDF file",
+                  file_size == 0 ? "it is empty" : "it does not begin with CDF");
+    }
+    return file_size;
+  };
+  return classic::read_header(path, read);
+}
+
+}  // namespace
+
+bool has_chunked_variables(const std::string& path) {
+  bool chunked = false;
+  const auto unreadable = attempt_to([&] {
+    struct stat status {};
+    const Descriptor file = open_regular(path, status);
+    chunked = chunked::has_anchors(read_stored(file, path, status.st_size));
+  });
+  return chunked && !unreadable;
+}
+
+ClassicFile::Stamp ClassicFile::stamp_of(const struct stat& status) {
+  return {static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino),
+          status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+}
+
+ClassicFile::ClassicFile(const std::string& path, chunked::OpenState state) : path_(path) {
+  struct stat status {};
+  file_ = open_regular(path, status);
+  stamp_ = stamp_of(status);
+  file_size_ = status.st_size;
+  schema_ = read_stored(file_, path_, file_size_);
+  if (!chunked::has_anchors(schema_)) return;
+  naming(path_, [&] {
+    Offset root = 0;
+    schema_ = chunked::from_stored(schema_, root);
+    const ReadInto read = [this](Offset offset, std::span<std::byte> out) {
+      read_raw(offset, out);
+    };
+    auto index = load_chunk_index(read, root, file_size_, schema_, state);
+    chunks_ = std::make_unique<FileChunks>(schema_, std::move(index), file_size_, read);
+  });
+}
+
+bool ClassicFile::changed() const {
+  struct stat status {};
+  if (::fstat(file_.get(), &status) == 0 && stamp_of(status) != stamp_) return true;
+  return ::stat(path_.c_str(), &status) == 0 && stamp_of(status) != stamp_;
+}
+
+void ClassicFile::read_raw(Offset offset, std::span<std::byte> out) const {
+  read_all(file_, path_, offset, out);
+}
+
+Count ClassicFile::zero_beyond_end() {
+  zero_beyond_end_ = true;
+  Offset end = file_size_;
+  for (const Variable& var : schema_.vars) end = std::max(end, end_of(schema_, var));
+  return end - file_size_;
+}
+
+std::vector<Count> ClassicFile::shape(VarId var) const {
+  const Variable& variable = schema_.vars[static_cast<std::size_t>(var)];
+  std::vector<Count> lengths = variable.shape;
+  if (variable.is_record) lengths[0] = schema_.numrecs;
+  return lengths;
+}
+
+void ClassicFile::check(VarId id, const Subarray& selection, Type type) const {
+  if (id < 0 || static_cast<std::size_t>(id) >= schema_.vars.size()) {
+    throw Error(Errc::enotvar, path_ + ": there is no variable " + std::to_string(id));
+  }
+  const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
+  const std::size_t n = var.dimids.size();
+  if (selection.start.size() != n || selection.count.size() != n ||
+      (!selection.stride.empty() && selection.stride.size() != n)) {
+    throw Error(Errc::einval,
+                path_ + ": variable " + var.name + " has " + std::to_string(n) + " dimensions",
+                "give start and count for each");
+  }
+  naming(path_, [&] {
+    check_selection(var, schema_.numrecs, selection.start.data(), selection.count.data(),
+                    selection.stride.empty() ? nullptr : selection.stride.data(), true);
+  });
+  if (!convertible(var.type, type)) {
+    throw Error(Errc::echar, path_ + ": variable " + var.name + " is of type " + name_of(var.type) +
+                                 ", which does not convert to " + name_of(type));
+  }
+}
+
+bool ClassicFile::read(VarId id, const Subarray& selection, Type type, void* out,
+                       int threads) const {
+  check(id, selection, type);
+  const auto& count = selection.count;
+  if (std::find(count.begin(), count.end(), 0) != count.end()) return false;
+  const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
+  if (!var.chunking) return read_plain(id, selection, type, out, threads);
+  return naming(path_, [&] { return chunks_->read(id, selection, type, out, threads); });
+}
+
+bool ClassicFile::read_plain(VarId id, const Subarray& selection, Type type, void* out,
+                             int threads) const {
+  const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
+  const Type external = external_for(var.type, type, schema_.version);
+  RequestCursor all(selection, var, schema_.recsize);
+  if (all.summary().last > file_size_ && !zero_beyond_end_) {
+    throw Error(Errc::etrunc,
+                path_ + ": the file ends at byte " + std::to_string(file_size_) +
+                    ", before the end of what is asked of variable " + var.name,
+                "it was cut short, or this part was never written");
+  }
+  const ReadInto read = [this](Offset offset, std::span<std::byte> into) {
+    const Count there = std::clamp<Count>(file_size_ - offset, 0, std::ssize(into));
+    read_raw(offset, into.first(static_cast<std::size_t>(there)));
+    std::fill(into.begin() + there, into.end(), std::byte{0});
+  };
+  const Count width = size_of(external), elements = selection.elements();
+  const Pieces pieces(out, elements, external, type);
+  std::atomic<bool> out_of_range = false;
+  const auto read_piece = [&](RequestCursor& part, std::size_t i, chunked::TaskSlot& slot) {
+    const Count from = pieces.edge(i), count = pieces.edge(i + 1) - from;
+    std::byte* const to = static_cast<std::byte*>(out) + from * size_of(type);
+    const bool converts = !is_plain_copy(external, type);
+    std::byte* const stored = converts ? slot.chunk(count * width).data() : to;
+    part.restrict_to(from * width, count * width, stored, converts ? 1 : static_cast<int>(width));
+    read_rows(
+        read, part.summary(), [&] { return part.next_row(); }, hole_threshold);
+    if (converts && from_external(external, stored, type, to, count, nullptr)) out_of_range = true;
+  };
+  if (pieces.size() == 1) {
+    chunked::TaskSlot slot;
+    read_piece(all, 0, slot);
+  } else {
+    const Count most = std::min<Count>(threads, elements * size_of(type) / thread_bytes);
+    chunked::TaskTeam(static_cast<int>(std::clamp<Count>(most, 1, 1024)))
+        .run(pieces.size(), [&](std::size_t i, chunked::TaskSlot& slot) {
+          RequestCursor part = all;
+          read_piece(part, i, slot);
+        });
+  }
+  return out_of_range;
+}
+
+std::vector<double> ClassicFile::read_doubles(VarId var, const Subarray& selection) const {
+  std::vector<double> values(static_cast<std::size_t>(selection.elements()));
+  read(var, selection, Type::float64, values.data());
+  return values;
+}
+
+}  // namespace forebay
