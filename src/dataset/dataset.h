@@ -227,6 +227,8 @@ class Dataset {
   std::unique_ptr<Stage> stage_;
   std::vector<Request> queue_;
   RunListPool pool_;
+  mutable Count widest_record_ = 1;           // bytes; of any variable
+  mutable std::size_t widest_record_of_ = 0;  // so many variables
   std::uint64_t next_sequence_ = 0;
   int next_put_id_ = 0, next_get_id_ = 1;  // even: puts, odd: gets
   int pending_puts_ = 0, pending_gets_ = 0;

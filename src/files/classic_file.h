@@ -5,10 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "array/schema.h"
@@ -56,7 +54,7 @@ class ClassicFile {
   /// default fill value). Throws Errc::enotvar, einvalcoords, eedge, estride for selections outside
   /// the variable, Errc::echar between text and numbers, Errc::etrunc if the file ends before the
   /// last selected element. Chunked variables: Errc::enotnc naming the chunk for a damaged one (or
-  /// the index), Errc::enotsupport for a codec that this build lacks. Holds at most 4 MiB besides
+  /// the index), Errc::enotsupport for a codec that this build lacks. Holds at most 8 MiB besides
   /// `out`, or one chunk, on each of up to `threads` threads (the caller's among them; small reads
   /// use fewer); neighbouring elements are read together, and what needs no conversion is read
   /// straight into `out`.
@@ -81,7 +79,6 @@ class ClassicFile {
     bool operator==(const Stamp&) const = default;
   };
   static Stamp stamp_of(const struct stat& status);
-  void read_definitions(chunked::OpenState state);
   void check(VarId var, const Subarray& selection, Type type) const;
   bool read_plain(VarId var, const Subarray& selection, Type type, void* out, int threads) const;
 

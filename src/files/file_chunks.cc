@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
-#include <memory>
 #include <utility>
 
 #include "array/chunk_grid.h"
@@ -18,16 +16,12 @@ namespace {
 constexpr const char* check_advice =
     "variables that are not chunked can be read; forebay check FILE tells more";
 
-bool lies_within(Offset begin, Count bytes, Offset end) {
-  return begin >= 0 && bytes >= 0 && bytes <= end && begin <= end - bytes;
-}
-
 /// What the state at hand uses of the heap, as far as it lies within the file.
 void measure(ChunkIndex& index, const chunked::LoadedIndex& loaded, Offset file_size) {
   std::vector<FileSpace::Range> used;
   IndexFacts& facts = index.facts;
   const auto add = [&](Offset offset, Count bytes) {
-    if (!lies_within(offset, bytes, file_size - index.shift)) return;
+    if (!chunked::lies_within(offset, bytes, file_size - index.shift)) return;
     used.push_back({offset, offset + bytes});
     facts.end = std::max(facts.end, offset + bytes + index.shift);
   };
@@ -67,7 +61,7 @@ std::vector<RootSlot> read_root_slots(const ReadInto& read, Offset root, Offset 
     RootSlot& slot = found[static_cast<std::size_t>(s)];
     slot.state = RootSlot::State::damaged;
     if (root > file_size ||
-        !lies_within(root + s * chunked::slot_stride, chunked::slot_bytes, file_size)) {
+        !chunked::lies_within(root + s * chunked::slot_stride, chunked::slot_bytes, file_size)) {
       slot.problem = "it lies outside the file";
       continue;
     }
@@ -104,7 +98,7 @@ ChunkIndex load_chunk_index(const ReadInto& read, Offset root, Offset file_size,
     if (root > file_size - chunked::slots * chunked::slot_stride)
       throw Error(Errc::enotnc, "chunk index damaged: the file ends before it", check_advice);
     const chunked::ReadBytes checked = [&](Offset offset, Count bytes) {
-      if (!lies_within(offset, bytes, file_size))
+      if (!chunked::lies_within(offset, bytes, file_size))
         throw Error(Errc::enotnc, "chunk index damaged: a part of it lies outside the file",
                     check_advice);
       std::vector<std::byte> out(static_cast<std::size_t>(bytes));
@@ -136,8 +130,7 @@ FileChunks::FileChunks(Schema& schema, ChunkIndex index, Offset file_size, ReadI
     const Variable& var = schema.vars[v];
     if (!var.chunking) continue;
     items_[v].refused = attempt_to([&] {
-      items_[v].coding =
-          chunked::make_coding(var, index_.tables[v].fault, schema.numrecs, least_chunk_bytes);
+      items_[v].coding = chunked::make_coding(var, index_.tables[v].fault, least_chunk_bytes);
     });
   }
 }

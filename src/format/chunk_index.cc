@@ -26,10 +26,6 @@ constexpr std::size_t most_reason = 4096;
               "forebay check tells what can still be read");
 }
 
-bool lies_within(Offset offset, Count bytes, Offset end) {
-  return offset >= 0 && bytes >= 0 && bytes <= end && offset <= end - bytes;
-}
-
 class Writer {
  public:
   template <typename T>

@@ -43,6 +43,10 @@ constexpr Count journal_root_bytes = 96;  ///< of one with a journal
 /// Two copies of the root, so that one damaged byte does not lose it.
 constexpr Count slot_copies = 2, copy_stride = 256, slot_bytes = copy_stride + journal_root_bytes;
 
+inline bool lies_within(Offset offset, Count bytes, Offset end) {
+  return offset >= 0 && bytes >= 0 && bytes <= end && offset <= end - bytes;
+}
+
 /// Where one chunk is and how to check it.
 struct Entry {
   Offset offset = -1;         ///< -1: never written; its elements are the fill value

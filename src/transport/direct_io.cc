@@ -67,7 +67,7 @@ class RunReader {
   RunReader(const ReadInto& read, Count hole_threshold, const StreamSummary& summary)
       : read_(read),
         hole_threshold_(hole_threshold),
-        buffer_size_(std::min(buffer_size, summary.last - summary.first)),
+        buffer_size_(std::clamp<Count>(summary.last - summary.first, 1, buffer_size)),
         alone_(summary.pieces == 1) {}
 
   void add(const Extent& e) {
@@ -88,7 +88,7 @@ class RunReader {
   void add(ExtentRow row) {
     Extent& e = row.first;
     if (row.count == 1) return add(e);
-    const bool apart = row.stride - e.length > hole_threshold_ || 2 * row.stride > buffer_size_;
+    const bool apart = row.stride - e.length > hole_threshold_ || 2 * row.stride > buffer_size;
     const bool whole = is_whole(e);
     if (apart) flush();
     for (Count n = 1; row.count > 0; row.count -= n) {
@@ -123,7 +123,6 @@ class RunReader {
 
  private:
   static constexpr std::size_t most_pending = 1 << 15;
-  static constexpr Count in_cache = 256 << 10;  // a core's, when the bytes are swapped
 
   // No element is cut: the extent needs no buffer.
   static bool is_whole(const Extent& e) { return ((e.skip | e.length) & (e.swap - 1)) == 0; }
@@ -166,7 +165,7 @@ class RunReader {
   }
 
   void read_in_place(const Extent& e) {
-    const Count step = e.swap == 1 ? e.length : in_cache;
+    const Count step = e.swap == 1 ? e.length : buffer_size;
     for (Count done = 0; done < e.length; done += step) {
       std::byte* const to = e.memory + e.skip + done;
       const auto bytes = static_cast<std::size_t>(std::min(step, e.length - done));

@@ -72,7 +72,7 @@ const VariableCoding& ChunkedLayout::coding(VarId var) {
   if (!coding) {
     coding = std::make_unique<VariableCoding>(
         make_coding(schema_.vars[static_cast<std::size_t>(var)], store_.table(var).fault,
-                    schema_.numrecs, options_.chunk_bytes));
+                    options_.chunk_bytes));
   }
   return *coding;
 }

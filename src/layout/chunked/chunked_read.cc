@@ -129,7 +129,8 @@ class ChunkedLayout::StoredBytes {
     for (const auto& [var, id] : keys) {
       const Entry& e = layout.store_.table(var).get(id);
       const VariableCoding& v = layout.coding(var);
-      check_entry(v, layout.name_of(var), id, e, std::numeric_limits<Offset>::max());
+      check_entry(v, layout.name_of(var), id, e,
+                  std::numeric_limits<Offset>::max() - layout.store_.in_file(0));
       places_.push_back({&e, total});
       total += static_cast<std::size_t>(e.bytes);
     }

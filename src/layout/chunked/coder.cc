@@ -50,16 +50,11 @@ void TaskTeam::run(std::size_t count, const std::function<void(std::size_t, Task
   }
 }
 
-VariableCoding make_coding(const Variable& var, const std::string& fault, Count records,
-                           Count least_bytes) {
+VariableCoding make_coding(const Variable& var, const std::string& fault, Count least_bytes) {
   const bool open = var.chunking->shape.empty();
   const auto damage = attempt_to([&] {
     if (!fault.empty()) throw Error(Errc::enotnc, fault);
     if (!open) check_chunk_shape(var, var.chunking->shape);
-    // A classic header's records are bounded by where they lie; these lie nowhere.
-    Count bytes = 0;
-    if (var.is_record && !multiply_fits(records, var.inner_bytes(), bytes))
-      throw Error(Errc::enotnc, "it cannot have " + std::to_string(records) + " records");
   });
   if (damage && damage->code() != Errc::enomem) {
     throw Error(Errc::enotnc, "variable " + var.name + ": " + damage->message(),
@@ -153,7 +148,7 @@ void check_entry(const VariableCoding& coding, const std::string& name, Count id
     throw damaged_chunk(name, coding.grid, id,
                         "its table says " + std::to_string(entry.bytes) + " bytes");
   }
-  if (entry.offset < 0 || entry.bytes < 0 || entry.bytes > end || entry.offset > end - entry.bytes)
+  if (!lies_within(entry.offset, entry.bytes, end))
     throw damaged_chunk(name, coding.grid, id, "its bytes lie outside the file");
 }
 

@@ -61,12 +61,11 @@ struct VariableCoding {
   ChunkInfo info(Count id) const { return {type, grid.box(id).extent}; }
 };
 
-/// `var` is chunked; `fault` is its table's (ChunkTable), `records` those that the file has.
-/// `least_bytes` is for a shape that is still open (default_chunk_shape). Errors begin with the
-/// variable's name: Errc::enotnc where header or index say what cannot be, Errc::enotsupport for a
-/// codec that this build lacks.
-VariableCoding make_coding(const Variable& var, const std::string& fault, Count records,
-                           Count least_bytes);
+/// `var` is chunked; `fault` is its table's (ChunkTable). `least_bytes` is for a shape that is
+/// still open (default_chunk_shape). The same on all ranks, whenever they ask. Errors begin with
+/// the variable's name: Errc::enotnc where header or index say what cannot be, Errc::enotsupport
+/// for a codec that this build lacks.
+VariableCoding make_coding(const Variable& var, const std::string& fault, Count least_bytes);
 
 /// Fills a chunk with the fill value.
 void fill_chunk(std::span<const std::byte> value, std::span<std::byte> chunk);

@@ -49,7 +49,7 @@ std::vector<std::byte> checked_block(const ReadBytes& read, const BlockRef& ref,
 }
 
 bool lies_within(const BlockRef& ref, Offset end) {
-  return ref.offset >= 0 && ref.bytes >= 0 && ref.bytes <= end && ref.offset <= end - ref.bytes;
+  return chunked::lies_within(ref.offset, ref.bytes, end);
 }
 
 LoadedIndex read_below(const ReadBytes& read, const Root& root, int slot, Offset file_size) {
@@ -141,11 +141,15 @@ std::vector<ChunkTable> tables_of(const LoadedIndex& index, const Schema& schema
   return tables;
 }
 
-void tell(const std::vector<ChunkTable>& tables, Count numrecs, Schema& schema) {
+void tell(std::vector<ChunkTable>& tables, Count numrecs, Schema& schema) {
   schema.numrecs = numrecs;
   for (std::size_t v = 0; v < tables.size(); ++v) {
     if (!schema.vars[v].chunking) continue;
     Chunking& chunking = *schema.vars[v].chunking;
+    // A classic header's records are bounded by where they lie; these lie nowhere.
+    Count bytes = 0;
+    if (schema.vars[v].is_record && !multiply_fits(numrecs, schema.vars[v].inner_bytes(), bytes))
+      tables[v].fault = "it cannot have " + std::to_string(numrecs) + " records";
     if (!tables[v].shape.empty()) chunking.shape = tables[v].shape;
     chunking.reason = tables[v].reason;
   }

@@ -193,6 +193,7 @@ std::vector<ChunkTable> tables_of(const LoadedIndex& index, const Schema& schema
 
 /// What the index knows better than the header, which other readers need: the shapes of chunks and
 /// why, and the number of records, of which a crash may leave an older or a newer one there.
-void tell(const std::vector<ChunkTable>& tables, Count numrecs, Schema& schema);
+/// A variable that cannot have so many gets a fault.
+void tell(std::vector<ChunkTable>& tables, Count numrecs, Schema& schema);
 
 }  // namespace forebay::chunked

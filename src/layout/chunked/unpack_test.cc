@@ -8,6 +8,7 @@
 
 #include "base/byteorder.h"
 #include "base/error.h"
+#include "layout/chunked/store.h"
 
 namespace forebay::chunked {
 namespace {
@@ -22,7 +23,7 @@ class UnpackTest : public ::testing::Test {
     var_.shape = {100, 70};
     var_.inner_elements = 7000;
     var_.chunking = Chunking{{80, 70}, "shuffle,zstd:1", {}};
-    coding_.emplace(make_coding(var_, "", 0, 1));
+    coding_.emplace(make_coding(var_, "", 1));
     std::vector<std::byte> raw(4 * 5600);
     for (std::size_t i = 0; i < 5600; ++i)
       store_be(raw.data() + 4 * i, static_cast<std::int32_t>(i));
@@ -106,26 +107,32 @@ TEST_F(UnpackTest, entries_that_cannot_be_are_refused_before_memory_is_taken) {
 }
 
 TEST_F(UnpackTest, variables_that_cannot_be_worked_on_say_why) {
-  const auto told = [&](const std::string& fault, Count records, Errc expected) {
+  const auto told = [&](const std::string& fault, Errc expected) {
     try {
-      make_coding(var_, fault, records, 1);
+      make_coding(var_, fault, 1);
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), expected);
       return error.message();
     }
     return std::string();
   };
-  EXPECT_EQ(told("", 0, Errc::ok), "");
-  EXPECT_EQ(told("it is torn", 0, Errc::enotnc), "variable T: it is torn");
+  EXPECT_EQ(told("", Errc::ok), "");
+  EXPECT_EQ(told("it is torn", Errc::enotnc), "variable T: it is torn");
   var_.is_record = true;
-  EXPECT_EQ(told("", Count{1} << 60, Errc::enotnc),
+  Schema schema;
+  schema.vars.push_back(var_);
+  std::vector<ChunkTable> tables(1);
+  tell(tables, 5, schema);
+  EXPECT_EQ(tables[0].fault, "");
+  tell(tables, Count{1} << 60, schema);
+  EXPECT_EQ(told(tables[0].fault, Errc::enotnc),
             "variable T: it cannot have 1152921504606846976 records");
   var_.chunking->codec = "zsty";
-  EXPECT_NE(told("", 0, Errc::enotsupport)
-                .find("variable T is encoded with \"zsty\", which cannot be read"),
-            std::string::npos);
+  EXPECT_NE(
+      told("", Errc::enotsupport).find("variable T is encoded with \"zsty\", which cannot be read"),
+      std::string::npos);
   var_.chunking->shape = {0, 70};
-  EXPECT_NE(told("", 0, Errc::enotnc).find("variable T: "), std::string::npos);
+  EXPECT_NE(told("", Errc::enotnc).find("variable T: "), std::string::npos);
 }
 
 }  // namespace
