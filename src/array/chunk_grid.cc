@@ -23,11 +23,8 @@ ChunkGrid::ChunkGrid(const Variable& var, std::span<const Count> shape)
     step *= length_[d];
     if (d > 0) per_row_ *= grid_[d];
   }
-  largest_ = width_;
-  for (std::size_t d = 0; d < n; ++d) {
-    largest_ *= shape_[d];
+  for (std::size_t d = 0; d < n; ++d)
     if (shape_[d] < length_[d] || (d == 0 && record_)) split_ = static_cast<int>(d);
-  }
 }
 
 Count ChunkGrid::chunks(Count records) const {

@@ -50,7 +50,6 @@ class ChunkGrid {
   Box box(Count id) const;
   std::vector<Count> coordinates(Count id) const;  ///< in the grid
   Count bytes(Count id) const;
-  Count largest_bytes() const { return largest_; }
   /// The chunk that holds the element at a linear byte, and the end of the contiguous linear range
   /// around it that lies in that chunk.
   Count chunk_at(Offset linear, Offset& segment_end) const;
@@ -68,7 +67,7 @@ class ChunkGrid {
   Count width_ = 1;
   std::vector<Count> length_, shape_, grid_;  // grid_[0] of a record variable is not used
   std::vector<Count> step_;                   // linear bytes between neighbours of a dimension
-  Count per_row_ = 1, largest_ = 0;
+  Count per_row_ = 1;
   int split_ = 0;  // the last dimension that is cut; all faster ones are whole
 };
 

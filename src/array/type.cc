@@ -17,12 +17,6 @@ void put(std::byte* out, T value) {
 
 const char* name_of(Type type) { return names[is_valid(type) ? static_cast<int>(type) : 0]; }
 
-std::optional<Type> type_from_name(std::string_view name) {
-  for (int i = 1; i <= static_cast<int>(Type::uint64); ++i)
-    if (name == names[i]) return static_cast<Type>(i);
-  return std::nullopt;
-}
-
 void default_fill(Type type, std::byte out[8]) {
   std::memset(out, 0, 8);
   switch (type) {

@@ -12,8 +12,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string_view>
 
 namespace forebay {
 
@@ -81,9 +79,6 @@ constexpr bool valid_in_version(Type type, int cdf_version) {
 // The type's name in CDL: byte char short int float double ubyte ushort uint int64 uint64;
 // "none" for an invalid type. The string is static.
 const char* name_of(Type type);
-
-// The type of a CDL name as name_of gives it; nothing for any other word.
-std::optional<Type> type_from_name(std::string_view name);
 
 // netCDF's default fill value (NC_FILL_*) of a valid type, in native byte order, in the first
 // size_of(type) bytes of out; the rest of out is zero. An invalid type gives eight zero bytes.

@@ -222,8 +222,4 @@ References make_references(const ClassicFile& file, const ReferenceOptions& opti
   return Maker(file, options).run();
 }
 
-std::string kerchunk_references(const ClassicFile& file, const ReferenceOptions& options) {
-  return make_references(file, options).json;
-}
-
 }  // namespace forebay

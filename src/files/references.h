@@ -34,7 +34,4 @@ struct References {
 /// a chunk, what is put in, and two chunks.
 References make_references(const ClassicFile& file, const ReferenceOptions& options);
 
-/// The text alone.
-std::string kerchunk_references(const ClassicFile& file, const ReferenceOptions& options);
-
 }  // namespace forebay

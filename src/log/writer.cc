@@ -115,8 +115,6 @@ void Writer::take_back() noexcept {
   forget();
 }
 
-Count Writer::live_bytes() const { return (end_.entry - live_.entry) + (end_.data - live_.data); }
-
 Mark Writer::mark() {
   if (!entries_.empty())
     throw Error(Errc::einternal, "a mark in log " + records_->path() + " amid a commit");

@@ -57,8 +57,6 @@ class Writer {
   void commit();
   void forget();  ///< drops what was added and not committed
 
-  /// Bytes of data and entries that count.
-  Count live_bytes() const;
   /// The end of the log; pieces that were added before it are not named by later writes. Not while
   /// something is added and not committed (Errc::einternal): it might name them.
   Mark mark();

@@ -211,10 +211,4 @@ void for_each_move(const Schema& old, const Schema& now,
   }
 }
 
-std::vector<Move> relocation(const Schema& old, const Schema& now) {
-  std::vector<Move> moves;
-  for_each_move(old, now, [&](const Move& m) { moves.push_back(m); });
-  return moves;
-}
-
 }  // namespace forebay

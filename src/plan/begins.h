@@ -65,7 +65,4 @@ struct Move {
 void for_each_move(const Schema& old, const Schema& now,
                    const std::function<void(const Move&)>& move);
 
-/// The same as a list.
-std::vector<Move> relocation(const Schema& old, const Schema& now);
-
 }  // namespace forebay

@@ -31,6 +31,12 @@ void add(Schema& schema, Type type, std::vector<DimId> dimids) {
   schema.add_var(std::move(var));
 }
 
+std::vector<Move> relocation(const Schema& old, const Schema& now) {
+  std::vector<Move> moves;
+  for_each_move(old, now, [&](const Move& m) { moves.push_back(m); });
+  return moves;
+}
+
 std::vector<Offset> begins(const Schema& schema) {
   std::vector<Offset> all;
   for (const Variable& var : schema.vars) all.push_back(var.begin);

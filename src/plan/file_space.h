@@ -37,7 +37,6 @@ class FileSpace {
 
   Offset end() const { return end_; }  ///< one past the last byte in use
   Count free_bytes() const;            ///< between the beginning and end()
-  std::size_t free_ranges() const { return free_.size(); }
 
  private:
   using Ranges = std::map<Offset, Offset>;

@@ -76,7 +76,6 @@ class StagingControl {
   const StagingInfo& info() const { return info_; }
   /// Whether the job ended while it made the file (take_over only).
   bool begun_only() const { return begun_only_; }
-  bool is_locked() const { return locked_; }
 
   /// Says that so many collective flushes are complete: one pwrite within one page, so that a
   /// killed process leaves the old line or the new one.

@@ -255,7 +255,7 @@ TEST_F(FilesCommandsTest, dump_refuses_a_file_that_is_cut_short) {
 
 TEST_F(FilesCommandsTest, references_point_at_records) {
   const ClassicFile file(at("a.nc"));
-  const auto json = nlohmann::json::parse(kerchunk_references(file, {"u", 0, false}));
+  const auto json = nlohmann::json::parse(make_references(file, {"u", 0, false}).json);
   const Variable& T = file.schema().vars[0];
   EXPECT_EQ(json["version"], 1);
   EXPECT_EQ(json["refs"]["T/2.0.0"],
@@ -269,7 +269,7 @@ TEST_F(FilesCommandsTest, references_point_at_records) {
 TEST_F(FilesCommandsTest, references_hold_chunks_that_are_cut_off) {
   write(at("c.nc"), 0, "chunked");
   const ClassicFile file(at("c.nc"));
-  const auto refs = nlohmann::json::parse(kerchunk_references(file, {"u", 1 << 20, false}))["refs"];
+  const auto refs = nlohmann::json::parse(make_references(file, {"u", 1 << 20, false}).json)["refs"];
   EXPECT_TRUE(refs["T/0.0.0"].is_array());
   EXPECT_EQ(refs["T/0.1.0"].get<std::string>().substr(0, 7), "base64:");
   EXPECT_THROW(make_references(file, {"u", 100, false}), Error);
