@@ -4,7 +4,7 @@
 bench_run() {
   local folder
   if folder=$(e3sm_data); then export FOREBAY_E3SM_DATA=$folder; fi
-  "$python" "$root/bench/run.py" --build "$root/build/release" "$@"
+  "$python" "$root/bench/driver/run.py" --build "$root/build/release" "$@"
 }
 
 # bench_wants_hdf5 ARGS...: whether run.py would measure HDF5, by name or because a workload of compressed arrays does.

@@ -6,7 +6,7 @@ declare -A packages=(
            nlohmann-json3-dev libcli11-dev libxxhash-dev libutf8proc-dev
            libdeflate-dev libzstd-dev libzfp-dev libhdf5-dev"
   [peer]="libpnetcdf-dev"
-  [test]="libgtest-dev libbenchmark-dev pnetcdf-bin netcdf-bin libnetcdf-pnetcdf-dev python3-numpy python3-scipy
+  [test]="libgtest-dev pnetcdf-bin netcdf-bin libnetcdf-pnetcdf-dev python3-numpy python3-scipy
           python3-h5py zsh fish m4"
   [python]="python3-dev python3-venv"
   [plot]="python3-dev python3-venv python3-numpy python3-matplotlib"

@@ -1,0 +1,98 @@
+#include "backends/workload_e3sm_pnetcdf.h"
+
+#include "backends/backend.h"
+#include "backends/define.h"
+
+namespace forebay::bench {
+
+E3smPnetcdf::E3smPnetcdf(const E3smOptions& options, const Team& team)
+    : E3smWorkload(options, team), var_ids_(plans_.size()) {}
+
+void E3smPnetcdf::write(const std::string& path, MPI_Info info, Phases& phases) {
+  int ncid = 0;
+  check(ncmpi_create(team_.comm, path.c_str(), NC_CLOBBER | NC_64BIT_DATA, info, &ncid), "create");
+  phases.mark("open");
+  define_header(ncid, case_.header);
+  check(ncmpi_enddef(ncid), "enddef");
+  phases.mark("define");
+  for (std::size_t v = 0; v < var_ids_.size(); ++v) var_ids_[v] = static_cast<int>(v);
+  post_all(ncid, true, phases);
+  check(ncmpi_close(ncid), "close");
+  phases.mark("close");
+}
+
+void E3smPnetcdf::read(const std::string& path, MPI_Info info, Phases& phases) {
+  int ncid = 0;
+  check(ncmpi_open(team_.comm, path.c_str(), NC_NOWRITE, info, &ncid), "open");
+  phases.mark("open");
+  for (std::size_t v = 0; v < var_ids_.size(); ++v) {
+    check(ncmpi_inq_varid(ncid, case_.header.vars[v].name.c_str(), &var_ids_[v]), "inq_varid");
+  }
+  phases.mark("define");
+  post_all(ncid, false, phases);
+  check(ncmpi_close(ncid), "close");
+  phases.mark("close");
+}
+
+void E3smPnetcdf::post_all(int ncid, bool put, Phases& phases) {
+  int record = 0;
+  for (Pieces& pieces : pieces_) pieces.set_record(0);
+  for (const Slot& slot : slots_) {
+    if (slot.record != record) {
+      record = slot.record;
+      if (wait_each_record_) wait(ncid, phases);
+      for (Pieces& pieces : pieces_) pieces.set_record(record);
+    }
+    post(ncid, put, var_ids_[static_cast<std::size_t>(slot.var)], slot);
+  }
+  wait(ncid, phases);
+}
+
+void E3smPnetcdf::wait(int ncid, Phases& phases) {
+  phases.mark("post");
+  check(ncmpi_wait_all(ncid, NC_REQ_ALL, nullptr, nullptr), "wait_all");
+  phases.mark("wait");
+}
+
+void E3smPnetcdf::post(int ncid, bool put, int varid, const Slot& slot) {
+  VariablePlan& plan = plans_[static_cast<std::size_t>(slot.var)];
+  void* at = buffer_.get() + slot.offset;
+  int status = NC_NOERR;
+  const auto call = [&](auto* data, auto iput_varn, auto iget_varn, auto iput_vara,
+                        auto iget_vara) {
+    if (plan.map >= 0) {
+      const Pieces& p = pieces_[static_cast<std::size_t>(plan.map)];
+      MPI_Offset* const* starts = plan.record ? p.record_starts() : p.fixed_starts();
+      MPI_Offset* const* counts = plan.record ? p.record_counts() : p.fixed_counts();
+      status = put ? iput_varn(ncid, varid, p.count(), starts, counts, data, nullptr)
+                   : iget_varn(ncid, varid, p.count(), starts, counts, data, nullptr);
+    } else if (team_.rank == 0) {
+      if (plan.record) plan.start[0] = slot.record;
+      const MPI_Offset* start = plan.start.data();
+      const MPI_Offset* count = plan.count.data();
+      status = put ? iput_vara(ncid, varid, start, count, data, nullptr)
+                   : iget_vara(ncid, varid, start, count, data, nullptr);
+    }
+  };
+  switch (plan.memory) {
+    case Memory::Text:
+      call(static_cast<char*>(at), ncmpi_iput_varn_text, ncmpi_iget_varn_text, ncmpi_iput_vara_text,
+           ncmpi_iget_vara_text);
+      break;
+    case Memory::Int:
+      call(static_cast<int*>(at), ncmpi_iput_varn_int, ncmpi_iget_varn_int, ncmpi_iput_vara_int,
+           ncmpi_iget_vara_int);
+      break;
+    case Memory::Float:
+      call(static_cast<float*>(at), ncmpi_iput_varn_float, ncmpi_iget_varn_float,
+           ncmpi_iput_vara_float, ncmpi_iget_vara_float);
+      break;
+    case Memory::Double:
+      call(static_cast<double*>(at), ncmpi_iput_varn_double, ncmpi_iget_varn_double,
+           ncmpi_iput_vara_double, ncmpi_iget_vara_double);
+      break;
+  }
+  check(status, case_.header.vars[static_cast<std::size_t>(slot.var)].name.c_str());
+}
+
+}  // namespace forebay::bench

@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""Measures workloads with Forebay, with its peers PnetCDF and parallel HDF5, and without any library, in turn.
+
+    run.py                              a short list: the E3SM F case, large blocks, strided pieces, a large header
+    run.py e3sm --case F,G,I            some workloads, each at 2, 4 and 16 ranks, on the disk and on /dev/shm
+    run.py strided --ranks 4 --where memory --rounds 9 -- --piece 1KiB
+    run.py checkerboard2d flash pandana     compressed arrays: Forebay's chunks, HDF5's, and the least that codecs need
+    run.py e3sm --case F,G --backends forebay,forebay-chunked
+    run.py --suite staging --ranks 4,16 --fast /dev/shm --slow DIR      a log on a fast device before a slow store
+    run.py --suite log-cost                                             what that log costs beside plain writes
+    run.py --suite hdf5 --connector build/release/lib --dir /dev/shm    HDF5 programs through the log connector
+
+Options after "--" go to the workload (`forebay-bench NAME --help` lists them).
+
+One round runs every backend once, in a new set of processes each and in the other order each time, so that whatever else
+the machine does meets all of them alike; the figures are medians over the rounds. The backends are
+
+    forebay           this library as the environment says; by default, canonical files
+    forebay-chunked   this library, layout chunked, with --codec (deflate:6; e3sm: shuffle,zstd:1)
+    pnetcdf/MODULE    the peer with each MPI-IO module of the MPI library; ratios use the better one. A module that
+                      needs more than twice the time of the better one in the first round is not run again.
+    pnetcdf-hints/SET the peer with the hints for ROMIO that are best here: romio_cb_write, cb_nodes, romio_no_indep_rw
+                      and nc_num_aggrs_per_node in some sets, of which the quickest of the first round goes on
+    hdf5/MODULE       parallel HDF5: the same data, chunks and codec, one collective call a variable
+    hdf5-multi/MODULE the same, with one call for all variables
+    append            each rank pwrites one contiguous block, the same bytes in all
+    limit             one process pwrites them all in pieces of 8 MiB
+    log-limit         each rank pwrites the same bytes in all to a file of its own
+    codec-limit       processor time of the codec on the same chunks in one thread, divided by the cores, and one pwrite
+                      (pread) stream of what came out
+
+HDF5 and codec-limit know the compressed arrays: checkerboard2d, flash, pandana. Those run forebay-chunked, hdf5 and
+codec-limit unless --backends says otherwise, the other workloads forebay, pnetcdf, pnetcdf-hints, append and limit.
+The suites have backends of their own (bench_staging.py); names of workloads choose among theirs.
+"memory +MiB" is the largest growth of a rank's resident memory while it was timed: what a library takes beyond the
+program's own buffers.
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+# pylint: disable=wrong-import-position
+from bench_backends import (ALL, DEFAULT, DEFAULT_ARRAY_CODEC, DEFAULT_ARRAYS, DEFAULT_CODEC, PROGRAMS,  # noqa: E402
+                            find_program)
+from bench_compare import Comparison  # noqa: E402
+from bench_launch import Failure, Launcher  # noqa: E402
+import bench_hdf5  # noqa: E402
+import bench_slow_store  # noqa: E402
+import bench_staging  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SHORT_LIST = ("e3sm", "contiguous", "strided", "metadata")
+ARRAYS = ("checkerboard2d", "flash", "pandana")
+NAMES = ("e3sm", "contiguous", "strided", "checkerboard", "metadata", "small") + ARRAYS + bench_staging.WORKLOADS + \
+    tuple(bench_hdf5.WORKLOADS)
+E3SM_MAP = "map_f_case_16p.nc"
+FIELDS_PACKAGE = "ferret-datasets"
+
+
+def parse_arguments(argv):
+    extra = []
+    if "--" in argv:
+        cut = argv.index("--")
+        argv, extra = argv[:cut], argv[cut + 1:]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("names", nargs="*", metavar="NAME", help="one or more of " + ", ".join(NAMES) + " (default: a short list)")
+    add("--case", default="F", help="cases of e3sm, with commas: F,G,I (default: %(default)s)")
+    add("--field", choices=("noise", "smooth", "sphere"),
+        help="e3sm: values (default: smooth if forebay-chunked is measured, else noise)")
+    add("--random", default="100,50,10",
+        help="checkerboard2d: per cent of random bits, with commas (default: %(default)s)")
+    add("--real", metavar="FILE:VARIABLE",
+        help=f"checkerboard2d, flash: values from a netCDF file, also by its name in Debian's {FIELDS_PACKAGE}")
+    add("--total", help="checkerboard2d, flash, pandana: bytes of all variables, for example 64MiB")
+    add("--codec", help="of forebay-chunked, hdf5 and codec-limit (default: deflate:6; e3sm: shuffle,zstd:1)")
+    add("--op", default="both", choices=("write", "read", "both"))
+    add("--ranks", help="with commas (default: 2,4,16; for the short list: 2,4)")
+    add("--where", default="disk,memory", help="disk, memory or both, with commas (default: %(default)s)")
+    add("--disk-dir", help="a directory on a disk (default: bench-tmp beside the build)")
+    add("--memory-dir", default="/dev/shm", help="a directory in memory (default: %(default)s)")
+    add("--rounds", type=int, default=5, help="samples of each (default: %(default)s)")
+    add("--backends", help=f"with commas (default: {DEFAULT}; compressed arrays: {DEFAULT_ARRAYS})")
+    add("--modules", default="romio321,ompio", help="MPI-IO modules for the peers (default: %(default)s)")
+    add("--all-modules", action="store_true", help="run slow modules in every round, too")
+    add("--cores", type=int, help="that codec-limit divides by (default: those that this process may use)")
+    add("--tile", type=int, help="e3sm: repeat the horizontal dimensions N times")
+    add("--data", help="e3sm: folder of recorded maps (default: $FOREBAY_E3SM_DATA, else beside the source tree)")
+    add("--no-verify", action="store_true", help="do not compare the values read back")
+    add("--json", help="write all records to this file")
+    add("--steps", action="store_true", help="one more round with FOREBAY_REPORT: where the time went")
+    add("--build", default=os.path.join(HERE, "..", "..", "build", "release"), help="build tree (default: %(default)s)")
+    add("--exe", help="forebay-bench (default: found in the build tree)")
+    add("--peer-exe", help="forebay-bench-pnetcdf (default: found in the build tree)")
+    add("--hdf5-exe", help="forebay-bench-hdf5 (default: found in the build tree)")
+    add("--mpiexec", default="mpiexec", help="(default: %(default)s)")
+    add("--timeout", type=float, default=600, help="seconds for one process launch (default: %(default)s)")
+    add("--suite", choices=bench_staging.SUITES + bench_hdf5.SUITES,
+        help="a set of workloads with backends of their own")
+    add("--connector", metavar="DIR", help="suite hdf5: folder of the HDF5 plug-in; without it, the plug-in is left out")
+    add("--dir", help="suite hdf5: directory of the files (default: /dev/shm)")
+    add("--fast", default="/dev/shm", help="suites: directory on the fast device (default: %(default)s)")
+    add("--slow", help="suites: directory that is made slow (default: that of --disk-dir)")
+    add("--transfer", help="suites, of ior-*: bytes of a rank in one call, with commas")
+    bench_slow_store.add_options(add)
+    options = parser.parse_args(argv)
+    for name in options.names:
+        if name not in NAMES:
+            parser.error(f"no workload is called {name}; there are {', '.join(NAMES)}")
+    suite = bench_hdf5 if options.suite in bench_hdf5.SUITES else bench_staging
+    known = suite.BACKENDS if options.suite else ALL
+    for backend in (options.backends or "").split(","):
+        if backend and backend not in known:
+            parser.error(f"no backend is called {backend}; there are {', '.join(known)}")
+    if options.suite and not set(options.names) <= set(suite.WORKLOADS):
+        parser.error(f"the suite {options.suite} has {', '.join(suite.WORKLOADS)}")
+    if not options.suite and set(options.names) & (set(bench_hdf5.WORKLOADS) - {"metadata"}):
+        parser.error("that is a workload of --suite hdf5")
+    options.extra = extra
+    return options
+
+
+def find_data(given):
+    beside = os.path.join(HERE, "..", "..", "..", "shared", "data", "e3sm")
+    for path in (given, os.environ.get("FOREBAY_E3SM_DATA"), beside):
+        if path and os.path.isfile(os.path.join(path, E3SM_MAP)):
+            return os.path.abspath(path)
+    if given:
+        raise Failure(f"{given} holds no {E3SM_MAP}")
+    return None
+
+
+def find_field(given):
+    """FILE:VARIABLE with a FILE that is there."""
+    path, _, variable = given.rpartition(":")
+    if not path:
+        raise Failure(f"--real takes FILE:VARIABLE, not {given}")
+    if os.path.isfile(path):
+        return f"{os.path.abspath(path)}:{variable}"
+    try:
+        listed = subprocess.run(["dpkg", "-L", FIELDS_PACKAGE], capture_output=True, text=True, check=False).stdout
+    except OSError:
+        listed = ""
+    for line in listed.splitlines():
+        if os.path.basename(line) == path and os.path.isfile(line):
+            return f"{line}:{variable}"
+    raise Failure(f"there is no {path}, here or in the package {FIELDS_PACKAGE}")
+
+
+def find_programs(options):
+    programs = {name: find_program(options.build, program) for name, program in PROGRAMS.items()}
+    for name, given in (("forebay", options.exe), ("pnetcdf", options.peer_exe), ("hdf5", options.hdf5_exe)):
+        programs[name] = given or programs[name]
+    return programs
+
+
+def array_jobs(name, options):
+    """[(title, arguments)]"""
+    arguments = [name] + (["--total", options.total] if options.total else [])
+    title = " ".join(arguments)
+    if options.real and name != "pandana":
+        return [(f"{title} real {os.path.basename(options.real)}", arguments + ["--real", find_field(options.real)])]
+    if name == "checkerboard2d":
+        return [(f"{title} random-{share}", arguments + ["--random", share]) for share in options.random.split(",")]
+    return [(title, arguments)]
+
+
+def e3sm_jobs(options, backends):
+    data = find_data(options.data)
+    field = options.field or ("smooth" if "forebay-chunked" in backends else "noise")
+    jobs = []
+    for case in options.case.split(","):
+        title, arguments = f"e3sm {case}", ["e3sm", "--case", case]
+        if data:
+            arguments += ["--data", data]
+        if options.tile:
+            arguments += ["--tile", str(options.tile)]
+            title += f" tile {options.tile}"
+        if field != "noise":
+            arguments += ["--field", field]
+            title += f" {field}"
+        jobs.append((title, arguments))
+    return jobs
+
+
+def make_jobs(options):
+    jobs = []
+    for name in options.names or SHORT_LIST:
+        arrays = name in ARRAYS
+        backends = (options.backends or (DEFAULT_ARRAYS if arrays else DEFAULT)).split(",")
+        if arrays:
+            named = array_jobs(name, options)
+        elif name == "e3sm":
+            named = e3sm_jobs(options, backends)
+        else:
+            named = [(name, [name])]
+        codec = options.codec or DEFAULT_CODEC.get(name, DEFAULT_ARRAY_CODEC)
+        for title, arguments in named:
+            if "forebay-chunked" in backends or arrays:
+                title += f" {codec}"
+            jobs.append({"title": " ".join([title] + options.extra), "arguments": arguments + options.extra,
+                         "bytes_matter": name != "metadata", "arrays": arrays, "backends": backends, "codec": codec})
+    return jobs
+
+
+def make_directories(options):
+    disk = options.disk_dir or os.path.join(os.path.dirname(os.path.abspath(options.build)), "bench-tmp")
+    places = {"disk": disk, "memory": options.memory_dir}
+    kinds = {}
+    for kind in options.where.split(","):
+        if kind not in places:
+            raise Failure(f"--where takes disk and memory, not {kind}")
+        if kind == "disk":
+            os.makedirs(places[kind], exist_ok=True)
+        if os.path.isdir(places[kind]):
+            kinds[os.path.abspath(places[kind])] = kind
+    return kinds
+
+
+def keep(records, more, path):
+    """Adds to the records and to the file of all."""
+    records += more
+    if path:
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump(records, out, indent=1)
+
+
+def main(argv):
+    options = parse_arguments(argv)
+    programs = find_programs(options)
+    if not (programs["forebay"] or programs["pnetcdf"]):
+        raise Failure(f"neither forebay-bench nor forebay-bench-pnetcdf is in {options.build}: build first")
+    launcher = Launcher(options)
+    ranks = [int(n) for n in (options.ranks or ("2,4,16" if options.names or options.suite else "2,4")).split(",")]
+    records = []
+    if options.suite in bench_hdf5.SUITES:
+        if not programs["hdf5"]:
+            raise Failure("forebay-bench-hdf5 is not there: configure with -DHDF5_ROOT=PREFIX (./dev bench does)")
+        return 1 if bench_hdf5.run_suite(launcher, programs, options, ranks,
+                                         lambda more: keep(records, more, options.json), find_data(options.data)) else 0
+    if options.suite:
+        return 1 if bench_staging.run_suite(launcher, programs, options, ranks,
+                                            lambda more: keep(records, more, options.json)) else 0
+    kinds = make_directories(options)
+    jobs = make_jobs(options)
+    if not programs["hdf5"] and any("hdf5" in b for job in jobs if job["arrays"] for b in job["backends"]):
+        print("bench: without HDF5: configure with -DHDF5_ROOT=PREFIX (./dev bench does)", file=sys.stderr)
+    failed = False
+    for job in jobs:
+        job["kinds"] = kinds
+        for count in ranks:
+            for directory in kinds:
+                comparison = Comparison(launcher, programs, job, count, directory)
+                comparison.run()
+                print(comparison.table())
+                if options.steps:
+                    print("\n".join(comparison.steps()))
+                print(flush=True)
+                keep(records, comparison.json_records(), options.json)
+                for backend in comparison.backends:
+                    wrong = any(r["wrong_values"] for r in backend.records.values())
+                    failed = failed or bool(backend.fault) or wrong
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench: stopped"))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except Failure as fault:
+        sys.exit(f"bench: {fault}")

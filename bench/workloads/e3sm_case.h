@@ -1,0 +1,49 @@
+#pragma once
+
+// The inputs of the E3SM workload: a file header, and this rank's part of each decomposition map.
+// They come from a directory with recorded maps and CDL headers, or are generated (F only).
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "workloads/cdl.h"
+#include "workloads/decomposition.h"
+#include "workloads/workload.h"
+
+namespace forebay::bench {
+
+/// What the values of mapped variables are.
+enum class E3smField {
+  Noise,   ///< a pattern without meaning, cheap to make and check; codecs gain little on it
+  Sphere,  ///< F: coordinates and a field to be looked at
+  Smooth   ///< waves along both fastest dimensions, for codecs
+};
+
+struct E3smOptions {
+  char which = 'F';            ///< F atmosphere, G ocean, I land
+  std::string history = "h0";  ///< h0 or h1; G has one file
+  std::string data_dir;        ///< empty: generate
+  int tiles = 1;               ///< how many times the horizontal dimensions are repeated
+  int records = 0;             ///< 0: the case's usual number
+  /// wait_all after each record, or once at the end; unset: the case's usual way, which is the one
+  /// that the peer is faster with (record for I, end for F and G).
+  std::optional<bool> wait_each_record;
+  bool merge_pieces = true;    ///< as the E3SM-IO benchmark; false: one piece a recorded piece
+  bool double_memory = false;  ///< hold float variables as double in memory
+  E3smField field = E3smField::Noise;
+  int ne = 4;  ///< generated F: elements along an edge of the cube
+  int generated_map_ranks = 16;
+};
+
+struct E3smCase {
+  cdl::Header header;               ///< dimensions already tiled
+  std::vector<Decomposition> maps;  ///< this rank's parts, D1 first; tiled, sorted, cut
+  std::vector<int> map_of_var;      ///< index into maps, or -1: written by rank 0 alone
+  int map_ranks = 0;
+};
+
+/// Loads or generates the case. Throws std::runtime_error (missing files, inconsistent dimensions).
+E3smCase load_e3sm_case(const E3smOptions& options, const Team& team);
+
+}  // namespace forebay::bench
