@@ -22,7 +22,7 @@ class Room(NamedTuple):
 
 
 BASIS = ["base", "comm", "array"]
-ENGINE = BASIS + ["plan", "codec", "format", "storage", "log", "method"]
+ENGINE = BASIS + ["plan", "codec", "format", "storage", "staging_log", "method"]
 LAYOUTS = ["layout", "layout/logged"]
 
 # A room may use only rooms above it in this table. A front end or the tools use dataset, and what dataset's own
@@ -35,7 +35,7 @@ ROOMS = {
     "codec": Room(["base", "array"], files=False),
     "format": Room(["base", "array"], files=False),
     "storage": Room(["base", "comm"]),
-    "log": Room(["base", "array", "format", "codec"]),
+    "staging_log": Room(["base", "array", "format"]),
     "method": Room(BASIS + ["codec"]),
     "layout": Room(ENGINE),
     "layout/logged": Room(ENGINE + ["layout"]),

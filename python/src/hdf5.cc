@@ -48,13 +48,13 @@ struct Stamp {
   }
 };
 
-using Shared = std::shared_ptr<const tools::Source>;
+using Shared = std::shared_ptr<const Source>;
 
 /// Opens a file under the lock, and has it closed under the lock, by whichever thread is last.
 Shared open_shared(const std::string& path) {
   const std::lock_guard lock(hdf5_lock());
-  auto source = tools::open_source(path, {}, tools::Strings::given);
-  return {source.release(), [](const tools::Source* last) {
+  auto source = open_source(path, {}, Strings::given);
+  return {source.release(), [](const Source* last) {
             const std::lock_guard closing(hdf5_lock());
             delete last;
           }};
@@ -88,7 +88,7 @@ class Hdf5Reader {
     return !file_;
   }
 
-  bool changed(const tools::Source& file) const { return !(Stamp(file.path()) == stamp_); }
+  bool changed(const Source& file) const { return !(Stamp(file.path()) == stamp_); }
 
  private:
   Stamp stamp_;  // as it was before it was opened
@@ -121,15 +121,15 @@ nb::tuple describe_file(const Hdf5Reader& self) {
     const nb::tuple variable = describe(schema.vars[static_cast<std::size_t>(v)]);
     vars.append(variable + nb::make_tuple(file->width(v)));
   }
-  for (const tools::SourceGroup& group : file->groups()) groups.append(to_text(group.path));
-  for (const tools::LeftOut& what : file->left_out())
+  for (const SourceGroup& group : file->groups()) groups.append(to_text(group.path));
+  for (const LeftOut& what : file->left_out())
     left_out.append(nb::make_tuple(to_text(what.name), to_text(what.what)));
   return nb::make_tuple(file->format(), 0, dims, vars, groups, left_out);
 }
 
-const AttributeList& attributes_of(const tools::Source& file, int owner) {
+const AttributeList& attributes_of(const Source& file, int owner) {
   const auto& groups = file.groups();
-  const int group = tools::group_owner(0) - owner;
+  const int group = group_owner(0) - owner;
   if (group >= 0 && std::cmp_less(group, groups.size()))
     return groups[static_cast<std::size_t>(group)].attributes;
   if (owner != global_id && (owner < 0 || std::cmp_greater_equal(owner, file.schema().vars.size())))
@@ -148,7 +148,7 @@ nb::list attributes(const Hdf5Reader& self, int owner) {
   const Shared file = self.file();
   nb::list list = describe_attributes(attributes_of(*file, owner));
   std::size_t before = 0;
-  for (const tools::StringList& strings : file->string_lists()) {
+  for (const StringList& strings : file->string_lists()) {
     if (strings.owner != owner) continue;
     nb::list values;
     for (const std::string& value : strings.values) values.append(string_value(value));
@@ -187,7 +187,7 @@ bool read_values(const Hdf5Reader& self, VarId var, std::vector<Count> start,
                  int /*threads*/, bool check) {
   const Subarray selection = to_subarray(std::move(start), std::move(count), std::move(stride));
   const Buffer memory(out, true);
-  return run(self, var, check, [&](const tools::Source& file) {
+  return run(self, var, check, [&](const Source& file) {
     check_size(file.schema().vars[static_cast<std::size_t>(var)], selection.elements(),
                static_cast<int>(file.width(var)), memory.bytes().size());
     file.read(var, selection, memory.bytes().data());
@@ -199,9 +199,8 @@ nb::tuple read_strings(const Hdf5Reader& self, VarId var, std::vector<Count> sta
                        std::vector<Count> count, std::vector<Count> stride, bool check) {
   const Subarray selection = to_subarray(std::move(start), std::move(count), std::move(stride));
   std::vector<std::string> values;
-  const bool changed = run(self, var, check, [&](const tools::Source& file) {
-    values = file.read_strings(var, selection);
-  });
+  const bool changed = run(self, var, check,
+                           [&](const Source& file) { values = file.read_strings(var, selection); });
   nb::list list;
   for (const std::string& value : values) list.append(string_value(value));
   return nb::make_tuple(changed, list);
@@ -211,7 +210,7 @@ nb::tuple read_strings(const Hdf5Reader& self, VarId var, std::vector<Count> sta
 nb::tuple stored_chunks(const Hdf5Reader& self, VarId var) {
   ChunkRows chunks;
   Count raw_bytes = 0;
-  run(self, var, false, [&](const tools::Source& file) {
+  run(self, var, false, [&](const Source& file) {
     Count chunk_bytes = file.width(var);
     if (const auto& chunking = file.schema().vars[static_cast<std::size_t>(var)].chunking)
       for (const Count length : chunking->shape) chunk_bytes *= length;

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t most_dims = 32;  // HDF5's limit
 
 /// Appends a run, or makes the last one longer.
-void append(std::vector<Piece>& runs, Offset offset, Count length) {
+void append(std::vector<PatternRun>& runs, Offset offset, Count length) {
   if (!runs.empty() && runs.back().end() == offset) {
     runs.back().length += length;
     return;
@@ -35,7 +35,7 @@ void join_whole(Pattern& pattern) {
 void split_whole(Pattern& pattern, std::size_t outer) {
   while (pattern.outer.size() < outer && pattern.runs.size() == 1) {
     const Count inside = pattern.below(pattern.outer.size() + 1);
-    const Piece run = pattern.runs[0];
+    const PatternRun run = pattern.runs[0];
     if (run.offset % inside != 0 || run.length % inside != 0) return;
     pattern.outer.push_back({run.offset / inside, run.length / inside, 1});
     pattern.runs[0] = {0, inside, 0};
@@ -46,16 +46,16 @@ void split_whole(Pattern& pattern, std::size_t outer) {
 /// other has.
 struct View {
   std::vector<Steps> outer;  // absolute
-  std::span<const Piece> runs;
+  std::span<const PatternRun> runs;
   Count per_index = 0;  // elements of one combination of outer indices
   Offset shift = 0;     // added to the runs' offsets
-  std::vector<Piece> own;
+  std::vector<PatternRun> own;
 };
 
 /// The runs of the outer dimensions from `keep` on and of the runs below them, flattened, as far as
 /// they may meet [low, high).
 void lower(const Pattern& pattern, std::size_t keep, Count base, Offset low, Offset high,
-           std::vector<Piece>& out) {
+           std::vector<PatternRun>& out) {
   const std::size_t dims = pattern.outer.size();
   std::vector<Count> index(dims, 0), inside(dims), elements(dims);
   Count per = pattern.run_elements();
@@ -81,7 +81,7 @@ void lower(const Pattern& pattern, std::size_t keep, Count base, Offset low, Off
       offset += (start(d) + index[d] * pattern.outer[d].stride) * inside[d];
       position += index[d] * elements[d];
     }
-    for (const Piece& run : pattern.runs)
+    for (const PatternRun& run : pattern.runs)
       out.push_back({offset + run.offset, run.length, position + run.position});
     std::size_t d = dims - 1;
     while (++index[d] == pattern.outer[d].count && d > keep) index[d--] = 0;
@@ -90,8 +90,9 @@ void lower(const Pattern& pattern, std::size_t keep, Count base, Offset low, Off
 
 /// Runs of a pattern made at other extents, flattened at those of `inner`; what lies outside them
 /// is left out.
-std::vector<Piece> refitted(const Pattern& pattern, Count base, const std::vector<Count>& inner) {
-  std::vector<Piece> flat;
+std::vector<PatternRun> refitted(const Pattern& pattern, Count base,
+                                 const std::vector<Count>& inner) {
+  std::vector<PatternRun> flat;
   Pattern whole = pattern;
   if (whole.outer.empty())
     flat = whole.runs;
@@ -100,8 +101,8 @@ std::vector<Piece> refitted(const Pattern& pattern, Count base, const std::vecto
   const Count shift = pattern.outer.empty() ? base * pattern.below(1) : 0;
   const std::size_t n = inner.size();
   const Count row = n == 0 ? INT64_MAX : pattern.inner[n - 1];
-  std::vector<Piece> out;
-  for (const Piece& run : flat) {
+  std::vector<PatternRun> out;
+  for (const PatternRun& run : flat) {
     Offset at = run.offset + shift;
     Count left = run.length, position = run.position;
     while (left > 0) {
@@ -168,10 +169,10 @@ void share(std::vector<Shared>& out, Count a, Count b, Count count) {
 }
 
 /// The first run that ends after `offset`.
-std::size_t first_after(std::span<const Piece> runs, std::size_t from, Offset offset) {
+std::size_t first_after(std::span<const PatternRun> runs, std::size_t from, Offset offset) {
   return static_cast<std::size_t>(
       std::partition_point(runs.begin() + static_cast<long>(from), runs.end(),
-                           [&](const Piece& run) { return run.end() <= offset; }) -
+                           [&](const PatternRun& run) { return run.end() <= offset; }) -
       runs.begin());
 }
 
@@ -182,7 +183,7 @@ std::vector<Shared> shared_runs(const View& a, const View& b) {
   // Searching pays where one list is much shorter.
   const bool search_a = na / 16 > nb, search_b = nb / 16 > na;
   for (std::size_t i = 0, j = 0; i < na && j < nb;) {
-    const Piece &p = a.runs[i], &q = b.runs[j];
+    const PatternRun &p = a.runs[i], &q = b.runs[j];
     const Offset p_begin = p.offset + a.shift, q_begin = q.offset + b.shift;
     const Offset begin = std::max(p_begin, q_begin);
     const Offset end = std::min(p_begin + p.length, q_begin + q.length);
@@ -342,7 +343,7 @@ std::optional<Placed> blocks_pattern(std::span<const Count> extents,
   pattern.outer = std::move(outer);
   if (pattern.outer.empty()) {
     placed.base = pattern.runs[0].offset / pattern.below(1);
-    for (Piece& run : pattern.runs) run.offset -= placed.base * pattern.below(1);
+    for (PatternRun& run : pattern.runs) run.offset -= placed.base * pattern.below(1);
   } else {
     placed.base = pattern.outer[0].start;
     pattern.outer[0].start = 0;
@@ -448,7 +449,7 @@ std::optional<std::string> fault_of(const Pattern& pattern) {
   const Count room = outer == 0 ? INT64_MAX : pattern.below(outer);
   Offset end = 0;
   Count sum = 0;
-  for (const Piece& run : pattern.runs) {
+  for (const PatternRun& run : pattern.runs) {
     Offset next = 0;
     if (run.offset < end || run.length < 1 || !add_fits(run.offset, run.length, next) ||
         next > room || run.position != sum)

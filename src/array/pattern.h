@@ -35,12 +35,12 @@ struct Steps {
 };
 
 /// Neighbouring elements of the flattened dimensions, and which of the selected ones the first is.
-struct Piece {
+struct PatternRun {
   Offset offset;
   Count length, position;
 
   Offset end() const { return offset + length; }
-  bool operator==(const Piece&) const = default;
+  bool operator==(const PatternRun&) const = default;
 };
 
 struct Pattern {
@@ -49,7 +49,7 @@ struct Pattern {
   std::vector<Steps> outer;  ///< of the leading dimensions; outer[0] counts from the base
   /// Over the other dimensions, flattened, in elements; where there is none left: one of length 1.
   /// If `outer` is empty, offsets count from the base's first element. Positions are running sums.
-  std::vector<Piece> runs;
+  std::vector<PatternRun> runs;
 
   std::size_t ndims() const { return inner.size() + 1; }
   /// Elements of one index of dimension d - 1: the product of the extents of dimensions d … n-1.

@@ -18,7 +18,7 @@ std::vector<Coordinates> elements_of(const Placed& placed) {
   std::vector<Coordinates> out;
   std::vector<Count> index(outer, 0);
   while (true) {
-    for (const Piece& run : pattern.runs)
+    for (const PatternRun& run : pattern.runs)
       for (Count i = 0; i < run.length; ++i) {
         Coordinates at(n);
         Count rest = run.offset + i;
@@ -159,7 +159,7 @@ TEST(Pattern, whole_inner_dimensions_become_one_run) {
   const std::vector<Steps> steps = {{3, 20, 1}, {0, 7, 1}, {0, 30, 1}};
   const Placed placed = box_pattern(extents, steps);
   EXPECT_TRUE(placed.pattern.outer.empty());
-  EXPECT_EQ(placed.pattern.runs, (std::vector<Piece>{{0, 20 * 210, 0}}));
+  EXPECT_EQ(placed.pattern.runs, (std::vector<PatternRun>{{0, 20 * 210, 0}}));
 }
 
 TEST(Pattern, blocks_over_levels_are_one_list_of_columns) {
@@ -168,7 +168,7 @@ TEST(Pattern, blocks_over_levels_are_one_list_of_columns) {
   const auto placed = blocks_pattern(extents, blocks);
   ASSERT_TRUE(placed);
   EXPECT_EQ(placed->pattern.outer, (std::vector<Steps>{{0, 72, 1}}));
-  EXPECT_EQ(placed->pattern.runs, (std::vector<Piece>{{3, 2, 0}, {9, 1, 2}}));
+  EXPECT_EQ(placed->pattern.runs, (std::vector<PatternRun>{{3, 2, 0}, {9, 1, 2}}));
 }
 
 TEST(Pattern, blocks_that_interleave_are_refused) {

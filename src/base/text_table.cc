@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-namespace forebay::tools {
+namespace forebay {
 namespace {
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
@@ -66,4 +66,4 @@ std::string grouped(long long number) {
   return text;
 }
 
-}  // namespace forebay::tools
+}  // namespace forebay

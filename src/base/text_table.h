@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace forebay::tools {
+namespace forebay {
 
 /// Collects rows of cells and prints them with every column as wide as its widest cell.
 class TextTable {
@@ -35,4 +35,4 @@ std::string printable(const std::string& text, std::size_t limit = 0);
 /// 1234567 as "1,234,567".
 std::string grouped(long long number);
 
-}  // namespace forebay::tools
+}  // namespace forebay

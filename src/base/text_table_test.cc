@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace forebay::tools {
+namespace forebay {
 namespace {
 
 TEST(TextTable, columns_line_up_and_lines_end_early) {
@@ -27,4 +27,4 @@ TEST(Grouped, digits_by_threes) {
 }
 
 }  // namespace
-}  // namespace forebay::tools
+}  // namespace forebay

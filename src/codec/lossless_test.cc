@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "codec/test_chunks.h"
+#include "codec/chunks_testing.h"
 
 namespace forebay {
 namespace {

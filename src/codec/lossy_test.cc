@@ -3,8 +3,8 @@
 
 #include <cfloat>
 
+#include "codec/chunks_testing.h"
 #include "codec/stage.h"
-#include "codec/test_chunks.h"
 
 namespace forebay {
 

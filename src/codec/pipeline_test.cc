@@ -6,8 +6,8 @@
 #include <random>
 
 #include "base/error.h"
+#include "codec/chunks_testing.h"
 #include "codec/stage.h"
-#include "codec/test_chunks.h"
 
 namespace forebay {
 

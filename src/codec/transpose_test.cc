@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "codec/test_chunks.h"
+#include "codec/chunks_testing.h"
 
 namespace forebay {
 namespace {

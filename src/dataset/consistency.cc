@@ -1,9 +1,9 @@
 #include "dataset/consistency.h"
 
-#include <xxhash.h>
-
 #include <array>
 #include <string>
+
+#include "base/hash.h"
 
 namespace forebay {
 
@@ -11,7 +11,7 @@ namespace {
 
 /// Of 63 bits, so that its negative is a number, too.
 std::int64_t hash_of(std::string_view text) {
-  return static_cast<std::int64_t>(XXH3_64bits(text.data(), text.size()) >> 1);
+  return static_cast<std::int64_t>(forebay::hash_of(std::as_bytes(std::span(text))) >> 1);
 }
 
 void throw_worst(std::int64_t worst, const std::optional<Error>& mine) {

@@ -1,7 +1,6 @@
 #include "dataset/copying.h"
 
 #include "codec/pipeline.h"
-#include "format/chunk_index.h"
 #include "plan/chunk_shape.h"
 
 namespace forebay {
@@ -13,7 +12,5 @@ std::vector<Count> copied_chunk_shape(const Variable& var, Count least) {
 }
 
 bool is_lossy_codec(const std::string& pipeline) { return Pipeline::parse(pipeline).lossy(); }
-
-std::uint64_t checksum_of(std::span<const std::byte> bytes) { return chunked::hash_of(bytes); }
 
 }  // namespace forebay

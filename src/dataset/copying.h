@@ -20,7 +20,4 @@ std::vector<Count> copied_chunk_shape(const Variable& var, Count least = 0);
 /// Whether a codec pipeline may change values. Errc::einval for one that makes no sense.
 bool is_lossy_codec(const std::string& pipeline);
 
-/// A hash of bytes, to compare what was read with what was written (xxh3-64).
-std::uint64_t checksum_of(std::span<const std::byte> bytes);
-
 }  // namespace forebay

@@ -1,10 +1,9 @@
 // Ending define mode: ranks agree on what was defined, and the container makes the file so.
-#include <xxhash.h>
-
 #include <algorithm>
 #include <array>
 
 #include "base/attempt.h"
+#include "base/hash.h"
 #include "comm/agree.h"
 #include "dataset/dataset.h"
 
@@ -57,7 +56,7 @@ void Dataset::agree_on_schema(const EnddefArguments& arguments) {
   bool differ = false;
   if (comm_.size() > 1) {
     const auto printed = container_->print();
-    const auto hash = static_cast<std::int64_t>(XXH3_64bits(printed.data(), printed.size()) >> 1);
+    const auto hash = static_cast<std::int64_t>(hash_of(printed) >> 1);
     std::array<std::int64_t, 2> extremes{hash, -hash};
     comm_.all_reduce(extremes, Reduce::max);
     differ = extremes[0] != -extremes[1];

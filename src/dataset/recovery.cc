@@ -13,7 +13,7 @@
 #include "base/attempt.h"
 #include "comm/agree.h"
 #include "dataset/session_recovery.h"
-#include "stage/burst/log_files.h"
+#include "stage/burst/staging_files.h"
 
 namespace forebay {
 namespace {
@@ -154,7 +154,7 @@ std::vector<std::uint64_t> sessions_in(const Comm& comm, const std::vector<LogPa
 // What the first header that can be read tells; false if none can.
 bool learn(const Comm& comm, const std::vector<LogPair>& pairs, RecoveredSession& session,
            std::vector<std::string>& problems) {
-  std::optional<log::Header> header;
+  std::optional<staging::Header> header;
   std::vector<LogProblem> unreadable;
   for (const LogPair& pair : pairs) {
     if (header || pair.name.session != session.session) continue;

@@ -78,7 +78,7 @@ TEST_F(RecoveryTest, pieces_are_placed_record_by_record) {
   auto runs = std::make_shared<RunList>();
   runs->runs = {{4 * nx, 8}, {2 * 4 * nx + 12, 4}};
   runs->bytes = 12;
-  log::Write write;
+  staging::Write write;
   write.var = T;
   write.type = Type::float32;
   write.last_record = 3;
@@ -131,7 +131,7 @@ TEST_F(RecoveryTest, closed_session_is_cleaned_up_though_the_directory_is_gone) 
 }
 
 TEST_F(RecoveryTest, records_are_as_many_as_the_log_says_at_least) {
-  log::State least = state();
+  staging::State least = state();
   least.least_records = 6;
   writer(header(0, 1), least);
   leave_control(1);
@@ -142,7 +142,7 @@ TEST_F(RecoveryTest, records_are_as_many_as_the_log_says_at_least) {
 
 TEST_F(RecoveryTest, logs_of_a_node_are_taken_apart) {
   for (Rank r = 0; r < 3; ++r) {
-    log::Header shared = header(r, 3);
+    staging::Header shared = header(r, 3);
     shared.share.part = r;
     shared.share.parts = 3;
     stage_usual(*writer(shared, state()), r, 1 + r);
@@ -269,7 +269,7 @@ TEST_F(RecoveryTest, file_and_control_file_may_have_been_moved) {
 TEST_F(RecoveryTest, damaged_data_is_listed_and_the_rest_replayed_when_asked_for) {
   leave_two_ranks();
   std::string data = load(data_path(stem(1)));
-  data[static_cast<std::size_t>(log::data_begin) + 5] ^= 1;  // the first write's
+  data[static_cast<std::size_t>(staging::data_begin) + 5] ^= 1;  // the first write's
   save(data_path(stem(1)), data);
   auto session = recover_one(file_);
   EXPECT_EQ(session.error->code(), Errc::ebadlog);
@@ -295,7 +295,7 @@ TEST_F(RecoveryTest, request_with_a_damaged_part_is_left_out_whole) {
   log.reset();
   leave_control(1);
   std::string data = load(data_path(stem(0)));
-  const auto at = data.find(static_cast<char>(11), static_cast<std::size_t>(log::data_begin));
+  const auto at = data.find(static_cast<char>(11), static_cast<std::size_t>(staging::data_begin));
   data[at] ^= 1;
   save(data_path(stem(0)), data);
   RecoveryOptions skip;
@@ -342,12 +342,13 @@ TEST_F(RecoveryTest, no_flipped_bit_goes_unnoticed) {
   keep.keep = true;
   EXPECT_FALSE(recover_one(file_, keep).error);
   const std::string right = load(file_);
-  constexpr std::array<std::size_t, 2> begins{log::header_bytes, log::data_begin};
+  constexpr std::array<std::size_t, 2> begins{staging::header_bytes, staging::data_begin};
   Count errors = 0, notes = 0;
   for (std::size_t f = 0; f < 2; ++f) {
     for (std::size_t i = 0; i < whole[f].size(); ++i) {
       // Most of both files is empty space: not before the entries and the data, not in the slots.
-      const bool slots = f == 0 && i >= static_cast<std::size_t>(log::slot_of(0)) && i % 512 < 128;
+      const bool slots =
+          f == 0 && i >= static_cast<std::size_t>(staging::slot_of(0)) && i % 512 < 128;
       if (whole[f][i] == '\0' && i % 64 != 5 && i > 200 && i < begins[f] && !slots) continue;
       std::string damaged = whole[f];
       damaged[i] = static_cast<char>(damaged[i] ^ (1 << i % 8));
@@ -378,7 +379,7 @@ TEST_F(RecoveryTest, no_truncation_goes_unnoticed) {
   EXPECT_FALSE(recover_one(file_, keep).error);
   const std::string right = load(file_);
   for (std::size_t f = 0; f < 2; ++f) {
-    const std::size_t begin = f == 0 ? log::header_bytes : log::data_begin;
+    const std::size_t begin = f == 0 ? staging::header_bytes : staging::data_begin;
     for (std::size_t size = 0; size < whole[f].size(); size += size < begin - 8 ? 397 : 1) {
       save(paths[f], whole[f].substr(0, size));
       save(file_, before_);

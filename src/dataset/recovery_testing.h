@@ -14,10 +14,10 @@
 #include "dataset/dataset.h"
 #include "dataset/recovery.h"
 #include "files/classic_file.h"
-#include "log/writer.h"
 #include "stage/burst/fingerprint.h"
-#include "stage/burst/log_files.h"
 #include "stage/burst/staging_control.h"
+#include "stage/burst/staging_files.h"
+#include "staging_log/writer.h"
 #include "storage/file.h"
 
 namespace forebay {
@@ -65,21 +65,22 @@ class RecoveryTest : public ::testing::Test {
     ds.execute(accesses, true);
   }
 
-  log::Header header(Rank rank, int ranks) const {
-    log::Header header;
+  staging::Header header(Rank rank, int ranks) const {
+    staging::Header header;
     header.session = id;
     header.rank = rank;
     header.ranks = ranks;
     header.path = file_;
     return header;
   }
-  log::State state(std::uint64_t epoch = 0) const {
-    log::State state;
+  staging::State state(std::uint64_t epoch = 0) const {
+    staging::State state;
     state.epoch = epoch;
     state.schema = fingerprint_;
     return state;
   }
-  std::unique_ptr<log::Writer> writer(const log::Header& header, const log::State& state) {
+  std::unique_ptr<staging::Writer> writer(const staging::Header& header,
+                                          const staging::State& state) {
     const bool node = header.share.parts > 1;
     const std::string stem =
         log_stem(logs_, header.path, header.session, node, node ? 0 : header.rank);
@@ -88,13 +89,13 @@ class RecoveryTest : public ::testing::Test {
       std::filesystem::exists(path) ? file->ensure_open() : file->create(false);
       return file;
     };
-    return std::make_unique<log::Writer>(open(records_path(stem)), open(data_path(stem)), header,
-                                         state);
+    return std::make_unique<staging::Writer>(open(records_path(stem)), open(data_path(stem)),
+                                             header, state);
   }
   template <typename V>
-  static void stage(log::Writer& log, VarId var, Type type, Subarray part, std::vector<V> values,
-                    bool continues = false) {
-    log::Write write;
+  static void stage(staging::Writer& log, VarId var, Type type, Subarray part,
+                    std::vector<V> values, bool continues = false) {
+    staging::Write write;
     write.var = var;
     write.type = type;
     write.continues = continues;
@@ -105,7 +106,7 @@ class RecoveryTest : public ::testing::Test {
     log.commit();
   }
   // Record `record` of T becomes 100 × rank + 0, 1, …; element `rank` of P becomes its rank.
-  static void stage_usual(log::Writer& log, Rank rank, Count record) {
+  static void stage_usual(staging::Writer& log, Rank rank, Count record) {
     std::vector<float> values(nx);
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = static_cast<float>(100 * rank + static_cast<int>(i));

@@ -9,7 +9,7 @@
 namespace forebay {
 namespace {
 
-std::optional<std::string> check_subarray(const Variable& var, const log::Write& write,
+std::optional<std::string> check_subarray(const Variable& var, const staging::Write& write,
                                           const Subarray& sub) {
   const auto ndims = static_cast<std::size_t>(var.ndims());
   if (sub.start.size() != ndims || sub.count.size() != ndims ||
@@ -30,7 +30,7 @@ std::optional<std::string> check_subarray(const Variable& var, const log::Write&
   return std::nullopt;
 }
 
-std::optional<std::string> check_runs(const Variable& var, const log::Write& write,
+std::optional<std::string> check_runs(const Variable& var, const staging::Write& write,
                                       const RunList& list) {
   const Count size = size_of(var.type);
   Count limit = 0;
@@ -52,7 +52,7 @@ std::optional<std::string> check_runs(const Variable& var, const log::Write& wri
 
 }  // namespace
 
-std::optional<std::string> check_write(const Schema& schema, const log::Write& write,
+std::optional<std::string> check_write(const Schema& schema, const staging::Write& write,
                                        const RunList* runs) {
   if (write.var < 0 || write.var >= std::ssize(schema.vars))
     return fmt::format("it is of variable {}, and there are {}", write.var, schema.vars.size());

@@ -97,7 +97,7 @@ void gather_sentences(const Comm& comm, std::vector<std::string>& sentences) {
 
 // -- LogReaders
 
-log::Reader& LogReaders::get(const std::string& stem, int part) {
+staging::Reader& LogReaders::get(const std::string& stem, int part) {
   const auto key = std::pair(stem, part);
   auto found = open_.find(key);
   if (found == open_.end()) {
@@ -215,8 +215,8 @@ void SessionRecovery::open() {
   std::array<std::int64_t, 2> most{static_cast<std::int64_t>(info_.flushed), info_.closed};
   for (Mine& log : mine_) {
     const auto error = attempt_to([&] {
-      readers_.with(log.stem, log.part, [&](log::Reader& reader) {
-        const log::Header& header = reader.header();
+      readers_.with(log.stem, log.part, [&](staging::Reader& reader) {
+        const staging::Header& header = reader.header();
         if (header.session != result_.session || header.rank != log.rank ||
             header.ranks != result_.ranks || (result_.has_control && header.path != info_.file)) {
           throw Error(Errc::ebadlog, fmt::format("it is a log of rank {} of {} of {}", header.rank,
@@ -259,8 +259,8 @@ void SessionRecovery::count() {
   for (Mine& log : mine_) {
     if (log.lost || log.finished) continue;
     const auto error = attempt_to([&] {
-      readers_.with(log.stem, log.part, [&](log::Reader& reader) {
-        const log::Scan scan = reader.walk({});
+      readers_.with(log.stem, log.part, [&](staging::Reader& reader) {
+        const staging::Scan scan = reader.walk({});
         log.writes = scan.writes;
         my_bytes_ += scan.data_bytes;
         for (const std::string& what : scan.damage) damaged(log, what);
@@ -361,9 +361,9 @@ void SessionRecovery::replay() {
     if (log.table.empty()) continue;
     result_.replayed_writes += static_cast<Count>(log.table.size());
     result_.replayed_bytes += log.table.data_bytes();
-    sources.push_back({&log.table, [&](const log::Write& write, std::span<std::byte> into) {
+    sources.push_back({&log.table, [&](const staging::Write& write, std::span<std::byte> into) {
                          readers_.with(log.stem, log.part,
-                                       [&](log::Reader& reader) { reader.read(write, into); });
+                                       [&](staging::Reader& reader) { reader.read(write, into); });
                          replayed += write.bytes;
                          tell("replaying", replayed, my_bytes_);
                        }});
@@ -394,14 +394,14 @@ void SessionRecovery::load(Dataset& dataset, Mine& log) {
   if (log.state.least_records > most)
     return damaged(log, "its state tells of more records than the file can have");
   struct Part {
-    log::Write write;
+    staging::Write write;
     std::shared_ptr<const RunList> runs;
   };
   std::vector<Part> request;
   std::optional<std::string> problem;
   std::vector<std::byte> buffer;
-  readers_.with(log.stem, log.part, [&](log::Reader& reader) {
-    reader.walk([&](std::uint64_t sequence, const log::Write& write,
+  readers_.with(log.stem, log.part, [&](staging::Reader& reader) {
+    reader.walk([&](std::uint64_t sequence, const staging::Write& write,
                     const std::shared_ptr<const RunList>& runs) {
       auto found = check_write(schema, write, runs.get());
       if (!found) {

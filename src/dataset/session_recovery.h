@@ -10,10 +10,10 @@
 
 #include "dataset/dataset.h"
 #include "dataset/recovery.h"
-#include "log/reader.h"
-#include "log/table.h"
-#include "stage/burst/log_files.h"
 #include "stage/burst/staging_control.h"
+#include "stage/burst/staging_files.h"
+#include "staging_log/reader.h"
+#include "staging_log/table.h"
 
 namespace forebay {
 
@@ -37,10 +37,10 @@ class LogReaders {
  private:
   static constexpr std::size_t most_open = 200;
   struct Open {
-    std::unique_ptr<log::Reader> reader;
+    std::unique_ptr<staging::Reader> reader;
     std::uint64_t used = 0;
   };
-  log::Reader& get(const std::string& stem, int part);
+  staging::Reader& get(const std::string& stem, int part);
 
   std::mutex mutex_;
   Report report_;
@@ -66,12 +66,12 @@ class SessionRecovery {
     Rank rank = 0;
     int part = 0;
     std::string stem;
-    log::State state;
+    staging::State state;
     Count data_bytes = 0;  ///< of the data log's file
     Count writes = 0;      ///< that count
     bool lost = false;     ///< cannot be opened
     bool finished = false;
-    log::Table table;
+    staging::Table table;
   };
 
   // -- steps, in order

@@ -3,6 +3,7 @@
 #include <random>
 #include <set>
 
+#include "base/hash.h"
 #include "files/file_check.h"
 #include "files/file_chunks_testing.h"
 
@@ -162,8 +163,8 @@ TEST_F(ChunkDamageTest, hostile_numbers_in_the_index_give_errors) {
         directory[at + static_cast<std::size_t>(b)] =
             static_cast<char>(static_cast<std::uint64_t>(number) >> (56 - 8 * b));
       chunked::Root made = root;
-      made.directory.hash = chunked::hash_of({reinterpret_cast<const std::byte*>(directory),
-                                              static_cast<std::size_t>(root.directory.bytes)});
+      made.directory.hash = hash_of({reinterpret_cast<const std::byte*>(directory),
+                                     static_cast<std::size_t>(root.directory.bytes)});
       with_root(made);
       save(bytes_);
       try {

@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "base/byteorder.h"
+#include "base/hash.h"
 #include "dataset/dataset.h"
 #include "files/classic_file.h"
 #include "files/file_check.h"
@@ -166,7 +167,7 @@ TEST_F(ChunkJournalTest, hostile_numbers_give_errors) {
       auto* journal = reinterpret_cast<std::byte*>(bytes.data()) + good.journal.offset;
       store_be(journal + at, number);
       chunked::Root made = good;
-      made.journal.hash = chunked::hash_of({journal, static_cast<std::size_t>(made.journal.bytes)});
+      made.journal.hash = hash_of({journal, static_cast<std::size_t>(made.journal.bytes)});
       const auto printed = chunked::print_root(made);
       bytes.replace(static_cast<std::size_t>(index.root) +
                         slot * static_cast<std::size_t>(chunked::slot_stride),

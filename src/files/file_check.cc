@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/attempt.h"
+#include "base/hash.h"
 #include "format/chunk_index.h"
 #include "layout/chunked/store.h"
 
@@ -153,7 +154,7 @@ std::optional<std::string> FileChecker::block_problem(const BlockRef& ref, Offse
   bytes.resize(static_cast<std::size_t>(ref.bytes));
   if (const auto error = attempt_to([&] { file_.read_raw(ref.offset + shift, bytes); }))
     return error->message();
-  if (chunked::hash_of(bytes) != ref.hash)
+  if (hash_of(bytes) != ref.hash)
     return "the checksum of its " + std::to_string(ref.bytes) + " bytes is wrong";
   return std::nullopt;
 }

@@ -10,6 +10,7 @@
 #include <functional>
 #include <iterator>
 
+#include "base/hash.h"
 #include "dataset/dataset.h"
 #include "files/classic_file.h"
 #include "files/file_chunks.h"
@@ -137,8 +138,7 @@ class ChunkedFileTest : public ::testing::Test {
       chunked::Root root = index.slots[s].root;
       if (index.slots[s].state != RootSlot::State::valid) continue;
       const auto* begin = reinterpret_cast<const std::byte*>(bytes_.data()) + root.directory.offset;
-      root.directory.hash =
-          chunked::hash_of({begin, static_cast<std::size_t>(root.directory.bytes)});
+      root.directory.hash = hash_of({begin, static_cast<std::size_t>(root.directory.bytes)});
       const auto slot = chunked::print_root(root);
       bytes_.replace(
           static_cast<std::size_t>(index.root + static_cast<Offset>(s) * chunked::slot_stride),

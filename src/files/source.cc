@@ -11,7 +11,7 @@
 #include "base/text_table.h"
 #include "method/method_values.h"
 
-namespace forebay::tools {
+namespace forebay {
 namespace {
 
 class ClassicSource final : public Source {
@@ -206,4 +206,4 @@ Subarray Blocks::operator[](Count box) const {
   return part;
 }
 
-}  // namespace forebay::tools
+}  // namespace forebay

@@ -11,7 +11,7 @@
 
 #include "files/classic_file.h"
 
-namespace forebay::tools {
+namespace forebay {
 
 /// A group below the root, as netCDF-4 has them. Names of what lies in it begin with its path.
 struct SourceGroup {
@@ -125,4 +125,4 @@ class Blocks {
   Count boxes_ = 1;
 };
 
-}  // namespace forebay::tools
+}  // namespace forebay

@@ -1,15 +1,13 @@
 #include "format/chunk_index.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <new>
 #include <utility>
 
 #include "base/byteorder.h"
 #include "base/error.h"
+#include "base/hash.h"
 
 namespace forebay::chunked {
 namespace {
@@ -110,10 +108,6 @@ class Reader {
 };
 
 }  // namespace
-
-std::uint64_t hash_of(std::span<const std::byte> bytes) {
-  return XXH3_64bits(bytes.data(), bytes.size());
-}
 
 const Entry& ChunkTable::get(Count id) const {
   static const Entry absent;
@@ -392,16 +386,5 @@ void apply(const Journal& journal, Directory& directory, Offset file_end) {
     if (bytes > file_end) damaged("its pages are larger than the file");
   }
 }
-
-void RunningHash::Free::operator()(XXH3_state_s* state) const { XXH3_freeState(state); }
-RunningHash::RunningHash() : state_(XXH3_createState()) {
-  if (!state_) throw std::bad_alloc();
-  reset();
-}
-void RunningHash::reset() { XXH3_64bits_reset(state_.get()); }
-void RunningHash::add(std::span<const std::byte> bytes) {
-  XXH3_64bits_update(state_.get(), bytes.data(), bytes.size());
-}
-std::uint64_t RunningHash::value() const { return XXH3_64bits_digest(state_.get()); }
 
 }  // namespace forebay::chunked

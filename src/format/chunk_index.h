@@ -29,8 +29,6 @@
 #include "array/type.h"
 #include "base/types.h"
 
-struct XXH3_state_s;
-
 namespace forebay::chunked {
 
 constexpr Count chunks_per_page = 512;
@@ -174,23 +172,5 @@ Journal parse_journal(std::span<const std::byte> bytes);
 /// and pages (absent ones) up to the last chunk. Errc::enotnc for chunks of a variable that neither
 /// knows, and when all pages with those chunks would be larger than the file; that bounds memory.
 void apply(const Journal& journal, Directory& directory, Offset file_end);
-
-/// xxh3-64.
-std::uint64_t hash_of(std::span<const std::byte> bytes);
-
-/// The same of bytes that come one part after another.
-class RunningHash {
- public:
-  RunningHash();
-  void reset();
-  void add(std::span<const std::byte> bytes);
-  std::uint64_t value() const;
-
- private:
-  struct Free {
-    void operator()(XXH3_state_s* state) const;
-  };
-  std::unique_ptr<XXH3_state_s, Free> state_;
-};
 
 }  // namespace forebay::chunked

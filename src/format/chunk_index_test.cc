@@ -7,6 +7,7 @@
 
 #include "base/byteorder.h"
 #include "base/error.h"
+#include "base/hash.h"
 
 namespace forebay::chunked {
 namespace {
@@ -395,16 +396,6 @@ TEST(ChunkJournal, damage_never_crashes) {
       EXPECT_TRUE(survives([&] { read(bytes); })) << at << ": " << value;
     }
   }
-}
-
-TEST(RunningHash, parts_hash_as_the_whole) {
-  const auto bytes = sample_journal();
-  RunningHash hash;
-  hash.add(bytes);
-  hash.reset();
-  hash.add(std::span(bytes).first(33));
-  hash.add(std::span(bytes).subspan(33));
-  EXPECT_EQ(hash.value(), hash_of(bytes));
 }
 
 TEST(ChunkIndexParsers, random_bytes_never_crash) {

@@ -1,9 +1,8 @@
 #include "format/log_index.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 
+#include "base/hash.h"
 #include "format/log_bytes.h"
 
 namespace forebay::logged {
@@ -11,10 +10,6 @@ namespace {
 
 constexpr std::uint32_t index_magic = 0x46424c49;  // "FBLI"
 constexpr std::size_t entry_bytes = 69, fixed_numbers = 10, place_bytes = 32;
-
-std::uint64_t hash_of(std::span<const std::byte> bytes) {
-  return XXH3_64bits(bytes.data(), bytes.size());
-}
 
 void print_entry(const Entry& entry, const PatternRef& ref, Printer& out) {
   out.fixed(entry.epoch | std::uint64_t{entry.turn} << 32);

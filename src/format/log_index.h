@@ -1,5 +1,5 @@
 // The index that a log file keeps: for each dataset its entries, in write order, and boxes around
-// them in the order of a tree (log/lookup.h). docs/formats.md has the grammar.
+// them in the order of a tree (layout/logged/lookup.h). docs/formats.md has the grammar.
 //
 //     index    header | directory | the list of dataset 1 | the list of dataset 2 | …
 //

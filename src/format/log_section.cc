@@ -1,9 +1,8 @@
 #include "format/log_section.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 
+#include "base/hash.h"
 #include "format/log_bytes.h"
 
 namespace forebay::logged {
@@ -13,10 +12,6 @@ constexpr std::uint32_t section_magic = 0x46424c53;     // "FBLS"
 constexpr std::uint32_t table_magic = 0x46424c54;       // "FBLT"
 constexpr std::size_t section_front = 16, hash_at = 8;  // all after the hash is under it
 constexpr std::size_t least_entry = 5;
-
-std::uint64_t hash_of(std::span<const std::byte> bytes) {
-  return XXH3_64bits(bytes.data(), bytes.size());
-}
 
 /// Numbers that may be a little below the last one are stored as differences.
 std::uint64_t zigzag(std::int64_t n) {
@@ -136,18 +131,18 @@ std::vector<std::byte> print_pattern(const Pattern& pattern) {
   // Offsets first, as gaps, then lengths: each list has less variety than both mixed.
   out.number(pattern.runs.size());
   Offset end = 0;
-  for (const Piece& run : pattern.runs) {
+  for (const PatternRun& run : pattern.runs) {
     out.count(run.offset - end);
     end = run.end();
   }
   const Count length = pattern.runs[0].length;
   const bool equal = std::all_of(pattern.runs.begin(), pattern.runs.end(),
-                                 [&](const Piece& run) { return run.length == length; });
+                                 [&](const PatternRun& run) { return run.length == length; });
   out.number(equal ? 1 : 0);
   if (equal)
     out.count(length);
   else
-    for (const Piece& run : pattern.runs) out.count(run.length);
+    for (const PatternRun& run : pattern.runs) out.count(run.length);
   return std::move(out.bytes());
 }
 
@@ -163,13 +158,13 @@ Pattern parse_pattern(std::span<const std::byte> bytes) {
     steps.stride = in.count();
   }
   pattern.runs.resize(in.items(1));
-  for (Piece& run : pattern.runs) run.offset = in.count();  // a gap, for now
+  for (PatternRun& run : pattern.runs) run.offset = in.count();  // a gap, for now
   const std::uint64_t equal = in.number();
   if (equal > 1) damaged("a pattern's lengths");
   const Count common = equal == 1 ? in.count() : 0;
   Offset end = 0;
   Count position = 0;
-  for (Piece& run : pattern.runs) {
+  for (PatternRun& run : pattern.runs) {
     run.length = equal == 1 ? common : in.count();
     run.position = position;
     if (!add_fits(end, run.offset, run.offset) || !add_fits(run.offset, run.length, end) ||

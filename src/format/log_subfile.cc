@@ -1,7 +1,6 @@
 #include "format/log_subfile.h"
 
-#include <xxhash.h>
-
+#include "base/hash.h"
 #include "format/log_bytes.h"
 #include "format/log_section.h"
 
@@ -20,7 +19,7 @@ std::vector<std::byte> print_subfile_front(const SubfileFront& front) {
   out.fixed(std::uint32_t{version});
   out.fixed(front.number);
   out.fixed(front.session);
-  out.fixed(static_cast<std::uint64_t>(XXH3_64bits(out.bytes().data(), hashed_bytes)));
+  out.fixed(hash_of(std::span(out.bytes()).first(hashed_bytes)));
   out.bytes().resize(subfile_front_bytes);
   return std::move(out.bytes());
 }
@@ -32,7 +31,7 @@ SubfileFront parse_subfile_front(std::span<const std::byte> bytes) {
   check_version(in.fixed<std::uint32_t>(), version, "a subfile");
   front.number = in.fixed<std::uint32_t>();
   front.session = in.fixed<std::uint64_t>();
-  if (in.fixed<std::uint64_t>() != XXH3_64bits(bytes.data(), hashed_bytes))
+  if (in.fixed<std::uint64_t>() != hash_of(bytes.first(hashed_bytes)))
     damaged("the checksum of a subfile's beginning does not hold");
   return front;
 }

@@ -3,8 +3,6 @@
 // The first byte chooses what the others are: a pattern, a packed one, a section, a table, a list
 // of the index, its directory, a subfile's beginning, hidden attributes. Checksums are set right
 // first (unless the second byte says no), since no fuzzer finds them.
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,12 +13,13 @@
 
 #include "base/byteorder.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "format/log_index.h"
 #include "format/log_section.h"
 #include "format/log_subfile.h"
 #include "layout/logged/logged_store_text.h"
-#include "log/lookup.h"
-#include "log/packed_pattern.h"
+#include "layout/logged/lookup.h"
+#include "layout/logged/packed_pattern.h"
 
 namespace {
 
@@ -38,14 +37,11 @@ void must(bool holds, const char* what) {
   std::abort();
 }
 
-std::uint64_t hash_of(std::span<const std::byte> bytes) {
-  return XXH3_64bits(bytes.data(), bytes.size());
-}
-
 /// Puts the hash of `hashed`, exclusive-or `with`, where it belongs.
 void seal(Bytes& bytes, std::size_t at, std::size_t from, std::size_t to, std::uint64_t with = 0) {
   if (bytes.size() < std::max(at + 8, from) || to < from || to > bytes.size()) return;
-  forebay::store_be(bytes.data() + at, hash_of(std::span(bytes).subspan(from, to - from)) ^ with);
+  forebay::store_be(bytes.data() + at,
+                    forebay::hash_of(std::span(bytes).subspan(from, to - from)) ^ with);
 }
 
 /// What is accepted has bounds within its own extents, and prints to what reads back the same.
@@ -125,7 +121,7 @@ void check_directory(Bytes bytes, bool sealed) {
 void check_attributes(Bytes bytes, bool sealed) {
   if (sealed && bytes.size() >= 8) {  // the lowest byte first here, unlike everywhere else
     const std::span<const std::byte> hashed(bytes.data(), bytes.size() - 8);
-    const std::uint64_t hash = hash_of(hashed);
+    const std::uint64_t hash = forebay::hash_of(hashed);
     for (std::size_t i = 0; i < 8; ++i)
       bytes[hashed.size() + i] = static_cast<std::byte>(hash >> (8 * i));
   }

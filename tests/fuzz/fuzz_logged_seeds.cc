@@ -10,8 +10,8 @@
 #include "format/log_index.h"
 #include "format/log_subfile.h"
 #include "layout/logged/logged_store_text.h"
-#include "log/lookup.h"
-#include "log/section_builder.h"
+#include "layout/logged/lookup.h"
+#include "layout/logged/section_builder.h"
 
 namespace {
 

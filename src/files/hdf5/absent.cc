@@ -4,7 +4,7 @@
 #include "files/hdf5/log_report.h"
 #include "files/hdf5/source.h"
 
-namespace forebay::tools {
+namespace forebay {
 namespace {
 
 [[noreturn]] void refuse(const std::string& path, const char* doing) {
@@ -32,4 +32,4 @@ std::optional<Hdf5LogCheck> check_hdf5_log(const std::string&,
   return std::nullopt;
 }
 
-}  // namespace forebay::tools
+}  // namespace forebay

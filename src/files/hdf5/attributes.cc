@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/text_table.h"
 
-namespace forebay::tools {
+namespace forebay {
 namespace {
 
 constexpr Count most_bytes = 64 << 20;  // of one attribute; real ones are smaller by far
@@ -207,4 +207,4 @@ bool is_dimension_only(hid_t dataset) {
   return text_attribute_begins(dataset, "NAME", dimension_only_text);
 }
 
-}  // namespace forebay::tools
+}  // namespace forebay

@@ -9,7 +9,7 @@
 #include "array/schema.h"
 #include "files/hdf5/handle.h"
 
-namespace forebay::tools {
+namespace forebay {
 
 /// An attribute as read. `refused`: why the classic formats cannot hold it; empty if they can.
 struct ReadAttribute {
@@ -47,4 +47,4 @@ bool is_dimension_only(hid_t dataset);
 /// What NAME begins with in a scale that is no variable.
 constexpr const char* dimension_only_text = "This is a netCDF dimension but not a netCDF variable.";
 
-}  // namespace forebay::tools
+}  // namespace forebay

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace forebay::tools {
+namespace forebay {
 namespace {
 
 // A chunk as HDF5 tells of it: `offset` is that of its first element.
@@ -99,4 +99,4 @@ void each_chunk_of(hid_t dataset, const std::vector<Count>& shape,
   }
 }
 
-}  // namespace forebay::tools
+}  // namespace forebay

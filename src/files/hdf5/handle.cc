@@ -9,7 +9,7 @@
 #include "base/text_table.h"
 #include "layout/logged/undo_file.h"
 
-namespace forebay::tools {
+namespace forebay {
 namespace {
 
 herr_t keep_innermost(unsigned n, const H5E_error2_t* error, void* text) {
@@ -245,4 +245,4 @@ Hdf5Object object_of(hid_t id) {
   return object;
 }
 
-}  // namespace forebay::tools
+}  // namespace forebay

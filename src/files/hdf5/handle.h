@@ -13,7 +13,7 @@
 #include "array/type.h"
 #include "base/types.h"
 
-namespace forebay::tools {
+namespace forebay {
 
 /// Owns one identifier of HDF5, of whatever kind.
 class Hdf5Id {
@@ -127,4 +127,4 @@ struct Hdf5Object {
 };
 Hdf5Object object_of(hid_t id);
 
-}  // namespace forebay::tools
+}  // namespace forebay

@@ -7,7 +7,7 @@
 #include "base/text_table.h"
 #include "files/hdf5/log_view.h"
 
-namespace forebay::tools {
+namespace forebay {
 namespace {
 
 // The paths of logged datasets, by their numbers in the log.
@@ -79,4 +79,4 @@ std::optional<Hdf5LogCheck> check_hdf5_log(const std::string& path,
   return result;
 }
 
-}  // namespace forebay::tools
+}  // namespace forebay

@@ -8,7 +8,7 @@
 
 #include "layout/logged/logged_survey.h"
 
-namespace forebay::tools {
+namespace forebay {
 
 struct Hdf5LogFacts {
   LogStatistics statistics;
@@ -31,4 +31,4 @@ struct Hdf5LogCheck {
 std::optional<Hdf5LogCheck> check_hdf5_log(const std::string& path,
                                            const std::function<void(Count, Count)>& progress);
 
-}  // namespace forebay::tools
+}  // namespace forebay

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "files/hdf5/unfilter.h"
 
-namespace forebay::tools {
+namespace forebay {
 namespace {
 
 constexpr Count log_memory = 256 << 20;  // of lookups and selections
@@ -241,4 +241,4 @@ void Hdf5LogView::read(hid_t dataset, hid_t memory_type, const Subarray& part, v
   std::memcpy(bytes, values.data(), n * wide);
 }
 
-}  // namespace forebay::tools
+}  // namespace forebay

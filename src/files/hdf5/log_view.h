@@ -15,7 +15,7 @@
 #include "layout/logged/logged_file.h"
 #include "layout/logged/logged_store_text.h"
 
-namespace forebay::tools {
+namespace forebay {
 
 /// The log of an open file, by itself.
 struct Hdf5Log {
@@ -60,4 +60,4 @@ class Hdf5LogView final : public Hdf5View {
   mutable std::map<Hdf5Address, std::unique_ptr<Dataset>> datasets_;  // null: not in the log
 };
 
-}  // namespace forebay::tools
+}  // namespace forebay

@@ -4,7 +4,7 @@
 #include "base/text_table.h"
 #include "files/hdf5/source.h"
 
-namespace forebay::tools {
+namespace forebay {
 
 std::unique_ptr<Source> open_source(const std::string& path, const std::string& group,
                                     Strings strings) {
@@ -16,4 +16,4 @@ std::unique_ptr<Source> open_source(const std::string& path, const std::string& 
   return source;
 }
 
-}  // namespace forebay::tools
+}  // namespace forebay

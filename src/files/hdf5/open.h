@@ -6,7 +6,7 @@
 
 #include "files/source.h"
 
-namespace forebay::tools {
+namespace forebay {
 
 /// Opens a classic file, with chunks or without, or a netCDF-4 (HDF5) file, if this build has
 /// HDF5. `group`: only that group of a netCDF-4 file, as if it were a file of its own ("/": the
@@ -15,4 +15,4 @@ namespace forebay::tools {
 std::unique_ptr<Source> open_source(const std::string& path, const std::string& group = {},
                                     Strings strings = Strings::left_out);
 
-}  // namespace forebay::tools
+}  // namespace forebay

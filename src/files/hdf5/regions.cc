@@ -5,7 +5,7 @@
 #include <fstream>
 #include <vector>
 
-namespace forebay::tools {
+namespace forebay {
 namespace {
 
 // What lies in a file, all numbers with the lowest byte first:
@@ -90,4 +90,4 @@ Hdf5Id region_in_space(hid_t file, hid_t space, const char* reference) {
   return Hdf5Id(H5Sdecode(bytes.data()));
 }
 
-}  // namespace forebay::tools
+}  // namespace forebay

@@ -10,7 +10,7 @@
 #include "base/text_table.h"
 #include "files/hdf5/attributes.h"
 
-namespace forebay::tools {
+namespace forebay {
 namespace {
 
 constexpr const char* no_coordinate_prefix = "_nc4_non_coord_";
@@ -420,4 +420,4 @@ Hdf5Contents read_contents(hid_t file, const Hdf5View& view, const std::string& 
   return ContentsReader(file, view, path, strings).run();
 }
 
-}  // namespace forebay::tools
+}  // namespace forebay

@@ -19,7 +19,7 @@
 #include "files/hdf5/view.h"
 #include "files/source.h"
 
-namespace forebay::tools {
+namespace forebay {
 
 /// Where a variable lies and how.
 struct Hdf5Variable {
@@ -48,4 +48,4 @@ struct Hdf5Contents {
 Hdf5Contents read_contents(hid_t file, const Hdf5View& view, const std::string& group,
                            Strings strings = Strings::left_out);
 
-}  // namespace forebay::tools
+}  // namespace forebay

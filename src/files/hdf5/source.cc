@@ -14,7 +14,7 @@
 #include "files/hdf5/schema.h"
 #include "files/hdf5/view.h"
 
-namespace forebay::tools {
+namespace forebay {
 namespace {
 
 constexpr std::size_t chunk_cache_bytes = 64 << 20;
@@ -313,4 +313,4 @@ std::vector<std::string> check_hdf5(const std::string& path, bool values, Count&
   return std::move(checker.faults_);
 }
 
-}  // namespace forebay::tools
+}  // namespace forebay

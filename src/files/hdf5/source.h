@@ -7,7 +7,7 @@
 
 #include "files/source.h"
 
-namespace forebay::tools {
+namespace forebay {
 
 /// Opens a file by the conventions of netCDF-4 (hdf5_schema.h); what the classic model has no word
 /// for is in left_out(). `group`, `strings`: as open_source has them. Errc::ehdferr for a damaged
@@ -21,4 +21,4 @@ std::unique_ptr<Source> open_hdf5(const std::string& path, const std::string& gr
 std::vector<std::string> check_hdf5(const std::string& path, bool values, Count& datasets,
                                     Count& bytes);
 
-}  // namespace forebay::tools
+}  // namespace forebay

@@ -8,7 +8,7 @@
 #include <hdf5_hl.h>
 #endif
 
-namespace forebay::tools {
+namespace forebay {
 namespace {
 
 constexpr std::size_t file_increment = 1 << 20;
@@ -71,4 +71,4 @@ void undo_hdf5_filters(hid_t creation, hid_t type, std::span<const std::byte> st
   }
 }
 
-}  // namespace forebay::tools
+}  // namespace forebay

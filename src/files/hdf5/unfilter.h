@@ -6,7 +6,7 @@
 
 #include "files/hdf5/handle.h"
 
-namespace forebay::tools {
+namespace forebay {
 
 /// `stored` went through the filters of `creation` as one chunk of one dimension, without those
 /// that `mask` names; `values` gets its elements, of `type`, as many as there is room for. HDF5 has
@@ -15,4 +15,4 @@ namespace forebay::tools {
 void undo_hdf5_filters(hid_t creation, hid_t type, std::span<const std::byte> stored,
                        std::uint32_t mask, std::span<std::byte> values);
 
-}  // namespace forebay::tools
+}  // namespace forebay

@@ -2,7 +2,7 @@
 
 #include "files/hdf5/log_view.h"
 
-namespace forebay::tools {
+namespace forebay {
 
 bool Hdf5View::hides_link(const std::string&, const std::string&) const { return false; }
 
@@ -38,4 +38,4 @@ std::unique_ptr<Hdf5View> make_view(hid_t file) {
   return std::make_unique<Hdf5View>();
 }
 
-}  // namespace forebay::tools
+}  // namespace forebay

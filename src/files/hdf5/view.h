@@ -12,7 +12,7 @@
 #include "array/selection.h"
 #include "files/hdf5/handle.h"
 
-namespace forebay::tools {
+namespace forebay {
 
 /// The view of an ordinary file, and what other views begin with. Stateless; one thread at a time.
 class Hdf5View {
@@ -41,4 +41,4 @@ class Hdf5View {
 /// The view that fits an open file. New kinds of files are recognised here.
 std::unique_ptr<Hdf5View> make_view(hid_t file);
 
-}  // namespace forebay::tools
+}  // namespace forebay

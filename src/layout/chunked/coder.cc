@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/attempt.h"
+#include "base/hash.h"
 #include "plan/chunk_shape.h"
 #include "plan/file_space.h"
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/byteorder.h"
+#include "base/hash.h"
 
 namespace forebay::chunked {
 namespace {

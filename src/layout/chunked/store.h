@@ -20,6 +20,7 @@
 
 #include "array/schema.h"
 #include "base/extent.h"
+#include "base/hash.h"
 #include "comm/agree.h"
 #include "comm/comm.h"
 #include "format/chunk_index.h"

@@ -2,7 +2,6 @@
 
 #include <sys/statfs.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +12,7 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/leavings.h"
 #include "comm/agree.h"
 
@@ -97,7 +97,7 @@ FileTails::~FileTails() {
 
 std::uint64_t FileTails::check_of(const Slot& slot) {
   static_assert(sizeof(Slot) == slot_bytes);
-  return XXH3_64bits(&slot, offsetof(Slot, check));
+  return hash_of(std::as_bytes(std::span(&slot, 1)).first(offsetof(Slot, check)));
 }
 
 // -- this rank's tail -----------------------------------------------------------------------------

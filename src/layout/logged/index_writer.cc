@@ -1,13 +1,12 @@
 #include "layout/logged/index_writer.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <numeric>
 
 #include "base/attempt.h"
+#include "base/hash.h"
 #include "comm/agree.h"
 #include "comm/exchange.h"
 #include "format/log_bytes.h"
@@ -126,8 +125,7 @@ Share print_share(std::map<std::uint64_t, Lookup>& lookups) {
     if (lookup.stale()) lookup.build();
     const auto list = print_list(lookup.list());
     share.places.push_back({dataset, static_cast<Offset>(share.lists.size()),
-                            static_cast<Count>(list.size()),
-                            XXH3_64bits(list.data(), list.size())});
+                            static_cast<Count>(list.size()), hash_of(list)});
     share.lists.insert(share.lists.end(), list.begin(), list.end());
     share.entries += lookup.size();
   }

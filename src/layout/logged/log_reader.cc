@@ -1,15 +1,13 @@
 #include "layout/logged/log_reader.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cstring>
 #include <set>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/room_for_one.h"
 #include "format/log_bytes.h"
-#include "log/data_hash.h"
 
 namespace forebay::logged {
 namespace {
@@ -49,8 +47,7 @@ void fill_elements(std::span<std::byte> out, std::span<const std::byte> fill) {
 /// What was read from byte `begin` of an entry's data on, where that is all of it.
 void check_data(const Entry& entry, Offset begin, std::span<std::byte> data) {
   if (begin != 0 || static_cast<Count>(data.size()) != entry.stored) return;
-  const iovec piece{data.data(), data.size()};
-  if (log::hash_of_data({&piece, 1}) != entry.hash)
+  if (hash_of(data) != entry.hash)
     damaged("the checksum of data at byte " + std::to_string(entry.data) + " does not hold");
 }
 
@@ -134,7 +131,7 @@ std::shared_ptr<const Pattern> LogReader::pattern(const PatternRef& ref) {
   if (check_of(packed) != ref.check)
     damaged("the checksum of a selection at byte " + std::to_string(ref.place) + " does not hold");
   auto pattern = std::make_shared<const Pattern>(packer_.unpack(packed));
-  const auto memory = static_cast<Count>(pattern->runs.size() * sizeof(Piece) + 512);
+  const auto memory = static_cast<Count>(pattern->runs.size() * sizeof(PatternRun) + 512);
   recent_.push_front(ref.place);
   try {
     patterns_[ref.place] = {pattern, recent_.begin(), memory};
@@ -208,7 +205,7 @@ Lookup LogReader::from_index(std::uint64_t dataset, std::uint32_t ndims) {
     list = read = bytes(file_, index_place_ + at->place, at->bytes);
   else
     list = index_.subspan(static_cast<std::size_t>(at->place), static_cast<std::size_t>(at->bytes));
-  if (XXH3_64bits(list.data(), list.size()) != at->hash)
+  if (hash_of(list) != at->hash)
     damaged("the checksum of dataset " + std::to_string(dataset) + "'s index does not hold");
   Lookup lookup(parse_list(list));
   if (ndims != 0 && !lookup.set_ndims(ndims))
@@ -349,7 +346,7 @@ void LogReader::read_filtered(const DatasetShape& dataset, const Entry& entry,
     throw Error(Errc::enotsupport, "this dataset went through filters that cannot be undone here");
   std::vector<std::byte> stored(static_cast<std::size_t>(entry.stored));
   fetch(0, stored);
-  if (XXH3_64bits(stored.data(), stored.size()) != entry.hash)
+  if (hash_of(stored) != entry.hash)
     damaged("the checksum of filtered data at byte " + std::to_string(entry.data) +
             " does not hold");
   std::vector<std::byte> values(

@@ -22,9 +22,9 @@
 #include "base/report.h"
 #include "format/log_index.h"
 #include "layout/logged/log_writer.h"
+#include "layout/logged/lookup.h"
+#include "layout/logged/packed_pattern.h"
 #include "layout/logged/tail_reader.h"
-#include "log/lookup.h"
-#include "log/packed_pattern.h"
 
 namespace forebay::logged {
 

@@ -5,20 +5,11 @@
 #include <numeric>
 
 #include "base/attempt.h"
+#include "base/hash.h"
 #include "comm/agree.h"
 #include "layout/logged/tail_reader.h"
-#include "log/data_hash.h"
 
 namespace forebay::logged {
-namespace {
-
-std::uint64_t hash_of_data(std::span<const std::byte> bytes) {
-  const iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
-  return log::hash_of_data(std::span(&piece, 1));
-}
-
-}  // namespace
-
 LogWriter::LogWriter(const Comm& comm, ByteFile& file, BlockSpace& space,
                      std::optional<Subfile> subfile, const WriterOptions& options,
                      PendingData::MakeFile make_temporary, Tails* tails, Report& report)
@@ -101,7 +92,7 @@ void LogWriter::add(std::uint64_t dataset, const Placed& selection, Offset posit
   entry.base = selection.base;
   entry.data = position;
   entry.stored = static_cast<Count>(bytes.size());
-  entry.hash = hash_of_data(bytes);
+  entry.hash = hash_of(bytes);
   entry.filtered = filter_mask.has_value();
   entry.filter_mask = filter_mask.value_or(0);
   section_.add(entry, &selection.pattern);

@@ -19,9 +19,9 @@
 #include "base/byte_file.h"
 #include "base/report.h"
 #include "comm/comm.h"
+#include "layout/logged/section_builder.h"
 #include "layout/logged/tails.h"
 #include "layout/pending_data.h"
-#include "log/section_builder.h"
 
 namespace forebay::logged {
 

@@ -1,9 +1,8 @@
 #include "layout/logged/logged_store_text.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 
+#include "base/hash.h"
 #include "format/log_bytes.h"
 
 namespace forebay::logged {
@@ -69,7 +68,7 @@ std::vector<std::byte> print_stored_dataset(const StoredDataset& stored) {
   for (const Count extent : stored.extents) put(bytes, static_cast<std::uint64_t>(extent));
   for (const std::uint64_t most : stored.maximum) put(bytes, most);
   bytes.insert(bytes.end(), stored.dcpl.begin(), stored.dcpl.end());
-  put(bytes, XXH3_64bits(bytes.data(), bytes.size()));
+  put(bytes, hash_of(bytes));
   return bytes;
 }
 
@@ -78,7 +77,7 @@ StoredDataset parse_stored_dataset(std::span<const std::byte> bytes) {
   // HDF5 decodes property lists without knowing where they end: nothing but what was written may
   // get there.
   const auto hashed = bytes.first(bytes.size() - 8);
-  if (Numbers(bytes, hashed.size()).get() != XXH3_64bits(hashed.data(), hashed.size()))
+  if (Numbers(bytes, hashed.size()).get() != hash_of(hashed))
     damaged_attribute("the checksum of a dataset's attribute does not hold");
   StoredDataset stored;
   stored.id = numbers.get();

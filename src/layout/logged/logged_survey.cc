@@ -1,7 +1,5 @@
 #include "layout/logged/logged_survey.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -9,6 +7,7 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
+#include "base/hash.h"
 
 namespace forebay {
 namespace {
@@ -135,19 +134,16 @@ class Checker {
         end > file.size())
       throw Error(Errc::etrunc, file.path() + " ends before byte " + std::to_string(end) +
                                     " of its log, written by rank " + std::to_string(entry.rank));
-    const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(),
-                                                                                XXH3_freeState);
-    if (!state) throw std::bad_alloc();
-    XXH3_64bits_reset(state.get());
+    RunningHash hash;
     for (Offset at = entry.data; at < end;) {
       const auto n = std::min(window_.size(), static_cast<std::size_t>(end - at));
       const std::span part = std::span(window_).first(n);
       if (file.read_at(at, part) != n)
         throw Error(Errc::etrunc, file.path() + " ends within its log");
-      XXH3_64bits_update(state.get(), part.data(), n);
+      hash.add(part);
       at += static_cast<Offset>(n);
     }
-    return XXH3_64bits_digest(state.get());
+    return hash.value();
   }
 
   logged::LogReader& reader_;

@@ -8,16 +8,13 @@
 #include <random>
 
 #include "base/error.h"
+#include "base/memory_file_testing.h"
 #include "layout/logged/index_writer.h"
 #include "layout/logged/log_reader.h"
 #include "layout/logged/log_writer.h"
-#include "log/memory_file_testing.h"
 
 namespace forebay::logged {
 namespace {
-
-using log::MemoryDisk;
-using log::MemoryFile;
 
 class AppendingSpace : public BlockSpace {
  public:
@@ -267,8 +264,8 @@ TEST(PendingData, what_is_lost_is_not_read) {
 }
 
 TEST(PendingData, what_is_moved_to_the_file_is_found_there) {
-  const auto disk = std::make_shared<log::MemoryDisk>();
-  PendingData data(100, [&] { return std::make_unique<log::MemoryFile>("pending", disk); });
+  const auto disk = std::make_shared<MemoryDisk>();
+  PendingData data(100, [&] { return std::make_unique<MemoryFile>("pending", disk); });
   std::vector<std::byte> own(10, std::byte{1}), lent(20, std::byte{2}), read(30);
   data.add(own);
   data.lend(lent);

@@ -128,7 +128,7 @@ const TailReader::KnownPattern& TailReader::pattern(int rank, std::uint32_t numb
   }
   known.bounds = bounds_of(*pattern, 0);
   known.pattern = std::move(pattern);
-  memory_ += static_cast<Count>(known.pattern->runs.size() * sizeof(Piece) + 512);
+  memory_ += static_cast<Count>(known.pattern->runs.size() * sizeof(PatternRun) + 512);
   return known;
 }
 

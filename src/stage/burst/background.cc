@@ -50,7 +50,7 @@ void BurstStage::work() {
 }
 
 void BurstStage::work_once(Lock& lock) {
-  const log::Mark end = writer_->mark();
+  const staging::Mark end = writer_->mark();
   recorder_->forget_pieces();
   std::swap(sealed_, current_);
   current_pieces_ = 0;

@@ -65,7 +65,7 @@ void BurstStage::start() {
 }
 
 void BurstStage::open_logs() {
-  log::Header header;
+  staging::Header header;
   header.session = options_.session;
   header.rank = comm_.rank();
   header.ranks = comm_.size();
@@ -75,13 +75,13 @@ void BurstStage::open_logs() {
     header.share.parts = topology_->node().size();
   }
   const std::string stem = options_.log_stem(first_);
-  log::State state;
+  staging::State state;
   state.epoch = epoch_;
   state.schema = host_.fingerprint();
   writer_.reset();
   auto records = host_.open_log(stem + ".records", creates_files());
   auto data = host_.open_log(stem + ".data", creates_files());
-  writer_ = std::make_unique<log::Writer>(std::move(records), std::move(data), header, state);
+  writer_ = std::make_unique<staging::Writer>(std::move(records), std::move(data), header, state);
   recorder_.emplace(schema_, *writer_, record_limit(options_));
 }
 
@@ -213,8 +213,10 @@ void BurstStage::flush(bool collective) {
   flush_alone();
 }
 
-log::ReadData BurstStage::reader() {
-  return [this](const log::Write& write, std::span<std::byte> into) { writer_->read(write, into); };
+staging::ReadData BurstStage::reader() {
+  return [this](const staging::Write& write, std::span<std::byte> into) {
+    writer_->read(write, into);
+  };
 }
 
 std::vector<Source> BurstStage::sources() {
@@ -273,8 +275,8 @@ void BurstStage::flush_alone() {
   drop_all(least, false);
 }
 
-log::State BurstStage::next_state(Count least_records) const {
-  log::State state = writer_->state();
+staging::State BurstStage::next_state(Count least_records) const {
+  staging::State state = writer_->state();
   state.epoch = epoch_;
   state.schema = host_.fingerprint();
   state.least_records = least_records;
@@ -293,7 +295,7 @@ void BurstStage::drop_all(Count least_records, bool epoch_over) {
   bool removed = false;
   const auto error = attempt_to([&] {
     recorder_->forget_pieces();
-    const log::State state = next_state(least_records);
+    const staging::State state = next_state(least_records);
     // Somebody who cleans up directories may have removed files that are in use.
     removed = !options_.shared && !writer_->is_linked();
     if (removed) open_logs();
@@ -335,7 +337,7 @@ void BurstStage::close(bool drop_staged) {
   std::optional<Error> mine;
   if (writer_ && options_.keep_logs) {
     mine = attempt_to([&] {
-      log::State state = writer_->state();
+      staging::State state = writer_->state();
       state.closed = true;
       writer_->drop(writer_->mark(), state, true);
     });

@@ -28,7 +28,7 @@
 
 namespace forebay::burst {
 
-/// What the stage asks of those who keep its logs and the dataset (log_host.cc).
+/// What the stage asks of those who keep its logs and the dataset (host.cc).
 class Host {
  public:
   virtual ~Host() = default;

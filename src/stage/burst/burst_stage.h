@@ -9,10 +9,10 @@
 #include <thread>
 
 #include "comm/topology.h"
-#include "log/writer.h"
 #include "stage/burst/burst.h"
 #include "stage/burst/recorder.h"
 #include "stage/burst/staged_reads.h"
+#include "staging_log/writer.h"
 
 namespace forebay::burst {
 
@@ -48,9 +48,9 @@ class BurstStage : public Stage {
   void flush_alone();
   FlushResult flush_to(Layout& layout, Report& report);
 
-  log::ReadData reader();
+  staging::ReadData reader();
   std::vector<Source> sources();
-  log::State next_state(Count least_records) const;
+  staging::State next_state(Count least_records) const;
   void drop_all(Count least_records, bool epoch_over);
   void lose_log(const Error& error);
   void refuse_lost(const FlushResult& result) const;
@@ -76,7 +76,7 @@ class BurstStage : public Stage {
   BurstOptions options_;
   Report& report_;
 
-  std::unique_ptr<log::Writer> writer_;  // none after the log's files have been lost
+  std::unique_ptr<staging::Writer> writer_;  // none after the log's files have been lost
   std::optional<Recorder> recorder_;
   std::uint64_t epoch_ = 0;
   StagedWrites sealed_, current_;  // what the thread writes, and what was staged since

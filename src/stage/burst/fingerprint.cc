@@ -1,8 +1,8 @@
 #include "stage/burst/fingerprint.h"
 
-#include <xxhash.h>
-
 #include <vector>
+
+#include "base/hash.h"
 
 namespace forebay {
 
@@ -15,7 +15,7 @@ std::uint64_t schema_fingerprint(const Schema& schema) {
     facts.push_back(var.ndims());
     facts.insert(facts.end(), var.dimids.begin(), var.dimids.end());
   }
-  return XXH3_64bits(facts.data(), facts.size() * sizeof facts[0]);
+  return hash_of(std::as_bytes(std::span(facts)));
 }
 
 }  // namespace forebay

@@ -80,7 +80,7 @@ void Flush::order_by_file() {
   std::vector<RequestRange> ranges;
   bool known = true;
   for (std::uint32_t s = 0; s < sources_.size(); ++s) {
-    const log::Table& table = *sources_[s].table;
+    const staging::Table& table = *sources_[s].table;
     for (std::uint32_t i = 0; i < table.size(); ++i) {
       const auto range = known ? layout_.range_of(table.request(i, nullptr)) : std::nullopt;
       known = range.has_value();

@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/report.h"
 #include "comm/comm.h"
-#include "log/table.h"
+#include "staging_log/table.h"
 
 namespace forebay {
 class Layout;
@@ -31,8 +31,8 @@ enum class Order { two_level, replay };
 
 /// One log: what it holds, and how its data is read.
 struct Source {
-  const log::Table* table;
-  log::ReadData read;
+  const staging::Table* table;
+  staging::ReadData read;
 };
 
 struct FlushOptions {

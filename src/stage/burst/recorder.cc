@@ -13,8 +13,8 @@ constexpr std::size_t most_parts = 4096;         // before they are committed
 constexpr std::size_t most_known = 64;           // run lists that are remembered
 constexpr Count most_gathered = Count{8} << 20;  // bytes before they are committed
 
-log::Write write_of(const Request& request, const Variable& var) {
-  log::Write write;
+staging::Write write_of(const Request& request, const Variable& var) {
+  staging::Write write;
   write.var = request.var;
   write.type = var.type;
   write.external = request.swap == 1 && request.element_size > 1;
@@ -24,10 +24,10 @@ log::Write write_of(const Request& request, const Variable& var) {
 
 }  // namespace
 
-Recorder::Recorder(const Schema& schema, log::Writer& writer, Count most_bytes)
+Recorder::Recorder(const Schema& schema, staging::Writer& writer, Count most_bytes)
     : schema_(schema), writer_(writer), most_(most_bytes) {}
 
-std::size_t Recorder::record(std::span<const Request> writes, log::Table& table,
+std::size_t Recorder::record(std::span<const Request> writes, staging::Table& table,
                              std::optional<Error>& error) {
   std::size_t recorded = 0;
   error = attempt_to([&] {
@@ -50,7 +50,7 @@ std::size_t Recorder::record(std::span<const Request> writes, log::Table& table,
   return recorded;
 }
 
-void Recorder::commit(log::Table& table) {
+void Recorder::commit(staging::Table& table) {
   writer_.commit();
   for (Part& part : parts_) table.add(part.write, std::move(part.runs));
   parts_.clear();
@@ -73,7 +73,7 @@ void Recorder::add_subarray(const Request& request, const Subarray& sub) {
   const Variable& var = schema_.vars[static_cast<std::size_t>(request.var)];
   const Count all = request.elements * request.element_size;
   if (all <= most_) {
-    log::Write write = write_of(request, var);
+    staging::Write write = write_of(request, var);
     write.continues = false;
     write.selection = sub;
     return add_part(std::move(write), {}, request.packed, all);
@@ -91,7 +91,7 @@ void Recorder::add_subarray(const Request& request, const Subarray& sub) {
       part.start[d] += index[d] * (sub.stride.empty() ? 1 : sub.stride[d]);
     }
     const Count bytes = part.count[cut] * inner;
-    log::Write write = write_of(request, var);
+    staging::Write write = write_of(request, var);
     write.continues = done + bytes < all;
     index[cut] += part.count[cut];
     write.selection = std::move(part);
@@ -163,7 +163,7 @@ void Recorder::add_runs(const Request& request, const Runs& selected) {
       }
       data = gathered_.back().get();
     }
-    log::Write write = write_of(request, var);
+    staging::Write write = write_of(request, var);
     write.continues = &piece != &how.pieces.back();
     Runs part{piece.runs, selected.base};
     write.selection = writer_.add_pieces(part);
@@ -171,7 +171,7 @@ void Recorder::add_runs(const Request& request, const Runs& selected) {
   }
 }
 
-void Recorder::add_part(log::Write&& write, Runs runs, const std::byte* data, Count bytes) {
+void Recorder::add_part(staging::Write&& write, Runs runs, const std::byte* data, Count bytes) {
   const iovec memory{const_cast<std::byte*>(data), static_cast<std::size_t>(bytes)};
   writer_.add(write, std::span<const iovec>(&memory, 1));
   parts_.push_back({std::move(write), std::move(runs)});

@@ -12,28 +12,28 @@
 #include "array/request.h"
 #include "array/schema.h"
 #include "base/error.h"
-#include "log/table.h"
-#include "log/writer.h"
+#include "staging_log/table.h"
+#include "staging_log/writer.h"
 
 namespace forebay::burst {
 
 class Recorder {
  public:
   /// `most_bytes`: of data of one record. `schema` and `writer` outlive the recorder.
-  Recorder(const Schema& schema, log::Writer& writer, Count most_bytes);
+  Recorder(const Schema& schema, staging::Writer& writer, Count most_bytes);
 
   /// Appends the writes to the log and to the table. If that fails (the device is full, or broken)
   /// nothing of the requests that are not in the table counts, but the log may end with the
   /// beginning of one: nothing may follow it until the log is dropped.
   /// Returns the number of requests that are recorded; `error` tells why not all.
-  std::size_t record(std::span<const Request> writes, log::Table& table,
+  std::size_t record(std::span<const Request> writes, staging::Table& table,
                      std::optional<Error>& error);
   /// After Writer::mark(): pieces are named anew.
   void forget_pieces() { known_.clear(); }
 
  private:
   struct Part {
-    log::Write write;
+    staging::Write write;
     Runs runs;
   };
   /// A run list as it is recorded: parts in file order without positions in memory.
@@ -53,12 +53,12 @@ class Recorder {
   void add(const Request& request);
   void add_subarray(const Request& request, const Subarray& sub);
   void add_runs(const Request& request, const Runs& selected);
-  void add_part(log::Write&& write, Runs runs, const std::byte* data, Count bytes);
+  void add_part(staging::Write&& write, Runs runs, const std::byte* data, Count bytes);
   const Known& known(const std::shared_ptr<const RunList>& list);
-  void commit(log::Table& table);
+  void commit(staging::Table& table);
 
   const Schema& schema_;
-  log::Writer& writer_;
+  staging::Writer& writer_;
   Count most_;
   std::unordered_map<const RunList*, Known> known_;
   std::vector<Part> parts_;  // added and not committed

@@ -152,7 +152,7 @@ bool covers(std::span<StagedWrites* const> staged, const Schema& schema, const R
 }
 
 bool overlay(std::span<StagedWrites* const> staged, const Schema& schema, Request& read,
-             const log::ReadData& data) {
+             const staging::ReadData& data) {
   bool any = false;
   if (selects_twice(read)) {
     for (Request& part : parts_of(read)) any = overlay(staged, schema, part, data) || any;

@@ -9,14 +9,14 @@
 
 #include "array/request.h"
 #include "array/schema.h"
-#include "log/table.h"
+#include "staging_log/table.h"
 
 namespace forebay::burst {
 
 /// A table with a look-up of its writes by variable, built when a read first asks for it.
 class StagedWrites {
  public:
-  log::Table table;
+  staging::Table table;
 
   void clear();
   /// The writes of `read`'s variable whose bytes meet [first, last), in program order. Bytes count
@@ -44,6 +44,6 @@ bool covers(std::span<StagedWrites* const> staged, const Schema& schema, const R
 /// Copies what is staged of the read's bytes over its memory; later writes win. Returns whether
 /// there was anything. Errc::ebadlog when the log does not hold what was written.
 bool overlay(std::span<StagedWrites* const> staged, const Schema& schema, Request& read,
-             const log::ReadData& data);
+             const staging::ReadData& data);
 
 }  // namespace forebay::burst

@@ -13,8 +13,8 @@
 #include "files/classic_file.h"
 #include "method/method_values.h"
 #include "stage/burst/fingerprint.h"
-#include "stage/burst/log_files.h"
 #include "stage/burst/staging_control.h"
+#include "stage/burst/staging_files.h"
 #include "tools/commands.h"
 #include "tools/json.h"
 
@@ -74,7 +74,7 @@ const char* name_of(Liveness job) {
 // One entry as it is shown.
 struct Shown {
   std::uint64_t sequence = 0;
-  log::Write write;
+  staging::Write write;
   Count pieces = 0;  ///< 0: a subarray
   bool counts = false;
   std::string data;           ///< the first values
@@ -98,7 +98,7 @@ class LogPrinter {
       const auto reader = open_log(log_.stem, log_.header.share.part, report_);
       const bool finished = session_.closed || log_.state.epoch < session_.flushed;
       scan_ = reader->walk(
-          [&](std::uint64_t sequence, const log::Write& write,
+          [&](std::uint64_t sequence, const staging::Write& write,
               const std::shared_ptr<const RunList>& runs) {
             Shown shown;
             shown.sequence = sequence;
@@ -118,7 +118,7 @@ class LogPrinter {
     if (error) problem_ = error->what();
   }
 
-  const log::Scan& scan() const { return scan_; }
+  const staging::Scan& scan() const { return scan_; }
   const std::string& problem() const { return problem_; }
   Count seen() const { return seen_; }
   Count counting() const { return counting_; }
@@ -134,8 +134,8 @@ class LogPrinter {
   }
 
  private:
-  void read(log::Reader& reader, Shown& shown) {
-    const log::Write& write = shown.write;
+  void read(staging::Reader& reader, Shown& shown) {
+    const staging::Write& write = shown.write;
     std::vector<std::byte> data;
     shown.whole = write.bytes <= data_bytes_ && !attempt_to([&] {
                     data.resize(static_cast<std::size_t>(write.bytes));
@@ -146,7 +146,7 @@ class LogPrinter {
   }
 
   // The first values, as a person would write them.
-  static std::string values(const log::Write& write, std::span<const std::byte> data) {
+  static std::string values(const staging::Write& write, std::span<const std::byte> data) {
     constexpr std::size_t most = 8;
     const auto width = static_cast<std::size_t>(size_of(write.type));
     if (width == 0) return {};
@@ -176,7 +176,7 @@ class LogPrinter {
   const Schema* schema_ = nullptr;
   Count data_bytes_ = 0;
   Report report_;
-  log::Scan scan_;
+  staging::Scan scan_;
   std::string problem_;
   Count seen_ = 0, counting_ = 0, counting_bytes_ = 0, damaged_ = 0;
 };
@@ -253,7 +253,7 @@ bool print_log(const Options& options, const SessionFacts& session, const FoundL
 // -- JSON
 
 Json entry_json(const LogPrinter& printer, const Shown& shown) {
-  const log::Write& write = shown.write;
+  const staging::Write& write = shown.write;
   Json json = {{"sequence", shown.sequence},
                {"variable", printer.variable(shown)},
                {"var", write.var},
@@ -282,7 +282,7 @@ Json log_json(const Options& options, const SessionFacts& session, const FoundLo
   Json entries = Json::array();
   printer.walk(options.limit.value_or(0),
                [&](const Shown& shown) { entries.push_back(entry_json(printer, shown)); });
-  const log::Share& share = log.header.share;
+  const staging::Share& share = log.header.share;
   Json json = {{"rank", log.header.rank},
                {"records", records_path(log.stem)},
                {"data", data_path(log.stem)},

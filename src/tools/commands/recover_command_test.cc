@@ -62,7 +62,7 @@ TEST_F(RecoverCommandTest, recover_replays_and_says_what) {
 }
 
 TEST_F(RecoverCommandTest, damage_is_listed_with_advice_and_exit_code) {
-  flip(data_path(stem(1)), log::data_begin);
+  flip(data_path(stem(1)), staging::data_begin);
   std::string text = run({"recover", logs_});
   EXPECT_EQ(status_, exit_failed);
   EXPECT_NE(text.find("damaged: log of rank 1"), std::string::npos) << text;
@@ -130,7 +130,7 @@ TEST_F(RecoverCommandTest, log_works_without_the_dataset_and_on_damage) {
   EXPECT_EQ(status_, exit_done);
   EXPECT_NE(text.find("cannot be read"), std::string::npos) << text;
   EXPECT_NE(text.find("#0"), std::string::npos) << text;
-  flip(data_path(stem(0)), log::data_begin);
+  flip(data_path(stem(0)), staging::data_begin);
   run({"log", logs_});
   EXPECT_EQ(status_, exit_done);
   text = run({"log", "--verify", logs_});

@@ -14,6 +14,7 @@
 #include <filesystem>
 
 #include "base/attempt.h"
+#include "base/hash.h"
 #include "base/text_table.h"
 #include "comm/agree.h"
 #include "dataset/copying.h"
@@ -281,7 +282,7 @@ class Conversion {
           Piece piece{job.var, job.part,
                       std::vector<std::byte>(static_cast<std::size_t>(job.bytes))};
           if (job.bytes > 0) source_->read(job.var, job.part, piece.data.data());
-          if (options_.verify) hashes_[i] = checksum_of(piece.data);
+          if (options_.verify) hashes_[i] = hash_of(piece.data);
           pieces.push_back(std::move(piece));
         });
       });
@@ -312,7 +313,7 @@ class Conversion {
       if (!there) throw Error(Errc::eio, "verification: " + name + " is missing in the output");
       data.resize(static_cast<std::size_t>(job.bytes));
       copy->read(*there, job.part, data.data());
-      if (checksum_of(data) != hashes_[i])
+      if (hash_of(data) != hashes_[i])
         throw Error(
             Errc::eio,
             fmt::format("verification: {} has other values in the output, from index [{}] on",

@@ -10,6 +10,7 @@
 #include "base/attempt.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/text_table.h"
 #include "comm/agree.h"
 #include "dataset/copying.h"
@@ -361,7 +362,7 @@ class Copier {
   }
 
   static std::uint64_t hash_of(Elements& values, std::size_t n, const Job& job) {
-    return checksum_of(
+    return forebay::hash_of(
         {static_cast<std::byte*>(values.data()), n * static_cast<std::size_t>(job.width)});
   }
 

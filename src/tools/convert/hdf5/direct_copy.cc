@@ -8,6 +8,7 @@
 #include "base/attempt.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/text_table.h"
 #include "comm/agree.h"
 #include "dataset/copying.h"
@@ -46,7 +47,7 @@ class DirectCopy {
                  view_.read(dataset, type, part, bytes.data());
                  write_at(out.get(), target.place + first_element(target, part) * target.width,
                           bytes, path_);
-                 if (options_.verify) hashes_.push_back(checksum_of(bytes));
+                 if (options_.verify) hashes_.push_back(hash_of(bytes));
                });
         }));
     if (options_.verify) verify();
@@ -111,7 +112,7 @@ class DirectCopy {
                [&](hid_t dataset, hid_t type, const Target& target, const Subarray& part) {
                  const auto bytes = room(part.elements() * target.width);
                  Hdf5View().read(dataset, type, part, bytes.data());
-                 if (checksum_of(bytes) != hashes_[at++])
+                 if (hash_of(bytes) != hashes_[at++])
                    throw Error(Errc::eio, "verification: has other values in the output",
                                "the output was removed; try another disk");
                });

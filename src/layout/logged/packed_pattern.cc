@@ -1,0 +1,50 @@
+#include "layout/logged/packed_pattern.h"
+
+#include "format/log_bytes.h"
+#include "format/log_section.h"
+
+namespace forebay::logged {
+namespace {
+
+// Longer lists of runs than this, or than zstd can make of so few bytes (blocks of 128 KiB that
+// take four), are no reason to trust a damaged file with memory.
+constexpr std::uint64_t most_bytes = std::uint64_t{4} << 30, most_ratio = 32 << 10;
+
+ChunkInfo as_chunk(std::size_t bytes) { return {Type::byte, {static_cast<Count>(bytes)}}; }
+
+}  // namespace
+
+PatternPacker::PatternPacker() : pipeline_(Pipeline::parse("zstd:1")) {}
+
+// packed = 2 × (length of the printed pattern) + (1 if compressed), bytes
+std::vector<std::byte> PatternPacker::pack(const Pattern& pattern) {
+  const auto printed = print_pattern(pattern);
+  const auto encoded = pipeline_.encode(as_chunk(printed.size()), printed, workspace_);
+  Printer out;
+  out.number(2 * printed.size() + (encoded.skipped == 0 ? 1 : 0));
+  out.raw(encoded.bytes);
+  return std::move(out.bytes());
+}
+
+Pattern PatternPacker::unpack(std::span<const std::byte> packed) {
+  Parser in(packed);
+  const std::uint64_t front = in.number();
+  const bool compressed = front % 2 == 1;
+  const std::uint64_t bytes = front / 2;
+  const auto rest = in.take(in.left());
+  if (!compressed) {
+    if (rest.size() != bytes) damaged("a pattern's length");
+    return parse_pattern(rest);
+  }
+  if (bytes > most_bytes || bytes / most_ratio > rest.size())
+    damaged("a pattern of " + std::to_string(bytes) + " bytes");
+  std::vector<std::byte> printed(bytes);
+  try {
+    pipeline_.decode(as_chunk(printed.size()), rest, 0, printed, workspace_);
+  } catch (const Error& error) {
+    damaged(error.message());
+  }
+  return parse_pattern(printed);
+}
+
+}  // namespace forebay::logged

@@ -1,0 +1,63 @@
+// The records of one log in memory (D3 §3.2.3 keeps the metadata log mirrored): what a flush orders
+// and what reads of staged data look at. A few dozen bytes a write; a stage that lets it grow
+// flushes (see bytes()).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "array/request.h"
+#include "format/staging_record.h"
+
+namespace forebay::staging {
+
+class Table {
+ public:
+  /// `runs`: where the write selects pieces.
+  void add(const Write& write, Runs runs);
+
+  std::size_t size() const { return items_.size(); }
+  bool empty() const { return items_.empty(); }
+  Count data_bytes() const { return data_bytes_; }  ///< of all writes
+  Count bytes() const;                              ///< of memory, run lists included
+  Count last_record() const { return last_record_; }
+  void clear();
+
+  VarId var(std::size_t i) const { return items_[i].var; }
+  Count bytes_of(std::size_t i) const { return items_[i].bytes; }
+  bool continues(std::size_t i) const { return items_[i].continues; }
+  /// The write without its selection: enough to read its data.
+  Write write(std::size_t i) const;
+  /// The write as a request whose data will be at `data`.
+  Request request(std::size_t i, std::byte* data) const;
+
+ private:
+  struct Item {
+    VarId var;
+    Type type;
+    std::uint32_t list;  // of lists_, or none
+    std::uint16_t ndims;
+    bool external, continues, strided;
+    Count last_record;
+    Offset data;
+    Count bytes;
+    std::uint64_t hash;
+    std::size_t numbers;  // of start, count and stride, in numbers_; of pieces, their base
+  };
+  static constexpr std::uint32_t none = UINT32_MAX;
+
+  std::vector<Item> items_;
+  std::vector<Count> numbers_;
+  std::vector<std::shared_ptr<const RunList>> lists_;
+  Count data_bytes_ = 0, list_bytes_ = 0, last_record_ = 0;
+};
+
+/// Reads the data of a write, whole, into as many bytes; throws Errc::ebadlog where they are not
+/// what was written.
+using ReadData = std::function<void(const Write&, std::span<std::byte>)>;
+
+}  // namespace forebay::staging

@@ -1,0 +1,92 @@
+// Writes what fuzzing of logs begins with: fuzz_staging_log_seeds DIRECTORY
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/staging_record.h"
+
+namespace {
+
+namespace staging = forebay::staging;
+using Bytes = std::vector<std::byte>;
+
+constexpr std::uint64_t session = 4711;
+
+staging::Write write_of(forebay::VarId var, bool continues, bool continued) {
+  staging::Write write;
+  write.var = var;
+  write.type = forebay::Type::float32;
+  write.continues = continues;
+  write.continued = continued;
+  write.data = staging::data_begin;
+  return write;
+}
+
+/// Writes of a request, writes by pieces, and one of a scalar.
+Bytes entries() {
+  Bytes out;
+  std::uint64_t next = 0;
+  staging::Write box = write_of(1, true, false);
+  box.selection = forebay::Subarray{{0, 3}, {2, 5}, {}};
+  box.bytes = 40;
+  staging::print_entry(box, next++, session, out);
+  box.continues = false;
+  box.continued = true;
+  std::get<0>(box.selection).stride = {1, 2};
+  staging::print_entry(box, next++, session, out);
+  staging::print_entry(staging::Pieces{{{0, 8}, {24, 4}, {4000, 28}}, 40}, next++, session, out);
+  for (const bool continues : {true, false}) {
+    staging::Write pieces = write_of(2, continues, !continues);
+    pieces.selection = std::uint64_t{2};
+    pieces.bytes = 40;
+    staging::print_entry(pieces, next++, session, out, 1);
+  }
+  staging::Write scalar = write_of(3, false, false);
+  scalar.selection = forebay::Subarray{};
+  scalar.bytes = 4;
+  staging::print_entry(scalar, next++, session, out, 1);
+  return out;
+}
+
+Bytes header() {
+  Bytes out = staging::print_header({session, 2, 4, {1, 2, 65536, 1 << 20}, "/data/out.nc"});
+  for (const std::uint64_t serial : {6, 7}) {
+    staging::State state;
+    state.serial = serial;
+    const auto slot = staging::print_state(state, session);
+    std::copy(slot.begin(), slot.end(), out.begin() + staging::slot_of(serial));
+  }
+  return out;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: %s DIRECTORY\n", argv[0]);
+    return 2;
+  }
+  const std::filesystem::path target = argv[1];
+  std::filesystem::create_directories(target);
+  const auto save = [&](const std::string& name, char parser, std::span<const std::byte> bytes) {
+    std::ofstream file(target / name, std::ios::binary);
+    file.put(parser);
+    file.put(1);
+    file.write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+    if (!file.flush()) std::fprintf(stderr, "cannot write %s\n", (target / name).c_str());
+    return static_cast<bool>(file);
+  };
+  const Bytes log = entries();
+  bool all = save("header", 1, header()) && save("log", 2, log);
+  const std::span<const std::byte> rest(log);
+  for (std::size_t at = 0, i = 0; at < log.size(); ++i) {
+    const auto length = static_cast<std::size_t>(*staging::entry_length(rest.subspan(at)));
+    all = save("entry-" + std::to_string(i), 0, rest.subspan(at, length)) && all;
+    at += length;
+  }
+  return all ? 0 : 1;
+}
