@@ -1,5 +1,3 @@
-#include "comm/topology.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "comm/thread_ranks.h"
+#include "comm/topology.h"
 
 namespace forebay {
 namespace {

@@ -1,0 +1,146 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+
+#include "base/attempt.h"
+#include "comm/thread_ranks.h"
+#include "transport/slots.h"
+
+namespace forebay {
+namespace {
+
+// More windows than slots, many times; the last rank has nothing, rank 0 comes late.
+constexpr int ranks = 4, writers = 3, slots = 3;
+constexpr Count window = 8192, windows = 24, width = 8, file_bytes = window * windows;
+constexpr auto before = static_cast<char>(0xEE);
+
+class SlotsTest : public testing::Test {
+ protected:
+  SlotsTest()
+      : path_(std::filesystem::path(testing::TempDir()) /
+              ("forebay_slots_" + std::to_string(::getpid()))) {
+    std::ofstream(path_, std::ios::binary) << std::string(file_bytes, before);
+  }
+  ~SlotsTest() override { std::filesystem::remove(path_); }
+  std::string contents() const {
+    std::ifstream in(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  const std::string path_;
+};
+
+/// Whose an element of the file is; -1: nobody writes it.
+Rank owner_of(Count element) {
+  const Count of_window = window / width;
+  if (element / of_window == 5) return -1;              // a whole window
+  if (element % of_window > of_window - 40) return -1;  // its end
+  return element % 7 == 0 ? -1 : static_cast<Rank>(element % writers);
+}
+std::uint64_t value_of(Count element) {
+  return 0x0102030405060708U * static_cast<std::uint64_t>(element % 31 + 1);
+}
+
+void come(const Comm& comm) {
+  if (comm.is_root()) std::this_thread::sleep_for(std::chrono::microseconds(200));
+}
+
+/// Places this rank's elements of a window, byte-swapped.
+void place(Slots& ring, const Slots::Use& use, Rank rank) {
+  Slots::Placer placer(ring, use);
+  for (Count e = use.begin / width; e < (use.begin + window) / width; ++e) {
+    if (owner_of(e) != rank) continue;
+    std::uint64_t value = value_of(e);
+    placer.add({e * width, width, reinterpret_cast<std::byte*>(&value), 0, width});
+  }
+}
+
+std::string written() {
+  std::string expected(file_bytes, before);
+  for (Count e = 0; e < file_bytes / width; ++e)
+    for (Count b = 0; owner_of(e) >= 0 && b < width; ++b)
+      expected[static_cast<std::size_t>(e * width + b)] =
+          static_cast<char>(value_of(e) >> (8 * (width - 1 - b)));
+  return expected;
+}
+
+TEST_F(SlotsTest, windows_are_written_by_whoever_comes_last) {
+  for (const Count bridged : {0, 8, 4096}) {
+    run_as_threads(ranks, [&](const Comm& comm) {
+      Report report;
+      File file(path_, true, comm.rank(), report);
+      Slots ring(Topology::of(comm, 0), window, slots);
+      ASSERT_TRUE(ring.ok());
+      for (Count w = 0; w < windows; ++w) {
+        come(comm);
+        const auto use = ring.acquire(w * window);
+        place(ring, use, comm.rank());
+        if (ring.arrive(use)) ring.write_out(use, file, bridged, report);
+      }
+      comm.barrier();
+    });
+    EXPECT_TRUE(contents() == written()) << bridged;  // holes hold what they held
+    std::ofstream(path_, std::ios::binary) << std::string(file_bytes, before);
+  }
+}
+
+TEST_F(SlotsTest, a_window_is_read_once_for_all_who_need_it) {
+  std::string content(file_bytes, 0);
+  for (std::size_t i = 0; i < content.size(); ++i)
+    content[i] = static_cast<char>(i * 2654435761U >> 11);
+  std::ofstream(path_, std::ios::binary) << content;
+  std::atomic<std::int64_t> calls = 0;
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Report report;
+    File file(path_, false, comm.rank(), report);
+    Slots ring(Topology::of(comm, 0), window, slots);
+    ASSERT_TRUE(ring.ok());
+    for (Count w = 0; w < windows; ++w) {
+      come(comm);
+      const auto use = ring.acquire(w * window);
+      const bool needs = comm.rank() < writers && w != 5;
+      const Offset first = use.begin + 100 * comm.rank(), bytes = window - 1000;
+      if (needs) ring.need(use, first, bytes);
+      if (ring.arrive(use)) ring.read_in(use, file, window, report);
+      ring.wait_until_read(use);
+      if (needs)
+        EXPECT_EQ(std::memcmp(ring.data(use, first), content.data() + first,
+                              static_cast<std::size_t>(bytes)),
+                  0);
+      ring.depart(use);
+    }
+    calls += report[Counter::read_calls];
+  });
+  EXPECT_EQ(calls, windows - 1);
+}
+
+// The rank that a system call fails on keeps the error, and the ring turns on.
+TEST_F(SlotsTest, a_full_disk_stops_nobody) {
+  std::atomic<int> failures = 0;
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Report report;
+    File file("/dev/full", true, comm.rank(), report);
+    Slots ring(Topology::of(comm, 0), window, slots);
+    ASSERT_TRUE(ring.ok());
+    for (Count w = 0; w < windows; ++w) {
+      come(comm);
+      const auto use = ring.acquire(w * window);
+      place(ring, use, comm.rank());
+      if (!ring.arrive(use)) continue;
+      const auto failed = attempt_to([&] { ring.write_out(use, file, 0, report); });
+      if (failed) EXPECT_EQ(failed->code(), Errc::eno_space);
+      failures += failed.has_value();
+    }
+  });
+  EXPECT_EQ(failures, windows - 1);  // in one window there is nothing to write
+}
+
+}  // namespace
+}  // namespace forebay
