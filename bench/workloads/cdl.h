@@ -1,21 +1,9 @@
 #pragma once
 
-// The header part of CDL, the text form of a netCDF file that ncdump prints:
-//
-//     header    = "netcdf" name "{" [ "dimensions:" { dim ";" } ]
-//                                   [ "variables:" { var ";" | att ";" } ] { att ";" } [ "data:" …
-//                                   ] "}"
-//     dim       = name "=" ( integer | "UNLIMITED" ) { "," name "=" … }
-//     var       = type name [ "(" name { "," name } ")" ] { "," name [ "(" … ")" ] }
-//     att       = [ type ] [ variable ] ":" name "=" value { "," value }
-//     value     = string | number [ suffix ]
-//     suffix    = b | ub | s | us | l | u | ll | ull | f | d          (either case)
-//
-// "//" begins a comment. Adjacent strings of one attribute are joined. A "data:" section is
-// ignored.
+// Headers of netCDF files as workloads define them again, and how they are read from CDL, the text
+// form that ncdump prints: by way of a file that ncgen makes.
 
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -50,7 +38,6 @@ struct Variable {
 };
 
 struct Header {
-  std::string name;
   std::vector<Dimension> dims;
   std::vector<Variable> vars;
   std::vector<Attribute> atts;
@@ -61,15 +48,8 @@ struct Header {
   bool is_record(const Variable& var) const;
 };
 
-/// What is wrong, with the line number.
-struct ParseError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-/// Parses the text of a CDL header. Throws ParseError.
-Header parse(std::string_view text);
-
-/// Reads and parses a file. Throws ParseError, also when the file cannot be read.
+/// The header of a CDL file. Needs MPI and netCDF's ncgen. Throws std::runtime_error where ncgen,
+/// which then says why on standard error, makes no file of it.
 Header parse_file(const std::string& path);
 
 }  // namespace forebay::bench::cdl

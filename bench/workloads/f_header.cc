@@ -211,7 +211,6 @@ void add_field(cdl::Header& header, const Field& field, std::vector<int> dims) {
 
 cdl::Header make_f_header(std::int64_t columns, std::int64_t levels) {
   cdl::Header header;
-  header.name = "f_case";
   header.dims = {{"time", 0, true}, {"nbnd", 2},          {"chars", 8},
                  {"lev", levels},   {"ilev", levels + 1}, {"ncol", columns}};
   for (const char* name : {"lat", "lon", "area"}) {
