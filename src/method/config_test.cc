@@ -27,7 +27,7 @@ TEST(Config, all_matching_elements_apply_in_order) {
 <!-- the run of today -->
 <forebay>
   <file match="*.nc" transport="posix" window_size="1MiB"/>
-  <file match="restart*.nc" transport="aggregated" aggregators="1/node">
+  <file match="restart*.nc" transport="aggregated" aggregators="4">
     <variable match="T*" layout="canonical"/>
     <variable match="T[0-9]" codec="none" />
   </file>
@@ -37,7 +37,7 @@ TEST(Config, all_matching_elements_apply_in_order) {
 )";
   const Method restart = chosen(text, "/scratch/restart7.nc");
   EXPECT_EQ(restart.transport, "aggregated");
-  EXPECT_EQ(restart.aggregators_per_node, 1);
+  EXPECT_EQ(restart.aggregators, 4);
   EXPECT_EQ(restart.window_size, 1 << 20);
   EXPECT_EQ(restart.origin.at("transport"), "run.xml:5");
   EXPECT_EQ(restart.origin.at("window_size"), "run.xml:4");
@@ -80,7 +80,7 @@ TEST(Config, bad_values_name_file_and_line) {
 
 TEST(Config, methods_not_in_this_build_are_named_as_such) {
   EXPECT_EQ(refusal(R"(<forebay>
-  <file match="restart*.nc" transport="aggregated" aggregators="1/node">
+  <file match="restart*.nc" transport="aggregated" aggregators="4">
     <variable match="T*" layout="patches" codec="shuffle,zstd:3"/>
   </file>
 </forebay>)"),

@@ -70,21 +70,6 @@ std::vector<std::string_view> all_words(const KeySpec& spec) {
   return words;
 }
 
-struct Aggregators {
-  int total = 0, per_node = 0;
-};
-
-std::optional<Aggregators> parse_aggregators(std::string_view value) {
-  if (value == "auto") return Aggregators{};
-  constexpr std::string_view suffix = "/node";
-  const bool per_node = value.ends_with(suffix);
-  if (per_node) value.remove_suffix(suffix.size());
-  const auto number = parse_count(value);
-  if (!number || *number < 1 || *number > std::numeric_limits<int>::max()) return std::nullopt;
-  const int n = static_cast<int>(*number);
-  return per_node ? Aggregators{0, n} : Aggregators{n, 0};
-}
-
 /// The canonical text of a pipeline.
 std::string checked_codec(const KeySpec& spec, std::string_view value, const std::string& where) {
   try {
@@ -145,13 +130,6 @@ void set_strictly(Method& method, const KeySpec& spec, const std::string& value,
       } else {
         method.of_parts[spec.shown.name] = std::to_string(*number);
       }
-      return;
-    }
-    case KeyKind::aggregators: {
-      const auto aggregators = parse_aggregators(value);
-      if (!aggregators) refuse_value(spec, value, where);
-      method.aggregators = aggregators->total;
-      method.aggregators_per_node = aggregators->per_node;
       return;
     }
     case KeyKind::codec:
@@ -406,11 +384,6 @@ std::string method_value(const Method& method, std::string_view key) {
       return spec->size ? std::to_string(method.*spec->size) : spec->shown.standard;
     case KeyKind::count:
       return spec->count ? std::to_string(method.*spec->count) : spec->shown.standard;
-    case KeyKind::aggregators:
-      if (method.aggregators_per_node > 0) {
-        return std::to_string(method.aggregators_per_node) + "/node";
-      }
-      return method.aggregators > 0 ? std::to_string(method.aggregators) : "auto";
     case KeyKind::codec:
       return method.codec;
     default:

@@ -74,7 +74,7 @@ struct Method {
 
   /// Ranks that write for others, in all or on each node. At most one of the two is set; both 0: as
   /// many as useful.
-  int aggregators = 0, aggregators_per_node = 0;
+  int aggregators = 0;
   int ranks_per_node = 0;  ///< testing: pretend that nodes have this many ranks; 0: ask MPI
   /// The same for those who share memory: alone, where all is to go by messages.
   int ranks_to_share_memory() const { return exchange == "message" ? 1 : ranks_per_node; }

@@ -15,15 +15,14 @@ namespace forebay {
 /// How a key's value is read and kept.
 enum class KeyKind {
   // The first three, without a member of Method, are kept as text in Method::of_parts.
-  word,         ///< one of `words`, in Method::*word
-  size,         ///< bytes between least and most, in Method::*size
-  count,        ///< a whole number between least and most, in Method::*count
-  aggregators,  ///< "auto", "N" or "N/node"
-  codec,        ///< a pipeline of codec stages
-  text,         ///< any, in Method::*word
-  choice,       ///< enable|disable: whether Method::*word is `chosen`, else its default
-  off_switch,   ///< enable|disable, of which this build can only disable
-  kept          ///< any text; kept for inquiry and for MPI-IO
+  word,        ///< one of `words`, in Method::*word
+  size,        ///< bytes between least and most, in Method::*size
+  count,       ///< a whole number between least and most, in Method::*count
+  codec,       ///< a pipeline of codec stages
+  text,        ///< any, in Method::*word
+  choice,      ///< enable|disable: whether Method::*word is `chosen`, else its default
+  off_switch,  ///< enable|disable, of which this build can only disable
+  kept         ///< any text; kept for inquiry and for MPI-IO
 };
 
 /// Whom a key was made for decides how strictly hints of the API are read.

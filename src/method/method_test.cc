@@ -150,12 +150,11 @@ TEST(Method, keys_are_unique_and_documented) {
 
 TEST(Method, forebay_hints_set_every_kind_of_key) {
   const Method method = with_forebay_hints(
-      " transport = aggregated ;aggregators=2/node;; window_size=8MiB;ranks_per_node=3;"
+      " transport = aggregated ;aggregators=2;; window_size=8MiB;ranks_per_node=3;"
       "nc_var_align_size=4k;striping_unit=1MiB;exchange=message;romio_cb_write=enable;"
       "nc_burst_buf=disable;cb_nodes=5;");
   EXPECT_EQ(method.transport, "aggregated");
-  EXPECT_EQ(method.aggregators, 0);
-  EXPECT_EQ(method.aggregators_per_node, 2);
+  EXPECT_EQ(method.aggregators, 2);
   EXPECT_EQ(method.window_size, 8 << 20);
   EXPECT_EQ(method.ranks_per_node, 3);
   EXPECT_EQ(method.var_align, 4096);
@@ -168,9 +167,8 @@ TEST(Method, forebay_hints_set_every_kind_of_key) {
 }
 
 TEST(Method, later_aggregators_replace_earlier_ones) {
-  const Method method = with_forebay_hints("aggregators=2/node;aggregators=7");
+  const Method method = with_forebay_hints("aggregators=2;aggregators=7");
   EXPECT_EQ(method.aggregators, 7);
-  EXPECT_EQ(method.aggregators_per_node, 0);
   EXPECT_EQ(method_value(method, "aggregators"), "7");
 }
 
@@ -192,10 +190,9 @@ TEST(Method, bad_values_in_forebay_hints_are_refused_with_what_is_accepted) {
   EXPECT_EQ(refusal("buffer_limit=lots"),
             "-36: FOREBAY_HINTS: \"lots\" is no value of buffer_limit (accepted: bytes, at least "
             "4KiB)");
-  EXPECT_EQ(refusal("aggregators=0"),
-            "-36: FOREBAY_HINTS: \"0\" is no value of aggregators (accepted: auto|N|N/node)");
   EXPECT_EQ(refusal("aggregators=1/rack"),
-            "-36: FOREBAY_HINTS: \"1/rack\" is no value of aggregators (accepted: auto|N|N/node)");
+            "-36: FOREBAY_HINTS: \"1/rack\" is no value of aggregators (accepted: a number, at "
+            "least 0)");
   EXPECT_EQ(
       refusal("layout="),
       "-36: FOREBAY_HINTS: \"\" is no value of layout (accepted: auto|canonical|chunked|log)");
@@ -326,10 +323,9 @@ TEST(Method, mpi_io_words_stand_for_ours_unless_ours_are_given) {
   EXPECT_EQ(method.origin.at("aggregators"), "cb_nodes of MPI_Info");
   EXPECT_EQ(method.passed_on.at("cb_nodes"), "3");
   MethodSources sources;
-  sources.forebay_hints = "aggregators=1/node;window_size=1MiB";
+  sources.forebay_hints = "aggregators=1;window_size=1MiB";
   const Method ours = choose_method("x.nc", api, sources);
-  EXPECT_EQ(ours.aggregators, 0);
-  EXPECT_EQ(ours.aggregators_per_node, 1);
+  EXPECT_EQ(ours.aggregators, 1);
   EXPECT_EQ(ours.window_size, 1 << 20);
   EXPECT_EQ(choose_method("x.nc", {{"cb_buffer_size", "100"}}, MethodSources{}).window_size, 4096);
   EXPECT_EQ(choose_method("x.nc", {{"cb_nodes", "few"}}, MethodSources{}).aggregators, 0);

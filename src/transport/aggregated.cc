@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 
 #include "base/attempt.h"
 #include "comm/agree.h"
@@ -548,12 +549,11 @@ namespace {
 constexpr Count kib = 1024, gib = kib * kib * kib;
 
 constexpr KeySpec keys[] = {
-    plain_key({"aggregators", "auto|N|N/node", "auto",
-               "At most how many nodes take windows for the others under transport aggregated (N), "
-               "or every node (N/node: within a node all ranks share the work, whatever N is); "
-               "auto: every node.",
+    count_key({"aggregators", "a number, at least 0", "0",
+               "At most how many nodes take windows for the others under transport aggregated; "
+               "within a node all ranks share the work. 0: every node.",
                "engine"},
-              KeyKind::aggregators, KeyFamily::own),
+              &Method::aggregators, 0, std::numeric_limits<int>::max()),
     size_key({"window_size", "bytes, 4KiB to 1GiB", "0",
               "Bytes of one aggregation window at most; file domains are cut at multiples of it. "
               "Unless given: 512 KiB on one node, 4 MiB between nodes, never less than a stripe.",

@@ -45,7 +45,7 @@ Sizes are written `65536`, `64k`, `64KiB`, `4M`, `1.5GiB` (powers of 1024) or `1
 ```xml
 <forebay>
   <file match="*.nc" transport="auto"/>
-  <file match="restart*.nc" transport="aggregated" aggregators="1/node">
+  <file match="restart*.nc" transport="aggregated" aggregators="4">
     <variable match="T*" layout="chunked" codec="shuffle,zstd:3"/>
     <variable match="PRECT" layout="chunked" codec="zfp:accuracy=1e-9"/>
   </file>
