@@ -5,24 +5,20 @@
 #include "files/hdf5/source.h"
 
 namespace forebay {
-namespace {
+bool has_hdf5() { return false; }
 
-[[noreturn]] void refuse(const std::string& path, const char* doing) {
+void refuse_without_hdf5(const std::string& path, const char* doing) {
   throw Error(Errc::enotsupport,
               printable(path) + ": this build " + doing + " HDF5 (netCDF-4) files",
               "build with libhdf5-dev installed, or with -DFOREBAY_HDF5_TOOLS_ROOT=DIRECTORY");
 }
 
-}  // namespace
-
-bool has_hdf5() { return false; }
-
 std::unique_ptr<Source> open_hdf5(const std::string& path, const std::string&, Strings) {
-  refuse(path, "reads no");
+  refuse_without_hdf5(path, "reads no");
 }
 
 std::vector<std::string> check_hdf5(const std::string& path, bool, Count&, Count&) {
-  refuse(path, "reads no");
+  refuse_without_hdf5(path, "reads no");
 }
 
 std::optional<Hdf5LogFacts> hdf5_log_facts(const std::string&) { return std::nullopt; }

@@ -1,5 +1,5 @@
 // HDF5 files, netCDF-4 among them, as far as the classic model goes: numbers and text. Without HDF5
-// in the build only has_hdf5() is there to ask.
+// in the build only has_hdf5() is there to ask, and how to refuse.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,9 @@
 #include "files/source.h"
 
 namespace forebay {
+
+/// Errc::enotsupport: this build "reads no", "writes no" HDF5 files.
+[[noreturn]] void refuse_without_hdf5(const std::string& path, const char* doing);
 
 /// Opens a file by the conventions of netCDF-4 (hdf5_schema.h); what the classic model has no word
 /// for is in left_out(). `group`, `strings`: as open_source has them. Errc::ehdferr for a damaged

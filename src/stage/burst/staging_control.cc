@@ -241,6 +241,17 @@ std::string host_name() {
 
 }  // namespace
 
+const char* name_of(Liveness job) {
+  switch (job) {
+    case Liveness::alive:
+      return "runs";
+    case Liveness::dead:
+      return "ended";
+    default:
+      return "unknown";
+  }
+}
+
 std::string owner_of(const StagingInfo& info) {
   return fmt::format("host {}, process {}", info.host.empty() ? "unknown" : escaped(info.host),
                      info.pid);

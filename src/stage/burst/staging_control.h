@@ -38,6 +38,8 @@ enum class Liveness {
   dead,    ///< it is not
   unknown  ///< this file system, or that of the job's node, has no locks
 };
+/// What the job does, for people: "runs", "ended", "unknown".
+const char* name_of(Liveness job);
 
 /// A control file that was found.
 struct FoundStaging {

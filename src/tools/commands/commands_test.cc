@@ -138,8 +138,7 @@ TEST_F(CommandsTest, info_for_people_lines_up) {
   EXPECT_NE(text.find("  title  =  \"a\\nb\"\n"), std::string::npos) << text;
   EXPECT_NE(text.find("  records  2 along time, 12 B each, from byte 212\n"), std::string::npos)
       << text;
-  EXPECT_NE(run({"info", "-a", path_}).find("      scale_factor = 0.5 (float)\n"),
-            std::string::npos);
+  EXPECT_NE(run({"info", "-a", path_}).find("      scale_factor = 0.5f\n"), std::string::npos);
 }
 
 TEST_F(CommandsTest, info_says_that_data_is_missing) {

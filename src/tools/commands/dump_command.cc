@@ -101,30 +101,9 @@ Json values_json(const Source& source, VarId id) {
 }
 
 Json dump_json(const Source& source, const std::vector<VarId>& ids, bool with_data) {
-  const Schema& schema = source.schema();
-  Json json = {{"path", source.path()}, {"format", source.format()}};
-  json["dimensions"] = Json::array();
-  for (std::size_t d = 0; d < schema.dims.size(); ++d) {
-    const auto id = static_cast<DimId>(d);
-    json["dimensions"].push_back({{"name", schema.dims[d].name},
-                                  {"length", source.length(id)},
-                                  {"unlimited", source.unlimited(id)}});
-  }
-  json["variables"] = Json::array();
-  for (const VarId id : ids) {
-    const Variable& var = schema.vars[static_cast<std::size_t>(id)];
-    Json item = {{"name", var.name}, {"type", name_of(var.type)}};
-    item["dimensions"] = Json::array();
-    for (const DimId dim : var.dimids)
-      item["dimensions"].push_back(schema.dims[static_cast<std::size_t>(dim)].name);
-    item["shape"] = source.shape(id);
-    item["attributes"] = attributes_json(var.attributes);
+  return source_json(source, ids, [&](Json& item, VarId id) {
     if (with_data) item["values"] = values_json(source, id);
-    json["variables"].push_back(std::move(item));
-  }
-  json["attributes"] = attributes_json(schema.attributes);
-  add_structure(json, source);
-  return json;
+  });
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstdint>
 
-#include "array/convert.h"
 #include "base/text_table.h"
 #include "files/classic_file.h"
 #include "files/file_check.h"
@@ -12,6 +11,7 @@
 #include "method/method_values.h"
 #include "tools/attribute_json.h"
 #include "tools/commands.h"
+#include "tools/commands/cdl.h"
 #include "tools/commands/info_source.h"
 #include "tools/json.h"
 
@@ -56,36 +56,8 @@ double ratio_of(Count raw, Count stored) {
   return stored == 0 ? 0 : static_cast<double>(raw) / static_cast<double>(stored);
 }
 
-template <typename T>
-std::vector<T> attribute_values(const Attribute& attribute) {
-  std::vector<T> values(static_cast<std::size_t>(attribute.count));
-  from_external(attribute.type, attribute.value.data(), type_of<T>(), values.data(),
-                attribute.count, nullptr);
-  return values;
-}
-
-std::string attribute_text(const Attribute& attribute) {
-  std::string text(reinterpret_cast<const char*>(attribute.value.data()), attribute.value.size());
-  text.erase(text.find_last_not_of('\0') + 1);
-  return text;
-}
-
 std::string attribute_shown(const Attribute& attribute, std::size_t limit) {
-  if (attribute.type == Type::chr) return '"' + printable(attribute_text(attribute), limit) + '"';
-  std::string text;
-  const auto append = [&](const auto& values) {
-    for (const auto value : values) text += fmt::format("{}{}", text.empty() ? "" : ", ", value);
-  };
-  if (attribute.type == Type::float32) {
-    append(attribute_values<float>(attribute));
-  } else if (attribute.type == Type::float64) {
-    append(attribute_values<double>(attribute));
-  } else if (attribute.type == Type::uint64) {
-    append(attribute_values<unsigned long long>(attribute));
-  } else {
-    append(attribute_values<long long>(attribute));
-  }
-  return printable(text, limit) + " (" + name_of(attribute.type) + ")";
+  return printable(cdl_attribute(attribute, false), limit);
 }
 
 const char* name_of(RootSlot::State state) {

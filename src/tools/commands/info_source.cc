@@ -111,34 +111,14 @@ std::string log_text(const Hdf5LogFacts& facts) {
 }  // namespace
 
 Json source_info_json(const Source& source) {
-  const Schema& schema = source.schema();
-  Json json = {{"path", source.path()},
-               {"format", source.format()},
-               {"file_size", file_size(source.path())}};
-  json["dimensions"] = json["variables"] = Json::array();
-  for (std::size_t d = 0; d < schema.dims.size(); ++d) {
-    const auto id = static_cast<DimId>(d);
-    json["dimensions"].push_back({{"name", schema.dims[d].name},
-                                  {"length", source.length(id)},
-                                  {"unlimited", source.unlimited(id)}});
-  }
-  for (std::size_t v = 0; v < schema.vars.size(); ++v) {
-    const Variable& var = schema.vars[v];
-    const auto id = static_cast<VarId>(v);
-    Json item = {{"name", var.name}, {"type", name_of(var.type)}};
-    item["dimensions"] = Json::array();
-    for (const DimId dim : var.dimids)
-      item["dimensions"].push_back(schema.dims[static_cast<std::size_t>(dim)].name);
-    item["shape"] = source.shape(id);
+  Json json = source_json(source, all_variables(source), [&](Json& item, VarId id) {
+    const Variable& var = source.schema().vars[static_cast<std::size_t>(id)];
     item["chunk_shape"] = var.chunking ? Json(var.chunking->shape) : Json();
     item["codec"] = var.chunking ? Json(source.codec(id)) : Json();
     item["bytes"] = bytes_of(source, id);
     item["stored_bytes"] = source.stored_bytes(id).value_or(0);
-    item["attributes"] = attributes_json(var.attributes);
-    json["variables"].push_back(std::move(item));
-  }
-  json["attributes"] = attributes_json(schema.attributes);
-  add_structure(json, source);
+  });
+  json["file_size"] = file_size(source.path());
   if (const auto facts = hdf5_log_facts(source.path())) json["log"] = log_json(*facts);
   return json;
 }

@@ -60,17 +60,6 @@ SessionFacts look_at(const FoundSession& found) {
   return session;
 }
 
-const char* name_of(Liveness job) {
-  switch (job) {
-    case Liveness::alive:
-      return "runs";
-    case Liveness::dead:
-      return "ended";
-    default:
-      return "is unknown";
-  }
-}
-
 // One entry as it is shown.
 struct Shown {
   std::uint64_t sequence = 0;

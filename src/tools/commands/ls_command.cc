@@ -89,29 +89,16 @@ std::string ls_text(const Source& source, bool with_attributes) {
 }
 
 Json ls_json(const Source& source) {
-  const Schema& schema = source.schema();
-  Json json = {{"path", source.path()}, {"format", source.format()}};
-  json["variables"] = Json::array();
-  for (std::size_t v = 0; v < schema.vars.size(); ++v) {
-    const Variable& var = schema.vars[v];
-    const Sizes sizes = sizes_of(source, static_cast<VarId>(v));
-    Json item = {{"name", var.name}, {"type", name_of(var.type)}};
-    item["dimensions"] = Json::array();
-    for (const DimId dim : var.dimids)
-      item["dimensions"].push_back(schema.dims[static_cast<std::size_t>(dim)].name);
-    item["shape"] = source.shape(static_cast<VarId>(v));
+  return source_json(source, all_variables(source), [&](Json& item, VarId id) {
+    const Variable& var = source.schema().vars[static_cast<std::size_t>(id)];
+    const Sizes sizes = sizes_of(source, id);
     item["unlimited"] = std::any_of(var.dimids.begin(), var.dimids.end(),
                                     [&](DimId dim) { return source.unlimited(dim); });
     item["chunk_shape"] = var.chunking ? Json(var.chunking->shape) : Json();
-    item["codec"] = var.chunking ? Json(source.codec(static_cast<VarId>(v))) : Json();
+    item["codec"] = var.chunking ? Json(source.codec(id)) : Json();
     item["bytes"] = sizes.bytes;
     item["stored_bytes"] = sizes.stored ? Json(*sizes.stored) : Json();
-    item["attributes"] = attributes_json(var.attributes);
-    json["variables"].push_back(std::move(item));
-  }
-  json["attributes"] = attributes_json(schema.attributes);
-  add_structure(json, source);
-  return json;
+  });
 }
 
 }  // namespace

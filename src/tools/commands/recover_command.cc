@@ -14,17 +14,6 @@
 namespace forebay::tools {
 namespace {
 
-const char* name_of(Liveness job) {
-  switch (job) {
-    case Liveness::alive:
-      return "runs";
-    case Liveness::dead:
-      return "ended";
-    default:
-      return "unknown";
-  }
-}
-
 std::string outcome_of(const RecoveredSession& s) {
   if (s.error) return "failed";
   if (s.removed) return s.replayed_writes > 0 ? "replayed" : "nothing to replay, logs removed";
