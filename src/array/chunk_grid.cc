@@ -1,7 +1,6 @@
 #include "array/chunk_grid.h"
 
 #include <algorithm>
-#include <iterator>
 
 namespace forebay {
 

@@ -5,7 +5,6 @@
 #include <map>
 #include <numeric>
 #include <random>
-#include <set>
 
 namespace forebay {
 namespace {

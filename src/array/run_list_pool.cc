@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
-#include <span>
-#include <string>
 
 #include "base/error.h"
 

@@ -22,9 +22,7 @@
 #include <zstd.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <new>

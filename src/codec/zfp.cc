@@ -11,7 +11,6 @@
 // zfp_stream_maximum_size() bytes, zeros after it, stays inside whatever the bytes say.
 #include <zfp.h>
 
-#include <array>
 #include <cstring>
 #include <limits>
 #include <memory>

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <climits>
-#include <vector>
 
 #include "base/attempt.h"
 #include "base/error.h"

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <map>
 #include <optional>
-#include <stdexcept>
 #include <thread>
 
 #include "base/error.h"

@@ -4,8 +4,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "base/attempt.h"
 #include "comm/agree.h"
 #include "dataset/dataset_staging.h"

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 namespace forebay {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 
 #include "array/chunk_grid.h"
 #include "base/error.h"

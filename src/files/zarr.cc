@@ -1,7 +1,6 @@
 #include "files/zarr.h"
 
 #include <cmath>
-#include <cstring>
 
 #include "array/convert.h"
 #include "base/error.h"

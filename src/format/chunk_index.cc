@@ -1,7 +1,6 @@
 #include "format/chunk_index.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <utility>
 

@@ -3,7 +3,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <limits>
 

@@ -1,7 +1,6 @@
 #include "staging_log/writer.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/error.h"

@@ -6,8 +6,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <string_view>
 
 #include "base/descriptor.h"

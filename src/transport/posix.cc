@@ -1,5 +1,4 @@
 // posix: every rank reads and writes its own extents with pread and pwrite.
-#include <optional>
 
 #include "comm/agree.h"
 #include "transport/direct_io.h"

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cstring>
 
 #include "api/hdf5vol/errors.h"
 #include "api/hdf5vol/hid.h"

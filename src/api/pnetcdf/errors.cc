@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
-#include <new>
-#include <stdexcept>
 #include <string>
 
 #include "api/pnetcdf/interface.h"

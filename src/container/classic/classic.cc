@@ -1,7 +1,6 @@
 #include "container/classic/classic.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/attempt.h"
 #include "comm/agree.h"

@@ -1,7 +1,6 @@
 #include "layout/chunked/chunked.h"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 
 #include "base/attempt.h"

@@ -1,8 +1,6 @@
 // Writing chunks (D5 §5.2.6).
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <exception>
 #include <thread>
 
 #include "base/attempt.h"

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cmath>
-#include <set>
 
 #include "base/byteorder.h"
 #include "base/hash.h"

@@ -1,7 +1,6 @@
 // What chunked variables need of a file beside their values: which variables are chunked, where
 // anchors, root slots and the heap of chunks lie, and how redefinition keeps them.
 #include <algorithm>
-#include <cstring>
 
 #include "array/placement.h"
 #include "base/attempt.h"

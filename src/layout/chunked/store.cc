@@ -1,7 +1,6 @@
 #include "layout/chunked/store.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "base/attempt.h"

@@ -2,10 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstring>
-#include <numeric>
-
 #include "base/byteorder.h"
 #include "base/error.h"
 #include "layout/chunked/store.h"

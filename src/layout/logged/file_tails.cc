@@ -7,7 +7,6 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
-#include <map>
 #include <thread>
 
 #include "base/attempt.h"

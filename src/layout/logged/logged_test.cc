@@ -2,7 +2,6 @@
 // reopening in between.
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <functional>
 #include <map>
 #include <random>

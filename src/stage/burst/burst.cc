@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 
 #include "base/attempt.h"
 #include "comm/agree.h"

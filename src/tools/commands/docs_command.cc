@@ -3,7 +3,6 @@
 // Hidden: for maintainers, and for tests, which compare the pages in docs with these.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 
 #include "method/method.h"

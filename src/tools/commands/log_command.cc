@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <map>
 
 #include "array/convert.h"
 #include "base/attempt.h"
