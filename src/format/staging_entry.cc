@@ -52,7 +52,7 @@ constexpr std::uint32_t most_shift = 3;
 
 [[noreturn]] void impossible(std::uint64_t sequence, const std::string& what) {
   throw Error(Errc::ebadlog,
-              "entry " + std::to_string(sequence) + " of the log is impossible: " + what,
+              "entry " + std::to_string(sequence) + " of the staging log is impossible: " + what,
               "its checksum holds, so it was written like this, but not by Forebay");
 }
 
@@ -75,7 +75,7 @@ T get(const std::byte* at) {
 std::span<std::byte> append(std::vector<std::byte>& out, std::size_t length) {
   const std::size_t begin = out.size(), rounded = (length + 7) / 8 * 8;
   if (rounded / 8 > std::numeric_limits<std::uint32_t>::max())
-    throw Error(Errc::einternal, "a log entry of " + std::to_string(length) + " bytes");
+    throw Error(Errc::einternal, "a staging log entry of " + std::to_string(length) + " bytes");
   out.resize(begin + rounded);
   return std::span(out).subspan(begin);
 }

@@ -125,21 +125,22 @@ std::vector<std::byte> print_header(const Header& header) {
 
 Header parse_header(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(HeaderFront))
-    refuse("no log: it has " + number(bytes.size()) + " bytes, fewer than a header",
+    refuse("no staging log: it has " + number(bytes.size()) + " bytes, fewer than a header",
            "it may have been killed while it was created; then nothing was staged in it");
   const auto front = get<HeaderFront>(bytes.data());
   if (std::memcmp(front.magic, header_magic, sizeof front.magic) != 0)
-    refuse("no log: it begins with something else", "name the .records file of a log, or its DIR");
+    refuse("no staging log: it begins with something else",
+           "name the .records file of a log, or its DIR");
   if (front.order == other_order)
-    refuse("the log was written on a machine of the other byte order",
+    refuse("the staging log was written on a machine of the other byte order",
            "recover it on a machine like the one that wrote it");
   if (front.order == order_mark && front.version != version)
-    refuse("the log has version " + number(front.version),
+    refuse("the staging log has version " + number(front.version),
            "this build reads version " + number(version) + "; use the one that wrote it");
   const std::size_t hashed = sizeof front + front.path_bytes;
   if (front.order != order_mark || front.path_bytes > most_path || bytes.size() < hashed + 8 ||
       get<std::uint64_t>(bytes.data() + hashed) != XXH3_64bits(bytes.data(), hashed))
-    refuse("the log's header is damaged", look);
+    refuse("the staging log's header is damaged", look);
   Header header;
   header.session = front.session;
   header.rank = front.rank;
@@ -147,10 +148,10 @@ Header parse_header(std::span<const std::byte> bytes) {
   header.share = {front.part, front.parts, front.record_block, front.data_block};
   header.path.assign(reinterpret_cast<const char*>(bytes.data()) + sizeof front, front.path_bytes);
   if (!is_possible(header.share) || header.rank < 0 || header.rank >= header.ranks)
-    refuse("the log's header says what cannot be: rank " + std::to_string(header.rank) + " of " +
-               std::to_string(header.ranks) + ", part " + std::to_string(header.share.part) +
-               " of " + std::to_string(header.share.parts) + ", blocks of " +
-               std::to_string(header.share.record_block) + " and " +
+    refuse("the staging log's header says what cannot be: rank " + std::to_string(header.rank) +
+               " of " + std::to_string(header.ranks) + ", part " +
+               std::to_string(header.share.part) + " of " + std::to_string(header.share.parts) +
+               ", blocks of " + std::to_string(header.share.record_block) + " and " +
                std::to_string(header.share.data_block) + " bytes",
            look);
   return header;
@@ -183,7 +184,7 @@ std::optional<State> parse_state(std::span<const std::byte> header, std::uint64_
     if (slot.magic != state_magic || slot.hash != hash_of_front(slot, session)) continue;
     if (slot.serial % 2 != i || (newest && newest->serial > slot.serial)) continue;
     if (slot.first_entry < header_bytes || slot.first_entry % 8 != 0 || slot.least_records < 0)
-      refuse("the log's state says what cannot be: its first entry is at byte " +
+      refuse("the staging log's state says what cannot be: its first entry is at byte " +
                  std::to_string(slot.first_entry),
              look);
     newest = State{slot.serial,      slot.epoch,         slot.schema,     slot.first_sequence,

@@ -40,7 +40,7 @@ Offset find_header(ByteFile& records, int part) {
   try {
     const Header first = parse_header(read_front(records, 0, header_bytes));
     if (part >= first.share.parts)
-      throw Error(Errc::ebadlog, "part " + std::to_string(part) + " of a log that has " +
+      throw Error(Errc::ebadlog, "part " + std::to_string(part) + " of a staging log that has " +
                                      std::to_string(first.share.parts));
     return first.share.record_block * part;
   } catch (const Error&) {
@@ -67,7 +67,7 @@ Reader::Reader(std::unique_ptr<ByteFile> records, std::unique_ptr<ByteFile> data
                   "the file was put together from others");
     const auto state = parse_state(front, header_.session);
     if (!state)
-      throw Error(Errc::ebadlog, "neither of the log's two states is whole",
+      throw Error(Errc::ebadlog, "neither of the staging log's two states is whole",
                   "without them nobody knows which entries count; forebay log DIR shows the rest");
     state_ = *state;
   });

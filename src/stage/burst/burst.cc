@@ -234,11 +234,12 @@ FlushResult BurstStage::flush_to(Layout& layout, Report& report) {
 void BurstStage::refuse_lost(const FlushResult& result) const {
   if (result.lost.empty()) return;
   const Error& first = result.lost.front().error;
-  throw Error(first.code(),
-              std::to_string(result.lost.size()) +
-                  " staged writes cannot be read back from the log, the first: " + first.message(),
-              "everything else is in " + options_.dataset +
-                  "; the log is kept: see forebay log, and forebay recover --skip-damaged");
+  throw Error(
+      first.code(),
+      std::to_string(result.lost.size()) +
+          " staged writes cannot be read back from the staging log, the first: " + first.message(),
+      "everything else is in " + options_.dataset +
+          "; the log is kept: see forebay log, and forebay recover --skip-damaged");
 }
 
 void BurstStage::flush_together() {
@@ -362,8 +363,8 @@ std::string BurstStage::reasons() const {
   if (alone_ > 0) text += ", " + times(alone_) + " by this rank alone";
   if (behind_ > 0) text += ", " + times(behind_) + " in the background";
   if (directly_ > 0)
-    text += "; " + times(directly_) + " written at once because the log could not take it";
-  if (!lost_log_.empty()) text += "; without a log since it was lost: " + lost_log_;
+    text += "; " + times(directly_) + " written at once because the staging log could not take it";
+  if (!lost_log_.empty()) text += "; without a staging log since it was lost: " + lost_log_;
   return text;
 }
 

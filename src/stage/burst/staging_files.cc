@@ -115,9 +115,9 @@ std::unique_ptr<staging::Reader> open_log(const std::string& stem, int part, Rep
   const char* const advice = "somebody renamed it, or it is not what it seems";
   if (!name || name->session != header.session ||
       name->dataset != name_of(header.path).substr(0, most_name))
-    refuse("the log is of another session or file than its name says", advice);
+    refuse("the staging log is of another session or file than its name says", advice);
   if (part == 0 && name->first != header.rank)
-    refuse("the log is of another rank than its name says", advice);
+    refuse("the staging log is of another rank than its name says", advice);
   return reader;
 }
 

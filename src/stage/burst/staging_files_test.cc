@@ -72,7 +72,7 @@ TEST_F(LogFilesTest, what_cannot_be_read_is_listed_with_the_reason) {
   EXPECT_TRUE(found.sessions.empty());
   ASSERT_EQ(found.problems.size(), 3u);
   EXPECT_NE(found.problems[0].reason.find("missing"), std::string::npos);
-  EXPECT_NE(found.problems[1].reason.find("no log"), std::string::npos);
+  EXPECT_NE(found.problems[1].reason.find("no staging log"), std::string::npos);
   EXPECT_NE(found.problems[2].reason.find("another rank"), std::string::npos);
 }
 
