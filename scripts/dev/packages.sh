@@ -7,12 +7,14 @@ declare -A packages=(
            libdeflate-dev libzstd-dev libzfp-dev libhdf5-dev"
   [peer]="libpnetcdf-dev"
   [test]="libgtest-dev pnetcdf-bin netcdf-bin libnetcdf-pnetcdf-dev python3-numpy python3-scipy
-          python3-h5py zsh fish m4"
+          python3-h5py zsh fish m4 iproute2"
   [python]="python3-dev python3-venv"
   [plot]="python3-dev python3-venv python3-numpy python3-matplotlib"
   [lint]="clang-format-14 clang-tidy-14 shellcheck"
   [sanitize]="clang-14 libclang-rt-14-dev"
   [mpich]="mpich libmpich-dev"
+  [cluster]="openmpi-bin iproute2 util-linux mount"
+  [gluster]="glusterfs-server glusterfs-client"
   [sources]="dpkg-dev xz-utils"
   [hdf5]="dpkg-dev xz-utils zlib1g-dev"
 )
