@@ -75,8 +75,8 @@ def leave(namespaces):
 
 
 def enter_cluster():
-    """This process's children will be in new namespaces, and so is its network; as root of a user namespace where it may
-    not have them otherwise."""
+    """This process gets new namespaces (that of processes: its children); as root of a user namespace where it may not have
+    them otherwise."""
     user, group = os.geteuid(), os.getegid()
     try:
         leave(OF_A_CLUSTER)
@@ -86,7 +86,7 @@ def enter_cluster():
     try:
         leave(OF_A_CLUSTER | NEW_USER)
     except OSError as error:
-        raise OSError(f"no namespaces for this user: {refused}; as root of a user namespace: {error.strerror}") from None
+        raise OSError(f"no namespaces ({refused}), nor as root of a user namespace ({error.strerror})") from None
     for name, text in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
         Path("/proc/self", name).write_text(text, encoding="ascii")
 
@@ -140,7 +140,7 @@ def explain(work, *arguments):
         try:
             work(*arguments)
         except (OSError, CannotBe) as error:
-            os.write(writer, str(error.strerror if isinstance(error, OSError) and error.strerror else error).encode()[:4000])
+            os.write(writer, str(getattr(error, "strerror", None) or error).encode()[:4000])
             return 1
         return 0
 
@@ -361,10 +361,11 @@ def parse():
     parser.add_argument("--by-node", action="store_true",
                         help="ranks go round the nodes; else the first node is filled first")
     parser.add_argument("--disk", metavar="DIR",
-                        help="a folder that is each node's own: there the first sees what DIR.node0 holds, the second DIR.node1, …")
+                        help="a folder that is each node's own: there the first sees what DIR.node0 holds, the second "
+                             "DIR.node1, …")
     parser.add_argument("--gluster", type=int, default=0, metavar="K",
-                        help="make a GlusterFS volume of K bricks, in the first node, which each node mounts; it is gone "
-                             "when the command ends")
+                        help="make a GlusterFS volume of K bricks, in the first node, which each node mounts; it is "
+                             "gone when the command ends")
     parser.add_argument("--at", default="gluster", metavar="DIR", help="where it is mounted (default: ./gluster)")
     parser.add_argument("--script", action="store_true", help="run COMMAND once; it starts mpiexec")
     parser.add_argument("--mpiexec", default="mpiexec", metavar="PROGRAM", help="Open MPI's (default: mpiexec)")
@@ -415,13 +416,13 @@ def stopped(number, _):
 
 def main():
     options = parse()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stopped)
     try:
         check_machine(options)
     except CannotBe as error:
         print(f"cluster: not run: {error}")
         return NOT_RUN
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, stopped)
     with folder(options) as place:
         enter_cluster()
         pid = forked(Cluster(options, place).play)

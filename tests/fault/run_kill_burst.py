@@ -11,6 +11,9 @@ now and then the recovery is killed too, and done again. What must hold then:
 - recovering twice gives the same bytes (of chunks: values), and leaves no logs and no control
   file;
 - ncdump reads the file, where its layout is canonical.
+With --disks N the directory of logs is each of N nodes' own (DIRECTORY/logs of the first is
+DIRECTORY/logs.node0, ...), and ranks go round the nodes: those that recover must be on every node
+that has logs, and where they are not, nothing is replayed.
 With --power-failures a log loses its tail, or the last sectors of its data, before the recovery:
 then what was flushed is there, and every other request whole or not at all, unless the job ended
 amid a flush; recovery says that the log is damaged, or that it ends early.
@@ -52,11 +55,13 @@ class Test:
         self.file = os.path.join(options.dir, "file.nc")
         self.base = os.path.join(options.dir, "base")
         self.logs = os.path.join(options.dir, "logs")
+        self.disks = [f"{self.logs}.node{i}" for i in range(options.disks)] or [self.logs]
         self.random = random.Random(options.seed)
         self.hints = ["stage=burst", f"nc_burst_buf_dirname={self.logs}"] + MODES[options.mode]
         self.failures = []
         self.counts = {"killed": 0, "by call": 0, "recoveries": 0, "recoveries killed": 0,
-                       "damaged": 0, "with damage skipped": 0, "empty logs": 0, "requests": 0}
+                       "recoveries without a disk": 0, "damaged": 0, "with damage skipped": 0,
+                       "empty logs": 0, "requests": 0}
 
     def fail(self, message):
         self.failures.append(message)
@@ -64,7 +69,7 @@ class Test:
 
     def launch(self, ranks, arguments, changes=None, program=None):
         hints = list(self.hints)
-        if self.options.mode.endswith("shared") and ranks > 2:
+        if self.options.mode.endswith("shared") and ranks > 2 and not self.options.disks:
             hints.append("ranks_per_node=2")
         changes = dict(changes or {}, FOREBAY_HINTS=";".join(hints))
         command = [program or self.options.program] + arguments
@@ -81,8 +86,8 @@ class Test:
         return process.returncode, output[-3000:] + errors[-1500:]
 
     def create(self):
-        shutil.rmtree(self.logs, ignore_errors=True)
-        os.mkdir(self.logs)
+        for path in self.log_files():
+            os.unlink(path)
         for name in os.listdir(self.dir):
             if name.startswith("file.nc"):
                 os.unlink(os.path.join(self.dir, name))
@@ -91,6 +96,9 @@ class Test:
             code, output = self.run(2, arguments)
             if code != 0:
                 raise SystemExit(f"{arguments[0]} failed: {output}")
+
+    def log_files(self):
+        return [os.path.join(disk, name) for disk in self.disks for name in os.listdir(disk)]
 
     # -- killing
 
@@ -128,11 +136,11 @@ class Test:
 
     def lose_tail(self, ranks):
         """Damages one log file. Returns what was done."""
-        names = sorted(n for n in os.listdir(self.logs))
-        if not names:
+        paths = sorted(self.log_files())
+        if not paths:
             return None
-        name = self.random.choice(names)
-        path = os.path.join(self.logs, name)
+        path = self.random.choice(paths)
+        name = os.path.basename(path)
         shared = ".n" in name[-20:]
         parts = ranks if shared else 1
         if name.endswith(".records"):
@@ -173,10 +181,24 @@ class Test:
         # Chunks are written to new places; what they hold is checked later.
         return self.options.mode != "chunked" and self.read_file() != before
 
+    def recover_without_a_disk(self, how):
+        """One rank does not see the logs of the second node: it must say so, and change nothing."""
+        before = self.read_file()
+        code, output = self.recover_by_tool(1)
+        self.counts["recoveries without a disk"] += 1
+        if code == 0 or "directories of other nodes" not in output:
+            self.fail(f"{how}: recovered without the logs of a node: {output}")
+        if self.read_file() != before:
+            self.fail(f"{how}: a recovery without the logs of a node changed the file")
+
     def recover(self, how, damage):
+        nodes = max(i + 1 for i, disk in enumerate(self.disks) if i == 0 or os.listdir(disk))
+        if nodes > 1 and os.path.exists(self.file + ".staging") and not damage:
+            self.recover_without_a_disk(how)
+        least = [ranks for ranks in (1, 2, 3) if ranks >= nodes]
         while self.random.random() < 0.35 and not damage:
-            self.kill_recovery(self.random.choice([1, 2, 3]))
-        ranks = self.random.choice([0, 1, 2, 3])
+            self.kill_recovery(self.random.choice(least))
+        ranks = self.random.choice([0, 1, 2, 3] if nodes == 1 else least)
         kind = self.random.choice(["tool", "twice", "auto"])
         self.counts["recoveries"] += 1
         how += f", recovered by {kind} on {ranks} ranks"
@@ -199,12 +221,12 @@ class Test:
                 if code == 0 and kind == "twice":
                     more.remove("--keep")
                     before = self.read_file()
-                    self.recover_by_tool(self.random.choice([1, 2]), more)
+                    self.recover_by_tool(max(nodes, self.random.choice([1, 2])), more)
                     if self.differs(before):
                         self.fail(f"{how}: the second recovery changed the file")
             elif code == 0 and kind == "twice":
                 before = self.read_file()
-                code, output = self.recover_by_tool(self.random.choice([1, 2]))
+                code, output = self.recover_by_tool(max(nodes, self.random.choice([1, 2])))
                 if self.differs(before):
                     self.fail(f"{how}: the second recovery changed the file")
         if code != 0:
@@ -227,22 +249,25 @@ class Test:
             if done.returncode != 0 or "series(time, series_x)" not in done.stdout:
                 self.fail(f"{how}: ncdump: {done.stdout[-500:]}")
 
-    def hold_nothing(self, names):
+    def hold_nothing(self, paths):
         """Whether logs hold no writes, or were not even begun."""
-        code, output = self.run(0, ["recover", "--list", "--json", self.logs], self.options.forebay)
-        begun = any(n.endswith(".records") and
-                    os.path.getsize(os.path.join(self.logs, n)) <= HEADER for n in names)
-        return (code == 0 or begun) and all(
-            session["writes"] == 0 for session in json.loads(output)["sessions"])
+        for disk in sorted({os.path.dirname(path) for path in paths}):
+            code, output = self.run(0, ["recover", "--list", "--json", disk], self.options.forebay)
+            begun = any(p.endswith(".records") and os.path.getsize(p) <= HEADER for p in paths)
+            if code != 0 and not begun:
+                return False
+            if any(session["writes"] != 0 for session in json.loads(output)["sessions"]):
+                return False
+        return True
 
     def check_left(self, how):
-        left = os.listdir(self.logs)
+        left = self.log_files()
         # Logs of datasets that were closed stay if they are to. A job that is killed before its
         # control file is there leaves logs without anything in them, which no file knows of.
         if left and ("keep" in self.options.mode or self.hold_nothing(left)):
             self.counts["empty logs"] += "keep" not in self.options.mode
-            for name in left:
-                os.unlink(os.path.join(self.logs, name))
+            for path in left:
+                os.unlink(path)
             left = []
         left += [n for n in os.listdir(self.dir) if n.startswith("file.nc.")]
         if left:
@@ -255,7 +280,7 @@ class Test:
         for name in os.listdir(self.dir):
             if name.startswith("write.log"):
                 os.unlink(os.path.join(self.dir, name))
-        ranks = self.random.choice([1, 2, 3, 4])
+        ranks = self.random.choice([2, 3, 4] if self.options.disks else [1, 2, 3, 4])
         seed = self.random.randrange(1 << 30)
         log = killing.Log(os.path.join(self.dir, "write.log"))
         killed, how = self.run_and_kill(
@@ -285,17 +310,21 @@ def main():
     parser.add_argument("--mode", choices=sorted(MODES), required=True)
     parser.add_argument("--kills", type=int, default=12)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--disks", type=int, default=0)
     parser.add_argument("--power-failures", action="store_true")
     parser.add_argument("--keep-state", action="store_true",
                         help="copy files and logs to DIRECTORY.state before they are recovered")
     options = parser.parse_args()
     options.dir = os.path.abspath(options.dir)
-    os.makedirs(options.dir, exist_ok=True)
+    os.makedirs(os.path.join(options.dir, "logs"), exist_ok=True)
     test = Test(options)
     for number in range(options.kills):
         if not test.cycle(number):
             break
     print(", ".join(f"{n} {what}" for what, n in test.counts.items()))
+    if not test.failures and options.disks > 1 and not options.power_failures and (
+            test.counts["recoveries without a disk"] == 0):
+        test.fail("no recovery without a node's logs")
     if not test.failures and test.counts["killed"] < options.kills // 4:
         test.fail("too few kills: the test does not test")
     print(f"{len(test.failures)} failures (seed {options.seed})")
