@@ -2,10 +2,11 @@
 """Fails where fewer tests ran than there are: a test that nobody builds any more fails nobody. Repeats what tests that
 failed said last, so that it stands at the end of a long log.
 
-  ran.py FILE.xml=LEAST [NAME=LEAST ...] ...
+  ran.py FILE.xml=LEAST [NAME=LEAST ...] [NAME=LEAST,or=SENTENCE ...] ...
 
 FILE is a JUnit record of ctest or pytest, LEAST how many tests of it must have run: those that were skipped or left
-out do not count. NAME=LEAST says the same of the tests of the last FILE whose names begin so.
+out do not count. NAME=LEAST says the same of the tests of the last FILE whose names begin so; with ",or=SENTENCE" none of
+them need have run if all say why in a line that begins with SENTENCE, which is repeated.
 """
 
 import sys
@@ -17,13 +18,21 @@ TAIL = 25  # lines of what a failed test said
 
 
 def ran(path):
-    """Names of the tests that ran, whether they passed or not."""
-    names = []
+    """Names of the tests that ran, whether they passed or not, and what the others said, by name."""
+    names, skipped = [], {}
     for case in ElementTree.parse(path).getroot().iter("testcase"):
         left_out = case.find("skipped") is not None or case.get("status") in ("notrun", "disabled")
-        if not left_out:
+        if left_out:
+            skipped[case.get("name")] = case.findtext("system-out") or ""
+        else:
             names.append(case.get("name"))
-    return names
+    return names, skipped
+
+
+def reason(skipped, sentence):
+    """The line that begins with the sentence, if each of what was skipped said one, and something was."""
+    lines = [next((line for line in said.splitlines() if line.startswith(sentence)), None) for said in skipped]
+    return lines[0] if lines and all(lines) else None
 
 
 def tell_failures(path):
@@ -36,16 +45,21 @@ def tell_failures(path):
 
 
 def main(arguments):
-    short, names = False, []
+    short, names, skipped = False, [], {}
     for argument in arguments:
+        argument, _, sentence = argument.partition(",or=")
         what, least = argument.rsplit("=", 1)
         if what.endswith(".xml"):
-            names = ran(what) if Path(what).exists() else []
+            names, skipped = ran(what) if Path(what).exists() else ([], {})
             if names:
                 tell_failures(what)
             found = len(names)
         else:
             found = sum(name.startswith(what) for name in names)
+            why = reason([said for name, said in skipped.items() if name.startswith(what)], sentence)
+            if sentence and found == 0 and why:
+                print(f"ran: {why}")
+                continue
         verdict = "ok" if found >= int(least) else "TOO FEW"
         print(f"ran: {what:42} {found:5} of at least {least:>4} {verdict}")
         short = short or found < int(least)

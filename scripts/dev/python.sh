@@ -74,8 +74,18 @@ python_test() {
     say "tests of the Python package with MPI, 3 ranks"
     (cd "$root" && FOREBAY_PARALLEL_SITE=$parallel timeout 120 mpiexec --oversubscribe -n 3 \
       "$python_venv/bin/python" -m mpi4py python/tests/parallel_writing.py) || failed=1
+    python_on_nodes "$parallel" || failed=1
   fi
   return "$failed"
+}
+
+# python_on_nodes SITE: the same program on two nodes, where the machine lets them be; else says why not.
+python_on_nodes() {
+  local status=0
+  say "tests of the Python package with MPI, nodes of 2 and 1 ranks"
+  (cd "$root" && FOREBAY_PARALLEL_SITE=$1 timeout 120 "$python" -B scripts/cluster.py 2,1 \
+    "$python_venv/bin/python" -m mpi4py python/tests/parallel_writing.py) || status=$?
+  ((status == 0 || status == 77))
 }
 
 cmd_python_test() {
