@@ -4,12 +4,13 @@
   cluster.py NODES [--ranks R] [options] COMMAND...
 
 NODES is a number of nodes of R ranks each, or the ranks of each node: 3,1,2. COMMAND is what mpiexec starts, or, with
---script, a script that runs once, on the first node, and starts mpiexec itself as often as it likes.
+--script, a script that runs once, beside the nodes, and starts mpiexec itself as often as it likes.
 
 A node is a process that sleeps in namespaces of its own, so that MPI, and all that asks the system, finds a machine
-there: a network with one link to a bridge that joins the nodes, and with no way out; a host name; a /dev/shm; System V
-memory; with --disk, a disk. Everything else is shared, as is a file system that all nodes mount. Open MPI starts its
-daemons through an agent that enters a node instead of ssh, and carries the caller's environment along.
+there: a network with one link to a bridge that joins the nodes, and with no way out; a host name; process numbers; a
+/dev/shm; System V memory; with --disk, a disk. Everything else is shared, as is a file system that all nodes mount.
+mpiexec runs on a host beside them, "head". Open MPI starts its daemons through an agent that enters a node instead of
+ssh, and carries the caller's environment along.
 
 All of it lies in a process namespace whose first process ends with this one, however this one ends: nothing is left.
 Several clusters can be there at the same time. Root, or a user who may have user namespaces, can do this; where nobody
@@ -37,13 +38,14 @@ NEW_MOUNTS, NEW_HOST_NAME, NEW_IPC, NEW_USER, NEW_PROCESSES, NEW_NETWORK = (
     0x00020000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000)
 SIGNAL_AT_PARENTS_END = 1
 OF_A_NODE = NEW_MOUNTS | NEW_HOST_NAME | NEW_IPC | NEW_NETWORK
-OF_A_CLUSTER = NEW_MOUNTS | NEW_PROCESSES | NEW_NETWORK
+OF_A_CLUSTER = OF_A_NODE | NEW_PROCESSES
+ENTER = ("--mount", "--uts", "--ipc", "--net")
 
 AGENT = """#!/bin/sh
 # HOST COMMAND...: what Open MPI starts instead of ssh
 host=$1
 shift
-exec nsenter --target "$(cat '{folder}'/"$host".pid)" --mount --uts --ipc --net -- /bin/sh -c "$*"
+exec nsenter --target "$(cat '{folder}'/"$host".pid)" {enter} -- /bin/sh -c "$*"
 """
 GLUSTER_SERVICE = ("/var/lib/glusterd", "/var/log/glusterfs", "/run/gluster")
 GLUSTER_SECONDS = 60
@@ -75,8 +77,8 @@ def leave(namespaces):
 
 
 def enter_cluster():
-    """This process gets new namespaces (that of processes: its children); as root of a user namespace where it may not have
-    them otherwise."""
+    """This process gets new namespaces (that of processes: its children); as root of a user namespace where it may not
+    have them otherwise."""
     user, group = os.geteuid(), os.getegid()
     try:
         leave(OF_A_CLUSTER)
@@ -129,7 +131,7 @@ def try_everything():
     own_mounts()
     run("mount", "-t", "tmpfs", "tmpfs", "/dev/shm")
     links("link add probe0 type bridge", "link add probe1 type veth peer name probe2")
-    leave(OF_A_NODE)
+    leave(OF_A_NODE | NEW_PROCESSES)
 
 
 def explain(work, *arguments):
@@ -184,11 +186,13 @@ class Cluster:
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
         self.names = [f"node{i}" for i in range(len(options.ranks_of))]
-        self.pids = []
+        self.makers, self.pids = [], []  # of each node: its parent, its first process
+        self.enter = [*ENTER] if options.common_pids else [*ENTER, "--pid"]
 
     def play(self):
         ends_with_parent()
         os.setsid()  # signals of the terminal are for the parent, which ends all
+        socket.sethostname("head")
         own_mounts()
         self.write_files()
         self.start_nodes()
@@ -204,7 +208,7 @@ class Cluster:
         self.path("hosts").write_text(hosts + others, encoding="utf-8")
         slots = zip(self.names, self.options.ranks_of)
         self.path("slots").write_text("".join(f"{n} slots={r}\n" for n, r in slots), encoding="ascii")
-        self.path("agent").write_text(AGENT.format(folder=self.folder), encoding="utf-8")
+        self.path("agent").write_text(AGENT.format(folder=self.folder, enter=" ".join(self.enter)), encoding="utf-8")
         self.path("agent").chmod(0o755)
         self.path("jobs").mkdir()
         if self.options.disk:
@@ -222,40 +226,55 @@ class Cluster:
     def start_nodes(self):
         """Each is there with its namespaces before it gets its link, and whole before the next step."""
         gates = []
-        for i, name in enumerate(self.names):
+        for i in range(len(self.names)):
             ready, wanted = os.pipe(), os.pipe()
-            pid = forked(self.be_node, i, ready[1], wanted[0])
+            self.makers.append(forked(self.make_node, i, ready[1], wanted[0]))
             for end in (ready[1], wanted[0]):
                 os.close(end)
-            self.pids.append(pid)
-            self.path(name + ".pid").write_text(f"{pid}\n", encoding="ascii")
             gates.append((ready[0], wanted[1]))
-        self.wait_for(gates)
-        links("link add bridge type bridge", "link set bridge up")
+        self.pids = [int(said) for said in self.hear(gates)]
+        for name, pid in zip(self.names, self.pids):
+            self.path(name + ".pid").write_text(f"{pid}\n", encoding="ascii")
+        links("link set lo up", f"link add {LINK} type bridge", f"addr add {HEAD}/24 dev {LINK}", f"link set {LINK} up")
         for i, pid in enumerate(self.pids):
-            links(f"link add port{i} type veth peer name {LINK} netns {pid}", f"link set port{i} master bridge up")
+            links(f"link add port{i} type veth peer name {LINK} netns {pid}", f"link set port{i} master {LINK} up")
         for _, wanted in gates:
             os.write(wanted, b".")
-        self.wait_for(gates)
+        self.hear(gates)
 
     @staticmethod
-    def wait_for(gates):
-        for ready, _ in gates:
-            if os.read(ready, 1) != b".":
-                raise OSError("a node could not be made")
+    def hear(gates):
+        """A word of each node."""
+        words = [os.read(ready, 20) for ready, _ in gates]
+        if not all(words):
+            raise OSError("a node could not be made")
+        return words
 
-    def be_node(self, i, ready, wanted):
+    def make_node(self, i, ready, wanted):
+        """With process numbers of its own, whose first process is a child."""
         ends_with_parent()
         leave(OF_A_NODE)
         run("mount", "--make-rprivate", "/")
-        os.write(ready, b".")
+        if self.options.common_pids:
+            os.write(ready, b"%d" % os.getpid())
+            return self.be_node(i, ready, wanted)
+        leave(NEW_PROCESSES)
+        pid = forked(self.be_node, i, ready, wanted)
+        os.write(ready, b"%d" % pid)
+        return exit_code(os.waitpid(pid, 0)[1])
+
+    def be_node(self, i, ready, wanted):
+        ends_with_parent()
         os.read(wanted, 1)
+        if not self.options.common_pids:
+            run("mount", "-t", "proc", "proc", "/proc")
         socket.sethostname(self.names[i])
         links("link set lo up", f"addr add {address(i)}/24 dev {LINK}", f"link set {LINK} up")
         run("mount", "-t", "tmpfs", "-o", f"mode=1777,size={self.options.shm}", "tmpfs", "/dev/shm")
         run("mount", "--bind", str(self.path("hosts")), "/etc/hosts")
         if self.options.disk:
             run("mount", "--bind", str(self.disk(i)), self.options.disk)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # those whose parents have ended are its children
         os.write(ready, b".")
         while True:
             signal.pause()
@@ -263,8 +282,8 @@ class Cluster:
     def inside(self, i, command):
         """The command line that runs another on a node, in this folder."""
         here = 'cd "$0" && exec "$@"'
-        return ["nsenter", "--target", str(self.pids[i]), "--mount", "--uts", "--ipc", "--net", "--", "/bin/sh", "-c",
-                here, os.getcwd(), *command]
+        return ["nsenter", "--target", str(self.pids[i]), *self.enter, "--",
+                "/bin/sh", "-c", here, os.getcwd(), *command]
 
     def on_nodes(self, work):
         for i in range(len(self.names)):
@@ -321,16 +340,19 @@ class Cluster:
         command = self.options.command
         if not self.options.script:
             command = [self.options.mpiexec, "-n", str(sum(self.options.ranks_of)), *command]
-        with subprocess.Popen(self.inside(0, command), env=self.environment()) as process:
+        with subprocess.Popen(command, env=self.environment()) as process:
             # The first process of a process namespace is the parent of all whose own has ended.
             while True:
                 pid, status = os.wait()
                 if pid == process.pid:
                     process.returncode = exit_code(status)
                     return process.returncode
-                if pid in self.pids:
-                    print(f"cluster: {self.names[self.pids.index(pid)]} has ended", file=sys.stderr)
+                if pid in self.makers:
+                    print(f"cluster: {self.names[self.makers.index(pid)]} has ended", file=sys.stderr)
                     return 1
+
+
+HEAD = "10.0.0.254"
 
 
 def address(i):
@@ -367,6 +389,9 @@ def parse():
                         help="make a GlusterFS volume of K bricks, in the first node, which each node mounts; it is "
                              "gone when the command ends")
     parser.add_argument("--at", default="gluster", metavar="DIR", help="where it is mounted (default: ./gluster)")
+    parser.add_argument("--common-pids", action="store_true",
+                        help="nodes have the process numbers of the script, which can so send signals to ranks; else "
+                             "each has its own")
     parser.add_argument("--script", action="store_true", help="run COMMAND once; it starts mpiexec")
     parser.add_argument("--mpiexec", default="mpiexec", metavar="PROGRAM", help="Open MPI's (default: mpiexec)")
     parser.add_argument("program", metavar="COMMAND")

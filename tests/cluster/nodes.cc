@@ -6,6 +6,7 @@
 // of /dev/shm; a folder that is each node's own. The folder of the program is everybody's.
 #include <fcntl.h>
 #include <mpi.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -84,6 +85,20 @@ void the_library_finds_the_nodes(const std::vector<int>& node_of) {
   }
 }
 
+/// As the kernel numbers them.
+void namespaces_are_of_each_node(const std::vector<int>& node_of) {
+  for (const char* name : {"mnt", "uts", "ipc", "net", "pid"}) {
+    struct stat is {};
+    const std::string path = std::string("/proc/self/ns/") + name;
+    check(::stat(path.c_str(), &is) == 0, path);
+    const auto all = from_all(static_cast<unsigned long long>(is.st_ino), MPI_UNSIGNED_LONG_LONG);
+    for (std::size_t r = 0; r < all.size(); ++r) {
+      const bool same = node_of[r] == node_of[static_cast<std::size_t>(rank)];
+      check((all[r] == is.st_ino) == same, path + " of rank " + std::to_string(r));
+    }
+  }
+}
+
 void names_differ_between_nodes(const std::vector<int>& node_of) {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
@@ -139,6 +154,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   the_library_finds_the_nodes(node_of);
+  namespaces_are_of_each_node(node_of);
   names_differ_between_nodes(node_of);
   a_folder_is(".", false, node_of);
   a_folder_is("/dev/shm", true, node_of);

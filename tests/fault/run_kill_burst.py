@@ -198,7 +198,7 @@ class Test:
         least = [ranks for ranks in (1, 2, 3) if ranks >= nodes]
         while self.random.random() < 0.35 and not damage:
             self.kill_recovery(self.random.choice(least))
-        ranks = self.random.choice([0, 1, 2, 3] if nodes == 1 else least)
+        ranks = self.random.choice(least if self.options.disks else [0, 1, 2, 3])
         kind = self.random.choice(["tool", "twice", "auto"])
         self.counts["recoveries"] += 1
         how += f", recovered by {kind} on {ranks} ranks"
