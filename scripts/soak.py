@@ -24,10 +24,10 @@ from pathlib import Path
 
 # Names of tests; options that each run gets (None: a fresh seed); the option that tells how many rounds a run is.
 TABLE = (
-    (r"model\.", {"--seed": None}, "--rounds"),
-    (r"hdf5\.(vol|compact)\.property", {"--seed": None, "--most-abandoned": "1"}, "--rounds"),
+    (r"(cluster\.)?model[._]", {"--seed": None}, "--rounds"),
+    (r"hdf5\.(vol|compact)\.property|cluster\.hdf5_property", {"--seed": None, "--most-abandoned": "1"}, "--rounds"),
     (r"fault\.no_memory", {"--seed": None}, "--seconds"),
-    (r"fault\.kill|hdf5\.vol\.kill", {"--seed": None, "--kills": "6"}, "--kills"),
+    (r"fault\.kill|hdf5\.vol\.kill|cluster\.(hdf5_)?kill", {"--seed": None, "--kills": "6"}, "--kills"),
     (r"(transport_np|threads\.)", {}, None),
     (r"fault\.", {}, None),  # the order in which ranks meet differs
 )

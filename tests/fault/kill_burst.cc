@@ -263,12 +263,18 @@ void create(const char* path) {
   ok(ncmpi_close(id), "close");
 }
 
+// No rank is killed before "ready" is there, and it is there when all have told their numbers.
+void may_be_killed() {
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) put_line(log_file, "ready");
+  MPI_Barrier(MPI_COMM_WORLD);
+  kill_test::arm(rank);
+}
+
 void write(const char* path, std::uint64_t seed, int cycle, int steps) {
   Writer writer(path, seed, cycle);
   if (!writer.open()) return;
-  MPI_Barrier(MPI_COMM_WORLD);
-  kill_test::arm(rank);
-  if (rank == 0) put_line(log_file, "ready");
+  may_be_killed();
   for (int step = 0; step < steps; ++step) {
     if (!writer.step()) return;
   }
@@ -280,9 +286,7 @@ void recover(const char* path) {
   MPI_Info info = MPI_INFO_NULL;
   MPI_Info_create(&info);
   MPI_Info_set(info, "recover", "auto");
-  MPI_Barrier(MPI_COMM_WORLD);
-  kill_test::arm(rank);
-  if (rank == 0) put_line(log_file, "ready");
+  may_be_killed();
   int id = -1;
   if (ok(ncmpi_open(MPI_COMM_WORLD, path, NC_WRITE, info, &id), "open"))
     ok(ncmpi_close(id), "close");

@@ -116,8 +116,9 @@ void write(const char* path, int from, int versions) {
   int id = -1;
   if (!ok(ncmpi_open(MPI_COMM_WORLD, path, NC_WRITE, MPI_INFO_NULL, &id), "open")) return;
   MPI_Barrier(MPI_COMM_WORLD);
-  arm(rank);
   tell_first("ready");
+  MPI_Barrier(MPI_COMM_WORLD);  // no rank is killed before that is there
+  arm(rank);
   for (int n = from + 1; n <= from + versions && !wrong; ++n) {
     const Operation op = state.next();
     tell_first("begin " + std::to_string(n));

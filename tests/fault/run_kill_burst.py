@@ -185,6 +185,8 @@ class Test:
         """One rank does not see the logs of the second node: it must say so, and change nothing."""
         before = self.read_file()
         code, output = self.recover_by_tool(1)
+        if code == 0 and "nothing to replay" in output:
+            return
         self.counts["recoveries without a disk"] += 1
         if code == 0 or "directories of other nodes" not in output:
             self.fail(f"{how}: recovered without the logs of a node: {output}")
@@ -254,9 +256,11 @@ class Test:
         for disk in sorted({os.path.dirname(path) for path in paths}):
             code, output = self.run(0, ["recover", "--list", "--json", disk], self.options.forebay)
             begun = any(p.endswith(".records") and os.path.getsize(p) <= HEADER for p in paths)
-            if code != 0 and not begun:
+            sessions = json.loads(output)["sessions"]
+            elsewhere = self.options.disks and all(s["outcome"] == "logs are missing" for s in sessions)
+            if code != 0 and not begun and not elsewhere:
                 return False
-            if any(session["writes"] != 0 for session in json.loads(output)["sessions"]):
+            if any(session["writes"] != 0 for session in sessions):
                 return False
         return True
 
