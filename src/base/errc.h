@@ -1,6 +1,6 @@
-// The codes of forebay::Error: those of the netCDF and PnetCDF C interfaces that Forebay gives, with
-// their values, so that a front end of that family passes them on unchanged and no table can fall
-// out of step.
+// The codes of forebay::Error: those of the netCDF and PnetCDF C interfaces that Forebay gives,
+// with their values, so that a front end of that family passes them on unchanged and no table can
+// fall out of step.
 #pragma once
 
 namespace forebay {

@@ -29,7 +29,8 @@ void Target::settle(std::byte* place, Count length) const {
 }
 
 bool put_part(const Part& part, const std::byte* chunk) {
-  const auto& [pieces, target] = part;
+  const ChunkPieces& pieces = part.first;
+  const Target& target = part.second;
   bool out_of_range = false;
   pieces.for_each([&](const ChunkPiece& p) {
     out_of_range |= target.put(chunk + p.position, p.memory, p.length);
@@ -49,7 +50,8 @@ namespace {
 
 // A few fill values at a time.
 bool put_fill(const VariableCoding& coding, Count bytes, const Part& part, TaskSlot& slot) {
-  const auto& [pieces, target] = part;
+  const ChunkPieces& pieces = part.first;
+  const Target& target = part.second;
   const auto some = slot.chunk(std::min(4096 * coding.grid.width(), bytes));
   fill_chunk(coding.fill, some);
   const auto step = static_cast<Count>(some.size());

@@ -269,7 +269,8 @@ TEST_F(FilesCommandsTest, references_point_at_records) {
 TEST_F(FilesCommandsTest, references_hold_chunks_that_are_cut_off) {
   write(at("c.nc"), 0, "chunked");
   const ClassicFile file(at("c.nc"));
-  const auto refs = nlohmann::json::parse(make_references(file, {"u", 1 << 20, false}).json)["refs"];
+  const auto refs =
+      nlohmann::json::parse(make_references(file, {"u", 1 << 20, false}).json)["refs"];
   EXPECT_TRUE(refs["T/0.0.0"].is_array());
   EXPECT_EQ(refs["T/0.1.0"].get<std::string>().substr(0, 7), "base64:");
   EXPECT_THROW(make_references(file, {"u", 100, false}), Error);
