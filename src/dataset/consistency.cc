@@ -47,6 +47,13 @@ bool agree_on_call(const Comm& comm, std::string_view function, const std::optio
   return true;
 }
 
+bool all_have(const Comm& comm, std::string_view bytes) {
+  const std::int64_t hash = hash_of(bytes);
+  std::array<std::int64_t, 2> least{hash, -hash};
+  comm.all_reduce(least, Reduce::min);
+  return least[0] == -least[1];
+}
+
 void agree_on_worst_error(const Comm& comm, const std::optional<Error>& mine) {
   throw_worst(comm.all_reduce(mine ? to_int(mine->code()) : 0, Reduce::min), mine);
 }

@@ -143,7 +143,8 @@ class Dataset {
   void wait(Which which, std::span<int> ids, std::span<int> statuses, bool collective,
             std::optional<Error> local_error = std::nullopt);
   void cancel(Which which, std::span<int> ids, std::span<int> statuses);
-  /// How many records a write may reach to.
+  /// How many records a write may reach to: one bound for all variables and layouts, which recovery
+  /// has, too, as all record variables get as many records.
   Count most_records(const Variable& var) const;
   /// The distance between records in file types (vard): ncmpi_inq_recsize, in every layout.
   Count file_type_stride(const Variable& var) const;
@@ -227,8 +228,6 @@ class Dataset {
   std::unique_ptr<Stage> stage_;
   std::vector<Request> queue_;
   RunListPool pool_;
-  mutable Count widest_record_ = 1;           // bytes; of any variable
-  mutable std::size_t widest_record_of_ = 0;  // so many variables
   std::uint64_t next_sequence_ = 0;
   int next_put_id_ = 0, next_get_id_ = 1;  // even: puts, odd: gets
   int pending_puts_ = 0, pending_gets_ = 0;

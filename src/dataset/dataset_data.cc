@@ -59,15 +59,7 @@ Error out_of_range() {
 }  // namespace
 
 Count Dataset::most_records(const Variable& var) const {
-  if (container_->has_fixed_places()) return max_records(schema_.version, file_type_stride(var));
-  // All record variables have as many.
-  if (widest_record_of_ != schema_.vars.size()) {
-    widest_record_ = 1;
-    for (const Variable& v : schema_.vars)
-      if (v.is_record) widest_record_ = std::max(widest_record_, v.inner_bytes());
-    widest_record_of_ = schema_.vars.size();
-  }
-  return max_records(schema_.version, std::max(widest_record_, var.inner_bytes()));
+  return max_records(schema_.version, std::max(file_type_stride(var), var.inner_bytes()));
 }
 
 Count Dataset::file_type_stride(const Variable& var) const {

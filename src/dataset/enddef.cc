@@ -1,9 +1,7 @@
 // Ending define mode: ranks agree on what was defined, and the container makes the file so.
 #include <algorithm>
-#include <array>
 
 #include "base/attempt.h"
-#include "base/hash.h"
 #include "comm/agree.h"
 #include "dataset/dataset.h"
 
@@ -53,15 +51,12 @@ void Dataset::enddef(const EnddefArguments& arguments) {
 // mode they cannot differ: see agree_on_call.
 void Dataset::agree_on_schema(const EnddefArguments& arguments) {
   const Schema* old = before_redef_ ? &*before_redef_ : nullptr;
-  bool differ = false;
+  bool same = true;
   if (comm_.size() > 1) {
     const auto printed = container_->print();
-    const auto hash = static_cast<std::int64_t>(hash_of(printed) >> 1);
-    std::array<std::int64_t, 2> extremes{hash, -hash};
-    comm_.all_reduce(extremes, Reduce::max);
-    differ = extremes[0] != -extremes[1];
+    same = all_have(comm_, {reinterpret_cast<const char*>(printed.data()), printed.size()});
   }
-  if (!differ) return container_->place(old, arguments);
+  if (same) return container_->place(old, arguments);
   std::vector<std::byte> placed;
   if (comm_.is_root()) {
     container_->place(old, arguments);

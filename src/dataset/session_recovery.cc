@@ -361,12 +361,13 @@ void SessionRecovery::replay() {
     if (log.table.empty()) continue;
     result_.replayed_writes += static_cast<Count>(log.table.size());
     result_.replayed_bytes += log.table.data_bytes();
-    sources.push_back({&log.table, [&](const staging::Write& write, std::span<std::byte> into) {
-                         readers_.with(log.stem, log.part,
-                                       [&](staging::Reader& reader) { reader.read(write, into); });
-                         replayed += write.bytes;
-                         tell("replaying", replayed, my_bytes_);
-                       }});
+    sources.push_back(
+        {&log.table, [&](const staging::WriteFacts& write, std::span<std::byte> into) {
+           readers_.with(log.stem, log.part,
+                         [&](staging::Reader& reader) { reader.read(write, into); });
+           replayed += write.bytes;
+           tell("replaying", replayed, my_bytes_);
+         }});
   }
   const auto lost = dataset->replay(std::move(sources), least_records);
   std::optional<Error> changed;

@@ -69,9 +69,10 @@ struct State {
   bool operator==(const State&) const = default;
 };
 
-/// One write. The data are `bytes` bytes at position `data` of the data log: the selected elements
-/// in selection order (row-major; for pieces one after another).
-struct Write {
+/// What there is to know of a write besides its selection. The data are `bytes` bytes at position
+/// `data` of the data log: the selected elements in selection order (row-major; for pieces one
+/// after another).
+struct WriteFacts {
   VarId var = 0;
   Type type = Type::none;  ///< external type; its size is an element's
   bool external = false;   ///< data is in the file's byte order, not in the writer's
@@ -81,6 +82,9 @@ struct Write {
   Offset data = 0;
   Count bytes = 0;
   std::uint64_t hash = 0;  ///< xxh3-64 of the data
+};
+
+struct Write : WriteFacts {
   /// A subarray, or the sequence number of an earlier `Pieces` entry.
   std::variant<Subarray, std::uint64_t> selection;
 };

@@ -72,8 +72,7 @@ struct Method {
   std::string chunk_state = "newest";  ///< newest | synced: which state of chunks to open
   Count hole_threshold = 64 << 10;     ///< reads bridge, writes sieve holes up to this many bytes
 
-  /// Ranks that write for others, in all or on each node. At most one of the two is set; both 0: as
-  /// many as useful.
+  /// Nodes that write for others, at most; 0: all.
   int aggregators = 0;
   int ranks_per_node = 0;  ///< testing: pretend that nodes have this many ranks; 0: ask MPI
   /// The same for those who share memory: alone, where all is to go by messages.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Offset page = 4096;
 
-[[noreturn]] void bad_data(const ByteFile& data, const Write& write, const std::string& what) {
+[[noreturn]] void bad_data(const ByteFile& data, const WriteFacts& write, const std::string& what) {
   throw Error(Errc::ebadlog,
               "data log " + data.path() + ": the " + std::to_string(write.bytes) +
                   " bytes at position " + std::to_string(write.data) + ", written to variable " +
@@ -68,7 +68,8 @@ bool release_log(ByteFile& file, Offset begin, Offset end, const Share& share, C
   return true;
 }
 
-void read_data(ByteFile& data, const Write& write, std::span<std::byte> into, const Share& share) {
+void read_data(ByteFile& data, const WriteFacts& write, std::span<std::byte> into,
+               const Share& share) {
   if (std::ssize(into) != write.bytes)
     throw Error(Errc::einternal, "memory of another size than the write");
   if (share.parts > 1) {

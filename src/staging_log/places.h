@@ -26,6 +26,7 @@ bool release_log(ByteFile& file, Offset begin, Offset end, const Share& share, C
 
 /// The data of a write, verified. `into` has write.bytes. Errc::ebadlog if they are not what was
 /// written.
-void read_data(ByteFile& data, const Write& write, std::span<std::byte> into, const Share& share);
+void read_data(ByteFile& data, const WriteFacts& write, std::span<std::byte> into,
+               const Share& share);
 
 }  // namespace forebay::staging

@@ -82,7 +82,7 @@ Scan Reader::walk(const Visit& visit, bool everything) {
   return Walk(*records_, header_, state_, visit).run(everything);
 }
 
-void Reader::read(const Write& write, std::span<std::byte> into) {
+void Reader::read(const WriteFacts& write, std::span<std::byte> into) {
   read_data(*data_, write, into, header_.share);
 }
 

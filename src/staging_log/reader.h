@@ -51,7 +51,7 @@ class Reader {
   Scan walk(const Visit& visit, bool everything = false);
 
   /// The data of a write, whole. Errc::ebadlog if they are not what was written.
-  void read(const Write& write, std::span<std::byte> into);
+  void read(const WriteFacts& write, std::span<std::byte> into);
 
  private:
   std::unique_ptr<ByteFile> records_, data_;

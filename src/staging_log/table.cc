@@ -5,16 +5,7 @@
 namespace forebay::staging {
 
 void Table::add(const Write& write, Runs runs) {
-  Item item{};
-  item.var = write.var;
-  item.type = write.type;
-  item.list = none;
-  item.external = write.external;
-  item.continues = write.continues;
-  item.last_record = write.last_record;
-  item.data = write.data;
-  item.bytes = write.bytes;
-  item.hash = write.hash;
+  Item item{write};
   item.numbers = numbers_.size();
   if (const auto* sub = std::get_if<Subarray>(&write.selection)) {
     item.ndims = static_cast<std::uint16_t>(sub->count.size());
@@ -42,20 +33,6 @@ Count Table::bytes() const {
 }
 
 void Table::clear() { *this = Table(); }
-
-Write Table::write(std::size_t i) const {
-  const Item& item = items_[i];
-  Write write;
-  write.var = item.var;
-  write.type = item.type;
-  write.external = item.external;
-  write.continues = item.continues;
-  write.last_record = item.last_record;
-  write.data = item.data;
-  write.bytes = item.bytes;
-  write.hash = item.hash;
-  return write;
-}
 
 Request Table::request(std::size_t i, std::byte* data) const {
   const Item& item = items_[i];

@@ -30,25 +30,18 @@ class Table {
   VarId var(std::size_t i) const { return items_[i].var; }
   Count bytes_of(std::size_t i) const { return items_[i].bytes; }
   bool continues(std::size_t i) const { return items_[i].continues; }
-  /// The write without its selection: enough to read its data.
-  Write write(std::size_t i) const;
+  const WriteFacts& facts(std::size_t i) const { return items_[i]; }
   /// The write as a request whose data will be at `data`.
   Request request(std::size_t i, std::byte* data) const;
 
  private:
-  struct Item {
-    VarId var;
-    Type type;
-    std::uint32_t list;  // of lists_, or none
-    std::uint16_t ndims;
-    bool external, continues, strided;
-    Count last_record;
-    Offset data;
-    Count bytes;
-    std::uint64_t hash;
-    std::size_t numbers;  // of start, count and stride, in numbers_; of pieces, their base
-  };
   static constexpr std::uint32_t none = UINT32_MAX;
+  struct Item : WriteFacts {
+    std::uint32_t list = none;  // of lists_
+    std::uint16_t ndims = 0;
+    bool strided = false;
+    std::size_t numbers = 0;  // of start, count and stride, in numbers_; of pieces, their base
+  };
 
   std::vector<Item> items_;
   std::vector<Count> numbers_;
@@ -58,6 +51,6 @@ class Table {
 
 /// Reads the data of a write, whole, into as many bytes; throws Errc::ebadlog where they are not
 /// what was written.
-using ReadData = std::function<void(const Write&, std::span<std::byte>)>;
+using ReadData = std::function<void(const WriteFacts&, std::span<std::byte>)>;
 
 }  // namespace forebay::staging

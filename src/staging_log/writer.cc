@@ -176,7 +176,7 @@ void Writer::free_before(const Mark& mark) {
   freed_.data = std::max(freed_.data, mark.data / page * page);
 }
 
-void Writer::read(const Write& write, std::span<std::byte> into) {
+void Writer::read(const WriteFacts& write, std::span<std::byte> into) {
   read_data(*data_, write, into, header_.share);
 }
 

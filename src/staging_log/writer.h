@@ -68,7 +68,7 @@ class Writer {
 
   /// The data of a committed write, whole: `into` has write.bytes. Errc::ebadlog if they are not
   /// what was written.
-  void read(const Write& write, std::span<std::byte> into);
+  void read(const WriteFacts& write, std::span<std::byte> into);
   bool is_linked() { return records_->is_linked() && data_->is_linked(); }
 
  private:

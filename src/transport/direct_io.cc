@@ -78,7 +78,7 @@ class RunReader {
     Extent part = e;
     for (Count left = e.length; left > 0;) {
       part.length = std::min(left, reach(part.offset));
-      keep(part, part.end());
+      keep({part}, part.end());
       part.offset += part.length;
       part.skip += part.length;
       left -= part.length;
@@ -97,10 +97,7 @@ class RunReader {
       } else {
         if (reach(e.offset) < e.length) flush();
         n = std::min(row.count, (reach(e.offset) - e.length) / row.stride + 1);
-        rows_.push_back({e, n, row.stride});
-        Extent all = e;
-        all.reserved = static_cast<std::int32_t>(rows_.size());
-        keep(all, e.end() + (n - 1) * row.stride);
+        keep({e, n, row.stride}, e.end() + (n - 1) * row.stride);
       }
       e.offset += n * row.stride;
       e.skip += n * e.length;
@@ -112,13 +109,9 @@ class RunReader {
     if (!buffer_)
       buffer_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(buffer_size_));
     read_(start_, {buffer_.get(), static_cast<std::size_t>(end_ - start_)});
-    for (const Extent& e : pending_) {
-      const std::byte* const from = buffer_.get() + (e.offset - start_);
-      e.reserved == 0 ? copy_in(e, from)
-                      : take_apart(rows_[static_cast<std::size_t>(e.reserved) - 1], from);
-    }
+    for (const ExtentRow& row : pending_)
+      take_apart(row, buffer_.get() + (row.first.offset - start_));
     pending_.clear();
-    rows_.clear();
   }
 
  private:
@@ -136,8 +129,8 @@ class RunReader {
     return buffer_size_ - (offset - start_);
   }
 
-  void keep(const Extent& e, Offset end) {
-    pending_.push_back(e);
+  void keep(const ExtentRow& row, Offset end) {
+    pending_.push_back(row);
     end_ = std::max(end_, end);
     if (pending_.size() == most_pending) flush();
   }
@@ -156,6 +149,7 @@ class RunReader {
 
   static void take_apart(const ExtentRow& row, const std::byte* from) {
     Extent e = row.first;
+    if (row.count == 1) return copy_in(e, from);
     if (e.swap == 1 || (e.swap == e.length && e.skip % e.swap == 0)) {
       if (e.length == 2) return gather<std::uint16_t>(row, from);
       if (e.length == 4) return gather<std::uint32_t>(row, from);
@@ -178,8 +172,7 @@ class RunReader {
   Count hole_threshold_, buffer_size_;
   bool alone_;  // there is one piece only
   std::unique_ptr<std::byte[]> buffer_;
-  std::vector<Extent> pending_;  // `reserved`: 0, or its row's position in rows_ and 1
-  std::vector<ExtentRow> rows_;
+  std::vector<ExtentRow> pending_;
   Offset start_ = 0, end_ = 0;
 };
 

@@ -213,7 +213,7 @@ void BurstStage::flush(bool collective) {
 }
 
 staging::ReadData BurstStage::reader() {
-  return [this](const staging::Write& write, std::span<std::byte> into) {
+  return [this](const staging::WriteFacts& write, std::span<std::byte> into) {
     writer_->read(write, into);
   };
 }

@@ -131,7 +131,7 @@ void Flush::load(std::size_t number, Batch& batch) const {
     const Source& source = sources_[picks_[p].source];
     const std::size_t index = picks_[p].index;
     const auto size = static_cast<std::size_t>(source.table->bytes_of(index));
-    const auto error = attempt_to([&] { source.read(source.table->write(index), {at, size}); });
+    const auto error = attempt_to([&] { source.read(source.table->facts(index), {at, size}); });
     if (error && error->code() != Errc::ebadlog) throw *error;
     if (error) {
       batch.lost.push_back({picks_[p].source, index, *error});

@@ -173,7 +173,7 @@ bool overlay(std::span<StagedWrites* const> staged, const Schema& schema, Reques
       RequestCursor from = cursor_of(writes->table.request(i, buffer.get()), schema);
       RequestCursor to = cursor_of(read, schema);
       for_each_common(from, to, [&](const Extent& a, const Extent& b, Offset first, Offset last) {
-        if (!loaded) data(writes->table.write(i), {buffer.get(), bytes});
+        if (!loaded) data(writes->table.facts(i), {buffer.get(), bytes});
         loaded = any = true;
         copy_common(a, b, first, last);
       });
