@@ -1,8 +1,8 @@
 #include "storage/fault.h"
 
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -11,12 +11,13 @@ namespace forebay {
 namespace {
 
 struct FaultPlan {
+  std::string text;  // what it was parsed from
   std::string call;
   Rank rank = -1;  // every rank
   long number = 1;
   int errnum = EIO;
   bool and_later = false;
-  std::atomic<long> seen{0};
+  long seen = 0;
 };
 
 int errno_of(std::string_view name) {
@@ -27,10 +28,14 @@ int errno_of(std::string_view name) {
   return EIO;
 }
 
-FaultPlan* parse_plan() {
+std::string text_of_plan() {
   const char* text = std::getenv("FOREBAY_FAULT");
-  if (!text || !*text) return nullptr;
-  static FaultPlan plan;
+  return text ? text : "";
+}
+
+FaultPlan parse_plan(const std::string& text) {
+  FaultPlan plan;
+  plan.text = text;
   std::string_view rest = text;
   for (bool first = true; !rest.empty(); first = false) {
     const auto cut = rest.find(':');
@@ -43,16 +48,21 @@ FaultPlan* parse_plan() {
     if (part.starts_with("errno=")) plan.errnum = errno_of(value);
     if (part == "from") plan.and_later = true;
   }
-  return &plan;
+  return plan;
 }
 
 }  // namespace
 
 int injected_fault(const char* call, Rank rank) {
-  static FaultPlan* const plan = parse_plan();
-  if (!plan || plan->call != call || (plan->rank >= 0 && plan->rank != rank)) return 0;
-  const long n = ++plan->seen;
-  return n == plan->number || (plan->and_later && n > plan->number) ? plan->errnum : 0;
+  static const bool wanted = !text_of_plan().empty();
+  if (!wanted) return 0;
+  static std::mutex mutex;
+  static FaultPlan plan;
+  const std::lock_guard lock(mutex);
+  if (std::string text = text_of_plan(); text != plan.text) plan = parse_plan(text);
+  if (plan.call != call || (plan.rank >= 0 && plan.rank != rank)) return 0;
+  const long n = ++plan.seen;
+  return n == plan.number || (plan.and_later && n > plan.number) ? plan.errnum : 0;
 }
 
 }  // namespace forebay

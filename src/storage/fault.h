@@ -1,7 +1,8 @@
 // Test hook: makes a chosen system call of a chosen rank fail. Off unless the environment variable
 // FOREBAY_FAULT says so, for example "pwrite:rank=1:call=3:errno=ENOSPC" (the third pwrite of rank
 // 1 and, with ":from" appended, all later ones). Calls: open, pread, pwrite, fsync, append (to an
-// undo file).
+// undo file). A program that was started with it may set another, from which on calls are counted
+// anew.
 #pragma once
 
 #include "base/types.h"

@@ -1,12 +1,18 @@
 // Writes and reads a file while one system call of one rank is made to fail.
 //
 // Usage: injection prepare|write|redefine|read|check|written|rewrite FILE [COLUMNS]
+//        injection sweep PHASE[,check] ORIGINAL FILE CALL:rank=R:errno=E MOST [COLUMNS]
 //
 // The library's test hook (the environment variable FOREBAY_FAULT) decides which call fails; see
 // run_injection.py, which walks it over every call of every rank. Every collective call must return
 // the same code on every rank, and nothing may hang. Prints "codes A B C..." with the codes that
 // were seen, in order, and "failed CALL..." with the calls that returned them; exits with 1 where
 // ranks disagree or data are wrong.
+//
+// A sweep makes the first, second, ... call fail, each in a phase on a copy of ORIGINAL, until
+// three in a row saw no error (which rank makes a call is not always the same), MOST at most, and
+// ends with the first that went wrong. It prints "call N codes A B C..." for each; FOREBAY_FAULT
+// must be set, to anything.
 #include "fault/injection.h"
 
 #include <mpi.h>
@@ -14,6 +20,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -141,41 +148,97 @@ void written(const char* path) {
   wrong = wrong || !seen.empty();
 }
 
+bool run(const std::string& phase, const char* path) {
+  if (phase == "prepare") {
+    prepare(path);
+  } else if (phase == "write") {
+    write(path);
+  } else if (phase == "redefine") {
+    redefine(path);
+  } else if (phase == "read") {
+    read(path);
+  } else if (phase == "check") {
+    check(path);
+  } else if (phase == "written") {
+    written(path);
+  } else if (phase == "rewrite") {
+    rewrite(path);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// On all ranks: whether any saw something wrong or has files left open.
+bool anything_wrong() {
+  int open_files = 0;
+  ncmpi_inq_files_opened(&open_files, nullptr);
+  int bad = wrong || open_files != 0 ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &bad, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  return bad != 0;
+}
+
+bool sweep(const std::string& phases, const char* original, const char* path,
+           const std::string& fault, int most) {
+  const std::string phase = phases.substr(0, phases.find(','));
+  const auto cut = fault.find(':');
+  int quiet = 0;
+  for (int number = 1; number <= most && quiet < 3; ++number) {
+    const std::string plan =
+        fault.substr(0, cut) + ":call=" + std::to_string(number) + fault.substr(cut);
+    if (rank == 0)
+      std::filesystem::copy_file(original, path, std::filesystem::copy_options::overwrite_existing);
+    MPI_Barrier(MPI_COMM_WORLD);
+    seen.clear();
+    forebay_test::start_watch(plan.c_str(), rank, 30);
+    setenv("FOREBAY_FAULT", plan.c_str(), 1);
+    if (!run(phase, path)) return false;
+    setenv("FOREBAY_FAULT", "none", 1);
+    const std::vector<int> codes = seen;
+    if (phases.ends_with(",check")) {
+      seen.clear();
+      check(path);
+    }
+    forebay_test::stop_watch();
+    const bool bad = anything_wrong();
+    if (rank == 0) {
+      std::printf("call %d codes", number);
+      for (const int code : codes) std::printf(" %d", code);
+      std::printf("\n");
+    }
+    if (bad) return true;
+    quiet = codes.empty() ? quiet + 1 : 0;
+  }
+  return true;
+}
+
+int usage() {
+  std::fprintf(
+      stderr,
+      "usage: injection prepare|write|redefine|read|check|written|rewrite FILE [COLUMNS]\n"
+      "       injection sweep PHASE[,check] ORIGINAL FILE CALL:rank=R:errno=E MOST [COLUMNS]\n");
+  return MPI_Abort(MPI_COMM_WORLD, 2);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  const std::string what = argc == 3 || argc == 4 ? argv[1] : "";
-  if (argc == 4) columns = std::atoll(argv[3]);
-  forebay_test::start_watch(what.c_str(), rank, 30);
-  if (what == "prepare") {
-    prepare(argv[2]);
-  } else if (what == "write") {
-    write(argv[2]);
-  } else if (what == "redefine") {
-    redefine(argv[2]);
-  } else if (what == "read") {
-    read(argv[2]);
-  } else if (what == "check") {
-    check(argv[2]);
-  } else if (what == "written") {
-    written(argv[2]);
-  } else if (what == "rewrite") {
-    rewrite(argv[2]);
+  const bool sweeps = argc > 1 && std::string(argv[1]) == "sweep";
+  const int least = sweeps ? 7 : 3;
+  if (argc != least && argc != least + 1) return usage();
+  if (argc > least) columns = std::atoll(argv[least]);
+  if (sweeps) {
+    if (!sweep(argv[2], argv[3], argv[4], argv[5], std::atoi(argv[6]))) return usage();
   } else {
-    std::fprintf(stderr,
-                 "usage: injection prepare|write|redefine|read|check|written|rewrite FILE "
-                 "[COLUMNS]\n");
-    MPI_Abort(MPI_COMM_WORLD, 2);
+    forebay_test::start_watch(argv[1], rank, 30);
+    if (!run(argv[1], argv[2])) return usage();
+    forebay_test::stop_watch();
   }
-  forebay_test::stop_watch();
-  int open_files = 0;
-  ncmpi_inq_files_opened(&open_files, nullptr);
-  int bad = wrong || open_files != 0 ? 1 : 0;
-  MPI_Allreduce(MPI_IN_PLACE, &bad, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  if (rank == 0) {
+  const bool bad = anything_wrong();
+  if (rank == 0 && !sweeps) {
     std::printf("codes");
     for (const int code : seen) std::printf(" %d", code);
     std::printf("\nfailed");
@@ -183,5 +246,5 @@ int main(int argc, char** argv) {
     std::printf("\n");
   }
   MPI_Finalize();
-  return bad;
+  return bad ? 1 : 0;
 }

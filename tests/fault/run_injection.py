@@ -3,8 +3,8 @@
 Usage: run_injection.py --launch "MPIEXEC ..." --program INJECTION --dir DIRECTORY --ranks N
                         [--chunked COLUMNS | --staged FOREBAY]
 
-For each kind of call and rank, the first, second, ... call fails until a run gets through without
-an error. Each run must end by itself, with one code on all ranks and the code that the errno
+For each kind of call and rank, the first, second, ... call fails until runs get through without an
+error, all in one process a rank (which a hang ends). Each run must end by itself, with one code on all ranks and the code that the errno
 stands for; after a failed write the file still opens and holds what nobody wrote to. With
 --chunked (and FOREBAY_HINTS that make variables chunked) rows have COLUMNS elements, a failed write
 leaves all of the old state or all of the new one, and a second attempt must succeed. With --staged
@@ -71,6 +71,17 @@ class Runner:
                  for c in line.split()[1:]]
         # What the launcher has to say about a failure fills pages.
         return done.returncode, done.stdout[-600:] or done.stderr[-600:], codes
+
+    def sweep(self, phase, original, fault, most):
+        """Exit code, output, and the codes of each run."""
+        command = self.launch + [self.program, "sweep", phase, original, self.path, fault, str(most)]
+        done = subprocess.run(command + self.columns, timeout=500, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True,
+                              env=dict(os.environ, FOREBAY_FAULT="none"))
+        calls = [[int(c) for c in line.split()[3:]] for line in done.stdout.splitlines()
+                 if line.startswith("call ")]
+        self.runs += len(calls)
+        return done.returncode, done.stdout[-600:] or done.stderr[-600:], calls
 
 
 class StagedRunner:
@@ -156,30 +167,24 @@ def main():
     plan, most = (CHUNKED_PLAN, MOST_CHUNKED_CALLS) if options.chunked else (PLAN, MOST_CALLS)
     checked = ("write", "redefine") if options.chunked else ("write",)
     for phase, call, errno, expected in plan:
+        phases = phase + ",check" if phase in checked else phase
         for rank in range(options.ranks):
-            for number in range(1, most + 1):
-                fault = f"{call}:rank={rank}:call={number}:errno={errno}"
-                shutil.copyfile(original, runner.path)
-                code, output, codes = runner.run(phase, fault)
-                if code != 0:
-                    failures.append(f"{phase} under {fault}: exit {code}: {output}")
-                if code == 0 and not codes:
-                    break  # there are no more such calls
-                key = (phase, call, errno)
-                fired[key] = fired.get(key, 0) + 1
-                if codes and expected is not None and codes[0] != expected:
-                    failures.append(f"{phase} under {fault}: codes {codes}, expected {expected}")
-                if phase in checked:
-                    code, output, _ = runner.run("check")
-                    if code != 0:
-                        failures.append(f"after {phase} under {fault}: {output}")
-                if code is None:
-                    break
+            code, output, calls = runner.sweep(phases, original, f"{call}:rank={rank}:errno={errno}",
+                                               most)
+            if code != 0:
+                failures.append(f"{phase} under {call} {len(calls)} of rank {rank} failing ({errno}) "
+                                f"or the next: exit {code}: {output}")
+            elif not calls:
+                failures.append(f"{phase}: no run under {call} of rank {rank}: {output}")
+            fired[phase, call, errno] = fired.get((phase, call, errno), 0) + sum(map(bool, calls))
+            failures += [f"{phase} under {call} {number} of rank {rank} ({errno}): codes {codes}, "
+                         f"expected {expected}" for number, codes in enumerate(calls, 1)
+                         if codes and expected is not None and codes[0] != expected]
     for line in failures[:20]:
         print(line)
-    for phase, call, errno, _ in plan:
-        print(f"{phase}: {fired.get((phase, call, errno), 0)} calls of {call} made to fail ({errno})")
-    silent = [c for c in ("pwrite", "open") if not any(k[1] == c for k in fired)]
+    for (phase, call, errno), number in fired.items():
+        print(f"{phase}: {number} calls of {call} made to fail ({errno})")
+    silent = [c for c in ("pwrite", "open") if not any(n for k, n in fired.items() if k[1] == c)]
     if silent:
         print(f"no fault fired for {silent}: the hook does not work")
     print(f"{runner.runs} runs, {len(failures)} failures")
