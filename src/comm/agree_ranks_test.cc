@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/agree.h"
@@ -166,6 +167,40 @@ TEST(Meetings, find_ranks_in_different_calls) {
     go_on(comm);
   });
   EXPECT_EQ(found, ranks);
+}
+
+// What a rank has to do before it meets the others is done before each meeting, and what goes wrong
+// with it all get to know.
+TEST(Meetings, what_comes_before_meetings_is_done_and_its_failure_told) {
+  run_as_threads(ranks, [](const Comm& comm) {
+    int done = 0;
+    bool fails = false;
+    comm.before_meetings([&] {
+      ++done;
+      if (std::exchange(fails, false)) throw Error(Errc::ewrite, "the server is gone");
+    });
+    for (const auto& call : calls()) {
+      const int before = done;
+      call(comm);
+      EXPECT_GT(done, before);
+      fails = comm.rank() == 2;
+      const auto failed = attempt_to([&] { together(comm, [&] { call(comm); }); });
+      ASSERT_TRUE(failed);
+      EXPECT_EQ(failed->code(), Errc::ewrite);
+      EXPECT_EQ(failed->message() == "the server is gone", comm.rank() == 2);
+    }
+    // Who has failed already brings that, and does it nevertheless.
+    done = 0;
+    fails = comm.rank() == 2;
+    const auto failed = attempt_to([&] { comm.meet(comm.rank() == 2 ? Errc::enotvar : Errc::ok); });
+    ASSERT_TRUE(failed);
+    EXPECT_EQ(failed->code(), Errc::enotvar);
+    EXPECT_EQ(done, 1);
+    comm.before_meetings({});
+    done = 0;
+    comm.barrier();
+    EXPECT_EQ(done, 0);
+  });
 }
 
 }  // namespace

@@ -61,6 +61,8 @@ class Comm::Backend {
   /// The last meeting told of an error, which all ranks throw.
   bool meeting_failed = false;
 
+  std::function<void()> before_meeting;  ///< Comm::before_meetings
+
   Topologies topologies;  ///< that this communicator uses (comm/topology.h)
   /// All that were made for it and those that share this list: of one, if nobody else uses it.
   std::shared_ptr<Topologies> kept_topologies = std::make_shared<Topologies>();

@@ -50,8 +50,11 @@ Comm::Comm(std::shared_ptr<Backend> backend)
 
 void Comm::meet(std::span<std::int64_t> values, Reduce op, Errc mine) const {
   if (size_ == 1) return;
+  std::optional<Error> failed;
+  if (backend_->before_meeting) failed = attempt_to(backend_->before_meeting);
+  if (mine != Errc::ok) failed.reset();  // that comes first
   Meeting meeting;
-  meeting.code = to_int(mine);
+  meeting.code = to_int(failed ? failed->code() : mine);
   meeting.kind = Meeting::kind_of(op, values.size());
   std::copy(values.begin(), values.end(), meeting.values);
   {
@@ -59,6 +62,7 @@ void Comm::meet(std::span<std::int64_t> values, Reduce op, Errc mine) const {
     backend_->meet(meeting);
   }
   backend_->meeting_failed = meeting.code != 0;
+  if (failed) throw *failed;
   if (meeting.code == different_calls) {
     throw Error(Errc::emultidefine, "ranks are in different collective calls",
                 "let all ranks make the same collective calls in the same order");
@@ -74,6 +78,10 @@ bool Comm::meeting_failed() const { return backend_ && backend_->meeting_failed;
 
 void Comm::forget_failed_meeting() const {
   if (backend_) backend_->meeting_failed = false;
+}
+
+void Comm::before_meetings(std::function<void()> hook) const {
+  if (backend_) backend_->before_meeting = std::move(hook);
 }
 
 void Comm::barrier() const { meet(); }

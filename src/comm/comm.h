@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -87,6 +88,11 @@ class Comm {
   /// Local. The last meeting told of an error: all ranks throw it, or have just thrown it.
   bool meeting_failed() const;
   void forget_failed_meeting() const;  ///< local: no rank throws its error on
+  /// Local. `hook` is called before each meeting from here on, in place of the one before it: for
+  /// what the others are to find done behind it. What it throws this rank brings to the meeting,
+  /// unless it comes with an error already: all throw there. Where a rank is alone there are no
+  /// meetings. Empty: none.
+  void before_meetings(std::function<void()> hook) const;
 
   /// Local. Ends all processes of the job: for what no rank can go on after.
   [[noreturn]] void end_job() const;
