@@ -40,6 +40,8 @@ struct ContainerSite {
   bool batches;  ///< as StageEntry has it
 };
 
+class File;
+
 class Container {
  public:
   virtual ~Container() = default;
@@ -94,11 +96,15 @@ class Container {
   /// Collective. Fill values over one record.
   virtual void fill_record(VarId var, Count record) = 0;
   virtual bool is_regular() = 0;  ///< local: no pipe, no device
+  /// Local. The file by a descriptor of its own, for a thread; the container outlives it.
+  virtual std::shared_ptr<File> beside(Report& report) = 0;
 
   // -- the end
 
   /// Collective. Data and definitions reach the device.
   virtual void sync() = 0;
+  /// Local. What is read next is what others have written by now.
+  virtual void look_again() = 0;
   /// Collective steps of closing a file that was open for writing; `changed` by this rank.
   virtual void refresh_definitions() = 0;
   virtual void publish_last() = 0;

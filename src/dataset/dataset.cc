@@ -207,7 +207,10 @@ void Dataset::write_agreed_numrecs() {
 
 void Dataset::sync() {
   require_data();
-  if (!writable_) return comm_.barrier();
+  if (!writable_) {
+    container_->look_again();
+    return comm_.barrier();
+  }
   StepTimer timer(report_, Step::sync);
   together(comm_, [&] {
     if (container_->publishes_records())

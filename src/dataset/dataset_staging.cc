@@ -12,10 +12,9 @@ namespace {
 /// A canonical layout over a descriptor of its own.
 class CanonicalAside : public Aside {
  public:
-  CanonicalAside(const Comm& comm, const Schema& schema, const std::string& path,
+  CanonicalAside(const Comm& comm, const Schema& schema, Container& container,
                  const TransportOptions& options)
-      : file_(std::make_shared<File>(path, true, comm.rank(), report_)),
-        transport_(make_transport(comm, file_, options, report_)),
+      : transport_(make_transport(comm, container.beside(report_), options, report_)),
         layout_(make_canonical_layout(schema, *transport_, report_)) {}
 
   Layout& layout() override { return *layout_; }
@@ -23,7 +22,6 @@ class CanonicalAside : public Aside {
 
  private:
   Report report_;
-  std::shared_ptr<File> file_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Layout> layout_;
 };
@@ -39,7 +37,7 @@ std::unique_ptr<Aside> Dataset::Staging::aside() {
   TransportOptions options;
   options.kind = "posix";
   options.hole_threshold = dataset_.method_.hole_threshold;
-  return std::make_unique<CanonicalAside>(dataset_.comm_, dataset_.schema_, dataset_.path_,
+  return std::make_unique<CanonicalAside>(dataset_.comm_, dataset_.schema_, *dataset_.container_,
                                           options);
 }
 

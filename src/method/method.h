@@ -70,6 +70,7 @@ struct Method {
   int codec_threads = 0;               ///< threads a rank that encode and decode; 0: chosen
   std::string chunk_read = "auto";     ///< auto | owners | everyone: who decodes what others read
   std::string chunk_state = "newest";  ///< newest | synced: which state of chunks to open
+  std::string client_caches = "auto";  ///< auto | coherent | weak: of the file system
   Count hole_threshold = 64 << 10;     ///< reads bridge, writes sieve holes up to this many bytes
 
   /// Nodes that write for others, at most; 0: all.

@@ -16,6 +16,7 @@ constexpr std::array<std::string_view, 3> later_layouts = {"decomposed", "patche
                                                            "process-group"};
 constexpr std::array<std::string_view, 2> later_stages = {"memory", "async"};
 constexpr std::array<std::string_view, 3> exchanges = {"auto", "shared", "message"};
+constexpr std::array<std::string_view, 3> client_caches = {"auto", "coherent", "weak"};
 constexpr std::array<std::string_view, 3> swaps = {"auto", "enable", "disable"};
 
 constexpr Count kib = 1024;
@@ -95,6 +96,12 @@ constexpr KeySpec common_keys[] = {
               "as messages.",
               "engine"},
              &Method::exchange, exchanges),
+    word_key({"client_caches", "auto|coherent|weak", "auto",
+              "Whether nodes see each other's writes at once (coherent), or have to go to the "
+              "server for them where ranks meet (weak: NFS, GlusterFS). auto: by the kind of file "
+              "system (docs/filesystems.md).",
+              "engine"},
+             &Method::client_caches, client_caches),
     size_key(
         {"buffer_limit", "bytes, at least 4KiB", "64MiB",
          "Bytes that a rank may hold for staging and aggregation; more goes in rounds.", "engine"},

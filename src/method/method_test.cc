@@ -151,8 +151,9 @@ TEST(Method, forebay_hints_set_every_kind_of_key) {
   const Method method = with_forebay_hints(
       " transport = aggregated ;aggregators=2;; window_size=8MiB;ranks_per_node=3;"
       "nc_var_align_size=4k;striping_unit=1MiB;exchange=message;romio_cb_write=enable;"
-      "nc_burst_buf=disable;cb_nodes=5;");
+      "nc_burst_buf=disable;cb_nodes=5;client_caches=weak;");
   EXPECT_EQ(method.transport, "aggregated");
+  EXPECT_EQ(method.client_caches, "weak");
   EXPECT_EQ(method.aggregators, 2);
   EXPECT_EQ(method.window_size, 8 << 20);
   EXPECT_EQ(method.ranks_per_node, 3);

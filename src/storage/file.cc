@@ -4,10 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
 #include <cerrno>
 #include <string_view>
 
+#include "base/attempt.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "storage/fault.h"
@@ -80,9 +81,10 @@ void File::close() {
 }
 
 Offset File::size() {
+  const int fd = descriptor();
+  refresh();
   struct stat st {};
-  if (::fstat(descriptor(), &st) != 0)
-    throw system_error(errno, Errc::efile, "asking the size of", path_);
+  if (::fstat(fd, &st) != 0) throw system_error(errno, Errc::efile, "asking the size of", path_);
   return st.st_size;
 }
 
@@ -98,6 +100,7 @@ void File::truncate(Offset size) {
 
 std::size_t File::read_at(Offset offset, std::span<std::byte> into) {
   const int fd = descriptor();
+  refresh();
   const std::size_t read = transfer(Transfer::read, into.size(), path_, [&](std::size_t done) {
     const ssize_t n = fault("pread") ? -1
                                      : ::pread(fd, into.data() + done, into.size() - done,
@@ -129,11 +132,46 @@ void File::write_at(Offset offset, std::span<iovec> pieces) {
     const ssize_t n = count == 1 ? ::pwrite(fd, pieces[0].iov_base, pieces[0].iov_len, at)
                                  : ::pwritev(fd, pieces.data(), count, at);
     if (n < 0) return n;
+    note_written();
     tally(Counter::write_calls, 1);
     tally(Counter::bytes_written, n);
     skip(static_cast<std::size_t>(n));
     return n;
   });
+}
+
+void File::share(ClientCaches caches) {
+  caches_ = caches;
+  look_again();
+}
+
+void File::note_written() {
+  if (has_weak_caches()) dirty_ = true;
+  if (other_) other_->note_written();
+}
+
+// If it fails, what was written is still to be brought there.
+void File::meet() {
+  if (!has_weak_caches()) return;
+  look_again();
+  if (!dirty_.exchange(false)) return;
+  const auto failed = attempt_to([&] {
+    ensure_open();
+    sync();
+  });
+  if (!failed) return;
+  dirty_ = true;
+  throw *failed;
+}
+
+void File::refresh() {
+  if (!stale_) return;
+  const std::lock_guard lock(refreshing_);
+  if (!stale_) return;
+  ensure_open();
+  sync();
+  go_to_server(fd_, caches_);
+  stale_ = false;
 }
 
 bool File::release(Offset offset, Count bytes) {

@@ -3,8 +3,10 @@
 
 #include <sys/uio.h>
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -12,6 +14,7 @@
 #include "base/report.h"
 #include "base/types.h"
 #include "comm/comm.h"
+#include "storage/client_caches.h"
 
 namespace forebay {
 
@@ -43,6 +46,25 @@ class File : public ByteFile {
   /// The same for several pieces of memory that follow each other in the file; `pieces` is used up.
   void write_at(Offset offset, std::span<iovec> pieces) override;
   void sync() override;
+
+  // Where caches are weak (storage/client_caches.h) what ranks write is seen by others behind their
+  // next meeting, as elsewhere, if both sides go to the server for it. Where they are coherent, as
+  // they are unless share() tells otherwise, none of this makes a system call.
+
+  /// Local. From here on meet() is called before ranks meet (Comm::before_meetings).
+  void share(ClientCaches caches);
+  /// Whether the bytes between those that are written must be left alone: what this node knows of
+  /// them may be old.
+  bool has_weak_caches() const { return caches_ != ClientCaches::coherent; }
+  /// Local. What was written is brought to the server, and what is read next comes from there.
+  void meet();
+  void look_again() { stale_ = has_weak_caches(); }  ///< local: the latter alone
+  /// Local. Bytes were written other than by this object; others are about to be read so.
+  void note_written();
+  void refresh();
+  /// Local. What this object writes counts as written by `other`, which outlives it.
+  void write_for(File& other) { other_ = &other; }
+
   bool release(Offset offset, Count bytes) override;
   bool is_linked() override;
   int descriptor();  ///< opens now
@@ -57,6 +79,11 @@ class File : public ByteFile {
   Rank rank_;
   Report& report_;
   int fd_ = -1;
+  ClientCaches caches_ = ClientCaches::coherent;
+  std::atomic<bool> dirty_ = false;  // written to since the last meeting; on any thread
+  std::atomic<bool> stale_ = false;  // not read from since
+  File* other_ = nullptr;
+  std::mutex refreshing_;
 };
 
 /// Local. An empty file beside `path`, without a name: it goes with the process, however that ends.

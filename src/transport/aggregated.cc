@@ -292,9 +292,11 @@ void AggregatedTransport::place_all(const Slots::Use& use, std::optional<ExtentR
 
 void AggregatedTransport::finish_write(const Slots::Use& use) {
   if (!slots_->arrive(use)) return;
-  // Alone, nothing tells whether somebody else writes into the holes of this file: leave them
-  // untouched.
-  const Count bridge = comm_.size() == 1 ? 0 : options_.hole_threshold;
+  // Holes are left alone where what is read of them may be old when it is written: alone, nothing
+  // tells whether somebody else writes there; and where caches are weak, other nodes may have bytes
+  // of them under way.
+  const bool may_bridge = comm_.size() > 1 && !file_->has_weak_caches();
+  const Count bridge = may_bridge ? options_.hole_threshold : 0;
   if (options_.bulk) return write_behind(use, bridge);
   guarded([&] { slots_->write_out(use, *file_, bridge, report_); });
 }

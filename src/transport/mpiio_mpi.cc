@@ -84,8 +84,14 @@ class MpiIoTransport : public Transport {
   /// Collective.
   void open() {
     const int mode = file_->writable() ? MPI_MODE_RDWR : MPI_MODE_RDONLY;
-    const int code =
-        MPI_File_open(mpi_comm(comm_), file_->path().c_str(), mode, MPI_INFO_NULL, &handle_);
+    // A rank that writes by itself must not write what it read between: it may be old by then.
+    MPI_Info info = MPI_INFO_NULL;
+    if (file_->has_weak_caches()) {
+      MPI_Info_create(&info);
+      MPI_Info_set(info, "romio_ds_write", "disable");
+    }
+    const int code = MPI_File_open(mpi_comm(comm_), file_->path().c_str(), mode, info, &handle_);
+    if (info != MPI_INFO_NULL) MPI_Info_free(&info);
     std::optional<Error> mine;
     if (code != MPI_SUCCESS) mine = mpi_io_error(code, Errc::eofile, file_->path());
     agree_on_error(comm_, mine);
@@ -190,8 +196,11 @@ class MpiIoTransport : public Transport {
     buffer_.resize(static_cast<std::size_t>(f.bytes));
     // What lies beyond the end of the file is zero. Counts in the status of a read are not to be
     // relied on.
-    if (!writing) std::fill(buffer_.begin(), buffer_.end(), std::byte{0});
-    if (!writing) return;
+    if (!writing) {
+      std::fill(buffer_.begin(), buffer_.end(), std::byte{0});
+      return file_->refresh();
+    }
+    if (collective_) file_->refresh();  // ranks that aggregate may read what lies between
     StepTimer timer(report_, Step::pack);
     std::byte* to = buffer_.data();
     for (const Extent& e : f.extents) {
@@ -214,6 +223,7 @@ class MpiIoTransport : public Transport {
       code = call(f, view, writing, collectively);
     }
     if (view != MPI_BYTE) MPI_Type_free(&view);
+    if (writing && (collectively || !f.empty())) file_->note_written();  // for others, perhaps
     if (code != MPI_SUCCESS)
       throw mpi_io_error(code, writing ? Errc::ewrite : Errc::eread, file_->path());
     report_[writing ? Counter::bytes_written : Counter::bytes_read] += f.bytes;

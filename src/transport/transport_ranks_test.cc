@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -177,6 +178,28 @@ TEST_P(TransportRanks, what_is_written_is_read_and_holes_stay) {
   copy_swapped(reinterpret_cast<std::byte*>(expected.data()),
                reinterpret_cast<const std::byte*>(model_.data()), file_bytes, 4);
   EXPECT_TRUE(found == expected);
+}
+
+// What is read of a hole may be old when it is written.
+TEST_P(TransportRanks, nothing_but_what_was_asked_for_is_written_where_caches_are_weak) {
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Report report;
+    const auto file = std::make_shared<File>(path_, true, comm.rank(), report);
+    file->share(ClientCaches::weak);
+    const auto transport = make_transport(comm, file, options_, report);
+    for (int operation = 0; operation < operations; ++operation) {
+      Memory mine = to_write(comm.rank(), operation);
+      Listed stream(mine.extents);
+      std::array<std::int64_t, 2> asked_and_written{stream.summary().bytes,
+                                                    -report[Counter::bytes_written]};
+      transport->write_all(stream);
+      asked_and_written[1] += report[Counter::bytes_written];
+      comm.all_reduce(asked_and_written, Reduce::sum);
+      EXPECT_EQ(asked_and_written[1], asked_and_written[0]) << operation;
+      EXPECT_EQ(report[Counter::bytes_read], 0);
+    }
+    transport->close();
+  });
 }
 
 TEST_P(TransportRanks, a_failure_of_one_rank_is_thrown_on_all_and_they_go_on) {

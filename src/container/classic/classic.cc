@@ -1,6 +1,7 @@
 #include "container/classic/classic.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/attempt.h"
 #include "comm/agree.h"
@@ -99,9 +100,29 @@ ClassicContainer::ClassicContainer(const ContainerSite& site)
       layout_(std::make_unique<Dispatch>(*this)) {}
 
 // The engine's parts refer to each other, in the order of the members.
-ClassicContainer::~ClassicContainer() = default;
+ClassicContainer::~ClassicContainer() { comm_.before_meetings({}); }
+
+// Each rank decides for its own node. Nodes may mount one file system in different ways, and the
+// server itself may be one: what it does is local, and right where its caches are what the others
+// are served from. No step of ranks depends on it.
+void ClassicContainer::share_file() {
+  const std::string& wanted = site_.method.client_caches;
+  if (wanted == "coherent") return;
+  const auto folder = std::filesystem::path(site_.path).parent_path();
+  auto caches = client_caches_of(folder.empty() ? "." : folder.string());
+  if (wanted == "weak" && caches == ClientCaches::coherent) caches = ClientCaches::weak;
+  file_.share(caches);
+  if (file_.has_weak_caches()) comm_.before_meetings([this] { file_.meet(); });
+}
+
+std::shared_ptr<File> ClassicContainer::beside(Report& report) {
+  auto file = std::make_shared<File>(site_.path, site_.writable, comm_.rank(), report);
+  file->write_for(file_);
+  return file;
+}
 
 void ClassicContainer::create(bool exclusive, bool& made) {
+  share_file();
   by_root(comm_, [&] {
     StepTimer timer(site_.report, Step::define);
     file_.create(exclusive);
@@ -111,6 +132,7 @@ void ClassicContainer::create(bool exclusive, bool& made) {
 }
 
 void ClassicContainer::open() {
+  share_file();
   read_header();
   make_engine();
   for (const LayoutEntry* layout : part_layouts()) {
@@ -220,6 +242,7 @@ void ClassicContainer::fill_record(VarId id, Count record) {
 
 void ClassicContainer::sync() {
   agree_on_error(comm_, attempt_to([&] { file_.sync(); }));
+  file_.look_again();
   if (begun_heap()) begun_heap()->synced();
 }
 
@@ -229,6 +252,13 @@ void ClassicContainer::refresh_definitions() {
 
 void ClassicContainer::publish_last() {
   if (begun_heap()) begun_heap()->publish_last();
+}
+
+// What ranks wrote has come to the server. What this node has kept of it goes now: whoever opens
+// the file next on it, if only to read, could not make it do so.
+void ClassicContainer::close() {
+  if (site_.writable) file_.refresh();
+  file_.close();
 }
 
 void ClassicContainer::release() {

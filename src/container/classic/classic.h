@@ -43,13 +43,15 @@ class ClassicContainer : public Container {
   void publish() override;
   void fill_record(VarId var, Count record) override;
   bool is_regular() override { return file_.is_regular(); }
+  std::shared_ptr<File> beside(Report& report) override;
 
   void sync() override;
+  void look_again() override { file_.look_again(); }
   void refresh_definitions() override;
   void publish_last() override;
   void fill_up(bool changed) override;
   void release() override;
-  void close() override { file_.close(); }
+  void close() override;
   std::vector<std::string> reasons() const override;
 
  private:
@@ -65,6 +67,7 @@ class ClassicContainer : public Container {
   };
 
   // classic.cc
+  void share_file();
   void make_engine();
   Kept make_part(const LayoutEntry& layout) const;
   static std::vector<const LayoutEntry*> part_layouts();  // that may be part of a classic file

@@ -1,10 +1,8 @@
 #include "layout/logged/file_tails.h"
 
-#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <filesystem>
 #include <thread>
@@ -14,6 +12,7 @@
 #include "base/hash.h"
 #include "base/leavings.h"
 #include "comm/agree.h"
+#include "storage/client_caches.h"
 
 namespace forebay::logged {
 namespace {
@@ -27,16 +26,6 @@ constexpr Offset first_byte = 8;       // of data: an address is never 0
 constexpr Count kept_bytes = 1 << 20;  // of data in a file that begins again
 constexpr Count window_bytes = 8 << 20;
 constexpr int most_looks = 10000;
-
-/// Whether a node may be shown what was in a file before another node wrote there.
-bool has_weak_caches(const std::string& folder) {
-  constexpr std::array<std::uint32_t, 4> kinds{0x6969, 0x65735546, 0xff534d42,
-                                               0x01021997};  // NFS, FUSE, CIFS, 9P
-  struct statfs status {};
-  return ::statfs(folder.c_str(), &status) == 0 &&
-         std::find(kinds.begin(), kinds.end(), static_cast<std::uint32_t>(status.f_type)) !=
-             kinds.end();
-}
 
 }  // namespace
 
@@ -65,7 +54,7 @@ std::unique_ptr<Tails> FileTails::make(const Comm& comm, const Topology& topolog
   });
   // Behind it the folder is there, and in it what all show: nothing.
   if (!tails->shown_) tails->shown_ = tails->open_(tails->shown_path_, Open::write);
-  tails->weak_ = has_weak_caches(folder);
+  tails->weak_ = client_caches_of(folder) != ClientCaches::coherent;
   return tails;
 }
 

@@ -1,0 +1,58 @@
+#include "storage/client_caches.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+namespace forebay {
+
+namespace {
+
+constexpr std::uint32_t fuse = 0x65735546;
+constexpr std::array<std::uint32_t, 8> others{
+    0x00006969,              // NFS
+    0xff534d42, 0xfe534d42,  // SMB, by the kernel's client: 1, and 2 and 3
+    0x01021997,              // 9P
+    0x5346414f, 0x6b414653,  // AFS
+    0x19830326,              // BeeGFS, which has buffers that go to the server when full
+    0x20030528,              // OrangeFS
+};
+
+}  // namespace
+
+ClientCaches client_caches_of_kind(long kind) {
+  const auto bits = static_cast<std::uint32_t>(kind);
+  if (bits == fuse) return ClientCaches::fuse;
+  const bool weak = std::find(others.begin(), others.end(), bits) != others.end();
+  return weak ? ClientCaches::weak : ClientCaches::coherent;
+}
+
+ClientCaches client_caches_of(const std::string& folder) {
+  struct statfs status {};
+  if (::statfs(folder.c_str(), &status) != 0) return ClientCaches::coherent;
+  return client_caches_of_kind(static_cast<long>(status.f_type));
+}
+
+// None of these may fail a read: where the file system does not know one of them, it has no such
+// cache, or none that can be got past.
+void go_to_server(int fd, ClientCaches caches) {
+  if (caches == ClientCaches::coherent) return;
+  // GlusterFS keeps small files whole for a second from when their names were looked up, and serves
+  // reads from that. Changes of this node's make it forget them, such as this one, which changes
+  // nothing: the first byte of a file that has one is there.
+  if (caches == ClientCaches::fuse) ::fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, 1);
+  // Its answer has the file's size, which the kernel may otherwise believe for a second, and end a
+  // read there. NFS drops what is older than the answer.
+  struct statx status {};
+  ::statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &status);
+  // What the kernel reads ahead while ranks meet is not dropped, being under way: it must not.
+  ::posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+  ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+}  // namespace forebay
