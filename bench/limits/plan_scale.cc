@@ -92,12 +92,17 @@ Result plan_one_rank(const Schema& schema, int rank, int ranks) {
   CanonicalStream stream(requests, schema, true);
   const auto grid =
       WindowGrid::over(schema.begin_rec, schema.begin_rec + schema.recsize, 4 << 20, 512);
-  TouchedWindows touched(grid);
+  WindowGrid part = grid.part_from(schema.begin_rec);
+  TouchedWindows touched(part);
   std::vector<Extent> batch(256);
   Count last = -1;
   while (const std::size_t n = stream.next(batch)) {
     for (std::size_t i = 0; i < n; ++i) {
       const Count w = batch[i].offset / grid.size;
+      if (w >= part.first + part.count) {
+        part = grid.part_from(batch[i].offset);
+        touched = TouchedWindows(part);
+      }
       if (w != last) {
         touched.mark(batch[i].offset, batch[i].end());
         ++result.windows;

@@ -11,6 +11,7 @@
 
 #include "comm/comm.h"
 #include "comm/exchange.h"
+#include "comm/mailbox.h"
 
 namespace forebay {
 
@@ -52,6 +53,12 @@ class Comm::Backend {
   virtual std::shared_ptr<Backend> split_node(int ranks_per_node) = 0;
   /// See sparse_exchange.
   virtual void exchange(std::span<const Message> outgoing, const Receive& receive) = 0;
+  /// Local. See comm/mailbox.h: begins to send, to another rank; looks which messages went and came
+  /// whole; whether any is to be fetched; begins to receive one, if it is there.
+  virtual void post(Letter& letter) = 0;
+  virtual bool look_after(std::span<Letter> letters, std::span<Arrival> arrivals) = 0;
+  virtual bool has_mail() = 0;
+  virtual bool fetch(int tag, Arrival& arrival) = 0;
   /// Local. Ends the processes of the other ranks, and this one.
   virtual void end_job() {}
   /// Collective. Zero-filled memory of the process that all ranks live in, or null where they are

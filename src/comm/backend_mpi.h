@@ -29,6 +29,10 @@ class MpiBackend : public Comm::Backend {
                   std::span<std::byte> all) override;
   std::shared_ptr<Comm::Backend> split_node(int ranks_per_node) override;
   void exchange(std::span<const Message> outgoing, const Receive& receive) override;
+  void post(Letter& letter) override;
+  bool look_after(std::span<Letter> letters, std::span<Arrival> arrivals) override;
+  bool has_mail() override;
+  bool fetch(int tag, Arrival& arrival) override;
   void end_job() override;
 
  private:

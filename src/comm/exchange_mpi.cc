@@ -1,6 +1,8 @@
 #include <sched.h>
 
+#include <array>
 #include <climits>
+#include <cstring>
 #include <utility>
 
 #include "base/error.h"
@@ -11,7 +13,8 @@ namespace forebay {
 
 namespace {
 
-constexpr int tags = 1 << 15;  // that every MPI has
+// Every MPI has 2^15 tags. Those of mailboxes come behind these.
+constexpr int tags = 1 << 12;
 
 /// An MPI datatype for `bytes` bytes, as one element, where a count of bytes does not fit an int.
 class ByteType {
@@ -141,6 +144,72 @@ void MpiBackend::exchange(std::span<const Message> outgoing, const Receive& rece
     if (!done) ::sched_yield();
   }
   if (failure) std::rethrow_exception(failure);
+}
+
+// Synchronous, so that nothing is kept for a receiver that does not ask for it yet.
+void MpiBackend::post(Letter& letter) {
+  static_assert(sizeof(MPI_Request) <= sizeof letter.ticket && Mailbox::tags + tags < 1 << 15);
+  const auto content = letter.content();
+  MPI_Request request;
+  check_mpi(MPI_Issend(content.data(), static_cast<int>(content.size()), MPI_BYTE, letter.to,
+                       tags + letter.tag, comm_, &request),
+            "MPI_Issend");
+  std::memcpy(&letter.ticket, &request, sizeof(MPI_Request));
+}
+
+bool MpiBackend::look_after(std::span<Letter> letters, std::span<Arrival> arrivals) {
+  std::array<MPI_Request, Mailbox::letters + Mailbox::arrivals> requests;
+  std::array<int, requests.size()> done;
+  std::array<MPI_Status, requests.size()> statuses;
+  std::size_t n = 0;
+  bool any = false;
+  const auto add = [&](const auto& message) {
+    requests[n] = MPI_REQUEST_NULL;
+    if (message.is_under_way()) {
+      std::memcpy(&requests[n], &message.ticket, sizeof(MPI_Request));
+      any = true;
+    }
+    ++n;
+  };
+  for (const Letter& letter : letters) add(letter);
+  for (const Arrival& arrival : arrivals) add(arrival);
+  if (!any) return false;
+  int finished = 0;
+  check_mpi(
+      MPI_Testsome(static_cast<int>(n), requests.data(), &finished, done.data(), statuses.data()),
+      "MPI_Testsome");
+  if (finished == MPI_UNDEFINED) return false;
+  for (int k = 0; k < finished; ++k) {
+    const auto at = static_cast<std::size_t>(done[static_cast<std::size_t>(k)]);
+    at < letters.size() ? letters[at].taken = true : arrivals[at - letters.size()].complete = true;
+  }
+  return finished > 0;
+}
+
+// Nothing else is under way on this communicator while ranks look for letters, but for what those
+// who are ahead have begun: a letter may not have come even so.
+bool MpiBackend::has_mail() {
+  int there = 0;
+  check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &there, MPI_STATUS_IGNORE),
+            "MPI_Iprobe");
+  return there != 0;
+}
+
+bool MpiBackend::fetch(int tag, Arrival& arrival) {
+  int there = 0, bytes = 0;
+  MPI_Message message;
+  MPI_Status status;
+  check_mpi(MPI_Improbe(MPI_ANY_SOURCE, tags + tag, comm_, &there, &message, &status),
+            "MPI_Improbe");
+  if (!there) return false;
+  check_mpi(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
+  MPI_Request request;
+  check_mpi(MPI_Imrecv(arrival.room.get(), bytes, MPI_BYTE, &message, &request), "MPI_Imrecv");
+  std::memcpy(&arrival.ticket, &request, sizeof(MPI_Request));
+  arrival.tag = tag;
+  arrival.from = status.MPI_SOURCE;
+  arrival.bytes = static_cast<std::size_t>(bytes);
+  return true;
 }
 
 }  // namespace forebay

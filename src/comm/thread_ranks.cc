@@ -21,7 +21,8 @@ struct Group {
   explicit Group(int ranks)
       : size(ranks),
         shown(static_cast<std::size_t>(ranks)),
-        mail(static_cast<std::size_t>(ranks)) {}
+        mail(static_cast<std::size_t>(ranks)),
+        letters(static_cast<std::size_t>(ranks)) {}
 
   const int size;
   std::mutex mutex;
@@ -30,6 +31,8 @@ struct Group {
   std::uint64_t meetings = 0;
   std::vector<const void*> shown;  // by rank: what it shows to the others between two meetings
   std::vector<std::vector<std::pair<Rank, std::vector<std::byte>>>> mail;  // by receiver
+
+  std::vector<std::vector<std::pair<Rank, Letter*>>> letters;  // under way, by receiver
 
   void meet() {
     std::unique_lock lock(mutex);
@@ -103,6 +106,40 @@ class ThreadBackend : public Comm::Backend {
     auto mine = std::exchange(group_->mail[static_cast<std::size_t>(rank_)], {});
     group_->meet();
     for (const auto& [from, bytes] : mine) receive(from, bytes);
+  }
+
+  void post(Letter& letter) override {
+    const std::lock_guard lock(group_->mutex);
+    group_->letters[static_cast<std::size_t>(letter.to)].push_back({rank_, &letter});
+  }
+  bool look_after(std::span<Letter> letters, std::span<Arrival> arrivals) override {
+    const std::lock_guard lock(group_->mutex);
+    bool any = false;
+    for (Letter& letter : letters) any |= letter.taken = letter.ticket != 0;
+    for (Arrival& arrival : arrivals) {
+      any |= arrival.is_under_way();
+      arrival.complete = arrival.tag >= 0;
+    }
+    return any;
+  }
+  bool has_mail() override {
+    const std::lock_guard lock(group_->mutex);
+    return !group_->letters[static_cast<std::size_t>(rank_)].empty();
+  }
+  bool fetch(int tag, Arrival& arrival) override {
+    const std::lock_guard lock(group_->mutex);
+    auto& mine = group_->letters[static_cast<std::size_t>(rank_)];
+    const auto found =
+        std::find_if(mine.begin(), mine.end(), [&](const auto& l) { return l.second->tag == tag; });
+    if (found == mine.end()) return false;
+    const auto content = found->second->content();
+    std::copy(content.begin(), content.end(), arrival.room.get());
+    arrival.tag = tag;
+    arrival.from = found->first;
+    arrival.bytes = content.size();
+    found->second->ticket = 1;
+    mine.erase(found);
+    return true;
   }
 
   std::shared_ptr<std::byte> memory_of_process(std::size_t bytes) override {

@@ -29,6 +29,17 @@ struct WindowGrid {
     return g;
   }
 
+  /// The windows from the one that holds `offset` on, as many as are looked at together: however
+  /// large the file, what ranks keep of them is small.
+  static constexpr Count most_together = 1 << 13;
+  WindowGrid part_from(Offset offset) const {
+    WindowGrid part = *this;
+    part.first = std::max(first, offset / size);
+    part.count = std::min(first + count - part.first, most_together);
+    return part;
+  }
+  Offset end() const { return end_of(first + count - 1); }
+
   Offset begin_of(Count window) const { return window * size; }
   Offset end_of(Count window) const { return (window + 1) * size; }
   int home_of(Count window) const { return static_cast<int>(window % homes); }
@@ -38,41 +49,27 @@ struct WindowGrid {
   }
 };
 
-/// Which windows anybody touches. One bit stands for 2^k neighbouring windows, so that the map
-/// never exceeds 8 KiB however large the file.
+/// Which windows of a part of a grid somebody touches: a bit for each.
 class TouchedWindows {
  public:
-  static constexpr Count most_bits = 1 << 16;
+  explicit TouchedWindows(const WindowGrid& part)
+      : part_(part), bits_(static_cast<std::size_t>((part.count + 63) / 64)) {}
 
-  explicit TouchedWindows(const WindowGrid& grid) : grid_(grid) {
-    while ((grid.count >> shift_) >= most_bits) ++shift_;
-    bits_.resize(static_cast<std::size_t>((grid.count >> shift_) / 64 + 1));
-  }
-
+  /// Whatever of [begin, end) lies in the part.
   void mark(Offset begin, Offset end) {
-    Count b = (begin / grid_.size - grid_.first) >> shift_;
-    const Count e = ((end - 1) / grid_.size - grid_.first) >> shift_;
-    for (; b <= e; ++b) bits_[static_cast<std::size_t>(b / 64)] |= std::uint64_t{1} << (b % 64);
+    const Count from = std::max(begin / part_.size - part_.first, Count{0});
+    const Count to = std::min((end - 1) / part_.size - part_.first, part_.count - 1);
+    for (Count i = from; i <= to; ++i)
+      bits_[static_cast<std::size_t>(i / 64)] |= std::uint64_t{1} << (i % 64);
   }
-  void mark_all() {
-    for (auto& word : bits_) word = ~std::uint64_t{0};
-  }
-  /// To be combined (bitwise or) over ranks.
-  std::span<std::uint64_t> words() { return bits_; }
-
-  /// The windows to visit, in order.
-  template <typename F>
-  void for_each(F&& f) const {
-    for (Count b = 0; b << shift_ < grid_.count; ++b) {
-      if (!(bits_[static_cast<std::size_t>(b / 64)] >> (b % 64) & 1)) continue;
-      const Count end = std::min((b + 1) << shift_, grid_.count);
-      for (Count i = b << shift_; i < end; ++i) f(grid_.first + i);
-    }
+  /// In order; all_gather()ed, those of several ranks follow each other.
+  std::span<const std::uint64_t> words() const { return bits_; }
+  static bool is_marked(std::span<const std::uint64_t> words, Count i) {
+    return (words[static_cast<std::size_t>(i / 64)] >> (i % 64) & 1) != 0;
   }
 
  private:
-  WindowGrid grid_;
-  int shift_ = 0;
+  WindowGrid part_;
   std::vector<std::uint64_t> bits_;
 };
 

@@ -1,7 +1,10 @@
 // Walks an ExtentStream piece by piece, cutting pieces at given file offsets.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <limits>
+#include <optional>
 #include <vector>
 
 #include "base/byteorder.h"
@@ -29,6 +32,15 @@ class ExtentReader {
         }
       }
     }
+  }
+
+  /// Where the next piece begins; nothing behind the last one.
+  std::optional<Offset> next() {
+    Offset next = std::numeric_limits<Offset>::max();
+    for (const Extent& e : tails_) next = std::min(next, e.offset);
+    if (fill()) next = std::min(next, batch_[at_].offset);
+    if (next == std::numeric_limits<Offset>::max()) return std::nullopt;
+    return next;
   }
 
  private:

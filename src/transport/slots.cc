@@ -1,5 +1,6 @@
 #include "transport/slots.h"
 
+#include <sched.h>
 #ifdef __linux__
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -7,7 +8,6 @@
 #endif
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "base/attempt.h"
@@ -38,18 +38,6 @@ void raise(std::atomic<T>& a, T value) {
   }
 }
 
-/// First position ≥ from (and < to) whose bit equals `set`; `to` if there is none.
-Count find_bit(const std::atomic<std::uint64_t>* words, Count from, Count to, bool set) {
-  while (from < to) {
-    std::uint64_t word = words[from / 64].load(std::memory_order_relaxed);
-    if (!set) word = ~word;
-    word &= ~std::uint64_t{0} << (from % 64);
-    if (word) return std::min<Count>(to, from / 64 * 64 + std::countr_zero(word));
-    from = from / 64 * 64 + 64;
-  }
-  return to;
-}
-
 std::size_t round_to_page(std::size_t n) { return (n + 4095) / 4096 * 4096; }
 
 }  // namespace
@@ -57,12 +45,17 @@ std::size_t round_to_page(std::size_t n) { return (n + 4095) / 4096 * 4096; }
 // Ranks may outnumber cores: after a short spin a waiting rank sleeps, so that the one it waits for
 // can run.
 template <typename Condition>
-void Slots::wait_for(Control& c, Condition&& ready) {
+void Slots::wait_for(Control& c, const Meanwhile& meanwhile, Condition&& ready) {
   for (int spins = 0; spins < 300; ++spins) {
     if (ready()) return;
     pause_briefly();
   }
   for (;;) {
+    if (meanwhile()) {
+      if (ready()) return;
+      ::sched_yield();
+      continue;
+    }
     const std::uint32_t seen = c.signal.load();
     if (ready()) return;
     c.sleepers.fetch_add(1);
@@ -120,22 +113,27 @@ std::byte* Slots::buffer(int slot) const {
          round_to_page(static_cast<std::size_t>(window_ / block) / 8 + 8);
 }
 
-Slots::Use Slots::acquire(Offset window_begin) {
+bool Slots::is_free(const Use& use) const {
+  const auto finished = [&](int slot) {
+    return control(slot).generation.load(std::memory_order_acquire);
+  };
+  if (finished(use.slot) != use.generation) return false;
+  return std::none_of(latest_.begin(), latest_.end(), [&](const Use& earlier) {
+    return earlier.begin == use.begin && finished(earlier.slot) <= earlier.generation;
+  });
+}
+
+void Slots::wait_until_free(const Use& use, const Meanwhile& meanwhile) {
   test_delay(node_.rank());
-  Use use;
-  use.slot = static_cast<int>(uses_ % static_cast<std::uint64_t>(slots_));
-  use.generation = uses_ / static_cast<std::uint64_t>(slots_);
-  use.begin = window_begin;
-  ++uses_;
-  Control& c = control(use.slot);
-  wait_for(c, [&] { return c.generation.load(std::memory_order_acquire) == use.generation; });
+  wait_for(control(use.slot), meanwhile, [&] {
+    return control(use.slot).generation.load(std::memory_order_acquire) == use.generation;
+  });
   for (const Use& earlier : latest_) {
-    if (earlier.begin != window_begin) continue;
+    if (earlier.begin != use.begin) continue;
     Control& e = control(earlier.slot);
-    wait_for(e, [&] { return e.generation.load(std::memory_order_acquire) > earlier.generation; });
+    wait_for(e, meanwhile,
+             [&] { return e.generation.load(std::memory_order_acquire) > earlier.generation; });
   }
-  latest_[static_cast<std::size_t>(use.slot)] = use;
-  return use;
 }
 
 void Slots::Placer::mark_words(std::uint64_t head, std::uint64_t tail, Count first, Count last) {
@@ -164,10 +162,33 @@ void Slots::need(const Use& use, Offset offset, Count length) {
   }
 }
 
-bool Slots::arrive(const Use& use) {
+bool Slots::arrive(const Use& use, int of) {
   test_delay(node_.rank());
   const auto before = control(use.slot).arrived.fetch_add(1, std::memory_order_acq_rel);
-  return before + 1 == static_cast<std::uint32_t>(node_.size());
+  return before + 1 == static_cast<std::uint32_t>(of);
+}
+
+void Slots::clear_placed(const Use& use) {
+  Control& c = control(use.slot);
+  const Count high = c.high.load(std::memory_order_relaxed);
+  const Count low = c.low.load(std::memory_order_relaxed);
+  if (high > low) {
+    std::memset(static_cast<void*>(cover(use.slot) + low / 64), 0,
+                static_cast<std::size_t>((high - 1) / 64 - low / 64 + 1) * 8);
+  }
+  c.low.store(INT64_MAX, std::memory_order_relaxed);
+  c.high.store(-1, std::memory_order_relaxed);
+}
+
+void Slots::release_placed(const Use& use) {
+  clear_placed(use);
+  release(use);
+}
+
+void Slots::publish(const Use& use) {
+  clear_placed(use);
+  control(use.slot).published.store(use.generation + 1, std::memory_order_release);
+  wake(control(use.slot));
 }
 
 void Slots::release(const Use& use) {
@@ -223,13 +244,7 @@ void Slots::write_out(const Use& use, File& file, Count hole_threshold, Report& 
     }
     timer.moved(written);
   });
-  if (high > low) {
-    std::memset(static_cast<void*>(words + low / 64), 0,
-                static_cast<std::size_t>((high - 1) / 64 - low / 64 + 1) * 8);
-  }
-  c.low.store(INT64_MAX, std::memory_order_relaxed);
-  c.high.store(-1, std::memory_order_relaxed);
-  release(use);
+  release_placed(use);
   if (failure) throw *failure;
 }
 
@@ -254,22 +269,24 @@ void Slots::read_in(const Use& use, File& file, Count hole_threshold, Report& re
     }
   });
   std::memset(static_cast<void*>(words), 0, static_cast<std::size_t>(blocks / 64 + 1) * 8);
-  control(use.slot).published.store(use.generation + 1, std::memory_order_release);
-  wake(control(use.slot));
+  publish(use);
   if (failure) throw *failure;
 }
 
-void Slots::wait_until_read(const Use& use) {
-  test_delay(node_.rank());
-  Control& c = control(use.slot);
-  wait_for(c, [&] { return c.published.load(std::memory_order_acquire) > use.generation; });
+bool Slots::is_read(const Use& use) const {
+  return control(use.slot).published.load(std::memory_order_acquire) > use.generation;
 }
 
-void Slots::depart(const Use& use) {
+void Slots::wait_until_read(const Use& use, const Meanwhile& meanwhile) {
+  test_delay(node_.rank());
+  wait_for(control(use.slot), meanwhile, [&] { return is_read(use); });
+}
+
+void Slots::depart(const Use& use, int of) {
   test_delay(node_.rank());
   Control& c = control(use.slot);
   const auto before = c.departed.fetch_add(1, std::memory_order_acq_rel);
-  if (before + 1 == static_cast<std::uint32_t>(node_.size())) release(use);
+  if (before + 1 == static_cast<std::uint32_t>(of)) release(use);
 }
 
 }  // namespace forebay

@@ -6,15 +6,17 @@
 // for a particular aggregator: the rank that arrives last has the complete window before it and
 // does the system call, while the others fill the next slots.
 //
-//   write:  acquire → place pieces → arrive; the last to arrive writes the window and releases the
-//   slot read:   acquire → mark what is needed → arrive; the last to arrive reads, publishes; all
-//   copy out → depart
+//   write:  wait until it is free → place pieces → arrive; the last to arrive writes the window, or
+//           sends it to the node that does, and releases the slot
+//   read:   wait until it is free → mark what is needed → arrive; the last to arrive reads, or
+//           asks the node that does, and publishes; all copy out → depart
 //
-// Every rank of the node goes through the same uses in the same order. Errors stay with the rank
-// that meets them: it arrives and departs as if nothing had happened, or the others would wait for
-// it for ever.
+// The windows that ranks of the node visit are a sequence that all of them know; the ring's use for
+// one follows from its position there, and a rank leaves out those that it has nothing to do with.
+// How many arrive and depart at each all know, too. Errors stay with the rank that meets them: it
+// arrives and departs as if nothing had happened, or the others would wait for it for ever.
 //
-// Who may touch a slot, and until when: from acquire to its arrive each rank places bytes, or marks
+// Who may touch a slot, and until when: from then on to its arrive each rank places bytes, or marks
 // what it needs, where no other rank does. Behind the last arrive the slot belongs to that rank
 // alone, until it publishes (a read: the bytes are all ranks' to look at, nobody's to change) or
 // releases. Behind the last depart, or the write, the slot is empty, and the next use begins.
@@ -22,8 +24,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <vector>
 
 #include "base/extent.h"
@@ -49,9 +53,30 @@ class Slots {
     Offset begin = 0;  ///< first byte of the window in the file
   };
 
-  /// Waits until the slot of the next use is free, and until earlier uses of the same window are
-  /// over: what they write comes first. All ranks make the same sequence of calls.
-  Use acquire(Offset window_begin);
+  /// What a rank has to do while it waits: false if nothing, so that it may sleep.
+  using Meanwhile = std::function<bool()>;
+
+  /// Local. The use that the window at `position` of the sequence has.
+  Use use_at(std::size_t position, Offset window_begin) const {
+    const std::uint64_t use = uses_ + position;
+    const auto slots = static_cast<std::uint64_t>(slots_);
+    return {static_cast<int>(use % slots), use / slots, window_begin};
+  }
+  /// Local. A sequence is over for this rank: positions of the next one begin behind it.
+  /// `begin_of(position)`: where its windows begin. The same on all ranks.
+  template <typename F>
+  void go_on_behind(std::size_t positions, F&& begin_of) {
+    const auto slots = static_cast<std::size_t>(slots_);
+    for (std::size_t p = positions - std::min(positions, slots); p < positions; ++p) {
+      const Use use = use_at(p, begin_of(p));
+      latest_[static_cast<std::size_t>(use.slot)] = use;
+    }
+    uses_ += positions;
+  }
+  /// Whether bytes may be placed: the slot is free, and earlier uses of the same window, of
+  /// sequences before, are over, so that what they write comes first.
+  bool is_free(const Use& use) const;
+  void wait_until_free(const Use& use, const Meanwhile& meanwhile);
 
   /// Puts the pieces of one source, which come in file order and lie within the window, into the
   /// buffer.
@@ -60,8 +85,8 @@ class Slots {
   /// Notes that the bytes of the piece are wanted, in blocks of 4 KiB.
   void need(const Use& use, Offset offset, Count length);
 
-  /// True for the last of the node's ranks.
-  bool arrive(const Use& use);
+  /// True for the last of so many.
+  bool arrive(const Use& use, int of);
 
   /// By the last to arrive, on any of its threads: writes what was placed. Holes of up to
   /// `hole_threshold` bytes are read first and written with their neighbours. Releases the slot
@@ -69,12 +94,33 @@ class Slots {
   void write_out(const Use& use, File& file, Count hole_threshold, Report& report);
   /// By the last to arrive: reads what is needed and publishes it.
   void read_in(const Use& use, File& file, Count hole_threshold, Report& report);
-  void wait_until_read(const Use& use);
+  // By the last to arrive, where another node writes or reads the window:
+
+  /// Calls f(from, to), relative to the window, for each run of bytes that was placed or wished
+  /// for.
+  template <typename F>
+  void for_each_run(const Use& use, F&& f) const {
+    const Control& c = control(use.slot);
+    const Count high = c.high.load(std::memory_order_relaxed);
+    const Word* words = cover(use.slot);
+    for (Count from = c.low.load(std::memory_order_relaxed); from < high;) {
+      const Count end = find_bit(words, from, high, false);
+      f(from, end);
+      from = find_bit(words, end, high, true);
+    }
+  }
+  std::byte* bytes(const Use& use) const { return buffer(use.slot); }
+  /// The bytes are on their way, and the slot is free; or they have been put in, for all to copy.
+  void release_placed(const Use& use);
+  void publish(const Use& use);
+
+  bool is_read(const Use& use) const;
+  void wait_until_read(const Use& use, const Meanwhile& meanwhile);
   const std::byte* data(const Use& use, Offset offset) const {
     return buffer(use.slot) + (offset - use.begin);
   }
-  /// The last to depart releases the slot.
-  void depart(const Use& use);
+  /// The last of so many to depart releases the slot.
+  void depart(const Use& use, int of);
 
  private:
   struct alignas(64) Control {
@@ -89,14 +135,26 @@ class Slots {
   };
   using Word = std::atomic<std::uint64_t>;
 
+  /// First position ≥ from (and < to) whose bit equals `set`; `to` if there is none.
+  static Count find_bit(const Word* words, Count from, Count to, bool set) {
+    while (from < to) {
+      std::uint64_t word = words[from / 64].load(std::memory_order_relaxed);
+      if (!set) word = ~word;
+      word &= ~std::uint64_t{0} << (from % 64);
+      if (word) return std::min<Count>(to, from / 64 * 64 + std::countr_zero(word));
+      from = from / 64 * 64 + 64;
+    }
+    return to;
+  }
   template <typename Condition>
-  void wait_for(Control& control, Condition&& ready);
+  void wait_for(Control& control, const Meanwhile& meanwhile, Condition&& ready);
   void wake(Control& control);
   Control& control(int slot) const;
   std::byte* buffer(int slot) const;
   Word* cover(int slot) const;   // one bit a byte placed
   Word* needed(int slot) const;  // one bit a block of 4 KiB
   void fill_holes(const Use& use, File& file, std::vector<std::pair<Count, Count>>& holes);
+  void clear_placed(const Use& use);
   void release(const Use& use);
 
   static constexpr Count block = 4096;
@@ -130,8 +188,9 @@ class Slots::Placer {
     copy_swapped_piece(buffer_ + at, piece);
     mark(at, at + piece.length);
   }
-  void add_bytes(Offset offset, const std::byte* from, Count bytes) {
-    const Count at = offset - begin_;
+  /// Only notes that the bytes are wanted.
+  void wish(Offset offset, Count bytes) { mark(offset - begin_, offset - begin_ + bytes); }
+  void add_bytes(Count at, const std::byte* from, Count bytes) {
     std::memcpy(buffer_ + at, from, static_cast<std::size_t>(bytes));
     mark(at, at + bytes);
   }

@@ -48,6 +48,16 @@ std::uint64_t value_of(Count element) {
   return 0x0102030405060708U * static_cast<std::uint64_t>(element % 31 + 1);
 }
 
+const Slots::Meanwhile nothing = [] { return false; };
+Offset begin_of(std::size_t position) { return static_cast<Offset>(position) * window; }
+
+/// The use of the window at this position of the sequence, once it is free.
+Slots::Use free_use(Slots& ring, Count position) {
+  const auto use = ring.use_at(static_cast<std::size_t>(position), position * window);
+  ring.wait_until_free(use, nothing);
+  return use;
+}
+
 void come(const Comm& comm) {
   if (comm.is_root()) std::this_thread::sleep_for(std::chrono::microseconds(200));
 }
@@ -80,9 +90,9 @@ TEST_F(SlotsTest, windows_are_written_by_whoever_comes_last) {
       ASSERT_TRUE(ring.ok());
       for (Count w = 0; w < windows; ++w) {
         come(comm);
-        const auto use = ring.acquire(w * window);
+        const auto use = free_use(ring, w);
         place(ring, use, comm.rank());
-        if (ring.arrive(use)) ring.write_out(use, file, bridged, report);
+        if (ring.arrive(use, ranks)) ring.write_out(use, file, bridged, report);
       }
       comm.barrier();
     });
@@ -104,21 +114,75 @@ TEST_F(SlotsTest, a_window_is_read_once_for_all_who_need_it) {
     ASSERT_TRUE(ring.ok());
     for (Count w = 0; w < windows; ++w) {
       come(comm);
-      const auto use = ring.acquire(w * window);
+      const auto use = free_use(ring, w);
       const bool needs = comm.rank() < writers && w != 5;
       const Offset first = use.begin + 100 * comm.rank(), bytes = window - 1000;
       if (needs) ring.need(use, first, bytes);
-      if (ring.arrive(use)) ring.read_in(use, file, window, report);
-      ring.wait_until_read(use);
+      if (ring.arrive(use, ranks)) ring.read_in(use, file, window, report);
+      ring.wait_until_read(use, nothing);
       if (needs)
         EXPECT_EQ(std::memcmp(ring.data(use, first), content.data() + first,
                               static_cast<std::size_t>(bytes)),
                   0);
-      ring.depart(use);
+      ring.depart(use, ranks);
     }
     calls += report[Counter::read_calls];
   });
   EXPECT_EQ(calls, windows - 1);
+}
+
+// Rank r leaves out every window whose number modulo the ranks is r: who comes is known.
+TEST_F(SlotsTest, ranks_leave_out_windows_that_they_have_nothing_in) {
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Report report;
+    File file(path_, true, comm.rank(), report);
+    Slots ring(Topology::of(comm, 0), window, slots);
+    ASSERT_TRUE(ring.ok());
+    for (Count w = 0; w < windows; ++w) {
+      if (w % ranks == comm.rank()) continue;
+      come(comm);
+      const auto use = free_use(ring, w);
+      const auto mark = static_cast<std::byte>(w * ranks + comm.rank());
+      Slots::Placer(ring, use).add_bytes(comm.rank(), &mark, 1);
+      if (ring.arrive(use, ranks - 1)) ring.write_out(use, file, 0, report);
+    }
+    comm.barrier();
+  });
+  const std::string found = contents();
+  for (Count w = 0; w < windows; ++w) {
+    for (Rank r = 0; r < ranks; ++r) {
+      const char expected = w % ranks == r ? before : static_cast<char>(w * ranks + r);
+      EXPECT_EQ(found[static_cast<std::size_t>(w * window + r)], expected) << w << ", rank " << r;
+    }
+  }
+}
+
+// Sequences that all write the same few windows, in other slots each time, by ranks that take
+// turns: what is written first is written over, also where its writer takes its time.
+TEST_F(SlotsTest, earlier_uses_of_a_window_come_first) {
+  constexpr int sequences = 20, few = 2;
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Report report;
+    File file(path_, true, comm.rank(), report);
+    Slots ring(Topology::of(comm, 0), window, slots);
+    ASSERT_TRUE(ring.ok());
+    for (int s = 0; s < sequences; ++s) {
+      for (Count w = 0; w < few && comm.rank() % 2 == s % 2; ++w) {
+        const auto use = free_use(ring, w);
+        const auto mark = static_cast<std::byte>(s + 1);
+        Slots::Placer(ring, use).add_bytes(comm.rank() / 2, &mark, 1);
+        if (!ring.arrive(use, ranks / 2)) continue;
+        if (s % 2 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        ring.write_out(use, file, 0, report);
+      }
+      ring.go_on_behind(few, begin_of);
+    }
+    comm.barrier();
+  });
+  const std::string found = contents();
+  for (Count w = 0; w < few; ++w)
+    for (Rank r = 0; r < ranks / 2; ++r)
+      EXPECT_EQ(found[static_cast<std::size_t>(w * window + r)], sequences) << w << ", rank " << r;
 }
 
 // The rank that a system call fails on keeps the error, and the ring turns on.
@@ -131,9 +195,9 @@ TEST_F(SlotsTest, a_full_disk_stops_nobody) {
     ASSERT_TRUE(ring.ok());
     for (Count w = 0; w < windows; ++w) {
       come(comm);
-      const auto use = ring.acquire(w * window);
+      const auto use = free_use(ring, w);
       place(ring, use, comm.rank());
-      if (!ring.arrive(use)) continue;
+      if (!ring.arrive(use, ranks)) continue;
       const auto failed = attempt_to([&] { ring.write_out(use, file, 0, report); });
       if (failed) EXPECT_EQ(failed->code(), Errc::eno_space);
       failures += failed.has_value();

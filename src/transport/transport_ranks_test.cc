@@ -1,5 +1,5 @@
-// Every transport that can do without MPI, over ranks that are threads: on one node, and on nodes
-// of which the last has one rank.
+// Every transport that can do without MPI, over ranks that are threads: on one node, on nodes of
+// which the last has one rank, and each on its own.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -37,11 +37,16 @@ void PrintTo(const Case& c, std::ostream* out) {
   *out << c.entry->name << ", " << c.ranks_per_node << " ranks a node";
 }
 
+std::string name_of(const testing::TestParamInfo<Case>& each) {
+  const char* const nodes[] = {"", "_by_messages", "_on_nodes"};
+  return std::string(each.param.entry->name) + nodes[each.param.ranks_per_node];
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const Part* part : parts(PartKind::transport)) {
     const auto* entry = static_cast<const TransportEntry*>(part);
-    for (const int ranks_per_node : {0, 2})
+    for (const int ranks_per_node : {0, 1, 2})
       if (entry->needs == nullptr) all.push_back({entry, ranks_per_node});
   }
   return all;
@@ -228,9 +233,109 @@ TEST_P(TransportRanks, a_failure_of_one_rank_is_thrown_on_all_and_they_go_on) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TransportRanks, testing::ValuesIn(cases()), [](const auto& each) {
-  return each.param.entry->name + std::string(each.param.ranks_per_node ? "_on_nodes" : "");
-});
+// Windows are looked at in parts of 32 MiB here: pieces lie in every other one of twelve. Behind
+// them in each window is what nobody writes.
+constexpr Count far = 16 << 20;
+constexpr int far_pieces = 24;
+Listed far_pieces_of(Rank rank, std::vector<std::uint32_t>& values, std::size_t fails_at) {
+  std::vector<Extent> extents;
+  values.resize(far_pieces * 3);
+  for (int i = 0; i < far_pieces; ++i) {
+    if (i / 2 % 2 == 1 || rank == ranks - 1) continue;
+    for (std::size_t k = 0; k < 3; ++k) {
+      std::uint32_t& v = values[static_cast<std::size_t>(i) * 3 + k];
+      const Offset offset = i * far + static_cast<Offset>(k) * 5000 + rank * 4;
+      extents.push_back({offset, 4, reinterpret_cast<std::byte*>(&v), 0, 4});
+    }
+  }
+  return Listed(std::move(extents), fails_at);
+}
+
+TEST_P(TransportRanks, pieces_far_apart_are_found_also_behind_a_failure) {
+  options_.buffer_limit = 4096;
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Report report;
+    TransportOptions options = options_;
+    std::shared_ptr<Transport> transport;
+    for (int operation = 0; operation < operations; ++operation) {
+      if (operation % (operations / 2) == 0) {
+        comm.barrier();
+        options.bulk = operation > 0;
+        transport = make_transport(comm, std::make_shared<File>(path_, true, comm.rank(), report),
+                                   options, report);
+      }
+      come(comm);
+      std::vector<std::uint32_t> written, read;
+      Listed whole = far_pieces_of(comm.rank(), written, SIZE_MAX);
+      Listed wanted = far_pieces_of(comm.rank(), read, SIZE_MAX);
+      if (comm.rank() < writers) {
+        for (std::size_t i = 0; i < written.size(); ++i)
+          if (i / 6 % 2 == 0)
+            written[i] =
+                value(operation * 10 + comm.rank(), std::ssize(read) + static_cast<Count>(i));
+      }
+      std::vector<std::uint32_t> other;
+      const bool fails = comm.rank() == operation % writers;
+      Listed failing = far_pieces_of(comm.rank(), other, fails ? 20 : SIZE_MAX);
+      EXPECT_TRUE(attempt_to([&] { transport->write_all(failing); }));
+      transport->write_all(whole);
+      Listed failing_read = far_pieces_of(comm.rank(), other, fails ? 20 : SIZE_MAX);
+      EXPECT_TRUE(attempt_to([&] { transport->read_all(failing_read); }));
+      transport->read_all(wanted);
+      EXPECT_TRUE(read == written) << "rank " << comm.rank() << ", operation " << operation;
+    }
+    transport->close();
+  });
+}
+
+// Every rank asks for every other byte of everything: what others wish for of one window is more
+// than a rank keeps of several.
+TEST_P(TransportRanks, all_read_all_in_pieces) {
+  options_.buffer_limit = 4096;
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Report report;
+    const auto transport = make_transport(
+        comm, std::make_shared<File>(path_, true, comm.rank(), report), options_, report);
+    Memory mine = to_write(comm.rank(), 0);
+    Listed stream(mine.extents);
+    transport->write_all(stream);
+    comm.barrier();
+    if (comm.is_root()) note(0);
+    comm.barrier();
+    come(comm);
+    std::vector<std::byte> found(file_bytes / 2);
+    std::vector<Extent> extents;
+    for (std::size_t i = 0; i < found.size(); ++i)
+      extents.push_back({static_cast<Offset>(i) * 2, 1, &found[i], 0, 1});
+    Listed all(std::move(extents));
+    transport->read_all(all);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < found.size(); ++i)
+      wrong += found[i] != static_cast<std::byte>(model_[i / 2] >> (i % 2 == 0 ? 24 : 8));
+    EXPECT_EQ(wrong, 0U) << "rank " << comm.rank();
+    transport->close();
+  });
+}
+
+TEST_P(TransportRanks, a_full_disk_is_told_to_all_and_they_go_on) {
+  options_.hole_threshold = 0;
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Report report;
+    const auto transport = make_transport(
+        comm, std::make_shared<File>("/dev/full", true, comm.rank(), report), options_, report);
+    for (int operation = 0; operation < operations; ++operation) {
+      come(comm);
+      Memory mine = to_write(comm.rank(), operation);
+      Listed stream(mine.extents);
+      const auto failed = attempt_to([&] { transport->write_all(stream); });
+      ASSERT_TRUE(failed);
+      EXPECT_EQ(failed->code(), Errc::eno_space);
+    }
+    transport->close();
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TransportRanks, testing::ValuesIn(cases()), name_of);
 
 }  // namespace
 }  // namespace forebay

@@ -1,0 +1,100 @@
+// What nodes tell each other of a window: which bytes of it, as runs, and the bytes.
+//
+// Runs are coded in units of the largest power of two up to 8 bytes that all their ends are
+// multiples of: as a bit for each unit, or as gaps and lengths of seven bits a byte, whichever is
+// shorter. So where pieces are they tell with at most 1/8 of the window, and as a rule (elements of
+// 4 bytes and more) with 1/32.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "base/types.h"
+
+namespace forebay {
+
+/// Bytes [from, to) of a window.
+struct WindowRun {
+  std::uint32_t from, to;
+};
+
+struct WindowHead {
+  enum Coding : std::uint8_t { gaps, bits };
+  std::int64_t window = 0;
+  std::uint32_t coded = 0;  ///< bytes that tell of the runs, behind the head
+  std::uint32_t first = 0;  ///< where the first run begins, in units
+  Coding coding = gaps;
+  std::uint8_t shift = 0;   ///< a unit is 1 << shift bytes
+  std::uint8_t failed = 0;  ///< the sender could not do its part: there is nothing behind the head
+};
+static_assert(sizeof(WindowHead) == 24);
+
+/// What a message about a window of this size has at most.
+constexpr Count largest_message(Count window_size) {
+  return static_cast<Count>(sizeof(WindowHead)) + window_size + window_size / 8 + 16;
+}
+
+/// A message of runs, which are apart and in order, with room for `payload` bytes behind them.
+std::vector<std::byte> window_message(Count window, std::span<const WindowRun> runs, Count payload);
+
+inline WindowHead head_of(std::span<const std::byte> message) {
+  WindowHead head;
+  std::memcpy(&head, message.data(), sizeof head);
+  return head;
+}
+inline std::span<const std::byte> head_bytes(const WindowHead& head) {
+  return std::as_bytes(std::span(&head, 1));
+}
+
+/// What lies behind the runs.
+template <typename Bytes>
+auto payload_of(Bytes message) {
+  return message.subspan(sizeof(WindowHead) + head_of(message).coded);
+}
+
+/// Calls f(from, bytes) for each run of a message, in order.
+template <typename F>
+void for_each_run(std::span<const std::byte> message, F&& f) {
+  const WindowHead head = head_of(message);
+  const auto coded = message.subspan(sizeof head, head.coded);
+  Count at = head.first;
+  if (head.coding == WindowHead::gaps) {
+    std::size_t i = 0;
+    const auto next = [&] {
+      std::uint64_t value = 0;
+      for (int shift = 0;; shift += 7) {
+        const auto byte = std::to_integer<std::uint64_t>(coded[i++]);
+        value |= (byte & 0x7f) << shift;
+        if (byte < 0x80) return static_cast<Count>(value);
+      }
+    };
+    while (i < coded.size()) {
+      at += next();
+      const Count length = next();
+      f(at << head.shift, length << head.shift);
+      at += length;
+    }
+    return;
+  }
+  Count begin = -1;  // of the run at hand
+  for (std::size_t i = 0; i < coded.size(); ++i, at += 8) {
+    const auto byte = std::to_integer<unsigned>(coded[i]);
+    if (byte == (begin < 0 ? 0u : 0xffu)) continue;
+    for (int bit = 0; bit < 8; ++bit) {
+      const bool set = (byte >> bit & 1) != 0;
+      if (set == (begin >= 0)) continue;
+      if (set) {
+        begin = at + bit;
+      } else {
+        f(begin << head.shift, (at + bit - begin) << head.shift);
+        begin = -1;
+      }
+    }
+  }
+  if (begin >= 0) f(begin << head.shift, (at - begin) << head.shift);
+}
+
+}  // namespace forebay

@@ -1,0 +1,104 @@
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "base/attempt.h"
+#include "comm/agree.h"
+#include "comm/thread_ranks.h"
+#include "transport/window_visits.h"
+
+namespace forebay {
+namespace {
+
+// Nodes of 2, 2 and 1 ranks; rank 3 has nothing, and so has all of the last node in every other
+// part.
+constexpr int ranks = 5, per_node = 2, parts = 6;
+constexpr Count window = 4096, windows = 100;
+
+bool touches(Rank rank, int part, Count w) {
+  if (rank == 3 || (rank == 4 && part % 2 == 1)) return false;
+  return (w * 7 + rank * 3 + part) % 5 < 2;
+}
+bool node_touches(int node, int part, Count w) {
+  for (Rank r = node * per_node; r < std::min(ranks, (node + 1) * per_node); ++r)
+    if (touches(r, part, w)) return true;
+  return false;
+}
+WindowGrid part_at(int part, int homes) {
+  WindowGrid grid{window, part * windows, windows, homes};
+  return grid;
+}
+
+std::vector<Visit> expected(const Topology& topology, Rank rank, int part, const WindowGrid& grid) {
+  std::vector<Visit> all;
+  for (Count w = grid.first; w < grid.first + grid.count; ++w) {
+    Visit v{w, 0, 0, touches(rank, part, w)};
+    for (const Rank r : topology.ranks_of(topology.my_node())) v.ranks += touches(r, part, w);
+    for (int node = 0; grid.home_of(w) == topology.my_node() && node < topology.nodes(); ++node)
+      v.nodes += node != topology.my_node() && node_touches(node, part, w);
+    if (v.ranks > 0 || v.nodes > 0) all.push_back(v);
+  }
+  return all;
+}
+
+void expect_same(const std::vector<Visit>& found, const std::vector<Visit>& wanted) {
+  ASSERT_EQ(found.size(), wanted.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i].window, wanted[i].window);
+    EXPECT_EQ(found[i].ranks, wanted[i].ranks) << found[i].window;
+    EXPECT_EQ(found[i].nodes, wanted[i].nodes) << found[i].window;
+    EXPECT_EQ(found[i].mine, wanted[i].mine) << found[i].window;
+  }
+}
+
+TouchedWindows touched_by(Rank rank, int part, const WindowGrid& grid) {
+  TouchedWindows touched(grid);
+  for (Count w = grid.first; w < grid.first + grid.count; ++w)
+    if (touches(rank, part, w)) touched.mark(w * window + 5, w * window + 9);
+  return touched;
+}
+
+void come(const Comm& comm) {
+  if (comm.is_root()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+TEST(WindowVisits, name_who_has_pieces_in_a_window) {
+  for (const int homes : {1, 3}) {
+    run_as_threads(ranks, [&](const Comm& comm) {
+      const Topology& topology = Topology::of(comm, per_node);
+      std::vector<Visit> visits;
+      for (int part = 0; part < parts; ++part) {
+        come(comm);
+        const WindowGrid grid = part_at(part, homes);
+        const TouchedWindows touched = touched_by(comm.rank(), part, grid);
+        EXPECT_FALSE(plan_visits(comm, topology, grid, &touched, std::nullopt, visits));
+        expect_same(visits, expected(topology, comm.rank(), part, grid));
+      }
+    });
+  }
+}
+
+TEST(WindowVisits, a_rank_that_does_not_know_its_windows_stops_nobody) {
+  run_as_threads(ranks, [&](const Comm& comm) {
+    const Topology& topology = Topology::of(comm, per_node);
+    std::vector<Visit> visits;
+    for (int part = 0; part < parts; ++part) {
+      come(comm);
+      const WindowGrid grid = part_at(part, topology.nodes());
+      const TouchedWindows touched = touched_by(comm.rank(), part, grid);
+      const bool fails = comm.rank() == part % ranks;
+      std::optional<Error> mine;
+      if (fails) mine = Error(Errc::enomem);
+      const auto failed =
+          plan_visits(comm, topology, grid, fails ? nullptr : &touched, mine, visits);
+      if (fails) EXPECT_TRUE(failed);
+      EXPECT_TRUE(attempt_to([&] { agree_on_error(comm, failed); }));
+      EXPECT_FALSE(plan_visits(comm, topology, grid, &touched, std::nullopt, visits));
+      expect_same(visits, expected(topology, comm.rank(), part, grid));
+    }
+  });
+}
+
+}  // namespace
+}  // namespace forebay

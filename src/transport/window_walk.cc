@@ -1,0 +1,281 @@
+#include "transport/window_walk.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include "base/attempt.h"
+
+namespace forebay {
+
+static_assert(2 * WindowGrid::most_together <= Mailbox::tags);
+static_assert(sizeof(WindowHead) <= Letter::few);
+
+WindowWalk::WindowWalk(const WindowSite& site, const WindowGrid& grid,
+                       std::span<const Visit> visits, bool writing)
+    : site_(site), grid_(grid), visits_(visits), writing_(writing), meanwhile_([this] {
+        return progress();
+      }) {
+  if (site_.mailbox) asked_.reserve(static_cast<std::size_t>(site_.slots.count()));
+  for (std::size_t i = 0; i < visits_.size(); ++i) {
+    if (visit(i).nodes == 0 || delegate(i) != site_.rank) continue;
+    Delegated& d = delegated_.emplace_back(Delegated{i, visit(i).nodes, visit(i).nodes, {}, 0});
+    if (!writing) d.asked.reserve(static_cast<std::size_t>(d.left));
+  }
+}
+
+Rank WindowWalk::delegate(std::size_t i) const {
+  const Count window = visit(i).window;
+  const auto ranks = site_.topology.ranks_of(grid_.home_of(window));
+  return ranks[static_cast<std::size_t>(grid_.delegate_of(window, static_cast<int>(ranks.size())))];
+}
+
+// A failing rank keeps step with the others, or they would wait for it for ever; what it met is
+// thrown at the end.
+template <typename F>
+bool WindowWalk::guarded(F&& f) {
+  auto failed = attempt_to(f);
+  if (!failed) return true;
+  if (!site_.failure) site_.failure = std::move(failed);
+  return false;
+}
+
+// A walk that fails is over: this rank goes on through the windows, with no pieces.
+template <typename F>
+void WindowWalk::walk(std::optional<ExtentReader>& reader, std::size_t i, F&& f) {
+  const Offset limit = grid_.end_of(visit(i).window);
+  if (reader && !guarded([&] { reader->for_each_before(limit, f); })) reader.reset();
+}
+
+void WindowWalk::write(std::optional<ExtentReader>& pieces) {
+  for (std::size_t i = 0; i < visits_.size(); ++i) {
+    if (!visit(i).mine) continue;
+    const Slots::Use use = use_at(i);
+    {
+      StepTimer timer(site_.report, Step::wait);
+      site_.slots.wait_until_free(use, meanwhile_);
+    }
+    {
+      StepTimer timer(site_.report, Step::pack);
+      Slots::Placer placer(site_.slots, use);
+      walk(pieces, i, [&](const Extent& e) { placer.add(e); });
+    }
+    arrive(i);
+  }
+  settle();
+}
+
+// Marks run ahead of copies by as many windows as there are slots, so that reading overlaps
+// copying; but a slot is used again only when its window was copied.
+void WindowWalk::read(ReadWalks& walks) {
+  const auto lead = static_cast<std::size_t>(site_.slots.count()) - 1;
+  std::size_t copied = 0;  // visits before it
+  const auto copy_up_to = [&](std::size_t end) {
+    for (; copied < end; ++copied)
+      if (visit(copied).mine) copy(copied, walks.copies);
+  };
+  for (std::size_t i = 0; i < visits_.size(); ++i) {
+    if (!visit(i).mine) continue;
+    if (i > lead) copy_up_to(i - lead);
+    const Slots::Use use = use_at(i);
+    {
+      StepTimer timer(site_.report, Step::wait);
+      site_.slots.wait_until_free(use, meanwhile_);
+    }
+    {
+      StepTimer timer(site_.report, Step::plan);
+      if (is_home(i)) {
+        walk(walks.marks, i, [&](const Extent& e) { site_.slots.need(use, e.offset, e.length); });
+      } else {
+        Slots::Placer placer(site_.slots, use);
+        walk(walks.marks, i, [&](const Extent& e) { placer.wish(e.offset, e.length); });
+      }
+    }
+    arrive(i);
+  }
+  copy_up_to(visits_.size());
+  settle();
+}
+
+void WindowWalk::copy(std::size_t i, std::optional<ExtentReader>& copies) {
+  const Slots::Use use = use_at(i);
+  {
+    StepTimer timer(site_.report, Step::wait);
+    site_.slots.wait_until_read(use, meanwhile_);
+  }
+  StepTimer timer(site_.report, Step::unpack);
+  walk(copies, i, [&](const Extent& e) { copy_in(e, site_.slots.data(use, e.offset)); });
+  site_.slots.depart(use, who_come(i));
+}
+
+void WindowWalk::arrive(std::size_t i) {
+  const Slots::Use use = use_at(i);
+  if (!site_.slots.arrive(use, who_come(i))) return;
+  if (!is_home(i)) return send(i);
+  (writing_ ? site_.write_out : site_.read_in)(use);
+}
+
+// What this node has for a window, or wants of it, goes to the node that it is at home at.
+void WindowWalk::send(std::size_t i) {
+  const Slots::Use use = use_at(i);
+  WindowHead failed;
+  failed.window = visit(i).window;
+  failed.failed = 1;
+  std::vector<std::byte> message;
+  {
+    StepTimer timer(site_.report, Step::pack);
+    const bool made = guarded([&] {
+      runs_.clear();
+      Count bytes = 0;
+      site_.slots.for_each_run(use, [&](Count from, Count to) {
+        runs_.push_back({static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(to)});
+        bytes += to - from;
+      });
+      message = window_message(visit(i).window, runs_, writing_ ? bytes : 0);
+      if (!writing_) return;
+      std::byte* to = payload_of(std::span(message)).data();
+      for (const WindowRun& r : runs_) {
+        std::memcpy(to, site_.slots.bytes(use) + r.from, r.to - r.from);
+        to += r.to - r.from;
+      }
+    });
+    if (!made) message.clear();
+    if (writing_) site_.slots.release_placed(use);
+  }
+  StepTimer timer(site_.report, Step::exchange);
+  // Wishes wait until their windows' turn comes. Answers must not wait for them.
+  while (!(writing_ ? site_.mailbox->has_room() : site_.mailbox->has_place())) {
+    progress();
+    rest();
+  }
+  if (!writing_) asked_.push_back(i);
+  post(delegate(i), tag(i), failed, std::move(message), !writing_);
+}
+
+void WindowWalk::post(Rank to, int tag, const WindowHead& head, std::vector<std::byte>&& message,
+                      bool apart) {
+  ++site_.report[Counter::messages];
+  site_.report[Counter::message_bytes] += static_cast<std::int64_t>(message.size());
+  message.empty() ? site_.mailbox->send_few(to, tag, head_bytes(head))
+                  : site_.mailbox->send(to, tag, std::move(message), apart);
+}
+
+// What moves messages on while this rank waits. Nothing in it waits. Returns whether there is
+// anything left to move.
+bool WindowWalk::progress() {
+  if (site_.mailbox == nullptr) return false;
+  if (site_.mailbox->look()) idle_ = 0;
+  receive_answers();
+  while (front_ < delegated_.size() && delegated_[front_].is_over()) ++front_;
+  const auto open = static_cast<std::size_t>(site_.slots.count());
+  const std::size_t end = std::min(delegated_.size(), front_ + open);
+  for (std::size_t k = front_; k < end; ++k) {
+    Delegated& d = delegated_[k];
+    const bool more = k == front_ || wishes_ < site_.mailbox->limit();
+    if (d.left > 0 && site_.slots.is_free(use_at(d.visit))) receive(d, more);
+    if (d.answered < d.asked.size() && site_.slots.is_read(use_at(d.visit))) answer(d);
+  }
+  return !site_.mailbox->is_empty() || front_ < delegated_.size() || !asked_.empty();
+}
+
+// Ranks may outnumber cores, and looking for messages takes system calls: whoever has found nothing
+// for a while leaves the core to those who have something to do.
+void WindowWalk::rest() {
+  constexpr int soon = 20;
+  constexpr timespec a_little{0, 20'000};
+  if (++idle_ < soon) {
+    ::sched_yield();
+  } else {
+    ::nanosleep(&a_little, nullptr);
+  }
+}
+
+void WindowWalk::receive(Delegated& d, bool more) {
+  StepTimer timer(site_.report, Step::exchange);
+  const Slots::Use use = use_at(d.visit);
+  const auto take = [&](Rank from, std::span<const std::byte> message) {
+    const WindowHead head = head_of(message);
+    Slots::Placer placer(site_.slots, use);
+    const std::byte* data = payload_of(message).data();
+    for_each_run(message, [&](Count at, Count bytes) {
+      if (writing_) {
+        placer.add_bytes(at, data, bytes);
+        data += bytes;
+      } else {
+        site_.slots.need(use, use.begin + at, bytes);
+      }
+    });
+    if (writing_) return;
+    d.asked.push_back({from, head.failed != 0, {}});  // there is room
+    Wish& wish = d.asked.back();
+    if (!wish.failed && !guarded([&] { wish.message.assign(message.begin(), message.end()); }))
+      wish.failed = true;
+    wishes_ += static_cast<Count>(wish.message.size());
+  };
+  while (more && d.to_fetch > 0 && site_.mailbox->fetch(tag(d.visit))) --d.to_fetch;
+  while (site_.mailbox->take(tag(d.visit), take)) {
+    --d.left;
+    arrive(d.visit);
+  }
+}
+
+// With each answer the node that asked departs.
+void WindowWalk::answer(Delegated& d) {
+  StepTimer timer(site_.report, Step::exchange);
+  const Slots::Use use = use_at(d.visit);
+  for (; d.answered < d.asked.size() && site_.mailbox->has_room(); ++d.answered) {
+    Wish& wish = d.asked[d.answered];
+    WindowHead head;
+    head.window = visit(d.visit).window;
+    std::vector<std::byte> message;
+    const bool made = !wish.failed && guarded([&] {
+      Count bytes = 0;
+      for_each_run(wish.message, [&](Count, Count length) { bytes += length; });
+      message.resize(sizeof head + static_cast<std::size_t>(bytes));
+      std::memcpy(message.data(), &head, sizeof head);
+      std::byte* to = message.data() + sizeof head;
+      for_each_run(wish.message, [&](Count at, Count length) {
+        std::memcpy(to, site_.slots.bytes(use) + at, static_cast<std::size_t>(length));
+        to += length;
+      });
+    });
+    if (!made) message.clear();
+    head.failed = 1;
+    post(wish.from, answer_tag(d.visit), head, std::move(message), false);
+    wishes_ -= static_cast<Count>(wish.message.size());
+    wish.message = {};
+    site_.slots.depart(use, who_come(d.visit));
+  }
+}
+
+void WindowWalk::receive_answers() {
+  std::erase_if(asked_, [&](std::size_t i) {
+    site_.mailbox->fetch(answer_tag(i));
+    return site_.mailbox->take(answer_tag(i), [&](Rank, std::span<const std::byte> message) {
+      StepTimer timer(site_.report, Step::exchange);
+      const Slots::Use use = use_at(i);
+      if (head_of(message).failed != 0) {
+        guarded([&] { throw Error(Errc::enomem, "another rank could not answer"); });
+      } else {
+        const std::byte* data = payload_of(message).data();
+        site_.slots.for_each_run(use, [&](Count from, Count to) {
+          std::memcpy(site_.slots.bytes(use) + from, data, static_cast<std::size_t>(to - from));
+          data += to - from;
+        });
+      }
+      site_.slots.publish(use);
+    });
+  });
+}
+
+void WindowWalk::settle() {
+  StepTimer timer(site_.report, Step::wait);
+  while (progress()) rest();
+  site_.slots.go_on_behind(visits_.size(),
+                           [&](std::size_t i) { return grid_.begin_of(visit(i).window); });
+}
+
+}  // namespace forebay

@@ -1,0 +1,129 @@
+// The walk of one collective operation over the windows of a part of the file, in file order.
+//
+// Within a node pieces meet in its slots (slots.h). A window is written and read by the node that
+// it is at home at: what another node has for it is gathered in that node's slots, too, and goes in
+// one message. So there is one message for each window and each other node that has pieces in it,
+// and one answer for a read. No round holds all ranks up: a rank goes on to its next window as soon
+// as a slot is free for it, and what comes for windows at home is received where it fits, by one of
+// the node's ranks for each window (its delegate), whenever that rank waits.
+//
+// Why nobody waits for ever: all nodes go through windows in file order. Consider the first one
+// that is not finished. The slots of all nodes are free for it; who has pieces in it places them
+// before any later ones; what is sent for it is received, since its home's slot is free; and who
+// waits for room for later messages goes on receiving. Wishes for later windows may have to wait
+// for those; there are fewer of them than slots, hence than half of a mailbox's places, and they
+// take none of the bytes that answers have.
+//
+// What a rank keeps: the mailbox's messages, and what other nodes wish for of windows that it
+// receives for. Of these it lets more come only while they take less than the mailbox's limit, but
+// for the first window that is not finished.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "base/report.h"
+#include "comm/comm.h"
+#include "comm/mailbox.h"
+#include "comm/topology.h"
+#include "plan/windows.h"
+#include "storage/file.h"
+#include "transport/extent_reader.h"
+#include "transport/slots.h"
+#include "transport/window_message.h"
+#include "transport/window_visits.h"
+
+namespace forebay {
+
+/// What a walk uses of its transport; all of it outlives the walk.
+struct WindowSite {
+  Rank rank;
+  const Topology& topology;
+  Slots& slots;
+  Mailbox* mailbox;  ///< null where there is one node
+  Report& report;
+  std::optional<Error>& failure;  ///< the first error that this rank meets
+  /// By the rank that has a complete window before it.
+  std::function<void(const Slots::Use&)> write_out, read_in;
+};
+
+/// Walks over extents of a read; none where there is no memory for them.
+struct ReadWalks {
+  std::optional<ExtentReader> marks, copies;
+};
+
+class WindowWalk {
+ public:
+  /// Local. Throws before the first step, or never: what goes wrong later is kept in
+  /// `site.failure`.
+  /// `visits` outlive it. Needs no memory where there is one node.
+  WindowWalk(const WindowSite& site, const WindowGrid& grid, std::span<const Visit> visits,
+             bool writing);
+
+  /// All ranks that planned the visits call, and all of them return.
+  void write(std::optional<ExtentReader>& pieces);
+  void read(ReadWalks& walks);
+
+ private:
+  struct Wish {
+    Rank from = -1;
+    bool failed = false;
+    std::vector<std::byte> message;  ///< that tells of the runs
+  };
+  /// A window at home here that this rank receives for.
+  struct Delegated {
+    std::size_t visit;
+    int to_fetch;             ///< messages that are not on their way into this rank's memory
+    int left;                 ///< that have not come
+    std::vector<Wish> asked;  ///< and are not answered
+    std::size_t answered = 0;
+    bool is_over() const { return left == 0 && answered == asked.size(); }
+  };
+
+  const Visit& visit(std::size_t i) const { return visits_[i]; }
+  Slots::Use use_at(std::size_t i) const {
+    return site_.slots.use_at(i, grid_.begin_of(visit(i).window));
+  }
+  bool is_home(std::size_t i) const {
+    return grid_.home_of(visit(i).window) == site_.topology.my_node();
+  }
+  int who_come(std::size_t i) const { return visit(i).ranks + visit(i).nodes; }
+  Rank delegate(std::size_t i) const;
+  int tag(std::size_t i) const { return static_cast<int>(visit(i).window - grid_.first); }
+  int answer_tag(std::size_t i) const {
+    return tag(i) + static_cast<int>(WindowGrid::most_together);
+  }
+
+  void arrive(std::size_t i);
+  void send(std::size_t i);
+  bool progress();
+  void rest();
+  void receive(Delegated& d, bool more);
+  void answer(Delegated& d);
+  void receive_answers();
+  void post(Rank to, int tag, const WindowHead& head, std::vector<std::byte>&& message, bool apart);
+  void copy(std::size_t i, std::optional<ExtentReader>& copies);
+  void settle();
+  template <typename F>
+  bool guarded(F&& f);
+  template <typename F>
+  void walk(std::optional<ExtentReader>& reader, std::size_t i, F&& f);
+
+  WindowSite site_;
+  WindowGrid grid_;  // the part
+  std::span<const Visit> visits_;
+  bool writing_;
+  Slots::Meanwhile meanwhile_;
+  std::vector<Delegated> delegated_;
+  std::size_t front_ = 0;           // of those that are not over
+  Count wishes_ = 0;                // bytes of those that are not answered
+  std::vector<std::size_t> asked_;  // visits that this rank expects an answer for
+  std::vector<WindowRun> runs_;
+  int idle_ = 0;  // times that nothing had come
+};
+
+}  // namespace forebay
