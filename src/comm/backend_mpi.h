@@ -36,6 +36,7 @@ class MpiBackend : public Comm::Backend {
   void end_job() override;
 
  private:
+  void must(int code, const char* call);
   MPI_Comm comm_;
   MPI_Datatype meeting_ = MPI_DATATYPE_NULL;
   MPI_Op add_ = MPI_OP_NULL;

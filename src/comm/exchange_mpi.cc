@@ -2,9 +2,11 @@
 
 #include <array>
 #include <climits>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
+#include "base/attempt.h"
 #include "base/error.h"
 #include "comm/backend_mpi.h"
 #include "comm/mpi.h"
@@ -146,14 +148,24 @@ void MpiBackend::exchange(std::span<const Message> outgoing, const Receive& rece
   if (failure) std::rethrow_exception(failure);
 }
 
-// Synchronous, so that nothing is kept for a receiver that does not ask for it yet.
+// Others wait for letters without a meeting that could tell them of an error: none of them can go
+// on.
+void MpiBackend::must(int code, const char* call) {
+  const auto failed = attempt_to([&] { check_mpi(code, call); });
+  if (!failed) return;
+  std::fprintf(stderr, "forebay: %s; ending the job\n", failed->what());
+  end_job();
+}
+
+// Synchronous, so that no more than what MPI sends ahead is kept for a receiver that does not ask
+// for it yet.
 void MpiBackend::post(Letter& letter) {
   static_assert(sizeof(MPI_Request) <= sizeof letter.ticket && Mailbox::tags + tags < 1 << 15);
   const auto content = letter.content();
   MPI_Request request;
-  check_mpi(MPI_Issend(content.data(), static_cast<int>(content.size()), MPI_BYTE, letter.to,
-                       tags + letter.tag, comm_, &request),
-            "MPI_Issend");
+  must(MPI_Issend(content.data(), static_cast<int>(content.size()), MPI_BYTE, letter.to,
+                  tags + letter.tag, comm_, &request),
+       "MPI_Issend");
   std::memcpy(&letter.ticket, &request, sizeof(MPI_Request));
 }
 
@@ -175,9 +187,8 @@ bool MpiBackend::look_after(std::span<Letter> letters, std::span<Arrival> arriva
   for (const Arrival& arrival : arrivals) add(arrival);
   if (!any) return false;
   int finished = 0;
-  check_mpi(
-      MPI_Testsome(static_cast<int>(n), requests.data(), &finished, done.data(), statuses.data()),
-      "MPI_Testsome");
+  must(MPI_Testsome(static_cast<int>(n), requests.data(), &finished, done.data(), statuses.data()),
+       "MPI_Testsome");
   if (finished == MPI_UNDEFINED) return false;
   for (int k = 0; k < finished; ++k) {
     const auto at = static_cast<std::size_t>(done[static_cast<std::size_t>(k)]);
@@ -190,8 +201,7 @@ bool MpiBackend::look_after(std::span<Letter> letters, std::span<Arrival> arriva
 // who are ahead have begun: a letter may not have come even so.
 bool MpiBackend::has_mail() {
   int there = 0;
-  check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &there, MPI_STATUS_IGNORE),
-            "MPI_Iprobe");
+  must(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &there, MPI_STATUS_IGNORE), "MPI_Iprobe");
   return there != 0;
 }
 
@@ -199,12 +209,11 @@ bool MpiBackend::fetch(int tag, Arrival& arrival) {
   int there = 0, bytes = 0;
   MPI_Message message;
   MPI_Status status;
-  check_mpi(MPI_Improbe(MPI_ANY_SOURCE, tags + tag, comm_, &there, &message, &status),
-            "MPI_Improbe");
+  must(MPI_Improbe(MPI_ANY_SOURCE, tags + tag, comm_, &there, &message, &status), "MPI_Improbe");
   if (!there) return false;
-  check_mpi(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
+  must(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
   MPI_Request request;
-  check_mpi(MPI_Imrecv(arrival.room.get(), bytes, MPI_BYTE, &message, &request), "MPI_Imrecv");
+  must(MPI_Imrecv(arrival.room.get(), bytes, MPI_BYTE, &message, &request), "MPI_Imrecv");
   std::memcpy(&arrival.ticket, &request, sizeof(MPI_Request));
   arrival.tag = tag;
   arrival.from = status.MPI_SOURCE;

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 #include "base/attempt.h"
 
@@ -82,11 +83,27 @@ void Peers::sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t seen) {
   }
 }
 
+void Peers::rest(int idle, std::atomic<std::uint32_t>* word, std::uint32_t seen) {
+  constexpr int soon = 100;
+  constexpr timespec a_moment{0, 20'000};
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  if (now.tv_sec != std::exchange(looked_at_, now.tv_sec)) look_after_them();
+  if (idle < soon) {
+    ::sched_yield();
+  } else if (word != nullptr) {
+    ::syscall(SYS_futex, word, FUTEX_WAIT, seen, &a_moment, nullptr, 0);
+  } else {
+    ::nanosleep(&a_moment, nullptr);
+  }
+}
+
 #else
 
 Peers::Peers(const Comm& node) : node_(node) {}
 void Peers::look_after_them() {}
 void Peers::sleep_on(std::atomic<std::uint32_t>&, std::uint32_t) { ::sched_yield(); }
+void Peers::rest(int, std::atomic<std::uint32_t>*, std::uint32_t) { ::sched_yield(); }
 
 #endif
 

@@ -23,6 +23,9 @@ class Peers {
   /// Local. Sleeps while `word` is `seen`, until it is woken, or about a second: the caller looks
   /// for itself whether it has to go on sleeping. Does not return if another rank has died.
   void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t seen);
+  /// Local. For who has to look again soon, as messages may come, and has found nothing `idle`
+  /// times: leaves the core to others, and after some times sleeps a moment, or until it is woken.
+  void rest(int idle, std::atomic<std::uint32_t>* word = nullptr, std::uint32_t seen = 0);
 
  private:
   void look_after_them();
@@ -30,6 +33,7 @@ class Peers {
   const Comm& node_;
   std::vector<std::int64_t> watched_;  // processes, as they tell of themselves; not this one
   std::size_t next_ = 0;               // whom to look at first
+  std::int64_t looked_at_ = 0;         // seconds of the clock, where rest() looked last
 };
 
 }  // namespace forebay

@@ -112,10 +112,9 @@ void AggregatedTransport::set_up(const Total& total) {
   for (;;) {
     // Where it fails on a rank it fails on its node.
     const auto failed = attempt_together(topology_->node(), [&] {
-      if (!one_node()) {
-        mailbox_.emplace(comm_, options_.buffer_limit / 4, largest_message(window));
-      }
       slots_.emplace(*topology_, window, slot_count);
+      if (one_node()) return;
+      mailbox_.emplace(comm_, options_.buffer_limit / 4, largest_message(window));
     });
     if (comm_.all_reduce(!failed && slots_->ok(), Reduce::min)) {
       window_ = window;

@@ -50,16 +50,13 @@ void Slots::wait_for(Control& c, const Meanwhile& meanwhile, Condition&& ready) 
     if (ready()) return;
     pause_briefly();
   }
-  for (;;) {
-    if (meanwhile()) {
-      if (ready()) return;
-      ::sched_yield();
-      continue;
-    }
+  for (int idle = 0;; ++idle) {
+    const Left left = meanwhile();
     const std::uint32_t seen = c.signal.load();
     if (ready()) return;
+    if (left == Left::moved) idle = 0;
     c.sleepers.fetch_add(1);
-    peers_.sleep_on(c.signal, seen);
+    left == Left::nothing ? peers_.sleep_on(c.signal, seen) : peers_.rest(idle, &c.signal, seen);
     c.sleepers.fetch_sub(1);
   }
 }

@@ -53,8 +53,9 @@ class Slots {
     Offset begin = 0;  ///< first byte of the window in the file
   };
 
-  /// What a rank has to do while it waits: false if nothing, so that it may sleep.
-  using Meanwhile = std::function<bool()>;
+  /// What a rank does while it waits for others.
+  enum class Left { nothing, idle, moved };  ///< to do: it may sleep; it has to look again; and did
+  using Meanwhile = std::function<Left()>;
 
   /// Local. The use that the window at `position` of the sequence has.
   Use use_at(std::size_t position, Offset window_begin) const {

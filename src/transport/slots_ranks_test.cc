@@ -48,7 +48,7 @@ std::uint64_t value_of(Count element) {
   return 0x0102030405060708U * static_cast<std::uint64_t>(element % 31 + 1);
 }
 
-const Slots::Meanwhile nothing = [] { return false; };
+const Slots::Meanwhile nothing = [] { return Slots::Left::nothing; };
 Offset begin_of(std::size_t position) { return static_cast<Offset>(position) * window; }
 
 /// The use of the window at this position of the sequence, once it is free.

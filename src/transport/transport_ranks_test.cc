@@ -52,11 +52,12 @@ std::vector<Case> cases() {
   return all;
 }
 
-/// Extents that are there already. May fail on the way.
+/// Extents that are there already. May fail on the way: it, or its n-th clone, or all of them.
 class Listed : public ExtentStream {
  public:
-  explicit Listed(std::vector<Extent> list, std::size_t fails_at = SIZE_MAX)
-      : list_(std::move(list)), fails_at_(fails_at) {}
+  static constexpr int all = -1, itself = 0;
+  explicit Listed(std::vector<Extent> list, std::size_t fails_at = SIZE_MAX, int which = all)
+      : list_(std::move(list)), fails_at_(fails_at), which_(which) {}
   StreamSummary summary() const override {
     StreamSummary s;
     if (list_.empty()) return s;
@@ -66,7 +67,7 @@ class Listed : public ExtentStream {
     return s;
   }
   std::size_t next(std::span<Extent> out) override {
-    if (at_ >= fails_at_) throw Error(Errc::enomem);
+    if (at_ >= fails_at_ && which_ <= itself) throw Error(Errc::enomem);
     const std::size_t n = std::min({out.size(), list_.size() - at_, std::size_t{20}});
     std::copy_n(list_.begin() + static_cast<std::ptrdiff_t>(at_), n, out.begin());
     at_ += n;
@@ -74,12 +75,16 @@ class Listed : public ExtentStream {
   }
   void rewind() override { at_ = 0; }
   std::unique_ptr<ExtentStream> clone() const override {
-    return std::make_unique<Listed>(list_, fails_at_);
+    ++clones_;
+    const bool fails = which_ == all || which_ == clones_;
+    return std::make_unique<Listed>(list_, fails ? fails_at_ : SIZE_MAX);
   }
 
  private:
   std::vector<Extent> list_;
   std::size_t fails_at_, at_ = 0;
+  int which_;
+  mutable int clones_ = 0;
 };
 
 /// Which strips a rank has in an operation: the last rank none, one in eleven nobody.
@@ -222,6 +227,39 @@ TEST_P(TransportRanks, a_failure_of_one_rank_is_thrown_on_all_and_they_go_on) {
       Memory wanted = memory_for([&](Count s) { return reads(comm.rank(), s, operation); });
       Listed failing_read(wanted.extents, comm.rank() == operation % 3 ? 20 : SIZE_MAX);
       EXPECT_TRUE(attempt_to([&] { transport->read_all(failing_read); }));
+      Listed whole(mine.extents);
+      transport->write_all(whole);
+      comm.barrier();
+      if (comm.is_root()) note(operation);
+      comm.barrier();
+      expect_read(*transport, comm.rank(), operation, true);
+    }
+    transport->close();
+  });
+}
+
+// What failed has told which windows it has pieces in, and comes to them without any: others have
+// slots and messages under way for them.
+TEST_P(TransportRanks, a_failure_amid_the_windows_is_thrown_on_all_and_they_go_on) {
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Report report;
+    const auto transport = make_transport(
+        comm, std::make_shared<File>(path_, true, comm.rank(), report), options_, report);
+    for (int operation = 0; operation < operations; ++operation) {
+      come(comm);
+      Memory mine = to_write(comm.rank(), operation);
+      Listed failing(mine.extents, comm.rank() == operation % writers ? 40 : SIZE_MAX,
+                     Listed::itself);
+      const auto failed = attempt_to([&] { transport->write_all(failing); });
+      EXPECT_TRUE(failed);
+      if (failed) EXPECT_EQ(failed->code(), Errc::enomem);
+      for (const int which : {Listed::itself, 2}) {  // who looks, first; then who marks
+        Memory wanted = memory_for([&](Count s) { return reads(comm.rank(), s, operation); });
+        Listed failing_read(wanted.extents, comm.rank() == operation % 3 ? 20 : SIZE_MAX, which);
+        const auto lost = attempt_to([&] { transport->read_all(failing_read); });
+        if (which == Listed::itself) EXPECT_TRUE(lost);
+        if (lost) EXPECT_EQ(lost->code(), Errc::enomem);
+      }
       Listed whole(mine.extents);
       transport->write_all(whole);
       comm.barrier();

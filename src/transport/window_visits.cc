@@ -27,7 +27,7 @@ void append(std::vector<std::byte>& bytes, T value) {
 std::optional<Error> gather(const Comm& node, const TouchedWindows* touched,
                             const std::optional<Error>& failed, Words& all) {
   return attempt_together(node, [&] {
-    if (failed) throw *failed;
+    if (failed) throw Error(*failed).as_own_matter(false);
     const auto mine = std::as_bytes(touched->words());
     all.resize(touched->words().size() * static_cast<std::size_t>(node.size()));
     const std::vector<std::int64_t> sizes(static_cast<std::size_t>(node.size()),

@@ -19,12 +19,18 @@ WindowWalk::WindowWalk(const WindowSite& site, const WindowGrid& grid,
     : site_(site), grid_(grid), visits_(visits), writing_(writing), meanwhile_([this] {
         return progress();
       }) {
-  if (site_.mailbox) asked_.reserve(static_cast<std::size_t>(site_.slots.count()));
+  const auto open = static_cast<std::size_t>(site_.slots.count());
+  if (site_.mailbox) asked_.reserve(open);
+  int most = 0;
   for (std::size_t i = 0; i < visits_.size(); ++i) {
     if (visit(i).nodes == 0 || delegate(i) != site_.rank) continue;
-    Delegated& d = delegated_.emplace_back(Delegated{i, visit(i).nodes, visit(i).nodes, {}, 0});
-    if (!writing) d.asked.reserve(static_cast<std::size_t>(d.left));
+    const int nodes = visit(i).nodes;
+    delegated_.push_back({i, nodes, nodes, writing ? 0 : nodes});
+    most = std::max(most, nodes);
   }
+  if (writing || delegated_.empty()) return;
+  wishes_.resize(open);
+  for (auto& wishes : wishes_) wishes.reserve(static_cast<std::size_t>(most));
 }
 
 Rank WindowWalk::delegate(std::size_t i) const {
@@ -147,9 +153,9 @@ void WindowWalk::send(std::size_t i) {
   }
   StepTimer timer(site_.report, Step::exchange);
   // Wishes wait until their windows' turn comes. Answers must not wait for them.
-  while (!(writing_ ? site_.mailbox->has_room() : site_.mailbox->has_place())) {
-    progress();
-    rest();
+  for (int idle = 0; !(writing_ ? site_.mailbox->has_room() : site_.mailbox->has_place()); ++idle) {
+    if (progress() == Slots::Left::moved) idle = 0;
+    site_.topology.peers().rest(idle);
   }
   if (!writing_) asked_.push_back(i);
   post(delegate(i), tag(i), failed, std::move(message), !writing_);
@@ -163,40 +169,32 @@ void WindowWalk::post(Rank to, int tag, const WindowHead& head, std::vector<std:
                   : site_.mailbox->send(to, tag, std::move(message), apart);
 }
 
-// What moves messages on while this rank waits. Nothing in it waits. Returns whether there is
-// anything left to move.
-bool WindowWalk::progress() {
-  if (site_.mailbox == nullptr) return false;
-  if (site_.mailbox->look()) idle_ = 0;
+// What moves messages on while this rank waits. Nothing in it waits. Open are as many windows, from
+// the first that is not over, as there are slots.
+Slots::Left WindowWalk::progress() {
+  if (site_.mailbox == nullptr) return Slots::Left::nothing;
+  const bool moved = site_.mailbox->look();
   receive_answers();
   while (front_ < delegated_.size() && delegated_[front_].is_over()) ++front_;
   const auto open = static_cast<std::size_t>(site_.slots.count());
   const std::size_t end = std::min(delegated_.size(), front_ + open);
+  std::vector<Wish> none;
   for (std::size_t k = front_; k < end; ++k) {
     Delegated& d = delegated_[k];
-    const bool more = k == front_ || wishes_ < site_.mailbox->limit();
-    if (d.left > 0 && site_.slots.is_free(use_at(d.visit))) receive(d, more);
-    if (d.answered < d.asked.size() && site_.slots.is_read(use_at(d.visit))) answer(d);
+    auto& wishes = writing_ ? none : wishes_[k % open];
+    const bool more = k == front_ || wished_ < site_.mailbox->limit();
+    if (d.left > 0 && site_.slots.is_free(use_at(d.visit))) receive(d, wishes, more);
+    if (!wishes.empty() && site_.slots.is_read(use_at(d.visit))) answer(d, wishes);
   }
-  return !site_.mailbox->is_empty() || front_ < delegated_.size() || !asked_.empty();
+  if (moved) return Slots::Left::moved;
+  const bool over = site_.mailbox->is_empty() && front_ == delegated_.size() && asked_.empty();
+  return over ? Slots::Left::nothing : Slots::Left::idle;
 }
 
-// Ranks may outnumber cores, and looking for messages takes system calls: whoever has found nothing
-// for a while leaves the core to those who have something to do.
-void WindowWalk::rest() {
-  constexpr int soon = 20;
-  constexpr timespec a_little{0, 20'000};
-  if (++idle_ < soon) {
-    ::sched_yield();
-  } else {
-    ::nanosleep(&a_little, nullptr);
-  }
-}
-
-void WindowWalk::receive(Delegated& d, bool more) {
-  StepTimer timer(site_.report, Step::exchange);
+void WindowWalk::receive(Delegated& d, std::vector<Wish>& wishes, bool more) {
   const Slots::Use use = use_at(d.visit);
   const auto take = [&](Rank from, std::span<const std::byte> message) {
+    StepTimer timer(site_.report, Step::exchange);
     const WindowHead head = head_of(message);
     Slots::Placer placer(site_.slots, use);
     const std::byte* data = payload_of(message).data();
@@ -209,11 +207,11 @@ void WindowWalk::receive(Delegated& d, bool more) {
       }
     });
     if (writing_) return;
-    d.asked.push_back({from, head.failed != 0, {}});  // there is room
-    Wish& wish = d.asked.back();
+    wishes.push_back({from, head.failed != 0, {}});  // there is room
+    Wish& wish = wishes.back();
     if (!wish.failed && !guarded([&] { wish.message.assign(message.begin(), message.end()); }))
       wish.failed = true;
-    wishes_ += static_cast<Count>(wish.message.size());
+    wished_ += static_cast<Count>(wish.message.size());
   };
   while (more && d.to_fetch > 0 && site_.mailbox->fetch(tag(d.visit))) --d.to_fetch;
   while (site_.mailbox->take(tag(d.visit), take)) {
@@ -223,11 +221,11 @@ void WindowWalk::receive(Delegated& d, bool more) {
 }
 
 // With each answer the node that asked departs.
-void WindowWalk::answer(Delegated& d) {
-  StepTimer timer(site_.report, Step::exchange);
+void WindowWalk::answer(Delegated& d, std::vector<Wish>& wishes) {
   const Slots::Use use = use_at(d.visit);
-  for (; d.answered < d.asked.size() && site_.mailbox->has_room(); ++d.answered) {
-    Wish& wish = d.asked[d.answered];
+  for (; !wishes.empty() && site_.mailbox->has_room(); wishes.pop_back()) {
+    StepTimer timer(site_.report, Step::exchange);
+    const Wish& wish = wishes.back();
     WindowHead head;
     head.window = visit(d.visit).window;
     std::vector<std::byte> message;
@@ -245,8 +243,8 @@ void WindowWalk::answer(Delegated& d) {
     if (!made) message.clear();
     head.failed = 1;
     post(wish.from, answer_tag(d.visit), head, std::move(message), false);
-    wishes_ -= static_cast<Count>(wish.message.size());
-    wish.message = {};
+    wished_ -= static_cast<Count>(wish.message.size());
+    --d.to_answer;
     site_.slots.depart(use, who_come(d.visit));
   }
 }
@@ -273,7 +271,12 @@ void WindowWalk::receive_answers() {
 
 void WindowWalk::settle() {
   StepTimer timer(site_.report, Step::wait);
-  while (progress()) rest();
+  for (int idle = 0;; ++idle) {
+    const Slots::Left left = progress();
+    if (left == Slots::Left::nothing) break;
+    if (left == Slots::Left::moved) idle = 0;
+    site_.topology.peers().rest(idle);
+  }
   site_.slots.go_on_behind(visits_.size(),
                            [&](std::size_t i) { return grid_.begin_of(visit(i).window); });
 }

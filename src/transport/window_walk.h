@@ -77,11 +77,10 @@ class WindowWalk {
   /// A window at home here that this rank receives for.
   struct Delegated {
     std::size_t visit;
-    int to_fetch;             ///< messages that are not on their way into this rank's memory
-    int left;                 ///< that have not come
-    std::vector<Wish> asked;  ///< and are not answered
-    std::size_t answered = 0;
-    bool is_over() const { return left == 0 && answered == asked.size(); }
+    int to_fetch;   ///< messages that are not on their way into this rank's memory
+    int left;       ///< that have not come
+    int to_answer;  ///< of them and those that have
+    bool is_over() const { return left == 0 && to_answer == 0; }
   };
 
   const Visit& visit(std::size_t i) const { return visits_[i]; }
@@ -100,10 +99,9 @@ class WindowWalk {
 
   void arrive(std::size_t i);
   void send(std::size_t i);
-  bool progress();
-  void rest();
-  void receive(Delegated& d, bool more);
-  void answer(Delegated& d);
+  Slots::Left progress();
+  void receive(Delegated& d, std::vector<Wish>& wishes, bool more);
+  void answer(Delegated& d, std::vector<Wish>& wishes);
   void receive_answers();
   void post(Rank to, int tag, const WindowHead& head, std::vector<std::byte>&& message, bool apart);
   void copy(std::size_t i, std::optional<ExtentReader>& copies);
@@ -119,11 +117,11 @@ class WindowWalk {
   bool writing_;
   Slots::Meanwhile meanwhile_;
   std::vector<Delegated> delegated_;
-  std::size_t front_ = 0;           // of those that are not over
-  Count wishes_ = 0;                // bytes of those that are not answered
-  std::vector<std::size_t> asked_;  // visits that this rank expects an answer for
+  std::size_t front_ = 0;                  // of those that are not over
+  std::vector<std::vector<Wish>> wishes_;  // of the windows that are open
+  Count wished_ = 0;                       // bytes of them
+  std::vector<std::size_t> asked_;         // visits that this rank expects an answer for
   std::vector<WindowRun> runs_;
-  int idle_ = 0;  // times that nothing had come
 };
 
 }  // namespace forebay
