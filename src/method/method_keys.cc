@@ -131,8 +131,8 @@ constexpr KeySpec common_keys[] = {
                "How many subfiles; without effect while subfiling is disabled.", "pnetcdf"},
               KeyKind::kept, KeyFamily::pnetcdf),
     size_key({"striping_unit", "bytes", "0",
-              "Bytes of one stripe of the file system: file domains are cut at its multiples. "
-              "Passed on.",
+              "Bytes of one stripe of the file system: file domains are cut at its multiples. 0: "
+              "as the file system says (docs/filesystems.md). Passed on.",
               "mpi-io"},
              &Method::striping_unit, 0, no_limit, KeyFamily::mpi_io),
     size_key({"striping_factor", "a number", "0",

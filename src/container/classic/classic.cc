@@ -1,10 +1,12 @@
 #include "container/classic/classic.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "storage/stripes.h"
 
 namespace forebay {
 
@@ -115,6 +117,21 @@ void ClassicContainer::share_file() {
   if (file_.has_weak_caches()) comm_.before_meetings([this] { file_.meet(); });
 }
 
+// All ranks cut the file alike: as rank 0 is told.
+void ClassicContainer::find_stripes() {
+  Method& method = site_.method;
+  if (method.striping_unit > 0 || comm_.size() == 1) return;
+  Stripes stripes;
+  if (comm_.is_root()) stripes = stripes_of(file_.descriptor());
+  std::array<std::int64_t, 2> told{stripes.unit, stripes.count};
+  comm_.broadcast(told.data(), sizeof told);
+  if (told[0] == 0) return;
+  method.striping_unit = told[0];
+  if (method.striping_factor == 0) method.striping_factor = told[1];
+  for (const char* key : {"striping_unit", "striping_factor"})
+    if (!method.origin.contains(key)) method.origin[key] = "the file system";
+}
+
 std::shared_ptr<File> ClassicContainer::beside(Report& report) {
   auto file = std::make_shared<File>(site_.path, site_.writable, comm_.rank(), report);
   file->write_for(file_);
@@ -128,12 +145,14 @@ void ClassicContainer::create(bool exclusive, bool& made) {
     file_.create(exclusive);
     made = true;
   });
+  find_stripes();
   make_engine();
 }
 
 void ClassicContainer::open() {
   share_file();
   read_header();
+  find_stripes();
   make_engine();
   for (const LayoutEntry* layout : part_layouts()) {
     if (!layout->in_classic.is_in(schema_)) continue;

@@ -68,6 +68,7 @@ class ClassicContainer : public Container {
 
   // classic.cc
   void share_file();
+  void find_stripes();
   void make_engine();
   Kept make_part(const LayoutEntry& layout) const;
   static std::vector<const LayoutEntry*> part_layouts();  // that may be part of a classic file
