@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <numeric>
 
 #include "base/error.h"
+#include "base/hash.h"
 
 namespace forebay {
 namespace {
@@ -19,15 +21,16 @@ Count bytes_of(const RunList& list) {
 /// Hashes numbers that come one by one; a few of them without setting up a state.
 class Hash {
  public:
-  /// Room for `n` numbers, n ≤ most.
-  Count* room(std::size_t n) {
-    if (used_ + n > buffer_.size()) flush();
-    Count* const at = buffer_.data() + used_;
-    used_ += n;
+  /// Room for `n` numbers, n ≤ most. All but the first ones are of one type.
+  template <typename T>
+  T* room(std::size_t n) {
+    if (used_ + n * sizeof(T) > sizeof buffer_) flush();
+    T* const at = reinterpret_cast<T*>(reinterpret_cast<std::byte*>(buffer_.data()) + used_);
+    used_ += n * sizeof(T);
     return at;
   }
   XXH128_hash_t result() {
-    if (!streams_) return XXH3_128bits(buffer_.data(), used_ * sizeof(Count));
+    if (!streams_) return XXH3_128bits(buffer_.data(), used_);
     flush();
     return XXH3_128bits_digest(&state_);
   }
@@ -37,34 +40,49 @@ class Hash {
   void flush() {
     if (!streams_) XXH3_128bits_reset(&state_);
     streams_ = true;
-    XXH3_128bits_update(&state_, buffer_.data(), used_ * sizeof(Count));
+    update_128(&state_, buffer_.data(), used_);
     used_ = 0;
   }
 
   std::array<Count, most> buffer_;
-  std::size_t used_ = 0;
+  std::size_t used_ = 0;  // bytes
   bool streams_ = false;
   XXH3_state_t state_;
 };
 
-/// Adds starts and counts, their first coordinates less `record`; false where a start is missing.
-/// N: the number of dimensions, or 0 where it is known at run time only.
-template <std::size_t N>
-bool add_pieces(Hash& hash, const VarnPieces& pieces, std::size_t dims, Count record) {
+enum class Added { all, too_large, no_start };
+
+/// Adds starts and counts, their first coordinates less `record`, as numbers of type T, if they all
+/// fit. N: the number of dimensions, or 0 where it is known at run time only.
+template <typename T, std::size_t N>
+Added add_pieces(Hash& hash, const VarnPieces& pieces, std::size_t dims, Count record) {
   const std::size_t n = N == 0 ? dims : N;
+  std::uint64_t any = 0;
   for (int i = 0; i < pieces.num; ++i) {
     const Count* start = pieces.starts[i];
     const Count* count = pieces.counts == nullptr ? nullptr : pieces.counts[i];
-    if (start == nullptr) return false;
-    Count* const to = hash.room(2 * n);
+    if (start == nullptr) return Added::no_start;
+    T* const to = hash.room<T>(2 * n);
     for (std::size_t d = 0; d < n; ++d) {
-      to[d] = start[d];
-      to[n + d] = count == nullptr ? 1 : count[d];
+      const auto from =
+          static_cast<std::uint64_t>(start[d]) - (d == 0 ? static_cast<std::uint64_t>(record) : 0);
+      const auto length = count == nullptr ? 1 : static_cast<std::uint64_t>(count[d]);
+      to[d] = static_cast<T>(from);
+      to[n + d] = static_cast<T>(length);
+      any |= from | length;
     }
-    to[0] =
-        static_cast<Count>(static_cast<std::uint64_t>(to[0]) - static_cast<std::uint64_t>(record));
   }
-  return true;
+  return any <= std::numeric_limits<T>::max() ? Added::all : Added::too_large;
+}
+
+template <typename T>
+Added add(Hash& hash, const VarnPieces& pieces, std::size_t dims, Count record) {
+  const auto f = dims == 1   ? add_pieces<T, 1>
+                 : dims == 2 ? add_pieces<T, 2>
+                 : dims == 3 ? add_pieces<T, 3>
+                 : dims == 4 ? add_pieces<T, 4>
+                             : add_pieces<T, 0>;
+  return f(hash, pieces, dims, record);
 }
 
 }  // namespace
@@ -75,23 +93,25 @@ std::optional<RunListPool::Key> RunListPool::key_of(const Variable& var, const V
   if (n == 0 || 2 * n > Hash::most / 2 || pieces.num < fewest || pieces.starts == nullptr ||
       pieces.starts[0] == nullptr)
     return std::nullopt;
-  Hash hash;
-  Count* front = hash.room(4 + n);
-  *front++ = static_cast<Count>(n);
-  *front++ = size_of(var.type);
-  *front++ = pieces.num;
-  *front++ = (var.is_record ? 2 : 0) + (resolve_overlaps ? 1 : 0);
-  std::copy(var.shape.begin(), var.shape.end(), front);
-  if (var.is_record) front[0] = 0;
   const Count record = var.is_record ? pieces.starts[0][0] : 0;
-  const auto add = n == 1   ? add_pieces<1>
-                   : n == 2 ? add_pieces<2>
-                   : n == 3 ? add_pieces<3>
-                   : n == 4 ? add_pieces<4>
-                            : add_pieces<0>;
-  if (!add(hash, pieces, n, record)) return std::nullopt;
-  const XXH128_hash_t result = hash.result();
-  return Key{result.low64, result.high64};
+  // Small numbers, as a rule: half of the bytes to hash.
+  for (const bool wide : {false, true}) {
+    Hash hash;
+    Count* front = hash.room<Count>(4 + n);
+    *front++ = static_cast<Count>(n);
+    *front++ = size_of(var.type);
+    *front++ = pieces.num;
+    *front++ = (wide ? 4 : 0) + (var.is_record ? 2 : 0) + (resolve_overlaps ? 1 : 0);
+    std::copy(var.shape.begin(), var.shape.end(), front);
+    if (var.is_record) front[0] = 0;
+    const Added added = wide ? add<std::uint64_t>(hash, pieces, n, record)
+                             : add<std::uint32_t>(hash, pieces, n, record);
+    if (added == Added::no_start) return std::nullopt;
+    if (added == Added::too_large) continue;
+    const XXH128_hash_t result = hash.result();
+    return Key{result.low64, result.high64};
+  }
+  return std::nullopt;
 }
 
 Runs RunListPool::flatten(const Variable& var, const VarnPieces& pieces, SelectionLimits limits,

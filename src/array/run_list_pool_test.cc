@@ -118,14 +118,15 @@ TEST(RunListPool, finds_what_flattening_finds_whatever_it_has_met) {
   EXPECT_GT(met_again, 1000);
 }
 
-// More than fits the buffer of the hash: a change anywhere is seen.
-TEST(RunListPool, sees_a_change_of_any_piece) {
+// More than fits the buffer of the hash: a change anywhere is seen. So are changes of what numbers
+// of 32 bits do not tell.
+void expect_changes_are_seen(Count scale) {
   RunListPool pool;
-  const Variable var = make_variable({1, 10'000}, true);
+  const Variable var = make_variable({1, 10'000 * scale}, true, Type::byte);
   Pieces pieces;
   for (Count i = 0; i < 1000; ++i) {
-    pieces.starts.push_back({2, 9 * i});
-    pieces.counts.push_back({1, 3});
+    pieces.starts.push_back({2, 9 * i * scale});
+    pieces.counts.push_back({1, 3 * scale});
   }
   Runs first, again;
   compare(pool, var, pieces, {9}, true, &first);
@@ -135,13 +136,18 @@ TEST(RunListPool, sees_a_change_of_any_piece) {
        {std::size_t{1}, std::size_t{130}, std::size_t{500}, std::size_t{999}}) {
     for (int what = 0; what < 3; ++what) {
       Pieces changed = pieces;
-      if (what == 0) ++changed.starts[at][1];
-      if (what == 1) --changed.counts[at][1];
+      if (what == 0) changed.starts[at][1] += scale;
+      if (what == 1) changed.counts[at][1] -= scale;
       if (what == 2) ++changed.starts[at][0];
       compare(pool, var, changed, {9}, true, &again);
       EXPECT_NE(first.list, again.list) << at;
     }
   }
+}
+
+TEST(RunListPool, sees_a_change_of_any_piece) {
+  expect_changes_are_seen(1);
+  expect_changes_are_seen(Count{1} << 32);
 }
 
 TEST(RunListPool, refuses_what_flattening_refuses_though_it_knows_the_rest) {

@@ -13,9 +13,23 @@ std::uint64_t hash_detail::hash_portable(const iovec* pieces, std::size_t n) {
   return hash_pieces(pieces, n);
 }
 
+namespace {
+
+#if FOREBAY_HAVE_AVX2_HASH
+const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
+#endif
+
+}  // namespace
+
+void update_128(XXH3_state_s* state, const void* bytes, std::size_t size) {
+#if FOREBAY_HAVE_AVX2_HASH
+  if (has_avx2) return hash_detail::update_128_avx2(state, bytes, size);
+#endif
+  XXH3_128bits_update(state, bytes, size);
+}
+
 std::uint64_t hash_of(std::span<const iovec> pieces) {
 #if FOREBAY_HAVE_AVX2_HASH
-  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
   if (has_avx2) return hash_detail::hash_avx2(pieces.data(), pieces.size());
 #endif
   return hash_detail::hash_portable(pieces.data(), pieces.size());

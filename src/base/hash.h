@@ -18,6 +18,9 @@ std::uint64_t hash_of(std::span<const std::byte> bytes);
 /// Of the bytes of all pieces, one after another.
 std::uint64_t hash_of(std::span<const iovec> pieces);
 
+/// XXH3_128bits_update, by the quickest code for this processor.
+void update_128(XXH3_state_s* state, const void* bytes, std::size_t size);
+
 /// The same of bytes that come one part after another.
 class RunningHash {
  public:
@@ -38,6 +41,7 @@ namespace hash_detail {
 #if defined(__x86_64__) && defined(__GNUC__)
 #define FOREBAY_HAVE_AVX2_HASH 1
 std::uint64_t hash_avx2(const iovec* pieces, std::size_t n);
+void update_128_avx2(void* state, const void* bytes, std::size_t size);
 #endif
 std::uint64_t hash_portable(const iovec* pieces, std::size_t n);
 

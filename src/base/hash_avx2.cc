@@ -25,6 +25,11 @@ namespace forebay::hash_detail {
 
 std::uint64_t hash_avx2(const iovec* pieces, std::size_t n) { return hash_pieces(pieces, n); }
 
+// The state that xxHash's own code makes and reads is the same.
+void update_128_avx2(void* state, const void* bytes, std::size_t size) {
+  XXH3_128bits_update(static_cast<XXH3_state_t*>(state), bytes, size);
+}
+
 }  // namespace forebay::hash_detail
 
 #if defined(__clang__)

@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 namespace forebay {
@@ -27,6 +28,19 @@ TEST(Hash, is_that_of_the_whole_whatever_the_pieces) {
       EXPECT_EQ(hash_of(pieces), whole) << size << ", " << step;
       EXPECT_EQ(hash_detail::hash_portable(pieces.data(), pieces.size()), whole);
     }
+  }
+}
+
+TEST(Hash, of_128_bits_takes_parts_as_xxhash_does) {
+  const auto bytes = some_bytes();
+  for (const std::size_t step : {1, 48, 4096, 20'000}) {
+    const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
+                                                                         &XXH3_freeState);
+    XXH3_128bits_reset(state.get());
+    for (std::size_t at = 0; at < bytes.size(); at += step)
+      update_128(state.get(), bytes.data() + at, std::min(step, bytes.size() - at));
+    const auto whole = XXH3_128bits(bytes.data(), bytes.size());
+    EXPECT_TRUE(XXH128_isEqual(XXH3_128bits_digest(state.get()), whole)) << step;
   }
 }
 
