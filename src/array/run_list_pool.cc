@@ -25,7 +25,7 @@ class Hash {
   template <typename T>
   T* room(std::size_t n) {
     if (used_ + n * sizeof(T) > sizeof buffer_) flush();
-    T* const at = reinterpret_cast<T*>(reinterpret_cast<std::byte*>(buffer_.data()) + used_);
+    T* const at = reinterpret_cast<T*>(buffer_.data() + used_);
     used_ += n * sizeof(T);
     return at;
   }
@@ -44,7 +44,7 @@ class Hash {
     used_ = 0;
   }
 
-  std::array<Count, most> buffer_;
+  alignas(Count) std::array<std::byte, most * sizeof(Count)> buffer_;
   std::size_t used_ = 0;  // bytes
   bool streams_ = false;
   XXH3_state_t state_;
