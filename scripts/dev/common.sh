@@ -37,5 +37,6 @@ export_environment() {
   export CCACHE_NOHASHDIR=1 CCACHE_COMPILERCHECK=content
   export NINJA_STATUS="[%f/%t, %e s] "
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-  export CTEST_PARALLEL_LEVEL=${CTEST_PARALLEL_LEVEL:-$jobs}
+  # Ranks count as processors, but wait for each other most of the time, and leave the core to others then.
+  export CTEST_PARALLEL_LEVEL=${CTEST_PARALLEL_LEVEL:-$((3 * jobs))}
 }

@@ -57,12 +57,12 @@ enum class Added { all, too_large, no_start };
 template <typename T, std::size_t N>
 Added add_pieces(Hash& hash, const VarnPieces& pieces, std::size_t dims, Count record) {
   const std::size_t n = N == 0 ? dims : N;
-  std::uint64_t any = 0;
   for (int i = 0; i < pieces.num; ++i) {
     const Count* start = pieces.starts[i];
     const Count* count = pieces.counts == nullptr ? nullptr : pieces.counts[i];
     if (start == nullptr) return Added::no_start;
     T* const to = hash.room<T>(2 * n);
+    std::uint64_t any = 0;
     for (std::size_t d = 0; d < n; ++d) {
       const auto from =
           static_cast<std::uint64_t>(start[d]) - (d == 0 ? static_cast<std::uint64_t>(record) : 0);
@@ -71,8 +71,9 @@ Added add_pieces(Hash& hash, const VarnPieces& pieces, std::size_t dims, Count r
       to[n + d] = static_cast<T>(length);
       any |= from | length;
     }
+    if (any > std::numeric_limits<T>::max()) return Added::too_large;
   }
-  return any <= std::numeric_limits<T>::max() ? Added::all : Added::too_large;
+  return Added::all;
 }
 
 template <typename T>

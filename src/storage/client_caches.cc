@@ -9,26 +9,24 @@
 #include <array>
 #include <cstdint>
 
+#include "storage/file_system.h"
+
 namespace forebay {
 
 namespace {
 
-constexpr std::uint32_t fuse = 0x65735546;
-constexpr std::array<std::uint32_t, 8> others{
-    0x00006969,              // NFS
-    0xff534d42, 0xfe534d42,  // SMB, by the kernel's client: 1, and 2 and 3
-    0x01021997,              // 9P
-    0x5346414f, 0x6b414653,  // AFS
-    0x19830326,              // BeeGFS, which has buffers that go to the server when full
-    0x20030528,              // OrangeFS
+// BeeGFS has buffers that go to the server when full.
+constexpr std::array weak_kinds{
+    file_system::nfs, file_system::smb,        file_system::smb2,   file_system::plan9,
+    file_system::afs, file_system::kernel_afs, file_system::beegfs, file_system::orangefs,
 };
 
 }  // namespace
 
 ClientCaches client_caches_of_kind(long kind) {
   const auto bits = static_cast<std::uint32_t>(kind);
-  if (bits == fuse) return ClientCaches::fuse;
-  const bool weak = std::find(others.begin(), others.end(), bits) != others.end();
+  if (bits == file_system::fuse) return ClientCaches::fuse;
+  const bool weak = std::find(weak_kinds.begin(), weak_kinds.end(), bits) != weak_kinds.end();
   return weak ? ClientCaches::weak : ClientCaches::coherent;
 }
 

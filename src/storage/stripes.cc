@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "storage/file_system.h"
+
 namespace forebay {
 
 namespace {
@@ -28,13 +30,9 @@ static_assert(sizeof(LustreLayout) == 32);
 
 constexpr std::array<std::uint32_t, 2> lustre_magics{0x0bd10bd0, 0x0bd30bd0};
 
-constexpr std::array<std::uint32_t, 6> kinds_with_blocks{
-    0x47504653,              // GPFS
-    0x19830326,              // BeeGFS
-    0x0bd00bd0,              // Lustre, where its layout was not told
-    0x00006969,              // NFS
-    0xff534d42, 0xfe534d42,  // SMB
-};
+// Lustre: where its layout was not told.
+constexpr std::array kinds_with_blocks{file_system::gpfs, file_system::beegfs, file_system::lustre,
+                                       file_system::nfs,  file_system::smb,    file_system::smb2};
 
 }  // namespace
 

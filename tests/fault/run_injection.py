@@ -64,13 +64,11 @@ class Runner:
             done = subprocess.run(command, timeout=60, env=environment, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True)
         except subprocess.TimeoutExpired:
-            return None, "hang", []
+            return None, "hang"
         self.failed = [w for line in done.stdout.splitlines() if line.startswith("failed")
                        for w in line.split()[1:]]
-        codes = [int(c) for line in done.stdout.splitlines() if line.startswith("codes")
-                 for c in line.split()[1:]]
         # What the launcher has to say about a failure fills pages.
-        return done.returncode, done.stdout[-600:] or done.stderr[-600:], codes
+        return done.returncode, done.stdout[-600:] or done.stderr[-600:]
 
     def sweep(self, phase, original, fault, most):
         """Exit code, output, and the codes of each run."""
@@ -105,7 +103,7 @@ class StagedRunner:
         os.mkdir(self.logs)
         shutil.copyfile(self.original, self.runner.path)
         self.runner.changes = {"FOREBAY_HINTS": self.hints}
-        code, output, _ = self.runner.run("write", fault)
+        code, output = self.runner.run("write", fault)
         failed = self.runner.failed
         self.runner.changes = {}
         if code != 0:
@@ -122,7 +120,7 @@ class StagedRunner:
                 self.failures.append(f"under {fault}: {failed} failed, and recovery: {done.stdout}, "
                                      f"left: {self.left()}")
         refused = {"open", "put_vara_all", "wait_all"} & set(failed)
-        code, output, _ = self.runner.run("check" if refused else "written")
+        code, output = self.runner.run("check" if refused else "written")
         if code != 0:
             self.failures.append(f"after {fault}, where {failed} failed: {output}")
 
@@ -155,7 +153,7 @@ def main():
     options = parser.parse_args()
     os.makedirs(options.dir, exist_ok=True)
     runner = Runner(options)
-    code, output, _ = runner.run("prepare")
+    code, output = runner.run("prepare")
     if code != 0:
         print(f"prepare failed: {output}")
         return 1

@@ -96,12 +96,9 @@ void ChunkedLayout::read_rounds(Operation& op, std::optional<Error> failure) {
     agree_on_error(comm_, attempt_to([&] { own = own_chunks(op); }));
   }
   const auto grid = [&](VarId v) -> const ChunkGrid& { return coding(v).grid; };
-  const auto note = [&](const std::optional<Error>& error) {
-    if (error && !failure) failure = error;
-  };
   for (std::uint32_t round = 0; round < op.rounds; ++round) {
     if (!op.meets[round]) continue;
-    note(attempt_to([&] {
+    attempt_into(failure, [&] {
       std::vector<Wanted> wanted;
       for (const std::uint32_t i : own[round]) {
         const PlannedChunk& c = op.chunks[i];
@@ -109,14 +106,14 @@ void ChunkedLayout::read_rounds(Operation& op, std::optional<Error> failure) {
           wanted.push_back({c.var, c.id, {team().buffer(c), static_cast<std::size_t>(c.bytes)}});
       }
       decode(wanted);
-    }));
+    });
     {
       // Behind it: this round's buffers are complete, and nobody reads those of the meeting before
       // any more. So the next meeting may fill that half, and no other (Operation::met).
       StepTimer timer(report_, Step::wait);
       team().node_barrier();
     }
-    note(attempt_to([&] { team().gather(op, round, grid); }));
+    attempt_into(failure, [&] { team().gather(op, round, grid); });
   }
   agree_on_error(comm_, failure);
 }
@@ -201,7 +198,7 @@ void ChunkedLayout::read_locally(std::span<Request> requests, std::span<const To
       }
       items.push_back(std::move(item));
     }
-    const auto error = attempt_to([&] {
+    const bool done = attempt_into(failure, [&] {
       const StoredBytes stored(*this, keys);
       StepTimer timer(report_, Step::decode);
       report_[Counter::chunks_decoded] += static_cast<std::int64_t>(keys.size());
@@ -209,8 +206,7 @@ void ChunkedLayout::read_locally(std::span<Request> requests, std::span<const To
         read_one(requests, items[i], stored, finder, slot);
       });
     });
-    if (error && !failure) failure = error;
-    if (error) continue;
+    if (!done) continue;
     for (LocalRead& item : items) {
       if (item.stored >= 0 && item.known)
         cache_.keep(item.touches[0].var, item.touches[0].id, std::move(item.known));

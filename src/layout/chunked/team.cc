@@ -256,10 +256,7 @@ void Team::gather(Operation& op, std::uint32_t round, const GridOf& grid) {
   std::vector<Message> wishes, answers;
   std::optional<Error> failure;
   // Whoever fails goes on with what it has: the others wait for it.
-  const auto attempt = [&](auto&& f) {
-    const auto error = attempt_to(f);
-    if (error && !failure) failure = error;
-  };
+  const auto attempt = [&](auto&& f) { attempt_into(failure, f); };
   attempt([&] {
     StepTimer timer(report_, Step::unpack);
     for_each_touch(op, round, true, [&](const Touch& t, const PlannedChunk& c) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "base/byteorder.h"
 #include "base/error.h"
 #include "layout/chunked/store.h"
@@ -20,9 +22,14 @@ class UnpackTest : public ::testing::Test {
     var_.inner_elements = 7000;
     var_.chunking = Chunking{{80, 70}, "shuffle,zstd:1", {}};
     coding_.emplace(make_coding(var_, "", 1));
+    encode(0);
+  }
+
+  /// Element i is `first` + i.
+  void encode(std::int32_t first) {
     std::vector<std::byte> raw(4 * 5600);
     for (std::size_t i = 0; i < 5600; ++i)
-      store_be(raw.data() + 4 * i, static_cast<std::int32_t>(i));
+      store_be(raw.data() + 4 * i, first + static_cast<std::int32_t>(i));
     arena_.reset(1 << 20);
     const StoredChunk stored = encode_chunk(*coding_, 0, raw, arena_, false, slot_.workspace);
     bytes_ = stored.bytes;
@@ -76,6 +83,15 @@ TEST_F(UnpackTest, parts_are_placed_and_converted) {
     ASSERT_EQ(out[static_cast<std::size_t>(i)], value);
     ASSERT_EQ(small[static_cast<std::size_t>(i)], -127) << "all are too large: the fill value";
   }
+}
+
+TEST_F(UnpackTest, one_value_that_does_not_fit_is_told_though_later_ones_do) {
+  encode(-70);
+  std::array<std::uint8_t, 4> out{};
+  const Target target(reinterpret_cast<std::byte*>(out.data()), Type::int32, Type::uint8);
+  EXPECT_TRUE(unpack(chunk(), part({{0, 0}, {4, 1}, {}}, target), slot_));
+  EXPECT_EQ(out, (std::array<std::uint8_t, 4>{255, 0, 70, 140}));
+  EXPECT_FALSE(unpack(chunk(), part({{1, 0}, {3, 1}, {}}, target), slot_));
 }
 
 TEST_F(UnpackTest, what_was_never_written_is_the_fill_value) {
