@@ -113,8 +113,17 @@ class Container {
   virtual void release() = 0;
   /// Local.
   virtual void close() = 0;
+  /// Local, on one rank. What create() made goes; nobody uses it any more.
+  virtual void remove() = 0;
   /// Sentences for the report.
   virtual std::vector<std::string> reasons() const = 0;
+};
+
+/// What is at a path that exists, as far as containers need it to know what is theirs.
+struct FoundFile {
+  const std::string& path;
+  bool is_directory;                 ///< else a regular file
+  std::span<const std::byte> first;  ///< its first bytes, 64 if there are as many
 };
 
 /// What a container says of itself, at the beginning of a line: `extern const ContainerEntry
@@ -122,6 +131,8 @@ class Container {
 struct ContainerEntry : Part {
   static constexpr PartKind kind = PartKind::container;
   std::unique_ptr<Container> (*make)(const ContainerSite& site);  ///< local
+  /// Local. Whether it is one of these: container/recognise.h asks. A directory it looks into.
+  bool (*recognises)(const FoundFile& file);
 };
 
 }  // namespace forebay

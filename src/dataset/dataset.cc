@@ -2,10 +2,9 @@
 // define.cc and enddef.cc.
 #include "dataset/dataset.h"
 
-#include <unistd.h>
-
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "container/recognise.h"
 #include "dataset/dataset_staging.h"
 #include "dataset/print_report.h"
 #include "dataset/recovery.h"
@@ -17,23 +16,28 @@ namespace {
 
 /// Rank 0's arguments of create and open, so that no two ranks ever follow different methods.
 struct Arguments {
-  std::string path;
   HintMap hints;
   std::int64_t flag = 0;
+  std::string found = {};  ///< the container of the file that is there, if one recognises it
 
   void share(const Comm& comm) {
     if (comm.size() == 1) return;
-    std::string packed = std::to_string(flag) + '\0';
+    std::string packed = std::to_string(flag) + '\0' + found + '\0';
     for (const auto& [key, value] : hints) packed += key + '\0' + value + '\0';
     comm.broadcast(packed);
     if (comm.is_root()) return;
-    flag = std::stoll(packed);
+    std::size_t at = 0;
+    const auto next = [&] {
+      std::string text = packed.c_str() + at;
+      at += text.size() + 1;
+      return text;
+    };
+    flag = std::stoll(next());
+    found = next();
     hints.clear();
-    for (std::size_t at = packed.find('\0') + 1; at < packed.size();) {
-      const std::string key = packed.c_str() + at;
-      at += key.size() + 1;
-      hints[key] = packed.c_str() + at;
-      at += hints[key].size() + 1;
+    while (at < packed.size()) {
+      const std::string key = next();
+      hints[key] = next();
     }
   }
 };
@@ -59,6 +63,21 @@ Method shared_method(const Comm& comm, const std::string& path, Arguments& argum
   return method;
 }
 
+/// Rank 0 looks, unless there is one container only. The others are told with its arguments.
+std::string look_at(const Comm& comm, const std::string& path) {
+  if (!comm.is_root() || parts(PartKind::container).size() == 1) return {};
+  const ContainerEntry* entry = recognise(path);
+  return entry ? entry->name : "";
+}
+
+/// A file is what it is, whatever hints say: they are for those that are created. What no container
+/// recognises the default one opens, and tells what is wrong with it.
+void use_found(Method& method, const std::string& found) {
+  method.container = found.empty() ? Method{}.container : found;
+  method.origin.erase("container");
+  if (!found.empty()) method.origin["container"] = "the file";
+}
+
 }  // namespace
 
 Dataset::Dataset(Comm comm, std::string path, Method method)
@@ -79,7 +98,7 @@ std::unique_ptr<Dataset> Dataset::start(const Comm& comm, F&& begin) {
   // MPI's own file is closed by all ranks or by none.
   const bool engine = ds && ds->container_ && ds->container_->has_engine();
   if (comm.all_reduce(engine, Reduce::min)) ds->container_->release();
-  if (made) ::unlink(ds->path_.c_str());
+  if (made) attempt_to([&] { ds->container_->remove(); });
   ds.reset();
   comm.barrier();  // behind it the name is gone: any rank may create the file anew
   throw *failed;
@@ -88,7 +107,7 @@ std::unique_ptr<Dataset> Dataset::start(const Comm& comm, F&& begin) {
 std::unique_ptr<Dataset> Dataset::create(Comm comm, const std::string& path, int version,
                                          bool no_clobber, const HintMap& hints) {
   return start(comm, [&](std::unique_ptr<Dataset>& ds, bool& made) {
-    Arguments arguments{path, hints, version * 2 + (no_clobber ? 1 : 0)};
+    Arguments arguments{hints, version * 2 + (no_clobber ? 1 : 0)};
     Method method = shared_method(comm, path, arguments);
     ds.reset(new Dataset(comm, strip_prefix(path), std::move(method)));
     ds->schema_.version = static_cast<int>(arguments.flag / 2);
@@ -106,8 +125,9 @@ std::unique_ptr<Dataset> Dataset::create(Comm comm, const std::string& path, int
 std::unique_ptr<Dataset> Dataset::open(Comm comm, const std::string& path, bool writable,
                                        const HintMap& hints) {
   return start(comm, [&](std::unique_ptr<Dataset>& ds, bool&) {
-    Arguments arguments{path, hints, writable};
+    Arguments arguments{hints, writable, look_at(comm, strip_prefix(path))};
     Method method = shared_method(comm, path, arguments);
+    use_found(method, arguments.found);
     ds.reset(new Dataset(comm, strip_prefix(path), std::move(method)));
     ds->writable_ = arguments.flag != 0;
     ds->mode_ = Mode::collective;
@@ -166,6 +186,7 @@ void Dataset::redef() {
 
 void Dataset::begin_independent() {
   require_data();
+  if (writable_ && mode_ == Mode::collective) stage_->begin_alone();
   mode_ = Mode::independent;
 }
 
@@ -238,6 +259,7 @@ void Dataset::close() {
   auto step = [&](auto&& f) {
     auto error = attempt_together(comm_, f);
     if (error && !first) first = error;
+    return !error;
   };
   if (mode_ == Mode::define) step([&] { enddef(); });
   if (!queue_.empty()) {
@@ -250,10 +272,10 @@ void Dataset::close() {
     });
   }
   if (mode_ == Mode::independent) step([&] { end_independent(); });
-  if (mode_ == Mode::collective) step([&] { stage_->flush(true); });
+  const bool flushed = mode_ != Mode::collective || step([&] { stage_->flush(true); });
   if (writable_ && mode_ == Mode::collective) {
     step([&] { container_->refresh_definitions(); });
-    step([&] { write_agreed_numrecs(); });
+    if (flushed || !stage_->holds_writes()) step([&] { write_agreed_numrecs(); });
     step([&] { container_->publish_last(); });
     step([&] { container_->fill_up(changed_); });
   }
@@ -291,8 +313,7 @@ void Dataset::abort() {
   step([&] { container_->close(); });
   // Nobody has the file open: it may be removed.
   step([&] {
-    if (remove && comm_.is_root() && ::unlink(path_.c_str()) != 0)
-      throw system_error(errno, Errc::ecantremove, "removing", path_);
+    if (remove && comm_.is_root()) container_->remove();
   });
   agree(first);
 }

@@ -109,7 +109,7 @@ void Dataset::prepare(Request& r, bool copy, Errc& deferred) {
 
 // What PnetCDF's burst buffer does: it converts when it flushes.
 Errc Dataset::put_range_error() {
-  if (!stage_entry().batches) return Errc::erange;
+  if (!stage_entry().converts_late) return Errc::erange;
   staged_out_of_range_ = true;
   return Errc::ok;
 }
@@ -155,11 +155,12 @@ void Dataset::carry_out(std::vector<Request>& requests, bool collective,
   std::optional<Error> failed;
   const auto attempt = [&](auto&& f) {
     auto error = collective ? up_to_meeting(comm_, f) : attempt_to(f);
-    if (error && !failed) failed = error;
-    return !error || error->is_own_matter();
+    const bool goes_on = !error || error->is_own_matter();
+    keep_first(failed, std::move(error));
+    return goes_on;
   };
   // Somebody writes, somebody reads, last record written, then what the stage needs to know.
-  std::array<std::int64_t, 7> facts{};
+  std::array<std::int64_t, 9> facts{};
   std::vector<Request> writes, reads;
   StageNeeds needs;
   const bool known = attempt([&] {
@@ -175,8 +176,10 @@ void Dataset::carry_out(std::vector<Request>& requests, bool collective,
     facts[4] = needs.direct;
     facts[5] = needs.staged;
     facts[6] = needs.unserved;
+    facts[7] = needs.alike;
+    facts[8] = needs.unlike;
     if (collective) comm_.all_reduce(facts, Reduce::max);
-    needs = {facts[3], facts[4], facts[5], facts[6]};
+    needs = {facts[3], facts[4], facts[5], facts[6], facts[7], facts[8]};
   });
   const auto part = [&](std::vector<Request>& list, bool write) {
     return attempt([&] { stage_->submit(list, write, collective, needs); });

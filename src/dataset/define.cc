@@ -259,7 +259,9 @@ Offset Dataset::header_size() const {
 }
 
 void Dataset::header_changed() {
-  if (!in_define_mode()) container_->write_definitions();
+  if (in_define_mode()) return;
+  if (mode_ == Mode::collective) stage_->before_header();
+  container_->write_definitions();
 }
 
 }  // namespace forebay

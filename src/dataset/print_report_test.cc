@@ -39,7 +39,7 @@ TEST(PrintReport, table_shows_steps_traffic_method_and_reasons) {
             "  write       1 MiB asked,      2 MiB moved in 1 system call, ratio 0.5\n"
             "  method transport=aggregated             run.xml:4\n"
             "         layout=canonical                 default\n"
-            "         stage=direct                     default\n"
+            "         stage=auto                       default\n"
             "         codec=none                       default\n"
             "         window_size=8MiB                 FOREBAY_HINTS\n"
             "  why    pieces are small\n"

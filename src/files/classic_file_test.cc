@@ -70,6 +70,7 @@ class ClassicFileTest : public ::testing::Test {
     if (var.type == Type::int32) store_be<std::int32_t>(at, value);
     if (var.type == Type::int16) store_be<std::int16_t>(at, static_cast<std::int16_t>(value));
     if (var.type == Type::float64) store_be<double>(at, value);
+    if (var.type == Type::byte) *at = static_cast<std::byte>(value);
     if (var.type == Type::chr) *at = static_cast<std::byte>('a' + i);
   }
 
@@ -166,6 +167,23 @@ TEST_F(ClassicFileTest, values_that_do_not_fit_are_told) {
   EXPECT_FALSE(ClassicFile(path_).read(0, {{0, 0}, {1, 2}, {}}, Type::byte, small));
 }
 
+// In CDF-1 and CDF-2, which have no unsigned bytes, bytes are either.
+TEST_F(ClassicFileTest, bytes_are_unsigned_to_who_asks_for_them_so) {
+  for (const int version : {2, 5}) {
+    schema_ = Schema();
+    schema_.version = version;
+    schema_.add_dim({"x", 200});
+    add("b", Type::byte, {0});
+    place_variables(schema_, nullptr, {}, classic::header_size(schema_));
+    write();
+    std::vector<std::uint8_t> values(200);
+    EXPECT_EQ(ClassicFile(path_).read(0, {{0}, {200}, {}}, Type::uint8, values.data()),
+              version == 5);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      EXPECT_EQ(values[i], version == 5 && i > 127 ? 255 : i) << version;
+  }
+}
+
 TEST_F(ClassicFileTest, text_is_read) {
   const ClassicFile reader(path_);
   char text[4];
@@ -179,6 +197,21 @@ TEST_F(ClassicFileTest, data_cut_off_is_refused_but_the_rest_is_read) {
   EXPECT_EQ(fault([&] { read(2, {{4}, {1}, {}}); }), Errc::etrunc);
   EXPECT_NE(message_.find("before the end of what is asked of variable s"), std::string::npos)
       << message_;
+}
+
+TEST_F(ClassicFileTest, what_lies_beyond_the_end_may_be_taken_for_zeros) {
+  save(std::span(bytes_).first(bytes_.size() - 10));  // the last of s, and of r before it
+  ClassicFile file(path_);
+  EXPECT_EQ(file.zero_beyond_end(), 10);
+  std::vector<double> s(5, 7);
+  file.read(2, {{0}, {5}, {}}, Type::float64, s.data());
+  EXPECT_EQ(s, (std::vector<double>{200, 201, 202, 203, 0}));
+  std::vector<std::int16_t> r(10, 7);
+  file.read(1, {{0, 0}, {5, 2}, {}}, Type::int16, r.data());
+  EXPECT_EQ(r, (std::vector<std::int16_t>{100, 101, 102, 103, 104, 105, 106, 107, 108, 0}));
+  std::vector<float> one(1, 7);
+  file.read(2, {{4}, {1}, {}}, Type::float32, one.data());
+  EXPECT_EQ(one[0], 0);
 }
 
 // Enough for several threads: one with one long row, one whose rows are records, one in every

@@ -56,6 +56,48 @@ TEST_F(FileChunksTest, types_are_converted_and_values_that_do_not_fit_are_told) 
             Errc::einvalcoords);
 }
 
+// In CDF-2, which has no unsigned bytes, bytes are either.
+TEST_F(FileChunksTest, bytes_are_unsigned_to_who_asks_for_them_so) {
+  auto ds = Dataset::create(Comm(), path_, 2, false, {});
+  const VarId var = ds->def_var("b", Type::byte, std::array{ds->def_dim("x", 4)});
+  ds->set_chunk(var, std::array<Count, 1>{2});
+  ds->enddef();
+  ds->close();
+  std::array<std::uint8_t, 4> values{};
+  EXPECT_FALSE(ClassicFile(path_).read(var, {{0}, {4}, {}}, Type::uint8, values.data()));
+  EXPECT_EQ(values, (std::array<std::uint8_t, 4>{129, 129, 129, 129})) << "the fill value, -127";
+}
+
+TEST_F(FileChunksTest, chunks_are_found_where_a_grown_header_has_moved_them) {
+  auto ds = Dataset::open(Comm(), path_, true, {});
+  ds->redef();
+  ds->put_attribute(global_id, {"history", Type::chr, 100'000, std::vector<std::byte>(100'000)});
+  ds->enddef();
+  ds->close();
+  const ClassicFile file(path_);
+  const Offset shift = file.chunks()->shift();
+  ASSERT_GT(shift, 90'000);
+  for (const VarId var : {0, 1, 2, 3}) EXPECT_TRUE(agrees(file, var, whole(var)));
+  EXPECT_EQ(check_file(path_, {}).status, CheckStatus::good);
+  // So does what is checked before memory is taken for them.
+  const chunked::Entry entry = file.chunks()->table(0).get(0);
+  const ReadInto read = [&](Offset offset, std::span<std::byte> into) {
+    file.read_raw(offset, into);
+  };
+  std::vector<float> values(2 * 15 * nx);
+  for (const Count missing : {0, 1}) {
+    Schema schema = file.schema();
+    auto index = load_chunk_index(read, file.chunks()->index().root, file.file_size(), schema,
+                                  chunked::OpenState::newest);
+    const FileChunks chunks(schema, std::move(index), entry.offset + entry.bytes + shift - missing,
+                            read);
+    EXPECT_EQ(fault([&] {
+                chunks.read(0, {{0, 0, 0}, {2, 15, nx}, {}}, Type::float32, values.data(), 1);
+              }),
+              missing == 0 ? Errc::ok : Errc::enotnc);
+  }
+}
+
 TEST_F(FileChunksTest, tells_what_is_stored) {
   const ClassicFile file(path_);
   const ChunkFacts t = file.chunks()->facts(0);

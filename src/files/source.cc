@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "base/error.h"
 #include "base/text_table.h"
+#include "format/classic.h"
 #include "method/method_values.h"
 
 namespace forebay {
@@ -115,12 +115,13 @@ bool is_hdf5_file(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return false;
   bool is = false;
-  std::array<char, 8> begin{};
+  std::array<std::byte, 8> begin{};
   for (off_t at = 0; !is && at < (off_t{1} << 40); at = at == 0 ? 512 : 2 * at) {
     if (::pread(fd, begin.data(), begin.size(), at) != 8) break;
-    is = std::memcmp(begin.data(), "\x89HDF\r\n\x1a\n", 8) == 0;
+    const auto format = classic::detect(begin);
+    is = format == 3;
     // A classic file may hold an HDF5 file as its data.
-    if (at == 0 && std::memcmp(begin.data(), "CDF", 3) == 0) break;
+    if (at == 0 && format) break;
   }
   ::close(fd);
   return is;

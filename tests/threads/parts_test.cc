@@ -22,6 +22,7 @@
 #include "comm/thread_ranks.h"
 #include "container/container.h"
 #include "dataset/dataset.h"
+#include "folder.h"
 #include "layout/classic_part.h"
 #include "method/part.h"
 #include "stage/stage.h"
@@ -54,9 +55,10 @@ struct Combination {
   }
   HintMap hints(const std::string& folder) const {
     HintMap hints = {
-        {"layout", layout->name},         {"stage", stage->name}, {"transport", transport->name},
-        {"nc_burst_buf_dirname", folder}, {"buffer_limit", "4k"}, {"window_size", "4k"},
-        {"chunk_bytes", "256"},           {"chunk_cache", "512"}, {"codec", "shuffle,zstd:1"}};
+        {"container", container->name}, {"layout", layout->name},         {"stage", stage->name},
+        {"transport", transport->name}, {"nc_burst_buf_dirname", folder}, {"buffer_limit", "4k"},
+        {"window_size", "4k"},          {"chunk_bytes", "256"},           {"chunk_cache", "512"},
+        {"codec", "shuffle,zstd:1"}};
     if (ranks == 4) hints.insert({{"ranks_per_node", "2"}, {"chunk_read", "owners"}});
     return hints;
   }
@@ -74,21 +76,6 @@ std::vector<Combination> combinations() {
             all.push_back({container, layout, stage, transport, ranks});
   return all;
 }
-
-/// A folder that goes with the object.
-class Folder {
- public:
-  Folder()
-      : path_(fs::canonical(testing::TempDir()) / ("forebay_parts_" + std::to_string(::getpid()))) {
-    fs::create_directories(path_);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  std::string file(const std::string& name) const { return path_ / name; }
-  std::string string() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 /// A two-dimensional variable as it should be; all ranks have the same. T: in file and memory.
 template <typename T>
@@ -138,6 +125,7 @@ class Script {
     read(false);
     close();
     hints_.erase("stage");  // readers need not know how the file was written
+    hints_.erase("container");
     ds_ = Dataset::open(late(), path_, false, hints_);
     read(true);
     close();
@@ -366,6 +354,7 @@ TEST_P(Parts, write_and_read) {
   run_as_threads(chosen.ranks, [&](const Comm& comm) {
     Script(comm, path, chosen.hints(folder.string())).play();
   });
+  EXPECT_EQ(fs::is_directory(path), std::string(chosen.container->name) == "toy");
 }
 
 INSTANTIATE_TEST_SUITE_P(, Parts, testing::ValuesIn(combinations()),

@@ -1,11 +1,15 @@
 #include "container/classic/classic.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <filesystem>
 
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "format/classic.h"
 #include "storage/stripes.h"
 
 namespace forebay {
@@ -62,6 +66,10 @@ class ClassicContainer::Dispatch : public Layout {
   void expect_more(bool more) override {
     if (!file_.any_begun()) file_.canonical_->expect_more(more);
   }
+  bool answers_slowly() const override {
+    return !file_.any_begun() && file_.canonical_->answers_slowly();
+  }
+  bool overlapped() const override { return !file_.any_begun() && file_.canonical_->overlapped(); }
   std::optional<ByteRange> range_of(const Request& request) const override {
     return file_.any_begun() ? std::nullopt : file_.canonical_->range_of(request);
   }
@@ -117,14 +125,18 @@ void ClassicContainer::share_file() {
   if (file_.has_weak_caches()) comm_.before_meetings([this] { file_.meet(); });
 }
 
-// All ranks cut the file alike: as rank 0 is told.
+// All ranks cut the file alike: as rank 0 is told. So is a file of one rank, where variables begin
+// at stripes as in anybody's.
 void ClassicContainer::find_stripes() {
   Method& method = site_.method;
-  if (method.striping_unit > 0 || comm_.size() == 1) return;
-  Stripes stripes;
-  if (comm_.is_root()) stripes = stripes_of(file_.descriptor());
-  std::array<std::int64_t, 2> told{stripes.unit, stripes.count};
-  comm_.broadcast(told.data(), sizeof told);
+  if (method.striping_unit > 0) return;
+  std::array<std::int64_t, 2> told{};
+  const auto failed = attempt_to([&] {
+    if (!comm_.is_root()) return;
+    const Stripes stripes = stripes_of(file_.descriptor());
+    told = {stripes.unit, stripes.count};
+  });
+  agree_on_error(comm_, failed, told, Reduce::max);
   if (told[0] == 0) return;
   method.striping_unit = told[0];
   if (method.striping_factor == 0) method.striping_factor = told[1];
@@ -213,16 +225,8 @@ void ClassicContainer::parts_begin() {
 
 void ClassicContainer::make_engine() {
   const Method& method = site_.method;
-  TransportOptions options;
-  options.kind = method.transport;
-  options.window_size = method.window_size;
-  options.striping_unit = method.striping_unit;
-  options.buffer_limit = method.buffer_limit;
-  options.hole_threshold = method.hole_threshold;
-  options.aggregators = method.aggregators;
-  options.ranks_per_node = method.ranks_to_share_memory();
+  TransportOptions options = transport_options(method);
   options.bulk = site_.batches;  // whoever stages does so because the file is slow
-  options.method = &method;
   transport_ = make_transport(comm_, file_owner_, options, site_.report);
   canonical_ =
       make_canonical_layout(schema_, *transport_, site_.report, method.burst_order == "flatten");
@@ -280,6 +284,11 @@ void ClassicContainer::close() {
   file_.close();
 }
 
+void ClassicContainer::remove() {
+  if (::unlink(site_.path.c_str()) != 0)
+    throw system_error(errno, Errc::ecantremove, "removing", site_.path);
+}
+
 void ClassicContainer::release() {
   if (transport_) transport_->close();
 }
@@ -314,6 +323,10 @@ extern const ContainerEntry classic_container{
     {"classic", "a netCDF file of the classic formats, CDF-1, CDF-2 or CDF-5", 10, keys},
     [](const ContainerSite& site) -> std::unique_ptr<Container> {
       return std::make_unique<ClassicContainer>(site);
+    },
+    [](const FoundFile& file) {
+      const auto version = classic::detect(file.first);
+      return version && *version != 3;
     }};
 
 }  // namespace forebay

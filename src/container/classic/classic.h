@@ -15,6 +15,9 @@
 
 namespace forebay {
 
+/// What a method's keys ask for.
+Alignment alignment_hints(const Method& method);
+
 class ClassicContainer : public Container {
  public:
   explicit ClassicContainer(const ContainerSite& site);
@@ -52,6 +55,7 @@ class ClassicContainer : public Container {
   void fill_up(bool changed) override;
   void release() override;
   void close() override;
+  void remove() override;
   std::vector<std::string> reasons() const override;
 
  private:

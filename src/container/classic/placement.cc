@@ -86,12 +86,17 @@ void ClassicContainer::redefine(const Schema* old) {
   parts_begin();
 }
 
-Alignment ClassicContainer::alignment_for(const EnddefArguments& arguments) const {
+Alignment alignment_hints(const Method& method) {
   Alignment alignment;
-  alignment.header_align = site_.method.header_align;
-  alignment.var_align = site_.method.var_align;
-  alignment.record_align = site_.method.record_align;
-  alignment.striping_unit = site_.method.striping_unit;
+  alignment.header_align = method.header_align;
+  alignment.var_align = method.var_align;
+  alignment.record_align = method.record_align;
+  alignment.striping_unit = method.striping_unit;
+  return alignment;
+}
+
+Alignment ClassicContainer::alignment_for(const EnddefArguments& arguments) const {
+  Alignment alignment = alignment_hints(site_.method);
   if (alignment_) alignment = *alignment_;
   alignment.h_minfree = arguments.h_minfree;
   alignment.v_align = arguments.v_align;
@@ -157,10 +162,7 @@ void ClassicContainer::relocate(const Moves& moves) {
                  }));
   std::optional<Error> failure;
   const auto for_mine = [&](auto&& f) {
-    for (Block& block : mine) {
-      const auto error = attempt_to([&] { f(block); });
-      if (error && !failure) failure = error;
-    }
+    for (Block& block : mine) attempt_into(failure, [&] { f(block); });
   };
   std::size_t used = 0;
   for_each_block(
