@@ -81,6 +81,12 @@ class ExtentIo {
   /// Collective. Between true and false, write_all() may return before the bytes are in the file;
   /// they are when the call with false returns. Nothing is read meanwhile.
   virtual void expect_more(bool /*more*/) {}
+  /// Local; the same on all ranks. Whether system calls have been found to take so long that few
+  /// large ones are worth waiting for. It may change with each collective call.
+  virtual bool answers_slowly() const { return false; }
+  /// Local; the same on all ranks. Whether several of them wrote the same bytes in the last
+  /// write_all(), as far as that can be told: it can where answers_slowly(), and in bulk.
+  virtual bool overlapped() const { return false; }
   /// Local. Whether one thread may write by write_beside() while another one of the rank
   /// communicates or reads locally; what they would both set up on first use is set up now.
   virtual bool ready_beside_mpi() { return false; }

@@ -53,6 +53,12 @@ const std::vector<std::function<void(const Comm&)>>& calls() {
       [](const Comm& comm) { comm.barrier(); },
       [](const Comm& comm) { EXPECT_EQ(comm.all_reduce(comm.rank(), Reduce::max), ranks - 1); },
       [](const Comm& comm) {
+        std::array<std::int64_t, 4> values{comm.rank(), -comm.rank(), comm.rank(), 1};
+        comm.max_and_sum(values, 2);
+        EXPECT_EQ(values,
+                  (std::array<std::int64_t, 4>{ranks - 1, 0, ranks * (ranks - 1) / 2, ranks}));
+      },
+      [](const Comm& comm) {
         std::array<std::int64_t, 40> many{};  // more than a meeting carries
         many.fill(1);
         comm.all_reduce(many, Reduce::sum);

@@ -26,8 +26,10 @@ struct Meeting {
   std::int64_t kind = 0;  ///< what is reduced; the same on all ranks that have not failed
   std::int64_t values[room] = {};
 
-  static constexpr std::int64_t kind_of(Reduce op, std::size_t values) {
-    return static_cast<std::int64_t>(values) * 4 + static_cast<std::int64_t>(op);
+  /// Of `values` the first `maxima` are reduced by max, the others by `op`.
+  static constexpr std::int64_t kind_of(Reduce op, std::size_t values, std::size_t maxima = 0) {
+    return static_cast<std::int64_t>((values * (room + 1) + maxima) * 4) +
+           static_cast<std::int64_t>(op);
   }
   void add(const Meeting& other);
 };

@@ -41,21 +41,24 @@ void Meeting::add(const Meeting& other) {
     code = different_calls;
   } else {
     const auto op = static_cast<Reduce>(kind % 4);
-    for (std::int64_t i = 0; i < kind / 4; ++i) values[i] = reduced(values[i], other.values[i], op);
+    constexpr auto wide = static_cast<std::int64_t>(room + 1);
+    const std::int64_t maxima = kind / 4 % wide, all = kind / 4 / wide;
+    for (std::int64_t i = 0; i < all; ++i)
+      values[i] = reduced(values[i], other.values[i], i < maxima ? Reduce::max : op);
   }
 }
 
 Comm::Comm(std::shared_ptr<Backend> backend)
     : backend_(std::move(backend)), rank_(backend_->rank()), size_(backend_->size()) {}
 
-void Comm::meet(std::span<std::int64_t> values, Reduce op, Errc mine) const {
+void Comm::meet(std::span<std::int64_t> values, Reduce op, Errc mine, std::size_t maxima) const {
   if (size_ == 1) return;
   std::optional<Error> failed;
   if (backend_->before_meeting) failed = attempt_to(backend_->before_meeting);
   if (mine != Errc::ok) failed.reset();  // that comes first
   Meeting meeting;
   meeting.code = to_int(failed ? failed->code() : mine);
-  meeting.kind = Meeting::kind_of(op, values.size());
+  meeting.kind = Meeting::kind_of(op, values.size(), maxima);
   std::copy(values.begin(), values.end(), meeting.values);
   {
     const Late late(rank_);
@@ -119,6 +122,10 @@ void Comm::all_reduce(std::span<std::int64_t> values, Reduce op) const {
   if (values.size() <= Meeting::room) return meet(values, op, Errc::ok);
   meet();
   backend_->all_reduce(values, op);
+}
+
+void Comm::max_and_sum(std::span<std::int64_t> values, std::size_t maxima) const {
+  meet(values, Reduce::sum, Errc::ok, maxima);
 }
 
 std::int64_t Comm::all_reduce(std::int64_t value, Reduce op) const {

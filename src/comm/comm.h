@@ -55,6 +55,8 @@ class Comm {
   /// Element-wise over ranks; every rank gets the result.
   void all_reduce(std::span<std::int64_t> values, Reduce op) const;
   std::int64_t all_reduce(std::int64_t value, Reduce op) const;
+  /// The first `maxima` of at most 14 values by max, the others by sum: in one meeting.
+  void max_and_sum(std::span<std::int64_t> values, std::size_t maxima) const;
   void all_reduce_or(std::span<std::uint64_t> bits) const;
   void reduce_seconds(std::span<double> min, std::span<double> max, std::span<double> sum) const;
   /// min, max and sum of int64 counters at once, on every rank.
@@ -84,7 +86,7 @@ class Comm {
   /// Brings this rank's error, if it has one, to the others. Throws if any rank has one. Else
   /// `values`, as few as a meeting carries (comm/backend.h), are reduced on the way.
   void meet(Errc mine = Errc::ok) const;
-  void meet(std::span<std::int64_t> values, Reduce op, Errc mine) const;
+  void meet(std::span<std::int64_t> values, Reduce op, Errc mine, std::size_t maxima = 0) const;
   /// Local. The last meeting told of an error: all ranks throw it, or have just thrown it.
   bool meeting_failed() const;
   void forget_failed_meeting() const;  ///< local: no rank throws its error on

@@ -37,6 +37,9 @@ class Layout {
   /// Collective. Says that several writes follow each other, and when they are over: see
   /// ExtentIo::expect_more.
   virtual void expect_more(bool /*more*/) {}
+  /// Local; the same on all ranks: see ExtentIo.
+  virtual bool answers_slowly() const { return false; }
+  virtual bool overlapped() const { return false; }
   /// Local. The bytes of the file that a write touches, where that is known before it is carried
   /// out: writes whose ranges do not meet may be carried out in any order.
   virtual std::optional<ByteRange> range_of(const Request& /*request*/) const {

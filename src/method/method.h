@@ -60,7 +60,7 @@ struct Method {
   std::string container = "classic";
   std::string layout = "canonical";
   std::string codec = "none";
-  std::string stage = "direct";
+  std::string stage = "auto";
   std::string transport = "auto";
   std::string exchange = "auto";       ///< within a node: auto | shared (memory) | message
   Count window_size = 0;               ///< bytes of a window at most; 0: chosen by the transport

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> later_layouts = {"decomposed", "patches",
                                                            "process-group"};
-constexpr std::array<std::string_view, 2> later_stages = {"memory", "async"};
+constexpr std::array<std::string_view, 1> later_stages = {"async"};
 constexpr std::array<std::string_view, 3> exchanges = {"auto", "shared", "message"};
 constexpr std::array<std::string_view, 3> client_caches = {"auto", "coherent", "weak"};
 constexpr std::array<std::string_view, 3> swaps = {"auto", "enable", "disable"};
@@ -69,7 +69,7 @@ void add_method_keys(std::vector<KeySpec>& keys) {
   // While there is one container nobody needs to choose.
   if (parts(PartKind::container).size() > 1)
     keys.push_back(part_key(PartKind::container, "container", "classic", &Method::container,
-                            "What the file is to a stranger."));
+                            "What a new file is to a stranger; one that exists tells by itself."));
   keys.push_back(part_key(PartKind::transport, "transport", "auto", &Method::transport,
                           "Which rank makes which system call."));
   keys.push_back(
@@ -77,7 +77,7 @@ void add_method_keys(std::vector<KeySpec>& keys) {
                "Where the elements of a variable lie.", later_layouts, "auto",
                "canonical for netCDF, and for HDF5, where it is the default, log for all files "
                "that a log can serve"));
-  keys.push_back(part_key(PartKind::stage, "stage", "direct", &Method::stage,
+  keys.push_back(part_key(PartKind::stage, "stage", "auto", &Method::stage,
                           "Where requests wait before they are laid out.", later_stages));
   keys.push_back(plain_key({"codec", codec_words(), "none",
                             "What bytes stand for a chunk of a chunked variable: a pipeline of "

@@ -209,9 +209,9 @@ TEST(Method, methods_of_the_design_that_are_not_built_are_told_apart_from_unknow
   EXPECT_EQ(refusal("layout=patches"),
             "-214: FOREBAY_HINTS: layout \"patches\" is not in this build (this build has: "
             "auto|canonical|chunked|log)");
-  EXPECT_EQ(refusal("stage=memory"),
-            "-214: FOREBAY_HINTS: stage \"memory\" is not in this build (this build has: "
-            "direct|burst)");
+  EXPECT_EQ(refusal("stage=async"),
+            "-214: FOREBAY_HINTS: stage \"async\" is not in this build (this build has: "
+            "auto|direct|memory|burst)");
   EXPECT_EQ(with_forebay_hints("codec=shuffle,zstd").codec, "shuffle,zstd:3");
   EXPECT_EQ(refusal("pnetcdf_subfiling=enable"),
             "-214: FOREBAY_HINTS: pnetcdf_subfiling \"enable\" is not in this build (this build "
@@ -284,7 +284,7 @@ TEST(Method, pnetcdf_s_burst_buffer_is_stage_burst) {
     return choose_method("x.nc", hints, MethodSources{});
   };
   EXPECT_EQ(method_of({{"nc_burst_buf", "Enable"}}).stage, "burst");
-  EXPECT_EQ(method_of({{"nc_burst_buf", "perhaps"}}).stage, "direct");
+  EXPECT_EQ(method_of({{"nc_burst_buf", "perhaps"}}).stage, "auto");
   EXPECT_EQ(method_value(method_of({{"stage", "burst"}}), "nc_burst_buf"), "enable");
   EXPECT_EQ(method_value(method_of({}), "nc_burst_buf"), "disable");
   const Method method = method_of({{"nc_burst_buf_dirname", "/Fast"},
@@ -300,7 +300,7 @@ TEST(Method, pnetcdf_s_burst_buffer_is_stage_burst) {
   // A stronger source switches off what a weaker one switched on.
   MethodSources sources;
   sources.forebay_hints = "stage=burst";
-  EXPECT_EQ(choose_method("x.nc", {{"nc_burst_buf", "disable"}}, sources).stage, "direct");
+  EXPECT_EQ(choose_method("x.nc", {{"nc_burst_buf", "disable"}}, sources).stage, "auto");
   EXPECT_EQ(refusal("nc_burst_buf=perhaps"),
             "-36: FOREBAY_HINTS: \"perhaps\" is no value of nc_burst_buf (accepted: "
             "enable|disable)");

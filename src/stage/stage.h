@@ -1,5 +1,6 @@
 // A stage decides when queued requests are laid out in the file: `direct` hands them over at once,
-// `burst` keeps writes in a log on fast storage and hands over large batches later (D3 §3.2).
+// `burst` keeps writes in a log on fast storage and hands over large batches later (D3 §3.2),
+// `memory` keeps them in memory.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,8 @@ struct StageNeeds {
   std::int64_t direct = 0;    ///< a rank has writes that could not be staged
   std::int64_t staged = 0;    ///< a rank has staged writes
   std::int64_t unserved = 0;  ///< a rank has reads that it cannot serve from what it staged itself
+  std::int64_t alike = 0;     ///< a hash of what a rank writes
+  std::int64_t unlike = 0;    ///< and its complement: so that all know whether it is the same
 };
 
 class Stage {
@@ -39,12 +42,17 @@ class Stage {
   /// Everything staged reaches the file. Collective if `collective`; otherwise what this rank
   /// staged, as far as the layout can write it alone.
   virtual void flush(bool collective) = 0;
+  /// Collective. From here on ranks write and read by themselves, until end_alone().
+  virtual void begin_alone() {}
   /// Collective. What ranks wrote by themselves becomes common knowledge; it need not reach the
   /// file if it is staged.
   virtual void end_alone() = 0;
   /// Whether writes may be staged when submit() returns: what tells of them (the number of records)
   /// has to wait as well.
   virtual bool holds_writes() const { return false; }
+  /// Collective. The header is about to be written, with a number of records that counts what is
+  /// staged: it must outlive the process.
+  virtual void before_header() {}
   /// Collective. The layout or the definitions have changed; nothing is staged.
   virtual void use(Layout& layout) = 0;
   /// Collective, after the last flush. Frees what needs all ranks for it. `drop`: what is staged
@@ -90,8 +98,8 @@ struct StageEntry : Part {
   /// Collective; for a file that is open for writing. Null where this file cannot be staged:
   /// requests go on at once then.
   std::unique_ptr<Stage> (*make)(const StageSite& site);
-  /// Writes reach the file in large batches some time after their calls have returned.
-  bool batches = false;
+  bool batches = false;        ///< writes reach the file in large batches, as a rule
+  bool converts_late = false;  ///< so that values out of range are told of at a flush
 };
 
 std::unique_ptr<Stage> make_direct_stage(Layout& layout);

@@ -129,15 +129,39 @@ void File::write_at(Offset offset, std::span<iovec> pieces) {
     if (fault("pwrite")) return -1;
     const auto at = offset + static_cast<Offset>(done);
     const int count = static_cast<int>(std::min(pieces.size(), most));
+    const auto begin = std::chrono::steady_clock::now();
     const ssize_t n = count == 1 ? ::pwrite(fd, pieces[0].iov_base, pieces[0].iov_len, at)
                                  : ::pwritev(fd, pieces.data(), count, at);
     if (n < 0) return n;
+    note_time(std::chrono::steady_clock::now() - begin, n);
     note_written();
     tally(Counter::write_calls, 1);
     tally(Counter::bytes_written, n);
     skip(static_cast<std::size_t>(n));
     return n;
   });
+}
+
+// Larger ones tell of bandwidth.
+constexpr std::int64_t largest_timed = 1 << 20;
+
+// The least, not the mean: a rank that others keep from its core waits without the file's doing.
+void File::note_time(std::chrono::steady_clock::duration took, std::int64_t bytes) {
+  if (bytes > largest_timed) return;
+  const std::int64_t ns =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(took).count() - bytes;
+  std::int64_t least = least_latency_.load(std::memory_order_relaxed);
+  while (ns < least &&
+         !least_latency_.compare_exchange_weak(least, ns, std::memory_order_relaxed)) {
+  }
+  timed_.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::int64_t File::least_latency() const {
+  constexpr std::int64_t few = 4;
+  return timed_.load(std::memory_order_relaxed) < few
+             ? std::numeric_limits<std::int64_t>::max()
+             : least_latency_.load(std::memory_order_relaxed);
 }
 
 void File::share(ClientCaches caches) {

@@ -4,7 +4,10 @@
 #include <sys/uio.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -46,6 +49,9 @@ class File : public ByteFile {
   /// The same for several pieces of memory that follow each other in the file; `pieces` is used up.
   void write_at(Offset offset, std::span<iovec> pieces) override;
   void sync() override;
+  /// Local. Nanoseconds that a write takes at least, whatever its size: the least of those seen,
+  /// less a nanosecond a byte. The largest number until there were a few.
+  std::int64_t least_latency() const;
 
   // Where caches are weak (storage/client_caches.h) what ranks write is seen by others behind their
   // next meeting, as elsewhere, if both sides go to the server for it. Where they are coherent, as
@@ -73,6 +79,7 @@ class File : public ByteFile {
   bool fault(const char* call);
   /// Threads may write different parts of the file at a time.
   void tally(Counter counter, std::int64_t n);
+  void note_time(std::chrono::steady_clock::duration took, std::int64_t bytes);
 
   std::string path_;
   bool writable_;
@@ -83,6 +90,7 @@ class File : public ByteFile {
   std::atomic<bool> dirty_ = false;  // written to since the last meeting; on any thread
   std::atomic<bool> stale_ = false;  // not read from since
   File* other_ = nullptr;
+  std::atomic<std::int64_t> timed_ = 0, least_latency_ = std::numeric_limits<std::int64_t>::max();
   std::mutex refreshing_;
 };
 

@@ -17,24 +17,20 @@ namespace forebay {
 
 namespace {
 
-constexpr Count smallest_window = 64 << 10;
-constexpr Count cached_window = 512 << 10;
-constexpr Count shipped_window = 1 << 20;
-constexpr Count most_of_a_window = 1 << 30;  // a message of MPI counts its bytes in an int
-constexpr Count bulk_window = 1 << 20, bulk_piece = 4 << 20;
-
-// Above these sizes a piece is worth a system call of its own (docs/performance.md). Between nodes
-// a file system's locks make interleaved writers dear, so pieces must be larger there.
-constexpr Count direct_piece_on_one_node = 16 << 10;
-constexpr Count direct_write_piece = 256 << 10;
-constexpr Count direct_read_piece = 128 << 10;
+// Nanoseconds. Between a file system that answers from memory or a cache of its own (5 µs and less)
+// and one where each call goes to a server.
+constexpr std::int64_t slow_call = 100'000;
 
 }  // namespace
 
 AggregatedTransport::AggregatedTransport(const Comm& comm, std::shared_ptr<File> file,
                                          const TransportOptions& options, Report& report)
-    : comm_(comm), file_(std::move(file)), options_(options), report_(report) {
-  visits_.reserve(slot_count);
+    : comm_(comm),
+      file_(std::move(file)),
+      batches_(options.bulk),
+      options_(options),
+      report_(report) {
+  visits_.reserve(slots_of_a_node);
 }
 
 void AggregatedTransport::write(ExtentStream& extents) { write_directly(*file_, extents, report_); }
@@ -48,63 +44,52 @@ void AggregatedTransport::read(ExtentStream& extents) {
 }
 
 std::string AggregatedTransport::reasons() const {
-  return fmt::format(
+  std::string text = fmt::format(
       "{} collective operations aggregated, {} direct (pieces large enough, or a single rank){}{}",
       aggregated_operations_, direct_operations_, shares_ ? "" : "; ",
       shares_ ? "" : without_node_memory);
+  if (answers_slowly())
+    text += fmt::format("; a write takes {} us at least: few large ones", latency_ / 1000);
+  return text;
 }
 
-AggregatedTransport::Total AggregatedTransport::total_of(const ExtentStream& extents) {
+OperationTotal AggregatedTransport::total_of(const ExtentStream& extents) {
   StepTimer timer(report_, Step::plan);
   const StreamSummary mine = extents.summary();
-  std::array<std::int64_t, 2> bounds{mine.empty() ? INT64_MIN : -mine.first,
-                                     mine.empty() ? INT64_MIN : mine.last};
-  std::array<std::int64_t, 2> sums{mine.bytes, mine.pieces};
-  comm_.all_reduce(bounds, Reduce::max);
-  comm_.all_reduce(sums, Reduce::sum);
-  if (sums[0] == 0) return {};
-  return {-bounds[0], bounds[1], sums[0], sums[1]};
+  std::array<std::int64_t, 5> all{mine.empty() ? INT64_MIN : -mine.first,
+                                  mine.empty() ? INT64_MIN : mine.last, -file_->least_latency(),
+                                  mine.bytes, mine.pieces};
+  comm_.max_and_sum(all, 3);
+  latency_ = -all[2];
+  options_.bulk = batches_ || answers_slowly();
+  if (all[3] == 0) return {};
+  return {-all[0], all[1], all[3], all[4]};
 }
 
-// Ranks that interleave finely need aggregation. Where the average piece is worth a system call,
-// moving it through another rank's buffer only costs; unless ranks read the same bytes, which one
-// read can serve.
-bool AggregatedTransport::directly(const Total& total, bool write) {
-  if (options_.kind == "aggregated") return false;
-  if (comm_.size() == 1) return true;
-  if (topology_ == nullptr) use_nodes(options_.ranks_per_node);
-  const Count piece = total.bytes / std::max<Count>(total.pieces, 1);
-  if (write && options_.bulk) return piece >= bulk_piece;
-  if (write) return piece >= (one_node() ? direct_piece_on_one_node : direct_write_piece);
-  return piece >= (one_node() ? direct_piece_on_one_node : direct_read_piece) &&
-         total.bytes <= (total.last - total.first) + (total.last - total.first) / 2;
+bool AggregatedTransport::directly(const OperationTotal& total, bool write) {
+  // Who need not know the nodes does not find them out.
+  if (comm_.size() > 1 && options_.kind != "aggregated" && topology_ == nullptr)
+    use_nodes(options_.ranks_per_node);
+  return carried_out_directly(total, node_counts(), options_, write);
+}
+
+// What the quickest write of all ranks took: one that is slow by chance does not count.
+bool AggregatedTransport::answers_slowly() const {
+  return latency_ != std::numeric_limits<std::int64_t>::max() && latency_ >= slow_call;
 }
 
 void AggregatedTransport::use_nodes(int ranks_per_node) {
   topology_ = &Topology::of(comm_, ranks_per_node);
 }
 
-// On one node a window that fits the cache is quickest; between nodes a window is also the unit of
-// the file system's locks and of messages, so it is larger, and never smaller than a stripe. Small
-// operations get small windows: their memory is quicker to set up. Windows only grow, so that
-// set-up is paid a few times at most. In bulk a window is what one system call writes.
-Count AggregatedTransport::window_for(const Total& total) const {
-  Count largest = options_.window_size;
-  if (largest == 0 && one_node()) largest = options_.bulk ? bulk_window : cached_window;
-  if (largest == 0 && !shares_) largest = cached_window;  // each rank has its own, in scarce memory
-  if (largest == 0) largest = shipped_window;
-  const Count most =
-      std::clamp<Count>(options_.buffer_limit / (2 * slot_count), 4096, most_of_a_window);
-  largest = std::min(std::max(largest, options_.striping_unit), most);
-  Count window = std::max<Count>(options_.striping_unit, std::min(smallest_window, most));
-  while (window < (total.last - total.first) / slot_count && window < largest) window *= 2;
-  return std::max(round_up(std::min(window, largest), 4096), window_);
+NodeCounts AggregatedTransport::node_counts() const {
+  return {comm_.size(), topology_ == nullptr ? 1 : topology_->nodes(), shares_};
 }
 
-void AggregatedTransport::set_up(const Total& total) {
+void AggregatedTransport::set_up(const OperationTotal& total) {
   StepTimer timer(report_, Step::plan);
   if (topology_ == nullptr) use_nodes(options_.ranks_per_node);
-  const Count window = window_for(total);
+  const Count window = window_size_for(total, node_counts(), options_, window_);
   if (slots_ && window == window_) return;
   finish_behind();  // its windows are in the slots
   slots_.reset();
@@ -112,9 +97,9 @@ void AggregatedTransport::set_up(const Total& total) {
   for (;;) {
     // Where it fails on a rank it fails on its node.
     const auto failed = attempt_together(topology_->node(), [&] {
-      slots_.emplace(*topology_, window, slot_count);
+      slots_.emplace(*topology_, window, slots_of_a_node);
       if (one_node()) return;
-      mailbox_.emplace(comm_, options_.buffer_limit / 4, largest_message(window));
+      mailbox_.emplace(comm_, mailbox_limit(options_), largest_message(window));
     });
     if (comm_.all_reduce(!failed && slots_->ok(), Reduce::min)) {
       window_ = window;
@@ -129,28 +114,14 @@ void AggregatedTransport::set_up(const Total& total) {
   }
 }
 
-WindowGrid AggregatedTransport::grid_over(const Total& total) const {
-  int homes = topology_->nodes();
-  if (options_.aggregators > 0) homes = std::min(homes, options_.aggregators);
-  return WindowGrid::over(total.first, total.last, window_, homes);
-}
-
-// A failing rank keeps step with the others, or they would wait for it for ever; what it met is
-// thrown at the end.
-template <typename F>
-bool AggregatedTransport::guarded(F&& f) {
-  const auto failed = attempt_to(f);
-  if (failed && !failure_) failure_ = failed;
-  return !failed;
-}
-
 void AggregatedTransport::write_all(ExtentStream& extents) { carry_out(extents, true); }
 
 void AggregatedTransport::read_all(ExtentStream& extents) { carry_out(extents, false); }
 
 void AggregatedTransport::carry_out(ExtentStream& extents, bool writing) {
   failure_.reset();
-  const Total total = total_of(extents);
+  overlapped_ = false;
+  const OperationTotal total = total_of(extents);
   if (total.bytes == 0) return;
   if (directly(total, writing)) {
     ++direct_operations_;
@@ -158,31 +129,37 @@ void AggregatedTransport::carry_out(ExtentStream& extents, bool writing) {
       finish_behind();
       comm_.barrier();  // behind it what any rank had under way is in the file
     }
-    guarded([&] { writing ? write(extents) : read(extents); });
+    attempt_into(failure_, [&] { writing ? write(extents) : read(extents); });
   } else {
     ++aggregated_operations_;
     set_up(total);
+    slots_->watch_overlaps(writing && options_.bulk);
     // What it throws all ranks have agreed on; but threads may still be writing.
-    guarded([&] { through_windows(grid_over(total), total, extents, writing); });
+    attempt_into(failure_, [&] {
+      through_windows(window_grid_for(total, node_counts(), options_, window_), total, extents,
+                      writing);
+    });
   }
-  if (!more_) finish_behind();
+  more_ ? void(may_be_behind_ = may_be_behind_ || options_.bulk) : finish_behind();
   StepTimer timer(report_, Step::wait);
-  agree_on_error(comm_, failure_);
+  std::array<std::int64_t, 1> overlapped{slots_ && slots_->take_overlapped()};
+  agree_on_error(comm_, failure_, overlapped, Reduce::max);
+  overlapped_ = overlapped[0] != 0;
 }
 
 // Windows are looked at in parts, so that what ranks keep of them is small however large the file.
 // Where one node mostly covers them, looking closer at who has pieces where would cost more than
 // visiting a few in vain.
-void AggregatedTransport::through_windows(const WindowGrid& grid, const Total& total,
+void AggregatedTransport::through_windows(const WindowGrid& grid, const OperationTotal& total,
                                           ExtentStream& extents, bool writing) {
   WindowSite site{comm_.rank(), *topology_, *slots_, mailbox_ ? &*mailbox_ : nullptr,
                   report_,      failure_,   {},      {}};
   site.write_out = [this](const Slots::Use& use) { finish_write(use); };
   site.read_in = [this](const Slots::Use& use) {
-    guarded([&] { slots_->read_in(use, *file_, options_.hole_threshold, report_); });
+    attempt_into(failure_, [&] { slots_->read_in(use, *file_, options_.hole_threshold, report_); });
   };
-  const bool by_all =
-      one_node() && (grid.count <= slot_count || total.bytes >= (total.last - total.first) / 2);
+  const bool by_all = one_node() && (grid.count <= slots_of_a_node ||
+                                     total.bytes >= (total.last - total.first) / 2);
   std::unique_ptr<ExtentStream> first_walk, second_walk;
   std::optional<ExtentReader> looks;
   ReadWalks walks;
@@ -196,7 +173,7 @@ void AggregatedTransport::through_windows(const WindowGrid& grid, const Total& t
     std::optional<WindowWalk> walk;
     {
       StepTimer timer(report_, Step::plan);
-      if (by_all && part.count <= slot_count) {
+      if (by_all && part.count <= slots_of_a_node) {
         // Needs no memory, so that a small operation has no agreement to pay for: a rank that has
         // failed takes part without pieces.
         visit_all(part, topology_->node().size(), visits_);
@@ -233,7 +210,7 @@ void AggregatedTransport::through_windows(const WindowGrid& grid, const Total& t
     failed = attempt_to([&] { begin = looks->next().value_or(none); });
     begin = comm_.all_reduce(failed ? none : begin, Reduce::min);
     if (begin != none) continue;
-    if (failed && !failure_) failure_ = failed;
+    keep_first(failure_, std::move(failed));
     return;
   }
 }
@@ -245,7 +222,7 @@ void AggregatedTransport::finish_write(const Slots::Use& use) {
   const bool may_bridge = comm_.size() > 1 && !file_->has_weak_caches();
   const Count bridge = may_bridge ? options_.hole_threshold : 0;
   if (options_.bulk) return write_behind(use, bridge);
-  guarded([&] { slots_->write_out(use, *file_, bridge, report_); });
+  attempt_into(failure_, [&] { slots_->write_out(use, *file_, bridge, report_); });
 }
 
 // Where a system call takes long, the others would wait for what this rank has for the next
@@ -258,12 +235,13 @@ void AggregatedTransport::write_behind(const Slots::Use& use, Count bridge) {
       return attempt_to([&] { slots_->write_out(use, *file_, bridge, behind.report); });
     });
   });
-  if (here) guarded([&] { slots_->write_out(use, *file_, bridge, report_); });
+  if (here) attempt_into(failure_, [&] { slots_->write_out(use, *file_, bridge, report_); });
 }
 
 void AggregatedTransport::expect_more(bool more) {
-  more_ = more;
-  if (more || !options_.bulk) return;
+  const bool behind = std::exchange(more_, more) && may_be_behind_;
+  if (more || !behind) return;
+  may_be_behind_ = false;
   failure_.reset();
   finish_behind();
   agree_on_error(comm_, failure_);
@@ -273,8 +251,7 @@ void AggregatedTransport::finish_behind() {
   StepTimer timer(report_, Step::wait);
   for (Behind& behind : behind_) {
     if (!behind.done.valid()) continue;
-    const auto error = behind.done.get();
-    if (error && !failure_) failure_ = error;
+    keep_first(failure_, behind.done.get());
     report_.take_over(behind.report);
   }
   behind_.clear();

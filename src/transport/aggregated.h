@@ -5,7 +5,9 @@
 // share of the slots, plus at most `buffer_limit` of messages.
 #pragma once
 
+#include <cstdint>
 #include <future>
+#include <limits>
 #include <list>
 #include <memory>
 #include <optional>
@@ -17,6 +19,7 @@
 #include "comm/mailbox.h"
 #include "comm/topology.h"
 #include "plan/windows.h"
+#include "transport/aggregation_rules.h"
 #include "transport/slots.h"
 #include "transport/transport.h"
 #include "transport/window_visits.h"
@@ -33,6 +36,8 @@ class AggregatedTransport : public Transport {
   void write(ExtentStream& extents) override;
   void read(ExtentStream& extents) override;
   void expect_more(bool more) override;
+  bool answers_slowly() const override;
+  bool overlapped() const override { return overlapped_; }
   bool ready_beside_mpi() override {
     file_->ensure_open();
     return true;
@@ -41,34 +46,26 @@ class AggregatedTransport : public Transport {
   std::string reasons() const override;
 
  private:
-  /// What all ranks together ask for; equal on every rank.
-  struct Total {
-    Offset first = 0, last = 0;
-    Count bytes = 0, pieces = 0;
-  };
-  static constexpr int slot_count = 8;
-  static_assert(2 * slot_count <= Mailbox::letters);  // see window_walk.h
+  static_assert(2 * slots_of_a_node <= Mailbox::letters);  // see window_walk.h
 
   void carry_out(ExtentStream& extents, bool writing);
-  Total total_of(const ExtentStream& extents);
-  bool directly(const Total& total, bool write);
-  void set_up(const Total& total);
+  OperationTotal total_of(const ExtentStream& extents);
+  bool directly(const OperationTotal& total, bool write);
+  void set_up(const OperationTotal& total);
   void use_nodes(int ranks_per_node);
   bool one_node() const { return topology_->nodes() == 1; }
-  Count window_for(const Total& total) const;
-  WindowGrid grid_over(const Total& total) const;
+  NodeCounts node_counts() const;
 
-  void through_windows(const WindowGrid& grid, const Total& total, ExtentStream& extents,
+  void through_windows(const WindowGrid& grid, const OperationTotal& total, ExtentStream& extents,
                        bool writing);
   void finish_write(const Slots::Use& use);
   void write_behind(const Slots::Use& use, Count bridge);
   void finish_behind();
-  template <typename F>
-  bool guarded(F&& f);
 
   const Comm& comm_;
   std::shared_ptr<File> file_;
-  TransportOptions options_;
+  bool batches_;              // bulk, however the file answers
+  TransportOptions options_;  // bulk: of the operation at hand
   Report& report_;
 
   const Topology* topology_ = nullptr;  // once it is needed
@@ -84,7 +81,10 @@ class AggregatedTransport : public Transport {
     std::future<std::optional<Error>> done;
   };
   std::list<Behind> behind_;
-  bool more_ = false;  // see expect_more
+  bool more_ = false;           // see expect_more
+  bool may_be_behind_ = false;  // something of writes meanwhile; the same on all ranks
+  bool overlapped_ = false;     // in the last operation
+  std::int64_t latency_ = std::numeric_limits<std::int64_t>::max();  // see File; of all ranks
   std::int64_t direct_operations_ = 0, aggregated_operations_ = 0;
 };
 

@@ -1,9 +1,14 @@
 #include "transport/direct_io.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
+#include <fstream>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "base/byteorder.h"
@@ -58,7 +63,7 @@ TEST(ReadRows, gives_every_piece_its_bytes) {
   const auto pick = [&](Count low, Count high) {
     return std::uniform_int_distribution<Count>(low, high)(random);
   };
-  std::vector<std::byte> memory(file_bytes);
+  std::vector<std::byte> memory(file_bytes + 8192);
   for (int round = 0; round < 120; ++round) {
     std::vector<ExtentRow> rows;
     const int swap = 1 << pick(0, 3);
@@ -70,6 +75,7 @@ TEST(ReadRows, gives_every_piece_its_bytes) {
       Count length = pick(1, most[pick(0, 3)]);
       // Elements may be cut, but for most rows they are not.
       if (pick(0, 3) > 0) length = (length + swap - 1) / swap * swap;
+      if (pick(0, 3) == 0) position += pick(0, swap - 1);
       row.count = length > 10'000 ? 1 : pick(1, 300);
       row.stride = length + pick(0, most[pick(0, 2)]);
       row.first = {offset, length, memory.data(), position, swap};
@@ -103,6 +109,63 @@ TEST(ReadRows, neighbours_share_a_call_and_what_is_far_apart_does_not) {
   Reads long_row;
   expect_rows(long_row, {{{0, 8, memory.data(), 0, 8}, 1500, 4000}}, memory, 4096);
   EXPECT_EQ(long_row.calls, 6);
+}
+
+TEST(ReadRows, single_pieces_share_a_call_unless_a_hole_is_too_large) {
+  std::vector<std::byte> memory(1 << 16);
+  const auto calls = [&](Count hole) {
+    Reads reads;
+    expect_rows(reads, {{{100, 8, memory.data(), 0, 8}}, {{108 + hole, 8, memory.data(), 8, 8}}},
+                memory, 4096);
+    return reads.calls;
+  };
+  EXPECT_EQ(calls(0), 1);
+  EXPECT_EQ(calls(4096), 1);
+  EXPECT_EQ(calls(4097), 2);
+}
+
+TEST(ReadRows, a_piece_may_lie_within_one_before_it) {
+  std::vector<std::byte> memory(2048);
+  Reads reads;
+  expect_rows(reads, {{{0, 1000, memory.data(), 0, 1}}, {{100, 50, memory.data(), 1000, 1}}},
+              memory, 4096);
+  EXPECT_EQ(reads.bytes, 1000);
+}
+
+// Two extents.
+class Pair : public ExtentStream {
+ public:
+  explicit Pair(const std::array<Extent, 2>& pair) : pair_(pair) {}
+  StreamSummary summary() const override {
+    return {pair_[0].offset, pair_[1].end(), pair_[0].length + pair_[1].length, 2};
+  }
+  std::size_t next(std::span<Extent> out) override {
+    if (at_ == pair_.size()) return 0;
+    out[0] = pair_[at_++];
+    return 1;
+  }
+  void rewind() override { at_ = 0; }
+  std::unique_ptr<ExtentStream> clone() const override { return std::make_unique<Pair>(pair_); }
+
+ private:
+  std::array<Extent, 2> pair_;
+  std::size_t at_ = 0;
+};
+
+TEST(ReadDirectly, bytes_beyond_the_end_of_the_file_are_zero) {
+  const std::string path =
+      testing::TempDir() + "forebay_direct_io_test_" + std::to_string(::getpid());
+  std::ofstream(path) << "abcdef";
+  Report report;
+  File file(path, false, 0, report);
+  for (const Count hole_threshold : {0, 4096}) {
+    std::string memory(12, '#');
+    auto* const bytes = reinterpret_cast<std::byte*>(memory.data());
+    Pair extents({Extent{2, 8, bytes, 0, 1}, Extent{20, 2, bytes, 9, 1}});
+    read_directly(file, extents, hole_threshold, report);
+    EXPECT_EQ(memory, std::string("cdef\0\0\0\0#\0\0#", 12));
+  }
+  std::remove(path.c_str());
 }
 
 }  // namespace

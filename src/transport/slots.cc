@@ -71,11 +71,16 @@ void Slots::wake(Control& c) {
 #endif
 }
 
+Count Slots::bytes_of(Count window_size, int slots) {
+  const auto window = static_cast<std::size_t>(window_size);
+  const std::size_t one = round_to_page(sizeof(Control)) + round_to_page(window / 8) +
+                          round_to_page(window / block / 8 + 8) + round_to_page(window);
+  return static_cast<Count>(one) * slots;
+}
+
 Slots::Slots(const Topology& topology, Count window_size, int slots)
     : node_(topology.node()), window_(window_size), slots_(slots), peers_(topology.peers()) {
-  const auto window = static_cast<std::size_t>(window_size);
-  slot_bytes_ = round_to_page(sizeof(Control)) + round_to_page(window / 8) +
-                round_to_page(window / block / 8 + 8) + round_to_page(window);
+  slot_bytes_ = static_cast<std::size_t>(bytes_of(window_size, 1));
   const auto failed = attempt_to([&] {
     latest_.resize(static_cast<std::size_t>(slots), Use{0, 0, -1});
   });
@@ -136,8 +141,13 @@ void Slots::wait_until_free(const Use& use, const Meanwhile& meanwhile) {
 void Slots::Placer::mark_words(std::uint64_t head, std::uint64_t tail, Count first, Count last) {
   bits_ |= head;
   flush();
-  for (Count w = first + 1; w < last; ++w)
-    cover_[w].store(~std::uint64_t{0}, std::memory_order_relaxed);
+  for (Count w = first + 1; w < last; ++w) {
+    if (!slots_.watches_) {
+      cover_[w].store(~std::uint64_t{0}, std::memory_order_relaxed);
+    } else if (cover_[w].exchange(~std::uint64_t{0}, std::memory_order_relaxed) != 0) {
+      slots_.overlapped_ = true;
+    }
+  }
   word_ = last;
   bits_ = tail;
 }

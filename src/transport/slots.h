@@ -28,6 +28,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "base/extent.h"
@@ -44,6 +45,8 @@ class Slots {
  public:
   /// Collective over the node that this rank is on. `ok()` is the same on all its ranks.
   Slots(const Topology& topology, Count window_size, int slots);
+  /// Of the node's shared memory.
+  static Count bytes_of(Count window_size, int slots);
   bool ok() const { return static_cast<bool>(memory_); }
   int count() const { return slots_; }
 
@@ -85,6 +88,12 @@ class Slots {
 
   /// Notes that the bytes of the piece are wanted, in blocks of 4 KiB.
   void need(const Use& use, Offset offset, Count length);
+
+  /// Local. Whether bytes are placed where others had been placed is noted from here on. It costs
+  /// a little in small pieces.
+  void watch_overlaps(bool on) { watches_ = on; }
+  /// Local. Whether that was so for bytes that this rank placed, since it was asked last.
+  bool take_overlapped() { return std::exchange(overlapped_, false); }
 
   /// True for the last of so many.
   bool arrive(const Use& use, int of);
@@ -167,6 +176,7 @@ class Slots {
   NodeMemory memory_;
   Peers& peers_;
   std::uint64_t uses_ = 0;
+  bool watches_ = false, overlapped_ = false;
   std::vector<Use> latest_;  // of each slot; every rank has the same; no memory needed once made
 };
 
@@ -176,7 +186,8 @@ class Slots {
 class Slots::Placer {
  public:
   Placer(Slots& slots, const Use& use)
-      : control_(slots.control(use.slot)),
+      : slots_(slots),
+        control_(slots.control(use.slot)),
         buffer_(slots.buffer(use.slot)),
         cover_(slots.cover(use.slot)),
         begin_(use.begin) {}
@@ -225,11 +236,17 @@ class Slots::Placer {
     }
   }
   void flush() {
-    if (bits_) cover_[word_].fetch_or(bits_, std::memory_order_relaxed);
+    if (bits_ && slots_.watches_) {
+      if (cover_[word_].fetch_or(bits_, std::memory_order_relaxed) & bits_)
+        slots_.overlapped_ = true;
+    } else if (bits_) {
+      cover_[word_].fetch_or(bits_, std::memory_order_relaxed);
+    }
     bits_ = 0;
   }
   void mark_words(std::uint64_t head, std::uint64_t tail, Count first, Count last);
 
+  Slots& slots_;
   Control& control_;
   std::byte* buffer_;
   Word* cover_;

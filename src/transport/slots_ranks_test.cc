@@ -29,12 +29,25 @@ class SlotsTest : public testing::Test {
     std::ofstream(path_, std::ios::binary) << std::string(file_bytes, before);
   }
   ~SlotsTest() override { std::filesystem::remove(path_); }
+  /// f(comm, ring, file, report) on every rank.
+  template <typename F>
+  void with_ring(F&& f) const {
+    run_as_threads(ranks, [&](const Comm& comm) {
+      Report report;
+      File file(opened_, true, comm.rank(), report);
+      Slots ring(Topology::of(comm, 0), window, slots);
+      ASSERT_TRUE(ring.ok());
+      f(comm, ring, file, report);
+      comm.barrier();
+    });
+  }
   std::string contents() const {
     std::ifstream in(path_, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }
 
   const std::string path_;
+  std::string opened_ = path_;
 };
 
 /// Whose an element of the file is; -1: nobody writes it.
@@ -83,18 +96,13 @@ std::string written() {
 
 TEST_F(SlotsTest, windows_are_written_by_whoever_comes_last) {
   for (const Count bridged : {0, 8, 4096}) {
-    run_as_threads(ranks, [&](const Comm& comm) {
-      Report report;
-      File file(path_, true, comm.rank(), report);
-      Slots ring(Topology::of(comm, 0), window, slots);
-      ASSERT_TRUE(ring.ok());
+    with_ring([&](const Comm& comm, Slots& ring, File& file, Report& report) {
       for (Count w = 0; w < windows; ++w) {
         come(comm);
         const auto use = free_use(ring, w);
         place(ring, use, comm.rank());
         if (ring.arrive(use, ranks)) ring.write_out(use, file, bridged, report);
       }
-      comm.barrier();
     });
     EXPECT_TRUE(contents() == written()) << bridged;  // holes hold what they held
     std::ofstream(path_, std::ios::binary) << std::string(file_bytes, before);
@@ -107,11 +115,7 @@ TEST_F(SlotsTest, a_window_is_read_once_for_all_who_need_it) {
     content[i] = static_cast<char>(i * 2654435761U >> 11);
   std::ofstream(path_, std::ios::binary) << content;
   std::atomic<std::int64_t> calls = 0;
-  run_as_threads(ranks, [&](const Comm& comm) {
-    Report report;
-    File file(path_, false, comm.rank(), report);
-    Slots ring(Topology::of(comm, 0), window, slots);
-    ASSERT_TRUE(ring.ok());
+  with_ring([&](const Comm& comm, Slots& ring, File& file, Report& report) {
     for (Count w = 0; w < windows; ++w) {
       come(comm);
       const auto use = free_use(ring, w);
@@ -133,11 +137,7 @@ TEST_F(SlotsTest, a_window_is_read_once_for_all_who_need_it) {
 
 // Rank r leaves out every window whose number modulo the ranks is r: who comes is known.
 TEST_F(SlotsTest, ranks_leave_out_windows_that_they_have_nothing_in) {
-  run_as_threads(ranks, [&](const Comm& comm) {
-    Report report;
-    File file(path_, true, comm.rank(), report);
-    Slots ring(Topology::of(comm, 0), window, slots);
-    ASSERT_TRUE(ring.ok());
+  with_ring([&](const Comm& comm, Slots& ring, File& file, Report& report) {
     for (Count w = 0; w < windows; ++w) {
       if (w % ranks == comm.rank()) continue;
       come(comm);
@@ -146,7 +146,6 @@ TEST_F(SlotsTest, ranks_leave_out_windows_that_they_have_nothing_in) {
       Slots::Placer(ring, use).add_bytes(comm.rank(), &mark, 1);
       if (ring.arrive(use, ranks - 1)) ring.write_out(use, file, 0, report);
     }
-    comm.barrier();
   });
   const std::string found = contents();
   for (Count w = 0; w < windows; ++w) {
@@ -161,11 +160,7 @@ TEST_F(SlotsTest, ranks_leave_out_windows_that_they_have_nothing_in) {
 // turns: what is written first is written over, also where its writer takes its time.
 TEST_F(SlotsTest, earlier_uses_of_a_window_come_first) {
   constexpr int sequences = 20, few = 2;
-  run_as_threads(ranks, [&](const Comm& comm) {
-    Report report;
-    File file(path_, true, comm.rank(), report);
-    Slots ring(Topology::of(comm, 0), window, slots);
-    ASSERT_TRUE(ring.ok());
+  with_ring([&](const Comm& comm, Slots& ring, File& file, Report& report) {
     for (int s = 0; s < sequences; ++s) {
       for (Count w = 0; w < few && comm.rank() % 2 == s % 2; ++w) {
         const auto use = free_use(ring, w);
@@ -177,7 +172,6 @@ TEST_F(SlotsTest, earlier_uses_of_a_window_come_first) {
       }
       ring.go_on_behind(few, begin_of);
     }
-    comm.barrier();
   });
   const std::string found = contents();
   for (Count w = 0; w < few; ++w)
@@ -187,12 +181,9 @@ TEST_F(SlotsTest, earlier_uses_of_a_window_come_first) {
 
 // The rank that a system call fails on keeps the error, and the ring turns on.
 TEST_F(SlotsTest, a_full_disk_stops_nobody) {
+  opened_ = "/dev/full";
   std::atomic<int> failures = 0;
-  run_as_threads(ranks, [&](const Comm& comm) {
-    Report report;
-    File file("/dev/full", true, comm.rank(), report);
-    Slots ring(Topology::of(comm, 0), window, slots);
-    ASSERT_TRUE(ring.ok());
+  with_ring([&](const Comm& comm, Slots& ring, File& file, Report& report) {
     for (Count w = 0; w < windows; ++w) {
       come(comm);
       const auto use = free_use(ring, w);

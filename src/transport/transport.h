@@ -31,6 +31,9 @@ struct TransportOptions {
   const Method* method = nullptr;  ///< for keys that are one transport's own
 };
 
+/// What a method's keys say of it.
+TransportOptions transport_options(const Method& method);
+
 class Transport : public ExtentIo {
  public:
   /// Collective. Frees what needs all ranks for it.

@@ -113,6 +113,19 @@ class TransportRanks : public testing::TestWithParam<Case> {
   }
   ~TransportRanks() override { std::filesystem::remove(path_); }
 
+  /// f(comm, transport, report) on every rank.
+  template <typename F>
+  void with_transport(F&& f) const {
+    run_as_threads(ranks, [&](const Comm& comm) {
+      Report report;
+      const auto file = std::make_shared<File>(opened_, true, comm.rank(), report);
+      file->share(caches_);
+      const auto transport = make_transport(comm, file, options_, report);
+      f(comm, *transport, report);
+      transport->close();
+    });
+  }
+
   /// One rank's extents of an operation, in memory that is theirs.
   struct Memory {
     std::vector<std::uint32_t> values;
@@ -155,33 +168,59 @@ class TransportRanks : public testing::TestWithParam<Case> {
         std::memcpy(&model_[static_cast<std::size_t>(e.offset / 4)], e.memory, strip);
     }
   }
+  /// Each operation first fails on one rank, as `write` and `reads_that_fail` say of the streams.
+  void fail_and_go_on(int write, const std::vector<int>& reads_that_fail);
   static void come(const Comm& comm) {
     if (comm.is_root()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 
   const std::string path_;
+  std::string opened_ = path_;
+  ClientCaches caches_ = ClientCaches::coherent;
   TransportOptions options_;
   std::vector<std::uint32_t> model_;  // of the file; only rank 0 changes it, between two barriers
 };
 
+void TransportRanks::fail_and_go_on(int write, const std::vector<int>& reads_that_fail) {
+  with_transport([&](const Comm& comm, Transport& transport, Report&) {
+    for (int operation = 0; operation < operations; ++operation) {
+      come(comm);
+      Memory mine = to_write(comm.rank(), operation);
+      Listed failing(mine.extents, comm.rank() == operation % writers ? 40 : SIZE_MAX, write);
+      const auto failed = attempt_to([&] { transport.write_all(failing); });
+      EXPECT_TRUE(failed);
+      if (failed) EXPECT_EQ(failed->code(), Errc::enomem);
+      for (const int which : reads_that_fail) {
+        Memory wanted = memory_for([&](Count s) { return reads(comm.rank(), s, operation); });
+        Listed failing_read(wanted.extents, comm.rank() == operation % 3 ? 20 : SIZE_MAX, which);
+        const auto lost = attempt_to([&] { transport.read_all(failing_read); });
+        if (which <= Listed::itself) EXPECT_TRUE(lost);  // not all make a second clone
+        if (lost) EXPECT_EQ(lost->code(), Errc::enomem);
+      }
+      Listed whole(mine.extents);
+      transport.write_all(whole);
+      comm.barrier();
+      if (comm.is_root()) note(operation);
+      comm.barrier();
+      expect_read(transport, comm.rank(), operation, true);
+    }
+  });
+}
+
 TEST_P(TransportRanks, what_is_written_is_read_and_holes_stay) {
-  run_as_threads(ranks, [&](const Comm& comm) {
-    Report report;
-    const auto transport = make_transport(
-        comm, std::make_shared<File>(path_, true, comm.rank(), report), options_, report);
+  with_transport([&](const Comm& comm, Transport& transport, Report&) {
     for (int operation = 0; operation < operations; ++operation) {
       come(comm);
       Memory mine = to_write(comm.rank(), operation);
       Listed stream(mine.extents);
-      transport->write_all(stream);
+      transport.write_all(stream);
       comm.barrier();
       if (comm.is_root()) note(operation);
       comm.barrier();
-      expect_read(*transport, comm.rank(), operation, true);
-      expect_read(*transport, comm.rank(), operation + 1, false);
+      expect_read(transport, comm.rank(), operation, true);
+      expect_read(transport, comm.rank(), operation + 1, false);
       comm.barrier();  // nobody writes while others read by themselves
     }
-    transport->close();
   });
   std::ifstream in(path_, std::ios::binary);
   std::string found{std::istreambuf_iterator<char>(in), {}}, expected(file_bytes, 0);
@@ -192,83 +231,30 @@ TEST_P(TransportRanks, what_is_written_is_read_and_holes_stay) {
 
 // What is read of a hole may be old when it is written.
 TEST_P(TransportRanks, nothing_but_what_was_asked_for_is_written_where_caches_are_weak) {
-  run_as_threads(ranks, [&](const Comm& comm) {
-    Report report;
-    const auto file = std::make_shared<File>(path_, true, comm.rank(), report);
-    file->share(ClientCaches::weak);
-    const auto transport = make_transport(comm, file, options_, report);
+  caches_ = ClientCaches::weak;
+  with_transport([&](const Comm& comm, Transport& transport, Report& report) {
     for (int operation = 0; operation < operations; ++operation) {
       Memory mine = to_write(comm.rank(), operation);
       Listed stream(mine.extents);
       std::array<std::int64_t, 2> asked_and_written{stream.summary().bytes,
                                                     -report[Counter::bytes_written]};
-      transport->write_all(stream);
+      transport.write_all(stream);
       asked_and_written[1] += report[Counter::bytes_written];
       comm.all_reduce(asked_and_written, Reduce::sum);
       EXPECT_EQ(asked_and_written[1], asked_and_written[0]) << operation;
       EXPECT_EQ(report[Counter::bytes_read], 0);
     }
-    transport->close();
   });
 }
 
 TEST_P(TransportRanks, a_failure_of_one_rank_is_thrown_on_all_and_they_go_on) {
-  run_as_threads(ranks, [&](const Comm& comm) {
-    Report report;
-    const auto transport = make_transport(
-        comm, std::make_shared<File>(path_, true, comm.rank(), report), options_, report);
-    for (int operation = 0; operation < operations; ++operation) {
-      come(comm);
-      Memory mine = to_write(comm.rank(), operation);
-      Listed failing(mine.extents, comm.rank() == operation % writers ? 40 : SIZE_MAX);
-      const auto failed = attempt_to([&] { transport->write_all(failing); });
-      EXPECT_TRUE(failed);
-      if (failed) EXPECT_EQ(failed->code(), Errc::enomem);
-      Memory wanted = memory_for([&](Count s) { return reads(comm.rank(), s, operation); });
-      Listed failing_read(wanted.extents, comm.rank() == operation % 3 ? 20 : SIZE_MAX);
-      EXPECT_TRUE(attempt_to([&] { transport->read_all(failing_read); }));
-      Listed whole(mine.extents);
-      transport->write_all(whole);
-      comm.barrier();
-      if (comm.is_root()) note(operation);
-      comm.barrier();
-      expect_read(*transport, comm.rank(), operation, true);
-    }
-    transport->close();
-  });
+  fail_and_go_on(Listed::all, {Listed::all});
 }
 
 // What failed has told which windows it has pieces in, and comes to them without any: others have
-// slots and messages under way for them.
+// slots and messages under way for them. Of a read first who looks fails, then who marks.
 TEST_P(TransportRanks, a_failure_amid_the_windows_is_thrown_on_all_and_they_go_on) {
-  run_as_threads(ranks, [&](const Comm& comm) {
-    Report report;
-    const auto transport = make_transport(
-        comm, std::make_shared<File>(path_, true, comm.rank(), report), options_, report);
-    for (int operation = 0; operation < operations; ++operation) {
-      come(comm);
-      Memory mine = to_write(comm.rank(), operation);
-      Listed failing(mine.extents, comm.rank() == operation % writers ? 40 : SIZE_MAX,
-                     Listed::itself);
-      const auto failed = attempt_to([&] { transport->write_all(failing); });
-      EXPECT_TRUE(failed);
-      if (failed) EXPECT_EQ(failed->code(), Errc::enomem);
-      for (const int which : {Listed::itself, 2}) {  // who looks, first; then who marks
-        Memory wanted = memory_for([&](Count s) { return reads(comm.rank(), s, operation); });
-        Listed failing_read(wanted.extents, comm.rank() == operation % 3 ? 20 : SIZE_MAX, which);
-        const auto lost = attempt_to([&] { transport->read_all(failing_read); });
-        if (which == Listed::itself) EXPECT_TRUE(lost);
-        if (lost) EXPECT_EQ(lost->code(), Errc::enomem);
-      }
-      Listed whole(mine.extents);
-      transport->write_all(whole);
-      comm.barrier();
-      if (comm.is_root()) note(operation);
-      comm.barrier();
-      expect_read(*transport, comm.rank(), operation, true);
-    }
-    transport->close();
-  });
+  fail_and_go_on(Listed::itself, {Listed::itself, 2});
 }
 
 // Windows are looked at in parts of 32 MiB here: pieces lie in every other one of twelve. Behind
@@ -291,52 +277,43 @@ Listed far_pieces_of(Rank rank, std::vector<std::uint32_t>& values, std::size_t 
 
 TEST_P(TransportRanks, pieces_far_apart_are_found_also_behind_a_failure) {
   options_.buffer_limit = 4096;
-  run_as_threads(ranks, [&](const Comm& comm) {
-    Report report;
-    TransportOptions options = options_;
-    std::shared_ptr<Transport> transport;
-    for (int operation = 0; operation < operations; ++operation) {
-      if (operation % (operations / 2) == 0) {
-        comm.barrier();
-        options.bulk = operation > 0;
-        transport = make_transport(comm, std::make_shared<File>(path_, true, comm.rank(), report),
-                                   options, report);
+  for (const bool bulk : {false, true}) {
+    options_.bulk = bulk;
+    const int first = bulk ? operations / 2 : 0;
+    with_transport([&](const Comm& comm, Transport& transport, Report&) {
+      for (int operation = first; operation < first + operations / 2; ++operation) {
+        come(comm);
+        std::vector<std::uint32_t> written, read;
+        Listed whole = far_pieces_of(comm.rank(), written, SIZE_MAX);
+        Listed wanted = far_pieces_of(comm.rank(), read, SIZE_MAX);
+        if (comm.rank() < writers) {
+          for (std::size_t i = 0; i < written.size(); ++i)
+            if (i / 6 % 2 == 0)
+              written[i] =
+                  value(operation * 10 + comm.rank(), std::ssize(read) + static_cast<Count>(i));
+        }
+        std::vector<std::uint32_t> other;
+        const bool fails = comm.rank() == operation % writers;
+        Listed failing = far_pieces_of(comm.rank(), other, fails ? 20 : SIZE_MAX);
+        EXPECT_TRUE(attempt_to([&] { transport.write_all(failing); }));
+        transport.write_all(whole);
+        Listed failing_read = far_pieces_of(comm.rank(), other, fails ? 20 : SIZE_MAX);
+        EXPECT_TRUE(attempt_to([&] { transport.read_all(failing_read); }));
+        transport.read_all(wanted);
+        EXPECT_TRUE(read == written) << "rank " << comm.rank() << ", operation " << operation;
       }
-      come(comm);
-      std::vector<std::uint32_t> written, read;
-      Listed whole = far_pieces_of(comm.rank(), written, SIZE_MAX);
-      Listed wanted = far_pieces_of(comm.rank(), read, SIZE_MAX);
-      if (comm.rank() < writers) {
-        for (std::size_t i = 0; i < written.size(); ++i)
-          if (i / 6 % 2 == 0)
-            written[i] =
-                value(operation * 10 + comm.rank(), std::ssize(read) + static_cast<Count>(i));
-      }
-      std::vector<std::uint32_t> other;
-      const bool fails = comm.rank() == operation % writers;
-      Listed failing = far_pieces_of(comm.rank(), other, fails ? 20 : SIZE_MAX);
-      EXPECT_TRUE(attempt_to([&] { transport->write_all(failing); }));
-      transport->write_all(whole);
-      Listed failing_read = far_pieces_of(comm.rank(), other, fails ? 20 : SIZE_MAX);
-      EXPECT_TRUE(attempt_to([&] { transport->read_all(failing_read); }));
-      transport->read_all(wanted);
-      EXPECT_TRUE(read == written) << "rank " << comm.rank() << ", operation " << operation;
-    }
-    transport->close();
-  });
+    });
+  }
 }
 
 // Every rank asks for every other byte of everything: what others wish for of one window is more
 // than a rank keeps of several.
 TEST_P(TransportRanks, all_read_all_in_pieces) {
   options_.buffer_limit = 4096;
-  run_as_threads(ranks, [&](const Comm& comm) {
-    Report report;
-    const auto transport = make_transport(
-        comm, std::make_shared<File>(path_, true, comm.rank(), report), options_, report);
+  with_transport([&](const Comm& comm, Transport& transport, Report&) {
     Memory mine = to_write(comm.rank(), 0);
     Listed stream(mine.extents);
-    transport->write_all(stream);
+    transport.write_all(stream);
     comm.barrier();
     if (comm.is_root()) note(0);
     comm.barrier();
@@ -346,31 +323,30 @@ TEST_P(TransportRanks, all_read_all_in_pieces) {
     for (std::size_t i = 0; i < found.size(); ++i)
       extents.push_back({static_cast<Offset>(i) * 2, 1, &found[i], 0, 1});
     Listed all(std::move(extents));
-    transport->read_all(all);
+    transport.read_all(all);
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < found.size(); ++i)
       wrong += found[i] != static_cast<std::byte>(model_[i / 2] >> (i % 2 == 0 ? 24 : 8));
     EXPECT_EQ(wrong, 0U) << "rank " << comm.rank();
-    transport->close();
   });
 }
 
 TEST_P(TransportRanks, a_full_disk_is_told_to_all_and_they_go_on) {
+  opened_ = "/dev/full";
   options_.hole_threshold = 0;
-  run_as_threads(ranks, [&](const Comm& comm) {
-    Report report;
-    const auto transport = make_transport(
-        comm, std::make_shared<File>("/dev/full", true, comm.rank(), report), options_, report);
-    for (int operation = 0; operation < operations; ++operation) {
-      come(comm);
-      Memory mine = to_write(comm.rank(), operation);
-      Listed stream(mine.extents);
-      const auto failed = attempt_to([&] { transport->write_all(stream); });
-      ASSERT_TRUE(failed);
-      EXPECT_EQ(failed->code(), Errc::eno_space);
-    }
-    transport->close();
-  });
+  for (const bool bulk : {false, true}) {
+    options_.bulk = bulk;
+    with_transport([&](const Comm& comm, Transport& transport, Report&) {
+      for (int operation = 0; operation < operations; ++operation) {
+        come(comm);
+        Memory mine = to_write(comm.rank(), operation);
+        Listed stream(mine.extents);
+        const auto failed = attempt_to([&] { transport.write_all(stream); });
+        ASSERT_TRUE(failed);
+        EXPECT_EQ(failed->code(), Errc::eno_space);
+      }
+    });
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TransportRanks, testing::ValuesIn(cases()), name_of);

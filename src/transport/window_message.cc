@@ -8,6 +8,7 @@ namespace forebay {
 namespace {
 
 std::size_t length_of(std::uint32_t value) {
+  if (value < 0x80) return 1;  // as most are
   return (static_cast<std::size_t>(std::bit_width(value | 1u)) + 6) / 7;
 }
 
@@ -26,10 +27,8 @@ void set_bits(std::byte* bits, std::uint32_t from, std::uint32_t to) {
 
 }  // namespace
 
-std::vector<std::byte> window_message(Count window, std::span<const WindowRun> runs,
-                                      Count payload) {
+WindowHead coding_of(std::span<const WindowRun> runs) {
   WindowHead head;
-  head.window = window;
   std::uint32_t ends = 8;
   for (const WindowRun& r : runs) ends |= r.from | r.to;
   const int shift = std::countr_zero(ends);
@@ -46,12 +45,19 @@ std::vector<std::byte> window_message(Count window, std::span<const WindowRun> r
   }
   head.coding = gaps <= bits ? WindowHead::gaps : WindowHead::bits;
   head.coded = static_cast<std::uint32_t>(std::min(gaps, bits));
-  std::vector<std::byte> message(sizeof head + head.coded + static_cast<std::size_t>(payload));
+  return head;
+}
+
+std::vector<std::byte> window_message(Count window, std::span<const WindowRun> runs,
+                                      Count payload) {
+  WindowHead head = coding_of(runs);
+  head.window = window;
+  std::vector<std::byte> message(static_cast<std::size_t>(message_bytes(head, payload)));
   std::memcpy(message.data(), &head, sizeof head);
   std::byte* coded = message.data() + sizeof head;
-  at = head.first;
+  std::uint32_t at = head.first;
   for (const WindowRun& r : runs) {
-    const std::uint32_t from = r.from >> shift, to = r.to >> shift;
+    const std::uint32_t from = r.from >> head.shift, to = r.to >> head.shift;
     if (head.coding == WindowHead::gaps) {
       coded = put(put(coded, from - at), to - from);
       at = to;

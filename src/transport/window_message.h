@@ -37,6 +37,15 @@ constexpr Count largest_message(Count window_size) {
   return static_cast<Count>(sizeof(WindowHead)) + window_size + window_size / 8 + 16;
 }
 
+/// How runs, which are apart and in order, are told: `coded`, `first`, `coding` and `shift` of the
+/// head.
+WindowHead coding_of(std::span<const WindowRun> runs);
+
+/// Bytes of a message with this head and so many bytes of data.
+constexpr Count message_bytes(const WindowHead& head, Count payload) {
+  return static_cast<Count>(sizeof head) + head.coded + payload;
+}
+
 /// A message of runs, which are apart and in order, with room for `payload` bytes behind them.
 std::vector<std::byte> window_message(Count window, std::span<const WindowRun> runs, Count payload);
 

@@ -79,40 +79,38 @@ std::optional<Error> plan_visits(const Comm& comm, const Topology& topology, con
   visits.clear();
   const Comm& node = topology.node();
   const auto size = static_cast<std::size_t>(part.count);
-  const auto note = [&](std::optional<Error> error) {
-    if (error && !failed) failed = std::move(error);
-  };
   Words all;
-  note(gather(node, touched, failed, all));
-  note(attempt_to([&] {
-    if (failed) return;
-    const std::size_t words = touched->words().size();
-    for (Count i = 0; i < part.count; ++i) {
-      Visit v{part.first + i, 0, 0, TouchedWindows::is_marked(touched->words(), i)};
-      for (std::size_t from = 0; from < all.size(); from += words)
-        v.ranks += TouchedWindows::is_marked(std::span(all).subspan(from, words), i) ? 1 : 0;
-      if (v.ranks > 0) visits.push_back(v);
-    }
-  }));
+  keep_first(failed, gather(node, touched, failed, all));
+  keep_first(failed, attempt_to([&] {
+               if (failed) return;
+               const std::size_t words = touched->words().size();
+               for (Count i = 0; i < part.count; ++i) {
+                 Visit v{part.first + i, 0, 0, TouchedWindows::is_marked(touched->words(), i)};
+                 for (std::size_t from = 0; from < all.size(); from += words)
+                   v.ranks +=
+                       TouchedWindows::is_marked(std::span(all).subspan(from, words), i) ? 1 : 0;
+                 if (v.ranks > 0) visits.push_back(v);
+               }
+             }));
   if (topology.nodes() > 1) {
     std::vector<std::uint32_t> counts;
-    note(count_nodes(comm, topology, part, visits, counts));
-    note(attempt_together(node, [&] {
-      counts.resize(size);
-      node.broadcast(counts.data(), size * sizeof counts[0]);
-    }));
-    note(attempt_to([&] {
-      if (failed) return;
-      std::vector<Visit> merged;
-      auto next = visits.begin();
-      for (Count i = 0; i < part.count; ++i) {
-        Visit v{part.first + i, 0, 0, false};
-        if (next != visits.end() && next->window == v.window) v = *next++;
-        v.nodes = static_cast<int>(counts[static_cast<std::size_t>(i)]);
-        if (v.ranks > 0 || v.nodes > 0) merged.push_back(v);
-      }
-      visits = std::move(merged);
-    }));
+    keep_first(failed, count_nodes(comm, topology, part, visits, counts));
+    keep_first(failed, attempt_together(node, [&] {
+                 counts.resize(size);
+                 node.broadcast(counts.data(), size * sizeof counts[0]);
+               }));
+    keep_first(failed, attempt_to([&] {
+                 if (failed) return;
+                 std::vector<Visit> merged;
+                 auto next = visits.begin();
+                 for (Count i = 0; i < part.count; ++i) {
+                   Visit v{part.first + i, 0, 0, false};
+                   if (next != visits.end() && next->window == v.window) v = *next++;
+                   v.nodes = static_cast<int>(counts[static_cast<std::size_t>(i)]);
+                   if (v.ranks > 0 || v.nodes > 0) merged.push_back(v);
+                 }
+                 visits = std::move(merged);
+               }));
   }
   return failed;
 }

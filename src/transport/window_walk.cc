@@ -39,21 +39,22 @@ Rank WindowWalk::delegate(std::size_t i) const {
   return ranks[static_cast<std::size_t>(grid_.delegate_of(window, static_cast<int>(ranks.size())))];
 }
 
-// A failing rank keeps step with the others, or they would wait for it for ever; what it met is
-// thrown at the end.
 template <typename F>
-bool WindowWalk::guarded(F&& f) {
-  auto failed = attempt_to(f);
-  if (!failed) return true;
-  if (!site_.failure) site_.failure = std::move(failed);
-  return false;
+void WindowWalk::move_on_until(F&& done) {
+  for (int idle = 0;; ++idle) {
+    const Slots::Left left = progress();
+    if (done(left)) return;
+    if (left == Slots::Left::moved) idle = 0;
+    site_.topology.peers().rest(idle);
+  }
 }
 
 // A walk that fails is over: this rank goes on through the windows, with no pieces.
 template <typename F>
 void WindowWalk::walk(std::optional<ExtentReader>& reader, std::size_t i, F&& f) {
   const Offset limit = grid_.end_of(visit(i).window);
-  if (reader && !guarded([&] { reader->for_each_before(limit, f); })) reader.reset();
+  if (reader && !attempt_into(site_.failure, [&] { reader->for_each_before(limit, f); }))
+    reader.reset();
 }
 
 void WindowWalk::write(std::optional<ExtentReader>& pieces) {
@@ -133,7 +134,7 @@ void WindowWalk::send(std::size_t i) {
   std::vector<std::byte> message;
   {
     StepTimer timer(site_.report, Step::pack);
-    const bool made = guarded([&] {
+    const bool made = attempt_into(site_.failure, [&] {
       runs_.clear();
       Count bytes = 0;
       site_.slots.for_each_run(use, [&](Count from, Count to) {
@@ -153,10 +154,10 @@ void WindowWalk::send(std::size_t i) {
   }
   StepTimer timer(site_.report, Step::exchange);
   // Wishes wait until their windows' turn comes. Answers must not wait for them.
-  for (int idle = 0; !(writing_ ? site_.mailbox->has_room() : site_.mailbox->has_place()); ++idle) {
-    if (progress() == Slots::Left::moved) idle = 0;
-    site_.topology.peers().rest(idle);
-  }
+  const auto may_send = [&] {
+    return writing_ ? site_.mailbox->has_room() : site_.mailbox->has_place();
+  };
+  if (!may_send()) move_on_until([&](Slots::Left) { return may_send(); });
   if (!writing_) asked_.push_back(i);
   post(delegate(i), tag(i), failed, std::move(message), !writing_);
 }
@@ -209,7 +210,8 @@ void WindowWalk::receive(Delegated& d, std::vector<Wish>& wishes, bool more) {
     if (writing_) return;
     wishes.push_back({from, head.failed != 0, {}});  // there is room
     Wish& wish = wishes.back();
-    if (!wish.failed && !guarded([&] { wish.message.assign(message.begin(), message.end()); }))
+    if (!wish.failed &&
+        !attempt_into(site_.failure, [&] { wish.message.assign(message.begin(), message.end()); }))
       wish.failed = true;
     wished_ += static_cast<Count>(wish.message.size());
   };
@@ -229,7 +231,7 @@ void WindowWalk::answer(Delegated& d, std::vector<Wish>& wishes) {
     WindowHead head;
     head.window = visit(d.visit).window;
     std::vector<std::byte> message;
-    const bool made = !wish.failed && guarded([&] {
+    const bool made = !wish.failed && attempt_into(site_.failure, [&] {
       Count bytes = 0;
       for_each_run(wish.message, [&](Count, Count length) { bytes += length; });
       message.resize(sizeof head + static_cast<std::size_t>(bytes));
@@ -256,7 +258,8 @@ void WindowWalk::receive_answers() {
       StepTimer timer(site_.report, Step::exchange);
       const Slots::Use use = use_at(i);
       if (head_of(message).failed != 0) {
-        guarded([&] { throw Error(Errc::enomem, "another rank could not answer"); });
+        attempt_into(site_.failure,
+                     [&] { throw Error(Errc::enomem, "another rank could not answer"); });
       } else {
         const std::byte* data = payload_of(message).data();
         site_.slots.for_each_run(use, [&](Count from, Count to) {
@@ -271,12 +274,7 @@ void WindowWalk::receive_answers() {
 
 void WindowWalk::settle() {
   StepTimer timer(site_.report, Step::wait);
-  for (int idle = 0;; ++idle) {
-    const Slots::Left left = progress();
-    if (left == Slots::Left::nothing) break;
-    if (left == Slots::Left::moved) idle = 0;
-    site_.topology.peers().rest(idle);
-  }
+  move_on_until([](Slots::Left left) { return left == Slots::Left::nothing; });
   site_.slots.go_on_behind(visits_.size(),
                            [&](std::size_t i) { return grid_.begin_of(visit(i).window); });
 }

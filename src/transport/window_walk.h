@@ -107,7 +107,7 @@ class WindowWalk {
   void copy(std::size_t i, std::optional<ExtentReader>& copies);
   void settle();
   template <typename F>
-  bool guarded(F&& f);
+  void move_on_until(F&& done);
   template <typename F>
   void walk(std::optional<ExtentReader>& reader, std::size_t i, F&& f);
 

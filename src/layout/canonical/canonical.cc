@@ -321,6 +321,8 @@ class CanonicalLayout : public Layout {
   }
   bool writes_alone() const override { return true; }
   void expect_more(bool more) override { io_.expect_more(more); }
+  bool answers_slowly() const override { return io_.answers_slowly(); }
+  bool overlapped() const override { return io_.overlapped(); }
 
  private:
   const Schema& schema_;

@@ -1,0 +1,252 @@
+// Stage `memory`: collective writes wait in memory until there is enough of them, and are carried
+// out as one operation. Stage `auto`: the same from when the file is found to answer slowly, and
+// `direct` before.
+//
+// Waiting writes are in the file when the dataset is synchronised, redefined, closed, read by all
+// ranks or goes to independent mode; until then a process that is killed takes them along, and
+// what goes wrong is told by the call that carries them out. They stay where that fails, so that it
+// can be tried again.
+//
+// Who wins where writes overlap: the later operation, as if nothing had waited. One rank's own
+// writes the layout orders. Where the transport finds that several ranks wrote the same bytes, all
+// operations are carried out once more, one after the other. Where it cannot tell
+// (ExtentIo::overlapped), as in stage `burst`, only flushes order writes of different ranks. An
+// operation in which all ranks write the same elements (a time, as a rule) waits on rank 0 alone:
+// whose values it leaves nothing says.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/attempt.h"
+#include "comm/agree.h"
+#include "layout/layout.h"
+#include "method/method.h"
+#include "stage/stage.h"
+
+namespace forebay {
+
+namespace {
+
+// A rank's part of an operation above it is worth system calls of its own.
+constexpr Count large_operation = 2 << 20;
+
+class MemoryStage : public Stage {
+ public:
+  MemoryStage(const StageSite& site, bool always)
+      : site_(site),
+        layout_(&site.layout),
+        always_(always),
+        limit_(std::max<Count>(site.method.buffer_limit / 4, 1)) {}
+
+  StageNeeds offer(std::vector<Request>& writes, const std::vector<Request>& /*reads*/) override {
+    StageNeeds needs;
+    drop_unagreed();
+    holds_ = !alone_ && (always_ || (!gave_up_ && layout_->answers_slowly()));
+    if (!holds_) return needs;
+    bool held = false;
+    attempt_to([&] { held = hold(writes); });
+    needs.direct = !held;
+    needs.flush = bytes_ >= limit_;
+    needs.alike = hash_of(writes);
+    needs.unlike = largest_hash - needs.alike;
+    return needs;
+  }
+
+  void submit(std::vector<Request>& requests, bool write, bool collective,
+              const StageNeeds& needs) override {
+    if (!collective) return layout_->carry_out(requests, write, false);
+    if (!write) {
+      carry_out_held();
+      return layout_->carry_out(requests, false, true);
+    }
+    if (holds_ && !needs.direct) {
+      if (needs.alike + needs.unlike == largest_hash && !site_.comm.is_root()) drop_unagreed();
+      if (needs.flush)
+        carry_out_held();  // where it fails this operation has failed, and is dropped
+      ends_.push_back(requests_.size());  // there is room
+      ++held_operations_;
+      return;
+    }
+    drop_unagreed();
+    carry_out_held();
+    layout_->carry_out(requests, true, true);
+  }
+
+  void flush(bool collective) override {
+    if (!collective) return;
+    carry_out_held();
+    layout_->flush();
+  }
+  void begin_alone() override {
+    carry_out_held();
+    alone_ = true;
+  }
+  void before_header() override { carry_out_held(); }
+  void end_alone() override {
+    alone_ = false;
+    layout_->flush();
+  }
+  bool holds_writes() const override { return !ends_.empty(); }
+  void use(Layout& layout) override { layout_ = &layout; }
+  void close(bool /*drop*/) override { clear(); }
+
+  std::string reasons() const override {
+    if (held_operations_ == 0) return {};
+    return fmt::format("memory: {} collective writes waited, carried out together {} times{}",
+                       held_operations_, flushes_,
+                       gave_up_ ? "; no more of them since ranks wrote the same bytes" : "");
+  }
+
+ private:
+  std::size_t agreed() const { return ends_.empty() ? 0 : ends_.back(); }
+
+  // Of an operation that did not come to be held.
+  void drop_unagreed() {
+    for (; requests_.size() > agreed(); requests_.pop_back())
+      bytes_ -= held_bytes(requests_.back());
+  }
+
+  static constexpr std::int64_t largest_hash = std::int64_t{1} << 62;
+
+  // The same for the same elements. Run lists are not compared.
+  std::int64_t hash_of(const std::vector<Request>& writes) const {
+    std::uint64_t hash = 0;
+    const auto add = [&](std::uint64_t value) {
+      hash = (hash ^ value) * 0x9e3779b97f4a7c15;
+      hash ^= hash >> 29;
+    };
+    for (const Request& r : writes) {
+      const auto* box = std::get_if<Subarray>(&r.selection);
+      if (!box) return site_.comm.rank();
+      add(static_cast<std::uint64_t>(r.var) + 1);
+      for (const auto* list : {&box->start, &box->count, &box->stride})
+        for (const Count n : *list) add(static_cast<std::uint64_t>(n) + 1);
+    }
+    return static_cast<std::int64_t>(hash % static_cast<std::uint64_t>(largest_hash));
+  }
+
+  static Count held_bytes(const Request& r) {
+    Count bytes = r.elements * r.element_size + static_cast<Count>(sizeof(Request));
+    if (const auto* runs = std::get_if<Runs>(&r.selection)) {  // others may have the list, too
+      bytes += static_cast<Count>(runs->list->runs.size() * sizeof(Run) +
+                                  runs->list->memory.size() * sizeof(Offset));
+    } else {
+      bytes += 3 * static_cast<Count>(std::get<Subarray>(r.selection).start.size() * sizeof(Count));
+    }
+    return bytes;
+  }
+
+  bool hold(const std::vector<Request>& writes) {
+    Count bytes = 0;
+    for (const Request& r : writes) bytes += held_bytes(r);
+    if (bytes > std::min(limit_, large_operation) || bytes_ + bytes > 2 * limit_) return false;
+    StepTimer timer(site_.report, Step::stage);
+    ends_.reserve(ends_.size() + 1);
+    for (const Request& r : writes) {
+      Request held;
+      held.var = r.var;
+      held.write = true;
+      held.selection = r.selection;
+      held.last_record = r.last_record;
+      held.elements = r.elements;
+      held.element_size = r.element_size;
+      held.swap = r.swap;
+      held.sequence = next_++;  // a later operation may have what was posted earlier
+      const auto size = static_cast<std::size_t>(r.elements * r.element_size);
+      held.staging = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(size, 1));
+      if (size > 0) std::memcpy(held.staging.get(), r.packed, size);
+      held.packed = held.staging.get();
+      requests_.push_back(std::move(held));
+      bytes_ += held_bytes(requests_.back());
+    }
+    return true;
+  }
+
+  // Collective. There is as much to do on all ranks: they hold parts of the same operations.
+  void carry_out_held() {
+    if (!holds_writes()) return;
+    refused_.reset();
+    together(site_.comm, [&] {
+      carry_out(held());
+      // Where the file has turned out to be quick meanwhile nobody looked.
+      const bool watched = always_ || layout_->answers_slowly();
+      gave_up_ = gave_up_ || (!always_ && watched && layout_->overlapped());
+      if ((layout_->overlapped() || !watched) && ends_.size() > 1) carry_out_in_turn();
+      layout_->flush();
+      site_.host.write_agreed_numrecs();
+    });
+    ++flushes_;
+    ++site_.report[Counter::flushes];
+    forget_held();
+    agree_on_error(site_.comm, refused_);
+  }
+
+  std::span<Request> held() { return std::span(requests_).first(agreed()); }
+
+  // What is one rank's own matter the others know nothing of: told when all is done.
+  void carry_out(std::span<Request> requests) {
+    auto failed = attempt_to([&] { layout_->carry_out(requests, true, true); });
+    if (failed && !failed->is_own_matter()) throw *failed;
+    keep_first(refused_, std::move(failed));
+  }
+
+  // A program that writes so would pay for it at each flush.
+  void carry_out_in_turn() {
+    const std::span<Request> all = held();
+    std::sort(all.begin(), all.end(),
+              [](const Request& a, const Request& b) { return a.sequence < b.sequence; });
+    for (std::size_t begin = 0; const std::size_t end : ends_) {
+      carry_out(all.subspan(begin, end - begin));
+      begin = end;
+    }
+  }
+
+  void forget_held() {
+    for (const Request& r : held()) bytes_ -= held_bytes(r);
+    requests_.erase(requests_.begin(), requests_.begin() + static_cast<std::ptrdiff_t>(agreed()));
+    ends_.clear();
+  }
+
+  void clear() {
+    requests_.clear();
+    ends_.clear();
+    bytes_ = 0;
+  }
+
+  StageSite site_;
+  Layout* layout_;
+  bool always_;
+  Count limit_;
+  bool alone_ = false, gave_up_ = false;
+  bool holds_ = false;             // the operation at hand may wait
+  std::vector<Request> requests_;  // in the order of calls; each owns its data
+  std::vector<std::size_t> ends_;  // of operations; as many on all ranks
+  Count bytes_ = 0;
+  std::optional<Error> refused_;
+  std::uint64_t next_ = 0;
+  std::int64_t held_operations_ = 0, flushes_ = 0;
+};
+
+}  // namespace
+
+extern const StageEntry auto_stage{
+    {"auto", "direct, or memory where the file system answers slowly", 0},
+    [](const StageSite& site) -> std::unique_ptr<Stage> {
+      return std::make_unique<MemoryStage>(site, false);
+    }};
+
+extern const StageEntry memory_stage{
+    {"memory", "kept in memory until there is much of it, and handed over as one operation", 15},
+    [](const StageSite& site) -> std::unique_ptr<Stage> {
+      return std::make_unique<MemoryStage>(site, true);
+    },
+    true};
+
+}  // namespace forebay

@@ -1,0 +1,72 @@
+#include "transport/aggregation_rules.h"
+
+#include <algorithm>
+
+namespace forebay {
+
+namespace {
+
+constexpr Count smallest_window = 64 << 10;
+constexpr Count cached_window = 512 << 10;
+constexpr Count shipped_window = 1 << 20;
+constexpr Count most_of_a_window = 1 << 30;  // a message of MPI counts its bytes in an int
+constexpr Count bulk_window = 1 << 20, bulk_piece = 4 << 20;
+
+// Above these sizes a piece is worth a system call of its own (docs/performance.md). Between nodes
+// a file system's locks make interleaved writers dear, so pieces must be larger there.
+constexpr Count direct_piece_on_one_node = 16 << 10;
+constexpr Count direct_write_piece = 256 << 10;
+constexpr Count direct_read_piece = 128 << 10;
+
+}  // namespace
+
+void OperationTotal::add(const StreamSummary& rank) {
+  if (rank.empty()) return;
+  first = bytes == 0 ? rank.first : std::min(first, rank.first);
+  last = bytes == 0 ? rank.last : std::max(last, rank.last);
+  bytes += rank.bytes;
+  pieces += rank.pieces;
+}
+
+// Ranks that interleave finely need aggregation. Where the average piece is worth a system call,
+// moving it through another rank's buffer only costs; unless ranks read the same bytes, which one
+// read can serve.
+bool carried_out_directly(const OperationTotal& total, const NodeCounts& nodes,
+                          const TransportOptions& options, bool write) {
+  if (options.kind == "aggregated") return false;
+  if (nodes.ranks == 1) return true;
+  const Count piece = total.bytes / std::max<Count>(total.pieces, 1);
+  if (write && options.bulk) return piece >= bulk_piece;
+  const bool one_node = nodes.nodes == 1;
+  if (write) return piece >= (one_node ? direct_piece_on_one_node : direct_write_piece);
+  return piece >= (one_node ? direct_piece_on_one_node : direct_read_piece) &&
+         total.bytes <= (total.last - total.first) + (total.last - total.first) / 2;
+}
+
+// On one node a window that fits the cache is quickest; between nodes a window is also the unit of
+// the file system's locks and of messages, so it is larger, and never smaller than a stripe. Small
+// operations get small windows: their memory is quicker to set up. Windows only grow, so that
+// set-up is paid a few times at most. In bulk a window is what one system call writes.
+Count window_size_for(const OperationTotal& total, const NodeCounts& nodes,
+                      const TransportOptions& options, Count before) {
+  Count largest = options.window_size;
+  if (largest == 0 && nodes.nodes == 1) largest = options.bulk ? bulk_window : cached_window;
+  // Without shared memory each rank has its own, and that is scarce.
+  if (largest == 0 && !nodes.share_memory) largest = cached_window;
+  if (largest == 0) largest = shipped_window;
+  const Count most =
+      std::clamp<Count>(options.buffer_limit / (2 * slots_of_a_node), 4096, most_of_a_window);
+  largest = std::min(std::max(largest, options.striping_unit), most);
+  Count window = std::max<Count>(options.striping_unit, std::min(smallest_window, most));
+  while (window < (total.last - total.first) / slots_of_a_node && window < largest) window *= 2;
+  return std::max(round_up(std::min(window, largest), 4096), before);
+}
+
+WindowGrid window_grid_for(const OperationTotal& total, const NodeCounts& nodes,
+                           const TransportOptions& options, Count window) {
+  int homes = nodes.nodes;
+  if (options.aggregators > 0) homes = std::min(homes, options.aggregators);
+  return WindowGrid::over(total.first, total.last, window, homes);
+}
+
+}  // namespace forebay

@@ -1,0 +1,44 @@
+// What aggregation decides before anything moves, as functions of what all ranks ask for together:
+// the transport carries it out, a simulation counts it.
+#pragma once
+
+#include "base/types.h"
+#include "plan/windows.h"
+#include "transport/transport.h"
+
+namespace forebay {
+
+/// What all ranks together ask for in one collective operation; equal on every rank.
+struct OperationTotal {
+  Offset first = 0, last = 0;
+  Count bytes = 0, pieces = 0;
+
+  /// With what another rank asks for.
+  void add(const StreamSummary& rank);
+};
+
+/// The nodes that ranks are on.
+struct NodeCounts {
+  int ranks = 1, nodes = 1;
+  bool share_memory = true;  ///< ranks of a node
+};
+
+/// Slots of a node's ring (slots.h).
+constexpr int slots_of_a_node = 8;
+
+/// Whether each rank reads or writes for itself.
+bool carried_out_directly(const OperationTotal& total, const NodeCounts& nodes,
+                          const TransportOptions& options, bool write);
+
+/// Bytes of a window. `before`: of the operation before; windows only grow.
+Count window_size_for(const OperationTotal& total, const NodeCounts& nodes,
+                      const TransportOptions& options, Count before);
+
+/// The windows of an operation and the nodes that they are dealt to.
+WindowGrid window_grid_for(const OperationTotal& total, const NodeCounts& nodes,
+                           const TransportOptions& options, Count window);
+
+/// Bytes of messages that a rank may have under way (Mailbox).
+constexpr Count mailbox_limit(const TransportOptions& options) { return options.buffer_limit / 4; }
+
+}  // namespace forebay
