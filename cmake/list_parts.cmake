@@ -15,7 +15,7 @@ foreach(kind IN LISTS kinds)
   set(listed_${kind} "")
 endforeach()
 foreach(source IN LISTS sources)
-  file(STRINGS ${source} entries REGEX "^(extern )?const [A-Z][a-z]+Entry")
+  file(STRINGS ${source} entries REGEX "^(extern )?const [A-Z][a-z]+Entry ")
   foreach(entry IN LISTS entries)
     if(NOT entry MATCHES "^extern const ([A-Z][a-z]+)Entry ([a-z0-9_]+){")
       message(FATAL_ERROR "${source}: a part that cannot be listed, for it does not begin with "

@@ -42,6 +42,7 @@ ROOMS = {
     "stage": Room(ENGINE + ["layout"]),
     "transport": Room(["base", "comm", "plan", "storage", "method"], mpi=True),
     "container": Room(ENGINE + ["layout", "transport"]),
+    "simulation": Room(BASIS + ["plan", "codec", "format", "method", "layout", "transport", "container"], files=False),
     "dataset": Room(ENGINE + ["layout", "stage", "transport", "container"]),
     "files": Room(ENGINE + LAYOUTS + ["transport", "dataset"]),
     "files/hdf5": Room(ENGINE + LAYOUTS + ["dataset", "files"], hdf5=True),
@@ -49,7 +50,7 @@ ROOMS = {
     "api/hdf5vol": Room(BASIS + ["method", "storage", "layout/logged", "dataset"], mpi=True, hdf5=True),
     "api/groups": Room(BASIS + ["method", "dataset"]),
     "api/checkpoint": Room(BASIS + ["method", "dataset"]),
-    "tools": Room(BASIS + ["method", "stage", "layout/logged", "dataset", "files", "files/hdf5"], hdf5=True),
+    "tools": Room(BASIS + ["method", "stage", "layout/logged", "transport", "simulation", "dataset", "files", "files/hdf5"], hdf5=True),
 }
 
 SOURCE_SUFFIXES = {".h", ".hpp", ".c", ".cc", ".cpp", ".inc", ".in"}

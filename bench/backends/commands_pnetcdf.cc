@@ -7,9 +7,16 @@
 namespace forebay::bench {
 namespace {
 
+using Shape = BlockOptions::Shape;
+
 struct Options {
   E3smCommand e3sm;
-  BlockOptions contiguous, strided, checkerboard, ior_strided, ior_contiguous, btio;
+  BlockOptions contiguous = usual_blocks(Shape::Contiguous);
+  BlockOptions strided = usual_blocks(Shape::Strided);
+  BlockOptions checkerboard = usual_blocks(Shape::Checkerboard);
+  BlockOptions ior_strided = usual_blocks(Shape::IorStrided);
+  BlockOptions ior_contiguous = usual_blocks(Shape::IorContiguous);
+  BlockOptions btio = usual_blocks(Shape::Btio);
   FlashIoCommand flash_io;
   MetadataOptions metadata;
   PosixOptions append, limit, log_limit;
@@ -37,24 +44,12 @@ void add_workloads(CLI::App& app, Command& c) {
                         return std::make_unique<ArrayWorkload>(std::move(pattern), arrays.storage,
                                                                team, arrays.read);
                       });
-  o.strided.shape = BlockOptions::Shape::Strided;
-  o.strided.bytes_per_rank = 16 << 20;
-  o.checkerboard.shape = BlockOptions::Shape::Checkerboard;
-  o.checkerboard.bytes_per_rank = 16 << 20;
   add_blocks(app, c, "contiguous", "one large block a rank", o.contiguous);
   add_blocks(app, c, "strided", "small pieces interleaved over ranks", o.strided);
   add_blocks(app, c, "checkerboard", "2-D blocks, shifted from row to row", o.checkerboard);
   add_metadata_workload(app, c, o.metadata, [](const MetadataOptions& options, const Team& team) {
     return std::make_unique<MetadataWorkload>(options, team);
   });
-  using Shape = BlockOptions::Shape;
-  o.ior_strided.shape = Shape::IorStrided;
-  o.ior_contiguous.shape = Shape::IorContiguous;
-  o.btio.shape = Shape::Btio;
-  for (BlockOptions* ior : {&o.ior_strided, &o.ior_contiguous}) {
-    ior->bytes_per_rank = 8 << 20;
-    ior->piece_bytes = 64 << 10;
-  }
   add_blocks(app, c, "ior-strided", "IOR, one segment: transfers fill a block", o.ior_strided);
   add_blocks(app, c, "ior-contiguous", "IOR, segments of one transfer a rank", o.ior_contiguous);
   add_blocks(app, c, "btio", "BTIO: cells of diagonal multi-partitioning", o.btio);

@@ -1,118 +1,6 @@
 #include "workloads/cdl.h"
 
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <stdexcept>
-
-#include "backends/backend.h"
-
-extern char** environ;
-
 namespace forebay::bench::cdl {
-namespace {
-
-/// An empty file that goes with the object.
-class TemporaryFile {
- public:
-  TemporaryFile() : path_(std::filesystem::temp_directory_path() / "forebay-bench-XXXXXX") {
-    const int fd = ::mkstemp(path_.data());
-    if (fd < 0) throw std::runtime_error("cannot make " + path_);
-    ::close(fd);
-  }
-  ~TemporaryFile() { ::unlink(path_.c_str()); }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-void run_ncgen(std::string from, std::string to) {
-  std::string words[] = {"ncgen", "-x", "-5", "-o", std::move(to), std::move(from)};
-  char* arguments[std::size(words) + 1] = {};
-  for (std::size_t i = 0; i < std::size(words); ++i) arguments[i] = words[i].data();
-  pid_t child = 0;
-  int status = 0;
-  if (::posix_spawnp(&child, "ncgen", nullptr, nullptr, arguments, environ) != 0)
-    throw std::runtime_error("cannot run ncgen, which reads CDL: Debian's netcdf-bin has it");
-  if (::waitpid(child, &status, 0) != child || status != 0)
-    throw std::runtime_error("ncgen makes no netCDF file of " + words[5]);
-}
-
-class OpenFile {
- public:
-  explicit OpenFile(const std::string& path) {
-    check(ncmpi_open(MPI_COMM_SELF, path.c_str(), NC_NOWRITE, MPI_INFO_NULL, &id_), path.c_str());
-  }
-  ~OpenFile() { ncmpi_close(id_); }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  operator int() const { return id_; }
-
- private:
-  int id_ = -1;
-};
-
-Attribute read_attribute(int file, int var, int number) {
-  Attribute att;
-  char name[NC_MAX_NAME + 1] = {};
-  nc_type type = 0;
-  MPI_Offset length = 0;
-  check(ncmpi_inq_attname(file, var, number, name), "ncmpi_inq_attname");
-  check(ncmpi_inq_att(file, var, name, &type, &length), name);
-  att.name = name;
-  att.type = static_cast<Type>(type);
-  const auto n = static_cast<std::size_t>(length);
-  if (att.type == Type::Char) {
-    std::string text(n, 0);
-    check(ncmpi_get_att_text(file, var, name, text.data()), name);
-    att.values = std::move(text);
-  } else if (att.type == Type::Float || att.type == Type::Double) {
-    std::vector<double> reals(n);
-    check(ncmpi_get_att_double(file, var, name, reals.data()), name);
-    att.values = std::move(reals);
-  } else {
-    std::vector<long long> integers(n);
-    check(ncmpi_get_att_longlong(file, var, name, integers.data()), name);
-    att.values = std::vector<std::int64_t>(integers.begin(), integers.end());
-  }
-  return att;
-}
-
-Header read_header(const std::string& path) {
-  const OpenFile file(path);
-  Header header;
-  int dims = 0, vars = 0, atts = 0, record_dim = -1;
-  check(ncmpi_inq(file, &dims, &vars, &atts, &record_dim), "ncmpi_inq");
-  char name[NC_MAX_NAME + 1] = {};
-  for (int d = 0; d < dims; ++d) {
-    MPI_Offset length = 0;
-    check(ncmpi_inq_dim(file, d, name, &length), "ncmpi_inq_dim");
-    header.dims.push_back({name, length, d == record_dim});
-  }
-  for (int v = 0; v < vars; ++v) {
-    nc_type type = 0;
-    int ndims = 0, var_atts = 0;
-    check(ncmpi_inq_varndims(file, v, &ndims), "ncmpi_inq_varndims");
-    Variable var;
-    var.dims.resize(static_cast<std::size_t>(ndims));
-    check(ncmpi_inq_var(file, v, name, &type, nullptr, var.dims.data(), &var_atts),
-          "ncmpi_inq_var");
-    var.name = name;
-    var.type = static_cast<Type>(type);
-    for (int a = 0; a < var_atts; ++a) var.atts.push_back(read_attribute(file, v, a));
-    header.vars.push_back(std::move(var));
-  }
-  for (int a = 0; a < atts; ++a) header.atts.push_back(read_attribute(file, NC_GLOBAL, a));
-  return header;
-}
-
-}  // namespace
 
 int size_of(Type type) {
   switch (type) {
@@ -144,12 +32,6 @@ int Header::find_dim(std::string_view dim_name) const {
 
 bool Header::is_record(const Variable& var) const {
   return !var.dims.empty() && dims[static_cast<std::size_t>(var.dims.front())].unlimited;
-}
-
-Header parse_file(const std::string& path) {
-  const TemporaryFile made;
-  run_ncgen(path, made.path());
-  return read_header(made.path());
 }
 
 }  // namespace forebay::bench::cdl

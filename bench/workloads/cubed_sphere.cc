@@ -142,21 +142,32 @@ CubedSphere make_cubed_sphere(int ne, int map_ranks) {
   return sphere;
 }
 
-Decomposition columns_of(const std::vector<std::int32_t>& owner, MapShare share,
-                         std::int64_t levels, bool merge_runs) {
-  const auto columns = static_cast<std::int64_t>(owner.size());
+OwnedColumns::OwnedColumns(const std::vector<std::int32_t>& owner, int map_ranks)
+    : columns_(owner.size()), begin_(static_cast<std::size_t>(map_ranks) + 1) {
+  for (std::int32_t rank : owner) ++begin_[static_cast<std::size_t>(rank) + 1];
+  std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
+  std::vector<std::size_t> next(begin_.begin(), begin_.end() - 1);
+  for (std::size_t c = 0; c < owner.size(); ++c)
+    columns_[next[static_cast<std::size_t>(owner[c])]++] = static_cast<std::int64_t>(c);
+}
+
+Decomposition OwnedColumns::of(MapShare share, std::int64_t levels, bool merge_runs) const {
+  const auto at = [&](int rank) {
+    return columns_.begin() + static_cast<std::ptrdiff_t>(begin_[static_cast<std::size_t>(rank)]);
+  };
+  std::vector<std::int64_t> mine(at(share.first), at(share.last));
+  std::sort(mine.begin(), mine.end());
+  const auto columns = static_cast<std::int64_t>(columns_.size());
   Decomposition part;
   for (std::int64_t level = 0; level < std::max<std::int64_t>(levels, 1); ++level) {
-    bool open = false;
-    for (std::int64_t c = 0; c < columns; ++c) {
-      const std::int32_t rank = owner[static_cast<std::size_t>(c)];
-      const bool mine = rank >= share.first && rank < share.last;
-      if (mine && open && merge_runs) {
+    std::int64_t before = -2;
+    for (const std::int64_t c : mine) {
+      if (merge_runs && c == before + 1) {
         ++part.runs.back().length;
-      } else if (mine) {
+      } else {
         part.runs.push_back({level * columns + c, 1, false});
       }
-      open = mine;
+      before = c;
     }
   }
   if (levels > 0) part.dims.push_back(levels);

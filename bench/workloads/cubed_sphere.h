@@ -34,10 +34,18 @@ struct CubedSphere {
 /// map_ranks is not positive.
 CubedSphere make_cubed_sphere(int ne, int map_ranks);
 
-/// Columns that `owner` gives to the map ranks of `share`, in every of `levels` levels; a piece is
-/// one column, or a run of them if `merge_runs`. Dimensions: (levels, columns), or (columns) if
-/// levels is 0.
-Decomposition columns_of(const std::vector<std::int32_t>& owner, MapShare share,
-                         std::int64_t levels, bool merge_runs);
+/// The columns of each map rank, so that looking at one takes no walk over the sphere.
+class OwnedColumns {
+ public:
+  OwnedColumns(const std::vector<std::int32_t>& owner, int map_ranks);
+
+  /// Those of the map ranks of `share`, in every of `levels` levels; a piece is one column, or a
+  /// run of them if `merge_runs`. Dimensions: (levels, columns), or (columns) if levels is 0.
+  Decomposition of(MapShare share, std::int64_t levels, bool merge_runs) const;
+
+ private:
+  std::vector<std::int64_t> columns_;  // in order, map rank after map rank
+  std::vector<std::size_t> begin_;     // of each map rank, and the end
+};
 
 }  // namespace forebay::bench

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <memory>
 #include <stdexcept>
 #include <string_view>
 
 #include "workloads/cubed_sphere.h"
 #include "workloads/f_header.h"
-#include "workloads/map_file.h"
 
 namespace forebay::bench {
 namespace {
@@ -50,44 +50,6 @@ const CaseRules& rules_of(char which) {
     default:
       throw std::runtime_error("the case must be F, G or I");
   }
-}
-
-std::string header_file(const E3smOptions& options) {
-  switch (options.which) {
-    case 'G':
-      return "g_case_hist.txt";
-    case 'I':
-      return "i_case_" + options.history + ".txt";
-    default:
-      return "f_case_" + options.history + ".txt";
-  }
-}
-
-void load_recorded(const E3smOptions& options, const Team& team, E3smCase& out) {
-  const std::string dir = options.data_dir + "/";
-  out.header = cdl::parse_file(dir + header_file(options));
-  const char letter = static_cast<char>(std::tolower(static_cast<unsigned char>(options.which)));
-  const MapFile file(dir + "map_" + letter + "_case_16p.nc");
-  out.map_ranks = file.map_ranks();
-  const MapShare share = share_of(team.rank, team.size, out.map_ranks);
-  for (std::size_t m = 0; m < rules_of(options.which).maps.size(); ++m) {
-    out.maps.push_back(file.read(static_cast<int>(m) + 1, share));
-  }
-}
-
-void generate(const E3smOptions& options, const Team& team, E3smCase& out) {
-  if (options.which != 'F') {
-    throw std::runtime_error(
-        "only the F case can be generated: name the folder of the recorded maps "
-        "with --data or FOREBAY_E3SM_DATA");
-  }
-  out.map_ranks = options.generated_map_ranks;
-  const CubedSphere sphere = make_cubed_sphere(options.ne, out.map_ranks);
-  const MapShare share = share_of(team.rank, team.size, out.map_ranks);
-  out.header = make_f_header(sphere.columns, kGeneratedLevels);
-  out.maps.push_back(columns_of(sphere.dynamics_owner, share, 0, true));
-  out.maps.push_back(columns_of(sphere.physics_owner, share, 0, false));
-  out.maps.push_back(columns_of(sphere.physics_owner, share, kGeneratedLevels, false));
 }
 
 // Gives the header's dimensions the lengths of the maps: headers may come from another run size.
@@ -133,15 +95,74 @@ int map_for(const CaseRules& rules, const cdl::Header& header, const cdl::Variab
 
 }  // namespace
 
-E3smCase load_e3sm_case(const E3smOptions& options, const Team& team) {
+int records_of(const E3smOptions& options) {
+  if (options.records > 0) return options.records;
+  switch (options.which) {
+    case 'G':
+      return 5;
+    case 'I':
+      return 7;
+    default:
+      return 1;
+  }
+}
+
+bool waits_each_record(const E3smOptions& options) {
+  return options.wait_each_record.value_or(options.which == 'I');
+}
+
+std::string header_file_of(const E3smOptions& options) {
+  switch (options.which) {
+    case 'G':
+      return "g_case_hist.txt";
+    case 'I':
+      return "i_case_" + options.history + ".txt";
+    default:
+      return "f_case_" + options.history + ".txt";
+  }
+}
+
+std::string map_file_of(const E3smOptions& options) {
+  const char letter = static_cast<char>(std::tolower(static_cast<unsigned char>(options.which)));
+  return std::string("map_") + letter + "_case_16p.nc";
+}
+
+E3smSource generated_e3sm(const E3smOptions& options) {
+  if (options.which != 'F') {
+    throw std::runtime_error(
+        "only the F case can be generated: name the folder of the recorded maps "
+        "with --data or FOREBAY_E3SM_DATA");
+  }
+  E3smSource out;
+  out.map_ranks = options.generated_map_ranks;
+  const CubedSphere sphere = make_cubed_sphere(options.ne, out.map_ranks);
+  out.header = make_f_header(sphere.columns, kGeneratedLevels);
+  const auto dynamics = std::make_shared<OwnedColumns>(sphere.dynamics_owner, out.map_ranks);
+  const auto physics = std::make_shared<OwnedColumns>(sphere.physics_owner, out.map_ranks);
+  out.map = [dynamics, physics](int map, MapShare share) {
+    if (map == 0) return dynamics->of(share, 0, true);
+    return physics->of(share, map == 1 ? 0 : kGeneratedLevels, false);
+  };
+  return out;
+}
+
+std::vector<Decomposition> e3sm_maps(const E3smOptions& options, const E3smSource& source, int rank,
+                                     int ranks) {
+  const CaseRules& rules = rules_of(options.which);
+  const MapShare share = share_of(rank, ranks, source.map_ranks);
+  std::vector<Decomposition> maps;
+  for (std::size_t m = 0; m < rules.maps.size(); ++m)
+    maps.push_back(source.map(static_cast<int>(m), share));
+  tile_maps(rules, options.tiles, maps);
+  return maps;
+}
+
+E3smCase e3sm_case(const E3smOptions& options, const E3smSource& source, int rank, int ranks) {
   const CaseRules& rules = rules_of(options.which);
   E3smCase out;
-  if (options.data_dir.empty()) {
-    generate(options, team, out);
-  } else {
-    load_recorded(options, team, out);
-  }
-  tile_maps(rules, options.tiles, out.maps);
+  out.header = source.header;
+  out.map_ranks = source.map_ranks;
+  out.maps = e3sm_maps(options, source, rank, ranks);
   for (std::size_t m = 0; m < out.maps.size(); ++m) {
     adopt_lengths(rules.maps[m], out.maps[m], out.header);
   }
@@ -149,6 +170,15 @@ E3smCase load_e3sm_case(const E3smOptions& options, const Team& team) {
     out.map_of_var.push_back(map_for(rules, out.header, var));
   }
   return out;
+}
+
+std::vector<E3smPost> e3sm_posts(const cdl::Header& header, int records) {
+  std::vector<E3smPost> posts;
+  for (int record = 0; record < records; ++record)
+    for (std::size_t v = 0; v < header.vars.size(); ++v)
+      if (record == 0 || header.is_record(header.vars[v]))
+        posts.push_back({static_cast<int>(v), record});
+  return posts;
 }
 
 }  // namespace forebay::bench

@@ -3,15 +3,17 @@
 // The inputs of the E3SM workload: a file header, and this rank's part of each decomposition map.
 // They come from a directory with recorded maps and CDL headers, or are generated (F only).
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "workloads/cdl.h"
 #include "workloads/decomposition.h"
-#include "workloads/workload.h"
 
 namespace forebay::bench {
+
+struct Team;
 
 /// What the values of mapped variables are.
 enum class E3smField {
@@ -36,12 +38,42 @@ struct E3smOptions {
   int generated_map_ranks = 16;
 };
 
+/// Records that are written, and whether each has a wait_all of its own.
+int records_of(const E3smOptions& options);
+bool waits_each_record(const E3smOptions& options);
+
+/// Where a case comes from: the same for all ranks.
+struct E3smSource {
+  cdl::Header header;  ///< not tiled
+  int map_ranks = 0;
+  /// The part that map ranks of a share have of a map, from 0 (D1).
+  std::function<Decomposition(int map, MapShare share)> map;
+};
+/// Throws std::runtime_error for other cases than F.
+E3smSource generated_e3sm(const E3smOptions& options);
+/// The names of the files in `data_dir`.
+std::string header_file_of(const E3smOptions& options);
+std::string map_file_of(const E3smOptions& options);
+
 struct E3smCase {
   cdl::Header header;               ///< dimensions already tiled
   std::vector<Decomposition> maps;  ///< this rank's parts, D1 first; tiled, sorted, cut
   std::vector<int> map_of_var;      ///< index into maps, or -1: written by rank 0 alone
   int map_ranks = 0;
 };
+/// A rank's parts of all maps: tiled, sorted, cut.
+std::vector<Decomposition> e3sm_maps(const E3smOptions& options, const E3smSource& source, int rank,
+                                     int ranks);
+/// What a rank has of it. Throws std::runtime_error (inconsistent dimensions).
+E3smCase e3sm_case(const E3smOptions& options, const E3smSource& source, int rank, int ranks);
+
+/// One request of a rank: a variable in one record, in the order in which they are posted: fixed
+/// variables and record 0, record 1, ...
+struct E3smPost {
+  int var = 0;
+  int record = 0;
+};
+std::vector<E3smPost> e3sm_posts(const cdl::Header& header, int records);
 
 /// Loads or generates the case. Throws std::runtime_error (missing files, inconsistent dimensions).
 E3smCase load_e3sm_case(const E3smOptions& options, const Team& team);

@@ -15,17 +15,6 @@ constexpr std::size_t kAlign = 8;
 constexpr double kFillInt = -2147483647;
 constexpr double kFillFloat = 9.9692099683868690e+36F;
 
-int usual_records(char which) {
-  switch (which) {
-    case 'G':
-      return 5;
-    case 'I':
-      return 7;
-    default:
-      return 1;
-  }
-}
-
 double fill_value_of(const cdl::Variable& var) {
   for (const cdl::Attribute& att : var.atts) {
     if (att.name != "_FillValue") continue;
@@ -49,8 +38,8 @@ void visit_elements(T* data, std::span<const Run> runs, Visit visit) {
 
 E3smWorkload::E3smWorkload(const E3smOptions& options, const Team& team)
     : options_(options), team_(team), case_(load_e3sm_case(options, team)) {
-  if (options_.records == 0) options_.records = usual_records(options_.which);
-  wait_each_record_ = options_.wait_each_record.value_or(options_.which == 'I');
+  options_.records = records_of(options_);
+  wait_each_record_ = waits_each_record(options_);
   for (const Decomposition& map : case_.maps) pieces_.emplace_back(map, options_.merge_pieces);
   plan_variables();
   lay_out_buffer();
@@ -160,14 +149,11 @@ void E3smWorkload::plan_variables() {
 }
 
 void E3smWorkload::lay_out_buffer() {
-  for (int record = 0; record < options_.records; ++record) {
-    for (std::size_t v = 0; v < plans_.size(); ++v) {
-      const VariablePlan& plan = plans_[v];
-      if (record > 0 && !plan.record) continue;
-      slots_.push_back({static_cast<int>(v), record, buffer_bytes_});
-      const std::size_t bytes = static_cast<std::size_t>(plan.elements) * width_of(plan.memory);
-      buffer_bytes_ += (bytes + kAlign - 1) / kAlign * kAlign;
-    }
+  for (const E3smPost& post : e3sm_posts(case_.header, options_.records)) {
+    const VariablePlan& plan = plans_[static_cast<std::size_t>(post.var)];
+    slots_.push_back({post.var, post.record, buffer_bytes_});
+    const std::size_t bytes = static_cast<std::size_t>(plan.elements) * width_of(plan.memory);
+    buffer_bytes_ += (bytes + kAlign - 1) / kAlign * kAlign;
   }
 }
 

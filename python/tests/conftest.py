@@ -12,6 +12,7 @@ METHODS = {
     "canonical": None,
     "chunked": "layout=chunked;codec=shuffle,zstd:3;chunk_bytes=4096",
     "deflate": {"layout": "chunked", "codec": "deflate:4"},
+    "memory": {"stage": "memory"},
     "burst": {"stage": "burst", "nc_burst_buf_dirname": tempfile.gettempdir()},
     "chunked burst": {
         "stage": "burst",

@@ -595,6 +595,36 @@ def test_the_entry_of_a_report_is_chosen(saved, tmp_path):
         forebay.plot.report(tmp_path / "none.json")
 
 
+PLAN = {
+    "workload": "strided",
+    "op": "write",
+    "ranks": 8,
+    "per_node": {"messages_out": [3, 2], "messages_in": [2, 3], "windows": [4, 1], "stored": [400, 100]},
+    "predicted_seconds": {"total": 0.25},
+}
+
+
+def test_a_plan_draws_each_node(saved):
+    figure = forebay.plot.plan(saved(PLAN))
+    assert figure.get_label() == "strided, write: 8 ranks, 0.25 s predicted"
+    messages, windows, stored = figure.axes
+    sent, received = messages.patches
+    assert list(sent.get_data().values) == [3, 2] and list(received.get_data().values) == [2, 3]
+    assert list(windows.patches[0].get_data().values) == [4, 1]
+    assert list(stored.patches[0].get_data().edges) == [0, 1, 2]
+
+
+def test_a_plan_of_many_nodes_has_means_of_neighbours(saved):
+    figure = forebay.plot.plan(saved({"per_node": {"windows": [1, 3] * 1080}}))
+    assert list(figure.axes[0].patches[0].get_data().values) == [2] * 1080
+
+
+@pytest.mark.parametrize("told", [{}] + [{"per_node": n} for n in ({}, {"windows": ["x"]}, {"windows": []})])
+def test_what_is_no_plan_is_refused(saved, told):
+    with pytest.raises(ValueError, match="forebay plan --json"):
+        forebay.plot.plan(saved(told))
+
+
 def test_a_report_that_a_run_made_is_drawn(tmp_path):
     code = "import forebay, sys\nwith forebay.create(sys.argv[1]) as f:\n  f.create_variable('v', 'f8')[...] = 1"
     report = tmp_path / "run.json"

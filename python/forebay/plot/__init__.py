@@ -5,6 +5,7 @@
     forebay.plot.field("history.nc", "T", level=-1).savefig("T.png")
     forebay.plot.chunks("history.nc", "T").savefig("chunks.svg")
     forebay.plot.report("report.json").savefig("time.pdf")
+    forebay.plot.plan("plan.json").savefig("plan.png")
 
 Each function gives a matplotlib Figure, whose label (get_label()) is a sentence about what it shows. `forebay plot`
 draws the same from a shell, and so does `python -m forebay.plot`.
@@ -17,6 +18,7 @@ except ImportError as _error:
 
 from ._chunks import chunks
 from ._field import field
+from ._plan import plan
 from ._report import report
 
-__all__ = ["chunks", "field", "report"]
+__all__ = ["chunks", "field", "plan", "report"]

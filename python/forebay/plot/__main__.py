@@ -10,7 +10,7 @@ import warnings
 from matplotlib import rc_context
 from matplotlib.backend_bases import FigureCanvasBase
 
-from . import chunks, field, report
+from . import chunks, field, plan, report
 from ._style import STYLE, printable
 
 FAILED = 1  # as src/tools/commands.h has it; argparse itself ends with 2 where the command line makes no sense
@@ -49,16 +49,19 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--range", type=_two_numbers, metavar="LOW,HIGH")
     made.add_argument("--chunks", action="store_true")
     made.add_argument("--report", metavar="JSON")
+    made.add_argument("--plan", metavar="JSON")
     made.add_argument("--entry", type=int, default=-1)
     return made
 
 
 def _draw(options: argparse.Namespace, refuse):
-    if options.chunks and options.variable:
+    if options.plan and not options.file and not options.report and not options.chunks:
+        return plan(options.plan)
+    if options.chunks and options.variable and not options.plan:
         return chunks(options.file, options.variable, report=options.report)
     if options.report and not options.file and not options.chunks:
         return report(options.report, entry=options.entry)
-    if options.variable and not options.report:
+    if options.variable and not options.report and not options.plan:
         return field(
             options.file,
             options.variable,
@@ -69,8 +72,8 @@ def _draw(options: argparse.Namespace, refuse):
             range=options.range,
         )
     return refuse(
-        "it is not clear what to draw: FILE VAR -o PICTURE, FILE VAR --chunks [--report JSON] -o PICTURE, or "
-        "--report JSON -o PICTURE"
+        "it is not clear what to draw: FILE VAR -o PICTURE, FILE VAR --chunks [--report JSON] -o PICTURE, "
+        "--report JSON -o PICTURE, or --plan JSON -o PICTURE"
     )
 
 

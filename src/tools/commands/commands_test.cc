@@ -175,7 +175,7 @@ TEST_F(CommandsTest, config_shows_the_choice_and_its_origin) {
           xml_ +
           ":2\n"
           "  layout     canonical  default\n"
-          "  stage      direct     default\n"
+          "  stage      auto       default\n"
           "  codec      none       default\n"
           "  variable T1  codec=none layout=canonical  " +
           xml_ + ":3\n  variable U   codec=none layout=canonical  as the file\n");

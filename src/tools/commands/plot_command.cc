@@ -36,7 +36,7 @@ std::string find_python() {
 
 // Only what is given is passed on; Python reads it.
 struct Values {
-  std::string file, variable, output, slice, coords, range, report;
+  std::string file, variable, output, slice, coords, range, report, plan;
   Count level = 0, record = 0;
   int entry = -1;
   bool chunks = false;
@@ -48,7 +48,7 @@ void add_plot_command(CLI::App& app, int& /*status*/) {
   const auto values = std::make_shared<Values>();
   Command command(
       app, "plot",
-      "Draw a slice of a variable, its chunks, or a report of timings, with matplotlib");
+      "Draw a slice of a variable, its chunks, a report of timings, or a plan, with matplotlib");
   command.add_option("FILE", values->file, "a netCDF file of any format, or an HDF5 file");
   command.add_option("VAR", values->variable, "a variable of numbers");
   command.add_option("-o,--output", values->output, "the picture: .png, .svg or .pdf")
@@ -75,6 +75,11 @@ void add_plot_command(CLI::App& app, int& /*status*/) {
                   "draw a timeline of where time went on each rank, from a file that "
                   "FOREBAY_REPORT=json:PATH made")
       .type_name("JSON");
+  command
+      .add_option(
+          "--plan", values->plan,
+          "draw what each node sends, gets and stores, from what forebay plan --json printed")
+      .type_name("JSON");
   command.add_option("--entry", values->entry,
                      "of a report of several files, which, from 0; -1 is the last (the default)");
   command.footer(
@@ -85,6 +90,7 @@ void add_plot_command(CLI::App& app, int& /*status*/) {
       "Files do not record which rank encoded a chunk: --chunks takes it from a report of the run "
       "that wrote the file, made by FOREBAY_REPORT=json:PATH. HDF5 (netCDF-4) files have no "
       "owners.\n"
+      "--plan draws the numbers of each node, which forebay plan gives for up to 65536 of them.\n"
       "--report draws a lane for each rank: how much of every stretch of time each step took. "
       "Reports of earlier versions, which do not tell when that was, give bars.\n"
       "The Python package draws (pip install \"forebay[plot]\"; forebay.plot has the same as "

@@ -1,0 +1,59 @@
+#include "simulation/node_walk.h"
+
+#include <bit>
+#include <cstdint>
+
+namespace forebay::simulation {
+
+namespace {
+
+// Whatever of the variable is selected lies at multiples of this.
+std::uint64_t unit_of(const Variable& var, Count record_distance) {
+  return static_cast<std::uint64_t>(var.begin | size_of(var.type) |
+                                    (var.is_record ? record_distance : 0));
+}
+
+}  // namespace
+
+NodeWalk::NodeWalk(const Workload& workload, Count operation, Rank begin, Rank end, bool write) {
+  const Schema& schema = workload.schema();
+  std::uint64_t units = 8;
+  for (Rank r = begin; r < end; ++r) {
+    std::vector<Request> requests;
+    workload.add_requests(operation, r, requests);
+    for (const Request& request : requests)
+      units |= unit_of(schema.vars[static_cast<std::size_t>(request.var)], schema.recsize);
+    auto rank = std::make_unique<RankWalk>(std::move(requests), schema, write);
+    bytes_ += rank->stream.summary().bytes;
+    if (rank->stream.summary().empty()) continue;
+    rank->next = rank->stream.summary().first;
+    ranks_.push_back(std::move(rank));
+  }
+  shift_ = std::countr_zero(units);
+}
+
+// Most pieces lie in the window of the piece before: only others take a division.
+void NodeWalk::go_on(RankWalk& rank, const WindowGrid& span, TouchedWindows& touched,
+                     RunCover& cover) {
+  const Offset base = span.begin_of(span.first);
+  Offset from = 0, to = 0;  // the window at hand
+  rank.reader.for_each_before(span.end(), [&](const Extent& e) {
+    if (e.offset < from || e.end() > to) {
+      touched.mark(e.offset, e.end());
+      const Count window = (e.end() - 1) / span.size;
+      from = span.begin_of(window);
+      to = span.end_of(window);
+    }
+    cover.mark((e.offset - base) >> shift_, (e.end() - base) >> shift_);
+  });
+}
+
+void NodeWalk::drop_finished() {
+  std::erase_if(ranks_, [](auto& rank) {
+    const auto next = rank->reader.next();
+    if (next) rank->next = *next;
+    return !next;
+  });
+}
+
+}  // namespace forebay::simulation

@@ -1,0 +1,43 @@
+// How long what was counted takes at stated rates. A model to compare plans by, and to find what a
+// machine waits for: not a measurement.
+#pragma once
+
+#include "base/types.h"
+
+namespace forebay::simulation {
+
+/// Bytes and seconds of a machine. The defaults are those of a node with a link of 100 Gb/s and a
+/// parallel file system of 100 GB/s.
+struct Rates {
+  double network = 12.5e9;        ///< bytes a second into or out of a node
+  double message_latency = 2e-6;  ///< seconds of a node for a message
+  double copy = 10e9;             ///< bytes a second that a node moves in memory
+  double storage = 100e9;         ///< bytes a second of all writers, or readers, together
+  double writer = 2e9;            ///< of one node
+  double call_latency = 200e-6;   ///< seconds of a system call
+  double deflate = 75e6;          ///< bytes a second that a rank encodes with deflate:6
+  double piece = 5e-9;            ///< seconds of a rank for a piece: planned, placed, marked
+};
+
+/// What the busiest has to do in one operation.
+struct Busiest {
+  Count node_bytes = 0;     ///< that a node sends, or receives
+  Count node_messages = 0;  ///< that a node sends and receives
+  Count node_copied = 0;    ///< that a node places, puts into messages and takes out of them
+  Count node_stored = 0;    ///< that a node writes or reads
+  Count node_calls = 0;     ///< system calls of a node
+  Count calls_at_once = 1;  ///< of a node
+  Count bytes = 0;          ///< that all nodes store
+  Count rank_pieces = 0;    ///< of a rank
+};
+
+/// Seconds.
+struct Prediction {
+  double network = 0, copy = 0, storage = 0, planning = 0, coding = 0;
+  /// What takes longest, operation by operation: the others go on meanwhile.
+  double total = 0;
+
+  void add(const Busiest& busiest, const Rates& rates);
+};
+
+}  // namespace forebay::simulation

@@ -1,0 +1,277 @@
+#include "simulation/simulate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <unordered_set>
+
+#include "base/error.h"
+#include "comm/mailbox.h"
+#include "container/classic/classic.h"
+#include "format/classic.h"
+#include "plan/begins.h"
+#include "simulation/node_walk.h"
+#include "transport/aggregation_rules.h"
+#include "transport/slots.h"
+#include "transport/window_visits.h"
+
+namespace forebay::simulation {
+
+namespace {
+
+constexpr Count most_windows = Count{1} << 28;  // of an operation: a word is kept for each
+
+Count list_bytes(std::span<const Request> requests) {
+  std::unordered_set<const RunList*> lists;
+  Count bytes = static_cast<Count>(requests.size() * sizeof(Request));
+  for (const Request& r : requests) {
+    const auto* runs = std::get_if<Runs>(&r.selection);
+    if (runs && lists.insert(runs->list.get()).second)
+      bytes += static_cast<Count>(runs->list->runs.size() * sizeof(Run) +
+                                  runs->list->memory.size() * sizeof(Offset));
+  }
+  return bytes;
+}
+
+class Simulation {
+ public:
+  Simulation(const Workload& workload, const Machine& machine, const Rates& rates)
+      : workload_(workload), machine_(machine), rates_(rates) {
+    facts_.nodes.resize(static_cast<std::size_t>(machine.nodes()));
+    if (machine.write && machine.transport.striping_unit > 0) facts_.hand_overs = 0;
+  }
+
+  PlanFacts run() {
+    for (Count op = 0; op < workload_.operations(); ++op) {
+      const OperationTotal total = look_at_all(op);
+      if (total.bytes == 0) continue;
+      ++facts_.operations;
+      facts_.bytes += total.bytes;
+      facts_.pieces += total.pieces;
+      now_.assign(facts_.nodes.size(), {});
+      if (carried_out_directly(total, counts(), machine_.transport, machine_.write)) {
+        ++facts_.direct;
+        directly(op, total);
+      } else {
+        aggregated(op, total);
+      }
+      take_over();
+    }
+    note_memory();
+    return std::move(facts_);
+  }
+
+ private:
+  NodeCounts counts() const { return {machine_.ranks, machine_.nodes(), true}; }
+  Rank begin_of(int node) const { return node * machine_.ranks_per_node; }
+  Rank end_of(int node) const {
+    return static_cast<Rank>(std::min<Count>(
+        Count{node} * machine_.ranks_per_node + machine_.ranks_per_node, machine_.ranks));
+  }
+  NodeFacts& now(int node) { return now_[static_cast<std::size_t>(node)]; }
+  NodeWalk walk(Count op, int node) const {
+    return {workload_, op, begin_of(node), end_of(node), machine_.write};
+  }
+
+  // What ranks find out by reductions.
+  OperationTotal look_at_all(Count op) {
+    OperationTotal total;
+    busiest_ = {};
+    std::vector<Request> requests;
+    for (Rank r = 0; r < machine_.ranks; ++r) {
+      requests.clear();
+      workload_.add_requests(op, r, requests);
+      const auto mine = CanonicalStream(requests, workload_.schema(), machine_.write).summary();
+      total.add(mine);
+      facts_.requests += static_cast<Count>(requests.size());
+      busiest_.rank_pieces = std::max(busiest_.rank_pieces, mine.pieces);
+      facts_.memory.requests = std::max(facts_.memory.requests, list_bytes(requests));
+    }
+    return total;
+  }
+
+  void directly(Count op, const OperationTotal& total) {
+    const Count stripe = machine_.transport.striping_unit;
+    std::vector<bool> had;  // stripes that a node before has pieces in
+    WindowGrid stripes;
+    if (facts_.hand_overs) {
+      stripes = WindowGrid::over(total.first, total.last, stripe, 1);
+      check_windows(stripes, "stripes");
+      had.resize(static_cast<std::size_t>(stripes.count));
+    }
+    for (int node = 0; node < machine_.nodes(); ++node) {
+      NodeFacts& n = now(node);
+      if (!facts_.hand_overs) {
+        n.stored = bytes_of(op, node);
+        continue;
+      }
+      NodeWalk ranks = walk(op, node);
+      n.stored = ranks.bytes();
+      ranks.for_each_window(stripes, cover_, [&](Count s, std::span<const WindowRun>) {
+        const auto i = static_cast<std::size_t>(s - stripes.first);
+        if (had[i]) ++*facts_.hand_overs;
+        had[i] = true;
+      });
+    }
+    busiest_.node_calls = busiest_.rank_pieces * machine_.ranks_per_node;
+    busiest_.calls_at_once = machine_.ranks_per_node;
+  }
+
+  Count bytes_of(Count op, int node) const {
+    Count bytes = 0;
+    std::vector<Request> requests;
+    for (Rank r = begin_of(node); r < end_of(node); ++r) {
+      requests.clear();
+      workload_.add_requests(op, r, requests);
+      bytes += CanonicalStream(requests, workload_.schema(), machine_.write).summary().bytes;
+    }
+    return bytes;
+  }
+
+  void check_windows(const WindowGrid& grid, const char* what) const {
+    if (grid.count <= most_windows) return;
+    throw Error(Errc::einval, fmt::format("an operation covers {} {}", grid.count, what),
+                fmt::format("at most {} can be looked at: make them larger", most_windows));
+  }
+
+  void aggregated(Count op, const OperationTotal& total) {
+    facts_.window = window_size_for(total, counts(), machine_.transport, facts_.window);
+    const WindowGrid grid = window_grid_for(total, counts(), machine_.transport, facts_.window);
+    check_windows(grid, "windows");
+    taken_.assign(static_cast<std::size_t>(grid.count), 0);
+    const auto nodes = facts_.nodes.size();
+    std::vector<int> last_sender(nodes, -1), in_degree(nodes, 0);
+    for (int node = 0; node < machine_.nodes(); ++node) {
+      NodeWalk ranks = walk(op, node);
+      now(node).copied += ranks.bytes();
+      int out_degree = 0;
+      ranks.for_each_window(grid, cover_, [&](Count window, std::span<const WindowRun> runs) {
+        Count bytes = 0;
+        for (const WindowRun& r : runs) bytes += r.to - r.from;
+        auto& taken = taken_[static_cast<std::size_t>(window - grid.first)];
+        taken = static_cast<std::uint32_t>(std::min(taken + bytes, grid.size));
+        const int home = grid.home_of(window);
+        if (home == node) return;
+        const Count told = message_bytes(coding_of(runs), 0);
+        send(node, home, told + (machine_.write ? bytes : 0));
+        if (!machine_.write) send(home, node, message_bytes({}, bytes));
+        if (std::exchange(last_sender[static_cast<std::size_t>(home)], node) == node) return;
+        ++out_degree;
+        ++in_degree[static_cast<std::size_t>(home)];
+      });
+      facts_.out_degree = std::max(facts_.out_degree, out_degree);
+    }
+    facts_.in_degree =
+        std::max(facts_.in_degree, *std::max_element(in_degree.begin(), in_degree.end()));
+    count_windows(grid);
+    busiest_.calls_at_once = std::min(machine_.ranks_per_node, slots_of_a_node);
+  }
+
+  void send(int from, int to, Count bytes) {
+    ++now(from).messages_out;
+    ++now(to).messages_in;
+    now(from).bytes_out += bytes;
+    now(to).bytes_in += bytes;
+  }
+
+  // Windows are written in file order.
+  void count_windows(const WindowGrid& grid) {
+    const Count stripe = machine_.transport.striping_unit;
+    Count before = -1;  // the last one that somebody touches
+    for (Count i = 0; i < grid.count; ++i) {
+      const Count taken = taken_[static_cast<std::size_t>(i)];
+      if (taken == 0) continue;
+      const Count window = grid.first + i;
+      NodeFacts& home = now(grid.home_of(window));
+      ++home.windows;
+      home.stored += taken;
+      const bool one_stripe = facts_.hand_overs && before >= 0 &&
+                              (grid.end_of(before) - 1) / stripe == grid.begin_of(window) / stripe;
+      if (one_stripe && grid.home_of(before) != grid.home_of(window)) ++*facts_.hand_overs;
+      before = window;
+    }
+  }
+
+  void take_over() {
+    Busiest& b = busiest_;
+    for (std::size_t i = 0; i < now_.size(); ++i) {
+      NodeFacts& n = now_[i];
+      NodeFacts& all = facts_.nodes[i];
+      n.copied += n.bytes_out + n.bytes_in;
+      b.node_bytes = std::max({b.node_bytes, n.bytes_out, n.bytes_in});
+      b.node_messages = std::max(b.node_messages, n.messages_out + n.messages_in);
+      b.node_copied = std::max(b.node_copied, n.copied);
+      b.node_stored = std::max(b.node_stored, n.stored);
+      b.node_calls = std::max(b.node_calls, n.windows);
+      b.bytes += n.stored;
+      facts_.messages += n.messages_out;
+      facts_.message_bytes += n.bytes_out;
+      facts_.windows += n.windows;
+      all.messages_out += n.messages_out;
+      all.messages_in += n.messages_in;
+      all.bytes_out += n.bytes_out;
+      all.bytes_in += n.bytes_in;
+      all.windows += n.windows;
+      all.stored += n.stored;
+      all.copied += n.copied;
+    }
+    facts_.predicted.add(b, rates_);
+  }
+
+  // See slots.h, Mailbox and plan_visits() for what they are.
+  void note_memory() {
+    if (facts_.window == 0) return;
+    const int last = machine_.nodes() - 1;
+    const Count of_last = end_of(last) - begin_of(last);  // no node has fewer
+    facts_.memory.slots = Slots::bytes_of(facts_.window, slots_of_a_node) / of_last;
+    facts_.memory.visits = static_cast<Count>(WindowGrid::most_together * sizeof(Visit)) +
+                           machine_.ranks_per_node * (WindowGrid::most_together / 8);
+    if (last == 0) return;
+    const Count largest = largest_message(facts_.window);
+    facts_.memory.mailbox = mailbox_limit(machine_.transport) + largest +
+                            static_cast<Count>(Mailbox::arrivals) * largest;
+  }
+
+  const Workload& workload_;
+  const Machine& machine_;
+  const Rates& rates_;
+  PlanFacts facts_;
+  std::vector<NodeFacts> now_;        // of the operation at hand
+  std::vector<std::uint32_t> taken_;  // of each window of it: bytes that somebody touches
+  Busiest busiest_;
+  RunCover cover_;
+};
+
+}  // namespace
+
+void check(const Machine& m) {
+  const auto refuse = [](const char* what, const std::string& advice) {
+    throw Error(Errc::einval, what, advice);
+  };
+  if (m.ranks < 1) refuse("there is no rank", "give at least one");
+  if (m.ranks_per_node < 1 || m.ranks_per_node > Machine::most_per_node)
+    refuse("a node cannot have so many ranks",
+           fmt::format("give 1 to {} ranks a node", Machine::most_per_node));
+  if (m.nodes() > Machine::most_nodes)
+    refuse("there are too many nodes", fmt::format("give at most {}", Machine::most_nodes));
+  const TransportOptions& t = m.transport;
+  if (t.kind != "auto" && t.kind != "aggregated")
+    refuse("transport is not one that is simulated", "use auto or aggregated");
+  if (t.window_size < 0 || t.striping_unit < 0 || t.aggregators < 0)
+    refuse("a size is negative", "windows, stripes and aggregators are counted from 0");
+  if (t.striping_unit % 4096 != 0) refuse("a stripe is a multiple of 4096 bytes", "");
+  if (t.buffer_limit < 4096) refuse("buffer_limit is too small", "give at least 4096 bytes");
+}
+
+Schema placed(Schema schema, const Method& method) {
+  place_variables(schema, nullptr, alignment_hints(method), classic::header_size(schema));
+  return schema;
+}
+
+PlanFacts simulate(const Workload& workload, const Machine& machine, const Rates& rates) {
+  check(machine);
+  return Simulation(workload, machine, rates).run();
+}
+
+}  // namespace forebay::simulation
