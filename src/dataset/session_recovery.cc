@@ -145,12 +145,13 @@ void SessionRecovery::find() {
   const auto error = attempt_to([&] {
     pairs_ = list_logs(result_.directory, result_.session);
     for (const LogPair& pair : pairs_) {
-      if (!pair.name.per_node) {
+      if (pair.is_lost) {
+        lost_.push_back(pair.name.first);
+      } else if (!pair.name.per_node) {
         visible.emplace_back(pair.name.first, 0, pair.stem);
-        continue;
-      }
-      for (const FoundLog& log : logs_of(pair, problems)) {
-        visible.emplace_back(log.header.rank, log.header.share.part, pair.stem);
+      } else {
+        for (const FoundLog& log : logs_of(pair, problems))
+          visible.emplace_back(log.header.rank, log.header.share.part, pair.stem);
       }
     }
   });
@@ -183,6 +184,8 @@ void SessionRecovery::share_out(const std::vector<Mine>& visible) {
     }
     nearest[static_cast<std::size_t>(log.rank)] = distance(log.rank);
   }
+  for (const Rank l : lost_)
+    if (l < result_.ranks) nearest[static_cast<std::size_t>(l)] = distance(l);
   comm_.all_reduce(nearest, Reduce::min);
   for (Rank l = 0; l < result_.ranks; ++l) {
     if (nearest[static_cast<std::size_t>(l)] == size) result_.missing.push_back(l);

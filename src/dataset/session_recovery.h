@@ -98,6 +98,7 @@ class SessionRecovery {
   StagingInfo info_;  ///< of the control file, or made up from the logs
   std::vector<LogPair> pairs_;
   std::vector<Mine> mine_;
+  std::vector<Rank> lost_;  ///< ranks here that could not keep their logs
   LogReaders readers_;
   bool closed_ = false;      ///< everything is in the dataset
   bool needs_file_ = false;  ///< something is not

@@ -311,8 +311,7 @@ void BurstStage::drop_all(Count least_records, bool epoch_over) {
 void BurstStage::lose_log(const Error& error) {
   attempt_to([&] { lost_log_ = error.message(); });
   if (writer_ && !options_.shared) {
-    attempt_to([&] { host_.remove_log(writer_->records_path()); });
-    attempt_to([&] { host_.remove_log(writer_->data_path()); });
+    attempt_to([&] { host_.lose_log(options_.log_stem(first_)); });
   }
   recorder_.reset();
   writer_.reset();
@@ -343,7 +342,7 @@ void BurstStage::close(bool drop_staged) {
     });
   } else if (!options_.keep_logs && creates_files()) {
     writer_.reset();
-    for (const char* suffix : {".records", ".data"}) {
+    for (const char* suffix : {".records", ".data", ".lost"}) {
       const auto error = attempt_to([&] { host_.remove_log(options_.log_stem(first_) + suffix); });
       if (!mine) mine = error;
     }

@@ -35,6 +35,8 @@ class Host {
   /// Local. Opens a log file for reading and writing; `create`: empties it.
   virtual std::unique_ptr<ByteFile> open_log(const std::string& path, bool create) = 0;
   virtual void remove_log(const std::string& path) = 0;  ///< local
+  /// Local. A rank's log is not kept any more; recovery neither replays nor misses it.
+  virtual void lose_log(const std::string& stem) = 0;
   /// Collective. The logs are there and hold nothing: from now on a crash leaves them to be
   /// replayed.
   virtual void logs_begin() = 0;

@@ -70,6 +70,10 @@ class CountingHost : public Host {
     const std::lock_guard lock(world_.mutex);
     world_.disks.erase(path);
   }
+  void lose_log(const std::string& stem) override {
+    remove_log(stem + ".records");
+    remove_log(stem + ".data");
+  }
   void logs_begin() override { tell("begin"); }
   void logs_closing(std::uint64_t epoch) override { tell("closing " + std::to_string(epoch)); }
   void logs_end() override { tell("end"); }

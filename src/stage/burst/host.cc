@@ -35,6 +35,14 @@ class LogHost : public Host {
     if (error) throw system_error(error.value(), Errc::ecantremove, "removing", path);
   }
 
+  // A new name needs no room.
+  void lose_log(const std::string& stem) override {
+    std::error_code error;
+    std::filesystem::rename(records_path(stem), lost_path(stem), error);
+    remove_log(data_path(stem));
+    if (error) throw system_error(error.value(), Errc::ewrite, "renaming", records_path(stem));
+  }
+
   void logs_begin() override {
     by_root(site_.comm, [&] { control_ = StagingControl::create(info); });
   }
@@ -190,6 +198,7 @@ extern const StageEntry burst_stage{{"burst",
                                      "handed over in large batches later",
                                      20, burst::keys},
                                     burst::make,
+                                    true,
                                     true};
 
 }  // namespace forebay

@@ -58,8 +58,10 @@ std::optional<LogName> parse_log_name(const std::string& file_name) {
   found.dataset = file_name;
   const auto kind = take_word(found.dataset), owner = take_word(found.dataset),
              session = take_word(found.dataset);
-  if (!kind || !owner || !session || (*kind != "records" && *kind != "data")) return std::nullopt;
+  if (!kind || !owner || !session || (*kind != "records" && *kind != "data" && *kind != "lost"))
+    return std::nullopt;
   found.records = *kind == "records";
+  found.lost = *kind == "lost";
   found.per_node = owner->starts_with('n');
   const auto rank = exact_number<Rank>(owner->substr(found.per_node ? 1 : 0), 10);
   const auto id = exact_number<std::uint64_t>(*session, 16);
@@ -84,9 +86,10 @@ std::vector<LogPair> list_logs(const std::string& directory, std::optional<std::
         directory + (directory.ends_with('/') ? "" : "/") + file.substr(0, file.rfind('.'));
     LogPair& pair = pairs[stem];
     pair.stem = stem;
-    (name->records ? pair.has_records : pair.has_data) = true;
+    (name->lost ? pair.is_lost : name->records ? pair.has_records : pair.has_data) = true;
     pair.name = *name;
     pair.name.records = true;
+    pair.name.lost = false;
   }
   if (errno != 0) throw system_error(errno, Errc::eread, "reading the directory", directory);
   std::vector<LogPair> list;
@@ -142,6 +145,7 @@ bool state_is_certain(const std::string& stem, const staging::Reader& reader, Re
 std::vector<FoundLog> logs_of(const LogPair& pair, std::vector<LogProblem>& problems) {
   std::vector<FoundLog> found;
   Report report;
+  if (pair.is_lost) return found;
   if (!pair.has_records || !pair.has_data) {
     const bool records = pair.has_records;
     problems.push_back(
@@ -195,7 +199,7 @@ FoundLogs find_logs(const std::string& directory, std::optional<std::uint64_t> s
 }
 
 void remove_logs(const std::string& stem) {
-  for (const std::string& path : {data_path(stem), records_path(stem)}) {
+  for (const std::string& path : {data_path(stem), records_path(stem), lost_path(stem)}) {
     if (::unlink(path.c_str()) != 0 && errno != ENOENT)
       throw system_error(errno, Errc::ecantremove, "removing", path);
   }

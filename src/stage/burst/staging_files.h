@@ -3,6 +3,8 @@
 //     <directory>/<name of the dataset>.<session>.<rank>.records           a rank's own pair …
 //     <directory>/<name of the dataset>.<session>.<rank>.data
 //     <directory>/<name of the dataset>.<session>.n<first rank>.records    … or a node's
+//     <directory>/<name of the dataset>.<session>.<rank>.lost              of a rank that could not
+//         keep its log: nothing of it is to be replayed, nor missing
 #pragma once
 
 #include <cstdint>
@@ -26,6 +28,7 @@ struct LogName {
   bool per_node = false;
   Rank first = 0;       ///< the rank, or the first rank of the node
   bool records = true;  ///< record log, or data log
+  bool lost = false;    ///< what is left of a record log that could not be kept
 
   bool operator==(const LogName&) const = default;
 };
@@ -35,6 +38,7 @@ std::string log_stem(const std::string& directory, const std::string& dataset,
                      std::uint64_t session, bool per_node, Rank first);
 inline std::string records_path(const std::string& stem) { return stem + ".records"; }
 inline std::string data_path(const std::string& stem) { return stem + ".data"; }
+inline std::string lost_path(const std::string& stem) { return stem + ".lost"; }
 
 /// Nothing for a name that is not that of a log.
 std::optional<LogName> parse_log_name(const std::string& file_name);
@@ -43,7 +47,7 @@ std::optional<LogName> parse_log_name(const std::string& file_name);
 struct LogPair {
   std::string stem;
   LogName name;
-  bool has_records = false, has_data = false;
+  bool has_records = false, has_data = false, is_lost = false;
 };
 
 /// A problem with a file, for people.
