@@ -188,6 +188,19 @@ TEST_F(RecoveryTest, missing_log_is_refused_unless_asked_for) {
   EXPECT_EQ(values(P, {{0}, {2}, {}}), (std::vector<double>{0, -1}));
 }
 
+// It had written all that it staged.
+TEST_F(RecoveryTest, log_that_its_rank_could_not_keep_is_not_missed) {
+  leave_two_ranks();
+  std::filesystem::rename(records_path(stem(1)), lost_path(stem(1)));
+  std::filesystem::remove(data_path(stem(1)));
+  const auto session = recover_one(file_);
+  EXPECT_FALSE(session.error) << session.error->what();
+  EXPECT_TRUE(session.missing.empty());
+  EXPECT_EQ(session.replayed_writes, 2);
+  EXPECT_EQ(values(P, {{0}, {2}, {}}), (std::vector<double>{0, -1}));
+  EXPECT_TRUE(nothing_is_left());
+}
+
 TEST_F(RecoveryTest, missing_half_of_a_log_is_damage) {
   leave_two_ranks();
   std::filesystem::remove(data_path(stem(1)));

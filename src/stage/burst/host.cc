@@ -35,10 +35,11 @@ class LogHost : public Host {
     if (error) throw system_error(error.value(), Errc::ecantremove, "removing", path);
   }
 
-  // A new name needs no room.
+  // A new name needs no room, and others may need that of the records.
   void lose_log(const std::string& stem) override {
-    std::error_code error;
+    std::error_code error, ignored;
     std::filesystem::rename(records_path(stem), lost_path(stem), error);
+    if (!error) std::filesystem::resize_file(lost_path(stem), 0, ignored);
     remove_log(data_path(stem));
     if (error) throw system_error(error.value(), Errc::ewrite, "renaming", records_path(stem));
   }

@@ -13,6 +13,8 @@ TEST(LogName, is_read_back) {
             (LogName{"a.b.nc", 0x12ab, false, 17, true}));
   EXPECT_EQ(parse_log_name("a.b.nc.00000000000012ab.n8.data"),
             (LogName{"a.b.nc", 0x12ab, true, 8, false}));
+  EXPECT_EQ(parse_log_name("a.b.nc.00000000000012ab.17.lost"),
+            (LogName{"a.b.nc", 0x12ab, false, 17, false, true}));
 }
 
 TEST(LogName, of_a_dataset_with_a_long_name_is_a_possible_file_name) {
