@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <compare>
+#include <utility>
 
 #include "array/chunk_grid.h"
 #include "base/error.h"

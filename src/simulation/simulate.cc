@@ -90,8 +90,8 @@ class Simulation {
     return {workload_, op, begin_of(node), end_of(node), machine_.write};
   }
 
-  // What ranks know from writing (File::least_latency()). Which of a node's ranks writes a window
-  // is chance: it counts as one that writes them all.
+  // What ranks know from writing (File::least_latency()), as if they could tell it from the bytes'
+  // own time. Which of a node's ranks writes a window is chance: it counts as one that writes all.
   std::int64_t latency() const {
     return is_timed_ ? std::llround(std::min(rates_.call_latency * 1e9, 1e18))
                      : std::numeric_limits<std::int64_t>::max();
