@@ -98,7 +98,7 @@ std::vector<std::int32_t> balance_physics(const std::vector<std::int32_t>& dynam
 
   std::vector<std::int64_t> room(static_cast<std::size_t>(map_ranks), per_rank);
   std::vector<std::int32_t> chunk_owner(static_cast<std::size_t>(chunks));
-  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+  for (std::int64_t chunk = 0; chunk < std::min(chunks, columns); ++chunk) {  // others are empty
     std::vector<std::int32_t> held;
     for (std::int64_t c = chunk; c < columns; c += chunks) {
       held.push_back(dynamics[static_cast<std::size_t>(c)]);

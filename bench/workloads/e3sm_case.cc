@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <memory>
+#include <numeric>
 #include <stdexcept>
 #include <string_view>
 
@@ -144,6 +146,15 @@ E3smSource generated_e3sm(const E3smOptions& options) {
     return physics->of(share, map == 1 ? 0 : kGeneratedLevels, false);
   };
   return out;
+}
+
+std::int64_t elements_of_maps(const E3smOptions& options, const E3smSource& source) {
+  std::int64_t all = 0;
+  for (std::size_t m = 0; m < rules_of(options.which).maps.size(); ++m) {
+    const auto dims = source.map(static_cast<int>(m), {}).dims;
+    all += std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>());
+  }
+  return all;
 }
 
 std::vector<Decomposition> e3sm_maps(const E3smOptions& options, const E3smSource& source, int rank,

@@ -51,6 +51,8 @@ struct E3smSource {
 };
 /// Throws std::runtime_error for other cases than F.
 E3smSource generated_e3sm(const E3smOptions& options);
+/// Of all maps together, not tiled.
+std::int64_t elements_of_maps(const E3smOptions& options, const E3smSource& source);
 /// The names of the files in `data_dir`.
 std::string header_file_of(const E3smOptions& options);
 std::string map_file_of(const E3smOptions& options);

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <compare>
+#include <utility>
 
 #include "array/chunk_grid.h"
 #include "base/error.h"
@@ -14,7 +15,7 @@ namespace forebay::simulation {
 
 namespace {
 
-constexpr std::size_t most_accesses = std::size_t{1} << 25;
+constexpr std::size_t most_accesses = std::size_t{1} << 24;  // and chunks
 
 struct ChunkedVariable {
   ChunkGrid grid;
@@ -31,7 +32,7 @@ std::vector<ChunkedVariable> chunked_variables(const Schema& schema, bool write,
     const double work = write ? pipeline.encode_work() : pipeline.decode_work();
     ChunkedVariable v{ChunkGrid(var, var.chunking->shape), static_cast<Count>(chunks.size()), work};
     const Count n = v.grid.chunks(schema.numrecs);
-    if (n > static_cast<Count>(most_accesses))
+    if (n > static_cast<Count>(most_accesses - chunks.size()))
       throw Error(Errc::einval, fmt::format("{} has {} chunks", var.name, n), "make them larger");
     for (Count id = 0; id < n; ++id) {
       const Count bytes = v.grid.bytes(id);
@@ -44,7 +45,7 @@ std::vector<ChunkedVariable> chunked_variables(const Schema& schema, bool write,
 
 struct Pair {
   Rank from, to;
-  bool operator<(const Pair& o) const { return from != o.from ? from < o.from : to < o.to; }
+  auto operator<=>(const Pair&) const = default;
 };
 
 }  // namespace
@@ -52,6 +53,7 @@ struct Pair {
 ChunkPlanFacts simulate_chunks(const Workload& workload, const Machine& machine,
                                const Rates& rates) {
   check(machine);
+  check(rates);
   ChunkPlanFacts facts;
   std::vector<ChunkWork> chunks;
   const auto variables = chunked_variables(workload.schema(), machine.write, chunks);
@@ -101,7 +103,7 @@ ChunkPlanFacts simulate_chunks(const Workload& workload, const Machine& machine,
     owned[static_cast<std::size_t>(owners[k])] += chunks[k].bytes;
     facts.owned_by_node[static_cast<std::size_t>(node_of(owners[k]))] += chunks[k].bytes;
   }
-  std::set<Pair> pairs;
+  std::vector<Pair> pairs;
   std::uint32_t shared = UINT32_MAX;  // the last chunk that was counted
   for (const ChunkAccess& a : accesses) {
     const Rank owner = owners[a.chunk];
@@ -110,11 +112,13 @@ ChunkPlanFacts simulate_chunks(const Workload& workload, const Machine& machine,
     if (std::exchange(shared, a.chunk) != a.chunk) ++facts.shared;
     if (node_of(owner) == node_of(a.rank)) continue;
     const Pair pair = machine.write ? Pair{a.rank, owner} : Pair{owner, a.rank};
-    pairs.insert(pair);
+    pairs.push_back(pair);
     facts.message_bytes += a.bytes;
     out[static_cast<std::size_t>(node_of(pair.from))] += a.bytes;
     in[static_cast<std::size_t>(node_of(pair.to))] += a.bytes;
   }
+  std::sort(pairs.begin(), pairs.end());
+  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
   // A read's wish and answer.
   facts.messages = static_cast<Count>(pairs.size()) * (machine.write ? 1 : 2);
   std::vector<int> to(ranks), from(ranks);

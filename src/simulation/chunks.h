@@ -4,7 +4,8 @@
 //
 // Messages are counted as if the operation took one round (docs/chunked.md): a pair of ranks on
 // different nodes has one in each round in which it has bytes for each other, so there are at least
-// as many. Within a node ranks share chunk buffers.
+// as many. Within a node ranks share chunk buffers. Reads are counted as if owners decoded for all
+// (chunk_read=owners). Memory that ranks need is not counted, but for the chunks that they own.
 #pragma once
 
 #include <optional>
@@ -22,7 +23,7 @@ struct ChunkPlanFacts {
   Count owners = 0;                       ///< ranks that own any
   Count accesses = 0;                     ///< pairs of a chunk and a rank that touches it
   Count bytes_moved = 0;                  ///< to or from another rank
-  Count messages = 0, message_bytes = 0;  ///< of data, between nodes
+  Count messages = 0, message_bytes = 0;  ///< between nodes; bytes of data alone, without heads
   int out_degree = 0, in_degree = 0;      ///< ranks of other nodes that a rank has messages for
   double busiest = 0, mean = 0;           ///< work of ranks, in bytes encoded with deflate:6
   Count most_owned = 0;                   ///< bytes of chunks that one rank owns
@@ -31,7 +32,7 @@ struct ChunkPlanFacts {
 };
 
 /// All variables that are asked for are chunked. Every request of every rank is looked at once;
-/// memory: 16 bytes an access. Errc::einval for a machine that cannot be, or too many accesses.
+/// memory: 24 bytes an access. Errc::einval for a machine that cannot be, or too many accesses.
 ChunkPlanFacts simulate_chunks(const Workload& workload, const Machine& machine,
                                const Rates& rates);
 

@@ -26,18 +26,20 @@ NodeWalk::NodeWalk(const Workload& workload, Count operation, Rank begin, Rank e
     auto rank = std::make_unique<RankWalk>(std::move(requests), schema, write);
     bytes_ += rank->stream.summary().bytes;
     if (rank->stream.summary().empty()) continue;
-    rank->next = rank->stream.summary().first;
-    ranks_.push_back(std::move(rank));
+    const Offset first = rank->stream.summary().first;
+    turns_.push_back({first, std::move(rank)});
   }
+  std::make_heap(turns_.begin(), turns_.end());
   shift_ = std::countr_zero(units);
 }
 
 // Most pieces lie in the window of the piece before: only others take a division.
-void NodeWalk::go_on(RankWalk& rank, const WindowGrid& span, TouchedWindows& touched,
-                     RunCover& cover) {
+void NodeWalk::take_turn(const WindowGrid& span, TouchedWindows& touched, RunCover& cover) {
+  std::pop_heap(turns_.begin(), turns_.end());
+  ExtentReader& reader = turns_.back().rank->reader;
   const Offset base = span.begin_of(span.first);
   Offset from = 0, to = 0;  // the window at hand
-  rank.reader.for_each_before(span.end(), [&](const Extent& e) {
+  reader.for_each_before(span.end(), [&](const Extent& e) {
     if (e.offset < from || e.end() > to) {
       touched.mark(e.offset, e.end());
       const Count window = (e.end() - 1) / span.size;
@@ -46,14 +48,10 @@ void NodeWalk::go_on(RankWalk& rank, const WindowGrid& span, TouchedWindows& tou
     }
     cover.mark((e.offset - base) >> shift_, (e.end() - base) >> shift_);
   });
-}
-
-void NodeWalk::drop_finished() {
-  std::erase_if(ranks_, [](auto& rank) {
-    const auto next = rank->reader.next();
-    if (next) rank->next = *next;
-    return !next;
-  });
+  const auto next = reader.next();
+  if (!next) return turns_.pop_back();
+  turns_.back().next = *next;
+  std::push_heap(turns_.begin(), turns_.end());
 }
 
 }  // namespace forebay::simulation

@@ -34,7 +34,6 @@ class NodeWalk {
     std::vector<Request> requests;
     CanonicalStream stream;
     ExtentReader reader;
-    Offset next = 0;
 
     RankWalk(std::vector<Request>&& r, const Schema& schema, bool write)
         : requests(std::move(r)), stream(requests, schema, write), reader(stream) {}
@@ -42,10 +41,16 @@ class NodeWalk {
   /// So many units are looked at together, as long as that is a window: they stay in the cache.
   static constexpr Count units_together = Count{1} << 22;
 
-  void go_on(RankWalk& rank, const WindowGrid& span, TouchedWindows& touched, RunCover& cover);
-  void drop_finished();
+  /// A rank that has pieces left.
+  struct Turn {
+    Offset next;
+    std::unique_ptr<RankWalk> rank;
+    bool operator<(const Turn& o) const { return next > o.next; }  // the first is on top
+  };
 
-  std::vector<std::unique_ptr<RankWalk>> ranks_;  // that have pieces left
+  void take_turn(const WindowGrid& span, TouchedWindows& touched, RunCover& cover);
+
+  std::vector<Turn> turns_;  // a heap
   Count bytes_ = 0;
   int shift_ = 0;  // a unit is 1 << shift_ bytes: all pieces begin and end between two
   std::vector<WindowRun> runs_;
@@ -53,19 +58,15 @@ class NodeWalk {
 
 template <typename F>
 void NodeWalk::for_each_window(const WindowGrid& grid, RunCover& cover, F&& f) {
-  if (ranks_.empty()) return;
+  if (turns_.empty()) return;
   const Count units = grid.size >> shift_;
   const Count together = std::min(grid.count, std::max<Count>(units_together / units, 1));
   cover.make_room(units * together);
-  while (!ranks_.empty()) {
-    Offset begin = ranks_.front()->next;
-    for (const auto& rank : ranks_) begin = std::min(begin, rank->next);
-    WindowGrid span = grid.part_from(begin);
+  while (!turns_.empty()) {
+    WindowGrid span = grid.part_from(turns_.front().next);
     span.count = std::min(span.count, together);
     TouchedWindows touched(span);
-    for (const auto& rank : ranks_)
-      if (rank->next < span.end()) go_on(*rank, span, touched, cover);
-    drop_finished();
+    while (!turns_.empty() && turns_.front().next < span.end()) take_turn(span, touched, cover);
     for (Count i = 0; i < span.count; ++i) {
       if (!TouchedWindows::is_marked(touched.words(), i)) continue;
       runs_.clear();

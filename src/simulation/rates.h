@@ -9,6 +9,8 @@ namespace forebay::simulation {
 /// Bytes and seconds of a machine. The defaults are those of a node with a link of 100 Gb/s and a
 /// parallel file system of 100 GB/s.
 struct Rates {
+  static constexpr double least = 1e-15, most = 1e18;
+
   double network = 12.5e9;        ///< bytes a second into or out of a node
   double message_latency = 2e-6;  ///< seconds of a node for a message
   double copy = 10e9;             ///< bytes a second that a node moves in memory
@@ -18,6 +20,9 @@ struct Rates {
   double deflate = 75e6;          ///< bytes a second that a rank encodes with deflate:6
   double piece = 5e-9;            ///< seconds of a rank for a piece: planned, placed, marked
 };
+
+/// Errc::einval for what is no rate: 0 or less, infinite, no number, or beyond all machines.
+void check(const Rates& rates);
 
 /// What the busiest has to do in one operation.
 struct Busiest {
@@ -29,6 +34,7 @@ struct Busiest {
   Count calls_at_once = 1;  ///< of a node
   Count bytes = 0;          ///< that all nodes store
   Count rank_pieces = 0;    ///< of a rank
+  Count rank_calls = 0;     ///< system calls of a rank that writes or reads for itself
 };
 
 /// Seconds.

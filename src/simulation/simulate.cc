@@ -3,16 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <unordered_set>
 
 #include "base/error.h"
 #include "comm/mailbox.h"
-#include "container/classic/classic.h"
-#include "format/classic.h"
-#include "plan/begins.h"
+#include "method/method_values.h"
 #include "simulation/node_walk.h"
 #include "transport/aggregation_rules.h"
+#include "transport/direct_io.h"
 #include "transport/slots.h"
 #include "transport/window_visits.h"
 
@@ -20,7 +21,12 @@ namespace forebay::simulation {
 
 namespace {
 
-constexpr Count most_windows = Count{1} << 28;  // of an operation: a word is kept for each
+// Of an operation: some words are kept for each window, and a bit for each stripe. Of the ranks of
+// a node, bytes.
+constexpr Count most_windows = Count{1} << 25, most_stripes = Count{1} << 28;
+constexpr Count most_of_a_node = Count{2} << 30;
+constexpr Count most_wished = UINT32_MAX;  // bytes, for one window
+constexpr std::size_t bytes_of_a_cursor = sizeof(RequestRange) + sizeof(RequestCursor);
 
 Count list_bytes(std::span<const Request> requests) {
   std::unordered_set<const RunList*> lists;
@@ -34,11 +40,19 @@ Count list_bytes(std::span<const Request> requests) {
   return bytes;
 }
 
+/// What the nodes have for a window.
+struct Touched {
+  std::uint32_t bytes = 0;  ///< at most: nodes may read the same
+  std::uint32_t first = UINT32_MAX, last = 0;
+  std::uint32_t wished = 0;  ///< bytes of the messages that ask for them
+};
+
 class Simulation {
  public:
   Simulation(const Workload& workload, const Machine& machine, const Rates& rates)
-      : workload_(workload), machine_(machine), rates_(rates) {
+      : workload_(workload), machine_(machine), rates_(rates), options_(machine.transport) {
     facts_.nodes.resize(static_cast<std::size_t>(machine.nodes()));
+    timed_.resize(facts_.nodes.size());
     if (machine.write && machine.transport.striping_unit > 0) facts_.hand_overs = 0;
   }
 
@@ -50,7 +64,9 @@ class Simulation {
       facts_.bytes += total.bytes;
       facts_.pieces += total.pieces;
       now_.assign(facts_.nodes.size(), {});
-      if (carried_out_directly(total, counts(), machine_.transport, machine_.write)) {
+      options_.bulk = machine_.transport.bulk || is_slow(latency());
+      facts_.bulk += options_.bulk ? 1 : 0;
+      if (carried_out_directly(total, counts(), options_, machine_.write)) {
         ++facts_.direct;
         directly(op, total);
       } else {
@@ -74,10 +90,23 @@ class Simulation {
     return {workload_, op, begin_of(node), end_of(node), machine_.write};
   }
 
+  // What ranks know from writing (File::least_latency()), as if they could tell it from the bytes'
+  // own time. Which of a node's ranks writes a window is chance: it counts as one that writes all.
+  std::int64_t latency() const {
+    return is_timed_ ? std::llround(std::min(rates_.call_latency * 1e9, 1e18))
+                     : std::numeric_limits<std::int64_t>::max();
+  }
+  void note_timed(int node, Count writes) {
+    Count& timed = timed_[static_cast<std::size_t>(node)];
+    timed += writes;
+    is_timed_ = is_timed_ || timed >= File::few_timed;
+  }
+
   // What ranks find out by reductions.
   OperationTotal look_at_all(Count op) {
     OperationTotal total;
     busiest_ = {};
+    Count of_node = 0;  // bytes that its walk holds
     std::vector<Request> requests;
     for (Rank r = 0; r < machine_.ranks; ++r) {
       requests.clear();
@@ -86,18 +115,28 @@ class Simulation {
       total.add(mine);
       facts_.requests += static_cast<Count>(requests.size());
       busiest_.rank_pieces = std::max(busiest_.rank_pieces, mine.pieces);
-      facts_.memory.requests = std::max(facts_.memory.requests, list_bytes(requests));
+      busiest_.rank_calls = std::max(
+          {busiest_.rank_calls, mine.pieces, (mine.bytes + direct_buffer - 1) / direct_buffer});
+      const Count held = list_bytes(requests);
+      facts_.memory.requests = std::max(facts_.memory.requests, held);
+      if (r % machine_.ranks_per_node == 0) of_node = 0;
+      of_node += held + static_cast<Count>(requests.size() * bytes_of_a_cursor);
+      if (of_node > most_of_a_node)
+        throw Error(Errc::einval,
+                    fmt::format("the requests of a node in one operation take more than {}",
+                                friendly_size(most_of_a_node)),
+                    "give more ranks, fewer of them on a node, or less to write and read at once");
     }
     return total;
   }
 
   void directly(Count op, const OperationTotal& total) {
-    const Count stripe = machine_.transport.striping_unit;
+    const Count stripe = options_.striping_unit;
     std::vector<bool> had;  // stripes that a node before has pieces in
     WindowGrid stripes;
     if (facts_.hand_overs) {
       stripes = WindowGrid::over(total.first, total.last, stripe, 1);
-      check_windows(stripes, "stripes");
+      check_count(stripes, most_stripes, "stripes");
       had.resize(static_cast<std::size_t>(stripes.count));
     }
     for (int node = 0; node < machine_.nodes(); ++node) {
@@ -114,8 +153,10 @@ class Simulation {
         had[i] = true;
       });
     }
-    busiest_.node_calls = busiest_.rank_pieces * machine_.ranks_per_node;
+    busiest_.node_calls = busiest_.rank_calls * machine_.ranks_per_node;
     busiest_.calls_at_once = machine_.ranks_per_node;
+    if (machine_.write) note_timed(0, busiest_.rank_calls);
+    facts_.memory.direct = direct_memory(machine_.write);
   }
 
   Count bytes_of(Count op, int node) const {
@@ -129,17 +170,17 @@ class Simulation {
     return bytes;
   }
 
-  void check_windows(const WindowGrid& grid, const char* what) const {
-    if (grid.count <= most_windows) return;
+  static void check_count(const WindowGrid& grid, Count most, const char* what) {
+    if (grid.count <= most) return;
     throw Error(Errc::einval, fmt::format("an operation covers {} {}", grid.count, what),
-                fmt::format("at most {} can be looked at: make them larger", most_windows));
+                fmt::format("at most {} can be looked at: make them larger", most));
   }
 
   void aggregated(Count op, const OperationTotal& total) {
-    facts_.window = window_size_for(total, counts(), machine_.transport, facts_.window);
-    const WindowGrid grid = window_grid_for(total, counts(), machine_.transport, facts_.window);
-    check_windows(grid, "windows");
-    taken_.assign(static_cast<std::size_t>(grid.count), 0);
+    facts_.window = window_size_for(total, counts(), options_, facts_.window);
+    const WindowGrid grid = window_grid_for(total, counts(), options_, facts_.window);
+    check_count(grid, most_windows, "windows");
+    touched_.assign(static_cast<std::size_t>(grid.count), {});
     const auto nodes = facts_.nodes.size();
     std::vector<int> last_sender(nodes, -1), in_degree(nodes, 0);
     for (int node = 0; node < machine_.nodes(); ++node) {
@@ -149,13 +190,18 @@ class Simulation {
       ranks.for_each_window(grid, cover_, [&](Count window, std::span<const WindowRun> runs) {
         Count bytes = 0;
         for (const WindowRun& r : runs) bytes += r.to - r.from;
-        auto& taken = taken_[static_cast<std::size_t>(window - grid.first)];
-        taken = static_cast<std::uint32_t>(std::min(taken + bytes, grid.size));
+        Touched& touched = touched_[static_cast<std::size_t>(window - grid.first)];
+        touched.bytes = static_cast<std::uint32_t>(std::min(touched.bytes + bytes, grid.size));
+        touched.first = std::min(touched.first, runs.front().from);
+        touched.last = std::max(touched.last, runs.back().to);
         const int home = grid.home_of(window);
         if (home == node) return;
         const Count told = message_bytes(coding_of(runs), 0);
         send(node, home, told + (machine_.write ? bytes : 0));
-        if (!machine_.write) send(home, node, message_bytes({}, bytes));
+        if (!machine_.write) {
+          send(home, node, message_bytes({}, bytes));
+          touched.wished = static_cast<std::uint32_t>(std::min(touched.wished + told, most_wished));
+        }
         if (std::exchange(last_sender[static_cast<std::size_t>(home)], node) == node) return;
         ++out_degree;
         ++in_degree[static_cast<std::size_t>(home)];
@@ -165,7 +211,10 @@ class Simulation {
     facts_.in_degree =
         std::max(facts_.in_degree, *std::max_element(in_degree.begin(), in_degree.end()));
     count_windows(grid);
-    busiest_.calls_at_once = std::min(machine_.ranks_per_node, slots_of_a_node);
+    // In bulk threads write behind the ranks, whatever slots there are.
+    busiest_.calls_at_once = options_.bulk && machine_.write
+                                 ? slots_of_a_node
+                                 : std::min(machine_.ranks_per_node, slots_of_a_node);
   }
 
   void send(int from, int to, Count bytes) {
@@ -177,19 +226,22 @@ class Simulation {
 
   // Windows are written in file order.
   void count_windows(const WindowGrid& grid) {
-    const Count stripe = machine_.transport.striping_unit;
-    Count before = -1;  // the last one that somebody touches
+    const Count stripe = facts_.hand_overs ? options_.striping_unit : 1;
+    Count stripe_before = -1;  // the last one that somebody touches, and who writes there
+    int home_before = -1;
     for (Count i = 0; i < grid.count; ++i) {
-      const Count taken = taken_[static_cast<std::size_t>(i)];
-      if (taken == 0) continue;
+      const Touched& touched = touched_[static_cast<std::size_t>(i)];
+      if (touched.bytes == 0) continue;
       const Count window = grid.first + i;
-      NodeFacts& home = now(grid.home_of(window));
-      ++home.windows;
-      home.stored += taken;
-      const bool one_stripe = facts_.hand_overs && before >= 0 &&
-                              (grid.end_of(before) - 1) / stripe == grid.begin_of(window) / stripe;
-      if (one_stripe && grid.home_of(before) != grid.home_of(window)) ++*facts_.hand_overs;
-      before = window;
+      const int home = grid.home_of(window);
+      ++now(home).windows;
+      now(home).stored += touched.bytes;
+      most_wished_ = std::max<Count>(most_wished_, touched.wished);
+      if (machine_.write && touched.bytes <= File::largest_timed) note_timed(home, 1);
+      const bool one_stripe = (grid.begin_of(window) + touched.first) / stripe == stripe_before;
+      if (facts_.hand_overs && one_stripe && home != home_before) ++*facts_.hand_overs;
+      stripe_before = (grid.begin_of(window) + touched.last - 1) / stripe;
+      home_before = home;
     }
   }
 
@@ -231,14 +283,21 @@ class Simulation {
     const Count largest = largest_message(facts_.window);
     facts_.memory.mailbox = mailbox_limit(machine_.transport) + largest +
                             static_cast<Count>(Mailbox::arrivals) * largest;
+    // Up to the limit more are let come: all of one window, and in any case of the first.
+    if (most_wished_ > 0)
+      facts_.memory.wishes = mailbox_limit(machine_.transport) + 2 * most_wished_;
   }
 
   const Workload& workload_;
   const Machine& machine_;
   const Rates& rates_;
+  TransportOptions options_;  // bulk: of the operation at hand
   PlanFacts facts_;
-  std::vector<NodeFacts> now_;        // of the operation at hand
-  std::vector<std::uint32_t> taken_;  // of each window of it: bytes that somebody touches
+  std::vector<NodeFacts> now_;    // of the operation at hand
+  std::vector<Touched> touched_;  // each window of it
+  std::vector<Count> timed_;      // of each node: writes that tell how long one takes
+  bool is_timed_ = false;
+  Count most_wished_ = 0;  // of a window
   Busiest busiest_;
   RunCover cover_;
 };
@@ -250,27 +309,28 @@ void check(const Machine& m) {
     throw Error(Errc::einval, what, advice);
   };
   if (m.ranks < 1) refuse("there is no rank", "give at least one");
+  if (m.ranks > Machine::most_ranks)
+    refuse("there are too many ranks", fmt::format("give at most {}", Machine::most_ranks));
   if (m.ranks_per_node < 1 || m.ranks_per_node > Machine::most_per_node)
     refuse("a node cannot have so many ranks",
            fmt::format("give 1 to {} ranks a node", Machine::most_per_node));
   if (m.nodes() > Machine::most_nodes)
-    refuse("there are too many nodes", fmt::format("give at most {}", Machine::most_nodes));
+    refuse("there are too many nodes",
+           fmt::format("give at most {}: more ranks a node", Machine::most_nodes));
   const TransportOptions& t = m.transport;
   if (t.kind != "auto" && t.kind != "aggregated")
     refuse("transport is not one that is simulated", "use auto or aggregated");
   if (t.window_size < 0 || t.striping_unit < 0 || t.aggregators < 0)
     refuse("a size is negative", "windows, stripes and aggregators are counted from 0");
+  if (t.striping_unit > Machine::most_of_a_stripe)
+    refuse("a stripe is too large", "give at most 1 GiB");
   if (t.striping_unit % 4096 != 0) refuse("a stripe is a multiple of 4096 bytes", "");
   if (t.buffer_limit < 4096) refuse("buffer_limit is too small", "give at least 4096 bytes");
 }
 
-Schema placed(Schema schema, const Method& method) {
-  place_variables(schema, nullptr, alignment_hints(method), classic::header_size(schema));
-  return schema;
-}
-
 PlanFacts simulate(const Workload& workload, const Machine& machine, const Rates& rates) {
   check(machine);
+  check(rates);
   return Simulation(workload, machine, rates).run();
 }
 

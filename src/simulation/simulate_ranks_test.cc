@@ -22,7 +22,7 @@ constexpr int ranks = 5;
 constexpr Count window = 4096, operations = 5;
 
 // Windows grow with the third operation and stay so for the last; the fourth is carried out
-// directly.
+// directly, but for a write in bulk.
 std::vector<Run> select(Count operation, Rank rank) {
   std::vector<Run> runs;
   if (operation == 3) return {{rank * (Count{1} << 18), Count{1} << 18}};
@@ -33,7 +33,12 @@ std::vector<Run> select(Count operation, Rank rank) {
   return runs;
 }
 
-class SimulateRanks : public testing::TestWithParam<int> {};
+struct Case {
+  int ranks_per_node;
+  bool bulk;
+};
+
+class SimulateRanks : public testing::TestWithParam<Case> {};
 
 TEST_P(SimulateRanks, messages_are_those_of_the_transport) {
   const std::string path = (std::filesystem::path(testing::TempDir()) /
@@ -43,9 +48,10 @@ TEST_P(SimulateRanks, messages_are_those_of_the_transport) {
   const TestWorkload workload(Count{1} << 20, operations, select);
   Machine machine;
   machine.ranks = ranks;
-  machine.ranks_per_node = GetParam();
+  machine.ranks_per_node = GetParam().ranks_per_node;
   machine.transport.buffer_limit = 8 << 20;
   machine.transport.ranks_per_node = machine.ranks_per_node;
+  machine.transport.bulk = GetParam().bulk;
   std::array<std::int64_t, 2> written{}, read{};  // messages and their bytes
   run_as_threads(ranks, [&](const Comm& comm) {
     for (const bool write : {true, false}) {
@@ -68,18 +74,28 @@ TEST_P(SimulateRanks, messages_are_those_of_the_transport) {
     }
   });
   std::filesystem::remove(path);
+  Rates quick;  // as the folder of tests is
+  quick.call_latency = 1e-6;
   for (const bool write : {true, false}) {
     machine.write = write;
-    const PlanFacts f = simulate(workload, machine, {});
-    EXPECT_EQ(f.direct, 1);
+    const PlanFacts f = simulate(workload, machine, quick);
+    const bool all_aggregated = write && GetParam().bulk;
+    EXPECT_EQ(f.direct, all_aggregated ? 0 : 1);
+    EXPECT_EQ(f.bulk, GetParam().bulk ? operations : 0);
     EXPECT_EQ(f.messages, (write ? written : read)[0]) << write;
     EXPECT_EQ(f.message_bytes, (write ? written : read)[1]) << write;
-    EXPECT_EQ(f.window, 128 << 10);
-    EXPECT_GT(f.messages, 15);
+    EXPECT_EQ(f.window, (all_aggregated ? 256 : 128) << 10);
+    EXPECT_EQ(f.messages > 15, machine.nodes() > 1);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, SimulateRanks, testing::Values(1, 2));
+INSTANTIATE_TEST_SUITE_P(, SimulateRanks,
+                         testing::Values(Case{1, false}, Case{2, false}, Case{1, true},
+                                         Case{2, true}, Case{5, true}),
+                         [](const auto& each) {
+                           return std::to_string(each.param.ranks_per_node) + "_a_node" +
+                                  (each.param.bulk ? "_in_bulk" : "");
+                         });
 
 }  // namespace
 }  // namespace forebay::simulation

@@ -2,12 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <map>
 #include <random>
 #include <set>
 
 #include "base/error.h"
 #include "simulation/workload_testing.h"
+#include "transport/aggregation_rules.h"
+#include "transport/direct_io.h"
 #include "transport/window_message.h"
 
 namespace forebay::simulation {
@@ -96,6 +100,72 @@ TEST(Simulate, windows_smaller_than_a_stripe_hand_it_over) {
   EXPECT_EQ(simulate(workload, machine, {}).hand_overs, 0);
 }
 
+// Windows of 16 KiB and stripes of 12 KiB: the second stripe is of two windows.
+TEST(Simulate, a_stripe_is_handed_over_by_who_writes_there) {
+  Machine machine = small_machine(4, true);
+  machine.transport.window_size = 4 * 4096;
+  machine.transport.striping_unit = 3 * 4096;
+  machine.transport.buffer_limit = 1 << 20;
+  const auto hand_overs = [&](Offset first, Offset second) {
+    const TestWorkload workload(1 << 20, 1, [&](Count, Rank r) {
+      return r > 1 ? RunsOfRank{} : RunsOfRank{{r == 0 ? first : second, 4}};
+    });
+    const PlanFacts f = simulate(workload, machine, {});
+    EXPECT_EQ(f.window, 4 * 4096);
+    return f.hand_overs;
+  };
+  EXPECT_EQ(hand_overs(3 * 4096, 4 * 4096), 1);
+  EXPECT_EQ(hand_overs(0, 4 * 4096), 0);
+  EXPECT_EQ(hand_overs(3 * 4096, 6 * 4096), 0);
+}
+
+// Four pieces of a rank, each worth a system call unless calls are slow, which the first operation
+// finds out.
+TEST(Simulate, a_slow_file_is_known_from_the_first_writes) {
+  constexpr Count each = 300'000, of_rank = 4, operations = 3;
+  const TestWorkload workload(of_rank * each * 4, operations, [](Count, Rank r) {
+    RunsOfRank runs;
+    for (Count i = 0; i < of_rank; ++i) runs.push_back({(i * 4 + r) * each, each});
+    return runs;
+  });
+  const auto plan = [&](bool write, double call_latency) {
+    Rates rates;
+    rates.call_latency = call_latency;
+    return simulate(workload, small_machine(4, write), rates);
+  };
+  const PlanFacts slow = plan(true, 100e-6), quick = plan(true, 99e-6), read = plan(false, 100e-6);
+  EXPECT_EQ(slow.direct, 1);
+  EXPECT_EQ(slow.bulk, operations - 1);
+  EXPECT_GT(slow.messages, 0);
+  EXPECT_EQ(quick.direct, operations);
+  EXPECT_EQ(quick.bulk, 0);
+  EXPECT_EQ(read.direct, operations);
+  EXPECT_EQ(read.bulk, 0);
+}
+
+// Each node writes three windows in each operation.
+TEST(Simulate, a_file_is_not_known_to_be_slow_from_three_writes) {
+  const PlanFacts f =
+      simulate(TestWorkload(windows * window / 4, 4, in_turn), small_machine(4, true), {});
+  EXPECT_EQ(f.bulk, 2);
+}
+
+TEST(Simulate, memory_of_reads_and_of_direct_operations_is_told) {
+  const TestWorkload workload(windows * window / 4, 1, in_turn);
+  Machine machine = small_machine(4, false);
+  const PlanFacts read = simulate(workload, machine, {});
+  EXPECT_EQ(read.memory.wishes, mailbox_limit(machine.transport) + 2 * (24 + 64));
+  EXPECT_EQ(read.memory.direct, 0);
+  machine.write = true;
+  EXPECT_EQ(simulate(workload, machine, {}).memory.wishes, 0);
+  constexpr Count each = 300'000;
+  const TestWorkload large(each, 1, [](Count, Rank r) { return RunsOfRank{{r * each, each}}; });
+  const PlanFacts direct = simulate(large, machine, {});
+  EXPECT_EQ(direct.memory.direct, direct_memory(true));
+  EXPECT_EQ(direct.memory.slots, 0);
+  EXPECT_GT(direct.memory.all(), direct_buffer);
+}
+
 // 300,000 bytes a rank: those of the second node begin amid a stripe.
 TEST(Simulate, large_pieces_are_written_directly) {
   constexpr Count each = 300'000;
@@ -180,12 +250,56 @@ TEST(Simulate, refuses_what_cannot_be) {
   };
   EXPECT_TRUE(refused([](Machine& m) { m.ranks = 0; }));
   EXPECT_TRUE(refused([](Machine& m) { m.ranks_per_node = 0; }));
-  EXPECT_TRUE(refused([](Machine& m) { m.ranks_per_node = 1 << 20; }));
-  EXPECT_TRUE(refused([](Machine& m) { m.ranks = 1 << 30; }));
+  EXPECT_TRUE(refused([](Machine& m) { m.ranks_per_node = 1025; }));
+  EXPECT_TRUE(refused([](Machine& m) { m.ranks_per_node = 1024, m.ranks = (1 << 24) + 1; }));
+  EXPECT_TRUE(refused([](Machine& m) { m.ranks_per_node = 1, m.ranks = (1 << 20) + 1; }));
   EXPECT_TRUE(refused([](Machine& m) { m.transport.striping_unit = 1000; }));
+  EXPECT_TRUE(refused([](Machine& m) { m.transport.striping_unit = (Count{1} << 30) + 4096; }));
   EXPECT_TRUE(refused([](Machine& m) { m.transport.kind = "posix"; }));
   EXPECT_TRUE(refused([](Machine& m) { m.transport.buffer_limit = 1; }));
   EXPECT_FALSE(refused([](Machine&) {}));
+}
+
+TEST(Simulate, refuses_rates_that_are_none) {
+  const TestWorkload workload(windows * window / 4, 1, in_turn);
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  for (const double none : {0.0, -1.0, infinite, std::nan(""), 1e-300, 1e300}) {
+    Rates rates;
+    rates.writer = none;
+    EXPECT_THROW(simulate(workload, small_machine(4, true), rates), Error) << none;
+  }
+}
+
+// 32 MiB a rank.
+TEST(Simulate, refuses_requests_of_a_node_that_memory_has_no_room_for) {
+  class Large : public TestWorkload {
+   public:
+    using TestWorkload::TestWorkload;
+    void add_requests(Count op, Rank rank, std::vector<Request>& requests) const override {
+      if (!list_) {
+        TestWorkload::add_requests(op, rank, requests);
+        list_ = std::get<Runs>(requests.back().selection).list;
+        return;
+      }
+      requests.emplace_back().selection = Runs{list_};
+    }
+
+   private:
+    mutable std::shared_ptr<const RunList> list_;
+  };
+  const Large workload(Count{1} << 22, 1, [](Count, Rank) {
+    RunsOfRank runs;
+    for (Count i = 0; i < Count{1} << 21; ++i) runs.push_back({i * 8, 4});
+    return runs;
+  });
+  Machine machine = small_machine(64, true);
+  machine.ranks_per_node = 64;
+  try {
+    simulate(workload, machine, {});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Errc::einval);
+  }
 }
 
 TEST(Simulate, more_windows_than_can_be_kept_are_refused) {
@@ -202,17 +316,17 @@ TEST(Prediction, an_operation_takes_as_long_as_what_takes_longest) {
   Prediction p;
   Busiest b;
   b.node_bytes = 400, b.node_messages = 3, b.node_copied = 100, b.node_stored = 20;
-  b.node_calls = 4, b.calls_at_once = 2, b.bytes = 2000, b.rank_pieces = 6;
+  b.node_calls = 5, b.calls_at_once = 2, b.bytes = 2000, b.rank_pieces = 6;
   p.add(b, rates);
   EXPECT_DOUBLE_EQ(p.network, 7);
   EXPECT_DOUBLE_EQ(p.copy, 2);
-  EXPECT_DOUBLE_EQ(p.storage, 6);
+  EXPECT_DOUBLE_EQ(p.storage, 8);  // 2 for the bytes, and three rounds of calls
   EXPECT_DOUBLE_EQ(p.planning, 3);
-  EXPECT_DOUBLE_EQ(p.total, 7);
+  EXPECT_DOUBLE_EQ(p.total, 8);
   b.bytes = 9000;
   p.add(b, rates);
-  EXPECT_DOUBLE_EQ(p.storage, 15);
-  EXPECT_DOUBLE_EQ(p.total, 16);
+  EXPECT_DOUBLE_EQ(p.storage, 17);
+  EXPECT_DOUBLE_EQ(p.total, 17);
 }
 
 }  // namespace

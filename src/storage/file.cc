@@ -142,9 +142,6 @@ void File::write_at(Offset offset, std::span<iovec> pieces) {
   });
 }
 
-// Larger ones tell of bandwidth.
-constexpr std::int64_t largest_timed = 1 << 20;
-
 // The least, not the mean: a rank that others keep from its core waits without the file's doing.
 void File::note_time(std::chrono::steady_clock::duration took, std::int64_t bytes) {
   if (bytes > largest_timed) return;
@@ -158,8 +155,7 @@ void File::note_time(std::chrono::steady_clock::duration took, std::int64_t byte
 }
 
 std::int64_t File::least_latency() const {
-  constexpr std::int64_t few = 4;
-  return timed_.load(std::memory_order_relaxed) < few
+  return timed_.load(std::memory_order_relaxed) < few_timed
              ? std::numeric_limits<std::int64_t>::max()
              : least_latency_.load(std::memory_order_relaxed);
 }

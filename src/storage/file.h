@@ -52,6 +52,8 @@ class File : public ByteFile {
   /// Local. Nanoseconds that a write takes at least, whatever its size: the least of those seen,
   /// less a nanosecond a byte. The largest number until there were a few.
   std::int64_t least_latency() const;
+  static constexpr std::int64_t few_timed = 4;
+  static constexpr std::int64_t largest_timed = 1 << 20;  ///< bytes; larger ones tell of bandwidth
 
   // Where caches are weak (storage/client_caches.h) what ranks write is seen by others behind their
   // next meeting, as elsewhere, if both sides go to the server for it. Where they are coherent, as

@@ -15,14 +15,6 @@
 
 namespace forebay {
 
-namespace {
-
-// Nanoseconds. Between a file system that answers from memory or a cache of its own (5 µs and less)
-// and one where each call goes to a server.
-constexpr std::int64_t slow_call = 100'000;
-
-}  // namespace
-
 AggregatedTransport::AggregatedTransport(const Comm& comm, std::shared_ptr<File> file,
                                          const TransportOptions& options, Report& report)
     : comm_(comm),
@@ -74,9 +66,7 @@ bool AggregatedTransport::directly(const OperationTotal& total, bool write) {
 }
 
 // What the quickest write of all ranks took: one that is slow by chance does not count.
-bool AggregatedTransport::answers_slowly() const {
-  return latency_ != std::numeric_limits<std::int64_t>::max() && latency_ >= slow_call;
-}
+bool AggregatedTransport::answers_slowly() const { return is_slow(latency_); }
 
 void AggregatedTransport::use_nodes(int ranks_per_node) {
   topology_ = &Topology::of(comm_, ranks_per_node);

@@ -2,6 +2,9 @@
 // the transport carries it out, a simulation counts it.
 #pragma once
 
+#include <cstdint>
+#include <limits>
+
 #include "base/types.h"
 #include "plan/windows.h"
 #include "transport/transport.h"
@@ -25,6 +28,13 @@ struct NodeCounts {
 
 /// Slots of a node's ring (slots.h).
 constexpr int slots_of_a_node = 8;
+
+/// Whether a file system answers so slowly that operations are carried out in bulk. `latency`: see
+/// File::least_latency(). Between one that answers from memory or a cache of its own (5 µs and
+/// less) and one where each call goes to a server.
+constexpr bool is_slow(std::int64_t latency) {
+  return latency != std::numeric_limits<std::int64_t>::max() && latency >= 100'000;
+}
 
 /// Whether each rank reads or writes for itself.
 bool carried_out_directly(const OperationTotal& total, const NodeCounts& nodes,

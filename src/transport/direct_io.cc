@@ -13,10 +13,8 @@ namespace forebay {
 
 namespace {
 
-// Large enough to make a system call cheap, small enough to stay in the second-level cache between
-// the swap and the kernel's copy.
-constexpr Count buffer_size = 1 << 20;
 constexpr Count large_piece = 128 << 10;
+constexpr std::size_t most_pending = 1 << 15;  // of a read: rows that one call serves
 
 /// Collects adjacent pieces and writes them together.
 class RunWriter {
@@ -31,9 +29,9 @@ class RunWriter {
     }
     Extent part = e;
     for (Count left = e.length; left > 0;) {
-      if (used_ == buffer_size || part.offset != start_ + used_) flush();
+      if (used_ == direct_buffer || part.offset != start_ + used_) flush();
       if (used_ == 0) start_ = part.offset;
-      part.length = std::min(left, buffer_size - used_);
+      part.length = std::min(left, direct_buffer - used_);
       copy_out(buffer_.get() + used_, part);
       used_ += part.length;
       part.offset += part.length;
@@ -56,7 +54,7 @@ class RunWriter {
   File& file_;
   Report& report_;
   // Not filled with zeros: most transfers use a small part of it.
-  std::unique_ptr<std::byte[]> buffer_ = std::make_unique_for_overwrite<std::byte[]>(buffer_size);
+  std::unique_ptr<std::byte[]> buffer_ = std::make_unique_for_overwrite<std::byte[]>(direct_buffer);
   Offset start_ = 0;
   Count used_ = 0;
 };
@@ -67,7 +65,7 @@ class RunReader {
   RunReader(const ReadInto& read, Count hole_threshold, const StreamSummary& summary)
       : read_(read),
         hole_threshold_(hole_threshold),
-        buffer_size_(std::clamp<Count>(summary.last - summary.first, 1, buffer_size)),
+        buffer_size_(std::clamp<Count>(summary.last - summary.first, 1, direct_buffer)),
         alone_(summary.pieces == 1) {}
 
   void add(const Extent& e) {
@@ -88,7 +86,7 @@ class RunReader {
   void add(ExtentRow row) {
     Extent& e = row.first;
     if (row.count == 1) return add(e);
-    const bool apart = row.stride - e.length > hole_threshold_ || 2 * row.stride > buffer_size;
+    const bool apart = row.stride - e.length > hole_threshold_ || 2 * row.stride > direct_buffer;
     const bool whole = is_whole(e);
     if (apart) flush();
     for (Count n = 1; row.count > 0; row.count -= n) {
@@ -115,8 +113,6 @@ class RunReader {
   }
 
  private:
-  static constexpr std::size_t most_pending = 1 << 15;
-
   // No element is cut: the extent needs no buffer.
   static bool is_whole(const Extent& e) { return ((e.skip | e.length) & (e.swap - 1)) == 0; }
 
@@ -159,7 +155,7 @@ class RunReader {
   }
 
   void read_in_place(const Extent& e) {
-    const Count step = e.swap == 1 ? e.length : buffer_size;
+    const Count step = e.swap == 1 ? e.length : direct_buffer;
     for (Count done = 0; done < e.length; done += step) {
       std::byte* const to = e.memory + e.skip + done;
       const auto bytes = static_cast<std::size_t>(std::min(step, e.length - done));
@@ -186,6 +182,10 @@ void feed(ExtentStream& extents, Run& run) {
 }
 
 }  // namespace
+
+Count direct_memory(bool write) {
+  return direct_buffer + (write ? 0 : static_cast<Count>(most_pending * sizeof(ExtentRow)));
+}
 
 void write_directly(File& file, ExtentStream& extents, Report& report) {
   RunWriter run(file, report);

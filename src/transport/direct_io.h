@@ -12,6 +12,13 @@
 
 namespace forebay {
 
+/// Bytes of the buffer through which a rank's own pieces go: large enough to make a system call
+/// cheap, small enough to stay in the second-level cache between the swap and the kernel's copy.
+constexpr Count direct_buffer = 1 << 20;
+
+/// Bytes that a rank holds at most while it writes, or reads, for itself.
+Count direct_memory(bool write);
+
 /// Writes the extents, adjacent ones together. Never writes a byte that no extent names.
 void write_directly(File& file, ExtentStream& extents, Report& report);
 

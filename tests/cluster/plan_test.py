@@ -30,7 +30,7 @@ class Plan(unittest.TestCase):
 
     def plan(self, operation, workload, hints):
         command = [FOREBAY, "plan", *workload, "--ranks", str(RANKS), "--ranks-per-node", str(RANKS_PER_NODE),
-                   "--op", operation, "--hints", hints, "--json"]
+                   "--op", operation, "--hints", hints, "--json", "--call-latency", "1e-6"]  # as here
         return json.loads(subprocess.run(command, check=True, timeout=60, stdout=subprocess.PIPE).stdout)
 
     def compare(self, *workload, hints="", windows=5):

@@ -1,6 +1,7 @@
 // forebay plan: what ranks would do, counted by one process (simulation/simulate.h).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <memory>
@@ -126,23 +127,50 @@ void add_machine_options(Command& command, Options& o) {
   add_rate(command, "--piece-time", r.piece, "seconds of a rank for a piece");
 }
 
-int whole(Count value, const char* option) {
-  if (value >= 1 && value <= 1 << 30) return static_cast<int>(value);
+int whole(Count value, const char* option, int most) {
+  if (value >= 1 && value <= most) return static_cast<int>(value);
   throw Error(Errc::einval,
-              fmt::format("plan: {} {} is not a number from 1 to 2^30", option, value));
+              fmt::format("plan: {} {} is not a number from 1 to {}", option, value, most));
+}
+
+/// A key that changes what a run does, and the values with which it does what is counted.
+struct CountedKey {
+  const char* name;
+  std::vector<std::string> values;
+  std::string advice;
+};
+
+void check_hints(const Method& method, const Options& o) {
+  const bool chunked = o.workload.name == "checkerboard2d";
+  const std::string layout = chunked ? "chunked" : "canonical";
+  const CountedKey keys[] = {
+      {"layout", {"canonical", layout}, "checkerboard2d is chunked, the others are canonical"},
+      {"subfiling", {"none"}, "leave it out"},
+      {"stage", {"auto", "direct"}, "what waits in a stage is not counted: leave it out"},
+      {"exchange", {"auto", "shared"}, "give --ranks-per-node 1"},
+      {"ranks_per_node", {"0", std::to_string(o.ranks_per_node)}, "--ranks-per-node says it"},
+      {"chunk_read", {"auto", "owners"}, "leave it out: owners decode"},
+  };
+  for (const CountedKey& key : keys) {
+    const std::string value = method_value(method, key.name);
+    if (std::find(key.values.begin(), key.values.end(), value) == key.values.end())
+      throw Error(Errc::einval, fmt::format("plan: {}={} is not simulated", key.name, value),
+                  key.advice);
+  }
 }
 
 void run(Options& o) {
   check_own_options(o);
   Method method;
   apply_hints(method, o.hints, "--hints");
+  check_hints(method, o);
   if (const auto stripe = size_of(o.stripe)) method.striping_unit = *stripe;
-  simulation::Machine machine;
-  machine.ranks = whole(o.ranks, "--ranks");
+  using simulation::Machine;
+  Machine machine;
+  machine.ranks = whole(o.ranks, "--ranks", Machine::most_ranks);
+  machine.ranks_per_node = whole(o.ranks_per_node, "--ranks-per-node", Machine::most_per_node);
   machine.write = o.op == "write";
   machine.transport = transport_options(method);
-  const int told = method.ranks_to_share_memory();
-  machine.ranks_per_node = told > 0 ? told : whole(o.ranks_per_node, "--ranks-per-node");
   check(machine);
   WorkloadChoice& w = o.workload;
   w.size = size_of(o.size), w.piece = size_of(o.piece);
@@ -174,17 +202,22 @@ void add_plan_command(CLI::App& app, int& status) {
       "One process goes through the requests of one rank after another with the library's own "
       "planning, and neither sends nor stores anything: messages and their bytes are those that a "
       "run has (docs/performance.md). There are no rounds to count: each node sends one message "
-      "for "
-      "each window in which it has pieces and which another node writes, and a read has an answer "
-      "for each.\n"
+      "for each window in which it has pieces and which another node writes, and a read has an "
+      "answer for each.\n"
+      "In bulk: where a call takes 100 us or more, a run finds that out from its first few writes, "
+      "and carries out later operations as on a slow file. That small writes wait in memory then "
+      "(stage=auto) is not counted: each operation is carried out by itself.\n"
       "Predicted is the time of what takes longest in each operation: the network of the busiest "
       "node, its memory, storage, or the planning of the busiest rank. It is for comparing plans, "
       "at the rates that are given.\n"
       "Memory is that of the fullest rank at most: its share of the node's slots, messages under "
-      "way "
-      "and arriving, its requests with their lists, and windows that its node visits; not the data "
-      "itself.\n"
-      "Hand-overs: how often a stripe passes from one writing node to another, at least.");
+      "way and arriving, wishes of others for what they read, its requests with their lists, "
+      "windows that its node visits, and the buffer of what it writes or reads for itself "
+      "(direct); not the data itself.\n"
+      "Hand-overs: how often a stripe passes from one writing node to another, at least.\n"
+      "Of checkerboard2d messages and their time are of data alone, without heads and agreements, "
+      "as if in one round; reads are counted as if owners decoded for all; and memory is not "
+      "counted.");
   command.callback([options, &status] {
     run(*options);
     status = exit_done;

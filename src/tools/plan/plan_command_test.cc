@@ -60,6 +60,9 @@ TEST(PlanCommand, text_says_what_and_how_much) {
   const std::string text = plan(small);
   EXPECT_NE(text.find("strided, write: 5 ranks on 3 nodes of 2\n"), std::string::npos) << text;
   EXPECT_NE(text.find("81 of 4 KiB"), std::string::npos) << text;
+  EXPECT_NE(plan({"strided", "--ranks", "1", "--ranks-per-node", "2", "--size", "64KiB"})
+                .find("1 rank on 1 node of 2\n"),
+            std::string::npos);
   const std::string chunks = plan({"checkerboard2d", "--total", "64KiB", "--chunk", "1KiB",
                                    "--ranks", "4", "--ranks-per-node", "2"});
   EXPECT_NE(chunks.find("times the mean work"), std::string::npos) << chunks;
@@ -79,8 +82,33 @@ TEST(PlanCommand, what_makes_no_sense_is_refused) {
   EXPECT_TRUE(refused(small_and({"--copy", "nan"})));
   EXPECT_TRUE(refused({"strided", "--ranks", "0", "--ranks-per-node", "2"}));
   EXPECT_TRUE(refused({"strided", "--ranks", "9999999999", "--ranks-per-node", "2"}));
+  EXPECT_TRUE(refused({"strided", "--ranks", "16777217", "--ranks-per-node", "1024"}));
+  EXPECT_TRUE(refused({"strided", "--ranks", "4", "--ranks-per-node", "1025"}));
+  EXPECT_TRUE(refused(small_and({"--stripe", "1TiB"})));
   EXPECT_TRUE(refused({"strided", "--ranks", "4", "--ranks-per-node", "2", "--size", "lots"}));
   EXPECT_TRUE(refused({"strided", "--ranks", "4", "--ranks-per-node", "2", "--hints=a=b"}));
+}
+
+TEST(PlanCommand, methods_that_are_not_simulated_are_refused) {
+  const auto told = [](const std::string& hints) {
+    std::string text;
+    testing::internal::CaptureStdout();
+    try {
+      run_application({"plan", "strided", "--size", "64KiB", "--ranks", "5", "--ranks-per-node",
+                       "2", "--hints=" + hints});
+    } catch (const Error& e) {
+      text = e.what();
+    }
+    testing::internal::GetCapturedStdout();
+    return text;
+  };
+  for (const char* hint :
+       {"stage=burst", "stage=memory", "layout=chunked", "layout=log", "subfiling=node",
+        "exchange=message", "ranks_per_node=3", "chunk_read=everyone"})
+    EXPECT_NE(told(hint).find(std::string(hint) + " is not simulated"), std::string::npos) << hint;
+  for (const char* hint :
+       {"stage=direct", "layout=canonical", "exchange=shared", "ranks_per_node=2"})
+    EXPECT_EQ(told(hint), "") << hint;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text_table.h"
 #include "method/method_values.h"
@@ -17,10 +18,26 @@ using simulation::PlanFacts;
 // Of more nodes the numbers of each would be all that anybody saw.
 constexpr std::size_t most_listed = 1 << 16;
 
+std::string counted(Count n, const char* one) {
+  return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s");
+}
+
 std::string heading(const PlanSubject& s) {
-  return fmt::format("{}, {}: {} ranks on {} nodes of {}\n", s.workload,
-                     s.machine.write ? "write" : "read", s.machine.ranks, s.machine.nodes(),
+  return fmt::format("{}, {}: {} on {} of {}\n", s.workload, s.machine.write ? "write" : "read",
+                     counted(s.machine.ranks, "rank"), counted(s.machine.nodes(), "node"),
                      s.machine.ranks_per_node);
+}
+
+std::string memory_text(const simulation::MemoryFacts& m) {
+  const std::pair<const char*, Count> parts[] = {{"slots", m.slots},   {"messages", m.mailbox},
+                                                 {"wishes", m.wishes}, {"requests", m.requests},
+                                                 {"visits", m.visits}, {"direct", m.direct}};
+  std::string text = friendly_size(m.all()) + " of the fullest rank";
+  const char* before = ": ";
+  for (const auto& [name, bytes] : parts)
+    if (bytes > 0)
+      text += fmt::format("{}{} {}", std::exchange(before, ", "), name, friendly_size(bytes));
+  return text;
 }
 
 Json subject_json(const PlanSubject& s) {
@@ -72,14 +89,16 @@ Count writers(const PlanFacts& f) {
 
 std::string plan_text(const PlanSubject& subject, const PlanFacts& f) {
   TextTable table("ll");
-  table.add({"operations", fmt::format("{}, {} of them direct", f.operations, f.direct)});
-  table.add({"bytes", fmt::format("{} in {} pieces of {} requests", friendly_size(f.bytes),
-                                  f.pieces, f.requests)});
+  table.add({"operations",
+             fmt::format("{}, {} of them direct, {} in bulk", f.operations, f.direct, f.bulk)});
+  table.add({"bytes", fmt::format("{} in {} of {}", friendly_size(f.bytes),
+                                  counted(f.pieces, "piece"), counted(f.requests, "request"))});
   if (f.window > 0) {
     const Count writing = writers(f);
     table.add(
-        {"windows", fmt::format("{} of {}; {} writers with {} at most, {:.1f} on average",
-                                f.windows, friendly_size(f.window), writing,
+        {"windows", fmt::format("{} of {}; {} with {} at most, {:.1f} on average", f.windows,
+                                friendly_size(f.window),
+                                counted(writing, subject.machine.write ? "writer" : "reader"),
                                 largest(f.nodes, [](const NodeFacts& n) { return n.windows; }),
                                 static_cast<double>(f.windows) / static_cast<double>(writing))});
     table.add({"messages", fmt::format("{} of {} in all; a node sends {} and gets {} at most",
@@ -87,33 +106,29 @@ std::string plan_text(const PlanSubject& subject, const PlanFacts& f) {
                                        largest(f.nodes, [](auto& n) { return n.messages_out; }),
                                        largest(f.nodes, [](auto& n) { return n.messages_in; }))});
     table.add({"degree", fmt::format("{} nodes out, {} in, at most", f.out_degree, f.in_degree)});
-    const simulation::MemoryFacts& m = f.memory;
-    table.add({"memory",
-               fmt::format("{} of the fullest rank: slots {}, messages {}, requests {}, "
-                           "visits {}",
-                           friendly_size(m.all()), friendly_size(m.slots), friendly_size(m.mailbox),
-                           friendly_size(m.requests), friendly_size(m.visits))});
   }
-  table.add({"hand-overs", f.hand_overs
-                               ? fmt::format("{}{}", f.direct > 0 ? "at least " : "", *f.hand_overs)
-                               : "not counted: no stripe is given, or nothing written"});
+  table.add({"memory", memory_text(f.memory)});
+  table.add({"hand-overs", f.hand_overs ? fmt::format("{} at least", *f.hand_overs)
+                                        : "not counted: no stripe is given, or nothing written"});
   table.add({"predicted", prediction_text(f.predicted)});
   return heading(subject) + table.text();
 }
 
 std::string chunk_plan_text(const PlanSubject& subject, const ChunkPlanFacts& f) {
   TextTable table("ll");
-  table.add({"bytes", fmt::format("{} of {} requests", friendly_size(f.bytes), f.requests)});
-  table.add({"chunks", fmt::format("{}, {} of them touched by others than their owners; {} owners",
-                                   f.chunks, f.shared, f.owners)});
+  table.add(
+      {"bytes", fmt::format("{} of {}", friendly_size(f.bytes), counted(f.requests, "request"))});
+  table.add({"chunks", fmt::format("{}, {} of them touched by others than their owners; {}",
+                                   f.chunks, f.shared, counted(f.owners, "owner"))});
   table.add({"moved", friendly_size(f.bytes_moved) + " between ranks"});
-  table.add({"messages", fmt::format("{} at least, of {} between nodes", f.messages,
+  table.add({"messages", fmt::format("{} at least, with {} of data between nodes", f.messages,
                                      friendly_size(f.message_bytes))});
   table.add({"degree", fmt::format("{} ranks out, {} in, at most", f.out_degree, f.in_degree)});
   table.add(
       {"balance", fmt::format("the busiest rank has {:.2f} times the mean work; {} of chunks "
                               "at most",
                               f.mean > 0 ? f.busiest / f.mean : 1, friendly_size(f.most_owned))});
+  table.add({"memory", "not counted"});
   table.add({"predicted", prediction_text(f.predicted)});
   return heading(subject) + table.text();
 }
@@ -122,6 +137,7 @@ Json plan_json(const PlanSubject& subject, const PlanFacts& f) {
   Json json = subject_json(subject);
   json["operations"] = f.operations;
   json["direct_operations"] = f.direct;
+  json["bulk_operations"] = f.bulk;
   json["requests"] = f.requests;
   json["pieces"] = f.pieces;
   json["bytes"] = f.bytes;
@@ -134,10 +150,9 @@ Json plan_json(const PlanSubject& subject, const PlanFacts& f) {
   json["writers"] = writers(f);
   json["windows_a_writer"] = largest(f.nodes, [](const NodeFacts& n) { return n.windows; });
   json["hand_overs"] = f.hand_overs ? Json(*f.hand_overs) : Json();
-  json["memory"] = {{"slots", f.memory.slots},
-                    {"mailbox", f.memory.mailbox},
-                    {"requests", f.memory.requests},
-                    {"visits", f.memory.visits},
+  json["memory"] = {{"slots", f.memory.slots},   {"mailbox", f.memory.mailbox},
+                    {"wishes", f.memory.wishes}, {"requests", f.memory.requests},
+                    {"visits", f.memory.visits}, {"direct", f.memory.direct},
                     {"all", f.memory.all()}};
   json["predicted_seconds"] = prediction_json(f.predicted);
   if (f.nodes.size() > most_listed) return json;

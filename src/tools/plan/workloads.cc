@@ -137,6 +137,24 @@ BlockOptions blocks_of(const WorkloadChoice& c, BlockOptions::Shape shape, int r
   return options;
 }
 
+// Of one rank, which is held at a time, in some GiB at most; of all ranks of a node the simulation
+// looks itself.
+void check_size(const bench::E3smOptions& options, const bench::E3smSource& source, int ranks) {
+  constexpr Count most_elements = Count{1} << 24, most_requests = Count{1} << 20;
+  const Count parts = std::min(ranks, source.map_ranks);
+  const Count elements = bench::elements_of_maps(options, source) * options.tiles / parts;
+  if (elements > most_elements)
+    refuse(fmt::format("a rank has {} elements of the maps", elements),
+           fmt::format("at most {} are held: give more --ranks or --map-ranks, or fewer tiles",
+                       most_elements));
+  const Count records = bench::waits_each_record(options) ? 1 : bench::records_of(options);
+  const Count requests = std::ssize(source.header.vars) * records;
+  if (requests > most_requests)
+    refuse(fmt::format("a rank makes {} requests at once", requests),
+           fmt::format("at most {} are held: give --records of at most {}", most_requests,
+                       most_requests / std::ssize(source.header.vars)));
+}
+
 std::unique_ptr<simulation::Workload> make_e3sm(const WorkloadChoice& c, int ranks,
                                                 const Method& method) {
   bench::E3smOptions options;
@@ -158,6 +176,7 @@ std::unique_ptr<simulation::Workload> make_e3sm(const WorkloadChoice& c, int ran
       refuse("--generate " + c.generate + " is not ne=1 to ne=512", "");
   }
   auto source = options.data_dir.empty() ? bench::generated_e3sm(options) : recorded_e3sm(options);
+  check_size(options, source, ranks);
   return std::make_unique<E3smWorkload>(options, std::move(source), ranks, method);
 }
 

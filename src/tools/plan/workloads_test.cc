@@ -78,6 +78,16 @@ TEST(PlanWorkloads, a_generated_f_case_covers_its_variables_once) {
   EXPECT_GT(schema.begin_rec, schema.header_size);
 }
 
+// Ranks beyond the elements are gone through once, not for each other.
+TEST(PlanWorkloads, a_generated_map_may_have_more_ranks_than_columns) {
+  WorkloadChoice c = choice("e3sm");
+  c.generate = "ne=1", c.map_ranks = 1 << 20;
+  const auto w = make_plan_workload(c, 1 << 20, true, {});
+  std::vector<Request> requests;
+  w->add_requests(0, 100, requests);
+  EXPECT_EQ(CanonicalStream(requests, w->schema(), true).summary().bytes, 0);
+}
+
 TEST(PlanWorkloads, checkerboards_are_chunked) {
   WorkloadChoice c = choice("checkerboard2d");
   c.total = 64 << 10, c.chunk = 4 << 10, c.grid = "d5";
@@ -111,6 +121,8 @@ TEST(PlanWorkloads, what_cannot_be_is_refused) {
   EXPECT_TRUE(refused("btio", 4, [](auto& c) { c.iterations = 0; }));
   EXPECT_TRUE(refused("e3sm", 4, [](auto& c) { c.generate = "ne=x"; }));
   EXPECT_TRUE(refused("e3sm", 4, [](auto& c) { c.generate = "ne=1", c.records = -1; }));
+  EXPECT_TRUE(refused("e3sm", 4, [](auto& c) { c.generate = "ne=1", c.records = 10'000; }));
+  EXPECT_TRUE(refused("e3sm", 4, [](auto& c) { c.generate = "ne=30", c.tiles = 1000; }));
   EXPECT_TRUE(refused("checkerboard2d", 4, [](auto& c) { c.total = 4; }));
   EXPECT_TRUE(refused("checkerboard2d", 4, [](auto& c) { c.grid = "7"; }));
   EXPECT_FALSE(refused("strided", 4, as_it_is));
