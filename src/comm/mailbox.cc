@@ -29,7 +29,7 @@ Letter& Mailbox::free_place() {
   return *std::find_if(letters_.begin(), letters_.end(), [](const Letter& l) { return l.to < 0; });
 }
 
-void Mailbox::send(Rank to, int tag, std::vector<std::byte>&& message, bool apart) {
+void Mailbox::send(Rank to, int tag, RawBytes&& message, bool apart) {
   Letter& letter = free_place();
   letter.bytes = std::move(message);
   letter.apart = apart;

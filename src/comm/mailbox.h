@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
+#include "base/raw_bytes.h"
 #include "comm/comm.h"
 #include "comm/exchange.h"
 
@@ -24,7 +24,7 @@ struct Letter {
   int tag = 0;
   std::array<std::byte, few> head{};  ///< all of it, where there is no more
   std::size_t head_bytes = 0;
-  std::vector<std::byte> bytes;
+  RawBytes bytes;
   std::uint64_t ticket = 0;  ///< the backend's
   bool taken = false;
   bool apart = false;  ///< not counted towards the limit
@@ -74,7 +74,7 @@ class Mailbox {
   bool has_room() const { return has_place() && held_ < limit_; }
   bool has_place() const { return under_way_ < letters; }
   /// To another rank. Never fails for want of memory.
-  void send(Rank to, int tag, std::vector<std::byte>&& message, bool apart = false);
+  void send(Rank to, int tag, RawBytes&& message, bool apart = false);
   /// The same for up to Letter::few bytes, which do not count.
   void send_few(Rank to, int tag, std::span<const std::byte> message);
   /// Lets a message with this tag come, if look() has seen one and there is room for it.

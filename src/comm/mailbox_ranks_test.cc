@@ -36,8 +36,8 @@ std::vector<Sent> sent_by(int round, Rank from) {
   return all;
 }
 
-std::vector<std::byte> content(int round, Rank from, const Sent& s) {
-  std::vector<std::byte> made(s.bytes);
+RawBytes content(int round, Rank from, const Sent& s) {
+  RawBytes made(s.bytes);
   for (std::size_t i = 0; i < made.size(); ++i)
     made[i] =
         static_cast<std::byte>(static_cast<int>(i) * 7 + round * 50 + from * 10 + s.to + s.tag * 3);

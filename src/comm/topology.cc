@@ -1,8 +1,10 @@
 #include "comm/topology.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <numeric>
+#include <utility>
 
 #include "comm/backend.h"
 
@@ -32,6 +34,25 @@ Topology::Topology(const Comm& comm, int ranks_per_node)
   std::iota(ranks_.begin(), ranks_.end(), 0);
   std::stable_sort(ranks_.begin(), ranks_.end(),
                    [&](Rank a, Rank b) { return node_of(a) < node_of(b); });
+}
+
+// A rank alone has one topology for all its files and threads.
+NodeMemory Topology::take_memory(std::size_t bytes) const {
+  if (ranks_.size() == 1) return NodeMemory::create(node_, bytes);
+  const auto size = static_cast<std::int64_t>(spare_.size());
+  std::array<std::int64_t, 2> sizes{size, -size};
+  node_.all_reduce(sizes, Reduce::min);
+  const bool all_have_it = sizes[0] == -sizes[1] && spare_.size() >= bytes;
+  NodeMemory memory = std::exchange(spare_, {});
+  if (all_have_it) return memory;
+  memory = {};  // the old first: there may be no room for both
+  return NodeMemory::create(node_, bytes);
+}
+
+void Topology::give_back(NodeMemory&& memory) const {
+  if (ranks_.size() > 1 && memory.size() <= most_kept && memory.size() > spare_.size())
+    spare_ = std::move(memory);
+  memory = {};
 }
 
 // All ranks have the same lists: what goes in goes in behind a meeting, where nothing fails. When a

@@ -7,8 +7,8 @@
 // A topology belongs to one open file at a time. It has a communicator of the node and a barrier,
 // which no two operations may use at once: those of one file come one after another, and of two
 // files each has its own. Two threads must not begin to use files of one communicator at once.
-// Memory that ranks share for data is not kept here: it has the size that a file's operations need,
-// and goes back to the system with the file.
+// A little of the memory that ranks of a node share for data is kept for the next file: to have it
+// anew, and each page of it in each rank, takes longer than a small file does to be written.
 #pragma once
 
 #include <memory>
@@ -18,6 +18,7 @@
 
 #include "comm/comm.h"
 #include "comm/node_barrier.h"
+#include "comm/node_memory.h"
 #include "comm/peers.h"
 
 namespace forebay {
@@ -52,6 +53,14 @@ class Topology {
   Peers& peers() const { return peers_; }
   /// Collective over the node when first asked for.
   NodeBarrier& barrier() const { return barrier_ ? *barrier_ : barrier_.emplace(node_, peers_); }
+  /// Collective over the node. Memory that its ranks share (comm/node_memory.h), so much at least,
+  /// for one user until it is given back. Nobody knows what is in it.
+  NodeMemory take_memory(std::size_t bytes) const;
+  /// Local, by all ranks of the node in the same order among those who have some: they are done
+  /// with it.
+  void give_back(NodeMemory&& memory) const;
+
+  static constexpr std::size_t most_kept = 16 << 20;  ///< bytes a node
 
  private:
   Topology(const Comm& comm, int ranks_per_node);
@@ -60,6 +69,7 @@ class Topology {
   Comm node_;
   mutable Peers peers_;
   mutable std::optional<NodeBarrier> barrier_;
+  mutable NodeMemory spare_;
   std::vector<int> node_of_;
   std::vector<Rank> ranks_;         // node by node
   std::vector<std::size_t> begin_;  // of each node in ranks_, and the end

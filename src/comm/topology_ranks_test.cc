@@ -65,6 +65,28 @@ TEST(Topology, asking_again_is_local) {
   });
 }
 
+TEST(Topology, a_little_memory_is_kept_for_the_next_user) {
+  run_as_threads(5, [](const Comm& comm) {
+    const Topology& topology = Topology::of(comm, 2);
+    NodeMemory first = topology.take_memory(10'000);
+    NodeMemory second = topology.take_memory(9'000);
+    const auto *one = first.data(), *two = second.data();
+    EXPECT_NE(one, two);
+    topology.give_back(std::move(first));
+    topology.give_back(std::move(second));  // the larger one stays
+    first = topology.take_memory(8'000);
+    EXPECT_EQ(first.data(), one);
+    EXPECT_EQ(first.size(), 10'000U);
+    topology.give_back(std::move(first));
+    second = topology.take_memory(11'000);
+    EXPECT_EQ(second.size(), 11'000U);
+    topology.give_back(std::move(second));
+    first = topology.take_memory(Topology::most_kept + 1);
+    topology.give_back(std::move(first));
+    EXPECT_EQ(topology.take_memory(5'000).size(), 5'000U);
+  });
+}
+
 // Nobody passes a barrier before all of its node have come to it, time after time.
 TEST(Topology, barrier_is_of_a_node) {
   std::array<std::atomic<int>, 3> come{};

@@ -212,9 +212,9 @@ class Simulation {
         std::max(facts_.in_degree, *std::max_element(in_degree.begin(), in_degree.end()));
     count_windows(grid);
     // In bulk threads write behind the ranks, whatever slots there are.
-    busiest_.calls_at_once = options_.bulk && machine_.write
-                                 ? slots_of_a_node
-                                 : std::min(machine_.ranks_per_node, slots_of_a_node);
+    const int slots = ring_sizes(counts()).home;
+    busiest_.calls_at_once =
+        options_.bulk && machine_.write ? slots : std::min(machine_.ranks_per_node, slots);
   }
 
   void send(int from, int to, Count bytes) {
@@ -276,7 +276,7 @@ class Simulation {
     if (facts_.window == 0) return;
     const int last = machine_.nodes() - 1;
     const Count of_last = end_of(last) - begin_of(last);  // no node has fewer
-    facts_.memory.slots = Slots::bytes_of(facts_.window, slots_of_a_node) / of_last;
+    facts_.memory.slots = Slots::bytes_of(facts_.window, ring_sizes(counts()).all()) / of_last;
     facts_.memory.visits = static_cast<Count>(WindowGrid::most_together * sizeof(Visit)) +
                            machine_.ranks_per_node * (WindowGrid::most_together / 8);
     if (last == 0) return;

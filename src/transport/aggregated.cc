@@ -22,7 +22,7 @@ AggregatedTransport::AggregatedTransport(const Comm& comm, std::shared_ptr<File>
       batches_(options.bulk),
       options_(options),
       report_(report) {
-  visits_.reserve(slots_of_a_node);
+  visits_.reserve(Slots::most);
 }
 
 void AggregatedTransport::write(ExtentStream& extents) { write_directly(*file_, extents, report_); }
@@ -58,13 +58,6 @@ OperationTotal AggregatedTransport::total_of(const ExtentStream& extents) {
   return {-all[0], all[1], all[3], all[4]};
 }
 
-bool AggregatedTransport::directly(const OperationTotal& total, bool write) {
-  // Who need not know the nodes does not find them out.
-  if (comm_.size() > 1 && options_.kind != "aggregated" && topology_ == nullptr)
-    use_nodes(options_.ranks_per_node);
-  return carried_out_directly(total, node_counts(), options_, write);
-}
-
 // What the quickest write of all ranks took: one that is slow by chance does not count.
 bool AggregatedTransport::answers_slowly() const { return is_slow(latency_); }
 
@@ -73,21 +66,19 @@ void AggregatedTransport::use_nodes(int ranks_per_node) {
 }
 
 NodeCounts AggregatedTransport::node_counts() const {
-  return {comm_.size(), topology_ == nullptr ? 1 : topology_->nodes(), shares_};
+  return {comm_.size(), topology_->nodes(), shares_};
 }
 
 void AggregatedTransport::set_up(const OperationTotal& total) {
   StepTimer timer(report_, Step::plan);
-  if (topology_ == nullptr) use_nodes(options_.ranks_per_node);
   const Count window = window_size_for(total, node_counts(), options_, window_);
   if (slots_ && window == window_) return;
   finish_behind();  // its windows are in the slots
   slots_.reset();
-  comm_.meet();  // all are here: those of a node wait for each other now
   for (;;) {
     // Where it fails on a rank it fails on its node.
     const auto failed = attempt_together(topology_->node(), [&] {
-      slots_.emplace(*topology_, window, slots_of_a_node);
+      slots_.emplace(*topology_, window, ring_sizes(node_counts()));
       if (one_node()) return;
       mailbox_.emplace(comm_, mailbox_limit(options_), largest_message(window));
     });
@@ -111,9 +102,11 @@ void AggregatedTransport::read_all(ExtentStream& extents) { carry_out(extents, f
 void AggregatedTransport::carry_out(ExtentStream& extents, bool writing) {
   failure_.reset();
   overlapped_ = false;
+  if (topology_ == nullptr) use_nodes(options_.ranks_per_node);
+  // Behind it all are here, so that those of a node may wait for each other.
   const OperationTotal total = total_of(extents);
   if (total.bytes == 0) return;
-  if (directly(total, writing)) {
+  if (carried_out_directly(total, node_counts(), options_, writing)) {
     ++direct_operations_;
     if (more_) {  // what is under way comes first
       finish_behind();
@@ -148,7 +141,7 @@ void AggregatedTransport::through_windows(const WindowGrid& grid, const Operatio
   site.read_in = [this](const Slots::Use& use) {
     attempt_into(failure_, [&] { slots_->read_in(use, *file_, options_.hole_threshold, report_); });
   };
-  const bool by_all = one_node() && (grid.count <= slots_of_a_node ||
+  const bool by_all = one_node() && (grid.count <= slots_->rings().home ||
                                      total.bytes >= (total.last - total.first) / 2);
   std::unique_ptr<ExtentStream> first_walk, second_walk;
   std::optional<ExtentReader> looks;
@@ -163,7 +156,7 @@ void AggregatedTransport::through_windows(const WindowGrid& grid, const Operatio
     std::optional<WindowWalk> walk;
     {
       StepTimer timer(report_, Step::plan);
-      if (by_all && part.count <= slots_of_a_node) {
+      if (by_all && part.count <= slots_->rings().home) {
         // Needs no memory, so that a small operation has no agreement to pay for: a rank that has
         // failed takes part without pieces.
         visit_all(part, topology_->node().size(), visits_);
@@ -281,7 +274,7 @@ std::unique_ptr<Transport> make(const Comm& comm, std::shared_ptr<File> file,
 
 }  // namespace
 
-// AggregatedTransport::directly() looks which of the two it is.
+// carried_out_directly() tells which of the two it is.
 extern const TransportEntry auto_transport{
     {"auto", "aggregated, or each rank its own where pieces are large enough", 0}, make};
 extern const TransportEntry aggregated_transport{

@@ -46,11 +46,8 @@ class AggregatedTransport : public Transport {
   std::string reasons() const override;
 
  private:
-  static_assert(2 * slots_of_a_node <= Mailbox::letters);  // see window_walk.h
-
   void carry_out(ExtentStream& extents, bool writing);
   OperationTotal total_of(const ExtentStream& extents);
-  bool directly(const OperationTotal& total, bool write);
   void set_up(const OperationTotal& total);
   void use_nodes(int ranks_per_node);
   bool one_node() const { return topology_->nodes() == 1; }

@@ -18,7 +18,15 @@ constexpr Count direct_piece_on_one_node = 16 << 10;
 constexpr Count direct_write_piece = 256 << 10;
 constexpr Count direct_read_piece = 128 << 10;
 
+int homes_of(const NodeCounts& nodes, const TransportOptions& options) {
+  return options.aggregators > 0 ? std::min(nodes.nodes, options.aggregators) : nodes.nodes;
+}
+
 }  // namespace
+
+RingSizes ring_sizes(const NodeCounts& nodes) {
+  return nodes.nodes == 1 ? RingSizes{8, 0} : RingSizes{3, 3};
+}
 
 void OperationTotal::add(const StreamSummary& rank) {
   if (rank.empty()) return;
@@ -45,28 +53,28 @@ bool carried_out_directly(const OperationTotal& total, const NodeCounts& nodes,
 
 // On one node a window that fits the cache is quickest; between nodes a window is also the unit of
 // the file system's locks and of messages, so it is larger, and never smaller than a stripe. Small
-// operations get small windows: their memory is quicker to set up. Windows only grow, so that
-// set-up is paid a few times at most. In bulk a window is what one system call writes.
+// operations get small windows: their memory is quicker to set up, and all nodes have some. Windows
+// only grow, so that set-up is paid a few times at most. In bulk a window is what one system call
+// writes.
 Count window_size_for(const OperationTotal& total, const NodeCounts& nodes,
                       const TransportOptions& options, Count before) {
   Count largest = options.window_size;
   if (largest == 0 && nodes.nodes == 1) largest = options.bulk ? bulk_window : cached_window;
   // Without shared memory each rank has its own, and that is scarce.
-  if (largest == 0 && !nodes.share_memory) largest = cached_window;
-  if (largest == 0) largest = shipped_window;
+  if (largest == 0) largest = nodes.share_memory ? shipped_window : cached_window;
+  const RingSizes rings = ring_sizes(nodes);
   const Count most =
-      std::clamp<Count>(options.buffer_limit / (2 * slots_of_a_node), 4096, most_of_a_window);
+      std::clamp<Count>(options.buffer_limit / (2 * rings.all()), 4096, most_of_a_window);
   largest = std::min(std::max(largest, options.striping_unit), most);
   Count window = std::max<Count>(options.striping_unit, std::min(smallest_window, most));
-  while (window < (total.last - total.first) / slots_of_a_node && window < largest) window *= 2;
+  const Count together = Count{rings.home} * homes_of(nodes, options);
+  while (window < (total.last - total.first) / together && window < largest) window *= 2;
   return std::max(round_up(std::min(window, largest), 4096), before);
 }
 
 WindowGrid window_grid_for(const OperationTotal& total, const NodeCounts& nodes,
                            const TransportOptions& options, Count window) {
-  int homes = nodes.nodes;
-  if (options.aggregators > 0) homes = std::min(homes, options.aggregators);
-  return WindowGrid::over(total.first, total.last, window, homes);
+  return WindowGrid::over(total.first, total.last, window, homes_of(nodes, options));
 }
 
 }  // namespace forebay

@@ -26,8 +26,14 @@ struct NodeCounts {
   bool share_memory = true;  ///< ranks of a node
 };
 
-/// Slots of a node's ring (slots.h).
-constexpr int slots_of_a_node = 8;
+/// Slots of a node (slots.h) that go round for windows which it writes and reads, and for those
+/// that others do. Each kind for itself: windows at home come at regular distances, and would all
+/// meet in the same few.
+struct RingSizes {
+  int home = 0, away = 0;
+  int all() const { return home + away; }
+};
+RingSizes ring_sizes(const NodeCounts& nodes);
 
 /// Whether a file system answers so slowly that operations are carried out in bulk. `latency`: see
 /// File::least_latency(). Between one that answers from memory or a cache of its own (5 µs and

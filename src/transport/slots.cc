@@ -78,17 +78,24 @@ Count Slots::bytes_of(Count window_size, int slots) {
   return static_cast<Count>(one) * slots;
 }
 
-Slots::Slots(const Topology& topology, Count window_size, int slots)
-    : node_(topology.node()), window_(window_size), slots_(slots), peers_(topology.peers()) {
+Slots::Slots(const Topology& topology, Count window_size, const RingSizes& rings)
+    : topology_(topology),
+      node_(topology.node()),
+      window_(window_size),
+      rings_(rings),
+      peers_(topology.peers()) {
+  const int slots = rings.all();
   slot_bytes_ = static_cast<std::size_t>(bytes_of(window_size, 1));
   const auto failed = attempt_to([&] {
     latest_.resize(static_cast<std::size_t>(slots), Use{0, 0, -1});
   });
-  memory_ = NodeMemory::create(node_, slot_bytes_ * static_cast<std::size_t>(slots));
+  memory_ = topology_.take_memory(slot_bytes_ * static_cast<std::size_t>(slots));
   if (node_.all_reduce(failed.has_value(), Reduce::max)) memory_ = {};
   if (!memory_) return;
   if (node_.is_root()) {
     for (int s = 0; s < slots; ++s) {
+      std::memset(static_cast<void*>(&control(s)), 0,
+                  static_cast<std::size_t>(buffer(s) - reinterpret_cast<std::byte*>(&control(s))));
       control(s).low = INT64_MAX;
       control(s).high = -1;
     }

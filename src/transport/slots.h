@@ -12,7 +12,7 @@
 //           asks the node that does, and publishes; all copy out → depart
 //
 // The windows that ranks of the node visit are a sequence that all of them know; the ring's use for
-// one follows from its position there, and a rank leaves out those that it has nothing to do with.
+// one follows from its turn there, and a rank leaves out those that it has nothing to do with.
 // How many arrive and depart at each all know, too. Errors stay with the rank that meets them: it
 // arrives and departs as if nothing had happened, or the others would wait for it for ever.
 //
@@ -23,6 +23,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstdint>
@@ -37,18 +38,23 @@
 #include "comm/node_memory.h"
 #include "comm/topology.h"
 #include "storage/file.h"
+#include "transport/aggregation_rules.h"
 #include "transport/extent_reader.h"
 
 namespace forebay {
 
 class Slots {
  public:
+  static constexpr int most = 16;
   /// Collective over the node that this rank is on. `ok()` is the same on all its ranks.
-  Slots(const Topology& topology, Count window_size, int slots);
+  Slots(const Topology& topology, Count window_size, const RingSizes& rings);
+  ~Slots() { topology_.give_back(std::move(memory_)); }
+  Slots(const Slots&) = delete;
+  Slots& operator=(const Slots&) = delete;
   /// Of the node's shared memory.
   static Count bytes_of(Count window_size, int slots);
   bool ok() const { return static_cast<bool>(memory_); }
-  int count() const { return slots_; }
+  const RingSizes& rings() const { return rings_; }
 
   struct Use {
     int slot = 0;
@@ -60,22 +66,23 @@ class Slots {
   enum class Left { nothing, idle, moved };  ///< to do: it may sleep; it has to look again; and did
   using Meanwhile = std::function<Left()>;
 
-  /// Local. The use that the window at `position` of the sequence has.
-  Use use_at(std::size_t position, Offset window_begin) const {
-    const std::uint64_t use = uses_ + position;
-    const auto slots = static_cast<std::uint64_t>(slots_);
-    return {static_cast<int>(use % slots), use / slots, window_begin};
+  /// Local. The use that a window has, the `turn`th of its kind in the sequence.
+  Use use_at(bool home, Count turn, Offset window_begin) const {
+    const auto slots = static_cast<std::uint64_t>(home ? rings_.home : rings_.away);
+    const std::uint64_t use = uses_[home ? 0 : 1] + static_cast<std::uint64_t>(turn);
+    return {(home ? 0 : rings_.home) + static_cast<int>(use % slots), use / slots, window_begin};
   }
-  /// Local. A sequence is over for this rank: positions of the next one begin behind it.
-  /// `begin_of(position)`: where its windows begin. The same on all ranks.
+  /// Local. A sequence is over for this rank: turns of the next one begin behind it. `use_of(i)`,
+  /// of so many windows in order: the same on all ranks.
   template <typename F>
-  void go_on_behind(std::size_t positions, F&& begin_of) {
-    const auto slots = static_cast<std::size_t>(slots_);
-    for (std::size_t p = positions - std::min(positions, slots); p < positions; ++p) {
-      const Use use = use_at(p, begin_of(p));
+  void go_on_behind(std::size_t windows, F&& use_of) {
+    std::array<std::uint64_t, 2> turns{};
+    for (std::size_t i = 0; i < windows; ++i) {
+      const Use use = use_of(i);
       latest_[static_cast<std::size_t>(use.slot)] = use;
+      ++turns[use.slot < rings_.home ? 0 : 1];
     }
-    uses_ += positions;
+    for (std::size_t kind = 0; kind < turns.size(); ++kind) uses_[kind] += turns[kind];
   }
   /// Whether bytes may be placed: the slot is free, and earlier uses of the same window, of
   /// sequences before, are over, so that what they write comes first.
@@ -169,13 +176,14 @@ class Slots {
 
   static constexpr Count block = 4096;
 
+  const Topology& topology_;
   const Comm& node_;
   Count window_;
-  int slots_;
+  RingSizes rings_;
   std::size_t slot_bytes_;
   NodeMemory memory_;
   Peers& peers_;
-  std::uint64_t uses_ = 0;
+  std::array<std::uint64_t, 2> uses_{};  // of each kind
   bool watches_ = false, overlapped_ = false;
   std::vector<Use> latest_;  // of each slot; every rank has the same; no memory needed once made
 };

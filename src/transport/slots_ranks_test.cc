@@ -35,11 +35,24 @@ class SlotsTest : public testing::Test {
     run_as_threads(ranks, [&](const Comm& comm) {
       Report report;
       File file(opened_, true, comm.rank(), report);
-      Slots ring(Topology::of(comm, 0), window, slots);
+      const Topology& topology = Topology::of(comm, 0);
+      leave_traces(topology);
+      Slots ring(topology, window, {slots - 1, 1});
       ASSERT_TRUE(ring.ok());
       f(comm, ring, file, report);
       comm.barrier();
     });
+  }
+  /// What a file before left in the node's memory, in the midst of an operation that failed.
+  static void leave_traces(const Topology& topology) {
+    Slots ring(topology, window / 2, {slots, slots});
+    for (Count p = 0; p < 2 * slots; ++p) {
+      const auto use = ring.use_at(p < slots, p % slots, p * window / 2);
+      ring.need(use, use.begin, window / 2);
+      const std::uint64_t mark = 0;
+      Slots::Placer(ring, use).add_bytes(p * 64, reinterpret_cast<const std::byte*>(&mark), 8);
+      ring.arrive(use, 99);
+    }
   }
   std::string contents() const {
     std::ifstream in(path_, std::ios::binary);
@@ -62,11 +75,15 @@ std::uint64_t value_of(Count element) {
 }
 
 const Slots::Meanwhile nothing = [] { return Slots::Left::nothing; };
-Offset begin_of(std::size_t position) { return static_cast<Offset>(position) * window; }
 
-/// The use of the window at this position of the sequence, once it is free.
+/// Of the window at this position of the sequence: those of both kinds take turns.
+Slots::Use use_of(const Slots& ring, Count position) {
+  return ring.use_at(position % 2 == 0, position / 2, position * window);
+}
+
+/// The same, once it is free.
 Slots::Use free_use(Slots& ring, Count position) {
-  const auto use = ring.use_at(static_cast<std::size_t>(position), position * window);
+  const auto use = use_of(ring, position);
   ring.wait_until_free(use, nothing);
   return use;
 }
@@ -170,7 +187,7 @@ TEST_F(SlotsTest, earlier_uses_of_a_window_come_first) {
         if (s % 2 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         ring.write_out(use, file, 0, report);
       }
-      ring.go_on_behind(few, begin_of);
+      ring.go_on_behind(few, [&](std::size_t i) { return use_of(ring, static_cast<Count>(i)); });
     }
   });
   const std::string found = contents();

@@ -48,13 +48,13 @@ WindowHead coding_of(std::span<const WindowRun> runs) {
   return head;
 }
 
-std::vector<std::byte> window_message(Count window, std::span<const WindowRun> runs,
-                                      Count payload) {
+RawBytes window_message(Count window, std::span<const WindowRun> runs, Count payload) {
   WindowHead head = coding_of(runs);
   head.window = window;
-  std::vector<std::byte> message(static_cast<std::size_t>(message_bytes(head, payload)));
+  RawBytes message(static_cast<std::size_t>(message_bytes(head, payload)));
   std::memcpy(message.data(), &head, sizeof head);
   std::byte* coded = message.data() + sizeof head;
+  if (head.coding == WindowHead::bits) std::memset(coded, 0, head.coded);
   std::uint32_t at = head.first;
   for (const WindowRun& r : runs) {
     const std::uint32_t from = r.from >> head.shift, to = r.to >> head.shift;

@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <vector>
 
+#include "base/raw_bytes.h"
 #include "base/types.h"
 
 namespace forebay {
@@ -47,7 +47,7 @@ constexpr Count message_bytes(const WindowHead& head, Count payload) {
 }
 
 /// A message of runs, which are apart and in order, with room for `payload` bytes behind them.
-std::vector<std::byte> window_message(Count window, std::span<const WindowRun> runs, Count payload);
+RawBytes window_message(Count window, std::span<const WindowRun> runs, Count payload);
 
 inline WindowHead head_of(std::span<const std::byte> message) {
   WindowHead head;

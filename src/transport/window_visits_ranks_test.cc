@@ -32,12 +32,16 @@ WindowGrid part_at(int part, int homes) {
 
 std::vector<Visit> expected(const Topology& topology, Rank rank, int part, const WindowGrid& grid) {
   std::vector<Visit> all;
+  Count turns[2] = {};
   for (Count w = grid.first; w < grid.first + grid.count; ++w) {
-    Visit v{w, 0, 0, touches(rank, part, w)};
+    Visit v{.window = w, .mine = touches(rank, part, w)};
+    v.home = grid.home_of(w) == topology.my_node();
     for (const Rank r : topology.ranks_of(topology.my_node())) v.ranks += touches(r, part, w);
     for (int node = 0; grid.home_of(w) == topology.my_node() && node < topology.nodes(); ++node)
       v.nodes += node != topology.my_node() && node_touches(node, part, w);
-    if (v.ranks > 0 || v.nodes > 0) all.push_back(v);
+    if (v.ranks == 0 && v.nodes == 0) continue;
+    v.turn = turns[v.home]++;
+    all.push_back(v);
   }
   return all;
 }
@@ -49,6 +53,8 @@ void expect_same(const std::vector<Visit>& found, const std::vector<Visit>& want
     EXPECT_EQ(found[i].ranks, wanted[i].ranks) << found[i].window;
     EXPECT_EQ(found[i].nodes, wanted[i].nodes) << found[i].window;
     EXPECT_EQ(found[i].mine, wanted[i].mine) << found[i].window;
+    EXPECT_EQ(found[i].home, wanted[i].home) << found[i].window;
+    EXPECT_EQ(found[i].turn, wanted[i].turn) << found[i].window;
   }
 }
 

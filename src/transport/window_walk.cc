@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <ctime>
 #include <utility>
@@ -12,6 +13,7 @@
 namespace forebay {
 
 static_assert(2 * WindowGrid::most_together <= Mailbox::tags);
+static_assert(Slots::most <= Mailbox::letters);  // as many wishes, and answers besides
 static_assert(sizeof(WindowHead) <= Letter::few);
 
 WindowWalk::WindowWalk(const WindowSite& site, const WindowGrid& grid,
@@ -19,8 +21,9 @@ WindowWalk::WindowWalk(const WindowSite& site, const WindowGrid& grid,
     : site_(site), grid_(grid), visits_(visits), writing_(writing), meanwhile_([this] {
         return progress();
       }) {
-  const auto open = static_cast<std::size_t>(site_.slots.count());
-  if (site_.mailbox) asked_.reserve(open);
+  const auto [home, away] = site_.slots.rings();
+  const auto open = static_cast<std::size_t>(home);
+  asked_.reserve(static_cast<std::size_t>(away));
   int most = 0;
   for (std::size_t i = 0; i < visits_.size(); ++i) {
     if (visit(i).nodes == 0 || delegate(i) != site_.rank) continue;
@@ -75,26 +78,27 @@ void WindowWalk::write(std::optional<ExtentReader>& pieces) {
   settle();
 }
 
-// Marks run ahead of copies by as many windows as there are slots, so that reading overlaps
-// copying; but a slot is used again only when its window was copied.
+// Marks run ahead of copies, so that reading overlaps copying; but a slot is used again only when
+// its window was copied.
 void WindowWalk::read(ReadWalks& walks) {
-  const auto lead = static_cast<std::size_t>(site_.slots.count()) - 1;
-  std::size_t copied = 0;  // visits before it
+  std::array<std::size_t, Slots::most> used{};  // visits up to the last that had the slot
+  std::size_t copied = 0;                       // visits before it
   const auto copy_up_to = [&](std::size_t end) {
     for (; copied < end; ++copied)
       if (visit(copied).mine) copy(copied, walks.copies);
   };
   for (std::size_t i = 0; i < visits_.size(); ++i) {
     if (!visit(i).mine) continue;
-    if (i > lead) copy_up_to(i - lead);
     const Slots::Use use = use_at(i);
+    auto& had_it = used[static_cast<std::size_t>(use.slot)];
+    copy_up_to(std::exchange(had_it, i + 1));
     {
       StepTimer timer(site_.report, Step::wait);
       site_.slots.wait_until_free(use, meanwhile_);
     }
     {
       StepTimer timer(site_.report, Step::plan);
-      if (is_home(i)) {
+      if (visit(i).home) {
         walk(walks.marks, i, [&](const Extent& e) { site_.slots.need(use, e.offset, e.length); });
       } else {
         Slots::Placer placer(site_.slots, use);
@@ -121,7 +125,7 @@ void WindowWalk::copy(std::size_t i, std::optional<ExtentReader>& copies) {
 void WindowWalk::arrive(std::size_t i) {
   const Slots::Use use = use_at(i);
   if (!site_.slots.arrive(use, who_come(i))) return;
-  if (!is_home(i)) return send(i);
+  if (!visit(i).home) return send(i);
   (writing_ ? site_.write_out : site_.read_in)(use);
 }
 
@@ -131,7 +135,7 @@ void WindowWalk::send(std::size_t i) {
   WindowHead failed;
   failed.window = visit(i).window;
   failed.failed = 1;
-  std::vector<std::byte> message;
+  RawBytes message;
   {
     StepTimer timer(site_.report, Step::pack);
     const bool made = attempt_into(site_.failure, [&] {
@@ -162,8 +166,7 @@ void WindowWalk::send(std::size_t i) {
   post(delegate(i), tag(i), failed, std::move(message), !writing_);
 }
 
-void WindowWalk::post(Rank to, int tag, const WindowHead& head, std::vector<std::byte>&& message,
-                      bool apart) {
+void WindowWalk::post(Rank to, int tag, const WindowHead& head, RawBytes&& message, bool apart) {
   ++site_.report[Counter::messages];
   site_.report[Counter::message_bytes] += static_cast<std::int64_t>(message.size());
   message.empty() ? site_.mailbox->send_few(to, tag, head_bytes(head))
@@ -177,7 +180,7 @@ Slots::Left WindowWalk::progress() {
   const bool moved = site_.mailbox->look();
   receive_answers();
   while (front_ < delegated_.size() && delegated_[front_].is_over()) ++front_;
-  const auto open = static_cast<std::size_t>(site_.slots.count());
+  const auto open = static_cast<std::size_t>(site_.slots.rings().home);
   const std::size_t end = std::min(delegated_.size(), front_ + open);
   std::vector<Wish> none;
   for (std::size_t k = front_; k < end; ++k) {
@@ -230,7 +233,7 @@ void WindowWalk::answer(Delegated& d, std::vector<Wish>& wishes) {
     const Wish& wish = wishes.back();
     WindowHead head;
     head.window = visit(d.visit).window;
-    std::vector<std::byte> message;
+    RawBytes message;
     const bool made = !wish.failed && attempt_into(site_.failure, [&] {
       Count bytes = 0;
       for_each_run(wish.message, [&](Count, Count length) { bytes += length; });
@@ -275,8 +278,7 @@ void WindowWalk::receive_answers() {
 void WindowWalk::settle() {
   StepTimer timer(site_.report, Step::wait);
   move_on_until([](Slots::Left left) { return left == Slots::Left::nothing; });
-  site_.slots.go_on_behind(visits_.size(),
-                           [&](std::size_t i) { return grid_.begin_of(visit(i).window); });
+  site_.slots.go_on_behind(visits_.size(), [&](std::size_t i) { return use_at(i); });
 }
 
 }  // namespace forebay

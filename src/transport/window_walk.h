@@ -85,10 +85,7 @@ class WindowWalk {
 
   const Visit& visit(std::size_t i) const { return visits_[i]; }
   Slots::Use use_at(std::size_t i) const {
-    return site_.slots.use_at(i, grid_.begin_of(visit(i).window));
-  }
-  bool is_home(std::size_t i) const {
-    return grid_.home_of(visit(i).window) == site_.topology.my_node();
+    return site_.slots.use_at(visit(i).home, visit(i).turn, grid_.begin_of(visit(i).window));
   }
   int who_come(std::size_t i) const { return visit(i).ranks + visit(i).nodes; }
   Rank delegate(std::size_t i) const;
@@ -103,7 +100,7 @@ class WindowWalk {
   void receive(Delegated& d, std::vector<Wish>& wishes, bool more);
   void answer(Delegated& d, std::vector<Wish>& wishes);
   void receive_answers();
-  void post(Rank to, int tag, const WindowHead& head, std::vector<std::byte>&& message, bool apart);
+  void post(Rank to, int tag, const WindowHead& head, RawBytes&& message, bool apart);
   void copy(std::size_t i, std::optional<ExtentReader>& copies);
   void settle();
   template <typename F>

@@ -1,0 +1,26 @@
+// Bytes that are all going to be written: making room for them does not clear it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace forebay {
+
+template <typename T>
+struct RawAllocator : std::allocator<T> {
+  template <typename U>
+  struct rebind {
+    using other = RawAllocator<U>;
+  };
+  void construct(T*) noexcept {}
+  template <typename Value>
+  void construct(T* at, Value&& value) {
+    std::construct_at(at, std::forward<Value>(value));
+  }
+};
+
+using RawBytes = std::vector<std::byte, RawAllocator<std::byte>>;
+
+}  // namespace forebay
