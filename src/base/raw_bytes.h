@@ -14,6 +14,9 @@ struct RawAllocator : std::allocator<T> {
   struct rebind {
     using other = RawAllocator<U>;
   };
+  RawAllocator() = default;
+  template <typename U>
+  RawAllocator(const RawAllocator<U>&) noexcept {}  // NOLINT(google-explicit-constructor)
   void construct(T*) noexcept {}
   template <typename Value>
   void construct(T* at, Value&& value) {

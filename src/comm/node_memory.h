@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "comm/comm.h"
@@ -23,6 +24,8 @@ class NodeMemory {
   explicit operator bool() const { return data_ != nullptr; }
   std::byte* data() const { return data_.get(); }
   std::size_t size() const { return bytes_; }
+
+  std::int64_t number = 0;  ///< for whoever tells memories apart
 
  private:
   explicit NodeMemory(std::shared_ptr<std::byte> data, std::size_t bytes)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <numeric>
 #include <utility>
@@ -36,23 +37,47 @@ Topology::Topology(const Comm& comm, int ranks_per_node)
                    [&](Rank a, Rank b) { return node_of(a) < node_of(b); });
 }
 
-// A rank alone has one topology for all its files and threads.
-NodeMemory Topology::take_memory(std::size_t bytes) const {
-  if (ranks_.size() == 1) return NodeMemory::create(node_, bytes);
-  const auto size = static_cast<std::int64_t>(spare_.size());
-  std::array<std::int64_t, 2> sizes{size, -size};
-  node_.all_reduce(sizes, Reduce::min);
-  const bool all_have_it = sizes[0] == -sizes[1] && spare_.size() >= bytes;
-  NodeMemory memory = std::exchange(spare_, {});
-  if (all_have_it) return memory;
-  memory = {};  // the old first: there may be no room for both
-  return NodeMemory::create(node_, bytes);
+namespace {
+
+// Of all topologies of this process.
+std::atomic<std::size_t> spare_bytes = 0;
+
+}  // namespace
+
+Topology::~Topology() { drop_spare(); }
+
+void Topology::drop_spare() const {
+  spare_bytes -= spare_.size();
+  spare_ = {};
 }
 
+// Ranks may have let go of theirs, and so may not agree on what is spare. The old memory goes first
+// where it is too little: there may be no room for both.
+NodeMemory Topology::take_memory(std::size_t bytes) const {
+  if (spare_.size() < bytes) drop_spare();
+  std::array<std::int64_t, 2> numbers{spare_.number, -spare_.number};
+  node_.all_reduce(numbers, Reduce::min);
+  if (numbers[0] > 0 && numbers[0] == -numbers[1]) {
+    spare_bytes -= spare_.size();
+    return std::exchange(spare_, {});
+  }
+  drop_spare();
+  NodeMemory memory = NodeMemory::create(node_, bytes);
+  memory.number = ++memories_;
+  return memory;
+}
+
+// Memory of a rank's own is had as quickly anew, and a rank alone has one topology for all its
+// files and threads.
 void Topology::give_back(NodeMemory&& memory) const {
-  if (ranks_.size() > 1 && memory.size() <= most_kept && memory.size() > spare_.size())
-    spare_ = std::move(memory);
-  memory = {};
+  const NodeMemory mine = std::exchange(memory, {});
+  if (node_.size() == 1 || mine.size() <= spare_.size()) return;
+  drop_spare();
+  if ((spare_bytes += mine.size()) <= most_kept) {
+    spare_ = mine;
+  } else {
+    spare_bytes -= mine.size();
+  }
 }
 
 // All ranks have the same lists: what goes in goes in behind a meeting, where nothing fails. When a
@@ -60,7 +85,7 @@ void Topology::give_back(NodeMemory&& memory) const {
 // which of them are free all say in that meeting.
 const Topology& Topology::of(const Comm& comm, int ranks_per_node) {
   if (comm.size() == 1) {
-    static const Topology alone{Comm(), 0};
+    static const Topology& alone = *new Topology(Comm(), 0);  // files may outlive statics
     return alone;
   }
   auto& mine = comm.backend()->topologies;

@@ -29,6 +29,7 @@ class Topology {
   /// Memory and time: O(ranks), however many nodes there are; messages as a gathering of one number
   /// takes them.
   static const Topology& of(const Comm& comm, int ranks_per_node);
+  ~Topology();
   Topology(const Topology&) = delete;
   Topology& operator=(const Topology&) = delete;
 
@@ -56,20 +57,21 @@ class Topology {
   /// Collective over the node. Memory that its ranks share (comm/node_memory.h), so much at least,
   /// for one user until it is given back. Nobody knows what is in it.
   NodeMemory take_memory(std::size_t bytes) const;
-  /// Local, by all ranks of the node in the same order among those who have some: they are done
-  /// with it.
+  /// Local: this rank is done with it.
   void give_back(NodeMemory&& memory) const;
 
-  static constexpr std::size_t most_kept = 16 << 20;  ///< bytes a node
+  static constexpr std::size_t most_kept = 16 << 20;  ///< bytes, of all topologies
 
  private:
   Topology(const Comm& comm, int ranks_per_node);
+  void drop_spare() const;
 
   int ranks_per_node_;
   Comm node_;
   mutable Peers peers_;
   mutable std::optional<NodeBarrier> barrier_;
   mutable NodeMemory spare_;
+  mutable std::int64_t memories_ = 0;  // made; the same on all ranks of the node
   std::vector<int> node_of_;
   std::vector<Rank> ranks_;         // node by node
   std::vector<std::size_t> begin_;  // of each node in ranks_, and the end

@@ -66,7 +66,7 @@ TEST(Topology, asking_again_is_local) {
 }
 
 TEST(Topology, a_little_memory_is_kept_for_the_next_user) {
-  run_as_threads(5, [](const Comm& comm) {
+  run_as_threads(4, [](const Comm& comm) {
     const Topology& topology = Topology::of(comm, 2);
     NodeMemory first = topology.take_memory(10'000);
     NodeMemory second = topology.take_memory(9'000);
@@ -84,6 +84,25 @@ TEST(Topology, a_little_memory_is_kept_for_the_next_user) {
     first = topology.take_memory(Topology::most_kept + 1);
     topology.give_back(std::move(first));
     EXPECT_EQ(topology.take_memory(5'000).size(), 5'000U);
+  });
+}
+
+// Each rank gives back another of two that are equally large: nobody may have either of them again.
+TEST(Topology, ranks_never_have_different_memory) {
+  run_as_threads(4, [](const Comm& comm) {
+    const Topology& topology = Topology::of(comm, 2);
+    for (int time = 0; time < 6; ++time) {
+      NodeMemory first = topology.take_memory(8'000), second = topology.take_memory(8'000);
+      const bool swaps = comm.rank() % 2 == 1;
+      topology.give_back(std::move(swaps ? first : second));
+      topology.give_back(std::move(swaps ? second : first));
+      NodeMemory mine = topology.take_memory(8'000);
+      auto& word = *reinterpret_cast<std::atomic<int>*>(mine.data());
+      if (comm.rank() % 2 == 0) word = time;
+      topology.barrier().wait();
+      EXPECT_EQ(word, time);
+      topology.barrier().wait();
+    }
   });
 }
 

@@ -5,6 +5,7 @@
 // share of the slots, plus at most `buffer_limit` of messages.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <future>
 #include <limits>
@@ -46,6 +47,10 @@ class AggregatedTransport : public Transport {
   std::string reasons() const override;
 
  private:
+  static constexpr RingSizes one{ring_sizes({.nodes = 1})}, several{ring_sizes({.nodes = 2})};
+  static_assert(std::max(one.all(), several.all()) <= Slots::most);
+  static_assert(2 * several.away <= Mailbox::letters);  // see window_walk.h
+
   void carry_out(ExtentStream& extents, bool writing);
   OperationTotal total_of(const ExtentStream& extents);
   void set_up(const OperationTotal& total);

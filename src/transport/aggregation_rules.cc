@@ -24,10 +24,6 @@ int homes_of(const NodeCounts& nodes, const TransportOptions& options) {
 
 }  // namespace
 
-RingSizes ring_sizes(const NodeCounts& nodes) {
-  return nodes.nodes == 1 ? RingSizes{8, 0} : RingSizes{3, 3};
-}
-
 void OperationTotal::add(const StreamSummary& rank) {
   if (rank.empty()) return;
   first = bytes == 0 ? rank.first : std::min(first, rank.first);
@@ -63,8 +59,8 @@ Count window_size_for(const OperationTotal& total, const NodeCounts& nodes,
   // Without shared memory each rank has its own, and that is scarce.
   if (largest == 0) largest = nodes.share_memory ? shipped_window : cached_window;
   const RingSizes rings = ring_sizes(nodes);
-  const Count most =
-      std::clamp<Count>(options.buffer_limit / (2 * rings.all()), 4096, most_of_a_window);
+  const Count room = options.buffer_limit / (2 * rings.all()) / 4096 * 4096;
+  const Count most = std::clamp<Count>(room, 4096, most_of_a_window);
   largest = std::min(std::max(largest, options.striping_unit), most);
   Count window = std::max<Count>(options.striping_unit, std::min(smallest_window, most));
   const Count together = Count{rings.home} * homes_of(nodes, options);

@@ -46,10 +46,11 @@ class SlotsTest : public testing::Test {
   /// What a file before left in the node's memory, in the midst of an operation that failed.
   static void leave_traces(const Topology& topology) {
     Slots ring(topology, window / 2, {slots, slots});
+    ASSERT_TRUE(ring.ok());
     for (Count p = 0; p < 2 * slots; ++p) {
       const auto use = ring.use_at(p < slots, p % slots, p * window / 2);
       ring.need(use, use.begin, window / 2);
-      const std::uint64_t mark = 0;
+      const std::uint64_t mark = ~std::uint64_t{0};
       Slots::Placer(ring, use).add_bytes(p * 64, reinterpret_cast<const std::byte*>(&mark), 8);
       ring.arrive(use, 99);
     }

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -328,6 +329,36 @@ TEST_P(TransportRanks, all_read_all_in_pieces) {
     for (std::size_t i = 0; i < found.size(); ++i)
       wrong += found[i] != static_cast<std::byte>(model_[i / 2] >> (i % 2 == 0 ? 24 : 8));
     EXPECT_EQ(wrong, 0U) << "rank " << comm.rank();
+  });
+}
+
+// Which windows a rank has is drawn: those that follow each other in a slot are others' mostly, so
+// that ranks come to wait for each other's copies.
+TEST_P(TransportRanks, windows_of_few_ranks_each_hold_nobody_up) {
+  constexpr Count window = 4096;
+  with_transport([&](const Comm& comm, Transport& transport, Report&) {
+    for (int operation = 0; operation < 20; ++operation) {
+      std::mt19937 random(static_cast<unsigned>(operation));
+      std::vector<Offset> places;
+      for (Offset w = 0; w + window <= file_bytes; w += window) {
+        const auto one = static_cast<Rank>(random() % ranks),
+                   other = static_cast<Rank>(random() % 9);
+        if (one == comm.rank() || other == comm.rank()) places.push_back(w + 16 * comm.rank());
+      }
+      std::vector<std::uint32_t> written(places.size()), found(places.size());
+      for (std::size_t i = 0; i < places.size(); ++i)
+        written[i] = value(operation, static_cast<Count>(i));
+      const auto stream_of = [&](std::vector<std::uint32_t>& values) {
+        std::vector<Extent> list;
+        for (std::size_t i = 0; i < places.size(); ++i)
+          list.push_back({places[i], 4, reinterpret_cast<std::byte*>(&values[i]), 0, 4});
+        return Listed(std::move(list));
+      };
+      Listed whole = stream_of(written), wanted = stream_of(found);
+      transport.write_all(whole);
+      transport.read_all(wanted);
+      EXPECT_EQ(found, written) << "rank " << comm.rank() << ", operation " << operation;
+    }
   });
 }
 

@@ -13,7 +13,6 @@
 namespace forebay {
 
 static_assert(2 * WindowGrid::most_together <= Mailbox::tags);
-static_assert(Slots::most <= Mailbox::letters);  // as many wishes, and answers besides
 static_assert(sizeof(WindowHead) <= Letter::few);
 
 WindowWalk::WindowWalk(const WindowSite& site, const WindowGrid& grid,
@@ -78,8 +77,9 @@ void WindowWalk::write(std::optional<ExtentReader>& pieces) {
   settle();
 }
 
-// Marks run ahead of copies, so that reading overlaps copying; but a slot is used again only when
-// its window was copied.
+// Marks run ahead of copies, so that reading overlaps copying; but before a rank waits for a slot
+// it copies up to the window that had it, whoever has pieces in that: who holds it may wait for a
+// slot that this rank holds.
 void WindowWalk::read(ReadWalks& walks) {
   std::array<std::size_t, Slots::most> used{};  // visits up to the last that had the slot
   std::size_t copied = 0;                       // visits before it
@@ -88,10 +88,10 @@ void WindowWalk::read(ReadWalks& walks) {
       if (visit(copied).mine) copy(copied, walks.copies);
   };
   for (std::size_t i = 0; i < visits_.size(); ++i) {
-    if (!visit(i).mine) continue;
     const Slots::Use use = use_at(i);
-    auto& had_it = used[static_cast<std::size_t>(use.slot)];
-    copy_up_to(std::exchange(had_it, i + 1));
+    const std::size_t had_it = std::exchange(used[static_cast<std::size_t>(use.slot)], i + 1);
+    if (!visit(i).mine) continue;
+    copy_up_to(had_it);
     {
       StepTimer timer(site_.report, Step::wait);
       site_.slots.wait_until_free(use, meanwhile_);

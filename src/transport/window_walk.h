@@ -10,9 +10,11 @@
 // Why nobody waits for ever: all nodes go through windows in file order. Consider the first one
 // that is not finished. The slots of all nodes are free for it; who has pieces in it places them
 // before any later ones; what is sent for it is received, since its home's slot is free; and who
-// waits for room for later messages goes on receiving. Wishes for later windows may have to wait
-// for those; there are fewer of them than slots, hence than half of a mailbox's places, and they
-// take none of the bytes that answers have.
+// waits for room for later messages goes on receiving. A rank that has marked it for a read and
+// waits for the slot of a later one has copied it: a slot that is not free had a window that is not
+// finished, which is not before the first such, and a rank copies up to that before it waits.
+// Wishes for later windows may have to wait for those; there are fewer of them than slots, hence
+// than half of a mailbox's places, and they take none of the bytes that answers have.
 //
 // What a rank keeps: the mailbox's messages, and what other nodes wish for of windows that it
 // receives for. Of these it lets more come only while they take less than the mailbox's limit, but
