@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <compare>
 #include <utility>
 
 #include "array/chunk_grid.h"
@@ -43,10 +42,7 @@ std::vector<ChunkedVariable> chunked_variables(const Schema& schema, bool write,
   return variables;
 }
 
-struct Pair {
-  Rank from, to;
-  auto operator<=>(const Pair&) const = default;
-};
+using Pair = std::pair<Rank, Rank>;  // from, to
 
 }  // namespace
 
@@ -111,26 +107,26 @@ ChunkPlanFacts simulate_chunks(const Workload& workload, const Machine& machine,
     if (owner == a.rank) continue;
     if (std::exchange(shared, a.chunk) != a.chunk) ++facts.shared;
     if (node_of(owner) == node_of(a.rank)) continue;
-    const Pair pair = machine.write ? Pair{a.rank, owner} : Pair{owner, a.rank};
-    pairs.push_back(pair);
+    const auto [from, to] =
+        pairs.emplace_back(machine.write ? Pair{a.rank, owner} : Pair{owner, a.rank});
     facts.message_bytes += a.bytes;
-    out[static_cast<std::size_t>(node_of(pair.from))] += a.bytes;
-    in[static_cast<std::size_t>(node_of(pair.to))] += a.bytes;
+    out[static_cast<std::size_t>(node_of(from))] += a.bytes;
+    in[static_cast<std::size_t>(node_of(to))] += a.bytes;
   }
   std::sort(pairs.begin(), pairs.end());
   pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
   // A read's wish and answer.
   facts.messages = static_cast<Count>(pairs.size()) * (machine.write ? 1 : 2);
-  std::vector<int> to(ranks), from(ranks);
-  for (const Pair& p : pairs) {
-    ++to[static_cast<std::size_t>(p.from)];
-    ++from[static_cast<std::size_t>(p.to)];
+  std::vector<int> receivers(ranks), senders(ranks);
+  for (const auto& [from, to] : pairs) {
+    ++receivers[static_cast<std::size_t>(from)];
+    ++senders[static_cast<std::size_t>(to)];
   }
   const auto largest = [](const auto& values) {
     return *std::max_element(values.begin(), values.end());
   };
-  facts.out_degree = largest(to);
-  facts.in_degree = largest(from);
+  facts.out_degree = largest(receivers);
+  facts.in_degree = largest(senders);
   facts.most_owned = largest(owned);
   facts.owners = static_cast<Count>(
       std::count_if(owned.begin(), owned.end(), [](Count bytes) { return bytes > 0; }));

@@ -51,7 +51,8 @@ class SlotsTest : public testing::Test {
       const auto use = ring.use_at(p < slots, p % slots, p * window / 2);
       ring.need(use, use.begin, window / 2);
       const std::uint64_t mark = ~std::uint64_t{0};
-      Slots::Placer(ring, use).add_bytes(p * 64, reinterpret_cast<const std::byte*>(&mark), 8);
+      const Count at = p * 64 + topology.node().rank() * 8;  // bytes of its own: see slots.h
+      Slots::Placer(ring, use).add_bytes(at, reinterpret_cast<const std::byte*>(&mark), 8);
       ring.arrive(use, 99);
     }
   }
