@@ -72,6 +72,8 @@ struct Rule {
 std::vector<Rule> rules() {
   return {
       {"fair share (ours)", [](const OwnerPattern& p, int n) { return p.owners(n); }},
+      {"fair share, by offers",
+       [](const OwnerPattern& p, int n) { return by_offers(p.chunks, p.accesses, n); }},
       {"linear penalty (D5)",
        [](const OwnerPattern& p, int n) { return linear_penalty(p.chunks, p.accesses, n, 1.0); }},
       {"largest access (HDF5)", [](const OwnerPattern& p, int n) {

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "plan/chunk_offers.h"
 #include "plan/chunk_owners.h"
 
 namespace forebay {
@@ -116,6 +117,50 @@ inline std::vector<Rank> linear_penalty(std::span<const ChunkWork> chunks,
         static_cast<std::size_t>(std::max_element(score.begin(), score.end()) - score.begin());
     owners.push_back(static_cast<Rank>(best));
     owned[best] += static_cast<double>(chunks[k].bytes);
+  }
+  return owners;
+}
+
+/// The rule of chunk_offers.h, for all ranks at once; the chunks that nobody takes in their order.
+inline std::vector<Rank> by_offers(std::span<const ChunkWork> chunks,
+                                   std::span<const ChunkAccess> accesses, int ranks) {
+  WorkTotals totals;
+  totals.ranks = ranks;
+  std::vector<ChunkOffer> offers;
+  std::vector<std::vector<std::uint32_t>> offered(static_cast<std::size_t>(ranks));
+  std::size_t i = 0;
+  for (std::uint32_t k = 0; k < chunks.size(); ++k) {
+    const std::size_t first = i;
+    Count most = 0;
+    std::vector<Rank> ties;
+    for (; i < accesses.size() && accesses[i].chunk == k; ++i)
+      most = std::max(most, accesses[i].bytes);
+    for (std::size_t a = first; a < i; ++a)
+      if (accesses[a].bytes == most) ties.push_back(accesses[a].rank);
+    offers.push_back({std::llround(chunks[k].work), most});
+    totals.work += offers[k].work;
+    totals.bytes += chunks[k].bytes;
+    totals.largest = std::max(totals.largest, offers[k].work);
+    if (!ties.empty()) offered[static_cast<std::size_t>(ties[k % ties.size()])].push_back(k);
+  }
+  std::vector<Rank> owners(chunks.size(), -1);
+  std::vector<Count> loads(offered.size(), 0);
+  for (std::size_t r = 0; r < offered.size(); ++r) {
+    std::stable_sort(offered[r].begin(), offered[r].end(), [&](std::uint32_t a, std::uint32_t b) {
+      return offers[a].work > offers[b].work;
+    });
+    std::vector<ChunkOffer> its;
+    for (const std::uint32_t k : offered[r]) its.push_back(offers[k]);
+    const auto taken = take_offers(its, totals, loads[r]);
+    for (std::size_t n = 0; n < taken.size(); ++n)
+      if (taken[n]) owners[offered[r][n]] = static_cast<Rank>(r);
+  }
+  const Room room(loads, totals);
+  Count place = 0;
+  for (std::size_t k = 0; k < owners.size(); ++k) {
+    if (owners[k] >= 0) continue;
+    owners[k] = room.owner_at(place);
+    place += offers[k].work;
   }
   return owners;
 }

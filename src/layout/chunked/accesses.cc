@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <tuple>
-
-#include "base/attempt.h"
-#include "comm/agree.h"
-#include "comm/exchange.h"
 
 namespace forebay::chunked {
 namespace {
@@ -15,91 +12,27 @@ bool before(const Access& a, const Access& b) {
   return std::tie(a.var, a.id, a.rank) < std::tie(b.var, b.id, b.rank);
 }
 
-std::span<const std::byte> bytes_of(std::span<const Access> list) { return std::as_bytes(list); }
-
-void append(std::vector<Access>& list, std::span<const std::byte> bytes) {
-  const std::size_t n = bytes.size() / sizeof(Access), old = list.size();
-  list.resize(old + n);
-  if (n > 0) std::memcpy(list.data() + old, bytes.data(), n * sizeof(Access));
-}
-
-// The largest accesses of each chunk; `list` is sorted.
-void keep_largest(std::vector<Access>& list, std::size_t candidates) {
-  std::size_t out = 0;
-  for (std::size_t i = 0; i < list.size();) {
-    std::size_t end = i;
-    std::int64_t flags = 0;
-    while (end < list.size() && list[end].var == list[i].var && list[end].id == list[i].id)
-      flags |= list[end++].flags;
-    const auto first = list.begin() + static_cast<std::ptrdiff_t>(i);
-    const auto last = list.begin() + static_cast<std::ptrdiff_t>(end);
-    if (end - i > candidates) {
-      std::nth_element(first, first + static_cast<std::ptrdiff_t>(candidates), last,
-                       [](const Access& a, const Access& b) {
-                         return a.bytes != b.bytes ? a.bytes > b.bytes : a.rank < b.rank;
-                       });
-    }
-    const std::size_t kept = std::min(candidates, end - i);
-    std::sort(first, first + static_cast<std::ptrdiff_t>(kept), before);
-    list[i].flags |= flags;
-    std::copy_n(first, kept, list.begin() + static_cast<std::ptrdiff_t>(out));
-    out += kept;
-    i = end;
-  }
-  list.resize(out);
-}
-
-// Each chunk's accesses meet at one rank, chosen by chunk, which passes on the largest.
-std::vector<Access> reduced(const Comm& comm, std::span<const Access> mine,
-                            std::size_t candidates) {
-  std::vector<Message> messages;
-  agree_on_error(comm, attempt_to([&] {
-                   const auto size = static_cast<std::uint64_t>(comm.size());
-                   std::vector<std::vector<Access>> to(static_cast<std::size_t>(size));
-                   for (const Access& a : mine) {
-                     const std::uint64_t mixed = (static_cast<std::uint64_t>(a.id) +
-                                                  0x9e37u * static_cast<std::uint64_t>(a.var)) %
-                                                 size;
-                     to[static_cast<std::size_t>(mixed)].push_back(a);
-                   }
-                   for (std::size_t r = 0; r < to.size(); ++r) {
-                     if (to[r].empty()) continue;
-                     const auto bytes = bytes_of(to[r]);
-                     messages.push_back({static_cast<Rank>(r), {bytes.begin(), bytes.end()}});
-                   }
-                 }));
-  std::vector<Access> here;
-  sparse_exchange(comm, messages,
-                  [&](Rank, std::span<const std::byte> bytes) { append(here, bytes); });
-  std::sort(here.begin(), here.end(), before);
-  keep_largest(here, candidates);
-  return here;
-}
-
 }  // namespace
 
-std::vector<Access> gather_accesses(const Comm& comm, std::vector<Access> mine, Count most,
-                                    std::size_t candidates) {
-  for (Access& a : mine) a.rank = comm.rank();
-  if (comm.size() == 1) return mine;
+std::optional<std::vector<Access>> gather_accesses(const Comm& comm, std::span<const Access> mine,
+                                                   Count most_bytes) {
+  std::vector<Access> all(mine.begin(), mine.end());
+  for (Access& a : all) a.rank = comm.rank();
+  if (comm.size() == 1) return all;
   std::vector<std::int64_t> sizes;
-  auto gathered =
-      comm.all_gather_up_to(most * static_cast<Count>(sizeof(Access)), bytes_of(mine), sizes);
-  if (!gathered) {
-    mine = reduced(comm, mine, candidates);
-    for (Access& a : mine) a.flags |= list_is_cut;
-    gathered = comm.all_gather_bytes(bytes_of(mine), sizes);
-  }
-  std::vector<Access> all;
-  append(all, *gathered);
+  const auto gathered =
+      comm.all_gather_up_to(most_bytes, std::as_bytes(std::span<const Access>(all)), sizes);
+  if (!gathered) return std::nullopt;
+  all.resize(gathered->size() / sizeof(Access));
+  if (!all.empty()) std::memcpy(all.data(), gathered->data(), gathered->size());
   std::sort(all.begin(), all.end(), before);
   return all;
 }
 
-std::uint32_t plan_rounds(std::span<PlannedChunk> chunks, std::span<const ChunkAccess> accesses,
-                          int ranks, const RoundLimits& limits) {
-  if (chunks.empty()) return 0;
-  // The j-th chunk of every owner, then the next of every owner, and so on.
+namespace {
+
+// The j-th chunk of every owner, then the next of every owner, and so on.
+std::vector<std::uint32_t> owner_by_owner(std::span<const PlannedChunk> chunks, int ranks) {
   std::vector<std::uint32_t> layer(chunks.size()), order(chunks.size());
   std::vector<std::uint32_t> owned(static_cast<std::size_t>(ranks), 0);
   for (std::size_t i = 0; i < chunks.size(); ++i) {
@@ -108,46 +41,103 @@ std::uint32_t plan_rounds(std::span<PlannedChunk> chunks, std::span<const ChunkA
   }
   std::stable_sort(order.begin(), order.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return layer[a] < layer[b]; });
-  std::vector<std::size_t> first(chunks.size() + 1, accesses.size());
-  for (std::size_t i = accesses.size(); i-- > 0;) first[accesses[i].chunk] = i;
-  for (std::size_t i = chunks.size(); i-- > 0;) {
-    // A chunk without accesses has an empty range.
-    if (first[i] == accesses.size() || accesses[first[i]].chunk != i) first[i] = first[i + 1];
+  return order;
+}
+
+/// Adds chunk after chunk to a round, until it is full.
+class RoundFiller {
+ public:
+  RoundFiller(std::span<const PlannedChunk> chunks, const KnownAccesses& accesses, int ranks,
+              const RoundLimits& limits)
+      : chunks_(chunks),
+        accesses_(accesses),
+        limits_(limits),
+        first_(chunks.size() + 1, 0),
+        held_(static_cast<std::size_t>(ranks)),
+        shared_(held_),
+        sent_(held_) {
+    for (const ChunkAccess& a : accesses.list) ++first_[a.chunk + std::size_t{1}];
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());
   }
-  std::vector<Count> held(static_cast<std::size_t>(ranks), 0), shared(held), sent(held);
-  std::uint32_t round = 0;
-  bool empty = true;
-  for (const std::uint32_t i : order) {
-    PlannedChunk& c = chunks[i];
-    const std::span<const ChunkAccess> its = accesses.subspan(first[i], first[i + 1] - first[i]);
-    Count& mine = held[static_cast<std::size_t>(c.owner)];
-    Count& in_node = shared[static_cast<std::size_t>(c.owner)];
-    bool full = (mine > 0 && mine + c.bytes > limits.owned) ||
-                (c.shared && in_node > 0 && in_node + c.bytes > limits.shared);
-    const auto sender = [&](const ChunkAccess& a) -> Count& {
-      return sent[static_cast<std::size_t>(limits.owners_send ? c.owner : a.rank)];
-    };
-    Count all = 0;
-    for (const ChunkAccess& a : its) {
-      if (a.rank == c.owner) continue;
-      all = limits.owners_send ? all + a.bytes : a.bytes;
-      full = full || (sender(a) > 0 && sender(a) + all > limits.sent);
+
+  /// Where the round that begins with order[begin] ends.
+  std::size_t end_of(std::span<const std::uint32_t> order, std::size_t begin) {
+    for (auto* of_ranks : {&held_, &shared_, &sent_})
+      std::fill(of_ranks->begin(), of_ranks->end(), 0);
+    Count moved = 0;
+    std::optional<std::size_t> full;  // for those whose accesses are known
+    std::size_t at = begin;
+    for (; at < order.size(); ++at) {
+      const PlannedChunk& c = chunks_[order[at]];
+      if (at > begin && owner_is_full(c)) break;
+      if (!full && at > begin && others_are_full(order[at])) full = at;
+      if (full && accesses_.others == nullptr) break;
+      add(order[at]);
+      moved += c.touched - c.local;
     }
-    if (full && !empty) {
-      ++round;
-      std::fill(held.begin(), held.end(), 0);
-      std::fill(shared.begin(), shared.end(), 0);
-      std::fill(sent.begin(), sent.end(), 0);
+    std::size_t end = full.value_or(at);
+    // All know what moves, so all meet here or none does.
+    if (accesses_.others != nullptr && !limits_.owners_send && moved > limits_.sent) {
+      end = static_cast<std::size_t>(
+          accesses_.others->all_reduce(static_cast<std::int64_t>(end), Reduce::min));
     }
-    empty = false;
-    c.round = round;
-    mine += c.bytes;
-    if (c.shared) in_node += c.bytes;
-    for (const ChunkAccess& a : its) {
-      if (a.rank != c.owner) sender(a) += a.bytes;
-    }
+    return end;
   }
-  return round + 1;
+
+ private:
+  std::span<const ChunkAccess> accesses_of(std::uint32_t chunk) const {
+    return accesses_.list.subspan(first_[chunk], first_[chunk + std::size_t{1}] - first_[chunk]);
+  }
+  static bool exceeds(Count so_far, Count more, Count limit) {
+    return so_far > 0 && so_far + more > limit;
+  }
+  bool owner_is_full(const PlannedChunk& c) const {
+    const auto owner = static_cast<std::size_t>(c.owner);
+    return exceeds(held_[owner], c.bytes, limits_.owned) ||
+           (c.shared && exceeds(shared_[owner], c.bytes, limits_.shared)) ||
+           (limits_.owners_send && exceeds(sent_[owner], c.touched - c.local, limits_.sent));
+  }
+  bool others_are_full(std::uint32_t chunk) const {
+    if (limits_.owners_send) return false;
+    const auto its = accesses_of(chunk);
+    return std::any_of(its.begin(), its.end(), [&](const ChunkAccess& a) {
+      return a.rank != chunks_[chunk].owner &&
+             exceeds(sent_[static_cast<std::size_t>(a.rank)], a.bytes, limits_.sent);
+    });
+  }
+  void add(std::uint32_t chunk) {
+    const PlannedChunk& c = chunks_[chunk];
+    const auto owner = static_cast<std::size_t>(c.owner);
+    held_[owner] += c.bytes;
+    if (c.shared) shared_[owner] += c.bytes;
+    if (limits_.owners_send) {
+      sent_[owner] += c.touched - c.local;
+      return;
+    }
+    for (const ChunkAccess& a : accesses_of(chunk))
+      if (a.rank != c.owner) sent_[static_cast<std::size_t>(a.rank)] += a.bytes;
+  }
+
+  std::span<const PlannedChunk> chunks_;
+  const KnownAccesses& accesses_;
+  const RoundLimits& limits_;
+  std::vector<std::size_t> first_;           // access of each chunk, and the end
+  std::vector<Count> held_, shared_, sent_;  // by each rank in the round at hand
+};
+
+}  // namespace
+
+std::uint32_t plan_rounds(std::span<PlannedChunk> chunks, const KnownAccesses& accesses, int ranks,
+                          const RoundLimits& limits) {
+  if (chunks.empty()) return 0;
+  const auto order = owner_by_owner(chunks, ranks);
+  RoundFiller filler(chunks, accesses, ranks, limits);
+  std::uint32_t rounds = 0;
+  for (std::size_t at = 0; at < order.size(); ++rounds) {
+    const std::size_t end = filler.end_of(order, at);
+    for (; at < end; ++at) chunks[order[at]].round = rounds;
+  }
+  return rounds;
 }
 
 }  // namespace forebay::chunked

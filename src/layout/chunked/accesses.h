@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -12,6 +13,9 @@
 #include "plan/chunk_owners.h"
 
 namespace forebay::chunked {
+
+/// Size and work of a chunk; the same on all ranks.
+using CostOf = std::function<ChunkWork(VarId var, Count id)>;
 
 /// What one rank's requests touch of one chunk.
 struct Access {
@@ -25,15 +29,10 @@ struct Access {
 constexpr std::int64_t covers_chunk = 1;
 
 /// Collective. The accesses of all ranks, sorted by variable, chunk, rank; equal on every rank.
-/// `mine`: this rank's, by variable and chunk, each once. When there are more than `most` in all,
-/// only the `candidates` largest of each chunk are kept (the first one's flags hold the or of all):
-/// what one rank holds does not grow with ranks × chunks then.
-std::vector<Access> gather_accesses(const Comm& comm, std::vector<Access> mine,
-                                    Count most = 1 << 18, std::size_t candidates = 8);
-
-/// Set by gather_accesses on every entry when some were dropped: nobody knows who else touches a
-/// chunk then.
-constexpr std::int64_t list_is_cut = 2;
+/// None where they take more than `most_bytes` in all (then: homes.h). `mine`: this rank's, by
+/// variable and chunk, each once.
+std::optional<std::vector<Access>> gather_accesses(const Comm& comm, std::span<const Access> mine,
+                                                   Count most_bytes);
 
 /// A chunk that some rank touches.
 struct PlannedChunk {
@@ -41,6 +40,7 @@ struct PlannedChunk {
   Count id = 0;
   Count bytes = 0;
   Count touched = 0;  ///< sum over ranks; where it equals bytes, likely all of the chunk
+  Count local = 0;    ///< of these, by the owner
 
   std::int64_t flags = 0;  ///< or of those of its accesses
   Rank owner = 0;
@@ -56,11 +56,19 @@ struct RoundLimits {
   bool owners_send = false;  ///< they send (reads), not those who touch their chunks (writes)
 };
 
+/// What a rank knows of the accesses to chunks[access.chunk]; sorted by chunk, then rank.
+struct KnownAccesses {
+  std::span<const ChunkAccess> list;
+  /// Where `list` has this rank's own accesses alone: the ranks that have the others. Null where it
+  /// has those of all ranks.
+  const Comm* others = nullptr;
+};
+
 /// Puts chunks into rounds within the limits such that owners have about equally much to do in
 /// each; a single chunk may exceed them. Every owner's chunks stay in order. Returns the number of
-/// rounds. accesses[i] belongs to chunks[accesses[i].chunk]; sorted by chunk.
-/// O(chunks log chunks + accesses).
-std::uint32_t plan_rounds(std::span<PlannedChunk> chunks, std::span<const ChunkAccess> accesses,
-                          int ranks, const RoundLimits& limits);
+/// rounds, the same on all ranks. Collective where accesses are not all known: one meeting for each
+/// round in which more than `sent` moves in all. O(chunks log chunks + accesses + ranks × rounds).
+std::uint32_t plan_rounds(std::span<PlannedChunk> chunks, const KnownAccesses& accesses, int ranks,
+                          const RoundLimits& limits);
 
 }  // namespace forebay::chunked

@@ -31,8 +31,11 @@ Case random_case(std::mt19937& random) {
     chunk.shared = pick(0, 3) > 0;
     c.chunks.push_back(chunk);
     for (Rank r = 0; r < c.ranks; ++r) {  // none, some or all
-      if (pick(0, 2) == 0)
-        c.accesses.push_back({static_cast<std::uint32_t>(i), r, pick(1, chunk.bytes)});
+      if (pick(0, 2) != 0) continue;
+      const ChunkAccess a{static_cast<std::uint32_t>(i), r, pick(1, chunk.bytes)};
+      c.accesses.push_back(a);
+      c.chunks.back().touched += a.bytes;
+      if (r == chunk.owner) c.chunks.back().local = a.bytes;
     }
   }
   return c;
@@ -66,7 +69,7 @@ TEST(PlanRounds, keep_every_limit_that_single_chunks_do_not_break) {
     limits.shared = std::uniform_int_distribution<Count>(1, limits.owned)(random);
     limits.sent = std::uniform_int_distribution<Count>(1, 400)(random);
     limits.owners_send = round % 2 == 1;
-    const auto rounds = plan_rounds(c.chunks, c.accesses, c.ranks, limits);
+    const auto rounds = plan_rounds(c.chunks, {c.accesses}, c.ranks, limits);
     std::map<std::pair<std::uint32_t, Rank>, Use> held, shared, sent;
     std::vector<int> of_round(rounds, 0);
     std::map<Rank, std::uint32_t> last;
@@ -99,7 +102,7 @@ TEST(PlanRounds, one_round_is_enough_where_limits_allow) {
   std::mt19937 random(4);
   for (int round = 0; round < 100; ++round) {
     Case c = random_case(random);
-    EXPECT_EQ(plan_rounds(c.chunks, c.accesses, c.ranks, limits_of(1 << 20)), 1u);
+    EXPECT_EQ(plan_rounds(c.chunks, {c.accesses}, c.ranks, limits_of(1 << 20)), 1u);
   }
 }
 
@@ -124,11 +127,13 @@ TEST(PlanRounds, nothing_takes_no_round) { EXPECT_EQ(plan_rounds({}, {}, 3, limi
 
 TEST(GatherAccesses, one_process_knows_its_own) {
   const Comm alone;
-  const auto all = gather_accesses(alone, {{2, 9, 5, 100, covers_chunk}});
-  ASSERT_EQ(all.size(), 1u);
-  EXPECT_EQ(all[0].rank, 0);
-  EXPECT_EQ(all[0].var, 2);
-  EXPECT_EQ(all[0].flags, covers_chunk);
+  const Access mine{2, 9, 5, 100, covers_chunk};
+  const auto all = gather_accesses(alone, std::span(&mine, 1), 0);
+  ASSERT_TRUE(all);
+  ASSERT_EQ(all->size(), 1u);
+  EXPECT_EQ((*all)[0].rank, 0);
+  EXPECT_EQ((*all)[0].var, 2);
+  EXPECT_EQ((*all)[0].flags, covers_chunk);
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 // The layout `chunked`: variables cut into chunks, each encoded and stored by its owner (D5 ch. 5).
 //
-// A collective write (D5 §5.2.6): all ranks tell which chunks they touch; a pure plan gives every
-// chunk an owner and a round; in each round pieces go to the owners' buffers, owners encode, all
-// learn the sizes and agree on places, owners write. Then the index is published.
+// A collective write (D5 §5.2.6): ranks tell which chunks they touch, all or each chunk's home; a
+// plan, equal on all, gives every chunk an owner and a round; in each round pieces go to the
+// owners' buffers, owners encode, all learn the sizes and agree on places, owners write. Then the
+// index is published.
 //
 // A collective read (D5 §5.2.7) goes the same way back, or each rank reads what it needs, whichever
 // is cheaper for a variable (plan/chunk_read.h).
@@ -22,6 +23,7 @@
 #include "comm/comm.h"
 #include "layout/chunked/coder.h"
 #include "layout/chunked/deferred.h"
+#include "layout/chunked/homes.h"
 #include "layout/chunked/operation.h"
 #include "layout/chunked/store.h"
 #include "layout/chunked/team.h"
@@ -103,6 +105,7 @@ class ChunkedLayout : public HeapPart {
   void write_together(std::span<Request> requests);
   void write_and_publish(Operation& op);
   void plan(Operation& op, bool write);
+  void note_owners(const Operation& op, const CostOf& cost);
   void prepare_rounds(Operation& op, std::span<const std::uint32_t> first,
                       std::vector<Entry>& entries);
   std::optional<Error> write_rounds(Operation& op,

@@ -14,6 +14,22 @@ namespace {
 
 constexpr Count read_batch = Count{4} << 20;  // bytes of chunks that a thread reads at a time
 
+// What each rank knows of its own accesses becomes what they are of all.
+void add_up(const Comm& comm, std::span<ReadFacts> facts) {
+  std::vector<std::int64_t> sums, busiest;
+  for (const ReadFacts& f : facts) {
+    sums.insert(sums.end(), {f.repeated_bytes, f.moved_bytes});
+    busiest.push_back(f.busiest_rank_bytes);
+  }
+  comm.all_reduce(sums, Reduce::sum);
+  comm.all_reduce(busiest, Reduce::max);
+  for (std::size_t i = 0; i < facts.size(); ++i) {
+    facts[i].repeated_bytes = sums[2 * i];
+    facts[i].moved_bytes = sums[2 * i + 1];
+    facts[i].busiest_rank_bytes = busiest[i];
+  }
+}
+
 }  // namespace
 
 void ChunkedLayout::read_together(std::span<Request> requests) {
@@ -51,34 +67,39 @@ void ChunkedLayout::read_together(std::span<Request> requests) {
 }
 
 std::vector<bool> ChunkedLayout::choose_read_plans(const Operation& op) {
-  std::vector<bool> everyone(schema_.vars.size(), true);
+  std::vector<VarId> vars;
+  std::vector<ReadFacts> facts;  // of each of them, as far as this rank knows
   std::vector<Count> owned(static_cast<std::size_t>(comm_.size())), touched(owned);
   std::size_t a = 0;
   for (std::size_t i = 0; i < op.chunks.size();) {
-    const VarId var = op.chunks[i].var;
-    ReadFacts facts;
-    facts.ranks = comm_.size();
-    facts.processors = team().processors() * team().nodes();
-    facts.decode_work = coding(var).pipeline.decode_work();
+    const VarId var = vars.emplace_back(op.chunks[i].var);
+    ReadFacts& f = facts.emplace_back();
+    f.ranks = comm_.size();
+    f.processors = team().processors() * team().nodes();
+    f.decode_work = coding(var).pipeline.decode_work();
     std::fill(owned.begin(), owned.end(), 0);
     std::fill(touched.begin(), touched.end(), 0);
     for (; i < op.chunks.size() && op.chunks[i].var == var; ++i) {
       const PlannedChunk& c = op.chunks[i];
-      facts.distinct_bytes += c.bytes;
+      f.distinct_bytes += c.bytes;
       owned[static_cast<std::size_t>(c.owner)] += c.bytes;
       for (; a < op.accesses.size() && op.accesses[a].chunk == i; ++a) {
         const Rank rank = op.accesses[a].rank;
-        facts.repeated_bytes += c.bytes;
+        f.repeated_bytes += c.bytes;
         touched[static_cast<std::size_t>(rank)] += c.bytes;
         if (rank != c.owner && !team().same_node(rank, c.owner))
-          facts.moved_bytes += op.accesses[a].bytes;
+          f.moved_bytes += op.accesses[a].bytes;
       }
     }
-    facts.busiest_owner_bytes = *std::max_element(owned.begin(), owned.end());
-    facts.busiest_rank_bytes = *std::max_element(touched.begin(), touched.end());
-    const ReadPlan chosen = options_.read_plan.value_or(choose_read_plan(facts));
+    f.busiest_owner_bytes = *std::max_element(owned.begin(), owned.end());
+    f.busiest_rank_bytes = *std::max_element(touched.begin(), touched.end());
+  }
+  if (!op.knows_all_accesses) add_up(comm_, facts);
+  std::vector<bool> everyone(schema_.vars.size(), true);
+  for (std::size_t i = 0; i < vars.size(); ++i) {
+    const ReadPlan chosen = options_.read_plan.value_or(choose_read_plan(facts[i]));
     const bool owners = chosen == ReadPlan::owners;
-    everyone[static_cast<std::size_t>(var)] = !owners;
+    everyone[static_cast<std::size_t>(vars[i])] = !owners;
     ++(owners ? by_owners_ : by_everyone_);
   }
   return everyone;

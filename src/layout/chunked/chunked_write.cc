@@ -1,6 +1,7 @@
 // Writing chunks (D5 §5.2.6).
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <thread>
 
 #include "base/attempt.h"
@@ -10,6 +11,10 @@
 namespace forebay::chunked {
 
 namespace {
+
+/// All ranks know all accesses while these take no more than this part of buffer_limit: 2 MiB
+/// of 64. To look at them takes twice as much.
+constexpr Count accesses_part = 32;
 
 /// What the owner of a chunk tells about it.
 struct Told {
@@ -102,34 +107,26 @@ void ChunkedLayout::plan(Operation& op, bool write) {
     report_[write ? Counter::bytes_asked_write : Counter::bytes_asked_read] += t.bytes;
   }
   report_[Counter::requests] += static_cast<std::int64_t>(op.requests.size());
-  adopt_accesses(op, gather_accesses(comm_, std::move(mine)));
-  std::vector<ChunkWork> works;
-  works.reserve(op.chunks.size());
+  const auto cost = [&](VarId var, Count id) -> ChunkWork {
+    const VariableCoding& v = coding(var);
+    const Count bytes = v.grid.bytes(id);
+    return {bytes, static_cast<double>(bytes) *
+                       (write ? v.pipeline.encode_work() : v.pipeline.decode_work())};
+  };
+  if (const auto all = gather_accesses(comm_, mine, options_.buffer_limit / accesses_part)) {
+    adopt_accesses(op, *all);
+    choose_owners(op, cost, comm_.size());
+  } else {
+    adopt_chunks(op, plan_at_homes(comm_, mine, cost), mine, comm_.rank());
+  }
+  find_chunks_of_touches(op);
+  note_owners(op, cost);
   for (PlannedChunk& c : op.chunks) {
-    const VariableCoding& v = coding(c.var);
-    c.bytes = v.grid.bytes(c.id);
-    works.push_back({c.bytes, static_cast<double>(c.bytes) *
-                                  (write ? v.pipeline.encode_work() : v.pipeline.decode_work())});
-  }
-  for (const ChunkAccess& a : op.accesses) op.chunks[a.chunk].touched += a.bytes;
-  const auto owners = assign_owners(works, op.accesses, comm_.size());
-  for (std::size_t i = 0; i < owners.size(); ++i) op.chunks[i].owner = owners[i];
-  // A chunk that only its owner touches needs no buffer that others see.
-  std::vector<std::uint8_t> others(op.chunks.size(), 0);
-  for (const ChunkAccess& a : op.accesses) {
-    if (a.rank != op.chunks[a.chunk].owner) others[a.chunk] = 1;
-  }
-  for (std::size_t i = 0; i < op.chunks.size(); ++i) {
-    PlannedChunk& c = op.chunks[i];
+    // Put together from what is there already, where its owner's node shares it.
     const bool merges =
         write && !(c.flags & covers_chunk) && store_.table(c.var).get(c.id).present();
-    c.shared = others[i] || merges || (c.flags & list_is_cut);
+    c.shared = c.shared || merges;
   }
-  const OwnerFacts facts = judge_owners(works, op.accesses, owners, comm_.size());
-  moved_ += facts.bytes_moved;
-  local_ += facts.bytes_local;
-  if (facts.mean > 0) worst_balance_ = std::max(worst_balance_, facts.busiest / facts.mean);
-  ++operations_;
 
   // A rank holds its shared chunks of a round, what it made of a round's chunks, twice (one being
   // written), and the messages of a round. Shared buffers are few, so that they stay in the
@@ -142,9 +139,24 @@ void ChunkedLayout::plan(Operation& op, bool write) {
                 team().fair_room()});
   limits.sent = options_.buffer_limit / 4;
   limits.owners_send = !write;
-  op.rounds = plan_rounds(op.chunks, op.accesses, comm_.size(), limits);
+  op.rounds = plan_rounds(op.chunks, {op.accesses, op.knows_all_accesses ? nullptr : &comm_},
+                          comm_.size(), limits);
   most_rounds_ = std::max<std::int64_t>(most_rounds_, op.rounds);
   op.sort_by_round();
+}
+
+// For the report.
+void ChunkedLayout::note_owners(const Operation& op, const CostOf& cost) {
+  std::vector<double> work(static_cast<std::size_t>(comm_.size()), 0);
+  for (const PlannedChunk& c : op.chunks) {
+    work[static_cast<std::size_t>(c.owner)] += cost(c.var, c.id).work;
+    local_ += c.local;
+    moved_ += c.touched - c.local;
+  }
+  const double mean = std::accumulate(work.begin(), work.end(), 0.0) / comm_.size();
+  if (mean > 0)
+    worst_balance_ = std::max(worst_balance_, *std::max_element(work.begin(), work.end()) / mean);
+  ++operations_;
 }
 
 void ChunkedLayout::prepare_rounds(Operation& op, std::span<const std::uint32_t> first,

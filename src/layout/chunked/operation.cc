@@ -1,6 +1,7 @@
 #include "layout/chunked/operation.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace forebay::chunked {
 
@@ -47,18 +48,67 @@ void adopt_accesses(Operation& op, std::span<const Access> all) {
     if (op.chunks.empty() || op.chunks.back().var != a.var || op.chunks.back().id != a.id)
       op.chunks.push_back({a.var, a.id});
     op.chunks.back().flags |= a.flags;
+    op.chunks.back().touched += a.bytes;
     op.accesses.push_back({static_cast<std::uint32_t>(op.chunks.size() - 1), a.rank, a.bytes});
   }
-  std::size_t c = 0, kept = 0;
-  for (Touch& t : op.touches) {
-    while (c < op.chunks.size() &&
-           (op.chunks[c].var < t.var || (op.chunks[c].var == t.var && op.chunks[c].id < t.id)))
-      ++c;
-    if (c == op.chunks.size() || op.chunks[c].var != t.var || op.chunks[c].id != t.id) continue;
-    t.chunk = static_cast<std::uint32_t>(c);
-    op.touches[kept++] = t;
+}
+
+void choose_owners(Operation& op, const CostOf& cost, int ranks) {
+  std::vector<ChunkWork> works;
+  works.reserve(op.chunks.size());
+  for (PlannedChunk& c : op.chunks) {
+    works.push_back(cost(c.var, c.id));
+    c.bytes = works.back().bytes;
   }
-  op.touches.resize(kept);
+  const auto owners = assign_owners(works, op.accesses, ranks);
+  // A chunk that only its owner touches needs no buffer that others see.
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    op.chunks[i].owner = owners[i];
+    op.chunks[i].shared = false;
+  }
+  for (const ChunkAccess& a : op.accesses) {
+    PlannedChunk& c = op.chunks[a.chunk];
+    if (a.rank == c.owner)
+      c.local = a.bytes;
+    else
+      c.shared = true;
+  }
+}
+
+namespace {
+
+/// Walks through chunks by those that are asked for, in increasing order.
+class ChunkFinder {
+ public:
+  explicit ChunkFinder(std::span<const PlannedChunk> chunks) : chunks_(chunks) {}
+  template <typename T>
+  std::uint32_t find(const T& wanted) {
+    while (at_ < chunks_.size() &&
+           std::tie(chunks_[at_].var, chunks_[at_].id) < std::tie(wanted.var, wanted.id))
+      ++at_;
+    return static_cast<std::uint32_t>(at_);
+  }
+
+ private:
+  std::span<const PlannedChunk> chunks_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+void adopt_chunks(Operation& op, std::vector<PlannedChunk> chunks, std::span<const Access> mine,
+                  Rank rank) {
+  op.chunks = std::move(chunks);
+  op.knows_all_accesses = false;
+  op.accesses.clear();
+  op.accesses.reserve(mine.size());
+  ChunkFinder finder(op.chunks);
+  for (const Access& a : mine) op.accesses.push_back({finder.find(a), rank, a.bytes});
+}
+
+void find_chunks_of_touches(Operation& op) {
+  ChunkFinder finder(op.chunks);
+  for (Touch& t : op.touches) t.chunk = finder.find(t);
 }
 
 void Operation::sort_by_round() {

@@ -73,8 +73,10 @@ struct Operation {
   DeferredWrites* deferred = nullptr;  ///< where set, has the requests' data, round by round
   TouchFinder finder;
   std::vector<Touch> touches;
-  std::vector<PlannedChunk> chunks;   ///< by variable and id; equal on all ranks
-  std::vector<ChunkAccess> accesses;  ///< by chunk, then rank; equal on all ranks
+  std::vector<PlannedChunk> chunks;  ///< by variable and id; equal on all ranks
+  /// By chunk, then rank: of all ranks, equal on all of them, or this rank's own alone.
+  std::vector<ChunkAccess> accesses;
+  bool knows_all_accesses = true;  ///< equal on all ranks
   std::uint32_t rounds = 0;
   std::vector<std::vector<std::uint32_t>> of_round;  ///< the chunks of each round, in their order
   std::vector<bool> meets;                           ///< whether a round has shared chunks
@@ -93,8 +95,17 @@ struct Operation {
 /// This rank's accesses, one for each chunk it touches.
 std::vector<Access> own_accesses(std::span<const Touch> touches);
 
-/// Takes over what all ranks touch: fills chunks (without bytes and work) and accesses, and tells
-/// the touches which chunk they belong to. Touches whose chunk is not in `all` are dropped.
+/// Takes over what all ranks touch: fills chunks (var, id, flags, touched) and accesses.
 void adopt_accesses(Operation& op, std::span<const Access> all);
+
+/// Gives the chunks their bytes, owner, local and shared; op knows all accesses.
+void choose_owners(Operation& op, const CostOf& cost, int ranks);
+
+/// Takes over chunks that were planned where no rank knows all accesses; `mine` are this rank's.
+void adopt_chunks(Operation& op, std::vector<PlannedChunk> chunks, std::span<const Access> mine,
+                  Rank rank);
+
+/// Tells the touches which chunk they belong to; op.chunks has all chunks that are touched.
+void find_chunks_of_touches(Operation& op);
 
 }  // namespace forebay::chunked

@@ -1,0 +1,285 @@
+#include "layout/chunked/homes.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <tuple>
+#include <type_traits>
+
+#include "base/attempt.h"
+#include "comm/agree.h"
+#include "comm/exchange.h"
+#include "plan/chunk_offers.h"
+
+namespace forebay::chunked {
+namespace {
+
+/// Work of less than a byte of deflate counts too.
+constexpr double work_units = 256;
+
+template <typename T>
+void append(std::vector<T>& list, std::span<const std::byte> bytes) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  const std::size_t n = bytes.size() / sizeof(T), old = list.size();
+  list.resize(old + n);
+  if (n > 0) std::memcpy(list.data() + old, bytes.data(), n * sizeof(T));
+}
+
+Rank home_of(const Access& a, int ranks) {
+  const auto mixed = static_cast<std::uint64_t>(a.id) + 0x9e37U * static_cast<std::uint64_t>(a.var);
+  return static_cast<Rank>(mixed % static_cast<std::uint64_t>(ranks));
+}
+
+/// One message to each rank that something of `list` is for; `to` tells to whom, and `list` is in
+/// the order of what it tells. `printed` is what is sent of each.
+template <typename T, typename To, typename Printed>
+std::vector<Message> messages_of(std::span<const T> list, To&& to, Printed&& printed) {
+  std::vector<Message> messages;
+  for (std::size_t i = 0; i < list.size();) {
+    Message& message = messages.emplace_back(Message{to(list[i]), {}});
+    std::size_t end = i;
+    while (end < list.size() && to(list[end]) == message.to) ++end;
+    message.bytes.reserve((end - i) * sizeof(printed(list[i])));
+    for (; i < end; ++i) {
+      const auto item = printed(list[i]);
+      const auto bytes = std::as_bytes(std::span(&item, 1));
+      message.bytes.insert(message.bytes.end(), bytes.begin(), bytes.end());
+    }
+  }
+  return messages;
+}
+
+struct Offer {
+  ChunkOffer what;
+  Count id = 0;
+  std::int64_t var = 0;
+};
+
+/// An offer where it has come to.
+struct Offered {
+  Offer offer;
+  Rank from = 0;
+  std::uint32_t at = 0;  // in what `from` sent
+  bool taken = false;
+};
+
+/// A chunk at its home.
+struct AtHome {
+  std::size_t first = 0, last = 0;  // its accesses
+  Offer offer;
+  Rank owner = 0;  // or whom it is offered to
+  bool taken = false;
+};
+
+/// What a home tells of a chunk.
+struct Told {
+  std::int32_t var = 0;
+  Rank owner = 0;
+  Count id = 0, touched = 0, local = 0;
+  std::int64_t flags = 0;
+  std::int64_t shared = 0;
+};
+
+class Homes {
+ public:
+  Homes(const Comm& comm, const CostOf& cost) : comm_(comm), cost_(cost) {}
+
+  // Each is collective, or local between two that are. No exchange begins before all have met
+  // behind what could fail (comm/agree.h).
+
+  void collect(std::span<const Access> mine);
+  void look();
+  void offer();
+  void give_away_the_rest();
+  std::vector<Told> decisions() const;
+
+ private:
+  std::span<const Access> accesses_of(const AtHome& c) const {
+    return std::span(accesses_).subspan(c.first, c.last - c.first);
+  }
+  Rank best_of(const AtHome& c) const;
+  void judge(std::vector<Offered>& offered);
+  void hear(Rank from, std::span<const std::byte> answers);
+
+  const Comm& comm_;
+  const CostOf& cost_;
+  std::vector<Access> accesses_;  // of this home's chunks, by chunk and rank
+  std::vector<AtHome> chunks_;
+  std::vector<std::uint32_t> by_rank_;  // chunks_, by whom they are offered to
+  WorkTotals totals_;
+  Count load_ = 0;  // of what this rank has taken
+};
+
+void Homes::collect(std::span<const Access> mine) {
+  const int ranks = comm_.size();
+  std::vector<Message> messages;
+  {
+    std::vector<Access> sorted(mine.begin(), mine.end());
+    for (Access& a : sorted) a.rank = comm_.rank();
+    const auto home = [&](const Access& a) { return home_of(a, ranks); };
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [&](const Access& a, const Access& b) { return home(a) < home(b); });
+    messages =
+        messages_of(std::span<const Access>(sorted), home, [](const Access& a) { return a; });
+  }
+  comm_.meet();
+  sparse_exchange(comm_, messages,
+                  [&](Rank, std::span<const std::byte> bytes) { append(accesses_, bytes); });
+}
+
+// Of those that touch equally much another one for each chunk, as many chunks may be touched so.
+Rank Homes::best_of(const AtHome& c) const {
+  Count most = -1, ties = 0;
+  for (const Access& a : accesses_of(c)) {
+    if (a.bytes > most) ties = 0;
+    if (a.bytes >= most) ++ties;
+    most = std::max(most, a.bytes);
+  }
+  Count skip = c.offer.id % ties;
+  for (const Access& a : accesses_of(c))
+    if (a.bytes == most && skip-- == 0) return a.rank;
+  return accesses_[c.first].rank;
+}
+
+void Homes::look() {
+  std::sort(accesses_.begin(), accesses_.end(), [](const Access& a, const Access& b) {
+    return std::tie(a.var, a.id, a.rank) < std::tie(b.var, b.id, b.rank);
+  });
+  for (std::size_t i = 0; i < accesses_.size();) {
+    const Access& a = accesses_[i];
+    AtHome c;
+    c.first = i;
+    while (i < accesses_.size() && accesses_[i].var == a.var && accesses_[i].id == a.id) ++i;
+    c.last = i;
+    const ChunkWork cost = cost_(a.var, a.id);
+    c.offer = {{std::llround(cost.work * work_units), 0}, a.id, a.var};
+    c.owner = best_of(c);
+    for (const Access& each : accesses_of(c))
+      if (each.rank == c.owner) c.offer.what.access = each.bytes;
+    totals_.work += c.offer.what.work;
+    totals_.bytes += cost.bytes;
+    totals_.largest = std::max(totals_.largest, c.offer.what.work);
+    by_rank_.push_back(static_cast<std::uint32_t>(chunks_.size()));
+    chunks_.push_back(c);
+  }
+  std::stable_sort(by_rank_.begin(), by_rank_.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return chunks_[a].owner < chunks_[b].owner;
+  });
+}
+
+// The same whatever order offers come in.
+void Homes::judge(std::vector<Offered>& offered) {
+  std::sort(offered.begin(), offered.end(), [](const Offered& x, const Offered& y) {
+    const Offer &a = x.offer, &b = y.offer;
+    if (a.what.work != b.what.work) return a.what.work > b.what.work;
+    return std::tie(a.var, a.id) < std::tie(b.var, b.id);
+  });
+  std::vector<ChunkOffer> offers;
+  offers.reserve(offered.size());
+  for (const Offered& o : offered) offers.push_back(o.offer.what);
+  const auto taken = take_offers(offers, totals_, load_);
+  for (std::size_t i = 0; i < offered.size(); ++i) offered[i].taken = taken[i];
+  std::sort(offered.begin(), offered.end(), [](const Offered& a, const Offered& b) {
+    return std::tie(a.from, a.at) < std::tie(b.from, b.at);
+  });
+}
+
+// Answers are one byte for each chunk, in the order in which it was offered.
+void Homes::hear(Rank from, std::span<const std::byte> answers) {
+  auto at = std::partition_point(by_rank_.begin(), by_rank_.end(),
+                                 [&](std::uint32_t c) { return chunks_[c].owner < from; });
+  for (const std::byte answer : answers) chunks_[*at++].taken = answer != std::byte{0};
+}
+
+void Homes::offer() {
+  const auto messages = messages_of(
+      std::span<const std::uint32_t>(by_rank_), [&](std::uint32_t c) { return chunks_[c].owner; },
+      [&](std::uint32_t c) { return chunks_[c].offer; });
+  std::array<std::int64_t, 3> totals{totals_.largest, totals_.work, totals_.bytes};
+  comm_.max_and_sum(totals, 1);
+  totals_ = {totals[1], totals[0], totals[2], comm_.size()};
+
+  std::vector<Offered> offered;
+  sparse_exchange(comm_, messages, [&](Rank from, std::span<const std::byte> bytes) {
+    std::vector<Offer> offers;
+    append(offers, bytes);
+    for (std::uint32_t i = 0; i < offers.size(); ++i) offered.push_back({offers[i], from, i});
+  });
+  judge(offered);
+  const auto answers = messages_of(
+      std::span<const Offered>(offered), [](const Offered& o) { return o.from; },
+      [](const Offered& o) { return std::byte{o.taken}; });
+  comm_.meet();
+  sparse_exchange(comm_, answers,
+                  [&](Rank from, std::span<const std::byte> bytes) { hear(from, bytes); });
+}
+
+void Homes::give_away_the_rest() {
+  Count left = 0;
+  for (const AtHome& c : chunks_)
+    if (!c.taken) left += c.offer.what.work;
+  const Room room(comm_.all_gather(load_), totals_);
+  const auto all = comm_.all_gather(left);
+  Count place = 0;  // of this home's part in what is laid end to end
+  for (Rank r = 0; r < comm_.rank(); ++r) place += all[static_cast<std::size_t>(r)];
+  for (AtHome& c : chunks_) {
+    if (c.taken) continue;
+    c.owner = room.owner_at(place);
+    place += c.offer.what.work;
+  }
+}
+
+std::vector<Told> Homes::decisions() const {
+  std::vector<Told> told;
+  told.reserve(chunks_.size());
+  for (const AtHome& c : chunks_) {
+    Told t{static_cast<std::int32_t>(c.offer.var), c.owner, c.offer.id, 0, 0, 0, 0};
+    for (const Access& a : accesses_of(c)) {
+      t.touched += a.bytes;
+      t.flags |= a.flags;
+      if (a.rank == c.owner)
+        t.local = a.bytes;
+      else
+        t.shared = 1;
+    }
+    told.push_back(t);
+  }
+  return told;
+}
+
+}  // namespace
+
+std::vector<PlannedChunk> plan_at_homes(const Comm& comm, std::span<const Access> mine,
+                                        const CostOf& cost) {
+  std::vector<Told> told;
+  {
+    Homes homes(comm, cost);
+    homes.collect(mine);
+    homes.look();
+    homes.offer();
+    homes.give_away_the_rest();
+    told = homes.decisions();
+  }
+  std::vector<std::int64_t> sizes;
+  auto all = comm.all_gather_bytes(std::as_bytes(std::span<const Told>(told)), sizes);
+  std::vector<PlannedChunk> chunks;
+  chunks.reserve(all.size() / sizeof(Told));
+  for (std::size_t at = 0; at < all.size(); at += sizeof(Told)) {
+    Told t;
+    std::memcpy(&t, all.data() + at, sizeof t);
+    PlannedChunk& c = chunks.emplace_back(PlannedChunk{t.var, t.id});
+    c.bytes = cost(t.var, t.id).bytes;
+    c.touched = t.touched;
+    c.local = t.local;
+    c.flags = t.flags;
+    c.owner = t.owner;
+    c.shared = t.shared != 0;
+  }
+  std::sort(chunks.begin(), chunks.end(), [](const PlannedChunk& a, const PlannedChunk& b) {
+    return std::tie(a.var, a.id) < std::tie(b.var, b.id);
+  });
+  return chunks;
+}
+
+}  // namespace forebay::chunked
