@@ -11,6 +11,7 @@
 // anew, and each page of it in each rank, takes longer than a small file does to be written.
 #pragma once
 
+#include <any>
 #include <memory>
 #include <optional>
 #include <span>
@@ -60,6 +61,9 @@ class Topology {
   /// Local: this rank is done with it.
   void give_back(NodeMemory&& memory) const;
 
+  /// What a user leaves for those that come after it on this communicator; theirs to make sense of.
+  std::any& notes() const { return notes_; }
+
   static constexpr std::size_t most_kept = 16 << 20;  ///< bytes, of all topologies
 
  private:
@@ -71,6 +75,7 @@ class Topology {
   mutable Peers peers_;
   mutable std::optional<NodeBarrier> barrier_;
   mutable NodeMemory spare_;
+  mutable std::any notes_;
   mutable std::int64_t memories_ = 0;  // made; the same on all ranks of the node
   std::vector<int> node_of_;
   std::vector<Rank> ranks_;         // node by node

@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <limits>
 #include <utility>
 
 #include "base/attempt.h"
+#include "base/hash.h"
 #include "comm/agree.h"
 #include "transport/direct_io.h"
+#include "transport/stream_between.h"
 #include "transport/window_message.h"
 #include "transport/window_walk.h"
 
@@ -37,9 +40,19 @@ void AggregatedTransport::read(ExtentStream& extents) {
 
 std::string AggregatedTransport::reasons() const {
   std::string text = fmt::format(
-      "{} collective operations aggregated, {} direct (pieces large enough, or a single rank){}{}",
+      "{} collective operations aggregated, {} direct (large pieces, found quicker, or a single "
+      "rank){}{}",
       aggregated_operations_, direct_operations_, shares_ ? "" : "; ",
       shares_ ? "" : without_node_memory);
+  for (const bool writing : {false, true}) {
+    const QuickerWay* way = ways_ ? (*ways_)[writing ? 1 : 0].latest() : nullptr;
+    if (way == nullptr) continue;
+    text += fmt::format("; {}: {:.0f} MB/s through windows, ", writing ? "writes" : "reads",
+                        way->bytes_per_second(false) / 1e6);
+    text += way->was_tried(true) ? fmt::format("{:.0f} directly", way->bytes_per_second(true) / 1e6)
+            : way->is_known()    ? "less directly"
+                                 : "not tried directly";
+  }
   if (answers_slowly())
     text += fmt::format("; a write takes {} us at least: few large ones", latency_ / 1000);
   return text;
@@ -108,20 +121,15 @@ void AggregatedTransport::carry_out(ExtentStream& extents, bool writing) {
   if (total.bytes == 0) return;
   if (carried_out_directly(total, node_counts(), options_, writing)) {
     ++direct_operations_;
-    if (more_) {  // what is under way comes first
-      finish_behind();
-      comm_.barrier();  // behind it what any rank had under way is in the file
-    }
-    attempt_into(failure_, [&] { writing ? write(extents) : read(extents); });
+    finish_before_direct();
+    directly(extents, writing);
+  } else if (may_try_directly(total, node_counts(), options_, writing) &&
+             !file_->has_weak_caches()) {
+    by_the_quicker_way(total, extents, writing);
   } else {
     ++aggregated_operations_;
     set_up(total);
-    slots_->watch_overlaps(writing && options_.bulk);
-    // What it throws all ranks have agreed on; but threads may still be writing.
-    attempt_into(failure_, [&] {
-      through_windows(window_grid_for(total, node_counts(), options_, window_), total, extents,
-                      writing);
-    });
+    through_windows(total, extents, total.first, total.last, writing);
   }
   more_ ? void(may_be_behind_ = may_be_behind_ || options_.bulk) : finish_behind();
   StepTimer timer(report_, Step::wait);
@@ -130,11 +138,134 @@ void AggregatedTransport::carry_out(ExtentStream& extents, bool writing) {
   overlapped_ = overlapped[0] != 0;
 }
 
+// Ranks may name a file differently; what they know of it has to be the same.
+void AggregatedTransport::find_ways() {
+  std::shared_ptr<KnownWays::OfBoth> known, anew;
+  std::array<std::int64_t, 2> folder{};
+  const auto failed = attempt_to([&] {
+    anew = std::make_shared<KnownWays::OfBoth>();
+    const std::string& path = file_->path();
+    const auto name = std::as_bytes(std::span(path).first(path.rfind('/') + 1));
+    folder[0] = static_cast<std::int64_t>(hash_of(name));
+    folder[1] = ~folder[0];
+    std::any& notes = topology_->notes();
+    if (!notes.has_value()) notes.emplace<KnownWays>();
+    known = std::any_cast<KnownWays&>(notes).of_folder(hash_of(name));
+  });
+  try {
+    agree_on_error(comm_, failed, folder, Reduce::max);
+  } catch (...) {
+    topology_->notes().reset();  // not all have it
+    throw;
+  }
+  ways_ = folder[0] == ~folder[1] ? std::move(known) : std::move(anew);
+}
+
+// What is under way comes first.
+void AggregatedTransport::finish_before_direct() {
+  if (!may_be_behind_) return;
+  finish_behind();
+  comm_.barrier();  // behind it what any rank had under way is in the file
+}
+
+void AggregatedTransport::directly(ExtentStream& extents, bool writing) {
+  attempt_into(failure_, [&] { writing ? write(extents) : read(extents); });
+}
+
+namespace {
+
+Count bytes_of(StreamBetween&& extents) {
+  std::array<Extent, 64> batch;
+  Count bytes = 0;
+  while (const std::size_t n = extents.next(batch))
+    for (std::size_t i = 0; i < n; ++i) bytes += batch[i].length;
+  return bytes;
+}
+
+}  // namespace
+
+// What ranks do is decided by what all know; each try ends in a meeting, so that no window is
+// written, with its holes, while somebody writes into it directly.
+void AggregatedTransport::by_the_quicker_way(const OperationTotal& total, ExtentStream& extents,
+                                             bool writing) {
+  if (!ways_) find_ways();
+  QuickerWay& way = (*ways_)[writing ? 1 : 0].of(total.mean_piece());
+  finish_before_direct();
+  if (way.is_direct()) {
+    ++direct_operations_;
+    return directly(extents, writing);
+  }
+  ++aggregated_operations_;
+  set_up(total);
+  const WindowGrid grid = window_grid_for(total, node_counts(), options_, window_);
+  const Count some = windows_of_a_try(grid);
+  Offset from = total.first;
+  while (!way.is_known() && from < total.last) {
+    const Offset to = some == 0 ? total.last : grid.end_of(from / grid.size + some - 1);
+    if (!try_one_way(way, total, extents, from, to, writing)) break;
+    from = to;
+  }
+  if (from >= total.last) return;
+  if (!way.is_direct()) return through_windows(total, extents, from, total.last, writing);
+  attempt_into(failure_, [&] {
+    StreamBetween rest(extents, from, total.last);
+    directly(rest, writing);
+  });
+}
+
+bool AggregatedTransport::try_one_way(QuickerWay& way, const OperationTotal& total,
+                                      ExtentStream& extents, Offset from, Offset to, bool writing) {
+  const bool is_direct = way.tries_directly();
+  const bool whole = from == total.first && to == total.last;
+  const double share =
+      static_cast<double>(total.bytes) *
+      (static_cast<double>(to - from) / static_cast<double>(total.last - total.first));
+  bool late = false;
+  using Clock = StreamBetween::Clock;
+  const auto begin = Clock::now();
+  if (is_direct) {
+    constexpr double most = 3600;
+    const std::chrono::duration<double> time(
+        std::min(way.expected(share) * options_.patience, most));
+    attempt_into(failure_, [&] {
+      StreamBetween some(extents, from, to,
+                         begin + std::chrono::duration_cast<Clock::duration>(time));
+      directly(some, writing);
+      late = some.is_late();
+    });
+  } else {
+    through_windows(total, extents, from, to, writing);
+  }
+  const std::chrono::nanoseconds took = Clock::now() - begin;
+  StepTimer timer(report_, Step::wait);
+  std::array<std::int64_t, 3> all{took.count(), late, 0};
+  if (!whole) attempt_into(failure_, [&] { all[2] = bytes_of(StreamBetween(extents, from, to)); });
+  comm_.max_and_sum(all, 2);
+  if (all[1] != 0) {
+    way.give_up_directly();
+    return false;
+  }
+  // What has little in it tells little.
+  const auto bytes = static_cast<double>(whole ? total.bytes : all[2]);
+  if (2 * bytes >= share) way.note(is_direct, static_cast<double>(all[0]) * 1e-9, bytes);
+  return true;
+}
+
+void AggregatedTransport::through_windows(const OperationTotal& total, ExtentStream& extents,
+                                          Offset from, Offset to, bool writing) {
+  slots_->watch_overlaps(writing && options_.bulk);
+  // What it throws all ranks have agreed on; but threads may still be writing.
+  attempt_into(failure_, [&] { walk_windows(total, extents, from, to, writing); });
+}
+
 // Windows are looked at in parts, so that what ranks keep of them is small however large the file.
 // Where one node mostly covers them, looking closer at who has pieces where would cost more than
 // visiting a few in vain.
-void AggregatedTransport::through_windows(const WindowGrid& grid, const OperationTotal& total,
-                                          ExtentStream& extents, bool writing) {
+void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream& extents,
+                                       Offset from, Offset to, bool writing) {
+  OperationTotal range = total;
+  range.first = from, range.last = to;
+  const WindowGrid grid = window_grid_for(range, node_counts(), options_, window_);
   WindowSite site{comm_.rank(), *topology_, *slots_, mailbox_ ? &*mailbox_ : nullptr,
                   report_,      failure_,   {},      {}};
   site.write_out = [this](const Slots::Use& use) { finish_write(use); };
@@ -147,11 +278,16 @@ void AggregatedTransport::through_windows(const WindowGrid& grid, const Operatio
   std::optional<ExtentReader> looks;
   ReadWalks walks;
   auto failed = attempt_to([&] {
-    if (!by_all) looks.emplace(*(first_walk = extents.clone()));
-    if (!writing) walks.marks.emplace(*(second_walk = extents.clone()));
-    walks.copies.emplace(extents);
+    const bool again = from > total.first;
+    const auto skip = [&](ExtentReader& walk) {
+      if (again) walk.for_each_before(from, [](const Extent&) {});
+    };
+    if (!by_all) skip(looks.emplace(*(first_walk = extents.clone())));
+    if (!writing) skip(walks.marks.emplace(*(second_walk = extents.clone())));
+    if (again) extents.rewind();
+    skip(walks.copies.emplace(extents));
   });
-  for (Offset begin = total.first;;) {
+  for (Offset begin = from;;) {
     const WindowGrid part = grid.part_from(begin);
     std::optional<WindowWalk> walk;
     {
@@ -192,7 +328,7 @@ void AggregatedTransport::through_windows(const WindowGrid& grid, const Operatio
     constexpr Offset none = std::numeric_limits<Offset>::max();
     failed = attempt_to([&] { begin = looks->next().value_or(none); });
     begin = comm_.all_reduce(failed ? none : begin, Reduce::min);
-    if (begin != none) continue;
+    if (begin < grid.end()) continue;
     keep_first(failure_, std::move(failed));
     return;
   }
@@ -274,9 +410,11 @@ std::unique_ptr<Transport> make(const Comm& comm, std::shared_ptr<File> file,
 
 }  // namespace
 
-// carried_out_directly() tells which of the two it is.
+// carried_out_directly() tells which of the two it is, and between nodes what QuickerWay knows.
 extern const TransportEntry auto_transport{
-    {"auto", "aggregated, or each rank its own where pieces are large enough", 0}, make};
+    {"auto",
+     "aggregated, or each rank its own where pieces are large enough or that was found quicker", 0},
+    make};
 extern const TransportEntry aggregated_transport{
     {"aggregated", "Forebay's own two-phase exchange, where ranks write for each other", 40, keys},
     make};

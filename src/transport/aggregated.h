@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <future>
 #include <limits>
@@ -21,6 +22,7 @@
 #include "comm/topology.h"
 #include "plan/windows.h"
 #include "transport/aggregation_rules.h"
+#include "transport/quicker_way.h"
 #include "transport/slots.h"
 #include "transport/transport.h"
 #include "transport/window_visits.h"
@@ -58,8 +60,18 @@ class AggregatedTransport : public Transport {
   bool one_node() const { return topology_->nodes() == 1; }
   NodeCounts node_counts() const;
 
-  void through_windows(const WindowGrid& grid, const OperationTotal& total, ExtentStream& extents,
+  void find_ways();
+  void finish_before_direct();
+  void directly(ExtentStream& extents, bool writing);
+  void by_the_quicker_way(const OperationTotal& total, ExtentStream& extents, bool writing);
+  /// [from, to) of an operation. False: all of it has to be done again, through windows.
+  bool try_one_way(QuickerWay& way, const OperationTotal& total, ExtentStream& extents, Offset from,
+                   Offset to, bool writing);
+  /// [from, to) of an operation.
+  void through_windows(const OperationTotal& total, ExtentStream& extents, Offset from, Offset to,
                        bool writing);
+  void walk_windows(const OperationTotal& total, ExtentStream& extents, Offset from, Offset to,
+                    bool writing);
   void finish_write(const Slots::Use& use);
   void write_behind(const Slots::Use& use, Count bridge);
   void finish_behind();
@@ -87,6 +99,7 @@ class AggregatedTransport : public Transport {
   bool may_be_behind_ = false;  // something of writes meanwhile; the same on all ranks
   bool overlapped_ = false;     // in the last operation
   std::int64_t latency_ = std::numeric_limits<std::int64_t>::max();  // see File; of all ranks
+  std::shared_ptr<KnownWays::OfBoth> ways_;  // once it is needed; equal on all ranks
   std::int64_t direct_operations_ = 0, aggregated_operations_ = 0;
 };
 

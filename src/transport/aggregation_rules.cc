@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "transport/quicker_way.h"
+
 namespace forebay {
 
 namespace {
@@ -17,6 +19,11 @@ constexpr Count bulk_window = 1 << 20, bulk_piece = 4 << 20;
 constexpr Count direct_piece_on_one_node = 16 << 10;
 constexpr Count direct_write_piece = 256 << 10;
 constexpr Count direct_read_piece = 128 << 10;
+
+// Ranks read the same bytes, which one read can serve.
+bool reads_alike(const OperationTotal& total) {
+  return total.bytes > (total.last - total.first) + (total.last - total.first) / 2;
+}
 
 int homes_of(const NodeCounts& nodes, const TransportOptions& options) {
   return options.aggregators > 0 ? std::min(nodes.nodes, options.aggregators) : nodes.nodes;
@@ -39,12 +46,25 @@ bool carried_out_directly(const OperationTotal& total, const NodeCounts& nodes,
                           const TransportOptions& options, bool write) {
   if (options.kind == "aggregated") return false;
   if (nodes.ranks == 1) return true;
-  const Count piece = total.bytes / std::max<Count>(total.pieces, 1);
+  const Count piece = total.mean_piece();
   if (write && options.bulk) return piece >= bulk_piece;
   const bool one_node = nodes.nodes == 1;
   if (write) return piece >= (one_node ? direct_piece_on_one_node : direct_write_piece);
-  return piece >= (one_node ? direct_piece_on_one_node : direct_read_piece) &&
-         total.bytes <= (total.last - total.first) + (total.last - total.first) / 2;
+  return piece >= (one_node ? direct_piece_on_one_node : direct_read_piece) && !reads_alike(total);
+}
+
+// Within a node memory is always quicker than a system call for each small piece.
+bool may_try_directly(const OperationTotal& total, const NodeCounts& nodes,
+                      const TransportOptions& options, bool write) {
+  return options.kind == "auto" && nodes.nodes > 1 && !options.bulk &&
+         total.mean_piece() >= QuickerWays::least_piece &&
+         total.bytes >= options.least_trial * nodes.nodes && (write || !reads_alike(total));
+}
+
+// All nodes take part, and something is left behind three tries.
+Count windows_of_a_try(const WindowGrid& grid) {
+  const Count some = std::max<Count>(grid.homes, grid.count / 16);
+  return 4 * some <= grid.count ? some : 0;
 }
 
 // On one node a window that fits the cache is quickest; between nodes a window is also the unit of

@@ -2,6 +2,7 @@
 // the transport carries it out, a simulation counts it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -16,6 +17,7 @@ struct OperationTotal {
   Offset first = 0, last = 0;
   Count bytes = 0, pieces = 0;
 
+  Count mean_piece() const { return bytes / std::max<Count>(pieces, 1); }
   /// With what another rank asks for.
   void add(const StreamSummary& rank);
 };
@@ -47,6 +49,13 @@ constexpr bool is_slow(std::int64_t latency) {
 /// Whether each rank reads or writes for itself.
 bool carried_out_directly(const OperationTotal& total, const NodeCounts& nodes,
                           const TransportOptions& options, bool write);
+
+/// Whether an operation that is not is worth trying both ways (quicker_way.h).
+bool may_try_directly(const OperationTotal& total, const NodeCounts& nodes,
+                      const TransportOptions& options, bool write);
+
+/// How many windows a try has; 0: as many as the operation.
+Count windows_of_a_try(const WindowGrid& grid);
 
 /// Bytes of a window. `before`: of the operation before; windows only grow.
 Count window_size_for(const OperationTotal& total, const NodeCounts& nodes,

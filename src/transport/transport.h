@@ -27,6 +27,8 @@ struct TransportOptions {
   /// than moving bytes once more.
   bool bulk = false;
   int aggregators = 0;             ///< nodes that aggregate at most; 0: all
+  Count least_trial = 256 << 10;   ///< bytes of a node's, to try which way is quicker
+  double patience = 2;             ///< see quicker_way.h
   int ranks_per_node = 0;          ///< as Comm::split_node has it; 1: messages only
   const Method* method = nullptr;  ///< for keys that are one transport's own
 };

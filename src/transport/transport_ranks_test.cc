@@ -75,6 +75,7 @@ class Listed : public ExtentStream {
     return n;
   }
   void rewind() override { at_ = 0; }
+  int clones() const { return clones_; }
   std::unique_ptr<ExtentStream> clone() const override {
     ++clones_;
     const bool fails = which_ == all || which_ == clones_;
@@ -111,6 +112,7 @@ class TransportRanks : public testing::TestWithParam<Case> {
     options_.window_size = 4096;
     options_.buffer_limit = 64 << 10;
     options_.hole_threshold = 600;
+    options_.least_trial = 0;
   }
   ~TransportRanks() override { std::filesystem::remove(path_); }
 
@@ -230,6 +232,55 @@ TEST_P(TransportRanks, what_is_written_is_read_and_holes_stay) {
   EXPECT_TRUE(found == expected);
 }
 
+// Through windows, twice, and directly: in parts of the first operation of each direction. A direct
+// try without patience ends amid its pieces, and windows do all of it again.
+TEST_P(TransportRanks, both_ways_between_nodes_are_tried_and_values_are_right) {
+  const bool tries = options_.kind == "auto" && options_.ranks_per_node != 0;
+  for (const double patience : {0.0, 1e9}) {
+    options_.patience = patience;
+    with_transport([&](const Comm& comm, Transport& transport, Report& report) {
+      for (int operation = 0; operation < operations; ++operation) {
+        come(comm);
+        Memory mine = to_write(comm.rank(), operation);
+        Listed stream(mine.extents);
+        transport.write_all(stream);
+        comm.barrier();
+        if (comm.is_root()) note(operation);
+        comm.barrier();
+        expect_read(transport, comm.rank(), operation, true);
+      }
+      const std::string told = transport.reasons();
+      for (const char* const what : {"writes: ", "reads: "}) {
+        const auto at = told.find(what);
+        ASSERT_EQ(at != std::string::npos, tries) << told;
+        const auto end = told.find(';', at);
+        if (tries)
+          EXPECT_EQ(told.substr(at, end - at).ends_with(", less directly"), patience == 0) << told;
+      }
+    });
+  }
+}
+
+// What the first file of a folder found out the next one on the communicator knows.
+TEST_P(TransportRanks, what_was_tried_is_known_for_the_next_file) {
+  if (options_.kind != "auto" || options_.ranks_per_node == 0) return;
+  options_.patience = 0;
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Report report;
+    for (int i = 0; i < 3; ++i) {
+      const auto file = std::make_shared<File>(opened_, true, comm.rank(), report);
+      const auto transport = make_transport(comm, file, options_, report);
+      if (i > 0) EXPECT_EQ(transport->reasons().find("writes"), std::string::npos);
+      Memory mine = to_write(comm.rank(), i);
+      Listed stream(mine.extents);
+      transport->write_all(stream);
+      // Two for each try and one for the rest; the others go through windows at once.
+      EXPECT_EQ(stream.clones(), i == 0 ? 7 : 1) << i;
+      transport->close();
+    }
+  });
+}
+
 // What is read of a hole may be old when it is written.
 TEST_P(TransportRanks, nothing_but_what_was_asked_for_is_written_where_caches_are_weak) {
   caches_ = ClientCaches::weak;
@@ -255,6 +306,7 @@ TEST_P(TransportRanks, a_failure_of_one_rank_is_thrown_on_all_and_they_go_on) {
 // What failed has told which windows it has pieces in, and comes to them without any: others have
 // slots and messages under way for them. Of a read first who looks fails, then who marks.
 TEST_P(TransportRanks, a_failure_amid_the_windows_is_thrown_on_all_and_they_go_on) {
+  options_.least_trial = file_bytes;  // which would take clones
   fail_and_go_on(Listed::itself, {Listed::itself, 2});
 }
 

@@ -1,0 +1,53 @@
+#include "transport/quicker_way.h"
+
+#include <gtest/gtest.h>
+
+namespace forebay {
+namespace {
+
+TEST(QuickerWay, is_found_by_two_tries_through_windows_and_a_direct_one) {
+  for (const double direct : {0.5, 0.9, 2.0}) {
+    QuickerWay way;
+    for (const double seconds : {4.0, 1.0}) {  // the first pays for memory
+      EXPECT_FALSE(way.tries_directly());
+      way.note(false, seconds, 1e6);
+      EXPECT_FALSE(way.is_known());
+      EXPECT_FALSE(way.is_direct());
+    }
+    EXPECT_TRUE(way.tries_directly());
+    EXPECT_DOUBLE_EQ(way.expected(2e6), 2.0);
+    way.note(true, direct, 1e6);
+    EXPECT_TRUE(way.is_known());
+    EXPECT_EQ(way.is_direct(), direct == 0.5) << direct;  // a little quicker is not worth it
+    EXPECT_DOUBLE_EQ(way.bytes_per_second(false), 1e6);
+    EXPECT_DOUBLE_EQ(way.bytes_per_second(true), 1e6 / direct);
+  }
+}
+
+TEST(QuickerWay, is_windows_where_the_direct_try_took_too_long) {
+  QuickerWay way;
+  way.note(false, 1, 1e6);
+  way.note(false, 1, 1e6);
+  way.give_up_directly();
+  EXPECT_TRUE(way.is_known());
+  EXPECT_FALSE(way.is_direct());
+  EXPECT_FALSE(way.was_tried(true));
+}
+
+TEST(QuickerWays, are_those_of_sizes_and_directions_and_folders) {
+  QuickerWays ways;
+  EXPECT_EQ(ways.latest(), nullptr);
+  EXPECT_EQ(&ways.of(0), &ways.of(511));
+  EXPECT_NE(&ways.of(511), &ways.of(512));
+  EXPECT_EQ(&ways.of(Count{1} << 60), &ways.of(Count{1} << 40));
+  EXPECT_EQ(ways.latest(), &ways.of(Count{1} << 40));
+
+  KnownWays known;
+  const auto first = known.of_folder(1);
+  EXPECT_EQ(known.of_folder(1), first);
+  for (std::uint64_t folder = 2; folder < 20; ++folder) EXPECT_NE(known.of_folder(folder), first);
+  EXPECT_NE(known.of_folder(1), first);  // forgotten, but whoever has it keeps it
+}
+
+}  // namespace
+}  // namespace forebay
