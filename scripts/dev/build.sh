@@ -104,5 +104,5 @@ cmd_mpich_check() {
     -DFOREBAY_NETCDF_INCLUDE=) >&2
   build mpich
   say "tests with MPICH"
-  run_ctest mpich -R '^unit|_np2$' -E '^fault\.injection' "$@"
+  run_ctest mpich -R '_np2$' -E '^fault\.injection' "$@"
 }

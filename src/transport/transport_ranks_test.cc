@@ -173,6 +173,17 @@ class TransportRanks : public testing::TestWithParam<Case> {
   }
   /// Each operation first fails on one rank, as `write` and `reads_that_fail` say of the streams.
   void fail_and_go_on(int write, const std::vector<int>& reads_that_fail);
+  /// Rank 0 late.
+  void write_and_read(const Comm& comm, Transport& transport, int operation) {
+    come(comm);
+    Memory mine = to_write(comm.rank(), operation);
+    Listed stream(mine.extents);
+    transport.write_all(stream);
+    comm.barrier();
+    if (comm.is_root()) note(operation);
+    comm.barrier();
+    expect_read(transport, comm.rank(), operation, true);
+  }
   static void come(const Comm& comm) {
     if (comm.is_root()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -213,14 +224,7 @@ void TransportRanks::fail_and_go_on(int write, const std::vector<int>& reads_tha
 TEST_P(TransportRanks, what_is_written_is_read_and_holes_stay) {
   with_transport([&](const Comm& comm, Transport& transport, Report&) {
     for (int operation = 0; operation < operations; ++operation) {
-      come(comm);
-      Memory mine = to_write(comm.rank(), operation);
-      Listed stream(mine.extents);
-      transport.write_all(stream);
-      comm.barrier();
-      if (comm.is_root()) note(operation);
-      comm.barrier();
-      expect_read(transport, comm.rank(), operation, true);
+      write_and_read(comm, transport, operation);
       expect_read(transport, comm.rank(), operation + 1, false);
       comm.barrier();  // nobody writes while others read by themselves
     }
@@ -239,16 +243,8 @@ TEST_P(TransportRanks, both_ways_between_nodes_are_tried_and_values_are_right) {
   for (const double patience : {0.0, 1e9}) {
     options_.patience = patience;
     with_transport([&](const Comm& comm, Transport& transport, Report& report) {
-      for (int operation = 0; operation < operations; ++operation) {
-        come(comm);
-        Memory mine = to_write(comm.rank(), operation);
-        Listed stream(mine.extents);
-        transport.write_all(stream);
-        comm.barrier();
-        if (comm.is_root()) note(operation);
-        comm.barrier();
-        expect_read(transport, comm.rank(), operation, true);
-      }
+      for (int operation = 0; operation < operations; ++operation)
+        write_and_read(comm, transport, operation);
       const std::string told = transport.reasons();
       for (const char* const what : {"writes: ", "reads: "}) {
         const auto at = told.find(what);
