@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
 #include <random>
@@ -124,6 +125,24 @@ double busiest(const Pattern& p, std::span<const PlannedChunk> chunks) {
   for (const PlannedChunk& c : chunks)
     work[static_cast<std::size_t>(c.owner)] += p.costs.at({c.var, c.id}).work;
   return *std::max_element(work.begin(), work.end());
+}
+
+/// At most twice the mean; a hundred chunks a rank.
+void expect_spread(int ranks, const std::function<Rank(int)>& home) {
+  std::vector<int> chunks(static_cast<std::size_t>(ranks), 0);
+  for (int i = 0; i < 100 * ranks; ++i) ++chunks[static_cast<std::size_t>(home(i))];
+  EXPECT_LE(*std::max_element(chunks.begin(), chunks.end()), 200) << ranks << " ranks";
+}
+
+TEST(Homes, have_about_equally_many_chunks) {
+  for (const int ranks : {2, 3, 6, 16, 23, 64, 1000}) {
+    expect_spread(ranks, [&](int i) { return home_of(0, i, ranks); });
+    expect_spread(ranks, [&](int i) { return home_of(5, Count{i} * ranks, ranks); });  // a column
+    expect_spread(ranks, [&](int i) { return home_of(5, Count{i} << 24, ranks); });
+    expect_spread(ranks, [&](int i) { return home_of(i, 0, ranks); });  // variables of one chunk
+    expect_spread(ranks, [&](int i) { return home_of(i * ranks, 7, ranks); });
+    expect_spread(ranks, [&](int i) { return home_of(i / 10, i % 10, ranks); });
+  }
 }
 
 TEST(Homes, every_chunk_is_known_as_where_all_accesses_are) {
