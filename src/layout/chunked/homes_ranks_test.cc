@@ -183,11 +183,10 @@ TEST(Homes, hardly_more_moves_than_where_all_accesses_are_known) {
     for (unsigned seed = 0; seed < 20; ++seed) {
       const Pattern p = random_pattern(ranks, seed);
       for (const PlannedChunk& c : planned(p)) {
-        here += static_cast<double>(c.touched - c.local);
+        here += static_cast<double>(c.moved());
         touched += static_cast<double>(c.touched);
       }
-      for (const PlannedChunk& c : known_to_all(p).chunks)
-        known += static_cast<double>(c.touched - c.local);
+      for (const PlannedChunk& c : known_to_all(p).chunks) known += static_cast<double>(c.moved());
     }
   }
   RecordProperty("moved", std::to_string(here / touched));
@@ -268,6 +267,41 @@ TEST(PlanRounds, are_the_same_where_each_rank_knows_its_own_accesses) {
       });
     }
   }
+}
+
+// Each rank sends equally much up to a chunk, and one rank alone what comes then.
+TEST(PlanRounds, look_no_further_ahead_than_they_need) {
+  constexpr int ranks = 8;
+  constexpr std::uint32_t alike = 1600, all = 2000;
+  Pattern p(ranks);
+  Operation known;
+  for (std::uint32_t id = 0; id < all; ++id) {
+    PlannedChunk& c = known.chunks.emplace_back(PlannedChunk{0, id, 10, 10});
+    c.owner = static_cast<Rank>(id % ranks);
+    const auto sender = static_cast<Rank>(id < alike ? (id * 3 + 1) % ranks : 0);
+    if (sender == c.owner) c.local = 10;
+    known.accesses.push_back({id, sender, 10});
+    p.of_rank[static_cast<std::size_t>(sender)].push_back({0, 0, id, 10, 0});
+  }
+  RoundLimits limits;
+  limits.owned = limits.shared = 10 * all;
+  limits.sent = 100;
+  const auto rounds = plan_rounds(known.chunks, {known.accesses}, ranks, limits);
+  EXPECT_GT(rounds, 50u);
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Operation own;
+    adopt_chunks(own, known.chunks, p.of_rank[static_cast<std::size_t>(comm.rank())], comm.rank());
+    std::size_t visits = 0, meetings = 0;
+    comm.before_meetings([&] { ++meetings; });
+    EXPECT_EQ(plan_rounds(own.chunks, {own.accesses, &comm}, ranks, limits, &visits), rounds);
+    comm.before_meetings({});
+    for (std::size_t i = 0; i < own.chunks.size(); ++i)
+      EXPECT_EQ(own.chunks[i].round, known.chunks[i].round);
+    // One in each round, and three more in the first.
+    EXPECT_GT(meetings, rounds);
+    EXPECT_LT(meetings, rounds + 8);
+    EXPECT_LT(visits, 2 * all);
+  });
 }
 
 }  // namespace
