@@ -103,7 +103,7 @@ class RoundFiller {
     const auto owner = static_cast<std::size_t>(c.owner);
     return exceeds(held_[owner], c.bytes, limits_.owned) ||
            (c.shared && exceeds(shared_[owner], c.bytes, limits_.shared)) ||
-           (limits_.owners_send && exceeds(sent_[owner], c.moved(), limits_.sent));
+           (limits_.owners_send && c.moved() > 0 && exceeds(sent_[owner], c.moved(), limits_.sent));
   }
   bool others_are_full(std::uint32_t chunk) const {
     if (limits_.owners_send) return false;
