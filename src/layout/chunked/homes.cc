@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <tuple>
 #include <type_traits>
 
@@ -17,6 +18,9 @@ namespace {
 
 /// Work of less than a byte of deflate counts too.
 constexpr double work_units = 256;
+/// What counts of the work of one home's chunks, so that sums over all ranks do not overflow (all
+/// homes together: 16 PiB of deflate). What goes beyond is not balanced.
+Count most_work(int ranks) { return std::numeric_limits<Count>::max() / 2 / ranks; }
 
 template <typename T>
 void append(std::vector<T>& list, std::span<const std::byte> bytes) {
@@ -148,7 +152,9 @@ void Homes::look() {
     while (i < accesses_.size() && accesses_[i].var == a.var && accesses_[i].id == a.id) ++i;
     c.last = i;
     const ChunkWork cost = cost_(a.var, a.id);
-    c.offer = {{std::llround(cost.work * work_units), 0}, a.id, a.var};
+    const Count work = std::min<Count>(std::llround(cost.work * work_units),
+                                       most_work(comm_.size()) - totals_.work);
+    c.offer = {{work, 0}, a.id, a.var};
     c.owner = best_of(c);
     for (const Access& each : accesses_of(c))
       if (each.rank == c.owner) c.offer.what.access = each.bytes;

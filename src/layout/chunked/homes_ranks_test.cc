@@ -223,6 +223,13 @@ TEST(Homes, chunks_that_one_rank_has_alone_go_to_the_others_too) {
   }
 }
 
+TEST(Homes, more_work_than_can_be_counted_is_spread_still) {
+  constexpr int ranks = 4;
+  Pattern p = own_chunks(ranks);
+  for (auto& [chunk, cost] : p.costs) cost.work = 0x1p50;
+  EXPECT_LE(busiest(p, planned(p)), 2 * p.mean());
+}
+
 TEST(Homes, nobody_touches_anything) {
   for (const int ranks : all_sizes) EXPECT_TRUE(planned(Pattern(ranks)).empty());
 }
