@@ -60,29 +60,37 @@ class RoundFiller {
     std::partial_sum(first_.begin(), first_.end(), first_.begin());
   }
 
-  /// Where the round that begins with order[begin] ends.
-  std::size_t end_of(std::span<const std::uint32_t> order, std::size_t begin) {
+  /// Where the round that begins with order[begin] ends; `last_moved` in the one before.
+  ///
+  /// Where a rank knows its own accesses alone, it may be another that is full first. All look as
+  /// far ahead as about as much moves as last time, twice as far while nobody is full, and meet:
+  /// what moves all know, so all meet or none does. Who would look ahead until an owner is full
+  /// might see all chunks in every round.
+  std::size_t end_of(std::span<const std::uint32_t> order, std::size_t begin, Count last_moved) {
     for (auto* of_ranks : {&held_, &shared_, &sent_})
       std::fill(of_ranks->begin(), of_ranks->end(), 0);
-    Count moved = 0;
+    const bool meets = accesses_.others != nullptr && !limits_.owners_send;
+    Count moved = 0, ahead = std::max(limits_.sent, last_moved);
     std::optional<std::size_t> full;  // for those whose accesses are known
-    std::size_t at = begin;
-    for (; at < order.size(); ++at) {
-      const PlannedChunk& c = chunks_[order[at]];
-      if (at > begin && owner_is_full(c)) break;
+    for (std::size_t at = begin;; ++at) {
+      const bool last = at == order.size() || (at > begin && owner_is_full(chunks_[order[at]]));
+      if (last || (meets && moved > ahead)) {
+        std::size_t end = full.value_or(at);
+        if (meets && moved > limits_.sent) {
+          end = static_cast<std::size_t>(
+              accesses_.others->all_reduce(static_cast<std::int64_t>(end), Reduce::min));
+        }
+        if (last || end < at) return end;
+        ahead = 2 * moved;
+      }
       if (!full && at > begin && others_are_full(order[at])) full = at;
-      if (full && accesses_.others == nullptr) break;
+      if (full && !meets) return at;
       add(order[at]);
-      moved += c.touched - c.local;
+      moved += chunks_[order[at]].moved();
+      ++visits_;
     }
-    std::size_t end = full.value_or(at);
-    // All know what moves, so all meet here or none does.
-    if (accesses_.others != nullptr && !limits_.owners_send && moved > limits_.sent) {
-      end = static_cast<std::size_t>(
-          accesses_.others->all_reduce(static_cast<std::int64_t>(end), Reduce::min));
-    }
-    return end;
   }
+  std::size_t visits() const { return visits_; }
 
  private:
   std::span<const ChunkAccess> accesses_of(std::uint32_t chunk) const {
@@ -95,7 +103,7 @@ class RoundFiller {
     const auto owner = static_cast<std::size_t>(c.owner);
     return exceeds(held_[owner], c.bytes, limits_.owned) ||
            (c.shared && exceeds(shared_[owner], c.bytes, limits_.shared)) ||
-           (limits_.owners_send && exceeds(sent_[owner], c.touched - c.local, limits_.sent));
+           (limits_.owners_send && c.moved() > 0 && exceeds(sent_[owner], c.moved(), limits_.sent));
   }
   bool others_are_full(std::uint32_t chunk) const {
     if (limits_.owners_send) return false;
@@ -111,7 +119,7 @@ class RoundFiller {
     held_[owner] += c.bytes;
     if (c.shared) shared_[owner] += c.bytes;
     if (limits_.owners_send) {
-      sent_[owner] += c.touched - c.local;
+      sent_[owner] += c.moved();
       return;
     }
     for (const ChunkAccess& a : accesses_of(chunk))
@@ -123,20 +131,26 @@ class RoundFiller {
   const RoundLimits& limits_;
   std::vector<std::size_t> first_;           // access of each chunk, and the end
   std::vector<Count> held_, shared_, sent_;  // by each rank in the round at hand
+  std::size_t visits_ = 0;
 };
 
 }  // namespace
 
 std::uint32_t plan_rounds(std::span<PlannedChunk> chunks, const KnownAccesses& accesses, int ranks,
-                          const RoundLimits& limits) {
+                          const RoundLimits& limits, std::size_t* visits) {
   if (chunks.empty()) return 0;
   const auto order = owner_by_owner(chunks, ranks);
   RoundFiller filler(chunks, accesses, ranks, limits);
   std::uint32_t rounds = 0;
+  Count moved = 0;
   for (std::size_t at = 0; at < order.size(); ++rounds) {
-    const std::size_t end = filler.end_of(order, at);
-    for (; at < end; ++at) chunks[order[at]].round = rounds;
+    const std::size_t end = filler.end_of(order, at, moved);
+    for (moved = 0; at < end; ++at) {
+      chunks[order[at]].round = rounds;
+      moved += chunks[order[at]].moved();
+    }
   }
+  if (visits != nullptr) *visits = filler.visits();
   return rounds;
 }
 

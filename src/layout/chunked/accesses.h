@@ -47,6 +47,8 @@ struct PlannedChunk {
   bool shared = true;  ///< its buffer is in the node's memory; otherwise only its owner touches it
   std::uint32_t round = 0;
   std::size_t buffer = 0;  ///< where its bytes are in its owner's node's memory during its round
+
+  Count moved() const { return touched - local; }  ///< between its owner and the others
 };
 
 struct RoundLimits {
@@ -66,9 +68,11 @@ struct KnownAccesses {
 
 /// Puts chunks into rounds within the limits such that owners have about equally much to do in
 /// each; a single chunk may exceed them. Every owner's chunks stay in order. Returns the number of
-/// rounds, the same on all ranks. Collective where accesses are not all known: one meeting for each
-/// round in which more than `sent` moves in all. O(chunks log chunks + accesses + ranks × rounds).
+/// rounds, the same on all ranks. Collective where accesses are not all known: one or two meetings
+/// as a rule for each round in which more than `sent` moves in all; more where it moves many times
+/// what the round before did. O(chunks log chunks + accesses + ranks × rounds). `visits`, for
+/// tests, gets how often a chunk was looked at.
 std::uint32_t plan_rounds(std::span<PlannedChunk> chunks, const KnownAccesses& accesses, int ranks,
-                          const RoundLimits& limits);
+                          const RoundLimits& limits, std::size_t* visits = nullptr);
 
 }  // namespace forebay::chunked

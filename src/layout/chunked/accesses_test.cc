@@ -123,6 +123,21 @@ TEST(PlanRounds, owners_have_equally_much_to_do_in_each) {
   for (const auto& [who, n] : count) EXPECT_EQ(n, 2);
 }
 
+TEST(PlanRounds, what_only_its_owner_touches_does_not_count_as_sent) {
+  Case c;
+  c.ranks = 2;
+  c.chunks.resize(2);
+  c.chunks[0].touched = 200;  // by rank 1
+  c.chunks[1].touched = c.chunks[1].local = 100;
+  c.accesses = {{0, 1, 200}, {1, 0, 100}};
+  RoundLimits limits = limits_of(1000);
+  limits.sent = 100;
+  for (const bool owners_send : {false, true}) {
+    limits.owners_send = owners_send;
+    EXPECT_EQ(plan_rounds(c.chunks, {c.accesses}, c.ranks, limits), 1u);
+  }
+}
+
 TEST(PlanRounds, nothing_takes_no_round) { EXPECT_EQ(plan_rounds({}, {}, 3, limits_of(10)), 0u); }
 
 TEST(GatherAccesses, one_process_knows_its_own) {

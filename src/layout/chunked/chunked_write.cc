@@ -151,7 +151,7 @@ void ChunkedLayout::note_owners(const Operation& op, const CostOf& cost) {
   for (const PlannedChunk& c : op.chunks) {
     work[static_cast<std::size_t>(c.owner)] += cost(c.var, c.id).work;
     local_ += c.local;
-    moved_ += c.touched - c.local;
+    moved_ += c.moved();
   }
   const double mean = std::accumulate(work.begin(), work.end(), 0.0) / comm_.size();
   if (mean > 0)

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <tuple>
 #include <type_traits>
 
@@ -17,6 +18,9 @@ namespace {
 
 /// Work of less than a byte of deflate counts too.
 constexpr double work_units = 256;
+/// What counts of the work of one home's chunks, so that sums over all ranks do not overflow (all
+/// homes together: 16 PiB of deflate). What goes beyond is not balanced.
+Count most_work(int ranks) { return std::numeric_limits<Count>::max() / 2 / ranks; }
 
 template <typename T>
 void append(std::vector<T>& list, std::span<const std::byte> bytes) {
@@ -24,11 +28,6 @@ void append(std::vector<T>& list, std::span<const std::byte> bytes) {
   const std::size_t n = bytes.size() / sizeof(T), old = list.size();
   list.resize(old + n);
   if (n > 0) std::memcpy(list.data() + old, bytes.data(), n * sizeof(T));
-}
-
-Rank home_of(const Access& a, int ranks) {
-  const auto mixed = static_cast<std::uint64_t>(a.id) + 0x9e37U * static_cast<std::uint64_t>(a.var);
-  return static_cast<Rank>(mixed % static_cast<std::uint64_t>(ranks));
 }
 
 /// One message to each rank that something of `list` is for; `to` tells to whom, and `list` is in
@@ -117,7 +116,7 @@ void Homes::collect(std::span<const Access> mine) {
   {
     std::vector<Access> sorted(mine.begin(), mine.end());
     for (Access& a : sorted) a.rank = comm_.rank();
-    const auto home = [&](const Access& a) { return home_of(a, ranks); };
+    const auto home = [&](const Access& a) { return home_of(a.var, a.id, ranks); };
     std::stable_sort(sorted.begin(), sorted.end(),
                      [&](const Access& a, const Access& b) { return home(a) < home(b); });
     messages =
@@ -153,7 +152,9 @@ void Homes::look() {
     while (i < accesses_.size() && accesses_[i].var == a.var && accesses_[i].id == a.id) ++i;
     c.last = i;
     const ChunkWork cost = cost_(a.var, a.id);
-    c.offer = {{std::llround(cost.work * work_units), 0}, a.id, a.var};
+    const Count work = std::min<Count>(std::llround(cost.work * work_units),
+                                       most_work(comm_.size()) - totals_.work);
+    c.offer = {{work, 0}, a.id, a.var};
     c.owner = best_of(c);
     for (const Access& each : accesses_of(c))
       if (each.rank == c.owner) c.offer.what.access = each.bytes;
@@ -249,6 +250,16 @@ std::vector<Told> Homes::decisions() const {
 }
 
 }  // namespace
+
+// Mixed first, by the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): the modulus alone
+// gives ids whose stride shares a factor with `ranks` few homes.
+Rank home_of(std::int32_t var, Count id, int ranks) {
+  auto x = static_cast<std::uint64_t>(id) ^ (static_cast<std::uint64_t>(var) * 0x9e3779b97f4a7c15);
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  x ^= x >> 31;
+  return static_cast<Rank>(x % static_cast<std::uint64_t>(ranks));
+}
 
 std::vector<PlannedChunk> plan_at_homes(const Comm& comm, std::span<const Access> mine,
                                         const CostOf& cost) {

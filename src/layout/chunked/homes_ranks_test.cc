@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
 #include <random>
@@ -112,6 +113,10 @@ std::vector<PlannedChunk> planned(const Pattern& p) {
     for (std::size_t i = 0; i < std::min(chunks.size(), of_rank[0].size()); ++i) {
       EXPECT_EQ(chunks[i].var, of_rank[0][i].var);
       EXPECT_EQ(chunks[i].id, of_rank[0][i].id);
+      EXPECT_EQ(chunks[i].bytes, of_rank[0][i].bytes);
+      EXPECT_EQ(chunks[i].touched, of_rank[0][i].touched);
+      EXPECT_EQ(chunks[i].local, of_rank[0][i].local);
+      EXPECT_EQ(chunks[i].flags, of_rank[0][i].flags);
       EXPECT_EQ(chunks[i].owner, of_rank[0][i].owner);
       EXPECT_EQ(chunks[i].shared, of_rank[0][i].shared);
     }
@@ -124,6 +129,24 @@ double busiest(const Pattern& p, std::span<const PlannedChunk> chunks) {
   for (const PlannedChunk& c : chunks)
     work[static_cast<std::size_t>(c.owner)] += p.costs.at({c.var, c.id}).work;
   return *std::max_element(work.begin(), work.end());
+}
+
+/// At most twice the mean; a hundred chunks a rank.
+void expect_spread(int ranks, const std::function<Rank(int)>& home) {
+  std::vector<int> chunks(static_cast<std::size_t>(ranks), 0);
+  for (int i = 0; i < 100 * ranks; ++i) ++chunks[static_cast<std::size_t>(home(i))];
+  EXPECT_LE(*std::max_element(chunks.begin(), chunks.end()), 200) << ranks << " ranks";
+}
+
+TEST(Homes, have_about_equally_many_chunks) {
+  for (const int ranks : {2, 3, 6, 16, 23, 64, 1000}) {
+    expect_spread(ranks, [&](int i) { return home_of(0, i, ranks); });
+    expect_spread(ranks, [&](int i) { return home_of(5, Count{i} * ranks, ranks); });  // a column
+    expect_spread(ranks, [&](int i) { return home_of(5, Count{i} << 24, ranks); });
+    expect_spread(ranks, [&](int i) { return home_of(i, 0, ranks); });  // variables of one chunk
+    expect_spread(ranks, [&](int i) { return home_of(i * ranks, 7, ranks); });
+    expect_spread(ranks, [&](int i) { return home_of(i / 10, i % 10, ranks); });
+  }
 }
 
 TEST(Homes, every_chunk_is_known_as_where_all_accesses_are) {
@@ -164,11 +187,10 @@ TEST(Homes, hardly_more_moves_than_where_all_accesses_are_known) {
     for (unsigned seed = 0; seed < 20; ++seed) {
       const Pattern p = random_pattern(ranks, seed);
       for (const PlannedChunk& c : planned(p)) {
-        here += static_cast<double>(c.touched - c.local);
+        here += static_cast<double>(c.moved());
         touched += static_cast<double>(c.touched);
       }
-      for (const PlannedChunk& c : known_to_all(p).chunks)
-        known += static_cast<double>(c.touched - c.local);
+      for (const PlannedChunk& c : known_to_all(p).chunks) known += static_cast<double>(c.moved());
     }
   }
   RecordProperty("moved", std::to_string(here / touched));
@@ -201,28 +223,46 @@ TEST(Homes, chunks_that_one_rank_has_alone_go_to_the_others_too) {
   }
 }
 
+TEST(Homes, more_work_than_can_be_counted_is_spread_still) {
+  constexpr int ranks = 4;
+  Pattern p = own_chunks(ranks);
+  for (auto& [chunk, cost] : p.costs) cost.work = 0x1p50;
+  EXPECT_LE(busiest(p, planned(p)), 2 * p.mean());
+}
+
 TEST(Homes, nobody_touches_anything) {
   for (const int ranks : all_sizes) EXPECT_TRUE(planned(Pattern(ranks)).empty());
 }
 
-// A rank fails in what it is asked for, as it would for want of memory.
+// A rank fails the n-th time that it is asked for something, as it would for want of memory: at its
+// home, or when it knows all chunks.
 TEST(Homes, a_rank_that_fails_makes_all_fail) {
   constexpr int ranks = 4;
   const Pattern p = random_pattern(ranks, 1);
   for (Rank failing = 0; failing < ranks; ++failing) {
-    std::vector<std::optional<Error>> failed(ranks);
-    run_as_threads(ranks, [&](const Comm& comm) {
-      const auto rank = static_cast<std::size_t>(comm.rank());
-      const CostOf cost = [&](VarId var, Count id) {
-        if (comm.rank() == failing) throw Error(Errc::enomem, "no memory");
-        return p.costs.at({var, id});
-      };
-      failed[rank] = attempt_together(comm, [&] { plan_at_homes(comm, p.of_rank[rank], cost); });
-    });
-    for (const auto& error : failed) {
-      ASSERT_TRUE(error);
-      EXPECT_EQ(error->code(), Errc::enomem);
+    std::size_t fails = 0;
+    for (bool failed = true; failed; ++fails) {
+      SCOPED_TRACE(testing::Message() << "rank " << failing << " after " << fails);
+      std::vector<std::optional<Error>> errors(ranks);
+      failed = false;
+      run_as_threads(ranks, [&](const Comm& comm) {
+        const auto rank = static_cast<std::size_t>(comm.rank());
+        std::size_t asked = 0;
+        const CostOf cost = [&](VarId var, Count id) {
+          if (comm.rank() == failing && asked++ == fails) {
+            failed = true;
+            throw Error(Errc::enomem, "no memory");
+          }
+          return p.costs.at({var, id});
+        };
+        errors[rank] = attempt_together(comm, [&] { plan_at_homes(comm, p.of_rank[rank], cost); });
+      });
+      for (const auto& error : errors) {
+        ASSERT_EQ(error.has_value(), failed);
+        if (error) EXPECT_EQ(error->code(), Errc::enomem);
+      }
     }
+    EXPECT_GT(fails, p.costs.size());  // of all chunks at least
   }
 }
 
@@ -249,6 +289,41 @@ TEST(PlanRounds, are_the_same_where_each_rank_knows_its_own_accesses) {
       });
     }
   }
+}
+
+// Each rank sends equally much up to a chunk, and one rank alone what comes then.
+TEST(PlanRounds, look_no_further_ahead_than_they_need) {
+  constexpr int ranks = 8;
+  constexpr std::uint32_t alike = 1600, all = 2000;
+  Pattern p(ranks);
+  Operation known;
+  for (std::uint32_t id = 0; id < all; ++id) {
+    PlannedChunk& c = known.chunks.emplace_back(PlannedChunk{0, id, 10, 10});
+    c.owner = static_cast<Rank>(id % ranks);
+    const auto sender = static_cast<Rank>(id < alike ? (id * 3 + 1) % ranks : 0);
+    if (sender == c.owner) c.local = 10;
+    known.accesses.push_back({id, sender, 10});
+    p.of_rank[static_cast<std::size_t>(sender)].push_back({0, 0, id, 10, 0});
+  }
+  RoundLimits limits;
+  limits.owned = limits.shared = 10 * all;
+  limits.sent = 100;
+  const auto rounds = plan_rounds(known.chunks, {known.accesses}, ranks, limits);
+  EXPECT_GT(rounds, 50u);
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Operation own;
+    adopt_chunks(own, known.chunks, p.of_rank[static_cast<std::size_t>(comm.rank())], comm.rank());
+    std::size_t visits = 0, meetings = 0;
+    comm.before_meetings([&] { ++meetings; });
+    EXPECT_EQ(plan_rounds(own.chunks, {own.accesses, &comm}, ranks, limits, &visits), rounds);
+    comm.before_meetings({});
+    for (std::size_t i = 0; i < own.chunks.size(); ++i)
+      EXPECT_EQ(own.chunks[i].round, known.chunks[i].round);
+    // One in each round, and three more in the first.
+    EXPECT_GT(meetings, rounds);
+    EXPECT_LT(meetings, rounds + 8);
+    EXPECT_LT(visits, 2 * all);
+  });
 }
 
 }  // namespace
