@@ -46,7 +46,7 @@ std::string AggregatedTransport::reasons() const {
       shares_ ? "" : without_node_memory);
   for (const bool writing : {false, true}) {
     const QuickerWay* way = ways_ ? (*ways_)[writing ? 1 : 0].latest() : nullptr;
-    if (way == nullptr) continue;
+    if (way == nullptr || !way->was_tried(false)) continue;
     text += fmt::format("; {}: {:.0f} MB/s through windows, ", writing ? "writes" : "reads",
                         way->bytes_per_second(false) / 1e6);
     text += way->was_tried(true) ? fmt::format("{:.0f} directly", way->bytes_per_second(true) / 1e6)
@@ -61,14 +61,18 @@ std::string AggregatedTransport::reasons() const {
 OperationTotal AggregatedTransport::total_of(const ExtentStream& extents) {
   StepTimer timer(report_, Step::plan);
   const StreamSummary mine = extents.summary();
-  std::array<std::int64_t, 5> all{mine.empty() ? INT64_MIN : -mine.first,
-                                  mine.empty() ? INT64_MIN : mine.last, -file_->least_latency(),
-                                  mine.bytes, mine.pieces};
-  comm_.max_and_sum(all, 3);
+  std::array<std::int64_t, 6> all{mine.empty() ? INT64_MIN : -mine.first,
+                                  mine.empty() ? INT64_MIN : mine.last,
+                                  -file_->least_latency(),
+                                  file_->has_weak_caches(),
+                                  mine.bytes,
+                                  mine.pieces};
+  comm_.max_and_sum(all, 4);
   latency_ = -all[2];
+  caches_weak_ = all[3] != 0;
   options_.bulk = batches_ || answers_slowly();
-  if (all[3] == 0) return {};
-  return {-all[0], all[1], all[3], all[4]};
+  if (all[4] == 0) return {};
+  return {-all[0], all[1], all[4], all[5]};
 }
 
 // What the quickest write of all ranks took: one that is slow by chance does not count.
@@ -123,8 +127,7 @@ void AggregatedTransport::carry_out(ExtentStream& extents, bool writing) {
     ++direct_operations_;
     finish_before_direct();
     directly(extents, writing);
-  } else if (may_try_directly(total, node_counts(), options_, writing) &&
-             !file_->has_weak_caches()) {
+  } else if (may_try_directly(total, node_counts(), options_, writing) && !caches_weak_) {
     by_the_quicker_way(total, extents, writing);
   } else {
     ++aggregated_operations_;
@@ -158,7 +161,9 @@ void AggregatedTransport::find_ways() {
     topology_->notes().reset();  // not all have it
     throw;
   }
-  ways_ = folder[0] == ~folder[1] ? std::move(known) : std::move(anew);
+  const bool alike = folder[0] == ~folder[1];
+  if (!alike) topology_->notes().reset();  // ranks added different folders
+  ways_ = alike ? std::move(known) : std::move(anew);
 }
 
 // What is under way comes first.
@@ -201,7 +206,8 @@ void AggregatedTransport::by_the_quicker_way(const OperationTotal& total, Extent
   const Count some = windows_of_a_try(grid);
   Offset from = total.first;
   while (!way.is_known() && from < total.last) {
-    const Offset to = some == 0 ? total.last : grid.end_of(from / grid.size + some - 1);
+    const bool last = some == 0 || (total.last - from) / grid.size < some;
+    const Offset to = last ? total.last : grid.end_of(from / grid.size + some - 1);
     if (!try_one_way(way, total, extents, from, to, writing)) break;
     from = to;
   }
@@ -238,16 +244,18 @@ bool AggregatedTransport::try_one_way(QuickerWay& way, const OperationTotal& tot
   }
   const std::chrono::nanoseconds took = Clock::now() - begin;
   StepTimer timer(report_, Step::wait);
-  std::array<std::int64_t, 3> all{took.count(), late, 0};
-  if (!whole) attempt_into(failure_, [&] { all[2] = bytes_of(StreamBetween(extents, from, to)); });
-  comm_.max_and_sum(all, 2);
+  Count moved = 0;
+  if (!whole) attempt_into(failure_, [&] { moved = bytes_of(StreamBetween(extents, from, to)); });
+  std::array<std::int64_t, 4> all{took.count(), late, failure_.has_value(), moved};
+  comm_.max_and_sum(all, 3);
   if (all[1] != 0) {
     way.give_up_directly();
     return false;
   }
-  // What has little in it tells little.
-  const auto bytes = static_cast<double>(whole ? total.bytes : all[2]);
-  if (2 * bytes >= share) way.note(is_direct, static_cast<double>(all[0]) * 1e-9, bytes);
+  // What failed may have moved nothing, and what has little in it tells little.
+  const auto bytes = static_cast<double>(whole ? total.bytes : all[3]);
+  if (all[2] == 0 && 2 * bytes >= share)
+    way.note(is_direct, static_cast<double>(all[0]) * 1e-9, bytes);
   return true;
 }
 

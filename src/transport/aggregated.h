@@ -99,6 +99,7 @@ class AggregatedTransport : public Transport {
   bool may_be_behind_ = false;  // something of writes meanwhile; the same on all ranks
   bool overlapped_ = false;     // in the last operation
   std::int64_t latency_ = std::numeric_limits<std::int64_t>::max();  // see File; of all ranks
+  bool caches_weak_ = false;                                         // on any rank
   std::shared_ptr<KnownWays::OfBoth> ways_;  // once it is needed; equal on all ranks
   std::int64_t direct_operations_ = 0, aggregated_operations_ = 0;
 };

@@ -277,6 +277,47 @@ TEST_P(TransportRanks, what_was_tried_is_known_for_the_next_file) {
   });
 }
 
+// A folder that ranks know under two names, the last of the many that are kept: what they know is
+// the same again afterwards.
+TEST_P(TransportRanks, a_folder_that_ranks_name_differently_parts_nobody) {
+  options_.patience = 0;
+  constexpr int folders = 9;  // one more than are kept
+  const std::filesystem::path root = path_ + "_folders";
+  const auto folder = [&](int i) { return root / std::to_string(i % folders); };
+  for (int i = 0; i < folders; ++i) {
+    std::filesystem::create_directories(folder(i));
+    std::ofstream(folder(i) / "f") << ' ';
+  }
+  std::filesystem::create_directory_symlink(folder(0), root / "other");
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Report report;
+    for (int i = 0; i < folders + 2; ++i) {
+      const bool differs = i == folders - 1 && comm.rank() == 1;
+      const std::string path = ((differs ? root / "other" : folder(i < folders - 1 ? i : 0)) / "f");
+      const auto file = std::make_shared<File>(path, true, comm.rank(), report);
+      const auto transport = make_transport(comm, file, options_, report);
+      Memory mine = to_write(comm.rank(), i);
+      Listed stream(mine.extents);
+      const auto failed = attempt_to([&] { transport->write_all(stream); });
+      EXPECT_FALSE(failed) << i << ": " << failed->message();
+      transport->close();
+    }
+  });
+  std::filesystem::remove_all(root);
+}
+
+TEST_P(TransportRanks, ranks_that_find_different_caches_go_the_same_way) {
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Report report;
+    const auto file = std::make_shared<File>(path_, true, comm.rank(), report);
+    file->share(comm.rank() < 2 ? ClientCaches::coherent : ClientCaches::weak);
+    const auto transport = make_transport(comm, file, options_, report);
+    for (int operation = 0; operation < operations; ++operation)
+      write_and_read(comm, *transport, operation);
+    transport->close();
+  });
+}
+
 // What is read of a hole may be old when it is written.
 TEST_P(TransportRanks, nothing_but_what_was_asked_for_is_written_where_caches_are_weak) {
   caches_ = ClientCaches::weak;
@@ -304,6 +345,74 @@ TEST_P(TransportRanks, a_failure_of_one_rank_is_thrown_on_all_and_they_go_on) {
 TEST_P(TransportRanks, a_failure_amid_the_windows_is_thrown_on_all_and_they_go_on) {
   options_.least_trial = file_bytes;  // which would take clones
   fail_and_go_on(Listed::itself, {Listed::itself, 2});
+}
+
+// A try in parts makes several clones: each fails once, in both ways of a direct try's end.
+TEST_P(TransportRanks, a_failure_anywhere_in_a_try_leaves_the_ranks_together) {
+  for (const double patience : {0.0, 1e6})
+    for (int which = 1; which <= 8; ++which) {
+      options_.patience = patience;
+      with_transport([&](const Comm& comm, Transport& transport, Report&) {
+        const auto fails = [&](const Memory& m) {
+          return Listed(m.extents, comm.rank() == 1 ? 5 : SIZE_MAX, which);
+        };
+        Memory mine = to_write(comm.rank(), 0);
+        Listed writing = fails(mine);
+        const auto not_written = attempt_to([&] { transport.write_all(writing); });
+        Memory wanted = memory_for([&](Count s) { return reads(comm.rank(), s, 0); });
+        Listed reading = fails(wanted);
+        const auto not_read = attempt_to([&] { transport.read_all(reading); });
+        std::array<std::int64_t, 2> failed{not_written.has_value(), not_read.has_value()};
+        comm.all_reduce(failed, Reduce::sum);
+        for (const std::int64_t of_ranks : failed) EXPECT_EQ(of_ranks % ranks, 0) << which;
+        write_and_read(comm, transport, 0);
+      });
+    }
+}
+
+// Pieces of any size, in windows of which some are mostly holes.
+TEST_P(TransportRanks, drawn_pieces_are_written_and_read_in_whatever_way) {
+  for (unsigned seed = 0; seed < 12; ++seed) {
+    options_.patience = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 0.3 : 1e6;
+    const Count longest = seed % 4 == 0 ? 20000 : 1500;
+    const Offset base = seed % 2 == 0 ? 1000 * 4096 + 777 : 0;
+    std::vector<std::byte> model(file_bytes);
+    std::filesystem::resize_file(path_, 0);  // which reads as zeros
+    std::filesystem::resize_file(path_, static_cast<std::uintmax_t>(base + file_bytes));
+    with_transport([&](const Comm& comm, Transport& transport, Report&) {
+      std::mt19937 random(seed);
+      const auto draw = [&](Count below) { return static_cast<Count>(random()) % below; };
+      std::vector<std::byte> memory(file_bytes);
+      for (int operation = 0; operation < 4; ++operation) {
+        std::vector<Extent> mine, wanted;
+        for (Offset at = draw(300); at + longest < file_bytes;) {
+          const Count n = 1 + draw(longest);
+          const bool is_mine = draw(ranks) == comm.rank(), is_hole = draw(4) == 0;
+          const auto value = static_cast<std::byte>(draw(256));
+          if (!is_hole && is_mine) mine.push_back({base + at, n, &memory[at], 0, 1});
+          if (!is_hole && is_mine) std::fill_n(&memory[at], n, value);
+          if (!is_hole && comm.is_root()) std::fill_n(&model[at], n, value);
+          at += n;
+        }
+        Listed stream(std::move(mine));
+        transport.write_all(stream);
+        comm.barrier();
+        std::mt19937 own(seed * 1000 + static_cast<unsigned>(operation * ranks + comm.rank()));
+        std::vector<std::byte> found(file_bytes);
+        for (Offset at = static_cast<Offset>(own() % 700); at + longest < file_bytes;) {
+          const Count n = 1 + static_cast<Count>(own()) % longest;
+          wanted.push_back({base + at, n, &found[at], 0, 1});
+          at += n + static_cast<Count>(own() % 700);
+        }
+        Listed read(wanted);
+        transport.read_all(read);
+        for (const Extent& e : wanted)
+          EXPECT_EQ(std::memcmp(e.memory, &model[e.offset - base], e.length), 0)
+              << "seed " << seed << ", rank " << comm.rank() << ", at " << e.offset;
+        comm.barrier();
+      }
+    });
+  }
 }
 
 // Windows are looked at in parts of 32 MiB here: pieces lie in every other one of twelve. Behind
@@ -424,6 +533,7 @@ TEST_P(TransportRanks, a_full_disk_is_told_to_all_and_they_go_on) {
         ASSERT_TRUE(failed);
         EXPECT_EQ(failed->code(), Errc::eno_space);
       }
+      EXPECT_EQ(transport.reasons().find("MB/s"), std::string::npos);  // failing quickly is no pace
     });
   }
 }
