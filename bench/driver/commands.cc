@@ -193,6 +193,7 @@ void add_block_workload(CLI::App& app, Command& c, const char* name, const char*
   if (options.shape == Shape::IorStrided || options.shape == Shape::IorContiguous) {
     sub->add_option("--transfer", options.piece_bytes, "bytes of a rank in one call")
         ->transform(size_validator());
+    sub->add_flag("--independent", options.independent, "independent calls, not collective ones");
   } else if (options.shape == Shape::Strided || options.shape == Shape::Checkerboard) {
     sub->add_option("--piece", options.piece_bytes, "contiguous bytes")
         ->transform(size_validator());

@@ -1,6 +1,7 @@
 #pragma once
 
-// Regular blocks of one variable, in blocking collective calls, of which every rank makes as many.
+// Regular blocks of one variable, in blocking calls, collective unless asked otherwise, of which
+// every rank makes as many.
 //
 //     contiguous      double x(elements): rank r writes the r-th of P equal blocks
 //     strided         float x(rows, ranks, piece): rank r writes x[:, r, :], so that pieces of all
@@ -29,6 +30,7 @@ struct BlockOptions {
   Shape shape = Shape::Contiguous;
   std::int64_t bytes_per_rank = 64 << 20;  ///< of all but Btio
   std::int64_t piece_bytes = 4 << 10;      ///< contiguous bytes of a row; Ior*: of a transfer
+  bool independent = false;                ///< calls of one rank
   int grid = 64;                           ///< of Btio: points along an edge
   int iterations = 8;                      ///< of Btio
 };

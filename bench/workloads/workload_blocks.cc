@@ -55,6 +55,7 @@ nlohmann::json BlockWorkload::parameters() const {
   }
   nlohmann::json out{{"bytes_per_rank", options_.bytes_per_rank}};
   if (options_.shape != Shape::Contiguous) out["piece_bytes"] = options_.piece_bytes;
+  if (options_.independent) out["independent"] = true;
   return out;
 }
 
@@ -108,6 +109,7 @@ void BlockWorkload::read(const std::string& path, MPI_Info info, Phases& phases)
 }
 
 void BlockWorkload::transfer(int ncid, int varid, const std::vector<Box>& boxes, bool put) {
+  if (options_.independent) check(ncmpi_begin_indep_data(ncid), "begin_indep_data");
   std::byte* at = buffer_.data();
   for (const Box& box : boxes) {
     const MPI_Offset* start = box.start.data();
@@ -115,7 +117,11 @@ void BlockWorkload::transfer(int ncid, int varid, const std::vector<Box>& boxes,
     std::int64_t elements = 1;
     for (MPI_Offset c : box.count) elements *= c;
     int status = NC_NOERR;
-    if (shape_.is_double()) {
+    if (options_.independent) {
+      auto* data = reinterpret_cast<double*>(at);
+      status = put ? ncmpi_put_vara_double(ncid, varid, start, count, data)
+                   : ncmpi_get_vara_double(ncid, varid, start, count, data);
+    } else if (shape_.is_double()) {
       auto* data = reinterpret_cast<double*>(at);
       status = put ? ncmpi_put_vara_double_all(ncid, varid, start, count, data)
                    : ncmpi_get_vara_double_all(ncid, varid, start, count, data);
@@ -128,6 +134,7 @@ void BlockWorkload::transfer(int ncid, int varid, const std::vector<Box>& boxes,
     at +=
         static_cast<std::size_t>(elements) * (shape_.is_double() ? sizeof(double) : sizeof(float));
   }
+  if (options_.independent) check(ncmpi_end_indep_data(ncid), "end_indep_data");
 }
 
 }  // namespace forebay::bench
