@@ -15,6 +15,7 @@
 
 namespace forebay {
 
+class MeetingPlace;
 class Topology;
 
 /// What every rank brings to a meeting and takes from it: whether a rank has failed, else a few
@@ -53,6 +54,8 @@ class Comm::Backend {
   virtual void all_gather(std::span<const std::byte> mine, std::span<const std::int64_t> sizes,
                           std::span<std::byte> all) = 0;
   virtual std::shared_ptr<Backend> split_node(int ranks_per_node) = 0;
+  /// Of those that lead; null for the others.
+  virtual std::shared_ptr<Backend> split_leaders(bool leads) = 0;
   /// See sparse_exchange.
   virtual void exchange(std::span<const Message> outgoing, const Receive& receive) = 0;
   /// Local. See comm/mailbox.h: begins to send, to another rank; looks which messages went and came
@@ -72,7 +75,8 @@ class Comm::Backend {
 
   std::function<void()> before_meeting;  ///< Comm::before_meetings
 
-  Topologies topologies;  ///< that this communicator uses (comm/topology.h)
+  MeetingPlace* place = nullptr;  ///< for meetings, in place of meet(); that of a topology
+  Topologies topologies;          ///< that this communicator uses (comm/topology.h)
   /// All that were made for it and those that share this list: of one, if nobody else uses it.
   std::shared_ptr<Topologies> kept_topologies = std::make_shared<Topologies>();
 };

@@ -28,6 +28,7 @@ class MpiBackend : public Comm::Backend {
   void all_gather(std::span<const std::byte> mine, std::span<const std::int64_t> sizes,
                   std::span<std::byte> all) override;
   std::shared_ptr<Comm::Backend> split_node(int ranks_per_node) override;
+  std::shared_ptr<Comm::Backend> split_leaders(bool leads) override;
   void exchange(std::span<const Message> outgoing, const Receive& receive) override;
   void post(Letter& letter) override;
   bool look_after(std::span<Letter> letters, std::span<Arrival> arrivals) override;

@@ -11,6 +11,7 @@
 #include "base/attempt.h"
 #include "comm/agree.h"
 #include "comm/backend.h"
+#include "comm/meeting_place.h"
 #include "comm/test_delay.h"
 
 namespace forebay {
@@ -62,7 +63,7 @@ void Comm::meet(std::span<std::int64_t> values, Reduce op, Errc mine, std::size_
   std::copy(values.begin(), values.end(), meeting.values);
   {
     const Late late(rank_);
-    backend_->meet(meeting);
+    backend_->place ? backend_->place->meet(meeting, *backend_) : backend_->meet(meeting);
   }
   backend_->meeting_failed = meeting.code != 0;
   if (failed) throw *failed;
@@ -222,6 +223,13 @@ Comm Comm::split_node(int ranks_per_node) const {
   std::shared_ptr<Backend> node;
   agree_on_error(*this, attempt_to([&] { node = backend_->split_node(ranks_per_node); }));
   return Comm(std::move(node));
+}
+
+Comm Comm::split_leaders(bool leads) const {
+  meet();
+  std::shared_ptr<Backend> leaders;
+  agree_on_error(*this, attempt_to([&] { leaders = backend_->split_leaders(leads); }));
+  return leaders ? Comm(std::move(leaders)) : Comm();
 }
 
 void Comm::end_job() const {

@@ -82,6 +82,8 @@ class Comm {
   /// The ranks that share memory with this one; `ranks_per_node` > 0 pretends that nodes have that
   /// many. See comm/topology.h, which does this once.
   Comm split_node(int ranks_per_node) const;
+  /// The ranks that lead. For the others: this process alone.
+  Comm split_leaders(bool leads) const;
 
   /// Brings this rank's error, if it has one, to the others. Throws if any rank has one. Else
   /// `values`, as few as a meeting carries (comm/backend.h), are reduced on the way.

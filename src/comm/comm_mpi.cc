@@ -198,6 +198,12 @@ std::shared_ptr<Comm::Backend> MpiBackend::split_node(int ranks_per_node) {
   return made_everywhere(node);
 }
 
+std::shared_ptr<Comm::Backend> MpiBackend::split_leaders(bool leads) {
+  MPI_Comm leaders;
+  check_mpi(MPI_Comm_split(comm_, leads ? 0 : MPI_UNDEFINED, rank_, &leaders), "MPI_Comm_split");
+  return leaders == MPI_COMM_NULL ? nullptr : made_everywhere(leaders);
+}
+
 void MpiBackend::end_job() { MPI_Abort(comm_, 1); }
 
 }  // namespace forebay

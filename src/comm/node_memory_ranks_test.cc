@@ -34,7 +34,7 @@ TEST(NodeMemory, is_that_of_the_node) {
     auto* const values = reinterpret_cast<std::int64_t*>(memory.data());
     const auto own = static_cast<std::size_t>(node.rank()) * slots;
     for (std::size_t i = 0; i < slots; ++i) EXPECT_EQ(values[own + i], 0);
-    topology.barrier().wait();
+    topology.node().barrier();
     const auto value = [&](int round, std::size_t rank, std::size_t i) {
       const bool empty = rank == 2;  // the last rank of a whole node has nothing to write
       return empty ? 0
@@ -45,13 +45,13 @@ TEST(NodeMemory, is_that_of_the_node) {
       if (comm.rank() == 0) std::this_thread::sleep_for(std::chrono::microseconds(300));
       for (std::size_t i = 0; i < slots && node.rank() != 2; ++i)
         values[own + i] = value(round, static_cast<std::size_t>(node.rank()), i);
-      topology.barrier().wait();  // until here each rank writes its own part, and nobody looks
+      topology.node().barrier();  // until here each rank writes its own part, and nobody looks
       int wrong = 0;
       for (std::size_t rank = 0; rank < n; ++rank)
         for (std::size_t i = 0; i < slots; ++i)
           wrong += values[rank * slots + i] != value(round, rank, i);
       EXPECT_EQ(wrong, 0) << "round " << round;
-      topology.barrier().wait();  // all have looked
+      topology.node().barrier();  // all have looked
     }
   });
 }

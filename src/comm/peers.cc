@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -83,9 +84,9 @@ void Peers::sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t seen) {
   }
 }
 
-void Peers::rest(int idle, std::atomic<std::uint32_t>* word, std::uint32_t seen) {
+void Peers::rest(int idle, std::atomic<std::uint32_t>* word, std::uint32_t seen, int many) {
   constexpr int soon = 100;
-  constexpr timespec a_moment{0, 20'000};
+  const timespec a_moment{0, 20'000L * std::clamp(idle - soon, 1, many)};
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
   if (now.tv_sec != std::exchange(looked_at_, now.tv_sec)) look_after_them();
@@ -98,12 +99,17 @@ void Peers::rest(int idle, std::atomic<std::uint32_t>* word, std::uint32_t seen)
   }
 }
 
+void Peers::wake(std::atomic<std::uint32_t>& word) {
+  ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
 #else
 
 Peers::Peers(const Comm& node) : node_(node) {}
 void Peers::look_after_them() {}
 void Peers::sleep_on(std::atomic<std::uint32_t>&, std::uint32_t) { ::sched_yield(); }
-void Peers::rest(int, std::atomic<std::uint32_t>*, std::uint32_t) { ::sched_yield(); }
+void Peers::rest(int, std::atomic<std::uint32_t>*, std::uint32_t, int) { ::sched_yield(); }
+void Peers::wake(std::atomic<std::uint32_t>&) {}
 
 #endif
 

@@ -25,7 +25,11 @@ class Peers {
   void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t seen);
   /// Local. For who has to look again soon, as messages may come, and has found nothing `idle`
   /// times: leaves the core to others, and after some times sleeps a moment, or until it is woken.
-  void rest(int idle, std::atomic<std::uint32_t>* word = nullptr, std::uint32_t seen = 0);
+  /// Where `many` do so at once the moments become as many times longer.
+  void rest(int idle, std::atomic<std::uint32_t>* word = nullptr, std::uint32_t seen = 0,
+            int many = 1);
+  /// Local. All who sleep on it.
+  static void wake(std::atomic<std::uint32_t>& word);
 
  private:
   void look_after_them();

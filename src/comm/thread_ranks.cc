@@ -95,6 +95,24 @@ class ThreadBackend : public Comm::Backend {
     return std::make_shared<ThreadBackend>(node, rank_ - first);
   }
 
+  std::shared_ptr<Comm::Backend> split_leaders(bool leads) override {
+    std::shared_ptr<Group> leaders;
+    int before = 0;
+    const bool first = leads;
+    show(&first, [&] {
+      int all = 0;
+      for (Rank r = 0; r < size(); ++r) {
+        before += *seen<bool>(r) && r < rank_ ? 1 : 0;
+        all += *seen<bool>(r) ? 1 : 0;
+      }
+      if (leads && before == 0) leaders = std::make_shared<Group>(all);
+    });
+    show(&leaders, [&] {
+      for (Rank r = 0; leads && !leaders; ++r) leaders = *seen<std::shared_ptr<Group>>(r);
+    });
+    return leads ? std::make_shared<ThreadBackend>(leaders, before) : nullptr;
+  }
+
   void exchange(std::span<const Message> outgoing, const Receive& receive) override {
     {
       const std::lock_guard lock(group_->mutex);

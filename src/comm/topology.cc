@@ -16,7 +16,6 @@ Topology::Topology(const Comm& comm, int ranks_per_node)
   std::int64_t leader = comm.rank();  // the node's first rank is its lowest
   node_.broadcast(&leader, sizeof leader);
   const auto leaders = comm.all_gather(leader);
-  if (node_.size() == 1) barrier();  // waits for nobody; threads that are alone share it
   begin_.push_back(0);
   node_of_.resize(leaders.size());
   for (std::size_t rank = 0; rank < leaders.size(); ++rank) {
@@ -35,6 +34,24 @@ Topology::Topology(const Comm& comm, int ranks_per_node)
   std::iota(ranks_.begin(), ranks_.end(), 0);
   std::stable_sort(ranks_.begin(), ranks_.end(),
                    [&](Rank a, Rank b) { return node_of(a) < node_of(b); });
+  if (nodes() < comm.size()) make_places(comm);
+}
+
+void Topology::make_places(const Comm& comm) {
+  comm.meet();  // all are here: those of a node wait for each other now
+  const std::size_t bytes = MeetingPlace::bytes_for(node_.size());
+  meetings_ = NodeMemory::create(node_, 2 * bytes);
+  if (meetings_ && node_.size() > 1) {
+    of_node_.emplace(meetings_.data() + bytes, node_, peers_, nullptr, true);
+    node_.backend()->place = &*of_node_;
+  }
+  if (comm.all_reduce(meetings_ ? 1 : 0, Reduce::min) == 0) return;
+  if (nodes() > 1) leaders_ = comm.split_leaders(node_.is_root());
+  of_all_.emplace(meetings_.data(), node_, peers_, leaders_.backend(), nodes() == 1);
+}
+
+void Topology::serve(const Comm& comm) const {
+  if (of_all_ && comm.backend()->place == nullptr) comm.backend()->place = &*of_all_;
 }
 
 namespace {
@@ -103,6 +120,7 @@ const Topology& Topology::of(const Comm& comm, int ranks_per_node) {
       comm.all_reduce(static_cast<std::int64_t>(~free), Reduce::bit_or));
   if (free != 0) {
     mine.push_back(kept[static_cast<std::size_t>(std::countr_zero(free))]);
+    mine.back()->serve(comm);
     return *mine.back();
   }
   const std::shared_ptr<const Topology> made(new Topology(comm, ranks_per_node));
@@ -110,6 +128,7 @@ const Topology& Topology::of(const Comm& comm, int ranks_per_node) {
   comm.meet();  // all have it
   if (kept.size() < most) kept.push_back(made);
   mine.push_back(made);
+  made->serve(comm);
   return *made;
 }
 

@@ -4,11 +4,12 @@
 // one MPI communicator have duplicates of it, each its own. What was found out for a file that is
 // closed by now, the next file takes over, at the price of one meeting.
 //
-// A topology belongs to one open file at a time. It has a communicator of the node and a barrier,
-// which no two operations may use at once: those of one file come one after another, and of two
-// files each has its own. Two threads must not begin to use files of one communicator at once.
-// A little of the memory that ranks of a node share for data is kept for the next file: to have it
-// anew, and each page of it in each rank, takes longer than a small file does to be written.
+// A topology belongs to one open file at a time. It has a communicator of the node, and a place
+// where all ranks meet from then on (comm/meeting_place.h), which no two operations may use at
+// once: those of one file come one after another, and of two files each has its own. Two threads
+// must not begin to use files of one communicator at once. A little of the memory that ranks of a
+// node share for data is kept for the next file: to have it anew, and each page of it in each rank,
+// takes longer than a small file does to be written.
 #pragma once
 
 #include <any>
@@ -18,7 +19,7 @@
 #include <vector>
 
 #include "comm/comm.h"
-#include "comm/node_barrier.h"
+#include "comm/meeting_place.h"
 #include "comm/node_memory.h"
 #include "comm/peers.h"
 
@@ -53,8 +54,6 @@ class Topology {
   const Comm& node() const { return node_; }
   /// Its processes, to sleep among.
   Peers& peers() const { return peers_; }
-  /// Collective over the node when first asked for.
-  NodeBarrier& barrier() const { return barrier_ ? *barrier_ : barrier_.emplace(node_, peers_); }
   /// Collective over the node. Memory that its ranks share (comm/node_memory.h), so much at least,
   /// for one user until it is given back. Nobody knows what is in it.
   NodeMemory take_memory(std::size_t bytes) const;
@@ -68,12 +67,17 @@ class Topology {
 
  private:
   Topology(const Comm& comm, int ranks_per_node);
+  void make_places(const Comm& comm);
+  void serve(const Comm& comm) const;
   void drop_spare() const;
 
   int ranks_per_node_;
   Comm node_;
   mutable Peers peers_;
-  mutable std::optional<NodeBarrier> barrier_;
+  Comm leaders_;  // of the nodes, where they meet in a place
+  NodeMemory meetings_;
+  mutable std::optional<MeetingPlace> of_all_;  // where nodes have several ranks
+  std::optional<MeetingPlace> of_node_;
   mutable NodeMemory spare_;
   mutable std::any notes_;
   mutable std::int64_t memories_ = 0;  // made; the same on all ranks of the node

@@ -18,7 +18,7 @@ TEST(Topology, a_rank_alone_is_one_node) {
   EXPECT_EQ(topology.largest_node(), 1);
   EXPECT_EQ(topology.leader(), 0);
   EXPECT_EQ(list(topology.ranks_of(0)), std::vector<Rank>{0});
-  topology.barrier().wait();
+  topology.node().barrier();
 }
 
 TEST(Topology, all_ranks_of_one_node) {
@@ -99,9 +99,9 @@ TEST(Topology, ranks_never_have_different_memory) {
       NodeMemory mine = topology.take_memory(8'000);
       auto& word = *reinterpret_cast<std::atomic<int>*>(mine.data());
       if (comm.rank() % 2 == 0) word = time;
-      topology.barrier().wait();
+      topology.node().barrier();
       EXPECT_EQ(word, time);
-      topology.barrier().wait();
+      topology.node().barrier();
     }
   });
 }
@@ -114,9 +114,9 @@ TEST(Topology, barrier_is_of_a_node) {
     auto& mine = come[static_cast<std::size_t>(topology.my_node())];
     for (int time = 1; time <= 50; ++time) {
       ++mine;
-      topology.barrier().wait();
+      topology.node().barrier();
       EXPECT_EQ(mine, time * topology.node().size());
-      topology.barrier().wait();
+      topology.node().barrier();
     }
   });
 }

@@ -1,12 +1,5 @@
 #include "transport/slots.h"
 
-#include <sched.h>
-#ifdef __linux__
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
-
 #include <algorithm>
 #include <cstring>
 
@@ -65,10 +58,7 @@ void Slots::wait_for(Control& c, const Meanwhile& meanwhile, Condition&& ready) 
 // sleepers: one of the two always sees the other.
 void Slots::wake(Control& c) {
   c.signal.fetch_add(1);
-#ifdef __linux__
-  if (c.sleepers.load() > 0)
-    ::syscall(SYS_futex, &c.signal, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
-#endif
+  if (c.sleepers.load() > 0) Peers::wake(c.signal);
 }
 
 Count Slots::bytes_of(Count window_size, int slots) {

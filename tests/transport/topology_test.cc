@@ -26,7 +26,7 @@ void check(bool right, const char* what) {
 /// Uses what belongs to one file at a time.
 void use(const Comm& file, int per_node) {
   const Topology& topology = Topology::of(file, per_node);
-  for (int i = 0; i < 20; ++i) topology.barrier().wait();
+  for (int i = 0; i < 20; ++i) topology.node().barrier();
   const auto ranks = topology.ranks_of(topology.my_node());
   check(topology.node().all_reduce(file.rank(), Reduce::max) == ranks.back(), "ranks of a node");
   check(topology.node().all_reduce(1, Reduce::sum) == std::ssize(ranks), "size of a node");

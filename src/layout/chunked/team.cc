@@ -67,8 +67,6 @@ void put_pieces(const ChunkPieces& pieces, const Request& r, std::byte* chunk) {
 
 Team::Team(const Comm& comm, int ranks_per_node, Report& report)
     : comm_(comm), report_(report), topology_(Topology::of(comm, ranks_per_node)) {
-  comm.meet();  // all are here: those of a node wait for each other now
-  topology_.barrier();
   const auto ranks = static_cast<std::size_t>(comm.size());
   room_.reserve(ranks);  // part() needs no more
   needed_.reserve(ranks);

@@ -53,7 +53,7 @@ class Team {
   void make_room(Operation& op, std::uint32_t halves);
   std::byte* buffer(const PlannedChunk& chunk) { return memory_.data() + chunk.buffer; }
   void node_barrier() {
-    if (shares_) topology_.barrier().wait();
+    if (shares_) topology_.node().barrier();
   }
 
   using GridOf = std::function<const ChunkGrid&(VarId)>;

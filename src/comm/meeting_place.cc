@@ -1,0 +1,77 @@
+#include "comm/meeting_place.h"
+
+#include <optional>
+
+#include "base/attempt.h"
+#include "base/error.h"
+
+namespace forebay {
+
+// Zero-filled memory is a valid one.
+struct MeetingPlace::State {
+  alignas(64) std::atomic<std::uint32_t> arrived;
+  alignas(64) std::atomic<std::uint32_t> added;  // meetings to which all of the node have come
+  std::atomic<std::uint32_t> round;              // that have ended
+  Meeting result;
+};
+
+std::size_t MeetingPlace::bytes_for(int ranks) {
+  static_assert(sizeof(Meeting) % 64 == 0);
+  return sizeof(State) + static_cast<std::size_t>(ranks) * sizeof(Meeting);
+}
+
+MeetingPlace::MeetingPlace(std::byte* memory, const Comm& node, Peers& peers,
+                           Comm::Backend* leaders, bool one_node)
+    : state_(*reinterpret_cast<State*>(memory)),
+      of_ranks_(reinterpret_cast<Meeting*>(memory + sizeof(State))),
+      peers_(peers),
+      leaders_(leaders),
+      rank_(node.rank()),
+      ranks_(node.size()),
+      one_node_(one_node) {
+  static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+}
+
+// Until all have come only a rank itself touches its own meeting; then the last to come alone reads
+// them and writes the result, and after it, where there are other nodes, the leader. From then on
+// all read the result, and nobody writes it before all have come again, which each does when it has
+// its copy.
+void MeetingPlace::meet(Meeting& meeting, Comm::Backend& mail) {
+  const std::uint32_t seen = state_.round.load();
+  of_ranks_[rank_] = meeting;
+  if (state_.arrived.fetch_add(1) + 1 == static_cast<std::uint32_t>(ranks_)) {
+    add_up();
+    state_.arrived.store(0);
+    tell(one_node_ ? state_.round : state_.added, seen);
+  }
+  std::optional<Error> failed;
+  if (leaders_ != nullptr) {
+    wait(state_.added, seen, mail);
+    failed = attempt_to([&] { leaders_->meet(state_.result); });
+    if (failed) state_.result.code = to_int(failed->code());
+    tell(state_.round, seen);
+  }
+  wait(state_.round, seen, mail);
+  meeting = state_.result;
+  if (failed) throw *failed;
+}
+
+void MeetingPlace::add_up() {
+  state_.result = of_ranks_[0];
+  for (int r = 1; r < ranks_; ++r) state_.result.add(of_ranks_[r]);
+}
+
+void MeetingPlace::tell(std::atomic<std::uint32_t>& round, std::uint32_t seen) {
+  round.store(seen + 1);
+  Peers::wake(round);
+}
+
+void MeetingPlace::wait(std::atomic<std::uint32_t>& round, std::uint32_t seen,
+                        Comm::Backend& mail) {
+  for (int idle = 0; round.load() == seen; ++idle) {
+    mail.has_mail();  // which lets messages of others go on, too
+    peers_.rest(idle, &round, seen, ranks_);
+  }
+}
+
+}  // namespace forebay

@@ -1,0 +1,44 @@
+// Where ranks meet in memory that those of a node share; of several nodes the leaders then meet by
+// messages.
+//
+// A reduction by messages takes a turn of the scheduler for each of its steps where ranks outnumber
+// processors, and here one in all. While it waits a rank lets MPI make progress, and where that
+// lasts leaves its core to those who work.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "comm/backend.h"
+#include "comm/peers.h"
+
+namespace forebay {
+
+class MeetingPlace {
+ public:
+  static std::size_t bytes_for(int ranks);
+  /// Local. `memory`: bytes_for(node.size()) of `node`'s, zeros before its first rank comes, for
+  /// this place alone. `leaders`: where node.rank() is 0 and there are other nodes, whose leaders
+  /// all have it. All of them outlive this.
+  MeetingPlace(std::byte* memory, const Comm& node, Peers& peers, Comm::Backend* leaders,
+               bool one_node);
+
+  /// Collective over all nodes. See Comm::Backend::meet. `mail`: whose messages are looked for.
+  void meet(Meeting& meeting, Comm::Backend& mail);
+
+ private:
+  struct State;
+  void add_up();
+  void wait(std::atomic<std::uint32_t>& round, std::uint32_t seen, Comm::Backend& mail);
+  static void tell(std::atomic<std::uint32_t>& round, std::uint32_t seen);
+
+  State& state_;
+  Meeting* of_ranks_;
+  Peers& peers_;
+  Comm::Backend* leaders_;
+  int rank_, ranks_;
+  bool one_node_;
+};
+
+}  // namespace forebay

@@ -1,0 +1,79 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <numeric>
+#include <thread>
+
+#include "base/attempt.h"
+#include "comm/backend.h"
+#include "comm/thread_ranks.h"
+#include "comm/topology.h"
+
+namespace forebay {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int ranks = 7;
+
+// Each rank is late in turn, so that the last to come is now a leader, now another, in each node.
+void with_places(const std::function<void(const Comm&, int round)>& meet) {
+  for (const int per_node : {0, 2, 3, 6}) {
+    run_as_threads(ranks, [&](const Comm& comm) {
+      Topology::of(comm, per_node);
+      ASSERT_NE(comm.backend()->place, nullptr) << per_node;
+      for (int round = 0; round < 4 * ranks; ++round) {
+        if (round % ranks == comm.rank()) std::this_thread::sleep_for(400us);
+        meet(comm, round);
+      }
+    });
+  }
+}
+
+TEST(MeetingPlace, reduces_what_all_ranks_bring) {
+  with_places([](const Comm& comm, int round) {
+    const auto value = [&](Rank rank) { return std::int64_t{rank} * 1000 + round; };
+    std::int64_t sum = 0;
+    for (Rank rank = 0; rank < ranks; ++rank) sum += value(rank);
+    EXPECT_EQ(comm.all_reduce(value(comm.rank()), Reduce::sum), sum);
+    EXPECT_EQ(comm.all_reduce(value(comm.rank()), Reduce::min), value(0));
+    std::array<std::int64_t, 3> mixed{value(comm.rank()), 1, comm.rank()};
+    comm.max_and_sum(mixed, 1);
+    EXPECT_EQ(mixed, (std::array<std::int64_t, 3>{value(ranks - 1), ranks, 21}));
+  });
+}
+
+TEST(MeetingPlace, nobody_leaves_before_all_have_come) {
+  std::array<std::atomic<int>, ranks> come{};
+  with_places([&](const Comm& comm, int round) {
+    come[static_cast<std::size_t>(comm.rank())] = round + 1;
+    comm.barrier();
+    for (const auto& theirs : come) EXPECT_EQ(theirs, round + 1);
+    comm.barrier();
+  });
+}
+
+TEST(MeetingPlace, brings_the_error_of_one_rank_to_all) {
+  with_places([](const Comm& comm, int round) {
+    const bool fails = comm.rank() == (round + 3) % ranks;
+    const auto failed = attempt_to([&] { comm.meet(fails ? Errc::eio : Errc::ok); });
+    ASSERT_TRUE(failed.has_value());
+    EXPECT_EQ(failed->code(), Errc::eio);
+    comm.meet();  // the error is not met again
+  });
+}
+
+TEST(MeetingPlace, ranks_of_a_node_meet_without_the_others) {
+  run_as_threads(ranks, [](const Comm& comm) {
+    const Topology& topology = Topology::of(comm, 3);
+    const int times = topology.my_node() == 0 ? 40 : 11;  // nodes differ in how often
+    for (int time = 1; time <= times; ++time) {
+      EXPECT_EQ(topology.node().all_reduce(time, Reduce::sum), time * topology.node().size());
+    }
+    EXPECT_EQ(comm.all_reduce(1, Reduce::sum), ranks);
+  });
+}
+
+}  // namespace
+}  // namespace forebay
