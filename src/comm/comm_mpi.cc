@@ -1,8 +1,12 @@
 #include <algorithm>
+#include <array>
 #include <climits>
+#include <cstdlib>
+#include <string_view>
 
 #include "base/attempt.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "comm/backend_mpi.h"
 #include "comm/mpi.h"
 
@@ -101,19 +105,30 @@ std::shared_ptr<Topologies> topologies_of(MPI_Comm comm) {
   return *made.release();
 }
 
+/// Of this library, to compare: ranks that load different ones may not agree on what they do next.
+int version_hash() {
+  const char* const pretended = std::getenv("FOREBAY_TEST_VERSION");
+  const std::string_view version = pretended ? pretended : FOREBAY_VERSION;
+  return static_cast<int>(hash_of(std::as_bytes(std::span(version))) >> 40);
+}
+
 // Collective over `comm`: on all of its ranks or on none. `parent`: whose duplicate it is.
 std::shared_ptr<MpiBackend> made_everywhere(MPI_Comm comm, MPI_Comm parent = MPI_COMM_NULL) {
   std::shared_ptr<MpiBackend> made;
-  int failed = attempt_to([&] {
+  const auto failed = attempt_to([&] {
     made = std::make_shared<MpiBackend>(comm);
     if (parent != MPI_COMM_NULL) made->kept_topologies = topologies_of(parent);
-  })
-                   ? 1
-                   : 0;
-  MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, comm);
-  if (!failed) return made;
+  });
+  const int version = version_hash();
+  std::array<int, 3> most{failed ? 1 : 0, version, -version};
+  MPI_Allreduce(MPI_IN_PLACE, most.data(), 3, MPI_INT, MPI_MAX, comm);
+  const bool alike = most[1] == -most[2];
+  if (most[0] == 0 && alike) return made;
   if (!made) MPI_Comm_free(&comm);
-  throw Error(Errc::enomem);
+  if (alike) throw Error(Errc::enomem);
+  throw Error(Errc::emultidefine,
+              "ranks have loaded different versions of Forebay, here " FOREBAY_VERSION,
+              "let all nodes find the same library");
 }
 
 }  // namespace

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
 
+#include "base/attempt.h"
 #include "comm/mpi.h"
 
 using namespace forebay;
@@ -86,12 +88,27 @@ void a_communicator_is_freed(MPI_Comm world, int per_node, bool before_its_files
   check(alive == before, "communicators are left");
 }
 
+void another_version_is_told_of(MPI_Comm world) {
+  const int before = alive;
+  int rank = 0, size = 1;
+  MPI_Comm_rank(world, &rank);
+  MPI_Comm_size(world, &size);
+  if (rank == size - 1) setenv("FOREBAY_TEST_VERSION", "another", 1);
+  const auto failed = attempt_to([&] { make_comm(world); });
+  unsetenv("FOREBAY_TEST_VERSION");
+  check((size == 1) == !failed, "a rank has another version of the library");
+  check(!failed || failed->message().find("different versions") != std::string::npos, "told why");
+  make_comm(world);
+  check(alive == before, "communicators are left");
+}
+
 }  // namespace
 
 extern "C" {
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {
-  ++splits, ++alive;
-  return PMPI_Comm_split(comm, color, key, made);
+  const int code = PMPI_Comm_split(comm, color, key, made);
+  ++splits, alive += *made != MPI_COMM_NULL;
+  return code;
 }
 int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made) {
   ++splits, ++alive;
@@ -126,6 +143,7 @@ int main(int argc, char** argv) {
     a_communicator_is_freed(MPI_COMM_WORLD, 0, before_its_files);
     a_communicator_is_freed(MPI_COMM_WORLD, 2, before_its_files);
   }
+  another_version_is_told_of(MPI_COMM_WORLD);
   MPI_Allreduce(MPI_IN_PLACE, &failures, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   MPI_Finalize();
   return failures == 0 ? 0 : 1;
