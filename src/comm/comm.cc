@@ -92,6 +92,13 @@ void Comm::barrier() const { meet(); }
 
 void Comm::broadcast(void* data, std::size_t bytes, Rank root) const {
   if (size_ == 1) return;
+  std::array<std::int64_t, Meeting::room> few{};
+  if (bytes <= sizeof few) {  // in the meeting itself: the others bring zeros
+    if (rank_ == root) std::memcpy(few.data(), data, bytes);
+    meet(std::span(few).first((bytes + 7) / 8), Reduce::bit_or, Errc::ok);
+    if (rank_ != root) std::memcpy(data, few.data(), bytes);
+    return;
+  }
   meet();
   backend_->broadcast(data, bytes, root);
 }

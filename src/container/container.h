@@ -105,11 +105,13 @@ class Container {
   virtual void sync() = 0;
   /// Local. What is read next is what others have written by now.
   virtual void look_again() = 0;
-  /// Collective steps of closing a file that was open for writing; `changed` by this rank.
+  /// Collective steps of closing a file that was open for writing; the first two where the
+  /// container publishes records. `changed` by this rank.
   virtual void refresh_definitions() = 0;
   virtual void publish_last() = 0;
+  /// One reduction; of what fails behind it on a rank the caller tells the others.
   virtual void fill_up(bool changed) = 0;
-  /// Collective. Frees what needs all ranks for it.
+  /// Collective, but no meeting. Frees what needs all ranks for it.
   virtual void release() = 0;
   /// Local.
   virtual void close() = 0;

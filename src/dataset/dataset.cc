@@ -20,12 +20,12 @@ struct Arguments {
   std::int64_t flag = 0;
   std::string found = {};  ///< the container of the file that is there, if one recognises it
 
-  void share(const Comm& comm) {
-    if (comm.size() == 1) return;
+  std::string pack() const {
     std::string packed = std::to_string(flag) + '\0' + found + '\0';
     for (const auto& [key, value] : hints) packed += key + '\0' + value + '\0';
-    comm.broadcast(packed);
-    if (comm.is_root()) return;
+    return packed;
+  }
+  void unpack(const std::string& packed) {
     std::size_t at = 0;
     const auto next = [&] {
       std::string text = packed.c_str() + at;
@@ -43,8 +43,10 @@ struct Arguments {
 };
 
 Method shared_method(const Comm& comm, const std::string& path, Arguments& arguments) {
-  arguments.share(comm);
-  Method method = choose_method(path, arguments.hints, share_method_sources(comm));
+  std::string packed = arguments.pack();
+  const MethodSources sources = share_method_sources(comm, &packed);
+  if (!comm.is_root()) arguments.unpack(packed);
+  Method method = choose_method(path, arguments.hints, sources);
   const auto check_layout = [&](const std::string& name) {
     const auto* entry = find_part<LayoutEntry>(name);
     if (!entry || !entry->only_for) return;
@@ -272,23 +274,30 @@ void Dataset::close() {
     });
   }
   if (mode_ == Mode::independent) step([&] { end_independent(); });
-  const bool flushed = mode_ != Mode::collective || step([&] { stage_->flush(true); });
+  // What has nothing to do on any rank, or nothing that others wait for, needs no meeting.
+  const bool behind = mode_ == Mode::collective && stage_->may_be_behind();
+  const bool flushed = !behind || step([&] { stage_->flush(true); });
   if (writable_ && mode_ == Mode::collective) {
-    step([&] { container_->refresh_definitions(); });
-    if (flushed || !stage_->holds_writes()) step([&] { write_agreed_numrecs(); });
-    step([&] { container_->publish_last(); });
-    step([&] { container_->fill_up(changed_); });
+    if (container_->publishes_records()) step([&] { container_->refresh_definitions(); });
+    const bool tells_records = schema_.record_dim() && (flushed || !stage_->holds_writes());
+    // Its last step is a meeting.
+    if (tells_records) keep_first(first, up_to_meeting(comm_, [&] { write_agreed_numrecs(); }));
+    if (container_->publishes_records()) step([&] { container_->publish_last(); });
+    attempt_into(first, [&] { container_->fill_up(changed_); });
   }
-  step([&] { stage_->close(false); });
+  const auto close_stage = [&] { stage_->close(false); };
+  stage_->holds_writes() ? void(step(close_stage)) : void(attempt_into(first, close_stage));
   report_[Step::total] =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - opened_).count();
-  step([&] { container_->release(); });
-  step([&] {
-    auto reasons = container_->reasons();
-    reasons.push_back(stage_->reasons());
-    print_report(comm_, path_, report_, method_, reasons, container_->layout().owners());
-  });
-  step([&] { container_->close(); });
+  attempt_into(first, [&] { container_->release(); });
+  if (!method_.report.empty()) {
+    step([&] {
+      auto reasons = container_->reasons();
+      reasons.push_back(stage_->reasons());
+      print_report(comm_, path_, report_, method_, reasons, container_->layout().owners());
+    });
+  }
+  attempt_into(first, [&] { container_->close(); });
   agree(first ? first : pending);
   report_staged_range_error();
 }

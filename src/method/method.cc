@@ -260,16 +260,17 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// One after another, each with a zero behind it. Only the last may hold zeros.
-void broadcast_texts(const Comm& comm, std::span<std::string*> texts) {
+// One after another, each behind its length.
+void broadcast_texts(const Comm& comm, std::span<std::string* const> texts) {
   std::string all;
-  for (const std::string* text : texts) all += *text + '\0';
+  for (const std::string* text : texts) all += std::to_string(text->size()) + ':' + *text;
   comm.broadcast(all);
   std::size_t begin = 0;
   for (std::string* text : texts) {
-    const std::size_t end = text == texts.back() ? all.size() - 1 : all.find('\0', begin);
-    *text = all.substr(begin, end - begin);
-    begin = end + 1;
+    const std::size_t colon = all.find(':', begin);
+    const std::size_t size = std::stoull(all.substr(begin, colon - begin));
+    *text = all.substr(colon + 1, size);
+    begin = colon + 1 + size;
   }
 }
 
@@ -327,7 +328,7 @@ MethodSources read_method_sources() {
   return sources;
 }
 
-MethodSources share_method_sources(const Comm& comm) {
+MethodSources share_method_sources(const Comm& comm, std::string* beside) {
   MethodSources sources;
   std::string safe_mode, strict_start;
   if (comm.is_root()) {
@@ -335,10 +336,11 @@ MethodSources share_method_sources(const Comm& comm) {
     if (sources.safe_mode) safe_mode = "1";
     if (sources.strict_start) strict_start = "1";
   }
-  std::array<std::string*, 8> texts = {&sources.config_name,   &sources.config_error,
-                                       &sources.pnetcdf_hints, &sources.forebay_hints,
-                                       &sources.report,        &safe_mode,
-                                       &strict_start,          &sources.config_text};
+  std::string nothing;
+  std::array<std::string*, 9> texts = {
+      &sources.config_name,   &sources.config_error, &sources.pnetcdf_hints,
+      &sources.forebay_hints, &sources.report,       &safe_mode,
+      &strict_start,          &sources.config_text,  beside ? beside : &nothing};
   if (comm.size() > 1) broadcast_texts(comm, texts);
   sources.safe_mode = !safe_mode.empty();
   sources.strict_start = !strict_start.empty();

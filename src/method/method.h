@@ -135,7 +135,8 @@ struct MethodSources {
 MethodSources read_method_sources();
 
 /// Collective: rank 0 reads, all ranks get the same, by one small broadcast where that is little.
-MethodSources share_method_sources(const Comm& comm);
+/// `beside`: another text of rank 0's that goes the same way.
+MethodSources share_method_sources(const Comm& comm, std::string* beside = nullptr);
 
 /// Chooses the method for the file `path`. Local and deterministic: equal arguments give equal
 /// results and equal errors. A key or value that makes no sense in FOREBAY_HINTS or the XML file

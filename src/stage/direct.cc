@@ -20,6 +20,7 @@ class DirectStage : public Stage {
   void flush(bool collective) override {
     if (collective) layout_->flush();
   }
+  bool may_be_behind() const override { return layout_->may_be_behind(); }
   void end_alone() override { layout_->flush(); }
   void use(Layout& layout) override { layout_ = &layout; }
 

@@ -84,6 +84,7 @@ class MemoryStage : public Stage {
     carry_out_held();
     layout_->flush();
   }
+  bool may_be_behind() const override { return holds_writes() || layout_->may_be_behind(); }
   void begin_alone() override {
     carry_out_held();
     alone_ = true;

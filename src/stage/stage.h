@@ -42,6 +42,8 @@ class Stage {
   /// Everything staged reaches the file. Collective if `collective`; otherwise what this rank
   /// staged, as far as the layout can write it alone.
   virtual void flush(bool collective) = 0;
+  /// Local; the same on all ranks: whether flush() may have something to do, collectively.
+  virtual bool may_be_behind() const { return true; }
   /// Collective. From here on ranks write and read by themselves, until end_alone().
   virtual void begin_alone() {}
   /// Collective. What ranks wrote by themselves becomes common knowledge; it need not reach the

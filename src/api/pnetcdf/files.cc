@@ -121,17 +121,18 @@ int start_file(MPI_Comm mpi, const char* path, int mode, int* ncidp, int differ,
     const Comm comm = make_comm(mpi);
     int root_mode = mode;
     std::int64_t code = NC_NOERR;
-    together(comm, [&] {
+    const auto failed = up_to_meeting(comm, [&] {
       comm.broadcast(&root_mode, sizeof root_mode);
       if (ncidp != nullptr) *ncidp = -1;
       if (files().full()) throw Error(Errc::enfile, "1024 files are open");
       if (ncidp == nullptr) throw Error(Errc::einval, "ncidp is a null pointer");
       if (path == nullptr || *path == '\0') throw Error(Errc::ebad_file, "the path is empty");
-      std::unique_ptr<Dataset> ds = make(comm, root_mode);
+      std::unique_ptr<Dataset> ds = make(comm, root_mode);  // its last step is a meeting
       code = root_mode == mode ? NC_NOERR : differ;
       if (ds->method().safe_mode) code = comm.all_reduce(code, Reduce::min);
       *ncidp = files().add(std::move(ds));
     });
+    if (failed) throw *failed;
     return static_cast<int>(code);
   });
 }

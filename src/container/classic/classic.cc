@@ -62,6 +62,7 @@ class ClassicContainer::Dispatch : public Layout {
     for (const Kept& kept : file_.parts_)
       if (kept.in_file) kept.part->flush();
   }
+  bool may_be_behind() const override { return file_.any_begun(); }
   // Of what a part keeps, several operations are one after the other in any case.
   void expect_more(bool more) override {
     if (!file_.any_begun()) file_.canonical_->expect_more(more);
@@ -127,19 +128,21 @@ void ClassicContainer::share_file() {
 
 // All ranks cut the file alike: as rank 0 is told. So is a file of one rank, where variables begin
 // at stripes as in anybody's.
-void ClassicContainer::find_stripes() {
+void ClassicContainer::find_stripes(const std::function<void()>& on_root) {
   Method& method = site_.method;
-  if (method.striping_unit > 0) return;
-  std::array<std::int64_t, 2> told{};
+  const bool is_told = method.striping_unit > 0;
+  std::array<std::int64_t, 2> found{};
   const auto failed = attempt_to([&] {
     if (!comm_.is_root()) return;
+    on_root();
+    if (is_told) return;
     const Stripes stripes = stripes_of(file_.descriptor());
-    told = {stripes.unit, stripes.count};
+    found = {stripes.unit, stripes.count};
   });
-  agree_on_error(comm_, failed, told, Reduce::max);
-  if (told[0] == 0) return;
-  method.striping_unit = told[0];
-  if (method.striping_factor == 0) method.striping_factor = told[1];
+  agree_on_error(comm_, failed, found, Reduce::max);
+  if (found[0] == 0) return;
+  method.striping_unit = found[0];
+  if (method.striping_factor == 0) method.striping_factor = found[1];
   for (const char* key : {"striping_unit", "striping_factor"})
     if (!method.origin.contains(key)) method.origin[key] = "the file system";
 }
@@ -152,19 +155,18 @@ std::shared_ptr<File> ClassicContainer::beside(Report& report) {
 
 void ClassicContainer::create(bool exclusive, bool& made) {
   share_file();
-  by_root(comm_, [&] {
+  find_stripes([&] {
     StepTimer timer(site_.report, Step::define);
     file_.create(exclusive);
     made = true;
   });
-  find_stripes();
   make_engine();
 }
 
 void ClassicContainer::open() {
   share_file();
   read_header();
-  find_stripes();
+  find_stripes([] {});
   make_engine();
   for (const LayoutEntry* layout : part_layouts()) {
     if (!layout->in_classic.is_in(schema_)) continue;
@@ -280,6 +282,7 @@ void ClassicContainer::publish_last() {
 // What ranks wrote has come to the server. What this node has kept of it goes now: whoever opens
 // the file next on it, if only to read, could not make it do so.
 void ClassicContainer::close() {
+  file_.meet();
   if (site_.writable) file_.refresh();
   file_.close();
 }

@@ -72,7 +72,7 @@ class ClassicContainer : public Container {
 
   // classic.cc
   void share_file();
-  void find_stripes();
+  void find_stripes(const std::function<void()>& on_root);  // which rank 0 does before
   void make_engine();
   Kept make_part(const LayoutEntry& layout) const;
   static std::vector<const LayoutEntry*> part_layouts();  // that may be part of a classic file
@@ -89,8 +89,9 @@ class ClassicContainer : public Container {
   // header.cc
   Schema stored() const;
   std::vector<std::byte> print_header() const;
-  void read_header();    // collective
-  void write_numrecs();  // rank 0 only
+  void read_header();   // collective
+  void write_header();  // rank 0 only, as the next
+  void write_numrecs();
 
   // placement.cc
   Alignment alignment_for(const EnddefArguments& arguments) const;

@@ -43,14 +43,16 @@ void ClassicContainer::read_header() {
 }
 
 void ClassicContainer::write_definitions() {
-  StepTimer timer(site_.report, Step::header);
-  by_root(comm_, [&] {
-    auto bytes = print_header();
-    // A header that shrank in data mode leaves no bytes of its longer self behind.
-    bytes.resize(std::max(bytes.size(), static_cast<std::size_t>(schema_.header_size)));
-    file_.write_at(0, bytes);
-  });
+  by_root(comm_, [&] { write_header(); });
   if (heap()) heap()->header_written();
+}
+
+void ClassicContainer::write_header() {
+  StepTimer timer(site_.report, Step::header);
+  auto bytes = print_header();
+  // A header that shrank in data mode leaves no bytes of its longer self behind.
+  bytes.resize(std::max(bytes.size(), static_cast<std::size_t>(schema_.header_size)));
+  file_.write_at(0, bytes);
 }
 
 Schema ClassicContainer::stored() const {
@@ -139,24 +141,22 @@ void ClassicContainer::take_over(std::span<const std::byte> placed) {
 // left alone.
 void ClassicContainer::fill_up(bool changed) {
   // Independent writes are known to their own rank only.
-  if (comm_.all_reduce(std::int64_t{changed}, Reduce::max) == 0) return;
-  by_root(comm_, [&] {
-    Offset end = schema_.header_size;
-    for (const Variable& var : schema_.vars) {
-      Count bytes = var.inner_elements * size_of(var.type);
-      if (in_heap(var)) bytes = size_of(var.type);
-      const Count records = var.is_record && !in_heap(var) ? schema_.numrecs : 1;
-      // Some readers (scipy) want the last record with its padding.
-      if (var.is_record && !in_heap(var) && bytes % 4 != 0 && bytes != schema_.recsize)
-        bytes += 4 - bytes % 4;
-      if (records > 0)
-        end = std::max(end, var.begin + (records - 1) * schema_.recsize * var.is_record + bytes);
-    }
-    // Without variables nothing tells a reader why the file should go on after a header that has
-    // become shorter.
-    const bool too_long = schema_.vars.empty() && file_.size() > end;
-    if ((file_.size() < end || too_long) && file_.is_regular()) file_.truncate(end);
-  });
+  if (comm_.all_reduce(std::int64_t{changed}, Reduce::max) == 0 || !comm_.is_root()) return;
+  Offset end = schema_.header_size;
+  for (const Variable& var : schema_.vars) {
+    Count bytes = var.inner_elements * size_of(var.type);
+    if (in_heap(var)) bytes = size_of(var.type);
+    const Count records = var.is_record && !in_heap(var) ? schema_.numrecs : 1;
+    // Some readers (scipy) want the last record with its padding.
+    if (var.is_record && !in_heap(var) && bytes % 4 != 0 && bytes != schema_.recsize)
+      bytes += 4 - bytes % 4;
+    if (records > 0)
+      end = std::max(end, var.begin + (records - 1) * schema_.recsize * var.is_record + bytes);
+  }
+  // Without variables nothing tells a reader why the file should go on after a header that has
+  // become shorter.
+  const bool too_long = schema_.vars.empty() && file_.size() > end;
+  if ((file_.size() < end || too_long) && file_.is_regular()) file_.truncate(end);
 }
 
 }  // namespace forebay

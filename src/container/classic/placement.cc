@@ -82,7 +82,12 @@ void ClassicContainer::redefine(const Schema* old) {
   if (old && !begun_heap()) relocate([&](const auto& move) { for_each_move(*old, schema_, move); });
   if (heap())
     heap()->start(old, [&](const Move& move) { relocate([&](const auto& f) { f(move); }); });
-  write_definitions();
+  // Where nothing follows here, the meeting that ends define mode tells of a failure, too.
+  if (!parts_.empty()) {
+    write_definitions();
+  } else if (comm_.is_root()) {
+    write_header();
+  }
   parts_begin();
 }
 
