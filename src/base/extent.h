@@ -85,8 +85,9 @@ class ExtentIo {
   /// large ones are worth waiting for. It may change with each collective call.
   virtual bool answers_slowly() const { return false; }
   /// Local; the same on all ranks. Whether several of them wrote the same bytes in the last
-  /// write_all(), as far as that can be told: it can where answers_slowly(), and in bulk.
+  /// write_all(), as far as that can be told: where sees_overlaps().
   virtual bool overlapped() const { return false; }
+  virtual bool sees_overlaps() const { return false; }
   /// Local. Whether one thread may write by write_beside() while another one of the rank
   /// communicates or reads locally; what they would both set up on first use is set up now.
   virtual bool ready_beside_mpi() { return false; }

@@ -42,6 +42,7 @@ class Layout {
   /// Local; the same on all ranks: see ExtentIo.
   virtual bool answers_slowly() const { return false; }
   virtual bool overlapped() const { return false; }
+  virtual bool sees_overlaps() const { return false; }
   /// Local. The bytes of the file that a write touches, where that is known before it is carried
   /// out: writes whose ranges do not meet may be carried out in any order.
   virtual std::optional<ByteRange> range_of(const Request& /*request*/) const {

@@ -12,7 +12,8 @@
 // operations are carried out once more, one after the other. Where it cannot tell
 // (ExtentIo::overlapped), as in stage `burst`, only flushes order writes of different ranks. An
 // operation in which all ranks write the same elements (a time, as a rule) waits on rank 0 alone:
-// whose values it leaves nothing says.
+// whose values it leaves nothing says. Where overlaps are not seen that goes for the first that
+// waits only: a rank's own writes stay in their order.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -67,7 +68,10 @@ class MemoryStage : public Stage {
       return layout_->carry_out(requests, false, true);
     }
     if (holds_ && !needs.direct) {
-      if (needs.alike + needs.unlike == largest_hash && !site_.comm.is_root()) drop_unagreed();
+      // A rank that has others waiting needs its own, behind those, unless overlaps are seen.
+      const bool once = ends_.empty() || layout_->sees_overlaps();
+      const bool alike = needs.alike + needs.unlike == largest_hash;
+      if (once && alike && !site_.comm.is_root()) drop_unagreed();
       if (needs.flush)
         carry_out_held();  // where it fails this operation has failed, and is dropped
       ends_.push_back(requests_.size());  // there is room

@@ -30,6 +30,7 @@ struct World {
   std::vector<std::int32_t> file = std::vector<std::int32_t>(elements, -1);
   std::vector<int> writer = std::vector<int>(elements);  ///< of the operation at hand
   std::atomic<bool> slow = false, fails = false;
+  std::atomic<bool> blind = false, rank_0_first = false;  ///< sees no overlaps; the other order
   std::atomic<int> published = 0;
 };
 
@@ -47,7 +48,8 @@ class ArrayLayout : public Layout {
     agree_on_error(comm_, attempt_to([&] {
                      if (world_.fails && comm_.rank() == 1) throw Error(Errc::eno_space, "full");
                    }));
-    for (int rank = comm_.size() - 1; rank >= 0; --rank) {
+    for (int turn = comm_.size() - 1; turn >= 0; --turn) {
+      const int rank = world_.rank_0_first ? comm_.size() - 1 - turn : turn;
       if (comm_.rank() == rank) move(requests, write);
       comm_.barrier();
     }
@@ -56,7 +58,8 @@ class ArrayLayout : public Layout {
     overlapped_ = told[0] != 0;
   }
   bool answers_slowly() const override { return world_.slow; }
-  bool overlapped() const override { return overlapped_ && (always_ || world_.slow); }
+  bool overlapped() const override { return overlapped_ && sees_overlaps(); }
+  bool sees_overlaps() const override { return !world_.blind && (always_ || world_.slow); }
 
   int operations = 0;  ///< writes
 
@@ -245,6 +248,21 @@ TEST(MemoryStage, the_later_operation_wins_where_nobody_looked) {
     s.stage->flush(true);
   });
   EXPECT_EQ(world.file[0], 2);
+}
+
+// Chunks, and transports that leave all to the ranks, see none.
+TEST(MemoryStage, a_rank_overwrites_its_own_with_what_all_write_where_overlaps_are_not_seen) {
+  World world;
+  world.blind = world.rank_0_first = true;
+  on_ranks(memory_stage, world, [&](const Comm& comm, Staged& s) {
+    for (int p = 0; p < 6; ++p) {
+      s.put(own * comm.rank(), length, p);
+      s.put(0, elements / 2, 100 + p);
+    }
+    s.stage->flush(true);
+  });
+  EXPECT_EQ(std::vector(world.file.begin(), world.file.begin() + elements / 2),
+            std::vector<std::int32_t>(elements / 2, 105));
 }
 
 TEST(MemoryStage, what_all_ranks_write_waits_once) {

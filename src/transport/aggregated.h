@@ -41,6 +41,7 @@ class AggregatedTransport : public Transport {
   void expect_more(bool more) override;
   bool answers_slowly() const override;
   bool overlapped() const override { return overlapped_; }
+  bool sees_overlaps() const override { return options_.bulk; }
   bool ready_beside_mpi() override {
     file_->ensure_open();
     return true;

@@ -71,6 +71,9 @@ class ClassicContainer::Dispatch : public Layout {
     return !file_.any_begun() && file_.canonical_->answers_slowly();
   }
   bool overlapped() const override { return !file_.any_begun() && file_.canonical_->overlapped(); }
+  bool sees_overlaps() const override {
+    return !file_.any_begun() && file_.canonical_->sees_overlaps();
+  }
   std::optional<ByteRange> range_of(const Request& request) const override {
     return file_.any_begun() ? std::nullopt : file_.canonical_->range_of(request);
   }

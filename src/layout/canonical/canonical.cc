@@ -323,6 +323,7 @@ class CanonicalLayout : public Layout {
   void expect_more(bool more) override { io_.expect_more(more); }
   bool answers_slowly() const override { return io_.answers_slowly(); }
   bool overlapped() const override { return io_.overlapped(); }
+  bool sees_overlaps() const override { return io_.sees_overlaps(); }
 
  private:
   const Schema& schema_;
