@@ -141,10 +141,6 @@ std::int64_t Comm::all_reduce(std::int64_t value, Reduce op) const {
   return value;
 }
 
-void Comm::all_reduce_or(std::span<std::uint64_t> bits) const {
-  all_reduce(std::span(reinterpret_cast<std::int64_t*>(bits.data()), bits.size()), Reduce::bit_or);
-}
-
 void Comm::reduce_seconds(std::span<double> min, std::span<double> max,
                           std::span<double> sum) const {
   if (size_ == 1) return;

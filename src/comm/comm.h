@@ -57,7 +57,6 @@ class Comm {
   std::int64_t all_reduce(std::int64_t value, Reduce op) const;
   /// The first `maxima` of at most 14 values by max, the others by sum: in one meeting.
   void max_and_sum(std::span<std::int64_t> values, std::size_t maxima) const;
-  void all_reduce_or(std::span<std::uint64_t> bits) const;
   void reduce_seconds(std::span<double> min, std::span<double> max, std::span<double> sum) const;
   /// min, max and sum of int64 counters at once, on every rank.
   void all_reduce_stats(std::span<std::int64_t> min, std::span<std::int64_t> max,

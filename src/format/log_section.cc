@@ -91,8 +91,6 @@ Entry parse_entry(Parser& in, Last& last, std::size_t patterns) {
   return entry;
 }
 
-constexpr std::size_t savings_numbers = 7;
-
 void print_savings(const Savings& s, Printer& out) {
   for (const std::uint64_t n : {s.writes, s.blocks, s.plain, s.flat, s.packed, s.shared, s.stored})
     out.number(n);

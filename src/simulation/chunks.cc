@@ -19,7 +19,6 @@ constexpr std::size_t most_accesses = std::size_t{1} << 24;  // and chunks
 struct ChunkedVariable {
   ChunkGrid grid;
   Count first;  // of all chunks, the number of its first
-  double byte_work;
 };
 
 std::vector<ChunkedVariable> chunked_variables(const Schema& schema, bool write,
@@ -29,7 +28,7 @@ std::vector<ChunkedVariable> chunked_variables(const Schema& schema, bool write,
     if (!var.chunking) throw Error(Errc::einval, var.name + " is not chunked", "");
     const Pipeline pipeline = Pipeline::parse(var.chunking->codec).for_type(var.type);
     const double work = write ? pipeline.encode_work() : pipeline.decode_work();
-    ChunkedVariable v{ChunkGrid(var, var.chunking->shape), static_cast<Count>(chunks.size()), work};
+    ChunkedVariable v{ChunkGrid(var, var.chunking->shape), static_cast<Count>(chunks.size())};
     const Count n = v.grid.chunks(schema.numrecs);
     if (n > static_cast<Count>(most_accesses - chunks.size()))
       throw Error(Errc::einval, fmt::format("{} has {} chunks", var.name, n), "make them larger");

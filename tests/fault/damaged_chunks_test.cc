@@ -36,10 +36,10 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-void save(Context& t, const std::string& bytes) {
-  MPI_Barrier(t.comm());
-  if (t.rank() == 0) std::ofstream(t.path(), std::ios::binary | std::ios::trunc) << bytes;
-  MPI_Barrier(t.comm());
+void save(const std::string& bytes) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (world.rank == 0) std::ofstream(world.path(), std::ios::binary | std::ios::trunc) << bytes;
+  MPI_Barrier(MPI_COMM_WORLD);
 }
 
 // This rank's rows of a variable.
@@ -48,10 +48,11 @@ struct Part {
   int dims, first, elements;
 };
 
-Part part_of(Context& t, int var) {
+Part part_of(int var) {
   const int all = var == 0 ? records * rows : rows;  // T's rows of all records, in order
-  const int from = var == 0 ? rows * t.rank() / t.size() : all * t.rank() / t.size();
-  const int to = var == 0 ? rows * (t.rank() + 1) / t.size() : all * (t.rank() + 1) / t.size();
+  const int from = var == 0 ? rows * world.rank / world.size : all * world.rank / world.size;
+  const int to =
+      var == 0 ? rows * (world.rank + 1) / world.size : all * (world.rank + 1) / world.size;
   Part p{};
   p.dims = var == 0 ? 3 : 2;
   p.first = from;
@@ -76,33 +77,33 @@ std::vector<double> values_of(const Part& p, int var) {
   return values;
 }
 
-Good write_good(Context& t) {
+Good write_good() {
   Good good;
   int id = -1, dims[3], var[3];
-  CHECK_OK(
-      ncmpi_create(t.comm(), t.path().c_str(), NC_CLOBBER | NC_64BIT_DATA, MPI_INFO_NULL, &id));
-  CHECK_OK(ncmpi_def_dim(id, "t", NC_UNLIMITED, &dims[0]));
-  CHECK_OK(ncmpi_def_dim(id, "y", rows, &dims[1]));
-  CHECK_OK(ncmpi_def_dim(id, "x", columns, &dims[2]));
-  CHECK_OK(ncmpi_def_var(id, names[0], NC_FLOAT, 3, dims, &var[0]));
-  CHECK_OK(ncmpi_def_var(id, names[1], NC_DOUBLE, 2, dims + 1, &var[1]));
-  CHECK_OK(ncmpi_def_var(id, names[2], NC_INT, 2, dims + 1, &var[2]));
+  EXPECT_OK(ncmpi_create(MPI_COMM_WORLD, world.path().c_str(), NC_CLOBBER | NC_64BIT_DATA,
+                         MPI_INFO_NULL, &id));
+  EXPECT_OK(ncmpi_def_dim(id, "t", NC_UNLIMITED, &dims[0]));
+  EXPECT_OK(ncmpi_def_dim(id, "y", rows, &dims[1]));
+  EXPECT_OK(ncmpi_def_dim(id, "x", columns, &dims[2]));
+  EXPECT_OK(ncmpi_def_var(id, names[0], NC_FLOAT, 3, dims, &var[0]));
+  EXPECT_OK(ncmpi_def_var(id, names[1], NC_DOUBLE, 2, dims + 1, &var[1]));
+  EXPECT_OK(ncmpi_def_var(id, names[2], NC_INT, 2, dims + 1, &var[2]));
   const MPI_Offset shape[] = {1, 16, columns};
-  CHECK_OK(ncmpi_var_set_chunk(id, var[0], shape));
-  CHECK_OK(ncmpi_var_set_filter(id, var[0], "shuffle,zstd:3"));
-  CHECK_OK(ncmpi_var_set_filter(id, var[1], "deflate:6"));
-  CHECK_OK(ncmpi_enddef(id));
+  EXPECT_OK(ncmpi_var_set_chunk(id, var[0], shape));
+  EXPECT_OK(ncmpi_var_set_filter(id, var[0], "shuffle,zstd:3"));
+  EXPECT_OK(ncmpi_var_set_filter(id, var[1], "deflate:6"));
+  EXPECT_OK(ncmpi_enddef(id));
   for (int v = 0; v < 3; ++v) {
-    const Part p = part_of(t, v);
+    const Part p = part_of(v);
     const auto values = values_of(p, v);
-    CHECK_OK(ncmpi_put_vara_double_all(id, var[v], p.start.data(), p.count.data(), values.data()));
+    EXPECT_OK(ncmpi_put_vara_double_all(id, var[v], p.start.data(), p.count.data(), values.data()));
   }
-  CHECK_OK(ncmpi_inq_header_extent(id, &good.header));
-  CHECK_OK(ncmpi_inq_varoffset(id, var[2], &good.plain));
-  CHECK_OK(ncmpi_close(id));
-  MPI_Barrier(t.comm());
-  good.bytes = read_file(t.path());
-  MPI_Barrier(t.comm());
+  EXPECT_OK(ncmpi_inq_header_extent(id, &good.header));
+  EXPECT_OK(ncmpi_inq_varoffset(id, var[2], &good.plain));
+  EXPECT_OK(ncmpi_close(id));
+  MPI_Barrier(MPI_COMM_WORLD);
+  good.bytes = read_file(world.path());
+  MPI_Barrier(MPI_COMM_WORLD);
   return good;
 }
 
@@ -131,28 +132,27 @@ struct Outcome {
 };
 
 // Reads all that the file shows; wrong values are failures, but of m if `plain_may_differ`.
-Outcome try_file(Context& t, bool plain_may_differ, const std::string& what) {
+Outcome try_file(bool plain_may_differ, const std::string& what) {
   Outcome outcome;
   int id = -1;
-  outcome.open = ncmpi_open(t.comm(), t.path().c_str(), NC_NOWRITE, MPI_INFO_NULL, &id);
-  if (!same_on_all_ranks(t, outcome.open)) t.fail(__FILE__, __LINE__, "codes differ: " + what);
+  outcome.open = ncmpi_open(MPI_COMM_WORLD, world.path().c_str(), NC_NOWRITE, MPI_INFO_NULL, &id);
+  if (!same_on_all_ranks(outcome.open)) ADD_FAILURE() << "codes differ: " + what;
   if (outcome.open != NC_NOERR) return outcome;
   for (int v = 0; v < 3; ++v) {
     int var = -1;
     if (!as_defined(id, v, var)) continue;
     outcome.same[static_cast<size_t>(v)] = true;
-    const Part p = part_of(t, v);
+    const Part p = part_of(v);
     const auto expected = values_of(p, v);
     std::vector<double> got(expected.size(), -1);
     const int code = ncmpi_get_vara_double_all(id, var, p.start.data(), p.count.data(), got.data());
     if (code == NC_NOERR && got != expected && !(v == 2 && plain_may_differ)) {
       const auto at = std::mismatch(got.begin(), got.end(), expected.begin()).first - got.begin();
-      t.fail(__FILE__, __LINE__,
-             std::string("silently wrong: ") + names[static_cast<size_t>(v)] + ", element " +
-                 std::to_string(at) + " of this rank, " + what);
+      ADD_FAILURE() << std::string("silently wrong: ") + names[static_cast<size_t>(v)] +
+                           ", element " + std::to_string(at) + " of this rank, " + what;
     }
     int worst = code;
-    MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_INT, MPI_MIN, t.comm());
+    MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     outcome.code[static_cast<size_t>(v)] = worst;
   }
   ncmpi_close(id);
@@ -161,8 +161,8 @@ Outcome try_file(Context& t, bool plain_may_differ, const std::string& what) {
 
 }  // namespace
 
-TEST_CASE(one_damaged_byte_anywhere) {
-  const Good good = write_good(t);
+TEST(DamagedChunks, one_damaged_byte_anywhere) {
+  const Good good = write_good();
   const auto plain_end = good.plain + rows * columns * 4;
   int refused = 0, harmless = 0, partly = 0;
   const size_t size = good.bytes.size();
@@ -172,14 +172,14 @@ TEST_CASE(one_damaged_byte_anywhere) {
     const bool plain = place >= good.plain && place < plain_end;
     std::string bytes = good.bytes;
     bytes[at] = static_cast<char>(bytes[at] ^ (1 << at % 8));
-    save(t, bytes);
+    save(bytes);
     const std::string what = "byte " + std::to_string(at) + " damaged";
-    const Outcome o = try_file(t, header || plain, what);
+    const Outcome o = try_file(header || plain, what);
     if (!header) {
-      if (o.open != NC_NOERR) t.fail(__FILE__, __LINE__, "cannot be opened: " + what);
-      if (o.code[2] != NC_NOERR) t.fail(__FILE__, __LINE__, "m cannot be read: " + what);
+      if (o.open != NC_NOERR) ADD_FAILURE() << "cannot be opened: " + what;
+      if (o.code[2] != NC_NOERR) ADD_FAILURE() << "m cannot be read: " + what;
       if (plain && (o.code[0] != NC_NOERR || o.code[1] != NC_NOERR))
-        t.fail(__FILE__, __LINE__, "m harms other variables: " + what);
+        ADD_FAILURE() << "m harms other variables: " + what;
     }
     const bool failed = std::any_of(o.code.begin(), o.code.end(), [](int c) { return c != 0; });
     ++(o.open != NC_NOERR ? refused : failed ? partly : harmless);
@@ -190,29 +190,29 @@ TEST_CASE(one_damaged_byte_anywhere) {
     at += zeros ? 37 : plain ? 101 : header ? 1 : 11;
   }
   // The test means something only if it has seen all kinds.
-  CHECK(refused > 50);
-  CHECK(harmless > 50);
-  CHECK(partly > 50);
-  if (t.rank() == 0) unlink(t.path().c_str());
+  EXPECT_TRUE(refused > 50);
+  EXPECT_TRUE(harmless > 50);
+  EXPECT_TRUE(partly > 50);
+  if (world.rank == 0) unlink(world.path().c_str());
 }
 
-TEST_CASE(cut_at_many_lengths) {
-  const Good good = write_good(t);
+TEST(DamagedChunks, cut_at_many_lengths) {
+  const Good good = write_good();
   int refused = 0, readable = 0;
   for (size_t size = 0; size < good.bytes.size(); size += size < 1500 ? 37 : 83) {
-    save(t, good.bytes.substr(0, size));
+    save(good.bytes.substr(0, size));
     // What lies behind the end of an unchunked variable reads as zeros, as in any classic file.
     const bool plain_cut = static_cast<MPI_Offset>(size) < good.plain + rows * columns * 4;
-    const Outcome o = try_file(t, plain_cut, "cut to " + std::to_string(size) + " bytes");
+    const Outcome o = try_file(plain_cut, "cut to " + std::to_string(size) + " bytes");
     ++(o.open != NC_NOERR ? refused : readable);
   }
-  CHECK(refused > 10);
-  CHECK(readable > 20);
-  if (t.rank() == 0) unlink(t.path().c_str());
+  EXPECT_TRUE(refused > 10);
+  EXPECT_TRUE(readable > 20);
+  if (world.rank == 0) unlink(world.path().c_str());
 }
 
-TEST_CASE(several_damaged_bytes_at_random) {
-  const Good good = write_good(t);
+TEST(DamagedChunks, several_damaged_bytes_at_random) {
+  const Good good = write_good();
   unsigned state = 12345;
   const auto random = [&] { return state = state * 1664525u + 1013904223u; };
   for (int round = 0; round < 100; ++round) {
@@ -223,10 +223,10 @@ TEST_CASE(several_damaged_bytes_at_random) {
       const size_t at = first + (random() >> 4) % (bytes.size() - first);
       bytes[at] = static_cast<char>(random() >> 24);
     }
-    save(t, bytes);
-    const Outcome o = try_file(t, plain, "round " + std::to_string(round));
+    save(bytes);
+    const Outcome o = try_file(plain, "round " + std::to_string(round));
     if (o.open != NC_NOERR || o.code[2] != NC_NOERR)
-      t.fail(__FILE__, __LINE__, "m cannot be read in round " + std::to_string(round));
+      ADD_FAILURE() << "m cannot be read in round " + std::to_string(round);
   }
-  if (t.rank() == 0) unlink(t.path().c_str());
+  if (world.rank == 0) unlink(world.path().c_str());
 }

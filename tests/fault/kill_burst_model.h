@@ -76,7 +76,6 @@ class Sequence {
 };
 
 constexpr int most_requests = 4095;  // of an owner, for value_of
-constexpr int most_cycles = 16;
 // Never 0, never a fill value; fits a double.
 int value_of(int cycle, int owner, int number, int var, MPI_Offset row, MPI_Offset column);
 int number_of(int value);

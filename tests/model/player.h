@@ -41,7 +41,7 @@ struct Options {
 
 class Player {
  public:
-  Player(Context& world, const Options& options, int round);
+  Player(const Options& options, int round);
   ~Player();
   Player(const Player&) = delete;
   Player& operator=(const Player&) = delete;
@@ -134,7 +134,6 @@ class Player {
   void trace(const std::string& what);
   ModelVar& var(int id) { return model_.vars[static_cast<size_t>(id)]; }
 
-  Context& world_;
   const Options& options_;
   int round_;
   Rng rng_;

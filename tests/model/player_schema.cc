@@ -46,9 +46,9 @@ nc_type Player::draw_type() {
 void Player::split(int ranks) {
   if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
   ranks_ = ranks;
-  const bool in = world_.rank() < ranks;
-  MPI_Comm_split(world_.comm(), in ? 0 : MPI_UNDEFINED, world_.rank(), &comm_);
-  me_ = in ? world_.rank() : -1;
+  const bool in = world.rank < ranks;
+  MPI_Comm_split(MPI_COMM_WORLD, in ? 0 : MPI_UNDEFINED, world.rank, &comm_);
+  me_ = in ? world.rank : -1;
   views_.assign(static_cast<size_t>(ranks), 0);
   buffer_used_.assign(static_cast<size_t>(ranks), 0);
   buffer_attached_ = false;
@@ -89,7 +89,7 @@ void Player::close_file() {
     ok(ncmpi_close(ncid_), "close");
   }
   buffer_attached_ = false;
-  MPI_Barrier(world_.comm());
+  MPI_Barrier(MPI_COMM_WORLD);
 }
 
 void Player::open_file() {

@@ -42,79 +42,79 @@ int define(int id, const Definitions& d) {
   return first;
 }
 
-void check_root_wins(Context& t, const Definitions& others) {
+void check_root_wins(const Definitions& others) {
   int id = -1;
-  CHECK_OK(ncmpi_create(t.comm(), t.path().c_str(), NC_CLOBBER, no_info, &id));
-  CHECK_OK(define(id, t.rank() == 0 ? Definitions{} : others));
+  EXPECT_OK(ncmpi_create(MPI_COMM_WORLD, world.path().c_str(), NC_CLOBBER, no_info, &id));
+  EXPECT_OK(define(id, world.rank == 0 ? Definitions{} : others));
   // Each rank works on with what is in the file.
   const MPI_Offset start = 0;
-  const MPI_Offset count = t.rank() == 0 ? 5 : 0;
+  const MPI_Offset count = world.rank == 0 ? 5 : 0;
   const float values[5] = {1, 2, 3, 4, 5};
-  CHECK_OK(ncmpi_put_vara_float_all(id, 0, &start, &count, values));
-  CHECK_OK(ncmpi_close(id));
-  CHECK_OK(ncmpi_open(t.comm(), t.path().c_str(), NC_NOWRITE, no_info, &id));
+  EXPECT_OK(ncmpi_put_vara_float_all(id, 0, &start, &count, values));
+  EXPECT_OK(ncmpi_close(id));
+  EXPECT_OK(ncmpi_open(MPI_COMM_WORLD, world.path().c_str(), NC_NOWRITE, no_info, &id));
   MPI_Offset length = 0;
-  CHECK_OK(ncmpi_inq_dimlen(id, 0, &length));
-  CHECK_EQ(MPI_Offset{5}, length);
+  EXPECT_OK(ncmpi_inq_dimlen(id, 0, &length));
+  EXPECT_EQ(MPI_Offset{5}, length);
   nc_type type = NC_NAT;
   char name[NC_MAX_NAME + 1] = "";
-  CHECK_OK(ncmpi_inq_var(id, 0, name, &type, nullptr, nullptr, nullptr));
-  CHECK_EQ(std::string("v"), std::string(name));
-  CHECK_EQ(NC_FLOAT, type);
+  EXPECT_OK(ncmpi_inq_var(id, 0, name, &type, nullptr, nullptr, nullptr));
+  EXPECT_EQ(std::string("v"), std::string(name));
+  EXPECT_EQ(NC_FLOAT, type);
   int value = 0;
-  CHECK_OK(ncmpi_get_att_int(id, NC_GLOBAL, "a", &value));
-  CHECK_EQ(8, value);
+  EXPECT_OK(ncmpi_get_att_int(id, NC_GLOBAL, "a", &value));
+  EXPECT_EQ(8, value);
   float got[5] = {};
-  CHECK_OK(ncmpi_get_var_float_all(id, 0, got));
-  CHECK_EQ(5.0F, got[4]);
-  CHECK_OK(ncmpi_close(id));
+  EXPECT_OK(ncmpi_get_var_float_all(id, 0, got));
+  EXPECT_EQ(5.0F, got[4]);
+  EXPECT_OK(ncmpi_close(id));
 }
 
 }  // namespace
 
-TEST_CASE(rank_zero_decides_the_length_of_a_dimension) {
+TEST(Consistency, rank_zero_decides_the_length_of_a_dimension) {
   // The others see the file's length once define mode has ended.
   Definitions others;
   others.length = 7;
-  if (is_forebay()) check_root_wins(t, others);
+  if (is_forebay()) check_root_wins(others);
 }
 
-TEST_CASE(rank_zero_decides_the_names) {
+TEST(Consistency, rank_zero_decides_the_names) {
   Definitions others;
   others.dim_name = "xx";
-  if (is_forebay()) check_root_wins(t, others);
+  if (is_forebay()) check_root_wins(others);
   others = Definitions{};
   others.var_name = "w";
-  if (is_forebay()) check_root_wins(t, others);
+  if (is_forebay()) check_root_wins(others);
 }
 
-TEST_CASE(rank_zero_decides_the_type) {
+TEST(Consistency, rank_zero_decides_the_type) {
   Definitions others;
   others.type = NC_DOUBLE;
-  if (is_forebay()) check_root_wins(t, others);
+  if (is_forebay()) check_root_wins(others);
 }
 
-TEST_CASE(rank_zero_decides_the_attributes) {
+TEST(Consistency, rank_zero_decides_the_attributes) {
   Definitions others;
   others.att_value = 9;
-  check_root_wins(t, others);
+  check_root_wins(others);
   others = Definitions{};
   others.att_name = "b";
-  check_root_wins(t, others);
+  check_root_wins(others);
 }
 
-TEST_CASE(a_dimension_too_few) {
+TEST(Consistency, a_dimension_too_few) {
   Definitions others;
   others.second_dim = false;
-  check_root_wins(t, others);
+  check_root_wins(others);
 }
 
-TEST_CASE(paths_that_differ) {
+TEST(Consistency, paths_that_differ) {
   // Only rank 0's path counts where the others name another file.
   int id = -1;
-  CHECK_OK(ncmpi_create(t.comm(), t.path().c_str(), NC_CLOBBER, no_info, &id));
-  CHECK_OK(ncmpi_close(id));
-  MPI_Barrier(t.comm());
-  const std::string path = t.rank() == 0 ? t.path("missing") : t.path();
-  CHECK_ERR(NC_ENOENT, ncmpi_open(t.comm(), path.c_str(), NC_NOWRITE, no_info, &id));
+  EXPECT_OK(ncmpi_create(MPI_COMM_WORLD, world.path().c_str(), NC_CLOBBER, no_info, &id));
+  EXPECT_OK(ncmpi_close(id));
+  MPI_Barrier(MPI_COMM_WORLD);
+  const std::string path = world.rank == 0 ? world.path("missing") : world.path();
+  EXPECT_ERR(NC_ENOENT, ncmpi_open(MPI_COMM_WORLD, path.c_str(), NC_NOWRITE, no_info, &id));
 }

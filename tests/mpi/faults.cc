@@ -23,26 +23,26 @@ const char* too_long() {
   return name.c_str();
 }
 
-int create(Context& t, const std::string& path) {
+int create(const std::string& path) {
   int id = -1, var = -1;
   const int y_x[] = {y_dim, x_dim}, time_x[] = {time_dim, x_dim}, value = 7, zeros[12] = {};
-  CHECK_OK(ncmpi_create(t.comm(), path.c_str(), NC_CLOBBER | NC_64BIT_OFFSET, no_info, &id));
-  CHECK_OK(ncmpi_def_dim(id, "time", NC_UNLIMITED, nullptr));
-  CHECK_OK(ncmpi_def_dim(id, "y", 4, nullptr));
-  CHECK_OK(ncmpi_def_dim(id, "x", 6, nullptr));
-  CHECK_OK(ncmpi_def_var(id, "grid", NC_INT, 2, y_x, &var));
-  CHECK_OK(ncmpi_def_var(id, "series", NC_INT, 2, time_x, &var));
-  CHECK_OK(ncmpi_def_var(id, "text", NC_CHAR, 1, y_x + 1, &var));
-  CHECK_OK(ncmpi_def_var(id, "scalar", NC_INT, 0, nullptr, &var));
-  CHECK_OK(ncmpi_def_var(id, "wide", NC_DOUBLE, 2, y_x, &var));
-  CHECK_OK(ncmpi_def_var_fill(id, series, 0, nullptr));
+  EXPECT_OK(ncmpi_create(MPI_COMM_WORLD, path.c_str(), NC_CLOBBER | NC_64BIT_OFFSET, no_info, &id));
+  EXPECT_OK(ncmpi_def_dim(id, "time", NC_UNLIMITED, nullptr));
+  EXPECT_OK(ncmpi_def_dim(id, "y", 4, nullptr));
+  EXPECT_OK(ncmpi_def_dim(id, "x", 6, nullptr));
+  EXPECT_OK(ncmpi_def_var(id, "grid", NC_INT, 2, y_x, &var));
+  EXPECT_OK(ncmpi_def_var(id, "series", NC_INT, 2, time_x, &var));
+  EXPECT_OK(ncmpi_def_var(id, "text", NC_CHAR, 1, y_x + 1, &var));
+  EXPECT_OK(ncmpi_def_var(id, "scalar", NC_INT, 0, nullptr, &var));
+  EXPECT_OK(ncmpi_def_var(id, "wide", NC_DOUBLE, 2, y_x, &var));
+  EXPECT_OK(ncmpi_def_var_fill(id, series, 0, nullptr));
   for (const int owner : {NC_GLOBAL, static_cast<int>(grid)}) {
-    CHECK_OK(ncmpi_put_att_int(id, owner, "a", NC_INT, 1, &value));
-    CHECK_OK(ncmpi_put_att_int(id, owner, "b", NC_INT, 1, &value));
+    EXPECT_OK(ncmpi_put_att_int(id, owner, "a", NC_INT, 1, &value));
+    EXPECT_OK(ncmpi_put_att_int(id, owner, "b", NC_INT, 1, &value));
   }
-  CHECK_OK(ncmpi_enddef(id));
+  EXPECT_OK(ncmpi_enddef(id));
   const MPI_Offset start[] = {0, 0}, count[] = {2, 6};
-  CHECK_OK(ncmpi_put_vara_int_all(id, series, start, count, zeros));
+  EXPECT_OK(ncmpi_put_vara_int_all(id, series, start, count, zeros));
   return id;
 }
 
@@ -144,28 +144,28 @@ List start_faults(const Function& f) {
 
 }  // namespace
 
-Files open_files(Context& t) {
+Files open_files() {
   Files files;
-  const std::string paths[] = {t.path("defining"), t.path("collective"), t.path("independent"),
-                               t.path("reading")};
-  files.defining = create(t, paths[0]);
-  files.collective = create(t, paths[1]);
-  files.independent = create(t, paths[2]);
-  CHECK_OK(ncmpi_close(create(t, paths[3])));
-  CHECK_OK(ncmpi_redef(files.defining));
-  CHECK_OK(ncmpi_begin_indep_data(files.independent));
-  CHECK_OK(ncmpi_open(t.comm(), paths[3].c_str(), NC_NOWRITE, no_info, &files.reading));
-  CHECK_OK(ncmpi_buffer_attach(files.collective, 1000));
+  const std::string paths[] = {world.path("defining"), world.path("collective"),
+                               world.path("independent"), world.path("reading")};
+  files.defining = create(paths[0]);
+  files.collective = create(paths[1]);
+  files.independent = create(paths[2]);
+  EXPECT_OK(ncmpi_close(create(paths[3])));
+  EXPECT_OK(ncmpi_redef(files.defining));
+  EXPECT_OK(ncmpi_begin_indep_data(files.independent));
+  EXPECT_OK(ncmpi_open(MPI_COMM_WORLD, paths[3].c_str(), NC_NOWRITE, no_info, &files.reading));
+  EXPECT_OK(ncmpi_buffer_attach(files.collective, 1000));
   return files;
 }
 
-void close_files(Context& t, const Files& files) {
-  CHECK_OK(ncmpi_buffer_detach(files.collective));
+void close_files(const Files& files) {
+  EXPECT_OK(ncmpi_buffer_detach(files.collective));
   for (const int id : {files.defining, files.collective, files.independent, files.reading})
-    CHECK_OK(ncmpi_close(id));
-  MPI_Barrier(t.comm());
+    EXPECT_OK(ncmpi_close(id));
+  MPI_Barrier(MPI_COMM_WORLD);
   for (const char* name : {"defining", "collective", "independent", "reading"})
-    if (t.rank() == 0) ncmpi_delete(t.path(name).c_str(), no_info);
+    if (world.rank == 0) ncmpi_delete(world.path(name).c_str(), no_info);
 }
 
 #define RUN(function, ...) \

@@ -26,8 +26,8 @@ enum : int { time_dim, y_dim, x_dim };
 enum : int { grid, series, text, scalar, wide };
 
 // Collective. A buffer for bput is attached to the file in collective mode only.
-Files open_files(Context& t);
-void close_files(Context& t, const Files& files);
+Files open_files();
+void close_files(const Files& files);
 
 // All that calls take. The defaults are right for all of them, once the file is chosen.
 struct Arguments {

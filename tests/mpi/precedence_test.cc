@@ -7,8 +7,7 @@ using namespace forebay_test;
 namespace {
 
 // The call with one or two things wrong, the same on every rank.
-void expect(Context& t, const Files& files, const Call& call, const Fault& first,
-            const Fault* second) {
+void expect(const Files& files, const Call& call, const Fault& first, const Fault* second) {
   Arguments a;
   a.ncid = files.*call.file;
   a.ncid2 = files.defining;
@@ -19,26 +18,25 @@ void expect(Context& t, const Files& files, const Call& call, const Fault& first
   if (code == first.code) return;
   std::string what = call.name + ", " + first.slot + " " + first.what;
   if (second != nullptr) what += std::string(", ") + second->slot + " " + second->what;
-  t.fail(__FILE__, __LINE__,
-         what + ": " + error_name(code) + ", expected " + error_name(first.code));
+  ADD_FAILURE() << what + ": " + error_name(code) + ", expected " + error_name(first.code);
 }
 
-void check_calls(Context& t, const std::vector<Call>& calls) {
-  const Files files = open_files(t);
+void check_calls(const std::vector<Call>& calls) {
+  const Files files = open_files();
   for (const Call& call : calls) {
     // PnetCDF 1.12.3 goes on after errors that it has found, and crashes.
     if (call.name == "ncmpi_fill_var_rec" && !is_forebay()) continue;
     for (auto first = call.faults.begin(); first != call.faults.end(); ++first) {
-      expect(t, files, call, *first, nullptr);
+      expect(files, call, *first, nullptr);
       for (auto second = first + 1; second != call.faults.end(); ++second)
-        if (std::string(first->slot) != second->slot) expect(t, files, call, *first, &*second);
+        if (std::string(first->slot) != second->slot) expect(files, call, *first, &*second);
     }
   }
-  close_files(t, files);
+  close_files(files);
 }
 
 }  // namespace
 
-TEST_CASE(definitions) { check_calls(t, definition_calls()); }
+TEST(Precedence, definitions) { check_calls(definition_calls()); }
 
-TEST_CASE(data) { check_calls(t, data_calls()); }
+TEST(Precedence, data) { check_calls(data_calls()); }

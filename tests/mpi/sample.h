@@ -23,28 +23,30 @@ struct Sample {
 };
 
 // Creates the sample and leaves it in define mode, or in collective data mode.
-inline Sample create_sample(Context& t, int mode = NC_64BIT_DATA, bool end_define = true,
+inline Sample create_sample(int mode = NC_64BIT_DATA, bool end_define = true,
                             MPI_Info info = MPI_INFO_NULL) {
   Sample s;
-  CHECK_OK(ncmpi_create(t.comm(), t.path().c_str(), NC_CLOBBER | mode, info, &s.ncid));
-  CHECK_OK(ncmpi_def_dim(s.ncid, "time", NC_UNLIMITED, &s.time));
-  CHECK_OK(ncmpi_def_dim(s.ncid, "y", Sample::rows, &s.y));
-  CHECK_OK(ncmpi_def_dim(s.ncid, "x", Sample::columns, &s.x));
+  EXPECT_OK(ncmpi_create(MPI_COMM_WORLD, world.path().c_str(), NC_CLOBBER | mode, info, &s.ncid));
+  EXPECT_OK(ncmpi_def_dim(s.ncid, "time", NC_UNLIMITED, &s.time));
+  EXPECT_OK(ncmpi_def_dim(s.ncid, "y", Sample::rows, &s.y));
+  EXPECT_OK(ncmpi_def_dim(s.ncid, "x", Sample::columns, &s.x));
   const int grid_dims[] = {s.y, s.x};
   const int series_dims[] = {s.time, s.x};
-  CHECK_OK(ncmpi_def_var(s.ncid, "grid", NC_INT, 2, grid_dims, &s.grid));
-  CHECK_OK(ncmpi_def_var(s.ncid, "series", NC_INT, 2, series_dims, &s.series));
-  CHECK_OK(ncmpi_def_var(s.ncid, "text", NC_CHAR, 1, &s.x, &s.text));
-  CHECK_OK(ncmpi_def_var(s.ncid, "scalar", NC_INT, 0, nullptr, &s.scalar));
-  CHECK_OK(ncmpi_def_var(s.ncid, "tiny", NC_BYTE, 1, &s.x, &s.tiny));
-  CHECK_OK(ncmpi_def_var(s.ncid, "real", NC_FLOAT, 1, &s.x, &s.real));
-  if (end_define) CHECK_OK(ncmpi_enddef(s.ncid));
+  EXPECT_OK(ncmpi_def_var(s.ncid, "grid", NC_INT, 2, grid_dims, &s.grid));
+  EXPECT_OK(ncmpi_def_var(s.ncid, "series", NC_INT, 2, series_dims, &s.series));
+  EXPECT_OK(ncmpi_def_var(s.ncid, "text", NC_CHAR, 1, &s.x, &s.text));
+  EXPECT_OK(ncmpi_def_var(s.ncid, "scalar", NC_INT, 0, nullptr, &s.scalar));
+  EXPECT_OK(ncmpi_def_var(s.ncid, "tiny", NC_BYTE, 1, &s.x, &s.tiny));
+  EXPECT_OK(ncmpi_def_var(s.ncid, "real", NC_FLOAT, 1, &s.x, &s.real));
+  if (end_define) {
+    EXPECT_OK(ncmpi_enddef(s.ncid));
+  }
   return s;
 }
 
-inline MPI_Offset records(Context& t, const Sample& s) {
+inline MPI_Offset records(const Sample& s) {
   MPI_Offset n = -1;
-  CHECK_OK(ncmpi_inq_dimlen(s.ncid, s.time, &n));
+  EXPECT_OK(ncmpi_inq_dimlen(s.ncid, s.time, &n));
   return n;
 }
 

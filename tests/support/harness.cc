@@ -1,25 +1,23 @@
 #include "support/harness.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string>
+#include <filesystem>
+#include <optional>
 #include <vector>
 
 namespace forebay_test {
 namespace {
 
-std::string& program() {
-  static std::string name = "test";
-  return name;
-}
-
-// Written before each case, read by the alarm handler.
+// Written before each test, read by the alarm handler.
 char running_case[256];
 int running_rank = 0;
+int case_timeout = 60;
 
 void on_alarm(int) {
   char line[512];
@@ -32,19 +30,106 @@ void on_alarm(int) {
   _exit(124);
 }
 
-}  // namespace
+// What failed on this rank.
+std::string failures(const testing::TestResult& result) {
+  std::string text;
+  for (int i = 0; i < result.total_part_count(); ++i) {
+    const testing::TestPartResult& part = result.GetTestPartResult(i);
+    if (!part.failed()) continue;
+    const char* file = part.file_name() != nullptr ? part.file_name() : "?";
+    text +=
+        std::string(file) + ":" + std::to_string(part.line_number()) + ": " + part.message() + "\n";
+  }
+  constexpr size_t longest = 8192;
+  return text.size() <= longest ? text : text.substr(0, longest) + "...\n";
+}
 
-std::vector<Case>& cases() {
-  static std::vector<Case> all;
+// The texts of all ranks behind each other, on rank 0. Collective.
+std::string gather(const std::string& mine) {
+  const int length = static_cast<int>(mine.size());
+  std::vector<int> lengths(static_cast<size_t>(world.size)), starts(lengths.size() + 1);
+  MPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, MPI_COMM_WORLD);
+  for (size_t i = 0; i < lengths.size(); ++i) starts[i + 1] = starts[i] + lengths[i];
+  std::string all(static_cast<size_t>(starts.back()), ' ');
+  MPI_Gatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), starts.data(), MPI_CHAR, 0,
+              MPI_COMM_WORLD);
   return all;
 }
 
-void set_program_name(const char* path) {
-  const char* base = std::strrchr(path, '/');
-  program() = base != nullptr ? base + 1 : path;
+// GoogleTest prints on rank 0 only; this makes the failures of the others failures of all.
+class Ranks : public testing::EmptyTestEventListener {
+  void OnTestStart(const testing::TestInfo& test) override {
+    const std::string who =
+        "rank " + std::to_string(world.rank) + " of " + std::to_string(world.size);
+    here_.emplace(__FILE__, __LINE__, who);
+    start_watch(test.name(), world.rank, case_timeout);
+  }
+
+  void OnTestEnd(const testing::TestInfo& test) override {
+    // A test that leaves a file open leaks, and would disturb the ids of the next one.
+    int open_files = 0;
+    if (ncmpi_inq_files_opened(&open_files, nullptr) == NC_NOERR) {
+      EXPECT_EQ(0, open_files);
+    }
+    stop_watch();
+    here_.reset();
+    const int mine = test.result()->Failed() ? 1 : 0;
+    int failed = mine;
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    const std::string others = gather(world.rank == 0 ? "" : failures(*test.result()));
+    if (failed > mine) ADD_FAILURE() << "on other ranks:\n" << others;
+    if (failed == 0 && world.rank == 0) unlink(world.path().c_str());
+  }
+
+  std::optional<testing::ScopedTrace> here_;  // names the rank in each failure
+};
+
+}  // namespace
+
+std::string World::path(std::string_view suffix) const {
+  const char* test = testing::UnitTest::GetInstance()->current_test_info()->name();
+  return directory + "/" + program + "." + test + ".n" + std::to_string(size) + "." +
+         std::string(suffix);
 }
 
-const std::string& program_name() { return program(); }
+void begin_tests(int* argc, char*** argv) {
+  MPI_Init(argc, argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &world.size);
+  testing::InitGoogleTest(argc, *argv);
+  // Shuffled, tests come in the same order on all ranks.
+  if (testing::GTEST_FLAG(random_seed) == 0) testing::GTEST_FLAG(random_seed) = 1;
+  testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
+  if (world.rank != 0) delete listeners.Release(listeners.default_result_printer());
+  listeners.Append(new Ranks);
+  world.program = std::filesystem::path((*argv)[0]).filename();
+  const char* given = std::getenv("FOREBAY_TEST_DIR");
+  world.directory = given != nullptr ? given : ".";
+  int left = 1;
+  for (int i = 1; i < *argc; ++i) {
+    const std::string_view option = (*argv)[i];
+    if (option == "--dir" && i + 1 < *argc) {
+      world.directory = (*argv)[++i];
+    } else if (option == "--case-timeout" && i + 1 < *argc) {
+      case_timeout = std::atoi((*argv)[++i]);
+    } else {
+      (*argv)[left++] = (*argv)[i];
+    }
+  }
+  *argc = left;
+  if (world.rank == 0) mkdir(world.directory.c_str(), 0777);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+int run_tests() {
+  if (world.rank == 0)
+    std::printf("%s on %d ranks, %s\n", world.program.c_str(), world.size, ncmpi_inq_libvers());
+  const int code = RUN_ALL_TESTS();
+  // A run that matched nothing has shown nothing.
+  const bool empty = testing::UnitTest::GetInstance()->test_to_run_count() == 0;
+  MPI_Finalize();
+  return code != 0 || empty ? 1 : 0;
+}
 
 void start_watch(const char* name, int rank, int seconds) {
   std::snprintf(running_case, sizeof running_case, "%s", name);
@@ -55,60 +140,6 @@ void start_watch(const char* name, int rank, int seconds) {
 
 void stop_watch() { alarm(0); }
 
-std::string default_directory() {
-  const char* given = std::getenv("FOREBAY_TEST_DIR");
-  return given != nullptr ? given : ".";
-}
-
-int report(Context& t, const char* name) {
-  std::string mine;
-  for (const auto& failure : t.failures()) {
-    mine += "  rank " + std::to_string(t.rank()) + ": " + failure + "\n";
-  }
-  constexpr size_t longest = 8192;
-  if (mine.size() > longest) mine = mine.substr(0, longest) + "...\n";
-  int length = static_cast<int>(mine.size());
-  std::vector<int> lengths(static_cast<size_t>(t.size()));
-  std::vector<int> starts(static_cast<size_t>(t.size()));
-  MPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, t.comm());
-  int total = 0;
-  for (size_t i = 0; i < lengths.size(); ++i) {
-    starts[i] = total;
-    total += lengths[i];
-  }
-  std::string all(static_cast<size_t>(total), ' ');
-  MPI_Gatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), starts.data(), MPI_CHAR, 0,
-              t.comm());
-  int count = static_cast<int>(t.failures().size());
-  MPI_Allreduce(MPI_IN_PLACE, &count, 1, MPI_INT, MPI_SUM, t.comm());
-  if (t.rank() == 0 && count > 0) {
-    std::printf("FAILED %s (%d failures)\n%s", name, count, all.c_str());
-    std::fflush(stdout);
-  }
-  return count;
-}
-
-Context::Context(MPI_Comm comm, std::string directory, std::string case_name)
-    : comm_(comm), directory_(std::move(directory)), case_name_(std::move(case_name)) {
-  MPI_Comm_rank(comm_, &rank_);
-  MPI_Comm_size(comm_, &size_);
-}
-
-std::string Context::path(std::string_view suffix) const {
-  return directory_ + "/" + program_name() + "." + case_name_ + ".n" + std::to_string(size_) + "." +
-         std::string(suffix);
-}
-
-void Context::fail(const char* file, int line, const std::string& message) {
-  const char* base = std::strrchr(file, '/');
-  failures_.push_back(std::string(base != nullptr ? base + 1 : file) + ":" + std::to_string(line) +
-                      ": " + message);
-}
-
-Registration::Registration(const char* name, CaseFunction function) {
-  cases().push_back({name, function});
-}
-
 std::string error_name(int code) {
   const char* name = ncmpi_strerrno(code);
   return std::string(name != nullptr ? name : "?") + " (" + std::to_string(code) + ")";
@@ -116,9 +147,9 @@ std::string error_name(int code) {
 
 bool is_forebay() { return std::strstr(ncmpi_inq_libvers(), "Forebay") != nullptr; }
 
-bool same_on_all_ranks(Context& t, int64_t value) {
+bool same_on_all_ranks(int64_t value) {
   int64_t pair[2] = {value, -value};
-  MPI_Allreduce(MPI_IN_PLACE, pair, 2, MPI_INT64_T, MPI_MAX, t.comm());
+  MPI_Allreduce(MPI_IN_PLACE, pair, 2, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
   return pair[0] == -pair[1];
 }
 

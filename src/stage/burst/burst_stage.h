@@ -56,7 +56,6 @@ class BurstStage : public Stage {
   void refuse_lost(const FlushResult& result) const;
   bool has_large_pieces() const;
   bool is_due() const;
-  Count staged_bytes() const { return sealed_.table.data_bytes() + current_.table.data_bytes(); }
   bool nothing_staged() const { return sealed_.table.empty() && current_.table.empty(); }
 
   // background.cc: a thread that flushes what is due

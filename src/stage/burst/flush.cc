@@ -170,7 +170,9 @@ FlushResult Flush::run(Count rounds, bool collective) {
       batch.requests.clear();
       if (!collective) throw *unread;
     }
-    if (round + 1 < batches() && !unread) ahead = std::async(std::launch::async, read, round + 1);
+    // Without a thread to be had, the next round reads for itself.
+    if (round + 1 < batches() && !unread)
+      attempt_to([&] { ahead = std::async(std::launch::async, read, round + 1); });
     result.writes += static_cast<Count>(batch.requests.size());
     result.bytes += batch.bytes;
     result.batches += !batch.requests.empty();

@@ -16,8 +16,7 @@ namespace forebay {
 namespace {
 
 constexpr std::size_t most_name = 200;  // a file name has at most 255 bytes, with what is added
-constexpr std::size_t session_digits = 16;
-constexpr int most_parts = 1 << 16;  // ranks of a node
+constexpr int most_parts = 1 << 16;     // ranks of a node
 
 std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
