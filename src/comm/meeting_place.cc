@@ -1,6 +1,6 @@
 #include "comm/meeting_place.h"
 
-#include <optional>
+#include <algorithm>
 
 #include "base/attempt.h"
 #include "base/error.h"
@@ -12,7 +12,7 @@ struct MeetingPlace::State {
   alignas(64) std::atomic<std::uint32_t> arrived;
   alignas(64) std::atomic<std::uint32_t> added;  // meetings to which all of the node have come
   std::atomic<std::uint32_t> round;              // that have ended
-  Meeting result;
+  alignas(64) Meeting result;
 };
 
 std::size_t MeetingPlace::bytes_for(int ranks) {
@@ -44,16 +44,15 @@ void MeetingPlace::meet(Meeting& meeting, Comm::Backend& mail) {
     state_.arrived.store(0);
     tell(one_node_ ? state_.round : state_.added, seen);
   }
-  std::optional<Error> failed;
   if (leaders_ != nullptr) {
     wait(state_.added, seen, mail);
-    failed = attempt_to([&] { leaders_->meet(state_.result); });
+    // The same for all of the node: whether a meeting failed all take from its result.
+    const auto failed = attempt_to([&] { leaders_->meet(state_.result); });
     if (failed) state_.result.code = to_int(failed->code());
     tell(state_.round, seen);
   }
   wait(state_.round, seen, mail);
   meeting = state_.result;
-  if (failed) throw *failed;
 }
 
 void MeetingPlace::add_up() {
@@ -68,7 +67,8 @@ void MeetingPlace::tell(std::atomic<std::uint32_t>& round, std::uint32_t seen) {
 
 void MeetingPlace::wait(std::atomic<std::uint32_t>& round, std::uint32_t seen,
                         Comm::Backend& mail) {
-  for (int idle = 0; round.load() == seen; ++idle) {
+  constexpr int enough = 1 << 20;
+  for (int idle = 0; round.load() == seen; idle = std::min(idle + 1, enough)) {
     mail.has_mail();  // which lets messages of others go on, too
     peers_.rest(idle, &round, seen, ranks_);
   }

@@ -22,6 +22,16 @@
 
 namespace forebay {
 
+std::shared_ptr<std::byte> zeroed_memory(std::size_t bytes) {
+  constexpr std::size_t line = 64;
+  std::size_t room = bytes + line;
+  void* const memory = std::calloc(1, room);
+  if (memory == nullptr) return nullptr;
+  void* aligned = memory;
+  std::align(line, bytes, aligned, room);
+  return {static_cast<std::byte*>(aligned), [memory](std::byte*) { std::free(memory); }};
+}
+
 namespace {
 
 /// Where the memory of the node's root is to be found, and how it is known again: where ranks live
@@ -104,11 +114,6 @@ std::shared_ptr<std::byte> map(const Descriptor& file, std::size_t bytes) {
   return {static_cast<std::byte*>(p), [bytes](std::byte* mapped) { ::munmap(mapped, bytes); }};
 }
 
-std::shared_ptr<std::byte> own(std::size_t bytes) {
-  return {static_cast<std::byte*>(std::calloc(1, bytes)),
-          [](std::byte* memory) { std::free(memory); }};
-}
-
 std::shared_ptr<std::byte> share_between_processes(const Comm& node, std::size_t bytes) {
   Address address;
   Descriptor file;
@@ -131,7 +136,7 @@ std::shared_ptr<std::byte> share_between_processes(const Comm& node, std::size_t
 NodeMemory NodeMemory::create(const Comm& node, std::size_t bytes) {
   std::shared_ptr<std::byte> memory;
   if (node.size() == 1)
-    attempt_to([&] { memory = own(bytes); });
+    attempt_to([&] { memory = zeroed_memory(bytes); });
   else
     memory = node.backend()->memory_of_process(bytes);
   if (!memory && node.size() > 1) memory = share_between_processes(node, bytes);

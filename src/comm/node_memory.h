@@ -35,6 +35,9 @@ class NodeMemory {
   std::size_t bytes_ = 0;
 };
 
+/// Of this process, zeros, aligned to a cache line; null where there is none.
+std::shared_ptr<std::byte> zeroed_memory(std::size_t bytes);
+
 /// For reports: what follows where it could not be had.
 constexpr const char* without_node_memory =
     "the ranks of a node could not share memory, so that all went by messages";

@@ -28,15 +28,23 @@ namespace {
 // began, in the system's ticks, and its id, which has 22 bits at most.
 constexpr int id_bits = 22;
 
-/// 0 if there is no such process, or none that runs. Needs no memory.
+constexpr std::int64_t unknown = -1;
+
+/// 0 if there is no such process, or none that runs; `unknown` where this process cannot look, as
+/// it has no descriptor left. Needs no memory.
 std::int64_t process_of(std::int64_t id) {
   char path[32], text[1024];
   std::snprintf(path, sizeof path, "/proc/%lld/stat", static_cast<long long>(id));
   const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
+  const auto none = [] { return errno == ENOENT || errno == ESRCH ? 0 : unknown; };
+  if (fd < 0) return none();
   const ssize_t size = ::read(fd, text, sizeof text - 1);
+  if (size <= 0) {
+    const std::int64_t result = size < 0 ? none() : unknown;
+    ::close(fd);
+    return result;
+  }
   ::close(fd);
-  if (size <= 0) return 0;
   text[size] = '\0';
   // "id (name) state ...": the name may hold anything, and the start is the 20th word after it.
   const char* at = std::strrchr(text, ')');
@@ -57,19 +65,21 @@ Peers::Peers(const Comm& node) : node_(node) {
   // less to look at, no more.
   attempt_to([&] {
     for (const std::int64_t process : all)
-      if (process != 0 && process != me && process_of(id_of(process)) == process)
+      if (process > 0 && process != me && process_of(id_of(process)) == process)
         watched_.push_back(process);
   });
   if (!watched_.empty()) next_ = static_cast<std::size_t>(node.rank()) % watched_.size();
 }
 
 // The ranks of a node begin with different ones, so that many of them find a dead one soon.
-void Peers::look_after_them() {
+void Peers::look_after_them(const std::atomic<std::uint32_t>* word, std::uint32_t seen) {
   constexpr std::size_t some = 8;
   for (std::size_t i = 0; i < std::min(some, watched_.size()); ++i) {
     const std::int64_t process = watched_[next_];
     next_ = (next_ + 1) % watched_.size();
-    if (process_of(id_of(process)) == process) continue;
+    const std::int64_t now = process_of(id_of(process));
+    if (now == process || now == unknown) continue;
+    if (word != nullptr && word->load() != seen) return;  // it came before it ended
     std::fprintf(stderr, "forebay: process %lld, a rank of this job, has died; ending the job\n",
                  static_cast<long long>(id_of(process)));
     node_.end_job();
@@ -80,7 +90,7 @@ void Peers::sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t seen) {
   const timespec while_all_is_well{1, 0};
   if (::syscall(SYS_futex, &word, FUTEX_WAIT, seen, &while_all_is_well, nullptr, 0) != 0 &&
       errno == ETIMEDOUT) {
-    look_after_them();
+    look_after_them(&word, seen);
   }
 }
 
@@ -89,7 +99,7 @@ void Peers::rest(int idle, std::atomic<std::uint32_t>* word, std::uint32_t seen,
   const timespec a_moment{0, 20'000L * std::clamp(idle - soon, 1, many)};
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  if (now.tv_sec != std::exchange(looked_at_, now.tv_sec)) look_after_them();
+  if (now.tv_sec != std::exchange(looked_at_, now.tv_sec)) look_after_them(word, seen);
   if (idle < soon) {
     ::sched_yield();
   } else if (word != nullptr) {
@@ -106,7 +116,7 @@ void Peers::wake(std::atomic<std::uint32_t>& word) {
 #else
 
 Peers::Peers(const Comm& node) : node_(node) {}
-void Peers::look_after_them() {}
+void Peers::look_after_them(const std::atomic<std::uint32_t>*, std::uint32_t) {}
 void Peers::sleep_on(std::atomic<std::uint32_t>&, std::uint32_t) { ::sched_yield(); }
 void Peers::rest(int, std::atomic<std::uint32_t>*, std::uint32_t, int) { ::sched_yield(); }
 void Peers::wake(std::atomic<std::uint32_t>&) {}

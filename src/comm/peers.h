@@ -32,7 +32,7 @@ class Peers {
   static void wake(std::atomic<std::uint32_t>& word);
 
  private:
-  void look_after_them();
+  void look_after_them(const std::atomic<std::uint32_t>* word, std::uint32_t seen);
 
   const Comm& node_;
   std::vector<std::int64_t> watched_;  // processes, as they tell of themselves; not this one

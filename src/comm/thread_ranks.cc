@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "comm/backend.h"
+#include "comm/node_memory.h"
 
 namespace forebay {
 
@@ -162,8 +163,7 @@ class ThreadBackend : public Comm::Backend {
 
   std::shared_ptr<std::byte> memory_of_process(std::size_t bytes) override {
     std::shared_ptr<std::byte> memory;
-    if (rank_ == 0)
-      memory = {static_cast<std::byte*>(std::calloc(1, bytes)), [](std::byte* p) { std::free(p); }};
+    if (rank_ == 0) memory = zeroed_memory(bytes);
     show(&memory, [&] {
       if (rank_ != 0) memory = *seen<std::shared_ptr<std::byte>>(0);
     });

@@ -29,7 +29,7 @@ class Topology {
  public:
   /// Collective. `ranks_per_node` as Comm::split_node has it. Lives as long as a copy of `comm`.
   /// Memory and time: O(ranks), however many nodes there are; messages as a gathering of one number
-  /// takes them.
+  /// takes them, and a communicator of the nodes' leaders.
   static const Topology& of(const Comm& comm, int ranks_per_node);
   ~Topology();
   Topology(const Topology&) = delete;

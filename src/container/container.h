@@ -113,7 +113,7 @@ class Container {
   virtual void fill_up(bool changed) = 0;
   /// Collective, but no meeting. Frees what needs all ranks for it.
   virtual void release() = 0;
-  /// Local.
+  /// Local; behind it one meeting, then it goes.
   virtual void close() = 0;
   /// Local, on one rank. What create() made goes; nobody uses it any more.
   virtual void remove() = 0;

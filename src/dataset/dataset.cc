@@ -298,7 +298,10 @@ void Dataset::close() {
     });
   }
   attempt_into(first, [&] { container_->close(); });
-  agree(first ? first : pending);
+  std::int64_t left = pending.has_value();
+  agree_on_error(comm_, first, std::span(&left, 1), Reduce::max);
+  if (pending) throw *pending;
+  if (left != 0) throw Error(Errc::epending, "another rank had requests that were pending");
   report_staged_range_error();
 }
 

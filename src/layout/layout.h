@@ -34,7 +34,7 @@ class Layout {
   virtual void carry_out(std::span<Request> requests, bool write, bool collective) = 0;
   /// Collective. What was put off reaches the file.
   virtual void flush() {}
-  /// Local; the same on all ranks: whether flush() may have something to do.
+  /// Local; the same on all ranks: whether flush() may have something to do. True is never wrong.
   virtual bool may_be_behind() const { return true; }
   /// Collective. Says that several writes follow each other, and when they are over: see
   /// ExtentIo::expect_more.

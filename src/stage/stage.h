@@ -42,7 +42,8 @@ class Stage {
   /// Everything staged reaches the file. Collective if `collective`; otherwise what this rank
   /// staged, as far as the layout can write it alone.
   virtual void flush(bool collective) = 0;
-  /// Local; the same on all ranks: whether flush() may have something to do, collectively.
+  /// Local; the same on all ranks: whether flush() may have something to do, collectively. True is
+  /// never wrong.
   virtual bool may_be_behind() const { return true; }
   /// Collective. From here on ranks write and read by themselves, until end_alone().
   virtual void begin_alone() {}
@@ -57,7 +58,8 @@ class Stage {
   virtual void before_header() {}
   /// Collective. The layout or the definitions have changed; nothing is staged.
   virtual void use(Layout& layout) = 0;
-  /// Collective, after the last flush. Frees what needs all ranks for it. `drop`: what is staged
+  /// Collective, after the last flush. Frees what needs all ranks for it. Ranks may meet in it only
+  /// where it holds_writes(). `drop`: what is staged
   /// is not wanted any more.
   virtual void close(bool /*drop*/) {}
   /// How operations were staged and why, for the report: sentences; may be empty.

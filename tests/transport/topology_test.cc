@@ -3,13 +3,17 @@
 #include "comm/topology.h"
 
 #include <mpi.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <thread>
 
 #include "base/attempt.h"
+#include "comm/backend.h"
 #include "comm/mpi.h"
 
 using namespace forebay;
@@ -29,6 +33,8 @@ void check(bool right, const char* what) {
 void use(const Comm& file, int per_node) {
   const Topology& topology = Topology::of(file, per_node);
   for (int i = 0; i < 20; ++i) topology.node().barrier();
+  const bool shares = topology.node().size() > 1;
+  check(!shares || (file.backend()->place && topology.node().backend()->place), "a place to meet");
   const auto ranks = topology.ranks_of(topology.my_node());
   check(topology.node().all_reduce(file.rank(), Reduce::max) == ranks.back(), "ranks of a node");
   check(topology.node().all_reduce(1, Reduce::sum) == std::ssize(ranks), "size of a node");
@@ -88,6 +94,19 @@ void a_communicator_is_freed(MPI_Comm world, int per_node, bool before_its_files
   check(alive == before, "communicators are left");
 }
 
+// A rank that cannot look whether the others live goes on waiting.
+void a_rank_has_no_descriptors(MPI_Comm world) {
+  const Comm file = make_comm(world);
+  use(file, 0);
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{0, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  if (file.is_root()) std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+  file.barrier();
+  setrlimit(RLIMIT_NOFILE, &before);
+}
+
 void another_version_is_told_of(MPI_Comm world) {
   const int before = alive;
   int rank = 0, size = 1;
@@ -144,6 +163,7 @@ int main(int argc, char** argv) {
     a_communicator_is_freed(MPI_COMM_WORLD, 2, before_its_files);
   }
   another_version_is_told_of(MPI_COMM_WORLD);
+  a_rank_has_no_descriptors(MPI_COMM_WORLD);
   MPI_Allreduce(MPI_IN_PLACE, &failures, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   MPI_Finalize();
   return failures == 0 ? 0 : 1;

@@ -18,18 +18,24 @@ namespace {
 /// Open files by ID: the lowest free number is given out, as programs have come to expect.
 class Files {
  public:
-  bool full() {
-    const std::lock_guard lock(mutex_);
-    return free_place() == slots_.size();
-  }
+  /// A place for a file that is about to be opened, until its owner goes or fills it.
+  class Place {
+   public:
+    explicit Place(Files& files) : files_(files), place_(files.take()) {}
+    ~Place() { files_.taken_[place_] = false; }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    /// Never fails.
+    int fill(std::unique_ptr<Dataset> ds) {
+      const std::lock_guard lock(files_.mutex_);
+      files_.slots_[place_] = std::move(ds);
+      return static_cast<int>(place_);
+    }
 
-  int add(std::unique_ptr<Dataset> ds) {
-    const std::lock_guard lock(mutex_);
-    const std::size_t place = free_place();
-    if (place == slots_.size()) throw Error(Errc::enfile, "1024 files are open");
-    slots_[place] = std::move(ds);
-    return static_cast<int>(place);
-  }
+   private:
+    Files& files_;
+    std::size_t place_;
+  };
 
   Dataset* find(int ncid) {
     return ncid < 0 || ncid >= NC_MAX_NFILES ? nullptr
@@ -51,14 +57,18 @@ class Files {
   }
 
  private:
-  std::size_t free_place() const {
+  std::size_t take() {
+    const std::lock_guard lock(mutex_);
     std::size_t i = 0;
-    while (i < slots_.size() && slots_[i]) ++i;
+    while (i < slots_.size() && (slots_[i] || taken_[i])) ++i;
+    if (i == slots_.size()) throw Error(Errc::enfile, "1024 files are open");
+    taken_[i] = true;
     return i;
   }
 
   std::mutex mutex_;
   std::array<std::unique_ptr<Dataset>, NC_MAX_NFILES> slots_;
+  std::array<std::atomic<bool>, NC_MAX_NFILES> taken_{};
 };
 
 /// Never destroyed: files left open at exit must not call MPI, which has ended by then.
@@ -124,13 +134,13 @@ int start_file(MPI_Comm mpi, const char* path, int mode, int* ncidp, int differ,
     const auto failed = up_to_meeting(comm, [&] {
       comm.broadcast(&root_mode, sizeof root_mode);
       if (ncidp != nullptr) *ncidp = -1;
-      if (files().full()) throw Error(Errc::enfile, "1024 files are open");
+      Files::Place place(files());
       if (ncidp == nullptr) throw Error(Errc::einval, "ncidp is a null pointer");
       if (path == nullptr || *path == '\0') throw Error(Errc::ebad_file, "the path is empty");
       std::unique_ptr<Dataset> ds = make(comm, root_mode);  // its last step is a meeting
       code = root_mode == mode ? NC_NOERR : differ;
       if (ds->method().safe_mode) code = comm.all_reduce(code, Reduce::min);
-      *ncidp = files().add(std::move(ds));
+      *ncidp = place.fill(std::move(ds));
     });
     if (failed) throw *failed;
     return static_cast<int>(code);

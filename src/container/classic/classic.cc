@@ -114,7 +114,14 @@ ClassicContainer::ClassicContainer(const ContainerSite& site)
       layout_(std::make_unique<Dispatch>(*this)) {}
 
 // The engine's parts refer to each other, in the order of the members.
-ClassicContainer::~ClassicContainer() { comm_.before_meetings({}); }
+ClassicContainer::~ClassicContainer() {
+  comm_.before_meetings({});
+  if (!file_.has_weak_caches()) return;
+  attempt_to([&] {
+    if (site_.writable) file_.refresh();
+    file_.close();
+  });
+}
 
 // Each rank decides for its own node. Nodes may mount one file system in different ways, and the
 // server itself may be one: what it does is local, and right where its caches are what the others
@@ -282,12 +289,12 @@ void ClassicContainer::publish_last() {
   if (begun_heap()) begun_heap()->publish_last();
 }
 
-// What ranks wrote has come to the server. What this node has kept of it goes now: whoever opens
-// the file next on it, if only to read, could not make it do so.
+// Where caches are weak, what this node has kept of the file goes when all have met once more, and
+// so know that rank 0 has set its size: whoever opens the file next here, if only to read, could
+// not make it go.
 void ClassicContainer::close() {
   file_.meet();
-  if (site_.writable) file_.refresh();
-  file_.close();
+  if (!file_.has_weak_caches()) file_.close();
 }
 
 void ClassicContainer::remove() {
