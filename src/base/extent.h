@@ -87,6 +87,8 @@ class ExtentIo {
   /// Local; the same on all ranks. Whether several of them wrote the same bytes in the last
   /// write_all(), as far as that can be told: it can where answers_slowly(), and in bulk.
   virtual bool overlapped() const { return false; }
+  /// Collective. Frees what needs all ranks for it.
+  virtual void close() {}
   /// Local. Whether one thread may write by write_beside() while another one of the rank
   /// communicates or reads locally; what they would both set up on first use is set up now.
   virtual bool ready_beside_mpi() { return false; }
