@@ -189,12 +189,22 @@ void DecomposedLayout::give_patterns(std::span<const Write> writes) {
   });
 }
 
+// What a leader had no memory to note is in its file.
+void DecomposedLayout::restore_writer() {
+  if (!writer_lost_) return;
+  auto writer = std::make_unique<DataFileWriter>(group_->file, Front{id_, group_->number});
+  writer->open(state_.epoch, synced_epoch_);
+  group_->writer = std::move(writer);
+  writer_lost_ = false;
+}
+
 void DecomposedLayout::append(std::span<Request> requests) {
   const Comm& group = group_->ranks;
   std::vector<Write> writes;
   std::shared_ptr<std::vector<Blob>> blobs;
   Settled settled;
   together(group, [&] {
+    restore_writer();
     writes = writes_of(requests);
     std::vector<Item> items;
     for (const Write& w : writes) items.push_back(w.item);
@@ -223,10 +233,10 @@ void DecomposedLayout::append(std::span<Request> requests) {
 // touched.
 void DecomposedLayout::commit(std::optional<Error> failed) {
   const std::uint64_t epoch = ++epoch_;
-  DataFileWriter* const writer = group_->writer.get();
   keep_first(failed, attempt_to([&] {
                if (failed) return;
-               if (writer) writer->write(epoch);
+               restore_writer();
+               if (group_->writer) group_->writer->write(epoch);
                group_->file->meet();
              }));
   State next = state_;
@@ -244,11 +254,11 @@ void DecomposedLayout::commit(std::optional<Error> failed) {
   staged_.clear();
   if (outcome) {
     given_.clear();
-    if (writer) writer->dropped();
+    if (group_->writer && attempt_to([&] { group_->writer->dropped(); })) writer_lost_ = true;
     throw *outcome;
   }
   ++commits_;
-  if (writer) writer->committed();
+  if (group_->writer && attempt_to([&] { group_->writer->committed(); })) writer_lost_ = true;
   if (given_.size() > most_given) given_.clear();
   state_ = next;
   reader_.use(state_);
@@ -270,7 +280,7 @@ void DecomposedLayout::synced() {
   });
   state_.synced = true;
   synced_epoch_ = state_.epoch;
-  if (group_->writer) group_->writer->synced();
+  if (group_->writer && attempt_to([&] { group_->writer->synced(); })) writer_lost_ = true;
 }
 
 // -- reading

@@ -89,6 +89,7 @@ class DecomposedLayout : public ApartPart {
   void require_readable() const;
   std::vector<Write> writes_of(std::span<Request> requests);
   void add_writes(std::span<const NamedPart> parts, std::vector<Write>& writes);
+  void restore_writer();
   void append(std::span<Request> requests);           // collective over the group
   void give_patterns(std::span<const Write> writes);  // the same
   void commit(std::optional<Error> failed);           // collective
@@ -105,6 +106,7 @@ class DecomposedLayout : public ApartPart {
   std::uint64_t synced_epoch_ = 0;
   std::unique_ptr<StateFile> state_file_;  // of rank 0
   std::optional<Group> group_;             // of who writes
+  bool writer_lost_ = false;               // its leader does not know what its file has
   Selector selector_;
   Reader reader_;
   WaitingWrites waiting_;

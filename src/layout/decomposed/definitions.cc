@@ -150,6 +150,7 @@ void DecomposedLayout::load() {
       state_file_ = std::make_unique<StateFile>(make_file(state_path(site_.path), writes), id_);
       state_file_->load(which);
       state_ = state_file_->state();
+      check_records(state_, schema_);
       known[0] = state_file_->newest_epoch();
       known[1] = state_file_->synced() ? state_file_->synced()->epoch : 0;
     });

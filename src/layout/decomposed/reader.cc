@@ -123,6 +123,12 @@ Reader::Opened& Reader::opened(std::uint32_t number) {
 
 const FileIndex& Reader::index(std::uint32_t number) { return opened(number).reader.index(); }
 
+Count Reader::section_bytes(std::uint32_t number) {
+  Count sum = 0;
+  for (const SectionPlace& section : opened(number).reader.sections()) sum += section.bytes;
+  return sum;
+}
+
 std::vector<Reader::Slab> Reader::slabs_of(VarId var, Count record) {
   std::vector<Slab> slabs;
   for (std::uint32_t file = 0; file < state_.files; ++file)

@@ -65,6 +65,7 @@ class Reader {
 
   /// Local. Of data file `number`, as of the commit. For reports and checks.
   const FileIndex& index(std::uint32_t number);
+  Count section_bytes(std::uint32_t number);  ///< of what its index was read from
   /// Local. The pattern of a rank, whole and possible.
   Pattern pattern(std::uint32_t file, std::uint32_t number);
   /// How many plans were made, and how many reads found theirs.

@@ -7,6 +7,17 @@
 
 namespace forebay::decomposed {
 
+void check_records(const State& state, const Schema& schema) {
+  for (const Variable& var : schema.vars) {
+    Count bytes = 0;
+    if (var.is_record && !multiply_fits(state.records, var.inner_bytes(), bytes))
+      throw Error(Errc::enotnc,
+                  "variable " + var.name + " cannot have " + std::to_string(state.records) +
+                      " records, as the state of decomposed variables says",
+                  "the state is damaged");
+  }
+}
+
 void StateFile::create() {
   state_ = {};
   state_.id = id_;

@@ -5,12 +5,16 @@
 #include <memory>
 #include <optional>
 
+#include "array/schema.h"
 #include "base/byte_file.h"
 #include "format/decomposed.h"
 
 namespace forebay::decomposed {
 
 enum class OpenState { newest, synced };
+
+/// Errc::enotnc where a variable with records cannot have so many.
+void check_records(const State& state, const Schema& schema);
 
 class StateFile {
  public:
