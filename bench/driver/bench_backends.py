@@ -11,7 +11,7 @@ PROGRAMS = {
     "hdf5": "forebay-bench-hdf5",
     "codec-limit": "forebay-bench-codec-limit",
 }
-OWN = ("forebay", "forebay-chunked")
+OWN = ("forebay", "forebay-chunked", "forebay-decomposed")
 PEERS = ("pnetcdf", "pnetcdf-hints", "hdf5", "hdf5-multi")
 SYSTEM = ("append", "limit", "log-limit")
 LIMITS = SYSTEM + ("codec-limit",)
@@ -134,6 +134,8 @@ def make_backends(wanted, programs, job, ranks, modules, cores):
         arguments = ["--chunked"] if job["arrays"] else []
         hints = own_hints(f"layout=chunked;codec={job['codec']}")
         backends.append(Backend("forebay-chunked", own, None, hints, arguments))
+    if own and "forebay-decomposed" in wanted:
+        backends.append(Backend("forebay-decomposed", own, None, own_hints("layout=decomposed")))
     if job["bytes_matter"]:
         backends += [Backend(name, own or peer) for name in SYSTEM if name in wanted]
     limit = programs["codec-limit"]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import statistics
 import sys
 import tempfile
@@ -81,6 +82,7 @@ class Comparison:
         path = os.path.join(self.directory, f"forebay-bench-{os.getpid()}.nc")
         if os.path.exists(path):
             os.unlink(path)
+        shutil.rmtree(path + ".subfiles", ignore_errors=True)
 
     def keep_best_hints(self):
         """Of the sets of hints for the peer the one that was quickest goes on: one row."""

@@ -17,6 +17,8 @@ the machine does meets all of them alike; the figures are medians over the round
 
     forebay           this library as the environment says; by default, canonical files
     forebay-chunked   this library, layout chunked, with --codec (deflate:6; e3sm: shuffle,zstd:1)
+    forebay-decomposed
+                      this library, layout decomposed: slabs in a data file a node
     pnetcdf/MODULE    the peer with each MPI-IO module of the MPI library; ratios use the better one. A module that
                       needs more than twice the time of the better one in the first round is not run again.
     pnetcdf-hints/SET the peer with the hints for ROMIO that are best here: romio_cb_write, cb_nodes, romio_no_indep_rw

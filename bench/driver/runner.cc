@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "driver/resources.h"
 
@@ -37,7 +39,11 @@ void reduce_phases(const Phases& phases, const Team& team, Record& record) {
 
 void remove_files(const Workload& workload, const std::string& path, const Team& team) {
   if (team.rank == 0) {
-    for (const std::string& file : workload.files(path)) ::unlink(file.c_str());
+    for (const std::string& file : workload.files(path)) {
+      ::unlink(file.c_str());
+      std::error_code none;
+      std::filesystem::remove_all(file + ".subfiles", none);  // of layout decomposed
+    }
   }
   MPI_Barrier(team.comm);
 }

@@ -190,7 +190,7 @@ void fill_new_records(Dataset& ds, const Request& request) {
   const Count before = ds.schema().numrecs;
   for (std::size_t v = 0; v < ds.schema().vars.size(); ++v) {
     const Variable& var = ds.schema().vars[v];
-    if (!var.is_record || var.no_fill || var.chunking) continue;
+    if (!var.is_record || var.no_fill || var.chunking || var.decomposed) continue;
     const auto& part = std::get<Subarray>(request.selection);
     const bool whole = std::cmp_equal(v, request.var) && part.stride.empty() &&
                        std::equal(part.count.begin() + 1, part.count.end(), var.shape.begin() + 1);

@@ -96,6 +96,10 @@ bool Schema::any_chunked() const {
   return std::any_of(vars.begin(), vars.end(), [](const Variable& v) { return v.chunking; });
 }
 
+bool Schema::any_decomposed() const {
+  return std::any_of(vars.begin(), vars.end(), [](const Variable& v) { return v.decomposed; });
+}
+
 const Attribute* own_fill_value(const Variable& var, Type type) {
   const auto i = var.attributes.find("_FillValue");
   if (!i) return nullptr;

@@ -85,7 +85,9 @@ struct Variable {
   std::vector<DimId> dimids;  ///< slowest first
   AttributeList attributes;
   bool no_fill = true;  ///< PnetCDF's default; a fill value itself is the attribute _FillValue
-  std::optional<Chunking> chunking;  ///< nothing: stored contiguously, as the classic formats say
+  std::optional<Chunking> chunking;  ///< nothing: not stored in chunks
+  bool decomposed =
+      false;  ///< stored as ranks held it, by maps (layout decomposed), beside the file
 
   // Derived by Schema::derive(); never stored by the user.
   std::vector<Count> shape;  ///< lengths; the record dimension's entry is 0
@@ -142,6 +144,7 @@ class Schema {
   /// Whether any variable is stored in chunks. Such a file has no record section: all its record
   /// variables are chunked (D5 §5.2.4).
   bool any_chunked() const;
+  bool any_decomposed() const;
 
  private:
   NameIndex dim_index_, var_index_;

@@ -88,6 +88,8 @@ class ExtentIo {
   /// write_all(), as far as that can be told: where sees_overlaps().
   virtual bool overlapped() const { return false; }
   virtual bool sees_overlaps() const { return false; }
+  /// Collective. Frees what needs all ranks for it.
+  virtual void close() {}
   /// Local. Whether one thread may write by write_beside() while another one of the rank
   /// communicates or reads locally; what they would both set up on first use is set up now.
   virtual bool ready_beside_mpi() { return false; }

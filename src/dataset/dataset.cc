@@ -2,6 +2,7 @@
 // define.cc and enddef.cc.
 #include "dataset/dataset.h"
 
+#include "array/placement.h"
 #include "base/attempt.h"
 #include "comm/agree.h"
 #include "container/recognise.h"
@@ -136,6 +137,7 @@ std::unique_ptr<Dataset> Dataset::open(Comm comm, const std::string& path, bool 
     meet_leftover_logs(comm, ds->path_, ds->writable_, false, ds->method_);
     ds->use_container();
     ds->container_->open();
+    ds->record_stride_ = record_size(ds->schema_);
     // The file does not say which variables were filled; PnetCDF takes all of them to be.
     for (Variable& var : ds->schema_.vars) var.no_fill = false;
     ds->start_staging();

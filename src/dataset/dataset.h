@@ -148,6 +148,7 @@ class Dataset {
   Count most_records(const Variable& var) const;
   /// The distance between records in file types (vard): ncmpi_inq_recsize, in every layout.
   Count file_type_stride(const Variable& var) const;
+  Count record_stride() const { return record_stride_; }
   /// Whether bytes of the file tell elements, as file types (vard) have it.
   bool has_fixed_places() const { return container_->has_fixed_places(); }
   /// Where varn and vard requests build and share their run lists.
@@ -221,6 +222,7 @@ class Dataset {
   bool parted_ = false;   // ranks called different functions in safe mode; the same on all
   bool changed_ = false;  // something was written since open
   bool fill_ = false;
+  Count record_stride_ = 0;     // of the definitions that the file has: see file_type_stride()
   bool numrecs_dirty_ = false;  // this rank's count of records may differ from the file's
   Report report_;               // outlives container and stage
   std::unique_ptr<Container> container_;

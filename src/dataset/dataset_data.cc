@@ -63,7 +63,7 @@ Count Dataset::most_records(const Variable& var) const {
 }
 
 Count Dataset::file_type_stride(const Variable& var) const {
-  return mode_ == Mode::define ? std::max<Count>(var.vsize, 1) : schema_.recsize;
+  return mode_ == Mode::define ? std::max<Count>(var.vsize, 1) : record_stride_;
 }
 
 // Data that needs no conversion stays where the caller has it and is byte-swapped on its way; the

@@ -1,6 +1,7 @@
 // Ending define mode: ranks agree on what was defined, and the container makes the file so.
 #include <algorithm>
 
+#include "array/placement.h"
 #include "base/attempt.h"
 #include "comm/agree.h"
 #include "dataset/dataset.h"
@@ -35,6 +36,7 @@ void Dataset::enddef(const EnddefArguments& arguments) {
     agree_on_schema(arguments);
     container_->redefine(old);
   });
+  record_stride_ = record_size(schema_);
   // From here on the file has the new definitions, whatever happens to what nobody has written.
   const auto before = std::exchange(before_redef_, std::nullopt);
   changed_ = true;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "format/classic.h"
+#include "layout/decomposed/data_file.h"
 #include "storage/file.h"
 
 namespace forebay {
@@ -35,7 +36,7 @@ std::optional<int> probe_format(const std::string& path) {
 
 void delete_file(const std::string& path) {
   const std::string name = strip_prefix(path);
-  if (::unlink(name.c_str()) == 0) return;
+  if (::unlink(name.c_str()) == 0) return decomposed::remove_data_files(name);
   if (errno == EISDIR) throw Error(Errc::eaccess, name + " is a folder");
   throw system_error(errno, Errc::efile, "removing", name);
 }

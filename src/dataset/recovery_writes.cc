@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "array/placement.h"
 #include "base/attempt.h"
 
 namespace forebay {
@@ -56,7 +57,7 @@ std::optional<std::string> check_write(const Schema& schema, const staging::Writ
     return fmt::format("it is of variable {}, and there are {}", write.var, schema.vars.size());
   const Variable& var = schema.vars[static_cast<std::size_t>(write.var)];
   if (write.type != var.type) return "it has another type than " + var.name;
-  const Count most = var.is_record ? max_records(schema.version, schema.recsize) : 0;
+  const Count most = var.is_record ? max_records(schema.version, record_size(schema)) : 0;
   if (write.last_record < 0 || write.last_record > most)
     return fmt::format("it reaches to record {} of {}", write.last_record, var.name);
   if (const auto* sub = std::get_if<Subarray>(&write.selection))

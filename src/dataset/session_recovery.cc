@@ -8,6 +8,7 @@
 #include <chrono>
 #include <set>
 
+#include "array/placement.h"
 #include "base/attempt.h"
 #include "comm/agree.h"
 #include "dataset/recovery_writes.h"
@@ -394,7 +395,7 @@ void SessionRecovery::load(Dataset& dataset, Mine& log) {
                 "the file was replaced or changed since; if you have the one that the job wrote, "
                 "name it with --file");
   }
-  const Count most = max_records(schema.version, schema.recsize);
+  const Count most = max_records(schema.version, record_size(schema));
   if (log.state.least_records > most)
     return damaged(log, "its state tells of more records than the file can have");
   struct Part {

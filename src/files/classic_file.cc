@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "format/chunk_schema.h"
 #include "format/classic.h"
+#include "format/decomposed_schema.h"
 #include "layout/canonical/canonical.h"
 #include "transport/direct_io.h"
 
@@ -53,7 +54,7 @@ class Pieces {
 }  // namespace
 
 Offset end_of(const Schema& schema, const Variable& var) {
-  if (var.chunking) return var.begin + size_of(var.type);
+  if (var.chunking || var.decomposed) return var.begin + size_of(var.type);
   if (!var.is_record) return var.begin + var.inner_bytes();
   if (schema.numrecs == 0) return var.begin;
   return var.begin + (schema.numrecs - 1) * schema.recsize + var.inner_bytes();
@@ -121,6 +122,16 @@ ClassicFile::ClassicFile(const std::string& path, chunked::OpenState state) : pa
   stamp_ = stamp_of(status);
   file_size_ = status.st_size;
   schema_ = read_stored(file_, path_, file_size_);
+  if (decomposed::has_anchors(schema_)) {
+    naming(path_, [&] {
+      std::uint64_t id = 0;
+      schema_ = decomposed::from_stored(schema_, id);
+      maps_ = std::make_unique<FileMaps>(schema_, path_, id,
+                                         state == chunked::OpenState::synced
+                                             ? decomposed::OpenState::synced
+                                             : decomposed::OpenState::newest);
+    });
+  }
   if (!chunked::has_anchors(schema_)) return;
   naming(path_, [&] {
     Offset root = 0;
@@ -136,6 +147,7 @@ ClassicFile::ClassicFile(const std::string& path, chunked::OpenState state) : pa
 bool ClassicFile::changed() const {
   struct stat status {};
   if (::fstat(file_.get(), &status) == 0 && stamp_of(status) != stamp_) return true;
+  if (maps_ && maps_->changed()) return true;
   return ::stat(path_.c_str(), &status) == 0 && stamp_of(status) != stamp_;
 }
 
@@ -185,6 +197,7 @@ bool ClassicFile::read(VarId id, const Subarray& selection, Type type, void* out
   const auto& count = selection.count;
   if (std::find(count.begin(), count.end(), 0) != count.end()) return false;
   const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
+  if (var.decomposed) return naming(path_, [&] { return maps_->read(id, selection, type, out); });
   if (!var.chunking) return read_plain(id, selection, type, out, threads);
   return naming(path_, [&] { return chunks_->read(id, selection, type, out, threads); });
 }

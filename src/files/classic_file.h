@@ -15,6 +15,7 @@
 #include "base/descriptor.h"
 #include "base/types.h"
 #include "files/file_chunks.h"
+#include "files/file_maps.h"
 
 struct stat;
 
@@ -39,6 +40,8 @@ class ClassicFile {
   const Schema& schema() const { return schema_; }
   /// What there is to know of chunks; null if no variable is chunked.
   const FileChunks* chunks() const { return chunks_.get(); }
+  /// The same of maps, and decomposed variables.
+  const FileMaps* maps() const { return maps_.get(); }
   const std::string& path() const { return path_; }
   Offset file_size() const { return file_size_; }
   /// Whether the file was written to, or replaced under its name, since it was opened: what is read
@@ -89,6 +92,7 @@ class ClassicFile {
   bool zero_beyond_end_ = false;
   Schema schema_;
   std::unique_ptr<const FileChunks> chunks_;
+  std::unique_ptr<const FileMaps> maps_;
 };
 
 /// One past the last byte of a variable's data in a file of schema.numrecs records; its begin if it

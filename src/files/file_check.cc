@@ -47,6 +47,7 @@ class FileChecker {
       result_.vars.push_back(std::move(check));
     }
     if (file_.chunks() != nullptr) check_chunks();
+    if (file_.maps() != nullptr) check_maps();
     check_length();
     if (!result_.damages.empty()) result_.status = CheckStatus::damaged;
   }
@@ -54,6 +55,7 @@ class FileChecker {
  private:
   void check_length();
   void check_chunks();
+  void check_maps();
   void check_roots();
   Survey survey(const RootSlot& slot);
   void survey_pages(Survey& found, const Directory::Item& item, const std::string& state);
@@ -82,7 +84,7 @@ void FileChecker::check_length() {
   const Offset size = file_.file_size();
   for (std::size_t v = 0; v < schema_.vars.size(); ++v) {
     const Variable& var = schema_.vars[v];
-    if (var.chunking || (var.is_record && schema_.numrecs == 0)) continue;
+    if (var.chunking || var.decomposed || (var.is_record && schema_.numrecs == 0)) continue;
     const Offset end = end_of(schema_, var);
     if (end <= size) continue;
     VariableCheck& check = result_.vars[v];
@@ -130,6 +132,17 @@ void FileChecker::check_chunks() {
   if (!result_.index.damage && !result_.index.synced) {
     result_.notes.push_back("generation " + std::to_string(result_.index.generation) +
                             " was never synced: after a power failure an older state may be left");
+  }
+}
+
+// Which variables a damaged data file concerns nothing tells: all of them.
+void FileChecker::check_maps() {
+  const auto problems = file_.maps()->check();
+  for (const std::string& problem : problems) add(Damage::Part::directory, std::nullopt, problem);
+  for (std::size_t v = 0; v < schema_.vars.size() && !problems.empty(); ++v) {
+    if (!schema_.vars[v].decomposed) continue;
+    result_.vars[v].readable = false;
+    result_.vars[v].problem = problems.front();
   }
 }
 
@@ -331,7 +344,7 @@ const char* name_of(Damage::Part part) {
 Offset expected_size(const Schema& schema) {
   Offset size = schema.header_size;
   for (const Variable& var : schema.vars) {
-    if (var.chunking || !var.is_record || schema.numrecs > 0)
+    if (var.chunking || var.decomposed || !var.is_record || schema.numrecs > 0)
       size = std::max(size, end_of(schema, var));
   }
   return size;

@@ -68,7 +68,9 @@ class Maker {
       const auto id = static_cast<VarId>(v);
       const Variable& var = schema.vars[v];
       mine_ = Json::object();
-      const std::string why = var.chunking ? add_chunked(id, var) : add_plain(id, var);
+      const std::string why = var.decomposed ? "its values lie as ranks held them: convert the file"
+                              : var.chunking ? add_chunked(id, var)
+                                             : add_plain(id, var);
       if (!why.empty()) {
         result_.left_out.push_back(var.name + ": " + why);
         continue;

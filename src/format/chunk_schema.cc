@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "base/byteorder.h"
 #include "base/error.h"
+#include "format/anchor.h"
 
 namespace forebay::chunked {
 namespace {
@@ -19,28 +19,7 @@ constexpr const char* filters_name = "__filters";
 constexpr const char* root_name = "__chunk_root";
 constexpr const char* root_format = "forebay chunk index 1 at byte %020lld";
 
-Attribute text(const char* name, std::string_view value) {
-  Attribute a{name, Type::chr, static_cast<Count>(value.size()), {}};
-  const auto bytes = std::as_bytes(std::span(value));
-  a.value.assign(bytes.begin(), bytes.end());
-  return a;
-}
-
-Attribute integers(const char* name, std::span<const std::int32_t> values) {
-  Attribute a{name, Type::int32, static_cast<Count>(values.size()), {}};
-  a.value.resize(values.size() * 4);
-  for (std::size_t i = 0; i < values.size(); ++i) store_be(a.value.data() + 4 * i, values[i]);
-  return a;
-}
-
-std::string_view text_of(const Attribute& a) {
-  return {reinterpret_cast<const char*>(a.value.data()), a.value.size()};
-}
-
-const Attribute* find(const AttributeList& list, const char* name) {
-  const auto i = list.find(name);
-  return i ? &list[*i] : nullptr;
-}
+using anchors::find, anchors::integers, anchors::text, anchors::text_of;
 
 [[noreturn]] void damaged(const Variable& anchor, const std::string& what) {
   throw Error(Errc::enotnc, "chunked variable " + anchor.name + ": " + what,
@@ -48,22 +27,14 @@ const Attribute* find(const AttributeList& list, const char* name) {
 }
 
 std::vector<std::int32_t> integers_of(const Variable& anchor, const char* name) {
-  const Attribute* a = find(anchor.attributes, name);
-  if (a == nullptr || a->type != Type::int32)
+  auto values = anchors::integers_of(anchor.attributes, name);
+  if (!values)
     damaged(anchor, std::string("attribute ") + name + " is missing or has another type");
-  std::vector<std::int32_t> values(static_cast<std::size_t>(a->count));
-  for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] = load_be<std::int32_t>(a->value.data() + 4 * i);
-  return values;
+  return std::move(*values);
 }
 
 Variable anchor_of(const Variable& var) {
-  Variable anchor;
-  anchor.name = var.name;
-  anchor.type = var.type;
-  anchor.attributes = var.attributes;
-  anchor.no_fill = var.no_fill;
-  anchor.begin = var.begin;
+  Variable anchor = anchors::anchor_of(var);
   std::vector<std::int32_t> dims(var.dimids.begin(), var.dimids.end());
   std::vector<std::int32_t> shape(dims.size(), 0);
   for (std::size_t d = 0; d < var.chunking->shape.size(); ++d)
@@ -88,13 +59,9 @@ Variable variable_of(const Variable& anchor, const Schema& stored) {
   const auto shape = integers_of(anchor, shape_name);
   if (dims.empty() || shape.size() != dims.size())
     damaged(anchor, "its chunks have another number of dimensions than it has");
-  for (std::size_t d = 0; d < dims.size(); ++d) {
-    if (dims[d] < 0 || static_cast<std::size_t>(dims[d]) >= stored.dims.size())
-      damaged(anchor, "there is no dimension " + std::to_string(dims[d]));
-    if (d > 0 && stored.dims[static_cast<std::size_t>(dims[d])].is_record())
-      damaged(anchor, "only its first dimension may be unlimited");
-    var.dimids.push_back(dims[d]);
-  }
+  if (const std::string fault = anchors::fault_of_dims(dims, stored); !fault.empty())
+    damaged(anchor, fault);
+  var.dimids.assign(dims.begin(), dims.end());
   const Attribute* filters = find(anchor.attributes, filters_name);
   if (filters == nullptr || filters->type != Type::chr)
     damaged(anchor, std::string("attribute ") + filters_name + " is missing");
@@ -116,11 +83,7 @@ bool is_reserved_attribute(std::string_view name) {
 }
 
 Schema to_stored(const Schema& schema, Offset root) {
-  Schema stored;
-  stored.version = schema.version;
-  stored.numrecs = schema.numrecs;
-  for (const Dimension& dim : schema.dims) stored.add_dim(dim);
-  stored.attributes = schema.attributes;
+  Schema stored = anchors::without_variables(schema, [](std::string_view) { return true; });
   std::array<char, 64> place{};
   std::snprintf(place.data(), place.size(), root_format, static_cast<long long>(root));
   stored.attributes.append(text(root_name, place.data()));
@@ -128,9 +91,6 @@ Schema to_stored(const Schema& schema, Offset root) {
     stored.add_var(var.chunking ? anchor_of(var) : var);
     stored.vars.back().begin = var.begin;
   }
-  stored.header_size = schema.header_size;
-  stored.header_extent = schema.header_extent;
-  stored.begin_rec = schema.begin_rec;
   return stored;
 }
 
@@ -156,13 +116,8 @@ Schema from_stored(const Schema& stored, Offset& root) {
                 "the file was written by a newer version, or its header is damaged");
   }
   root = *place;
-  Schema schema;
-  schema.version = stored.version;
-  schema.numrecs = stored.numrecs;
-  for (const Dimension& dim : stored.dims) schema.add_dim(dim);
-  for (const Attribute& a : stored.attributes) {
-    if (!is_reserved_attribute(a.name)) schema.attributes.append(a);
-  }
+  Schema schema = anchors::without_variables(
+      stored, [](std::string_view name) { return !is_reserved_attribute(name); });
   for (const Variable& var : stored.vars) {
     const bool anchor =
         std::any_of(var.attributes.begin(), var.attributes.end(),
@@ -172,9 +127,6 @@ Schema from_stored(const Schema& stored, Offset& root) {
     schema.add_var(anchor ? variable_of(var, stored) : var);
     schema.vars.back().begin = var.begin;
   }
-  schema.header_size = stored.header_size;
-  schema.header_extent = stored.header_extent;
-  schema.begin_rec = stored.begin_rec;
   return schema;
 }
 

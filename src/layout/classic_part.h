@@ -2,11 +2,12 @@
 // itself. What it adds to a file belongs to it alone: the container (container/classic) asks, and
 // never looks.
 //
-// A file may have several, each variable kept by one at most. There are two kinds. One keeps a
+// A file may have several, each variable kept by one at most. There are three kinds. One keeps a
 // variable's elements within the space that the classic format gives them, but in a way of its own
-// (ClassicPart). The other (HeapPart) keeps its values behind all that, where it likes: the header
-// tells of them by anchors, and what makes them visible is published by itself. The end of a file
-// belongs to one heap at most.
+// (ClassicPart). Another (ApartPart) keeps its values apart from those of classic variables: the
+// header tells of them by anchors, and what makes them visible is published by itself. They may lie
+// in files beside this one, or (HeapPart) behind all the rest of this one, where records would
+// stand: the end of a file belongs to one heap at most.
 #pragma once
 
 #include <functional>
@@ -36,14 +37,23 @@ struct ClassicSite {
   File& file;
   ExtentIo& io;
   Report& report;
+  /// Collective over `ranks`, which belong to a layout: what carries extents to and from another
+  /// file of theirs. They close it.
+  using MakeIo = std::unique_ptr<ExtentIo> (*)(const Comm& ranks, std::shared_ptr<File> file,
+                                               const Method& method, Report& report);
+  MakeIo make_io = nullptr;
+  /// Local. Reads extents of a file, bridging holes.
+  void (*read)(File& file, ExtentStream& extents, Count hole_threshold, Report& report) = nullptr;
 };
 
+class ApartPart;
 class HeapPart;
 
 class ClassicPart : public Layout {
  public:
   virtual bool keeps(const Variable& var) const = 0;
   /// This, if it is one.
+  virtual ApartPart* apart() { return nullptr; }
   virtual HeapPart* heap() { return nullptr; }
 
   // -- definitions. `old`: what the file has, null for a new one.
@@ -58,17 +68,11 @@ class ClassicPart : public Layout {
   virtual Schema take_over(Schema stored) = 0;
 };
 
-class HeapPart : public ClassicPart {
+class ApartPart : public ClassicPart {
  public:
-  HeapPart* heap() override { return this; }
+  ApartPart* apart() override { return this; }
 
-  /// Local. Where header, variables and its own things lie: in the schema, whose header is
-  /// `stored`. Returns the alignment in force.
-  virtual Alignment place(Schema stored, const Schema* old, const Alignment& wanted) = 0;
-  /// Local. What place() found that the header does not tell: for ranks that take it over.
-  virtual Count placed() const = 0;
-  virtual void take_over_placed(Count placed) = 0;
-  /// Collective, after place() on all ranks. `relocate` moves bytes of the file, collectively.
+  /// Collective, when all is placed. `relocate` moves bytes of the file, collectively.
   virtual void start(const Schema* old, const std::function<void(const Move&)>& relocate) = 0;
   /// Collective, when the file was opened and the header read.
   virtual void load() = 0;
@@ -85,6 +89,25 @@ class HeapPart : public ClassicPart {
   virtual void synced() = 0;
   /// Writes fill values over a record of a variable that it keeps, past what is staged.
   virtual void fill_record(VarId var, Count record) = 0;
+
+  // -- what lies beside the file
+
+  /// Collective. Frees what needs all ranks for it.
+  virtual void release() {}
+  /// Local, on one rank: the file is removed, and so is that.
+  virtual void remove_beside() {}
+};
+
+class HeapPart : public ApartPart {
+ public:
+  HeapPart* heap() override { return this; }
+
+  /// Local. Where header, variables and its own things lie: in the schema, whose header is
+  /// `stored`. Returns the alignment in force.
+  virtual Alignment place(Schema stored, const Schema* old, const Alignment& wanted) = 0;
+  /// Local. What place() found that the header does not tell: for ranks that take it over.
+  virtual Count placed() const = 0;
+  virtual void take_over_placed(Count placed) = 0;
 };
 
 /// A layout as a part of classic files. All local.

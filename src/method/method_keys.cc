@@ -12,8 +12,7 @@
 namespace forebay {
 namespace {
 
-constexpr std::array<std::string_view, 3> later_layouts = {"decomposed", "patches",
-                                                           "process-group"};
+constexpr std::array<std::string_view, 2> later_layouts = {"patches", "process-group"};
 constexpr std::array<std::string_view, 1> later_stages = {"async"};
 constexpr std::array<std::string_view, 3> exchanges = {"auto", "shared", "message"};
 constexpr std::array<std::string_view, 3> client_caches = {"auto", "coherent", "weak"};

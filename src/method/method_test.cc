@@ -193,9 +193,9 @@ TEST(Method, bad_values_in_forebay_hints_are_refused_with_what_is_accepted) {
   EXPECT_EQ(refusal("aggregators=1/rack"),
             "-36: FOREBAY_HINTS: \"1/rack\" is no value of aggregators (accepted: a number, at "
             "least 0)");
-  EXPECT_EQ(
-      refusal("layout="),
-      "-36: FOREBAY_HINTS: \"\" is no value of layout (accepted: auto|canonical|chunked|log)");
+  EXPECT_EQ(refusal("layout="),
+            "-36: FOREBAY_HINTS: \"\" is no value of layout (accepted: "
+            "auto|canonical|chunked|decomposed|log)");
   EXPECT_NE(refusal("codec=zstdd:3").find("zstd"), std::string::npos);
   EXPECT_EQ(refusal("codec=zstdd:3").substr(0, 26), "-36: FOREBAY_HINTS: codec:");
   EXPECT_EQ(

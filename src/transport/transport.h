@@ -38,8 +38,6 @@ TransportOptions transport_options(const Method& method);
 
 class Transport : public ExtentIo {
  public:
-  /// Collective. Frees what needs all ranks for it.
-  virtual void close() {}
   /// How operations were carried out and why, for the report: one sentence each.
   virtual std::string reasons() const { return {}; }
 };

@@ -1,7 +1,7 @@
 """Kills a program that writes chunked variables, again and again, and looks at what is left.
 
 Usage: run_kill.py --mpiexec "MPIEXEC ... -n" --program KILL_CHUNKED --dir DIRECTORY
-                   [--kills 24] [--seed S] [--forebay FOREBAY]
+                   [--kills 24] [--seed S] [--forebay FOREBAY] [--power 0]
 
 Each cycle writes on 1 or 3 ranks, ends all of them with SIGKILL (all at once, or one and the rest
 a moment later; at a random time, or before, in the midst of or after one chosen system call), and
@@ -11,6 +11,7 @@ reads the file with another number of ranks. What must hold:
   that were written later) chunk_state=synced shows the last synced version; chunk_state=newest
   shows some whole version, or errors, and never other values;
 - the next cycle goes on with the same file; now and then with one that lost power.
+With --power 0 none is lost: for files with others beside them, of which no copies are kept.
 """
 import argparse
 import os
@@ -40,6 +41,7 @@ class Test:
         self.mpiexec = shlex.split(options.mpiexec)
         self.program = options.program
         self.forebay = options.forebay
+        self.power = options.power
         self.dir = options.dir
         self.file = os.path.join(options.dir, "file.nc")
         self.random = random.Random(options.seed)
@@ -62,8 +64,9 @@ class Test:
 
     def create(self):
         for name in os.listdir(self.dir):
+            path = os.path.join(self.dir, name)
             if name.startswith("file.nc"):
-                os.unlink(os.path.join(self.dir, name))
+                shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
         log = killing.Log(os.path.join(self.dir, "create.log"))
         log.clear()
         process = self.launch(2, ["create", self.file, log.path])
@@ -112,13 +115,15 @@ class Test:
 
     def lose_power(self):
         """Files as a power failure may leave them."""
+        if not self.power:
+            return []
         durable, later = read_bytes(self.file + ".durable"), read_bytes(self.file)
         length = max(len(durable), len(later))
         before, after = durable.ljust(length, b"\0"), later.ljust(length, b"\0")
         changed = [at for at in range(0, length, SECTOR)
                    if before[at:at + SECTOR] != after[at:at + SECTOR]]
         paths = []
-        for i in range(POWER_FAILURES):
+        for i in range(self.power):
             share = self.random.choice([0.02, 0.2, 0.5, 0.8, 0.98])
             image = bytearray(before)
             for at in changed:
@@ -183,7 +188,8 @@ class Test:
             return False
         self.counts["newer"] += newest > self.done
         self.done = self.under_way = newest
-        self.power_version = held.get((paths[0], "synced"), self.synced)
+        if paths:
+            self.power_version = held.get((paths[0], "synced"), self.synced)
         return not self.failures
 
 
@@ -195,6 +201,7 @@ def main():
     parser.add_argument("--kills", type=int, default=24)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--forebay")
+    parser.add_argument("--power", type=int, default=POWER_FAILURES, help="failures after a kill")
     parser.add_argument("--keep-going", action="store_true", help="with a new file after a failure")
     options = parser.parse_args()
     os.makedirs(options.dir, exist_ok=True)

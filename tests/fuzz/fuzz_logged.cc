@@ -19,7 +19,7 @@
 #include "format/log_subfile.h"
 #include "layout/logged/logged_store_text.h"
 #include "layout/logged/lookup.h"
-#include "layout/logged/packed_pattern.h"
+#include "layout/packed_pattern.h"
 
 namespace {
 

@@ -177,7 +177,7 @@ int ncmpi_var_get_filter(int ncid, int varid, MPI_Offset* lenp, char* pipeline) 
 }
 
 int ncmpi_inq_recsize(int ncid, MPI_Offset* recsize) {
-  return inquire(ncid, recsize, [](const Dataset& ds) { return ds.schema().recsize; });
+  return inquire(ncid, recsize, [](const Dataset& ds) { return ds.record_stride(); });
 }
 
 int ncmpi_inq_file_info(int ncid, MPI_Info* info_used) {

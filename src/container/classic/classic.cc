@@ -11,6 +11,7 @@
 #include "comm/agree.h"
 #include "format/classic.h"
 #include "storage/stripes.h"
+#include "transport/direct_io.h"
 
 namespace forebay {
 
@@ -190,7 +191,7 @@ void ClassicContainer::open() {
     if (any) add_part(std::move(kept));
   }
   parts_begin();
-  if (heap()) heap()->load();
+  each_begun_apart([](ApartPart& part) { part.load(); });
 }
 
 void ClassicContainer::add_part(Kept kept) {
@@ -214,6 +215,17 @@ HeapPart* ClassicContainer::begun_heap() const {
   return !parts_.empty() && parts_.back().in_file ? parts_.back().part->heap() : nullptr;
 }
 
+template <typename F>
+void ClassicContainer::each_begun_apart(F&& f) const {
+  for (const Kept& kept : parts_)
+    if (kept.in_file && kept.part->apart()) f(*kept.part->apart());
+}
+
+bool ClassicContainer::any_begun_apart() const {
+  return std::any_of(parts_.begin(), parts_.end(),
+                     [](const Kept& kept) { return kept.in_file && kept.part->apart(); });
+}
+
 bool ClassicContainer::any_begun() const {
   return std::any_of(parts_.begin(), parts_.end(), [](const Kept& kept) { return kept.in_file; });
 }
@@ -227,6 +239,11 @@ ClassicPart* ClassicContainer::keeper(const Variable& var) const {
   for (const Kept& kept : parts_)
     if (kept.in_file && kept.part->keeps(var)) return kept.part.get();
   return nullptr;
+}
+
+ApartPart* ClassicContainer::keeper_apart(const Variable& var) const {
+  ClassicPart* part = keeper(var);
+  return part ? part->apart() : nullptr;
 }
 
 void ClassicContainer::parts_begin() {
@@ -254,20 +271,24 @@ std::vector<const LayoutEntry*> ClassicContainer::part_layouts() {
 }
 
 ClassicContainer::Kept ClassicContainer::make_part(const LayoutEntry& layout) const {
+  const auto make_io = [](const Comm& ranks, std::shared_ptr<File> file, const Method& method,
+                          Report& report) -> std::unique_ptr<ExtentIo> {
+    return make_transport(ranks, std::move(file), transport_options(method), report);
+  };
   return {&layout, layout.in_classic.make({comm_, site_.path, site_.method, schema_, file_,
-                                           *transport_, site_.report})};
+                                           *transport_, site_.report, make_io, read_directly})};
 }
 
 // -- data
 
 void ClassicContainer::publish() {
-  if (begun_heap()) begun_heap()->publish();
+  each_begun_apart([](ApartPart& part) { part.publish(); });
   by_root(comm_, [&] { write_numrecs(); });
 }
 
 void ClassicContainer::fill_record(VarId id, Count record) {
   const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
-  if (in_heap(var)) return begun_heap()->fill_record(id, record);
+  if (ApartPart* part = keeper_apart(var)) return part->fill_record(id, record);
   agree_on_error(comm_, attempt_to([&] {
                    fill_elements(var, var.begin + record * schema_.recsize, var.inner_elements);
                  }));
@@ -278,15 +299,17 @@ void ClassicContainer::fill_record(VarId id, Count record) {
 void ClassicContainer::sync() {
   agree_on_error(comm_, attempt_to([&] { file_.sync(); }));
   file_.look_again();
-  if (begun_heap()) begun_heap()->synced();
+  each_begun_apart([](ApartPart& part) { part.synced(); });
 }
 
 void ClassicContainer::refresh_definitions() {
-  if (begun_heap() && begun_heap()->header_is_old()) write_definitions();
+  bool old = false;
+  each_begun_apart([&](ApartPart& part) { old |= part.header_is_old(); });
+  if (old) write_definitions();
 }
 
 void ClassicContainer::publish_last() {
-  if (begun_heap()) begun_heap()->publish_last();
+  each_begun_apart([](ApartPart& part) { part.publish_last(); });
 }
 
 // Where caches are weak, what this node has kept of the file goes when all have met once more, and
@@ -298,11 +321,15 @@ void ClassicContainer::close() {
 }
 
 void ClassicContainer::remove() {
+  for (const Kept& kept : parts_)
+    if (ApartPart* part = kept.part->apart()) part->remove_beside();
   if (::unlink(site_.path.c_str()) != 0)
     throw system_error(errno, Errc::ecantremove, "removing", site_.path);
 }
 
 void ClassicContainer::release() {
+  for (const Kept& kept : parts_)
+    if (ApartPart* part = kept.part->apart()) part->release();
   if (transport_) transport_->close();
 }
 

@@ -41,7 +41,7 @@ class ClassicContainer : public Container {
   void write_definitions() override;
 
   Layout& layout() override { return *layout_; }
-  bool publishes_records() const override { return begun_heap() != nullptr; }
+  bool publishes_records() const override { return any_begun_apart(); }
   bool has_fixed_places() const override { return !any_begun(); }
   void publish() override;
   void fill_record(VarId var, Count record) override;
@@ -81,13 +81,18 @@ class ClassicContainer : public Container {
   HeapPart* heap() const;
   HeapPart* begun_heap() const;
   bool any_begun() const;
+  bool any_begun_apart() const;
+  template <typename F>
+  void each_begun_apart(F&& f) const;
   /// Null: canonical.
   ClassicPart* keeper(const Variable& var) const;
-  bool in_heap(const Variable& var) const { return begun_heap() && begun_heap()->keeps(var); }
+  /// Null: its values lie where the classic formats say, in this file.
+  ApartPart* keeper_apart(const Variable& var) const;
   void parts_begin();
 
   // header.cc
-  Schema stored() const;
+  Schema stored() const { return stored(schema_); }
+  Schema stored(const Schema& schema) const;
   std::vector<std::byte> print_header() const;
   void read_header();   // collective
   void write_header();  // rank 0 only, as the next
@@ -97,7 +102,7 @@ class ClassicContainer : public Container {
   Alignment alignment_for(const EnddefArguments& arguments) const;
   void settle_alignment(const Alignment& alignment);
   void relocate(const Moves& moves);                                       // collective
-  void clear_gaps(const Schema& old);                                      // collective
+  void clear_gaps(const Schema& old, const Schema& now);                   // collective
   void fill_elements(const Variable& var, Offset offset, Count elements);  // local
 
   ContainerSite site_;

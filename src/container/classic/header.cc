@@ -44,7 +44,8 @@ void ClassicContainer::read_header() {
 
 void ClassicContainer::write_definitions() {
   by_root(comm_, [&] { write_header(); });
-  if (heap()) heap()->header_written();
+  for (const Kept& kept : parts_)
+    if (ApartPart* part = kept.part->apart()) part->header_written();
 }
 
 void ClassicContainer::write_header() {
@@ -55,13 +56,13 @@ void ClassicContainer::write_header() {
   file_.write_at(0, bytes);
 }
 
-Schema ClassicContainer::stored() const {
-  Schema stored = schema_;
+Schema ClassicContainer::stored(const Schema& schema) const {
+  Schema stored = schema;
   for (const Kept& kept : parts_) stored = kept.part->stored(stored);
   // In define mode the program may have said what there is no part for yet.
   for (const LayoutEntry* layout : part_layouts()) {
     const auto& asked = layout->in_classic.is_asked_for;
-    if (asked && !has_part(*layout) && asked(schema_))
+    if (asked && !has_part(*layout) && asked(schema))
       stored = make_part(*layout).part->stored(stored);
   }
   return stored;
@@ -144,14 +145,13 @@ void ClassicContainer::fill_up(bool changed) {
   if (comm_.all_reduce(std::int64_t{changed}, Reduce::max) == 0 || !comm_.is_root()) return;
   Offset end = schema_.header_size;
   for (const Variable& var : schema_.vars) {
-    Count bytes = var.inner_elements * size_of(var.type);
-    if (in_heap(var)) bytes = size_of(var.type);
-    const Count records = var.is_record && !in_heap(var) ? schema_.numrecs : 1;
+    const bool apart = keeper_apart(var) != nullptr, in_records = var.is_record && !apart;
+    Count bytes = apart ? size_of(var.type) : var.inner_elements * size_of(var.type);
+    const Count records = in_records ? schema_.numrecs : 1;
     // Some readers (scipy) want the last record with its padding.
-    if (var.is_record && !in_heap(var) && bytes % 4 != 0 && bytes != schema_.recsize)
-      bytes += 4 - bytes % 4;
+    if (in_records && bytes % 4 != 0 && bytes != schema_.recsize) bytes += 4 - bytes % 4;
     if (records > 0)
-      end = std::max(end, var.begin + (records - 1) * schema_.recsize * var.is_record + bytes);
+      end = std::max(end, var.begin + (records - 1) * schema_.recsize * in_records + bytes);
   }
   // Without variables nothing tells a reader why the file should go on after a header that has
   // become shorter.

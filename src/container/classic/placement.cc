@@ -72,16 +72,32 @@ void ClassicContainer::choose(const Schema* old) {
 void ClassicContainer::place(const Schema* old, const EnddefArguments& arguments) {
   Alignment alignment = alignment_for(arguments);
   if (heap()) return settle_alignment(heap()->place(stored(), old, alignment));
-  alignment = settle(alignment, schema_);
-  place_variables(schema_, old, alignment,
-                  classic::header_size(parts_.empty() ? schema_ : stored()));
+  if (parts_.empty()) {
+    alignment = settle(alignment, schema_);
+    place_variables(schema_, old, alignment, classic::header_size(schema_));
+    return settle_alignment(alignment);
+  }
+  // Variables that are kept apart have the space of an anchor.
+  Schema now = stored();
+  const std::optional<Schema> before = old ? std::optional(stored(*old)) : std::nullopt;
+  alignment = settle(alignment, now);
+  place_variables(now, before ? &*before : nullptr, alignment, classic::header_size(now));
+  for (std::size_t i = 0; i < schema_.vars.size(); ++i) schema_.vars[i].begin = now.vars[i].begin;
+  schema_.header_size = now.header_size;
+  schema_.header_extent = now.header_extent;
+  schema_.begin_rec = now.begin_rec;
+  schema_.recsize = now.recsize;
   settle_alignment(alignment);
 }
 
 void ClassicContainer::redefine(const Schema* old) {
-  if (old && !begun_heap()) relocate([&](const auto& move) { for_each_move(*old, schema_, move); });
-  if (heap())
-    heap()->start(old, [&](const Move& move) { relocate([&](const auto& f) { f(move); }); });
+  if (old && !begun_heap()) {
+    const Schema before = stored(*old), now = stored();
+    relocate([&](const auto& move) { for_each_move(before, now, move); });
+  }
+  for (const Kept& kept : parts_)
+    if (ApartPart* part = kept.part->apart())
+      part->start(old, [&](const Move& move) { relocate([&](const auto& f) { f(move); }); });
   // Where nothing follows here, the meeting that ends define mode tells of a failure, too.
   if (!parts_.empty()) {
     write_definitions();
@@ -194,7 +210,7 @@ void ClassicContainer::relocate(const Moves& moves) {
 
 // What lies between variables, and the places of variables that have no data yet, may hold bytes of
 // what stood there before. They become zero, as in a new file.
-void ClassicContainer::clear_gaps(const Schema& old) {
+void ClassicContainer::clear_gaps(const Schema& old, const Schema& now) {
   const Offset old_end = end_of_data(old);
   std::vector<std::byte> zeros;
   Count number = 0;
@@ -210,39 +226,38 @@ void ClassicContainer::clear_gaps(const Schema& old) {
       });
     }
   };
-  const bool same_places = schema_.header_size == old.header_size &&
-                           schema_.begin_rec == old.begin_rec && schema_.recsize == old.recsize &&
-                           schema_.vars.size() == old.vars.size();
+  const bool same_places = now.header_size == old.header_size && now.begin_rec == old.begin_rec &&
+                           now.recsize == old.recsize && now.vars.size() == old.vars.size();
   if (same_places) return;
   // The variables of before stand in file order; what lies between them at their new places is
   // cleared.
   auto clear_between = [&](bool records, Offset shift, Offset at, Offset end) {
     for (std::size_t i = 0; i < old.vars.size(); ++i) {
-      const Variable& var = schema_.vars[i];
+      const Variable& var = now.vars[i];
       if (var.is_record != records) continue;
       clear(at, var.begin + shift);
       at = var.begin + shift + var.inner_elements * size_of(var.type);
     }
     clear(at, end);
   };
-  clear_between(false, 0, schema_.header_size, schema_.begin_rec);
-  const bool same_records = schema_.begin_rec == old.begin_rec && schema_.recsize == old.recsize;
+  clear_between(false, 0, now.header_size, now.begin_rec);
+  const bool same_records = now.begin_rec == old.begin_rec && now.recsize == old.recsize;
   for (Count r = 0; r < old.numrecs && !same_records; ++r) {
-    const Offset begin = schema_.begin_rec + r * schema_.recsize;
+    const Offset begin = now.begin_rec + r * now.recsize;
     if (begin >= old_end) break;
-    clear_between(true, r * schema_.recsize, begin, begin + schema_.recsize);
+    clear_between(true, r * now.recsize, begin, begin + now.recsize);
   }
   agree_on_error(comm_, mine);
 }
 
 void ClassicContainer::fill_new(const Schema* old) {
-  if (old && !begun_heap()) clear_gaps(*old);
+  if (old && !begun_heap()) clear_gaps(stored(*old), stored());
   std::optional<Error> mine;
   bool any = false;
   for (std::size_t i = old ? old->vars.size() : 0; i < schema_.vars.size(); ++i) {
     const Variable& var = schema_.vars[i];
-    // What was never written of a variable in the heap is its fill value.
-    if (var.no_fill || in_heap(var)) continue;
+    // What was never written of a variable that is kept apart is its fill value.
+    if (var.no_fill || keeper_apart(var)) continue;
     any = true;
     if (!var.is_record) {
       auto error = attempt_to([&] { fill_elements(var, var.begin, var.inner_elements); });

@@ -325,8 +325,8 @@ constexpr KeySpec keys[] = {
               "engine"},
              &Method::chunk_read, readers),
     word_key({"chunk_state", "newest|synced", "newest",
-              "Which state of a file with chunks to open: the newest, or the last one that a sync "
-              "completed, for files that a power failure damaged.",
+              "Which state of a file with chunked or decomposed variables to open: the newest, or "
+              "the last one that a sync completed, for files that a power failure damaged.",
               "engine"},
              &Method::chunk_state, states),
 };

@@ -24,24 +24,10 @@
 #include "comm/agree.h"
 #include "comm/comm.h"
 #include "format/chunk_index.h"
+#include "layout/list_stream.h"
 #include "plan/file_space.h"
 
 namespace forebay::chunked {
-
-/// Extents that are all at hand, in any order.
-class ListStream : public ExtentStream {
- public:
-  explicit ListStream(std::vector<Extent> extents);
-  StreamSummary summary() const override { return summary_; }
-  std::size_t next(std::span<Extent> out) override;
-  void rewind() override { at_ = 0; }
-  std::unique_ptr<ExtentStream> clone() const override;
-
- private:
-  std::vector<Extent> extents_;
-  StreamSummary summary_;
-  std::size_t at_ = 0;
-};
 
 /// Which state of a file to open.
 enum class OpenState { newest, synced };

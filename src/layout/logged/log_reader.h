@@ -23,8 +23,8 @@
 #include "format/log_index.h"
 #include "layout/logged/log_writer.h"
 #include "layout/logged/lookup.h"
-#include "layout/logged/packed_pattern.h"
 #include "layout/logged/tail_reader.h"
+#include "layout/packed_pattern.h"
 
 namespace forebay::logged {
 

@@ -214,11 +214,12 @@ constexpr std::string_view compactings[] = {"never", "close"};
 constexpr KeySpec keys[] = {
     word_key({"subfiling", "none|node|ranks", "none",
               "Layout log: data goes into one subfile for each node, or for each subfile_ranks "
-              "ranks, in the folder FILE.subfiles.",
+              "ranks, in the folder FILE.subfiles. Layout decomposed always has such files: one "
+              "for each node, unless this says otherwise; none: one for all.",
               "engine"},
              &Method::subfiling, subfilings),
     count_key({"subfile_ranks", "a number, at least 1", "1",
-               "Layout log: how many ranks share a subfile with subfiling=ranks.", "engine"},
+               "How many ranks share a subfile with subfiling=ranks.", "engine"},
               &Method::subfile_ranks, 1, std::numeric_limits<int>::max()),
     word_key({"log_copy", "enable|disable", "enable",
               "Layout log: copy what is written; disable is for programs that leave their buffers "
@@ -227,7 +228,9 @@ constexpr KeySpec keys[] = {
              &Method::log_copy, switches),
     size_key(
         {"log_memory", "bytes, at least 1MiB", "64MiB",
-         "Layout log: bytes that a rank may hold of the index of a file that it reads.", "engine"},
+         "Layouts log and decomposed: bytes that a rank may hold of the index of a file that it "
+         "reads.",
+         "engine"},
         &Method::log_memory, 1 << 20),
     word_key({"compact", "never|close", "never",
               "Layout log: turn the file into an ordinary one when it is closed.", "engine"},

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "format/log_section.h"
-#include "layout/logged/packed_pattern.h"
+#include "layout/packed_pattern.h"
 
 namespace forebay::logged {
 

@@ -10,8 +10,8 @@
 
 #include "array/pattern.h"
 #include "format/log_section.h"
-#include "layout/logged/packed_pattern.h"
 #include "layout/logged/tails.h"
+#include "layout/packed_pattern.h"
 
 namespace forebay::logged {
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "base/attempt.h"
 #include "base/text_table.h"
 #include "files/classic_file.h"
 #include "files/file_check.h"
@@ -145,6 +146,16 @@ Json variable_json(const ClassicFile& file, VarId id) {
   return json;
 }
 
+Json maps_json(const FileMaps& maps) {
+  MapFacts facts;
+  if (const auto failed = attempt_to([&] { facts = maps.facts(); }))
+    return {{"damage", failed->message()}};
+  return {{"files", facts.files},       {"commit", facts.epoch},
+          {"synced", facts.synced},     {"maps", facts.maps},
+          {"patterns", facts.patterns}, {"slabs", facts.slabs},
+          {"bytes", facts.slab_bytes},  {"metadata_bytes", facts.metadata_bytes}};
+}
+
 Json info_json(const ClassicFile& file) {
   const Schema& schema = file.schema();
   Json json = {{"path", file.path()},
@@ -173,6 +184,7 @@ Json info_json(const ClassicFile& file) {
   }
   json["attributes"] = attributes_json(schema.attributes);
   if (any_chunks(file)) json["chunks"] = chunks_json(file);
+  if (file.maps()) json["maps"] = maps_json(*file.maps());
   return json;
 }
 
@@ -221,6 +233,25 @@ void add_chunks(const ClassicFile& file, TextTable& table) {
     table.add({"note", "a root of the index is damaged: forebay check FILE tells more"});
 }
 
+// Lines of the summary about decomposed variables.
+void add_maps(const FileMaps& maps, TextTable& table) {
+  MapFacts facts;
+  if (const auto failed = attempt_to([&] { facts = maps.facts(); })) {
+    table.add({"maps", "cannot be read: " + printable(failed->message())});
+    return;
+  }
+  table.add(
+      {"maps", fmt::format("{} of {} in {}, {}", counted(facts.maps, "map"),
+                           counted(facts.patterns, "pattern"), counted(facts.files, "data file"),
+                           facts.synced ? "synced" : "not synced")});
+  table.add({"slabs",
+             fmt::format("{} of {}; metadata {}, {:.2f} %", grouped(facts.slabs),
+                         friendly_size(facts.slab_bytes), friendly_size(facts.metadata_bytes),
+                         facts.slab_bytes == 0 ? 0.0
+                                               : 100.0 * static_cast<double>(facts.metadata_bytes) /
+                                                     static_cast<double>(facts.slab_bytes))});
+}
+
 std::string summary_text(const ClassicFile& file) {
   const Schema& schema = file.schema();
   TextTable table("ll");
@@ -248,6 +279,7 @@ std::string summary_text(const ClassicFile& file) {
     table.add({"records", text});
   }
   if (any_chunks(file)) add_chunks(file, table);
+  if (file.maps()) add_maps(*file.maps(), table);
   const Offset missing = expected_size(file) - file.file_size();
   if (missing > 0) {
     table.add({"note", "the file ends " + with_bytes(missing) +

@@ -1,4 +1,4 @@
-// Patterns as the log layout stores them: printed, then compressed where that makes them smaller
+// Patterns as layouts store them: printed, then compressed where that makes them smaller
 // (D6 §6.2.3).
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "layout/logged/packed_pattern.h"
+#include "layout/packed_pattern.h"
 
 #include "format/log_bytes.h"
 #include "format/log_section.h"

@@ -1,0 +1,119 @@
+#include "files/file_maps.h"
+
+#include <algorithm>
+
+#include "array/convert.h"
+#include "base/attempt.h"
+#include "storage/file.h"
+#include "transport/direct_io.h"
+
+namespace forebay {
+namespace {
+
+constexpr Count most_bytes = 8 << 20;  // of a part that is converted
+
+decomposed::StateFile state_of(const std::string& path, std::uint64_t id, Report& report,
+                               decomposed::OpenState which) {
+  decomposed::StateFile file(std::make_shared<File>(decomposed::state_path(path), false, 0, report),
+                             id);
+  file.load(which);
+  return file;
+}
+
+}  // namespace
+
+FileMaps::FileMaps(Schema& schema, std::string path, std::uint64_t id, decomposed::OpenState state)
+    : schema_(schema),
+      path_(std::move(path)),
+      id_(id),
+      which_(state),
+      selector_(most_bytes),
+      reader_(schema, path_, read_directly, {}, 0, report_) {
+  damage_ = attempt_to([&] {
+    newest_ = state_of(path_, id, report_, state).state();
+    check_records(newest_, schema);
+    schema.numrecs = newest_.records;
+    reader_.use(newest_);
+  });
+}
+
+// A selection whose values are converted is cut until a part is small: by its first dimension that
+// has several indices, whose parts follow each other in memory.
+bool FileMaps::read_part(const Variable& var, VarId id, const Subarray& selection, Type type,
+                         std::byte* out) const {
+  const Type external = external_for(var.type, type, schema_.version);
+  const Count width = size_of(external), elements = selection.elements();
+  const bool plain = is_plain_copy(external, type);
+  if (!plain && elements * width > most_bytes) {
+    std::size_t d = 0;
+    while (selection.count[d] == 1) ++d;
+    Subarray first = selection, rest = selection;
+    first.count[d] /= 2;
+    rest.count[d] -= first.count[d];
+    rest.start[d] += first.count[d] * (selection.stride.empty() ? 1 : selection.stride[d]);
+    const bool a = read_part(var, id, first, type, out);
+    const bool b = read_part(var, id, rest, type, out + first.elements() * size_of(type));
+    return a || b;
+  }
+  std::vector<std::byte> stored(static_cast<std::size_t>(plain ? 0 : elements * width));
+  Request r;
+  r.var = id;
+  r.selection = selection;
+  r.elements = elements;
+  r.packed = plain ? out : stored.data();
+  r.element_size = static_cast<int>(width);
+  r.swap = plain ? static_cast<int>(width) : 1;
+  selector_.begin_operation();
+  reader_.read(r, selector_.parts_of(r, var));
+  return !plain && from_external(external, stored.data(), type, out, elements, nullptr);
+}
+
+bool FileMaps::read(VarId id, const Subarray& selection, Type type, void* out) const {
+  const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
+  if (damage_)
+    throw Error(damage_->code(), "variable " + var.name + ": " + damage_->message(),
+                damage_->advice());
+  const std::lock_guard<std::mutex> lock(reading_);
+  return read_part(var, id, selection, type, static_cast<std::byte*>(out));
+}
+
+MapFacts FileMaps::facts() const {
+  if (damage_) throw *damage_;
+  const std::lock_guard<std::mutex> lock(reading_);
+  MapFacts facts;
+  facts.files = newest_.files;
+  facts.epoch = newest_.epoch;
+  facts.synced = newest_.synced;
+  for (std::uint32_t file = 0; file < newest_.files; ++file) {
+    const decomposed::FileIndex& index = reader_.index(file);
+    facts.maps += index.maps();
+    facts.patterns += index.patterns();
+    facts.slabs += index.slab_count();
+    facts.metadata_bytes += reader_.section_bytes(file);
+    index.for_each_slab([&](const decomposed::Entry& e) { facts.slab_bytes += e.bytes; });
+  }
+  return facts;
+}
+
+std::vector<std::string> FileMaps::check() const {
+  std::vector<std::string> problems;
+  if (damage_) return {damage_->message()};
+  const std::lock_guard<std::mutex> lock(reading_);
+  for (std::uint32_t file = 0; file < newest_.files; ++file) {
+    const auto failed = attempt_to([&] {
+      for (std::uint32_t n = 0; n < reader_.index(file).patterns(); ++n) reader_.pattern(file, n);
+    });
+    if (failed) problems.push_back(failed->message());
+  }
+  return problems;
+}
+
+bool FileMaps::changed() const {
+  if (damage_) return false;
+  const std::lock_guard<std::mutex> lock(reading_);
+  decomposed::State now;
+  const auto failed = attempt_to([&] { now = state_of(path_, id_, report_, which_).state(); });
+  return failed || now.epoch != newest_.epoch;
+}
+
+}  // namespace forebay

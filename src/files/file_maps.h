@@ -1,0 +1,67 @@
+// Decomposed variables of a file as one process reads them, without MPI: values, and what there is
+// to know of maps. Layout decomposed; docs/formats.md has the grammar.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "array/schema.h"
+#include "array/selection.h"
+#include "array/type.h"
+#include "base/error.h"
+#include "base/report.h"
+#include "layout/decomposed/reader.h"
+#include "layout/decomposed/state_file.h"
+
+namespace forebay {
+
+/// The data files as a whole.
+struct MapFacts {
+  std::uint32_t files = 0;
+  std::uint64_t epoch = 0;
+  bool synced = false;
+  Count maps = 0, patterns = 0, slabs = 0;
+  Count slab_bytes = 0;      ///< of values
+  Count metadata_bytes = 0;  ///< sections that are in use
+};
+
+/// Several threads may use one; they read one after another.
+class FileMaps {
+ public:
+  /// Reads the state beside the file; `schema` outlives the reader, and its number of records is
+  /// set. What is wrong with the state is kept, and told when a value is asked for.
+  FileMaps(Schema& schema, std::string path, std::uint64_t id, decomposed::OpenState state);
+
+  /// As ClassicFile::read, for a checked selection that is not empty.
+  bool read(VarId var, const Subarray& selection, Type type, void* out) const;
+
+  const std::optional<Error>& damage() const { return damage_; }
+  /// Errc::enotnc, or the system's, for a data file that cannot be read.
+  MapFacts facts() const;
+  /// What is wrong with data files, a sentence each: all patterns are read, no values.
+  std::vector<std::string> check() const;
+  /// A commit was made since the file was opened, or the state cannot be read any more.
+  bool changed() const;
+
+ private:
+  bool read_part(const Variable& var, VarId id, const Subarray& selection, Type type,
+                 std::byte* out) const;
+
+  const Schema& schema_;
+  std::string path_;
+  std::uint64_t id_;
+  decomposed::OpenState which_;
+  std::optional<Error> damage_;
+  decomposed::State newest_;  // when it was opened
+  mutable std::mutex reading_;
+  mutable Report report_;
+  mutable decomposed::Selector selector_;
+  mutable decomposed::Reader reader_;
+};
+
+}  // namespace forebay

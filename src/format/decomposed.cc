@@ -1,0 +1,264 @@
+#include "format/decomposed.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/attempt.h"
+#include "base/hash.h"
+#include "format/log_bytes.h"
+
+namespace forebay::decomposed {
+namespace {
+
+using logged::Parser;
+using logged::Printer;
+
+constexpr std::uint32_t front_magic = 0x4642'4446, root_magic = 0x4642'4452,
+                        state_magic = 0x4642'4453, section_magic = 0x4642'4445;  // FBDF, R, S, E
+constexpr std::size_t hash_bytes = 8;
+
+[[noreturn]] void damaged(const std::string& what) {
+  throw Error(Errc::enotnc, what, "forebay check tells what can still be read");
+}
+
+/// Parsing of what the log's parser takes apart; its errors are those of a netCDF file here.
+template <typename F>
+auto parsing(const char* what, F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    if (error.code() != Errc::ebadlog) throw;
+    const std::string& text = error.message();
+    const std::size_t colon = text.find(": ");
+    damaged(std::string(what) + ": " + text.substr(colon == std::string::npos ? 0 : colon + 2));
+  }
+}
+
+/// A slot: what was printed, zeros, and a hash at the end of the sector.
+std::vector<std::byte> as_slot(Printer& out) {
+  auto& bytes = out.bytes();
+  bytes.resize(static_cast<std::size_t>(slot_bytes) - hash_bytes);
+  out.fixed(hash_of(bytes));
+  return std::move(bytes);
+}
+
+/// The beginning of a slot that is whole.
+std::optional<std::span<const std::byte>> whole_slot(std::span<const std::byte> bytes) {
+  if (bytes.size() != static_cast<std::size_t>(slot_bytes)) return std::nullopt;
+  const auto front = bytes.first(bytes.size() - hash_bytes);
+  if (load_be<std::uint64_t>(bytes.data() + front.size()) != hash_of(front)) return std::nullopt;
+  return front;
+}
+
+/// Small for numbers that are near to 0.
+std::uint64_t zigzag(std::int64_t n) {
+  return (static_cast<std::uint64_t>(n) << 1) ^ static_cast<std::uint64_t>(n >> 63);
+}
+std::int64_t unzigzag(std::uint64_t n) {
+  return static_cast<std::int64_t>(n >> 1) ^ -static_cast<std::int64_t>(n & 1);
+}
+
+std::uint32_t number32(Parser& in, const char* what) {
+  const std::uint64_t n = in.number();
+  if (n > INT32_MAX) logged::damaged(std::string(what) + " is too large");
+  return static_cast<std::uint32_t>(n);
+}
+
+}  // namespace
+
+std::vector<std::byte> print_front(const Front& front) {
+  Printer out;
+  out.front(front_magic);
+  out.fixed(front.id);
+  out.fixed(front.number);
+  return as_slot(out);
+}
+
+Front parse_front(std::span<const std::byte> bytes) {
+  const auto slot = whole_slot(bytes);
+  if (!slot) damaged("it does not begin as a data file does");
+  return parsing("its front", [&] {
+    Parser in(*slot);
+    in.front(front_magic, "it");
+    Front front;
+    front.id = in.fixed<std::uint64_t>();
+    front.number = in.fixed<std::uint32_t>();
+    return front;
+  });
+}
+
+std::vector<std::byte> print_root(const Root& root) {
+  Printer out;
+  out.front(root_magic);
+  out.fixed(root.epoch);
+  out.fixed(root.section);
+  out.fixed(root.bytes);
+  return as_slot(out);
+}
+
+std::optional<Root> parse_root(std::span<const std::byte> bytes) {
+  const auto slot = whole_slot(bytes);
+  if (!slot) return std::nullopt;
+  return parsing("a root", [&] {
+    Parser in(*slot);
+    in.front(root_magic, "it");
+    Root root;
+    root.epoch = in.fixed<std::uint64_t>();
+    root.section = in.fixed<Offset>();
+    root.bytes = in.fixed<Count>();
+    return root;
+  });
+}
+
+std::vector<std::byte> print_state(const State& state) {
+  Printer out;
+  out.front(state_magic);
+  out.fixed(state.id);
+  out.fixed(state.epoch);
+  out.fixed(state.records);
+  out.fixed(state.files);
+  out.fixed(std::uint8_t{state.synced});
+  return as_slot(out);
+}
+
+std::optional<State> parse_state(std::span<const std::byte> bytes) {
+  const auto slot = whole_slot(bytes);
+  if (!slot) return std::nullopt;
+  return parsing("a slot of the state", [&] {
+    Parser in(*slot);
+    in.front(state_magic, "it");
+    State state;
+    state.id = in.fixed<std::uint64_t>();
+    state.epoch = in.fixed<std::uint64_t>();
+    state.records = in.fixed<Count>();
+    state.files = in.fixed<std::uint32_t>();
+    state.synced = in.fixed<std::uint8_t>() != 0;
+    if (state.records < 0) logged::damaged("a number of records below 0");
+    return state;
+  });
+}
+
+std::vector<std::byte> print_section(const Section& section) {
+  Printer out;
+  out.front(section_magic);
+  out.number(section.epoch);
+  out.count(section.previous);
+  out.count(section.previous_bytes);
+  out.number(section.first_pattern);
+  out.number(section.first_map);
+  out.number(section.patterns.size());
+  for (const StoredPattern& pattern : section.patterns) {
+    out.fixed(pattern.key.low);
+    out.fixed(pattern.key.high);
+    out.count(pattern.elements);
+    out.number(pattern.packed.size());
+    out.raw(pattern.packed);
+  }
+  out.number(section.maps.size());
+  for (const Map& map : section.maps) {
+    out.number(map.size());
+    Member before;
+    for (const Member& member : map) {
+      out.number(member.rank - before.rank);
+      out.number(zigzag(std::int64_t{member.pattern} - before.pattern));
+      before = member;
+    }
+  }
+  out.number(section.entries.size());
+  Entry before;
+  before.offset = first_block;
+  before.epoch = section.epoch;
+  for (const Entry& e : section.entries) {
+    out.number(zigzag(std::int64_t{e.var} - before.var));
+    out.number(zigzag(e.record - before.record));
+    out.number(e.order);
+    out.number(zigzag(std::int64_t{e.map} - before.map));
+    out.number(zigzag(e.offset - (before.offset + before.bytes)));
+    out.count(e.bytes);
+    out.number(section.epoch - e.epoch);
+    before = e;
+  }
+  out.fixed(hash_of(out.bytes()));
+  return std::move(out.bytes());
+}
+
+namespace {
+
+/// `a` and a difference that was read, or an error for what is below 0 or above `most`.
+std::int64_t moved(std::int64_t a, std::uint64_t difference, std::int64_t most, const char* what) {
+  std::int64_t sum = 0;
+  if (__builtin_add_overflow(a, unzigzag(difference), &sum) || sum < 0 || sum > most)
+    logged::damaged(std::string(what) + " is out of range");
+  return sum;
+}
+
+Map parse_map(Parser& in, std::size_t patterns) {
+  Map map(in.items(2));
+  std::int64_t rank = 0, pattern = 0;
+  for (std::size_t i = 0; i < map.size(); ++i) {
+    const std::uint32_t further = number32(in, "a rank");
+    if (i > 0 && further == 0) logged::damaged("a map has a rank twice");
+    rank = moved(rank, zigzag(further), INT32_MAX, "a rank");
+    pattern =
+        moved(pattern, in.number(), static_cast<std::int64_t>(patterns) - 1, "number of a pattern");
+    map[i] = {static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(pattern)};
+  }
+  return map;
+}
+
+void parse_entries(Parser& in, Section& section, Offset file_size) {
+  const std::int64_t maps = section.first_map + static_cast<std::int64_t>(section.maps.size());
+  section.entries.resize(in.items(7));
+  Entry before;
+  before.offset = first_block;
+  for (Entry& e : section.entries) {
+    e.var = static_cast<std::int32_t>(moved(before.var, in.number(), INT32_MAX, "a variable"));
+    e.record = moved(before.record, in.number(), INT64_MAX, "a record");
+    e.order = number32(in, "a turn");
+    e.map = static_cast<std::uint32_t>(moved(before.map, in.number(), maps - 1, "number of a map"));
+    e.offset = moved(before.offset + before.bytes, in.number(), file_size, "a slab's place");
+    e.bytes = in.count();
+    const std::uint64_t age = in.number();
+    if (age > section.epoch) logged::damaged("an entry is older than the file");
+    e.epoch = section.epoch - age;
+    if (e.offset < first_block || e.bytes > file_size - e.offset)
+      logged::damaged("a slab lies outside the file");
+    before = e;
+  }
+}
+
+}  // namespace
+
+Section parse_section(std::span<const std::byte> bytes, Offset file_size) {
+  constexpr std::size_t least = 8 + 8 + hash_bytes;
+  if (bytes.size() < least) damaged("a section ends too early");
+  const auto front = bytes.first(bytes.size() - hash_bytes);
+  if (load_be<std::uint64_t>(bytes.data() + front.size()) != hash_of(front))
+    damaged("wrong checksum of a section");
+  return parsing("a section", [&] {
+    Parser in(front);
+    in.front(section_magic, "it");
+    Section section;
+    section.epoch = in.number();
+    section.previous = in.count();
+    section.previous_bytes = in.count();
+    section.first_pattern = number32(in, "a number of patterns");
+    section.first_map = number32(in, "a number of maps");
+    section.patterns.resize(in.items(18));
+    for (StoredPattern& pattern : section.patterns) {
+      pattern.key.low = in.fixed<std::uint64_t>();
+      pattern.key.high = in.fixed<std::uint64_t>();
+      pattern.elements = in.count();
+      const auto packed = in.take(in.items(1));
+      pattern.packed.assign(packed.begin(), packed.end());
+    }
+    section.maps.resize(in.items(1));
+    for (Map& map : section.maps)
+      map = parse_map(in, section.first_pattern + section.patterns.size());
+    parse_entries(in, section, file_size);
+    if (in.left() != 0) logged::damaged("it is longer than it says");
+    return section;
+  });
+}
+
+}  // namespace forebay::decomposed

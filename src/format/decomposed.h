@@ -1,0 +1,119 @@
+// What lies beside a file with decomposed variables: FILE.subfiles/state, and data files
+// FILE.subfiles/0, 1, …, one a group of ranks (docs/formats.md has the grammar).
+//
+//     state      slot{3}                       which commit is the newest; the last to be written
+//     data file  front root{3} block*          a root names the newest section of a commit
+//     block      slab* section                 one a write, where there is space
+//     section    epoch previous pattern* map* entry* hash     what that write added
+//
+// A pattern is which elements of a variable (of one record of it) one rank selected; a map is the
+// patterns of several ranks; an entry says where a slab lies: the values of one variable and record
+// by one map, rank after rank. Patterns and maps are numbered in the order of the sections.
+//
+// Fixed-width numbers are big-endian; the others are of variable length (base/varint.h). Parsing
+// throws nothing but Errc::enotnc.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/types.h"
+
+namespace forebay::decomposed {
+
+/// Slots are written whole, by one system call within a sector.
+constexpr Count slot_bytes = 512;
+constexpr int slots = 3;
+
+struct Front {
+  std::uint64_t id = 0;  ///< random; the header of the classic file has it, too
+  std::uint32_t number = 0;
+
+  bool operator==(const Front&) const = default;
+};
+/// A block of slot_bytes at the beginning of a data file; roots follow.
+constexpr Offset root_place(int slot) { return (1 + slot) * slot_bytes; }
+constexpr Offset first_block = 4096;
+
+std::vector<std::byte> print_front(const Front& front);
+Front parse_front(std::span<const std::byte> bytes);
+
+struct Root {
+  std::uint64_t epoch = 0;
+  Offset section = 0;  ///< the newest
+  Count bytes = 0;
+
+  bool operator==(const Root&) const = default;
+};
+std::vector<std::byte> print_root(const Root& root);
+/// Nothing for an empty slot, or one that was not written to its end.
+std::optional<Root> parse_root(std::span<const std::byte> bytes);
+
+/// A commit: of each data file the newest root counts whose epoch is not later.
+struct State {
+  std::uint64_t id = 0;
+  std::uint64_t epoch = 0;
+  Count records = 0;
+  std::uint32_t files = 0;  ///< data files that there are
+  bool synced = false;      ///< all of it is on the device
+
+  bool operator==(const State&) const = default;
+};
+constexpr Offset state_place(int slot) { return slot * slot_bytes; }
+std::vector<std::byte> print_state(const State& state);
+std::optional<State> parse_state(std::span<const std::byte> bytes);
+
+/// 128 bits of xxh3 of a pattern as it is printed.
+struct Key {
+  std::uint64_t low = 0, high = 0;
+
+  bool operator==(const Key&) const = default;
+  auto operator<=>(const Key&) const = default;
+};
+
+struct StoredPattern {
+  Key key;
+  Count elements = 0;
+  std::vector<std::byte> packed;  ///< layout/packed_pattern.h
+};
+
+struct Member {
+  std::uint32_t rank = 0;
+  std::uint32_t pattern = 0;
+
+  bool operator==(const Member&) const = default;
+  auto operator<=>(const Member&) const = default;
+};
+using Map = std::vector<Member>;  ///< by rank
+
+struct Entry {
+  std::int32_t var = 0;
+  Count record = 0;
+  std::uint32_t order = 0;  ///< of a rank's writes of one epoch
+  std::uint32_t map = 0;
+  Offset offset = 0;
+  Count bytes = 0;
+  std::uint64_t epoch = 0;  ///< its section's, unless a section repeats what others said
+
+  bool operator==(const Entry&) const = default;
+};
+
+struct Section {
+  std::uint64_t epoch = 0;
+  Offset previous = 0;  ///< the section before it; 0: it tells all
+  Count previous_bytes = 0;
+  std::uint32_t first_pattern = 0, first_map = 0;  ///< numbers of its first ones
+  std::vector<StoredPattern> patterns;
+  std::vector<Map> maps;
+  std::vector<Entry> entries;
+};
+std::vector<std::byte> print_section(const Section& section);
+/// Numbers of patterns and maps are those of this section or earlier ones; what entries say is
+/// within the file that has `file_size` bytes.
+Section parse_section(std::span<const std::byte> bytes, Offset file_size);
+
+}  // namespace forebay::decomposed

@@ -1,0 +1,33 @@
+// How the header of a file with decomposed variables looks to readers that know nothing of maps
+// (layout decomposed): a valid classic header in which each of them is an anchor.
+//
+// An anchor is a scalar variable with the name, type and attributes of the decomposed one, and
+//     __decom_dims   int[ndims]  the dimensions that the variable really has
+// The file has the attribute
+//     __decom        text        which data files beside it hold the values (format/decomposed.h)
+// Other variables stay what they are, records included. The full grammar is in docs/formats.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "array/schema.h"
+
+namespace forebay::decomposed {
+
+/// True for the attribute names that anchors use; nobody else may.
+bool is_reserved_attribute(std::string_view name);
+
+/// The header to write for `schema`, of which some variable is decomposed. Begins of variables are
+/// taken over. Its size does not depend on `id`.
+Schema to_stored(const Schema& schema, std::uint64_t id);
+
+/// Whether a header that was read has anchors.
+bool has_anchors(const Schema& stored);
+
+/// The schema that users see, from a header with anchors; `id` receives that of the data files.
+/// Errc::enotnc when an anchor's attributes are damaged or contradict each other.
+Schema from_stored(const Schema& stored, std::uint64_t& id);
+
+}  // namespace forebay::decomposed

@@ -1,0 +1,131 @@
+#include "format/decomposed.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "format/classic.h"
+#include "format/decomposed_schema.h"
+
+namespace forebay::decomposed {
+namespace {
+
+constexpr Offset file_size = 1 << 20;
+
+Section sample() {
+  Section s;
+  s.epoch = 9;
+  s.previous = 5000;
+  s.previous_bytes = 77;
+  s.first_pattern = 2;
+  s.first_map = 1;
+  s.patterns = {{{1, 2}, 40, {std::byte{7}, std::byte{8}}}, {{3, 4}, 1, {std::byte{9}}}};
+  s.maps = {{{0, 3}, {1, 0}, {900, 2}}, {}};
+  s.entries = {{5, 12, 0, 1, 4096, 164, 9}, {6, 12, 0, 1, 4264, 328, 9}, {0, 0, 3, 2, 8192, 0, 4}};
+  return s;
+}
+
+Errc refusal(std::span<const std::byte> bytes, Offset size = file_size) {
+  try {
+    parse_section(bytes, size);
+    return Errc::ok;
+  } catch (const Error& error) {
+    return error.code();
+  }
+}
+
+TEST(DecomposedFormat, a_section_comes_back_as_it_was) {
+  const Section was = sample(), is = parse_section(print_section(was), file_size);
+  EXPECT_EQ(is.epoch, was.epoch);
+  EXPECT_EQ(is.previous, was.previous);
+  EXPECT_EQ(is.previous_bytes, was.previous_bytes);
+  EXPECT_EQ(is.first_pattern, was.first_pattern);
+  EXPECT_EQ(is.first_map, was.first_map);
+  ASSERT_EQ(is.patterns.size(), was.patterns.size());
+  for (std::size_t i = 0; i < is.patterns.size(); ++i) {
+    EXPECT_EQ(is.patterns[i].key, was.patterns[i].key);
+    EXPECT_EQ(is.patterns[i].elements, was.patterns[i].elements);
+    EXPECT_EQ(is.patterns[i].packed, was.patterns[i].packed);
+  }
+  EXPECT_EQ(is.maps, was.maps);
+  EXPECT_EQ(is.entries, was.entries);
+}
+
+TEST(DecomposedFormat, every_changed_or_missing_byte_of_a_section_is_found) {
+  const auto good = print_section(sample());
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    auto bad = good;
+    bad[i] ^= std::byte{0x10};
+    EXPECT_EQ(refusal(bad), Errc::enotnc) << i;
+    EXPECT_EQ(refusal(std::span(good).first(i)), Errc::enotnc) << i;
+  }
+}
+
+// With a right checksum: as somebody would make it who wants to do harm.
+TEST(DecomposedFormat, impossible_sections_are_refused) {
+  const auto refused = [](auto&& change) {
+    Section s = sample();
+    change(s);
+    EXPECT_EQ(refusal(print_section(s)), Errc::enotnc);
+  };
+  refused([](Section& s) { s.entries[0].map = 3; });
+  refused([](Section& s) { s.entries[0].offset = first_block - 8; });
+  refused([](Section& s) { s.entries[1].bytes = file_size; });
+  refused([](Section& s) { s.entries[1].offset = file_size; });
+  refused([](Section& s) { s.entries[1].var = -1; });
+  refused([](Section& s) { s.entries[1].record = -1; });
+  refused([](Section& s) { s.maps[0][1].pattern = 4; });
+  refused([](Section& s) { s.maps[0][1].rank = 0; });
+  EXPECT_EQ(refusal(print_section(sample()), 5000), Errc::enotnc);
+  EXPECT_EQ(refusal(print_section(sample())), Errc::ok);
+}
+
+TEST(DecomposedFormat, slots_come_back_and_torn_ones_do_not_count) {
+  const State state{0x1234567890abcdef, 77, 1 << 30, 12, true};
+  EXPECT_EQ(parse_state(print_state(state)), state);
+  const Root root{8, 5000, 99};
+  EXPECT_EQ(parse_root(print_root(root)), root);
+  const Front front{3, 4};
+  EXPECT_EQ(parse_front(print_front(front)), front);
+  auto torn = print_root(root);
+  EXPECT_EQ(static_cast<Count>(torn.size()), slot_bytes);
+  torn[20] ^= std::byte{1};
+  EXPECT_FALSE(parse_root(torn));
+  EXPECT_FALSE(parse_root(std::vector<std::byte>(512)));
+  EXPECT_FALSE(parse_state(std::vector<std::byte>(512)));
+  EXPECT_THROW(parse_front(torn), Error);
+}
+
+TEST(DecomposedFormat, headers_have_anchors_and_keep_classic_records) {
+  Schema schema;
+  schema.version = 5;
+  schema.add_dim({"time", 0});
+  schema.add_dim({"x", 100});
+  Variable kept, plain;
+  kept.name = "kept", kept.type = Type::float32, kept.dimids = {0, 1}, kept.decomposed = true;
+  plain.name = "time", plain.type = Type::float64, plain.dimids = {0};
+  schema.add_var(kept);
+  schema.add_var(plain);
+  const Schema stored = to_stored(schema, 0xabc);
+  EXPECT_TRUE(has_anchors(stored));
+  EXPECT_FALSE(has_anchors(schema));
+  EXPECT_TRUE(stored.vars[0].dimids.empty());
+  EXPECT_TRUE(stored.vars[1].is_record);
+  std::uint64_t id = 0;
+  const Schema seen = from_stored(stored, id);
+  EXPECT_EQ(id, 0xabcU);
+  EXPECT_TRUE(seen.vars[0].decomposed);
+  EXPECT_EQ(seen.vars[0].dimids, kept.dimids);
+  EXPECT_EQ(seen.vars[0].attributes.size(), 0);
+  EXPECT_FALSE(seen.vars[1].decomposed);
+  EXPECT_EQ(classic::header_size(to_stored(schema, 0)), classic::header_size(stored));
+  Schema bad = stored;
+  bad.vars[0].attributes.put(
+      {"__decom_dims", Type::int32, 1, std::vector<std::byte>(4, std::byte{9})});
+  EXPECT_THROW(from_stored(bad, id), Error);
+  bad = stored;
+  bad.attributes.put({"__decom", Type::chr, 1, {std::byte{'x'}}});
+  EXPECT_THROW(from_stored(bad, id), Error);
+}
+
+}  // namespace
+}  // namespace forebay::decomposed

@@ -1,0 +1,294 @@
+#include "layout/decomposed/data_file.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/attempt.h"
+#include "base/error.h"
+#include "base/leavings.h"
+
+namespace forebay::decomposed {
+
+std::string folder_of(const std::string& path) { return path + ".subfiles"; }
+
+std::string data_path(const std::string& path, std::uint32_t number) {
+  return folder_of(path) + "/" + std::to_string(number);
+}
+
+std::string state_path(const std::string& path) { return folder_of(path) + "/state"; }
+
+void remove_data_files(const std::string& path) noexcept {
+  attempt_to([&] {
+    const auto is_ours = [](std::string_view name) { return is_number(name) || name == "state"; };
+    if (::access(state_path(path).c_str(), F_OK) == 0) remove_leavings(folder_of(path), is_ours);
+  });
+}
+
+namespace {
+
+[[noreturn]] void damaged(const std::string& what) {
+  throw Error(Errc::enotnc, what, "forebay check tells what can still be read");
+}
+
+}  // namespace
+
+// -- reading
+
+std::vector<std::byte> DataFileReader::read(Offset offset, Count bytes, const char* what) const {
+  std::vector<std::byte> out(static_cast<std::size_t>(bytes));
+  if (file_->read_at(offset, out) != out.size()) damaged(std::string("it ends within ") + what);
+  return out;
+}
+
+void DataFileReader::check_front() const {
+  const Front found = parse_front(read(0, slot_bytes, "its front"));
+  if (found.id != front_.id)
+    throw Error(Errc::enotnc, "it belongs to another file",
+                "data files must stay in the folder beside the file that they were written with");
+  if (found.number != front_.number)
+    throw Error(Errc::enotnc, "it is data file " + std::to_string(found.number),
+                "data files must keep their names");
+}
+
+void DataFileReader::find_roots() {
+  roots_.clear();
+  const auto all = read(root_place(0), slots * slot_bytes, "its roots");
+  for (int slot = 0; slot < slots; ++slot) {
+    const auto bytes = std::span(all).subspan(static_cast<std::size_t>(slot * slot_bytes),
+                                              static_cast<std::size_t>(slot_bytes));
+    if (const auto root = parse_root(bytes)) roots_.push_back({*root, slot});
+  }
+}
+
+void DataFileReader::load(std::uint64_t epoch) {
+  naming(file_->path(), [&] {
+    const Offset size = file_->size();
+    if (size < first_block) damaged("it ends within its front");
+    check_front();
+    find_roots();
+    std::optional<FoundRoot> newest;
+    for (const FoundRoot& found : roots_)
+      if (found.root.epoch <= epoch && (!newest || found.root.epoch > newest->root.epoch))
+        newest = found;
+    if (newest && root_ && newest->root == root_->root) return;
+    if (!newest) {
+      index_ = {};
+      sections_.clear();
+    } else {
+      follow(newest->root, size);
+    }
+    root_ = newest;
+  });
+}
+
+// From the newest section back to one that is known, or that tells all. What they have together
+// fits into the file, so a chain that goes round is found.
+void DataFileReader::follow(const Root& root, Offset size) {
+  std::vector<Section> fresh;
+  std::vector<SectionPlace> places;
+  SectionPlace at{root.section, root.bytes, root.epoch};
+  std::uint64_t before = root.epoch;
+  Count total = 0;
+  bool continues = false;
+  while (!continues) {
+    continues = !sections_.empty() && sections_.back().offset == at.offset &&
+                sections_.back().bytes == at.bytes && sections_.back().epoch <= before;
+    if (continues) break;
+    if (at.offset < first_block || at.offset > size || at.bytes > size - at.offset)
+      damaged("a section lies outside the file");
+    if ((total += at.bytes) > size) damaged("its sections are longer than the file");
+    fresh.push_back(parse_section(read(at.offset, at.bytes, "a section"), size));
+    const Section& section = fresh.back();
+    const bool first = fresh.size() == 1;
+    if (first ? section.epoch != before : section.epoch >= before)
+      damaged("a section is not of the write that it should be of");
+    before = section.epoch;
+    at.epoch = section.epoch;
+    places.push_back(at);
+    if (section.previous == 0) break;
+    at = {section.previous, section.previous_bytes, 0};
+  }
+  // What is known until now stays if something is wrong with what is new.
+  FileIndex index;
+  if (continues) index = std::move(index_);
+  root_.reset();
+  std::vector<SectionPlace> known = std::move(sections_);
+  if (!continues) known.clear();
+  sections_.clear();
+  for (std::size_t i = fresh.size(); i-- > 0;) {
+    index.add(fresh[i]);
+    known.push_back(places[i]);
+  }
+  index_ = std::move(index);
+  sections_ = std::move(known);
+}
+
+// -- writing
+
+void DataFileWriter::create() {
+  std::vector<std::byte> bytes = print_front(front_);
+  bytes.resize(static_cast<std::size_t>(first_block));
+  file_->write_at(0, bytes);
+  space_ = FileSpace(first_block, {});
+}
+
+void DataFileWriter::wipe(int slot) {
+  const std::vector<std::byte> nothing(static_cast<std::size_t>(slot_bytes));
+  file_->write_at(root_place(slot), nothing);
+}
+
+void DataFileWriter::open(std::uint64_t epoch, std::uint64_t synced) {
+  DataFileReader newest(file_, front_), old(file_, front_);
+  newest.load(epoch);
+  index_ = newest.index();
+  sections_ = newest.sections();
+  slot_ = newest.root() ? newest.root()->slot : -1;
+  epoch_ = epoch;
+  synced_epoch_ = synced;
+  synced_slot_ = -1;
+  std::vector<FileSpace::Range> used;
+  std::set<Offset> known;
+  const auto use = [&](Offset offset, Count bytes, std::uint64_t of, bool in_newest) {
+    if (in_newest) known.insert(offset);
+    if (!in_newest && known.contains(offset)) return;
+    used.push_back({offset, offset + bytes});
+    if (!in_newest) until_synced_.push_back({offset, bytes, of});
+  };
+  const auto use_all = [&](const DataFileReader& reader, bool in_newest) {
+    reader.index().for_each_slab(
+        [&](const Entry& e) { use(e.offset, e.bytes, e.epoch, in_newest); });
+    for (const SectionPlace& s : reader.sections()) use(s.offset, s.bytes, s.epoch, in_newest);
+  };
+  use_all(newest, true);
+  if (synced > 0) {
+    old.load(synced);
+    synced_slot_ = old.root() ? old.root()->slot : -1;
+    if (synced_slot_ != slot_) use_all(old, false);
+  }
+  space_ = FileSpace(first_block, std::move(used));
+  for (const FoundRoot& found : newest.roots())
+    if (found.root.epoch > epoch) wipe(found.slot);
+  begin_draft();
+}
+
+void DataFileWriter::begin_draft() {
+  draft_ = {};
+  draft_.first_pattern = index_.patterns();
+  draft_.first_map = index_.maps();
+  new_patterns_.clear();
+  new_maps_.clear();
+  taken_.clear();
+  written_ = {};
+  whole_ = false;
+  written_slot_ = -1;
+}
+
+Offset DataFileWriter::allocate(Count bytes) {
+  taken_.push_back({space_.allocate(bytes), bytes, 0});
+  return taken_.back().offset;
+}
+
+std::uint32_t DataFileWriter::number_of_pattern(const Key& key, Count elements) {
+  if (const auto known = index_.find(key)) return *known;
+  const auto [at, fresh] = new_patterns_.emplace(key, draft_.patterns.size());
+  if (fresh) draft_.patterns.push_back({key, elements, {}});
+  return draft_.first_pattern + static_cast<std::uint32_t>(at->second);
+}
+
+std::uint32_t DataFileWriter::number_of(std::span<const MapMember> members) {
+  Map map;
+  for (const MapMember& m : members)
+    map.push_back({m.rank, number_of_pattern(m.pattern, m.elements)});
+  if (const auto known = index_.find(map)) return *known;
+  const auto number = draft_.first_map + static_cast<std::uint32_t>(draft_.maps.size());
+  const auto [at, fresh] = new_maps_.emplace(map, number);
+  if (fresh) draft_.maps.push_back(std::move(map));
+  return at->second;
+}
+
+bool DataFileWriter::wants(const Key& pattern) const {
+  const auto found = new_patterns_.find(pattern);
+  return found != new_patterns_.end() && draft_.patterns[found->second].packed.empty();
+}
+
+void DataFileWriter::give(const Key& pattern, std::vector<std::byte> packed) {
+  if (wants(pattern)) draft_.patterns[new_patterns_.at(pattern)].packed = std::move(packed);
+}
+
+int DataFileWriter::free_slot() const {
+  int slot = 0;
+  while (slot == slot_ || slot == synced_slot_) ++slot;
+  return slot;
+}
+
+void DataFileWriter::write(std::uint64_t epoch) {
+  const int slot = free_slot();
+  if (stale_slot_ >= 0) {
+    wipe(stale_slot_);
+    stale_slot_ = -1;
+  }
+  if (draft_.entries.empty()) return;
+  for (const StoredPattern& pattern : draft_.patterns)
+    if (pattern.packed.empty())
+      throw Error(Errc::einval, "a rank did not give its pattern", "this is a fault of Forebay's");
+  draft_.epoch = epoch;
+  for (Entry& entry : draft_.entries) entry.epoch = epoch;
+  whole_ = sections_.size() + 1 >= most_sections;
+  if (!sections_.empty()) {
+    draft_.previous = sections_.back().offset;
+    draft_.previous_bytes = sections_.back().bytes;
+  }
+  std::vector<std::byte> bytes;
+  if (whole_) {
+    FileIndex all = index_;
+    all.add(draft_);
+    bytes = print_section(all.whole(epoch));
+  } else {
+    bytes = print_section(draft_);
+  }
+  const auto size = static_cast<Count>(bytes.size());
+  const SectionPlace place{allocate(size), size, epoch};
+  file_->write_at(place.offset, bytes);
+  stale_slot_ = slot;  // until the commit
+  file_->write_at(root_place(slot), print_root({epoch, place.offset, place.bytes}));
+  written_ = place;
+  written_slot_ = slot;
+}
+
+void DataFileWriter::retire(const Range& range) {
+  if (range.epoch <= synced_epoch_)
+    until_synced_.push_back(range);
+  else
+    space_.release(range.offset, range.bytes);
+}
+
+void DataFileWriter::committed() {
+  if (written_slot_ < 0) return begin_draft();
+  stale_slot_ = -1;
+  slot_ = written_slot_;
+  epoch_ = written_.epoch;
+  if (sections_.empty()) draft_.previous = 0;
+  index_.add(draft_, [&](const Entry& old) { retire({old.offset, old.bytes, old.epoch}); });
+  if (whole_) {
+    for (const SectionPlace& s : sections_) retire({s.offset, s.bytes, s.epoch});
+    sections_.clear();
+  }
+  sections_.push_back(written_);
+  begin_draft();
+}
+
+void DataFileWriter::dropped() {
+  for (const Range& range : taken_) space_.release(range.offset, range.bytes);
+  begin_draft();
+}
+
+void DataFileWriter::synced() {
+  synced_slot_ = slot_;
+  synced_epoch_ = epoch_;
+  for (const Range& range : until_synced_) space_.release(range.offset, range.bytes);
+  until_synced_.clear();
+}
+
+}  // namespace forebay::decomposed

@@ -1,0 +1,147 @@
+// Data files, without ranks: reading what a file's sections tell, and adding a write to it.
+//
+//   DataFileReader   any process: the index of a file as of a commit, brought up to date when asked
+//   DataFileWriter   one process of the group that the file belongs to: space, sections, roots
+//
+// What a crash leaves: slabs and sections go to space that neither the last commit nor the last
+// synced one uses; a root becomes visible by one write within a sector, and counts once the state
+// (state_file.h) names its epoch. A root of an attempt that failed is wiped out before another
+// commit comes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/byte_file.h"
+#include "base/types.h"
+#include "format/decomposed.h"
+#include "layout/decomposed/file_index.h"
+#include "plan/file_space.h"
+
+namespace forebay::decomposed {
+
+std::string folder_of(const std::string& path);  ///< of the data files of a file
+std::string data_path(const std::string& path, std::uint32_t number);
+std::string state_path(const std::string& path);
+/// Local. Removes what lies beside a file that is gone, as far as it can; nothing where there is no
+/// state.
+void remove_data_files(const std::string& path) noexcept;
+
+struct FoundRoot {
+  Root root;
+  int slot = 0;
+};
+
+struct SectionPlace {
+  Offset offset = 0;
+  Count bytes = 0;
+  std::uint64_t epoch = 0;
+};
+
+/// Errc::enotnc, beginning with the file's path, for a file that is not this one, or damaged;
+/// whatever the file says, no more memory is taken than the file is long.
+class DataFileReader {
+ public:
+  DataFileReader(std::shared_ptr<ByteFile> file, Front front)
+      : file_(std::move(file)), front_(front) {}
+
+  /// Local. The index is as of the newest root that is not later than `epoch`.
+  void load(std::uint64_t epoch);
+  const FileIndex& index() const { return index_; }
+  ByteFile& file() const { return *file_; }
+
+  const std::vector<SectionPlace>& sections() const { return sections_; }  ///< the oldest first
+  const std::vector<FoundRoot>& roots() const { return roots_; }           ///< all that there are
+  const std::optional<FoundRoot>& root() const { return root_; }           ///< the one that counts
+
+ private:
+  std::vector<std::byte> read(Offset offset, Count bytes, const char* what) const;
+  void check_front() const;
+  void find_roots();
+  void follow(const Root& root, Offset size);
+
+  std::shared_ptr<ByteFile> file_;
+  Front front_;
+  FileIndex index_;
+  std::vector<SectionPlace> sections_;
+  std::vector<FoundRoot> roots_;
+  std::optional<FoundRoot> root_;
+};
+
+class DataFileWriter {
+ public:
+  DataFileWriter(std::shared_ptr<ByteFile> file, Front front)
+      : file_(std::move(file)), front_(front) {}
+
+  /// Local. An empty file, which exists already, becomes a data file without slabs.
+  void create();
+  /// Local. Goes on after commit `epoch`; `synced`: the one whose slabs stay, 0: none.
+  void open(std::uint64_t epoch, std::uint64_t synced);
+
+  // -- one write. What begins here ends with committed() or dropped().
+
+  Offset allocate(Count bytes);
+  /// The number of a map of (rank, pattern) pairs, by rank. A pattern that is new needs its bytes
+  /// before write().
+  struct MapMember {
+    std::uint32_t rank;
+    Key pattern;
+    Count elements;
+  };
+  std::uint32_t number_of(std::span<const MapMember> members);
+  bool wants(const Key& pattern) const;
+  void give(const Key& pattern, std::vector<std::byte> packed);
+  void add(const Entry& entry) { draft_.entries.push_back(entry); }
+  /// Section, then root; nothing where there is nothing new. What lies in the slabs has been
+  /// written before.
+  void write(std::uint64_t epoch);
+  void committed();
+  void dropped();
+  /// The last commit is on the device.
+  void synced();
+
+  const FileIndex& index() const { return index_; }
+  Count end() const { return space_.end(); }
+
+  /// So many sections are replaced by one that tells all.
+  static constexpr std::size_t most_sections = 64;
+
+ private:
+  struct Range {
+    Offset offset;
+    Count bytes;
+    std::uint64_t epoch;  ///< that it belongs to
+  };
+  void retire(const Range& range);
+  int free_slot() const;
+  std::uint32_t number_of_pattern(const Key& key, Count elements);
+  void wipe(int slot);
+  void begin_draft();
+
+  std::shared_ptr<ByteFile> file_;
+  Front front_;
+  FileIndex index_;
+  FileSpace space_;
+  std::vector<SectionPlace> sections_;
+  int slot_ = -1, synced_slot_ = -1;  // of the last commit's root, and of the synced one's
+  std::uint64_t synced_epoch_ = 0, epoch_ = 0;
+  std::vector<Range> until_synced_;
+
+  // Of the write at hand.
+  Section draft_;
+  std::map<Key, std::size_t> new_patterns_;
+  std::map<Map, std::uint32_t> new_maps_;
+  std::vector<Range> taken_;
+  SectionPlace written_;  // the section; no bytes: none
+  bool whole_ = false;
+  int written_slot_ = -1;
+  int stale_slot_ = -1;  // has a root that no commit followed
+};
+
+}  // namespace forebay::decomposed

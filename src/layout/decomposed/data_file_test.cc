@@ -1,0 +1,181 @@
+#include "layout/decomposed/data_file.h"
+
+#include <gtest/gtest.h>
+
+#include "base/memory_file_testing.h"
+#include "layout/decomposed/state_file.h"
+
+namespace forebay::decomposed {
+namespace {
+
+constexpr Front front{0x77, 3};
+
+class DataFile : public testing::Test {
+ protected:
+  std::shared_ptr<MemoryFile> file() { return std::make_shared<MemoryFile>("data/3", disk_); }
+  void make() {
+    writer_ = std::make_unique<DataFileWriter>(file(), front);
+    writer_->create();
+  }
+  void reopen(std::uint64_t epoch, std::uint64_t synced = 0) {
+    writer_ = std::make_unique<DataFileWriter>(file(), front);
+    writer_->open(epoch, synced);
+  }
+  /// A slab of each rank's `elements` floats for one variable and record.
+  void slab(VarId var, Count record, std::vector<Count> elements) {
+    std::vector<DataFileWriter::MapMember> members;
+    Count sum = 0;
+    for (std::size_t r = 0; r < elements.size(); ++r) {
+      const Key key{static_cast<std::uint64_t>(elements[r]), r + 1};
+      members.push_back({static_cast<std::uint32_t>(r), key, elements[r]});
+      sum += elements[r];
+    }
+    const std::uint32_t map = writer_->number_of(members);
+    for (const auto& m : members) writer_->give(m.pattern, {std::byte{1}});
+    const Offset at = writer_->allocate(4 * sum);
+    const std::vector<std::byte> data(static_cast<std::size_t>(4 * sum));
+    file()->write_at(at, data);
+    writer_->add({var, record, 0, map, at, 4 * sum, 0});
+  }
+  void commit(std::uint64_t epoch) {
+    writer_->write(epoch);
+    writer_->committed();
+  }
+  FileIndex read(std::uint64_t epoch) {
+    DataFileReader reader(file(), front);
+    reader.load(epoch);
+    return reader.index();
+  }
+  Errc refusal(std::uint64_t epoch, Front expected = front) {
+    try {
+      DataFileReader(file(), expected).load(epoch);
+      return Errc::ok;
+    } catch (const Error& error) {
+      EXPECT_NE(error.message().find("data/3"), std::string::npos) << error.message();
+      return error.code();
+    }
+  }
+
+  std::shared_ptr<MemoryDisk> disk_ = std::make_shared<MemoryDisk>();
+  std::unique_ptr<DataFileWriter> writer_;
+};
+
+TEST_F(DataFile, readers_see_the_commit_that_they_ask_for) {
+  make();
+  slab(1, 0, {5, 6});
+  commit(1);
+  slab(1, 1, {5, 6});
+  slab(2, 1, {7});
+  commit(2);
+  EXPECT_EQ(read(0).slab_count(), 0);
+  EXPECT_EQ(read(1).slab_count(), 1);
+  const FileIndex index = read(5);
+  EXPECT_EQ(index.slab_count(), 3);
+  EXPECT_EQ(index.maps(), 2U);
+  EXPECT_EQ(index.patterns(), 3U);
+  ASSERT_EQ(index.slabs(1, 1).size(), 1U);
+  EXPECT_EQ(index.slabs(1, 1)[0].bytes, 44);
+  EXPECT_EQ(index.slabs(1, 1)[0].epoch, 2U);
+}
+
+TEST_F(DataFile, a_write_that_was_dropped_leaves_nothing_even_if_its_root_is_there) {
+  make();
+  slab(1, 0, {5});
+  commit(1);
+  slab(1, 1, {5});
+  writer_->write(2);
+  writer_->dropped();
+  writer_->write(3);  // of another group's commit: this one has nothing new
+  writer_->committed();
+  EXPECT_EQ(read(3).slab_count(), 1);
+  slab(1, 2, {5});
+  commit(4);
+  EXPECT_EQ(read(4).slab_count(), 2);
+}
+
+TEST_F(DataFile, a_root_that_no_commit_followed_is_wiped_when_the_file_is_opened_to_write) {
+  make();
+  slab(1, 0, {5});
+  commit(1);
+  slab(1, 1, {5});
+  writer_->write(2);  // and killed
+  EXPECT_EQ(read(1).slab_count(), 1);
+  reopen(1);
+  EXPECT_EQ(read(9).slab_count(), 1);
+  slab(1, 1, {5});
+  commit(2);
+  EXPECT_EQ(read(2).slab_count(), 2);
+}
+
+TEST_F(DataFile, a_thousand_rewrites_do_not_make_it_grow) {
+  make();
+  std::size_t size = 0;
+  for (std::uint64_t epoch = 1; epoch <= 1000; ++epoch) {
+    slab(1, 0, {50, 60});
+    slab(2, 0, {500});
+    commit(epoch);
+    if (epoch == 200) size = disk_->bytes.size();
+    if (epoch == 500) reopen(epoch);
+  }
+  EXPECT_EQ(read(1000).slab_count(), 2);
+  EXPECT_LE(disk_->bytes.size(), size + 4096);
+}
+
+TEST_F(DataFile, what_the_synced_commit_has_is_not_overwritten) {
+  make();
+  slab(1, 0, {50});
+  commit(1);
+  writer_->synced();
+  for (std::uint64_t epoch = 2; epoch < 100; ++epoch) {
+    slab(1, 0, {50});
+    const Entry kept = read(1).slabs(1, 0)[0];
+    writer_->write(epoch);
+    writer_->committed();
+    const Entry newest = read(epoch).slabs(1, 0)[0];
+    EXPECT_TRUE(newest.offset >= kept.offset + kept.bytes || newest.offset + 200 <= kept.offset);
+    if (epoch == 50) reopen(epoch, 1);
+  }
+  EXPECT_EQ(read(1).slabs(1, 0)[0].epoch, 1U);
+}
+
+TEST_F(DataFile, foreign_swapped_cut_and_damaged_files_are_refused) {
+  make();
+  slab(1, 0, {5, 6});
+  commit(1);
+  EXPECT_EQ(refusal(1, {front.id + 1, front.number}), Errc::enotnc);
+  EXPECT_EQ(refusal(1, {front.id, front.number + 1}), Errc::enotnc);
+  const auto whole = disk_->bytes;
+  for (std::size_t size = 0; size < whole.size(); size += 40) {
+    disk_->bytes.assign(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
+    EXPECT_EQ(refusal(1), Errc::enotnc) << size;
+  }
+  disk_->bytes = whole;
+  EXPECT_EQ(refusal(1), Errc::ok);
+  disk_->flip(static_cast<Offset>(whole.size()) - 20, 3);  // the section is the last
+  EXPECT_EQ(refusal(1), Errc::enotnc);
+}
+
+TEST(StateFile, commits_take_turns_and_the_synced_one_stays) {
+  auto disk = std::make_shared<MemoryDisk>();
+  const auto file = [&] { return std::make_shared<MemoryFile>("data/state", disk); };
+  StateFile writer(file(), 9);
+  writer.create();
+  for (std::uint64_t epoch = 1; epoch < 20; ++epoch) {
+    writer.commit({9, epoch, static_cast<Count>(epoch * 2), 4, false});
+    if (epoch == 6) EXPECT_TRUE(writer.mark_synced());
+    StateFile reader(file(), 9);
+    reader.load(OpenState::newest);
+    EXPECT_EQ(reader.state().epoch, epoch);
+    EXPECT_EQ(reader.state().records, static_cast<Count>(epoch * 2));
+    if (epoch < 6) continue;
+    reader.load(OpenState::synced);
+    EXPECT_EQ(reader.state().epoch, 6U);
+    EXPECT_EQ(reader.newest_epoch(), epoch);
+  }
+  EXPECT_THROW(StateFile(file(), 8).load(OpenState::newest), Error);
+  disk->bytes.resize(100);
+  EXPECT_THROW(StateFile(file(), 9).load(OpenState::newest), Error);
+}
+
+}  // namespace
+}  // namespace forebay::decomposed

@@ -1,0 +1,346 @@
+#include "layout/decomposed/decomposed.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include "base/attempt.h"
+#include "base/byteorder.h"
+#include "comm/agree.h"
+#include "comm/exchange.h"
+
+namespace forebay::decomposed {
+
+/// A part of a request, and whose it is.
+struct NamedPart {
+  VarId var;
+  Part part;
+  const Request* request;
+
+  auto place() const { return std::tuple(var, part.record); }
+};
+
+namespace {
+
+/// So many writes of one variable and record are kept apart: a program that fills what another
+/// write left out has two. More, of a program that writes in small pieces, become one.
+constexpr std::ptrdiff_t most_apart = 4;
+/// Of no more bytes than this each.
+constexpr Count small_write = 64 << 10;
+constexpr std::size_t most_given = 1 << 16;
+
+ReaderOptions reader_options(const Method& method) {
+  ReaderOptions options;
+  options.index_memory = std::min(method.log_memory, method.buffer_limit);
+  options.hole_threshold = method.hole_threshold;
+  return options;
+}
+
+}  // namespace
+
+DecomposedLayout::DecomposedLayout(const ClassicSite& site)
+    : site_(site),
+      schema_(site.schema),
+      comm_(site.comm),
+      selector_(site.method.buffer_limit / 4),
+      reader_(schema_, site.path, site.read, reader_options(site.method), site.comm.rank(),
+              site.report),
+      waiting_(site.method.buffer_limit / 4,
+               [this] { return make_nameless_file(site_.path, comm_.rank(), temporary_report_); }) {
+}
+
+void DecomposedLayout::require_readable() const {
+  if (unreadable_) throw *unreadable_;
+}
+
+void DecomposedLayout::carry_out(std::span<Request> requests, bool write, bool collective) {
+  require_readable();
+  if (!write) {
+    const auto failed = attempt_to([&] { read(requests); });
+    if (collective) return agree_on_error(comm_, failed);
+    if (failed) throw *failed;
+    return;
+  }
+  if (collective || comm_.size() == 1) return commit(attempt_to([&] { append(requests); }));
+  for (const Request& r : requests)
+    if (r.elements > 0) waiting_.add(r);
+}
+
+void DecomposedLayout::flush() {
+  const std::int64_t rounds = comm_.all_reduce(waiting_.rounds(), Reduce::max);
+  if (rounds == 0) return;
+  const auto failed = attempt_to([&] {
+    commit(attempt_to([&] {
+      for (std::int64_t round = 0; round < rounds; ++round) append(waiting_.next_round());
+    }));
+  });
+  waiting_.clear();
+  if (failed) throw *failed;
+}
+
+// -- writing
+
+// Parts of one variable and record, in order of posting. What was written by the same pattern again
+// is gone; many small ones become one, whose data are copied together.
+void DecomposedLayout::add_writes(std::span<const NamedPart> parts, std::vector<Write>& writes) {
+  std::vector<const NamedPart*> kept;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    // Only neighbours are compared where there are many: the rest is put together below.
+    const std::size_t until = std::min(parts.size(), i + 1 + static_cast<std::size_t>(most_apart));
+    const bool again = std::any_of(
+        parts.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+        parts.begin() + static_cast<std::ptrdiff_t>(until),
+        [&](const NamedPart& later) { return later.part.what->key == parts[i].part.what->key; });
+    if (!again) kept.push_back(&parts[i]);
+  }
+  const Variable& var = schema_.vars[static_cast<std::size_t>(parts[0].var)];
+  const Count width = size_of(var.type);
+  const auto add = [&](std::shared_ptr<const Selected> what, const std::byte* data, int swap) {
+    Write& w = writes.emplace_back();
+    w.item.var = parts[0].var;
+    w.item.record = parts[0].part.record;
+    w.item.order = order_;
+    if (writes.size() > 1) {
+      const Item& before = writes[writes.size() - 2].item;
+      if (before.var == w.item.var && before.record == w.item.record)
+        w.item.order = before.order + 1;
+    }
+    w.item.elements = what->elements;
+    w.item.pattern = what->key;
+    w.what = std::move(what);
+    w.data = data;
+    w.width = static_cast<int>(width);
+    w.swap = swap;
+  };
+  Count elements = 0;
+  for (const NamedPart* p : kept) elements += p->part.what->elements;
+  const bool join = std::ssize(kept) > most_apart &&
+                    elements * width / std::ssize(kept) <= small_write &&
+                    elements * width <= site_.method.buffer_limit;
+  if (!join) {
+    for (const NamedPart* p : kept)
+      add(p->part.what, p->request->packed + p->part.memory * width, p->request->swap);
+    return;
+  }
+  auto& data = staged_.emplace_back(static_cast<std::size_t>(elements * width));
+  std::vector<Part> all;
+  std::vector<Count> begins;
+  Count at = 0;
+  for (const NamedPart* p : kept) {
+    all.push_back(p->part);
+    begins.push_back(at);
+    each_in_memory(*p->part.what, 0, p->part.what->elements, [&](Count memory, Count count) {
+      copy_swapped(data.data() + at * width, p->request->packed + (p->part.memory + memory) * width,
+                   static_cast<std::size_t>(count * width), p->request->swap);
+      at += count;
+    });
+  }
+  joined_ += std::ssize(kept);
+  add(selector_.joined(all, var, begins), data.data(), 1);
+}
+
+std::vector<DecomposedLayout::Write> DecomposedLayout::writes_of(std::span<Request> requests) {
+  StepTimer timer(site_.report, Step::plan);
+  selector_.begin_operation();
+  staged_.clear();
+  std::vector<NamedPart> parts;
+  for (const Request& r : requests) {
+    if (r.elements == 0) continue;
+    for (Part& part : selector_.parts_of(r, schema_.vars[static_cast<std::size_t>(r.var)]))
+      parts.push_back({r.var, std::move(part), &r});
+  }
+  const auto before = [](const NamedPart& a, const NamedPart& b) { return a.place() < b.place(); };
+  if (!std::is_sorted(parts.begin(), parts.end(), before))
+    std::stable_sort(parts.begin(), parts.end(), before);
+  std::vector<Write> writes;
+  for (std::size_t i = 0, end = 0; i < parts.size(); i = end) {
+    while (end < parts.size() && parts[end].place() == parts[i].place()) ++end;
+    add_writes(std::span(parts).subspan(i, end - i), writes);
+  }
+  return writes;
+}
+
+// Each pattern goes to the leader once; that it has one already, from an earlier job, it finds.
+void DecomposedLayout::give_patterns(std::span<const Write> writes) {
+  std::vector<std::byte> mine;
+  const auto add = [&](std::span<const std::byte> bytes) {
+    mine.insert(mine.end(), bytes.begin(), bytes.end());
+  };
+  for (const Write& w : writes) {
+    if (!given_.insert(w.item.pattern).second) continue;
+    const auto packed = packer_.pack(w.what->pattern);
+    const std::uint64_t head[] = {w.item.pattern.low, w.item.pattern.high, packed.size()};
+    add(std::as_bytes(std::span(head)));
+    add(packed);
+  }
+  const Comm& group = group_->ranks;
+  if (group.all_reduce(std::int64_t{!mine.empty()}, Reduce::max) == 0) return;
+  std::vector<Message> messages;
+  if (!mine.empty()) messages.push_back({0, std::move(mine)});
+  DataFileWriter* const writer = group_->writer.get();
+  sparse_exchange(group, messages, [&](Rank, std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      std::uint64_t head[3];
+      std::memcpy(head, bytes.data(), sizeof head);
+      const auto packed = bytes.subspan(sizeof head, head[2]);
+      writer->give({head[0], head[1]}, {packed.begin(), packed.end()});
+      bytes = bytes.subspan(sizeof head + head[2]);
+    }
+  });
+}
+
+// What a leader had no memory to note is in its file.
+void DecomposedLayout::restore_writer() {
+  if (!writer_lost_) return;
+  auto writer = std::make_unique<DataFileWriter>(group_->file, Front{id_, group_->number});
+  writer->open(state_.epoch, synced_epoch_);
+  group_->writer = std::move(writer);
+  writer_lost_ = false;
+}
+
+void DecomposedLayout::append(std::span<Request> requests) {
+  const Comm& group = group_->ranks;
+  std::vector<Write> writes;
+  std::shared_ptr<std::vector<Blob>> blobs;
+  Settled settled;
+  together(group, [&] {
+    restore_writer();
+    writes = writes_of(requests);
+    std::vector<Item> items;
+    for (const Write& w : writes) items.push_back(w.item);
+    StepTimer timer(site_.report, Step::plan);
+    settled = settle(
+        group, items, group_->numbers, site_.method.buffer_limit / 8,
+        [&](VarId var) { return size_of(schema_.vars[static_cast<std::size_t>(var)].type); },
+        group_->writer.get());
+    give_patterns(writes);
+    blobs = std::make_shared<std::vector<Blob>>();
+    for (std::size_t i = 0; i < writes.size(); ++i)
+      blobs->push_back({settled.places[i].offset, settled.places[i].padding, writes[i].what,
+                        writes[i].data, writes[i].width, writes[i].swap});
+    // Slabs of a later round may have found room before those of an earlier one.
+    std::sort(blobs->begin(), blobs->end(),
+              [](const Blob& a, const Blob& b) { return a.offset < b.offset; });
+  });
+  order_ = std::max(order_, settled.orders);
+  blobs_ += std::ssize(*blobs);
+  BlobStream stream(blobs);
+  group_->io->write_all(stream);
+}
+
+// The state is written behind everything that it makes count, and behind the meeting in which all
+// ranks say that this is in their files. Until then nothing of what the last commit uses has been
+// touched.
+void DecomposedLayout::commit(std::optional<Error> failed) {
+  const std::uint64_t epoch = ++epoch_;
+  keep_first(failed, attempt_to([&] {
+               if (failed) return;
+               restore_writer();
+               if (group_->writer) group_->writer->write(epoch);
+               group_->file->meet();
+             }));
+  State next = state_;
+  next.epoch = epoch;
+  next.records = schema_.numrecs;
+  next.files = std::max(next.files, group_->groups);
+  const auto outcome = attempt_to([&] {
+    agree_on_error(comm_, failed);
+    by_root(comm_, [&] {
+      state_file_->commit(next);
+      static_cast<File&>(state_file_->file()).meet();
+    });
+  });
+  order_ = 0;
+  staged_.clear();
+  if (outcome) {
+    given_.clear();
+    if (group_->writer && attempt_to([&] { group_->writer->dropped(); })) writer_lost_ = true;
+    throw *outcome;
+  }
+  ++commits_;
+  if (group_->writer && attempt_to([&] { group_->writer->committed(); })) writer_lost_ = true;
+  if (given_.size() > most_given) given_.clear();
+  state_ = next;
+  reader_.use(state_);
+}
+
+void DecomposedLayout::publish() {
+  require_readable();
+  if (schema_.numrecs != state_.records) commit(std::nullopt);
+}
+
+void DecomposedLayout::synced() {
+  require_readable();
+  agree_on_error(comm_, attempt_to([&] { group_->file->sync(); }));
+  bool news = false;
+  by_root(comm_, [&] {
+    state_file_->file().sync();
+    news = state_file_->mark_synced();
+    if (news) state_file_->file().sync();
+  });
+  state_.synced = true;
+  synced_epoch_ = state_.epoch;
+  if (group_->writer && attempt_to([&] { group_->writer->synced(); })) writer_lost_ = true;
+}
+
+// -- reading
+
+void DecomposedLayout::read(std::span<Request> requests) {
+  StepTimer timer(site_.report, Step::read);
+  selector_.begin_operation();
+  for (const Request& r : requests) {
+    if (r.elements == 0) continue;
+    const Variable& var = schema_.vars[static_cast<std::size_t>(r.var)];
+    const auto parts = selector_.parts_of(r, var);
+    reader_.read(r, parts);
+    if (waiting_.empty()) continue;
+    for (const Part& part : parts) waiting_.apply(r, part, var, selector_);
+  }
+}
+
+// Each rank fills an interval of the record.
+void DecomposedLayout::fill_record(VarId id, Count record) {
+  const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
+  const Count width = size_of(var.type), all = var.inner_elements;
+  const Count first =
+      all / comm_.size() * comm_.rank() + std::min<Count>(comm_.rank(), all % comm_.size());
+  const Count mine = all / comm_.size() + (comm_.rank() < all % comm_.size() ? 1 : 0);
+  std::vector<std::byte> values;
+  std::vector<Request> requests;
+  const auto failed = attempt_to([&] {
+    if (mine == 0) return;
+    const auto value = external_fill(var);
+    values.reserve(static_cast<std::size_t>(mine * width));
+    for (Count i = 0; i < mine; ++i) values.insert(values.end(), value.begin(), value.end());
+    RunList list;
+    list.runs = {{(record * all + first) * width, mine * width}};
+    list.bytes = mine * width;
+    Request& r = requests.emplace_back();
+    r.var = id;
+    r.write = true;
+    r.selection = Runs{std::make_shared<const RunList>(std::move(list))};
+    r.last_record = record + 1;
+    r.elements = mine;
+    r.packed = values.data();
+    r.element_size = static_cast<int>(width);
+  });
+  agree_on_error(comm_, failed);
+  carry_out(requests, true, true);
+}
+
+void DecomposedLayout::release() {
+  if (group_ && group_->io) group_->io->close();
+}
+
+std::string DecomposedLayout::reasons() const {
+  if (commits_ == 0) return {};
+  std::string text =
+      "decomposed: " + std::to_string(commits_) + (commits_ == 1 ? " commit" : " commits") +
+      " to " + std::to_string(state_.files) + (state_.files == 1 ? " data file" : " data files");
+  if (joined_ > 0)
+    text += "; " + std::to_string(joined_) +
+            " small writes were put together, as each would have had a map of its own";
+  return text;
+}
+
+}  // namespace forebay::decomposed

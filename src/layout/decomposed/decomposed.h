@@ -1,0 +1,123 @@
+// The layout `decomposed`: values are stored as ranks hold them, appended, and each decomposition
+// once (D6 §6.4). docs/decomposed.md tells of it; the words:
+//
+//     map     a decomposition: of each rank the pattern of what it writes, the record taken out
+//     blob    one rank's values of one variable and record
+//     group   ranks that share a data file: those of a node, if nothing else is asked for
+//     slab    a group's blobs of one variable and record, in the order of ranks (D6, figure 6.3)
+//
+// A collective write: requests become blobs; each group agrees by hashes and sizes on its slabs
+// (settle.h), writes them through a transport of its own, and its leader adds a section and a root;
+// then all ranks meet, and rank 0 writes the state. So all variables of all nodes are as of one
+// commit, whatever kills the job.
+//
+// A read is each rank's own (reader.h). Independent writes wait for the next collective call.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "comm/comm.h"
+#include "layout/classic_part.h"
+#include "layout/decomposed/blob_stream.h"
+#include "layout/decomposed/data_file.h"
+#include "layout/decomposed/reader.h"
+#include "layout/decomposed/selected.h"
+#include "layout/decomposed/settle.h"
+#include "layout/decomposed/state_file.h"
+#include "layout/decomposed/waiting.h"
+
+namespace forebay::decomposed {
+
+struct NamedPart;
+
+class DecomposedLayout : public ApartPart {
+ public:
+  explicit DecomposedLayout(const ClassicSite& site);
+
+  void carry_out(std::span<Request> requests, bool write, bool collective) override;
+  void flush() override;
+  std::string reasons() const override;
+
+  // definitions.cc
+  bool keeps(const Variable& var) const override { return var.decomposed; }
+  void choose(const Schema* old, const KeptElsewhere& elsewhere) override;
+  Schema stored(const Schema& schema) const override;
+  Schema take_over(Schema stored) override;
+  void start(const Schema* old, const std::function<void(const Move&)>& relocate) override;
+  void load() override;
+  bool header_is_old() const override { return false; }
+  void header_written() override {}
+  void remove_beside() override;
+
+  void publish() override;
+  void publish_last() override { publish(); }
+  void synced() override;
+  void fill_record(VarId var, Count record) override;
+  void release() override;
+
+ private:
+  /// Ranks that share a data file.
+  struct Group {
+    Comm ranks;
+    std::vector<Rank> numbers;  // of its ranks, in the job
+    std::uint32_t number = 0, groups = 1;
+    std::shared_ptr<File> file;
+    std::unique_ptr<ExtentIo> io;
+    std::unique_ptr<DataFileWriter> writer;  // of the leader
+  };
+  struct Write {  // blobs before it is known where they go
+    Item item;
+    std::shared_ptr<const Selected> what;
+    const std::byte* data;
+    int width, swap;
+  };
+
+  // definitions.cc
+  void write_anchors(const Schema* old);  // collective
+  void make_group();                      // collective
+  void make_files();                      // collective
+  void open_to_write(std::uint64_t last_epoch);
+  std::shared_ptr<File> make_file(const std::string& path, bool writable);
+
+  // decomposed.cc
+  void require_readable() const;
+  std::vector<Write> writes_of(std::span<Request> requests);
+  void add_writes(std::span<const NamedPart> parts, std::vector<Write>& writes);
+  void restore_writer();
+  void append(std::span<Request> requests);           // collective over the group
+  void give_patterns(std::span<const Write> writes);  // the same
+  void commit(std::optional<Error> failed);           // collective
+  void read(std::span<Request> requests);
+
+  ClassicSite site_;
+  Schema& schema_;
+  const Comm& comm_;
+  std::uint64_t id_ = 0;
+  bool begun_ = false;               // data files are there
+  std::optional<Error> unreadable_;  // the same on all ranks
+  State state_;                      // as committed last; the same on all ranks
+  std::uint64_t epoch_ = 0;          // of the last attempt to commit
+  std::uint64_t synced_epoch_ = 0;
+  std::unique_ptr<StateFile> state_file_;  // of rank 0
+  std::optional<Group> group_;             // of who writes
+  bool writer_lost_ = false;               // its leader does not know what its file has
+  Selector selector_;
+  Reader reader_;
+  WaitingWrites waiting_;
+  logged::PatternPacker packer_;
+  std::set<Key> given_;                         // patterns that the leader has
+  std::uint32_t order_ = 0;                     // of what is appended next, in this commit
+  std::vector<std::vector<std::byte>> staged_;  // data of writes that were put together
+  Report temporary_report_;                     // of files that nobody but this rank sees
+
+  // For the report.
+  std::int64_t commits_ = 0, blobs_ = 0, joined_ = 0;
+};
+
+}  // namespace forebay::decomposed

@@ -1,0 +1,101 @@
+#include "layout/decomposed/file_index.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.h"
+#include "base/hash.h"
+
+namespace forebay::decomposed {
+namespace {
+
+[[noreturn]] void damaged(const std::string& what) {
+  throw Error(Errc::enotnc, what, "forebay check tells what can still be read");
+}
+
+std::uint64_t hash_of_map(const Map& map) { return hash_of(std::as_bytes(std::span(map))); }
+
+}  // namespace
+
+void FileIndex::add(const Section& section, const Replaced& replaced) {
+  if (section.previous == 0) *this = {};
+  if (section.first_pattern != patterns() || section.first_map != maps())
+    damaged("a section does not continue the one before it");
+  for (const StoredPattern& pattern : section.patterns) {
+    if (pattern.elements < 1) damaged("a pattern has no elements");
+    pattern_numbers_.emplace(pattern.key, patterns());
+    bytes_ += static_cast<Count>(sizeof pattern + 64 + pattern.packed.size());
+    patterns_.push_back(pattern);
+  }
+  for (const Map& map : section.maps) {
+    Count sum = 0;
+    for (const Member& member : map)
+      if (!add_fits(sum, patterns_[member.pattern].elements, sum))
+        damaged("a map has more elements than can be");
+    map_numbers_.emplace(hash_of_map(map), maps());
+    bytes_ += static_cast<Count>(64 + map.size() * sizeof(Member));
+    maps_.push_back(map);
+    map_elements_.push_back(sum);
+  }
+  for (const Entry& entry : section.entries) {
+    const Count elements = map_elements_[entry.map];
+    if (elements == 0 ? entry.bytes != 0
+                      : entry.bytes % elements != 0 || entry.bytes / elements > 8)
+      damaged("a slab has other bytes than its map's elements");
+    add_entry(entry, replaced);
+  }
+}
+
+void FileIndex::add_entry(const Entry& entry, const Replaced& replaced) {
+  auto& list = slabs_[{entry.var, entry.record}];
+  const auto older =
+      std::find_if(list.begin(), list.end(), [&](const Entry& e) { return e.map == entry.map; });
+  if (older != list.end()) {
+    if (replaced) replaced(*older);
+    list.erase(older);
+    --slab_count_;
+  }
+  const auto later =
+      std::find_if(list.begin(), list.end(), [&](const Entry& e) { return e.epoch > entry.epoch; });
+  list.insert(later, entry);
+  ++slab_count_;
+}
+
+std::span<const Entry> FileIndex::slabs(VarId var, Count record) const {
+  const auto found = slabs_.find({var, record});
+  if (found == slabs_.end()) return {};
+  return found->second;
+}
+
+std::optional<std::uint32_t> FileIndex::find(const Key& pattern) const {
+  const auto found = pattern_numbers_.find(pattern);
+  if (found == pattern_numbers_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::optional<std::uint32_t> FileIndex::find(const Map& map) const {
+  const auto [first, last] = map_numbers_.equal_range(hash_of_map(map));
+  for (auto at = first; at != last; ++at)
+    if (maps_[at->second] == map) return at->second;
+  return std::nullopt;
+}
+
+Count FileIndex::memory() const {
+  constexpr Count each = 128;  // of a record with one slab, with what the tree takes
+  return bytes_ + each * slab_count_;
+}
+
+Section FileIndex::whole(std::uint64_t epoch) const {
+  Section section;
+  section.epoch = epoch;
+  section.patterns = patterns_;
+  section.maps = maps_;
+  section.entries.reserve(static_cast<std::size_t>(slab_count_));
+  for_each_slab([&](const Entry& entry) { section.entries.push_back(entry); });
+  std::sort(section.entries.begin(), section.entries.end(), [](const Entry& a, const Entry& b) {
+    return a.offset < b.offset;  // they follow each other, mostly: short differences
+  });
+  return section;
+}
+
+}  // namespace forebay::decomposed

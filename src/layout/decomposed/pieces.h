@@ -1,0 +1,39 @@
+// Pieces: where the elements that a read asks for lie, and which of several counts where they were
+// written more than once.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <vector>
+
+#include "base/types.h"
+
+namespace forebay::decomposed {
+
+/// When something was written: what is later stays (D7 §7.4).
+struct Turn {
+  std::uint64_t epoch = 0;
+  std::uint32_t rank = 0, order = 0;
+
+  auto operator<=>(const Turn&) const = default;
+};
+
+/// Neighbouring elements, of the selection that is read and of a data file.
+struct Piece {
+  Count target = 0, count = 0;  ///< elements of the selection, in its order
+  Offset place = 0;             ///< byte of the file
+  std::uint32_t file = 0;
+  Turn turn;
+
+  Count end() const { return target + count; }
+  bool operator==(const Piece&) const = default;
+};
+
+/// Sorts by target. Of pieces that have elements in common the latest keeps them; `width` bytes are
+/// an element. Takes a pass where nothing overlaps and all is in order, else O(n log n).
+void resolve(std::vector<Piece>& pieces, Count width);
+
+/// The elements of pieces that do not overlap.
+Count elements_of(const std::vector<Piece>& pieces);
+
+}  // namespace forebay::decomposed

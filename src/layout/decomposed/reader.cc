@@ -1,0 +1,334 @@
+#include "layout/decomposed/reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "base/attempt.h"
+#include "base/byteorder.h"
+#include "base/error.h"
+#include "layout/list_stream.h"
+
+namespace forebay::decomposed {
+namespace {
+
+[[noreturn]] void damaged(const std::string& what) {
+  throw Error(Errc::enotnc, what, "forebay check tells what can still be read");
+}
+
+}  // namespace
+
+/// Extents of a slab by a plan.
+class Reader::PlanStream : public ExtentStream {
+ public:
+  PlanStream(const Plan& plan, Offset begin, const Destination& to)
+      : plan_(plan), begin_(begin), to_(to) {}
+
+  StreamSummary summary() const override {
+    StreamSummary summary;
+    if (plan_.pieces.empty()) return summary;
+    const int width = to_.request.element_size;
+    summary.first = begin_ + plan_.pieces.front().place * width;
+    const Piece& last = plan_.pieces.back();
+    summary.last = begin_ + (last.place + last.count) * width;
+    summary.bytes = plan_.covered * width;
+    summary.pieces = static_cast<Count>(plan_.pieces.size() + plan_.target->gather.size());
+    return summary;
+  }
+  // A piece whose memory has gaps makes several extents: those that found no room come next time.
+  std::size_t next(std::span<Extent> out) override {
+    const int width = to_.request.element_size;
+    std::size_t made = 0;
+    while (made < out.size() && (at_ < waiting_.size() || piece_ < plan_.pieces.size())) {
+      if (at_ < waiting_.size()) {
+        out[made++] = waiting_[at_++];
+        continue;
+      }
+      waiting_.clear();
+      at_ = 0;
+      const Piece& piece = plan_.pieces[piece_++];
+      Offset offset = begin_ + piece.place * width;
+      each_in_memory(*plan_.target, piece.target, piece.count, [&](Count memory, Count count) {
+        waiting_.push_back({offset, count * width, to_.at(memory), 0, to_.request.swap});
+        offset += count * width;
+      });
+    }
+    return made;
+  }
+  void rewind() override {
+    piece_ = at_ = 0;
+    waiting_.clear();
+  }
+  std::unique_ptr<ExtentStream> clone() const override {
+    return std::make_unique<PlanStream>(plan_, begin_, to_);
+  }
+
+ private:
+  const Plan& plan_;
+  Offset begin_;
+  Destination to_;
+  std::size_t piece_ = 0, at_ = 0;
+  std::vector<Extent> waiting_;
+};
+
+Reader::Reader(const Schema& schema, std::string path, ReadExtents read, ReaderOptions options,
+               Rank rank, Report& report)
+    : schema_(schema),
+      path_(std::move(path)),
+      read_(read),
+      options_(options),
+      rank_(rank),
+      report_(report) {}
+
+std::size_t Reader::most_pieces() const {
+  // Those of a plan, of several put together, and as extents; plans that are kept as much again.
+  const auto most = static_cast<std::size_t>(options_.index_memory) / (8 * sizeof(Piece));
+  return std::max<std::size_t>(most, 4);
+}
+
+// -- files
+
+Reader::Opened& Reader::opened(std::uint32_t number) {
+  auto found = std::find_if(files_.begin(), files_.end(),
+                            [&](const Opened& o) { return o.number == number; });
+  if (found == files_.end()) {
+    auto file = std::make_shared<File>(data_path(path_, number), false, rank_, report_);
+    file->share(client_caches_of(folder_of(path_)));
+    files_.push_front({number, file, DataFileReader(file, {state_.id, number})});
+    found = files_.begin();
+  } else {
+    files_.splice(files_.begin(), files_, found);
+  }
+  if (!found->is_loaded || found->loaded != state_.epoch) {
+    found->is_loaded = false;
+    found->file->look_again();
+    const auto failed = attempt_to([&] { found->reader.load(state_.epoch); });
+    if (failed) {
+      files_.pop_front();
+      throw *failed;
+    }
+    found->loaded = state_.epoch;
+    found->is_loaded = true;
+  }
+  const auto held = [&] {
+    return std::accumulate(files_.begin(), files_.end(), Count{0}, [](Count sum, const Opened& o) {
+      return sum + o.reader.index().memory();
+    });
+  };
+  while (files_.size() > 1 &&
+         (files_.size() > options_.most_files || held() > options_.index_memory / 2))
+    files_.pop_back();
+  return files_.front();
+}
+
+const FileIndex& Reader::index(std::uint32_t number) { return opened(number).reader.index(); }
+
+Count Reader::section_bytes(std::uint32_t number) {
+  Count sum = 0;
+  for (const SectionPlace& section : opened(number).reader.sections()) sum += section.bytes;
+  return sum;
+}
+
+std::vector<Reader::Slab> Reader::slabs_of(VarId var, Count record) {
+  std::vector<Slab> slabs;
+  for (std::uint32_t file = 0; file < state_.files; ++file)
+    for (const Entry& entry : index(file).slabs(var, record)) slabs.push_back({entry, file});
+  std::stable_sort(slabs.begin(), slabs.end(),
+                   [](const Slab& a, const Slab& b) { return a.entry.epoch > b.entry.epoch; });
+  return slabs;
+}
+
+// -- plans
+
+Pattern Reader::pattern(std::uint32_t file, std::uint32_t number) {
+  const StoredPattern& stored = index(file).pattern(number);
+  return naming(data_path(path_, file), [&] {
+    Pattern pattern;
+    try {
+      pattern = packer_.unpack(stored.packed);
+    } catch (const Error& error) {
+      if (error.code() != Errc::ebadlog) throw;
+      damaged("pattern " + std::to_string(number) + " cannot be read");
+    }
+    if (pattern.elements() != stored.elements)
+      damaged("pattern " + std::to_string(number) + " has other elements than it says");
+    return pattern;
+  });
+}
+
+// Where a map's ranks have elements of the target. False: more pieces than may be.
+bool Reader::collect(const Slab& slab, const Selected& target, std::vector<Piece>& pieces) {
+  const std::size_t most = target.elements > 1 ? most_pieces() : SIZE_MAX;
+  const Map map = index(slab.file).map(slab.entry.map);
+  Count begin = 0;  // of the rank's blob, in elements
+  for (const Member& member : map) {
+    const Count elements = index(slab.file).pattern(member.pattern).elements;
+    const Pattern its = pattern(slab.file, member.pattern);
+    if (its.inner != target.pattern.inner)
+      damaged(data_path(path_, slab.file) + ": map " + std::to_string(slab.entry.map) +
+              " is of variables of another shape");
+    const Turn turn{0, member.rank, 0};
+    bool fits = true;
+    const auto add = [&](Count place, Count at, Count count) {
+      if (!pieces.empty()) {
+        Piece& last = pieces.back();
+        if (last.turn == turn && last.end() == at && last.place + last.count == place) {
+          last.count += count;
+          return;
+        }
+      }
+      fits = fits && pieces.size() < most;
+      if (fits) pieces.push_back({at, count, place, slab.file, turn});
+    };
+    if (its == target.pattern) {
+      add(begin, 0, elements);
+    } else {
+      intersect(its, 0, target.pattern, 0, [&](const SharedList& list) {
+        for (const Shared& s : list.pieces)
+          if (fits) add(begin + list.a + s.a, list.b + s.b, s.count);
+      });
+    }
+    if (!fits) return false;
+    begin += elements;
+  }
+  return true;
+}
+
+void Reader::keep(const std::shared_ptr<const Plan>& plan) {
+  plans_.push_front(plan);
+  const auto held = [&] {
+    return std::accumulate(
+        plans_.begin(), plans_.end(), std::size_t{0},
+        [](std::size_t sum, const auto& p) { return sum + p->pieces.size() + 8; });
+  };
+  while (plans_.size() > 1 && held() > 2 * most_pieces() + 64) plans_.pop_back();
+}
+
+std::shared_ptr<const Reader::Plan> Reader::plan_for(
+    const Slab& slab, const std::shared_ptr<const Selected>& target) {
+  const auto known = std::find_if(plans_.begin(), plans_.end(), [&](const auto& p) {
+    return p->file == slab.file && p->map == slab.entry.map &&
+           (p->target == target ||
+            (p->target->key == target->key && p->target->pattern == target->pattern &&
+             p->target->gather == target->gather));
+  });
+  if (known != plans_.end()) {
+    plans_.splice(plans_.begin(), plans_, known);
+    ++plans_found_;
+    return plans_.front();
+  }
+  ++plans_made_;
+  auto plan = std::make_shared<Plan>(Plan{slab.file, slab.entry.map, target, {}, 0});
+  if (!collect(slab, *target, plan->pieces)) return nullptr;
+  resolve(plan->pieces, 1);
+  plan->covered = elements_of(plan->pieces);
+  std::sort(plan->pieces.begin(), plan->pieces.end(),
+            [](const Piece& a, const Piece& b) { return a.place < b.place; });
+  keep(plan);
+  return plan;
+}
+
+// -- reading
+
+Count Reader::covered(std::span<const Use> uses, const std::vector<Piece>& pieces) {
+  return uses.size() == 1 ? uses[0].plan->covered : elements_of(pieces);
+}
+
+// Slabs that have elements of the target, until they have all of it, newest first. Where there are
+// several, `pieces` has what remains of them. False: more than may be.
+bool Reader::find_uses(std::span<const Slab> slabs, const Variable& var,
+                       const std::shared_ptr<const Selected>& what, std::vector<Use>& uses,
+                       std::vector<Piece>& pieces) {
+  const Count width = size_of(var.type);
+  const auto put = [&](const Use& use) {
+    const Entry& e = use.slab.entry;
+    for (const Piece& p : use.plan->pieces)
+      pieces.push_back({p.target,
+                        p.count,
+                        e.offset + p.place * width,
+                        use.slab.file,
+                        {e.epoch, p.turn.rank, e.order}});
+  };
+  for (std::size_t i = 0; i < slabs.size();) {
+    const std::uint64_t epoch = slabs[i].entry.epoch;
+    for (; i < slabs.size() && slabs[i].entry.epoch == epoch; ++i) {
+      const Slab& slab = slabs[i];
+      if (slab.entry.bytes != index(slab.file).elements(slab.entry.map) * width)
+        damaged(data_path(path_, slab.file) + ": a slab has other bytes than elements of type " +
+                name_of(var.type));
+      const auto plan = plan_for(slab, what);
+      if (!plan) return false;
+      if (plan->covered == 0) continue;
+      uses.push_back({slab, plan});
+      if (uses.size() == 1) continue;
+      if (uses.size() == 2) put(uses[0]);
+      put(uses.back());
+      if (pieces.size() <= 2 * most_pieces()) continue;
+      if (what->elements > 1) return false;
+      resolve(pieces, width);
+    }
+    if (uses.size() > 1) resolve(pieces, width);
+    if (covered(uses, pieces) == what->elements) break;
+  }
+  return true;
+}
+
+// In the memory's byte order.
+void Reader::fill(const Destination& to, const Selected& what) const {
+  const std::vector<std::byte> external = external_fill(to.var);
+  const std::size_t width = external.size();
+  std::byte value[8];
+  copy_swapped(value, external.data(), width, to.request.swap);
+  each_in_memory(what, 0, what.elements, [&](Count memory, Count count) {
+    std::byte* at = to.at(memory);
+    for (Count i = 0; i < count; ++i, at += width) std::memcpy(at, value, width);
+  });
+}
+
+void Reader::read_part(const Destination& to, Count record,
+                       const std::shared_ptr<const Selected>& what, std::span<const Slab> slabs) {
+  std::vector<Use> uses;
+  std::vector<Piece> pieces;
+  if (!find_uses(slabs, to.var, what, uses, pieces)) {
+    uses.clear();
+    pieces = {};
+    const Halves halves = halves_of(*what);
+    read_part(to, record, halves.first, slabs);
+    Destination rest = to;
+    if (what->gather.empty()) rest.memory += halves.first->elements;
+    return read_part(rest, record, halves.rest, slabs);
+  }
+  if (covered(uses, pieces) < what->elements) fill(to, *what);
+  if (uses.empty()) return;
+  if (uses.size() == 1) {
+    PlanStream stream(*uses[0].plan, uses[0].slab.entry.offset, to);
+    return read_(*opened(uses[0].slab.file).file, stream, options_.hole_threshold, report_);
+  }
+  std::sort(pieces.begin(), pieces.end(),
+            [](const Piece& a, const Piece& b) { return a.file < b.file; });
+  const int width = to.request.element_size;
+  for (std::size_t i = 0; i < pieces.size();) {
+    const std::uint32_t file = pieces[i].file;
+    std::vector<Extent> extents;
+    for (; i < pieces.size() && pieces[i].file == file; ++i) {
+      Offset offset = pieces[i].place;
+      each_in_memory(*what, pieces[i].target, pieces[i].count, [&](Count memory, Count count) {
+        extents.push_back({offset, count * width, to.at(memory), 0, to.request.swap});
+        offset += count * width;
+      });
+    }
+    ListStream stream(std::move(extents));
+    read_(*opened(file).file, stream, options_.hole_threshold, report_);
+  }
+}
+
+void Reader::read(const Request& request, std::span<const Part> parts) {
+  const Variable& var = schema_.vars[static_cast<std::size_t>(request.var)];
+  naming("variable " + var.name, [&] {
+    for (const Part& part : parts)
+      read_part({request, var, part.memory}, part.record, part.what,
+                slabs_of(request.var, part.record));
+  });
+}
+
+}  // namespace forebay::decomposed

@@ -1,0 +1,136 @@
+// Reader: values of decomposed variables as of a commit, from their data files, by one process.
+//
+// A read is cut by record. For each the indexes of the data files tell which slabs there are, and
+// each slab's map where the elements asked for lie in it:
+//
+//     plan      of a map and a selection: which elements of a slab by that map are which ones of
+//     the
+//               selection. Found once, whatever variable and record it is read for.
+//     piece     the same of one slab, in bytes of its file
+//
+// A selection that is the pattern of a rank, compared in all of its runs, is one piece: a restart
+// on the ranks of before reads its blobs straight. Any other is intersected with the ranks'
+// patterns. Where slabs overlap, what was written later stays, element by element; older slabs that
+// newer ones cover altogether are not read.
+//
+// Memory: a selection that has more pieces than `index_memory` allows is cut in two, again and
+// again. Of data files as many are open, and as many indexes held, as options say, at least one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "array/request.h"
+#include "array/schema.h"
+#include "base/extent.h"
+#include "base/report.h"
+#include "layout/decomposed/data_file.h"
+#include "layout/decomposed/pieces.h"
+#include "layout/decomposed/selected.h"
+#include "layout/packed_pattern.h"
+#include "storage/file.h"
+
+namespace forebay::decomposed {
+
+struct ReaderOptions {
+  Count index_memory = 64 << 20;
+  Count hole_threshold = 64 << 10;
+  std::size_t most_files = 64;
+};
+
+/// Reads extents of a file.
+using ReadExtents = void (*)(File& file, ExtentStream& extents, Count hole_threshold,
+                             Report& report);
+
+class Reader {
+ public:
+  /// What is referred to outlives the reader. `path`: of the classic file.
+  Reader(const Schema& schema, std::string path, ReadExtents read, ReaderOptions options, Rank rank,
+         Report& report);
+
+  /// Local. What is read from here on is as of this commit.
+  void use(const State& state) { state_ = state; }
+  const State& state() const { return state_; }
+  /// Local. Files are opened anew, and what is known of them is forgotten.
+  void forget() { files_.clear(), plans_.clear(); }
+
+  /// Local. Reads parts of a request's variable to where the request has them; fill values where
+  /// nothing was written. Errc::enotnc naming the variable and the data file for what is damaged.
+  void read(const Request& request, std::span<const Part> parts);
+
+  /// Local. Of data file `number`, as of the commit. For reports and checks.
+  const FileIndex& index(std::uint32_t number);
+  Count section_bytes(std::uint32_t number);  ///< of what its index was read from
+  /// Local. The pattern of a rank, whole and possible.
+  Pattern pattern(std::uint32_t file, std::uint32_t number);
+  /// How many plans were made, and how many reads found theirs.
+  std::int64_t plans_made() const { return plans_made_; }
+  std::int64_t plans_found() const { return plans_found_; }
+
+ private:
+  struct Opened {
+    std::uint32_t number;
+    std::shared_ptr<File> file;
+    DataFileReader reader;
+    std::uint64_t loaded = 0;  // epoch
+    bool is_loaded = false;
+  };
+  struct Plan {
+    std::uint32_t file, map;
+    std::shared_ptr<const Selected> target;
+    std::vector<Piece> pieces;  // by place, in elements of the slab; none overlap
+    Count covered = 0;          // elements
+  };
+  struct Slab {
+    Entry entry;
+    std::uint32_t file;
+  };
+  struct Use {
+    Slab slab;
+    std::shared_ptr<const Plan> plan;
+  };
+  struct Destination {
+    const Request& request;
+    const Variable& var;
+    Count memory;  // elements before the first one
+
+    std::byte* at(Count element) const {
+      return request.packed + (memory + element) * request.element_size;
+    }
+  };
+  class PlanStream;
+
+  Opened& opened(std::uint32_t number);
+  std::vector<Slab> slabs_of(VarId var, Count record);
+  std::shared_ptr<const Plan> plan_for(const Slab& slab,
+                                       const std::shared_ptr<const Selected>& target);
+  bool collect(const Slab& slab, const Selected& target, std::vector<Piece>& pieces);
+  void keep(const std::shared_ptr<const Plan>& plan);
+  void read_part(const Destination& to, Count record, const std::shared_ptr<const Selected>& what,
+                 std::span<const Slab> slabs);
+  bool find_uses(std::span<const Slab> slabs, const Variable& var,
+                 const std::shared_ptr<const Selected>& what, std::vector<Use>& uses,
+                 std::vector<Piece>& pieces);
+  static Count covered(std::span<const Use> uses, const std::vector<Piece>& pieces);
+  void fill(const Destination& to, const Selected& what) const;
+  std::size_t most_pieces() const;
+
+  const Schema& schema_;
+  std::string path_;
+  ReadExtents read_;
+  ReaderOptions options_;
+  Rank rank_;
+  Report& report_;
+  State state_;
+  logged::PatternPacker packer_;
+  std::list<Opened> files_;                       // the one used last first
+  std::list<std::shared_ptr<const Plan>> plans_;  // the same
+  std::int64_t plans_made_ = 0, plans_found_ = 0;
+};
+
+}  // namespace forebay::decomposed

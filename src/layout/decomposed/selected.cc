@@ -1,0 +1,282 @@
+#include "layout/decomposed/selected.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "format/log_section.h"
+
+namespace forebay::decomposed {
+namespace {
+
+constexpr std::size_t most_known = 64;  // lists, and boxes
+
+Count bytes_of(const Selected& what) {
+  return static_cast<Count>(sizeof what + what.pattern.runs.size() * sizeof(PatternRun) +
+                            what.gather.size() * sizeof(Gathered));
+}
+
+void append(std::vector<PatternRun>& runs, Offset offset, Count length) {
+  if (!runs.empty() && runs.back().end() == offset) {
+    runs.back().length += length;
+    return;
+  }
+  const Count position = runs.empty() ? 0 : runs.back().position + runs.back().length;
+  runs.push_back({offset, length, position});
+}
+
+/// Of how many runs each index of the first dimension has the same ones; 0 if it is not so.
+std::size_t runs_of_an_index(const std::vector<PatternRun>& runs, Count inside) {
+  const Offset first = runs.front().offset / inside;
+  std::size_t each = 0;
+  while (each < runs.size() && runs[each].offset / inside == first) ++each;
+  if (each == runs.size() || runs.size() % each != 0) return 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const PatternRun& like = runs[i % each];
+    const Offset index = first + static_cast<Offset>(i / each);
+    if (runs[i].offset != like.offset + (index - first) * inside || runs[i].length != like.length ||
+        (runs[i].end() - 1) / inside != index)
+      return 0;
+  }
+  return each;
+}
+
+void add_gathered(std::vector<Gathered>& gather, Count position, Count memory, Count count) {
+  if (!gather.empty()) {
+    Gathered& last = gather.back();
+    if (last.position + last.count == position && last.memory + last.count == memory) {
+      last.count += count;
+      return;
+    }
+  }
+  gather.push_back({position, memory, count});
+}
+
+/// Runs of one record that do not overlap, in elements, with where they are in memory.
+struct RecordRuns {
+  Count record;
+  std::vector<Run> runs;
+  std::vector<Count> memory;
+};
+
+/// The records of a list. Where runs overlap (of reads), those that begin within others make
+/// records of their own.
+std::vector<RecordRuns> records_of(const Runs& selection, Count width, Count inner) {
+  const RunList& list = *selection.list;
+  std::vector<RecordRuns> records;
+  std::size_t first = 0;  // of the latest record
+  Count position = 0;
+  for (std::size_t i = 0; i < list.runs.size(); ++i) {
+    Count memory = (list.memory.empty() ? position : list.memory[i]) / width;
+    position += list.runs[i].length;
+    Offset at = (selection.base + list.runs[i].offset) / width;
+    Count left = list.runs[i].length / width;
+    while (left > 0) {
+      const Count record = at / inner, within = at % inner, count = std::min(left, inner - within);
+      // Records of overlapping runs may go back by one where a run reached into the next one.
+      while (first > 0 && records[first - 1].record >= record) --first;
+      std::size_t r = first;
+      while (r < records.size() &&
+             (records[r].record != record ||
+              records[r].runs.back().offset + records[r].runs.back().length > within))
+        ++r;
+      if (r == records.size()) {
+        if (records.empty() || records.back().record < record) first = r;
+        records.push_back({record, {}, {}});
+      }
+      records[r].runs.push_back({within, count});
+      records[r].memory.push_back(memory);
+      at += count, memory += count, left -= count;
+    }
+  }
+  return records;
+}
+
+}  // namespace
+
+Pattern factored(std::span<const Count> inner, std::span<const Run> runs) {
+  Pattern pattern;
+  pattern.inner.assign(inner.begin(), inner.end());
+  pattern.runs.reserve(runs.size());
+  for (const Run& run : runs) append(pattern.runs, run.offset, run.length);
+  if (inner.size() < 2) return pattern;
+  const Count inside = pattern.below(2);
+  const std::size_t each = runs_of_an_index(pattern.runs, inside);
+  if (each == 0) return pattern;
+  const Offset first = pattern.runs.front().offset / inside;
+  pattern.outer = {{0, 1, 1}, {first, static_cast<Count>(pattern.runs.size() / each), 1}};
+  pattern.runs.resize(each);
+  for (PatternRun& run : pattern.runs) run.offset -= first * inside;
+  return pattern;
+}
+
+std::vector<Count> inner_extents(const Variable& var) {
+  return {var.shape.begin() + (var.is_record ? 1 : 0), var.shape.end()};
+}
+
+std::shared_ptr<const Selected> make_selected(Pattern pattern, std::vector<Gathered> gather) {
+  auto what = std::make_shared<Selected>();
+  what->elements = pattern.elements();
+  const auto printed = logged::print_pattern(pattern);
+  const XXH128_hash_t hash = XXH3_128bits(printed.data(), printed.size());
+  what->key = {hash.low64, hash.high64};
+  what->pattern = std::move(pattern);
+  what->gather = std::move(gather);
+  return what;
+}
+
+// Of the first dimension that has several indices, or of the runs. Elements follow each other by
+// it.
+Halves halves_of(const Selected& whole) {
+  Pattern a = whole.pattern, b = whole.pattern;
+  std::size_t d = 0;
+  while (d < a.outer.size() && a.outer[d].count == 1) ++d;
+  if (d < a.outer.size()) {
+    const Count half = a.outer[d].count / 2;
+    a.outer[d].count = half;
+    b.outer[d].start += half * b.outer[d].stride;
+    b.outer[d].count -= half;
+  } else {
+    const Count half = whole.elements / 2;
+    std::size_t i = 0;
+    while (a.runs[i].position + a.runs[i].length <= half) ++i;
+    const Count within = half - a.runs[i].position;
+    a.runs.resize(i + (within > 0 ? 1 : 0));
+    if (within > 0) a.runs.back().length = within;
+    b.runs.erase(b.runs.begin(), b.runs.begin() + static_cast<std::ptrdiff_t>(i));
+    b.runs.front().offset += within;
+    b.runs.front().length -= within;
+    Count position = 0;
+    for (PatternRun& run : b.runs) run.position = std::exchange(position, position + run.length);
+  }
+  std::vector<Gathered> first, rest;
+  const Count half = a.elements();
+  for (const Gathered& g : whole.gather) {
+    const Count before = std::clamp<Count>(half - g.position, 0, g.count);
+    if (before > 0) first.push_back({g.position, g.memory, before});
+    if (before < g.count)
+      rest.push_back({g.position + before - half, g.memory + before, g.count - before});
+  }
+  return {make_selected(std::move(a), std::move(first)),
+          make_selected(std::move(b), std::move(rest))};
+}
+
+std::shared_ptr<const Selected> Selector::make(Pattern pattern, std::vector<Gathered> gather) {
+  auto what = make_selected(std::move(pattern), std::move(gather));
+  const auto same = by_key_.find(what->key);
+  if (same != by_key_.end() && same->second->gather == what->gather &&
+      same->second->pattern == what->pattern)
+    return same->second;
+  bytes_ += bytes_of(*what);
+  if (by_key_.size() >= 16 * most_known) by_key_.clear();  // of a program that repeats nothing
+  by_key_[what->key] = what;
+  return what;
+}
+
+void Selector::begin_operation() {
+  if (bytes_ <= most_bytes_) return;
+  bytes_ = 0;
+  lists_.clear();
+  boxes_.clear();
+  by_key_.clear();
+}
+
+std::vector<Part> Selector::parts_of(const Request& request, const Variable& var) {
+  if (const auto* box = std::get_if<Subarray>(&request.selection)) return parts_of_box(*box, var);
+  return parts_of_runs(std::get<Runs>(request.selection), var);
+}
+
+std::vector<Part> Selector::parts_of_box(const Subarray& box, const Variable& var) {
+  const std::size_t first = var.is_record ? 1 : 0, n = box.start.size();
+  const auto stride = [&](std::size_t d) { return box.stride.empty() ? 1 : box.stride[d]; };
+  std::vector<Count> numbers = inner_extents(var);
+  for (std::size_t d = first; d < n; ++d)
+    numbers.insert(numbers.end(), {box.start[d], box.count[d], stride(d)});
+  auto known = std::find_if(boxes_.begin(), boxes_.end(),
+                            [&](const KnownBox& b) { return b.numbers == numbers; });
+  if (known != boxes_.end()) {
+    std::rotate(known, known + 1, boxes_.end());
+  } else {
+    std::vector<Count> extents = {1};
+    std::vector<Steps> steps = {{0, 1, 1}};
+    for (std::size_t d = first; d < n; ++d) {
+      extents.push_back(var.shape[d]);
+      steps.push_back({box.start[d], box.count[d], stride(d)});
+    }
+    auto what = make(box_pattern(extents, steps).pattern, {});
+    if (boxes_.size() == most_known) boxes_.erase(boxes_.begin());
+    boxes_.push_back({std::move(numbers), std::move(what)});
+  }
+  const auto& what = boxes_.back().what;
+  std::vector<Part> parts;
+  const Count records = var.is_record ? box.count[0] : 1;
+  for (Count i = 0; i < records; ++i)
+    parts.push_back({var.is_record ? box.start[0] + i * stride(0) : 0, what, i * what->elements});
+  return parts;
+}
+
+std::vector<Part> Selector::parts_of_runs(const Runs& runs, const Variable& var) {
+  const Count inner = var.inner_bytes(), width = size_of(var.type);
+  const Count base = var.is_record ? runs.base / inner : 0;
+  ListKey key{runs.list.get(), width, runs.base - base * inner, inner, inner_extents(var)};
+  auto known =
+      std::find_if(lists_.begin(), lists_.end(), [&](const KnownList& l) { return l.key == key; });
+  if (known != lists_.end()) {
+    std::rotate(known, known + 1, lists_.end());
+  } else {
+    KnownList fresh{key, runs.list, {}};
+    for (RecordRuns& r : records_of({runs.list, key.phase}, width, var.inner_elements)) {
+      std::vector<Gathered> gather;
+      const Count memory = r.memory.front();
+      Count position = 0;
+      for (std::size_t i = 0; i < r.runs.size(); ++i) {
+        add_gathered(gather, position, r.memory[i] - memory, r.runs[i].length);
+        position += r.runs[i].length;
+      }
+      if (gather.size() == 1) gather.clear();
+      fresh.parts.push_back(
+          {r.record, make(factored(key.extents, r.runs), std::move(gather)), memory});
+    }
+    if (lists_.size() == most_known) lists_.erase(lists_.begin());
+    lists_.push_back(std::move(fresh));
+  }
+  std::vector<Part> parts = lists_.back().parts;
+  for (Part& part : parts) part.record += base;
+  return parts;
+}
+
+std::shared_ptr<const Selected> Selector::joined(std::span<const Part> parts, const Variable& var,
+                                                 std::span<const Count> memory) {
+  // Runs of all, in the order of writing: what stands later in memory wins.
+  struct Placed {
+    Run run;
+    Count at;
+  };
+  std::vector<Placed> placed;
+  Pattern whole;
+  whole.inner = inner_extents(var);
+  whole.runs = {{0, var.inner_elements, 0}};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    std::vector<Shared> pieces;  // place in the pattern, and in the record
+    intersect(parts[i].what->pattern, 0, whole, 0, [&](const SharedList& list) {
+      for (const Shared& s : list.pieces) pieces.push_back({s.a + list.a, s.b + list.b, s.count});
+    });
+    for (const Shared& piece : pieces)
+      placed.push_back({{piece.b, piece.count}, memory[i] + piece.a});
+  }
+  std::vector<Run> runs;
+  std::vector<Offset> at;
+  for (const Placed& p : placed) runs.push_back(p.run), at.push_back(p.at);
+  const RunList list = sorted_run_list(std::move(runs), std::move(at), true);
+  std::vector<Gathered> gather;
+  Count position = 0;
+  for (std::size_t i = 0; i < list.runs.size(); ++i) {
+    const Count from = list.memory.empty() ? position : list.memory[i];
+    add_gathered(gather, position, from, list.runs[i].length);
+    position += list.runs[i].length;
+  }
+  return make(factored(inner_extents(var), list.runs), std::move(gather));
+}
+
+}  // namespace forebay::decomposed

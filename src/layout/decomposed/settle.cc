@@ -1,0 +1,114 @@
+#include "layout/decomposed/settle.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "base/error.h"
+#include "comm/agree.h"
+
+namespace forebay::decomposed {
+namespace {
+
+/// What the ranks told in a round: of each the next items, and whether more follow.
+struct Told {
+  std::vector<std::vector<Item>> of;  // by rank
+  std::vector<bool> more;
+};
+
+struct Slab {
+  Item first;  // its place
+  Offset offset = 0;
+  Count bytes = 0;
+  std::size_t members = 0;  // where they begin
+};
+
+// A first item says in `var` whether more follow.
+Told tell(const Comm& group, std::span<const Item> next, bool more) {
+  std::vector<Item> mine(1);
+  mine[0].var = more;
+  mine.insert(mine.end(), next.begin(), next.end());
+  std::vector<std::int64_t> sizes;
+  const auto bytes = group.all_gather_bytes(std::as_bytes(std::span(mine)), sizes);
+  Told told;
+  std::size_t at = 0;
+  for (const std::int64_t size : sizes) {
+    std::vector<Item> its(static_cast<std::size_t>(size) / sizeof(Item));
+    std::memcpy(its.data(), bytes.data() + at, its.size() * sizeof(Item));
+    at += static_cast<std::size_t>(size);
+    told.more.push_back(its.front().var != 0);
+    its.erase(its.begin());
+    told.of.push_back(std::move(its));
+  }
+  return told;
+}
+
+}  // namespace
+
+// Places up to the last one that a rank with more told of are settled: nobody can still come with
+// one before it. That is all of what that rank told, so each round settles something.
+Settled settle(const Comm& group, std::span<const Item> mine, std::span<const Rank> ranks,
+               Count most_bytes, const std::function<Count(VarId)>& width, DataFileWriter* file) {
+  static_assert(std::is_trivially_copyable_v<Item>);
+  const auto each = static_cast<std::size_t>(
+      std::max<Count>(most_bytes / (static_cast<Count>(sizeof(Item)) * group.size()), 1));
+  const auto me = static_cast<std::size_t>(group.rank());
+  Settled settled;
+  settled.places.reserve(mine.size());
+  for (bool more = true; more;) {
+    const auto rest = mine.subspan(settled.places.size());
+    const Told told = tell(group, rest.first(std::min(each, rest.size())), rest.size() > each);
+    more = std::find(told.more.begin(), told.more.end(), true) != told.more.end();
+    std::optional<Item> last;
+    for (std::size_t r = 0; r < told.of.size(); ++r)
+      if (told.more[r] && (!last || told.of[r].back().place() < last->place()))
+        last = told.of[r].back();
+
+    std::vector<std::size_t> at(told.of.size(), 0);
+    std::vector<Slab> slabs;
+    std::vector<DataFileWriter::MapMember> members;
+    const std::size_t before = settled.places.size();
+    Offset end = 0;
+    while (true) {
+      std::optional<Item> lowest;
+      for (std::size_t r = 0; r < told.of.size(); ++r)
+        if (at[r] < told.of[r].size() && (!lowest || told.of[r][at[r]].place() < lowest->place()))
+          lowest = told.of[r][at[r]];
+      if (!lowest || (last && last->place() < lowest->place())) break;
+      Slab slab{*lowest, end, 0, members.size()};
+      const Count element = width(lowest->var);
+      bool is_mine_last = false;
+      for (std::size_t r = 0; r < told.of.size(); ++r) {
+        if (at[r] == told.of[r].size() || told.of[r][at[r]].place() != lowest->place()) continue;
+        const Item& item = told.of[r][at[r]++];
+        is_mine_last = r == me;
+        if (r == me) settled.places.push_back({end + slab.bytes, 0});
+        slab.bytes += item.elements * element;
+        if (file)
+          members.push_back({static_cast<std::uint32_t>(ranks[r]), item.pattern, item.elements});
+      }
+      end += round_up(slab.bytes, FileSpace::unit);
+      if (is_mine_last) settled.places.back().padding = end - slab.offset - slab.bytes;
+      settled.orders = std::max(settled.orders, lowest->order + 1);
+      if (file) slabs.push_back(slab);
+    }
+    Offset begin = 0;
+    by_root(group, [&] {
+      if (!file || end == 0) return;
+      begin = file->allocate(end);
+      for (std::size_t i = 0; i < slabs.size(); ++i) {
+        const Slab& slab = slabs[i];
+        const std::size_t next = i + 1 < slabs.size() ? slabs[i + 1].members : members.size();
+        const std::uint32_t map =
+            file->number_of(std::span(members).subspan(slab.members, next - slab.members));
+        file->add({slab.first.var, slab.first.record, slab.first.order, map, begin + slab.offset,
+                   slab.bytes});
+      }
+    });
+    group.broadcast(&begin, sizeof begin);
+    for (std::size_t i = before; i < settled.places.size(); ++i) settled.places[i].offset += begin;
+  }
+  return settled;
+}
+
+}  // namespace forebay::decomposed

@@ -1,0 +1,46 @@
+// How a group's ranks agree on what a write adds to their data file (D6 §6.4.1, figure 6.3): blobs
+// of one variable and record follow each other by rank, as a slab. They tell each other hashes of
+// patterns and sizes, no more; the file's leader, the group's rank 0, allocates and notes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "comm/comm.h"
+#include "layout/decomposed/data_file.h"
+
+namespace forebay::decomposed {
+
+/// A blob: what one rank writes of one variable and record by one pattern.
+struct Item {
+  std::int32_t var = 0;
+  std::uint32_t order = 0;  ///< among this rank's of that variable and record
+  Count record = 0;
+  Count elements = 0;
+  Key pattern;
+
+  auto place() const { return std::tuple(var, record, order); }
+};
+
+/// Where a blob goes.
+struct BlobPlace {
+  Offset offset = 0;
+  Count padding = 0;  ///< zero bytes behind it: slabs begin at multiples of FileSpace::unit
+};
+
+struct Settled {
+  std::vector<BlobPlace> places;  ///< of this rank's items
+  std::uint32_t orders = 0;       ///< one more than any rank's highest order
+};
+
+/// Collective over the group; to be called within `together`. `mine` is in order of place().
+/// `width(var)` is the size of an element. `ranks`: the group's, in the numbering of the job. The
+/// leader has `file`, the others null. Goes in rounds, in each of which a rank holds about
+/// `most_bytes` of what all told.
+Settled settle(const Comm& group, std::span<const Item> mine, std::span<const Rank> ranks,
+               Count most_bytes, const std::function<Count(VarId)>& width, DataFileWriter* file);
+
+}  // namespace forebay::decomposed

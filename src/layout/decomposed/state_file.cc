@@ -1,0 +1,88 @@
+#include "layout/decomposed/state_file.h"
+
+#include <algorithm>
+
+#include "base/attempt.h"
+#include "base/error.h"
+
+namespace forebay::decomposed {
+
+void check_records(const State& state, const Schema& schema) {
+  for (const Variable& var : schema.vars) {
+    Count bytes = 0;
+    if (var.is_record && !multiply_fits(state.records, var.inner_bytes(), bytes))
+      throw Error(Errc::enotnc,
+                  "variable " + var.name + " cannot have " + std::to_string(state.records) +
+                      " records, as the state of decomposed variables says",
+                  "the state is damaged");
+  }
+}
+
+void StateFile::create() {
+  state_ = {};
+  state_.id = id_;
+  slot_ = 0;
+  std::vector<std::byte> bytes = print_state(state_);
+  bytes.resize(static_cast<std::size_t>(slots * slot_bytes));
+  file_->write_at(0, bytes);
+}
+
+void StateFile::load(OpenState which) {
+  naming(file_->path(), [&] {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(slots * slot_bytes));
+    bytes.resize(file_->read_at(0, bytes));
+    bool found = false;
+    newest_epoch_ = 0;
+    synced_.reset();
+    for (int slot = 0; slot < slots; ++slot) {
+      const auto begin = static_cast<std::size_t>(state_place(slot));
+      if (bytes.size() < begin + static_cast<std::size_t>(slot_bytes)) break;
+      const auto state =
+          parse_state(std::span(bytes).subspan(begin, static_cast<std::size_t>(slot_bytes)));
+      if (!state) continue;
+      if (state->id != id_)
+        throw Error(Errc::enotnc, "it belongs to another file",
+                    "the folder of data files must stay beside the file that it was written with");
+      if (state->synced && (!synced_ || state->epoch > synced_->epoch))
+        synced_ = state, synced_slot_ = slot;
+      newest_epoch_ = std::max(newest_epoch_, state->epoch);
+      if (!found || state->epoch > state_.epoch) state_ = *state, slot_ = slot;
+      found = true;
+    }
+    if (!found)
+      throw Error(Errc::enotnc, "no state of decomposed variables can be read",
+                  "variables that are not decomposed can be read with any netCDF reader");
+    if (which == OpenState::newest) return;
+    if (!synced_)
+      throw Error(Errc::enotnc, "no state of decomposed variables was ever synced",
+                  "chunk_state=newest opens the newest one");
+    state_ = *synced_, slot_ = synced_slot_;
+  });
+}
+
+void StateFile::write(int slot, const State& state) {
+  file_->write_at(state_place(slot), print_state(state));
+}
+
+void StateFile::commit(const State& next) {
+  int slot = 0;
+  while (slot == slot_ || slot == synced_slot_) ++slot;
+  State state = next;
+  state.synced = false;
+  write(slot, state);
+  state_ = state;
+  slot_ = slot;
+}
+
+bool StateFile::mark_synced() {
+  if (state_.synced) return false;
+  State state = state_;
+  state.synced = true;
+  write(slot_, state);
+  state_ = state;
+  synced_ = state;
+  synced_slot_ = slot_;
+  return true;
+}
+
+}  // namespace forebay::decomposed

@@ -1,0 +1,92 @@
+#include "layout/decomposed/waiting.h"
+
+#include <cstring>
+
+#include "base/byteorder.h"
+
+namespace forebay::decomposed {
+namespace {
+
+Count bytes_of(const Request& write) { return write.elements * write.element_size; }
+
+}  // namespace
+
+void WaitingWrites::add(const Request& write) {
+  Request copy;
+  copy.var = write.var;
+  copy.write = true;
+  copy.selection = write.selection;
+  copy.elements = write.elements;
+  copy.element_size = write.element_size;
+  const Count bytes = bytes_of(write);
+  writes_.reserve(writes_.size() + 1);
+  positions_.reserve(positions_.size() + 1);
+  data_.make_room(bytes);
+  Offset position = 0;
+  std::byte* const to = data_.reserve(bytes, position).data();
+  copy_swapped(to, write.packed, static_cast<std::size_t>(bytes), write.swap);
+  writes_.push_back(std::move(copy));
+  positions_.push_back(position);
+  if (rounds_ == 0 || round_bytes_ + bytes > limit_) {
+    ++rounds_;
+    round_bytes_ = 0;
+  }
+  round_bytes_ += bytes;
+}
+
+std::span<Request> WaitingWrites::next_round() {
+  const std::size_t first = handed_;
+  Count bytes = 0;
+  for (; handed_ < writes_.size(); ++handed_) {
+    if (handed_ > first && bytes + bytes_of(writes_[handed_]) > limit_) break;
+    bytes += bytes_of(writes_[handed_]);
+  }
+  loaded_.resize(static_cast<std::size_t>(bytes));
+  if (bytes > 0) data_.read(positions_[first], loaded_);  // they were added one after another
+  std::byte* at = loaded_.data();
+  for (std::size_t i = first; i < handed_; ++i) {
+    writes_[i].packed = at;
+    at += bytes_of(writes_[i]);
+  }
+  return std::span(writes_).subspan(first, handed_ - first);
+}
+
+void WaitingWrites::clear() {
+  writes_.clear();
+  positions_.clear();
+  data_.clear();
+  rounds_ = 0;
+  round_bytes_ = 0;
+  handed_ = 0;
+  loaded_ = {};
+}
+
+void WaitingWrites::apply(const Request& read, const Part& part, const Variable& var,
+                          Selector& selector) const {
+  const auto width = static_cast<Count>(read.element_size);
+  std::vector<std::byte> bytes;
+  for (std::size_t i = 0; i < writes_.size(); ++i) {
+    if (writes_[i].var != read.var) continue;
+    for (const Part& written : selector.parts_of(writes_[i], var)) {
+      if (written.record != part.record) continue;
+      intersect(written.what->pattern, 0, part.what->pattern, 0, [&](const SharedList& list) {
+        for (const Shared& s : list.pieces) {
+          Count to = list.b + s.b;
+          each_in_memory(*written.what, list.a + s.a, s.count, [&](Count from, Count count) {
+            bytes.resize(static_cast<std::size_t>(count * width));
+            data_.read(positions_[i] + (written.memory + from) * width, bytes);
+            const std::byte* at = bytes.data();
+            each_in_memory(*part.what, to, count, [&](Count memory, Count n) {
+              copy_swapped(read.packed + (part.memory + memory) * width, at,
+                           static_cast<std::size_t>(n * width), read.swap);
+              at += n * width;
+            });
+            to += count;
+          });
+        }
+      });
+    }
+  }
+}
+
+}  // namespace forebay::decomposed
