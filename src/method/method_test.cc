@@ -208,7 +208,7 @@ TEST(Method, bad_values_in_forebay_hints_are_refused_with_what_is_accepted) {
 TEST(Method, methods_of_the_design_that_are_not_built_are_told_apart_from_unknown_ones) {
   EXPECT_EQ(refusal("layout=patches"),
             "-214: FOREBAY_HINTS: layout \"patches\" is not in this build (this build has: "
-            "auto|canonical|chunked|log)");
+            "auto|canonical|chunked|decomposed|log)");
   EXPECT_EQ(refusal("stage=async"),
             "-214: FOREBAY_HINTS: stage \"async\" is not in this build (this build has: "
             "auto|direct|memory|burst)");
