@@ -205,7 +205,7 @@ class Dataset {
   Errc finish(Request& request, bool delivered);
   void carry_out(std::vector<Request>& requests, bool collective,
                  const std::optional<Error>& local_error);
-  void note_records(Count last_record, bool collective);
+  void note_records(Count last_record, bool collective, bool direct = false);
   std::vector<Request> take(Which which, std::span<int> ids, std::span<int> statuses,
                             std::vector<std::ptrdiff_t>& places);
   void take_listed(std::span<int> ids, std::span<int> statuses, std::vector<std::ptrdiff_t>& places,

@@ -192,7 +192,7 @@ void Dataset::carry_out(std::vector<Request>& requests, bool collective,
     if (together) schema_.numrecs = std::max(before, facts[2]);
     const bool written = part(writes, true);
     if (together) schema_.numrecs = before;
-    if (written) attempt([&] { note_records(facts[2], collective); });
+    if (written) attempt([&] { note_records(facts[2], collective, needs.direct != 0); });
   }
   if (known && facts[1]) part(reads, false);
   if (!writes.empty() || !reads.empty()) {
@@ -204,12 +204,13 @@ void Dataset::carry_out(std::vector<Request>& requests, bool collective,
   if (failed) throw *failed;
 }
 
-// Data first, then the count that makes it visible.
-void Dataset::note_records(Count last_record, bool collective) {
+// Data first, then the count that makes it visible. What was not staged, and all before it, is in
+// the file: no log would tell of its records.
+void Dataset::note_records(Count last_record, bool collective, bool direct) {
   if (last_record <= schema_.numrecs) return;
   schema_.numrecs = last_record;
   numrecs_dirty_ = true;  // until it is written
-  if (!collective || stage_->holds_writes()) return;
+  if (!collective || (stage_->holds_writes() && !direct)) return;
   container_->publish();
   numrecs_dirty_ = false;
 }

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "format/classic.h"
-#include "layout/decomposed/data_file.h"
+#include "layout/classic_part.h"
 #include "storage/file.h"
 
 namespace forebay {
@@ -36,7 +36,7 @@ std::optional<int> probe_format(const std::string& path) {
 
 void delete_file(const std::string& path) {
   const std::string name = strip_prefix(path);
-  if (::unlink(name.c_str()) == 0) return decomposed::remove_data_files(name);
+  if (::unlink(name.c_str()) == 0) return remove_beside(name);
   if (errno == EISDIR) throw Error(Errc::eaccess, name + " is a folder");
   throw system_error(errno, Errc::efile, "removing", name);
 }

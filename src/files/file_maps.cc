@@ -64,7 +64,7 @@ bool FileMaps::read_part(const Variable& var, VarId id, const Subarray& selectio
   r.element_size = static_cast<int>(width);
   r.swap = plain ? static_cast<int>(width) : 1;
   selector_.begin_operation();
-  reader_.read(r, selector_.parts_of(r, var));
+  reader_.read_newest(r, selector_.parts_of(r, var), which_);
   return !plain && from_external(external, stored.data(), type, out, elements, nullptr);
 }
 

@@ -144,6 +144,7 @@ std::vector<std::byte> print_section(const Section& section) {
   out.number(section.epoch);
   out.count(section.previous);
   out.count(section.previous_bytes);
+  out.number(section.previous_epoch);
   out.number(section.first_pattern);
   out.number(section.first_map);
   out.number(section.patterns.size());
@@ -242,6 +243,7 @@ Section parse_section(std::span<const std::byte> bytes, Offset file_size) {
     section.epoch = in.number();
     section.previous = in.count();
     section.previous_bytes = in.count();
+    section.previous_epoch = in.number();
     section.first_pattern = number32(in, "a number of patterns");
     section.first_map = number32(in, "a number of maps");
     section.patterns.resize(in.items(18));

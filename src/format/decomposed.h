@@ -106,6 +106,7 @@ struct Section {
   std::uint64_t epoch = 0;
   Offset previous = 0;  ///< the section before it; 0: it tells all
   Count previous_bytes = 0;
+  std::uint64_t previous_epoch = 0;  ///< another one may have come to the same place since
   std::uint32_t first_pattern = 0, first_map = 0;  ///< numbers of its first ones
   std::vector<StoredPattern> patterns;
   std::vector<Map> maps;

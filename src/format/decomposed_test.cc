@@ -16,6 +16,7 @@ Section sample() {
   s.epoch = 9;
   s.previous = 5000;
   s.previous_bytes = 77;
+  s.previous_epoch = 3;
   s.first_pattern = 2;
   s.first_map = 1;
   s.patterns = {{{1, 2}, 40, {std::byte{7}, std::byte{8}}}, {{3, 4}, 1, {std::byte{9}}}};
@@ -38,6 +39,7 @@ TEST(DecomposedFormat, a_section_comes_back_as_it_was) {
   EXPECT_EQ(is.epoch, was.epoch);
   EXPECT_EQ(is.previous, was.previous);
   EXPECT_EQ(is.previous_bytes, was.previous_bytes);
+  EXPECT_EQ(is.previous_epoch, was.previous_epoch);
   EXPECT_EQ(is.first_pattern, was.first_pattern);
   EXPECT_EQ(is.first_map, was.first_map);
   ASSERT_EQ(is.patterns.size(), was.patterns.size());

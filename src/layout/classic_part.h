@@ -120,6 +120,9 @@ struct ClassicPartEntry {
   const char* instead = nullptr;
   /// Whether definitions ask for it, ahead of choose(). Null: they cannot.
   bool (*is_asked_for)(const Schema& schema) = nullptr;
+  /// Removes what lies beside a file of that path, which is gone or about to be another. Null:
+  /// nothing does.
+  void (*remove_beside)(const std::string& path) noexcept = nullptr;
   /// How a variable is cut and encoded, where it does that; else null. Errc::einval for what cannot
   /// be.
   void (*set_shape)(const Schema& schema, const Method& method, Variable& var,
@@ -137,5 +140,8 @@ struct LayoutEntry : Part {
   const char* only_for = nullptr;
   const char* to_read = nullptr;
 };
+
+/// Local, on one rank. Removes what layouts keep beside a file of that path.
+void remove_beside(const std::string& path) noexcept;
 
 }  // namespace forebay

@@ -209,4 +209,12 @@ void File::sync() {
     throw system_error(errno, Errc::ewrite, "synchronising", path_);
 }
 
+void sync_path(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool failed = fd < 0 || ::fsync(fd) != 0;
+  const int code = errno;
+  if (fd >= 0) ::close(fd);
+  if (failed) throw system_error(code, Errc::ewrite, "synchronising", path);
+}
+
 }  // namespace forebay

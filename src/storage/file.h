@@ -102,4 +102,7 @@ std::unique_ptr<File> make_nameless_file(const std::string& path, Rank rank, Rep
 /// The path without a ROMIO file system prefix ("ufs:", "lustre:", …).
 std::string strip_prefix(const std::string& path);
 
+/// Local. A file that others have open, or a folder's names, reach the device.
+void sync_path(const std::string& path);
+
 }  // namespace forebay

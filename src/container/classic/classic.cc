@@ -170,6 +170,7 @@ void ClassicContainer::create(bool exclusive, bool& made) {
     StepTimer timer(site_.report, Step::define);
     file_.create(exclusive);
     made = true;
+    remove_beside(site_.path);
   });
   make_engine();
 }

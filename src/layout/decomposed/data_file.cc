@@ -21,8 +21,10 @@ std::string state_path(const std::string& path) { return folder_of(path) + "/sta
 
 void remove_data_files(const std::string& path) noexcept {
   attempt_to([&] {
-    const auto is_ours = [](std::string_view name) { return is_number(name) || name == "state"; };
-    if (::access(state_path(path).c_str(), F_OK) == 0) remove_leavings(folder_of(path), is_ours);
+    if (::access(state_path(path).c_str(), F_OK) != 0) return;
+    remove_leavings(folder_of(path), is_number);
+    // The state last, by which the folder is known.
+    remove_leavings(folder_of(path), [](std::string_view name) { return name == "state"; });
   });
 }
 
@@ -94,7 +96,7 @@ void DataFileReader::follow(const Root& root, Offset size) {
   bool continues = false;
   while (!continues) {
     continues = !sections_.empty() && sections_.back().offset == at.offset &&
-                sections_.back().bytes == at.bytes && sections_.back().epoch <= before;
+                sections_.back().bytes == at.bytes && sections_.back().epoch == at.epoch;
     if (continues) break;
     if (at.offset < first_block || at.offset > size || at.bytes > size - at.offset)
       damaged("a section lies outside the file");
@@ -102,13 +104,12 @@ void DataFileReader::follow(const Root& root, Offset size) {
     fresh.push_back(parse_section(read(at.offset, at.bytes, "a section"), size));
     const Section& section = fresh.back();
     const bool first = fresh.size() == 1;
-    if (first ? section.epoch != before : section.epoch >= before)
+    if (section.epoch != at.epoch || (!first && section.epoch >= before))
       damaged("a section is not of the write that it should be of");
     before = section.epoch;
-    at.epoch = section.epoch;
     places.push_back(at);
     if (section.previous == 0) break;
-    at = {section.previous, section.previous_bytes, 0};
+    at = {section.previous, section.previous_bytes, section.previous_epoch};
   }
   // What is known until now stays if something is wrong with what is new.
   FileIndex index;
@@ -239,6 +240,7 @@ void DataFileWriter::write(std::uint64_t epoch) {
   if (!sections_.empty()) {
     draft_.previous = sections_.back().offset;
     draft_.previous_bytes = sections_.back().bytes;
+    draft_.previous_epoch = sections_.back().epoch;
   }
   std::vector<std::byte> bytes;
   if (whole_) {

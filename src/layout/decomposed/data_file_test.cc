@@ -107,6 +107,32 @@ TEST_F(DataFile, a_root_that_no_commit_followed_is_wiped_when_the_file_is_opened
   EXPECT_EQ(read(2).slab_count(), 2);
 }
 
+// Where the sections before one that tells all were, later ones of the same size come to lie.
+TEST_F(DataFile, a_reader_that_stays_open_sees_what_a_new_one_sees_however_long_it_waited) {
+  for (int gap = 1; gap <= 131; gap += gap < 60 ? 13 : 1) {
+    disk_ = std::make_shared<MemoryDisk>();
+    make();
+    std::vector<DataFileReader> open;
+    const auto record = [&](std::uint64_t epoch) {
+      slab(1, static_cast<Count>(epoch) - 1, {5, 6});
+      commit(epoch);
+    };
+    for (std::uint64_t epoch = 1; epoch <= 140; ++epoch) {
+      record(epoch);
+      if (epoch % 7 == 0 || epoch > 120) {
+        open.emplace_back(file(), front);
+        open.back().load(epoch);
+      }
+    }
+    const auto last = static_cast<std::uint64_t>(140 + gap);
+    for (std::uint64_t epoch = 141; epoch <= last; ++epoch) record(epoch);
+    for (DataFileReader& reader : open) {
+      reader.load(last);
+      ASSERT_EQ(reader.index().slab_count(), static_cast<Count>(last)) << gap;
+    }
+  }
+}
+
 TEST_F(DataFile, a_thousand_rewrites_do_not_make_it_grow) {
   make();
   std::size_t size = 0;

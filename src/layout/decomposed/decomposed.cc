@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <iterator>
 
 #include "base/attempt.h"
@@ -61,7 +62,8 @@ void DecomposedLayout::carry_out(std::span<Request> requests, bool write, bool c
     if (failed) throw *failed;
     return;
   }
-  if (collective || comm_.size() == 1) return commit(attempt_to([&] { append(requests); }));
+  if (collective || comm_.size() == 1)
+    return commit(attempt_to([&] { append([&] { return requests; }); }));
   for (const Request& r : requests)
     if (r.elements > 0) waiting_.add(r);
 }
@@ -71,7 +73,8 @@ void DecomposedLayout::flush() {
   if (rounds == 0) return;
   const auto failed = attempt_to([&] {
     commit(attempt_to([&] {
-      for (std::int64_t round = 0; round < rounds; ++round) append(waiting_.next_round());
+      for (std::int64_t round = 0; round < rounds; ++round)
+        append([&] { return waiting_.next_round(); });
     }));
   });
   waiting_.clear();
@@ -198,14 +201,14 @@ void DecomposedLayout::restore_writer() {
   writer_lost_ = false;
 }
 
-void DecomposedLayout::append(std::span<Request> requests) {
+void DecomposedLayout::append(const std::function<std::span<Request>()>& requests) {
   const Comm& group = group_->ranks;
   std::vector<Write> writes;
   std::shared_ptr<std::vector<Blob>> blobs;
   Settled settled;
   together(group, [&] {
     restore_writer();
-    writes = writes_of(requests);
+    writes = writes_of(requests());
     std::vector<Item> items;
     for (const Write& w : writes) items.push_back(w.item);
     StepTimer timer(site_.report, Step::plan);
@@ -269,9 +272,26 @@ void DecomposedLayout::publish() {
   if (schema_.numrecs != state_.records) commit(std::nullopt);
 }
 
+// Once a session also what others have written before, in files that no group is left for, and the
+// names of all: a commit counts on all of them.
+void DecomposedLayout::sync_data_files() {
+  group_->file->sync();
+  if (names_synced_) return;
+  if (group_->writer) {
+    for (std::uint32_t n = group_->number + group_->groups; n < state_.files; n += group_->groups)
+      sync_path(data_path(site_.path, n));
+  }
+  if (comm_.is_root()) {
+    sync_path(folder_of(site_.path));
+    const auto parent = std::filesystem::path(site_.path).parent_path();
+    sync_path(parent.empty() ? "." : parent.string());
+  }
+  names_synced_ = true;
+}
+
 void DecomposedLayout::synced() {
   require_readable();
-  agree_on_error(comm_, attempt_to([&] { group_->file->sync(); }));
+  agree_on_error(comm_, attempt_to([&] { sync_data_files(); }));
   bool news = false;
   by_root(comm_, [&] {
     state_file_->file().sync();
@@ -292,7 +312,8 @@ void DecomposedLayout::read(std::span<Request> requests) {
     if (r.elements == 0) continue;
     const Variable& var = schema_.vars[static_cast<std::size_t>(r.var)];
     const auto parts = selector_.parts_of(r, var);
-    reader_.read(r, parts);
+    site_.file.writable() ? reader_.read(r, parts)
+                          : reader_.read_newest(r, parts, wanted_state(site_.method));
     if (waiting_.empty()) continue;
     for (const Part& part : parts) waiting_.apply(r, part, var, selector_);
   }

@@ -14,6 +14,7 @@
 // A read is each rank's own (reader.h). Independent writes wait for the next collective call.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -35,6 +36,10 @@
 namespace forebay::decomposed {
 
 struct NamedPart;
+
+inline OpenState wanted_state(const Method& method) {
+  return method.chunk_state == "synced" ? OpenState::synced : OpenState::newest;
+}
 
 class DecomposedLayout : public ApartPart {
  public:
@@ -71,6 +76,7 @@ class DecomposedLayout : public ApartPart {
     std::unique_ptr<ExtentIo> io;
     std::unique_ptr<DataFileWriter> writer;  // of the leader
   };
+  void sync_data_files();
   struct Write {  // blobs before it is known where they go
     Item item;
     std::shared_ptr<const Selected> what;
@@ -90,9 +96,9 @@ class DecomposedLayout : public ApartPart {
   std::vector<Write> writes_of(std::span<Request> requests);
   void add_writes(std::span<const NamedPart> parts, std::vector<Write>& writes);
   void restore_writer();
-  void append(std::span<Request> requests);           // collective over the group
-  void give_patterns(std::span<const Write> writes);  // the same
-  void commit(std::optional<Error> failed);           // collective
+  void append(const std::function<std::span<Request>()>& requests);  // collective over the group
+  void give_patterns(std::span<const Write> writes);                 // the same
+  void commit(std::optional<Error> failed);                          // collective
   void read(std::span<Request> requests);
 
   ClassicSite site_;
@@ -109,6 +115,7 @@ class DecomposedLayout : public ApartPart {
   bool writer_lost_ = false;               // its leader does not know what its file has
   Selector selector_;
   Reader reader_;
+  bool names_synced_ = false;
   WaitingWrites waiting_;
   logged::PatternPacker packer_;
   std::set<Key> given_;                         // patterns that the leader has

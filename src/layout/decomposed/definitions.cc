@@ -142,8 +142,7 @@ void DecomposedLayout::write_anchors(const Schema* old) {
 void DecomposedLayout::load() {
   begun_ = true;
   const bool writes = site_.file.writable();
-  const OpenState which =
-      site_.method.chunk_state == "synced" ? OpenState::synced : OpenState::newest;
+  const OpenState which = wanted_state(site_.method);
   std::uint64_t known[2] = {0, 0};  // the newest epoch of any state, and of a synced one
   const auto failed = attempt_together(comm_, [&] {
     by_root(comm_, [&] {
@@ -208,6 +207,7 @@ extern const LayoutEntry decomposed_layout{
      },
      .is_in = decomposed::has_anchors,
      .owns = decomposed::is_reserved_attribute,
-     .instead = "layout=decomposed says it"}};
+     .instead = "layout=decomposed says it",
+     .remove_beside = decomposed::remove_data_files}};
 
 }  // namespace forebay

@@ -331,4 +331,25 @@ void Reader::read(const Request& request, std::span<const Part> parts) {
   });
 }
 
+// What a commit uses the next one leaves alone, and the one after that may write over.
+void Reader::read_newest(const Request& request, std::span<const Part> parts, OpenState which) {
+  if (!state_file_) {
+    auto file = std::make_shared<File>(state_path(path_), false, rank_, report_);
+    file->share(client_caches_of(folder_of(path_)));
+    state_file_.emplace(file, state_.id);
+  }
+  constexpr int times = 20;
+  for (int time = 0; time < times; ++time) {
+    const auto failed = attempt_to([&] { read(request, parts); });
+    static_cast<File&>(state_file_->file()).look_again();
+    state_file_->load(which);
+    const bool still = state_file_->state().epoch == state_.epoch;
+    if (still && failed) throw *failed;
+    if (still) return;
+    use(state_file_->state());
+  }
+  throw Error(Errc::enotnc, path_ + " is written more often than it can be read",
+              "open it when it is written, or with chunk_state=synced");
+}
+
 }  // namespace forebay::decomposed

@@ -21,6 +21,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@
 #include "layout/decomposed/data_file.h"
 #include "layout/decomposed/pieces.h"
 #include "layout/decomposed/selected.h"
+#include "layout/decomposed/state_file.h"
 #include "layout/packed_pattern.h"
 #include "storage/file.h"
 
@@ -62,6 +64,9 @@ class Reader {
   /// Local. Reads parts of a request's variable to where the request has them; fill values where
   /// nothing was written. Errc::enotnc naming the variable and the data file for what is damaged.
   void read(const Request& request, std::span<const Part> parts);
+  /// The same where others may write the file meanwhile, whose commits free what this one reads:
+  /// all of it is of one commit, the newest (or, `which`, the last synced one) when it was read.
+  void read_newest(const Request& request, std::span<const Part> parts, OpenState which);
 
   /// Local. Of data file `number`, as of the commit. For reports and checks.
   const FileIndex& index(std::uint32_t number);
@@ -127,6 +132,7 @@ class Reader {
   Rank rank_;
   Report& report_;
   State state_;
+  std::optional<StateFile> state_file_;  // where others may write
   logged::PatternPacker packer_;
   std::list<Opened> files_;                       // the one used last first
   std::list<std::shared_ptr<const Plan>> plans_;  // the same
