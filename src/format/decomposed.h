@@ -72,7 +72,7 @@ struct Key {
   std::uint64_t low = 0, high = 0;
 
   bool operator==(const Key&) const = default;
-  auto operator<=>(const Key&) const = default;
+  auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 struct StoredPattern {
@@ -86,7 +86,7 @@ struct Member {
   std::uint32_t pattern = 0;
 
   bool operator==(const Member&) const = default;
-  auto operator<=>(const Member&) const = default;
+  auto operator<=>(const Member&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 using Map = std::vector<Member>;  ///< by rank
 

@@ -109,7 +109,7 @@ TEST_F(DataFile, a_root_that_no_commit_followed_is_wiped_when_the_file_is_opened
 
 // Where the sections before one that tells all were, later ones of the same size come to lie.
 TEST_F(DataFile, a_reader_that_stays_open_sees_what_a_new_one_sees_however_long_it_waited) {
-  for (int gap = 1; gap <= 131; gap += gap < 60 ? 13 : 1) {
+  for (std::uint64_t gap = 1; gap <= 131; gap += gap < 60 ? 13 : 1) {
     disk_ = std::make_shared<MemoryDisk>();
     make();
     std::vector<DataFileReader> open;
@@ -124,7 +124,7 @@ TEST_F(DataFile, a_reader_that_stays_open_sees_what_a_new_one_sees_however_long_
         open.back().load(epoch);
       }
     }
-    const auto last = static_cast<std::uint64_t>(140 + gap);
+    const std::uint64_t last = 140 + gap;
     for (std::uint64_t epoch = 141; epoch <= last; ++epoch) record(epoch);
     for (DataFileReader& reader : open) {
       reader.load(last);

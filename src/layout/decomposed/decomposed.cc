@@ -210,6 +210,7 @@ void DecomposedLayout::append(const std::function<std::span<Request>()>& request
     restore_writer();
     writes = writes_of(requests());
     std::vector<Item> items;
+    items.reserve(writes.size());
     for (const Write& w : writes) items.push_back(w.item);
     StepTimer timer(site_.report, Step::plan);
     settled = settle(

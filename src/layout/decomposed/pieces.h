@@ -15,7 +15,7 @@ struct Turn {
   std::uint64_t epoch = 0;
   std::uint32_t rank = 0, order = 0;
 
-  auto operator<=>(const Turn&) const = default;
+  auto operator<=>(const Turn&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// Neighbouring elements, of the selection that is read and of a data file.

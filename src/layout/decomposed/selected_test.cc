@@ -18,8 +18,8 @@ Variable variable(std::vector<Count> shape, bool record, Type type = Type::float
   return var;
 }
 
-Request request(const Variable& var, std::vector<forebay::Run> runs,
-                std::vector<Offset> memory = {}) {
+Request request(const Variable& var, const std::vector<forebay::Run>& runs,
+                const std::vector<Offset>& memory = {}) {
   Request r;
   r.write = true;
   r.element_size = static_cast<int>(size_of(var.type));
