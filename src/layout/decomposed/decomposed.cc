@@ -29,10 +29,13 @@ constexpr std::ptrdiff_t most_apart = 4;
 /// Of no more bytes than this each.
 constexpr Count small_write = 64 << 10;
 constexpr std::size_t most_given = 1 << 16;
+/// With less than this for indexes and plans, each piece of a read would load and plan all anew.
+constexpr Count least_index_memory = 64 << 10;
 
 ReaderOptions reader_options(const Method& method) {
   ReaderOptions options;
-  options.index_memory = std::min(method.log_memory, method.buffer_limit);
+  options.index_memory =
+      std::max(std::min(method.log_memory, method.buffer_limit), least_index_memory);
   options.hole_threshold = method.hole_threshold;
   return options;
 }
