@@ -53,10 +53,13 @@ std::vector<std::byte> print_root(const Root& root);
 /// Nothing for an empty slot, or one that was not written to its end.
 std::optional<Root> parse_root(std::span<const std::byte> bytes);
 
-/// A commit: of each data file the newest root counts whose epoch is not later.
+/// A commit: of each data file the newest root counts whose epoch is not later than `through`. That
+/// is `epoch`, but where later roots are given up: a state that says so overrules the states that
+/// they belong to, before anything that those use is touched.
 struct State {
   std::uint64_t id = 0;
-  std::uint64_t epoch = 0;
+  std::uint64_t epoch = 0;  ///< of several states the highest counts
+  std::uint64_t through = 0;
   Count records = 0;
   std::uint32_t files = 0;  ///< data files that there are
   bool synced = false;      ///< all of it is on the device

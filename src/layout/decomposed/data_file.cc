@@ -70,6 +70,7 @@ void DataFileReader::load(std::uint64_t epoch) {
     if (size < first_block) damaged("it ends within its front");
     check_front();
     find_roots();
+    epoch_ = epoch;
     std::optional<FoundRoot> newest;
     for (const FoundRoot& found : roots_)
       if (found.root.epoch <= epoch && (!newest || found.root.epoch > newest->root.epoch))
@@ -126,18 +127,26 @@ void DataFileReader::follow(const Root& root, Offset size) {
   sections_ = std::move(known);
 }
 
+std::vector<int> DataFileReader::later_slots() const {
+  std::vector<int> later;
+  for (const FoundRoot& found : roots_)
+    if (found.root.epoch > epoch_) later.push_back(found.slot);
+  return later;
+}
+
 // -- writing
+
+void wipe(ByteFile& file, std::span<const int> slots) {
+  const std::vector<std::byte> nothing(static_cast<std::size_t>(slot_bytes));
+  for (const int slot : slots)
+    file.write_at(root_place(slot), std::span<const std::byte>(nothing));
+}
 
 void DataFileWriter::create() {
   std::vector<std::byte> bytes = print_front(front_);
   bytes.resize(static_cast<std::size_t>(first_block));
   file_->write_at(0, bytes);
   space_ = FileSpace(first_block, {});
-}
-
-void DataFileWriter::wipe(int slot) {
-  const std::vector<std::byte> nothing(static_cast<std::size_t>(slot_bytes));
-  file_->write_at(root_place(slot), nothing);
 }
 
 void DataFileWriter::open(std::uint64_t epoch, std::uint64_t synced) {
@@ -169,8 +178,7 @@ void DataFileWriter::open(std::uint64_t epoch, std::uint64_t synced) {
     if (synced_slot_ != slot_) use_all(old, false);
   }
   space_ = FileSpace(first_block, std::move(used));
-  for (const FoundRoot& found : newest.roots())
-    if (found.root.epoch > epoch) wipe(found.slot);
+  stale_ = newest.later_slots();
   begin_draft();
 }
 
@@ -226,10 +234,8 @@ int DataFileWriter::free_slot() const {
 
 void DataFileWriter::write(std::uint64_t epoch) {
   const int slot = free_slot();
-  if (stale_slot_ >= 0) {
-    wipe(stale_slot_);
-    stale_slot_ = -1;
-  }
+  wipe(*file_, stale_);
+  stale_.clear();
   if (draft_.entries.empty()) return;
   for (const StoredPattern& pattern : draft_.patterns)
     if (pattern.packed.empty())
@@ -253,7 +259,7 @@ void DataFileWriter::write(std::uint64_t epoch) {
   const auto size = static_cast<Count>(bytes.size());
   const SectionPlace place{allocate(size), size, epoch};
   file_->write_at(place.offset, bytes);
-  stale_slot_ = slot;  // until the commit
+  stale_ = {slot};  // until the commit
   file_->write_at(root_place(slot), print_root({epoch, place.offset, place.bytes}));
   written_ = place;
   written_slot_ = slot;
@@ -268,7 +274,7 @@ void DataFileWriter::retire(const Range& range) {
 
 void DataFileWriter::committed() {
   if (written_slot_ < 0) return begin_draft();
-  stale_slot_ = -1;
+  stale_.clear();
   slot_ = written_slot_;
   epoch_ = written_.epoch;
   if (sections_.empty()) draft_.previous = 0;

@@ -6,7 +6,7 @@
 // What a crash leaves: slabs and sections go to space that neither the last commit nor the last
 // synced one uses; a root becomes visible by one write within a sector, and counts once the state
 // (state_file.h) names its epoch. A root of an attempt that failed is wiped out before another
-// commit comes.
+// commit comes, but not before it is known that no state names it.
 #pragma once
 
 #include <cstdint>
@@ -59,6 +59,7 @@ class DataFileReader {
   const std::vector<SectionPlace>& sections() const { return sections_; }  ///< the oldest first
   const std::vector<FoundRoot>& roots() const { return roots_; }           ///< all that there are
   const std::optional<FoundRoot>& root() const { return root_; }           ///< the one that counts
+  std::vector<int> later_slots() const;  ///< of roots that are later
 
  private:
   std::vector<std::byte> read(Offset offset, Count bytes, const char* what) const;
@@ -72,7 +73,11 @@ class DataFileReader {
   std::vector<SectionPlace> sections_;
   std::vector<FoundRoot> roots_;
   std::optional<FoundRoot> root_;
+  std::uint64_t epoch_ = 0;  // that was asked for
 };
+
+/// Local. Writes zeros over roots.
+void wipe(ByteFile& file, std::span<const int> slots);
 
 class DataFileWriter {
  public:
@@ -81,7 +86,8 @@ class DataFileWriter {
 
   /// Local. An empty file, which exists already, becomes a data file without slabs.
   void create();
-  /// Local. Goes on after commit `epoch`; `synced`: the one whose slabs stay, 0: none.
+  /// Local. Goes on after the root of `epoch`; `synced`: the one whose slabs stay, 0: none. Writes
+  /// nothing: later roots are wiped out by the next write().
   void open(std::uint64_t epoch, std::uint64_t synced);
 
   // -- one write. What begins here ends with committed() or dropped().
@@ -121,7 +127,6 @@ class DataFileWriter {
   void retire(const Range& range);
   int free_slot() const;
   std::uint32_t number_of_pattern(const Key& key, Count elements);
-  void wipe(int slot);
   void begin_draft();
 
   std::shared_ptr<ByteFile> file_;
@@ -141,7 +146,7 @@ class DataFileWriter {
   SectionPlace written_;  // the section; no bytes: none
   bool whole_ = false;
   int written_slot_ = -1;
-  int stale_slot_ = -1;  // has a root that no commit followed
+  std::vector<int> stale_;  // slots with roots that no commit followed
 };
 
 }  // namespace forebay::decomposed

@@ -123,7 +123,7 @@ void DecomposedLayout::make_files() {
 void DecomposedLayout::start(const Schema* old, const std::function<void(const Move&)>&) {
   if (!begun_) {
     make_files();
-    commit(std::nullopt);
+    commit([] {});
     begun_ = true;
   }
   write_anchors(old);
@@ -143,7 +143,8 @@ void DecomposedLayout::load() {
   begun_ = true;
   const bool writes = site_.file.writable();
   const OpenState which = wanted_state(site_.method);
-  std::uint64_t known[2] = {0, 0};  // the newest epoch of any state, and of a synced one
+  // The newest epoch of any state, and through which one the synced state's roots count.
+  std::uint64_t known[2] = {0, 0};
   const auto failed = attempt_together(comm_, [&] {
     by_root(comm_, [&] {
       state_file_ = std::make_unique<StateFile>(make_file(state_path(site_.path), writes), id_);
@@ -151,7 +152,7 @@ void DecomposedLayout::load() {
       state_ = state_file_->state();
       check_records(state_, schema_);
       known[0] = state_file_->newest_epoch();
-      known[1] = state_file_->synced() ? state_file_->synced()->epoch : 0;
+      known[1] = state_file_->synced() ? state_file_->synced()->through : 0;
     });
     comm_.broadcast(&state_, sizeof state_);
     comm_.broadcast(known, sizeof known);
@@ -164,32 +165,45 @@ void DecomposedLayout::load() {
     return;
   }
   schema_.numrecs = state_.records;
-  synced_epoch_ = known[1];
+  synced_through_ = known[1];
   reader_.use(state_);
   if (writes) open_to_write(known[0]);
 }
 
-// Data files that no group is left for are wiped of what was never committed by others' leaders.
+// Nothing is written before later states are overruled, if there are any: who is killed leaves the
+// newest commit or the one that was opened, each whole.
 void DecomposedLayout::open_to_write(std::uint64_t last_epoch) {
   make_group();
-  std::uint64_t epoch = std::max(last_epoch, state_.epoch);
-  const auto failed = attempt_to([&] {
-    if (!group_->writer) return;
-    if (group_->number >= state_.files) {
-      group_->file->create(false);
-      group_->writer->create();
-    } else {
-      group_->writer->open(state_.epoch, synced_epoch_);
-    }
-    for (std::uint32_t n = group_->number + group_->groups; n < state_.files; n += group_->groups)
-      DataFileWriter(make_file(data_path(site_.path, n), true), {id_, n})
-          .open(state_.epoch, synced_epoch_);
-  });
-  agree_on_error(comm_, failed);
+  epoch_ = last_epoch;
+  agree_on_error(comm_, attempt_to([&] {
+                   if (!group_->writer) return;
+                   if (group_->number < state_.files)
+                     group_->writer->open(state_.through, synced_through_);
+                   find_stale();
+                 }));
   group_->io = site_.make_io(group_->ranks, group_->file, site_.method, site_.report);
-  epoch_ = epoch;
-  // What was committed after the state that is opened is given up by a commit of its own.
-  if (last_epoch > state_.epoch) commit(std::nullopt);
+  if (last_epoch > state_.epoch) {
+    in_doubt_ = true;
+    overrule();
+    by_root(comm_, [&] { state_file_->file().sync(); });
+  }
+  if (group_->groups <= state_.files) return;
+  agree_on_error(comm_, attempt_to([&] {
+                   if (!group_->writer || group_->number < state_.files) return;
+                   group_->file->create(false);
+                   group_->writer->create();
+                 }));
+}
+
+// Of data files that no group is left for.
+void DecomposedLayout::find_stale() {
+  for (std::uint32_t n = group_->number + group_->groups; n < state_.files; n += group_->groups) {
+    auto file = make_file(data_path(site_.path, n), true);
+    DataFileReader reader(file, {id_, n});
+    reader.load(state_.through);
+    auto slots = reader.later_slots();
+    if (!slots.empty()) group_->stale.push_back({std::move(file), std::move(slots)});
+  }
 }
 
 void DecomposedLayout::remove_beside() {

@@ -102,7 +102,7 @@ Reader::Opened& Reader::opened(std::uint32_t number) {
   if (!found->is_loaded || found->loaded != state_.epoch) {
     found->is_loaded = false;
     found->file->look_again();
-    const auto failed = attempt_to([&] { found->reader.load(state_.epoch); });
+    const auto failed = attempt_to([&] { found->reader.load(state_.through); });
     if (failed) {
       files_.pop_front();
       throw *failed;

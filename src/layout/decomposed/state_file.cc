@@ -60,29 +60,42 @@ void StateFile::load(OpenState which) {
   });
 }
 
-void StateFile::write(int slot, const State& state) {
+void StateFile::put(int slot, const State& state) {
   file_->write_at(state_place(slot), print_state(state));
 }
 
-void StateFile::commit(const State& next) {
-  int slot = 0;
-  while (slot == slot_ || slot == synced_slot_) ++slot;
-  State state = next;
-  state.synced = false;
-  write(slot, state);
-  state_ = state;
-  slot_ = slot;
+// Never the slot of the state or of the synced one. In any other slot is what is older than the
+// state, or what this one overrules.
+void StateFile::write(const State& next) {
+  // The next commit but one writes over what only this one uses.
+  if (mark_in_doubt_) put(slot_, state_);
+  next_slot_ = 0;
+  while (next_slot_ == slot_ || next_slot_ == synced_slot_) ++next_slot_;
+  next_ = next;
+  next_.synced = false;
+  put(next_slot_, next_);
+}
+
+void StateFile::written() {
+  state_ = next_;
+  slot_ = next_slot_;
+  mark_in_doubt_ = false;
 }
 
 bool StateFile::mark_synced() {
   if (state_.synced) return false;
-  State state = state_;
-  state.synced = true;
-  write(slot_, state);
-  state_ = state;
-  synced_ = state;
-  synced_slot_ = slot_;
+  State marked = state_;
+  marked.synced = true;
+  mark_in_doubt_ = true;
+  put(slot_, marked);
   return true;
+}
+
+void StateFile::marked() {
+  state_.synced = true;
+  synced_ = state_;
+  synced_slot_ = slot_;
+  mark_in_doubt_ = false;
 }
 
 }  // namespace forebay::decomposed
