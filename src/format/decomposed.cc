@@ -111,6 +111,23 @@ std::optional<Root> parse_root(std::span<const std::byte> bytes) {
   });
 }
 
+RootSums sums_of(std::uint32_t number, const std::optional<Root>& root) {
+  if (!root) return {};
+  Printer out;
+  out.fixed(number);
+  out.raw(print_root(*root));
+  const std::uint64_t hash = hash_of(out.bytes());
+  return {hash, hash * number};
+}
+
+std::optional<std::uint32_t> wrong_file(const RootSums& expected, const RootSums& found,
+                                        std::uint32_t files) {
+  const RootSums difference = expected - found;
+  for (std::uint32_t n = 0; difference.plain != 0 && n < files; ++n)
+    if (difference.plain * n == difference.weighted) return n;
+  return std::nullopt;
+}
+
 std::vector<std::byte> print_state(const State& state) {
   Printer out;
   out.front(state_magic);
@@ -119,6 +136,8 @@ std::vector<std::byte> print_state(const State& state) {
   out.fixed(state.through);
   out.fixed(state.records);
   out.fixed(state.files);
+  out.fixed(state.roots.plain);
+  out.fixed(state.roots.weighted);
   out.fixed(std::uint8_t{state.synced});
   return as_slot(out);
 }
@@ -131,6 +150,8 @@ std::optional<State> parse_state(std::span<const std::byte> bytes) {
     state.through = in.fixed<std::uint64_t>();
     state.records = in.fixed<Count>();
     state.files = in.fixed<std::uint32_t>();
+    state.roots.plain = in.fixed<std::uint64_t>();
+    state.roots.weighted = in.fixed<std::uint64_t>();
     state.synced = in.fixed<std::uint8_t>() != 0;
     if (state.records < 0) logged::damaged("a number of records below 0");
     if (state.through > state.epoch) logged::damaged("roots of later commits would count");

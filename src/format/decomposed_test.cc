@@ -82,7 +82,7 @@ TEST(DecomposedFormat, impossible_sections_are_refused) {
 }
 
 TEST(DecomposedFormat, slots_come_back_and_torn_ones_do_not_count) {
-  const State state{0x1234567890abcdef, 77, 75, 1 << 30, 12, true};
+  const State state{0x1234567890abcdef, 77, 75, 1 << 30, 12, {3, 4}, true};
   EXPECT_EQ(parse_state(print_state(state)), state);
   const Root root{8, 5000, 99};
   EXPECT_EQ(parse_root(print_root(root)), root);

@@ -134,6 +134,46 @@ std::vector<int> DataFileReader::later_slots() const {
   return later;
 }
 
+void RootsFound::add(const DataFileReader& file, std::uint32_t number) {
+  const auto& found = file.root();
+  sums += sums_of(number, found ? std::optional(found->root) : std::nullopt);
+  later += file.later_slots().empty() ? 0 : 1;
+}
+
+std::array<std::int64_t, 4> to_halves(const RootSums& sums) {
+  const auto low = [](std::uint64_t n) { return static_cast<std::int64_t>(n & UINT32_MAX); };
+  return {low(sums.plain), low(sums.plain >> 32), low(sums.weighted), low(sums.weighted >> 32)};
+}
+
+RootSums from_halves(std::span<const std::int64_t, 4> halves) {
+  const auto whole = [&](std::size_t i) {
+    return static_cast<std::uint64_t>(halves[i]) +
+           (static_cast<std::uint64_t>(halves[i + 1]) << 32);
+  };
+  return {whole(0), whole(2)};
+}
+
+void check_roots(const std::string& path, const State& state, bool damaged_slot,
+                 const RootsFound& found) {
+  constexpr const char* advice =
+      "bring back the data files of that commit, or open the last one that was synced, if it is "
+      "whole: chunk_state=synced";
+  if (damaged_slot && found.later > 0)
+    throw Error(Errc::enotnc,
+                state_path(path) + ": the newest commit is damaged: data files have later roots "
+                                   "than those of commit " +
+                    std::to_string(state.epoch),
+                advice);
+  if (found.sums == state.roots) return;
+  const auto wrong = wrong_file(state.roots, found.sums, state.files);
+  throw Error(Errc::enotnc,
+              (wrong ? data_path(path, *wrong) + ": it shows"
+                     : folder_of(path) + ": several data files show") +
+                  " another commit than number " + std::to_string(state.through) +
+                  ", an older one as a rule: the root is damaged, or the file was replaced",
+              advice);
+}
+
 // -- writing
 
 void wipe(ByteFile& file, std::span<const int> slots) {
@@ -149,12 +189,14 @@ void DataFileWriter::create() {
   space_ = FileSpace(first_block, {});
 }
 
-void DataFileWriter::open(std::uint64_t epoch, std::uint64_t synced) {
+void DataFileWriter::open(std::uint64_t epoch, std::uint64_t synced, RootsFound& found) {
   DataFileReader newest(file_, front_), old(file_, front_);
   newest.load(epoch);
+  found.add(newest, front_.number);
   index_ = newest.index();
   sections_ = newest.sections();
   slot_ = newest.root() ? newest.root()->slot : -1;
+  if (newest.root()) root_ = newest.root()->root;
   epoch_ = epoch;
   synced_epoch_ = synced;
   synced_slot_ = -1;
@@ -236,7 +278,7 @@ void DataFileWriter::write(std::uint64_t epoch) {
   const int slot = free_slot();
   wipe(*file_, stale_);
   stale_.clear();
-  if (draft_.entries.empty()) return;
+  if (draft_.entries.empty() && front_.number != 0) return;
   for (const StoredPattern& pattern : draft_.patterns)
     if (pattern.packed.empty())
       throw Error(Errc::einval, "a rank did not give its pattern", "this is a fault of Forebay's");
@@ -265,6 +307,12 @@ void DataFileWriter::write(std::uint64_t epoch) {
   written_slot_ = slot;
 }
 
+RootSums DataFileWriter::change() const {
+  if (written_slot_ < 0) return {};
+  const Root root{written_.epoch, written_.offset, written_.bytes};
+  return sums_of(front_.number, root) - sums_of(front_.number, root_);
+}
+
 void DataFileWriter::retire(const Range& range) {
   if (range.epoch <= synced_epoch_)
     until_synced_.push_back(range);
@@ -277,6 +325,7 @@ void DataFileWriter::committed() {
   stale_.clear();
   slot_ = written_slot_;
   epoch_ = written_.epoch;
+  root_ = Root{written_.epoch, written_.offset, written_.bytes};
   if (sections_.empty()) draft_.previous = 0;
   index_.add(draft_, [&](const Entry& old) { retire({old.offset, old.bytes, old.epoch}); });
   if (whole_) {

@@ -9,6 +9,7 @@
 // commit comes, but not before it is known that no state names it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -76,6 +77,23 @@ class DataFileReader {
   std::uint64_t epoch_ = 0;  // that was asked for
 };
 
+/// The roots that were found, of all data files.
+struct RootsFound {
+  RootSums sums;
+  std::int64_t later = 0;  ///< files that have roots of no commit
+
+  void add(const DataFileReader& file, std::uint32_t number);
+};
+
+/// As meetings sum them up over ranks, without an overflow; and back.
+std::array<std::int64_t, 4> to_halves(const RootSums& sums);
+RootSums from_halves(std::span<const std::int64_t, 4> halves);
+
+/// Local. Errc::enotnc naming the file if they are not those that the state, of the file `path`,
+/// was written with; `damaged_slot`: of the state.
+void check_roots(const std::string& path, const State& state, bool damaged_slot,
+                 const RootsFound& found);
+
 /// Local. Writes zeros over roots.
 void wipe(ByteFile& file, std::span<const int> slots);
 
@@ -87,8 +105,8 @@ class DataFileWriter {
   /// Local. An empty file, which exists already, becomes a data file without slabs.
   void create();
   /// Local. Goes on after the root of `epoch`; `synced`: the one whose slabs stay, 0: none. Writes
-  /// nothing: later roots are wiped out by the next write().
-  void open(std::uint64_t epoch, std::uint64_t synced);
+  /// nothing: later roots are wiped out by the next write(). Adds to `found`.
+  void open(std::uint64_t epoch, std::uint64_t synced, RootsFound& found);
 
   // -- one write. What begins here ends with committed() or dropped().
 
@@ -104,9 +122,10 @@ class DataFileWriter {
   bool wants(const Key& pattern) const;
   void give(const Key& pattern, std::vector<std::byte> packed);
   void add(const Entry& entry) { draft_.entries.push_back(entry); }
-  /// Section, then root; nothing where there is nothing new. What lies in the slabs has been
-  /// written before.
+  /// Section, then root; nothing where there is nothing new, but in data file 0, so that every
+  /// commit leaves a root. What lies in the slabs has been written before.
   void write(std::uint64_t epoch);
+  RootSums change() const;  ///< of the sums, by what was written
   void committed();
   void dropped();
   /// The last commit is on the device.
@@ -135,6 +154,7 @@ class DataFileWriter {
   FileSpace space_;
   std::vector<SectionPlace> sections_;
   int slot_ = -1, synced_slot_ = -1;  // of the last commit's root, and of the synced one's
+  std::optional<Root> root_;          // the last commit's
   std::uint64_t synced_epoch_ = 0, epoch_ = 0;
   std::vector<Range> until_synced_;
 

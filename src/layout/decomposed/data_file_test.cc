@@ -14,12 +14,15 @@ class DataFile : public testing::Test {
  protected:
   std::shared_ptr<MemoryFile> file() { return std::make_shared<MemoryFile>("data/3", disk_); }
   void make() {
+    sums_ = {};
     writer_ = std::make_unique<DataFileWriter>(file(), front);
     writer_->create();
   }
   void reopen(std::uint64_t epoch, std::uint64_t synced = 0) {
     writer_ = std::make_unique<DataFileWriter>(file(), front);
-    writer_->open(epoch, synced);
+    RootsFound found;
+    writer_->open(epoch, synced, found);
+    EXPECT_EQ(found.sums, sums_);
   }
   /// A slab of each rank's `elements` floats for one variable and record.
   void slab(VarId var, Count record, std::vector<Count> elements) {
@@ -39,6 +42,7 @@ class DataFile : public testing::Test {
   }
   void commit(std::uint64_t epoch) {
     writer_->write(epoch);
+    sums_ += writer_->change();
     writer_->committed();
   }
   FileIndex read(std::uint64_t epoch) {
@@ -58,6 +62,7 @@ class DataFile : public testing::Test {
 
   std::shared_ptr<MemoryDisk> disk_ = std::make_shared<MemoryDisk>();
   std::unique_ptr<DataFileWriter> writer_;
+  RootSums sums_;  // as a state has them
 };
 
 TEST_F(DataFile, readers_see_the_commit_that_they_ask_for) {
@@ -190,7 +195,7 @@ TEST(StateFile, commits_take_turns_and_the_synced_one_stays) {
   StateFile writer(file(), 9);
   writer.create();
   for (std::uint64_t epoch = 1; epoch < 20; ++epoch) {
-    writer.write({9, epoch, epoch, static_cast<Count>(epoch * 2), 4, false});
+    writer.write({9, epoch, epoch, static_cast<Count>(epoch * 2), 4, {}, false});
     writer.written();
     if (epoch == 6) {
       EXPECT_TRUE(writer.mark_synced());
@@ -219,14 +224,14 @@ TEST(StateFile, a_state_in_doubt_never_takes_the_place_of_the_last_one_that_is_k
       StateFile writer(file(), 9);
       writer.create();
       for (std::uint64_t epoch = 1; epoch <= 3; ++epoch) {
-        writer.write({9, epoch, epoch, 0, 1, false});
+        writer.write({9, epoch, epoch, 0, 1, {}, false});
         writer.written();
         if (synced && epoch == 2 && writer.mark_synced()) writer.marked();
       }
       std::uint64_t newest = 3;
       for (unsigned i = 0; i < 6; ++i) {
         const auto before = disk->bytes;
-        writer.write({9, 4 + i, 3, 0, 1, false});
+        writer.write({9, 4 + i, 3, 0, 1, {}, false});
         if ((arrive >> i & 1) == 0)
           disk->bytes = before;
         else
@@ -247,7 +252,7 @@ TEST(StateFile, a_mark_in_doubt_goes_with_the_next_commit) {
   StateFile writer(file(), 9);
   writer.create();
   for (std::uint64_t epoch = 1; epoch <= 6; ++epoch) {
-    writer.write({9, epoch, epoch, 0, 1, false});
+    writer.write({9, epoch, epoch, 0, 1, {}, false});
     writer.written();
     EXPECT_TRUE(writer.mark_synced());
     if (epoch == 2) writer.marked();
@@ -255,7 +260,7 @@ TEST(StateFile, a_mark_in_doubt_goes_with_the_next_commit) {
     reader.load(OpenState::synced);
     EXPECT_EQ(reader.state().epoch, epoch);
     if (epoch < 2) continue;
-    writer.write({9, 100 + epoch, epoch, 0, 1, false});
+    writer.write({9, 100 + epoch, epoch, 0, 1, {}, false});
     reader.load(OpenState::synced);
     EXPECT_EQ(reader.state().epoch, 2U);
   }

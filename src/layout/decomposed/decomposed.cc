@@ -199,7 +199,8 @@ void DecomposedLayout::give_patterns(std::span<const Write> writes) {
 void DecomposedLayout::restore_writer() {
   if (!writer_lost_) return;
   auto writer = std::make_unique<DataFileWriter>(group_->file, Front{id_, group_->number});
-  writer->open(state_.through, synced_through_);
+  RootsFound found;  // was compared when the file was opened
+  writer->open(state_.through, synced_through_, found);
   group_->writer = std::move(writer);
   writer_lost_ = false;
 }
@@ -260,7 +261,9 @@ void DecomposedLayout::commit(const std::function<void()>& append) {
   next.records = schema_.numrecs;
   next.files = std::max(next.files, group_->groups);
   const auto outcome = attempt_to([&] {
-    agree_on_error(comm_, failed);
+    auto change = to_halves(group_->writer ? group_->writer->change() : RootSums{});
+    agree_on_error(comm_, failed, change, Reduce::sum);
+    next.roots += from_halves(change);
     in_doubt_ = true;
     write_state(next);
     in_doubt_ = false;
@@ -347,8 +350,8 @@ void DecomposedLayout::read(std::span<Request> requests) {
     if (r.elements == 0) continue;
     const Variable& var = schema_.vars[static_cast<std::size_t>(r.var)];
     const auto parts = selector_.parts_of(r, var);
-    site_.file.writable() ? reader_.read(r, parts)
-                          : reader_.read_newest(r, parts, wanted_state(site_.method));
+    const auto read_it = [&] { reader_.read(r, parts); };
+    site_.file.writable() ? read_it() : reader_.as_of_newest(wanted_state(site_.method), read_it);
     if (waiting_.empty()) continue;
     for (const Part& part : parts) waiting_.apply(r, part, var, selector_);
   }

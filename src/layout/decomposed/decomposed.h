@@ -94,8 +94,8 @@ class DecomposedLayout : public ApartPart {
   void write_anchors(const Schema* old);  // collective
   void make_group();                      // collective
   void make_files();                      // collective
-  void open_to_write(std::uint64_t last_epoch);  // collective
-  void find_stale();
+  void open_to_write(std::uint64_t last_epoch, bool damaged_slot);  // collective
+  void find_stale(RootsFound& found);
   std::shared_ptr<File> make_file(const std::string& path, bool writable);
 
   // decomposed.cc

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <random>
 
@@ -143,8 +144,9 @@ void DecomposedLayout::load() {
   begun_ = true;
   const bool writes = site_.file.writable();
   const OpenState which = wanted_state(site_.method);
-  // The newest epoch of any state, and through which one the synced state's roots count.
-  std::uint64_t known[2] = {0, 0};
+  // The newest epoch of any state, through which one the synced state's roots count, and whether a
+  // slot is damaged.
+  std::uint64_t known[3] = {0, 0, 0};
   const auto failed = attempt_together(comm_, [&] {
     by_root(comm_, [&] {
       state_file_ = std::make_unique<StateFile>(make_file(state_path(site_.path), writes), id_);
@@ -153,6 +155,7 @@ void DecomposedLayout::load() {
       check_records(state_, schema_);
       known[0] = state_file_->newest_epoch();
       known[1] = state_file_->synced() ? state_file_->synced()->through : 0;
+      known[2] = state_file_->has_damaged_slot();
     });
     comm_.broadcast(&state_, sizeof state_);
     comm_.broadcast(known, sizeof known);
@@ -166,23 +169,31 @@ void DecomposedLayout::load() {
   }
   schema_.numrecs = state_.records;
   synced_through_ = known[1];
-  reader_.use(state_);
-  if (writes) open_to_write(known[0]);
+  // Whoever opens the synced commit knows that there may be a later one.
+  const bool damaged_slot = known[2] != 0;
+  reader_.use(state_, damaged_slot && which == OpenState::newest);
+  if (writes) open_to_write(known[0], damaged_slot);
 }
 
 // Nothing is written before later states are overruled, if there are any: who is killed leaves the
 // newest commit or the one that was opened, each whole.
-void DecomposedLayout::open_to_write(std::uint64_t last_epoch) {
+void DecomposedLayout::open_to_write(std::uint64_t last_epoch, bool damaged_slot) {
   make_group();
   epoch_ = last_epoch;
-  agree_on_error(comm_, attempt_to([&] {
-                   if (!group_->writer) return;
-                   if (group_->number < state_.files)
-                     group_->writer->open(state_.through, synced_through_);
-                   find_stale();
-                 }));
+  RootsFound found;
+  const auto failed = attempt_to([&] {
+    if (!group_->writer) return;
+    if (group_->number < state_.files)
+      group_->writer->open(state_.through, synced_through_, found);
+    find_stale(found);
+  });
+  const auto halves = to_halves(found.sums);
+  std::array<std::int64_t, 5> sums{halves[0], halves[1], halves[2], halves[3], found.later};
+  agree_on_error(comm_, failed, sums, Reduce::sum);
+  check_roots(site_.path, state_, damaged_slot && wanted_state(site_.method) == OpenState::newest,
+              {from_halves(std::span(sums).first<4>()), sums[4]});
   group_->io = site_.make_io(group_->ranks, group_->file, site_.method, site_.report);
-  if (last_epoch > state_.epoch) {
+  if (last_epoch > state_.epoch || damaged_slot) {
     in_doubt_ = true;
     overrule();
     by_root(comm_, [&] { state_file_->file().sync(); });
@@ -196,11 +207,12 @@ void DecomposedLayout::open_to_write(std::uint64_t last_epoch) {
 }
 
 // Of data files that no group is left for.
-void DecomposedLayout::find_stale() {
+void DecomposedLayout::find_stale(RootsFound& found) {
   for (std::uint32_t n = group_->number + group_->groups; n < state_.files; n += group_->groups) {
     auto file = make_file(data_path(site_.path, n), true);
     DataFileReader reader(file, {id_, n});
     reader.load(state_.through);
+    found.add(reader, n);
     auto slots = reader.later_slots();
     if (!slots.empty()) group_->stale.push_back({std::move(file), std::move(slots)});
   }

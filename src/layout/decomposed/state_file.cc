@@ -34,11 +34,14 @@ void StateFile::load(OpenState which) {
     bool found = false;
     newest_epoch_ = 0;
     synced_.reset();
+    damaged_slot_ = -1;
     for (int slot = 0; slot < slots; ++slot) {
       const auto begin = static_cast<std::size_t>(state_place(slot));
       if (bytes.size() < begin + static_cast<std::size_t>(slot_bytes)) break;
-      const auto state =
-          parse_state(std::span(bytes).subspan(begin, static_cast<std::size_t>(slot_bytes)));
+      const auto sector = std::span(bytes).subspan(begin, static_cast<std::size_t>(slot_bytes));
+      const auto state = parse_state(sector);
+      if (!state && std::any_of(sector.begin(), sector.end(), [](std::byte b) { return b != std::byte{0}; }))
+        damaged_slot_ = slot;
       if (!state) continue;
       if (state->id != id_)
         throw Error(Errc::enotnc, "it belongs to another file",
@@ -65,12 +68,13 @@ void StateFile::put(int slot, const State& state) {
 }
 
 // Never the slot of the state or of the synced one. In any other slot is what is older than the
-// state, or what this one overrules.
+// state, or what this one overrules, or nothing that could be read.
 void StateFile::write(const State& next) {
   // The next commit but one writes over what only this one uses.
   if (mark_in_doubt_) put(slot_, state_);
   next_slot_ = 0;
   while (next_slot_ == slot_ || next_slot_ == synced_slot_) ++next_slot_;
+  if (damaged_slot_ >= 0) next_slot_ = damaged_slot_;
   next_ = next;
   next_.synced = false;
   put(next_slot_, next_);
@@ -80,6 +84,7 @@ void StateFile::written() {
   state_ = next_;
   slot_ = next_slot_;
   mark_in_doubt_ = false;
+  damaged_slot_ = -1;
 }
 
 bool StateFile::mark_synced() {
