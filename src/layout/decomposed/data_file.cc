@@ -8,6 +8,8 @@
 #include "base/attempt.h"
 #include "base/error.h"
 #include "base/leavings.h"
+#include "base/report.h"
+#include "storage/file.h"
 
 namespace forebay::decomposed {
 
@@ -19,9 +21,34 @@ std::string data_path(const std::string& path, std::uint32_t number) {
 
 std::string state_path(const std::string& path) { return folder_of(path) + "/state"; }
 
-void remove_data_files(const std::string& path) noexcept {
+namespace {
+
+std::optional<std::uint64_t> id_in_state(const std::string& path) {
+  std::optional<std::uint64_t> id;
   attempt_to([&] {
-    if (::access(state_path(path).c_str(), F_OK) != 0) return;
+    Report unseen;
+    File file(state_path(path), false, 0, unseen);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(slot_bytes));
+    for (int slot = 0; slot < slots; ++slot) {
+      if (file.read_at(state_place(slot), bytes) != bytes.size()) return;
+      if (const auto state = parse_state(bytes)) id = state->id;
+    }
+  });
+  return id;
+}
+
+}  // namespace
+
+bool has_data_files(const std::string& path) noexcept {
+  bool has = false;
+  attempt_to([&] { has = ::access(state_path(path).c_str(), F_OK) == 0; });
+  return has;
+}
+
+void remove_data_files(const std::string& path, std::optional<std::uint64_t> id) noexcept {
+  attempt_to([&] {
+    if (!has_data_files(path)) return;
+    if (const auto its = id_in_state(path); id && its && *its != *id) return;
     remove_leavings(folder_of(path), is_number);
     // The state last, by which the folder is known.
     remove_leavings(folder_of(path), [](std::string_view name) { return name == "state"; });

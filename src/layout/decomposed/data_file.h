@@ -30,9 +30,11 @@ namespace forebay::decomposed {
 std::string folder_of(const std::string& path);  ///< of the data files of a file
 std::string data_path(const std::string& path, std::uint32_t number);
 std::string state_path(const std::string& path);
+/// Local. Whether there is a state beside a file.
+bool has_data_files(const std::string& path) noexcept;
 /// Local. Removes what lies beside a file that is gone, as far as it can; nothing where there is no
-/// state.
-void remove_data_files(const std::string& path) noexcept;
+/// state, or it is of a file with another id (where both are known).
+void remove_data_files(const std::string& path, std::optional<std::uint64_t> id) noexcept;
 
 struct FoundRoot {
   Root root;

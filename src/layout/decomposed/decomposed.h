@@ -58,7 +58,6 @@ class DecomposedLayout : public ApartPart {
   void load() override;
   bool header_is_old() const override { return false; }
   void header_written() override {}
-  void remove_beside() override;
 
   void publish() override;
   void publish_last() override { publish(); }

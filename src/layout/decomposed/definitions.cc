@@ -97,9 +97,14 @@ void DecomposedLayout::make_group() {
 void DecomposedLayout::make_files() {
   by_root(comm_, [&] {
     std::random_device random;
+    const std::uint64_t failed_id = id_;  // of an attempt before
     id_ = (std::uint64_t{random()} << 32) | random();
     const std::string folder = folder_of(site_.path);
-    remove_data_files(site_.path);
+    if (failed_id != 0) remove_data_files(site_.path, failed_id);
+    // When the file was made its own were removed.
+    if (has_data_files(site_.path))
+      throw Error(Errc::eexist, folder + " holds the data files of another file",
+                  "move the folder to where its file is, or remove it if that is gone");
     make_folder(folder);
     auto file = make_file(state_path(site_.path), true);
     file->create(false);
@@ -218,10 +223,14 @@ void DecomposedLayout::find_stale(RootsFound& found) {
   }
 }
 
-void DecomposedLayout::remove_beside() {
-  if (begun_) remove_data_files(site_.path);
+namespace {
+
+void remove_own_data_files(const std::string& path, const Schema* header) noexcept {
+  if (header && !has_anchors(*header)) return;
+  remove_data_files(path, header ? id_of(*header) : std::nullopt);
 }
 
+}  // namespace
 }  // namespace forebay::decomposed
 
 namespace forebay {
@@ -234,6 +243,7 @@ extern const LayoutEntry decomposed_layout{
      .is_in = decomposed::has_anchors,
      .owns = decomposed::is_reserved_attribute,
      .instead = "layout=decomposed says it",
-     .remove_beside = decomposed::remove_data_files}};
+     .has_beside = decomposed::has_data_files,
+     .remove_beside = decomposed::remove_own_data_files}};
 
 }  // namespace forebay
