@@ -65,8 +65,10 @@ void DecomposedLayout::carry_out(std::span<Request> requests, bool write, bool c
     if (failed) throw *failed;
     return;
   }
-  if (collective || comm_.size() == 1)
+  if (collective || comm_.size() == 1) {
+    if (still_waiting_) flush();  // what was written before
     return commit([&] { append([&] { return requests; }); });
+  }
   for (const Request& r : requests)
     if (r.elements > 0) waiting_.add(r);
 }
@@ -74,14 +76,21 @@ void DecomposedLayout::carry_out(std::span<Request> requests, bool write, bool c
 void DecomposedLayout::flush() {
   const std::int64_t rounds = comm_.all_reduce(waiting_.rounds(), Reduce::max);
   if (rounds == 0) return;
+  still_waiting_ = true;
+  waiting_.begin_again();
   const auto failed = attempt_to([&] {
     commit([&] {
       for (std::int64_t round = 0; round < rounds; ++round)
         append([&] { return waiting_.next_round(); });
     });
   });
-  waiting_.clear();
-  if (failed) throw *failed;
+  if (failed)
+    throw Error(failed->code(), failed->message() + ", so independent writes are not in the file",
+                "they are kept, and tried again by the next collective write or sync: close loses "
+                "those that it cannot write")
+        .as_own_matter(failed->is_own_matter());
+  still_waiting_ = false;
+  attempt_to([&] { waiting_.clear(); });
 }
 
 // -- writing

@@ -128,6 +128,7 @@ class DecomposedLayout : public ApartPart {
   Reader reader_;
   bool names_synced_ = false;
   WaitingWrites waiting_;
+  bool still_waiting_ = false;  // handing them over failed; the same on all ranks
   logged::PatternPacker packer_;
   std::set<Key> given_;                         // patterns that the leader has
   std::uint32_t order_ = 0;                     // of what is appended next, in this commit

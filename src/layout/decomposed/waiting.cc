@@ -51,14 +51,18 @@ std::span<Request> WaitingWrites::next_round() {
   return std::span(writes_).subspan(first, handed_ - first);
 }
 
-void WaitingWrites::clear() {
-  writes_.clear();
-  positions_.clear();
-  data_.clear();
-  rounds_ = 0;
-  round_bytes_ = 0;
+void WaitingWrites::begin_again() {
   handed_ = 0;
   loaded_ = {};
+}
+
+void WaitingWrites::clear() {
+  begin_again();
+  writes_.clear();
+  positions_.clear();
+  rounds_ = 0;
+  round_bytes_ = 0;
+  data_.clear();
 }
 
 void WaitingWrites::apply(const Request& read, const Part& part, const Variable& var,

@@ -25,6 +25,8 @@ class WaitingWrites {
   std::int64_t rounds() const { return rounds_; }
   /// The writes of the next round, in order of posting; valid until the next call.
   std::span<Request> next_round();
+  /// The next round is the first one again.
+  void begin_again();
   void clear();
 
   /// Puts over what a read has got of one part what was written of it since. `request` reads a
