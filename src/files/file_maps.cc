@@ -30,6 +30,7 @@ FileMaps::FileMaps(Schema& schema, std::string path, std::uint64_t id, decompose
       selector_(most_bytes),
       reader_(schema, path_, read_directly, {}, 0, report_) {
   damage_ = attempt_to([&] {
+    decomposed::require_data_files(path_);
     const decomposed::StateFile file = state_of(path_, id, report_, state);
     newest_ = file.state();
     damaged_slot_ = file.has_damaged_slot();
@@ -39,20 +40,14 @@ FileMaps::FileMaps(Schema& schema, std::string path, std::uint64_t id, decompose
   });
 }
 
-// A selection whose values are converted is cut until a part is small: by its first dimension that
-// has several indices, whose parts follow each other in memory.
+// A selection whose values are converted is cut until a part is small.
 bool FileMaps::read_part(const Variable& var, VarId id, const Subarray& selection, Type type,
                          std::byte* out) const {
   const Type external = external_for(var.type, type, schema_.version);
   const Count width = size_of(external), elements = selection.elements();
   const bool plain = is_plain_copy(external, type);
   if (!plain && elements * width > most_bytes) {
-    std::size_t d = 0;
-    while (selection.count[d] == 1) ++d;
-    Subarray first = selection, rest = selection;
-    first.count[d] /= 2;
-    rest.count[d] -= first.count[d];
-    rest.start[d] += first.count[d] * (selection.stride.empty() ? 1 : selection.stride[d]);
+    const auto [first, rest] = halves_of(selection);
     const bool a = read_part(var, id, first, type, out);
     const bool b = read_part(var, id, rest, type, out + first.elements() * size_of(type));
     return a || b;

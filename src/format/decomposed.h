@@ -65,9 +65,7 @@ struct RootSums {
     plain += b.plain, weighted += b.weighted;
     return *this;
   }
-  RootSums operator-(const RootSums& b) const {
-    return {plain - b.plain, weighted - b.weighted};
-  }
+  RootSums operator-(const RootSums& b) const { return {plain - b.plain, weighted - b.weighted}; }
 };
 RootSums sums_of(std::uint32_t number, const std::optional<Root>& root);
 /// Of `files` the one whose root differs, if it is the only one.

@@ -32,8 +32,8 @@ std::vector<Fate> fates;
 Fate fate_of(int fd) {
   if (fates.empty()) return Fate::fine;
   std::array<char, PATH_MAX> name{};
-  const ssize_t n = ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), name.data(),
-                               name.size() - 1);
+  const ssize_t n =
+      ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), name.data(), name.size() - 1);
   if (n <= 0 || !std::string(name.data()).ends_with("/state")) return Fate::fine;
   const Fate fate = fates.front();
   fates.erase(fates.begin());
@@ -56,11 +56,11 @@ MPI_Info hints() {
   static MPI_Info info = MPI_INFO_NULL;
   if (info != MPI_INFO_NULL) return info;
   MPI_Info_create(&info);
-  for (const auto& [key, value] : std::initializer_list<std::pair<const char*, const char*>>{
-           {"layout", "decomposed"},
-           {"subfiling", "ranks"},
-           {"subfile_ranks", "1"},
-           {"buffer_limit", "64k"}})
+  for (const auto& [key, value] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"layout", "decomposed"},
+                                                                  {"subfiling", "ranks"},
+                                                                  {"subfile_ranks", "1"},
+                                                                  {"buffer_limit", "64k"}})
     MPI_Info_set(info, key, value);
   return info;
 }
@@ -93,7 +93,7 @@ int put(int id, int version, bool collective = true, Rows of = {}) {
       values.push_back(value_of(version, of.first + r, start[1] + i));
   if (collective && world.rank == 0) ::usleep(2000);
   return (collective ? ncmpi_put_vara_int_all : ncmpi_put_vara_int)(id, 0, start, count,
-                                                                   values.data());
+                                                                    values.data());
 }
 
 // Which version rows have, whole; -1: none.
@@ -325,9 +325,8 @@ __attribute__((visibility("default"))) ssize_t pwrite(int fd, const void* bytes,
 
 __attribute__((visibility("default"))) ssize_t pwritev(int fd, const iovec* pieces, int count,
                                                        off_t offset) {
-  return with_fate(fd, [&] {
-    return ::syscall(SYS_pwritev, fd, pieces, count, static_cast<long>(offset), 0L);
-  });
+  return with_fate(
+      fd, [&] { return ::syscall(SYS_pwritev, fd, pieces, count, static_cast<long>(offset), 0L); });
 }
 
 }  // extern "C"

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <set>
 
 #include "base/attempt.h"
@@ -45,6 +46,12 @@ bool has_data_files(const std::string& path) noexcept {
   return has;
 }
 
+void require_data_files(const std::string& path) {
+  if (::access(state_path(path).c_str(), F_OK) != 0 && errno == ENOENT)
+    throw Error(Errc::enoent, state_path(path) + " is not there, nor the values of variables",
+                folder_advice);
+}
+
 void remove_data_files(const std::string& path, std::optional<std::uint64_t> id) noexcept {
   attempt_to([&] {
     if (!has_data_files(path)) return;
@@ -73,9 +80,7 @@ std::vector<std::byte> DataFileReader::read(Offset offset, Count bytes, const ch
 
 void DataFileReader::check_front() const {
   const Front found = parse_front(read(0, slot_bytes, "its front"));
-  if (found.id != front_.id)
-    throw Error(Errc::enotnc, "it belongs to another file",
-                "data files must stay in the folder beside the file that they were written with");
+  if (found.id != front_.id) throw Error(Errc::enotnc, "it belongs to another file", folder_advice);
   if (found.number != front_.number)
     throw Error(Errc::enotnc, "it is data file " + std::to_string(found.number),
                 "data files must keep their names");
@@ -187,8 +192,9 @@ void check_roots(const std::string& path, const State& state, bool damaged_slot,
       "whole: chunk_state=synced";
   if (damaged_slot && found.later > 0)
     throw Error(Errc::enotnc,
-                state_path(path) + ": the newest commit is damaged: data files have later roots "
-                                   "than those of commit " +
+                state_path(path) +
+                    ": the newest commit is damaged: data files have later roots "
+                    "than those of commit " +
                     std::to_string(state.epoch),
                 advice);
   if (found.sums == state.roots) return;
@@ -205,8 +211,7 @@ void check_roots(const std::string& path, const State& state, bool damaged_slot,
 
 void wipe(ByteFile& file, std::span<const int> slots) {
   const std::vector<std::byte> nothing(static_cast<std::size_t>(slot_bytes));
-  for (const int slot : slots)
-    file.write_at(root_place(slot), std::span<const std::byte>(nothing));
+  for (const int slot : slots) file.write_at(root_place(slot), std::span<const std::byte>(nothing));
 }
 
 void DataFileWriter::create() {

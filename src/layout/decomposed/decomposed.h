@@ -90,9 +90,9 @@ class DecomposedLayout : public ApartPart {
   };
 
   // definitions.cc
-  void write_anchors(const Schema* old);  // collective
-  void make_group();                      // collective
-  void make_files();                      // collective
+  void write_anchors(const Schema* old);                            // collective
+  void make_group();                                                // collective
+  void make_files();                                                // collective
   void open_to_write(std::uint64_t last_epoch, bool damaged_slot);  // collective
   void find_stale(RootsFound& found);
   std::shared_ptr<File> make_file(const std::string& path, bool writable);
@@ -119,8 +119,8 @@ class DecomposedLayout : public ApartPart {
   State state_;                      // as committed last; the same on all ranks
   // A state with a higher epoch may be in the file; the same on all ranks. What it uses stays.
   bool in_doubt_ = false;
-  std::uint64_t epoch_ = 0;           // of the last attempt to commit
-  std::uint64_t synced_through_ = 0;  // of the state that was synced last
+  std::uint64_t epoch_ = 0;                // of the last attempt to commit
+  std::uint64_t synced_through_ = 0;       // of the state that was synced last
   std::unique_ptr<StateFile> state_file_;  // of rank 0
   std::optional<Group> group_;             // of who writes
   bool writer_lost_ = false;               // its leader does not know what its file has

@@ -154,6 +154,7 @@ void DecomposedLayout::load() {
   std::uint64_t known[3] = {0, 0, 0};
   const auto failed = attempt_together(comm_, [&] {
     by_root(comm_, [&] {
+      require_data_files(site_.path);
       state_file_ = std::make_unique<StateFile>(make_file(state_path(site_.path), writes), id_);
       state_file_->load(which);
       state_ = state_file_->state();
@@ -188,8 +189,7 @@ void DecomposedLayout::open_to_write(std::uint64_t last_epoch, bool damaged_slot
   RootsFound found;
   const auto failed = attempt_to([&] {
     if (!group_->writer) return;
-    if (group_->number < state_.files)
-      group_->writer->open(state_.through, synced_through_, found);
+    if (group_->number < state_.files) group_->writer->open(state_.through, synced_through_, found);
     find_stale(found);
   });
   const auto halves = to_halves(found.sums);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <numeric>
 
 #include "base/attempt.h"
@@ -213,26 +214,37 @@ bool Reader::collect(const Slab& slab, const Selected& target, std::vector<Piece
   return true;
 }
 
+void Reader::forget() {
+  files_.clear();
+  plan_places_.clear();
+  plans_.clear();
+  plans_cost_ = 0;
+}
+
 void Reader::keep(const std::shared_ptr<const Plan>& plan) {
   plans_.push_front(plan);
-  const auto held = [&] {
-    return std::accumulate(
-        plans_.begin(), plans_.end(), std::size_t{0},
-        [](std::size_t sum, const auto& p) { return sum + p->pieces.size() + 8; });
-  };
-  while (plans_.size() > 1 && held() > 2 * most_pieces() + 64) plans_.pop_back();
+  plans_cost_ += cost_of(*plan);
+  plan_places_.emplace(key_of(*plan), plans_.begin());
+  while (plans_.size() > 1 && plans_cost_ > 2 * most_pieces() + 64) {
+    const auto last = std::prev(plans_.end());
+    const auto [first, end] = plan_places_.equal_range(key_of(**last));
+    plan_places_.erase(
+        std::find_if(first, end, [&](const auto& place) { return place.second == last; }));
+    plans_cost_ -= cost_of(**last);
+    plans_.pop_back();
+  }
 }
 
 std::shared_ptr<const Reader::Plan> Reader::plan_for(
     const Slab& slab, const std::shared_ptr<const Selected>& target) {
-  const auto known = std::find_if(plans_.begin(), plans_.end(), [&](const auto& p) {
-    return p->file == slab.file && p->map == slab.entry.map &&
-           (p->target == target ||
-            (p->target->key == target->key && p->target->pattern == target->pattern &&
-             p->target->gather == target->gather));
+  const auto [first, last] =
+      plan_places_.equal_range(PlanKey{slab.file, slab.entry.map, target->key});
+  const auto known = std::find_if(first, last, [&](const auto& place) {
+    const auto& its = (*place.second)->target;
+    return its == target || (its->pattern == target->pattern && its->gather == target->gather);
   });
-  if (known != plans_.end()) {
-    plans_.splice(plans_.begin(), plans_, known);
+  if (known != last) {
+    plans_.splice(plans_.begin(), plans_, known->second);
     ++plans_found_;
     return plans_.front();
   }

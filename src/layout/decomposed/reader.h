@@ -20,10 +20,12 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "array/request.h"
@@ -60,7 +62,7 @@ class Reader {
   void use(const State& state, bool damaged_slot = false);
   const State& state() const { return state_; }
   /// Local. Files are opened anew, and what is known of them is forgotten.
-  void forget() { files_.clear(), plans_.clear(); }
+  void forget();
   /// Local. Where all data files have been looked into: Errc::enotnc if their roots are not those
   /// of the commit.
   void check_roots() const;
@@ -113,6 +115,8 @@ class Reader {
       return request.packed + (memory + element) * request.element_size;
     }
   };
+  using Plans = std::list<std::shared_ptr<const Plan>>;
+  using PlanKey = std::tuple<std::uint32_t, std::uint32_t, Key>;  // file, map, target
   class PlanStream;
 
   Opened& opened(std::uint32_t number);
@@ -120,6 +124,8 @@ class Reader {
   std::shared_ptr<const Plan> plan_for(const Slab& slab,
                                        const std::shared_ptr<const Selected>& target);
   bool collect(const Slab& slab, const Selected& target, std::vector<Piece>& pieces);
+  static PlanKey key_of(const Plan& plan) { return {plan.file, plan.map, plan.target->key}; }
+  static std::size_t cost_of(const Plan& plan) { return plan.pieces.size() + 8; }
   void keep(const std::shared_ptr<const Plan>& plan);
   void read_part(const Destination& to, Count record, const std::shared_ptr<const Selected>& what,
                  std::span<const Slab> slabs);
@@ -142,8 +148,10 @@ class Reader {
   std::vector<bool> is_found_;
   std::optional<StateFile> state_file_;  // where others may write
   logged::PatternPacker packer_;
-  std::list<Opened> files_;                       // the one used last first
-  std::list<std::shared_ptr<const Plan>> plans_;  // the same
+  std::list<Opened> files_;  // the one used last first
+  Plans plans_;              // the one used last first
+  std::multimap<PlanKey, Plans::iterator> plan_places_;
+  std::size_t plans_cost_ = 0;  // of all together, in pieces
   std::int64_t plans_made_ = 0, plans_found_ = 0;
 };
 

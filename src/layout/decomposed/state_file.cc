@@ -4,6 +4,7 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
+#include "layout/decomposed/data_file.h"
 
 namespace forebay::decomposed {
 
@@ -40,12 +41,11 @@ void StateFile::load(OpenState which) {
       if (bytes.size() < begin + static_cast<std::size_t>(slot_bytes)) break;
       const auto sector = std::span(bytes).subspan(begin, static_cast<std::size_t>(slot_bytes));
       const auto state = parse_state(sector);
-      if (!state && std::any_of(sector.begin(), sector.end(), [](std::byte b) { return b != std::byte{0}; }))
+      if (!state &&
+          std::any_of(sector.begin(), sector.end(), [](std::byte b) { return b != std::byte{0}; }))
         damaged_slot_ = slot;
       if (!state) continue;
-      if (state->id != id_)
-        throw Error(Errc::enotnc, "it belongs to another file",
-                    "the folder of data files must stay beside the file that it was written with");
+      if (state->id != id_) throw Error(Errc::enotnc, "it belongs to another file", folder_advice);
       if (state->synced && (!synced_ || state->epoch > synced_->epoch))
         synced_ = state, synced_slot_ = slot;
       newest_epoch_ = std::max(newest_epoch_, state->epoch);
