@@ -163,8 +163,7 @@ TEST_F(DataFile, what_the_synced_commit_has_is_not_overwritten) {
   for (std::uint64_t epoch = 2; epoch < 100; ++epoch) {
     slab(1, 0, {50});
     const Entry kept = read(1).slabs(1, 0)[0];
-    writer_->write(epoch);
-    writer_->committed();
+    commit(epoch);
     const Entry newest = read(epoch).slabs(1, 0)[0];
     EXPECT_TRUE(newest.offset >= kept.offset + kept.bytes || newest.offset + 200 <= kept.offset);
     if (epoch == 50) reopen(epoch, 1);
