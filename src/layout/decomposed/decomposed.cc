@@ -1,6 +1,7 @@
 #include "layout/decomposed/decomposed.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
@@ -254,6 +255,7 @@ void DecomposedLayout::commit(const std::function<void()>& append) {
     append();
   });
   const std::uint64_t epoch = ++epoch_;
+  std::array<std::int64_t, 4> change{};  // of the roots
   keep_first(failed, attempt_to([&] {
                if (failed) return;
                restore_writer();
@@ -262,7 +264,10 @@ void DecomposedLayout::commit(const std::function<void()>& append) {
                  stale.file->meet();
                }
                group_->stale.clear();
-               if (group_->writer) group_->writer->write(epoch);
+               if (group_->writer) {
+                 group_->writer->write(epoch);
+                 change = to_halves(group_->writer->change());
+               }
                group_->file->meet();
              }));
   State next = state_;
@@ -270,7 +275,6 @@ void DecomposedLayout::commit(const std::function<void()>& append) {
   next.records = schema_.numrecs;
   next.files = std::max(next.files, group_->groups);
   const auto outcome = attempt_to([&] {
-    auto change = to_halves(group_->writer ? group_->writer->change() : RootSums{});
     agree_on_error(comm_, failed, change, Reduce::sum);
     next.roots += from_halves(change);
     in_doubt_ = true;
@@ -281,8 +285,7 @@ void DecomposedLayout::commit(const std::function<void()>& append) {
   staged_.clear();
   if (outcome) {
     given_.clear();
-    if (!in_doubt_ && group_->writer && attempt_to([&] { group_->writer->dropped(); }))
-      writer_lost_ = true;
+    if (group_->writer && attempt_to([&] { group_->writer->dropped(); })) writer_lost_ = true;
     throw *outcome;
   }
   ++commits_;
@@ -301,15 +304,14 @@ void DecomposedLayout::write_state(const State& next) {
   reader_.use(state_);
 }
 
-// Writing a state failed, but it may have arrived; or later ones are to be given up. Their roots
-// and what these lead to stay until a state is there that tells what the last one told that counts.
+// Writing a state failed, but it may have arrived; or later ones are to be given up. Nothing is
+// written elsewhere before a state is there that tells what the last one told that counts.
 void DecomposedLayout::overrule() {
   if (!in_doubt_) return;
   State same = state_;
   same.epoch = ++epoch_;
   write_state(same);
   in_doubt_ = false;
-  if (group_->writer && attempt_to([&] { group_->writer->dropped(); })) writer_lost_ = true;
 }
 
 void DecomposedLayout::publish() {
