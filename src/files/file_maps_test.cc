@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -124,8 +125,9 @@ class DamagedMaps : public testing::Test {
       if (const auto parsed = parse(sector)) found.emplace_back(parsed->epoch, slot);
     }
     std::sort(found.rbegin(), found.rend());
-    std::vector<int> order;
-    for (const auto& [epoch, slot] : found) order.push_back(slot);
+    std::vector<int> order(found.size());
+    std::transform(found.begin(), found.end(), order.begin(),
+                   [](const auto& f) { return f.second; });
     return order;
   }
   Offset newest_root(std::uint32_t n) const {
