@@ -1,11 +1,11 @@
-"""Kills a program that opens the synced commit of decomposed variables to write, and what comes next.
+"""Kills a program that opens the synced commit of decomposed variables to write.
 
 Usage: run_kill_open.py --mpiexec "MPIEXEC ... -n" --program KILL_CHUNKED --dir DIRECTORY
 
 What came after the synced commit is given up. One system call after another of a rank is the last
 one that a program makes which does so, and writes a version then: whichever it is, the file holds
-the newest version of before, or the synced one, or the one behind that, whole; and chunk_state=synced
-opens the synced one.
+the newest version of before, or the synced one, or the one behind that, whole; and with
+chunk_state=synced the synced one.
 """
 import argparse
 import os
@@ -81,7 +81,8 @@ def main():
     listing = os.path.join(options.dir, "list")
     with open(listing, "w") as f:
         for path, _ in left:
-            f.write(f"{path} newest {synced} {newest} whole\n{path} synced {synced} {synced} whole\n")
+            f.write(f"{path} newest {synced} {newest} whole\n")
+            f.write(f"{path} synced {synced} {synced} whole\n")
     output, code = test.run(2, ["check", listing])
     held = {(m[1], m[2]): int(m[3])
             for m in re.finditer(r"^(\S+) (newest|synced) holds (\d+)$", output, re.M)}
