@@ -24,6 +24,17 @@ Count Subarray::elements() const {
   return product;
 }
 
+std::pair<Subarray, Subarray> halves_of(const Subarray& box) {
+  std::size_t d = 0;
+  while (box.count[d] == 1) ++d;
+  std::pair halves(box, box);
+  auto& [first, rest] = halves;
+  first.count[d] /= 2;
+  rest.count[d] -= first.count[d];
+  rest.start[d] += first.count[d] * (box.stride.empty() ? 1 : box.stride[d]);
+  return halves;
+}
+
 Count max_records(int version, Count bytes_per_record) {
   constexpr Count addressable = std::numeric_limits<Count>::max() / 2;
   const Count by_bytes = bytes_per_record > 0 ? addressable / bytes_per_record : addressable;

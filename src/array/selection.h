@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "array/schema.h"
@@ -51,6 +52,10 @@ struct Subarray {
   /// The product of `count`; 1 for a scalar.
   Count elements() const;
 };
+
+/// A box that has several elements in two, by its first dimension with several indices: the
+/// elements of the second follow those of the first.
+std::pair<Subarray, Subarray> halves_of(const Subarray& box);
 
 /// What selections are checked against, beside the variable's shape.
 struct SelectionLimits {

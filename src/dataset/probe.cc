@@ -36,7 +36,8 @@ std::optional<int> probe_format(const std::string& path) {
 
 void delete_file(const std::string& path) {
   const std::string name = strip_prefix(path);
-  if (::unlink(name.c_str()) == 0) return remove_beside(name);
+  const auto header = header_for_beside(name);
+  if (::unlink(name.c_str()) == 0) return remove_beside(name, header);
   if (errno == EISDIR) throw Error(Errc::eaccess, name + " is a folder");
   throw system_error(errno, Errc::efile, "removing", name);
 }

@@ -138,6 +138,10 @@ void FileChecker::check_chunks() {
 // Which variables a damaged data file concerns nothing tells: all of them.
 void FileChecker::check_maps() {
   const auto problems = file_.maps()->check();
+  if (file_.maps()->has_damaged_slot())
+    add(Damage::Part::root, std::nullopt,
+        "a slot of the state beside the file is damaged; if it named the newest commit, an older "
+        "one is shown");
   for (const std::string& problem : problems) add(Damage::Part::directory, std::nullopt, problem);
   for (std::size_t v = 0; v < schema_.vars.size() && !problems.empty(); ++v) {
     if (!schema_.vars[v].decomposed) continue;

@@ -30,27 +30,24 @@ FileMaps::FileMaps(Schema& schema, std::string path, std::uint64_t id, decompose
       selector_(most_bytes),
       reader_(schema, path_, read_directly, {}, 0, report_) {
   damage_ = attempt_to([&] {
-    newest_ = state_of(path_, id, report_, state).state();
+    decomposed::require_data_files(path_);
+    const decomposed::StateFile file = state_of(path_, id, report_, state);
+    newest_ = file.state();
+    damaged_slot_ = file.has_damaged_slot();
     check_records(newest_, schema);
     schema.numrecs = newest_.records;
-    reader_.use(newest_);
+    reader_.use(newest_, damaged_slot_ && state == decomposed::OpenState::newest);
   });
 }
 
-// A selection whose values are converted is cut until a part is small: by its first dimension that
-// has several indices, whose parts follow each other in memory.
+// A selection whose values are converted is cut until a part is small.
 bool FileMaps::read_part(const Variable& var, VarId id, const Subarray& selection, Type type,
                          std::byte* out) const {
   const Type external = external_for(var.type, type, schema_.version);
   const Count width = size_of(external), elements = selection.elements();
   const bool plain = is_plain_copy(external, type);
   if (!plain && elements * width > most_bytes) {
-    std::size_t d = 0;
-    while (selection.count[d] == 1) ++d;
-    Subarray first = selection, rest = selection;
-    first.count[d] /= 2;
-    rest.count[d] -= first.count[d];
-    rest.start[d] += first.count[d] * (selection.stride.empty() ? 1 : selection.stride[d]);
+    const auto [first, rest] = halves_of(selection);
     const bool a = read_part(var, id, first, type, out);
     const bool b = read_part(var, id, rest, type, out + first.elements() * size_of(type));
     return a || b;
@@ -64,7 +61,8 @@ bool FileMaps::read_part(const Variable& var, VarId id, const Subarray& selectio
   r.element_size = static_cast<int>(width);
   r.swap = plain ? static_cast<int>(width) : 1;
   selector_.begin_operation();
-  reader_.read_newest(r, selector_.parts_of(r, var), which_);
+  const auto parts = selector_.parts_of(r, var);
+  reader_.as_of_newest(which_, [&] { reader_.read(r, parts); });
   return !plain && from_external(external, stored.data(), type, out, elements, nullptr);
 }
 
@@ -99,12 +97,21 @@ std::vector<std::string> FileMaps::check() const {
   std::vector<std::string> problems;
   if (damage_) return {damage_->message()};
   const std::lock_guard<std::mutex> lock(reading_);
-  for (std::uint32_t file = 0; file < newest_.files; ++file) {
-    const auto failed = attempt_to([&] {
-      for (std::uint32_t n = 0; n < reader_.index(file).patterns(); ++n) reader_.pattern(file, n);
+  const auto look = [&](auto&& f) {
+    if (auto failed = attempt_to(f)) problems.push_back(failed->message());
+  };
+  const auto failed = attempt_to([&] {
+    reader_.as_of_newest(which_, [&] {
+      problems.clear();
+      for (std::uint32_t file = 0; file < reader_.state().files; ++file)
+        look([&] {
+          for (std::uint32_t n = 0; n < reader_.index(file).patterns(); ++n)
+            reader_.pattern(file, n);
+        });
+      look([&] { reader_.check_roots(); });
     });
-    if (failed) problems.push_back(failed->message());
-  }
+  });
+  if (failed) problems.push_back(failed->message());
   return problems;
 }
 

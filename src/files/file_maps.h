@@ -45,6 +45,8 @@ class FileMaps {
   MapFacts facts() const;
   /// What is wrong with data files, a sentence each: all patterns are read, no values.
   std::vector<std::string> check() const;
+  /// A slot of the state is damaged; it may have been the newest.
+  bool has_damaged_slot() const { return damaged_slot_; }
   /// A commit was made since the file was opened, or the state cannot be read any more.
   bool changed() const;
 
@@ -58,6 +60,7 @@ class FileMaps {
   decomposed::OpenState which_;
   std::optional<Error> damage_;
   decomposed::State newest_;  // when it was opened
+  bool damaged_slot_ = false;
   mutable std::mutex reading_;
   mutable Report report_;
   mutable decomposed::Selector selector_;

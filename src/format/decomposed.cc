@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "base/attempt.h"
 #include "base/hash.h"
@@ -42,12 +43,18 @@ std::vector<std::byte> as_slot(Printer& out) {
   return std::move(bytes);
 }
 
-/// The beginning of a slot that is whole.
-std::optional<std::span<const std::byte>> whole_slot(std::span<const std::byte> bytes) {
+/// What a slot tells, `parse(parser)`; nothing for one that is not whole.
+template <typename F>
+auto parse_slot(std::span<const std::byte> bytes, std::uint32_t magic, const char* what, F&& parse)
+    -> std::optional<decltype(parse(std::declval<Parser&>()))> {
   if (bytes.size() != static_cast<std::size_t>(slot_bytes)) return std::nullopt;
   const auto front = bytes.first(bytes.size() - hash_bytes);
   if (load_be<std::uint64_t>(bytes.data() + front.size()) != hash_of(front)) return std::nullopt;
-  return front;
+  return parsing(what, [&] {
+    Parser in(front);
+    in.front(magic, "it");
+    return parse(in);
+  });
 }
 
 /// Small for numbers that are near to 0.
@@ -75,16 +82,14 @@ std::vector<std::byte> print_front(const Front& front) {
 }
 
 Front parse_front(std::span<const std::byte> bytes) {
-  const auto slot = whole_slot(bytes);
-  if (!slot) damaged("it does not begin as a data file does");
-  return parsing("its front", [&] {
-    Parser in(*slot);
-    in.front(front_magic, "it");
-    Front front;
-    front.id = in.fixed<std::uint64_t>();
-    front.number = in.fixed<std::uint32_t>();
-    return front;
+  const auto front = parse_slot(bytes, front_magic, "its front", [](Parser& in) {
+    Front found;
+    found.id = in.fixed<std::uint64_t>();
+    found.number = in.fixed<std::uint32_t>();
+    return found;
   });
+  if (!front) damaged("it does not begin as a data file does");
+  return *front;
 }
 
 std::vector<std::byte> print_root(const Root& root) {
@@ -97,11 +102,7 @@ std::vector<std::byte> print_root(const Root& root) {
 }
 
 std::optional<Root> parse_root(std::span<const std::byte> bytes) {
-  const auto slot = whole_slot(bytes);
-  if (!slot) return std::nullopt;
-  return parsing("a root", [&] {
-    Parser in(*slot);
-    in.front(root_magic, "it");
+  return parse_slot(bytes, root_magic, "a root", [](Parser& in) {
     Root root;
     root.epoch = in.fixed<std::uint64_t>();
     root.section = in.fixed<Offset>();
@@ -110,30 +111,50 @@ std::optional<Root> parse_root(std::span<const std::byte> bytes) {
   });
 }
 
+RootSums sums_of(std::uint32_t number, const std::optional<Root>& root) {
+  if (!root) return {};
+  Printer out;
+  out.fixed(number);
+  out.raw(print_root(*root));
+  const std::uint64_t hash = hash_of(out.bytes());
+  return {hash, hash * number};
+}
+
+std::optional<std::uint32_t> wrong_file(const RootSums& expected, const RootSums& found,
+                                        std::uint32_t files) {
+  const RootSums difference = expected - found;
+  for (std::uint32_t n = 0; difference.plain != 0 && n < files; ++n)
+    if (difference.plain * n == difference.weighted) return n;
+  return std::nullopt;
+}
+
 std::vector<std::byte> print_state(const State& state) {
   Printer out;
   out.front(state_magic);
   out.fixed(state.id);
   out.fixed(state.epoch);
+  out.fixed(state.through);
   out.fixed(state.records);
   out.fixed(state.files);
+  out.fixed(state.roots.plain);
+  out.fixed(state.roots.weighted);
   out.fixed(std::uint8_t{state.synced});
   return as_slot(out);
 }
 
 std::optional<State> parse_state(std::span<const std::byte> bytes) {
-  const auto slot = whole_slot(bytes);
-  if (!slot) return std::nullopt;
-  return parsing("a slot of the state", [&] {
-    Parser in(*slot);
-    in.front(state_magic, "it");
+  return parse_slot(bytes, state_magic, "a slot of the state", [](Parser& in) {
     State state;
     state.id = in.fixed<std::uint64_t>();
     state.epoch = in.fixed<std::uint64_t>();
+    state.through = in.fixed<std::uint64_t>();
     state.records = in.fixed<Count>();
     state.files = in.fixed<std::uint32_t>();
+    state.roots.plain = in.fixed<std::uint64_t>();
+    state.roots.weighted = in.fixed<std::uint64_t>();
     state.synced = in.fixed<std::uint8_t>() != 0;
     if (state.records < 0) logged::damaged("a number of records below 0");
+    if (state.through > state.epoch) logged::damaged("roots of later commits would count");
     return state;
   });
 }

@@ -50,16 +50,39 @@ struct Root {
   bool operator==(const Root&) const = default;
 };
 std::vector<std::byte> print_root(const Root& root);
-/// Nothing for an empty slot, or one that was not written to its end.
+/// Nothing for an empty slot, or a damaged one.
 std::optional<Root> parse_root(std::span<const std::byte> bytes);
 
-/// A commit: of each data file the newest root counts whose epoch is not later.
+/// What a state knows of the roots that count: over all data files sums, modulo 2^64, of a hash of
+/// number and root (0 where there is none). A kill leaves roots that agree with them: where they do
+/// not, a root or a file was damaged or replaced later, and shows what is older.
+struct RootSums {
+  std::uint64_t plain = 0;
+  std::uint64_t weighted = 0;  ///< each times its file's number: so one wrong file is known
+
+  bool operator==(const RootSums&) const = default;
+  RootSums& operator+=(const RootSums& b) {
+    plain += b.plain, weighted += b.weighted;
+    return *this;
+  }
+  RootSums operator-(const RootSums& b) const { return {plain - b.plain, weighted - b.weighted}; }
+};
+RootSums sums_of(std::uint32_t number, const std::optional<Root>& root);
+/// Of `files` the one whose root differs, if it is the only one.
+std::optional<std::uint32_t> wrong_file(const RootSums& expected, const RootSums& found,
+                                        std::uint32_t files);
+
+/// A commit: of each data file the newest root counts whose epoch is not later than `through`. That
+/// is `epoch`, but where later roots are given up: a state that says so overrules the states that
+/// they belong to, before anything that those use is touched.
 struct State {
   std::uint64_t id = 0;
-  std::uint64_t epoch = 0;
+  std::uint64_t epoch = 0;  ///< of several states the highest counts
+  std::uint64_t through = 0;
   Count records = 0;
   std::uint32_t files = 0;  ///< data files that there are
-  bool synced = false;      ///< all of it is on the device
+  RootSums roots;
+  bool synced = false;  ///< all of it is on the device
 
   bool operator==(const State&) const = default;
 };

@@ -62,16 +62,25 @@ Schema to_stored(const Schema& schema, std::uint64_t id) {
 
 bool has_anchors(const Schema& stored) { return stored.attributes.find(id_name).has_value(); }
 
-Schema from_stored(const Schema& stored, std::uint64_t& id) {
+std::optional<std::uint64_t> id_of(const Schema& stored) noexcept {
   const Attribute* a = anchors::find(stored.attributes, id_name);
   const std::string_view words =
       a && a->type == Type::chr ? anchors::text_of(*a) : std::string_view();
   const std::string_view digits =
       words.starts_with(id_words) ? words.substr(id_words.size()) : std::string_view();
+  std::uint64_t id = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), id, 16);
   if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size())
+    return std::nullopt;
+  return id;
+}
+
+Schema from_stored(const Schema& stored, std::uint64_t& id) {
+  const auto found = id_of(stored);
+  if (!found)
     throw Error(Errc::enotnc, std::string("attribute ") + id_name + " cannot be read",
                 "the file was written by a newer version, or its header is damaged");
+  id = *found;
   Schema schema = anchors::without_variables(
       stored, [](std::string_view name) { return !is_reserved_attribute(name); });
   for (const Variable& var : stored.vars) {

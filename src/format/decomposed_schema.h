@@ -26,6 +26,9 @@ Schema to_stored(const Schema& schema, std::uint64_t id);
 /// Whether a header that was read has anchors.
 bool has_anchors(const Schema& stored);
 
+/// That of its data files, if it can be read.
+std::optional<std::uint64_t> id_of(const Schema& stored) noexcept;
+
 /// The schema that users see, from a header with anchors; `id` receives that of the data files.
 /// Errc::enotnc when an anchor's attributes are damaged or contradict each other.
 Schema from_stored(const Schema& stored, std::uint64_t& id);

@@ -82,7 +82,7 @@ TEST(DecomposedFormat, impossible_sections_are_refused) {
 }
 
 TEST(DecomposedFormat, slots_come_back_and_torn_ones_do_not_count) {
-  const State state{0x1234567890abcdef, 77, 1 << 30, 12, true};
+  const State state{0x1234567890abcdef, 77, 75, 1 << 30, 12, {3, 4}, true};
   EXPECT_EQ(parse_state(print_state(state)), state);
   const Root root{8, 5000, 99};
   EXPECT_EQ(parse_root(print_root(root)), root);
@@ -127,6 +127,32 @@ TEST(DecomposedFormat, headers_have_anchors_and_keep_classic_records) {
   bad = stored;
   bad.attributes.put({"__decom", Type::chr, 1, {std::byte{'x'}}});
   EXPECT_THROW(from_stored(bad, id), Error);
+}
+
+TEST(DecomposedFormat, sums_of_roots_tell_which_file_differs) {
+  constexpr std::uint32_t files = 9;
+  const auto root = [](std::uint32_t n, std::uint64_t epoch) {
+    return n == 4 ? std::nullopt : std::optional(Root{epoch, 4096 + 512 * Offset{n}, 100});
+  };
+  RootSums expected;
+  for (std::uint32_t n = 0; n < files; ++n) expected += sums_of(n, root(n, 7));
+  EXPECT_FALSE(wrong_file(expected, expected, files));
+  for (std::uint32_t wrong = 0; wrong < files; ++wrong) {
+    RootSums found;
+    for (std::uint32_t n = 0; n < files; ++n)
+      found += sums_of(n, n == wrong ? std::optional(Root{6, 4096, 100}) : root(n, 7));
+    EXPECT_EQ(wrong_file(expected, found, files), wrong);
+    found = found - sums_of(wrong, Root{6, 4096, 100});  // it is gone
+    if (wrong != 4) {
+      EXPECT_EQ(wrong_file(expected, found, files), wrong);
+    }
+    found += sums_of(wrong, root(wrong, 7));
+    EXPECT_EQ(found, expected);
+    const RootSums another = sums_of((wrong + 1) % files, Root{6, 4096, 100});
+    found += another;
+    found += sums_of(wrong, Root{6, 4096, 100});
+    EXPECT_FALSE(wrong_file(expected, found, files));  // two of them
+  }
 }
 
 }  // namespace

@@ -90,12 +90,8 @@ class ApartPart : public ClassicPart {
   /// Writes fill values over a record of a variable that it keeps, past what is staged.
   virtual void fill_record(VarId var, Count record) = 0;
 
-  // -- what lies beside the file
-
   /// Collective. Frees what needs all ranks for it.
   virtual void release() {}
-  /// Local, on one rank: the file is removed, and so is that.
-  virtual void remove_beside() {}
 };
 
 class HeapPart : public ApartPart {
@@ -120,9 +116,11 @@ struct ClassicPartEntry {
   const char* instead = nullptr;
   /// Whether definitions ask for it, ahead of choose(). Null: they cannot.
   bool (*is_asked_for)(const Schema& schema) = nullptr;
-  /// Removes what lies beside a file of that path, which is gone or about to be another. Null:
-  /// nothing does.
-  void (*remove_beside)(const std::string& path) noexcept = nullptr;
+  /// Whether anything lies beside a file of that path; null: nothing does. Removes it, the file
+  /// being gone or about to be another, but for what is another file's by its `header` (null where
+  /// that could not be read).
+  bool (*has_beside)(const std::string& path) noexcept = nullptr;
+  void (*remove_beside)(const std::string& path, const Schema* header) noexcept = nullptr;
   /// How a variable is cut and encoded, where it does that; else null. Errc::einval for what cannot
   /// be.
   void (*set_shape)(const Schema& schema, const Method& method, Variable& var,
@@ -141,7 +139,11 @@ struct LayoutEntry : Part {
   const char* to_read = nullptr;
 };
 
-/// Local, on one rank. Removes what layouts keep beside a file of that path.
-void remove_beside(const std::string& path) noexcept;
+/// Local, on one rank. What the header of that file says; nothing if nothing lies beside it, or the
+/// header cannot be read.
+std::optional<Schema> header_for_beside(const std::string& path) noexcept;
+/// Local, on one rank. Removes what layouts keep beside a file of that path, which is gone, and had
+/// that header.
+void remove_beside(const std::string& path, const std::optional<Schema>& header) noexcept;
 
 }  // namespace forebay

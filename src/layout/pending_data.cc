@@ -163,8 +163,8 @@ void PendingData::read(Offset position, std::span<std::byte> into) const {
 
 void PendingData::clear() {
   saved_ = spilled_ = held_ = 0;
-  if (file_) file_->truncate(0);
   drop_parts();
+  if (file_) file_->truncate(0);
 }
 
 /// Blocks of the usual size are used again: fresh memory costs a page fault each 4 KiB.

@@ -3,6 +3,7 @@
 //
 // Usage: kill_chunked create FILE LOG             version 0, synced
 //        kill_chunked write FILE LOG FROM COUNT   versions FROM + 1 to FROM + COUNT
+//        kill_chunked reopen FILE LOG FROM COUNT  the same, to be killed while it opens, too
 //        kill_chunked check LIST
 //
 // The log tells what was under way: "pid RANK PID", "ready", "begin N", "done N", "syncing N",
@@ -110,15 +111,16 @@ void create(const char* path) {
   ok(ncmpi_close(id), "close");
 }
 
-void write(const char* path, int from, int versions) {
+void write(const char* path, int from, int versions, bool from_opening) {
   State state;
   while (state.version() < from) state.advance();
   int id = -1;
+  if (from_opening) arm(rank);
   if (!ok(ncmpi_open(MPI_COMM_WORLD, path, NC_WRITE, MPI_INFO_NULL, &id), "open")) return;
   MPI_Barrier(MPI_COMM_WORLD);
   tell_first("ready");
   MPI_Barrier(MPI_COMM_WORLD);  // no rank is killed before that is there
-  arm(rank);
+  if (!from_opening) arm(rank);
   for (int n = from + 1; n <= from + versions && !wrong; ++n) {
     const Operation op = state.next();
     tell_first("begin " + std::to_string(n));
@@ -232,16 +234,16 @@ int main(int argc, char** argv) {
   if (argc > 3) {
     log_file = ::open(argv[3], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     tell("pid " + std::to_string(rank) + " " + std::to_string(::getpid()));
-    if (rank == 0) keep_durable_copies(argv[2]);
+    keep_durable_copies(argv[2]);
   }
   if (what == "create" && argc == 4) {
     create(argv[2]);
-  } else if (what == "write" && argc == 6) {
-    write(argv[2], std::atoi(argv[4]), std::atoi(argv[5]));
+  } else if ((what == "write" || what == "reopen") && argc == 6) {
+    write(argv[2], std::atoi(argv[4]), std::atoi(argv[5]), what == "reopen");
   } else if (what == "check" && argc == 3) {
     check(argv[2]);
   } else {
-    std::fprintf(stderr, "usage: kill_chunked create|write|check ...\n");
+    std::fprintf(stderr, "usage: kill_chunked create|write|reopen|check ...\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   forebay_test::stop_watch();

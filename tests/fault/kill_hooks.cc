@@ -1,6 +1,7 @@
 #include "fault/kill_hooks.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -25,7 +27,7 @@ std::atomic<long> calls{0};
 std::atomic<long> kill_at{0};  // 0: never
 When when = When::before;
 std::string only;     // calls of this name; empty: all
-std::string durable;  // file to copy; empty: none
+std::string durable;  // copies of this file are kept; empty: of none
 
 [[noreturn]] void die() {
   ::kill(::getpid(), SIGKILL);
@@ -47,12 +49,29 @@ auto watched(const char* name, Call&& call, Half&& half) {
   return result;
 }
 
-void copy_durable() {
-  const std::string to = durable + ".durable", unfinished = to + ".new";
-  const int in = ::open(durable.c_str(), O_RDONLY | O_CLOEXEC);
+/// The file's path, if copies of it are kept; else nothing.
+std::string durable_path(int fd) {
+  char name[PATH_MAX] = "", kept[PATH_MAX] = "";
+  struct stat status {};
+  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  if (::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), name, sizeof name - 1) <= 0 ||
+      !::realpath(durable.c_str(), kept))
+    return {};
+  const std::string path = name, file = kept;
+  return path == file || path.starts_with(file + ".subfiles/") ? path : std::string();
+}
+
+// One process at a time, so that a copy never has less than the one before.
+void copy_durable(int fd) {
+  const std::string from = durable_path(fd);
+  if (from.empty()) return;
+  const std::string to = from + ".durable", unfinished = to + ".new";
+  const int lock = ::open((durable + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  ::flock(lock, LOCK_EX);
+  const int in = ::open(from.c_str(), O_RDONLY | O_CLOEXEC);
   const int out = ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   std::vector<char> block(1 << 20);
-  bool whole = in >= 0 && out >= 0;
+  bool whole = lock >= 0 && in >= 0 && out >= 0;
   while (whole) {
     const ssize_t n = ::read(in, block.data(), block.size());
     if (n <= 0) {
@@ -63,10 +82,11 @@ void copy_durable() {
   }
   if (in >= 0) ::close(in);
   if (out >= 0) ::close(out);
-  if (!whole || std::rename(unfinished.c_str(), to.c_str()) != 0) {
-    std::fprintf(stderr, "no durable copy of %s could be made\n", durable.c_str());
-    std::abort();
-  }
+  whole = whole && std::rename(unfinished.c_str(), to.c_str()) == 0;
+  ::close(lock);
+  if (whole) return;
+  std::fprintf(stderr, "no durable copy of %s could be made\n", from.c_str());
+  std::abort();
 }
 
 }  // namespace
@@ -117,7 +137,7 @@ __attribute__((visibility("default"))) ssize_t pwritev(int fd, const iovec* piec
 __attribute__((visibility("default"))) int fsync(int fd) {
   const auto result = static_cast<int>(kill_test::watched(
       "fsync", [&] { return ::syscall(SYS_fsync, fd); }, [] {}));
-  if (result == 0 && !kill_test::durable.empty()) kill_test::copy_durable();
+  if (result == 0 && !kill_test::durable.empty()) kill_test::copy_durable(fd);
   return result;
 }
 

@@ -12,8 +12,9 @@ namespace kill_test {
 /// two sectors), or after it.
 void arm(int rank);
 
-/// Each fsync of this process copies the file `path` to `path`.durable once it is done: what a
-/// power failure would leave at least.
+/// Each fsync of this process of the file `path`, or of one in the folder `path`.subfiles, copies
+/// it to the same name with .durable behind it once it is done: what a power failure would leave at
+/// least. Several processes may do so.
 void keep_durable_copies(const std::string& path);
 
 }  // namespace kill_test

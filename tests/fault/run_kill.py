@@ -1,7 +1,7 @@
 """Kills a program that writes chunked variables, again and again, and looks at what is left.
 
 Usage: run_kill.py --mpiexec "MPIEXEC ... -n" --program KILL_CHUNKED --dir DIRECTORY
-                   [--kills 24] [--seed S] [--forebay FOREBAY] [--power 0]
+                   [--kills 24] [--seed S] [--forebay FOREBAY] [--power 3]
 
 Each cycle writes on 1 or 3 ranks, ends all of them with SIGKILL (all at once, or one and the rest
 a moment later; at a random time, or before, in the midst of or after one chosen system call), and
@@ -11,7 +11,8 @@ reads the file with another number of ranks. What must hold:
   that were written later) chunk_state=synced shows the last synced version; chunk_state=newest
   shows some whole version, or errors, and never other values;
 - the next cycle goes on with the same file; now and then with one that lost power.
-With --power 0 none is lost: for files with others beside them, of which no copies are kept.
+Files with decomposed variables lose power with all of their data files. Slabs have no checksums, so
+that of these only the synced version is looked at.
 """
 import argparse
 import os
@@ -34,6 +35,22 @@ CYCLES_A_FILE = 12
 def read_bytes(path):
     with open(path, "rb") as f:
         return f.read()
+
+
+def parts(path):
+    """What a file consists of: the ends of paths."""
+    found = [""]
+    if os.path.isdir(path + ".subfiles"):
+        found += [".subfiles/" + name for name in os.listdir(path + ".subfiles")
+                  if name == "state" or name.isdigit()]
+    return found
+
+
+def copy_file(path, to):
+    shutil.rmtree(to + ".subfiles", ignore_errors=True)
+    for part in parts(path):
+        os.makedirs(os.path.dirname(to + part), exist_ok=True)
+        shutil.copyfile(path + part, to + part)
 
 
 class Test:
@@ -115,34 +132,38 @@ class Test:
 
     def lose_power(self):
         """Files as a power failure may leave them."""
-        if not self.power:
-            return []
-        durable, later = read_bytes(self.file + ".durable"), read_bytes(self.file)
-        length = max(len(durable), len(later))
-        before, after = durable.ljust(length, b"\0"), later.ljust(length, b"\0")
-        changed = [at for at in range(0, length, SECTOR)
-                   if before[at:at + SECTOR] != after[at:at + SECTOR]]
         paths = []
         for i in range(self.power):
             share = self.random.choice([0.02, 0.2, 0.5, 0.8, 0.98])
-            image = bytearray(before)
-            for at in changed:
-                if self.random.random() < share:
-                    image[at:at + SECTOR] = after[at:at + SECTOR]
-            if len(later) > len(durable) and self.random.random() < 0.3:
-                del image[self.random.randrange(len(durable), len(later)):]
             path = f"{self.file}.power{i}"
-            with open(path, "wb") as f:
-                f.write(image)
+            copy_file(self.file, path)
+            for part in parts(self.file):
+                with open(path + part, "wb") as f:
+                    f.write(self.image(self.file + part, share))
             paths.append(path)
         self.counts["power failures"] += len(paths)
         return paths
+
+    def image(self, path, share):
+        """The bytes at the last fsync, and of the sectors written later about that share."""
+        durable = read_bytes(path + ".durable") if os.path.exists(path + ".durable") else b""
+        later = read_bytes(path)
+        length = max(len(durable), len(later))
+        before, after = durable.ljust(length, b"\0"), later.ljust(length, b"\0")
+        image = bytearray(before)
+        for at in range(0, length, SECTOR):
+            if before[at:at + SECTOR] != after[at:at + SECTOR] and self.random.random() < share:
+                image[at:at + SECTOR] = after[at:at + SECTOR]
+        if len(later) > len(durable) and self.random.random() < 0.3:
+            del image[self.random.randrange(len(durable), len(later)):]
+        return image
 
     def check(self, ranks, how, paths):
         lines = [f"{self.file} newest {self.done} {self.under_way} whole"]
         for path in paths:
             lines.append(f"{path} synced {self.synced} {self.syncing} whole")
-            lines.append(f"{path} newest {self.synced} {self.highest} damage")
+            if len(parts(path)) == 1:
+                lines.append(f"{path} newest {self.synced} {self.highest} damage")
         listing = os.path.join(self.dir, "list")
         with open(listing, "w") as f:
             f.write("\n".join(lines) + "\n")
@@ -172,8 +193,9 @@ class Test:
             self.create()
         elif number % 5 == 0 and os.path.exists(self.file + ".power0"):
             # The machine lost power; the program goes on from the synced state.
-            shutil.copyfile(self.file + ".power0", self.file)
-            shutil.copyfile(self.file, self.file + ".durable")
+            copy_file(self.file + ".power0", self.file)
+            for part in parts(self.file):
+                shutil.copyfile(self.file + part, self.file + part + ".durable")
             self.done = self.under_way = self.power_version
             self.synced = self.syncing = self.power_version
             changes = {"FOREBAY_HINTS": os.environ.get("FOREBAY_HINTS", "") + ";chunk_state=synced"}

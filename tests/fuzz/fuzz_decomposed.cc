@@ -85,7 +85,8 @@ void check_file(Bytes section) {
     must(!forebay::fault_of(pattern), "an unpacked pattern is possible");
   }
   decomposed::DataFileWriter writer(file, front);
-  writer.open(epoch, 0);
+  decomposed::RootsFound found;
+  writer.open(epoch, 0, found);
 }
 
 }  // namespace

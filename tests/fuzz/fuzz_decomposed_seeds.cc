@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
     save(std::string("section-") + (first ? "first" : "next"), 0, section(first));
     save(std::string("file-") + (first ? "first" : "next"), 3, section(first));
   }
-  save("state", 1, decomposed::print_state({1, 2, 3, 4, true}));
+  save("state", 1, decomposed::print_state({1, 2, 2, 3, 4, {5, 6}, true}));
   save("root", 2, decomposed::print_root({7, 4096, 90}));
   return 0;
 }

@@ -168,9 +168,10 @@ void ClassicContainer::create(bool exclusive, bool& made) {
   share_file();
   find_stripes([&] {
     StepTimer timer(site_.report, Step::define);
+    const auto before = header_for_beside(site_.path);
     file_.create(exclusive);
     made = true;
-    remove_beside(site_.path);
+    remove_beside(site_.path, before);
   });
   make_engine();
 }
@@ -322,8 +323,9 @@ void ClassicContainer::close() {
 }
 
 void ClassicContainer::remove() {
-  for (const Kept& kept : parts_)
-    if (ApartPart* part = kept.part->apart()) part->remove_beside();
+  std::optional<Schema> header;  // the file's may not have been written
+  attempt_to([&] { header = stored(); });
+  if (header) remove_beside(site_.path, header);
   if (::unlink(site_.path.c_str()) != 0)
     throw system_error(errno, Errc::ecantremove, "removing", site_.path);
 }

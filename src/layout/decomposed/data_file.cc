@@ -3,11 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <set>
 
 #include "base/attempt.h"
 #include "base/error.h"
 #include "base/leavings.h"
+#include "base/report.h"
+#include "storage/file.h"
 
 namespace forebay::decomposed {
 
@@ -19,9 +22,40 @@ std::string data_path(const std::string& path, std::uint32_t number) {
 
 std::string state_path(const std::string& path) { return folder_of(path) + "/state"; }
 
-void remove_data_files(const std::string& path) noexcept {
+namespace {
+
+std::optional<std::uint64_t> id_in_state(const std::string& path) {
+  std::optional<std::uint64_t> id;
   attempt_to([&] {
-    if (::access(state_path(path).c_str(), F_OK) != 0) return;
+    Report unseen;
+    File file(state_path(path), false, 0, unseen);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(slot_bytes));
+    for (int slot = 0; slot < slots; ++slot) {
+      if (file.read_at(state_place(slot), bytes) != bytes.size()) return;
+      if (const auto state = parse_state(bytes)) id = state->id;
+    }
+  });
+  return id;
+}
+
+}  // namespace
+
+bool has_data_files(const std::string& path) noexcept {
+  bool has = false;
+  attempt_to([&] { has = ::access(state_path(path).c_str(), F_OK) == 0; });
+  return has;
+}
+
+void require_data_files(const std::string& path) {
+  if (::access(state_path(path).c_str(), F_OK) != 0 && errno == ENOENT)
+    throw Error(Errc::enoent, state_path(path) + " is not there, nor the values of variables",
+                folder_advice);
+}
+
+void remove_data_files(const std::string& path, std::optional<std::uint64_t> id) noexcept {
+  attempt_to([&] {
+    if (!has_data_files(path)) return;
+    if (const auto its = id_in_state(path); id && its && *its != *id) return;
     remove_leavings(folder_of(path), is_number);
     // The state last, by which the folder is known.
     remove_leavings(folder_of(path), [](std::string_view name) { return name == "state"; });
@@ -46,9 +80,7 @@ std::vector<std::byte> DataFileReader::read(Offset offset, Count bytes, const ch
 
 void DataFileReader::check_front() const {
   const Front found = parse_front(read(0, slot_bytes, "its front"));
-  if (found.id != front_.id)
-    throw Error(Errc::enotnc, "it belongs to another file",
-                "data files must stay in the folder beside the file that they were written with");
+  if (found.id != front_.id) throw Error(Errc::enotnc, "it belongs to another file", folder_advice);
   if (found.number != front_.number)
     throw Error(Errc::enotnc, "it is data file " + std::to_string(found.number),
                 "data files must keep their names");
@@ -70,6 +102,7 @@ void DataFileReader::load(std::uint64_t epoch) {
     if (size < first_block) damaged("it ends within its front");
     check_front();
     find_roots();
+    epoch_ = epoch;
     std::optional<FoundRoot> newest;
     for (const FoundRoot& found : roots_)
       if (found.root.epoch <= epoch && (!newest || found.root.epoch > newest->root.epoch))
@@ -126,7 +159,60 @@ void DataFileReader::follow(const Root& root, Offset size) {
   sections_ = std::move(known);
 }
 
+std::vector<int> DataFileReader::later_slots() const {
+  std::vector<int> later;
+  for (const FoundRoot& found : roots_)
+    if (found.root.epoch > epoch_) later.push_back(found.slot);
+  return later;
+}
+
+void RootsFound::add(const DataFileReader& file, std::uint32_t number) {
+  const auto& found = file.root();
+  sums += sums_of(number, found ? std::optional(found->root) : std::nullopt);
+  later += file.later_slots().empty() ? 0 : 1;
+}
+
+std::array<std::int64_t, 4> to_halves(const RootSums& sums) {
+  const auto low = [](std::uint64_t n) { return static_cast<std::int64_t>(n & UINT32_MAX); };
+  return {low(sums.plain), low(sums.plain >> 32), low(sums.weighted), low(sums.weighted >> 32)};
+}
+
+RootSums from_halves(std::span<const std::int64_t, 4> halves) {
+  const auto whole = [&](std::size_t i) {
+    return static_cast<std::uint64_t>(halves[i]) +
+           (static_cast<std::uint64_t>(halves[i + 1]) << 32);
+  };
+  return {whole(0), whole(2)};
+}
+
+void check_roots(const std::string& path, const State& state, bool damaged_slot,
+                 const RootsFound& found) {
+  constexpr const char* advice =
+      "bring back the data files of that commit, or open the last one that was synced, if it is "
+      "whole: chunk_state=synced";
+  if (damaged_slot && found.later > 0)
+    throw Error(Errc::enotnc,
+                state_path(path) +
+                    ": the newest commit is damaged: data files have later roots "
+                    "than those of commit " +
+                    std::to_string(state.epoch),
+                advice);
+  if (found.sums == state.roots) return;
+  const auto wrong = wrong_file(state.roots, found.sums, state.files);
+  throw Error(Errc::enotnc,
+              (wrong ? data_path(path, *wrong) + ": it shows"
+                     : folder_of(path) + ": several data files show") +
+                  " another commit than number " + std::to_string(state.through) +
+                  ", an older one as a rule: the root is damaged, or the file was replaced",
+              advice);
+}
+
 // -- writing
+
+void wipe(ByteFile& file, std::span<const int> slots) {
+  const std::vector<std::byte> nothing(static_cast<std::size_t>(slot_bytes));
+  for (const int slot : slots) file.write_at(root_place(slot), std::span<const std::byte>(nothing));
+}
 
 void DataFileWriter::create() {
   std::vector<std::byte> bytes = print_front(front_);
@@ -135,17 +221,14 @@ void DataFileWriter::create() {
   space_ = FileSpace(first_block, {});
 }
 
-void DataFileWriter::wipe(int slot) {
-  const std::vector<std::byte> nothing(static_cast<std::size_t>(slot_bytes));
-  file_->write_at(root_place(slot), nothing);
-}
-
-void DataFileWriter::open(std::uint64_t epoch, std::uint64_t synced) {
+void DataFileWriter::open(std::uint64_t epoch, std::uint64_t synced, RootsFound& found) {
   DataFileReader newest(file_, front_), old(file_, front_);
   newest.load(epoch);
+  found.add(newest, front_.number);
   index_ = newest.index();
   sections_ = newest.sections();
   slot_ = newest.root() ? newest.root()->slot : -1;
+  if (newest.root()) root_ = newest.root()->root;
   epoch_ = epoch;
   synced_epoch_ = synced;
   synced_slot_ = -1;
@@ -169,8 +252,7 @@ void DataFileWriter::open(std::uint64_t epoch, std::uint64_t synced) {
     if (synced_slot_ != slot_) use_all(old, false);
   }
   space_ = FileSpace(first_block, std::move(used));
-  for (const FoundRoot& found : newest.roots())
-    if (found.root.epoch > epoch) wipe(found.slot);
+  stale_ = newest.later_slots();
   begin_draft();
 }
 
@@ -226,11 +308,9 @@ int DataFileWriter::free_slot() const {
 
 void DataFileWriter::write(std::uint64_t epoch) {
   const int slot = free_slot();
-  if (stale_slot_ >= 0) {
-    wipe(stale_slot_);
-    stale_slot_ = -1;
-  }
-  if (draft_.entries.empty()) return;
+  wipe(*file_, stale_);
+  stale_.clear();
+  if (draft_.entries.empty() && front_.number != 0) return;
   for (const StoredPattern& pattern : draft_.patterns)
     if (pattern.packed.empty())
       throw Error(Errc::einval, "a rank did not give its pattern", "this is a fault of Forebay's");
@@ -253,10 +333,16 @@ void DataFileWriter::write(std::uint64_t epoch) {
   const auto size = static_cast<Count>(bytes.size());
   const SectionPlace place{allocate(size), size, epoch};
   file_->write_at(place.offset, bytes);
-  stale_slot_ = slot;  // until the commit
+  stale_ = {slot};  // until the commit
   file_->write_at(root_place(slot), print_root({epoch, place.offset, place.bytes}));
   written_ = place;
   written_slot_ = slot;
+}
+
+RootSums DataFileWriter::change() const {
+  if (written_slot_ < 0) return {};
+  const Root root{written_.epoch, written_.offset, written_.bytes};
+  return sums_of(front_.number, root) - sums_of(front_.number, root_);
 }
 
 void DataFileWriter::retire(const Range& range) {
@@ -268,9 +354,10 @@ void DataFileWriter::retire(const Range& range) {
 
 void DataFileWriter::committed() {
   if (written_slot_ < 0) return begin_draft();
-  stale_slot_ = -1;
+  stale_.clear();
   slot_ = written_slot_;
   epoch_ = written_.epoch;
+  root_ = Root{written_.epoch, written_.offset, written_.bytes};
   if (sections_.empty()) draft_.previous = 0;
   index_.add(draft_, [&](const Entry& old) { retire({old.offset, old.bytes, old.epoch}); });
   if (whole_) {

@@ -6,9 +6,10 @@
 // What a crash leaves: slabs and sections go to space that neither the last commit nor the last
 // synced one uses; a root becomes visible by one write within a sector, and counts once the state
 // (state_file.h) names its epoch. A root of an attempt that failed is wiped out before another
-// commit comes.
+// commit comes, but not before it is known that no state names it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -29,9 +30,18 @@ namespace forebay::decomposed {
 std::string folder_of(const std::string& path);  ///< of the data files of a file
 std::string data_path(const std::string& path, std::uint32_t number);
 std::string state_path(const std::string& path);
+/// Local. Whether there is a state beside a file.
+bool has_data_files(const std::string& path) noexcept;
+/// Local. Errc::enoent if there is none.
+void require_data_files(const std::string& path);
+/// What to do about a folder that is another file's.
+constexpr const char* folder_advice =
+    "the file was copied or moved without the folder of its data files: bring that along, under "
+    "the "
+    "file's name and .subfiles";
 /// Local. Removes what lies beside a file that is gone, as far as it can; nothing where there is no
-/// state.
-void remove_data_files(const std::string& path) noexcept;
+/// state, or it is of a file with another id (where both are known).
+void remove_data_files(const std::string& path, std::optional<std::uint64_t> id) noexcept;
 
 struct FoundRoot {
   Root root;
@@ -59,6 +69,7 @@ class DataFileReader {
   const std::vector<SectionPlace>& sections() const { return sections_; }  ///< the oldest first
   const std::vector<FoundRoot>& roots() const { return roots_; }           ///< all that there are
   const std::optional<FoundRoot>& root() const { return root_; }           ///< the one that counts
+  std::vector<int> later_slots() const;  ///< of roots that are later
 
  private:
   std::vector<std::byte> read(Offset offset, Count bytes, const char* what) const;
@@ -72,7 +83,28 @@ class DataFileReader {
   std::vector<SectionPlace> sections_;
   std::vector<FoundRoot> roots_;
   std::optional<FoundRoot> root_;
+  std::uint64_t epoch_ = 0;  // that was asked for
 };
+
+/// The roots that were found, of all data files.
+struct RootsFound {
+  RootSums sums;
+  std::int64_t later = 0;  ///< files that have roots of no commit
+
+  void add(const DataFileReader& file, std::uint32_t number);
+};
+
+/// As meetings sum them up over ranks, without an overflow; and back.
+std::array<std::int64_t, 4> to_halves(const RootSums& sums);
+RootSums from_halves(std::span<const std::int64_t, 4> halves);
+
+/// Local. Errc::enotnc naming the file if they are not those that the state, of the file `path`,
+/// was written with; `damaged_slot`: of the state.
+void check_roots(const std::string& path, const State& state, bool damaged_slot,
+                 const RootsFound& found);
+
+/// Local. Writes zeros over roots.
+void wipe(ByteFile& file, std::span<const int> slots);
 
 class DataFileWriter {
  public:
@@ -81,8 +113,9 @@ class DataFileWriter {
 
   /// Local. An empty file, which exists already, becomes a data file without slabs.
   void create();
-  /// Local. Goes on after commit `epoch`; `synced`: the one whose slabs stay, 0: none.
-  void open(std::uint64_t epoch, std::uint64_t synced);
+  /// Local. Goes on after the root of `epoch`; `synced`: the one whose slabs stay, 0: none. Writes
+  /// nothing: later roots are wiped out by the next write(). Adds to `found`.
+  void open(std::uint64_t epoch, std::uint64_t synced, RootsFound& found);
 
   // -- one write. What begins here ends with committed() or dropped().
 
@@ -98,9 +131,10 @@ class DataFileWriter {
   bool wants(const Key& pattern) const;
   void give(const Key& pattern, std::vector<std::byte> packed);
   void add(const Entry& entry) { draft_.entries.push_back(entry); }
-  /// Section, then root; nothing where there is nothing new. What lies in the slabs has been
-  /// written before.
+  /// Section, then root; nothing where there is nothing new, but in data file 0, so that every
+  /// commit leaves a root. What lies in the slabs has been written before.
   void write(std::uint64_t epoch);
+  RootSums change() const;  ///< of the sums, by what was written
   void committed();
   void dropped();
   /// The last commit is on the device.
@@ -121,7 +155,6 @@ class DataFileWriter {
   void retire(const Range& range);
   int free_slot() const;
   std::uint32_t number_of_pattern(const Key& key, Count elements);
-  void wipe(int slot);
   void begin_draft();
 
   std::shared_ptr<ByteFile> file_;
@@ -130,6 +163,7 @@ class DataFileWriter {
   FileSpace space_;
   std::vector<SectionPlace> sections_;
   int slot_ = -1, synced_slot_ = -1;  // of the last commit's root, and of the synced one's
+  std::optional<Root> root_;          // the last commit's
   std::uint64_t synced_epoch_ = 0, epoch_ = 0;
   std::vector<Range> until_synced_;
 
@@ -141,7 +175,7 @@ class DataFileWriter {
   SectionPlace written_;  // the section; no bytes: none
   bool whole_ = false;
   int written_slot_ = -1;
-  int stale_slot_ = -1;  // has a root that no commit followed
+  std::vector<int> stale_;  // slots with roots that no commit followed
 };
 
 }  // namespace forebay::decomposed

@@ -14,12 +14,15 @@ class DataFile : public testing::Test {
  protected:
   std::shared_ptr<MemoryFile> file() { return std::make_shared<MemoryFile>("data/3", disk_); }
   void make() {
+    sums_ = {};
     writer_ = std::make_unique<DataFileWriter>(file(), front);
     writer_->create();
   }
   void reopen(std::uint64_t epoch, std::uint64_t synced = 0) {
     writer_ = std::make_unique<DataFileWriter>(file(), front);
-    writer_->open(epoch, synced);
+    RootsFound found;
+    writer_->open(epoch, synced, found);
+    EXPECT_EQ(found.sums, sums_);
   }
   /// A slab of each rank's `elements` floats for one variable and record.
   void slab(VarId var, Count record, std::vector<Count> elements) {
@@ -39,6 +42,7 @@ class DataFile : public testing::Test {
   }
   void commit(std::uint64_t epoch) {
     writer_->write(epoch);
+    sums_ += writer_->change();
     writer_->committed();
   }
   FileIndex read(std::uint64_t epoch) {
@@ -58,6 +62,7 @@ class DataFile : public testing::Test {
 
   std::shared_ptr<MemoryDisk> disk_ = std::make_shared<MemoryDisk>();
   std::unique_ptr<DataFileWriter> writer_;
+  RootSums sums_;  // as a state has them
 };
 
 TEST_F(DataFile, readers_see_the_commit_that_they_ask_for) {
@@ -93,7 +98,7 @@ TEST_F(DataFile, a_write_that_was_dropped_leaves_nothing_even_if_its_root_is_the
   EXPECT_EQ(read(4).slab_count(), 2);
 }
 
-TEST_F(DataFile, a_root_that_no_commit_followed_is_wiped_when_the_file_is_opened_to_write) {
+TEST_F(DataFile, a_root_that_no_commit_followed_is_wiped_by_the_next_write) {
   make();
   slab(1, 0, {5});
   commit(1);
@@ -101,10 +106,13 @@ TEST_F(DataFile, a_root_that_no_commit_followed_is_wiped_when_the_file_is_opened
   writer_->write(2);  // and killed
   EXPECT_EQ(read(1).slab_count(), 1);
   reopen(1);
+  EXPECT_EQ(read(9).slab_count(), 2);  // opening alone writes nothing
+  writer_->write(2);                   // of another group's commit
+  writer_->committed();
   EXPECT_EQ(read(9).slab_count(), 1);
   slab(1, 1, {5});
-  commit(2);
-  EXPECT_EQ(read(2).slab_count(), 2);
+  commit(3);
+  EXPECT_EQ(read(3).slab_count(), 2);
 }
 
 // Where the sections before one that tells all were, later ones of the same size come to lie.
@@ -155,8 +163,7 @@ TEST_F(DataFile, what_the_synced_commit_has_is_not_overwritten) {
   for (std::uint64_t epoch = 2; epoch < 100; ++epoch) {
     slab(1, 0, {50});
     const Entry kept = read(1).slabs(1, 0)[0];
-    writer_->write(epoch);
-    writer_->committed();
+    commit(epoch);
     const Entry newest = read(epoch).slabs(1, 0)[0];
     EXPECT_TRUE(newest.offset >= kept.offset + kept.bytes || newest.offset + 200 <= kept.offset);
     if (epoch == 50) reopen(epoch, 1);
@@ -187,8 +194,12 @@ TEST(StateFile, commits_take_turns_and_the_synced_one_stays) {
   StateFile writer(file(), 9);
   writer.create();
   for (std::uint64_t epoch = 1; epoch < 20; ++epoch) {
-    writer.commit({9, epoch, static_cast<Count>(epoch * 2), 4, false});
-    if (epoch == 6) EXPECT_TRUE(writer.mark_synced());
+    writer.write({9, epoch, epoch, static_cast<Count>(epoch * 2), 4, {}, false});
+    writer.written();
+    if (epoch == 6) {
+      EXPECT_TRUE(writer.mark_synced());
+      writer.marked();
+    }
     StateFile reader(file(), 9);
     reader.load(OpenState::newest);
     EXPECT_EQ(reader.state().epoch, epoch);
@@ -201,6 +212,57 @@ TEST(StateFile, commits_take_turns_and_the_synced_one_stays) {
   EXPECT_THROW(StateFile(file(), 8).load(OpenState::newest), Error);
   disk->bytes.resize(100);
   EXPECT_THROW(StateFile(file(), 9).load(OpenState::newest), Error);
+}
+
+// Of each write it is not known whether it came: any of them may have, and what it uses is there.
+TEST(StateFile, a_state_in_doubt_never_takes_the_place_of_the_last_one_that_is_known) {
+  auto disk = std::make_shared<MemoryDisk>();
+  const auto file = [&] { return std::make_shared<MemoryFile>("data/state", disk); };
+  for (const bool synced : {false, true}) {
+    for (unsigned arrive = 0; arrive < 64; ++arrive) {
+      StateFile writer(file(), 9);
+      writer.create();
+      for (std::uint64_t epoch = 1; epoch <= 3; ++epoch) {
+        writer.write({9, epoch, epoch, 0, 1, {}, false});
+        writer.written();
+        if (synced && epoch == 2 && writer.mark_synced()) writer.marked();
+      }
+      std::uint64_t newest = 3;
+      for (unsigned i = 0; i < 6; ++i) {
+        const auto before = disk->bytes;
+        writer.write({9, 4 + i, 3, 0, 1, {}, false});
+        if ((arrive >> i & 1) == 0)
+          disk->bytes = before;
+        else
+          newest = 4 + i;
+        StateFile reader(file(), 9);
+        reader.load(OpenState::newest);
+        EXPECT_EQ(reader.state().epoch, newest);
+        EXPECT_EQ(reader.synced().has_value(), synced);
+      }
+    }
+  }
+}
+
+// The commit's mark may be there: once others follow it no longer is.
+TEST(StateFile, a_mark_in_doubt_goes_with_the_next_commit) {
+  auto disk = std::make_shared<MemoryDisk>();
+  const auto file = [&] { return std::make_shared<MemoryFile>("data/state", disk); };
+  StateFile writer(file(), 9);
+  writer.create();
+  for (std::uint64_t epoch = 1; epoch <= 6; ++epoch) {
+    writer.write({9, epoch, epoch, 0, 1, {}, false});
+    writer.written();
+    EXPECT_TRUE(writer.mark_synced());
+    if (epoch == 2) writer.marked();
+    StateFile reader(file(), 9);
+    reader.load(OpenState::synced);
+    EXPECT_EQ(reader.state().epoch, epoch);
+    if (epoch < 2) continue;
+    writer.write({9, 100 + epoch, epoch, 0, 1, {}, false});
+    reader.load(OpenState::synced);
+    EXPECT_EQ(reader.state().epoch, 2U);
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "layout/decomposed/decomposed.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
@@ -65,8 +66,10 @@ void DecomposedLayout::carry_out(std::span<Request> requests, bool write, bool c
     if (failed) throw *failed;
     return;
   }
-  if (collective || comm_.size() == 1)
-    return commit(attempt_to([&] { append([&] { return requests; }); }));
+  if (collective || comm_.size() == 1) {
+    if (still_waiting_) flush();  // what was written before
+    return commit([&] { append([&] { return requests; }); });
+  }
   for (const Request& r : requests)
     if (r.elements > 0) waiting_.add(r);
 }
@@ -74,14 +77,21 @@ void DecomposedLayout::carry_out(std::span<Request> requests, bool write, bool c
 void DecomposedLayout::flush() {
   const std::int64_t rounds = comm_.all_reduce(waiting_.rounds(), Reduce::max);
   if (rounds == 0) return;
+  still_waiting_ = true;
+  waiting_.begin_again();
   const auto failed = attempt_to([&] {
-    commit(attempt_to([&] {
+    commit([&] {
       for (std::int64_t round = 0; round < rounds; ++round)
         append([&] { return waiting_.next_round(); });
-    }));
+    });
   });
-  waiting_.clear();
-  if (failed) throw *failed;
+  if (failed)
+    throw Error(failed->code(), failed->message() + ", so independent writes are not in the file",
+                "they are kept, and tried again by the next collective write or sync: close loses "
+                "those that it cannot write")
+        .as_own_matter(failed->is_own_matter());
+  still_waiting_ = false;
+  attempt_to([&] { waiting_.clear(); });
 }
 
 // -- writing
@@ -199,7 +209,8 @@ void DecomposedLayout::give_patterns(std::span<const Write> writes) {
 void DecomposedLayout::restore_writer() {
   if (!writer_lost_) return;
   auto writer = std::make_unique<DataFileWriter>(group_->file, Front{id_, group_->number});
-  writer->open(state_.epoch, synced_epoch_);
+  RootsFound found;  // was compared when the file was opened
+  writer->open(state_.through, synced_through_, found);
   group_->writer = std::move(writer);
   writer_lost_ = false;
 }
@@ -238,24 +249,37 @@ void DecomposedLayout::append(const std::function<std::span<Request>()>& request
 // The state is written behind everything that it makes count, and behind the meeting in which all
 // ranks say that this is in their files. Until then nothing of what the last commit uses has been
 // touched.
-void DecomposedLayout::commit(std::optional<Error> failed) {
+void DecomposedLayout::commit(const std::function<void()>& append) {
+  auto failed = attempt_to([&] {
+    overrule();
+    append();
+  });
   const std::uint64_t epoch = ++epoch_;
+  std::array<std::int64_t, 4> change{};  // of the roots
   keep_first(failed, attempt_to([&] {
                if (failed) return;
                restore_writer();
-               if (group_->writer) group_->writer->write(epoch);
+               for (const Group::Stale& stale : group_->stale) {
+                 wipe(*stale.file, stale.slots);
+                 stale.file->meet();
+               }
+               group_->stale.clear();
+               if (group_->writer) {
+                 group_->writer->write(epoch);
+                 change = to_halves(group_->writer->change());
+               }
                group_->file->meet();
              }));
   State next = state_;
-  next.epoch = epoch;
+  next.epoch = next.through = epoch;
   next.records = schema_.numrecs;
   next.files = std::max(next.files, group_->groups);
   const auto outcome = attempt_to([&] {
-    agree_on_error(comm_, failed);
-    by_root(comm_, [&] {
-      state_file_->commit(next);
-      static_cast<File&>(state_file_->file()).meet();
-    });
+    agree_on_error(comm_, failed, change, Reduce::sum);
+    next.roots += from_halves(change);
+    in_doubt_ = true;
+    write_state(next);
+    in_doubt_ = false;
   });
   order_ = 0;
   staged_.clear();
@@ -267,13 +291,32 @@ void DecomposedLayout::commit(std::optional<Error> failed) {
   ++commits_;
   if (group_->writer && attempt_to([&] { group_->writer->committed(); })) writer_lost_ = true;
   if (given_.size() > most_given) given_.clear();
+}
+
+void DecomposedLayout::write_state(const State& next) {
+  by_root(comm_, [&] {
+    state_file_->write(next);
+    static_cast<File&>(state_file_->file()).meet();
+  });
+  if (comm_.is_root()) state_file_->written();
   state_ = next;
+  state_.synced = false;
   reader_.use(state_);
+}
+
+// Writing a state failed, but it may have arrived; or later ones are to be given up. Nothing is
+// written elsewhere before a state is there that tells what the last one told that counts.
+void DecomposedLayout::overrule() {
+  if (!in_doubt_) return;
+  State same = state_;
+  same.epoch = ++epoch_;
+  write_state(same);
+  in_doubt_ = false;
 }
 
 void DecomposedLayout::publish() {
   require_readable();
-  if (schema_.numrecs != state_.records) commit(std::nullopt);
+  if (schema_.numrecs != state_.records) commit([] {});
 }
 
 // Once a session also what others have written before, in files that no group is left for, and the
@@ -295,6 +338,7 @@ void DecomposedLayout::sync_data_files() {
 
 void DecomposedLayout::synced() {
   require_readable();
+  overrule();
   agree_on_error(comm_, attempt_to([&] { sync_data_files(); }));
   bool news = false;
   by_root(comm_, [&] {
@@ -302,8 +346,9 @@ void DecomposedLayout::synced() {
     news = state_file_->mark_synced();
     if (news) state_file_->file().sync();
   });
+  if (news) state_file_->marked();
   state_.synced = true;
-  synced_epoch_ = state_.epoch;
+  synced_through_ = state_.through;
   if (group_->writer && attempt_to([&] { group_->writer->synced(); })) writer_lost_ = true;
 }
 
@@ -316,8 +361,8 @@ void DecomposedLayout::read(std::span<Request> requests) {
     if (r.elements == 0) continue;
     const Variable& var = schema_.vars[static_cast<std::size_t>(r.var)];
     const auto parts = selector_.parts_of(r, var);
-    site_.file.writable() ? reader_.read(r, parts)
-                          : reader_.read_newest(r, parts, wanted_state(site_.method));
+    const auto read_it = [&] { reader_.read(r, parts); };
+    site_.file.writable() ? read_it() : reader_.as_of_newest(wanted_state(site_.method), read_it);
     if (waiting_.empty()) continue;
     for (const Part& part : parts) waiting_.apply(r, part, var, selector_);
   }

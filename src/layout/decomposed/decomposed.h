@@ -58,7 +58,6 @@ class DecomposedLayout : public ApartPart {
   void load() override;
   bool header_is_old() const override { return false; }
   void header_written() override {}
-  void remove_beside() override;
 
   void publish() override;
   void publish_last() override { publish(); }
@@ -75,6 +74,12 @@ class DecomposedLayout : public ApartPart {
     std::shared_ptr<File> file;
     std::unique_ptr<ExtentIo> io;
     std::unique_ptr<DataFileWriter> writer;  // of the leader
+    /// Of the leader: roots that no commit followed in files that no group is left for.
+    struct Stale {
+      std::shared_ptr<File> file;
+      std::vector<int> slots;
+    };
+    std::vector<Stale> stale;
   };
   void sync_data_files();
   struct Write {  // blobs before it is known where they go
@@ -85,10 +90,11 @@ class DecomposedLayout : public ApartPart {
   };
 
   // definitions.cc
-  void write_anchors(const Schema* old);  // collective
-  void make_group();                      // collective
-  void make_files();                      // collective
-  void open_to_write(std::uint64_t last_epoch);
+  void write_anchors(const Schema* old);                            // collective
+  void make_group();                                                // collective
+  void make_files();                                                // collective
+  void open_to_write(std::uint64_t last_epoch, bool damaged_slot);  // collective
+  void find_stale(RootsFound& found);
   std::shared_ptr<File> make_file(const std::string& path, bool writable);
 
   // decomposed.cc
@@ -98,7 +104,10 @@ class DecomposedLayout : public ApartPart {
   void restore_writer();
   void append(const std::function<std::span<Request>()>& requests);  // collective over the group
   void give_patterns(std::span<const Write> writes);                 // the same
-  void commit(std::optional<Error> failed);                          // collective
+  // Collective. `append` appends what is to be committed.
+  void commit(const std::function<void()>& append);
+  void write_state(const State& next);  // collective
+  void overrule();                      // the same
   void read(std::span<Request> requests);
 
   ClassicSite site_;
@@ -108,8 +117,10 @@ class DecomposedLayout : public ApartPart {
   bool begun_ = false;               // data files are there
   std::optional<Error> unreadable_;  // the same on all ranks
   State state_;                      // as committed last; the same on all ranks
-  std::uint64_t epoch_ = 0;          // of the last attempt to commit
-  std::uint64_t synced_epoch_ = 0;
+  // A state with a higher epoch may be in the file; the same on all ranks. What it uses stays.
+  bool in_doubt_ = false;
+  std::uint64_t epoch_ = 0;                // of the last attempt to commit
+  std::uint64_t synced_through_ = 0;       // of the state that was synced last
   std::unique_ptr<StateFile> state_file_;  // of rank 0
   std::optional<Group> group_;             // of who writes
   bool writer_lost_ = false;               // its leader does not know what its file has
@@ -117,6 +128,7 @@ class DecomposedLayout : public ApartPart {
   Reader reader_;
   bool names_synced_ = false;
   WaitingWrites waiting_;
+  bool still_waiting_ = false;  // handing them over failed; the same on all ranks
   logged::PatternPacker packer_;
   std::set<Key> given_;                         // patterns that the leader has
   std::uint32_t order_ = 0;                     // of what is appended next, in this commit

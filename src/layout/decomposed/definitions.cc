@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <random>
 
@@ -96,9 +97,14 @@ void DecomposedLayout::make_group() {
 void DecomposedLayout::make_files() {
   by_root(comm_, [&] {
     std::random_device random;
+    const std::uint64_t failed_id = id_;  // of an attempt before
     id_ = (std::uint64_t{random()} << 32) | random();
     const std::string folder = folder_of(site_.path);
-    remove_data_files(site_.path);
+    if (failed_id != 0) remove_data_files(site_.path, failed_id);
+    // When the file was made its own were removed.
+    if (has_data_files(site_.path))
+      throw Error(Errc::eexist, folder + " holds the data files of another file",
+                  "move the folder to where its file is, or remove it if that is gone");
     make_folder(folder);
     auto file = make_file(state_path(site_.path), true);
     file->create(false);
@@ -123,7 +129,7 @@ void DecomposedLayout::make_files() {
 void DecomposedLayout::start(const Schema* old, const std::function<void(const Move&)>&) {
   if (!begun_) {
     make_files();
-    commit(std::nullopt);
+    commit([] {});
     begun_ = true;
   }
   write_anchors(old);
@@ -143,15 +149,19 @@ void DecomposedLayout::load() {
   begun_ = true;
   const bool writes = site_.file.writable();
   const OpenState which = wanted_state(site_.method);
-  std::uint64_t known[2] = {0, 0};  // the newest epoch of any state, and of a synced one
+  // The newest epoch of any state, through which one the synced state's roots count, and whether a
+  // slot is damaged.
+  std::uint64_t known[3] = {0, 0, 0};
   const auto failed = attempt_together(comm_, [&] {
     by_root(comm_, [&] {
+      require_data_files(site_.path);
       state_file_ = std::make_unique<StateFile>(make_file(state_path(site_.path), writes), id_);
       state_file_->load(which);
       state_ = state_file_->state();
       check_records(state_, schema_);
       known[0] = state_file_->newest_epoch();
-      known[1] = state_file_->synced() ? state_file_->synced()->epoch : 0;
+      known[1] = state_file_->synced() ? state_file_->synced()->through : 0;
+      known[2] = state_file_->has_damaged_slot();
     });
     comm_.broadcast(&state_, sizeof state_);
     comm_.broadcast(known, sizeof known);
@@ -164,38 +174,63 @@ void DecomposedLayout::load() {
     return;
   }
   schema_.numrecs = state_.records;
-  synced_epoch_ = known[1];
-  reader_.use(state_);
-  if (writes) open_to_write(known[0]);
+  synced_through_ = known[1];
+  // Whoever opens the synced commit knows that there may be a later one.
+  const bool damaged_slot = known[2] != 0;
+  reader_.use(state_, damaged_slot && which == OpenState::newest);
+  if (writes) open_to_write(known[0], damaged_slot);
 }
 
-// Data files that no group is left for are wiped of what was never committed by others' leaders.
-void DecomposedLayout::open_to_write(std::uint64_t last_epoch) {
+// Nothing is written before later states are overruled, if there are any: who is killed leaves the
+// newest commit or the one that was opened, each whole.
+void DecomposedLayout::open_to_write(std::uint64_t last_epoch, bool damaged_slot) {
   make_group();
-  std::uint64_t epoch = std::max(last_epoch, state_.epoch);
+  epoch_ = last_epoch;
+  RootsFound found;
   const auto failed = attempt_to([&] {
     if (!group_->writer) return;
-    if (group_->number >= state_.files) {
-      group_->file->create(false);
-      group_->writer->create();
-    } else {
-      group_->writer->open(state_.epoch, synced_epoch_);
-    }
-    for (std::uint32_t n = group_->number + group_->groups; n < state_.files; n += group_->groups)
-      DataFileWriter(make_file(data_path(site_.path, n), true), {id_, n})
-          .open(state_.epoch, synced_epoch_);
+    if (group_->number < state_.files) group_->writer->open(state_.through, synced_through_, found);
+    find_stale(found);
   });
-  agree_on_error(comm_, failed);
+  const auto halves = to_halves(found.sums);
+  std::array<std::int64_t, 5> sums{halves[0], halves[1], halves[2], halves[3], found.later};
+  agree_on_error(comm_, failed, sums, Reduce::sum);
+  check_roots(site_.path, state_, damaged_slot && wanted_state(site_.method) == OpenState::newest,
+              {from_halves(std::span(sums).first<4>()), sums[4]});
   group_->io = site_.make_io(group_->ranks, group_->file, site_.method, site_.report);
-  epoch_ = epoch;
-  // What was committed after the state that is opened is given up by a commit of its own.
-  if (last_epoch > state_.epoch) commit(std::nullopt);
+  if (last_epoch > state_.epoch || damaged_slot) {
+    in_doubt_ = true;
+    overrule();
+    by_root(comm_, [&] { state_file_->file().sync(); });
+  }
+  if (group_->groups <= state_.files) return;
+  agree_on_error(comm_, attempt_to([&] {
+                   if (!group_->writer || group_->number < state_.files) return;
+                   group_->file->create(false);
+                   group_->writer->create();
+                 }));
 }
 
-void DecomposedLayout::remove_beside() {
-  if (begun_) remove_data_files(site_.path);
+// Of data files that no group is left for.
+void DecomposedLayout::find_stale(RootsFound& found) {
+  for (std::uint32_t n = group_->number + group_->groups; n < state_.files; n += group_->groups) {
+    auto file = make_file(data_path(site_.path, n), true);
+    DataFileReader reader(file, {id_, n});
+    reader.load(state_.through);
+    found.add(reader, n);
+    auto slots = reader.later_slots();
+    if (!slots.empty()) group_->stale.push_back({std::move(file), std::move(slots)});
+  }
 }
 
+namespace {
+
+void remove_own_data_files(const std::string& path, const Schema* header) noexcept {
+  if (header && !has_anchors(*header)) return;
+  remove_data_files(path, header ? id_of(*header) : std::nullopt);
+}
+
+}  // namespace
 }  // namespace forebay::decomposed
 
 namespace forebay {
@@ -208,6 +243,7 @@ extern const LayoutEntry decomposed_layout{
      .is_in = decomposed::has_anchors,
      .owns = decomposed::is_reserved_attribute,
      .instead = "layout=decomposed says it",
-     .remove_beside = decomposed::remove_data_files}};
+     .has_beside = decomposed::has_data_files,
+     .remove_beside = decomposed::remove_own_data_files}};
 
 }  // namespace forebay

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <numeric>
 
 #include "base/attempt.h"
@@ -88,6 +89,21 @@ std::size_t Reader::most_pieces() const {
 
 // -- files
 
+void Reader::use(const State& state, bool damaged_slot) {
+  if (state.epoch != state_.epoch) {
+    found_ = {};
+    is_found_.clear();
+  }
+  state_ = state;
+  damaged_slot_ = damaged_slot;
+}
+
+void Reader::check_roots() const {
+  if (is_found_.size() == state_.files &&
+      std::find(is_found_.begin(), is_found_.end(), false) == is_found_.end())
+    decomposed::check_roots(path_, state_, damaged_slot_, found_);
+}
+
 Reader::Opened& Reader::opened(std::uint32_t number) {
   auto found = std::find_if(files_.begin(), files_.end(),
                             [&](const Opened& o) { return o.number == number; });
@@ -102,13 +118,16 @@ Reader::Opened& Reader::opened(std::uint32_t number) {
   if (!found->is_loaded || found->loaded != state_.epoch) {
     found->is_loaded = false;
     found->file->look_again();
-    const auto failed = attempt_to([&] { found->reader.load(state_.epoch); });
+    const auto failed = attempt_to([&] { found->reader.load(state_.through); });
     if (failed) {
       files_.pop_front();
       throw *failed;
     }
     found->loaded = state_.epoch;
     found->is_loaded = true;
+    is_found_.resize(std::max<std::size_t>(is_found_.size(), number + std::size_t{1}));
+    if (!is_found_[number]) found_.add(found->reader, number);
+    is_found_[number] = true;
   }
   const auto held = [&] {
     return std::accumulate(files_.begin(), files_.end(), Count{0}, [](Count sum, const Opened& o) {
@@ -133,6 +152,7 @@ std::vector<Reader::Slab> Reader::slabs_of(VarId var, Count record) {
   std::vector<Slab> slabs;
   for (std::uint32_t file = 0; file < state_.files; ++file)
     for (const Entry& entry : index(file).slabs(var, record)) slabs.push_back({entry, file});
+  check_roots();
   std::stable_sort(slabs.begin(), slabs.end(),
                    [](const Slab& a, const Slab& b) { return a.entry.epoch > b.entry.epoch; });
   return slabs;
@@ -194,26 +214,37 @@ bool Reader::collect(const Slab& slab, const Selected& target, std::vector<Piece
   return true;
 }
 
+void Reader::forget() {
+  files_.clear();
+  plan_places_.clear();
+  plans_.clear();
+  plans_cost_ = 0;
+}
+
 void Reader::keep(const std::shared_ptr<const Plan>& plan) {
   plans_.push_front(plan);
-  const auto held = [&] {
-    return std::accumulate(
-        plans_.begin(), plans_.end(), std::size_t{0},
-        [](std::size_t sum, const auto& p) { return sum + p->pieces.size() + 8; });
-  };
-  while (plans_.size() > 1 && held() > 2 * most_pieces() + 64) plans_.pop_back();
+  plans_cost_ += cost_of(*plan);
+  plan_places_.emplace(key_of(*plan), plans_.begin());
+  while (plans_.size() > 1 && plans_cost_ > 2 * most_pieces() + 64) {
+    const auto last = std::prev(plans_.end());
+    const auto [first, end] = plan_places_.equal_range(key_of(**last));
+    plan_places_.erase(
+        std::find_if(first, end, [&](const auto& place) { return place.second == last; }));
+    plans_cost_ -= cost_of(**last);
+    plans_.pop_back();
+  }
 }
 
 std::shared_ptr<const Reader::Plan> Reader::plan_for(
     const Slab& slab, const std::shared_ptr<const Selected>& target) {
-  const auto known = std::find_if(plans_.begin(), plans_.end(), [&](const auto& p) {
-    return p->file == slab.file && p->map == slab.entry.map &&
-           (p->target == target ||
-            (p->target->key == target->key && p->target->pattern == target->pattern &&
-             p->target->gather == target->gather));
+  const auto [first, last] =
+      plan_places_.equal_range(PlanKey{slab.file, slab.entry.map, target->key});
+  const auto known = std::find_if(first, last, [&](const auto& place) {
+    const auto& its = (*place.second)->target;
+    return its == target || (its->pattern == target->pattern && its->gather == target->gather);
   });
-  if (known != plans_.end()) {
-    plans_.splice(plans_.begin(), plans_, known);
+  if (known != last) {
+    plans_.splice(plans_.begin(), plans_, known->second);
     ++plans_found_;
     return plans_.front();
   }
@@ -332,7 +363,7 @@ void Reader::read(const Request& request, std::span<const Part> parts) {
 }
 
 // What a commit uses the next one leaves alone, and the one after that may write over.
-void Reader::read_newest(const Request& request, std::span<const Part> parts, OpenState which) {
+void Reader::as_of_newest(OpenState which, const std::function<void()>& f) {
   if (!state_file_) {
     auto file = std::make_shared<File>(state_path(path_), false, rank_, report_);
     file->share(client_caches_of(folder_of(path_)));
@@ -340,13 +371,13 @@ void Reader::read_newest(const Request& request, std::span<const Part> parts, Op
   }
   constexpr int times = 20;
   for (int time = 0; time < times; ++time) {
-    const auto failed = attempt_to([&] { read(request, parts); });
+    const auto failed = attempt_to(f);
     static_cast<File&>(state_file_->file()).look_again();
     state_file_->load(which);
     const bool still = state_file_->state().epoch == state_.epoch;
     if (still && failed) throw *failed;
     if (still) return;
-    use(state_file_->state());
+    use(state_file_->state(), which == OpenState::newest && state_file_->has_damaged_slot());
   }
   throw Error(Errc::enotnc, path_ + " is written more often than it can be read",
               "open it when it is written, or with chunk_state=synced");

@@ -20,10 +20,12 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "array/request.h"
@@ -55,18 +57,23 @@ class Reader {
   Reader(const Schema& schema, std::string path, ReadExtents read, ReaderOptions options, Rank rank,
          Report& report);
 
-  /// Local. What is read from here on is as of this commit.
-  void use(const State& state) { state_ = state; }
+  /// Local. What is read from here on is as of this commit. `damaged_slot`: of the state, so that
+  /// there may have been a later one.
+  void use(const State& state, bool damaged_slot = false);
   const State& state() const { return state_; }
   /// Local. Files are opened anew, and what is known of them is forgotten.
-  void forget() { files_.clear(), plans_.clear(); }
+  void forget();
+  /// Local. Where all data files have been looked into: Errc::enotnc if their roots are not those
+  /// of the commit.
+  void check_roots() const;
 
   /// Local. Reads parts of a request's variable to where the request has them; fill values where
   /// nothing was written. Errc::enotnc naming the variable and the data file for what is damaged.
   void read(const Request& request, std::span<const Part> parts);
-  /// The same where others may write the file meanwhile, whose commits free what this one reads:
-  /// all of it is of one commit, the newest (or, `which`, the last synced one) when it was read.
-  void read_newest(const Request& request, std::span<const Part> parts, OpenState which);
+  /// Local. Calls f(), which reads, where others may write the file meanwhile, whose commits free
+  /// what this one reads: again and again, until the commit that it read is still the newest (or,
+  /// `which`, the last synced one).
+  void as_of_newest(OpenState which, const std::function<void()>& f);
 
   /// Local. Of data file `number`, as of the commit. For reports and checks.
   const FileIndex& index(std::uint32_t number);
@@ -108,6 +115,8 @@ class Reader {
       return request.packed + (memory + element) * request.element_size;
     }
   };
+  using Plans = std::list<std::shared_ptr<const Plan>>;
+  using PlanKey = std::tuple<std::uint32_t, std::uint32_t, Key>;  // file, map, target
   class PlanStream;
 
   Opened& opened(std::uint32_t number);
@@ -115,6 +124,8 @@ class Reader {
   std::shared_ptr<const Plan> plan_for(const Slab& slab,
                                        const std::shared_ptr<const Selected>& target);
   bool collect(const Slab& slab, const Selected& target, std::vector<Piece>& pieces);
+  static PlanKey key_of(const Plan& plan) { return {plan.file, plan.map, plan.target->key}; }
+  static std::size_t cost_of(const Plan& plan) { return plan.pieces.size() + 8; }
   void keep(const std::shared_ptr<const Plan>& plan);
   void read_part(const Destination& to, Count record, const std::shared_ptr<const Selected>& what,
                  std::span<const Slab> slabs);
@@ -132,10 +143,15 @@ class Reader {
   Rank rank_;
   Report& report_;
   State state_;
+  bool damaged_slot_ = false;
+  RootsFound found_;  // of the files that were looked into
+  std::vector<bool> is_found_;
   std::optional<StateFile> state_file_;  // where others may write
   logged::PatternPacker packer_;
-  std::list<Opened> files_;                       // the one used last first
-  std::list<std::shared_ptr<const Plan>> plans_;  // the same
+  std::list<Opened> files_;  // the one used last first
+  Plans plans_;              // the one used last first
+  std::multimap<PlanKey, Plans::iterator> plan_places_;
+  std::size_t plans_cost_ = 0;  // of all together, in pieces
   std::int64_t plans_made_ = 0, plans_found_ = 0;
 };
 

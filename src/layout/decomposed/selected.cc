@@ -220,8 +220,8 @@ std::vector<Part> Selector::parts_of_runs(const Runs& runs, const Variable& var)
   const Count inner = var.inner_bytes(), width = size_of(var.type);
   const Count base = var.is_record ? runs.base / inner : 0;
   ListKey key{runs.list.get(), width, runs.base - base * inner, inner, inner_extents(var)};
-  auto known =
-      std::find_if(lists_.begin(), lists_.end(), [&](const KnownList& l) { return l.key == key; });
+  auto known = std::find_if(lists_.begin(), lists_.end(),
+                            [&](const KnownList& l) { return l.key == key && !l.list.expired(); });
   if (known != lists_.end()) {
     std::rotate(known, known + 1, lists_.end());
   } else {

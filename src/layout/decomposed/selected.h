@@ -100,8 +100,8 @@ class Selector {
   };
   struct KnownList {
     ListKey key;
-    std::shared_ptr<const RunList> list;  // so that its address stays its own
-    std::vector<Part> parts;              // records from that of the list's base on
+    std::weak_ptr<const RunList> list;  // whoever uses it accounts for its memory
+    std::vector<Part> parts;            // records from that of the list's base on
   };
   struct KnownBox {
     std::vector<Count> numbers;

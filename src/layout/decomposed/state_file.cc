@@ -4,6 +4,7 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
+#include "layout/decomposed/data_file.h"
 
 namespace forebay::decomposed {
 
@@ -34,15 +35,17 @@ void StateFile::load(OpenState which) {
     bool found = false;
     newest_epoch_ = 0;
     synced_.reset();
+    damaged_slot_ = -1;
     for (int slot = 0; slot < slots; ++slot) {
       const auto begin = static_cast<std::size_t>(state_place(slot));
       if (bytes.size() < begin + static_cast<std::size_t>(slot_bytes)) break;
-      const auto state =
-          parse_state(std::span(bytes).subspan(begin, static_cast<std::size_t>(slot_bytes)));
+      const auto sector = std::span(bytes).subspan(begin, static_cast<std::size_t>(slot_bytes));
+      const auto state = parse_state(sector);
+      if (!state &&
+          std::any_of(sector.begin(), sector.end(), [](std::byte b) { return b != std::byte{0}; }))
+        damaged_slot_ = slot;
       if (!state) continue;
-      if (state->id != id_)
-        throw Error(Errc::enotnc, "it belongs to another file",
-                    "the folder of data files must stay beside the file that it was written with");
+      if (state->id != id_) throw Error(Errc::enotnc, "it belongs to another file", folder_advice);
       if (state->synced && (!synced_ || state->epoch > synced_->epoch))
         synced_ = state, synced_slot_ = slot;
       newest_epoch_ = std::max(newest_epoch_, state->epoch);
@@ -60,29 +63,44 @@ void StateFile::load(OpenState which) {
   });
 }
 
-void StateFile::write(int slot, const State& state) {
+void StateFile::put(int slot, const State& state) {
   file_->write_at(state_place(slot), print_state(state));
 }
 
-void StateFile::commit(const State& next) {
-  int slot = 0;
-  while (slot == slot_ || slot == synced_slot_) ++slot;
-  State state = next;
-  state.synced = false;
-  write(slot, state);
-  state_ = state;
-  slot_ = slot;
+// Never the slot of the state or of the synced one. In any other slot is what is older than the
+// state, or what this one overrules, or nothing that could be read.
+void StateFile::write(const State& next) {
+  // The next commit but one writes over what only this one uses.
+  if (mark_in_doubt_) put(slot_, state_);
+  next_slot_ = 0;
+  while (next_slot_ == slot_ || next_slot_ == synced_slot_) ++next_slot_;
+  if (damaged_slot_ >= 0) next_slot_ = damaged_slot_;
+  next_ = next;
+  next_.synced = false;
+  put(next_slot_, next_);
+}
+
+void StateFile::written() {
+  state_ = next_;
+  slot_ = next_slot_;
+  mark_in_doubt_ = false;
+  damaged_slot_ = -1;
 }
 
 bool StateFile::mark_synced() {
   if (state_.synced) return false;
-  State state = state_;
-  state.synced = true;
-  write(slot_, state);
-  state_ = state;
-  synced_ = state;
-  synced_slot_ = slot_;
+  State marked = state_;
+  marked.synced = true;
+  mark_in_doubt_ = true;
+  put(slot_, marked);
   return true;
+}
+
+void StateFile::marked() {
+  state_.synced = true;
+  synced_ = state_;
+  synced_slot_ = slot_;
+  mark_in_doubt_ = false;
 }
 
 }  // namespace forebay::decomposed

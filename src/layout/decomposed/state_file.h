@@ -31,14 +31,22 @@ class StateFile {
   const std::optional<State>& synced() const { return synced_; }
   /// The highest epoch of any slot, whichever is the state.
   std::uint64_t newest_epoch() const { return newest_epoch_; }
-  /// Local. Makes `next` the state. If it fails the file may have it, or the one before.
-  void commit(const State& next);
-  /// Local. What was committed last is on the device; false: that was known.
+  /// A slot is damaged, which no kill does. It may have been the newest state: then data files have
+  /// later roots.
+  bool has_damaged_slot() const { return damaged_slot_ >= 0; }
+  /// Local. Writes `next`, whose epoch is higher than all that were written. It is the state once
+  /// written() tells that the file has it. Until then the file may have it or not: what either
+  /// state uses has to stay, until one with a higher epoch is there.
+  void write(const State& next);
+  void written();
+  /// Local. Writes that what was committed last is on the device; false: that was known. It counts
+  /// once marked() tells that this is on the device, too.
   bool mark_synced();
+  void marked();
   ByteFile& file() const { return *file_; }
 
  private:
-  void write(int slot, const State& state);
+  void put(int slot, const State& state);
 
   std::shared_ptr<ByteFile> file_;
   std::uint64_t id_;
@@ -47,6 +55,10 @@ class StateFile {
   int slot_ = 0;
   std::optional<State> synced_;
   int synced_slot_ = -1;
+  int damaged_slot_ = -1;
+  State next_;  // that was written last
+  int next_slot_ = 0;
+  bool mark_in_doubt_ = false;  // of the state
 };
 
 }  // namespace forebay::decomposed

@@ -11,7 +11,24 @@ Count bytes_of(const Request& write) { return write.elements * write.element_siz
 
 }  // namespace
 
+// A box of more than a round holds becomes several writes.
 void WaitingWrites::add(const Request& write) {
+  const auto* box = std::get_if<Subarray>(&write.selection);
+  if (box && bytes_of(write) > limit_ && write.elements > 1) {
+    auto [first, rest] = halves_of(*box);
+    Request half;
+    half.var = write.var;
+    half.element_size = write.element_size;
+    half.swap = write.swap;
+    half.packed = write.packed;
+    half.elements = first.elements();
+    half.selection = std::move(first);
+    add(half);
+    half.packed += bytes_of(half);
+    half.elements = rest.elements();
+    half.selection = std::move(rest);
+    return add(half);
+  }
   Request copy;
   copy.var = write.var;
   copy.write = true;
@@ -51,14 +68,18 @@ std::span<Request> WaitingWrites::next_round() {
   return std::span(writes_).subspan(first, handed_ - first);
 }
 
-void WaitingWrites::clear() {
-  writes_.clear();
-  positions_.clear();
-  data_.clear();
-  rounds_ = 0;
-  round_bytes_ = 0;
+void WaitingWrites::begin_again() {
   handed_ = 0;
   loaded_ = {};
+}
+
+void WaitingWrites::clear() {
+  begin_again();
+  writes_.clear();
+  positions_.clear();
+  rounds_ = 0;
+  round_bytes_ = 0;
+  data_.clear();
 }
 
 void WaitingWrites::apply(const Request& read, const Part& part, const Variable& var,

@@ -18,13 +18,16 @@ class WaitingWrites {
   WaitingWrites(Count limit, PendingData::MakeFile make_file)
       : limit_(limit), data_(limit, std::move(make_file)) {}
 
-  /// Copies the data, in external form.
+  /// Copies the data, in external form. If it fails some of it may have been added.
   void add(const Request& write);
   bool empty() const { return writes_.empty(); }
-  /// How many rounds it takes to hand all over, each of about `limit` bytes, or of one write.
+  /// How many rounds it takes to hand all over, each of about `limit` bytes, or of one write that
+  /// is no box.
   std::int64_t rounds() const { return rounds_; }
   /// The writes of the next round, in order of posting; valid until the next call.
   std::span<Request> next_round();
+  /// The next round is the first one again.
+  void begin_again();
   void clear();
 
   /// Puts over what a read has got of one part what was written of it since. `request` reads a

@@ -1,0 +1,274 @@
+// Files with decomposed variables that something damaged after they were written. No kill leaves
+// them so: readers show no older values, who would write is refused, and a check names the file.
+#include "files/file_maps.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "base/attempt.h"
+#include "comm/thread_ranks.h"
+#include "dataset/dataset.h"
+#include "files/classic_file.h"
+#include "files/file_check.h"
+#include "format/decomposed.h"
+#include "layout/decomposed/data_file.h"
+
+namespace forebay {
+namespace {
+
+namespace fs = std::filesystem;
+using decomposed::root_place, decomposed::slot_bytes, decomposed::slots, decomposed::state_place;
+
+constexpr int ranks = 4;
+constexpr Count columns = 200, most_records = 8, synced_records = 3;
+constexpr VarId series = 0;
+
+std::int32_t value(Count record, Count column) {
+  return static_cast<std::int32_t>(1000 * record + column);
+}
+
+class DamagedMaps : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(testing::TempDir()) / ("forebay_maps_" + std::to_string(::getpid()));
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    path_ = folder_ / "file.nc";
+    write(ranks, 0, 5);
+    keep("older");
+    write(ranks, 5, most_records);
+    keep("whole");
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  /// Each rank a data file of its own; in each record another one has nothing. The commit of the
+  /// third record is synced.
+  void write(int writers, Count first, Count last, const HintMap& more = {}) const {
+    HintMap hints = more;
+    hints.insert({{"layout", "decomposed"}, {"subfiling", "ranks"}, {"subfile_ranks", "1"}});
+    run_as_threads(writers, [&](const Comm& comm) {
+      if (comm.is_root()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      const auto ds = first == 0 ? Dataset::create(comm, path_, 5, false, hints)
+                                 : Dataset::open(comm, path_, true, hints);
+      if (first == 0) {
+        const DimId dims[] = {ds->def_dim("t", 0), ds->def_dim("x", columns)};
+        ds->def_var("series", Type::int32, dims);
+        ds->enddef();
+      }
+      for (Count r = first; r < last; ++r) {
+        put(*ds, comm, r);
+        if (r + 1 == synced_records) ds->sync();
+      }
+      ds->close();
+    });
+  }
+  static void put(Dataset& ds, const Comm& comm, Count record) {
+    const Count width = columns / comm.size(), begin = width * comm.rank();
+    std::vector<std::int32_t> data;
+    for (Count i = begin; i < begin + width; ++i) data.push_back(value(record, i));
+    std::vector<Request> requests;
+    if (comm.rank() != record % ranks) {
+      Request& r = requests.emplace_back();
+      r.var = series;
+      r.write = true;
+      r.elements = width;
+      r.last_record = record + 1;
+      r.memory.data = reinterpret_cast<std::byte*>(data.data());
+      r.memory.type = Type::int32;
+      r.selection = Subarray{{record, begin}, {1, width}, {}};
+    }
+    ds.execute(requests, true);
+  }
+
+  void keep(const std::string& name) const {
+    fs::copy(path_ + ".subfiles", folder_ / name, fs::copy_options::recursive);
+  }
+  void restore() const {
+    fs::remove_all(path_ + ".subfiles");
+    fs::copy(folder_ / "whole", path_ + ".subfiles", fs::copy_options::recursive);
+  }
+  std::string data_path(std::uint32_t n) const { return decomposed::data_path(path_, n); }
+  std::string state_path() const { return decomposed::state_path(path_); }
+
+  static std::vector<std::byte> read_all(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    const auto bytes = std::as_bytes(std::span(text));
+    return {bytes.begin(), bytes.end()};
+  }
+  static void change(const std::string& path, Offset at, const std::vector<std::byte>& bytes) {
+    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(at);
+    file.write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+  }
+  static void flip(const std::string& path, Offset at) {
+    change(path, at, {read_all(path)[static_cast<std::size_t>(at)] ^ std::byte{4}});
+  }
+  /// Slots, the newest first.
+  template <typename Parse>
+  static std::vector<int> by_epoch(const std::string& path, Offset (*place)(int), Parse&& parse) {
+    const auto bytes = read_all(path);
+    std::vector<std::pair<std::uint64_t, int>> found;
+    for (int slot = 0; slot < slots; ++slot) {
+      const auto sector = std::span(bytes).subspan(static_cast<std::size_t>(place(slot)),
+                                                   static_cast<std::size_t>(slot_bytes));
+      if (const auto parsed = parse(sector)) found.emplace_back(parsed->epoch, slot);
+    }
+    std::sort(found.rbegin(), found.rend());
+    std::vector<int> order(found.size());
+    std::transform(found.begin(), found.end(), order.begin(),
+                   [](const auto& f) { return f.second; });
+    return order;
+  }
+  Offset newest_root(std::uint32_t n) const {
+    return root_place(by_epoch(data_path(n), root_place, decomposed::parse_root).front());
+  }
+  std::vector<int> states() const {
+    return by_epoch(state_path(), state_place, decomposed::parse_state);
+  }
+
+  std::optional<Error> reading(chunked::OpenState state, Count records) const {
+    return attempt_to([&] {
+      const ClassicFile file(path_, state);
+      std::vector<std::int32_t> got(static_cast<std::size_t>(file.schema().numrecs * columns));
+      file.read(series, {{0, 0}, {file.schema().numrecs, columns}, {}}, Type::int32, got.data());
+      EXPECT_EQ(file.schema().numrecs, records);
+      const Count width = columns / ranks;
+      for (Count i = 0; i < std::ssize(got); ++i) {
+        const Count record = i / columns, column = i % columns;
+        const std::int32_t expected =
+            column / width == record % ranks ? fill_int : value(record, column);
+        ASSERT_EQ(got[static_cast<std::size_t>(i)], expected) << record << "," << column;
+      }
+    });
+  }
+  void expect_told(const std::string& name, bool synced_is_whole = true) const {
+    const auto failed = reading(chunked::OpenState::newest, most_records);
+    ASSERT_TRUE(failed) << name;
+    EXPECT_EQ(failed->code(), Errc::enotnc);
+    EXPECT_NE(failed->message().find(name), std::string::npos) << failed->message();
+    const FileCheck check = check_file(path_, {});
+    EXPECT_EQ(check.status, CheckStatus::damaged);
+    EXPECT_TRUE(std::any_of(check.damages.begin(), check.damages.end(), [&](const Damage& d) {
+      return d.problem.find(name) != std::string::npos;
+    })) << name;
+    for (const int openers : {1, ranks, 7}) expect_refused(openers, name);
+    if (!synced_is_whole) return;
+    EXPECT_FALSE(reading(chunked::OpenState::synced, synced_records));
+  }
+  // On all ranks, with nothing written.
+  void expect_refused(int openers, const std::string& name) const {
+    std::vector<std::vector<std::byte>> before;
+    for (std::uint32_t n = 0; n < ranks; ++n) before.push_back(read_all(data_path(n)));
+    std::atomic<int> refused = 0, named = 0;
+    run_as_threads(openers, [&](const Comm& comm) {
+      const auto failed = attempt_to([&] { Dataset::open(comm, path_, true, hints_)->close(); });
+      if (!failed) return;
+      ++refused;
+      if (failed->message().find(name) != std::string::npos) ++named;
+    });
+    EXPECT_EQ(refused, openers) << name;
+    EXPECT_GT(named, 0) << name;
+    for (std::uint32_t n = 0; n < ranks; ++n) EXPECT_EQ(read_all(data_path(n)), before[n]);
+    EXPECT_FALSE(fs::exists(data_path(ranks)));
+  }
+  bool is_whole() const { return check_file(path_, {}).status == CheckStatus::good; }
+
+  static constexpr std::int32_t fill_int = -2147483647;
+  const HintMap hints_ = {{"subfiling", "ranks"}, {"subfile_ranks", "1"}};
+  fs::path folder_;
+  std::string path_;
+};
+
+TEST_F(DamagedMaps, undamaged_files_show_their_newest_commit) {
+  EXPECT_FALSE(reading(chunked::OpenState::newest, most_records));
+  EXPECT_FALSE(reading(chunked::OpenState::synced, synced_records));
+  EXPECT_TRUE(is_whole());
+}
+
+TEST_F(DamagedMaps, a_root_that_is_damaged_or_gone_is_told_of) {
+  for (std::uint32_t n = 0; n < ranks; ++n) {
+    flip(data_path(n), newest_root(n) + 20);
+    expect_told(data_path(n));
+    restore();
+    change(data_path(n), newest_root(n), std::vector<std::byte>(slot_bytes));
+    expect_told(data_path(n));
+    restore();
+  }
+}
+
+TEST_F(DamagedMaps, all_roots_gone_are_told_of) {
+  change(data_path(1), root_place(0), std::vector<std::byte>(slots * slot_bytes));
+  expect_told(data_path(1), false);
+}
+
+TEST_F(DamagedMaps, an_older_copy_of_a_data_file_is_told_of) {
+  for (std::uint32_t n = 0; n < ranks; ++n) {
+    fs::copy_file(folder_ / "older" / std::to_string(n), data_path(n),
+                  fs::copy_options::overwrite_existing);
+    expect_told(data_path(n));
+    restore();
+  }
+  for (const std::uint32_t n : {1U, 3U})
+    fs::copy_file(folder_ / "older" / std::to_string(n), data_path(n),
+                  fs::copy_options::overwrite_existing);
+  expect_told("several data files");
+}
+
+TEST_F(DamagedMaps, a_damaged_front_is_told_of) {
+  flip(data_path(2), 9);
+  expect_told(data_path(2), false);
+}
+
+TEST_F(DamagedMaps, a_state_that_was_the_newest_is_told_of) {
+  ASSERT_EQ(states().size(), 3U);
+  flip(state_path(), state_place(states()[0]) + 30);
+  expect_told("state");
+}
+
+TEST_F(DamagedMaps, an_old_state_that_is_damaged_does_no_harm_and_goes_with_the_next_session) {
+  flip(state_path(), state_place(states()[1]) + 30);
+  EXPECT_FALSE(reading(chunked::OpenState::newest, most_records));
+  EXPECT_FALSE(is_whole());
+  run_as_threads(3, [&](const Comm& comm) { Dataset::open(comm, path_, true, hints_)->close(); });
+  EXPECT_FALSE(reading(chunked::OpenState::newest, most_records));
+  EXPECT_TRUE(is_whole());
+}
+
+// What came later is given up, whatever is wrong with it.
+TEST_F(DamagedMaps, the_synced_commit_can_be_opened_to_write_where_the_newest_is_damaged) {
+  for (const bool state : {false, true}) {
+    for (const int writers : {1, ranks}) {
+      if (state)
+        flip(state_path(), state_place(states()[0]) + 30);
+      else
+        flip(data_path(3), newest_root(3) + 20);
+      run_as_threads(writers, [&](const Comm& comm) {
+        HintMap hints = hints_;
+        hints["chunk_state"] = "synced";
+        Dataset::open(comm, path_, true, hints)->close();
+      });
+      EXPECT_FALSE(reading(chunked::OpenState::newest, synced_records));
+      EXPECT_TRUE(is_whole());
+      if (writers == ranks) {
+        write(ranks, synced_records, most_records);
+        EXPECT_FALSE(reading(chunked::OpenState::newest, most_records));
+        EXPECT_FALSE(reading(chunked::OpenState::synced, synced_records));
+      }
+      restore();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace forebay
