@@ -1,5 +1,6 @@
 // All workloads, on a library with PnetCDF's interface.
 
+#include "backends/workload_e3sm_floor.h"
 #include "backends/workload_e3sm_pnetcdf.h"
 #include "driver/command.h"
 #include "workloads/workload_arrays.h"
@@ -34,11 +35,14 @@ void add_blocks(CLI::App& app, Command& c, const char* name, const char* what,
 
 void add_workloads(CLI::App& app, Command& c) {
   static Options o;
-  add_wait_option(add_e3sm_workload(app, c, o.e3sm,
-                                    [](const E3smOptions& options, const Team& team) {
-                                      return std::make_unique<E3smPnetcdf>(options, team);
-                                    }),
-                  o.e3sm);
+  add_pnetcdf_options(
+      add_e3sm_workload(
+          app, c, o.e3sm,
+          [](const E3smOptions& options, const Team& team) -> std::unique_ptr<Workload> {
+            if (o.e3sm.floor) return std::make_unique<E3smFloor>(options, team);
+            return std::make_unique<E3smPnetcdf>(options, team, o.e3sm.by_maps);
+          }),
+      o.e3sm);
   add_array_workloads(app, c, o.arrays,
                       [](auto pattern, const ArrayCommand& arrays, const Team& team) {
                         return std::make_unique<ArrayWorkload>(std::move(pattern), arrays.storage,

@@ -28,7 +28,7 @@ void put_attribute(int ncid, int varid, const cdl::Attribute& att) {
 
 }  // namespace
 
-void define_header(int ncid, const cdl::Header& header) {
+void define_header(int ncid, const cdl::Header& header, const DefineVariable& otherwise) {
   std::vector<int> dim_ids;
   for (const cdl::Dimension& dim : header.dims) {
     int id = 0;
@@ -37,13 +37,15 @@ void define_header(int ncid, const cdl::Header& header) {
     dim_ids.push_back(id);
   }
   std::vector<int> dims;
-  for (const cdl::Variable& var : header.vars) {
+  for (std::size_t v = 0; v < header.vars.size(); ++v) {
+    const cdl::Variable& var = header.vars[v];
     dims.clear();
     for (int d : var.dims) dims.push_back(dim_ids[static_cast<std::size_t>(d)]);
     int id = 0;
-    check(ncmpi_def_var(ncid, var.name.c_str(), static_cast<nc_type>(var.type),
-                        static_cast<int>(dims.size()), dims.data(), &id),
-          var.name.c_str());
+    if (!otherwise || !otherwise(ncid, static_cast<int>(v), dims, &id))
+      check(ncmpi_def_var(ncid, var.name.c_str(), static_cast<nc_type>(var.type),
+                          static_cast<int>(dims.size()), dims.data(), &id),
+            var.name.c_str());
     for (const cdl::Attribute& att : var.atts) put_attribute(ncid, id, att);
   }
   for (const cdl::Attribute& att : header.atts) put_attribute(ncid, NC_GLOBAL, att);

@@ -3,16 +3,67 @@
 #include "backends/backend.h"
 #include "backends/define.h"
 
+// Forebay's additions, which the peer lacks: null where the linked library has none.
+extern "C" {
+#define FOREBAY_BENCH_WEAK __attribute__((weak))
+FOREBAY_BENCH_WEAK int ncmpi_def_decom(int ncid, int ndims, const int* dimids, int nreqs,
+                                       MPI_Offset* const* starts, MPI_Offset* const* counts,
+                                       int* decomidp);
+FOREBAY_BENCH_WEAK int ncmpi_def_decom_var(int ncid, const char* name, nc_type xtype, int ndims,
+                                           const int* dimidsp, int decomid, int* varidp);
+#define FOREBAY_BENCH_DECOM(type, name)                                                        \
+  FOREBAY_BENCH_WEAK int ncmpi_iput_decom_##name(int ncid, int varid, const MPI_Offset* start, \
+                                                 const MPI_Offset* count, const type* buf,     \
+                                                 int* request);                                \
+  FOREBAY_BENCH_WEAK int ncmpi_iget_decom_##name(int ncid, int varid, const MPI_Offset* start, \
+                                                 const MPI_Offset* count, type* buf,           \
+                                                 int* request);
+FOREBAY_BENCH_DECOM(char, text)
+FOREBAY_BENCH_DECOM(int, int)
+FOREBAY_BENCH_DECOM(float, float)
+FOREBAY_BENCH_DECOM(double, double)
+}
+
 namespace forebay::bench {
 
-E3smPnetcdf::E3smPnetcdf(const E3smOptions& options, const Team& team)
-    : E3smWorkload(options, team), var_ids_(plans_.size()) {}
+E3smPnetcdf::E3smPnetcdf(const E3smOptions& options, const Team& team, bool by_maps)
+    : E3smWorkload(options, team), by_maps_(by_maps), var_ids_(plans_.size()) {
+  if (by_maps && !ncmpi_def_decom) throw std::runtime_error("this library has no decompositions");
+}
+
+nlohmann::json E3smPnetcdf::parameters() const {
+  auto out = E3smWorkload::parameters();
+  if (by_maps_) out["by_maps"] = true;
+  return out;
+}
+
+bool E3smPnetcdf::define_by_map(int ncid, int var, std::span<const int> dims, int* id) {
+  const VariablePlan& plan = plans_[static_cast<std::size_t>(var)];
+  if (plan.map < 0) return false;
+  const cdl::Variable& variable = case_.header.vars[static_cast<std::size_t>(var)];
+  const auto mapped = dims.subspan(plan.record ? 1 : 0);
+  const auto [at, fresh] =
+      maps_.try_emplace({plan.map, std::vector<int>(mapped.begin(), mapped.end())}, -1);
+  if (fresh) {
+    const Pieces& p = pieces_[static_cast<std::size_t>(plan.map)];
+    check(ncmpi_def_decom(ncid, static_cast<int>(mapped.size()), mapped.data(), p.count(),
+                          p.fixed_starts(), p.fixed_counts(), &at->second),
+          "def_decom");
+  }
+  check(ncmpi_def_decom_var(ncid, variable.name.c_str(), static_cast<nc_type>(variable.type),
+                            plan.record ? 1 : 0, dims.data(), at->second, id),
+        variable.name.c_str());
+  return true;
+}
 
 void E3smPnetcdf::write(const std::string& path, MPI_Info info, Phases& phases) {
   int ncid = 0;
   check(ncmpi_create(team_.comm, path.c_str(), NC_CLOBBER | NC_64BIT_DATA, info, &ncid), "create");
   phases.mark("open");
-  define_header(ncid, case_.header);
+  maps_.clear();
+  define_header(ncid, case_.header, [&](int file, int var, std::span<const int> dims, int* id) {
+    return by_maps_ && define_by_map(file, var, dims, id);
+  });
   check(ncmpi_enddef(ncid), "enddef");
   phases.mark("define");
   for (std::size_t v = 0; v < var_ids_.size(); ++v) var_ids_[v] = static_cast<int>(v);
@@ -58,9 +109,13 @@ void E3smPnetcdf::post(int ncid, bool put, int varid, const Slot& slot) {
   VariablePlan& plan = plans_[static_cast<std::size_t>(slot.var)];
   void* at = buffer_.get() + slot.offset;
   int status = NC_NOERR;
-  const auto call = [&](auto* data, auto iput_varn, auto iget_varn, auto iput_vara,
-                        auto iget_vara) {
-    if (plan.map >= 0) {
+  const auto call = [&](auto* data, auto iput_varn, auto iget_varn, auto iput_vara, auto iget_vara,
+                        auto iput_decom, auto iget_decom) {
+    if (plan.map >= 0 && by_maps_) {
+      const MPI_Offset start = slot.record, count = 1;
+      status = put ? iput_decom(ncid, varid, &start, &count, data, nullptr)
+                   : iget_decom(ncid, varid, &start, &count, data, nullptr);
+    } else if (plan.map >= 0) {
       const Pieces& p = pieces_[static_cast<std::size_t>(plan.map)];
       MPI_Offset* const* starts = plan.record ? p.record_starts() : p.fixed_starts();
       MPI_Offset* const* counts = plan.record ? p.record_counts() : p.fixed_counts();
@@ -77,19 +132,21 @@ void E3smPnetcdf::post(int ncid, bool put, int varid, const Slot& slot) {
   switch (plan.memory) {
     case Memory::Text:
       call(static_cast<char*>(at), ncmpi_iput_varn_text, ncmpi_iget_varn_text, ncmpi_iput_vara_text,
-           ncmpi_iget_vara_text);
+           ncmpi_iget_vara_text, ncmpi_iput_decom_text, ncmpi_iget_decom_text);
       break;
     case Memory::Int:
       call(static_cast<int*>(at), ncmpi_iput_varn_int, ncmpi_iget_varn_int, ncmpi_iput_vara_int,
-           ncmpi_iget_vara_int);
+           ncmpi_iget_vara_int, ncmpi_iput_decom_int, ncmpi_iget_decom_int);
       break;
     case Memory::Float:
       call(static_cast<float*>(at), ncmpi_iput_varn_float, ncmpi_iget_varn_float,
-           ncmpi_iput_vara_float, ncmpi_iget_vara_float);
+           ncmpi_iput_vara_float, ncmpi_iget_vara_float, ncmpi_iput_decom_float,
+           ncmpi_iget_decom_float);
       break;
     case Memory::Double:
       call(static_cast<double*>(at), ncmpi_iput_varn_double, ncmpi_iget_varn_double,
-           ncmpi_iput_vara_double, ncmpi_iget_vara_double);
+           ncmpi_iput_vara_double, ncmpi_iget_vara_double, ncmpi_iput_decom_double,
+           ncmpi_iget_decom_double);
       break;
   }
   check(status, case_.header.vars[static_cast<std::size_t>(slot.var)].name.c_str());

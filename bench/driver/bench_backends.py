@@ -11,10 +11,10 @@ PROGRAMS = {
     "hdf5": "forebay-bench-hdf5",
     "codec-limit": "forebay-bench-codec-limit",
 }
-OWN = ("forebay", "forebay-chunked", "forebay-decomposed")
+OWN = ("forebay", "forebay-chunked", "forebay-decomposed", "forebay-decom-api")
 PEERS = ("pnetcdf", "pnetcdf-hints", "hdf5", "hdf5-multi")
 SYSTEM = ("append", "limit", "log-limit")
-LIMITS = SYSTEM + ("codec-limit",)
+LIMITS = SYSTEM + ("floor", "codec-limit")
 ALL = PEERS + OWN + LIMITS
 DEFAULT = "forebay,pnetcdf,pnetcdf-hints,append,limit"
 DEFAULT_ARRAYS = "forebay-chunked,hdf5,codec-limit"
@@ -136,6 +136,11 @@ def make_backends(wanted, programs, job, ranks, modules, cores):
         backends.append(Backend("forebay-chunked", own, None, hints, arguments))
     if own and "forebay-decomposed" in wanted:
         backends.append(Backend("forebay-decomposed", own, None, own_hints("layout=decomposed")))
+    if own and job["arguments"][0] == "e3sm":
+        if "forebay-decom-api" in wanted:
+            backends.append(Backend("forebay-decom-api", own, arguments=["--by-maps"]))
+        if "floor" in wanted:
+            backends.append(Backend("floor", own, arguments=["--floor"]))
     if job["bytes_matter"]:
         backends += [Backend(name, own or peer) for name in SYSTEM if name in wanted]
     limit = programs["codec-limit"]

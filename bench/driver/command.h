@@ -62,6 +62,7 @@ struct E3smCommand {
   std::string generate;
   std::string wait = "usual";
   bool no_merge = false;
+  bool by_maps = false, floor = false;  ///< of PnetCDF's interface
   E3smOptions options;
 };
 
@@ -94,8 +95,8 @@ void add_read_options(CLI::App* sub, ReadOptions& read);
 CLI::App* add_e3sm_workload(CLI::App& app, Command& command, E3smCommand& e3sm,
                             const MakeE3sm& make);
 
-/// Adds an option of PnetCDF's interface to e3sm.
-void add_wait_option(CLI::App* sub, E3smCommand& e3sm);
+/// Adds options of PnetCDF's interface to e3sm.
+void add_pnetcdf_options(CLI::App* sub, E3smCommand& e3sm);
 
 /// Makes a workload of blocks, as the backend measures it.
 using MakeBlocks = std::function<std::unique_ptr<Workload>(const BlockOptions&, const Team&)>;

@@ -173,10 +173,14 @@ void add_flash_io_workload(CLI::App& app, Command& c, FlashIoCommand& o) {
   sub->callback([&c, &o] { c.make = [&o](const Team& team) { return make_flash_io(o, team); }; });
 }
 
-void add_wait_option(CLI::App* sub, E3smCommand& o) {
+void add_pnetcdf_options(CLI::App* sub, E3smCommand& o) {
   sub->add_option("--wait", o.wait,
                   "wait_all after each record or once at the end (usual: I record, F and G end)")
       ->check(CLI::IsMember({"usual", "record", "end"}));
+  auto* by_maps = sub->add_flag("--by-maps", o.by_maps,
+                                "define maps and write by them (Forebay's ncmpi_def_decom)");
+  sub->add_flag("--floor", o.floor, "the header without data, and each rank appends its bytes")
+      ->excludes(by_maps);
 }
 
 void add_block_workload(CLI::App& app, Command& c, const char* name, const char* what,

@@ -19,6 +19,7 @@ the machine does meets all of them alike; the figures are medians over the round
     forebay-chunked   this library, layout chunked, with --codec (deflate:6; e3sm: shuffle,zstd:1)
     forebay-decomposed
                       this library, layout decomposed: slabs in a data file a node
+    forebay-decom-api this library, maps defined and written by (ncmpi_def_decom), e3sm only
     pnetcdf/MODULE    the peer with each MPI-IO module of the MPI library; ratios use the better one. A module that
                       needs more than twice the time of the better one in the first round is not run again.
     pnetcdf-hints/SET the peer with the hints for ROMIO that are best here: romio_cb_write, cb_nodes, romio_no_indep_rw
@@ -28,6 +29,7 @@ the machine does meets all of them alike; the figures are medians over the round
     append            each rank pwrites one contiguous block, the same bytes in all
     limit             one process pwrites them all in pieces of 8 MiB
     log-limit         each rank pwrites the same bytes in all to a file of its own
+    floor             e3sm: the header by this library without data, and each rank appends its bytes to a file beside it
     codec-limit       processor time of the codec on the same chunks in one thread, divided by the cores, and one pwrite
                       (pread) stream of what came out
 

@@ -63,6 +63,7 @@ class E3smWorkload : public Workload {
   std::vector<VariablePlan> plans_;
   std::vector<Slot> slots_;  // fixed variables and record 0, record 1, ...
   std::unique_ptr<std::byte[]> buffer_;
+  std::size_t buffer_bytes_ = 0;
   Amounts amounts_;
 
  private:
@@ -77,7 +78,6 @@ class E3smWorkload : public Workload {
   double sphere_value(int var, std::uint32_t seed, std::int64_t element) const;
   double field_value(int var, std::uint32_t seed, std::int64_t element) const;
 
-  std::size_t buffer_bytes_ = 0;
   std::unique_ptr<SphereField> sphere_;  // for E3smField::Sphere
 };
 
