@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -88,6 +89,7 @@ struct Variable {
   std::optional<Chunking> chunking;  ///< nothing: not stored in chunks
   bool decomposed =
       false;  ///< stored as ranks held it, by maps (layout decomposed), beside the file
+  int decomposition = -1;  ///< it was defined by, as an index into the schema's; -1: by none
 
   // Derived by Schema::derive(); never stored by the user.
   std::vector<Count> shape;  ///< lengths; the record dimension's entry is 0
@@ -103,6 +105,8 @@ struct Variable {
   Count inner_bytes() const { return inner_elements * size_of(type); }
 };
 
+class Decomposition;
+
 class Schema {
  public:
   int version = 1;    ///< 1, 2 or 5: CDF-1, CDF-2, CDF-5
@@ -110,6 +114,9 @@ class Schema {
   std::vector<Dimension> dims;
   std::vector<Variable> vars;
   AttributeList attributes;
+  /// Maps that variables may be defined by. Each rank has its own pieces of one; null: nothing is
+  /// known of it.
+  std::vector<std::shared_ptr<const Decomposition>> decompositions;
 
   Offset header_size = 0;  ///< bytes of the header itself
   Offset header_extent =

@@ -80,6 +80,9 @@ class Container {
   virtual void redefine(const Schema* old) = 0;
   /// Collective, after redefine(). Fill values, and zeros where nothing was written.
   virtual void fill_new(const Schema* old) = 0;
+  /// Local. A decomposition map that an earlier session defined, with this rank's pieces. Null:
+  /// the file does not tell them.
+  virtual std::shared_ptr<const Decomposition> stored_decomposition(int id) = 0;
   /// Collective. Writes the definitions, in data mode: they fit where they were.
   virtual void write_definitions() = 0;
 

@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "array/decomposition.h"
 #include "array/request.h"
 #include "array/run_list_pool.h"
 #include "array/schema.h"
@@ -69,13 +70,30 @@ class Dataset {
   /// For front ends whose functions are collective, before the functions that follow are called:
   /// in safe mode, collective, all ranks hear of this rank's error, and of arguments that differ
   /// (agree_on_call). Ranks in different functions get Errc::emultidefine here, without waiting for
-  /// each other again before enddef brings them together.
+  /// each other again before enddef brings them together. `always`: without safe mode, too.
   void agree_on_call(std::string_view function, const std::optional<Error>& mine,
-                     const SharedArguments& arguments);
+                     const SharedArguments& arguments, bool always = false);
 
   void check_dim(const std::string& name, Count length) const;  ///< throws what def_dim would
   DimId def_dim(const std::string& name, Count length);
   VarId def_var(const std::string& name, Type type, std::span<const DimId> dimids);
+  /// A decomposition map: this rank's pieces of an array of fixed dimensions. Define mode; all
+  /// ranks have called agree_on_call, always, or their numbers of maps would differ. Errors as
+  /// those of flatten_varn, Errc::ebaddim, eunlimpos, einval without dimensions.
+  std::shared_ptr<const Decomposition> make_decomposition(std::span<const DimId> dims,
+                                                          const VarnPieces& pieces) const;
+  int def_decomposition(std::shared_ptr<const Decomposition> map);
+  /// A variable of these dimensions and then a map's; it is decomposed by layout, unless the method
+  /// says otherwise.
+  VarId def_var_by(const std::string& name, Type type, std::span<const DimId> leading, int map);
+  /// Local. Errc::einval for what there is not.
+  const Decomposition& decomposition(int id) const;
+  /// Local. The same with this rank's pieces, which are read from the file where an earlier session
+  /// defined it. Errc::einval also where they are not known, or other ranks' (as their number
+  /// says).
+  const Decomposition& own_decomposition(int id);
+  /// Local. The same of the map that a variable was defined by.
+  const Decomposition& decomposition_of(VarId var);
   /// In data mode the new name must not be longer (Errc::enotindefine) and the header is rewritten:
   /// collective then.
   void rename_dim(DimId id, const std::string& name);

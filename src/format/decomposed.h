@@ -113,6 +113,10 @@ struct Member {
 };
 using Map = std::vector<Member>;  ///< by rank
 
+/// An entry of this record has no bytes: its map is the one by which the variable was defined, the
+/// first one whose anchor has that map's number. Of several those of the last epoch count.
+constexpr Count defining_record = INT64_MAX;
+
 struct Entry {
   std::int32_t var = 0;
   Count record = 0;

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "array/decomposition.h"
 #include "base/error.h"
 #include "format/anchor.h"
 
@@ -12,6 +13,7 @@ namespace forebay::decomposed {
 namespace {
 
 constexpr const char* dims_name = "__decom_dims";
+constexpr const char* map_name = "__decom_map";
 constexpr const char* id_name = "__decom";
 constexpr const char* id_format = "forebay decomposed 1 of %016llx";
 constexpr std::string_view id_words = "forebay decomposed 1 of ";
@@ -37,9 +39,35 @@ Variable variable_of(const Variable& anchor, const Schema& stored) {
   return var;
 }
 
+/// The map that a variable was defined by, if it was.
+void add_decomposition(Schema& schema, Variable& var, const Variable& anchor) {
+  if (!anchor.attributes.find(map_name)) return;
+  const auto numbers = anchors::integers_of(anchor.attributes, map_name);
+  if (!numbers || numbers->size() != 3 || (*numbers)[0] < 0 ||
+      (*numbers)[0] >= static_cast<std::int64_t>(most_decompositions) || (*numbers)[1] < 1 ||
+      (*numbers)[1] > var.ndims() || (*numbers)[2] < 1)
+    damaged(anchor, std::string("attribute ") + map_name + " tells of no map that can be");
+  const std::vector<DimId> dims(var.dimids.end() - (*numbers)[1], var.dimids.end());
+  std::vector<Count> shape;
+  for (const DimId d : dims) {
+    shape.push_back(schema.dims[static_cast<std::size_t>(d)].length);
+    if (shape.back() == 0) damaged(anchor, "its decomposition map has the unlimited dimension");
+  }
+  const auto number = static_cast<std::size_t>((*numbers)[0]);
+  if (schema.decompositions.size() <= number) schema.decompositions.resize(number + 1);
+  auto& known = schema.decompositions[number];
+  if (!known)
+    known = std::make_shared<const Decomposition>(dims, std::move(shape), (*numbers)[2]);
+  else if (known->dims() != dims || known->ranks() != (*numbers)[2])
+    damaged(anchor, "another variable says otherwise of its decomposition map");
+  var.decomposition = (*numbers)[0];
+}
+
 }  // namespace
 
-bool is_reserved_attribute(std::string_view name) { return name == dims_name || name == id_name; }
+bool is_reserved_attribute(std::string_view name) {
+  return name == dims_name || name == map_name || name == id_name;
+}
 
 Schema to_stored(const Schema& schema, std::uint64_t id) {
   Schema stored = anchors::without_variables(schema, [](std::string_view) { return true; });
@@ -51,6 +79,13 @@ Schema to_stored(const Schema& schema, std::uint64_t id) {
       Variable anchor = anchors::anchor_of(var);
       const std::vector<std::int32_t> dims(var.dimids.begin(), var.dimids.end());
       anchor.attributes.append(anchors::integers(dims_name, dims));
+      if (var.decomposition >= 0) {
+        const Decomposition& map =
+            *schema.decompositions[static_cast<std::size_t>(var.decomposition)];
+        const std::int32_t numbers[] = {var.decomposition,
+                                        static_cast<std::int32_t>(map.dims().size()), map.ranks()};
+        anchor.attributes.append(anchors::integers(map_name, numbers));
+      }
       stored.add_var(std::move(anchor));
     } else {
       stored.add_var(var);
@@ -84,7 +119,13 @@ Schema from_stored(const Schema& stored, std::uint64_t& id) {
   Schema schema = anchors::without_variables(
       stored, [](std::string_view name) { return !is_reserved_attribute(name); });
   for (const Variable& var : stored.vars) {
-    schema.add_var(var.attributes.find(dims_name) ? variable_of(var, stored) : var);
+    if (var.attributes.find(dims_name)) {
+      Variable seen = variable_of(var, stored);
+      add_decomposition(schema, seen, var);
+      schema.add_var(std::move(seen));
+    } else {
+      schema.add_var(var);
+    }
     schema.vars.back().begin = var.begin;
   }
   return schema;

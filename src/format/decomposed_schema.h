@@ -3,6 +3,9 @@
 //
 // An anchor is a scalar variable with the name, type and attributes of the decomposed one, and
 //     __decom_dims   int[ndims]  the dimensions that the variable really has
+//     __decom_map    int[3]      where it was defined by a decomposition map (D6 §6.4.1.2): the
+//                                map's number, how many dimensions it has, the variable's last
+//                                ones, and how many ranks
 // The file has the attribute
 //     __decom        text        which data files beside it hold the values (format/decomposed.h)
 // Other variables stay what they are, records included. The full grammar is in docs/formats.md.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "array/decomposition.h"
+#include "base/byteorder.h"
 #include "base/error.h"
 #include "format/classic.h"
 #include "format/decomposed_schema.h"
@@ -152,6 +154,55 @@ TEST(DecomposedFormat, sums_of_roots_tell_which_file_differs) {
     found += another;
     found += sums_of(wrong, Root{6, 4096, 100});
     EXPECT_FALSE(wrong_file(expected, found, files));  // two of them
+  }
+}
+
+TEST(DecomposedFormat, headers_tell_which_map_defined_a_variable) {
+  Schema schema;
+  schema.version = 5;
+  schema.add_dim({"time", 0});
+  schema.add_dim({"y", 10});
+  schema.add_dim({"x", 100});
+  for (const int ranks : {4, 7})
+    schema.decompositions.push_back(std::make_shared<const Decomposition>(
+        std::vector<DimId>{1, 2}, std::vector<Count>{10, 100}, ranks));
+  for (int i = 0; i < 5; ++i) {
+    Variable var;
+    var.name = "v" + std::to_string(i);
+    var.type = Type::float32;
+    var.dimids = {0, 1, 2};
+    var.decomposed = i != 1;
+    var.decomposition = i < 2 ? 0 : i == 2 ? -1 : 1;
+    schema.add_var(var);
+  }
+  std::uint64_t id = 0;
+  Schema stored = to_stored(schema, 1);
+  stored.vars[1].decomposition = -1;  // as in a header that was read
+  const Schema seen = from_stored(stored, id);
+  ASSERT_EQ(seen.decompositions.size(), 2U);
+  for (int i = 0; i < 5; ++i) {
+    const Variable& var = seen.vars[static_cast<std::size_t>(i)];
+    // Of a classic variable the file tells nothing.
+    EXPECT_EQ(var.decomposition, i == 0 ? 0 : i < 3 ? -1 : 1) << i;
+    EXPECT_EQ(var.attributes.size(), 0);
+  }
+  EXPECT_EQ(seen.decompositions[1]->ranks(), 7);
+  EXPECT_EQ(seen.decompositions[1]->dims(), (std::vector<DimId>{1, 2}));
+  EXPECT_EQ(seen.decompositions[1]->shape(), (std::vector<Count>{10, 100}));
+  EXPECT_FALSE(seen.decompositions[1]->has_pieces());
+
+  const std::vector<std::vector<std::int32_t>> damaged = {
+      {},        {1},       {1, 2},       {-1, 2, 7}, {1 << 16, 2, 7},
+      {1, 0, 7}, {1, 4, 7}, {1, 3, 7},    {1, 2, 0},  {1, 2, -7},
+      {1, 1, 7}, {1, 2, 6}, {1, 2, 7, 1}, {0, 2, 7},  {INT32_MAX, 2, 7}};
+  for (const auto& numbers : damaged) {
+    Schema bad = stored;
+    Attribute attribute{"__decom_map", Type::int32, static_cast<Count>(numbers.size()), {}};
+    attribute.value.resize(4 * numbers.size());
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      store_be(attribute.value.data() + 4 * i, numbers[i]);
+    bad.vars[4].attributes.put(attribute);
+    EXPECT_THROW(from_stored(bad, id), Error) << ::testing::PrintToString(numbers);
   }
 }
 

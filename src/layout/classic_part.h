@@ -74,6 +74,8 @@ class ApartPart : public ClassicPart {
 
   /// Collective, when all is placed. `relocate` moves bytes of the file, collectively.
   virtual void start(const Schema* old, const std::function<void(const Move&)>& relocate) = 0;
+  /// Local. As Container::stored_decomposition.
+  virtual std::shared_ptr<const Decomposition> stored_decomposition(int) { return nullptr; }
   /// Collective, when the file was opened and the header read.
   virtual void load() = 0;
   /// Local, the same on all ranks. The header tells less than is known by now.

@@ -1,5 +1,6 @@
 #include "mpi/faults.h"
 
+#include <climits>
 #include <cstring>
 
 namespace forebay_test {
@@ -35,6 +36,13 @@ int create(const std::string& path) {
   EXPECT_OK(ncmpi_def_var(id, "text", NC_CHAR, 1, y_x + 1, &var));
   EXPECT_OK(ncmpi_def_var(id, "scalar", NC_INT, 0, nullptr, &var));
   EXPECT_OK(ncmpi_def_var(id, "wide", NC_DOUBLE, 2, y_x, &var));
+#ifdef FOREBAY_HAS_DECOMPOSITIONS
+  MPI_Offset columns[] = {0, 1, 2};
+  MPI_Offset* starts[] = {&columns[0], &columns[1], &columns[2]};
+  EXPECT_OK(ncmpi_def_decom(id, 1, y_x + 1, 3, starts, nullptr, nullptr));
+  EXPECT_OK(ncmpi_def_decom(id, 1, y_x, 0, nullptr, nullptr, nullptr));
+  EXPECT_OK(ncmpi_def_decom_var(id, "mapped", NC_INT, 1, y_x, 0, &var));
+#endif
   EXPECT_OK(ncmpi_def_var_fill(id, series, 0, nullptr));
   for (const int owner : {NC_GLOBAL, static_cast<int>(grid)}) {
     EXPECT_OK(ncmpi_put_att_int(id, owner, "a", NC_INT, 1, &value));
@@ -118,10 +126,27 @@ List state_faults(const Function& f) {
   return list;
 }
 
+bool by_map(const Function& f) { return std::strncmp(f.kind, "decom", 5) == 0; }
+
 List start_faults(const Function& f) {
   const char* kind = f.kind;
   if (is(kind, "var") || is(kind, "vard")) return {};
   List list;
+  if (by_map(f)) {
+    list = {FAULT("start", "null", NC_EINVALCOORDS, a.start = nullptr),
+            FAULT("start", "negative", NC_EINVALCOORDS, a.start_[0] = -1),
+            FAULT("start", "beyond", NC_EINVALCOORDS, a.start_[0] = 5),
+            FAULT("count", "null", NC_EEDGE, a.count = nullptr),
+            FAULT("count", "negative", NC_ENEGATIVECNT, a.count_[0] = -1),
+            FAULT("count", "beyond", NC_EEDGE, a.count_[0] = 5)};
+    if (is(kind, "decom_part"))
+      list = list + List{FAULT("first", "negative", NC_EINVAL, a.first = -1),
+                         FAULT("first", "beyond", NC_EINVAL, a.first = 3),
+                         FAULT("n", "negative", NC_EINVAL, a.n = -1),
+                         FAULT("n", "beyond", NC_EINVAL, a.n = 4),
+                         FAULT("n", "beyond all", NC_EINVAL, a.n = INT_MAX)};
+    return list;
+  }
   if (is(kind, "varn")) {
     list = {FAULT("starts", "null", NC_ENULLSTART, a.starts = nullptr),
             FAULT("start", "null", NC_ENULLSTART, a.start = nullptr)};
@@ -200,6 +225,38 @@ std::vector<Call> definition_calls() {
        {DIFFERS("name", VAR_NAME, a.name = "other"), DIFFERS("type", VAR_TYPE, a.type = NC_FLOAT),
         DIFFERS("ndims", VAR_NDIMS, a.ndims = 1), DIFFERS("dimids", VAR_DIMIDS, a.dimids_[1] = 1)},
        fresh_name},
+#ifdef FOREBAY_HAS_DECOMPOSITIONS
+      {RUN(ncmpi_def_decom, a.ndims, a.dimids, a.num, a.starts, a.counts, &a.decomid),
+       not_defining + List{FAULT("ndims", "zero", NC_EINVAL, a.ndims = 0),
+                           FAULT("ndims", "negative", NC_EINVAL, a.ndims = -1),
+                           FAULT("dimids", "null", NC_EINVAL, a.dimids = nullptr),
+                           FAULT("dimids", "unknown", NC_EBADDIM, a.dimids_[1] = 99),
+                           FAULT("dimids", "negative", NC_EBADDIM, a.dimids_[0] = -1),
+                           FAULT("dimids", "unlimited", NC_EUNLIMPOS, a.dimids_[0] = time_dim),
+                           FAULT("nreqs", "negative", NC_EINVAL, a.num = -1),
+                           FAULT("starts", "null", NC_ENULLSTART, a.starts = nullptr),
+                           FAULT("start", "null", NC_ENULLSTART, a.start = nullptr),
+                           FAULT("start", "negative", NC_EINVALCOORDS, a.start_[0] = -1),
+                           FAULT("start", "at the end", NC_EINVALCOORDS, a.start_[1] = 6),
+                           FAULT("count", "negative", NC_ENEGATIVECNT, a.count_[0] = -1),
+                           FAULT("count", "beyond", NC_EEDGE, a.count_[1] = 7)},
+       {DIFFERS("ndims", FNC_ARGS, a.ndims = 1),
+        DIFFERS("dimids", FNC_ARGS, a.dimids_[1] = y_dim)}},
+      {RUN(ncmpi_def_decom_var, a.name, a.type, a.ndims, a.dimids, a.decomid, &a.varid),
+       not_defining + naming + types +
+           List{FAULT("ndims", "negative", NC_EINVAL, a.ndims = -1),
+                FAULT("name", "used", NC_ENAMEINUSE, a.name = "grid"),
+                FAULT("dimids", "null", NC_EINVAL, a.dimids = nullptr),
+                FAULT("dimids", "unknown", NC_EBADDIM, a.dimids_[1] = 99),
+                FAULT("dimids", "negative", NC_EBADDIM, a.dimids_[0] = -1),
+                FAULT("decomid", "unknown", NC_EINVAL, a.decomid = 99),
+                FAULT("decomid", "negative", NC_EINVAL, a.decomid = -1),
+                late(FAULT("dimids", "unlimited second", NC_EUNLIMPOS, a.dimids_[1] = time_dim))},
+       {DIFFERS("name", VAR_NAME, a.name = "other"), DIFFERS("type", VAR_TYPE, a.type = NC_FLOAT),
+        DIFFERS("ndims", VAR_NDIMS, a.ndims = 1), DIFFERS("dimids", VAR_DIMIDS, a.dimids_[1] = 1),
+        DIFFERS("decomid", FNC_ARGS, a.decomid = 1)},
+       fresh_name},
+#endif
       {RUN(ncmpi_rename_dim, a.dimid, a.newname),
        List{read_only} + renaming + List{unknown_dim, negative_dim} +
            List{FAULT("newname", "used", NC_ENAMEINUSE, a.newname = "y")} + new_in_data_mode,
@@ -274,6 +331,7 @@ std::vector<Call> data_calls() {
     if (!flexible) faults.push_back(FAULT("varid", "text", NC_ECHAR, a.varid = text));
     if (is(f.verb, "bput"))
       faults.push_back(FAULT("file", "no buffer", NC_ENULLABUF, a.ncid = f.independent));
+    if (by_map(f)) faults.push_back(FAULT("varid", "without map", NC_EINVAL, a.varid = grid));
     faults = faults + start_faults(f);
     if (flexible && !is(f.kind, "vard"))
       faults.push_back(FAULT("bufcount", "other amount", NC_EIOMISMATCH, a.bufcount = 5));
@@ -281,6 +339,9 @@ std::vector<Call> data_calls() {
     if (is(f.kind, "var")) calls.back().prepare = [](Arguments& a) { a.bufcount = 24; };
     if (is(f.kind, "var1") || is(f.kind, "vard"))
       calls.back().prepare = [](Arguments& a) { a.bufcount = 1; };
+    if (is(f.kind, "decom")) calls.back().prepare = [](Arguments& a) { a.varid = mapped; };
+    if (is(f.kind, "decom_part"))
+      calls.back().prepare = [](Arguments& a) { a.varid = mapped, a.bufcount = 2; };
   }
   return calls;
 }

@@ -17,13 +17,14 @@ namespace forebay_test {
 
 // Four files with the same contents in CDF-2, one in each state a file can be in. Dimensions time
 // (unlimited, two records), y (4), x (6); variables 0 grid(y,x) int, 1 series(time,x) int, 2
-// text(x) char, 3 scalar int, 4 wide(y,x) double; attributes "a" (one int) and "b" (one int) of
+// text(x) char, 3 scalar int, 4 wide(y,x) double; with Forebay 5 mapped(y,x) int, defined by
+// decomposition map 0 of x, pieces 0, 1 and 2; attributes "a" (one int) and "b" (one int) of
 // the file and of grid.
 struct Files {
   int defining = -1, collective = -1, independent = -1, reading = -1;
 };
 enum : int { time_dim, y_dim, x_dim };
-enum : int { grid, series, text, scalar, wide };
+enum : int { grid, series, text, scalar, wide, mapped };
 
 // Collective. A buffer for bput is attached to the file in collective mode only.
 Files open_files();
@@ -36,12 +37,14 @@ struct Arguments {
   MPI_Offset *start = start_, *count = count_, *stride = stride_, *imap = imap_;
   MPI_Offset **starts = &start, **counts = &count, **strides = &stride, **imaps = &imap;
   int data[24] = {};
+  int first = 0, n = 1;  // of pieces of a decomposition
   void* buf = data;
   MPI_Offset bufcount = 6;
   MPI_Datatype buftype = MPI_INT, filetype = MPI_INT;
   // definitions
   int varid2 = series, ncid2 = -1, dimid = x_dim, ndims = 2, dimids_[2] = {y_dim, x_dim};
   const int* dimids = dimids_;
+  int decomid = 0;
   const char *name = "a", *newname = "new";
   nc_type type = NC_INT;
   MPI_Offset length = 1, minfree[4] = {0, 4, 0, 4};

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 # The last one came after PnetCDF 1.12.3.
-OWN_MACROS = {"FOREBAY_PNETCDF", "FOREBAY_HAS_CHUNKS", "NC_COUNT_IGNORE"}
+OWN_MACROS = {"FOREBAY_PNETCDF", "FOREBAY_HAS_CHUNKS", "FOREBAY_HAS_DECOMPOSITIONS", "NC_COUNT_IGNORE"}
 OWN_INTERFACE = {"ncmpi_var_set_chunk", "ncmpi_var_get_chunk", "ncmpi_var_set_filter", "ncmpi_var_get_filter"}
 OWN_FUNCTIONS = {"forebay_version", "forebay_error_message"}
 
@@ -115,7 +115,8 @@ def main():
     compared = "no PnetCDF header is installed"
     if os.path.exists(args.peer):
         peer = prototypes(args.peer)
-        problems += differences("function", set(ours) - OWN_INTERFACE, set(peer), "our header", "PnetCDF's")
+        own = OWN_INTERFACE | {n for n in names if "_decom" in n or "_ndecoms" in n}
+        problems += differences("function", set(ours) - own, set(peer), "our header", "PnetCDF's")
         problems += [f"{n}: {ours[n]} differs from PnetCDF's {peer[n]}"
                      for n in sorted(set(ours) & set(peer)) if ours[n] != peer[n]]
         theirs = macros(args.peer, args.compiler, includes)

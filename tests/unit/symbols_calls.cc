@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -24,6 +25,7 @@ struct Arguments {
   MPI_Offset** counts = &count;
   MPI_Offset** strides = &stride;
   MPI_Offset** imaps = &imap;
+  int first = 1, n = 1;
   void* buf = nullptr;
   MPI_Offset bufcount = 0;
   MPI_Datatype buftype = MPI_DATATYPE_NULL;
@@ -57,7 +59,7 @@ struct ElementType {
   std::size_t size;
   void (*store)(void*, int, int);
   int (*load)(const void*, int);
-  int varid = -1;
+  int varid = -1, mapped = -1;  // the latter defined by a decomposition of columns 1 and 2
 };
 
 template <typename T>
@@ -98,6 +100,8 @@ struct Case {
   explicit Case(const std::string& kind) {
     if (kind == "var") {
       for (int i = 0; i < elements; ++i) places.push_back({i, i});
+    } else if (kind == "decom_part") {
+      places = {{static_cast<int>(columns) + 2, 0}, {2 * static_cast<int>(columns) + 2, 1}};
     } else if (kind == "var1") {
       places.push_back({static_cast<int>(columns) + 1, 0});
     } else {
@@ -208,13 +212,24 @@ int main(int argc, char** argv) {
   auto types = make_types();
   for (auto& [name, t] : types)
     check(ncmpi_def_var(ncid, name.c_str(), t.external, 2, dims, &t.varid), "def_var");
+  MPI_Offset second = 1, third = 2;
+  MPI_Offset* starts[] = {&second, &third};
+  int map = -1;
+  check(ncmpi_def_decom(ncid, 1, &dims[1], 2, starts, nullptr, &map), "def_decom");
+  for (auto& [name, t] : types)
+    check(
+        ncmpi_def_decom_var(ncid, (name + "_mapped").c_str(), t.external, 1, dims, map, &t.mapped),
+        "def_decom_var");
   check(ncmpi_enddef(ncid), "enddef");
   check(ncmpi_buffer_attach(ncid, 4096), "buffer_attach");
   int calls = 0;
   for (const Function& f : functions) {
-    for (const auto& [name, t] : types) {
+    for (auto& [name, t] : types) {
       if (!f.element.empty() && f.element != name) continue;
+      const bool by_map = f.kind.rfind("decom", 0) == 0;
+      if (by_map) std::swap(t.varid, t.mapped);
       run(ncid, f, name, t);
+      if (by_map) std::swap(t.varid, t.mapped);
       ++calls;
     }
   }

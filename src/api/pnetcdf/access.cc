@@ -81,6 +81,40 @@ void select_pieces(Dataset& ds, const Variable& var, const Selection& s, Request
   request.last_record = found.last_record;
 }
 
+/// decom, decom_part: start and count are those of the dimensions before the map's.
+void select_decomposed(Dataset& ds, const Variable& var, const Selection& s, Request& request) {
+  const Decomposition& map = ds.decomposition_of(request.var);
+  const auto leading = static_cast<std::size_t>(var.ndims()) - map.dims().size();
+  Variable front;
+  front.name = var.name;
+  front.is_record = var.is_record;
+  front.dimids.assign(var.dimids.begin(), var.dimids.begin() + static_cast<int>(leading));
+  front.shape.assign(var.shape.begin(), var.shape.begin() + static_cast<int>(leading));
+  check_selection(front, limits_of(ds, var, request.write), counts_of(s.start), counts_of(s.count),
+                  nullptr, true);
+  const bool all = s.num == -1;
+  const int n = all ? map.pieces() : s.num;
+  if (s.first < 0 || n < 0 || n > map.pieces() - s.first)
+    throw Error(Errc::einval, "variable " + var.name + ": pieces outside of the " +
+                                  std::to_string(map.pieces()) + " that this rank has");
+  const std::span<const Count> start(counts_of(s.start), leading),
+      count(counts_of(s.count), leading);
+  request.elements = map.elements(s.first, n);
+  for (const Count c : count)
+    if (!multiply_fits(request.elements, c, request.elements))
+      throw Error(Errc::eintoverflow, "variable " + var.name + ": too many elements");
+  // Even an empty request makes the records that lie before its end.
+  if (var.is_record) request.last_record = start[0] + count[0];
+  if (request.elements > 0) {
+    request.selection = map.select(var, start, count, s.first, n, request.write);
+    return;
+  }
+  Subarray nothing{{start.begin(), start.end()}, {count.begin(), count.end()}, {}};
+  nothing.start.resize(var.dimids.size(), 0);
+  nothing.count.resize(var.dimids.size(), 0);
+  request.selection = std::move(nothing);
+}
+
 Type type_of_element(const DatatypeMap& map) {
   const int size = map.element_size;
   switch (map.element) {
@@ -301,6 +335,9 @@ Request make_request(Dataset& ds, int varid, Direction direction, const Selectio
       break;
     case Kind::pieces:
       select_pieces(ds, var, selection, request);
+      break;
+    case Kind::decomposed:
+      select_decomposed(ds, var, selection, request);
       break;
     default:
       select_subarray(ds, var, selection, request);

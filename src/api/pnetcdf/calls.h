@@ -13,7 +13,7 @@ enum Direction { put, get };
 enum Coordination { independent, collective };
 enum Verb { iput, iget, bput };
 
-enum class Kind { element, whole, block, strided, mapped, pieces, file_type };
+enum class Kind { element, whole, block, strided, mapped, pieces, file_type, decomposed };
 
 /// The caller's arguments that select elements of a variable.
 struct Selection {
@@ -26,6 +26,7 @@ struct Selection {
   MPI_Offset* const* starts = nullptr;
   MPI_Offset* const* counts = nullptr;
   MPI_Datatype file_type = MPI_DATATYPE_NULL;
+  int first = 0;  ///< of `num` pieces of a decomposition map; num -1: all
 };
 
 inline Selection var() { return {.kind = Kind::whole}; }
@@ -45,6 +46,18 @@ inline Selection varn(int num, MPI_Offset* const* starts, MPI_Offset* const* cou
 }
 inline Selection vard(MPI_Datatype file_type) {
   return {.kind = Kind::file_type, .file_type = file_type};
+}
+
+inline Selection decom(const MPI_Offset* start, const MPI_Offset* count) {
+  return {.kind = Kind::decomposed, .start = start, .count = count, .num = -1};
+}
+inline Selection decom_part(const MPI_Offset* start, const MPI_Offset* count, int first, int n) {
+  // What is negative is wrong, not all.
+  return {.kind = Kind::decomposed,
+          .start = start,
+          .count = count,
+          .num = n < 0 ? -2 : n,
+          .first = first};
 }
 
 /// The caller's memory. `native` is the element type of a typed function; a flexible one has

@@ -60,6 +60,29 @@ void check_values(const Dataset& ds, const char* name, Type type, Count len, con
   }
 }
 
+/// What def_var and def_decom_var have in common, in PnetCDF's order.
+SharedArguments check_variable_arguments(const Dataset& ds, const char* name, nc_type xtype,
+                                         int ndims, const int* dimidsp) {
+  check_define_mode(ds);
+  const std::string checked = checked_name(name_argument(name));
+  type_argument(xtype, ds);
+  if (ndims < 0) throw Error(Errc::einval, "variable " + checked + ": ndims is negative");
+  new_name_argument(name, [&](const auto& text) { return ds.schema().find_var(text); });
+  if (ndims > 0 && dimidsp == nullptr) {
+    throw Error(Errc::einval, "variable " + checked + ": dimids is a null pointer");
+  }
+  const int dims = static_cast<int>(ds.schema().dims.size());
+  for (int i = 0; i < ndims; ++i) {
+    if (dimidsp[i] >= 0 && dimidsp[i] < dims) continue;
+    throw Error(Errc::ebaddim, "there is no dimension " + std::to_string(dimidsp[i]));
+  }
+  const std::string_view dimids = bytes_of(dimidsp, ndims * Count{sizeof(int)});
+  return {{Errc::emultidefine_var_name, checked},
+          {Errc::emultidefine_var_type, xtype},
+          {Errc::emultidefine_var_ndims, ndims},
+          {Errc::emultidefine_var_dimids, dimids}};
+}
+
 }  // namespace
 
 // A value out of range is stored as fill value, and reported once the attribute is there.
@@ -139,28 +162,53 @@ int ncmpi_def_var(int ncid, const char* name, nc_type xtype, int ndims, const in
                   int* varidp) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
-    check_call(ds, "def_var", [&]() -> SharedArguments {
-      check_define_mode(ds);
-      const std::string checked = checked_name(name_argument(name));
-      type_argument(xtype, ds);
-      if (ndims < 0) throw Error(Errc::einval, "variable " + checked + ": ndims is negative");
-      new_name_argument(name, [&](const auto& text) { return ds.schema().find_var(text); });
-      if (ndims > 0 && dimidsp == nullptr) {
-        throw Error(Errc::einval, "variable " + checked + ": dimids is a null pointer");
-      }
-      const int dims = static_cast<int>(ds.schema().dims.size());
-      for (int i = 0; i < ndims; ++i) {
-        if (dimidsp[i] >= 0 && dimidsp[i] < dims) continue;
-        throw Error(Errc::ebaddim, "there is no dimension " + std::to_string(dimidsp[i]));
-      }
-      const std::string_view dimids = bytes_of(dimidsp, ndims * Count{sizeof(int)});
-      return {{Errc::emultidefine_var_name, checked},
-              {Errc::emultidefine_var_type, xtype},
-              {Errc::emultidefine_var_ndims, ndims},
-              {Errc::emultidefine_var_dimids, dimids}};
-    });
+    check_call(ds, "def_var",
+               [&] { return check_variable_arguments(ds, name, xtype, ndims, dimidsp); });
     const std::span<const int> dimids(dimidsp, static_cast<std::size_t>(ndims));
     const int id = ds.def_var(name, static_cast<Type>(xtype), dimids);
+    if (varidp != nullptr) *varidp = id;
+  });
+}
+
+// A decomposition map (D6 §6.4.1.1). Collective, in define mode; dimensions must be the same on all
+// ranks, pieces are each rank's own: arguments are compared, and errors shared, in safe mode or
+// not.
+int ncmpi_def_decom(int ncid, int ndims, const int* dimids, int nreqs, MPI_Offset* const* starts,
+                    MPI_Offset* const* counts, int* decomidp) {
+  return guard([&] {
+    Dataset& ds = dataset(ncid);
+    std::shared_ptr<const Decomposition> map;
+    SharedArguments arguments;
+    const auto mine = attempt_to([&] {
+      check_define_mode(ds);
+      if (ndims <= 0) throw Error(Errc::einval, "a decomposition map has one dimension at least");
+      if (dimids == nullptr) throw Error(Errc::einval, "dimids is a null pointer");
+      const std::span<const int> dims(dimids, static_cast<std::size_t>(ndims));
+      static_assert(sizeof(MPI_Offset) == sizeof(Count));
+      map = ds.make_decomposition(dims, {nreqs, reinterpret_cast<const Count* const*>(starts),
+                                         reinterpret_cast<const Count* const*>(counts)});
+      arguments = {{Errc::emultidefine_fnc_args, ndims},
+                   {Errc::emultidefine_fnc_args, bytes_of(dimids, ndims * Count{sizeof(int)})}};
+    });
+    ds.agree_on_call("def_decom", mine, arguments, true);
+    const int id = ds.def_decomposition(std::move(map));
+    if (decomidp != nullptr) *decomidp = id;
+  });
+}
+
+// `dimidsp` has the dimensions before those of the map, which are the variable's last ones.
+int ncmpi_def_decom_var(int ncid, const char* name, nc_type xtype, int ndims, const int* dimidsp,
+                        int decomid, int* varidp) {
+  return guard([&] {
+    Dataset& ds = dataset(ncid);
+    check_call(ds, "def_decom_var", [&]() -> SharedArguments {
+      SharedArguments arguments = check_variable_arguments(ds, name, xtype, ndims, dimidsp);
+      static_cast<void>(ds.decomposition(decomid));
+      arguments.emplace_back(Errc::emultidefine_fnc_args, decomid);
+      return arguments;
+    });
+    const std::span<const int> dimids(dimidsp, static_cast<std::size_t>(ndims));
+    const int id = ds.def_var_by(name, static_cast<Type>(xtype), dimids, decomid);
     if (varidp != nullptr) *varidp = id;
   });
 }

@@ -22,6 +22,7 @@ PARTS = {
     "blocking": ("put_var", "get_var"),
     "nonblocking": ("iput_var", "iget_var", "bput_var"),
     "multiple": ("mput_var", "mget_var"),
+    "decomposed": ("put_decom", "get_decom", "iput_decom", "iget_decom", "bput_decom"),
 }
 
 
@@ -152,8 +153,11 @@ def calls(out):
         collective = rest.endswith("_all")
         element = rest.removesuffix("_all").lstrip("_")
         assert element in types or not element, f.name
-        lines.append(f'{{"{f.name}", "{verb}", "{kind}", "{element}", {str(collective).lower()}, '
-                     f'[](Arguments& a) {{ return {call(f)}; }}}},')
+        line = (f'{{"{f.name}", "{verb}", "{kind}", "{element}", {str(collective).lower()}, '
+                f'[](Arguments& a) {{ return {call(f)}; }}}},')
+        # The tests of the peer have this list, too.
+        own = kind.startswith("decom")
+        lines += ["#ifdef FOREBAY_HAS_DECOMPOSITIONS", line, "#endif"] if own else [line]
     write(out, "\n".join(lines) + "\n")
 
 

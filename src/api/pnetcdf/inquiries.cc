@@ -176,6 +176,34 @@ int ncmpi_var_get_filter(int ncid, int varid, MPI_Offset* lenp, char* pipeline) 
   });
 }
 
+// Maps that variables of the file were defined by, and those of this session.
+int ncmpi_inq_ndecoms(int ncid, int* ndecomsp) {
+  return inquire(ncid, ndecomsp,
+                 [](const Dataset& ds) { return ds.schema().decompositions.size(); });
+}
+
+// This rank's number of pieces, and of elements, are asked for only if there is room for them: on
+// other ranks than those that defined the map, they are Errc::einval.
+int ncmpi_inq_decom(int ncid, int decomid, int* ndimsp, int* dimidsp, int* nranksp, int* nreqsp,
+                    MPI_Offset* nelemsp) {
+  return guard([&] {
+    Dataset& ds = dataset(ncid);
+    const Decomposition& map = ds.decomposition(decomid);
+    give(ndimsp, map.dims().size());
+    if (dimidsp != nullptr) std::copy(map.dims().begin(), map.dims().end(), dimidsp);
+    give(nranksp, map.ranks());
+    if (nreqsp == nullptr && nelemsp == nullptr) return;
+    const Decomposition& own = ds.own_decomposition(decomid);
+    give(nreqsp, own.pieces());
+    give(nelemsp, own.elements());
+  });
+}
+
+// -1 for a variable that was not defined by a map.
+int ncmpi_inq_var_decom(int ncid, int varid, int* decomidp) {
+  return guard([&] { give(decomidp, variable_of(dataset(ncid), varid).decomposition); });
+}
+
 int ncmpi_inq_recsize(int ncid, MPI_Offset* recsize) {
   return inquire(ncid, recsize, [](const Dataset& ds) { return ds.record_stride(); });
 }

@@ -273,6 +273,9 @@ def _selections():
     for kind, names in KINDS.items():
         yield kind, [(ONE, n) for n in names], f"{kind}({', '.join(names)})"
     yield "varn", VARN, "varn(num, starts, counts)"
+    leading = [(ONE, "start"), (ONE, "count")]
+    yield "decom", leading, "decom(start, count)"
+    yield "decom_part", leading + [("int", "first"), ("int", "n")], "decom_part(start, count, first, n)"
 
 
 def blocking_functions():
@@ -403,6 +406,13 @@ int ncmpi_var_set_chunk(int ncid, int varid, const MPI_Offset *shape)
 int ncmpi_var_get_chunk(int ncid, int varid, MPI_Offset *shape)
 int ncmpi_var_set_filter(int ncid, int varid, const char *pipeline)
 int ncmpi_var_get_filter(int ncid, int varid, MPI_Offset *lenp, char *pipeline)
+
+variables defined by a decomposition (not in PnetCDF)
+int ncmpi_def_decom(int ncid, int ndims, const int *dimids, int nreqs, MPI_Offset* const *starts, MPI_Offset* const *counts, int *decomidp)
+int ncmpi_def_decom_var(int ncid, const char *name, nc_type xtype, int ndims, const int *dimidsp, int decomid, int *varidp)
+int ncmpi_inq_ndecoms(int ncid, int *ndecomsp)
+int ncmpi_inq_decom(int ncid, int decomid, int *ndimsp, int *dimidsp, int *nranksp, int *nreqsp, MPI_Offset *nelemsp)
+int ncmpi_inq_var_decom(int ncid, int varid, int *decomidp)
 
 attributes
 int ncmpi_put_att(int ncid, int varid, const char *name, nc_type xtype, MPI_Offset nelems, const void *value)

@@ -38,6 +38,7 @@ class ClassicContainer : public Container {
   void take_over(std::span<const std::byte> placed) override;
   void redefine(const Schema* old) override;
   void fill_new(const Schema* old) override;
+  std::shared_ptr<const Decomposition> stored_decomposition(int id) override;
   void write_definitions() override;
 
   Layout& layout() override { return *layout_; }

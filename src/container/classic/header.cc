@@ -42,6 +42,13 @@ void ClassicContainer::read_header() {
                                  std::max<Offset>(site_.method.header_read_chunk, 4096));
 }
 
+std::shared_ptr<const Decomposition> ClassicContainer::stored_decomposition(int id) {
+  for (const Kept& kept : parts_)
+    if (ApartPart* part = kept.part->apart())
+      if (auto map = part->stored_decomposition(id)) return map;
+  return nullptr;
+}
+
 void ClassicContainer::write_definitions() {
   by_root(comm_, [&] { write_header(); });
   for (const Kept& kept : parts_)
@@ -119,6 +126,7 @@ void ClassicContainer::take_over(std::span<const std::byte> placed) {
   Schema root = *classic::parse({definitions.begin(), definitions.end()}, INT64_MAX);
   const std::size_t flags = definitions.size() - root.vars.size();
   const Count numrecs = schema_.numrecs;
+  auto maps = std::move(schema_.decompositions);
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     if (has[i] == std::byte{0}) {
       std::erase_if(parts_, [&](const Kept& kept) { return kept.layout == layouts[i]; });
@@ -132,6 +140,7 @@ void ClassicContainer::take_over(std::span<const std::byte> placed) {
   for (std::size_t i = 0; i < schema_.vars.size(); ++i)
     schema_.vars[i].no_fill = definitions[flags + i] != std::byte{0};
   schema_.numrecs = numrecs;
+  schema_.decompositions = std::move(maps);  // which ranks have agreed on
   schema_.header_extent = rest.extent;
   schema_.begin_rec = rest.begin_rec;
   schema_.recsize = rest.recsize;

@@ -235,6 +235,7 @@ void DataFileWriter::open(std::uint64_t epoch, std::uint64_t synced, RootsFound&
   std::vector<FileSpace::Range> used;
   std::set<Offset> known;
   const auto use = [&](Offset offset, Count bytes, std::uint64_t of, bool in_newest) {
+    if (bytes == 0) return;
     if (in_newest) known.insert(offset);
     if (!in_newest && known.contains(offset)) return;
     used.push_back({offset, offset + bytes});
@@ -346,6 +347,7 @@ RootSums DataFileWriter::change() const {
 }
 
 void DataFileWriter::retire(const Range& range) {
+  if (range.bytes == 0) return;  // a definition: it takes no space
   if (range.epoch <= synced_epoch_)
     until_synced_.push_back(range);
   else

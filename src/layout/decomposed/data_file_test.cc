@@ -171,6 +171,33 @@ TEST_F(DataFile, what_the_synced_commit_has_is_not_overwritten) {
   EXPECT_EQ(read(1).slabs(1, 0)[0].epoch, 1U);
 }
 
+// Definitions of maps lie where the first slab may.
+TEST_F(DataFile, what_tells_of_maps_only_takes_no_space) {
+  make();
+  const auto define = [&] {
+    const std::uint32_t map =
+        writer_->number_of(std::vector<DataFileWriter::MapMember>{{0, {50, 1}, 50}});
+    writer_->give({50, 1}, {std::byte{1}});
+    writer_->add({1, defining_record, 0, map, first_block, 0, 0});
+  };
+  slab(1, 0, {50});
+  commit(1);
+  EXPECT_EQ(read(1).slabs(1, 0)[0].offset, first_block);
+  writer_->synced();
+  for (std::uint64_t epoch = 2; epoch < 20; ++epoch) {
+    define();
+    slab(1, 0, {50});
+    commit(epoch);
+    const FileIndex index = read(epoch);
+    EXPECT_GE(index.slabs(1, 0)[0].offset, first_block + 200);
+    ASSERT_EQ(index.slabs(1, defining_record).size(), 1U);
+    EXPECT_EQ(index.slabs(1, defining_record)[0].epoch, epoch);
+    EXPECT_EQ(index.slabs(1, defining_record)[0].map, index.slabs(1, 0)[0].map);
+    if (epoch % 3 == 0) reopen(epoch, 1);
+  }
+  EXPECT_EQ(read(1).slabs(1, 0)[0].epoch, 1U);
+}
+
 TEST_F(DataFile, foreign_swapped_cut_and_damaged_files_are_refused) {
   make();
   slab(1, 0, {5, 6});

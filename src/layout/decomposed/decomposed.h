@@ -55,6 +55,7 @@ class DecomposedLayout : public ApartPart {
   Schema stored(const Schema& schema) const override;
   Schema take_over(Schema stored) override;
   void start(const Schema* old, const std::function<void(const Move&)>& relocate) override;
+  std::shared_ptr<const Decomposition> stored_decomposition(int id) override;
   void load() override;
   bool header_is_old() const override { return false; }
   void header_written() override {}
@@ -91,6 +92,7 @@ class DecomposedLayout : public ApartPart {
 
   // definitions.cc
   void write_anchors(const Schema* old);                            // collective
+  void define(std::vector<std::size_t> fresh);                      // collective, within commit
   void make_group();                                                // collective
   void make_files();                                                // collective
   void open_to_write(std::uint64_t last_epoch, bool damaged_slot);  // collective

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <numeric>
 #include <random>
 
+#include "array/decomposition.h"
 #include "base/attempt.h"
 #include "comm/agree.h"
 #include "comm/topology.h"
@@ -27,14 +29,38 @@ bool by_rule(const Method& method, const Variable& var) {
 }
 
 /// Whether the method wants it. Scalars, coordinates, text and what is small stay classic, but for
-/// a rule of their own; a scalar stays in any case, as does what has one element a record.
+/// a rule of their own; a scalar stays in any case, as does what has one element a record. What was
+/// defined by a decomposition is wanted unless somebody has chosen another layout.
 bool wants(const Method& method, const Schema& schema, const Variable& var, int ranks) {
-  if (variable_method(method, var.name).at("layout") != "decomposed") return false;
+  const bool by_map = var.decomposition >= 0, ruled = by_rule(method, var);
+  if (variable_method(method, var.name).at("layout") != "decomposed")
+    return by_map && !ruled && !method.origin.contains("layout") && !schema.any_chunked();
   if (var.ndims() == 0) return false;
-  if (by_rule(method, var)) return true;
+  if (ruled || by_map) return true;
   const bool coordinate =
       var.ndims() == 1 && schema.dims[static_cast<std::size_t>(var.dimids[0])].name == var.name;
   return !coordinate && var.type != Type::chr && var.inner_elements >= few_elements * ranks;
+}
+
+/// Runs of elements that a pattern from a file selects, all of which a map's array has.
+std::vector<Run> runs_of(const Pattern& pattern, const Decomposition& map, Count most_bytes) {
+  if (pattern.inner != map.shape())
+    throw Error(Errc::enotnc, "a decomposition map is of variables of another shape",
+                "forebay check tells what can still be read");
+  Count many = static_cast<Count>(pattern.runs.size());
+  for (const Steps& s : pattern.outer)
+    if (!multiply_fits(many, s.count, many)) many = most_bytes;
+  if (many > most_bytes / static_cast<Count>(sizeof(Run)))
+    throw Error(Errc::enomem, "a decomposition map has more pieces than buffer_limit has room for",
+                "raise buffer_limit, or use get_vara and the like");
+  Pattern whole;
+  whole.inner = pattern.inner;
+  whole.runs = {{0, whole.below(1), 0}};
+  std::vector<Run> runs;
+  intersect(pattern, 0, whole, 0, [&](const SharedList& list) {
+    for (const Shared& s : list.pieces) runs.push_back({s.b + list.b, s.count});
+  });
+  return runs;
 }
 
 void make_folder(const std::string& folder) {
@@ -126,13 +152,116 @@ void DecomposedLayout::make_files() {
   reader_.use(state_);
 }
 
-void DecomposedLayout::start(const Schema* old, const std::function<void(const Move&)>&) {
-  if (!begun_) {
-    make_files();
-    commit([] {});
-    begun_ = true;
+namespace {
+
+/// The first variable that a map defines: where the file tells the map's patterns.
+std::optional<VarId> first_of(const Schema& schema, int map) {
+  const auto found = std::find_if(schema.vars.begin(), schema.vars.end(), [&](const Variable& v) {
+    return v.decomposed && v.decomposition == map;
+  });
+  if (found == schema.vars.end()) return std::nullopt;
+  return static_cast<VarId>(found - schema.vars.begin());
+}
+
+/// Maps that variables are defined by, of which the file tells none yet. The same on all ranks.
+std::vector<std::size_t> new_maps(const Schema& schema, const Schema* old) {
+  std::vector<std::size_t> maps;
+  for (std::size_t i = 0; i < schema.decompositions.size(); ++i) {
+    const auto first = first_of(schema, static_cast<int>(i));
+    if (first && (!old || *first >= static_cast<VarId>(old->vars.size()))) maps.push_back(i);
   }
+  return maps;
+}
+
+}  // namespace
+
+void DecomposedLayout::start(const Schema* old, const std::function<void(const Move&)>&) {
+  const auto maps = new_maps(schema_, old);
+  const bool fresh = !begun_;
+  if (fresh) make_files();
+  if (fresh || !maps.empty()) commit([&] { define(maps); });
+  begun_ = true;
   write_anchors(old);
+}
+
+// So that the ranks of maps find their pieces when they open the file again. Only where memory
+// follows the array on all ranks: a pattern does not tell the order of pieces.
+void DecomposedLayout::define(std::vector<std::size_t> fresh) {
+  if (fresh.empty()) return;
+  const auto& maps = schema_.decompositions;
+  std::vector<std::int64_t> unordered;
+  std::vector<RunList> runs;
+  const auto failed = attempt_to([&] {
+    unordered.assign(maps.size(), 0);
+    runs.resize(maps.size());
+    for (const std::size_t i : fresh) {
+      if (maps[i]->has_pieces()) runs[i] = maps[i]->runs(0, maps[i]->pieces(), false);
+      unordered[i] = !maps[i]->has_pieces() || runs[i].overlapping || !runs[i].memory.empty();
+    }
+  });
+  agree_on_error(comm_, failed);
+  comm_.all_reduce(unordered, Reduce::max);
+  std::erase_if(fresh, [&](std::size_t i) { return unordered[i] != 0; });
+  if (fresh.empty()) return;
+
+  const Comm& group = group_->ranks;
+  together(group, [&] {
+    restore_writer();
+    std::vector<Write> mine;
+    std::vector<Item> items;
+    for (const std::size_t i : fresh) {
+      Write& w = mine.emplace_back();
+      w.item.var = *first_of(schema_, static_cast<int>(i));
+      w.item.elements = maps[i]->elements();
+      if (w.item.elements > 0) {
+        w.what = make_selected(factored(maps[i]->shape(), runs[i].runs), {});
+        w.item.pattern = w.what->key;
+      }
+      items.push_back(w.item);
+    }
+    std::vector<std::int64_t> sizes;
+    const auto told = group.all_gather_bytes(std::as_bytes(std::span(items)), sizes);
+    for (std::size_t m = 0; m < fresh.size() && group_->writer; ++m) {
+      std::vector<DataFileWriter::MapMember> members;
+      for (std::size_t r = 0; r < sizes.size(); ++r) {
+        Item item;
+        std::memcpy(&item, told.data() + (r * fresh.size() + m) * sizeof item, sizeof item);
+        if (item.elements > 0)
+          members.push_back(
+              {static_cast<std::uint32_t>(group_->numbers[r]), item.pattern, item.elements});
+      }
+      const std::uint32_t map = group_->writer->number_of(members);
+      group_->writer->add({items[m].var, defining_record, 0, map, first_block, 0});
+    }
+    std::erase_if(mine, [](const Write& w) { return w.item.elements == 0; });
+    give_patterns(mine);
+  });
+}
+
+std::shared_ptr<const Decomposition> DecomposedLayout::stored_decomposition(int id) {
+  require_readable();
+  const auto var = first_of(schema_, id);
+  if (!var) return nullptr;
+  const Decomposition& told = *schema_.decompositions[static_cast<std::size_t>(id)];
+  std::optional<std::uint64_t> epoch;
+  std::optional<Pattern> mine;
+  for (std::uint32_t file = 0; file < state_.files; ++file) {
+    const auto known = reader_.index(file).slabs(*var, defining_record);
+    for (const Entry& entry : std::vector<Entry>(known.begin(), known.end())) {
+      if (epoch && entry.epoch < *epoch) continue;
+      if (epoch && entry.epoch > *epoch) mine.reset();
+      epoch = entry.epoch;
+      const Map map = reader_.index(file).map(entry.map);
+      const auto me = std::find_if(map.begin(), map.end(), [&](const Member& m) {
+        return m.rank == static_cast<std::uint32_t>(comm_.rank());
+      });
+      if (me != map.end()) mine = reader_.pattern(file, me->pattern);
+    }
+  }
+  if (!epoch) return nullptr;
+  std::vector<Run> runs;
+  if (mine) runs = runs_of(*mine, told, site_.method.buffer_limit);
+  return std::make_shared<const Decomposition>(told.dims(), told.shape(), told.ranks(), runs);
 }
 
 // An anchor holds the fill value, so that readers that know nothing of maps show no number.
