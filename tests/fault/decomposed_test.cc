@@ -337,6 +337,27 @@ TEST(DecomposedFaults, a_folder_goes_with_its_file) {
   remove_all(path);
 }
 
+// The folder that a failed enddef made is its own.
+TEST(DecomposedFaults, an_enddef_that_failed_may_be_called_again) {
+  const std::string path = world.path();
+  int again = 0;
+  for (int call = 1; call <= 12; ++call) {
+    int id = -1;
+    fail(("pwrite:rank=0:call=" + std::to_string(call)).c_str());
+    const int code = create(path, id, Info());
+    fail("none");
+    if (code != NC_NOERR) {
+      EXPECT_OK(ncmpi_enddef(id)) << call;
+      ++again;
+    }
+    EXPECT_OK(put(id, call)) << call;
+    EXPECT_OK(ncmpi_close(id));
+    EXPECT_EQ(version_in_file(path), call);
+    remove_all(path);
+  }
+  EXPECT_GE(again, 5);
+}
+
 }  // namespace
 
 extern "C" {

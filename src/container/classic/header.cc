@@ -86,10 +86,15 @@ Offset ClassicContainer::definitions_bytes() const {
   return static_cast<Offset>(print_header().size());
 }
 
-// The header, and which variables are filled, which it does not tell.
+// The header, and what it does not tell: which variables are filled, and by which map each is
+// defined.
 std::vector<std::byte> ClassicContainer::print() const {
   auto printed = print_header();
   for (const Variable& var : schema_.vars) printed.push_back(std::byte{var.no_fill});
+  for (const Variable& var : schema_.vars) {
+    const auto map = std::as_bytes(std::span(&var.decomposition, 1));
+    printed.insert(printed.end(), map.begin(), map.end());
+  }
   return printed;
 }
 
@@ -124,7 +129,9 @@ void ClassicContainer::take_over(std::span<const std::byte> placed) {
   std::memcpy(&rest, definitions.data() + definitions.size(), sizeof rest);
   settle_alignment(rest.alignment);
   Schema root = *classic::parse({definitions.begin(), definitions.end()}, INT64_MAX);
-  const std::size_t flags = definitions.size() - root.vars.size();
+  const std::size_t numbers =
+      definitions.size() - root.vars.size() * sizeof(Variable::decomposition);
+  const std::size_t flags = numbers - root.vars.size();
   const Count numrecs = schema_.numrecs;
   auto maps = std::move(schema_.decompositions);
   for (std::size_t i = 0; i < layouts.size(); ++i) {
@@ -137,8 +144,12 @@ void ClassicContainer::take_over(std::span<const std::byte> placed) {
   for (Kept& kept : parts_) root = kept.part->take_over(std::move(root));
   if (heap()) heap()->take_over_placed(rest.of_heap);
   schema_ = std::move(root);
-  for (std::size_t i = 0; i < schema_.vars.size(); ++i)
-    schema_.vars[i].no_fill = definitions[flags + i] != std::byte{0};
+  for (std::size_t i = 0; i < schema_.vars.size(); ++i) {
+    Variable& var = schema_.vars[i];
+    var.no_fill = definitions[flags + i] != std::byte{0};
+    std::memcpy(&var.decomposition, definitions.data() + numbers + i * sizeof var.decomposition,
+                sizeof var.decomposition);
+  }
   schema_.numrecs = numrecs;
   schema_.decompositions = std::move(maps);  // which ranks have agreed on
   schema_.header_extent = rest.extent;

@@ -24,18 +24,21 @@ std::string state_path(const std::string& path) { return folder_of(path) + "/sta
 
 namespace {
 
-std::optional<std::uint64_t> id_in_state(const std::string& path) {
-  std::optional<std::uint64_t> id;
+/// The newest state, if one can be read; `is_empty`: the file is there and has no bytes.
+std::optional<State> newest_state(const std::string& path, bool* is_empty = nullptr) {
+  std::optional<State> newest;
   attempt_to([&] {
     Report unseen;
     File file(state_path(path), false, 0, unseen);
+    if (is_empty) *is_empty = file.size() == 0;
     std::vector<std::byte> bytes(static_cast<std::size_t>(slot_bytes));
     for (int slot = 0; slot < slots; ++slot) {
       if (file.read_at(state_place(slot), bytes) != bytes.size()) return;
-      if (const auto state = parse_state(bytes)) id = state->id;
+      const auto state = parse_state(bytes);
+      if (state && (!newest || state->epoch > newest->epoch)) newest = state;
     }
   });
-  return id;
+  return newest;
 }
 
 }  // namespace
@@ -44,6 +47,14 @@ bool has_data_files(const std::string& path) noexcept {
   bool has = false;
   attempt_to([&] { has = ::access(state_path(path).c_str(), F_OK) == 0; });
   return has;
+}
+
+// The first commit is of definitions alone.
+bool may_have_values(const std::string& path) noexcept {
+  if (!has_data_files(path)) return false;
+  bool is_empty = false;
+  const auto state = newest_state(path, &is_empty);
+  return state ? state->epoch > 1 : !is_empty;
 }
 
 void require_data_files(const std::string& path) {
@@ -55,7 +66,7 @@ void require_data_files(const std::string& path) {
 void remove_data_files(const std::string& path, std::optional<std::uint64_t> id) noexcept {
   attempt_to([&] {
     if (!has_data_files(path)) return;
-    if (const auto its = id_in_state(path); id && its && *its != *id) return;
+    if (const auto its = newest_state(path); id && its && its->id != *id) return;
     remove_leavings(folder_of(path), is_number);
     // The state last, by which the folder is known.
     remove_leavings(folder_of(path), [](std::string_view name) { return name == "state"; });
@@ -131,7 +142,7 @@ void DataFileReader::follow(const Root& root, Offset size) {
     continues = !sections_.empty() && sections_.back().offset == at.offset &&
                 sections_.back().bytes == at.bytes && sections_.back().epoch == at.epoch;
     if (continues) break;
-    if (at.offset < first_block || at.offset > size || at.bytes > size - at.offset)
+    if (at.offset < first_block || at.offset > size || at.bytes < 0 || at.bytes > size - at.offset)
       damaged("a section lies outside the file");
     if ((total += at.bytes) > size) damaged("its sections are longer than the file");
     fresh.push_back(parse_section(read(at.offset, at.bytes, "a section"), size));

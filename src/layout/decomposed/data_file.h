@@ -32,6 +32,9 @@ std::string data_path(const std::string& path, std::uint32_t number);
 std::string state_path(const std::string& path);
 /// Local. Whether there is a state beside a file.
 bool has_data_files(const std::string& path) noexcept;
+/// Local. Whether they may hold values of variables: not if no more was committed than that the
+/// folder was made.
+bool may_have_values(const std::string& path) noexcept;
 /// Local. Errc::enoent if there is none.
 void require_data_files(const std::string& path);
 /// What to do about a folder that is another file's.

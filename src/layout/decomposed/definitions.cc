@@ -123,14 +123,14 @@ void DecomposedLayout::make_group() {
 void DecomposedLayout::make_files() {
   by_root(comm_, [&] {
     std::random_device random;
-    const std::uint64_t failed_id = id_;  // of an attempt before
     id_ = (std::uint64_t{random()} << 32) | random();
     const std::string folder = folder_of(site_.path);
-    if (failed_id != 0) remove_data_files(site_.path, failed_id);
-    // When the file was made its own were removed.
-    if (has_data_files(site_.path))
+    // When the file was made its own were removed; what an enddef left that failed, or was killed,
+    // holds no values.
+    if (may_have_values(site_.path))
       throw Error(Errc::eexist, folder + " holds the data files of another file",
                   "move the folder to where its file is, or remove it if that is gone");
+    remove_data_files(site_.path, std::nullopt);
     make_folder(folder);
     auto file = make_file(state_path(site_.path), true);
     file->create(false);
@@ -245,19 +245,24 @@ std::shared_ptr<const Decomposition> DecomposedLayout::stored_decomposition(int 
   const Decomposition& told = *schema_.decompositions[static_cast<std::size_t>(id)];
   std::optional<std::uint64_t> epoch;
   std::optional<Pattern> mine;
-  for (std::uint32_t file = 0; file < state_.files; ++file) {
-    const auto known = reader_.index(file).slabs(*var, defining_record);
-    for (const Entry& entry : std::vector<Entry>(known.begin(), known.end())) {
-      if (epoch && entry.epoch < *epoch) continue;
-      if (epoch && entry.epoch > *epoch) mine.reset();
-      epoch = entry.epoch;
-      const Map map = reader_.index(file).map(entry.map);
-      const auto me = std::find_if(map.begin(), map.end(), [&](const Member& m) {
-        return m.rank == static_cast<std::uint32_t>(comm_.rank());
-      });
-      if (me != map.end()) mine = reader_.pattern(file, me->pattern);
+  const auto look = [&] {
+    epoch.reset();
+    mine.reset();
+    for (std::uint32_t file = 0; file < reader_.state().files; ++file) {
+      const auto known = reader_.index(file).slabs(*var, defining_record);
+      for (const Entry& entry : std::vector<Entry>(known.begin(), known.end())) {
+        if (epoch && entry.epoch < *epoch) continue;
+        if (epoch && entry.epoch > *epoch) mine.reset();
+        epoch = entry.epoch;
+        const Map map = reader_.index(file).map(entry.map);
+        const auto me = std::find_if(map.begin(), map.end(), [&](const Member& m) {
+          return m.rank == static_cast<std::uint32_t>(comm_.rank());
+        });
+        if (me != map.end()) mine = reader_.pattern(file, me->pattern);
+      }
     }
-  }
+  };
+  site_.file.writable() ? look() : reader_.as_of_newest(wanted_state(site_.method), look);
   if (!epoch) return nullptr;
   std::vector<Run> runs;
   if (mine) runs = runs_of(*mine, told, site_.method.buffer_limit);

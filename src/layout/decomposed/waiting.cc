@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/byteorder.h"
+#include "base/room_for_one.h"
 
 namespace forebay::decomposed {
 namespace {
@@ -36,8 +37,8 @@ void WaitingWrites::add(const Request& write) {
   copy.elements = write.elements;
   copy.element_size = write.element_size;
   const Count bytes = bytes_of(write);
-  writes_.reserve(writes_.size() + 1);
-  positions_.reserve(positions_.size() + 1);
+  room_for_one(writes_);
+  room_for_one(positions_);
   data_.make_room(bytes);
   Offset position = 0;
   std::byte* const to = data_.reserve(bytes, position).data();
