@@ -103,9 +103,10 @@ class HeapPart : public ApartPart {
   /// Local. Where header, variables and its own things lie: in the schema, whose header is
   /// `stored`. Returns the alignment in force.
   virtual Alignment place(Schema stored, const Schema* old, const Alignment& wanted) = 0;
-  /// Local. What place() found that the header does not tell: for ranks that take it over.
-  virtual Count placed() const = 0;
-  virtual void take_over_placed(Count placed) = 0;
+  /// Local. What choose() and place() found that the header does not tell: for ranks that take it
+  /// over, behind take_over() and with the schema that came of it.
+  virtual std::vector<std::byte> placed() const = 0;
+  virtual void take_over_placed(std::span<const std::byte> placed) = 0;
 };
 
 /// A layout as a part of classic files. All local.

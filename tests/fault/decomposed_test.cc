@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "support/harness.h"
+#include "support/info.h"
 
 using namespace forebay_test;
 
@@ -53,23 +54,12 @@ constexpr MPI_Offset columns = 2000;  // of a rank
 constexpr int rows = 12;
 
 // A data file for so many ranks.
-class Info {
- public:
-  explicit Info(int ranks = 1) {
-    MPI_Info_create(&info_);
-    MPI_Info_set(info_, "layout", "decomposed");
-    MPI_Info_set(info_, "subfiling", "ranks");
-    MPI_Info_set(info_, "subfile_ranks", std::to_string(ranks).c_str());
-    MPI_Info_set(info_, "buffer_limit", "64k");
-  }
-  ~Info() { MPI_Info_free(&info_); }
-  Info(const Info&) = delete;
-  Info& operator=(const Info&) = delete;
-  operator MPI_Info() const { return info_; }
-
- private:
-  MPI_Info info_ = MPI_INFO_NULL;
-};
+Info by_ranks(int ranks = 1) {
+  return Info({{"layout", "decomposed"},
+               {"subfiling", "ranks"},
+               {"subfile_ranks", std::to_string(ranks)},
+               {"buffer_limit", "64k"}});
+}
 
 int value_of(int version, int row, MPI_Offset column) {
   return version * 1000000 + row * 10000 + static_cast<int>(column);
@@ -153,7 +143,7 @@ void fail_states(std::vector<Fate> next) {
 TEST(DecomposedFaults, what_a_state_uses_that_arrived_although_its_write_failed_stays) {
   const std::string path = world.path();
   int id = -1;
-  EXPECT_OK(create(path, id, Info()));
+  EXPECT_OK(create(path, id, by_ranks()));
   EXPECT_OK(put(id, 0));
   int version = 0;
   for (int round = 0; round < 8; ++round) {
@@ -195,7 +185,7 @@ TEST(DecomposedFaults, what_a_state_uses_that_arrived_although_its_write_failed_
 void keep_writes(int ranks) {
   const std::string path = world.path();
   int id = -1;
-  EXPECT_OK(create(path, id, Info(ranks)));
+  EXPECT_OK(create(path, id, by_ranks(ranks)));
   EXPECT_OK(put(id, 0));
   for (int round = 1; round <= 6; ++round) {
     EXPECT_OK(ncmpi_begin_indep_data(id));
@@ -248,7 +238,7 @@ TEST(DecomposedFaults, so_they_do_where_ranks_share_a_data_file) {
 
 void make(const std::string& path, int version) {
   int id = -1;
-  EXPECT_OK(create(path, id, Info()));
+  EXPECT_OK(create(path, id, by_ranks()));
   EXPECT_OK(put(id, version));
   EXPECT_OK(ncmpi_close(id));
 }
@@ -295,7 +285,7 @@ TEST(DecomposedFaults, a_folder_of_another_file_stays_when_a_copy_is_deleted_or_
   put_back();
   // One with decomposed variables needs that folder.
   copy();
-  const int code = create(other, id, Info());
+  const int code = create(other, id, by_ranks());
   EXPECT_ERR(NC_EEXIST, code);
   EXPECT_TRUE(same_on_all_ranks(code));
   ncmpi_abort(id);
@@ -320,7 +310,7 @@ TEST(DecomposedFaults, a_folder_goes_with_its_file) {
   int failed = 0;
   for (int call = 1; call <= 12; ++call) {
     fail(("pwrite:rank=0:call=" + std::to_string(call)).c_str());
-    const bool made = create(path, id, Info()) == NC_NOERR;
+    const bool made = create(path, id, by_ranks()) == NC_NOERR;
     fail("none");
     made ? ncmpi_close(id) : ncmpi_abort(id);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -344,7 +334,7 @@ TEST(DecomposedFaults, an_enddef_that_failed_may_be_called_again) {
   for (int call = 1; call <= 12; ++call) {
     int id = -1;
     fail(("pwrite:rank=0:call=" + std::to_string(call)).c_str());
-    const int code = create(path, id, Info());
+    const int code = create(path, id, by_ranks());
     fail("none");
     if (code != NC_NOERR) {
       EXPECT_OK(ncmpi_enddef(id)) << call;

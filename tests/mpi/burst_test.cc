@@ -16,25 +16,11 @@
 
 #include "mpi/sample.h"
 #include "support/harness.h"
+#include "support/info.h"
 
 using namespace forebay_test;
 
 namespace {
-
-using Hints = std::vector<std::pair<std::string, std::string>>;
-
-class Info {
- public:
-  explicit Info(const Hints& hints) {
-    MPI_Info_create(&info_);
-    for (const auto& [key, value] : hints) MPI_Info_set(info_, key.c_str(), value.c_str());
-  }
-  ~Info() { MPI_Info_free(&info_); }
-  operator MPI_Info() const { return info_; }
-
- private:
-  MPI_Info info_ = MPI_INFO_NULL;
-};
 
 std::string log_directory() { return world.path("logs"); }
 

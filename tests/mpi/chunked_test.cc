@@ -1,6 +1,7 @@
 // Chunked and compressed variables through the C interface.
 #include <pnetcdf.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,25 +15,11 @@
 
 #include "mpi/sample.h"
 #include "support/harness.h"
+#include "support/info.h"
 
 using namespace forebay_test;
 
 namespace {
-
-using Hints = std::vector<std::pair<const char*, const char*>>;
-
-class Info {
- public:
-  explicit Info(const Hints& hints) {
-    MPI_Info_create(&info_);
-    for (const auto& [key, value] : hints) MPI_Info_set(info_, key, value);
-  }
-  ~Info() { MPI_Info_free(&info_); }
-  operator MPI_Info() const { return info_; }
-
- private:
-  MPI_Info info_ = MPI_INFO_NULL;
-};
 
 int create(const Hints& hints = {}) {
   const Info info(hints);
@@ -184,6 +171,44 @@ TEST(Chunked, blocks_of_ranks_become_the_chunks) {
   EXPECT_EQ(MPI_Offset{8}, shape[0]);
   check_block(ncid, x, 8, 64);
   EXPECT_OK(ncmpi_close(ncid));
+}
+
+// Rank 0's definitions count. Each record writes the same chunk again, at another place.
+TEST(Chunked, ranks_whose_headers_differ_give_chunks_the_same_places) {
+  constexpr MPI_Offset width = 64;
+  constexpr int records = 6;
+  const MPI_Offset count[] = {1, width};
+  for (const bool redefined : {false, true}) {
+    int ncid = create({{"layout", "chunked"}});
+    const int x = define(ncid, "x", NC_INT, {{"t", NC_UNLIMITED}, {"c", width * world.size}});
+    if (redefined) {
+      EXPECT_OK(ncmpi_enddef(ncid));
+      EXPECT_OK(ncmpi_redef(ncid));
+    }
+    EXPECT_OK(ncmpi_put_att_int(ncid, NC_GLOBAL, "mine", NC_INT, 1, &world.rank));
+    static_cast<void>(ncmpi_enddef(ncid));  // warns where it is not rank 0's
+    std::vector<int> values(width);
+    for (MPI_Offset r = 0; r < records; ++r) {
+      const MPI_Offset start[] = {r, width * world.rank};
+      std::iota(values.begin(), values.end(), static_cast<int>(1000 * r + start[1]));
+      if (world.rank == 0) usleep(1000);
+      EXPECT_OK(ncmpi_put_vara_int_all(ncid, x, start, count, values.data()));
+    }
+    for (const bool again : {false, true}) {
+      if (again) {
+        EXPECT_OK(ncmpi_close(ncid));
+        ncid = open();
+      }
+      for (MPI_Offset r = 0; r < records; ++r) {
+        const MPI_Offset start[] = {r, width * ((world.rank + 1) % world.size)};
+        std::vector<int> got(width, -1);
+        std::iota(values.begin(), values.end(), static_cast<int>(1000 * r + start[1]));
+        EXPECT_OK(ncmpi_get_vara_int_all(ncid, x, start, count, got.data()));
+        EXPECT_EQ(values, got) << "record " << r << (redefined ? ", redefined" : "");
+      }
+    }
+    EXPECT_OK(ncmpi_close(ncid));
+  }
 }
 
 TEST(Chunked, smooth_fields_become_smaller_and_noise_does_not_grow) {

@@ -100,11 +100,13 @@ std::vector<std::byte> ClassicContainer::print() const {
 
 namespace {
 
-/// What definitions do not say: reserved space, and the alignments that hold until close. Behind
-/// it, for each layout that there is, whether the file has it as a part.
+/// What definitions do not say: reserved space, and the alignments that hold until close. Before
+/// it, what the heap has to tell; behind it, for each layout that there is, whether the file has it
+/// as a part.
 struct Unprinted {
   Offset extent, begin_rec;
-  Count recsize, of_heap;
+  Count recsize;
+  std::size_t of_heap;  // bytes
   Alignment alignment;
 };
 
@@ -112,8 +114,10 @@ struct Unprinted {
 
 std::vector<std::byte> ClassicContainer::print_placed() const {
   auto printed = print();
-  const Unprinted rest{schema_.header_extent, schema_.begin_rec, schema_.recsize,
-                       heap() ? heap()->placed() : 0, alignment_.value_or(Alignment{})};
+  const auto of_heap = heap() ? heap()->placed() : std::vector<std::byte>();
+  printed.insert(printed.end(), of_heap.begin(), of_heap.end());
+  const Unprinted rest{schema_.header_extent, schema_.begin_rec, schema_.recsize, of_heap.size(),
+                       alignment_.value_or(Alignment{})};
   const auto bytes = std::as_bytes(std::span(&rest, 1));
   printed.insert(printed.end(), bytes.begin(), bytes.end());
   for (const LayoutEntry* layout : part_layouts()) printed.push_back(std::byte{has_part(*layout)});
@@ -125,8 +129,9 @@ void ClassicContainer::take_over(std::span<const std::byte> placed) {
   const auto layouts = part_layouts();
   const auto has = placed.last(layouts.size());
   placed = placed.first(placed.size() - has.size());
-  const auto definitions = placed.first(placed.size() - sizeof rest);
-  std::memcpy(&rest, definitions.data() + definitions.size(), sizeof rest);
+  placed = placed.first(placed.size() - sizeof rest);
+  std::memcpy(&rest, placed.data() + placed.size(), sizeof rest);
+  const auto definitions = placed.first(placed.size() - rest.of_heap);
   settle_alignment(rest.alignment);
   Schema root = *classic::parse({definitions.begin(), definitions.end()}, INT64_MAX);
   const std::size_t numbers =
@@ -142,8 +147,8 @@ void ClassicContainer::take_over(std::span<const std::byte> placed) {
     }
   }
   for (Kept& kept : parts_) root = kept.part->take_over(std::move(root));
-  if (heap()) heap()->take_over_placed(rest.of_heap);
   schema_ = std::move(root);
+  if (heap()) heap()->take_over_placed(placed.last(rest.of_heap));
   for (std::size_t i = 0; i < schema_.vars.size(); ++i) {
     Variable& var = schema_.vars[i];
     var.no_fill = definitions[flags + i] != std::byte{0};

@@ -71,8 +71,8 @@ class ChunkedLayout : public HeapPart {
   Schema stored(const Schema& schema) const override;
   Schema take_over(Schema stored) override;
   Alignment place(Schema stored, const Schema* old, const Alignment& wanted) override;
-  Count placed() const override { return move_; }
-  void take_over_placed(Count placed) override { move_ = placed; }
+  std::vector<std::byte> placed() const override;
+  void take_over_placed(std::span<const std::byte> placed) override;
   void start(const Schema* old, const std::function<void(const Move&)>& relocate) override;
   void load() override;
   bool header_is_old() const override;

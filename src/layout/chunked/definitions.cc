@@ -1,6 +1,8 @@
 // What chunked variables need of a file beside their values: which variables are chunked, where
 // anchors, root slots and the heap of chunks lie, and how redefinition keeps them.
 #include <algorithm>
+#include <cstring>
+#include <string>
 
 #include "array/placement.h"
 #include "base/attempt.h"
@@ -134,6 +136,29 @@ Alignment ChunkedLayout::place(Schema stored, const Schema* old, const Alignment
   copy_places(stored, schema_);
   root_ = store_.root() + move_;
   return alignment;
+}
+
+// All ranks print the same index, or they would give chunks different places: so the reasons for
+// shapes, which stand in it, have to be the same, too.
+std::vector<std::byte> ChunkedLayout::placed() const {
+  std::string reasons;
+  for (const Variable& var : schema_.vars)
+    if (var.chunking) reasons += var.chunking->reason + '\0';
+  const auto move = std::as_bytes(std::span(&move_, 1)), text = std::as_bytes(std::span(reasons));
+  std::vector<std::byte> placed(move.begin(), move.end());
+  placed.insert(placed.end(), text.begin(), text.end());
+  return placed;
+}
+
+void ChunkedLayout::take_over_placed(std::span<const std::byte> placed) {
+  std::memcpy(&move_, placed.data(), sizeof move_);
+  const auto text = placed.subspan(sizeof move_);
+  const char* at = reinterpret_cast<const char*>(text.data());
+  for (Variable& var : schema_.vars) {
+    if (!var.chunking) continue;
+    var.chunking->reason = at;
+    at += var.chunking->reason.size() + 1;
+  }
 }
 
 void ChunkedLayout::start(const Schema* old, const std::function<void(const Move&)>& relocate) {
