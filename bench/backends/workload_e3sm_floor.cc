@@ -44,6 +44,19 @@ std::vector<std::string> E3smFloor::files(const std::string& path) const {
   return {path, data_of(path)};
 }
 
+// A stretch at a time, and the end of both files.
+template <typename F>
+void E3smFloor::move(int ncid, PosixFile& file, Phases& phases, F&& one) {
+  for (const Stretch& s : stretches_) {
+    one(s);
+    MPI_Barrier(team_.comm);
+  }
+  file.close();
+  phases.mark("data");
+  check(ncmpi_close(ncid), "close");
+  phases.mark("close");
+}
+
 void E3smFloor::write(const std::string& path, MPI_Info info, Phases& phases) {
   int ncid = 0;
   check(ncmpi_create(team_.comm, path.c_str(), NC_CLOBBER | NC_64BIT_DATA, info, &ncid), "create");
@@ -54,14 +67,7 @@ void E3smFloor::write(const std::string& path, MPI_Info info, Phases& phases) {
   phases.mark("define");
   MPI_Barrier(team_.comm);
   PosixFile file(data_of(path), O_WRONLY);
-  for (const Stretch& s : stretches_) {
-    file.write_all(s.offset, s.data);
-    MPI_Barrier(team_.comm);
-  }
-  file.close();
-  phases.mark("data");
-  check(ncmpi_close(ncid), "close");
-  phases.mark("close");
+  move(ncid, file, phases, [&](const Stretch& s) { file.write_all(s.offset, s.data); });
 }
 
 void E3smFloor::read(const std::string& path, MPI_Info info, Phases& phases) {
@@ -69,14 +75,7 @@ void E3smFloor::read(const std::string& path, MPI_Info info, Phases& phases) {
   check(ncmpi_open(team_.comm, path.c_str(), NC_NOWRITE, info, &ncid), "open");
   phases.mark("open");
   PosixFile file(data_of(path), O_RDONLY);
-  for (const Stretch& s : stretches_) {
-    file.read_all(s.offset, s.data);
-    MPI_Barrier(team_.comm);
-  }
-  file.close();
-  phases.mark("data");
-  check(ncmpi_close(ncid), "close");
-  phases.mark("close");
+  move(ncid, file, phases, [&](const Stretch& s) { file.read_all(s.offset, s.data); });
 }
 
 }  // namespace forebay::bench

@@ -13,6 +13,8 @@
 
 namespace forebay::bench {
 
+class PosixFile;
+
 class E3smFloor final : public E3smWorkload {
  public:
   /// Collective. Throws std::runtime_error if the inputs cannot be had.
@@ -29,6 +31,9 @@ class E3smFloor final : public E3smWorkload {
     std::span<std::byte> data;
     std::int64_t offset = 0;
   };
+
+  template <typename F>
+  void move(int ncid, PosixFile& file, Phases& phases, F&& one);
 
   std::vector<Stretch> stretches_;
 };

@@ -370,6 +370,14 @@ std::optional<Schema> parse(std::span<const std::byte> bytes, Offset file_size) 
   }
 }
 
+Offset read_beginning(ByteFile& file, std::vector<std::byte>& bytes, Offset wanted) {
+  const std::size_t have = bytes.size();
+  const Offset size = file.size();
+  bytes.resize(static_cast<std::size_t>(std::min(wanted, size)));
+  bytes.resize(have + file.read_at(static_cast<Offset>(have), std::span(bytes).subspan(have)));
+  return size;
+}
+
 Schema read_header(const std::string& path, const ReadUpTo& read, Offset first) {
   std::vector<std::byte> bytes;
   for (Offset wanted = first;; wanted *= 2) {

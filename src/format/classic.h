@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "array/schema.h"
+#include "base/byte_file.h"
 #include "base/types.h"
 
 namespace forebay::classic {
@@ -46,6 +47,9 @@ std::optional<Schema> parse(std::span<const std::byte> bytes, Offset file_size);
 /// Makes `bytes`, the first bytes of a file, `wanted` long, or as long as the file, of which it
 /// returns the size.
 using ReadUpTo = std::function<Offset(std::vector<std::byte>& bytes, Offset wanted)>;
+
+/// Local. What a ReadUpTo does, of this file. Errc as of its reading.
+Offset read_beginning(ByteFile& file, std::vector<std::byte>& bytes, Offset wanted);
 
 /// Reads and parses a header, however long it is: first by as many bytes as `first`, then by twice
 /// as many each time. Throws what `read` throws, and what parse does with `path` before it; a file

@@ -1,6 +1,5 @@
 #include "layout/classic_part.h"
 
-#include <algorithm>
 #include <filesystem>
 
 #include "base/attempt.h"
@@ -27,13 +26,8 @@ std::optional<Schema> header_for_beside(const std::string& path) noexcept {
     if (!any || !std::filesystem::is_regular_file(path)) return;
     Report unseen;
     File file(path, false, 0, unseen);
-    const Offset size = file.size();
     header = classic::read_header(path, [&](std::vector<std::byte>& bytes, Offset wanted) {
-      const std::size_t have = bytes.size();
-      bytes.resize(static_cast<std::size_t>(std::min(wanted, size)));
-      const auto more = std::span(bytes).subspan(have);
-      bytes.resize(have + file.read_at(static_cast<Offset>(have), more));
-      return size;
+      return classic::read_beginning(file, bytes, wanted);
     });
   });
   return header;

@@ -205,6 +205,16 @@ std::vector<Call> definition_calls() {
   const List attribute_differs = {
       DIFFERS("name", ATTR_NAME, a.name = "other"), DIFFERS("varid", FNC_ARGS, a.varid = NC_GLOBAL),
       DIFFERS("length", ATTR_LEN, a.length = 2), DIFFERS("value", ATTR_VAL, a.data[0] = 1)};
+  const List variable_faults = {FAULT("ndims", "negative", NC_EINVAL, a.ndims = -1),
+                                FAULT("name", "used", NC_ENAMEINUSE, a.name = "grid"),
+                                FAULT("dimids", "null", NC_EINVAL, a.dimids = nullptr),
+                                FAULT("dimids", "unknown", NC_EBADDIM, a.dimids_[1] = 99),
+                                FAULT("dimids", "negative", NC_EBADDIM, a.dimids_[0] = -1)};
+  const auto unlimited_second =
+      late(FAULT("dimids", "unlimited second", NC_EUNLIMPOS, a.dimids_[1] = time_dim));
+  const List variable_differs = {
+      DIFFERS("name", VAR_NAME, a.name = "other"), DIFFERS("type", VAR_TYPE, a.type = NC_FLOAT),
+      DIFFERS("ndims", VAR_NDIMS, a.ndims = 1), DIFFERS("dimids", VAR_DIMIDS, a.dimids_[1] = 1)};
   return {
       {RUN(ncmpi_def_dim, a.name, a.length, nullptr),
        not_defining + naming +
@@ -215,15 +225,7 @@ std::vector<Call> definition_calls() {
        {DIFFERS("name", DIM_NAME, a.name = "other"), DIFFERS("length", DIM_SIZE, a.length = 2)},
        fresh_name},
       {RUN(ncmpi_def_var, a.name, a.type, a.ndims, a.dimids, &a.varid),
-       not_defining + naming + types +
-           List{FAULT("ndims", "negative", NC_EINVAL, a.ndims = -1),
-                FAULT("name", "used", NC_ENAMEINUSE, a.name = "grid"),
-                FAULT("dimids", "null", NC_EINVAL, a.dimids = nullptr),
-                FAULT("dimids", "unknown", NC_EBADDIM, a.dimids_[1] = 99),
-                FAULT("dimids", "negative", NC_EBADDIM, a.dimids_[0] = -1),
-                late(FAULT("dimids", "unlimited second", NC_EUNLIMPOS, a.dimids_[1] = time_dim))},
-       {DIFFERS("name", VAR_NAME, a.name = "other"), DIFFERS("type", VAR_TYPE, a.type = NC_FLOAT),
-        DIFFERS("ndims", VAR_NDIMS, a.ndims = 1), DIFFERS("dimids", VAR_DIMIDS, a.dimids_[1] = 1)},
+       not_defining + naming + types + variable_faults + List{unlimited_second}, variable_differs,
        fresh_name},
 #ifdef FOREBAY_HAS_DECOMPOSITIONS
       {RUN(ncmpi_def_decom, a.ndims, a.dimids, a.num, a.starts, a.counts, &a.decomid),
@@ -243,19 +245,10 @@ std::vector<Call> definition_calls() {
        {DIFFERS("ndims", FNC_ARGS, a.ndims = 1),
         DIFFERS("dimids", FNC_ARGS, a.dimids_[1] = y_dim)}},
       {RUN(ncmpi_def_decom_var, a.name, a.type, a.ndims, a.dimids, a.decomid, &a.varid),
-       not_defining + naming + types +
-           List{FAULT("ndims", "negative", NC_EINVAL, a.ndims = -1),
-                FAULT("name", "used", NC_ENAMEINUSE, a.name = "grid"),
-                FAULT("dimids", "null", NC_EINVAL, a.dimids = nullptr),
-                FAULT("dimids", "unknown", NC_EBADDIM, a.dimids_[1] = 99),
-                FAULT("dimids", "negative", NC_EBADDIM, a.dimids_[0] = -1),
-                FAULT("decomid", "unknown", NC_EINVAL, a.decomid = 99),
-                FAULT("decomid", "negative", NC_EINVAL, a.decomid = -1),
-                late(FAULT("dimids", "unlimited second", NC_EUNLIMPOS, a.dimids_[1] = time_dim))},
-       {DIFFERS("name", VAR_NAME, a.name = "other"), DIFFERS("type", VAR_TYPE, a.type = NC_FLOAT),
-        DIFFERS("ndims", VAR_NDIMS, a.ndims = 1), DIFFERS("dimids", VAR_DIMIDS, a.dimids_[1] = 1),
-        DIFFERS("decomid", FNC_ARGS, a.decomid = 1)},
-       fresh_name},
+       not_defining + naming + types + variable_faults +
+           List{FAULT("decomid", "unknown", NC_EINVAL, a.decomid = 99),
+                FAULT("decomid", "negative", NC_EINVAL, a.decomid = -1), unlimited_second},
+       variable_differs + List{DIFFERS("decomid", FNC_ARGS, a.decomid = 1)}, fresh_name},
 #endif
       {RUN(ncmpi_rename_dim, a.dimid, a.newname),
        List{read_only} + renaming + List{unknown_dim, negative_dim} +

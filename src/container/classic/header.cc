@@ -20,12 +20,7 @@ void ClassicContainer::read_header() {
     const std::size_t have = bytes.size();
     std::optional<Error> mine;
     if (comm_.is_root()) {
-      mine = attempt_to([&] {
-        chunk.file_size = file_.size();
-        bytes.resize(static_cast<std::size_t>(std::min(wanted, chunk.file_size)));
-        bytes.resize(have + file_.read_at(static_cast<Offset>(have),
-                                          {bytes.data() + have, bytes.size() - have}));
-      });
+      mine = attempt_to([&] { chunk.file_size = classic::read_beginning(file_, bytes, wanted); });
       chunk.code = mine ? to_int(mine->code()) : 0;
       chunk.bytes = static_cast<std::int64_t>(bytes.size());
     }

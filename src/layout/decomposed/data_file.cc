@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/leavings.h"
 #include "base/report.h"
+#include "layout/decomposed/state_file.h"
 #include "storage/file.h"
 
 namespace forebay::decomposed {
@@ -24,21 +25,21 @@ std::string state_path(const std::string& path) { return folder_of(path) + "/sta
 
 namespace {
 
-/// The newest state, if one can be read; `is_empty`: the file is there and has no bytes.
-std::optional<State> newest_state(const std::string& path, bool* is_empty = nullptr) {
-  std::optional<State> newest;
+/// Nothing where they cannot be read.
+std::optional<StateSlots> slots_beside(const std::string& path) noexcept {
+  std::optional<StateSlots> found;
   attempt_to([&] {
     Report unseen;
     File file(state_path(path), false, 0, unseen);
-    if (is_empty) *is_empty = file.size() == 0;
-    std::vector<std::byte> bytes(static_cast<std::size_t>(slot_bytes));
-    for (int slot = 0; slot < slots; ++slot) {
-      if (file.read_at(state_place(slot), bytes) != bytes.size()) return;
-      const auto state = parse_state(bytes);
-      if (state && (!newest || state->epoch > newest->epoch)) newest = state;
-    }
+    found = read_slots(file);
   });
-  return newest;
+  return found;
+}
+
+bool is_of_another(const std::string& path, std::uint64_t id) noexcept {
+  const auto found = slots_beside(path);
+  return found && std::any_of(found->states.begin(), found->states.end(),
+                              [&](const auto& s) { return s && s->id != id; });
 }
 
 }  // namespace
@@ -52,9 +53,13 @@ bool has_data_files(const std::string& path) noexcept {
 // The first commit is of definitions alone.
 bool may_have_values(const std::string& path) noexcept {
   if (!has_data_files(path)) return false;
-  bool is_empty = false;
-  const auto state = newest_state(path, &is_empty);
-  return state ? state->epoch > 1 : !is_empty;
+  const auto found = slots_beside(path);
+  if (!found) return true;
+  const auto& states = found->states;
+  const auto later = [](const std::optional<State>& s) { return s && s->epoch > 1; };
+  if (std::any_of(states.begin(), states.end(), later)) return true;
+  return !found->empty &&
+         std::none_of(states.begin(), states.end(), [](const auto& s) { return s.has_value(); });
 }
 
 void require_data_files(const std::string& path) {
@@ -66,7 +71,7 @@ void require_data_files(const std::string& path) {
 void remove_data_files(const std::string& path, std::optional<std::uint64_t> id) noexcept {
   attempt_to([&] {
     if (!has_data_files(path)) return;
-    if (const auto its = newest_state(path); id && its && its->id != *id) return;
+    if (id && is_of_another(path, *id)) return;
     remove_leavings(folder_of(path), is_number);
     // The state last, by which the folder is known.
     remove_leavings(folder_of(path), [](std::string_view name) { return name == "state"; });
@@ -78,6 +83,8 @@ namespace {
 [[noreturn]] void damaged(const std::string& what) {
   throw Error(Errc::enotnc, what, "forebay check tells what can still be read");
 }
+
+Root root_to(const SectionPlace& section) { return {section.epoch, section.offset, section.bytes}; }
 
 }  // namespace
 
@@ -346,15 +353,14 @@ void DataFileWriter::write(std::uint64_t epoch) {
   const SectionPlace place{allocate(size), size, epoch};
   file_->write_at(place.offset, bytes);
   stale_ = {slot};  // until the commit
-  file_->write_at(root_place(slot), print_root({epoch, place.offset, place.bytes}));
+  file_->write_at(root_place(slot), print_root(root_to(place)));
   written_ = place;
   written_slot_ = slot;
 }
 
 RootSums DataFileWriter::change() const {
   if (written_slot_ < 0) return {};
-  const Root root{written_.epoch, written_.offset, written_.bytes};
-  return sums_of(front_.number, root) - sums_of(front_.number, root_);
+  return sums_of(front_.number, root_to(written_)) - sums_of(front_.number, root_);
 }
 
 void DataFileWriter::retire(const Range& range) {
@@ -370,7 +376,7 @@ void DataFileWriter::committed() {
   stale_.clear();
   slot_ = written_slot_;
   epoch_ = written_.epoch;
-  root_ = Root{written_.epoch, written_.offset, written_.bytes};
+  root_ = root_to(written_);
   if (sections_.empty()) draft_.previous = 0;
   index_.add(draft_, [&](const Entry& old) { retire({old.offset, old.bytes, old.epoch}); });
   if (whole_) {

@@ -40,8 +40,7 @@ void require_data_files(const std::string& path);
 /// What to do about a folder that is another file's.
 constexpr const char* folder_advice =
     "the file was copied or moved without the folder of its data files: bring that along, under "
-    "the "
-    "file's name and .subfiles";
+    "the file's name and .subfiles";
 /// Local. Removes what lies beside a file that is gone, as far as it can; nothing where there is no
 /// state, or it is of a file with another id (where both are known).
 void remove_data_files(const std::string& path, std::optional<std::uint64_t> id) noexcept;

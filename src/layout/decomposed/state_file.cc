@@ -19,6 +19,24 @@ void check_records(const State& state, const Schema& schema) {
   }
 }
 
+StateSlots read_slots(ByteFile& file) {
+  StateSlots found;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(slots * slot_bytes));
+  bytes.resize(file.read_at(0, bytes));
+  found.empty = bytes.empty();
+  for (int slot = 0; slot < slots; ++slot) {
+    const auto begin = static_cast<std::size_t>(state_place(slot));
+    if (bytes.size() < begin + static_cast<std::size_t>(slot_bytes)) break;
+    const auto sector = std::span(bytes).subspan(begin, static_cast<std::size_t>(slot_bytes));
+    auto& state = found.states[static_cast<std::size_t>(slot)];
+    state = parse_state(sector);
+    if (!state &&
+        std::any_of(sector.begin(), sector.end(), [](std::byte b) { return b != std::byte{0}; }))
+      found.damaged = slot;
+  }
+  return found;
+}
+
 void StateFile::create() {
   state_ = {};
   state_.id = id_;
@@ -30,24 +48,17 @@ void StateFile::create() {
 
 void StateFile::load(OpenState which) {
   naming(file_->path(), [&] {
-    std::vector<std::byte> bytes(static_cast<std::size_t>(slots * slot_bytes));
-    bytes.resize(file_->read_at(0, bytes));
+    const StateSlots read = read_slots(*file_);
     bool found = false;
     newest_epoch_ = 0;
     synced_.reset();
-    damaged_slot_ = -1;
+    damaged_slot_ = read.damaged;
     for (int slot = 0; slot < slots; ++slot) {
-      const auto begin = static_cast<std::size_t>(state_place(slot));
-      if (bytes.size() < begin + static_cast<std::size_t>(slot_bytes)) break;
-      const auto sector = std::span(bytes).subspan(begin, static_cast<std::size_t>(slot_bytes));
-      const auto state = parse_state(sector);
-      if (!state &&
-          std::any_of(sector.begin(), sector.end(), [](std::byte b) { return b != std::byte{0}; }))
-        damaged_slot_ = slot;
+      const auto& state = read.states[static_cast<std::size_t>(slot)];
       if (!state) continue;
       if (state->id != id_) throw Error(Errc::enotnc, "it belongs to another file", folder_advice);
       if (state->synced && (!synced_ || state->epoch > synced_->epoch))
-        synced_ = state, synced_slot_ = slot;
+        synced_ = *state, synced_slot_ = slot;
       newest_epoch_ = std::max(newest_epoch_, state->epoch);
       if (!found || state->epoch > state_.epoch) state_ = *state, slot_ = slot;
       found = true;

@@ -2,6 +2,7 @@
 // says for all data files alike which of their writes count.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 
@@ -15,6 +16,15 @@ enum class OpenState { newest, synced };
 
 /// Errc::enotnc where a variable with records cannot have so many.
 void check_records(const State& state, const Schema& schema);
+
+/// What the slots of a state tell.
+struct StateSlots {
+  std::array<std::optional<State>, slots> states;  ///< nothing: never written, or damaged
+  int damaged = -1;                                ///< a slot that is neither whole nor zeros
+  bool empty = false;                              ///< the file has no bytes
+};
+/// Local.
+StateSlots read_slots(ByteFile& file);
 
 class StateFile {
  public:
