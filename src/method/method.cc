@@ -141,10 +141,6 @@ void set_strictly(Method& method, const KeySpec& spec, const std::string& value,
     case KeyKind::choice:
       if (!contains(spec.words, value)) refuse_value(spec, value, where, spec.words);
       return set_choice(method, spec, value == "enable");
-    case KeyKind::off_switch:
-      if (value == "enable") refuse_for_now(spec, value, where);
-      if (value != "disable") refuse_value(spec, value, where, spec.words);
-      return;
     case KeyKind::kept:
       check_kept(spec, value, where);
       method.passed_on[spec.shown.name] = value;
@@ -159,7 +155,7 @@ bool set_leniently(Method& method, const KeySpec& spec, const std::string& value
     case KeyKind::word: {
       const std::string word = lower_case(value);
       if (!contains(spec.words, word)) return false;
-      method.*spec.word = word;
+      (spec.word ? method.*spec.word : method.of_parts[spec.shown.name]) = word;
       return true;
     }
     case KeyKind::size: {
@@ -180,9 +176,16 @@ bool set_leniently(Method& method, const KeySpec& spec, const std::string& value
       if (!contains(spec.words, lower_case(value))) return false;
       set_choice(method, spec, lower_case(value) == "enable");
       return true;
-    case KeyKind::off_switch:
-      // PnetCDF built without subfiling goes on with one file.
-      return lower_case(value) == "disable";
+    case KeyKind::count: {
+      const Count number = leading_number(value);
+      if (number < spec.least || number > spec.most) return false;
+      if (spec.count) {
+        method.*spec.count = static_cast<int>(number);
+      } else {
+        method.of_parts[spec.shown.name] = std::to_string(number);
+      }
+      return true;
+    }
     default:
       method.passed_on[spec.shown.name] = value;
       return true;
@@ -215,9 +218,13 @@ void apply_pnetcdf_hints(Method& method, std::string_view text) {
   }
 }
 
-// MPI-IO's own keys say the same in other words: they hold where Forebay's key was not given by
-// anybody.
+// PnetCDF's and MPI-IO's own keys say the same in other words: they hold where Forebay's key was
+// not given by anybody.
 void apply_aliases(Method& method) {
+  if (method_value(method, "pnetcdf_subfiling") == "enable" && !method.origin.contains("layout")) {
+    method.layout = "decomposed";
+    method.origin["layout"] = "pnetcdf_subfiling of " + method.origin["pnetcdf_subfiling"];
+  }
   const auto given = [&](const char* key) -> Count {
     const auto found = method.passed_on.find(key);
     return found == method.passed_on.end() ? 0 : parse_size(found->second).value_or(0);
@@ -419,12 +426,11 @@ HintMap variable_method(const Method& method, std::string_view variable) {
 HintMap to_hints(const Method& method) {
   HintMap hints = method.passed_on;
   for (const KeySpec& spec : key_specs()) {
-    const bool optional = spec.kind == KeyKind::kept || spec.family == KeyFamily::mpi_io;
-    const std::string name = spec.shown.name;
-    if (optional && name != "nc_num_subfiles") continue;
-    hints[name] = method_value(method, name);
+    if (spec.kind == KeyKind::kept || spec.family == KeyFamily::mpi_io) continue;
+    hints[spec.shown.name] = method_value(method, spec.shown.name);
   }
-  hints["nc_num_subfiles"] = "0";  // as PnetCDF says where subfiling is disabled
+  // As PnetCDF says.
+  if (hints["pnetcdf_subfiling"] != "enable") hints["nc_num_subfiles"] = "0";
   return hints;
 }
 

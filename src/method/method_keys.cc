@@ -123,12 +123,17 @@ constexpr KeySpec common_keys[] = {
               "compatibility; see buffer_limit.",
               "pnetcdf"},
              &Method::ibuf_size, 0, no_limit, KeyFamily::pnetcdf),
-    plain_key({"pnetcdf_subfiling", "disable", "disable",
-               "Several files in place of one; this build writes one.", "pnetcdf"},
-              KeyKind::off_switch, KeyFamily::pnetcdf),
-    plain_key({"nc_num_subfiles", "a number", "0",
-               "How many subfiles; without effect while subfiling is disabled.", "pnetcdf"},
-              KeyKind::kept, KeyFamily::pnetcdf),
+    word_key(
+        {"pnetcdf_subfiling", "enable|disable", "disable",
+         "PnetCDF's word for several files in place of one: enable is layout=decomposed, where "
+         "no layout is named (docs/decomposed.md).",
+         "pnetcdf"},
+        nullptr, switches, KeyFamily::pnetcdf),
+    count_key({"nc_num_subfiles", "a number, at least 0", "0",
+               "With pnetcdf_subfiling=enable, how many data files, at most: neighbouring ranks "
+               "share one. 0: as subfiling says, which goes before it where both are given.",
+               "pnetcdf"},
+              nullptr, 0, most_ranks, KeyFamily::pnetcdf),
     size_key({"striping_unit", "bytes", "0",
               "Bytes of one stripe of the file system: file domains are cut at its multiples. 0: "
               "as the file system says (docs/filesystems.md). Passed on.",
@@ -149,7 +154,7 @@ std::vector<KeySpec> make_specs() {
   }
   keys.insert(keys.end(), std::begin(common_keys), std::end(common_keys));
   for (KeySpec& key : keys) {
-    if (key.kind == KeyKind::off_switch || key.kind == KeyKind::choice) key.words = switches;
+    if (key.kind == KeyKind::choice) key.words = switches;
   }
   return keys;
 }

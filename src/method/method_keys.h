@@ -15,14 +15,13 @@ namespace forebay {
 /// How a key's value is read and kept.
 enum class KeyKind {
   // The first three, without a member of Method, are kept as text in Method::of_parts.
-  word,        ///< one of `words`, in Method::*word
-  size,        ///< bytes between least and most, in Method::*size
-  count,       ///< a whole number between least and most, in Method::*count
-  codec,       ///< a pipeline of codec stages
-  text,        ///< any, in Method::*word
-  choice,      ///< enable|disable: whether Method::*word is `chosen`, else its default
-  off_switch,  ///< enable|disable, of which this build can only disable
-  kept         ///< any text; kept for inquiry and for MPI-IO
+  word,    ///< one of `words`, in Method::*word
+  size,    ///< bytes between least and most, in Method::*size
+  count,   ///< a whole number between least and most, in Method::*count
+  codec,   ///< a pipeline of codec stages
+  text,    ///< any, in Method::*word
+  choice,  ///< enable|disable: whether Method::*word is `chosen`, else its default
+  kept     ///< any text; kept for inquiry and for MPI-IO
 };
 
 /// Whom a key was made for decides how strictly hints of the API are read.
@@ -63,10 +62,11 @@ constexpr KeySpec size_key(MethodKey shown, Count Method::*member, Count least,
           .most = most};
 }
 
-constexpr KeySpec count_key(MethodKey shown, int Method::*member, Count least, Count most) {
+constexpr KeySpec count_key(MethodKey shown, int Method::*member, Count least, Count most,
+                            KeyFamily family = KeyFamily::own) {
   return {.shown = shown,
           .kind = KeyKind::count,
-          .family = KeyFamily::own,
+          .family = family,
           .count = member,
           .least = least,
           .most = most};

@@ -213,9 +213,25 @@ TEST(Method, methods_of_the_design_that_are_not_built_are_told_apart_from_unknow
             "-214: FOREBAY_HINTS: stage \"async\" is not in this build (this build has: "
             "auto|direct|memory|burst)");
   EXPECT_EQ(with_forebay_hints("codec=shuffle,zstd").codec, "shuffle,zstd:3");
-  EXPECT_EQ(refusal("pnetcdf_subfiling=enable"),
-            "-214: FOREBAY_HINTS: pnetcdf_subfiling \"enable\" is not in this build (this build "
-            "has: disable)");
+}
+
+TEST(Method, subfiling_of_pnetcdf_is_the_decomposed_layout_unless_another_is_named) {
+  const Method method = with_forebay_hints("pnetcdf_subfiling=enable;nc_num_subfiles=3");
+  EXPECT_EQ(method.layout, "decomposed");
+  EXPECT_EQ(method.origin.at("layout"), "pnetcdf_subfiling of FOREBAY_HINTS");
+  EXPECT_EQ(to_hints(method).at("pnetcdf_subfiling"), "enable");
+  EXPECT_EQ(to_hints(method).at("nc_num_subfiles"), "3");
+  EXPECT_EQ(with_forebay_hints("pnetcdf_subfiling=enable;layout=canonical").layout, "canonical");
+  EXPECT_EQ(with_forebay_hints("layout=chunked;pnetcdf_subfiling=enable").layout, "chunked");
+  const Method off = with_forebay_hints("pnetcdf_subfiling=disable;nc_num_subfiles=3");
+  EXPECT_EQ(off.layout, "canonical");
+  EXPECT_EQ(to_hints(off).at("nc_num_subfiles"), "0");
+  EXPECT_EQ(refusal("pnetcdf_subfiling=yes"),
+            "-36: FOREBAY_HINTS: \"yes\" is no value of pnetcdf_subfiling (accepted: "
+            "enable|disable)");
+  EXPECT_EQ(refusal("nc_num_subfiles=-1"),
+            "-36: FOREBAY_HINTS: \"-1\" is no value of nc_num_subfiles (accepted: a number, at "
+            "least 0)");
 }
 
 TEST(Method, stronger_sources_win_and_are_named) {
@@ -250,8 +266,8 @@ TEST(Method, hints_of_the_api_are_read_as_pnetcdf_reads_them) {
                                        {"nc_in_place_swap", "Enable"},
                                        {"nc_header_read_chunk_size", "-4"},
                                        {"nc_ibuf_size", "-3"},
-                                       {"pnetcdf_subfiling", "enable"},
-                                       {"nc_num_subfiles", "2"},
+                                       {"pnetcdf_subfiling", "Enable"},
+                                       {"nc_num_subfiles", "2 files"},
                                        {"striping_unit", "abc"},
                                        {"nc_bogus", "1"}},
                                       MethodSources{});
@@ -263,8 +279,9 @@ TEST(Method, hints_of_the_api_are_read_as_pnetcdf_reads_them) {
   EXPECT_EQ(method.striping_unit, 0);
   const HintMap hints = to_hints(method);
   EXPECT_EQ(hints.at("nc_ibuf_size"), "-3");
-  EXPECT_EQ(hints.at("pnetcdf_subfiling"), "disable");
-  EXPECT_EQ(hints.at("nc_num_subfiles"), "0");
+  EXPECT_EQ(method.layout, "decomposed");
+  EXPECT_EQ(hints.at("pnetcdf_subfiling"), "enable");
+  EXPECT_EQ(hints.at("nc_num_subfiles"), "2");
   EXPECT_EQ(hints.at("striping_unit"), "abc");
   EXPECT_EQ(hints.at("nc_bogus"), "1");
 }

@@ -244,10 +244,12 @@ void expect_own(const File& f, const Pieces& p) {
   EXPECT_EQ(deep_wanted, deep);
 }
 
-bool has_data_files() {
+bool has_beside(const std::string& name) {
   struct stat status {};
-  return ::stat((world.path() + ".subfiles/state").c_str(), &status) == 0;
+  return ::stat((world.path() + ".subfiles/" + name).c_str(), &status) == 0;
 }
+
+bool has_data_files() { return has_beside("state"); }
 
 // Collective. A file leaves no folder behind.
 void remove_file() {
@@ -720,6 +722,31 @@ TEST(Decomposition, maps_of_nothing_and_requests_for_nothing) {
     EXPECT_OK(ncmpi_close(f.ncid));
     remove_file();
   }
+}
+
+// By PnetCDF's hints for several files: no more of them than were asked for, unless a key of ours
+// says how many.
+TEST(Decomposition, subfiles_of_pnetcdf_are_data_files) {
+  const std::string number = world.size > 2 ? "2" : "1";
+  for (const bool by_ranks : {false, true}) {
+    Hints hints{{"pnetcdf_subfiling", "enable"}, {"nc_num_subfiles", number}};
+    if (by_ranks) hints.emplace_back("subfiling", "ranks");
+    const Pieces p = scattered();
+    const File f = create(hints, p);
+    write_all(f, p);
+    EXPECT_OK(ncmpi_sync(f.ncid));
+    const int files = by_ranks ? world.size : std::stoi(number);
+    EXPECT_TRUE(has_beside(std::to_string(files - 1)));
+    EXPECT_FALSE(has_beside(std::to_string(files)));
+    expect_arrays(f);
+    EXPECT_OK(ncmpi_close(f.ncid));
+    remove_file();
+  }
+  const Pieces p = scattered();
+  const File f = create({{"pnetcdf_subfiling", "enable"}, {"layout", "canonical"}}, p);
+  EXPECT_FALSE(has_data_files());
+  EXPECT_OK(ncmpi_close(f.ncid));
+  remove_file();
 }
 
 // Maps need define mode; text is decomposed as well as numbers.

@@ -68,6 +68,15 @@ void make_folder(const std::string& folder) {
     throw system_error(errno, Errc::efile, "making the folder", folder);
 }
 
+// Of how many ranks a group is; 0: those of a node.
+int ranks_of_a_group(const Method& method, int ranks) {
+  if (method.subfiling == "ranks") return method.subfile_ranks;
+  const int number = std::stoi(method_value(method, "nc_num_subfiles"));
+  const bool by_number = number > 0 && method_value(method, "pnetcdf_subfiling") == "enable";
+  if (!by_number || method.origin.contains("subfiling")) return method.ranks_per_node;
+  return (ranks - 1) / number + 1;
+}
+
 }  // namespace
 
 void DecomposedLayout::choose(const Schema* old, const KeptElsewhere& elsewhere) {
@@ -105,8 +114,7 @@ void DecomposedLayout::make_group() {
     group.numbers.resize(static_cast<std::size_t>(comm_.size()));
     std::iota(group.numbers.begin(), group.numbers.end(), 0);
   } else {
-    const Topology& groups = Topology::of(
-        comm_, method.subfiling == "ranks" ? method.subfile_ranks : method.ranks_per_node);
+    const Topology& groups = Topology::of(comm_, ranks_of_a_group(method, comm_.size()));
     group.ranks = groups.node();
     const auto ranks = groups.ranks_of(groups.my_node());
     group.numbers.assign(ranks.begin(), ranks.end());
