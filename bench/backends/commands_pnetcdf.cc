@@ -40,7 +40,10 @@ void add_workloads(CLI::App& app, Command& c) {
           app, c, o.e3sm,
           [](const E3smOptions& options, const Team& team) -> std::unique_ptr<Workload> {
             if (o.e3sm.floor) return std::make_unique<E3smFloor>(options, team);
-            return std::make_unique<E3smPnetcdf>(options, team, o.e3sm.by_maps);
+            const E3smWay way = o.e3sm.by_maps ? E3smWay::maps
+                                : o.e3sm.blobs ? E3smWay::blobs
+                                               : E3smWay::pieces;
+            return std::make_unique<E3smPnetcdf>(options, team, way, o.e3sm.file_ranks);
           }),
       o.e3sm);
   add_array_workloads(app, c, o.arrays,

@@ -1,5 +1,7 @@
 #include "backends/workload_e3sm_pnetcdf.h"
 
+#include <algorithm>
+
 #include "backends/backend.h"
 #include "backends/define.h"
 
@@ -26,20 +28,81 @@ FOREBAY_BENCH_DECOM(double, double)
 
 namespace forebay::bench {
 
-E3smPnetcdf::E3smPnetcdf(const E3smOptions& options, const Team& team, bool by_maps)
-    : E3smWorkload(options, team), by_maps_(by_maps), var_ids_(plans_.size()) {
-  if (by_maps && !ncmpi_def_decom) throw std::runtime_error("this library has no decompositions");
+E3smPnetcdf::E3smPnetcdf(const E3smOptions& options, const Team& team, E3smWay way, int file_ranks)
+    : E3smWorkload(options, team), way_(way), file_ranks_(team.comm), var_ids_(plans_.size()) {
+  if (way == E3smWay::maps && !ncmpi_def_decom)
+    throw std::runtime_error("this library has no decompositions");
+  if (way == E3smWay::blobs) share_files(file_ranks);
+}
+
+E3smPnetcdf::~E3smPnetcdf() {
+  if (file_ranks_ != team_.comm) MPI_Comm_free(&file_ranks_);
+}
+
+void E3smPnetcdf::share_files(int file_ranks) {
+  if (file_ranks > 0) {
+    MPI_Comm_split(team_.comm, team_.rank / file_ranks, team_.rank, &file_ranks_);
+  } else {
+    MPI_Comm_split_type(team_.comm, MPI_COMM_TYPE_SHARED, team_.rank, MPI_INFO_NULL, &file_ranks_);
+  }
+  const Team file(file_ranks_);
+  // Files are numbered in the order of their first ranks.
+  const int leads = file.rank == 0 ? 1 : 0;
+  MPI_Scan(&leads, &file_, 1, MPI_INT, MPI_SUM, team_.comm);
+  --file_;
+  MPI_Bcast(&file_, 1, MPI_INT, 0, file_ranks_);
+  files_ = static_cast<int>(team_.sum(leads));
+  for (const Pieces& pieces : pieces_) {
+    Blob& blob = blobs_.emplace_back();
+    const MPI_Offset mine = pieces.elements();
+    MPI_Exscan(&mine, &blob.begin, 1, MPI_OFFSET, MPI_SUM, file_ranks_);
+    if (file.rank == 0) blob.begin = 0;
+    blob.of_file = file.sum(mine);
+  }
 }
 
 nlohmann::json E3smPnetcdf::parameters() const {
   auto out = E3smWorkload::parameters();
-  if (by_maps_) out["by_maps"] = true;
+  if (way_ == E3smWay::maps) out["by_maps"] = true;
+  if (way_ == E3smWay::blobs) out["blobs"] = files_;
   return out;
 }
 
-bool E3smPnetcdf::define_by_map(int ncid, int var, std::span<const int> dims, int* id) {
+std::string E3smPnetcdf::file_of(const std::string& path, int file) {
+  return file == 0 ? path : path + "." + std::to_string(file);
+}
+
+std::vector<std::string> E3smPnetcdf::files(const std::string& path) const {
+  std::vector<std::string> all;
+  all.reserve(static_cast<std::size_t>(files_));
+  for (int file = 0; file < files_; ++file) all.push_back(file_of(path, file));
+  return all;
+}
+
+bool E3smPnetcdf::define(int ncid, int var, std::span<const int> dims, int* id) {
+  if (plans_[static_cast<std::size_t>(var)].map < 0 || way_ == E3smWay::pieces) return false;
+  way_ == E3smWay::maps ? define_by_map(ncid, var, dims, id) : define_as_blobs(ncid, var, dims, id);
+  return true;
+}
+
+// A dimension of length 0 would be the unlimited one.
+void E3smPnetcdf::define_as_blobs(int ncid, int var, std::span<const int> dims, int* id) {
   const VariablePlan& plan = plans_[static_cast<std::size_t>(var)];
-  if (plan.map < 0) return false;
+  const cdl::Variable& variable = case_.header.vars[static_cast<std::size_t>(var)];
+  Blob& blob = blobs_[static_cast<std::size_t>(plan.map)];
+  if (blob.dim < 0) {
+    const std::string name = "D" + std::to_string(plan.map);
+    check(ncmpi_def_dim(ncid, name.c_str(), std::max<MPI_Offset>(blob.of_file, 1), &blob.dim),
+          name.c_str());
+  }
+  const int its[] = {plan.record ? dims[0] : blob.dim, blob.dim};
+  check(ncmpi_def_var(ncid, variable.name.c_str(), static_cast<nc_type>(variable.type),
+                      plan.record ? 2 : 1, its, id),
+        variable.name.c_str());
+}
+
+void E3smPnetcdf::define_by_map(int ncid, int var, std::span<const int> dims, int* id) {
+  const VariablePlan& plan = plans_[static_cast<std::size_t>(var)];
   const cdl::Variable& variable = case_.header.vars[static_cast<std::size_t>(var)];
   const auto mapped = dims.subspan(plan.record ? 1 : 0);
   const auto [at, fresh] =
@@ -53,16 +116,18 @@ bool E3smPnetcdf::define_by_map(int ncid, int var, std::span<const int> dims, in
   check(ncmpi_def_decom_var(ncid, variable.name.c_str(), static_cast<nc_type>(variable.type),
                             plan.record ? 1 : 0, dims.data(), at->second, id),
         variable.name.c_str());
-  return true;
 }
 
 void E3smPnetcdf::write(const std::string& path, MPI_Info info, Phases& phases) {
   int ncid = 0;
-  check(ncmpi_create(team_.comm, path.c_str(), NC_CLOBBER | NC_64BIT_DATA, info, &ncid), "create");
+  check(ncmpi_create(file_ranks_, file_of(path, file_).c_str(), NC_CLOBBER | NC_64BIT_DATA, info,
+                     &ncid),
+        "create");
   phases.mark("open");
   maps_.clear();
+  for (Blob& blob : blobs_) blob.dim = -1;
   define_header(ncid, case_.header, [&](int file, int var, std::span<const int> dims, int* id) {
-    return by_maps_ && define_by_map(file, var, dims, id);
+    return define(file, var, dims, id);
   });
   check(ncmpi_enddef(ncid), "enddef");
   phases.mark("define");
@@ -74,7 +139,7 @@ void E3smPnetcdf::write(const std::string& path, MPI_Info info, Phases& phases) 
 
 void E3smPnetcdf::read(const std::string& path, MPI_Info info, Phases& phases) {
   int ncid = 0;
-  check(ncmpi_open(team_.comm, path.c_str(), NC_NOWRITE, info, &ncid), "open");
+  check(ncmpi_open(file_ranks_, file_of(path, file_).c_str(), NC_NOWRITE, info, &ncid), "open");
   phases.mark("open");
   for (std::size_t v = 0; v < var_ids_.size(); ++v) {
     check(ncmpi_inq_varid(ncid, case_.header.vars[v].name.c_str(), &var_ids_[v]), "inq_varid");
@@ -111,7 +176,14 @@ void E3smPnetcdf::post(int ncid, bool put, int varid, const Slot& slot) {
   int status = NC_NOERR;
   const auto call = [&](auto* data, auto iput_varn, auto iget_varn, auto iput_vara, auto iget_vara,
                         auto iput_decom, auto iget_decom) {
-    if (plan.map >= 0 && by_maps_) {
+    if (plan.map >= 0 && way_ == E3smWay::blobs) {
+      if (plan.elements == 0) return;
+      const MPI_Offset begin = blobs_[static_cast<std::size_t>(plan.map)].begin;
+      const MPI_Offset start[] = {plan.record ? slot.record : begin, begin};
+      const MPI_Offset count[] = {plan.record ? 1 : plan.elements, plan.elements};
+      status = put ? iput_vara(ncid, varid, start, count, data, nullptr)
+                   : iget_vara(ncid, varid, start, count, data, nullptr);
+    } else if (plan.map >= 0 && way_ == E3smWay::maps) {
       const MPI_Offset start = slot.record, count = 1;
       status = put ? iput_decom(ncid, varid, &start, &count, data, nullptr)
                    : iget_decom(ncid, varid, &start, &count, data, nullptr);

@@ -12,7 +12,7 @@ PROGRAMS = {
     "codec-limit": "forebay-bench-codec-limit",
 }
 OWN = ("forebay", "forebay-chunked", "forebay-decomposed", "forebay-decom-api")
-PEERS = ("pnetcdf", "pnetcdf-hints", "hdf5", "hdf5-multi")
+PEERS = ("pnetcdf", "pnetcdf-hints", "pnetcdf-blob", "hdf5", "hdf5-multi")
 SYSTEM = ("append", "limit", "log-limit")
 LIMITS = SYSTEM + ("floor", "codec-limit")
 ALL = PEERS + OWN + LIMITS
@@ -124,6 +124,8 @@ def make_backends(wanted, programs, job, ranks, modules, cores):
             if name != "aggrs" or holds(peer, b"nc_num_aggrs_per_node"):
                 backends.append(Backend(f"pnetcdf-hints/{name}", peer, HINTED_MODULE if modules[0] else None,
                                         {"PNETCDF_HINTS": hints.format(ranks=ranks)}))
+    if peer and job["arguments"][0] == "e3sm" and "pnetcdf-blob" in wanted:
+        with_modules("pnetcdf-blob", peer, ["--blobs"])
     if hdf5 and job["arrays"] and "hdf5" in wanted:
         with_modules("hdf5", hdf5, as_hdf5)
     if hdf5 and job["arrays"] and "hdf5-multi" in wanted:

@@ -1,5 +1,6 @@
 """One workload at one number of ranks in one directory: all backends in turn, and what comes out."""
 
+import glob
 import json
 import os
 import shutil
@@ -79,10 +80,12 @@ class Comparison:
 
     def remove_leftovers(self):
         # A program that was stopped could not remove its file.
-        path = os.path.join(self.directory, f"forebay-bench-{os.getpid()}.nc")
-        if os.path.exists(path):
-            os.unlink(path)
-        shutil.rmtree(path + ".subfiles", ignore_errors=True)
+        name = f"forebay-bench-{os.getpid()}.nc"
+        for left in glob.glob(os.path.join(glob.escape(self.directory), name + "*")):
+            if os.path.isdir(left):
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                os.unlink(left)
 
     def keep_best_hints(self):
         """Of the sets of hints for the peer the one that was quickest goes on: one row."""

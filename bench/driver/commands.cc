@@ -179,8 +179,14 @@ void add_pnetcdf_options(CLI::App* sub, E3smCommand& o) {
       ->check(CLI::IsMember({"usual", "record", "end"}));
   auto* by_maps = sub->add_flag("--by-maps", o.by_maps,
                                 "define maps and write by them (Forebay's ncmpi_def_decom)");
+  auto* blobs = sub->add_flag("--blobs", o.blobs,
+                              "one contiguous piece a rank and variable, in a file of each node")
+                    ->excludes(by_maps);
+  sub->add_option("--file-ranks", o.file_ranks, "ranks that share a file of blobs (0: a node's)")
+      ->check(CLI::NonNegativeNumber)
+      ->needs(blobs);
   sub->add_flag("--floor", o.floor, "the header without data, and each rank appends its bytes")
-      ->excludes(by_maps);
+      ->excludes(by_maps, blobs);
 }
 
 void add_block_workload(CLI::App& app, Command& c, const char* name, const char* what,

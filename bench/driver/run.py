@@ -24,6 +24,9 @@ the machine does meets all of them alike; the figures are medians over the round
                       needs more than twice the time of the better one in the first round is not run again.
     pnetcdf-hints/SET the peer with the hints for ROMIO that are best here: romio_cb_write, cb_nodes, romio_no_indep_rw
                       and nc_num_aggrs_per_node in some sets, of which the quickest of the first round goes on
+    pnetcdf-blob/MODULE
+                      the peer, e3sm only: a file a node, in which each rank's values of a variable and record are one
+                      contiguous piece (iput_vara), and maps are not told
     hdf5/MODULE       parallel HDF5: the same data, chunks and codec, one collective call a variable
     hdf5-multi/MODULE the same, with one call for all variables
     append            each rank pwrites one contiguous block, the same bytes in all
