@@ -87,7 +87,7 @@ MapFacts FileMaps::facts() const {
     facts.maps += index.maps();
     facts.patterns += index.patterns();
     facts.slabs += index.slab_count();
-    facts.metadata_bytes += reader_.section_bytes(file);
+    facts.metadata_bytes += reader_.metadata_bytes(file);
     index.for_each_slab([&](const decomposed::Entry& e) { facts.slab_bytes += e.bytes; });
   }
   return facts;
@@ -107,6 +107,8 @@ std::vector<std::string> FileMaps::check() const {
         look([&] {
           for (std::uint32_t n = 0; n < reader_.index(file).patterns(); ++n)
             reader_.pattern(file, n);
+          for (std::uint32_t n = 0; n < reader_.index(file).maps(); ++n)
+            reader_.check_inverse(file, n);
         });
       look([&] { reader_.check_roots(); });
     });

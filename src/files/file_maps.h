@@ -27,7 +27,7 @@ struct MapFacts {
   bool synced = false;
   Count maps = 0, patterns = 0, slabs = 0;
   Count slab_bytes = 0;      ///< of values
-  Count metadata_bytes = 0;  ///< sections that are in use
+  Count metadata_bytes = 0;  ///< sections and inverse maps that are in use
 };
 
 /// Several threads may use one; they read one after another.

@@ -21,12 +21,14 @@
 #include "files/file_check.h"
 #include "format/decomposed.h"
 #include "layout/decomposed/data_file.h"
+#include "storage/file.h"
 
 namespace forebay {
 namespace {
 
 namespace fs = std::filesystem;
-using decomposed::root_place, decomposed::slot_bytes, decomposed::slots, decomposed::state_place;
+using decomposed::StoredInverse, decomposed::root_place, decomposed::slot_bytes, decomposed::slots,
+    decomposed::state_place;
 
 constexpr int ranks = 4;
 constexpr Count columns = 200, most_records = 8, synced_records = 3;
@@ -265,6 +267,100 @@ TEST_F(DamagedMaps, the_synced_commit_can_be_opened_to_write_where_the_newest_is
         EXPECT_FALSE(reading(chunked::OpenState::newest, most_records));
         EXPECT_FALSE(reading(chunked::OpenState::synced, synced_records));
       }
+      restore();
+    }
+  }
+}
+
+// Columns that ranks have here and there, in one data file.
+class DamagedInverses : public DamagedMaps {
+ protected:
+  static constexpr Count wide = 400, levels = 6;
+  static int owner(Count column) {
+    return static_cast<int>((column * column / 3 + column) % ranks);
+  }
+  static std::int32_t cell(Count level, Count column) {
+    return static_cast<std::int32_t>(level * 1000 + column);
+  }
+
+  void SetUp() override {
+    folder_ = fs::path(testing::TempDir()) / ("forebay_inverse_" + std::to_string(::getpid()));
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    path_ = folder_ / "file.nc";
+    run_as_threads(ranks, [&](const Comm& comm) {
+      const auto ds = Dataset::create(
+          comm, path_, 5, false,
+          {{"layout", "decomposed"}, {"subfiling", "none"}, {"buffer_limit", "8k"}});
+      const DimId dims[] = {ds->def_dim("z", levels), ds->def_dim("x", wide)};
+      ds->def_var("field", Type::int32, dims);
+      ds->enddef();
+      RunList list;
+      std::vector<std::int32_t> data;
+      for (Count z = 0; z < levels; ++z) {
+        for (Count x = 0; x < wide; ++x) {
+          if (owner(x) != comm.rank()) continue;
+          list.runs.push_back({4 * (z * wide + x), 4});
+          list.bytes += 4;
+          data.push_back(cell(z, x));
+        }
+      }
+      Request r;
+      r.var = 0;
+      r.write = true;
+      r.elements = std::ssize(data);
+      r.memory.data = reinterpret_cast<std::byte*>(data.data());
+      r.memory.type = Type::int32;
+      r.selection = Runs{std::make_shared<const RunList>(std::move(list))};
+      ds->execute(std::span(&r, 1), true);
+      ds->close();
+    });
+    keep("whole");
+  }
+  std::vector<StoredInverse> inverses() const {
+    Report report;
+    const auto bytes = read_all(data_path(0));
+    const auto front = decomposed::parse_front(std::span(bytes).first(slot_bytes));
+    decomposed::DataFileReader reader(std::make_shared<File>(data_path(0), false, 0, report),
+                                      front);
+    reader.load(UINT64_MAX);
+    std::vector<StoredInverse> found;
+    reader.index().for_each_inverse(
+        [&](const StoredInverse& inverse) { found.push_back(inverse); });
+    return found;
+  }
+  void expect_values() const {
+    const ClassicFile file(path_, chunked::OpenState::newest);
+    for (const auto& [start, count] :
+         std::vector<std::pair<std::vector<Count>, std::vector<Count>>>{{{0, 0}, {levels, wide}},
+                                                                        {{2, 0}, {1, wide}},
+                                                                        {{1, 37}, {4, 100}},
+                                                                        {{5, 399}, {1, 1}}}) {
+      std::vector<std::int32_t> got(static_cast<std::size_t>(count[0] * count[1]));
+      file.read(0, {start, count, {}}, Type::int32, got.data());
+      for (Count z = 0; z < count[0]; ++z)
+        for (Count x = 0; x < count[1]; ++x)
+          ASSERT_EQ(got[static_cast<std::size_t>(z * count[1] + x)],
+                    cell(start[0] + z, start[1] + x));
+    }
+  }
+};
+
+TEST_F(DamagedInverses, values_are_read_without_them_and_a_check_tells) {
+  const auto inverse = inverses();
+  ASSERT_EQ(inverse.size(), 1U);
+  EXPECT_TRUE(is_whole());
+  expect_values();
+  for (const auto& block : inverse[0].blocks) {
+    for (const Offset at :
+         {block.offset, block.offset + block.bytes / 2, block.offset + block.bytes - 1}) {
+      flip(data_path(0), at);
+      expect_values();
+      const FileCheck check = check_file(path_, {});
+      EXPECT_EQ(check.status, CheckStatus::damaged);
+      EXPECT_TRUE(std::any_of(check.damages.begin(), check.damages.end(), [&](const Damage& d) {
+        return d.problem.find("inverse map") != std::string::npos;
+      }));
       restore();
     }
   }

@@ -6,7 +6,7 @@
 
 #include "base/attempt.h"
 #include "base/hash.h"
-#include "format/log_bytes.h"
+#include "format/decomposed_bytes.h"
 
 namespace forebay::decomposed {
 namespace {
@@ -17,23 +17,6 @@ using logged::Printer;
 constexpr std::uint32_t front_magic = 0x4642'4446, root_magic = 0x4642'4452,
                         state_magic = 0x4642'4453, section_magic = 0x4642'4445;  // FBDF, R, S, E
 constexpr std::size_t hash_bytes = 8;
-
-[[noreturn]] void damaged(const std::string& what) {
-  throw Error(Errc::enotnc, what, "forebay check tells what can still be read");
-}
-
-/// Parsing of what the log's parser takes apart; its errors are those of a netCDF file here.
-template <typename F>
-auto parsing(const char* what, F&& f) {
-  try {
-    return f();
-  } catch (const Error& error) {
-    if (error.code() != Errc::ebadlog) throw;
-    const std::string& text = error.message();
-    const std::size_t colon = text.find(": ");
-    damaged(std::string(what) + ": " + text.substr(colon == std::string::npos ? 0 : colon + 2));
-  }
-}
 
 /// A slot: what was printed, zeros, and a hash at the end of the sector.
 std::vector<std::byte> as_slot(Printer& out) {
@@ -55,20 +38,6 @@ auto parse_slot(std::span<const std::byte> bytes, std::uint32_t magic, const cha
     in.front(magic, "it");
     return parse(in);
   });
-}
-
-/// Small for numbers that are near to 0.
-std::uint64_t zigzag(std::int64_t n) {
-  return (static_cast<std::uint64_t>(n) << 1) ^ static_cast<std::uint64_t>(n >> 63);
-}
-std::int64_t unzigzag(std::uint64_t n) {
-  return static_cast<std::int64_t>(n >> 1) ^ -static_cast<std::int64_t>(n & 1);
-}
-
-std::uint32_t number32(Parser& in, const char* what) {
-  const std::uint64_t n = in.number();
-  if (n > INT32_MAX) logged::damaged(std::string(what) + " is too large");
-  return static_cast<std::uint32_t>(n);
 }
 
 }  // namespace
@@ -159,6 +128,27 @@ std::optional<State> parse_state(std::span<const std::byte> bytes) {
   });
 }
 
+namespace {
+
+// Nothing where there are none, as in files of before there were any.
+void print_inverses(Printer& out, std::span<const StoredInverse> inverses) {
+  if (inverses.empty()) return;
+  out.number(inverses.size());
+  Offset end = first_block;
+  for (const StoredInverse& inverse : inverses) {
+    out.number(inverse.map);
+    out.number(inverse.blocks.size());
+    for (const FileRange& block : inverse.blocks) {
+      out.number(zigzag(block.offset - end));
+      out.count(block.bytes);
+      end = block.offset + block.bytes;
+    }
+    out.fixed(inverse.hash);
+  }
+}
+
+}  // namespace
+
 std::vector<std::byte> print_section(const Section& section) {
   Printer out;
   out.front(section_magic);
@@ -200,19 +190,12 @@ std::vector<std::byte> print_section(const Section& section) {
     out.number(section.epoch - e.epoch);
     before = e;
   }
+  print_inverses(out, section.inverses);
   out.fixed(hash_of(out.bytes()));
   return std::move(out.bytes());
 }
 
 namespace {
-
-/// `a` and a difference that was read, or an error for what is below 0 or above `most`.
-std::int64_t moved(std::int64_t a, std::uint64_t difference, std::int64_t most, const char* what) {
-  std::int64_t sum = 0;
-  if (__builtin_add_overflow(a, unzigzag(difference), &sum) || sum < 0 || sum > most)
-    logged::damaged(std::string(what) + " is out of range");
-  return sum;
-}
 
 Map parse_map(Parser& in, std::size_t patterns) {
   Map map(in.items(2));
@@ -249,6 +232,27 @@ void parse_entries(Parser& in, Section& section, Offset file_size) {
   }
 }
 
+void parse_inverses(Parser& in, Section& section, Offset file_size) {
+  if (in.left() == 0) return;
+  const std::size_t maps = section.first_map + section.maps.size();
+  section.inverses.resize(in.items(11));
+  Offset end = first_block;
+  for (StoredInverse& inverse : section.inverses) {
+    inverse.map = number32(in, "number of a map");
+    if (inverse.map >= maps) logged::damaged("an inverse map of no map");
+    inverse.blocks.resize(in.items(2));
+    for (FileRange& block : inverse.blocks) {
+      block.offset = moved(end, in.number(), file_size, "an inverse map's place");
+      block.bytes = in.count();
+      if (block.offset < first_block || block.bytes > file_size - block.offset)
+        logged::damaged("an inverse map lies outside the file");
+      end = block.offset + block.bytes;
+    }
+    if (inverse.blocks.empty()) logged::damaged("an inverse map without a directory");
+    inverse.hash = in.fixed<std::uint64_t>();
+  }
+}
+
 }  // namespace
 
 Section parse_section(std::span<const std::byte> bytes, Offset file_size) {
@@ -279,6 +283,7 @@ Section parse_section(std::span<const std::byte> bytes, Offset file_size) {
     for (Map& map : section.maps)
       map = parse_map(in, section.first_pattern + section.patterns.size());
     parse_entries(in, section, file_size);
+    parse_inverses(in, section, file_size);
     if (in.left() != 0) logged::damaged("it is longer than it says");
     return section;
   });

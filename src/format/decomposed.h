@@ -4,7 +4,7 @@
 //     state      slot{3}                       which commit is the newest; the last to be written
 //     data file  front root{3} block*          a root names the newest section of a commit
 //     block      slab* section                 one a write, where there is space
-//     section    epoch previous pattern* map* entry* hash     what that write added
+//     section    epoch previous pattern* map* entry* inverse* hash     what that write added
 //
 // A pattern is which elements of a variable (of one record of it) one rank selected; a map is the
 // patterns of several ranks; an entry says where a slab lies: the values of one variable and record
@@ -129,6 +129,23 @@ struct Entry {
   bool operator==(const Entry&) const = default;
 };
 
+struct FileRange {
+  Offset offset = 0;
+  Count bytes = 0;
+
+  bool operator==(const FileRange&) const = default;
+};
+
+/// The inverse of a map (format/inverse_map.h): pages, and last of all their directory.
+struct StoredInverse {
+  std::uint32_t map = 0;
+  std::vector<FileRange> blocks;
+  std::uint64_t hash = 0;  ///< of the directory
+
+  const FileRange& directory() const { return blocks.back(); }
+  bool operator==(const StoredInverse&) const = default;
+};
+
 struct Section {
   std::uint64_t epoch = 0;
   Offset previous = 0;  ///< the section before it; 0: it tells all
@@ -138,6 +155,7 @@ struct Section {
   std::vector<StoredPattern> patterns;
   std::vector<Map> maps;
   std::vector<Entry> entries;
+  std::vector<StoredInverse> inverses;
 };
 std::vector<std::byte> print_section(const Section& section);
 /// Numbers of patterns and maps are those of this section or earlier ones; what entries say is

@@ -14,11 +14,10 @@ ChunkInfo as_chunk(std::size_t bytes) { return {Type::byte, {static_cast<Count>(
 
 }  // namespace
 
-PatternPacker::PatternPacker() : pipeline_(Pipeline::parse("zstd:1")) {}
+BytePacker::BytePacker() : pipeline_(Pipeline::parse("zstd:1")) {}
 
-// packed = 2 × (length of the printed pattern) + (1 if compressed), bytes
-std::vector<std::byte> PatternPacker::pack(const Pattern& pattern) {
-  const auto printed = print_pattern(pattern);
+// packed = 2 × (length of what was printed) + (1 if compressed), bytes
+std::vector<std::byte> BytePacker::pack(std::span<const std::byte> printed) {
   const auto encoded = pipeline_.encode(as_chunk(printed.size()), printed, workspace_);
   Printer out;
   out.number(2 * printed.size() + (encoded.skipped == 0 ? 1 : 0));
@@ -26,25 +25,33 @@ std::vector<std::byte> PatternPacker::pack(const Pattern& pattern) {
   return std::move(out.bytes());
 }
 
-Pattern PatternPacker::unpack(std::span<const std::byte> packed) {
+std::vector<std::byte> BytePacker::unpack(std::span<const std::byte> packed, std::uint64_t most) {
   Parser in(packed);
   const std::uint64_t front = in.number();
   const bool compressed = front % 2 == 1;
   const std::uint64_t bytes = front / 2;
   const auto rest = in.take(in.left());
   if (!compressed) {
-    if (rest.size() != bytes) damaged("a pattern's length");
-    return parse_pattern(rest);
+    if (rest.size() != bytes || bytes > most) damaged("the length of packed numbers");
+    return {rest.begin(), rest.end()};
   }
-  if (bytes > most_bytes || bytes / most_ratio > rest.size())
-    damaged("a pattern of " + std::to_string(bytes) + " bytes");
+  if (bytes > most || bytes / most_ratio > rest.size())
+    damaged("packed numbers of " + std::to_string(bytes) + " bytes");
   std::vector<std::byte> printed(bytes);
   try {
     pipeline_.decode(as_chunk(printed.size()), rest, 0, printed, workspace_);
   } catch (const Error& error) {
     damaged(error.message());
   }
-  return parse_pattern(printed);
+  return printed;
+}
+
+std::vector<std::byte> PatternPacker::pack(const Pattern& pattern) {
+  return packer_.pack(print_pattern(pattern));
+}
+
+Pattern PatternPacker::unpack(std::span<const std::byte> packed) {
+  return parse_pattern(packer_.unpack(packed, most_bytes));
 }
 
 }  // namespace forebay::logged

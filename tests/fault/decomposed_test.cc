@@ -234,15 +234,6 @@ TEST(DecomposedFaults, so_they_do_where_ranks_share_a_data_file) {
   if (world.size > 1) keep_writes(2);
 }
 
-// -- folders of other files
-
-void make(const std::string& path, int version) {
-  int id = -1;
-  EXPECT_OK(create(path, id, by_ranks()));
-  EXPECT_OK(put(id, version));
-  EXPECT_OK(ncmpi_close(id));
-}
-
 void on_first(const std::function<void()>& f) {
   MPI_Barrier(MPI_COMM_WORLD);
   if (world.rank == 0) f();
@@ -254,6 +245,94 @@ void remove_all(const std::string& path) {
     fs::remove(path);
     fs::remove_all(path + ".subfiles");
   });
+}
+
+// -- inverse maps
+
+constexpr int scattered = 600;  // columns, of all ranks together
+
+bool is_mine(int column) { return (column * column / 5 + column) % world.size == world.rank; }
+
+int put_scattered(int id, int version) {
+  std::vector<std::array<MPI_Offset, 2>> starts, counts;
+  std::vector<int> values;
+  for (int c = 0; c < scattered; ++c) {
+    if (!is_mine(c)) continue;
+    starts.push_back({0, c});
+    counts.push_back({rows, 1});
+    for (int r = 0; r < rows; ++r) values.push_back(value_of(version, r, c));
+  }
+  std::vector<MPI_Offset*> first, many;
+  for (auto& s : starts) first.push_back(s.data());
+  for (auto& c : counts) many.push_back(c.data());
+  return ncmpi_put_varn_int_all(id, 0, static_cast<int>(first.size()), first.data(), many.data(),
+                                values.data());
+}
+
+int scattered_version_in_file(const std::string& path) {
+  int found = 0;
+  if (world.rank == 0) {
+    int id = -1;
+    const MPI_Offset start[] = {0, 0}, count[] = {rows, scattered};
+    std::vector<int> values(static_cast<size_t>(rows * scattered));
+    EXPECT_OK(ncmpi_open(MPI_COMM_SELF, path.c_str(), NC_NOWRITE, MPI_INFO_NULL, &id));
+    EXPECT_OK(ncmpi_get_vara_int_all(id, 0, start, count, values.data()));
+    found = version_of(values, {}, 0, scattered);
+    EXPECT_OK(ncmpi_close(id));
+  }
+  MPI_Bcast(&found, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  return found;
+}
+
+// What fails when the file is closed; and whether it has inverse maps then, by its size.
+bool closes_with_inverses(const std::string& path, int version, const std::string& plan,
+                          std::vector<Fate> states, MPI_Offset whole) {
+  int id = -1;
+  EXPECT_OK(create(path, id, by_ranks(world.size)));
+  EXPECT_OK(put_scattered(id, version));
+  fail(plan.c_str());
+  fail_states(std::move(states));
+  EXPECT_OK(ncmpi_close(id));
+  fail_states({});
+  fail("none");
+  EXPECT_EQ(scattered_version_in_file(path), version) << plan;
+  return static_cast<MPI_Offset>(fs::file_size(path + ".subfiles/0")) >= whole;
+}
+
+TEST(DecomposedFaults, files_are_closed_and_whole_where_their_inverse_maps_cannot_be_written) {
+  if (world.size == 1) return;  // one pattern is in order
+  const std::string path = world.path();
+  closes_with_inverses(path, 1, "none", {}, 0);
+  const auto whole = static_cast<MPI_Offset>(fs::file_size(path + ".subfiles/0"));
+  int version = 1, without = 0;
+  for (const int rank : {0, 1}) {
+    for (int call = 1; call <= 8; ++call) {
+      const std::string plan =
+          "pwrite:rank=" + std::to_string(rank) + ":call=" + std::to_string(call);
+      without += closes_with_inverses(path, ++version, plan + ":errno=ENOSPC", {}, whole) ? 0 : 1;
+      closes_with_inverses(path, ++version, plan + ":from", {}, whole);
+    }
+  }
+  EXPECT_GE(without, 2);
+  closes_with_inverses(path, ++version, "none", {Fate::lost}, whole);
+  closes_with_inverses(path, ++version, "none", {Fate::arrives}, whole);
+  // Who opens such a file to write makes them.
+  EXPECT_FALSE(closes_with_inverses(path, ++version, "pwrite:rank=0:call=1:from", {}, whole));
+  int id = -1;
+  EXPECT_OK(ncmpi_open(MPI_COMM_WORLD, path.c_str(), NC_WRITE, by_ranks(world.size), &id));
+  EXPECT_OK(ncmpi_close(id));
+  EXPECT_EQ(static_cast<MPI_Offset>(fs::file_size(path + ".subfiles/0")), whole);
+  EXPECT_EQ(scattered_version_in_file(path), version);
+  remove_all(path);
+}
+
+// -- folders of other files
+
+void make(const std::string& path, int version) {
+  int id = -1;
+  EXPECT_OK(create(path, id, by_ranks()));
+  EXPECT_OK(put(id, version));
+  EXPECT_OK(ncmpi_close(id));
 }
 
 TEST(DecomposedFaults, a_folder_of_another_file_stays_when_a_copy_is_deleted_or_clobbered) {

@@ -1,5 +1,5 @@
-// Fuzz target over what decomposed variables have beside a file: the parsers of sections and slots,
-// and a whole data file with a section, whose index is loaded and patterns unpacked.
+// Fuzz target over what decomposed variables have beside a file: the parsers of sections, slots and
+// inverse maps, and a whole data file with a section, whose index is loaded and patterns unpacked.
 //
 // The first byte chooses what the others are. Checksums are put right before, or nothing would get
 // past them. Whatever the bytes are, all returns or throws forebay::Error; what is accepted prints
@@ -17,6 +17,7 @@
 #include "base/hash.h"
 #include "base/memory_file_testing.h"
 #include "format/decomposed.h"
+#include "format/inverse_map.h"
 #include "layout/decomposed/data_file.h"
 #include "layout/packed_pattern.h"
 
@@ -89,6 +90,27 @@ void check_file(Bytes section) {
   writer.open(epoch, 0, found);
 }
 
+void check_directory(const Bytes& bytes) {
+  const auto directory = decomposed::parse_inverse_directory(bytes, 1 << 20);
+  const auto printed = decomposed::print_inverse_directory(directory);
+  must(decomposed::print_inverse_directory(decomposed::parse_inverse_directory(printed, 1 << 20)) ==
+           printed,
+       "a directory");
+}
+
+void check_page(const Bytes& bytes) {
+  if (bytes.size() < 4) return;
+  // What the directory would say is in the first bytes, and in what can be parsed.
+  decomposed::InversePage page;
+  page.runs = std::to_integer<std::uint32_t>(bytes[0]);
+  page.first = {0, std::to_integer<forebay::Offset>(bytes[1])};
+  page.end = {std::to_integer<std::uint32_t>(bytes[2]) % 3,
+              std::to_integer<forebay::Offset>(bytes[3])};
+  const auto runs = decomposed::parse_inverse_page(std::span(bytes).subspan(4), page);
+  must(decomposed::parse_inverse_page(decomposed::print_inverse_page(runs), page) == runs,
+       "a page");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -96,7 +118,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto all = std::as_bytes(std::span(data, size));
   const Bytes bytes(all.begin() + 1, all.end());
   try {
-    switch (data[0] % 4) {
+    switch (data[0] % 6) {
       case 0:
         check_section(bytes);
         break;
@@ -106,8 +128,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       case 2:
         check_root(bytes);
         break;
-      default:
+      case 3:
         check_file(bytes);
+        break;
+      case 4:
+        check_directory(bytes);
+        break;
+      default:
+        check_page(bytes);
     }
   } catch (const Error&) {
   }

@@ -7,6 +7,7 @@
 
 #include "array/pattern.h"
 #include "format/decomposed.h"
+#include "format/inverse_map.h"
 #include "layout/packed_pattern.h"
 
 namespace {
@@ -33,6 +34,7 @@ Bytes section(bool first) {
   if (first) return decomposed::print_section(made);
   for (int i = 0; i < 4; ++i)
     made.entries.push_back({i, 3, 0, made.first_map, 4096 + 120 * i, 120, 7});
+  made.inverses.push_back({made.first_map, {{5000, 70}, {5072, 30}}, 9});
   return decomposed::print_section(made);
 }
 
@@ -52,6 +54,17 @@ int main(int argc, char** argv) {
     save(std::string("section-") + (first ? "first" : "next"), 0, section(first));
     save(std::string("file-") + (first ? "first" : "next"), 3, section(first));
   }
+  decomposed::InverseDirectory directory;
+  directory.inner = {3, 20};
+  directory.factors = {{{0, 1, 1}, {0, 3, 1}}, {}};
+  directory.pages = {{{0, 4}, {0, 9}, 4096, 30, 2, 5}, {{0, 9}, {1, 60}, 4128, 40, 7, 6}};
+  save("directory", 4, decomposed::print_inverse_directory(directory));
+  const std::vector<decomposed::InverseRun> runs = {
+      {0, 0, 4, 2, 0}, {0, 1, 6, 3, 2}, {1, 0, 9, 1, 8}};
+  Bytes page = {std::byte{3}, std::byte{4}, std::byte{1}, std::byte{10}};
+  const auto printed = decomposed::print_inverse_page(runs);
+  page.insert(page.end(), printed.begin(), printed.end());
+  save("page", 5, page);
   save("state", 1, decomposed::print_state({1, 2, 2, 3, 4, {5, 6}, true}));
   save("root", 2, decomposed::print_root({7, 4096, 90}));
   return 0;

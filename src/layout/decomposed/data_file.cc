@@ -262,6 +262,9 @@ void DataFileWriter::open(std::uint64_t epoch, std::uint64_t synced, RootsFound&
   const auto use_all = [&](const DataFileReader& reader, bool in_newest) {
     reader.index().for_each_slab(
         [&](const Entry& e) { use(e.offset, e.bytes, e.epoch, in_newest); });
+    reader.index().for_each_inverse([&](const StoredInverse& inverse) {
+      for (const FileRange& block : inverse.blocks) use(block.offset, block.bytes, 0, in_newest);
+    });
     for (const SectionPlace& s : reader.sections()) use(s.offset, s.bytes, s.epoch, in_newest);
   };
   use_all(newest, true);
@@ -329,7 +332,7 @@ void DataFileWriter::write(std::uint64_t epoch) {
   const int slot = free_slot();
   wipe(*file_, stale_);
   stale_.clear();
-  if (draft_.entries.empty() && front_.number != 0) return;
+  if (draft_.entries.empty() && draft_.inverses.empty() && front_.number != 0) return;
   for (const StoredPattern& pattern : draft_.patterns)
     if (pattern.packed.empty())
       throw Error(Errc::einval, "a rank did not give its pattern", "this is a fault of Forebay's");

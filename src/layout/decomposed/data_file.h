@@ -133,6 +133,7 @@ class DataFileWriter {
   bool wants(const Key& pattern) const;
   void give(const Key& pattern, std::vector<std::byte> packed);
   void add(const Entry& entry) { draft_.entries.push_back(entry); }
+  void add(StoredInverse inverse) { draft_.inverses.push_back(std::move(inverse)); }
   /// Section, then root; nothing where there is nothing new, but in data file 0, so that every
   /// commit leaves a root. What lies in the slabs has been written before.
   void write(std::uint64_t epoch);

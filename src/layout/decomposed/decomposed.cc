@@ -10,6 +10,7 @@
 #include "base/byteorder.h"
 #include "comm/agree.h"
 #include "comm/exchange.h"
+#include "layout/decomposed/inverse_maker.h"
 
 namespace forebay::decomposed {
 
@@ -39,6 +40,15 @@ ReaderOptions reader_options(const Method& method) {
       std::max(std::min(method.log_memory, method.buffer_limit), least_index_memory);
   options.hole_threshold = method.hole_threshold;
   return options;
+}
+
+InverseSizes inverse_sizes(const Method& method) {
+  const Count memory = std::min(method.log_memory, method.buffer_limit);
+  InverseSizes sizes;
+  sizes.memory = memory / 4;
+  sizes.page_runs = std::clamp<Count>(memory / 2048, 4, sizes.page_runs);
+  sizes.few_bytes = 2 * sizes.page_runs;
+  return sizes;
 }
 
 }  // namespace
@@ -319,6 +329,33 @@ void DecomposedLayout::publish() {
   if (schema_.numrecs != state_.records) commit([] {});
 }
 
+void DecomposedLayout::publish_last() {
+  publish();
+  invert();
+}
+
+// Of maps whose inverses the file has not yet. It is whole without them: what goes wrong here costs
+// those who read it time.
+void DecomposedLayout::invert() {
+  const InverseSizes sizes = inverse_sizes(site_.method);
+  std::int64_t wanted = 0;
+  attempt_to([&] {
+    restore_writer();
+    if (group_->writer) wanted = std::ssize(maps_to_invert(group_->writer->index(), sizes));
+  });
+  if (comm_.all_reduce(wanted, Reduce::max) == 0) return;
+  StepTimer timer(site_.report, Step::plan);
+  not_inverted_ = attempt_together(comm_, [&] {
+    commit([&] {
+      together(group_->ranks, [&] {
+        restore_writer();
+        make_inverses(group_->ranks, *group_->file, sizes, group_->writer.get());
+      });
+    });
+  });
+  if (not_inverted_) comm_.forget_failed_meeting();
+}
+
 // Once a session also what others have written before, in files that no group is left for, and the
 // names of all: a commit counts on all of them.
 void DecomposedLayout::sync_data_files() {
@@ -410,6 +447,7 @@ std::string DecomposedLayout::reasons() const {
   if (joined_ > 0)
     text += "; " + std::to_string(joined_) +
             " small writes were put together, as each would have had a map of its own";
+  if (not_inverted_) text += "; without inverse maps, " + not_inverted_->message();
   return text;
 }
 

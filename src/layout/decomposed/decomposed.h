@@ -61,7 +61,7 @@ class DecomposedLayout : public ApartPart {
   void header_written() override {}
 
   void publish() override;
-  void publish_last() override { publish(); }
+  void publish_last() override;
   void synced() override;
   void fill_record(VarId var, Count record) override;
   void release() override;
@@ -110,6 +110,7 @@ class DecomposedLayout : public ApartPart {
   void commit(const std::function<void()>& append);
   void write_state(const State& next);  // collective
   void overrule();                      // the same
+  void invert();                        // the same
   void read(std::span<Request> requests);
 
   ClassicSite site_;
@@ -139,6 +140,7 @@ class DecomposedLayout : public ApartPart {
 
   // For the report.
   std::int64_t commits_ = 0, blobs_ = 0, joined_ = 0;
+  std::optional<Error> not_inverted_;
 };
 
 }  // namespace forebay::decomposed

@@ -1,5 +1,7 @@
 #include "layout/decomposed/file_index.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <string>
 
@@ -14,6 +16,18 @@ namespace {
 }
 
 std::uint64_t hash_of_map(const Map& map) { return hash_of(std::as_bytes(std::span(map))); }
+
+Key identity_of(const Map& map, const std::vector<StoredPattern>& patterns) {
+  std::vector<std::uint64_t> told;
+  told.reserve(4 * map.size());
+  for (const Member& member : map) {
+    const StoredPattern& pattern = patterns[member.pattern];
+    told.insert(told.end(), {member.rank, pattern.key.low, pattern.key.high,
+                             static_cast<std::uint64_t>(pattern.elements)});
+  }
+  const XXH128_hash_t hash = XXH3_128bits(told.data(), told.size() * sizeof told[0]);
+  return {hash.low64, hash.high64};
+}
 
 }  // namespace
 
@@ -33,9 +47,10 @@ void FileIndex::add(const Section& section, const Replaced& replaced) {
       if (!add_fits(sum, patterns_[member.pattern].elements, sum))
         damaged("a map has more elements than can be");
     map_numbers_.emplace(hash_of_map(map), maps());
-    bytes_ += static_cast<Count>(64 + map.size() * sizeof(Member));
+    bytes_ += static_cast<Count>(64 + sizeof(Key) + map.size() * sizeof(Member));
     maps_.push_back(map);
     map_elements_.push_back(sum);
+    identities_.push_back(identity_of(map, patterns_));
   }
   for (const Entry& entry : section.entries) {
     const Count elements = map_elements_[entry.map];
@@ -43,6 +58,10 @@ void FileIndex::add(const Section& section, const Replaced& replaced) {
                       : entry.bytes % elements != 0 || entry.bytes / elements > 8)
       damaged("a slab has other bytes than its map's elements");
     add_entry(entry, replaced);
+  }
+  for (const StoredInverse& inverse : section.inverses) {
+    inverses_.insert_or_assign(inverse.map, inverse);
+    bytes_ += static_cast<Count>(64 + sizeof inverse + inverse.blocks.size() * sizeof(FileRange));
   }
 }
 
@@ -65,6 +84,11 @@ std::span<const Entry> FileIndex::slabs(VarId var, Count record) const {
   const auto found = slabs_.find({var, record});
   if (found == slabs_.end()) return {};
   return found->second;
+}
+
+const StoredInverse* FileIndex::inverse(std::uint32_t map) const {
+  const auto found = inverses_.find(map);
+  return found == inverses_.end() ? nullptr : &found->second;
 }
 
 std::optional<std::uint32_t> FileIndex::find(const Key& pattern) const {
@@ -95,6 +119,7 @@ Section FileIndex::whole(std::uint64_t epoch) const {
   std::sort(section.entries.begin(), section.entries.end(), [](const Entry& a, const Entry& b) {
     return a.offset < b.offset;  // they follow each other, mostly: short differences
   });
+  for_each_inverse([&](const StoredInverse& inverse) { section.inverses.push_back(inverse); });
   return section;
 }
 

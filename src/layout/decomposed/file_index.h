@@ -32,6 +32,10 @@ class FileIndex {
   const StoredPattern& pattern(std::uint32_t number) const { return patterns_[number]; }
   const Map& map(std::uint32_t number) const { return maps_[number]; }
   Count elements(std::uint32_t map) const { return map_elements_[map]; }
+  /// What the map has, in 128 bits: other files and commits may have its number for another one.
+  const Key& identity(std::uint32_t map) const { return identities_[map]; }
+  /// Its inverse; null: there is none.
+  const StoredInverse* inverse(std::uint32_t map) const;
   std::uint32_t patterns() const { return static_cast<std::uint32_t>(patterns_.size()); }
   std::uint32_t maps() const { return static_cast<std::uint32_t>(maps_.size()); }
   std::optional<std::uint32_t> find(const Key& pattern) const;
@@ -44,6 +48,10 @@ class FileIndex {
     for (const auto& [place, list] : slabs_)
       for (const Entry& entry : list) f(entry);
   }
+  template <typename F>
+  void for_each_inverse(F&& f) const {
+    for (const auto& [map, inverse] : inverses_) f(inverse);
+  }
   /// A section that tells all that there is.
   Section whole(std::uint64_t epoch) const;
 
@@ -53,6 +61,8 @@ class FileIndex {
   std::vector<StoredPattern> patterns_;
   std::vector<Map> maps_;
   std::vector<Count> map_elements_;
+  std::vector<Key> identities_;
+  std::map<std::uint32_t, StoredInverse> inverses_;
   std::map<Key, std::uint32_t> pattern_numbers_;
   std::multimap<std::uint64_t, std::uint32_t> map_numbers_;  // by a hash
   std::map<std::pair<VarId, Count>, std::vector<Entry>> slabs_;

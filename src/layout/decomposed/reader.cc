@@ -79,7 +79,8 @@ Reader::Reader(const Schema& schema, std::string path, ReadExtents read, ReaderO
       read_(read),
       options_(options),
       rank_(rank),
-      report_(report) {}
+      report_(report),
+      inverses_(options.index_memory / 8) {}
 
 std::size_t Reader::most_pieces() const {
   // Those of a plan, of several put together, and as extents; plans that are kept as much again.
@@ -142,9 +143,12 @@ Reader::Opened& Reader::opened(std::uint32_t number) {
 
 const FileIndex& Reader::index(std::uint32_t number) { return opened(number).reader.index(); }
 
-Count Reader::section_bytes(std::uint32_t number) {
+Count Reader::metadata_bytes(std::uint32_t number) {
   Count sum = 0;
   for (const SectionPlace& section : opened(number).reader.sections()) sum += section.bytes;
+  index(number).for_each_inverse([&](const StoredInverse& inverse) {
+    for (const FileRange& block : inverse.blocks) sum += block.bytes;
+  });
   return sum;
 }
 
@@ -176,46 +180,92 @@ Pattern Reader::pattern(std::uint32_t file, std::uint32_t number) {
   });
 }
 
+void Reader::check_inverse(std::uint32_t file, std::uint32_t map) {
+  if (index(file).inverse(map) == nullptr) return;
+  naming(data_path(path_, file) + ": map " + std::to_string(map), [&] {
+    Opened& data = opened(file);
+    inverses_.check(*data.file, *inverses_.map(*data.file, data.reader.index(), map));
+  });
+}
+
 // Where a map's ranks have elements of the target. False: more pieces than may be.
 bool Reader::collect(const Slab& slab, const Selected& target, std::vector<Piece>& pieces) {
   const std::size_t most = target.elements > 1 ? most_pieces() : SIZE_MAX;
   const Map map = index(slab.file).map(slab.entry.map);
+  bool fits = true;
+  const auto add = [&](const Found& found) {
+    const Turn turn{0, map[found.member].rank, 0};
+    if (!pieces.empty()) {
+      Piece& last = pieces.back();
+      if (last.turn == turn && last.end() == found.target &&
+          last.place + last.count == found.place) {
+        last.count += found.count;
+        return true;
+      }
+    }
+    fits = fits && pieces.size() < most;
+    if (fits) pieces.push_back({found.target, found.count, found.place, slab.file, turn});
+    return fits;
+  };
+  const StoredInverse* const inverse = index(slab.file).inverse(slab.entry.map);
+  if (inverse && !damaged_inverses_.contains({slab.file, inverse->hash})) {
+    const std::uint64_t hash = inverse->hash;
+    const auto failed = attempt_to([&] { collect_by_inverse(slab, target, add); });
+    if (!failed) return fits;
+    if (failed->code() != Errc::enotnc) throw *failed;
+    // Values do without it.
+    damaged_inverses_.insert({slab.file, hash});
+    pieces.clear();
+    fits = true;
+  }
+  collect_by_patterns(slab, target.pattern, add);
+  return fits;
+}
+
+void Reader::collect_by_inverse(const Slab& slab, const Selected& target, const AddPiece& add) {
+  const auto inverse = inverses_.map(*opened(slab.file).file, index(slab.file), slab.entry.map);
+  if (inverse->directory.disjoint) {
+    const auto same = index(slab.file).find(target.key);
+    const Map& map = index(slab.file).map(slab.entry.map);
+    const auto member = std::find_if(map.begin(), map.end(),
+                                     [&](const Member& m) { return same && m.pattern == *same; });
+    if (member != map.end()) {
+      const auto number = static_cast<std::uint32_t>(member - map.begin());
+      if (pattern(slab.file, *same) == target.pattern) {
+        add({inverse->begins[number], 0, target.elements, number});
+        return;
+      }
+    }
+  }
+  inverses_.find(*opened(slab.file).file, *inverse, target.pattern, add);
+}
+
+void Reader::collect_by_patterns(const Slab& slab, const Pattern& target, const AddPiece& add) {
+  const Map map = index(slab.file).map(slab.entry.map);
   Count begin = 0;  // of the rank's blob, in elements
-  for (const Member& member : map) {
-    const Count elements = index(slab.file).pattern(member.pattern).elements;
-    const Pattern its = pattern(slab.file, member.pattern);
-    if (its.inner != target.pattern.inner)
+  bool goes_on = true;
+  for (std::uint32_t member = 0; member < map.size() && goes_on; ++member) {
+    const Count elements = index(slab.file).pattern(map[member].pattern).elements;
+    const Pattern its = pattern(slab.file, map[member].pattern);
+    if (its.inner != target.inner)
       damaged(data_path(path_, slab.file) + ": map " + std::to_string(slab.entry.map) +
               " is of variables of another shape");
-    const Turn turn{0, member.rank, 0};
-    bool fits = true;
-    const auto add = [&](Count place, Count at, Count count) {
-      if (!pieces.empty()) {
-        Piece& last = pieces.back();
-        if (last.turn == turn && last.end() == at && last.place + last.count == place) {
-          last.count += count;
-          return;
-        }
-      }
-      fits = fits && pieces.size() < most;
-      if (fits) pieces.push_back({at, count, place, slab.file, turn});
-    };
-    if (its == target.pattern) {
-      add(begin, 0, elements);
+    if (its == target) {
+      goes_on = add({begin, 0, elements, member});
     } else {
-      intersect(its, 0, target.pattern, 0, [&](const SharedList& list) {
+      intersect(its, 0, target, 0, [&](const SharedList& list) {
         for (const Shared& s : list.pieces)
-          if (fits) add(begin + list.a + s.a, list.b + s.b, s.count);
+          goes_on = goes_on && add({begin + list.a + s.a, list.b + s.b, s.count, member});
       });
     }
-    if (!fits) return false;
     begin += elements;
   }
-  return true;
 }
 
 void Reader::forget() {
   files_.clear();
+  inverses_.forget();
+  damaged_inverses_.clear();
   plan_places_.clear();
   plans_.clear();
   plans_cost_ = 0;
@@ -237,8 +287,8 @@ void Reader::keep(const std::shared_ptr<const Plan>& plan) {
 
 std::shared_ptr<const Reader::Plan> Reader::plan_for(
     const Slab& slab, const std::shared_ptr<const Selected>& target) {
-  const auto [first, last] =
-      plan_places_.equal_range(PlanKey{slab.file, slab.entry.map, target->key});
+  const Key map = index(slab.file).identity(slab.entry.map);
+  const auto [first, last] = plan_places_.equal_range(PlanKey{map, target->key});
   const auto known = std::find_if(first, last, [&](const auto& place) {
     const auto& its = (*place.second)->target;
     return its == target || (its->pattern == target->pattern && its->gather == target->gather);
@@ -249,7 +299,7 @@ std::shared_ptr<const Reader::Plan> Reader::plan_for(
     return plans_.front();
   }
   ++plans_made_;
-  auto plan = std::make_shared<Plan>(Plan{slab.file, slab.entry.map, target, {}, 0});
+  auto plan = std::make_shared<Plan>(Plan{map, target, {}, 0});
   if (!collect(slab, *target, plan->pieces)) return nullptr;
   resolve(plan->pieces, 1);
   plan->covered = elements_of(plan->pieces);

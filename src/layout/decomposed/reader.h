@@ -9,9 +9,10 @@
 //     piece     the same of one slab, in bytes of its file
 //
 // A selection that is the pattern of a rank, compared in all of its runs, is one piece: a restart
-// on the ranks of before reads its blobs straight. Any other is intersected with the ranks'
-// patterns. Where slabs overlap, what was written later stays, element by element; older slabs that
-// newer ones cover altogether are not read.
+// on the ranks of before reads its blobs straight. Any other is looked up in the pages of the map's
+// inverse (inverse_reader.h); where there is none, or a damaged one, it is intersected with the
+// ranks' patterns. Where slabs overlap, what was written later stays, element by element; older
+// slabs that newer ones cover altogether are not read.
 //
 // Memory: a selection that has more pieces than `index_memory` allows is cut in two, again and
 // again. Of data files as many are open, and as many indexes held, as options say, at least one.
@@ -23,9 +24,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "array/request.h"
@@ -33,6 +35,7 @@
 #include "base/extent.h"
 #include "base/report.h"
 #include "layout/decomposed/data_file.h"
+#include "layout/decomposed/inverse_reader.h"
 #include "layout/decomposed/pieces.h"
 #include "layout/decomposed/selected.h"
 #include "layout/decomposed/state_file.h"
@@ -77,12 +80,18 @@ class Reader {
 
   /// Local. Of data file `number`, as of the commit. For reports and checks.
   const FileIndex& index(std::uint32_t number);
-  Count section_bytes(std::uint32_t number);  ///< of what its index was read from
+  /// Of the sections that its index was read from, and of inverse maps.
+  Count metadata_bytes(std::uint32_t number);
   /// Local. The pattern of a rank, whole and possible.
   Pattern pattern(std::uint32_t file, std::uint32_t number);
+  /// Local. Reads all of a map's inverse, if there is one: Errc::enotnc for what is damaged.
+  void check_inverse(std::uint32_t file, std::uint32_t map);
   /// How many plans were made, and how many reads found theirs.
   std::int64_t plans_made() const { return plans_made_; }
   std::int64_t plans_found() const { return plans_found_; }
+  /// Pages of inverse maps that were read, and inverse maps that could not be.
+  std::int64_t pages_read() const { return inverses_.pages_read(); }
+  std::int64_t damaged_inverses() const { return std::ssize(damaged_inverses_); }
 
  private:
   struct Opened {
@@ -93,7 +102,7 @@ class Reader {
     bool is_loaded = false;
   };
   struct Plan {
-    std::uint32_t file, map;
+    Key map;  // its identity
     std::shared_ptr<const Selected> target;
     std::vector<Piece> pieces;  // by place, in elements of the slab; none overlap
     Count covered = 0;          // elements
@@ -116,15 +125,18 @@ class Reader {
     }
   };
   using Plans = std::list<std::shared_ptr<const Plan>>;
-  using PlanKey = std::tuple<std::uint32_t, std::uint32_t, Key>;  // file, map, target
+  using PlanKey = std::pair<Key, Key>;  // map, target
   class PlanStream;
 
   Opened& opened(std::uint32_t number);
   std::vector<Slab> slabs_of(VarId var, Count record);
   std::shared_ptr<const Plan> plan_for(const Slab& slab,
                                        const std::shared_ptr<const Selected>& target);
+  using AddPiece = std::function<bool(const Found& found)>;
   bool collect(const Slab& slab, const Selected& target, std::vector<Piece>& pieces);
-  static PlanKey key_of(const Plan& plan) { return {plan.file, plan.map, plan.target->key}; }
+  void collect_by_patterns(const Slab& slab, const Pattern& target, const AddPiece& add);
+  void collect_by_inverse(const Slab& slab, const Selected& target, const AddPiece& add);
+  static PlanKey key_of(const Plan& plan) { return {plan.map, plan.target->key}; }
   static std::size_t cost_of(const Plan& plan) { return plan.pieces.size() + 8; }
   void keep(const std::shared_ptr<const Plan>& plan);
   void read_part(const Destination& to, Count record, const std::shared_ptr<const Selected>& what,
@@ -148,8 +160,10 @@ class Reader {
   std::vector<bool> is_found_;
   std::optional<StateFile> state_file_;  // where others may write
   logged::PatternPacker packer_;
-  std::list<Opened> files_;  // the one used last first
-  Plans plans_;              // the one used last first
+  InverseReader inverses_;
+  std::set<std::pair<std::uint32_t, std::uint64_t>> damaged_inverses_;  // file, hash
+  std::list<Opened> files_;                                             // the one used last first
+  Plans plans_;                                                         // the one used last first
   std::multimap<PlanKey, Plans::iterator> plan_places_;
   std::size_t plans_cost_ = 0;  // of all together, in pieces
   std::int64_t plans_made_ = 0, plans_found_ = 0;

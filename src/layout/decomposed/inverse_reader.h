@@ -1,0 +1,85 @@
+// Reading inverse maps (format/inverse_map.h): where the elements of a selection lie in the slabs
+// of a map, from those pages that tell of them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/byte_file.h"
+#include "base/types.h"
+#include "format/inverse_map.h"
+#include "layout/decomposed/file_index.h"
+#include "layout/packed_pattern.h"
+
+namespace forebay::decomposed {
+
+/// `count` elements of a slab from `place` on, of that member of the map, are those of the
+/// selection from `target` on.
+struct Found {
+  Count place, target, count;
+  std::uint32_t member;
+};
+
+/// The directory of a map's inverse, and what it needs of the map.
+struct InverseMap {
+  InverseDirectory directory;
+  std::vector<Count> begins;     ///< of each member's elements in a slab; one more for the end
+  std::vector<Count> per_index;  ///< by factor: how many indices it has
+  std::uint64_t hash = 0;
+};
+
+/// Not thread-safe.
+class InverseReader {
+ public:
+  /// Directories and pages that are kept take `most_bytes` together, or the last one alone is kept.
+  explicit InverseReader(Count most_bytes) : most_bytes_(most_bytes) {}
+
+  /// Local. Errc::enotnc for what is damaged: what the file says takes no memory that its bytes do
+  /// not account for.
+  std::shared_ptr<const InverseMap> map(ByteFile& file, const FileIndex& index, std::uint32_t map);
+  /// Local. Calls f(found) for what the map has of the selection, in no order; until it returns
+  /// false, which is returned. Errc::enotnc for damage, and for a selection of an array of another
+  /// shape.
+  bool find(ByteFile& file, const InverseMap& map, const Pattern& selection,
+            const std::function<bool(const Found&)>& f);
+  /// Local. Reads all pages. Errc::enotnc for damage.
+  void check(ByteFile& file, const InverseMap& map);
+  void forget();
+
+  std::int64_t pages_read() const { return pages_read_; }
+
+ private:
+  using Runs = std::vector<InverseRun>;
+  struct KeptMap {
+    std::string path;
+    Offset offset;
+    std::shared_ptr<const InverseMap> map;
+    Count bytes;
+  };
+  struct KeptPage {
+    std::uint64_t hash;
+    Offset offset;
+    std::shared_ptr<const Runs> runs;
+    Count bytes;
+  };
+
+  std::shared_ptr<const Runs> kept(const InversePage& page);
+  void each_page(ByteFile& file, const InverseMap& map,
+                 const std::vector<const InversePage*>& pages,
+                 const std::function<bool(const Runs&)>& f);
+  void make_room();
+
+  Count most_bytes_, bytes_ = 0;
+  std::list<KeptMap> maps_;    // the one used last first
+  std::list<KeptPage> pages_;  // the same
+  logged::BytePacker packer_;
+  std::int64_t pages_read_ = 0;
+};
+
+}  // namespace forebay::decomposed
