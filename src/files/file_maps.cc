@@ -75,6 +75,31 @@ bool FileMaps::read(VarId id, const Subarray& selection, Type type, void* out) c
   return read_part(var, id, selection, type, static_cast<std::byte*>(out));
 }
 
+std::optional<std::vector<decomposed::ReplayPart>> FileMaps::Slabs::parts_of(VarId var) {
+  if (maps_.damage_) throw *maps_.damage_;
+  const std::lock_guard<std::mutex> lock(maps_.reading_);
+  std::optional<std::vector<decomposed::ReplayPart>> parts;
+  maps_.reader_.as_of_newest(maps_.which_, [&] { parts = replay_.parts_of(var); });
+  return parts;
+}
+
+Count FileMaps::Slabs::elements_of(const decomposed::ReplayPart& part) {
+  const std::lock_guard<std::mutex> lock(maps_.reading_);
+  return replay_.elements_of(part);
+}
+
+std::vector<Count> FileMaps::Slabs::places_of(const decomposed::ReplayPart& part) {
+  const std::lock_guard<std::mutex> lock(maps_.reading_);
+  return replay_.places_of(part);
+}
+
+Runs FileMaps::Slabs::read(const decomposed::ReplayPart& part, std::byte* out) {
+  const std::lock_guard<std::mutex> lock(maps_.reading_);
+  Runs runs;
+  maps_.reader_.as_of_newest(maps_.which_, [&] { runs = replay_.read(part, out); });
+  return runs;
+}
+
 MapFacts FileMaps::facts() const {
   if (damage_) throw *damage_;
   const std::lock_guard<std::mutex> lock(reading_);

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/report.h"
 #include "layout/decomposed/reader.h"
+#include "layout/decomposed/replay.h"
 #include "layout/decomposed/state_file.h"
 
 namespace forebay {
@@ -39,6 +40,26 @@ class FileMaps {
 
   /// As ClassicFile::read, for a checked selection that is not empty.
   bool read(VarId var, const Subarray& selection, Type type, void* out) const;
+
+  /// What copies decomposed variables slab by slab (layout/decomposed/replay.h), with about so
+  /// many bytes. For one thread; outlived by the reader.
+  class Slabs {
+   public:
+    Slabs(const FileMaps& maps, Count most_bytes)
+        : maps_(maps), replay_(maps.reader_, maps.schema_, most_bytes) {}
+
+    /// All of a variable, or nothing if it is to be read by selections. Errc::enotnc for damage.
+    std::optional<std::vector<decomposed::ReplayPart>> parts_of(VarId var);
+    /// As Replay has them, of the data file of a part.
+    Count elements_of(const decomposed::ReplayPart& part);
+    std::vector<Count> places_of(const decomposed::ReplayPart& part);
+    /// Reads the values of a part, native, into `out`, and tells which elements they are.
+    Runs read(const decomposed::ReplayPart& part, std::byte* out);
+
+   private:
+    const FileMaps& maps_;
+    decomposed::Replay replay_;
+  };
 
   const std::optional<Error>& damage() const { return damage_; }
   /// Errc::enotnc, or the system's, for a data file that cannot be read.

@@ -2,8 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "array/chunk_grid.h"
+#include "base/byteorder.h"
 #include "base/error.h"
 #include "files/zarr.h"
 
@@ -13,6 +18,7 @@ namespace {
 using Json = nlohmann::json;  // finds keys quickly, unlike zarr::Json
 
 constexpr Count plain_chunk_bytes = 16 << 20;  // contiguous variables are cut to about this
+constexpr Count slabs_memory = 256 << 20;      // to find out whether slabs overlap
 
 std::string base64(std::span<const std::byte> bytes) {
   static constexpr char digits[] =
@@ -68,7 +74,7 @@ class Maker {
       const auto id = static_cast<VarId>(v);
       const Variable& var = schema.vars[v];
       mine_ = Json::object();
-      const std::string why = var.decomposed ? "its values lie as ranks held them: convert the file"
+      const std::string why = var.decomposed ? add_decomposed(id, var)
                               : var.chunking ? add_chunked(id, var)
                                              : add_plain(id, var);
       if (!why.empty()) {
@@ -106,8 +112,8 @@ class Maker {
     mine_[var.name + "/.zattrs"] = zarr::attributes_text(file_.schema(), var);
   }
 
-  void refer(const std::string& key, Offset offset, Count bytes) {
-    mine_[key] = Json::array({url_, offset, bytes});
+  void refer(const std::string& key, Offset offset, Count bytes, const std::string& beside = {}) {
+    mine_[key] = Json::array({url_ + beside, offset, bytes});
     ++result_.references;
   }
 
@@ -205,9 +211,116 @@ class Maker {
     return {};
   }
 
+  // A map's slabs are the chunks of an array of their own, over a dimension whose variable tells
+  // where in a record each element belongs, as CF gathers what is compressed.
+  std::string add_decomposed(VarId id, const Variable& var) {
+    if (!slabs_) slabs_.emplace(*file_.maps(), slabs_memory);
+    const auto parts = slabs_->parts_of(id);
+    if (!parts) return "its slabs overlap, or its records are too long to tell: convert the file";
+    std::map<std::uint32_t, std::set<std::uint32_t>> maps;  // of data files
+    for (const auto& part : *parts)
+      if (part.file != decomposed::ReplayPart::no_file) maps[part.file].insert(part.map);
+    for (const auto& part : *parts) {
+      if (part.file == decomposed::ReplayPart::no_file) continue;
+      std::string name = var.name + "." + std::to_string(part.file);
+      if (maps[part.file].size() > 1) name += "." + std::to_string(part.map);
+      if (!mine_.contains(name + "/.zarray")) {
+        if (refs_.contains(name + "/.zarray") || file_.schema().find_var(name))
+          return "there is another variable " + name;
+        std::string why;
+        const std::string dimension = gathered_dimension(var, part, why);
+        if (!why.empty()) return why;
+        add_gathered(var, name, dimension, slabs_->elements_of(part));
+      }
+      std::vector<Count> at{0};
+      if (var.is_record) at.insert(at.begin(), part.record);
+      const std::string key = name + "/" + zarr::chunk_key(at);
+      if (mine_.contains(key)) continue;  // a long slab has several parts
+      refer(key, part.offset, slabs_->elements_of(part) * size_of(var.type),
+            ".subfiles/" + std::to_string(part.file));
+    }
+    return {};
+  }
+
+  void add_gathered(const Variable& var, const std::string& name, const std::string& dimension,
+                    Count elements) {
+    std::vector<Count> shape{elements}, chunk{elements};
+    std::vector<std::string> dims{dimension};
+    if (var.is_record) {
+      shape.insert(shape.begin(), file_.schema().numrecs);
+      chunk.insert(chunk.begin(), 1);
+      dims.insert(dims.begin(), name_of_dim(var.dimids[0]));
+    }
+    const zarr::Json fill = zarr::fill_value(var.type, external_fill(var));
+    mine_[name + "/.zarray"] = zarr::array_text(var, shape, chunk, {}, fill, '>');
+    mine_[name + "/.zattrs"] = zarr::attributes_text(var.attributes, dims);
+  }
+
+  const std::string& name_of_dim(DimId dim) const {
+    return file_.schema().dims[static_cast<std::size_t>(dim)].name;
+  }
+
+  // Of a map, for the variables of the same dimensions. `why` it cannot be.
+  std::string gathered_dimension(const Variable& var, const decomposed::ReplayPart& part,
+                                 std::string& why) {
+    std::vector<std::string> dims;
+    std::vector<Count> extents;
+    for (std::size_t d = var.is_record ? 1 : 0; d < var.dimids.size(); ++d) {
+      dims.push_back(name_of_dim(var.dimids[d]));
+      extents.push_back(var.shape[d]);
+    }
+    auto& known = dimensions_[{part.file, part.map}];
+    const auto same =
+        std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.dims == dims; });
+    if (same != known.end()) return same->name;
+    const Count elements = slabs_->elements_of(part), width = size_of(Type::int64);
+    if (elements > (options_.inline_limit - result_.inlined_bytes) / width) {
+      why = "the places of its elements are more than may be put into the references (" +
+            std::to_string(options_.inline_limit) + " bytes)";
+      return {};
+    }
+    std::string name = "D" + std::to_string(part.map) + "." + std::to_string(part.file);
+    if (!known.empty()) name += "." + std::to_string(known.size());
+    if (file_.schema().find_var(name)) {
+      why = "there is another variable " + name;
+      return {};
+    }
+    const auto places = slabs_->places_of(part);
+    std::vector<std::byte> raw(places.size() * static_cast<std::size_t>(width));
+    copy_swapped(raw.data(), reinterpret_cast<const std::byte*>(places.data()), raw.size(),
+                 static_cast<int>(width));
+    const Pipeline pipeline = Pipeline::parse("shuffle,deflate:1");
+    const zarr::Coding coding = zarr::coding_of(pipeline.text(), Type::int64, '>');
+    const auto bytes =
+        zarr::encode(coding, pipeline, {Type::int64, {elements}}, raw, slot_.workspace);
+    Variable indices;
+    indices.type = Type::int64;
+    refs_[name + "/.zarray"] =
+        zarr::array_text(indices, {elements}, {elements}, coding, zarr::Json(), '>');
+    zarr::Json attributes;
+    std::string compress;
+    for (const std::string& dim : dims) compress += (compress.empty() ? "" : " ") + dim;
+    attributes["compress"] = compress;
+    attributes["compressed_shape"] = extents;
+    attributes["_ARRAY_DIMENSIONS"] = {name};
+    refs_[name + "/.zattrs"] = zarr::printed(attributes);
+    refs_[name + "/0"] = "base64:" + base64(bytes);
+    result_.inlined_bytes += std::ssize(bytes);
+    ++result_.inlined;
+    known.push_back({dims, name});
+    return name;
+  }
+
+  struct Gathered {
+    std::vector<std::string> dims;
+    std::string name;
+  };
+
   const ClassicFile& file_;
   const ReferenceOptions& options_;
   std::string url_;
+  std::optional<FileMaps::Slabs> slabs_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Gathered>> dimensions_;
   Json refs_ = Json::object(), mine_;
   References result_;
   chunked::TaskSlot slot_;

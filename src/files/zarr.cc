@@ -205,10 +205,15 @@ std::string attributes_text(const AttributeList& attributes) {
 }
 
 std::string attributes_text(const Schema& schema, const Variable& var) {
-  Json json = attributes_json(var.attributes);
-  json["_ARRAY_DIMENSIONS"] = Json::array();
+  std::vector<std::string> dims;
   for (const DimId dim : var.dimids)
-    json["_ARRAY_DIMENSIONS"].push_back(schema.dims[static_cast<std::size_t>(dim)].name);
+    dims.push_back(schema.dims[static_cast<std::size_t>(dim)].name);
+  return attributes_text(var.attributes, dims);
+}
+
+std::string attributes_text(const AttributeList& attributes, const std::vector<std::string>& dims) {
+  Json json = attributes_json(attributes);
+  json["_ARRAY_DIMENSIONS"] = dims;
   return printed(json);
 }
 

@@ -44,6 +44,7 @@ std::string array_text(const Variable& var, const std::vector<Count>& shape,
 /// The text of .zattrs: attributes but _FillValue; of a variable also _ARRAY_DIMENSIONS.
 std::string attributes_text(const AttributeList& attributes);
 std::string attributes_text(const Schema& schema, const Variable& var);
+std::string attributes_text(const AttributeList& attributes, const std::vector<std::string>& dims);
 
 /// JSON as Python's json module reads it: NaN and infinities are bare words. `indent` -1: one line.
 std::string printed(const Json& json, int indent = -1);

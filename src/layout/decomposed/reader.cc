@@ -162,6 +162,12 @@ std::vector<Reader::Slab> Reader::slabs_of(VarId var, Count record) {
   return slabs;
 }
 
+void Reader::read_values(const Slab& slab, const Variable&, Offset from, std::span<std::byte> out,
+                         int swap) {
+  ListStream stream({{slab.entry.offset + from, std::ssize(out), out.data(), 0, swap}});
+  read_(*opened(slab.file).file, stream, options_.hole_threshold, report_);
+}
+
 // -- plans
 
 Pattern Reader::pattern(std::uint32_t file, std::uint32_t number) {

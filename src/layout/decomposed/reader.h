@@ -86,6 +86,15 @@ class Reader {
   Pattern pattern(std::uint32_t file, std::uint32_t number);
   /// Local. Reads all of a map's inverse, if there is one: Errc::enotnc for what is damaged.
   void check_inverse(std::uint32_t file, std::uint32_t map);
+  struct Slab {
+    Entry entry;
+    std::uint32_t file;
+  };
+  /// Local. Those of one record of a variable, newest first.
+  std::vector<Slab> slabs_of(VarId var, Count record);
+  /// Local. Bytes of a slab from `from` on; elements of `swap` bytes come in native order.
+  void read_values(const Slab& slab, const Variable& var, Offset from, std::span<std::byte> out,
+                   int swap);
   /// How many plans were made, and how many reads found theirs.
   std::int64_t plans_made() const { return plans_made_; }
   std::int64_t plans_found() const { return plans_found_; }
@@ -107,10 +116,6 @@ class Reader {
     std::vector<Piece> pieces;  // by place, in elements of the slab; none overlap
     Count covered = 0;          // elements
   };
-  struct Slab {
-    Entry entry;
-    std::uint32_t file;
-  };
   struct Use {
     Slab slab;
     std::shared_ptr<const Plan> plan;
@@ -129,7 +134,6 @@ class Reader {
   class PlanStream;
 
   Opened& opened(std::uint32_t number);
-  std::vector<Slab> slabs_of(VarId var, Count record);
   std::shared_ptr<const Plan> plan_for(const Slab& slab,
                                        const std::shared_ptr<const Selected>& target);
   using AddPiece = std::function<bool(const Found& found)>;

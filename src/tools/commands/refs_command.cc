@@ -107,7 +107,10 @@ void add_refs_command(CLI::App& app, int& status) {
       "Zarr decodes shuffle, deflate, zstd and float32; variables with other codecs (zfp, sz3, "
       "bitshuffle) cannot be referenced. Chunks that a dimension cuts off, and chunks that were "
       "stored without encoding, are put into the references in base64, as Zarr wants whole and "
-      "equally encoded ones. The file must not change afterwards. Relative names are looked up "
+      "equally encoded ones. A decomposed variable is an array for each of its data files, NAME.0, "
+      "NAME.1 and so on, over a dimension whose variable tells where in a record each element "
+      "belongs (docs/decomposed.md). The file must not change afterwards. Relative names are "
+      "looked up "
       "from the reader's working directory by fsspec.");
   command.callback([options, &status] {
     run(*options);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -15,10 +16,12 @@
 
 #include "base/attempt.h"
 #include "base/hash.h"
+#include "base/raw_bytes.h"
 #include "base/text_table.h"
 #include "comm/agree.h"
 #include "dataset/copying.h"
 #include "files/hdf5/open.h"
+#include "tools/convert/jobs.h"
 #include "tools/progress.h"
 
 namespace forebay::tools {
@@ -59,18 +62,21 @@ class Unfinished {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_DFL);
     doomed[0] = '\0';
     std::error_code ignored;
-    if (!finished_) fs::remove_all(path_, ignored);
+    if (finished_) return;
+    fs::remove_all(path_, ignored);
+    fs::remove_all(path_ + data_files, ignored);
   }
   Unfinished(const Unfinished&) = delete;
   Unfinished& operator=(const Unfinished&) = delete;
 
-  // Root only. `out` is the old output until it is the new one.
+  // Root only. `out` is the old output until it is the new one. Data files of decomposed variables
+  // come first: who reads meanwhile is told that they are another file's.
   void finish(const std::string& out, bool force) {
-    if (force && fs::is_directory(path_) && fs::exists(out)) {
-      replace_directory(out);
-    } else if (::rename(path_.c_str(), out.c_str()) != 0) {
-      throw system_error(errno, Errc::ecantcreate, "rename", out);
-    }
+    const bool replaces = force && fs::exists(out), has_data = fs::exists(path_ + data_files);
+    if (has_data) put(path_ + data_files, out + data_files, replaces);
+    put(path_, out, replaces);
+    std::error_code ignored;
+    if (replaces && !has_data) fs::remove_all(out + data_files, ignored);
     finished_ = true;
     const std::string parent = fs::path(out).parent_path().string();
     const int fd =
@@ -81,18 +87,28 @@ class Unfinished {
   }
 
  private:
+  static constexpr const char* data_files = ".subfiles";
+
+  static void put(const std::string& path, const std::string& out, bool replaces) {
+    if (replaces && fs::is_directory(path) && fs::exists(out)) {
+      replace_directory(path, out);
+    } else if (::rename(path.c_str(), out.c_str()) != 0) {
+      throw system_error(errno, Errc::ecantcreate, "rename", out);
+    }
+  }
+
   // The two exchange their names in one step; where the file system cannot do that, the old one
   // stands aside until the new one is in its place.
-  void replace_directory(const std::string& out) {
-    std::string aside = path_;
+  static void replace_directory(const std::string& path, const std::string& out) {
+    std::string aside = path;
 #ifdef RENAME_EXCHANGE
-    if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, out.c_str(), RENAME_EXCHANGE) != 0)
+    if (::renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, out.c_str(), RENAME_EXCHANGE) != 0)
 #endif
     {
-      aside = path_ + "-old";
+      aside = path + "-old";
       if (::rename(out.c_str(), aside.c_str()) != 0)
         throw system_error(errno, Errc::ecantcreate, "rename", out);
-      if (::rename(path_.c_str(), out.c_str()) != 0) {
+      if (::rename(path.c_str(), out.c_str()) != 0) {
         const int reason = errno;
         (void)::rename(aside.c_str(), out.c_str());
         throw system_error(reason, Errc::ecantcreate, "rename", out);
@@ -135,50 +151,6 @@ Count size_on_disk(const std::string& path) {
   return bytes;
 }
 
-// -- who copies what ------------------------------------------------------------------------------
-
-struct Job {
-  VarId var;
-  Subarray part;
-  Count bytes;
-  Rank rank;
-  int round;
-};
-
-// Equal on all ranks: each piece goes to the rank with least in this round; a round is full when
-// all ranks have what they may hold.
-std::vector<Job> plan_jobs(const Source& source, const Output& output, int ranks,
-                           Count round_bytes) {
-  std::vector<Job> jobs;
-  std::vector<Count> load(static_cast<std::size_t>(ranks), 0);
-  int round = 0;
-  for (std::size_t v = 0; v < source.schema().vars.size(); ++v) {
-    const auto var = static_cast<VarId>(v);
-    const Variable& stored = output.variable(var);
-    const Blocks blocks(stored, source.shape(var), std::min(piece_bytes, round_bytes));
-    for (Count b = 0; b < blocks.size(); ++b) {
-      Subarray part = blocks[b];
-      const Count bytes = part.elements() * size_of(stored.type);
-      auto least = std::min_element(load.begin(), load.end());
-      if (*least > 0 && *least + bytes > round_bytes) {
-        ++round;
-        std::fill(load.begin(), load.end(), 0);
-        least = load.begin();
-      }
-      *least += std::max<Count>(bytes, 1);
-      jobs.push_back({var, std::move(part), bytes, static_cast<Rank>(least - load.begin()), round});
-    }
-  }
-  return jobs;
-}
-
-std::vector<Count> totals_after_rounds(const std::vector<Job>& jobs) {
-  std::vector<Count> totals(jobs.empty() ? 0 : static_cast<std::size_t>(jobs.back().round) + 1, 0);
-  Count sum = 0;
-  for (const Job& job : jobs) totals[static_cast<std::size_t>(job.round)] = sum += job.bytes;
-  return totals;
-}
-
 // One conversion from beginning to end.
 class Conversion {
  public:
@@ -207,8 +179,8 @@ class Conversion {
     agree_on_error(comm_, attempt_to([&] {
                      if (comm_.is_root()) unfinished.finish(options_.out, options_.force);
                    }));
-    result_.in_size = size_on_disk(options_.in);
-    result_.out_size = size_on_disk(options_.out);
+    result_.in_size = size_on_disk(options_.in) + size_on_disk(options_.in + ".subfiles");
+    result_.out_size = size_on_disk(options_.out) + size_on_disk(options_.out + ".subfiles");
     result_.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     return result_;
@@ -234,7 +206,8 @@ class Conversion {
 
   void copy_source(const std::string& temporary) {
     create(temporary);
-    jobs_ = plan_jobs(*source_, *output_, comm_.size(), options_.round_bytes);
+    agree_on_error(comm_, attempt_to([&] { plan(); }));
+    agree_on_jobs();
     copy();
     for (std::size_t v = 0; v < source_->schema().vars.size(); ++v)
       if (!output_->exact(static_cast<VarId>(v)))
@@ -255,6 +228,41 @@ class Conversion {
     }
   }
 
+  // Decomposed variables go as their slabs lie, where that is enough to know.
+  void plan() {
+    const ClassicFile* const classic = source_->classic();
+    const bool replays =
+        options_.to == "netcdf" && classic != nullptr && classic->maps() != nullptr;
+    const Count room = replays ? options_.round_bytes / 2 : options_.round_bytes;
+    if (replays) slabs_.emplace(*classic->maps(), options_.round_bytes / 2);
+    Rounds rounds(comm_.size(), room), checks(comm_.size(), room);
+    const Count most = std::min(piece_bytes, room);
+    for (std::size_t v = 0; v < source_->schema().vars.size(); ++v) {
+      const auto var = static_cast<VarId>(v);
+      const Variable& stored = output_->variable(var);
+      std::optional<std::vector<decomposed::ReplayPart>> parts;
+      if (replays && source_->schema().vars[v].decomposed) parts = slabs_->parts_of(var);
+      if (parts) {
+        ++result_.by_slabs;
+        add_slabs(rounds, stored, *parts);
+      }
+      if (parts && !options_.verify) continue;
+      add_boxes(parts ? checks : rounds, var, stored, source_->shape(var), most);
+    }
+    jobs_ = rounds.take();
+    checks_ = checks.take();
+  }
+
+  // Ranks that saw the input at different moments would not meet in the same rounds.
+  void agree_on_jobs() {
+    const auto mine = static_cast<std::int64_t>(hash_of_jobs(jobs_) >> 1);
+    std::array<std::int64_t, 2> both{mine, -mine};
+    comm_.all_reduce(both, Reduce::min);
+    if (both[0] != -both[1])
+      throw Error(Errc::enotnc, printable(options_.in) + " was written to while ranks opened it",
+                  "convert it when nobody writes it");
+  }
+
   Progress::Where where() const {
     return comm_.is_root() && !options_.quiet ? Progress::Where::automatic
                                               : Progress::Where::nowhere;
@@ -269,6 +277,28 @@ class Conversion {
     return i;
   }
 
+  // Memory that a round before had is had at once, without a page to clear.
+  void make_room(std::size_t first) {
+    std::size_t needed = 0;
+    each_of_round(first, [&](const Job& job, std::size_t) { needed += room_of(job); });
+    if (needed > room_.size()) {
+      room_.clear();
+      room_.resize(needed);
+    }
+    used_ = 0;
+  }
+  static std::size_t room_of(const Job& job) {
+    constexpr std::size_t line = 64;
+    return (static_cast<std::size_t>(job.bytes) + line - 1) / line * line;
+  }
+  Piece new_piece(const Job& job) {
+    Piece piece;
+    piece.var = job.var;
+    piece.data = std::span(room_).subspan(used_, static_cast<std::size_t>(job.bytes));
+    used_ += room_of(job);
+    return piece;
+  }
+
   void copy() {
     const std::vector<Count> totals = totals_after_rounds(jobs_);
     hashes_.assign(options_.verify ? jobs_.size() : 0, 0);
@@ -278,17 +308,31 @@ class Conversion {
       std::vector<Piece> pieces;
       std::size_t next = first;
       const auto failed = attempt_to([&] {
+        make_room(first);
+        std::vector<const Job*> slabs;
         each_of_round(first, [&](const Job& job, std::size_t i) {
-          Piece piece{job.var, job.part,
-                      std::vector<std::byte>(static_cast<std::size_t>(job.bytes))};
+          if (job.slab) return slabs.push_back(&job);
+          Piece piece = new_piece(job);
+          piece.selection = job.part;
           if (job.bytes > 0) source_->read(job.var, job.part, piece.data.data());
           if (options_.verify) hashes_[i] = hash_of(piece.data);
           pieces.push_back(std::move(piece));
         });
+        // Where one map's come after each other, its runs are found once.
+        std::stable_sort(slabs.begin(), slabs.end(), [](const Job* a, const Job* b) {
+          return a->slab->stretch < b->slab->stretch;
+        });
+        for (const Job* job : slabs) {
+          Piece piece = new_piece(*job);
+          piece.selection = slabs_->read(*job->slab, piece.data.data());
+          piece.last_record = job->slab->record + 1;
+          pieces.push_back(std::move(piece));
+        }
       });
       while (next < jobs_.size() && jobs_[next].round == round) ++next;
       output_->write(pieces, failed);
       first = next;
+      ++result_.rounds;
       result_.bytes = totals[static_cast<std::size_t>(round)];
       progress.tell(result_.bytes, totals.back());
     }
@@ -302,33 +346,47 @@ class Conversion {
   void verify_mine(const std::string& path) {
     const auto copy =
         options_.to == "zarr" ? open_zarr(*source_, path, options_) : open_source(path);
-    const std::vector<Count> totals = totals_after_rounds(jobs_);
     Progress progress("verify", where());
-    std::vector<std::byte> data;
+    const std::vector<Count> totals = totals_after_rounds(jobs_);
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
       const Job& job = jobs_[i];
-      if (job.rank != comm_.rank() || job.bytes == 0 || !output_->exact(job.var)) continue;
-      const std::string& name = source_->schema().vars[static_cast<std::size_t>(job.var)].name;
-      const auto there = copy->schema().find_var(name);
-      if (!there) throw Error(Errc::eio, "verification: " + name + " is missing in the output");
-      data.resize(static_cast<std::size_t>(job.bytes));
-      copy->read(*there, job.part, data.data());
-      if (hash_of(data) != hashes_[i])
-        throw Error(
-            Errc::eio,
-            fmt::format("verification: {} has other values in the output, from index [{}] on",
-                        printable(name), fmt::join(job.part.start, ", ")),
-            "the output was removed; try another disk");
+      if (job.rank != comm_.rank() || job.slab) continue;
+      verify_box(*copy, job, hashes_[i]);
       progress.tell(totals[static_cast<std::size_t>(job.round)], totals.back());
     }
+    // What was copied by slabs is read in another way.
+    std::vector<std::byte> data;
+    for (const Job& job : checks_) {
+      if (job.rank != comm_.rank() || job.bytes == 0 || !output_->exact(job.var)) continue;
+      data.resize(static_cast<std::size_t>(job.bytes));
+      source_->read(job.var, job.part, data.data());
+      verify_box(*copy, job, hash_of(data));
+    }
+  }
+
+  void verify_box(const Source& copy, const Job& job, std::uint64_t hash) const {
+    if (job.bytes == 0 || !output_->exact(job.var)) return;
+    const std::string& name = source_->schema().vars[static_cast<std::size_t>(job.var)].name;
+    const auto there = copy.schema().find_var(name);
+    if (!there) throw Error(Errc::eio, "verification: " + name + " is missing in the output");
+    std::vector<std::byte> data(static_cast<std::size_t>(job.bytes));
+    copy.read(*there, job.part, data.data());
+    if (hash_of(data) != hash)
+      throw Error(Errc::eio,
+                  fmt::format("verification: {} has other values in the output, from index [{}] on",
+                              printable(name), fmt::join(job.part.start, ", ")),
+                  "the output was removed; try another disk");
   }
 
   const Comm& comm_;
   const ConvertOptions& options_;
   std::unique_ptr<Source> source_;
   std::unique_ptr<Output> output_;
-  std::vector<Job> jobs_;
-  std::vector<std::uint64_t> hashes_;  // of this rank's jobs
+  std::optional<FileMaps::Slabs> slabs_;
+  std::vector<Job> jobs_, checks_;     // the latter: boxes of what goes by slabs, to verify it
+  std::vector<std::uint64_t> hashes_;  // of this rank's boxes
+  RawBytes room_;                      // of the pieces of a round
+  std::size_t used_ = 0;
   ConvertResult result_;
 };
 

@@ -3,6 +3,9 @@
 //
 //     source  → pieces of at most a few MiB, whole chunks of the output → output
 //
+// Decomposed variables go to netCDF by their slabs (D6 §6.4.2), read as they lie and written by the
+// runs of their maps, unless slabs overlap.
+//
 // The pieces are shared out among ranks in rounds; each round is one collective write. The output
 // is written beside its final name, reaches the device, and is renamed at the end.
 #pragma once
@@ -11,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/error.h"
@@ -38,16 +42,21 @@ struct ConvertResult {
   Count variables = 0, bytes = 0;   ///< of values
   Count in_size = 0, out_size = 0;  ///< bytes on disk; 0 where that is unknown
   Count verified = 0;               ///< variables whose values were read again and are equal
+  Count by_slabs = 0;               ///< decomposed variables that were copied slab by slab
+  Count rounds = 0;                 ///< in which ranks wrote together
   std::vector<LeftOut> left_out;    ///< what the output has no word for
   std::vector<std::string> lossy;   ///< variables whose codec may change values
   double seconds = 0;
 };
 
-/// A part of a variable on its way, native and row-major.
+/// A part of a variable on its way, native, in the order of its selection.
 struct Piece {
   VarId var = 0;
-  Subarray part;
-  std::vector<std::byte> data;
+  std::variant<Subarray, Runs> selection;  ///< runs: for netcdf only, of one record
+  Count last_record = 0;                   ///< of runs: one past it
+  std::span<std::byte> data;
+
+  const Subarray& box() const { return std::get<Subarray>(selection); }
 };
 
 /// A file being written. Variables have the ids of the source.

@@ -79,6 +79,7 @@ Json result_json(const ConvertResult& result, const Options& options) {
           {"in_size", result.in_size},
           {"out_size", result.out_size},
           {"verified", options.how.verify ? Json(result.verified) : Json()},
+          {"by_slabs", result.by_slabs},
           {"lossy", result.lossy},
           {"left_out", std::move(left_out)},
           {"seconds", result.seconds}};
@@ -86,6 +87,12 @@ Json result_json(const ConvertResult& result, const Options& options) {
 
 void prepare(Options& options) {
   options.how.keys = parse_keys(options.method);
+  if (options.how.keys.contains("buffer_limit")) {
+    Method method;
+    set_method_key(method, "buffer_limit", options.how.keys["buffer_limit"], "--method",
+                   "--method");
+    options.how.round_bytes = method.buffer_limit / 2;
+  }
   const bool from_hdf5 = is_hdf5_file(options.how.in);
   if (options.to.empty() && from_hdf5) options.to = options.format.empty() ? "hdf5" : "netcdf";
   if (!options.to.empty()) {

@@ -50,10 +50,12 @@ class NetcdfOutput final : public Output {
       Request access;
       access.var = piece.var;
       access.write = true;
-      access.elements = piece.part.elements();
       const Variable& var = ds_->variable(piece.var);
-      if (var.is_record) access.last_record = piece.part.start[0] + piece.part.count[0];
-      access.selection = piece.part;
+      access.elements = std::ssize(piece.data) / size_of(var.type);
+      const auto* const box = std::get_if<Subarray>(&piece.selection);
+      if (var.is_record)
+        access.last_record = box ? box->start[0] + box->count[0] : piece.last_record;
+      access.selection = piece.selection;
       access.memory.data = piece.data.data();
       access.memory.type = var.type;
       accesses.push_back(std::move(access));

@@ -166,7 +166,7 @@ class ZarrOutput final : public Output {
     if (failed) throw *failed;
     for (const Piece& piece : pieces) {
       if (piece.data.empty()) continue;
-      each_chunk(array(piece.var), piece.part,
+      each_chunk(array(piece.var), piece.box(),
                  [&](const std::vector<Count>& at) { write_chunk(array(piece.var), at, piece); });
     }
   }
@@ -196,7 +196,7 @@ class ZarrOutput final : public Output {
     chunk_.resize(static_cast<std::size_t>(array.chunk_bytes));
     for (std::size_t i = 0; i < chunk_.size(); i += width)
       std::memcpy(chunk_.data() + i, array.fill.data(), width);
-    each_shared_row(array.chunks, first_of(array, at), piece.part,
+    each_shared_row(array.chunks, first_of(array, at), piece.box(),
                     [&](Count in_chunk, Count in_box, Count n) {
                       std::memcpy(chunk_.data() + static_cast<std::size_t>(in_chunk) * width,
                                   piece.data.data() + static_cast<std::size_t>(in_box) * width,

@@ -223,8 +223,8 @@ class Hdf5Output final : public Output {
       opened_ = piece.var;
     }
     const Hdf5Id space = owned(H5Dget_space(dataset_), what);
-    select(space, piece.part.start, piece.part.count, piece.part.stride);
-    checked(H5Dwrite(dataset_, native_type(var.type), simple_space(piece.part.count), space,
+    select(space, piece.box().start, piece.box().count, piece.box().stride);
+    checked(H5Dwrite(dataset_, native_type(var.type), simple_space(piece.box().count), space,
                      H5P_DEFAULT, piece.data.data()),
             what + " cannot be written");
   }

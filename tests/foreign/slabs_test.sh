@@ -1,0 +1,36 @@
+#!/bin/sh
+# usage: slabs_test.sh FOREBAY BENCH NCDUMP PYTHON LAUNCHER...: history by decompositions, converted by its slabs, is
+# what ncdump shows as forebay dump shows the source; and references to slabs give the same values. PYTHON has zarr,
+# fsspec, xarray and netCDF4, or is -.
+forebay=$1 bench=$2 ncdump=$3 python=$4
+here=$(dirname "$0")
+shift 4
+failures=0
+fail() {
+  echo "$1"
+  failures=$((failures + 1))
+}
+
+rm -rf ./*.nc ./*.nc.subfiles
+FOREBAY_HINTS="layout=decomposed;subfiling=ranks;subfile_ranks=2" \
+  "$@" "$bench" e3sm --generate ne=2 --records 3 --dir . --file history.nc --op write --keep >out.txt 2>&1 ||
+  fail "not written: $(cat out.txt)"
+[ -e history.nc.subfiles/0 ] || fail "there are no data files"
+for method in layout=canonical "layout=chunked;codec=shuffle,zstd:1"; do
+  "$@" "$forebay" convert history.nc out.nc --force --json --verify -m "$method;buffer_limit=64k" >out.txt 2>&1 ||
+    fail "$method: conversion failed: $(cat out.txt)"
+  grep -q '"by_slabs": [1-9]' out.txt || fail "$method: nothing went by slabs: $(cat out.txt)"
+  "$forebay" diff history.nc out.nc || fail "$method: values differ"
+  "$forebay" check out.nc || fail "$method: the copy is damaged"
+  [ "$method" = layout=canonical ] || continue
+  mkdir -p dumps
+  mv out.nc dumps/history.nc
+  "$ncdump" dumps/history.nc >ncdump.txt || fail "ncdump cannot read the copy"
+  "$forebay" dump history.nc | diff - ncdump.txt >dump.diff || fail "dumps differ: $(head -20 dump.diff)"
+done
+"$forebay" refs history.nc -o history.json >out.txt 2>&1 || fail "no references: $(cat out.txt)"
+if [ "$python" != - ]; then
+  "$python" -W ignore "$here/check_gathered.py" history.json dumps/history.nc >out.txt 2>&1 ||
+    [ $? = 77 ] || fail "references: $(cat out.txt)"
+fi
+exit "$failures"
