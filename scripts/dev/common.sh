@@ -27,6 +27,19 @@ logged() {
   return "$status"
 }
 
+# alone NAME COMMAND...: what makes something that all checkouts share, one process at a time; the command looks first
+# whether another has made it meanwhile.
+alone() {
+  local name=$1 lock status=0
+  shift
+  mkdir -p "$cache"
+  exec {lock}>"$cache/$name.lock"
+  if have flock; then flock "$lock"; fi
+  "$@" || status=$?
+  exec {lock}>&-
+  return "$status"
+}
+
 # version_at_least HAVE WANTED
 version_at_least() { [[ $(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1) == "$2" ]]; }
 

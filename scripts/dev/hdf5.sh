@@ -30,6 +30,7 @@ hdf5_system_prefix() {
 # hdf5_build PREFIX
 hdf5_build() {
   local prefix=$1 work source
+  ! hdf5_is_good "$prefix" || return 0
   work=$cache/hdf5-work
   rm -rf "$work"
   mkdir -p "$work"
@@ -67,7 +68,7 @@ provide_hdf5() {
     hdf5_prefix=$built hdf5_origin="built here"
     if ! hdf5_is_good "$built"; then
       ensure_packages build hdf5
-      hdf5_build "$built"
+      alone hdf5 hdf5_build "$built"
     fi
     hdf5_is_good "$built" || die "the HDF5 in $built is not parallel or older than $hdf5_wanted"
   fi
@@ -90,7 +91,14 @@ provide_hdf5_tests() {
   hdf5_tests=
   [[ $hdf5_origin == "built here" ]] || return 0
   hdf5_tests=$cache/hdf5-api-tests/$(basename "$hdf5_prefix")
-  [[ ! -x $hdf5_tests/h5_api_test || ! -f $hdf5_tests/serial/lib/libhdf5.so ]] || return 0
+  hdf5_tests_are_there || alone hdf5 hdf5_build_tests
+}
+
+hdf5_tests_are_there() { [[ -x $hdf5_tests/h5_api_test && -f $hdf5_tests/serial/lib/libhdf5.so ]]; }
+
+# hdf5_build_tests: in hdf5_tests.
+hdf5_build_tests() {
+  ! hdf5_tests_are_there || return 0
   ensure_packages build hdf5
   local work source
   work=$(mktemp -d "$cache/hdf5-tests.XXXXXX")

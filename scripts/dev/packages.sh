@@ -64,14 +64,18 @@ install_packages() {
     have sudo || die "not root and no sudo here; as root, run: apt-get install --no-install-recommends $*"
     as_root=(sudo)
   fi
-  mkdir -p "$cache"
-  if ! {
-    "${as_root[@]}" apt-get update -qq &&
-      "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
-  } >"$cache/apt-get.log" 2>&1; then
+  if ! alone apt-get run_apt_get "$@"; then
     tail -n 20 "$cache/apt-get.log" >&2
     die "apt-get failed; all that it said is in $cache/apt-get.log"
   fi
+}
+
+# run_apt_get NAME...: with what stands before it in as_root.
+run_apt_get() {
+  {
+    "${as_root[@]}" apt-get update -qq &&
+      "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
+  } >"$cache/apt-get.log" 2>&1
 }
 
 # Ubuntu 22.04 has CMake 3.22: there, the package "cmake" of the Python package index serves, in the cache.

@@ -11,7 +11,15 @@ python_environment() {
   version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
   python_venv=$cache/python-$version
   list=$(printf '%s\n' "${python_packages[@]}" "zarr>=3")
-  [[ -x $python_venv/bin/python && $(cat "$python_venv/packages" 2>/dev/null) == "$list" ]] && return
+  python_environment_is_there || alone python make_python_environment
+}
+
+python_environment_is_there() {
+  [[ -x $python_venv/bin/python && $(cat "$python_venv/packages" 2>/dev/null) == "$list" ]]
+}
+
+make_python_environment() {
+  ! python_environment_is_there || return 0
   say "installing in $python_venv: ${python_packages[*]}"
   if ! { "$python" -m venv "$python_venv" &&
     "$python_venv/bin/pip" install --quiet --disable-pip-version-check "${python_packages[@]}" "zarr>=3"; }; then

@@ -9,6 +9,7 @@ sz3_carrier_sha256=847ed9e96b451367a110f0ba64a3b260d38d64bbf3f25751858d3b56e094c
 # sz3_fetch PREFIX: PREFIX/include/SZ3 and the license.
 sz3_fetch() {
   local prefix=$1 work=$cache/sz3-work archive
+  [[ ! -f $prefix/include/SZ3/def.hpp ]] || return 0
   rm -rf "$work"
   mkdir -p "$work/source"
   echo "$sz3_carrier --hash=sha256:$sz3_carrier_sha256" >"$work/requirements.txt"
@@ -36,7 +37,7 @@ ensure_sz3() {
       mapfile -t missing < <(missing_packages python3-venv)
       ((${#missing[@]} == 0)) || (install_packages "${missing[@]}") || true
     fi
-    if ! sz3_fetch "$prefix" >"$log" 2>&1; then
+    if ! alone sz3 sz3_fetch "$prefix" >"$log" 2>&1; then
       say "SZ3's headers cannot be fetched (see $log): building without the codec sz3"
       return 0
     fi

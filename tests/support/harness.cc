@@ -17,7 +17,7 @@ namespace {
 // Written before each test, read by the alarm handler.
 char running_case[256];
 int running_rank = 0;
-int case_timeout = 60;
+int case_timeout = 150;
 
 void on_alarm(int) {
   char line[512];
