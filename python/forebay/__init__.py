@@ -22,7 +22,7 @@ docs/python.md tells the whole of it.
 """
 
 from . import _forebay
-from ._dataset import Dataset, Dimension, Variable, has_chunked_variables
+from ._dataset import Dataset, Dimension, Variable, needs_forebay
 from ._errors import ChangedFileError, FormatError, StagedWritesWarning, UnsupportedError
 from ._open import open
 from ._references import references, write_references
@@ -44,9 +44,9 @@ __all__ = [
     "WritableDataset",
     "WritableVariable",
     "create",
-    "has_chunked_variables",
     "has_hdf5",
     "has_mpi",
+    "needs_forebay",
     "open",
     "references",
     "to_netcdf",

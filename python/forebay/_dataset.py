@@ -377,9 +377,9 @@ class Dataset(Mapping):
             )
 
 
-def has_chunked_variables(path: str | os.PathLike) -> bool:
-    """Whether a file has chunked variables, which no other netCDF reader understands. Reads the header only.
+def needs_forebay(path: str | os.PathLike) -> bool:
+    """Whether a netCDF file has chunked or decomposed variables, which other readers show as scalars. Reads the header.
 
     False for every other file, also for what is not there.
     """
-    return _forebay.has_chunked_variables(os.fsencode(path))
+    return _forebay.shows_anchors(os.fsencode(path))

@@ -93,9 +93,13 @@ def is_cdf5(path: str | os.PathLike) -> bool:
 
 
 def _begin(path: bytes) -> bytes:
-    """The first four bytes of a file; fewer, or none, where there are no more."""
+    """The first four bytes of a file; fewer, or none, where there are no more.
+
+    Of a folder that is taken as one file: of its definitions.
+    """
+    header = os.path.join(path, b"header.nc")
     try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        file = os.open(header if os.path.isfile(header) else path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return b""
     try:

@@ -21,7 +21,7 @@ from xarray.backends.store import StoreBackendEntrypoint
 from xarray.core import indexing
 from xarray.core.variable import Variable as XarrayVariable
 
-from ._dataset import Dataset, Variable, has_chunked_variables
+from ._dataset import Dataset, Variable, needs_forebay
 from ._groups import group_of
 from ._open import can_open, holds_log, is_cdf5
 from ._open import open as open_file
@@ -111,7 +111,7 @@ class ForebayBackend(BackendEntrypoint):
         """True for local files that no other engine understands, or none that is installed."""
         if not isinstance(filename_or_obj, (str, os.PathLike)):
             return False
-        if has_chunked_variables(filename_or_obj) or holds_log(filename_or_obj):
+        if needs_forebay(filename_or_obj) or holds_log(filename_or_obj):
             return True
         return can_open(filename_or_obj) and not _another_can_open(filename_or_obj)
 

@@ -152,11 +152,11 @@ void bind_reader(nb::module_& module) {
       .def_prop_ro("closed", &Reader::closed);
   module.def("staged_writes", staged_writes, nb::arg("path"));
   module.def(
-      "has_chunked_variables",
+      "shows_anchors",
       [](const nb::bytes& path) {
         const std::string name(path.c_str(), path.size());
         const nb::gil_scoped_release unlocked;
-        return has_chunked_variables(name);
+        return shows_anchors(name);
       },
       nb::arg("path"));
 }

@@ -43,6 +43,20 @@ def test_the_engine_is_installed():
     assert "forebay" in xarray.backends.list_engines()
 
 
+@pytest.mark.parametrize("container", ["classic", "directory"])
+def test_xarray_chooses_the_engine_for_decomposed_files(tmp_path, dataset, container):
+    path = tmp_path / "decomposed.nc"
+    for _ in range(2):  # the second one in place of the first
+        forebay.to_netcdf(dataset, path, {"layout": "decomposed", "container": container}, unlimited_dims="time")
+    assert path.is_dir() == (container == "directory")
+    assert (tmp_path / "decomposed.nc.subfiles" / "state").exists() == (container == "classic")
+    with xarray.open_dataset(path) as opened:
+        xarray.testing.assert_identical(opened["T"].load(), dataset["T"].drop_encoding())
+        assert opened.sizes["time"] == 6
+    with forebay.open(path) as opened:
+        assert opened["count"][3, 4] == 34
+
+
 def test_xarray_chooses_the_engine_for_chunked_files(chunked, dataset):
     with xarray.open_dataset(chunked) as opened:
         assert opened.encoding["source"] == str(chunked) and "codec" in opened["T"].encoding

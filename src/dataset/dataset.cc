@@ -66,9 +66,9 @@ Method shared_method(const Comm& comm, const std::string& path, Arguments& argum
   return method;
 }
 
-/// Rank 0 looks, unless there is one container only. The others are told with its arguments.
+/// Rank 0 looks. The others are told with its arguments.
 std::string look_at(const Comm& comm, const std::string& path) {
-  if (!comm.is_root() || parts(PartKind::container).size() == 1) return {};
+  if (!comm.is_root()) return {};
   const ContainerEntry* entry = recognise(path);
   return entry ? entry->name : "";
 }

@@ -10,12 +10,13 @@
 #include "base/error.h"
 #include "format/classic.h"
 #include "layout/classic_part.h"
+#include "storage/directory.h"
 #include "storage/file.h"
 
 namespace forebay {
 
 std::optional<int> probe_format(const std::string& path) {
-  const std::string name = strip_prefix(path);
+  const std::string name = directory::to_open(strip_prefix(path));
   const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) throw system_error(errno, Errc::efile, "opening", name);
   std::array<std::byte, 8> bytes{};
@@ -34,12 +35,13 @@ std::optional<int> probe_format(const std::string& path) {
   return classic::detect(std::span<const std::byte>(bytes).first(got));
 }
 
-void delete_file(const std::string& path) {
-  const std::string name = strip_prefix(path);
-  const auto header = header_for_beside(name);
-  if (::unlink(name.c_str()) == 0) return remove_beside(name, header);
-  if (errno == EISDIR) throw Error(Errc::eaccess, name + " is a folder");
-  throw system_error(errno, Errc::efile, "removing", name);
+void delete_file(const std::string& path) { remove_whole(strip_prefix(path)); }
+
+std::optional<std::string> folder_of_values(const std::string& path) {
+  if (!has_beside(path)) return std::nullopt;
+  return directory::folder_beside(path);
 }
+
+void rename_file(const std::string& from, const std::string& to) { rename_whole(from, to); }
 
 }  // namespace forebay

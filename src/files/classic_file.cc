@@ -16,6 +16,7 @@
 #include "format/classic.h"
 #include "format/decomposed_schema.h"
 #include "layout/canonical/canonical.h"
+#include "storage/directory.h"
 #include "transport/direct_io.h"
 
 namespace forebay {
@@ -101,14 +102,15 @@ Schema read_stored(const Descriptor& file, const std::string& path, Offset file_
 
 }  // namespace
 
-bool has_chunked_variables(const std::string& path) {
-  bool chunked = false;
+bool shows_anchors(const std::string& path) {
+  bool shows = false;
   const auto unreadable = attempt_to([&] {
     struct stat status {};
-    const Descriptor file = open_regular(path, status);
-    chunked = chunked::has_anchors(read_stored(file, path, status.st_size));
+    const Descriptor file = open_regular(directory::to_open(path), status);
+    const Schema stored = read_stored(file, path, status.st_size);
+    shows = chunked::has_anchors(stored) || decomposed::has_anchors(stored);
   });
-  return chunked && !unreadable;
+  return shows && !unreadable;
 }
 
 ClassicFile::Stamp ClassicFile::stamp_of(const struct stat& status) {
@@ -116,9 +118,10 @@ ClassicFile::Stamp ClassicFile::stamp_of(const struct stat& status) {
           status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
 }
 
-ClassicFile::ClassicFile(const std::string& path, chunked::OpenState state) : path_(path) {
+ClassicFile::ClassicFile(const std::string& path, chunked::OpenState state)
+    : path_(directory::to_open(path)) {
   struct stat status {};
-  file_ = open_regular(path, status);
+  file_ = open_regular(path_, status);
   stamp_ = stamp_of(status);
   file_size_ = status.st_size;
   schema_ = read_stored(file_, path_, file_size_);

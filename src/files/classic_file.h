@@ -25,7 +25,7 @@ namespace forebay {
 /// keeps no state, so that several threads may read at once.
 class ClassicFile {
  public:
-  /// Opens `path` and reads its header, in growing pieces. Throws Errc::enoent, eaccess… for the
+  /// Opens `path`, a file or a directory that is taken as one, and reads its header, in growing pieces. Throws Errc::enoent, eaccess… for the
   /// system's refusals, Errc::enotnc3 for HDF5 (netCDF-4) files, Errc::enotnc for anything else
   /// that is no classic netCDF file or a damaged one, and what else classic::parse throws; each
   /// message begins with the path. Of a file with chunked variables the chunk index is read too; a
@@ -99,8 +99,9 @@ class ClassicFile {
 /// has none. Of a chunked variable, whose chunks may be anywhere: of its anchor.
 Offset end_of(const Schema& schema, const Variable& var);
 
-/// Whether `path` is a classic netCDF file with chunked variables, which other readers see as
-/// scalars. Reads the header only; false for everything else, also for what cannot be read.
-bool has_chunked_variables(const std::string& path);
+/// Whether `path` is a classic netCDF file, or a directory that is taken as one, with chunked or
+/// decomposed variables, which other readers see as scalars. Reads the header only; false for
+/// everything else, also for what cannot be read.
+bool shows_anchors(const std::string& path);
 
 }  // namespace forebay

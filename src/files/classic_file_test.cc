@@ -270,11 +270,11 @@ TEST_F(ClassicFileTest, a_change_of_the_file_is_seen) {
 }
 
 TEST_F(ClassicFileTest, files_without_chunks_need_no_reader_of_ours) {
-  EXPECT_FALSE(has_chunked_variables(path_));
-  EXPECT_FALSE(has_chunked_variables(path_ + ".none"));
-  EXPECT_FALSE(has_chunked_variables(::testing::TempDir()));
+  EXPECT_FALSE(shows_anchors(path_));
+  EXPECT_FALSE(shows_anchors(path_ + ".none"));
+  EXPECT_FALSE(shows_anchors(::testing::TempDir()));
   save(std::span(bytes_).first(10));
-  EXPECT_FALSE(has_chunked_variables(path_));
+  EXPECT_FALSE(shows_anchors(path_));
 }
 
 TEST_F(ClassicFileTest, other_files_are_refused_with_what_they_are) {

@@ -142,11 +142,21 @@ struct LayoutEntry : Part {
   const char* to_read = nullptr;
 };
 
+/// Local. Whether layouts keep anything beside a file of that path.
+bool has_beside(const std::string& path) noexcept;
 /// Local, on one rank. What the header of that file says; nothing if nothing lies beside it, or the
 /// header cannot be read.
 std::optional<Schema> header_for_beside(const std::string& path) noexcept;
 /// Local, on one rank. Removes what layouts keep beside a file of that path, which is gone, and had
 /// that header.
 void remove_beside(const std::string& path, const std::optional<Schema>& header) noexcept;
+/// Local, on one rank. Removes a file, or a directory that is taken as one, with what layouts keep
+/// beside it. Errc::eaccess for another folder, Errc::ecantremove where the directory holds other
+/// things, else as the system's.
+void remove_whole(const std::string& path);
+/// Local, on one rank. `to` becomes what `from` is, with what lies beside it; what `to` was goes.
+/// In one step where both are single files; else `to` is whole or not there. Errors as the
+/// system's.
+void rename_whole(const std::string& from, const std::string& to);
 
 }  // namespace forebay

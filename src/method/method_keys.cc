@@ -65,10 +65,8 @@ const char* codec_words() {
 }
 
 void add_method_keys(std::vector<KeySpec>& keys) {
-  // While there is one container nobody needs to choose.
-  if (parts(PartKind::container).size() > 1)
-    keys.push_back(part_key(PartKind::container, "container", "classic", &Method::container,
-                            "What a new file is to a stranger; one that exists tells by itself."));
+  keys.push_back(part_key(PartKind::container, "container", "classic", &Method::container,
+                          "What a new file is to a stranger; one that exists tells by itself."));
   keys.push_back(part_key(PartKind::transport, "transport", "auto", &Method::transport,
                           "Which rank makes which system call."));
   keys.push_back(

@@ -1,5 +1,5 @@
 // Every layout × stage × transport × container that is registered, those of toy_layout.cc,
-// toy_transport.cc and toy_container.cc included: one script of writes and reads, against a plain
+// and toy_transport.cc included: one script of writes and reads, against a plain
 // in-memory array.
 //
 // Ranks are threads, four of them on two nodes; rank 0 comes late to everything, the last rank has
@@ -354,7 +354,7 @@ TEST_P(Parts, write_and_read) {
   run_as_threads(chosen.ranks, [&](const Comm& comm) {
     Script(comm, path, chosen.hints(folder.string())).play();
   });
-  EXPECT_EQ(fs::is_directory(path), std::string(chosen.container->name) == "toy");
+  EXPECT_EQ(fs::is_directory(path), std::string(chosen.container->name) == "directory");
 }
 
 INSTANTIATE_TEST_SUITE_P(, Parts, testing::ValuesIn(combinations()),
@@ -418,7 +418,7 @@ TEST(Toys, are_told_of_where_people_are_told_of_parts) {
   for (const MethodKey& key : method_keys()) keys.emplace(key.name, key);
   EXPECT_STREQ(keys.at("layout").accepted, "auto|canonical|chunked|decomposed|log|toy");
   EXPECT_STREQ(keys.at("transport").accepted, "auto|posix|independent|collective|aggregated|toy");
-  EXPECT_STREQ(keys.at("container").accepted, "classic|toy");
+  EXPECT_STREQ(keys.at("container").accepted, "classic|directory");
   EXPECT_STREQ(keys.at("toy_piece").standard, "64");
   EXPECT_EQ(to_hints(Method{}).at("toy_piece"), "64");
   try {

@@ -11,11 +11,12 @@
 #include "base/leavings.h"
 #include "base/report.h"
 #include "layout/decomposed/state_file.h"
+#include "storage/directory.h"
 #include "storage/file.h"
 
 namespace forebay::decomposed {
 
-std::string folder_of(const std::string& path) { return path + ".subfiles"; }
+std::string folder_of(const std::string& path) { return directory::folder_beside(path); }
 
 std::string data_path(const std::string& path, std::uint32_t number) {
   return folder_of(path) + "/" + std::to_string(number);

@@ -20,6 +20,7 @@
 #include "base/text_table.h"
 #include "comm/agree.h"
 #include "dataset/copying.h"
+#include "dataset/probe.h"
 #include "files/hdf5/open.h"
 #include "tools/convert/jobs.h"
 #include "tools/progress.h"
@@ -61,22 +62,23 @@ class Unfinished {
     if (!active_) return;
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_DFL);
     doomed[0] = '\0';
-    std::error_code ignored;
     if (finished_) return;
+    std::error_code ignored;
+    attempt_to([&] {
+      if (const auto folder = folder_of_values(path_)) fs::remove_all(*folder, ignored);
+    });
     fs::remove_all(path_, ignored);
-    fs::remove_all(path_ + data_files, ignored);
   }
   Unfinished(const Unfinished&) = delete;
   Unfinished& operator=(const Unfinished&) = delete;
 
-  // Root only. `out` is the old output until it is the new one. Data files of decomposed variables
-  // come first: who reads meanwhile is told that they are another file's.
+  // Root only. `out` is the old output until it is the new one, where both are single files.
   void finish(const std::string& out, bool force) {
-    const bool replaces = force && fs::exists(out), has_data = fs::exists(path_ + data_files);
-    if (has_data) put(path_ + data_files, out + data_files, replaces);
-    put(path_, out, replaces);
-    std::error_code ignored;
-    if (replaces && !has_data) fs::remove_all(out + data_files, ignored);
+    if (force && fs::is_directory(path_) && fs::exists(out)) {
+      replace_directory(out);
+    } else {
+      rename_file(path_, out);
+    }
     finished_ = true;
     const std::string parent = fs::path(out).parent_path().string();
     const int fd =
@@ -87,28 +89,22 @@ class Unfinished {
   }
 
  private:
-  static constexpr const char* data_files = ".subfiles";
-
-  static void put(const std::string& path, const std::string& out, bool replaces) {
-    if (replaces && fs::is_directory(path) && fs::exists(out)) {
-      replace_directory(path, out);
-    } else if (::rename(path.c_str(), out.c_str()) != 0) {
-      throw system_error(errno, Errc::ecantcreate, "rename", out);
-    }
-  }
-
   // The two exchange their names in one step; where the file system cannot do that, the old one
   // stands aside until the new one is in its place.
-  static void replace_directory(const std::string& path, const std::string& out) {
-    std::string aside = path;
+  void replace_directory(const std::string& out) {
+    if (folder_of_values(out)) {  // two names cannot be exchanged for one
+      delete_file(out);
+      return rename_file(path_, out);
+    }
+    std::string aside = path_;
 #ifdef RENAME_EXCHANGE
-    if (::renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, out.c_str(), RENAME_EXCHANGE) != 0)
+    if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, out.c_str(), RENAME_EXCHANGE) != 0)
 #endif
     {
-      aside = path + "-old";
+      aside = path_ + "-old";
       if (::rename(out.c_str(), aside.c_str()) != 0)
         throw system_error(errno, Errc::ecantcreate, "rename", out);
-      if (::rename(path.c_str(), out.c_str()) != 0) {
+      if (::rename(path_.c_str(), out.c_str()) != 0) {
         const int reason = errno;
         (void)::rename(aside.c_str(), out.c_str());
         throw system_error(reason, Errc::ecantcreate, "rename", out);
@@ -135,7 +131,8 @@ void check_output(const ConvertOptions& options) {
     throw Error(Errc::eperm, name + " is the input itself", "give the output another name");
   if (!options.force) throw Error(Errc::eexist, name + " exists", "--force replaces it");
   const bool store = options.to == "zarr" && fs::exists(options.out + "/.zgroup");
-  if (S_ISDIR(out.st_mode) && !store)
+  const bool one_file = options.to != "zarr" && fs::is_regular_file(options.out + "/header.nc");
+  if (S_ISDIR(out.st_mode) && !store && !one_file)
     throw Error(Errc::eexist, name + " is a directory", "give the output another name");
 }
 
@@ -143,7 +140,8 @@ Count size_on_disk(const std::string& path) {
   std::error_code failed;
   if (!fs::is_directory(path, failed)) {
     const auto size = fs::file_size(path, failed);
-    return failed ? 0 : static_cast<Count>(size);
+    const auto folder = folder_of_values(path);
+    return failed ? 0 : static_cast<Count>(size) + (folder ? size_on_disk(*folder) : 0);
   }
   Count bytes = 0;
   for (const auto& entry : fs::recursive_directory_iterator(path, failed))

@@ -34,6 +34,23 @@ if "$forebay" ls h.nc >/dev/null 2>&1; then # HDF5 is in the build
   "$@" "$forebay" convert a.nc e.nc --to hdf5 >out.txt 2>&1 && fail "several ranks wrote HDF5"
   [ "$(grep -c 'hdf5 is written by one process' out.txt)" = 1 ] || fail "expected one message: $(cat out.txt)"
 fi
+# What lies beside a file, or in a folder, goes along, and what was there before goes away.
+for from in "layout=canonical" "layout=decomposed" "layout=decomposed;container=directory" "container=directory"; do
+  for to in "layout=canonical" "layout=decomposed" "layout=decomposed;container=directory"; do
+    "$@" "$forebay" convert a.nc f.nc -m "$from" --format cdf5 >out.txt 2>&1 || fail "to $from: $(cat out.txt)"
+    "$forebay" diff a.nc f.nc || fail "values differ by $from"
+    "$@" "$forebay" convert a.nc f.nc -m "$to" -f --verify >out.txt 2>&1 || fail "$to over $from: $(cat out.txt)"
+    "$forebay" diff a.nc f.nc || fail "values differ by $to over $from"
+    "$forebay" check f.nc >out.txt 2>&1 || fail "damaged, $to over $from: $(cat out.txt)"
+    "$forebay" dump f.nc >f.txt && "$forebay" info f.nc >out.txt 2>&1 || fail "info by $to: $(cat out.txt)"
+    case $to in
+      *directory) [ -f f.nc/header.nc ] && [ -f f.nc/state ] && [ ! -e f.nc.subfiles ] || fail "$to over $from: $(ls)" ;;
+      *decomposed) [ -f f.nc ] && [ -f f.nc.subfiles/state ] || fail "$to over $from: $(ls)" ;;
+      *) [ -f f.nc ] && [ ! -e f.nc.subfiles ] || fail "$to over $from: $(ls)" ;;
+    esac
+    rm -rf f.nc f.nc.subfiles
+  done
+done
 for left in .forebay*; do
   [ ! -e "$left" ] || fail "something was left behind: $left"
 done

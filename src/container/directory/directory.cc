@@ -1,0 +1,75 @@
+// The container `directory` (D7 §7.1): a folder that is taken as one file. DIR/header.nc is a
+// classic file; what decomposed variables keep beside it lies in DIR, too (storage/directory.h). So
+// a file of many data files has one name, to be moved, copied and removed by.
+#include "storage/directory.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "base/attempt.h"
+#include "comm/agree.h"
+#include "container/classic/classic.h"
+
+namespace forebay {
+namespace {
+
+struct HeaderPath {
+  std::string header;
+};
+
+class DirectoryContainer : private HeaderPath, public ClassicContainer {
+ public:
+  explicit DirectoryContainer(const ContainerSite& site)
+      : HeaderPath{directory::header_of(site.path)},
+        ClassicContainer({site.comm, header, site.method, site.schema, site.report, site.writable,
+                          site.batches}),
+        comm_(site.comm),
+        folder_(site.path) {}
+
+  void create(bool exclusive, bool& made) override {
+    by_root(comm_, [&] { make_folder(exclusive, made); });
+    ClassicContainer::create(exclusive, made);
+  }
+
+  void remove() override {
+    const auto failed = attempt_to([&] { ClassicContainer::remove(); });
+    if (::rmdir(folder_.c_str()) != 0 && errno != ENOENT && !failed)
+      throw system_error(errno, Errc::ecantremove, "removing the folder", folder_);
+    if (failed) throw *failed;
+  }
+
+ private:
+  /// What is a file of ours goes if it may; an empty folder serves: a file system may have been
+  /// told of it how its files are striped.
+  void make_folder(bool exclusive, bool& made) {
+    struct stat status {};
+    const bool is_there = ::stat(folder_.c_str(), &status) == 0;
+    if (is_there && exclusive) throw system_error(EEXIST, Errc::eexist, "creating", folder_);
+    if (is_there && S_ISDIR(status.st_mode)) {
+      if (directory::is_one(folder_) || std::filesystem::is_empty(folder_)) return;
+      throw Error(Errc::eexist, folder_ + " is a folder with other things in it",
+                  "give the file another name, or empty the folder");
+    }
+    if (is_there) remove_whole(folder_);
+    if (::mkdir(folder_.c_str(), 0777) != 0)
+      throw system_error(errno, Errc::eofile, "creating the folder", folder_);
+    made = true;
+  }
+
+  const Comm& comm_;
+  const std::string& folder_;
+};
+
+}  // namespace
+
+extern const ContainerEntry directory_container{
+    {"directory", "a folder that is taken as one file: header.nc, and data files beside it", 20},
+    [](const ContainerSite& site) -> std::unique_ptr<Container> {
+      return std::make_unique<DirectoryContainer>(site);
+    },
+    [](const FoundFile& file) { return file.is_directory && directory::is_one(file.path); }};
+
+}  // namespace forebay

@@ -1,0 +1,20 @@
+// A directory that is taken as one file (D7 §7.1), as system calls see it: DIR/header.nc is a
+// classic file, and what other files keep beside them in FILE.subfiles lies in DIR itself. Whoever
+// is given DIR opens DIR/header.nc; nothing else differs.
+#pragma once
+
+#include <string>
+
+namespace forebay::directory {
+
+/// The file of definitions in a directory.
+std::string header_of(const std::string& directory);
+/// Local. Whether `path` is a directory with such a file.
+bool is_one(const std::string& path);
+/// Local. `path`, or if that is such a directory its file of definitions: what is to be opened.
+std::string to_open(const std::string& path);
+/// Where that which belongs to a classic file lies: FILE.subfiles, or the directory whose file of
+/// definitions it is.
+std::string folder_beside(const std::string& path);
+
+}  // namespace forebay::directory

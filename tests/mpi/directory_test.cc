@@ -1,0 +1,153 @@
+// container=directory: a folder that programs take as one file.
+#include <pnetcdf.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "support/harness.h"
+#include "support/info.h"
+
+using namespace forebay_test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr MPI_Offset columns = 64, records = 7;
+
+enum class Kind { nothing, file, folder };
+
+Kind kind_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return Kind::nothing;
+  return S_ISDIR(status.st_mode) ? Kind::folder : Kind::file;
+}
+
+// Behind a meeting, so that all ranks see what rank 0 did.
+template <typename F>
+void on_root(F&& f) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (world.rank == 0) f();
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+Hints hints_of(const std::string& container, const std::string& layout) {
+  return {{"container", container}, {"layout", layout}};
+}
+
+std::vector<int> values_of(int rank, MPI_Offset record) {
+  std::vector<int> values(columns);
+  for (int i = 0; i < columns; ++i)
+    values[static_cast<size_t>(i)] = 1000 * rank + i + 100000 * static_cast<int>(record);
+  return values;
+}
+
+int create(int mode, MPI_Info info) {
+  int id = -1;
+  EXPECT_OK(ncmpi_create(MPI_COMM_WORLD, world.path().c_str(), mode | NC_64BIT_DATA, info, &id));
+  return id;
+}
+
+void write(int id, int var, MPI_Offset first, MPI_Offset last) {
+  for (MPI_Offset record = first; record < last; ++record) {
+    const auto mine = values_of(world.rank, record);
+    const MPI_Offset start[] = {record, world.rank * columns}, count[] = {1, columns};
+    EXPECT_OK(ncmpi_put_vara_int_all(id, var, start, count, mine.data()));
+  }
+}
+
+void make(MPI_Info info, int mode = NC_CLOBBER) {
+  const int id = create(mode, info);
+  int time = -1, x = -1, var = -1;
+  EXPECT_OK(ncmpi_def_dim(id, "time", NC_UNLIMITED, &time));
+  EXPECT_OK(ncmpi_def_dim(id, "x", columns * world.size, &x));
+  const int dims[] = {time, x};
+  EXPECT_OK(ncmpi_def_var(id, "v", NC_INT, 2, dims, &var));
+  EXPECT_OK(ncmpi_enddef(id));
+  write(id, var, 0, records);
+  EXPECT_OK(ncmpi_close(id));
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+void expect_values(MPI_Offset many) {
+  int id = -1;
+  EXPECT_OK(ncmpi_open(MPI_COMM_WORLD, world.path().c_str(), NC_NOWRITE, MPI_INFO_NULL, &id));
+  MPI_Offset found_records = -1;
+  EXPECT_OK(ncmpi_inq_dimlen(id, 0, &found_records));
+  EXPECT_EQ(many, found_records);
+  const int neighbour = (world.rank + 1) % world.size;  // what another rank wrote
+  for (MPI_Offset record = 0; record < many; ++record) {
+    std::vector<int> found(columns, -1);
+    const MPI_Offset start[] = {record, neighbour * columns}, count[] = {1, columns};
+    EXPECT_OK(ncmpi_get_vara_int_all(id, 0, start, count, found.data()));
+    EXPECT_EQ(values_of(neighbour, record), found);
+  }
+  EXPECT_OK(ncmpi_close(id));
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+}  // namespace
+
+TEST(Directory, is_written_opened_extended_and_removed_as_a_file_in_every_layout) {
+  for (const std::string layout : {"canonical", "chunked", "decomposed"}) {
+    const Info settings(hints_of("directory", layout));
+    make(settings, NC_NOCLOBBER);
+    EXPECT_TRUE(kind_of(world.path()) == Kind::folder);
+    EXPECT_TRUE(kind_of(world.path() + "/header.nc") == Kind::file);
+    EXPECT_TRUE((kind_of(world.path() + "/state") == Kind::file) == (layout == "decomposed"));
+    EXPECT_TRUE(kind_of(world.path() + ".subfiles") == Kind::nothing);
+    expect_values(records);
+
+    int format = -1, id = -1;
+    EXPECT_OK(ncmpi_inq_file_format(world.path().c_str(), &format));
+    EXPECT_EQ(NC_FORMAT_CDF5, format);
+    EXPECT_OK(ncmpi_open(MPI_COMM_WORLD, world.path().c_str(), NC_WRITE, MPI_INFO_NULL, &id));
+    write(id, 0, records, 2 * records);
+    EXPECT_OK(ncmpi_close(id));
+    MPI_Barrier(MPI_COMM_WORLD);
+    expect_values(2 * records);
+
+    EXPECT_ERR(NC_EEXIST,
+               ncmpi_create(MPI_COMM_WORLD, world.path().c_str(), NC_NOCLOBBER, settings, &id));
+    make(settings);  // in place of it
+    expect_values(records);
+    on_root([&] { EXPECT_OK(ncmpi_delete(world.path().c_str(), MPI_INFO_NULL)); });
+    EXPECT_TRUE(kind_of(world.path()) == Kind::nothing);
+  }
+}
+
+TEST(Directory, and_files_take_the_place_of_each_other) {
+  for (const std::string layout : {"canonical", "decomposed"}) {
+    for (const bool to_folder : {true, false, true}) {
+      make(Info(hints_of(to_folder ? "directory" : "classic", layout)));
+      EXPECT_TRUE(kind_of(world.path()) == (to_folder ? Kind::folder : Kind::file));
+      const bool beside = !to_folder && layout == "decomposed";
+      EXPECT_TRUE((kind_of(world.path() + ".subfiles") == Kind::folder) == beside);
+      expect_values(records);
+    }
+    on_root([&] { EXPECT_OK(ncmpi_delete(world.path().c_str(), MPI_INFO_NULL)); });
+  }
+}
+
+TEST(Directory, leaves_other_folders_alone) {
+  const Info settings(hints_of("directory", "decomposed"));
+  const std::string path = world.path(), other = path + "/notes";
+  on_root([&] { fs::create_directory(path); });
+  int id = -1;
+  EXPECT_ERR(NC_EEXIST, ncmpi_create(MPI_COMM_WORLD, path.c_str(), NC_NOCLOBBER, settings, &id));
+  make(settings);  // an empty one serves
+  on_root([&] { std::ofstream(other) << "mine"; });
+  make(settings);
+  EXPECT_TRUE(kind_of(other) == Kind::file);
+  // It is deleted as far as it is ours.
+  on_root([&] {
+    EXPECT_EQ(-91, ncmpi_delete(path.c_str(), MPI_INFO_NULL));  // netCDF's NC_ECANTREMOVE
+  });
+  EXPECT_TRUE(kind_of(path + "/header.nc") == Kind::nothing);
+  EXPECT_TRUE(kind_of(other) == Kind::file);
+  EXPECT_ERR(NC_EEXIST, ncmpi_create(MPI_COMM_WORLD, path.c_str(), NC_CLOBBER, settings, &id));
+  EXPECT_TRUE(kind_of(other) == Kind::file);
+}
