@@ -176,7 +176,7 @@ TEST(Method, unknown_key_in_forebay_hints_is_refused_with_what_was_meant) {
   const std::string text = refusal("transprot=posix");
   EXPECT_EQ(text.substr(0, text.find("accepted")),
             "-36: FOREBAY_HINTS: there is no key \"transprot\" (did you mean \"transport\"? ");
-  EXPECT_NE(text.find("accepted keys: transport, layout, stage, codec, aggregators, "),
+  EXPECT_NE(text.find("accepted keys: container, transport, layout, stage, codec, "),
             std::string::npos);
 }
 

@@ -135,7 +135,10 @@ TEST(Directory, and_files_take_the_place_of_each_other) {
 TEST(Directory, leaves_other_folders_alone) {
   const Info settings(hints_of("directory", "decomposed"));
   const std::string path = world.path(), other = path + "/notes";
-  on_root([&] { fs::create_directory(path); });
+  on_root([&] {
+    fs::remove_all(path);
+    fs::create_directory(path);
+  });
   int id = -1;
   EXPECT_ERR(NC_EEXIST, ncmpi_create(MPI_COMM_WORLD, path.c_str(), NC_NOCLOBBER, settings, &id));
   make(settings);  // an empty one serves
@@ -150,4 +153,5 @@ TEST(Directory, leaves_other_folders_alone) {
   EXPECT_TRUE(kind_of(other) == Kind::file);
   EXPECT_ERR(NC_EEXIST, ncmpi_create(MPI_COMM_WORLD, path.c_str(), NC_CLOBBER, settings, &id));
   EXPECT_TRUE(kind_of(other) == Kind::file);
+  on_root([&] { fs::remove_all(path); });
 }
