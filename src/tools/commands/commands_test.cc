@@ -169,16 +169,18 @@ TEST_F(CommandsTest, config_shows_the_choice_and_its_origin) {
        "<file match='r*.nc' transport='posix'>\n"
        "<variable match='T*' codec='none'/></file>\n"
        "</forebay>");
-  EXPECT_EQ(
-      run({"config", xml_, "--name", "d/r1.nc", "--var", "T1", "--var", "U"}),
-      xml_ + ": in order, 1 file element, 1 variable element\n\nd/r1.nc\n  transport  posix      " +
-          xml_ +
-          ":2\n"
-          "  layout     canonical  default\n"
-          "  stage      auto       default\n"
-          "  codec      none       default\n"
-          "  variable T1  codec=none layout=canonical  " +
-          xml_ + ":3\n  variable U   codec=none layout=canonical  as the file\n");
+  EXPECT_EQ(run({"config", xml_, "--name", "d/r1.nc", "--var", "T1", "--var", "U"}),
+            xml_ +
+                ": in order, 1 file element, 1 variable element\n\nd/r1.nc\n  container  classic   "
+                " default\n"
+                "  transport  posix      " +
+                xml_ +
+                ":2\n"
+                "  layout     canonical  default\n"
+                "  stage      auto       default\n"
+                "  codec      none       default\n"
+                "  variable T1  codec=none layout=canonical  " +
+                xml_ + ":3\n  variable U   codec=none layout=canonical  as the file\n");
   const auto json =
       nlohmann::json::parse(run({"config", xml_, "-n", "r1.nc", "-v", "T", "--json"}));
   EXPECT_EQ(json["choices"][0]["method"]["transport"]["value"], "posix");
