@@ -11,6 +11,8 @@
 #include "base/byteorder.h"
 #include "base/error.h"
 #include "files/zarr.h"
+#include "layout/decomposed/data_file.h"
+#include "storage/directory.h"
 
 namespace forebay {
 namespace {
@@ -64,7 +66,11 @@ std::vector<std::byte> padded(std::span<const std::byte> raw, const std::vector<
 class Maker {
  public:
   Maker(const ClassicFile& file, const ReferenceOptions& options)
-      : file_(file), options_(options), url_(options.url.empty() ? file.path() : options.url) {}
+      : file_(file), options_(options), url_(options.url.empty() ? file.path() : options.url) {
+    // What is known by the name of a directory.
+    const std::string header = directory::header_of({});
+    if (file.path().ends_with(header) && !url_.ends_with(header)) url_ = directory::header_of(url_);
+  }
 
   References run() {
     const Schema& schema = file_.schema();
@@ -112,8 +118,8 @@ class Maker {
     mine_[var.name + "/.zattrs"] = zarr::attributes_text(file_.schema(), var);
   }
 
-  void refer(const std::string& key, Offset offset, Count bytes, const std::string& beside = {}) {
-    mine_[key] = Json::array({url_ + beside, offset, bytes});
+  void refer(const std::string& key, Offset offset, Count bytes, const std::string& file) {
+    mine_[key] = Json::array({file, offset, bytes});
     ++result_.references;
   }
 
@@ -151,7 +157,7 @@ class Maker {
       const Count per_record = var.is_record ? count / shape[0] : count;
       const Offset begin = var.begin + i / per_record * file_.schema().recsize * var.is_record +
                            i % per_record * bytes;
-      refer(var.name + "/" + zarr::chunk_key(at), begin, bytes);
+      refer(var.name + "/" + zarr::chunk_key(at), begin, bytes, url_);
     }
     return {};
   }
@@ -173,7 +179,7 @@ class Maker {
       const ChunkGrid::Box box = coding.grid.box(chunk);
       const std::string key = var.name + "/" + zarr::chunk_key(coding.grid.coordinates(chunk));
       if (entry.skipped == 0 && box.extent == shape) {
-        refer(key, entry.offset + chunks.shift(), entry.bytes);
+        refer(key, entry.offset + chunks.shift(), entry.bytes, url_);
       } else {
         why = put_in(key, id, chunk, entry, stored, box);
       }
@@ -237,7 +243,7 @@ class Maker {
       const std::string key = name + "/" + zarr::chunk_key(at);
       if (mine_.contains(key)) continue;  // a long slab has several parts
       refer(key, part.offset, slabs_->elements_of(part) * size_of(var.type),
-            ".subfiles/" + std::to_string(part.file));
+            decomposed::data_path(url_, part.file));
     }
     return {};
   }

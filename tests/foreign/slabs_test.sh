@@ -11,7 +11,7 @@ fail() {
   failures=$((failures + 1))
 }
 
-rm -rf ./*.nc ./*.nc.subfiles
+rm -rf ./*.nc ./*.nc.subfiles ./folder
 FOREBAY_HINTS="layout=decomposed;subfiling=ranks;subfile_ranks=2" \
   "$@" "$bench" e3sm --generate ne=2 --records 3 --dir . --file history.nc --op write --keep >out.txt 2>&1 ||
   fail "not written: $(cat out.txt)"
@@ -28,9 +28,15 @@ for method in layout=canonical "layout=chunked;codec=shuffle,zstd:1"; do
   "$ncdump" dumps/history.nc >ncdump.txt || fail "ncdump cannot read the copy"
   "$forebay" dump history.nc | diff - ncdump.txt >dump.diff || fail "dumps differ: $(head -20 dump.diff)"
 done
-"$forebay" refs history.nc -o history.json >out.txt 2>&1 || fail "no references: $(cat out.txt)"
-if [ "$python" != - ]; then
+# The same as one directory.
+mkdir folder
+cp history.nc folder/header.nc
+cp history.nc.subfiles/* folder
+"$forebay" diff history.nc folder || fail "the directory differs"
+for source in history.nc folder; do
+  "$forebay" refs "$source" -o history.json >out.txt 2>&1 || fail "$source: no references: $(cat out.txt)"
+  [ "$python" != - ] || continue
   "$python" -W ignore "$here/check_gathered.py" history.json dumps/history.nc >out.txt 2>&1 ||
-    [ $? = 77 ] || fail "references: $(cat out.txt)"
-fi
+    [ $? = 77 ] || fail "references of $source: $(cat out.txt)"
+done
 exit "$failures"

@@ -177,8 +177,8 @@ class Conversion {
     agree_on_error(comm_, attempt_to([&] {
                      if (comm_.is_root()) unfinished.finish(options_.out, options_.force);
                    }));
-    result_.in_size = size_on_disk(options_.in) + size_on_disk(options_.in + ".subfiles");
-    result_.out_size = size_on_disk(options_.out) + size_on_disk(options_.out + ".subfiles");
+    result_.in_size = size_on_disk(options_.in);
+    result_.out_size = size_on_disk(options_.out);
     result_.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     return result_;
