@@ -71,8 +71,10 @@ function(_forebay_test_properties name timeout environment labels)
     string(REGEX REPLACE "^([^=]+)=(.*)$" "\\1=set:\\2" change "${setting}")
     list(APPEND changes "${change}")
   endforeach()
+  # Those that may take long begin first, so that none is left at the end to be waited for.
   set_tests_properties(${name} PROPERTIES
     TIMEOUT ${timeout}
+    COST ${timeout}
     WORKING_DIRECTORY ${scratch}
     ENVIRONMENT_MODIFICATION "${changes}"
     LABELS "${${labels}}")
