@@ -37,6 +37,8 @@ std::optional<int> probe_format(const std::string& path) {
 
 void delete_file(const std::string& path) { remove_whole(strip_prefix(path)); }
 
+bool is_directory_file(const std::string& path) { return directory::is_ours(path); }
+
 std::optional<std::string> folder_of_values(const std::string& path) {
   if (!has_beside(path)) return std::nullopt;
   return directory::folder_beside(path);

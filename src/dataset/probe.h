@@ -14,6 +14,9 @@ std::optional<int> probe_format(const std::string& path);
 /// eaccess (another folder, too), ecantremove (a directory with other things in it), efile.
 void delete_file(const std::string& path);
 
+/// Whether a path is a directory that is taken as one file, with nothing else in it.
+bool is_directory_file(const std::string& path);
+
 /// Where files of a file's values lie beside it: a folder, if there is one.
 std::optional<std::string> folder_of_values(const std::string& path);
 

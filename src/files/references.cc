@@ -11,6 +11,7 @@
 #include "base/byteorder.h"
 #include "base/error.h"
 #include "files/zarr.h"
+#include "format/anchor.h"
 #include "layout/decomposed/data_file.h"
 #include "storage/directory.h"
 
@@ -236,6 +237,8 @@ class Maker {
         std::string why;
         const std::string dimension = gathered_dimension(var, part, why);
         if (!why.empty()) return why;
+        if (refs_.contains(name + "/.zarray"))
+          return "its slabs and their places have one name, " + name;
         add_gathered(var, name, dimension, slabs_->elements_of(part));
       }
       std::vector<Count> at{0};
@@ -259,7 +262,9 @@ class Maker {
     }
     const zarr::Json fill = zarr::fill_value(var.type, external_fill(var));
     mine_[name + "/.zarray"] = zarr::array_text(var, shape, chunk, {}, fill, '>');
-    mine_[name + "/.zattrs"] = zarr::attributes_text(var.attributes, dims);
+    auto attributes = var.attributes;
+    attributes.put(anchors::text("gathered_of", var.name));
+    mine_[name + "/.zattrs"] = zarr::attributes_text(attributes, dims);
   }
 
   const std::string& name_of_dim(DimId dim) const {
@@ -287,7 +292,7 @@ class Maker {
     }
     std::string name = "D" + std::to_string(part.map) + "." + std::to_string(part.file);
     if (!known.empty()) name += "." + std::to_string(known.size());
-    if (file_.schema().find_var(name)) {
+    if (file_.schema().find_var(name) || refs_.contains(name + "/.zarray")) {
       why = "there is another variable " + name;
       return {};
     }

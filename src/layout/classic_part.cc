@@ -51,31 +51,63 @@ void remove_beside(const std::string& path, const std::optional<Schema>& header)
 
 void remove_whole(const std::string& path) {
   const bool in_directory = directory::is_one(path);
-  const std::string file = directory::to_open(path);
+  if (in_directory && !std::filesystem::is_symlink(path) && !directory::is_ours(path))
+    throw Error(Errc::ecantremove, path + " is a folder with other things in it",
+                "remove what is not to stay by hand");
+  // Of a link to a directory the link goes, as of one to a file.
+  const bool whole = in_directory && !std::filesystem::is_symlink(path);
+  const std::string file = whole ? directory::to_open(path) : path;
   const auto header = header_for_beside(file);
   if (::unlink(file.c_str()) != 0) {
     if (errno == EISDIR) throw Error(Errc::eaccess, path + " is a folder");
     throw system_error(errno, Errc::efile, "removing", path);
   }
   remove_beside(file, header);
-  if (in_directory && ::rmdir(path.c_str()) != 0 && errno != ENOENT)
+  if (whole && ::rmdir(path.c_str()) != 0 && errno != ENOENT)
     throw system_error(errno, Errc::ecantremove, "removing the folder", path);
 }
 
+namespace {
+
+void rename(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0)
+    throw system_error(errno, Errc::ecantcreate, "renaming to", to);
+}
+
+}  // namespace
+
+// What was there steps aside until the new one is in its place.
 void rename_whole(const std::string& from, const std::string& to) {
-  const auto rename = [](const std::string& a, const std::string& b) {
-    if (::rename(a.c_str(), b.c_str()) != 0)
-      throw system_error(errno, Errc::ecantcreate, "renaming to", b);
-  };
-  const bool folder = has_beside(from);
-  if (folder || (directory::is_one(to) && !std::filesystem::is_directory(from))) {
-    if (std::filesystem::exists(to)) remove_whole(to);
-    if (folder) rename(directory::folder_beside(from), directory::folder_beside(to));
-    return rename(from, to);
-  }
+  namespace fs = std::filesystem;
+  const bool has_folder = has_beside(from), is_there = fs::exists(to);
+  const bool was_directory = directory::is_one(to), is_directory = directory::is_one(from);
+  const std::string folder = directory::folder_beside(to);
+  if (has_folder && !folder.ends_with(".subfiles"))
+    throw Error(Errc::einval, to + " would have its data files in " + folder,
+                "give the file another name, or convert to the folder by container=directory");
+  if (has_folder && fs::exists(folder) && !has_beside(to))
+    throw Error(Errc::eexist, folder + " is there, and is no folder of data files",
+                "give the file another name");
+  if (was_directory && !is_directory && !directory::is_ours(to) && !fs::is_symlink(to))
+    throw Error(Errc::eexist, to + " is a folder with other things in it",
+                "give the file another name");
   const auto before = header_for_beside(to);
-  rename(from, to);
-  remove_beside(to, before);
+  if (!has_folder && was_directory == is_directory) {
+    rename(from, to);
+    return remove_beside(to, before);
+  }
+  const std::string aside = from + "-old";
+  if (is_there) rename(to, aside);
+  const auto failed = attempt_to([&] {
+    remove_beside(to, before);
+    if (has_folder) rename(directory::folder_beside(from), folder);
+    rename(from, to);
+  });
+  if (failed) {
+    if (is_there) ::rename(aside.c_str(), to.c_str());
+    throw *failed;
+  }
+  if (is_there) remove_whole(aside);
 }
 
 }  // namespace forebay

@@ -152,7 +152,7 @@ std::optional<Schema> header_for_beside(const std::string& path) noexcept;
 void remove_beside(const std::string& path, const std::optional<Schema>& header) noexcept;
 /// Local, on one rank. Removes a file, or a directory that is taken as one, with what layouts keep
 /// beside it. Errc::eaccess for another folder, Errc::ecantremove where the directory holds other
-/// things, else as the system's.
+/// things, of which nothing goes then; else as the system's.
 void remove_whole(const std::string& path);
 /// Local, on one rank. `to` becomes what `from` is, with what lies beside it; what `to` was goes.
 /// In one step where both are single files; else `to` is whole or not there. Errors as the

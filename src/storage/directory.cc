@@ -2,7 +2,11 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <string_view>
+
+#include "base/leavings.h"
 
 namespace forebay::directory {
 namespace {
@@ -20,6 +24,16 @@ std::string header_of(const std::string& directory) {
 bool is_one(const std::string& path) {
   struct stat status {};
   return ::stat(header_of(path).c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+bool is_ours(const std::string& path) {
+  if (!is_one(path)) return false;
+  const auto entries = std::filesystem::directory_iterator(path);
+  return std::all_of(begin(entries), end(entries), [](const auto& entry) {
+    const std::string file = entry.path().filename().string();
+    const bool named = file == name.substr(1) || file == "state" || is_number(file);
+    return named && entry.symlink_status().type() == std::filesystem::file_type::regular;
+  });
 }
 
 std::string to_open(const std::string& path) { return is_one(path) ? header_of(path) : path; }

@@ -20,12 +20,14 @@ except ImportError as missing:
 
 def scattered(parts, dataset, like):
     """The array of which each part has some elements, as CF's gathering tells."""
-    whole = numpy.full(like.shape, netCDF4.default_fillvals[like.dtype.str[1:]], like.dtype)
+    fill = netCDF4.default_fillvals[like.dtype.str[1:]]
+    whole = numpy.full(like.shape, fill, like.dtype)
     for part in parts:
         gathered = part.dims[-1]
         assert dataset[gathered].attrs["compress"].split() == list(like.dimensions[part.ndim - 1:])
         flat = whole.reshape(whole.shape[:part.ndim - 1] + (-1,))
-        flat[..., dataset[gathered].values] = part.values
+        places = dataset[gathered].values
+        flat[..., places] = numpy.where(part.values != like.dtype.type(fill), part.values, flat[..., places])
     return whole
 
 
@@ -43,7 +45,7 @@ def main():
             if name in dataset.variables:
                 values = dataset[name].values
             else:
-                parts = [dataset[n] for n in dataset.variables if n.rpartition(".")[0] == name]
+                parts = [p for p in dataset.variables.values() if p.attrs.get("gathered_of") == name]
                 gathered += len(parts)
                 values = scattered(parts, dataset, var)
             if not numpy.array_equal(values, numpy.asarray(var[...]), equal_nan=values.dtype.kind == "f"):

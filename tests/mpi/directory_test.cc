@@ -143,15 +143,35 @@ TEST(Directory, leaves_other_folders_alone) {
   EXPECT_ERR(NC_EEXIST, ncmpi_create(MPI_COMM_WORLD, path.c_str(), NC_NOCLOBBER, settings, &id));
   make(settings);  // an empty one serves
   on_root([&] { std::ofstream(other) << "mine"; });
-  make(settings);
-  EXPECT_TRUE(kind_of(other) == Kind::file);
-  // It is deleted as far as it is ours.
+  // It is no longer ours alone: nothing of it goes.
+  for (const std::string container : {"directory", "classic"}) {
+    const Info clobber(hints_of(container, "decomposed"));
+    const int code = ncmpi_create(MPI_COMM_WORLD, path.c_str(), NC_CLOBBER, clobber, &id);
+    EXPECT_EQ(error_name(container == "directory" ? NC_EEXIST : NC_EFILE), error_name(code));
+  }
   on_root([&] {
     EXPECT_EQ(-91, ncmpi_delete(path.c_str(), MPI_INFO_NULL));  // netCDF's NC_ECANTREMOVE
   });
-  EXPECT_TRUE(kind_of(path + "/header.nc") == Kind::nothing);
   EXPECT_TRUE(kind_of(other) == Kind::file);
-  EXPECT_ERR(NC_EEXIST, ncmpi_create(MPI_COMM_WORLD, path.c_str(), NC_CLOBBER, settings, &id));
+  expect_values(records);
+  on_root([&] {
+    fs::remove(other);
+    EXPECT_OK(ncmpi_delete(path.c_str(), MPI_INFO_NULL));
+  });
+  EXPECT_TRUE(kind_of(path) == Kind::nothing);
+  // A file of that name in a folder of somebody's.
+  on_root([&] {
+    fs::create_directory(path);
+    std::ofstream(other) << "mine";
+  });
+  const std::string inside = path + "/header.nc";
+  EXPECT_OK(ncmpi_create(MPI_COMM_WORLD, inside.c_str(), NC_CLOBBER,
+                         Info(hints_of("classic", "decomposed")), &id));
+  int x = -1, var = -1;
+  EXPECT_OK(ncmpi_def_dim(id, "x", 64 * world.size, &x));
+  EXPECT_OK(ncmpi_def_var(id, "v", NC_INT, 1, &x, &var));
+  EXPECT_ERR(NC_EEXIST, ncmpi_enddef(id));
+  EXPECT_OK(ncmpi_abort(id));
   EXPECT_TRUE(kind_of(other) == Kind::file);
   on_root([&] { fs::remove_all(path); });
 }

@@ -169,7 +169,7 @@ void ClassicContainer::create(bool exclusive, bool& made) {
   share_file();
   find_stripes([&] {
     StepTimer timer(site_.report, Step::define);
-    if (!exclusive && directory::is_one(site_.path)) remove_whole(site_.path);
+    if (!exclusive && directory::is_ours(site_.path)) remove_whole(site_.path);
     const auto before = header_for_beside(site_.path);
     file_.create(exclusive);
     made = true;

@@ -49,10 +49,12 @@ class DirectoryContainer : private HeaderPath, public ClassicContainer {
     const bool is_there = ::stat(folder_.c_str(), &status) == 0;
     if (is_there && exclusive) throw system_error(EEXIST, Errc::eexist, "creating", folder_);
     if (is_there && S_ISDIR(status.st_mode)) {
-      if (directory::is_one(folder_) || std::filesystem::is_empty(folder_)) return;
+      if (directory::is_ours(folder_) || std::filesystem::is_empty(folder_)) return;
       throw Error(Errc::eexist, folder_ + " is a folder with other things in it",
                   "give the file another name, or empty the folder");
     }
+    if (is_there && !S_ISREG(status.st_mode))
+      throw Error(Errc::eexist, folder_ + " is no file", "give the file another name");
     if (is_there) remove_whole(folder_);
     if (::mkdir(folder_.c_str(), 0777) != 0)
       throw system_error(errno, Errc::eofile, "creating the folder", folder_);

@@ -15,6 +15,7 @@
 #include "comm/topology.h"
 #include "format/decomposed_schema.h"
 #include "layout/decomposed/decomposed.h"
+#include "storage/directory.h"
 
 namespace forebay::decomposed {
 namespace {
@@ -133,6 +134,11 @@ void DecomposedLayout::make_files() {
     std::random_device random;
     id_ = (std::uint64_t{random()} << 32) | random();
     const std::string folder = folder_of(site_.path);
+    if (!folder.ends_with(".subfiles") && !directory::is_ours(folder))
+      throw Error(Errc::eexist,
+                  folder + ", where data files of " + site_.path +
+                      " would lie, is a folder with other things in it",
+                  "give the file another name");
     // When the file was made its own were removed; what an enddef left that failed, or was killed,
     // holds no values.
     if (may_have_values(site_.path))

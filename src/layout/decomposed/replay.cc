@@ -168,13 +168,16 @@ Replay::Cover Replay::find_cover(const std::vector<MapNumber>& maps,
   Count all = 1;
   for (const Count extent : inner) all *= extent;
   std::optional<std::size_t> full;
+  const auto require_shape = [&](const MapNumber& map, const Pattern& pattern) {
+    if (pattern.inner != inner)
+      throw Error(Errc::enotnc,
+                  "data file " + std::to_string(map.first) + ": map " + std::to_string(map.second) +
+                      " is of variables of another shape",
+                  "forebay check tells what can still be read");
+  };
   for (const MapNumber& map : maps) {
     each_pattern(map, 0, everything, [&](const Pattern& pattern, Count) {
-      if (pattern.inner != inner)
-        throw Error(Errc::enotnc,
-                    "data file " + std::to_string(map.first) + ": map " +
-                        std::to_string(map.second) + " is of variables of another shape",
-                    "forebay check tells what can still be read");
+      require_shape(map, pattern);
       const std::size_t its = full_dimensions(pattern);
       full = full.value_or(its) == its ? its : 0;
       return *full > 0;
@@ -196,6 +199,7 @@ Replay::Cover Replay::find_cover(const std::vector<MapNumber>& maps,
   for (const MapNumber& map : maps) {
     bool apart = true;
     each_pattern(map, 0, everything, [&](const Pattern& pattern, Count) {
+      require_shape(map, pattern);  // the first look may have ended earlier
       if (leading > 0) {
         for (const PatternRun& run : pattern.runs) apart = apart && met.add(run.offset, run.length);
       } else {

@@ -43,11 +43,42 @@ std::string temporary_name(const Comm& comm, const std::string& out) {
       .string();
 }
 
-// Removes the unfinished output when the process is told to end.
+// Removes the unfinished output when the process is told to end, with its data files: in a signal
+// handler, so without the library.
 char doomed[4096];
 
+void remove_doomed_folder(const char* ending) {
+  static char path[sizeof doomed + 64];
+  std::size_t length = 0;
+  const auto append = [&](const char* text) {
+    while (*text != '\0') path[length++] = *text++;
+    path[length] = '\0';
+  };
+  append(doomed);
+  append(ending);
+  const std::size_t folder = length;
+  const auto remove = [&](const char* name) {
+    append(name);
+    ::unlink(path);
+    path[length = folder] = '\0';
+  };
+  remove("/header.nc");
+  remove("/state");
+  for (int n = 0; n < 1000; ++n) {
+    char name[] = {'/', char('0' + n / 100), char('0' + n / 10 % 10), char('0' + n % 10), 0};
+    char* const begin = name + (n < 10 ? 2 : n < 100 ? 1 : 0);
+    *begin = '/';
+    remove(begin);
+  }
+  ::rmdir(path);
+}
+
 void on_signal(int signal) {
-  if (doomed[0] != '\0') ::unlink(doomed);
+  if (doomed[0] != '\0') {
+    ::unlink(doomed);
+    remove_doomed_folder("");
+    remove_doomed_folder(".subfiles");
+  }
   ::_exit(128 + signal);
 }
 
@@ -112,7 +143,11 @@ class Unfinished {
     }
     std::error_code
         ignored;  // the new output is in place: what is left of the old one is only space
-    fs::remove_all(aside, ignored);
+    if (is_directory_file(aside)) {
+      attempt_to([&] { delete_file(aside); });
+    } else {
+      fs::remove_all(aside, ignored);
+    }
   }
 
   bool active_, finished_ = false;
@@ -131,7 +166,7 @@ void check_output(const ConvertOptions& options) {
     throw Error(Errc::eperm, name + " is the input itself", "give the output another name");
   if (!options.force) throw Error(Errc::eexist, name + " exists", "--force replaces it");
   const bool store = options.to == "zarr" && fs::exists(options.out + "/.zgroup");
-  const bool one_file = options.to != "zarr" && fs::is_regular_file(options.out + "/header.nc");
+  const bool one_file = options.to != "zarr" && is_directory_file(options.out);
   if (S_ISDIR(out.st_mode) && !store && !one_file)
     throw Error(Errc::eexist, name + " is a directory", "give the output another name");
 }
