@@ -128,7 +128,19 @@ std::vector<std::string> FileMaps::check() const {
   const auto failed = attempt_to([&] {
     reader_.as_of_newest(which_, [&] {
       problems.clear();
-      for (std::uint32_t file = 0; file < reader_.state().files; ++file)
+      // The state may tell of any number of files: those that are there are looked into.
+      const std::uint32_t files = reader_.state().files;
+      const auto there = decomposed::data_files_of(path_, files);
+      if (there.size() < files) {
+        std::uint32_t missing = 0;
+        while (missing < there.size() && there[missing] == missing) ++missing;
+        look([&] { reader_.index(missing); });
+        if (files - there.size() > 1)
+          problems.push_back(decomposed::folder_of(path_) + ": " +
+                             std::to_string(files - there.size() - 1) +
+                             " more data files are not there");
+      }
+      for (const std::uint32_t file : there)
         look([&] {
           for (std::uint32_t n = 0; n < reader_.index(file).patterns(); ++n)
             reader_.pattern(file, n);

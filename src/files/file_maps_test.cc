@@ -247,6 +247,24 @@ TEST_F(DamagedMaps, an_old_state_that_is_damaged_does_no_harm_and_goes_with_the_
   EXPECT_TRUE(is_whole());
 }
 
+// As many as a state can tell of: a check looks into those that are there.
+TEST_F(DamagedMaps, missing_data_files_are_told_of_however_many) {
+  fs::remove(data_path(2));
+  ASSERT_EQ(check_file(path_, {}).status, CheckStatus::damaged);
+  EXPECT_NE(check_file(path_, {}).damages[0].problem.find(data_path(2)), std::string::npos);
+  restore();
+  const auto bytes = read_all(state_path());
+  const int slot = states()[0];
+  auto state = *decomposed::parse_state(std::span(bytes).subspan(
+      static_cast<std::size_t>(state_place(slot)), static_cast<std::size_t>(slot_bytes)));
+  state.files = UINT32_MAX;
+  change(state_path(), state_place(slot), decomposed::print_state(state));
+  const FileCheck check = check_file(path_, {});
+  EXPECT_EQ(check.status, CheckStatus::damaged);
+  EXPECT_LE(check.damages.size(), 5U);
+  EXPECT_TRUE(reading(chunked::OpenState::newest, most_records));
+}
+
 // What came later is given up, whatever is wrong with it.
 TEST_F(DamagedMaps, the_synced_commit_can_be_opened_to_write_where_the_newest_is_damaged) {
   for (const bool state : {false, true}) {

@@ -30,6 +30,8 @@ namespace forebay::decomposed {
 std::string folder_of(const std::string& path);  ///< of the data files of a file
 std::string data_path(const std::string& path, std::uint32_t number);
 std::string state_path(const std::string& path);
+/// Local. The data files that are there, of those with numbers below `files`, in order.
+std::vector<std::uint32_t> data_files_of(const std::string& path, std::uint32_t files);
 /// Local. Whether there is a state beside a file.
 bool has_data_files(const std::string& path) noexcept;
 /// Local. Whether they may hold values of variables: not if no more was committed than that the

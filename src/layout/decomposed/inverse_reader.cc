@@ -186,6 +186,37 @@ std::shared_ptr<const std::vector<InverseRun>> decoded(const InverseMap& map,
 
 }  // namespace
 
+std::optional<OneLevel> one_level_of(const InverseMap& map, Pattern selection) {
+  if (map.directory.factors.size() != 1 || map.directory.inner != selection.inner)
+    return std::nullopt;
+  const std::vector<Steps>& factor = map.directory.factors[0];
+  // A run of whole indices is steps of them.
+  while (selection.outer.size() < factor.size() && selection.runs.size() == 1) {
+    const Count inside = selection.below(selection.outer.size() + 1);
+    const PatternRun run = selection.runs[0];
+    if (run.offset % inside != 0 || run.length % inside != 0) return std::nullopt;
+    selection.outer.push_back({run.offset / inside, run.length / inside, 1});
+    selection.runs[0] = {0, inside, 0};
+  }
+  if (selection.outer.size() != factor.size()) return std::nullopt;
+  const auto several = [](const Steps& s) { return s.count > 1; };
+  const auto at = std::find_if(selection.outer.begin(), selection.outer.end(), several);
+  if (at == selection.outer.end() || std::any_of(at + 1, selection.outer.end(), several))
+    return std::nullopt;
+  const Steps its = *at, has = factor[static_cast<std::size_t>(at - selection.outer.begin())];
+  const Count first = std::max(its.start, has.start), last = std::min(its.last(), has.last());
+  if (its.stride != has.stride || (its.start - has.start) % its.stride != 0 || first >= last)
+    return std::nullopt;
+  *at = {first, 1, 1};
+  OneLevel level;
+  level.levels = {(last - first) / its.stride + 1, (first - its.start) / its.stride,
+                  selection.run_elements()};
+  for (auto d = static_cast<std::size_t>(at - selection.outer.begin()) + 1; d < factor.size(); ++d)
+    level.below *= factor[d].count;
+  level.selection = std::move(selection);
+  return level;
+}
+
 std::shared_ptr<const InverseMap> InverseReader::map(ByteFile& file, const FileIndex& index,
                                                      std::uint32_t number) {
   const StoredInverse& stored = *index.inverse(number);

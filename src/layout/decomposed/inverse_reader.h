@@ -6,6 +6,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "base/types.h"
 #include "format/inverse_map.h"
 #include "layout/decomposed/file_index.h"
+#include "layout/decomposed/pieces.h"
 #include "layout/packed_pattern.h"
 
 namespace forebay::decomposed {
@@ -33,6 +35,21 @@ struct InverseMap {
   std::vector<Count> per_index;  ///< by factor: how many indices it has
   std::uint64_t hash = 0;
 };
+
+/// A selection's first index of the one leading dimension of which it has several, where all that
+/// it shares with the map is the same for each of them.
+struct OneLevel {
+  Pattern selection;
+  Levels levels;
+  Count below = 1;  ///< indices that the map's factor has for each of that dimension's
+
+  /// What lies between two levels of a member, in elements of the slab.
+  Count step(const InverseMap& map, std::uint32_t member) const {
+    return (map.begins[member + 1] - map.begins[member]) / map.per_index[0] * below;
+  }
+};
+/// Local. Nothing where that is not so, or there are not several.
+std::optional<OneLevel> one_level_of(const InverseMap& map, Pattern selection);
 
 /// Not thread-safe.
 class InverseReader {

@@ -24,9 +24,21 @@ struct Piece {
   Offset place = 0;             ///< byte of the file
   std::uint32_t file = 0;
   Turn turn;
+  Count step = 0;  ///< bytes from one level to the next, where there are several
 
   Count end() const { return target + count; }
   bool operator==(const Piece&) const = default;
+};
+
+/// Pieces of one index of a selection's leading dimension, a level, may stand for several: in each
+/// the same elements lie so much further on in the selection, and each piece's so much further on
+/// in its file.
+struct Levels {
+  Count count = 1;
+  Count first = 0;  ///< of the selection: the one that pieces tell of
+  Count step = 0;   ///< elements of the selection
+
+  bool operator==(const Levels&) const = default;
 };
 
 /// Sorts by target. Of pieces that have elements in common the latest keeps them; `width` bytes are

@@ -19,37 +19,46 @@ namespace {
 
 }  // namespace
 
-/// Extents of a slab by a plan.
-class Reader::PlanStream : public ExtentStream {
+/// Extents of pieces of one file, by place, of all levels.
+class Reader::PieceStream : public ExtentStream {
  public:
-  PlanStream(const Plan& plan, Offset begin, const Destination& to)
-      : plan_(plan), begin_(begin), to_(to) {}
+  /// Places count `unit` bytes from `begin` on.
+  PieceStream(std::span<const Piece> pieces, const Levels& levels, const Selected& what,
+              const Destination& to, Offset begin, Count unit)
+      : pieces_(pieces), levels_(levels), what_(what), to_(to), begin_(begin), unit_(unit) {}
 
   StreamSummary summary() const override {
     StreamSummary summary;
-    if (plan_.pieces.empty()) return summary;
+    if (pieces_.empty()) return summary;
     const int width = to_.request.element_size;
-    summary.first = begin_ + plan_.pieces.front().place * width;
-    const Piece& last = plan_.pieces.back();
-    summary.last = begin_ + (last.place + last.count) * width;
-    summary.bytes = plan_.covered * width;
-    summary.pieces = static_cast<Count>(plan_.pieces.size() + plan_.target->gather.size());
+    const Piece& last = pieces_.back();
+    summary.first = begin_ + pieces_.front().place * unit_;
+    summary.last =
+        begin_ + (last.place + (levels_.count - 1) * last.step) * unit_ + last.count * width;
+    for (const Piece& piece : pieces_) summary.bytes += piece.count * levels_.count * width;
+    summary.pieces = static_cast<Count>(pieces_.size()) * levels_.count + std::ssize(what_.gather);
     return summary;
   }
   // A piece whose memory has gaps makes several extents: those that found no room come next time.
   std::size_t next(std::span<Extent> out) override {
     const int width = to_.request.element_size;
     std::size_t made = 0;
-    while (made < out.size() && (at_ < waiting_.size() || piece_ < plan_.pieces.size())) {
+    while (made < out.size()) {
       if (at_ < waiting_.size()) {
         out[made++] = waiting_[at_++];
         continue;
       }
+      if (piece_ == end_ && !go_on()) break;
+      const Piece& piece = pieces_[piece_++];
+      Offset offset = begin_ + (piece.place + level_ * piece.step) * unit_;
+      const Count target = piece.target + level_ * levels_.step;
+      if (what_.gather.empty()) {
+        out[made++] = {offset, piece.count * width, to_.at(target), 0, to_.request.swap};
+        continue;
+      }
       waiting_.clear();
       at_ = 0;
-      const Piece& piece = plan_.pieces[piece_++];
-      Offset offset = begin_ + piece.place * width;
-      each_in_memory(*plan_.target, piece.target, piece.count, [&](Count memory, Count count) {
+      each_in_memory(what_, target, piece.count, [&](Count memory, Count count) {
         waiting_.push_back({offset, count * width, to_.at(memory), 0, to_.request.swap});
         offset += count * width;
       });
@@ -57,18 +66,35 @@ class Reader::PlanStream : public ExtentStream {
     return made;
   }
   void rewind() override {
-    piece_ = at_ = 0;
+    begin_piece_ = piece_ = end_ = at_ = 0;
     waiting_.clear();
   }
   std::unique_ptr<ExtentStream> clone() const override {
-    return std::make_unique<PlanStream>(plan_, begin_, to_);
+    return std::make_unique<PieceStream>(pieces_, levels_, what_, to_, begin_, unit_);
   }
 
  private:
-  const Plan& plan_;
-  Offset begin_;
+  // A rank's levels follow each other in a slab: the next one of them, or the next rank's first.
+  bool go_on() {
+    if (begin_piece_ < end_ && ++level_ < levels_.count) {
+      piece_ = begin_piece_;
+      return true;
+    }
+    level_ = 0;
+    begin_piece_ = piece_ = end_;
+    if (end_ == pieces_.size()) return false;
+    while (end_ < pieces_.size() && pieces_[end_].turn == pieces_[piece_].turn) ++end_;
+    return true;
+  }
+
+  std::span<const Piece> pieces_;
+  Levels levels_;
+  const Selected& what_;
   Destination to_;
-  std::size_t piece_ = 0, at_ = 0;
+  Offset begin_;
+  Count unit_;
+  std::size_t begin_piece_ = 0, piece_ = 0, end_ = 0, at_ = 0;
+  Count level_ = 0;
   std::vector<Extent> waiting_;
 };
 
@@ -195,40 +221,44 @@ void Reader::check_inverse(std::uint32_t file, std::uint32_t map) {
 }
 
 // Where a map's ranks have elements of the target. False: more pieces than may be.
-bool Reader::collect(const Slab& slab, const Selected& target, std::vector<Piece>& pieces) {
+bool Reader::collect(const Slab& slab, Plan& plan) {
+  const Selected& target = *plan.target;
   const std::size_t most = target.elements > 1 ? most_pieces() : SIZE_MAX;
   const Map map = index(slab.file).map(slab.entry.map);
   bool fits = true;
-  const auto add = [&](const Found& found) {
+  const auto add = [&](const Found& found, Count step) {
     const Turn turn{0, map[found.member].rank, 0};
-    if (!pieces.empty()) {
-      Piece& last = pieces.back();
+    if (!plan.pieces.empty()) {
+      Piece& last = plan.pieces.back();
       if (last.turn == turn && last.end() == found.target &&
           last.place + last.count == found.place) {
         last.count += found.count;
         return true;
       }
     }
-    fits = fits && pieces.size() < most;
-    if (fits) pieces.push_back({found.target, found.count, found.place, slab.file, turn});
+    fits = fits && plan.pieces.size() < most;
+    if (fits)
+      plan.pieces.push_back({found.target, found.count, found.place, slab.file, turn, step});
     return fits;
   };
   const StoredInverse* const inverse = index(slab.file).inverse(slab.entry.map);
   if (inverse && !damaged_inverses_.contains({slab.file, inverse->hash})) {
     const std::uint64_t hash = inverse->hash;
-    const auto failed = attempt_to([&] { collect_by_inverse(slab, target, add); });
+    const auto failed = attempt_to([&] { collect_by_inverse(slab, plan, add); });
     if (!failed) return fits;
     if (failed->code() != Errc::enotnc) throw *failed;
     // Values do without it.
     damaged_inverses_.insert({slab.file, hash});
-    pieces.clear();
+    plan.pieces.clear();
+    plan.levels = {};
     fits = true;
   }
   collect_by_patterns(slab, target.pattern, add);
   return fits;
 }
 
-void Reader::collect_by_inverse(const Slab& slab, const Selected& target, const AddPiece& add) {
+void Reader::collect_by_inverse(const Slab& slab, Plan& plan, const AddPiece& add) {
+  const Selected& target = *plan.target;
   const auto inverse = inverses_.map(*opened(slab.file).file, index(slab.file), slab.entry.map);
   if (inverse->directory.disjoint) {
     const auto same = index(slab.file).find(target.key);
@@ -238,12 +268,24 @@ void Reader::collect_by_inverse(const Slab& slab, const Selected& target, const 
     if (member != map.end()) {
       const auto number = static_cast<std::uint32_t>(member - map.begin());
       if (pattern(slab.file, *same) == target.pattern) {
-        add({inverse->begins[number], 0, target.elements, number});
+        add({inverse->begins[number], 0, target.elements, number}, 0);
         return;
       }
     }
   }
-  inverses_.find(*opened(slab.file).file, *inverse, target.pattern, add);
+  File& file = *opened(slab.file).file;
+  const auto level = one_level_of(*inverse, target.pattern);
+  if (!level) {
+    inverses_.find(file, *inverse, target.pattern,
+                   [&](const Found& found) { return add(found, 0); });
+    return;
+  }
+  plan.levels = level->levels;
+  const Count before = plan.levels.first * plan.levels.step;
+  inverses_.find(file, *inverse, level->selection, [&](Found found) {
+    found.target += before;
+    return add(found, level->step(*inverse, found.member));
+  });
 }
 
 void Reader::collect_by_patterns(const Slab& slab, const Pattern& target, const AddPiece& add) {
@@ -257,11 +299,11 @@ void Reader::collect_by_patterns(const Slab& slab, const Pattern& target, const 
       damaged(data_path(path_, slab.file) + ": map " + std::to_string(slab.entry.map) +
               " is of variables of another shape");
     if (its == target) {
-      goes_on = add({begin, 0, elements, member});
+      goes_on = add({begin, 0, elements, member}, 0);
     } else {
       intersect(its, 0, target, 0, [&](const SharedList& list) {
         for (const Shared& s : list.pieces)
-          goes_on = goes_on && add({begin + list.a + s.a, list.b + s.b, s.count, member});
+          goes_on = goes_on && add({begin + list.a + s.a, list.b + s.b, s.count, member}, 0);
       });
     }
     begin += elements;
@@ -305,10 +347,10 @@ std::shared_ptr<const Reader::Plan> Reader::plan_for(
     return plans_.front();
   }
   ++plans_made_;
-  auto plan = std::make_shared<Plan>(Plan{map, target, {}, 0});
-  if (!collect(slab, *target, plan->pieces)) return nullptr;
+  auto plan = std::make_shared<Plan>(Plan{map, target, {}, {}, 0});
+  if (!collect(slab, *plan)) return nullptr;
   resolve(plan->pieces, 1);
-  plan->covered = elements_of(plan->pieces);
+  plan->covered = elements_of(plan->pieces) * plan->levels.count;
   std::sort(plan->pieces.begin(), plan->pieces.end(),
             [](const Piece& a, const Piece& b) { return a.place < b.place; });
   keep(plan);
@@ -318,7 +360,9 @@ std::shared_ptr<const Reader::Plan> Reader::plan_for(
 // -- reading
 
 Count Reader::covered(std::span<const Use> uses, const std::vector<Piece>& pieces) {
-  return uses.size() == 1 ? uses[0].plan->covered : elements_of(pieces);
+  if (uses.empty()) return 0;
+  const Plan& plan = *uses[0].plan;
+  return uses.size() == 1 ? plan.covered : elements_of(pieces) * plan.levels.count;
 }
 
 // Slabs that have elements of the target, until they have all of it, newest first. Where there are
@@ -334,7 +378,8 @@ bool Reader::find_uses(std::span<const Slab> slabs, const Variable& var,
                         p.count,
                         e.offset + p.place * width,
                         use.slab.file,
-                        {e.epoch, p.turn.rank, e.order}});
+                        {e.epoch, p.turn.rank, e.order},
+                        p.step * width});
   };
   for (std::size_t i = 0; i < slabs.size();) {
     const std::uint64_t epoch = slabs[i].entry.epoch;
@@ -346,6 +391,7 @@ bool Reader::find_uses(std::span<const Slab> slabs, const Variable& var,
       const auto plan = plan_for(slab, what);
       if (!plan) return false;
       if (plan->covered == 0) continue;
+      if (!uses.empty() && plan->levels != uses[0].plan->levels) return false;
       uses.push_back({slab, plan});
       if (uses.size() == 1) continue;
       if (uses.size() == 2) put(uses[0]);
@@ -387,25 +433,21 @@ void Reader::read_part(const Destination& to, Count record,
   }
   if (covered(uses, pieces) < what->elements) fill(to, *what);
   if (uses.empty()) return;
-  if (uses.size() == 1) {
-    PlanStream stream(*uses[0].plan, uses[0].slab.entry.offset, to);
-    return read_(*opened(uses[0].slab.file).file, stream, options_.hole_threshold, report_);
-  }
-  std::sort(pieces.begin(), pieces.end(),
-            [](const Piece& a, const Piece& b) { return a.file < b.file; });
-  const int width = to.request.element_size;
-  for (std::size_t i = 0; i < pieces.size();) {
-    const std::uint32_t file = pieces[i].file;
-    std::vector<Extent> extents;
-    for (; i < pieces.size() && pieces[i].file == file; ++i) {
-      Offset offset = pieces[i].place;
-      each_in_memory(*what, pieces[i].target, pieces[i].count, [&](Count memory, Count count) {
-        extents.push_back({offset, count * width, to.at(memory), 0, to.request.swap});
-        offset += count * width;
-      });
-    }
-    ListStream stream(std::move(extents));
+  const Levels levels = uses[0].plan->levels;
+  const auto read_from = [&](std::uint32_t file, std::span<const Piece> its, Offset begin,
+                             Count unit) {
+    PieceStream stream(its, levels, *what, to, begin, unit);
     read_(*opened(file).file, stream, options_.hole_threshold, report_);
+  };
+  if (uses.size() == 1)
+    return read_from(uses[0].slab.file, uses[0].plan->pieces, uses[0].slab.entry.offset,
+                     to.request.element_size);
+  std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
+    return std::pair(a.file, a.place) < std::pair(b.file, b.place);
+  });
+  for (std::size_t i = 0, end = 0; i < pieces.size(); i = end) {
+    while (end < pieces.size() && pieces[end].file == pieces[i].file) ++end;
+    read_from(pieces[i].file, std::span(pieces).subspan(i, end - i), 0, 1);
   }
 }
 

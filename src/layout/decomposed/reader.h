@@ -3,9 +3,9 @@
 // A read is cut by record. For each the indexes of the data files tell which slabs there are, and
 // each slab's map where the elements asked for lie in it:
 //
-//     plan      of a map and a selection: which elements of a slab by that map are which ones of
-//     the
-//               selection. Found once, whatever variable and record it is read for.
+//     plan      of a map and a selection: which elements of a slab by it are which ones of the
+//               selection. Found once, whatever variable and record it is read for; for one level
+//               of the selection, where all are alike.
 //     piece     the same of one slab, in bytes of its file
 //
 // A selection that is the pattern of a rank, compared in all of its runs, is one piece: a restart
@@ -114,7 +114,8 @@ class Reader {
     Key map;  // its identity
     std::shared_ptr<const Selected> target;
     std::vector<Piece> pieces;  // by place, in elements of the slab; none overlap
-    Count covered = 0;          // elements
+    Levels levels;
+    Count covered = 0;  // elements
   };
   struct Use {
     Slab slab;
@@ -131,15 +132,15 @@ class Reader {
   };
   using Plans = std::list<std::shared_ptr<const Plan>>;
   using PlanKey = std::pair<Key, Key>;  // map, target
-  class PlanStream;
+  class PieceStream;
 
   Opened& opened(std::uint32_t number);
   std::shared_ptr<const Plan> plan_for(const Slab& slab,
                                        const std::shared_ptr<const Selected>& target);
-  using AddPiece = std::function<bool(const Found& found)>;
-  bool collect(const Slab& slab, const Selected& target, std::vector<Piece>& pieces);
+  using AddPiece = std::function<bool(const Found& found, Count step)>;
+  bool collect(const Slab& slab, Plan& plan);
   void collect_by_patterns(const Slab& slab, const Pattern& target, const AddPiece& add);
-  void collect_by_inverse(const Slab& slab, const Selected& target, const AddPiece& add);
+  void collect_by_inverse(const Slab& slab, Plan& plan, const AddPiece& add);
   static PlanKey key_of(const Plan& plan) { return {plan.map, plan.target->key}; }
   static std::size_t cost_of(const Plan& plan) { return plan.pieces.size() + 8; }
   void keep(const std::shared_ptr<const Plan>& plan);
