@@ -305,6 +305,9 @@ void DecomposedLayout::load() {
       require_data_files(site_.path);
       state_file_ = std::make_unique<StateFile>(make_file(state_path(site_.path), writes), id_);
       state_file_->load(which);
+      // Who set the mark may have been killed before it was on the device; until it is there, what
+      // an older synced state uses must not be overwritten.
+      if (writes && state_file_->synced()) state_file_->file().sync();
       state_ = state_file_->state();
       check_records(state_, schema_);
       known[0] = state_file_->newest_epoch();
