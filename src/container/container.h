@@ -24,6 +24,9 @@
 
 namespace forebay {
 
+class File;
+class WriteQueue;
+
 /// _enddef's four arguments, in bytes; 0 takes the hint's or the default value.
 struct EnddefArguments {
   Count h_minfree = 0, v_align = 0, v_minfree = 0, r_align = 0;
@@ -37,10 +40,9 @@ struct ContainerSite {
   Schema& schema;
   Report& report;
   bool writable;
-  bool batches;  ///< as StageEntry has it
+  bool batches;                 ///< as StageEntry has it
+  WriteQueue* later = nullptr;  ///< for the files that values are written to; null: none
 };
-
-class File;
 
 class Container {
  public:

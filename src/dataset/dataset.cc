@@ -147,9 +147,12 @@ std::unique_ptr<Dataset> Dataset::open(Comm comm, const std::string& path, bool 
 void Dataset::agree(const std::optional<Error>& mine) const { agree_on_error(comm_, mine); }
 
 void Dataset::use_container() {
+  const StageEntry& stage = stage_entry();
+  if (writable_ && stage.writes_later)
+    later_ = std::make_unique<WriteQueue>(method_.async_memory, report_);
   container_ =
       find_part<ContainerEntry>(method_.container)
-          ->make({comm_, path_, method_, schema_, report_, writable_, stage_entry().batches});
+          ->make({comm_, path_, method_, schema_, report_, writable_, stage.batches, later_.get()});
   stage_ = make_direct_stage(container_->layout());
 }
 
@@ -280,11 +283,14 @@ void Dataset::close() {
   const bool behind = mode_ == Mode::collective && stage_->may_be_behind();
   const bool flushed = !behind || step([&] { stage_->flush(true); });
   if (writable_ && mode_ == Mode::collective) {
-    if (container_->publishes_records()) step([&] { container_->refresh_definitions(); });
-    const bool tells_records = schema_.record_dim() && (flushed || !stage_->holds_writes());
+    // Nothing tells of what is staged still, as writing it failed.
+    const bool all_there = flushed || !stage_->holds_writes();
+    const bool publishes = all_there && container_->publishes_records();
+    if (publishes) step([&] { container_->refresh_definitions(); });
     // Its last step is a meeting.
-    if (tells_records) keep_first(first, up_to_meeting(comm_, [&] { write_agreed_numrecs(); }));
-    if (container_->publishes_records()) step([&] { container_->publish_last(); });
+    if (all_there && schema_.record_dim())
+      keep_first(first, up_to_meeting(comm_, [&] { write_agreed_numrecs(); }));
+    if (publishes) step([&] { container_->publish_last(); });
     attempt_into(first, [&] { container_->fill_up(changed_); });
   }
   const auto close_stage = [&] { stage_->close(false); };

@@ -30,6 +30,7 @@
 #include "method/method.h"
 #include "stage/burst/flush.h"
 #include "stage/stage.h"
+#include "storage/write_queue.h"
 
 namespace forebay {
 
@@ -242,7 +243,8 @@ class Dataset {
   bool fill_ = false;
   Count record_stride_ = 0;     // of the definitions that the file has: see file_type_stride()
   bool numrecs_dirty_ = false;  // this rank's count of records may differ from the file's
-  Report report_;               // outlives container and stage
+  Report report_;               // outlives container and stage, as what follows
+  std::unique_ptr<WriteQueue> later_;  // where the stage wants one
   std::unique_ptr<Container> container_;
   std::unique_ptr<Staging> staging_;  // what the stage needs, of a file that is open for writing
   std::unique_ptr<Stage> stage_;

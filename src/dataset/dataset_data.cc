@@ -160,7 +160,7 @@ void Dataset::carry_out(std::vector<Request>& requests, bool collective,
     return goes_on;
   };
   // Somebody writes, somebody reads, last record written, then what the stage needs to know.
-  std::array<std::int64_t, 9> facts{};
+  std::array<std::int64_t, 11> facts{};
   std::vector<Request> writes, reads;
   StageNeeds needs;
   const bool known = attempt([&] {
@@ -178,8 +178,10 @@ void Dataset::carry_out(std::vector<Request>& requests, bool collective,
     facts[6] = needs.unserved;
     facts[7] = needs.alike;
     facts[8] = needs.unlike;
+    facts[9] = needs.first;
+    facts[10] = needs.last;
     if (collective) comm_.all_reduce(facts, Reduce::max);
-    needs = {facts[3], facts[4], facts[5], facts[6], facts[7], facts[8]};
+    needs = {facts[3], facts[4], facts[5], facts[6], facts[7], facts[8], facts[9], facts[10]};
   });
   const auto part = [&](std::vector<Request>& list, bool write) {
     return attempt([&] { stage_->submit(list, write, collective, needs); });
@@ -188,7 +190,8 @@ void Dataset::carry_out(std::vector<Request>& requests, bool collective,
     changed_ = true;
     // Data and the number of records become visible by one publication, where there is one.
     const Count before = schema_.numrecs;
-    const bool together = container_->publishes_records() && (collective || comm_.size() == 1);
+    const bool together = container_->publishes_records() && (collective || comm_.size() == 1) &&
+                          !stage_->publishes_later();
     if (together) schema_.numrecs = std::max(before, facts[2]);
     const bool written = part(writes, true);
     if (together) schema_.numrecs = before;

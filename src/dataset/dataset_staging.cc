@@ -32,6 +32,14 @@ bool Dataset::Staging::is_regular() { return dataset_.container_->is_regular(); 
 
 void Dataset::Staging::write_agreed_numrecs() { dataset_.write_agreed_numrecs(); }
 
+void Dataset::Staging::publish() {
+  if (!dataset_.container_->publishes_records()) return dataset_.write_agreed_numrecs();
+  dataset_.container_->publish();
+  dataset_.numrecs_dirty_ = false;
+}
+
+WriteQueue* Dataset::Staging::later() { return dataset_.later_.get(); }
+
 std::unique_ptr<Aside> Dataset::Staging::aside() {
   if (!dataset_.container_->layout().writes_alone()) return nullptr;
   TransportOptions options;

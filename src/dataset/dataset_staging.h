@@ -14,6 +14,8 @@ class Dataset::Staging : public StageHost {
 
   bool is_regular() override;
   void write_agreed_numrecs() override;
+  void publish() override;
+  WriteQueue* later() override;
   std::unique_ptr<Aside> aside() override;
 
  private:

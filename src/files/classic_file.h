@@ -25,12 +25,12 @@ namespace forebay {
 /// keeps no state, so that several threads may read at once.
 class ClassicFile {
  public:
-  /// Opens `path`, a file or a directory that is taken as one, and reads its header, in growing pieces. Throws Errc::enoent, eaccess… for the
-  /// system's refusals, Errc::enotnc3 for HDF5 (netCDF-4) files, Errc::enotnc for anything else
-  /// that is no classic netCDF file or a damaged one, and what else classic::parse throws; each
-  /// message begins with the path. Of a file with chunked variables the chunk index is read too; a
-  /// damaged one is no error until a chunked variable is read.
-  /// `state` says which state of the chunks is read (docs/chunked.md).
+  /// Opens `path`, a file or a directory that is taken as one, and reads its header, in growing
+  /// pieces. Throws Errc::enoent, eaccess… for the system's refusals, Errc::enotnc3 for HDF5
+  /// (netCDF-4) files, Errc::enotnc for anything else that is no classic netCDF file or a damaged
+  /// one, and what else classic::parse throws; each message begins with the path. Of a file with
+  /// chunked variables the chunk index is read too; a damaged one is no error until a chunked
+  /// variable is read. `state` says which state of the chunks is read (docs/chunked.md).
   explicit ClassicFile(const std::string& path,
                        chunked::OpenState state = chunked::OpenState::newest);
   ClassicFile(const ClassicFile&) = delete;

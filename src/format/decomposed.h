@@ -124,7 +124,7 @@ struct Entry {
   std::uint32_t map = 0;
   Offset offset = 0;
   Count bytes = 0;
-  std::uint64_t epoch = 0;  ///< its section's, unless a section repeats what others said
+  std::uint64_t epoch = 0;  ///< its section's, unless that repeats or gathers what came before
 
   bool operator==(const Entry&) const = default;
 };

@@ -2,7 +2,9 @@
 // extents and hands them to a transport.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,7 +21,18 @@
 namespace forebay {
 
 struct ByteRange {
-  Offset first, last;  ///< first byte and one past the last
+  Offset first = 0, last = 0;  ///< first byte and one past the last; the same: none
+
+  bool empty() const { return first >= last; }
+  bool meets(const ByteRange& other) const {
+    return !empty() && !other.empty() && first < other.last && other.first < last;
+  }
+  void add(const ByteRange& other) {  ///< and what lies between them
+    if (other.empty()) return;
+    if (empty()) *this = other;
+    first = std::min(first, other.first);
+    last = std::max(last, other.last);
+  }
 };
 
 /// Names of variables, and which rank encoded each of their chunks last (-1: none did).
@@ -47,6 +60,11 @@ class Layout {
   /// out: writes whose ranges do not meet may be carried out in any order.
   virtual std::optional<ByteRange> range_of(const Request& /*request*/) const {
     return std::nullopt;
+  }
+  /// Local. Within which bytes of files the writes lie that are put where something may be already,
+  /// or may be put again; none if all go to places of their own until they are published.
+  virtual ByteRange in_place(std::span<const Request> /*writes*/) const {
+    return {0, std::numeric_limits<Offset>::max()};
   }
   /// Whether what one rank wrote by itself is in the file when carry_out() returns.
   virtual bool writes_alone() const { return false; }

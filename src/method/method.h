@@ -97,6 +97,7 @@ struct Method {
   Count burst_flush_size = 0;  ///< staged bytes that are flushed meanwhile; 0: never
   int burst_flush_time = 0;    ///< seconds after which they are; 0: never
   std::string burst_order = "two-level";
+  Count async_memory = 128 << 20;  ///< bytes a rank that wait for the thread of stage async
   std::string recover = "refuse";  ///< refuse | auto | ignore: logs that a dead job left
 
   bool safe_mode = false;  ///< PNETCDF_SAFE_MODE: check that arguments agree over ranks

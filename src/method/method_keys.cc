@@ -13,7 +13,6 @@ namespace forebay {
 namespace {
 
 constexpr std::array<std::string_view, 2> later_layouts = {"patches", "process-group"};
-constexpr std::array<std::string_view, 1> later_stages = {"async"};
 constexpr std::array<std::string_view, 3> exchanges = {"auto", "shared", "message"};
 constexpr std::array<std::string_view, 3> client_caches = {"auto", "coherent", "weak"};
 constexpr std::array<std::string_view, 3> swaps = {"auto", "enable", "disable"};
@@ -75,7 +74,7 @@ void add_method_keys(std::vector<KeySpec>& keys) {
                "canonical for netCDF, and for HDF5, where it is the default, log for all files "
                "that a log can serve"));
   keys.push_back(part_key(PartKind::stage, "stage", "auto", &Method::stage,
-                          "Where requests wait before they are laid out.", later_stages));
+                          "Where requests wait before they are laid out."));
   keys.push_back(plain_key({"codec", codec_words(), "none",
                             "What bytes stand for a chunk of a chunked variable: a pipeline of "
                             "stages, separated by commas, each with parameters after a colon "

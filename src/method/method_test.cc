@@ -209,9 +209,6 @@ TEST(Method, methods_of_the_design_that_are_not_built_are_told_apart_from_unknow
   EXPECT_EQ(refusal("layout=patches"),
             "-214: FOREBAY_HINTS: layout \"patches\" is not in this build (this build has: "
             "auto|canonical|chunked|decomposed|log)");
-  EXPECT_EQ(refusal("stage=async"),
-            "-214: FOREBAY_HINTS: stage \"async\" is not in this build (this build has: "
-            "auto|direct|memory|burst)");
   EXPECT_EQ(with_forebay_hints("codec=shuffle,zstd").codec, "shuffle,zstd:3");
 }
 

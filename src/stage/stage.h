@@ -17,6 +17,7 @@
 namespace forebay {
 
 class Layout;
+class WriteQueue;
 
 /// What a stage needs to know of all ranks before it carries out an operation: the maximum over
 /// them of what each of them says.
@@ -27,6 +28,8 @@ struct StageNeeds {
   std::int64_t unserved = 0;  ///< a rank has reads that it cannot serve from what it staged itself
   std::int64_t alike = 0;     ///< a hash of what a rank writes
   std::int64_t unlike = 0;    ///< and its complement: so that all know whether it is the same
+  std::int64_t first = 0;     ///< less the first byte of what a rank writes in place,
+  std::int64_t last = 0;      ///< and one past its last byte
 };
 
 class Stage {
@@ -53,6 +56,8 @@ class Stage {
   /// Whether writes may be staged when submit() returns: what tells of them (the number of records)
   /// has to wait as well.
   virtual bool holds_writes() const { return false; }
+  /// The same on all ranks. What submit() wrote the stage publishes, later (StageHost::publish).
+  virtual bool publishes_later() const { return false; }
   /// Collective. The header is about to be written, with a number of records that counts what is
   /// staged: it must outlive the process.
   virtual void before_header() {}
@@ -81,6 +86,11 @@ class StageHost {
   virtual bool is_regular() = 0;  ///< local: the file is no pipe and no device
   /// Collective. Ranks agree on the number of records, and the file tells it.
   virtual void write_agreed_numrecs() = 0;
+  /// Collective. What was carried out without being published becomes visible, and with it the
+  /// number of records, on which ranks agree.
+  virtual void publish() { write_agreed_numrecs(); }
+  /// Local. The queue of the files that values are written to, where StageEntry::writes_later.
+  virtual WriteQueue* later() { return nullptr; }
   /// Local. Null where the layout cannot write from beside.
   virtual std::unique_ptr<Aside> aside() = 0;
 };
@@ -104,6 +114,7 @@ struct StageEntry : Part {
   std::unique_ptr<Stage> (*make)(const StageSite& site);
   bool batches = false;        ///< writes reach the file in large batches, as a rule
   bool converts_late = false;  ///< so that values out of range are told of at a flush
+  bool writes_later = false;   ///< values are written by a thread: StageHost::later
 };
 
 std::unique_ptr<Stage> make_direct_stage(Layout& layout);

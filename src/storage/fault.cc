@@ -1,10 +1,12 @@
 #include "storage/fault.h"
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 
 namespace forebay {
 
@@ -17,6 +19,7 @@ struct FaultPlan {
   long number = 1;
   int errnum = EIO;
   bool and_later = false;
+  std::chrono::microseconds delay{0};
   long seen = 0;
 };
 
@@ -46,6 +49,8 @@ FaultPlan parse_plan(const std::string& text) {
     if (part.starts_with("rank=")) plan.rank = std::atoi(value.c_str());
     if (part.starts_with("call=")) plan.number = std::atol(value.c_str());
     if (part.starts_with("errno=")) plan.errnum = errno_of(value);
+    if (part.starts_with("delay="))
+      plan.delay = std::chrono::microseconds(std::atol(value.c_str()));
     if (part == "from") plan.and_later = true;
   }
   return plan;
@@ -58,9 +63,14 @@ int injected_fault(const char* call, Rank rank) {
   if (!wanted) return 0;
   static std::mutex mutex;
   static FaultPlan plan;
-  const std::lock_guard lock(mutex);
+  std::unique_lock lock(mutex);
   if (std::string text = text_of_plan(); text != plan.text) plan = parse_plan(text);
   if (plan.call != call || (plan.rank >= 0 && plan.rank != rank)) return 0;
+  if (const auto delay = plan.delay; delay.count() > 0) {
+    lock.unlock();
+    std::this_thread::sleep_for(delay);
+    return 0;
+  }
   const long n = ++plan.seen;
   return n == plan.number || (plan.and_later && n > plan.number) ? plan.errnum : 0;
 }

@@ -29,6 +29,7 @@ File::File(std::string path, bool writable, Rank rank, Report& report)
     : path_(std::move(path)), writable_(writable), rank_(rank), report_(report) {}
 
 File::~File() {
+  if (queue_) queue_->drop(*this);
   if (fd_ >= 0) ::close(fd_);
 }
 
@@ -74,6 +75,7 @@ int File::descriptor() {
 }
 
 void File::close() {
+  if (queue_) queue_->drop(*this);
   if (fd_ < 0) return;
   const int fd = fd_;
   fd_ = -1;
@@ -140,6 +142,12 @@ void File::write_at(Offset offset, std::span<iovec> pieces) {
     skip(static_cast<std::size_t>(n));
     return n;
   });
+}
+
+void File::write_data_at(Offset offset, std::span<const std::byte> from) {
+  if (!writes_later()) return write_at(offset, from);
+  ensure_open();  // for the thread
+  queue_->add(*this, offset, from);
 }
 
 // The least, not the mean: a rank that others keep from its core waits without the file's doing.

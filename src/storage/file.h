@@ -18,6 +18,7 @@
 #include "base/types.h"
 #include "comm/comm.h"
 #include "storage/client_caches.h"
+#include "storage/write_queue.h"
 
 namespace forebay {
 
@@ -48,6 +49,12 @@ class File : public ByteFile {
   using ByteFile::write_at;
   /// The same for several pieces of memory that follow each other in the file; `pieces` is used up.
   void write_at(Offset offset, std::span<iovec> pieces) override;
+  /// Local. The same for values, which nothing in the file refers to yet: while the queue that the
+  /// file was given is open (storage/write_queue.h) they are copied, and written later.
+  void write_data_at(Offset offset, std::span<const std::byte> from);
+  /// Local. `queue` outlives the file; null: none.
+  void use_queue(WriteQueue* queue) { queue_ = queue; }
+  bool writes_later() const { return queue_ && queue_->is_open(); }
   void sync() override;
   /// Local. Nanoseconds that a write takes at least, whatever its size: the least of those seen,
   /// less a nanosecond a byte. The largest number until there were a few.
@@ -92,6 +99,7 @@ class File : public ByteFile {
   std::atomic<bool> dirty_ = false;  // written to since the last meeting; on any thread
   std::atomic<bool> stale_ = false;  // not read from since
   File* other_ = nullptr;
+  WriteQueue* queue_ = nullptr;
   std::atomic<std::int64_t> timed_ = 0, least_latency_ = std::numeric_limits<std::int64_t>::max();
   std::mutex refreshing_;
 };

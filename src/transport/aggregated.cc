@@ -127,7 +127,8 @@ void AggregatedTransport::carry_out(ExtentStream& extents, bool writing) {
     ++direct_operations_;
     finish_before_direct();
     directly(extents, writing);
-  } else if (may_try_directly(total, node_counts(), options_, writing) && !caches_weak_) {
+  } else if (may_try_directly(total, node_counts(), options_, writing) && !caches_weak_ &&
+             !file_->writes_later()) {  // how long copying takes tells nothing
     by_the_quicker_way(total, extents, writing);
   } else {
     ++aggregated_operations_;
@@ -348,7 +349,7 @@ void AggregatedTransport::finish_write(const Slots::Use& use) {
   // of them under way.
   const bool may_bridge = comm_.size() > 1 && !file_->has_weak_caches();
   const Count bridge = may_bridge ? options_.hole_threshold : 0;
-  if (options_.bulk) return write_behind(use, bridge);
+  if (options_.bulk && !file_->writes_later()) return write_behind(use, bridge);
   attempt_into(failure_, [&] { slots_->write_out(use, *file_, bridge, report_); });
 }
 

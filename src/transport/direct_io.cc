@@ -47,8 +47,8 @@ class RunWriter {
 
  private:
   void write(Offset offset, std::span<const std::byte> bytes) {
-    StepTimer timer(report_, Step::write);
-    file_.write_at(offset, bytes);
+    StepTimer timer(report_, file_.writes_later() ? Step::stage : Step::write);
+    file_.write_data_at(offset, bytes);
   }
 
   File& file_;

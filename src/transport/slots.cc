@@ -224,7 +224,8 @@ void Slots::fill_holes(const Use& use, File& file, std::vector<std::pair<Count, 
 }
 
 void Slots::write_out(const Use& use, File& file, Count hole_threshold, Report& report) {
-  StepTimer timer(report, Step::write);
+  const bool later = file.writes_later();
+  StepTimer timer(report, later ? Step::stage : Step::write);
   Control& c = control(use.slot);
   const Count high = c.high.load(std::memory_order_relaxed);
   const Count low = c.low.load(std::memory_order_relaxed);
@@ -241,12 +242,12 @@ void Slots::write_out(const Use& use, File& file, Count hole_threshold, Report& 
         next = find_bit(words, end, high, true);
       }
       if (!holes.empty()) fill_holes(use, file, holes);
-      file.write_at(use.begin + from,
-                    {buffer(use.slot) + from, static_cast<std::size_t>(end - from)});
+      file.write_data_at(use.begin + from,
+                         {buffer(use.slot) + from, static_cast<std::size_t>(end - from)});
       written += end - from;
       from = next;
     }
-    timer.moved(written);
+    if (!later) timer.moved(written);
   });
   release_placed(use);
   if (failure) throw *failure;

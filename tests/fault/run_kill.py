@@ -1,7 +1,7 @@
 """Kills a program that writes chunked variables, again and again, and looks at what is left.
 
 Usage: run_kill.py --mpiexec "MPIEXEC ... -n" --program KILL_CHUNKED --dir DIRECTORY
-                   [--kills 24] [--seed S] [--forebay FOREBAY] [--power 3]
+                   [--kills 24] [--seed S] [--forebay FOREBAY] [--power 3] [--behind]
 
 Each cycle writes on 1 or 3 ranks, ends all of them with SIGKILL (all at once, or one and the rest
 a moment later; at a random time, or before, in the midst of or after one chosen system call), and
@@ -11,6 +11,8 @@ reads the file with another number of ranks. What must hold:
   that were written later) chunk_state=synced shows the last synced version; chunk_state=newest
   shows some whole version, or errors, and never other values;
 - the next cycle goes on with the same file; now and then with one that lost power.
+With --behind the program writes through stage `async`: a call that is done may not be in the file
+yet, but for what was synced or closed; no version may be there in part, all the same.
 Files with decomposed variables lose power with all of their data files. Slabs have no checksums, so
 that of these only the synced version is looked at.
 """
@@ -59,6 +61,8 @@ class Test:
         self.program = options.program
         self.forebay = options.forebay
         self.power = options.power
+        self.behind = options.behind
+        self.last_done = 0   # whose call had returned
         self.dir = options.dir
         self.file = os.path.join(options.dir, "file.nc")
         self.random = random.Random(options.seed)
@@ -69,7 +73,7 @@ class Test:
         self.syncing = 0
         self.highest = 0     # version that was ever begun in this file
         self.power_version = 0
-        self.counts = {"killed": 0, "by call": 0, "power failures": 0, "versions": 0, "newer": 0,
+        self.counts = {"killed": 0, "by call": 0, "power failures": 0, "versions": 0, "newer": 0, "behind": 0,
                        "refused": 0, "checked": 0}
 
     def launch(self, ranks, arguments, changes=None):
@@ -122,6 +126,9 @@ class Test:
             self.counts["by call"] += by_call
         begun, done = log.last("begin"), log.last("done")
         self.counts["versions"] += (done or self.done) - self.done
+        self.last_done = done if done is not None else self.done
+        if self.behind and not log.has("closed"):
+            done = log.last("synced")
         self.done = done if done is not None else self.done
         self.under_way = begun if begun is not None else self.done
         self.highest = max(self.highest, self.under_way)
@@ -209,6 +216,7 @@ class Test:
         if newest is None:
             return False
         self.counts["newer"] += newest > self.done
+        self.counts["behind"] += newest < self.last_done
         self.done = self.under_way = newest
         if paths:
             self.power_version = held.get((paths[0], "synced"), self.synced)
@@ -224,6 +232,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--forebay")
     parser.add_argument("--power", type=int, default=POWER_FAILURES, help="failures after a kill")
+    parser.add_argument("--behind", action="store_true", help="what is done may not be in the file")
     parser.add_argument("--keep-going", action="store_true", help="with a new file after a failure")
     options = parser.parse_args()
     os.makedirs(options.dir, exist_ok=True)
@@ -241,6 +250,8 @@ def main():
     if not test.failures and (test.counts["killed"] < options.kills // 2 or
                               (options.kills > 8 and not test.counts["by call"])):
         test.fail("too few kills: the test does not test")
+    if not test.failures and options.behind and not test.counts["behind"]:
+        test.fail("all that was done was in the file: the test does not test")
     print(f"{len(test.failures)} failures (seed {options.seed})")
     return 1 if test.failures else 0
 

@@ -79,6 +79,16 @@ class ClassicContainer::Dispatch : public Layout {
   std::optional<ByteRange> range_of(const Request& request) const override {
     return file_.any_begun() ? std::nullopt : file_.canonical_->range_of(request);
   }
+  ByteRange in_place(std::span<const Request> writes) const override {
+    if (!file_.any_begun()) return file_.canonical_->in_place(writes);
+    ByteRange all;
+    for (const Request& write : writes) {
+      const ClassicPart* part = file_.keeper(var(write));
+      const Layout& layout = part ? static_cast<const Layout&>(*part) : *file_.canonical_;
+      all.add(layout.in_place(std::span(&write, 1)));
+    }
+    return all;
+  }
   bool writes_alone() const override {
     return !file_.any_begun() && file_.canonical_->writes_alone();
   }
@@ -113,7 +123,9 @@ ClassicContainer::ClassicContainer(const ContainerSite& site)
       schema_(site.schema),
       file_owner_(std::make_shared<File>(site.path, site.writable, site.comm.rank(), site.report)),
       file_(*file_owner_),
-      layout_(std::make_unique<Dispatch>(*this)) {}
+      layout_(std::make_unique<Dispatch>(*this)) {
+  file_.use_queue(site.later);
+}
 
 // The engine's parts refer to each other, in the order of the members.
 ClassicContainer::~ClassicContainer() {
@@ -279,8 +291,9 @@ ClassicContainer::Kept ClassicContainer::make_part(const LayoutEntry& layout) co
                           Report& report) -> std::unique_ptr<ExtentIo> {
     return make_transport(ranks, std::move(file), transport_options(method), report);
   };
-  return {&layout, layout.in_classic.make({comm_, site_.path, site_.method, schema_, file_,
-                                           *transport_, site_.report, make_io, read_directly})};
+  return {&layout,
+          layout.in_classic.make({comm_, site_.path, site_.method, schema_, file_, *transport_,
+                                  site_.report, make_io, read_directly, site_.later})};
 }
 
 // -- data

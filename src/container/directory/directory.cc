@@ -25,7 +25,7 @@ class DirectoryContainer : private HeaderPath, public ClassicContainer {
   explicit DirectoryContainer(const ContainerSite& site)
       : HeaderPath{directory::header_of(site.path)},
         ClassicContainer({site.comm, header, site.method, site.schema, site.report, site.writable,
-                          site.batches}),
+                          site.batches, site.later}),
         comm_(site.comm),
         folder_(site.path) {}
 

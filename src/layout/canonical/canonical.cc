@@ -319,6 +319,11 @@ class CanonicalLayout : public Layout {
     const StreamSummary range = RequestCursor(request, schema_).summary();
     return ByteRange{range.first, range.last};
   }
+  ByteRange in_place(std::span<const Request> writes) const override {
+    ByteRange all;
+    for (const Request& write : writes) all.add(*range_of(write));
+    return all;
+  }
   bool writes_alone() const override { return true; }
   void expect_more(bool more) override { io_.expect_more(more); }
   bool answers_slowly() const override { return io_.answers_slowly(); }

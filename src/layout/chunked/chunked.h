@@ -64,6 +64,7 @@ class ChunkedLayout : public HeapPart {
   void flush() override;
   std::string reasons() const override;
   NamedOwners owners() const override;
+  ByteRange in_place(std::span<const Request> /*writes*/) const override { return {}; }
 
   // definitions.cc
   bool keeps(const Variable& var) const override { return var.chunking.has_value(); }
@@ -102,6 +103,9 @@ class ChunkedLayout : public HeapPart {
   void settle_shapes(std::span<Request> requests);
 
   // chunked_write.cc
+  /// The same on all ranks. Chunks may still be under way when a write returns; publish() comes
+  /// when they are not.
+  bool writes_later() const { return site_.later && site_.later->is_open(); }
   void write_together(std::span<Request> requests);
   void write_and_publish(Operation& op);
   void plan(Operation& op, bool write);

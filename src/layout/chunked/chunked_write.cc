@@ -87,14 +87,18 @@ void ChunkedLayout::write_and_publish(Operation& op) {
     StepTimer timer(report_, Step::plan);
     plan(op, true);
   }
-  if (op.chunks.empty()) return store_.publish();
+  const bool later = writes_later();
+  if (op.chunks.empty()) return later ? void() : store_.publish();
   const auto own = own_chunks(op);
+  // A chunk that is put together from what is there already may be in another rank's queue.
+  if (later && op.merges_unpublished)
+    agree_on_error(comm_, attempt_to([&] { site_.later->drain(); }));
   std::vector<Entry> entries;
   prepare_rounds(op, own[0], entries);
   store_.change([&] {
     auto failed = write_rounds(op, own, entries);
     StepTimer timer(report_, Step::header);
-    return failed ? failed : store_.publish_changes();
+    return failed || later ? failed : store_.publish_changes();
   });
 }
 
@@ -126,6 +130,7 @@ void ChunkedLayout::plan(Operation& op, bool write) {
     const bool merges =
         write && !(c.flags & covers_chunk) && store_.table(c.var).get(c.id).present();
     c.shared = c.shared || merges;
+    op.merges_unpublished |= merges && store_.table(c.var).get(c.id).birth > store_.generation();
   }
 
   // A rank holds its shared chunks of a round, what it made of a round's chunks, twice (one being
@@ -184,6 +189,7 @@ std::optional<Error> ChunkedLayout::write_rounds(Operation& op,
   std::optional<Error> mine, theirs;
   std::optional<Error> lost;  // this rank does not know of places what the others know
   WriteBehind behind(io_, report_);
+  const bool later = writes_later();  // one thread is enough
   const auto note = [&](std::optional<Error> error) {
     if (error && !mine) mine = std::move(error);
   };
@@ -208,14 +214,15 @@ std::optional<Error> ChunkedLayout::write_rounds(Operation& op,
     if (theirs) break;
     note(lost);  // the others hear of it in the next round
     if (!lost)
-      note(attempt_to([&] { behind.start(extents_of(stored, own[round], entries), last); }));
+      note(attempt_to(
+          [&] { behind.start(extents_of(stored, own[round], entries), last || later); }));
   }
   note(behind.wait());
   if (lost) throw *lost;  // the ranks' indices differ
   auto outcome = worst_of_all(comm_, mine ? mine : theirs);
   for (std::size_t i = 0; i < op.chunks.size(); ++i) {
     if (outcome) {
-      if (entries[i].present()) store_.give_back(entries[i]);
+      if (entries[i].present()) store_.give_back(entries[i], later);
     } else {
       store_.replace(op.chunks[i].var, op.chunks[i].id, entries[i]);
     }

@@ -77,6 +77,8 @@ struct Operation {
   /// By chunk, then rank: of all ranks, equal on all of them, or this rank's own alone.
   std::vector<ChunkAccess> accesses;
   bool knows_all_accesses = true;  ///< equal on all ranks
+  /// Some chunk is put together from one that was written and not published yet; equal likewise.
+  bool merges_unpublished = false;
   std::uint32_t rounds = 0;
   std::vector<std::vector<std::uint32_t>> of_round;  ///< the chunks of each round, in their order
   std::vector<bool> meets;                           ///< whether a round has shared chunks

@@ -261,10 +261,10 @@ void ChunkStore::replace(VarId var, Count id, Entry entry) {
   Entry& e = its.set(id);
   index_bytes_ += its.bytes_around(id);
   changed_.emplace_back(var, id);
-  // What no publication has named yet is nobody's.
+  // What no publication has named yet is nobody's, but it may be under way.
   if (e.present()) {
     if (e.birth > root_state_.generation) {
-      space_.release(e.offset, e.bytes);
+      give_back(e, true);
     } else {
       retire(e.offset, e.bytes, e.birth);
     }

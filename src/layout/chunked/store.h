@@ -60,7 +60,14 @@ class ChunkStore {
   Offset end() const { return space_.end() + shift_; }
   /// Local, equal on all ranks: a place for new bytes.
   Offset allocate(Count bytes) { return space_.allocate(bytes); }
-  void give_back(const Entry& entry) { space_.release(entry.offset, entry.bytes); }
+  /// Local, equal on all ranks: nothing refers to it. `under_way`: it may still be written to,
+  /// until the next publication.
+  void give_back(const Entry& entry, bool under_way) {
+    if (under_way)
+      until_published_.push_back({entry.offset, entry.bytes});
+    else
+      space_.release(entry.offset, entry.bytes);
+  }
   /// Local, equal on all ranks: the chunk is what `entry` says from the next publication on.
   void replace(VarId var, Count id, Entry entry);
   /// Local, equal on all ranks: everything up to byte `to` of the file belongs to others.

@@ -301,6 +301,7 @@ void DataFileWriter::begin_draft() {
   new_patterns_.clear();
   new_maps_.clear();
   taken_.clear();
+  taken_before_.reset();
   written_ = {};
   whole_ = false;
   written_slot_ = -1;
@@ -353,7 +354,8 @@ void DataFileWriter::write(std::uint64_t epoch) {
     if (pattern.packed.empty())
       throw Error(Errc::einval, "a rank did not give its pattern", "this is a fault of Forebay's");
   draft_.epoch = epoch;
-  for (Entry& entry : draft_.entries) entry.epoch = epoch;
+  for (Entry& entry : draft_.entries)
+    if (entry.epoch == 0) entry.epoch = epoch;
   whole_ = sections_.size() + 1 >= most_sections;
   if (!sections_.empty()) {
     draft_.previous = sections_.back().offset;
@@ -369,6 +371,7 @@ void DataFileWriter::write(std::uint64_t epoch) {
     bytes = print_section(draft_);
   }
   const auto size = static_cast<Count>(bytes.size());
+  taken_before_ = taken_.size();
   const SectionPlace place{allocate(size), size, epoch};
   file_->write_at(place.offset, bytes);
   stale_ = {slot};  // until the commit
@@ -391,6 +394,7 @@ void DataFileWriter::retire(const Range& range) {
 }
 
 void DataFileWriter::committed() {
+  free_orphans();
   if (written_slot_ < 0) return begin_draft();
   stale_.clear();
   slot_ = written_slot_;
@@ -407,8 +411,43 @@ void DataFileWriter::committed() {
 }
 
 void DataFileWriter::dropped() {
+  free_orphans();
   for (const Range& range : taken_) space_.release(range.offset, range.bytes);
   begin_draft();
+}
+
+void DataFileWriter::free_orphans() {
+  for (const Range& range : orphans_) space_.release(range.offset, range.bytes);
+  orphans_.clear();
+}
+
+void DataFileWriter::unwritten() {
+  for (; taken_before_ && taken_.size() > *taken_before_; taken_.pop_back())
+    space_.release(taken_.back().offset, taken_.back().bytes);
+  taken_before_.reset();
+  written_ = {};
+  written_slot_ = -1;
+}
+
+DataFileWriter::Mark DataFileWriter::mark() const {
+  return {draft_.entries.size(), draft_.patterns.size(), draft_.maps.size(), taken_.size()};
+}
+
+void DataFileWriter::date(const Mark& since, std::uint64_t epoch) {
+  for (std::size_t i = since.entries; i < draft_.entries.size(); ++i)
+    draft_.entries[i].epoch = epoch;
+}
+
+void DataFileWriter::back_to(const Mark& mark) {
+  draft_.entries.resize(mark.entries);
+  draft_.patterns.resize(mark.patterns);
+  draft_.maps.resize(mark.maps);
+  std::erase_if(new_patterns_, [&](const auto& item) { return item.second >= mark.patterns; });
+  const auto maps = draft_.first_map + static_cast<std::uint32_t>(mark.maps);
+  std::erase_if(new_maps_, [&](const auto& item) { return item.second >= maps; });
+  orphans_.insert(orphans_.end(), taken_.begin() + static_cast<std::ptrdiff_t>(mark.taken),
+                  taken_.end());
+  taken_.resize(mark.taken);
 }
 
 void DataFileWriter::synced() {

@@ -142,6 +142,19 @@ class DataFileWriter {
   RootSums change() const;  ///< of the sums, by what was written
   void committed();
   void dropped();
+  /// Local. Section and root count as never written, and write() may be called again.
+  void unwritten();
+
+  // Several operations may become one write, each with an epoch of its own, so that it is known in
+  // which order they came. What one of them added can be taken back, while bytes of its slabs may
+  // still be on their way: their space stays taken until the write ends.
+
+  struct Mark {
+    std::size_t entries = 0, patterns = 0, maps = 0, taken = 0;
+  };
+  Mark mark() const;
+  void date(const Mark& since, std::uint64_t epoch);
+  void back_to(const Mark& mark);
   /// The last commit is on the device.
   void synced();
 
@@ -158,6 +171,7 @@ class DataFileWriter {
     std::uint64_t epoch;  ///< that it belongs to
   };
   void retire(const Range& range);
+  void free_orphans();
   int free_slot() const;
   std::uint32_t number_of_pattern(const Key& key, Count elements);
   void begin_draft();
@@ -177,7 +191,9 @@ class DataFileWriter {
   std::map<Key, std::size_t> new_patterns_;
   std::map<Map, std::uint32_t> new_maps_;
   std::vector<Range> taken_;
-  SectionPlace written_;  // the section; no bytes: none
+  std::vector<Range> orphans_;               // of operations that were taken back
+  std::optional<std::size_t> taken_before_;  // of taken_ before the section was written
+  SectionPlace written_;                     // the section; no bytes: none
   bool whole_ = false;
   int written_slot_ = -1;
   std::vector<int> stale_;  // slots with roots that no commit followed

@@ -78,6 +78,7 @@ void DecomposedLayout::carry_out(std::span<Request> requests, bool write, bool c
   }
   if (collective || comm_.size() == 1) {
     if (still_waiting_) flush();  // what was written before
+    if (writes_later()) return append_uncommitted(requests);
     return commit([&] { append([&] { return requests; }); });
   }
   for (const Request& r : requests)
@@ -256,6 +257,29 @@ void DecomposedLayout::append(const std::function<std::span<Request>()>& request
   group_->io->write_all(stream);
 }
 
+// All groups have it in their data files, but for what is under way, or none tells of it.
+void DecomposedLayout::append_uncommitted(std::span<Request> requests) {
+  DataFileWriter::Mark mark;
+  const auto failed = attempt_to([&] {
+    overrule();
+    if (!uncommitted_) restore_writer();
+    if (group_->writer) mark = group_->writer->mark();
+    append([&] { return requests; });
+  });
+  staged_.clear();  // it was copied
+  order_ = 0;
+  const std::uint64_t epoch = ++epoch_;
+  const auto outcome = attempt_to([&] { agree_on_error(comm_, failed); });
+  if (!outcome) {
+    if (group_->writer) group_->writer->date(mark, epoch);
+    uncommitted_ = true;
+    return;
+  }
+  given_.clear();
+  if (group_->writer) attempt_to([&] { group_->writer->back_to(mark); });
+  throw *outcome;
+}
+
 // The state is written behind everything that it makes count, and behind the meeting in which all
 // ranks say that this is in their files. Until then nothing of what the last commit uses has been
 // touched.
@@ -263,6 +287,7 @@ void DecomposedLayout::commit(const std::function<void()>& append) {
   auto failed = attempt_to([&] {
     overrule();
     append();
+    if (writes_later()) site_.later->drain();
   });
   const std::uint64_t epoch = ++epoch_;
   std::array<std::int64_t, 4> change{};  // of the roots
@@ -291,13 +316,18 @@ void DecomposedLayout::commit(const std::function<void()>& append) {
     write_state(next);
     in_doubt_ = false;
   });
-  order_ = 0;
   staged_.clear();
+  if (outcome && uncommitted_) {  // it stays, to be tried again
+    if (group_->writer) group_->writer->unwritten();
+    throw *outcome;
+  }
+  order_ = 0;
   if (outcome) {
     given_.clear();
     if (group_->writer && attempt_to([&] { group_->writer->dropped(); })) writer_lost_ = true;
     throw *outcome;
   }
+  uncommitted_ = false;
   ++commits_;
   if (group_->writer && attempt_to([&] { group_->writer->committed(); })) writer_lost_ = true;
   if (given_.size() > most_given) given_.clear();
@@ -326,7 +356,7 @@ void DecomposedLayout::overrule() {
 
 void DecomposedLayout::publish() {
   require_readable();
-  if (schema_.numrecs != state_.records) commit([] {});
+  if (uncommitted_ || schema_.numrecs != state_.records) commit([] {});
 }
 
 void DecomposedLayout::publish_last() {

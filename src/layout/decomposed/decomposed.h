@@ -48,6 +48,7 @@ class DecomposedLayout : public ApartPart {
   void carry_out(std::span<Request> requests, bool write, bool collective) override;
   void flush() override;
   std::string reasons() const override;
+  ByteRange in_place(std::span<const Request> /*writes*/) const override { return {}; }
 
   // definitions.cc
   bool keeps(const Variable& var) const override { return var.decomposed; }
@@ -106,6 +107,10 @@ class DecomposedLayout : public ApartPart {
   void restore_writer();
   void append(const std::function<std::span<Request>()>& requests);  // collective over the group
   void give_patterns(std::span<const Write> writes);                 // the same
+  /// The same on all ranks. Blobs may still be under way when a write returns; publish() comes when
+  /// they are not.
+  bool writes_later() const { return site_.later && site_.later->is_open(); }
+  void append_uncommitted(std::span<Request> requests);  // collective
   // Collective. `append` appends what is to be committed.
   void commit(const std::function<void()>& append);
   void write_state(const State& next);  // collective
@@ -127,6 +132,7 @@ class DecomposedLayout : public ApartPart {
   std::unique_ptr<StateFile> state_file_;  // of rank 0
   std::optional<Group> group_;             // of who writes
   bool writer_lost_ = false;               // its leader does not know what its file has
+  bool uncommitted_ = false;  // something was appended that is to be committed; the same on all
   Selector selector_;
   Reader reader_;
   bool names_synced_ = false;

@@ -123,6 +123,7 @@ void DecomposedLayout::make_group() {
     group.groups = static_cast<std::uint32_t>(groups.nodes());
   }
   group.file = make_file(data_path(site_.path, group.number), true);
+  group.file->use_queue(site_.later);
   if (group.ranks.is_root())
     group.writer = std::make_unique<DataFileWriter>(group.file, Front{id_, group.number});
   group_ = std::move(group);

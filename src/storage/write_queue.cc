@@ -1,0 +1,181 @@
+#include "storage/write_queue.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "base/attempt.h"
+
+namespace forebay {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// What a copy takes at most; two of them always fit, so that one is made while one is written.
+constexpr Count largest_copy = 4 << 20;
+/// One system call writes so many copies that follow each other in a file.
+constexpr std::size_t most_together = 64;
+
+}  // namespace
+
+WriteQueue::WriteQueue(Count memory, Report& report)
+    : memory_(std::max<Count>(memory, 1)), report_(report), beside_(report.beside()) {}
+
+WriteQueue::~WriteQueue() {
+  {
+    const Lock lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+template <typename Condition>
+void WriteQueue::wait(Lock& lock, Condition&& ready) {
+  if (ready()) return;
+  const auto begin = Clock::now();
+  moved_.wait(lock, ready);
+  waited_ += seconds_since(begin);
+}
+
+void WriteQueue::add(ByteFile& file, Offset offset, std::span<const std::byte> bytes) {
+  const auto most = static_cast<std::size_t>(std::clamp<Count>(memory_ / 2, 1, largest_copy));
+  while (!bytes.empty()) {
+    const auto part = bytes.first(std::min(most, bytes.size()));
+    if (!keep(file, offset, part)) {
+      drain();  // what came before is written before
+      return file.write_at(offset, bytes);
+    }
+    bytes = bytes.subspan(part.size());
+    offset += static_cast<Offset>(part.size());
+  }
+}
+
+// False: without memory, or a thread.
+bool WriteQueue::keep(ByteFile& file, Offset offset, std::span<const std::byte> bytes) {
+  const auto size = static_cast<Count>(bytes.size());
+  {
+    Lock lock(mutex_);
+    const auto has_room = [&] { return bytes_ == 0 || bytes_ + size <= memory_; };
+    wait(lock, [&] { return has_room() || failed_; });
+    if (!has_room()) throw *failed_;
+  }
+  const auto without = attempt_to([&] {
+    Entry entry{&file, offset, size, std::make_unique_for_overwrite<std::byte[]>(bytes.size())};
+    std::memcpy(entry.data.get(), bytes.data(), bytes.size());
+    if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+    const Lock lock(mutex_);
+    entries_.push_back(std::move(entry));
+    bytes_ += size;
+  });
+  if (without) return false;
+  wake_.notify_one();
+  ++report_[Counter::writes_staged];
+  report_[Counter::bytes_staged] += size;
+  return true;
+}
+
+// Of those that wait the first, and what follows it in the file.
+std::size_t WriteQueue::take(std::span<iovec> pieces) const {
+  std::size_t n = 0;
+  Offset end = entries_.front().offset;
+  for (const Entry& entry : entries_) {
+    if (n == pieces.size() || entry.file != entries_.front().file || entry.offset != end) break;
+    pieces[n++] = {entry.data.get(), static_cast<std::size_t>(entry.bytes)};
+    end += entry.bytes;
+  }
+  return n;
+}
+
+void WriteQueue::work() {
+  Lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [&] { return stopping_ || (!entries_.empty() && !failed_ && !paused_); });
+    if (stopping_) return;
+    std::array<iovec, most_together> pieces;
+    const std::size_t n = take(pieces);
+    ByteFile& file = *entries_.front().file;
+    const Offset offset = entries_.front().offset;
+    working_ = true;
+    lock.unlock();
+    const auto begin = Clock::now();
+    auto failed = attempt_to([&] {
+      StepTimer timer(beside_, Step::write);
+      Count bytes = 0;  // the file's counters are another report's
+      for (std::size_t i = 0; i < n; ++i) bytes += static_cast<Count>(pieces[i].iov_len);
+      file.write_at(offset, std::span(pieces).first(n));
+      timer.moved(bytes);
+    });
+    lock.lock();
+    written_ += seconds_since(begin);
+    working_ = false;
+    failed_ = std::move(failed);
+    for (std::size_t i = 0; i < n && !failed_; ++i) {
+      bytes_ -= entries_.front().bytes;
+      entries_.pop_front();
+    }
+    moved_.notify_all();
+  }
+}
+
+void WriteQueue::drain() {
+  Lock lock(mutex_);
+  failed_.reset();
+  wake_.notify_one();
+  wait(lock, [&] { return rests() || failed_; });
+  if (failed_) throw *failed_;
+}
+
+void WriteQueue::drop(const ByteFile& file) {
+  Lock lock(mutex_);
+  paused_ = true;
+  moved_.wait(lock, [&] { return !working_; });
+  paused_ = false;
+  std::erase_if(entries_, [&](const Entry& entry) {
+    if (entry.file != &file) return false;
+    bytes_ -= entry.bytes;
+    return true;
+  });
+  if (entries_.empty()) failed_.reset();
+  moved_.notify_all();
+  wake_.notify_one();
+}
+
+bool WriteQueue::is_idle() const {
+  const Lock lock(mutex_);
+  return rests();
+}
+
+bool WriteQueue::has_failed() const {
+  const Lock lock(mutex_);
+  return failed_.has_value();
+}
+
+Count WriteQueue::bytes() const {
+  const Lock lock(mutex_);
+  return bytes_;
+}
+
+WriteQueue::Seconds WriteQueue::seconds() const {
+  const Lock lock(mutex_);
+  return {written_, waited_};
+}
+
+void WriteQueue::tell() {
+  const Lock lock(mutex_);
+  if (working_) return;
+  attempt_to([&] {
+    report_.take_over(beside_);
+    beside_ = report_.beside();
+  });
+}
+
+}  // namespace forebay
