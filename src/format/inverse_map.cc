@@ -110,6 +110,8 @@ InverseDirectory parse_inverse_directory(std::span<const std::byte> bytes, Offse
         logged::damaged("a page lies outside the file");
       if (page.runs == 0 || page.runs > most_page_runs)
         logged::damaged("a page of " + std::to_string(page.runs) + " runs");
+      if (page.bytes > most_printed(page.runs) + packed_overhead)
+        logged::damaged("a page of more bytes than its runs can have");
       end = page.offset + page.bytes;
     }
     if (in.left() != 0) logged::damaged("it is longer than it says");

@@ -77,5 +77,7 @@ std::vector<std::byte> print_inverse_page(std::span<const InverseRun> runs);
 std::vector<InverseRun> parse_inverse_page(std::span<const std::byte> bytes,
                                            const InversePage& page);
 constexpr Count most_printed(Count runs) { return 5 * 10 * runs; }
+/// What packing adds to bytes that it cannot make fewer.
+constexpr Count packed_overhead = 10;
 
 }  // namespace forebay::decomposed

@@ -265,14 +265,23 @@ void Inversion::send(const Pattern& pattern, std::uint32_t member, Count round,
                      Outgoing& out) const {
   const std::uint32_t factor = factor_of(pattern);
   const Count ranks = group_.size(), first = round * ranks;
-  for (const PatternRun& whole : pattern.runs) {
+  // Those that lie before the round's first interval were sent.
+  auto begin = pattern.runs.begin();
+  if (first > 0) {
+    const InversePlace& from = ends_[static_cast<std::size_t>(first - 1)];
+    if (from.factor > factor) return;
+    if (from.factor == factor)
+      begin = std::partition_point(begin, pattern.runs.end(),
+                                   [&](const PatternRun& r) { return r.end() <= from.offset; });
+  }
+  for (const PatternRun& whole : std::span(begin, pattern.runs.end())) {
     InverseRun run{factor, member, whole.offset, whole.length, whole.position};
     auto interval = std::upper_bound(ends_.begin(), ends_.end(), InversePlace{factor, run.offset});
     for (Count left = whole.length; left > 0; ++interval) {
       const bool ends = interval != ends_.end() && interval->factor == factor;
       run.length = ends ? std::min(left, interval->offset - run.offset) : left;
       const Count to = interval - ends_.begin() - first;
-      if (to >= ranks) break;
+      if (to >= ranks) return;
       if (to >= 0 && run.length > 0) append_plain(out.to(static_cast<std::size_t>(to)), run);
       run.offset += run.length, run.position += run.length, left -= run.length;
     }
@@ -396,6 +405,21 @@ bool Inversion::make(std::uint32_t map) {
 
 }  // namespace
 
+namespace {
+
+/// What is regular packs to a few bytes, however many runs it has.
+bool has_more_runs(const FileIndex& index, const Map& members, Count most) {
+  logged::PatternPacker packer;
+  Count runs = 0;
+  const auto damaged = attempt_to([&] {
+    for (auto m = members.begin(); m != members.end() && runs <= most; ++m)
+      runs += std::ssize(packer.unpack(index.pattern(m->pattern).packed).runs);
+  });
+  return !damaged && runs > most;
+}
+
+}  // namespace
+
 std::vector<std::uint32_t> maps_to_invert(const FileIndex& index, const InverseSizes& sizes) {
   std::set<std::uint32_t> used;
   index.for_each_slab([&](const Entry& e) {
@@ -407,7 +431,8 @@ std::vector<std::uint32_t> maps_to_invert(const FileIndex& index, const InverseS
     if (index.inverse(map) || members.size() < 2) continue;  // one pattern is in order as it is
     Count bytes = 0;
     for (const Member& m : members) bytes += std::ssize(index.pattern(m.pattern).packed);
-    if (bytes > sizes.few_bytes) maps.push_back(map);
+    if (bytes > sizes.few_bytes || has_more_runs(index, members, sizes.page_runs))
+      maps.push_back(map);
   }
   return maps;
 }

@@ -20,7 +20,8 @@ struct InverseSizes {
   Count memory = 16 << 20;
   /// Of a page. More if there are so many that the directory would become large.
   Count page_runs = 1024;
-  /// Patterns that take no more are read as quickly as a page: a map of them gets no inverse.
+  /// Patterns that take no more, and have no more runs than a page, are read as quickly as one: a
+  /// map of them gets no inverse.
   Count few_bytes = 2048;
 };
 

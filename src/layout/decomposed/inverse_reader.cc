@@ -13,6 +13,8 @@ namespace {
 
 /// Pages that follow each other are read together, up to about so many bytes.
 constexpr Count most_read = 256 << 10;
+/// No directory that was written has more bytes than this.
+constexpr Count most_directory = 64 << 20;
 
 [[noreturn]] void damaged(const std::string& what) {
   throw Error(Errc::enotnc, what, "forebay check tells what can still be read");
@@ -222,16 +224,19 @@ std::shared_ptr<const InverseMap> InverseReader::map(ByteFile& file, const FileI
   const StoredInverse& stored = *index.inverse(number);
   const FileRange& place = stored.directory();
   const auto known = std::find_if(maps_.begin(), maps_.end(), [&](const KeptMap& kept) {
-    return kept.offset == place.offset && kept.map->hash == stored.hash && kept.path == file.path();
+    return kept.offset == place.offset && kept.map->hash == stored.hash &&
+           kept.identity == index.identity(number) && kept.path == file.path();
   });
   if (known != maps_.end()) {
     maps_.splice(maps_.begin(), maps_, known);
     return known->map;
   }
+  if (place.bytes > most_directory) damaged("the directory of an inverse map is too long");
   const auto bytes = read(file, place.offset, place.bytes);
   if (hash_of(bytes) != stored.hash) damaged("wrong checksum of the directory of an inverse map");
   auto map = std::make_shared<InverseMap>();
   map->hash = stored.hash;
+  map->number = ++maps_made_;
   map->directory = parse_inverse_directory(bytes, file.size());
   for (const auto& factor : map->directory.factors) {
     Count indices = 1;
@@ -243,7 +248,7 @@ std::shared_ptr<const InverseMap> InverseReader::map(ByteFile& file, const FileI
     map->begins.push_back(map->begins.back() + index.pattern(member.pattern).elements);
   const Count cost = bytes_of(*map);
   bytes_ += cost;
-  maps_.push_front({file.path(), place.offset, map, cost});
+  maps_.push_front({file.path(), place.offset, index.identity(number), map, cost});
   make_room();
   return map;
 }
@@ -265,9 +270,10 @@ void InverseReader::forget() {
   bytes_ = 0;
 }
 
-std::shared_ptr<const std::vector<InverseRun>> InverseReader::kept(const InversePage& page) {
+std::shared_ptr<const std::vector<InverseRun>> InverseReader::kept(const InverseMap& map,
+                                                                   const InversePage& page) {
   const auto known = std::find_if(pages_.begin(), pages_.end(), [&](const KeptPage& kept) {
-    return kept.hash == page.hash && kept.offset == page.offset;
+    return kept.map == map.number && kept.offset == page.offset;
   });
   if (known == pages_.end()) return nullptr;
   pages_.splice(pages_.begin(), pages_, known);
@@ -279,7 +285,7 @@ void InverseReader::each_page(ByteFile& file, const InverseMap& map,
                               const std::vector<const InversePage*>& pages,
                               const std::function<bool(const Runs&)>& f) {
   for (std::size_t i = 0; i < pages.size();) {
-    if (const auto runs = kept(*pages[i])) {
+    if (const auto runs = kept(map, *pages[i])) {
       ++i;
       if (!f(*runs)) return;
       continue;
@@ -288,7 +294,7 @@ void InverseReader::each_page(ByteFile& file, const InverseMap& map,
     Offset end = begin + pages[i]->bytes;
     std::size_t last = i + 1;
     while (last < pages.size() && pages[last]->offset == end &&
-           end + pages[last]->bytes - begin <= most_read && !kept(*pages[last]))
+           end + pages[last]->bytes - begin <= most_read && !kept(map, *pages[last]))
       end += pages[last++]->bytes;
     const auto bytes = read(file, begin, end - begin);
     for (; i < last; ++i) {
@@ -301,7 +307,7 @@ void InverseReader::each_page(ByteFile& file, const InverseMap& map,
       ++pages_read_;
       const auto cost = static_cast<Count>(sizeof(KeptPage) + runs->size() * sizeof(InverseRun));
       bytes_ += cost;
-      pages_.push_front({page.hash, page.offset, runs, cost});
+      pages_.push_front({map.number, page.offset, runs, cost});
       make_room();
       if (!f(*runs)) return;
     }

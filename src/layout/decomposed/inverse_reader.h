@@ -34,6 +34,7 @@ struct InverseMap {
   std::vector<Count> begins;     ///< of each member's elements in a slab; one more for the end
   std::vector<Count> per_index;  ///< by factor: how many indices it has
   std::uint64_t hash = 0;
+  std::uint64_t number = 0;  ///< of all that were made: pages that are kept are of one map
 };
 
 /// A selection's first index of the one leading dimension of which it has several, where all that
@@ -76,23 +77,25 @@ class InverseReader {
   struct KeptMap {
     std::string path;
     Offset offset;
+    Key identity;
     std::shared_ptr<const InverseMap> map;
     Count bytes;
   };
   struct KeptPage {
-    std::uint64_t hash;
+    std::uint64_t map;
     Offset offset;
     std::shared_ptr<const Runs> runs;
     Count bytes;
   };
 
-  std::shared_ptr<const Runs> kept(const InversePage& page);
+  std::shared_ptr<const Runs> kept(const InverseMap& map, const InversePage& page);
   void each_page(ByteFile& file, const InverseMap& map,
                  const std::vector<const InversePage*>& pages,
                  const std::function<bool(const Runs&)>& f);
   void make_room();
 
   Count most_bytes_, bytes_ = 0;
+  std::uint64_t maps_made_ = 0;
   std::list<KeptMap> maps_;    // the one used last first
   std::list<KeptPage> pages_;  // the same
   logged::BytePacker packer_;

@@ -352,13 +352,30 @@ TEST_F(Inverse, an_inverse_of_another_map_is_refused) {
   FileIndex other;
   other.add(section);
   InverseReader reader(1 << 20);
+  // What is known of the right one tells nothing of the others.
+  reader.check(*file(), *reader.map(*file(), index_, 0));
   const auto map = reader.map(*file(), other, 0);
   EXPECT_THROW(reader.check(*file(), *map), Error);
   section.maps[0].resize(2);
   other = {};
   other.add(section);
-  reader.forget();
   EXPECT_THROW(reader.check(*file(), *reader.map(*file(), other, 0)), Error);
+}
+
+// Patterns that pack to a few bytes may have many runs.
+TEST_F(Inverse, of_regular_patterns_with_many_runs_is_made) {
+  constexpr Count ranks = 3, runs = 2000;
+  std::vector<Pattern> patterns;
+  for (Count rank = 0; rank < ranks; ++rank) {
+    Pattern& pattern = patterns.emplace_back();
+    pattern.inner = {ranks * runs};
+    for (Count i = 0; i < runs; ++i) pattern.runs.push_back({rank + ranks * i, 1, i});
+  }
+  Count packed = 0;
+  for (const Pattern& pattern : patterns)
+    packed += std::ssize(logged::PatternPacker().pack(pattern));
+  EXPECT_EQ(invert(patterns, 2, {1 << 20, 64, packed}), 1);
+  EXPECT_EQ(invert(patterns, 2, {1 << 20, ranks * runs, packed}), 0);
 }
 
 // Space that inverse maps take is nobody else's, whoever opens the file next.
