@@ -89,6 +89,9 @@ struct Variable {
   std::optional<Chunking> chunking;  ///< nothing: not stored in chunks
   bool decomposed =
       false;  ///< stored as ranks held it, by maps (layout decomposed), beside the file
+  /// What parts of its slabs go through (codec/pipeline.h), if it is decomposed; nothing: not
+  /// chosen.
+  std::optional<std::string> slab_codec;
   int decomposition = -1;  ///< it was defined by, as an index into the schema's; -1: by none
 
   // Derived by Schema::derive(); never stored by the user.

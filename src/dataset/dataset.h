@@ -113,7 +113,8 @@ class Dataset {
   /// is as long as it. An empty shape leaves the choice to the first flush. Errc::einval for
   /// scalars and for shapes that cannot be (plan/chunk_shape.h).
   void set_chunk(VarId var, std::span<const Count> shape);
-  /// The same for the codec pipeline (codec/pipeline.h); chunks the variable.
+  /// The same for the codec pipeline (codec/pipeline.h); chunks the variable, unless it
+  /// is to be decomposed.
   void set_filter(VarId var, const std::string& pipeline);
 
   /// Calls f(), which changes definitions. In data mode, where that rewrites the header,

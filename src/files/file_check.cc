@@ -135,18 +135,39 @@ void FileChecker::check_chunks() {
   }
 }
 
-// Which variables a damaged data file concerns nothing tells: all of them.
+// Which variables a damaged data file concerns nothing tells: all of them, but for parts of slabs.
 void FileChecker::check_maps() {
-  const auto problems = file_.maps()->check();
+  attempt_to([&] {
+    for (const SlabFacts& facts : file_.maps()->slab_facts())
+      if (facts.parts > 0) all_bytes_ += facts.stored_bytes;
+  });
+  const auto found = file_.maps()->check(options_.decode, [&](Count done) {
+    if (options_.progress) options_.progress(done, all_bytes_);
+  });
+  const auto& problems = found.problems;
   if (file_.maps()->has_damaged_slot())
     add(Damage::Part::root, std::nullopt,
         "a slot of the state beside the file is damaged; if it named the newest commit, an older "
         "one is shown");
   for (const std::string& problem : problems) add(Damage::Part::directory, std::nullopt, problem);
-  for (std::size_t v = 0; v < schema_.vars.size() && !problems.empty(); ++v) {
-    if (!schema_.vars[v].decomposed) continue;
-    result_.vars[v].readable = false;
-    result_.vars[v].problem = problems.front();
+  for (std::size_t v = 0; v < schema_.vars.size(); ++v) {
+    const auto& parts = found.parts[v];
+    VariableCheck& check = result_.vars[v];
+    check.present = parts.verified;
+    check.damaged = parts.damaged;
+    check.stored_bytes = parts.bytes;
+    result_.parts += parts.verified;
+    result_.bytes += parts.bytes;
+    if (parts.damaged > 0) {
+      check.problem =
+          std::to_string(parts.damaged) + " of " + plural(parts.verified, "part") + " damaged";
+      add(Damage::Part::variable, static_cast<VarId>(v),
+          parts.problem +
+              (parts.damaged > 1 ? ", and " + plural(parts.damaged - 1, "other part") : ""));
+    }
+    if (!schema_.vars[v].decomposed || problems.empty()) continue;
+    check.readable = false;
+    check.problem = problems.front();
   }
 }
 

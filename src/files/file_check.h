@@ -40,8 +40,8 @@ struct VariableCheck {
   bool chunked = false;
   bool readable = true;    ///< but for `damaged` chunks
   std::string problem;     ///< why it is not, or not fully; empty if all is well
-  Count present = 0;       ///< chunks that were verified, damaged ones included
-  Count damaged = 0;       ///< chunks that cannot be read
+  Count present = 0;       ///< chunks, or parts, that were verified, damaged ones included
+  Count damaged = 0;       ///< of them that cannot be read
   Count stored_bytes = 0;  ///< that were verified
 };
 
@@ -55,12 +55,13 @@ struct FileCheck {
   Offset file_size = 0;
   Offset expected_size = 0;  ///< up to here data may be, as header and index say
   bool chunked = false;
-  IndexFacts index;                        ///< of a file with chunks
-  std::vector<Damage> damages;             ///< all that were found
-  std::vector<VariableCheck> vars;         ///< by id
-  std::vector<std::string> names;          ///< of the variables
-  std::vector<std::string> notes;          ///< worth knowing, and no damage
-  Count pages = 0, chunks = 0, bytes = 0;  ///< verified; bytes of chunks as stored
+  IndexFacts index;                 ///< of a file with chunks
+  std::vector<Damage> damages;      ///< all that were found
+  std::vector<VariableCheck> vars;  ///< by id
+  std::vector<std::string> names;   ///< of the variables
+  std::vector<std::string> notes;   ///< worth knowing, and no damage
+  /// Verified; parts of decomposed variables' slabs; bytes of chunks and parts as stored.
+  Count pages = 0, chunks = 0, parts = 0, bytes = 0;
   double seconds = 0;
 };
 

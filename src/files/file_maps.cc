@@ -1,6 +1,7 @@
 #include "files/file_maps.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "array/convert.h"
 #include "base/attempt.h"
@@ -20,6 +21,14 @@ decomposed::StateFile state_of(const std::string& path, std::uint64_t id, Report
   return file;
 }
 
+decomposed::ReaderOptions reader_options() {
+  decomposed::ReaderOptions options;
+  constexpr int most_threads = 16;
+  options.parts.threads =
+      std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, most_threads);
+  return options;
+}
+
 }  // namespace
 
 FileMaps::FileMaps(Schema& schema, std::string path, std::uint64_t id, decomposed::OpenState state)
@@ -28,7 +37,7 @@ FileMaps::FileMaps(Schema& schema, std::string path, std::uint64_t id, decompose
       id_(id),
       which_(state),
       selector_(most_bytes),
-      reader_(schema, path_, read_directly, {}, 0, report_) {
+      reader_(schema, path_, read_directly, reader_options(), 0, report_) {
   damage_ = attempt_to([&] {
     decomposed::require_data_files(path_);
     const decomposed::StateFile file = state_of(path_, id, report_, state);
@@ -113,21 +122,62 @@ MapFacts FileMaps::facts() const {
     facts.patterns += index.patterns();
     facts.slabs += index.slab_count();
     facts.metadata_bytes += reader_.metadata_bytes(file);
-    index.for_each_slab([&](const decomposed::Entry& e) { facts.slab_bytes += e.bytes; });
+    index.for_each_slab([&](const decomposed::Entry& e) {
+      facts.slab_bytes += e.bytes;
+      facts.stored_bytes += e.stored_bytes();
+    });
   }
   return facts;
 }
 
-std::vector<std::string> FileMaps::check() const {
-  std::vector<std::string> problems;
-  if (damage_) return {damage_->message()};
+std::vector<SlabFacts> FileMaps::slab_facts() const {
+  if (damage_) throw *damage_;
   const std::lock_guard<std::mutex> lock(reading_);
+  std::vector<SlabFacts> all(schema_.vars.size());
+  for (std::uint32_t file = 0; file < newest_.files; ++file)
+    reader_.index(file).for_each_slab([&](const decomposed::Entry& e) {
+      if (static_cast<std::size_t>(e.var) >= all.size() || e.bytes == 0) return;
+      SlabFacts& facts = all[static_cast<std::size_t>(e.var)];
+      ++facts.slabs;
+      facts.parts += std::ssize(e.parts);
+      facts.bytes += e.bytes;
+      facts.stored_bytes += e.stored_bytes();
+      const Count width = size_of(schema_.vars[static_cast<std::size_t>(e.var)].type);
+      facts.raw_parts += std::count_if(e.parts.begin(), e.parts.end(), [&](const auto& part) {
+        return part.bytes == part.elements * width;
+      });
+    });
+  return all;
+}
+
+MapsCheck FileMaps::check(bool decode, const std::function<void(Count)>& progress) const {
+  MapsCheck check;
+  check.parts.resize(schema_.vars.size());
+  if (damage_) {
+    check.problems.push_back(damage_->message());
+    return check;
+  }
+  const std::lock_guard<std::mutex> lock(reading_);
+  Count done = 0;
   const auto look = [&](auto&& f) {
-    if (auto failed = attempt_to(f)) problems.push_back(failed->message());
+    if (auto failed = attempt_to(f)) check.problems.push_back(failed->message());
+  };
+  const auto tell = [&](const decomposed::Entry& slab, const decomposed::StoredPart& part,
+                        const std::optional<Error>& failed) {
+    if (progress) progress(done += part.bytes);
+    if (static_cast<std::size_t>(slab.var) >= check.parts.size()) return;
+    auto& of = check.parts[static_cast<std::size_t>(slab.var)];
+    ++of.verified;
+    of.bytes += part.bytes;
+    if (!failed) return;
+    if (of.damaged == 0) of.problem = failed->message();
+    ++of.damaged;
   };
   const auto failed = attempt_to([&] {
     reader_.as_of_newest(which_, [&] {
-      problems.clear();
+      check.problems.clear();
+      check.parts.assign(schema_.vars.size(), {});
+      done = 0;
       // The state may tell of any number of files: those that are there are looked into.
       const std::uint32_t files = reader_.state().files;
       const auto there = decomposed::data_files_of(path_, files);
@@ -136,7 +186,7 @@ std::vector<std::string> FileMaps::check() const {
         while (missing < there.size() && there[missing] == missing) ++missing;
         look([&] { reader_.index(missing); });
         if (files - there.size() > 1)
-          problems.push_back(decomposed::folder_of(path_) + ": " +
+          check.problems.push_back(decomposed::folder_of(path_) + ": " +
                              std::to_string(files - there.size() - 1) +
                              " more data files are not there");
       }
@@ -146,12 +196,13 @@ std::vector<std::string> FileMaps::check() const {
             reader_.pattern(file, n);
           for (std::uint32_t n = 0; n < reader_.index(file).maps(); ++n)
             reader_.check_inverse(file, n);
+          reader_.check_parts(file, decode, tell);
         });
       look([&] { reader_.check_roots(); });
     });
   });
-  if (failed) problems.push_back(failed->message());
-  return problems;
+  if (failed) check.problems.push_back(failed->message());
+  return check;
 }
 
 bool FileMaps::changed() const {

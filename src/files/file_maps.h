@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -28,7 +29,26 @@ struct MapFacts {
   bool synced = false;
   Count maps = 0, patterns = 0, slabs = 0;
   Count slab_bytes = 0;      ///< of values
+  Count stored_bytes = 0;    ///< that these take
   Count metadata_bytes = 0;  ///< sections and inverse maps that are in use
+};
+
+/// What is stored of one variable.
+struct SlabFacts {
+  Count slabs = 0, parts = 0;
+  Count raw_parts = 0;  ///< that a codec did not make smaller
+  Count bytes = 0;      ///< of values
+  Count stored_bytes = 0;
+};
+
+struct MapsCheck {
+  /// What is wrong with data files, a sentence each.
+  std::vector<std::string> problems;
+  struct Parts {
+    Count verified = 0, damaged = 0, bytes = 0;  ///< as stored; damaged ones are among them
+    std::string problem;                         ///< of the first damaged one
+  };
+  std::vector<Parts> parts;  ///< of each variable's slabs
 };
 
 /// Several threads may use one; they read one after another.
@@ -64,8 +84,11 @@ class FileMaps {
   const std::optional<Error>& damage() const { return damage_; }
   /// Errc::enotnc, or the system's, for a data file that cannot be read.
   MapFacts facts() const;
-  /// What is wrong with data files, a sentence each: all patterns are read, no values.
-  std::vector<std::string> check() const;
+  /// The same of each variable.
+  std::vector<SlabFacts> slab_facts() const;
+  /// All patterns are read, and what there are checksums of, without a codec; `decode`: with it.
+  /// `progress` hears of stored bytes, as it goes on.
+  MapsCheck check(bool decode, const std::function<void(Count)>& progress) const;
   /// A slot of the state is damaged; it may have been the newest.
   bool has_damaged_slot() const { return damaged_slot_; }
   /// A commit was made since the file was opened, or the state cannot be read any more.

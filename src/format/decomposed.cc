@@ -40,6 +40,12 @@ auto parse_slot(std::span<const std::byte> bytes, std::uint32_t magic, const cha
   });
 }
 
+/// Where the next one is expected.
+Offset behind(const StoredPart& part) { return round_up(part.offset + part.bytes, part_unit); }
+Offset behind(const Entry& e) {
+  return e.parts.empty() ? e.offset + e.bytes : behind(e.parts.back());
+}
+
 }  // namespace
 
 std::vector<std::byte> print_front(const Front& front) {
@@ -147,6 +153,19 @@ void print_inverses(Printer& out, std::span<const StoredInverse> inverses) {
   }
 }
 
+void print_parts(Printer& out, const Entry& e) {
+  out.number(e.parts.size());
+  Offset expected = e.offset;
+  for (const StoredPart& part : e.parts) {
+    out.count(part.elements);
+    out.number(zigzag(part.offset - expected));
+    out.count(part.bytes);
+    out.number(part.skipped);
+    out.fixed(part.hash);
+    expected = behind(part);
+  }
+}
+
 }  // namespace
 
 std::vector<std::byte> print_section(const Section& section) {
@@ -177,18 +196,19 @@ std::vector<std::byte> print_section(const Section& section) {
     }
   }
   out.number(section.entries.size());
-  Entry before;
-  before.offset = first_block;
-  before.epoch = section.epoch;
+  Entry first;
+  first.offset = first_block;
+  const Entry* before = &first;
   for (const Entry& e : section.entries) {
-    out.number(zigzag(std::int64_t{e.var} - before.var));
-    out.number(zigzag(e.record - before.record));
+    out.number(zigzag(std::int64_t{e.var} - before->var));
+    out.number(zigzag(e.record - before->record));
     out.number(e.order);
-    out.number(zigzag(std::int64_t{e.map} - before.map));
-    out.number(zigzag(e.offset - (before.offset + before.bytes)));
+    out.number(zigzag(std::int64_t{e.map} - before->map));
+    out.number(zigzag(e.offset - behind(*before)));
     out.count(e.bytes);
     out.number(section.epoch - e.epoch);
-    before = e;
+    print_parts(out, e);
+    before = &e;
   }
   print_inverses(out, section.inverses);
   out.fixed(hash_of(out.bytes()));
@@ -211,24 +231,48 @@ Map parse_map(Parser& in, std::size_t patterns) {
   return map;
 }
 
+void check_lies_within(Offset offset, Count bytes, Offset file_size) {
+  if (offset < first_block || bytes > file_size - offset)
+    logged::damaged("a slab lies outside the file");
+}
+
+// The first part lies where the slab does. What its elements have in bytes the index checks.
+void parse_parts(Parser& in, Entry& e, Offset file_size) {
+  e.parts.resize(in.items(4 + sizeof(StoredPart::hash)));
+  Offset expected = e.offset;
+  for (StoredPart& part : e.parts) {
+    part.elements = in.count();
+    part.offset = moved(expected, in.number(), file_size, "a part's place");
+    part.bytes = in.count();
+    part.skipped = number32(in, "a filter mask");
+    part.hash = in.fixed<std::uint64_t>();
+    check_lies_within(part.offset, part.bytes, file_size);
+    expected = behind(part);
+  }
+  if (!e.parts.empty() && e.parts.front().offset != e.offset)
+    logged::damaged("a slab lies elsewhere than its parts");
+}
+
 void parse_entries(Parser& in, Section& section, Offset file_size) {
   const std::int64_t maps = section.first_map + static_cast<std::int64_t>(section.maps.size());
-  section.entries.resize(in.items(7));
-  Entry before;
-  before.offset = first_block;
+  section.entries.resize(in.items(8));
+  Entry first;
+  first.offset = first_block;
+  const Entry* before = &first;
   for (Entry& e : section.entries) {
-    e.var = static_cast<std::int32_t>(moved(before.var, in.number(), INT32_MAX, "a variable"));
-    e.record = moved(before.record, in.number(), INT64_MAX, "a record");
+    e.var = static_cast<std::int32_t>(moved(before->var, in.number(), INT32_MAX, "a variable"));
+    e.record = moved(before->record, in.number(), INT64_MAX, "a record");
     e.order = number32(in, "a turn");
-    e.map = static_cast<std::uint32_t>(moved(before.map, in.number(), maps - 1, "number of a map"));
-    e.offset = moved(before.offset + before.bytes, in.number(), file_size, "a slab's place");
+    e.map =
+        static_cast<std::uint32_t>(moved(before->map, in.number(), maps - 1, "number of a map"));
+    e.offset = moved(behind(*before), in.number(), file_size, "a slab's place");
     e.bytes = in.count();
     const std::uint64_t age = in.number();
     if (age > section.epoch) logged::damaged("an entry is older than the file");
     e.epoch = section.epoch - age;
-    if (e.offset < first_block || e.bytes > file_size - e.offset)
-      logged::damaged("a slab lies outside the file");
-    before = e;
+    parse_parts(in, e, file_size);
+    check_lies_within(e.offset, e.parts.empty() ? e.bytes : 0, file_size);
+    before = &e;
   }
 }
 

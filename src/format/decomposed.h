@@ -5,10 +5,13 @@
 //     data file  front root{3} block*          a root names the newest section of a commit
 //     block      slab* section                 one a write, where there is space
 //     section    epoch previous pattern* map* entry* inverse* hash     what that write added
+//     entry      … part*                       of a slab that was encoded
 //
 // A pattern is which elements of a variable (of one record of it) one rank selected; a map is the
 // patterns of several ranks; an entry says where a slab lies: the values of one variable and record
-// by one map, rank after rank. Patterns and maps are numbered in the order of the sections.
+// by one map, rank after rank. Patterns and maps are numbered in the order of the sections. A slab
+// whose variable has a codec is cut into parts, each a chunk of one dimension that the codec made
+// smaller, or left as it was; parts have checksums.
 //
 // Fixed-width numbers are big-endian; the others are of variable length (base/varint.h). Parsing
 // throws nothing but Errc::enotnc.
@@ -117,16 +120,45 @@ using Map = std::vector<Member>;  ///< by rank
 /// first one whose anchor has that map's number. Of several those of the last epoch count.
 constexpr Count defining_record = INT64_MAX;
 
+/// Neighbouring elements of a slab, as they are stored.
+struct StoredPart {
+  Count elements = 0;
+  Offset offset = 0;
+  Count bytes = 0;            ///< no more than those of its elements
+  std::uint32_t skipped = 0;  ///< stages of the pipeline that were not applied (codec/pipeline.h)
+  std::uint64_t hash = 0;     ///< of the stored bytes
+
+  bool operator==(const StoredPart&) const = default;
+};
+/// A part's elements have no more bytes than this, so that a reader knows what it has to hold.
+constexpr Count most_part_bytes = Count{256} << 20;
+/// Where parts begin.
+constexpr Count part_unit = 8;
+
 struct Entry {
   std::int32_t var = 0;
   Count record = 0;
   std::uint32_t order = 0;  ///< of a rank's writes of one epoch
   std::uint32_t map = 0;
   Offset offset = 0;
-  Count bytes = 0;
+  Count bytes = 0;          ///< of its elements
   std::uint64_t epoch = 0;  ///< its section's, unless that repeats or gathers what came before
+  std::vector<StoredPart> parts =
+      {};  ///< in order; empty: the elements lie at `offset` as they are
 
   bool operator==(const Entry&) const = default;
+
+  Count stored_bytes() const {
+    Count sum = parts.empty() ? bytes : 0;
+    for (const StoredPart& part : parts) sum += part.bytes;
+    return sum;
+  }
+  /// Calls f(offset, bytes) for where it lies in the file.
+  template <typename F>
+  void for_each_extent(F&& f) const {
+    if (parts.empty()) return f(offset, bytes);
+    for (const StoredPart& part : parts) f(part.offset, part.bytes);
+  }
 };
 
 struct FileRange {

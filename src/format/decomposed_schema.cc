@@ -14,9 +14,10 @@ namespace {
 
 constexpr const char* dims_name = "__decom_dims";
 constexpr const char* map_name = "__decom_map";
+constexpr const char* filters_name = "__filters";
 constexpr const char* id_name = "__decom";
-constexpr const char* id_format = "forebay decomposed 1 of %016llx";
-constexpr std::string_view id_words = "forebay decomposed 1 of ";
+constexpr const char* id_format = "forebay decomposed 2 of %016llx";
+constexpr std::string_view id_words = "forebay decomposed 2 of ";
 
 [[noreturn]] void damaged(const Variable& anchor, const std::string& what) {
   throw Error(Errc::enotnc, "decomposed variable " + anchor.name + ": " + what,
@@ -36,6 +37,11 @@ Variable variable_of(const Variable& anchor, const Schema& stored) {
     damaged(anchor, fault);
   var.dimids.assign(dims->begin(), dims->end());
   var.decomposed = true;
+  if (const Attribute* filters = anchors::find(anchor.attributes, filters_name)) {
+    if (filters->type != Type::chr)
+      damaged(anchor, std::string("attribute ") + filters_name + " is no text");
+    var.slab_codec = anchors::text_of(*filters);
+  }
   return var;
 }
 
@@ -66,8 +72,10 @@ void add_decomposition(Schema& schema, Variable& var, const Variable& anchor) {
 }  // namespace
 
 bool is_reserved_attribute(std::string_view name) {
-  return name == dims_name || name == map_name || name == id_name;
+  return name == dims_name || name == map_name || name == filters_name || name == id_name;
 }
+
+bool is_encoded(const Variable& var) { return var.slab_codec && *var.slab_codec != "none"; }
 
 Schema to_stored(const Schema& schema, std::uint64_t id) {
   Schema stored = anchors::without_variables(schema, [](std::string_view) { return true; });
@@ -79,6 +87,7 @@ Schema to_stored(const Schema& schema, std::uint64_t id) {
       Variable anchor = anchors::anchor_of(var);
       const std::vector<std::int32_t> dims(var.dimids.begin(), var.dimids.end());
       anchor.attributes.append(anchors::integers(dims_name, dims));
+      if (is_encoded(var)) anchor.attributes.append(anchors::text(filters_name, *var.slab_codec));
       if (var.decomposition >= 0) {
         const Decomposition& map =
             *schema.decompositions[static_cast<std::size_t>(var.decomposition)];
@@ -114,7 +123,7 @@ Schema from_stored(const Schema& stored, std::uint64_t& id) {
   const auto found = id_of(stored);
   if (!found)
     throw Error(Errc::enotnc, std::string("attribute ") + id_name + " cannot be read",
-                "the file was written by a newer version, or its header is damaged");
+                "the file was written by another version, or its header is damaged");
   id = *found;
   Schema schema = anchors::without_variables(
       stored, [](std::string_view name) { return !is_reserved_attribute(name); });

@@ -3,6 +3,8 @@
 //
 // An anchor is a scalar variable with the name, type and attributes of the decomposed one, and
 //     __decom_dims   int[ndims]  the dimensions that the variable really has
+//     __filters      text        what parts of its slabs go through, where they are encoded, as in
+//                                chunked variables (codec/pipeline.h)
 //     __decom_map    int[3]      where it was defined by a decomposition map (D6 §6.4.1.2): the
 //                                map's number, how many dimensions it has, the variable's last
 //                                ones, and how many ranks
@@ -21,6 +23,9 @@ namespace forebay::decomposed {
 
 /// True for the attribute names that anchors use; nobody else may.
 bool is_reserved_attribute(std::string_view name);
+
+/// Whether slabs of a decomposed variable are encoded.
+bool is_encoded(const Variable& var);
 
 /// The header to write for `schema`, of which some variable is decomposed. Begins of variables are
 /// taken over. Its size does not depend on `id`.

@@ -23,7 +23,11 @@ Section sample() {
   s.first_map = 1;
   s.patterns = {{{1, 2}, 40, {std::byte{7}, std::byte{8}}}, {{3, 4}, 1, {std::byte{9}}}};
   s.maps = {{{0, 3}, {1, 0}, {900, 2}}, {}};
-  s.entries = {{5, 12, 0, 1, 4096, 164, 9}, {6, 12, 0, 1, 4264, 328, 9}, {0, 0, 3, 2, 8192, 0, 4}};
+  s.entries = {{5, 12, 0, 1, 4096, 164, 9},
+               {6, 12, 0, 1, 4264, 328, 9},
+               {0, 0, 3, 2, 8192, 0, 4},
+               {7, 12, 0, 1, 8192, 1640, 9, {{20, 8192, 33, 1, 77}, {21, 8232, 84, 3, 78}}},
+               {8, 12, 0, 1, 9000, 40000, 9, {{1, 9000, 8, 0, UINT64_MAX}, {40, 4600, 9, 0, 1}}}};
   return s;
 }
 
@@ -78,6 +82,13 @@ TEST(DecomposedFormat, impossible_sections_are_refused) {
   refused([](Section& s) { s.entries[1].var = -1; });
   refused([](Section& s) { s.entries[1].record = -1; });
   refused([](Section& s) { s.maps[0][1].pattern = 4; });
+  refused([](Section& s) { s.entries[3].parts[1].offset = first_block - 8; });
+  refused([](Section& s) { s.entries[3].parts[1].offset = file_size; });
+  refused([](Section& s) { s.entries[3].parts[1].bytes = file_size; });
+  refused([](Section& s) { s.entries[3].parts[1].bytes = -1; });
+  refused([](Section& s) { s.entries[3].parts[1].elements = -1; });
+  refused([](Section& s) { s.entries[3].parts[1].skipped = 1U << 31; });
+  refused([](Section& s) { s.entries[3].offset += 8; });
   refused([](Section& s) { s.maps[0][1].rank = 0; });
   EXPECT_EQ(refusal(print_section(sample()), 5000), Errc::enotnc);
   EXPECT_EQ(refusal(print_section(sample())), Errc::ok);

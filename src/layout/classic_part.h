@@ -128,10 +128,11 @@ struct ClassicPartEntry {
   bool (*has_beside)(const std::string& path) noexcept = nullptr;
   void (*remove_beside)(const std::string& path, const Schema* header) noexcept = nullptr;
   /// How a variable is cut and encoded, where it does that; else null. Errc::einval for what cannot
-  /// be.
+  /// be. False: the codec of such a variable is another layout's matter; those behind are asked
+  /// first.
   void (*set_shape)(const Schema& schema, const Method& method, Variable& var,
                     std::span<const Count> shape) = nullptr;
-  void (*set_codec)(const Schema& schema, const Method& method, Variable& var,
+  bool (*set_codec)(const Schema& schema, const Method& method, Variable& var,
                     const std::string& pipeline) = nullptr;
 };
 

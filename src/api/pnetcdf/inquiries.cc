@@ -170,7 +170,7 @@ int ncmpi_var_get_chunk(int ncid, int varid, MPI_Offset* shape) {
 int ncmpi_var_get_filter(int ncid, int varid, MPI_Offset* lenp, char* pipeline) {
   return guard([&] {
     const Variable& var = variable_of(dataset(ncid), varid);
-    const std::string text = var.chunking ? var.chunking->codec : "none";
+    const std::string text = var.chunking ? var.chunking->codec : var.slab_codec.value_or("none");
     if (lenp != nullptr) *lenp = static_cast<MPI_Offset>(text.size());
     if (pipeline != nullptr) std::memcpy(pipeline, text.c_str(), text.size() + 1);
   });

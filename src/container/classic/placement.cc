@@ -43,9 +43,11 @@ void ClassicContainer::set_chunk(Variable& var, std::span<const Count> shape) co
 }
 
 void ClassicContainer::set_filter(Variable& var, const std::string& pipeline) const {
-  for (const LayoutEntry* layout : part_layouts())
-    if (layout->in_classic.set_codec)
-      return layout->in_classic.set_codec(schema_, site_.method, var, pipeline);
+  const auto layouts = part_layouts();
+  for (auto layout = layouts.rbegin(); layout != layouts.rend(); ++layout) {
+    const auto set = (*layout)->in_classic.set_codec;
+    if (set && set(schema_, site_.method, var, pipeline)) return;
+  }
 }
 
 void ClassicContainer::choose(const Schema* old) {

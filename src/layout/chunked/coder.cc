@@ -8,6 +8,7 @@
 
 #include "base/attempt.h"
 #include "base/hash.h"
+#include "layout/codec_choice.h"
 #include "plan/chunk_shape.h"
 #include "plan/file_space.h"
 
@@ -64,16 +65,7 @@ VariableCoding make_coding(const Variable& var, const std::string& fault, Count 
   const std::vector<Count> shape =
       open ? default_chunk_shape(var, "", least_bytes).shape : var.chunking->shape;
   const std::string& codec = var.chunking->codec;
-  std::optional<Pipeline> pipeline;
-  if (const auto no_codec =
-          attempt_to([&] { pipeline = Pipeline::parse(codec).for_type(var.type); })) {
-    if (no_codec->code() == Errc::enomem) throw *no_codec;
-    throw Error(Errc::enotsupport,
-                "variable " + var.name + " is encoded with \"" + codec +
-                    "\", which cannot be read: " + no_codec->message(),
-                no_codec->advice());
-  }
-  return {ChunkGrid(var, shape), std::move(*pipeline), var.type, external_fill(var), open};
+  return {ChunkGrid(var, shape), stored_pipeline(var, codec), var.type, external_fill(var), open};
 }
 
 void fill_chunk(std::span<const std::byte> value, std::span<std::byte> chunk) {
@@ -105,7 +97,13 @@ std::byte* Arena::take(std::size_t bytes) { return memory_.get() + used_.fetch_a
 
 StoredChunk encode_chunk(const VariableCoding& coding, Count id, std::span<const std::byte> raw,
                          Arena& arena, bool keep_raw_in_place, CodecWorkspace& workspace) {
-  const EncodedChunk encoded = coding.pipeline.encode(coding.info(id), raw, workspace);
+  return encode_chunk(coding.pipeline, coding.info(id), raw, arena, keep_raw_in_place, workspace);
+}
+
+StoredChunk encode_chunk(const Pipeline& pipeline, const ChunkInfo& info,
+                         std::span<const std::byte> raw, Arena& arena, bool keep_raw_in_place,
+                         CodecWorkspace& workspace) {
+  const EncodedChunk encoded = pipeline.encode(info, raw, workspace);
   StoredChunk stored;
   stored.skipped = encoded.skipped;
   stored.bytes = encoded.bytes;

@@ -91,6 +91,11 @@ class Arena {
   std::atomic<std::size_t> used_ = 0;
 };
 
+/// `raw` has the bytes of `info`; the arena has room for as many, up to a multiple of
+/// FileSpace::unit.
+StoredChunk encode_chunk(const Pipeline& pipeline, const ChunkInfo& info,
+                         std::span<const std::byte> raw, Arena& arena, bool keep_raw_in_place,
+                         CodecWorkspace& workspace);
 StoredChunk encode_chunk(const VariableCoding& coding, Count id, std::span<const std::byte> raw,
                          Arena& arena, bool keep_raw_in_place, CodecWorkspace& workspace);
 

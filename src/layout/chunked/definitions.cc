@@ -12,6 +12,7 @@
 #include "format/chunk_schema.h"
 #include "format/classic.h"
 #include "layout/chunked/chunked.h"
+#include "layout/codec_choice.h"
 #include "plan/chunk_shape.h"
 
 namespace forebay::chunked {
@@ -22,34 +23,12 @@ namespace {
 constexpr Count header_room = 4096;
 constexpr Count heap_align = chunked::slot_stride;
 
-/// A coordinate variable has the name of its only dimension; what depends on it expects it exact.
-bool is_coordinate(const Schema& schema, const Variable& var) {
-  return var.ndims() == 1 && schema.dims[static_cast<std::size_t>(var.dimids[0])].name == var.name;
-}
-
-/// Whether a rule for variables of that name has the key.
-bool by_rule(const Method& method, const Variable& var, const char* key) {
-  const auto rules = matching_rules(method, var.name);
-  return std::any_of(rules.begin(), rules.end(),
-                     [&](const VariableRule& r) { return r.keys.contains(key); });
-}
-
-/// The codec that the method names for a variable. A lossy one for the whole file leaves out
-/// coordinates and whatever is not floating-point; a rule for the variable is taken at its word.
-std::string codec_for(const Method& method, const Schema& schema, const Variable& var) {
-  const std::string text = variable_method(method, var.name).at("codec");
-  const Pipeline pipeline = Pipeline::parse(text);
-  if (pipeline.lossy() && !by_rule(method, var, "codec") && is_coordinate(schema, var))
-    return pipeline.lossless().for_type(var.type).text();
-  return pipeline.for_type(var.type).text();
-}
-
 /// Whether the method wants a variable in chunks. What would be stored as it is in any case costs
 /// more to find than it takes: it stays where every reader finds it, but for a rule of its own.
 bool wants_chunks(const Method& method, const Variable& var) {
   if (var.ndims() == 0 || variable_method(method, var.name).at("layout") != "chunked") return false;
   const Count few = std::min(Pipeline::least_bytes, method.chunk_bytes);
-  return var.is_record || var.inner_bytes() >= few || by_rule(method, var, "layout");
+  return var.is_record || var.inner_bytes() >= few || has_rule(method, var, "layout");
 }
 
 Offset end_of_fixed(const Schema& schema) {
@@ -312,16 +291,11 @@ void set_shape(const Schema& schema, const Method& method, Variable& var,
   var.chunking->reason = var.chunking->shape.empty() ? "" : "set by the program";
 }
 
-void set_codec(const Schema& schema, const Method& method, Variable& var, const std::string& text) {
-  const Pipeline pipeline = Pipeline::parse(text);
-  if (pipeline.lossy() && !is_floating(var.type)) {
-    throw Error(Errc::einval,
-                "variable " + var.name + " of type " + name_of(var.type) +
-                    " cannot go through the lossy codec " + pipeline.text(),
-                "use a lossless one: deflate, zstd, shuffle, bitshuffle");
-  }
+bool set_codec(const Schema& schema, const Method& method, Variable& var, const std::string& text) {
+  std::string codec = codec_by_program(var, text);
   if (!var.chunking) set_shape(schema, method, var, {});
-  var.chunking->codec = pipeline.for_type(var.type).text();
+  var.chunking->codec = std::move(codec);
+  return true;
 }
 
 constexpr Count mib = 1 << 20;
@@ -331,17 +305,18 @@ constexpr std::string_view states[] = {"newest", "synced"};
 constexpr KeySpec keys[] = {
     size_key({"chunk_bytes", "bytes, 16 to 256MiB", "1MiB",
               "Where no chunk shape is given, chunks of at least so many bytes, and at most four "
-              "times that, are chosen from the first flush's pattern.",
+              "times that, are chosen from the first flush's pattern; slabs of decomposed "
+              "variables that are encoded are cut into parts of such sizes.",
               "engine"},
              &Method::chunk_bytes, 16, 256 * mib),
     size_key({"chunk_cache", "bytes, at least 0", "16MiB",
-              "Bytes of decoded chunks that a rank keeps for later reads and for chunks that are "
-              "written in part.",
+              "Bytes of decoded chunks, and parts of slabs, that a rank keeps for later reads and "
+              "for chunks that are written in part.",
               "engine"},
              &Method::chunk_cache, 0),
     count_key({"codec_threads", "a number, at least 0", "0",
-               "Threads of a rank that encode and decode chunks; 0: the node's processors, shared "
-               "by its ranks.",
+               "Threads of a rank that encode and decode chunks, and parts of slabs; 0: the node's "
+               "processors, shared by its ranks.",
                "engine"},
               &Method::codec_threads, 0, 256),
     word_key({"chunk_read", "auto|owners|everyone", "auto",

@@ -276,8 +276,10 @@ void DataFileWriter::open(std::uint64_t epoch, std::uint64_t synced, RootsFound&
     if (!in_newest) until_synced_.push_back({offset, bytes, of});
   };
   const auto use_all = [&](const DataFileReader& reader, bool in_newest) {
-    reader.index().for_each_slab(
-        [&](const Entry& e) { use(e.offset, e.bytes, e.epoch, in_newest); });
+    reader.index().for_each_slab([&](const Entry& e) {
+      e.for_each_extent(
+          [&](Offset offset, Count bytes) { use(offset, bytes, e.epoch, in_newest); });
+    });
     reader.index().for_each_inverse([&](const StoredInverse& inverse) {
       for (const FileRange& block : inverse.blocks) use(block.offset, block.bytes, 0, in_newest);
     });
@@ -401,7 +403,9 @@ void DataFileWriter::committed() {
   epoch_ = written_.epoch;
   root_ = root_to(written_);
   if (sections_.empty()) draft_.previous = 0;
-  index_.add(draft_, [&](const Entry& old) { retire({old.offset, old.bytes, old.epoch}); });
+  index_.add(draft_, [&](const Entry& old) {
+    old.for_each_extent([&](Offset offset, Count bytes) { retire({offset, bytes, old.epoch}); });
+  });
   if (whole_) {
     for (const SectionPlace& s : sections_) retire({s.offset, s.bytes, s.epoch});
     sections_.clear();

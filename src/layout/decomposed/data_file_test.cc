@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "base/memory_file_testing.h"
 #include "layout/decomposed/state_file.h"
 
@@ -39,6 +40,20 @@ class DataFile : public testing::Test {
     const std::vector<std::byte> data(static_cast<std::size_t>(4 * sum));
     file()->write_at(at, data);
     writer_->add({var, record, 0, map, at, 4 * sum, 0});
+  }
+  /// The same, encoded in parts of so many stored bytes; the last one has the rest of the elements.
+  void encoded_slab(VarId var, Count record, Count elements, std::vector<Count> stored) {
+    const Key key{static_cast<std::uint64_t>(elements), 1};
+    const DataFileWriter::MapMember member{0, key, elements};
+    Entry entry{var, record, 0, writer_->number_of(std::span(&member, 1)), 0, 4 * elements, 0};
+    writer_->give(key, {std::byte{1}});
+    for (const Count bytes : stored)
+      entry.parts.push_back({(bytes + 3) / 4, writer_->allocate(bytes), bytes, 0, 0});
+    Count sum = 0;
+    for (const StoredPart& part : entry.parts) sum += part.elements;
+    entry.parts.back().elements += elements - sum;
+    entry.offset = entry.parts.front().offset;
+    writer_->add(entry);
   }
   void commit(std::uint64_t epoch) {
     writer_->write(epoch);
@@ -153,6 +168,85 @@ TEST_F(DataFile, a_thousand_rewrites_do_not_make_it_grow) {
   }
   EXPECT_EQ(read(1000).slab_count(), 2);
   EXPECT_LE(disk_->bytes.size(), size + 4096);
+}
+
+// Sizes change as data do.
+TEST_F(DataFile, nor_do_rewrites_of_slabs_that_are_encoded) {
+  make();
+  std::size_t size = 0;
+  for (std::uint64_t epoch = 1; epoch <= 1000; ++epoch) {
+    const auto more = static_cast<Count>(epoch * 7 % 40);
+    encoded_slab(1, 0, 500, {100 + more, 77, 140 - more});
+    encoded_slab(2, 0, 300, {9, 10 + more});
+    commit(epoch);
+    if (epoch == 200) size = disk_->bytes.size();
+    if (epoch == 500) reopen(epoch);
+    if (epoch == 600) writer_->synced();
+    ASSERT_EQ(read(epoch).slabs(1, 0)[0].stored_bytes(), 317) << epoch;
+  }
+  EXPECT_EQ(read(1000).slab_count(), 2);
+  EXPECT_LE(disk_->bytes.size(), size + 4096);
+}
+
+TEST_F(DataFile, parts_of_what_the_synced_commit_has_are_not_overwritten) {
+  make();
+  encoded_slab(1, 0, 500, {100, 77, 140});
+  commit(1);
+  writer_->synced();
+  const Entry kept = read(1).slabs(1, 0)[0];
+  for (std::uint64_t epoch = 2; epoch < 100; ++epoch) {
+    encoded_slab(1, 0, 500, {30, 100 + static_cast<Count>(epoch), 77});
+    commit(epoch);
+    const Entry newest = read(epoch).slabs(1, 0)[0];
+    for (const StoredPart& a : newest.parts)
+      for (const StoredPart& b : kept.parts)
+        EXPECT_TRUE(a.offset >= b.offset + b.bytes || a.offset + a.bytes <= b.offset) << epoch;
+    if (epoch == 50) reopen(epoch, 1);
+  }
+}
+
+// What a reader would have to hold is known before it takes memory for it.
+TEST_F(DataFile, parts_of_impossible_sizes_are_refused) {
+  make();
+  encoded_slab(1, 0, 500, {100, 77, 140});
+  commit(1);
+  const Entry good = read(1).slabs(1, 0)[0];
+  const auto refused = [&](auto&& change) {
+    Section section;
+    section.patterns = {{{1, 2}, 500, {std::byte{1}}}};
+    section.maps = {{{0, 0}}};
+    section.entries = {good};
+    section.entries[0].map = 0;
+    change(section);
+    FileIndex index;
+    try {
+      index.add(section);
+      return false;
+    } catch (const Error& error) {
+      return error.code() == Errc::enotnc;
+    }
+  };
+  const auto part = [](Section& s, std::size_t n) -> StoredPart& { return s.entries[0].parts[n]; };
+  EXPECT_FALSE(refused([](Section&) {}));
+  EXPECT_TRUE(refused([&](Section& s) { ++part(s, 1).elements; }));
+  EXPECT_TRUE(refused([&](Section& s) { --part(s, 1).elements; }));
+  EXPECT_TRUE(refused([&](Section& s) { part(s, 0).bytes = 101, part(s, 0).elements = 25; }));
+  EXPECT_TRUE(refused([&](Section& s) { s.entries[0].parts.pop_back(); }));
+  EXPECT_TRUE(refused([&](Section& s) {
+    part(s, 1).elements += part(s, 0).elements;
+    part(s, 0).elements = 0;
+  }));
+  const auto enormous = [&](Count elements) {
+    return [&, elements](Section& s) {
+      s.patterns[0].elements = elements;
+      s.entries[0].bytes = 8 * elements;
+      s.entries[0].parts.resize(1);
+      part(s, 0).elements = elements;
+    };
+  };
+  EXPECT_FALSE(refused(enormous(most_part_bytes / 8)));
+  EXPECT_TRUE(refused(enormous(most_part_bytes / 8 + 1)));
+  EXPECT_TRUE(refused(enormous(INT64_MAX / 8)));
 }
 
 TEST_F(DataFile, what_the_synced_commit_has_is_not_overwritten) {

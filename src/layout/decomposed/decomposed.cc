@@ -5,11 +5,13 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <thread>
 
 #include "base/attempt.h"
 #include "base/byteorder.h"
 #include "comm/agree.h"
 #include "comm/exchange.h"
+#include "format/decomposed_schema.h"
 #include "layout/decomposed/inverse_maker.h"
 
 namespace forebay::decomposed {
@@ -34,11 +36,16 @@ constexpr std::size_t most_given = 1 << 16;
 /// With less than this for indexes and plans, each piece of a read would load and plan all anew.
 constexpr Count least_index_memory = 64 << 10;
 
-ReaderOptions reader_options(const Method& method) {
+ReaderOptions reader_options(const Method& method, bool alone) {
   ReaderOptions options;
   options.index_memory =
       std::max(std::min(method.log_memory, method.buffer_limit), least_index_memory);
   options.hole_threshold = method.hole_threshold;
+  options.parts.cache_bytes = std::min(method.chunk_cache, method.buffer_limit / 4);
+  // Ranks that read share the processors; who is alone has them all.
+  const int processors = alone ? static_cast<int>(std::thread::hardware_concurrency()) : 1;
+  options.parts.threads =
+      std::clamp(method.codec_threads > 0 ? method.codec_threads : processors, 1, most_threads);
   return options;
 }
 
@@ -58,8 +65,8 @@ DecomposedLayout::DecomposedLayout(const ClassicSite& site)
       schema_(site.schema),
       comm_(site.comm),
       selector_(site.method.buffer_limit / 4),
-      reader_(schema_, site.path, site.read, reader_options(site.method), site.comm.rank(),
-              site.report),
+      reader_(schema_, site.path, site.read, reader_options(site.method, site.comm.size() == 1),
+              site.comm.rank(), site.report),
       waiting_(site.method.buffer_limit / 4,
                [this] { return make_nameless_file(site_.path, comm_.rank(), temporary_report_); }) {
 }
@@ -201,9 +208,11 @@ void DecomposedLayout::give_patterns(std::span<const Write> writes) {
     add(packed);
   }
   const Comm& group = group_->ranks;
-  if (group.all_reduce(std::int64_t{!mine.empty()}, Reduce::max) == 0) return;
   std::vector<Message> messages;
-  if (!mine.empty()) messages.push_back({0, std::move(mine)});
+  const std::int64_t any = mine.empty() ? 0 : 1;
+  if (any != 0) messages.push_back({0, std::move(mine)});
+  // Behind it nobody fails before the exchange, in which the others would wait.
+  if (group.all_reduce(any, Reduce::max) == 0) return;
   DataFileWriter* const writer = group_->writer.get();
   sparse_exchange(group, messages, [&](Rank, std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
@@ -226,6 +235,23 @@ void DecomposedLayout::restore_writer() {
   writer_lost_ = false;
 }
 
+Settled DecomposedLayout::settle_all(std::span<const Item> items, std::span<const Blob> blobs) {
+  StepTimer timer(site_.report, Step::plan);
+  const auto variable = [&](VarId id) -> const Variable& {
+    return schema_.vars[static_cast<std::size_t>(id)];
+  };
+  SlabRules rules;
+  rules.width = [&](VarId id) { return size_of(variable(id).type); };
+  rules.is_encoded = [&](VarId id) { return is_encoded(variable(id)); };
+  rules.encode = [&](std::span<const FreshSlab> slabs) {
+    group_->encoder->encode(
+        slabs, blobs, [&](VarId id) -> auto& { return codings_.of(variable(id)); },
+        group_->writer.get());
+  };
+  return settle(group_->ranks, items, group_->numbers, site_.method.buffer_limit / 8, rules,
+                group_->writer.get());
+}
+
 void DecomposedLayout::append(const std::function<std::span<Request>()>& requests) {
   const Comm& group = group_->ranks;
   std::vector<Write> writes;
@@ -237,22 +263,20 @@ void DecomposedLayout::append(const std::function<std::span<Request>()>& request
     std::vector<Item> items;
     items.reserve(writes.size());
     for (const Write& w : writes) items.push_back(w.item);
-    StepTimer timer(site_.report, Step::plan);
-    settled = settle(
-        group, items, group_->numbers, site_.method.buffer_limit / 8,
-        [&](VarId var) { return size_of(schema_.vars[static_cast<std::size_t>(var)].type); },
-        group_->writer.get());
-    give_patterns(writes);
     blobs = std::make_shared<std::vector<Blob>>();
-    for (std::size_t i = 0; i < writes.size(); ++i)
-      blobs->push_back({settled.places[i].offset, settled.places[i].padding, writes[i].what,
-                        writes[i].data, writes[i].width, writes[i].swap});
+    for (const Write& w : writes) blobs->push_back({0, 0, w.what, w.data, w.width, w.swap});
+    settled = settle_all(items, *blobs);
+    give_patterns(writes);
+    for (std::size_t i = 0; i < writes.size(); ++i) {
+      (*blobs)[i].offset = settled.places[i].offset;
+      (*blobs)[i].padding = settled.places[i].padding;
+    }
+    std::erase_if(*blobs, [](const Blob& b) { return b.offset == BlobPlace::encoded; });
     // Slabs of a later round may have found room before those of an earlier one.
     std::sort(blobs->begin(), blobs->end(),
               [](const Blob& a, const Blob& b) { return a.offset < b.offset; });
   });
   order_ = std::max(order_, settled.orders);
-  blobs_ += std::ssize(*blobs);
   BlobStream stream(blobs);
   group_->io->write_all(stream);
 }

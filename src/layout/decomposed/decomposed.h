@@ -27,6 +27,7 @@
 #include "layout/classic_part.h"
 #include "layout/decomposed/blob_stream.h"
 #include "layout/decomposed/data_file.h"
+#include "layout/decomposed/encode.h"
 #include "layout/decomposed/reader.h"
 #include "layout/decomposed/selected.h"
 #include "layout/decomposed/settle.h"
@@ -75,6 +76,7 @@ class DecomposedLayout : public ApartPart {
     std::uint32_t number = 0, groups = 1;
     std::shared_ptr<File> file;
     std::unique_ptr<ExtentIo> io;
+    std::unique_ptr<SlabEncoder> encoder;
     std::unique_ptr<DataFileWriter> writer;  // of the leader
     /// Of the leader: roots that no commit followed in files that no group is left for.
     struct Stale {
@@ -95,6 +97,7 @@ class DecomposedLayout : public ApartPart {
   void write_anchors(const Schema* old);                            // collective
   void define(std::vector<std::size_t> fresh);                      // collective, within commit
   void make_group();                                                // collective
+  void make_io();                                                   // the same
   void make_files();                                                // collective
   void open_to_write(std::uint64_t last_epoch, bool damaged_slot);  // collective
   void find_stale(RootsFound& found);
@@ -105,6 +108,7 @@ class DecomposedLayout : public ApartPart {
   std::vector<Write> writes_of(std::span<Request> requests);
   void add_writes(std::span<const NamedPart> parts, std::vector<Write>& writes);
   void restore_writer();
+  Settled settle_all(std::span<const Item> items, std::span<const Blob> blobs);  // the same
   void append(const std::function<std::span<Request>()>& requests);  // collective over the group
   void give_patterns(std::span<const Write> writes);                 // the same
   /// The same on all ranks. Blobs may still be under way when a write returns; publish() comes when
@@ -134,6 +138,7 @@ class DecomposedLayout : public ApartPart {
   bool writer_lost_ = false;               // its leader does not know what its file has
   bool uncommitted_ = false;  // something was appended that is to be committed; the same on all
   Selector selector_;
+  SlabCodings codings_;
   Reader reader_;
   bool names_synced_ = false;
   WaitingWrites waiting_;
@@ -145,7 +150,7 @@ class DecomposedLayout : public ApartPart {
   Report temporary_report_;                     // of files that nobody but this rank sees
 
   // For the report.
-  std::int64_t commits_ = 0, blobs_ = 0, joined_ = 0;
+  std::int64_t commits_ = 0, joined_ = 0;
   std::optional<Error> not_inverted_;
 };
 

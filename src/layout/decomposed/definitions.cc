@@ -8,12 +8,14 @@
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <thread>
 
 #include "array/decomposition.h"
 #include "base/attempt.h"
 #include "comm/agree.h"
 #include "comm/topology.h"
 #include "format/decomposed_schema.h"
+#include "layout/codec_choice.h"
 #include "layout/decomposed/decomposed.h"
 #include "storage/directory.h"
 
@@ -23,24 +25,24 @@ namespace {
 /// Variables with fewer elements a rank than this stay where every reader finds them.
 constexpr Count few_elements = 16;
 
-bool by_rule(const Method& method, const Variable& var) {
-  const auto rules = matching_rules(method, var.name);
-  return std::any_of(rules.begin(), rules.end(),
-                     [](const VariableRule& r) { return r.keys.contains("layout"); });
+/// Whether the layout is that of the method, or of a variable that was defined by a decomposition,
+/// where nobody has chosen another one.
+bool is_asked_for(const Method& method, const Schema& schema, const Variable& var) {
+  if (variable_method(method, var.name).at("layout") == "decomposed") return true;
+  return var.decomposition >= 0 && !has_rule(method, var, "layout") &&
+         !method.origin.contains("layout") && !schema.any_chunked();
 }
 
 /// Whether the method wants it. Scalars, coordinates, text and what is small stay classic, but for
-/// a rule of their own; a scalar stays in any case, as does what has one element a record. What was
-/// defined by a decomposition is wanted unless somebody has chosen another layout.
+/// a rule of their own, or a codec that the program named; a scalar stays in any case, as does what
+/// has one element a record.
 bool wants(const Method& method, const Schema& schema, const Variable& var, int ranks) {
-  const bool by_map = var.decomposition >= 0, ruled = by_rule(method, var);
-  if (variable_method(method, var.name).at("layout") != "decomposed")
-    return by_map && !ruled && !method.origin.contains("layout") && !schema.any_chunked();
+  if (!is_asked_for(method, schema, var)) return false;
+  if (var.decomposition >= 0) return true;
   if (var.ndims() == 0) return false;
-  if (ruled || by_map) return true;
-  const bool coordinate =
-      var.ndims() == 1 && schema.dims[static_cast<std::size_t>(var.dimids[0])].name == var.name;
-  return !coordinate && var.type != Type::chr && var.inner_elements >= few_elements * ranks;
+  if (has_rule(method, var, "layout") || var.slab_codec) return true;
+  return !is_coordinate(schema, var) && var.type != Type::chr &&
+         var.inner_elements >= few_elements * ranks;
 }
 
 /// Runs of elements that a pattern from a file selects, all of which a map's array has.
@@ -85,6 +87,7 @@ void DecomposedLayout::choose(const Schema* old, const KeptElsewhere& elsewhere)
     Variable& var = schema_.vars[i];
     var.decomposed =
         !var.chunking && !elsewhere(var) && wants(site_.method, schema_, var, comm_.size());
+    if (var.decomposed && !var.slab_codec) var.slab_codec = codec_for(site_.method, schema_, var);
   }
   if (schema_.any_decomposed() && schema_.any_chunked())
     throw Error(Errc::einval, site_.path + ": layouts chunked and decomposed cannot be in one file",
@@ -129,6 +132,21 @@ void DecomposedLayout::make_group() {
   group_ = std::move(group);
 }
 
+// Of what a rank holds for encoding, parts, what became of them, and messages are half.
+void DecomposedLayout::make_io() {
+  const Method& method = site_.method;
+  group_->io = site_.make_io(group_->ranks, group_->file, method, site_.report);
+  const int neighbours = Topology::of(comm_, method.ranks_per_node).node().size();
+  int threads = method.codec_threads;
+  if (threads <= 0) threads = static_cast<int>(std::thread::hardware_concurrency()) / neighbours;
+  PartLimits limits;
+  limits.round_bytes = method.buffer_limit / 8;
+  limits.most = std::min(4 * method.chunk_bytes, limits.round_bytes / 2);
+  limits.least = method.chunk_bytes;
+  group_->encoder = std::make_unique<SlabEncoder>(
+      group_->ranks, *group_->io, limits, std::clamp(threads, 1, most_threads), site_.report);
+}
+
 // Behind the meeting the files are there: their group's other ranks may open them.
 void DecomposedLayout::make_files() {
   by_root(comm_, [&] {
@@ -159,7 +177,7 @@ void DecomposedLayout::make_files() {
                    group_->file->create(false);
                    group_->writer->create();
                  }));
-  group_->io = site_.make_io(group_->ranks, group_->file, site_.method, site_.report);
+  make_io();
   state_ = {};
   state_.id = id_;
   state_.records = schema_.numrecs;
@@ -349,7 +367,7 @@ void DecomposedLayout::open_to_write(std::uint64_t last_epoch, bool damaged_slot
   agree_on_error(comm_, failed, sums, Reduce::sum);
   check_roots(site_.path, state_, damaged_slot && wanted_state(site_.method) == OpenState::newest,
               {from_halves(std::span(sums).first<4>()), sums[4]});
-  group_->io = site_.make_io(group_->ranks, group_->file, site_.method, site_.report);
+  make_io();
   if (last_epoch > state_.epoch || damaged_slot) {
     in_doubt_ = true;
     overrule();
@@ -377,6 +395,12 @@ void DecomposedLayout::find_stale(RootsFound& found) {
 
 namespace {
 
+bool set_codec(const Schema& schema, const Method& method, Variable& var, const std::string& text) {
+  if (var.chunking || !is_asked_for(method, schema, var)) return false;
+  var.slab_codec = codec_by_program(var, text);
+  return true;
+}
+
 void remove_own_data_files(const std::string& path, const Schema* header) noexcept {
   if (header && !has_anchors(*header)) return;
   remove_data_files(path, header ? id_of(*header) : std::nullopt);
@@ -396,6 +420,7 @@ extern const LayoutEntry decomposed_layout{
      .owns = decomposed::is_reserved_attribute,
      .instead = "layout=decomposed says it",
      .has_beside = decomposed::has_data_files,
-     .remove_beside = decomposed::remove_own_data_files}};
+     .remove_beside = decomposed::remove_own_data_files,
+     .set_codec = decomposed::set_codec}};
 
 }  // namespace forebay

@@ -15,6 +15,23 @@ namespace {
   throw Error(Errc::enotnc, what, "forebay check tells what can still be read");
 }
 
+/// A reader takes memory for what a part's elements have in bytes, and for its stored bytes.
+void check_parts(const Entry& entry, Count elements) {
+  if (entry.parts.empty()) return;
+  const Count width = elements == 0 ? 0 : entry.bytes / elements;
+  for (const StoredPart& part : entry.parts) {
+    if (part.elements < 1 || width < 1 || part.elements > most_part_bytes / width ||
+        part.elements > elements || part.bytes > part.elements * width)
+      damaged("a part of a slab has a size that cannot be");
+    elements -= part.elements;
+  }
+  if (elements != 0) damaged("the parts of a slab have other elements than its map");
+}
+
+Count memory_of(const Entry& entry) {
+  return static_cast<Count>(entry.parts.size() * sizeof(StoredPart));
+}
+
 std::uint64_t hash_of_map(const Map& map) { return hash_of(std::as_bytes(std::span(map))); }
 
 Key identity_of(const Map& map, const std::vector<StoredPattern>& patterns) {
@@ -57,6 +74,7 @@ void FileIndex::add(const Section& section, const Replaced& replaced) {
     if (elements == 0 ? entry.bytes != 0
                       : entry.bytes % elements != 0 || entry.bytes / elements > 8)
       damaged("a slab has other bytes than its map's elements");
+    check_parts(entry, elements);
     add_entry(entry, replaced);
   }
   for (const StoredInverse& inverse : section.inverses) {
@@ -71,12 +89,14 @@ void FileIndex::add_entry(const Entry& entry, const Replaced& replaced) {
       std::find_if(list.begin(), list.end(), [&](const Entry& e) { return e.map == entry.map; });
   if (older != list.end()) {
     if (replaced) replaced(*older);
+    bytes_ -= memory_of(*older);
     list.erase(older);
     --slab_count_;
   }
   const auto later =
       std::find_if(list.begin(), list.end(), [&](const Entry& e) { return e.epoch > entry.epoch; });
   list.insert(later, entry);
+  bytes_ += memory_of(entry);
   ++slab_count_;
 }
 

@@ -106,7 +106,8 @@ Reader::Reader(const Schema& schema, std::string path, ReadExtents read, ReaderO
       options_(options),
       rank_(rank),
       report_(report),
-      inverses_(options.index_memory / 8) {}
+      inverses_(options.index_memory / 8),
+      parts_(options.parts, report) {}
 
 std::size_t Reader::most_pieces() const {
   // Those of a plan, of several put together, and as extents; plans that are kept as much again.
@@ -118,6 +119,7 @@ std::size_t Reader::most_pieces() const {
 
 void Reader::use(const State& state, bool damaged_slot) {
   if (state.epoch != state_.epoch) {
+    parts_.forget();
     found_ = {};
     is_found_.clear();
   }
@@ -220,6 +222,24 @@ void Reader::check_inverse(std::uint32_t file, std::uint32_t map) {
   });
 }
 
+void Reader::check_parts(std::uint32_t number, bool decode, const TellOfPart& tell) {
+  const Opened& data = opened(number);
+  CodecWorkspace workspace;
+  std::vector<std::byte> stored, raw;
+  data.reader.index().for_each_slab([&](const Entry& slab) {
+    const auto var = static_cast<std::size_t>(slab.var);
+    for (const StoredPart& part : slab.parts)
+      tell(slab, part, attempt_to([&] {
+             stored.resize(static_cast<std::size_t>(part.bytes));
+             fetch_part(*data.file, part, stored);
+             if (!decode || var >= schema_.vars.size()) return;
+             const SlabCoding& coding = codings_.of(schema_.vars[var]);
+             raw.resize(static_cast<std::size_t>(coding.info(part.elements).bytes()));
+             decode_part(*data.file, part, coding, stored, raw, workspace);
+           }));
+  });
+}
+
 // Where a map's ranks have elements of the target. False: more pieces than may be.
 bool Reader::collect(const Slab& slab, Plan& plan) {
   const Selected& target = *plan.target;
@@ -311,6 +331,7 @@ void Reader::collect_by_patterns(const Slab& slab, const Pattern& target, const 
 }
 
 void Reader::forget() {
+  parts_.forget();
   files_.clear();
   inverses_.forget();
   damaged_inverses_.clear();
@@ -371,13 +392,19 @@ bool Reader::find_uses(std::span<const Slab> slabs, const Variable& var,
                        const std::shared_ptr<const Selected>& what, std::vector<Use>& uses,
                        std::vector<Piece>& pieces) {
   const Count width = size_of(var.type);
-  const auto put = [&](const Use& use) {
+  const auto put = [&](std::size_t number) {
+    const Use& use = uses[number];
     const Entry& e = use.slab.entry;
+    // One that was encoded counts as a file of its own.
+    const bool encoded = !e.parts.empty();
+    const Offset begin = encoded ? 0 : e.offset;
+    const std::uint32_t file =
+        encoded ? state_.files + static_cast<std::uint32_t>(number) : use.slab.file;
     for (const Piece& p : use.plan->pieces)
       pieces.push_back({p.target,
                         p.count,
-                        e.offset + p.place * width,
-                        use.slab.file,
+                        begin + p.place * width,
+                        file,
                         {e.epoch, p.turn.rank, e.order},
                         p.step * width});
   };
@@ -394,8 +421,8 @@ bool Reader::find_uses(std::span<const Slab> slabs, const Variable& var,
       if (!uses.empty() && plan->levels != uses[0].plan->levels) return false;
       uses.push_back({slab, plan});
       if (uses.size() == 1) continue;
-      if (uses.size() == 2) put(uses[0]);
-      put(uses.back());
+      if (uses.size() == 2) put(0);
+      put(uses.size() - 1);
       if (pieces.size() <= 2 * most_pieces()) continue;
       if (what->elements > 1) return false;
       resolve(pieces, width);
@@ -418,6 +445,12 @@ void Reader::fill(const Destination& to, const Selected& what) const {
   });
 }
 
+void Reader::read_slab(const Slab& slab, const Variable& var, ExtentStream& extents) {
+  File& file = *opened(slab.file).file;
+  if (slab.entry.parts.empty()) return read_(file, extents, options_.hole_threshold, report_);
+  parts_.read(file, slab.file, slab.entry, codings_.of(var), extents);
+}
+
 void Reader::read_part(const Destination& to, Count record,
                        const std::shared_ptr<const Selected>& what, std::span<const Slab> slabs) {
   std::vector<Use> uses;
@@ -434,20 +467,26 @@ void Reader::read_part(const Destination& to, Count record,
   if (covered(uses, pieces) < what->elements) fill(to, *what);
   if (uses.empty()) return;
   const Levels levels = uses[0].plan->levels;
-  const auto read_from = [&](std::uint32_t file, std::span<const Piece> its, Offset begin,
-                             Count unit) {
-    PieceStream stream(its, levels, *what, to, begin, unit);
-    read_(*opened(file).file, stream, options_.hole_threshold, report_);
+  const auto stream_of = [&](std::span<const Piece> its, Offset begin, Count unit) {
+    return PieceStream(its, levels, *what, to, begin, unit);
   };
-  if (uses.size() == 1)
-    return read_from(uses[0].slab.file, uses[0].plan->pieces, uses[0].slab.entry.offset,
-                     to.request.element_size);
+  if (uses.size() == 1) {
+    const Slab& slab = uses[0].slab;
+    auto stream = stream_of(uses[0].plan->pieces, slab.entry.parts.empty() ? slab.entry.offset : 0,
+                            to.request.element_size);
+    return read_slab(slab, to.var, stream);
+  }
   std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
     return std::pair(a.file, a.place) < std::pair(b.file, b.place);
   });
   for (std::size_t i = 0, end = 0; i < pieces.size(); i = end) {
-    while (end < pieces.size() && pieces[end].file == pieces[i].file) ++end;
-    read_from(pieces[i].file, std::span(pieces).subspan(i, end - i), 0, 1);
+    const std::uint32_t file = pieces[i].file;
+    while (end < pieces.size() && pieces[end].file == file) ++end;
+    auto stream = stream_of(std::span(pieces).subspan(i, end - i), 0, 1);
+    if (file < state_.files)
+      read_(*opened(file).file, stream, options_.hole_threshold, report_);
+    else
+      read_slab(uses[file - state_.files].slab, to.var, stream);
   }
 }
 

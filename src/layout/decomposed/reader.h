@@ -6,7 +6,7 @@
 //     plan      of a map and a selection: which elements of a slab by it are which ones of the
 //               selection. Found once, whatever variable and record it is read for; for one level
 //               of the selection, where all are alike.
-//     piece     the same of one slab, in bytes of its file
+//     piece     the same of one slab, in bytes of its file, or of its elements where it was encoded
 //
 // A selection that is the pattern of a rank, compared in all of its runs, is one piece: a restart
 // on the ranks of before reads its blobs straight. Any other is looked up in the pages of the map's
@@ -32,10 +32,12 @@
 
 #include "array/request.h"
 #include "array/schema.h"
+#include "base/error.h"
 #include "base/extent.h"
 #include "base/report.h"
 #include "layout/decomposed/data_file.h"
 #include "layout/decomposed/inverse_reader.h"
+#include "layout/decomposed/part_reader.h"
 #include "layout/decomposed/pieces.h"
 #include "layout/decomposed/selected.h"
 #include "layout/decomposed/state_file.h"
@@ -48,6 +50,7 @@ struct ReaderOptions {
   Count index_memory = 64 << 20;
   Count hole_threshold = 64 << 10;
   std::size_t most_files = 64;
+  PartReaderOptions parts = {};
 };
 
 /// Reads extents of a file.
@@ -95,6 +98,11 @@ class Reader {
   /// Local. Bytes of a slab from `from` on; elements of `swap` bytes come in native order.
   void read_values(const Slab& slab, const Variable& var, Offset from, std::span<std::byte> out,
                    int swap);
+  /// Local. Compares the checksums of all parts of a data file's slabs; `decode`: of variables that
+  /// there are, decodes them, too. Calls tell(slab, part, what is wrong) for each.
+  using TellOfPart =
+      std::function<void(const Entry&, const StoredPart&, const std::optional<Error>&)>;
+  void check_parts(std::uint32_t file, bool decode, const TellOfPart& tell);
   /// How many plans were made, and how many reads found theirs.
   std::int64_t plans_made() const { return plans_made_; }
   std::int64_t plans_found() const { return plans_found_; }
@@ -150,6 +158,7 @@ class Reader {
                  const std::shared_ptr<const Selected>& what, std::vector<Use>& uses,
                  std::vector<Piece>& pieces);
   static Count covered(std::span<const Use> uses, const std::vector<Piece>& pieces);
+  void read_slab(const Slab& slab, const Variable& var, ExtentStream& extents);
   void fill(const Destination& to, const Selected& what) const;
   std::size_t most_pieces() const;
 
@@ -166,6 +175,8 @@ class Reader {
   std::optional<StateFile> state_file_;  // where others may write
   logged::PatternPacker packer_;
   InverseReader inverses_;
+  SlabCodings codings_;
+  PartReader parts_;
   std::set<std::pair<std::uint32_t, std::uint64_t>> damaged_inverses_;  // file, hash
   std::list<Opened> files_;                                             // the one used last first
   Plans plans_;                                                         // the one used last first

@@ -20,7 +20,8 @@ struct Slab {
   Item first;  // its place
   Offset offset = 0;
   Count bytes = 0;
-  std::size_t members = 0;  // where they begin
+  std::size_t members = 0;           // where they begin
+  std::optional<std::size_t> fresh;  // where it stands among those to be encoded
 };
 
 // A first item says in `var` whether more follow.
@@ -48,7 +49,7 @@ Told tell(const Comm& group, std::span<const Item> next, bool more) {
 // Places up to the last one that a rank with more told of are settled: nobody can still come with
 // one before it. That is all of what that rank told, so each round settles something.
 Settled settle(const Comm& group, std::span<const Item> mine, std::span<const Rank> ranks,
-               Count most_bytes, const std::function<Count(VarId)>& width, DataFileWriter* file) {
+               Count most_bytes, const SlabRules& rules, DataFileWriter* file) {
   static_assert(std::is_trivially_copyable_v<Item>);
   const auto each = static_cast<std::size_t>(
       std::max<Count>(most_bytes / (static_cast<Count>(sizeof(Item)) * group.size()), 1));
@@ -66,6 +67,7 @@ Settled settle(const Comm& group, std::span<const Item> mine, std::span<const Ra
 
     std::vector<std::size_t> at(told.of.size(), 0);
     std::vector<Slab> slabs;
+    std::vector<FreshSlab> fresh;
     std::vector<DataFileWriter::MapMember> members;
     const std::size_t before = settled.places.size();
     Offset end = 0;
@@ -75,38 +77,52 @@ Settled settle(const Comm& group, std::span<const Item> mine, std::span<const Ra
         if (at[r] < told.of[r].size() && (!lowest || told.of[r][at[r]].place() < lowest->place()))
           lowest = told.of[r][at[r]];
       if (!lowest || (last && last->place() < lowest->place())) break;
-      Slab slab{*lowest, end, 0, members.size()};
-      const Count element = width(lowest->var);
+      Slab slab{*lowest, end, 0, members.size(), std::nullopt};
+      const Count element = rules.width(lowest->var);
+      const bool encoded = rules.is_encoded(lowest->var);
+      if (encoded) {
+        slab.fresh = fresh.size();
+        fresh.push_back({*lowest, 0, {lowest->var, element, {}}, std::nullopt});
+      }
       bool is_mine_last = false;
       for (std::size_t r = 0; r < told.of.size(); ++r) {
         if (at[r] == told.of[r].size() || told.of[r][at[r]].place() != lowest->place()) continue;
         const Item& item = told.of[r][at[r]++];
-        is_mine_last = r == me;
-        if (r == me) settled.places.push_back({end + slab.bytes, 0});
+        is_mine_last = r == me && !encoded;
+        if (encoded) {
+          fresh.back().data.blobs.push_back({static_cast<Rank>(r), item.elements});
+          if (r == me) fresh.back().mine = settled.places.size();
+        }
+        if (r == me) settled.places.push_back({encoded ? BlobPlace::encoded : end + slab.bytes, 0});
         slab.bytes += item.elements * element;
         if (file)
           members.push_back({static_cast<std::uint32_t>(ranks[r]), item.pattern, item.elements});
       }
-      end += round_up(slab.bytes, FileSpace::unit);
+      if (!encoded) end += round_up(slab.bytes, FileSpace::unit);
       if (is_mine_last) settled.places.back().padding = end - slab.offset - slab.bytes;
       settled.orders = std::max(settled.orders, lowest->order + 1);
       if (file) slabs.push_back(slab);
     }
     Offset begin = 0;
     by_root(group, [&] {
-      if (!file || end == 0) return;
-      begin = file->allocate(end);
+      if (!file) return;
+      if (end > 0) begin = file->allocate(end);
       for (std::size_t i = 0; i < slabs.size(); ++i) {
         const Slab& slab = slabs[i];
         const std::size_t next = i + 1 < slabs.size() ? slabs[i + 1].members : members.size();
         const std::uint32_t map =
             file->number_of(std::span(members).subspan(slab.members, next - slab.members));
-        file->add({slab.first.var, slab.first.record, slab.first.order, map, begin + slab.offset,
-                   slab.bytes});
+        if (slab.fresh)
+          fresh[*slab.fresh].map = map;
+        else
+          file->add({slab.first.var, slab.first.record, slab.first.order, map, begin + slab.offset,
+                     slab.bytes});
       }
     });
-    group.broadcast(&begin, sizeof begin);
-    for (std::size_t i = before; i < settled.places.size(); ++i) settled.places[i].offset += begin;
+    if (end > 0) group.broadcast(&begin, sizeof begin);
+    for (std::size_t i = before; i < settled.places.size(); ++i)
+      if (settled.places[i].offset != BlobPlace::encoded) settled.places[i].offset += begin;
+    if (!fresh.empty()) rules.encode(fresh);
   }
   return settled;
 }

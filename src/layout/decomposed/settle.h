@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <vector>
 
 #include "comm/comm.h"
 #include "layout/decomposed/data_file.h"
+#include "layout/decomposed/part_plan.h"
 
 namespace forebay::decomposed {
 
@@ -25,9 +27,26 @@ struct Item {
   auto place() const { return std::tuple(var, record, order); }
 };
 
+/// A slab that is to be encoded, so that nobody knows yet how large it becomes.
+struct FreshSlab {
+  Item first;             ///< whose place() is the slab's
+  std::uint32_t map = 0;  ///< the leader knows it
+  SlabToEncode data;
+  std::optional<std::size_t> mine;  ///< this rank's blob, among its items
+};
+
+struct SlabRules {
+  std::function<Count(VarId)> width;  ///< of an element, in bytes
+  std::function<bool(VarId)> is_encoded;
+  /// Collective over the group; the same slabs on all ranks. Writes them, and gives the leader's
+  /// file their entries.
+  std::function<void(std::span<const FreshSlab>)> encode;
+};
+
 /// Where a blob goes.
 struct BlobPlace {
-  Offset offset = 0;
+  static constexpr Offset encoded = -1;
+  Offset offset = 0;  ///< `encoded`: it is written already
   Count padding = 0;  ///< zero bytes behind it: slabs begin at multiples of FileSpace::unit
 };
 
@@ -37,10 +56,10 @@ struct Settled {
 };
 
 /// Collective over the group; to be called within `together`. `mine` is in order of place().
-/// `width(var)` is the size of an element. `ranks`: the group's, in the numbering of the job. The
+/// `ranks`: the group's, in the numbering of the job. The
 /// leader has `file`, the others null. Goes in rounds, in each of which a rank holds about
 /// `most_bytes` of what all told.
 Settled settle(const Comm& group, std::span<const Item> mine, std::span<const Rank> ranks,
-               Count most_bytes, const std::function<Count(VarId)>& width, DataFileWriter* file);
+               Count most_bytes, const SlabRules& rules, DataFileWriter* file);
 
 }  // namespace forebay::decomposed

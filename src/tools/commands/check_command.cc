@@ -98,6 +98,9 @@ std::string check_text(const FileCheck& check, bool decoded) {
     text += fmt::format("  verified {} of {}, {}{}\n", counted(check.chunks, "chunk"),
                         friendly_size(check.bytes), counted(check.pages, "page"),
                         decoded ? "; all decoded" : "");
+  } else if (check.parts > 0) {
+    text += fmt::format("  verified {} of slabs, {}{}\n", counted(check.parts, "part"),
+                        friendly_size(check.bytes), decoded ? "; all decoded" : "");
   } else {
     text += fmt::format("  header and length of {}; the format has no checksums of data\n",
                         counted(std::ssize(check.vars), "variable"));
@@ -134,6 +137,11 @@ Json check_json(const FileCheck& check, bool decoded) {
   json["variables"] = Json::array();
   for (const VariableCheck& v : check.vars) {
     Json item = {{"name", name_in(check, v.var)}, {"chunked", v.chunked}, {"readable", v.readable}};
+    if (!v.chunked && v.present > 0) {
+      item["parts"] = v.present;
+      item["damaged"] = v.damaged;
+      item["stored_bytes"] = v.stored_bytes;
+    }
     if (v.chunked) {
       item["chunks"] = v.present;
       item["damaged"] = v.damaged;
@@ -149,6 +157,8 @@ Json check_json(const FileCheck& check, bool decoded) {
                         {"bytes", check.bytes},
                         {"decoded", decoded}};
   }
+  if (!check.chunked && check.parts > 0)
+    json["verified"] = {{"parts", check.parts}, {"bytes", check.bytes}, {"decoded", decoded}};
   json["notes"] = check.notes;
   return json;
 }

@@ -126,7 +126,24 @@ Json chunks_json(const ClassicFile& file) {
   return json;
 }
 
-Json variable_json(const ClassicFile& file, VarId id) {
+std::string codec_of(const Variable& var) { return var.slab_codec.value_or("none"); }
+
+Json slabs_json(const Variable& var, const SlabFacts& facts) {
+  Json json = {{"codec", codec_of(var)},   {"slabs", facts.slabs},
+               {"parts", facts.parts},     {"raw", facts.raw_parts},
+               {"raw_bytes", facts.bytes}, {"stored_bytes", facts.stored_bytes}};
+  json["ratio"] = facts.slabs == 0 ? Json() : Json(ratio_of(facts.bytes, facts.stored_bytes));
+  return json;
+}
+
+/// None where they cannot be read, or there are none.
+std::vector<SlabFacts> slab_facts(const ClassicFile& file) {
+  std::vector<SlabFacts> facts;
+  if (file.maps()) attempt_to([&] { facts = file.maps()->slab_facts(); });
+  return facts;
+}
+
+Json variable_json(const ClassicFile& file, VarId id, const std::vector<SlabFacts>& slabs) {
   const Schema& schema = file.schema();
   const Variable& var = schema.vars[static_cast<std::size_t>(id)];
   Json json = {{"name", var.name}, {"type", name_of(var.type)}};
@@ -142,6 +159,8 @@ Json variable_json(const ClassicFile& file, VarId id) {
   if (var.is_record) json["bytes_per_record"] = var.inner_bytes();
   json["alignment"] = alignment_of(var.begin);
   if (var.chunking) json["chunking"] = chunking_json(file.chunks()->facts(id));
+  if (var.decomposed && id < std::ssize(slabs))
+    json["slabs"] = slabs_json(var, slabs[static_cast<std::size_t>(id)]);
   json["attributes"] = attributes_json(var.attributes);
   return json;
 }
@@ -150,10 +169,15 @@ Json maps_json(const FileMaps& maps) {
   MapFacts facts;
   if (const auto failed = attempt_to([&] { facts = maps.facts(); }))
     return {{"damage", failed->message()}};
-  return {{"files", facts.files},       {"commit", facts.epoch},
-          {"synced", facts.synced},     {"maps", facts.maps},
-          {"patterns", facts.patterns}, {"slabs", facts.slabs},
-          {"bytes", facts.slab_bytes},  {"metadata_bytes", facts.metadata_bytes}};
+  return {{"files", facts.files},
+          {"commit", facts.epoch},
+          {"synced", facts.synced},
+          {"maps", facts.maps},
+          {"patterns", facts.patterns},
+          {"slabs", facts.slabs},
+          {"bytes", facts.slab_bytes},
+          {"stored_bytes", facts.stored_bytes},
+          {"metadata_bytes", facts.metadata_bytes}};
 }
 
 Json info_json(const ClassicFile& file) {
@@ -179,8 +203,9 @@ Json info_json(const ClassicFile& file) {
                                   {"unlimited", dim.is_record()}});
   }
   json["variables"] = Json::array();
+  const std::vector<SlabFacts> slabs = slab_facts(file);
   for (std::size_t v = 0; v < schema.vars.size(); ++v) {
-    json["variables"].push_back(variable_json(file, static_cast<VarId>(v)));
+    json["variables"].push_back(variable_json(file, static_cast<VarId>(v), slabs));
   }
   json["attributes"] = attributes_json(schema.attributes);
   if (any_chunks(file)) json["chunks"] = chunks_json(file);
@@ -244,12 +269,18 @@ void add_maps(const FileMaps& maps, TextTable& table) {
       {"maps", fmt::format("{} of {} in {}, {}", counted(facts.maps, "map"),
                            counted(facts.patterns, "pattern"), counted(facts.files, "data file"),
                            facts.synced ? "synced" : "not synced")});
-  table.add({"slabs",
-             fmt::format("{} of {}; metadata {}, {:.2f} %", grouped(facts.slabs),
-                         friendly_size(facts.slab_bytes), friendly_size(facts.metadata_bytes),
-                         facts.slab_bytes == 0 ? 0.0
-                                               : 100.0 * static_cast<double>(facts.metadata_bytes) /
-                                                     static_cast<double>(facts.slab_bytes))});
+  const std::string stored =
+      facts.stored_bytes == facts.slab_bytes
+          ? ""
+          : fmt::format(" stored in {}, ratio {:.2f}", friendly_size(facts.stored_bytes),
+                        ratio_of(facts.slab_bytes, facts.stored_bytes));
+  table.add(
+      {"slabs",
+       fmt::format("{} of {}{}; metadata {}, {:.2f} %", grouped(facts.slabs),
+                   friendly_size(facts.slab_bytes), stored, friendly_size(facts.metadata_bytes),
+                   facts.slab_bytes == 0 ? 0.0
+                                         : 100.0 * static_cast<double>(facts.metadata_bytes) /
+                                               static_cast<double>(facts.slab_bytes))});
 }
 
 std::string summary_text(const ClassicFile& file) {
@@ -354,12 +385,34 @@ std::string chunked_text(const ClassicFile& file) {
   return "\nchunked variables\n" + table.text();
 }
 
+/// Of variables whose slabs are encoded; nothing where there are none.
+std::string encoded_text(const ClassicFile& file) {
+  const Schema& schema = file.schema();
+  const std::vector<SlabFacts> slabs = slab_facts(file);
+  TextTable table("llrrrrr");
+  table.add({"name", "codec", "slabs", "parts", "raw", "stored", "ratio"});
+  bool any = false;
+  for (std::size_t v = 0; v < slabs.size(); ++v) {
+    const Variable& var = schema.vars[v];
+    if (!var.decomposed || codec_of(var) == "none") continue;
+    any = true;
+    const SlabFacts& facts = slabs[v];
+    table.add({printable(var.name), printable(codec_of(var)), grouped(facts.slabs),
+               grouped(facts.parts), grouped(facts.raw_parts), friendly_size(facts.stored_bytes),
+               facts.stored_bytes == 0
+                   ? "-"
+                   : fmt::format("{:.2f}", ratio_of(facts.bytes, facts.stored_bytes))});
+  }
+  return any ? "\nencoded slabs\n" + table.text() : "";
+}
+
 std::string info_text(const ClassicFile& file, bool with_attributes) {
   const Schema& schema = file.schema();
   std::string text = summary_text(file);
   if (!schema.dims.empty()) text += dimensions_text(schema);
   if (!schema.vars.empty()) text += variables_text(schema, with_attributes);
   if (any_chunks(file)) text += chunked_text(file);
+  text += encoded_text(file);
   if (schema.attributes.size() > 0) {
     TextTable table("lll");
     for (const Attribute& attribute : schema.attributes) {

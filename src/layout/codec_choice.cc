@@ -1,0 +1,50 @@
+#include "layout/codec_choice.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace forebay {
+
+bool is_coordinate(const Schema& schema, const Variable& var) {
+  return var.ndims() == 1 && schema.dims[static_cast<std::size_t>(var.dimids[0])].name == var.name;
+}
+
+bool has_rule(const Method& method, const Variable& var, const char* key) {
+  const auto rules = matching_rules(method, var.name);
+  return std::any_of(rules.begin(), rules.end(),
+                     [&](const VariableRule& r) { return r.keys.contains(key); });
+}
+
+std::string codec_for(const Method& method, const Schema& schema, const Variable& var) {
+  const std::string text = variable_method(method, var.name).at("codec");
+  const Pipeline pipeline = Pipeline::parse(text);
+  if (pipeline.lossy() && !has_rule(method, var, "codec") && is_coordinate(schema, var))
+    return pipeline.lossless().for_type(var.type).text();
+  return pipeline.for_type(var.type).text();
+}
+
+std::string codec_by_program(const Variable& var, const std::string& text) {
+  const Pipeline pipeline = Pipeline::parse(text);
+  if (pipeline.lossy() && !is_floating(var.type)) {
+    throw Error(Errc::einval,
+                "variable " + var.name + " of type " + name_of(var.type) +
+                    " cannot go through the lossy codec " + pipeline.text(),
+                "use a lossless one: deflate, zstd, shuffle, bitshuffle");
+  }
+  return pipeline.for_type(var.type).text();
+}
+
+Pipeline stored_pipeline(const Variable& var, const std::string& codec) {
+  try {
+    return Pipeline::parse(codec).for_type(var.type);
+  } catch (const Error& error) {
+    if (error.code() == Errc::enomem) throw;
+    throw Error(Errc::enotsupport,
+                "variable " + var.name + " is encoded with \"" + codec +
+                    "\", which cannot be read: " + error.message(),
+                error.advice());
+  }
+}
+
+}  // namespace forebay

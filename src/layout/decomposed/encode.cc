@@ -1,0 +1,246 @@
+#include "layout/decomposed/encode.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "base/attempt.h"
+#include "base/byteorder.h"
+#include "comm/agree.h"
+#include "comm/exchange.h"
+#include "layout/list_stream.h"
+
+namespace forebay::decomposed {
+namespace {
+
+/// What an encoder tells of a part.
+struct Told {
+  Count bytes = 0;
+  std::uint64_t hash = 0;
+  std::uint64_t skipped = 0;
+};
+
+Count with_padding(Count bytes) { return round_up(bytes, part_unit); }
+
+}  // namespace
+
+struct SlabEncoder::Work {
+  std::span<const FreshSlab> slabs;
+  std::span<const Blob> blobs;
+  PartPlan plan;
+  std::vector<const SlabCoding*> codings;        // of each slab
+  std::vector<std::vector<StoredPart>> entries;  // the leader's, of each slab
+
+  // Of the round at hand: this rank's parts.
+  struct Own {
+    const PlannedPart* part;
+    std::byte* raw;
+  };
+  std::vector<Own> own;
+  std::unique_ptr<std::byte[]> raw;
+  Count raw_bytes = 0;
+  std::vector<chunked::StoredChunk> stored;
+  std::vector<Message> messages;
+
+  /// Copies this rank's share of a part, as the file has it.
+  void copy(const PlannedPart& part, const Share& share, std::byte* to) const {
+    const Blob& blob = blobs[*slabs[part.slab].mine];
+    const Count width = blob.width;
+    each_in_memory(*blob.what, share.first, share.elements, [&](Count memory, Count count) {
+      copy_swapped(to, blob.data + memory * width, static_cast<std::size_t>(count * width),
+                   blob.swap);
+      to += count * width;
+    });
+  }
+};
+
+// Room for this rank's parts, with its own shares in place, and what the others get of theirs.
+void SlabEncoder::prepare(Work& work, std::span<const PlannedPart> round) {
+  StepTimer timer(report_, Step::pack);
+  const Rank me = group_.rank();
+  work.own.clear();
+  work.stored.clear();
+  work.messages.clear();
+  Count bytes = 0;
+  for (const PlannedPart& part : round) {
+    if (part.encoder != me) continue;
+    work.own.push_back({&part, nullptr});
+    bytes += with_padding(part.bytes);
+  }
+  if (bytes > work.raw_bytes) {
+    work.raw_bytes = 0;
+    work.raw.reset();
+    work.raw = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
+    work.raw_bytes = bytes;
+  }
+  std::byte* at = work.raw.get();
+  for (Work::Own& own : work.own) {
+    own.raw = at;
+    const Count room = with_padding(own.part->bytes);
+    std::memset(at + own.part->bytes, 0, static_cast<std::size_t>(room - own.part->bytes));
+    at += room;
+  }
+  std::vector<std::vector<std::byte>> to(static_cast<std::size_t>(group_.size()));
+  std::vector<std::size_t> sizes(to.size(), 0);
+  for (const PlannedPart& part : round)
+    for (const Share& share : work.plan.of(part))
+      if (share.rank == me && part.encoder != me)
+        sizes[static_cast<std::size_t>(part.encoder)] +=
+            static_cast<std::size_t>(share.elements * (part.bytes / part.elements));
+  for (std::size_t r = 0; r < to.size(); ++r) to[r].reserve(sizes[r]);
+  std::size_t mine = 0;
+  for (const PlannedPart& part : round) {
+    const Count width = part.bytes / part.elements;
+    std::byte* place = part.encoder == me ? work.own[mine++].raw : nullptr;
+    for (const Share& share : work.plan.of(part)) {
+      const auto size = static_cast<std::size_t>(share.elements * width);
+      if (share.rank == me && place) {
+        work.copy(part, share, place);
+      } else if (share.rank == me) {
+        auto& message = to[static_cast<std::size_t>(part.encoder)];
+        message.resize(message.size() + size);
+        work.copy(part, share, message.data() + message.size() - size);
+      }
+      if (place) place += size;
+    }
+  }
+  for (std::size_t r = 0; r < to.size(); ++r) {
+    if (to[r].empty()) continue;
+    ++report_[Counter::messages];
+    report_[Counter::message_bytes] += std::ssize(to[r]);
+    work.messages.push_back({static_cast<Rank>(r), std::move(to[r])});
+  }
+}
+
+// Shares come in the order of parts.
+void SlabEncoder::receive(Work& work, Rank from, std::span<const std::byte> bytes) {
+  for (const Work::Own& own : work.own) {
+    const Count width = own.part->bytes / own.part->elements;
+    std::byte* place = own.raw;
+    for (const Share& share : work.plan.of(*own.part)) {
+      const auto size = static_cast<std::size_t>(share.elements * width);
+      if (share.rank == from) {
+        std::memcpy(place, bytes.data(), size);
+        bytes = bytes.subspan(size);
+      }
+      place += size;
+    }
+  }
+}
+
+void SlabEncoder::encode_own(Work& work) {
+  StepTimer timer(report_, Step::encode);
+  arena_.reset(work.raw_bytes);
+  work.stored.resize(work.own.size());
+  tasks_.run(work.own.size(), [&](std::size_t i, chunked::TaskSlot& slot) {
+    const auto& [part, raw] = work.own[i];
+    const SlabCoding& coding = *work.codings[part->slab];
+    work.stored[i] = chunked::encode_chunk(coding.pipeline, coding.info(part->elements),
+                                           {raw, static_cast<std::size_t>(part->bytes)}, arena_,
+                                           true, slot.workspace);
+  });
+  for (std::size_t i = 0; i < work.own.size(); ++i) {
+    const auto size = std::ssize(work.stored[i].bytes);
+    ++report_[Counter::chunks_encoded];
+    if (size == work.own[i].part->bytes) ++report_[Counter::chunks_raw];
+    report_[Counter::bytes_encoded] += work.own[i].part->bytes;
+    report_[Counter::bytes_stored] += size;
+  }
+}
+
+// Parts lie in the file in the order of the plan, as slabs do that are not encoded.
+void SlabEncoder::place_and_write(Work& work, std::span<const PlannedPart> round,
+                                  DataFileWriter* file) {
+  std::vector<Told> mine;
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(group_.size()), 0);
+  for (const chunked::StoredChunk& stored : work.stored)
+    mine.push_back({std::ssize(stored.bytes), stored.hash, stored.skipped});
+  for (const PlannedPart& part : round)
+    sizes[static_cast<std::size_t>(part.encoder)] += sizeof(Told);
+  const auto all = [&] {
+    StepTimer timer(report_, Step::wait);
+    return group_.all_gather_known(std::as_bytes(std::span(mine)), sizes);
+  }();
+
+  std::vector<std::size_t> next;  // of each rank, in `all`
+  std::size_t begin_of_rank = 0;
+  for (const std::int64_t size : sizes) {
+    next.push_back(begin_of_rank);
+    begin_of_rank += static_cast<std::size_t>(size);
+  }
+  std::vector<StoredPart> parts;
+  parts.reserve(round.size());
+  Count total = 0;
+  for (const PlannedPart& part : round) {
+    Told told;
+    std::size_t& at = next[static_cast<std::size_t>(part.encoder)];
+    std::memcpy(&told, all.data() + at, sizeof told);
+    at += sizeof told;
+    parts.push_back(
+        {part.elements, total, told.bytes, static_cast<std::uint32_t>(told.skipped), told.hash});
+    total += with_padding(told.bytes);
+  }
+  Offset begin = 0;
+  by_root(group_, [&] {
+    if (file) begin = file->allocate(total);
+  });
+  group_.broadcast(&begin, sizeof begin);
+  for (StoredPart& part : parts) part.offset += begin;
+  std::vector<Extent> extents;
+  for (std::size_t i = 0, own = 0; i < round.size(); ++i) {
+    if (file) work.entries[round[i].slab].push_back(parts[i]);
+    if (round[i].encoder != group_.rank()) continue;
+    extents.push_back({parts[i].offset, with_padding(parts[i].bytes),
+                       const_cast<std::byte*>(work.stored[own++].bytes.data()), 0, 1});
+  }
+  ListStream stream(std::move(extents));
+  io_.write_all(stream);
+}
+
+void SlabEncoder::encode(std::span<const FreshSlab> slabs, std::span<const Blob> blobs,
+                         const CodingOf& coding, DataFileWriter* file) {
+  Work work{slabs, blobs, {}, {}, {}, {}, {}, 0, {}, {}};
+  // Behind it all know how many rounds there are, and all are here: they exchange without meeting.
+  agree_on_error(group_, attempt_to([&] {
+                   std::vector<SlabToEncode> data;
+                   for (const FreshSlab& slab : slabs) {
+                     data.push_back(slab.data);
+                     work.codings.push_back(&coding(slab.first.var));
+                   }
+                   work.plan = plan_parts(data, group_.size(), limits_);
+                   if (file) work.entries.resize(slabs.size());
+                 }));
+  for (std::uint32_t r = 0; r < work.plan.rounds; ++r) {
+    const auto round = work.plan.round(r);
+    // Whoever fails sends nothing, and still takes part; it tells where all meet next.
+    auto failed = attempt_to([&] { prepare(work, round); });
+    if (group_.size() > 1) {
+      StepTimer timer(report_, Step::exchange);
+      const bool whole = !failed;
+      attempt_into(failed, [&] {
+        sparse_exchange(
+            group_, whole ? std::span<const Message>(work.messages) : std::span<const Message>(),
+            [&](Rank from, std::span<const std::byte> bytes) {
+              if (whole) receive(work, from, bytes);
+            });
+      });
+      work.messages.clear();
+    }
+    if (!failed) attempt_into(failed, [&] { encode_own(work); });
+    if (failed) throw *failed;
+    place_and_write(work, round, file);
+  }
+  by_root(group_, [&] {
+    for (std::size_t i = 0; file && i < slabs.size(); ++i) {
+      const Item& first = slabs[i].first;
+      Count bytes = 0;
+      for (const auto& blob : slabs[i].data.blobs) bytes += blob.elements * slabs[i].data.width;
+      auto& parts = work.entries[i];
+      file->add({first.var, first.record, first.order, slabs[i].map, parts.front().offset, bytes, 0,
+                 std::move(parts)});
+    }
+  });
+}
+
+}  // namespace forebay::decomposed

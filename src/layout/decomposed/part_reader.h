@@ -1,0 +1,64 @@
+// Reading slabs that were encoded: their parts are fetched, checked, decoded, and handed out. One
+// process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/byte_file.h"
+#include "base/extent.h"
+#include "base/report.h"
+#include "format/decomposed.h"
+#include "layout/chunked/coder.h"
+#include "layout/decomposed/slab_coding.h"
+
+namespace forebay::decomposed {
+
+/// Local. The stored bytes of a part; no codec is needed. Errc::enotnc, beginning with the file's
+/// path, where they are not those that were written.
+void fetch_part(ByteFile& file, const StoredPart& part, std::span<std::byte> into);
+
+/// Local. The elements of a part that was fetched. Errc::enotnc as above.
+void decode_part(const ByteFile& file, const StoredPart& part, const SlabCoding& coding,
+                 std::span<const std::byte> stored, std::span<std::byte> raw,
+                 CodecWorkspace& workspace);
+
+struct PartReaderOptions {
+  Count cache_bytes = 16 << 20;  ///< of decoded parts; one that is read is held in any case
+  int threads = 1;               ///< that decode
+};
+
+class PartReader {
+ public:
+  PartReader(PartReaderOptions options, Report& report)
+      : options_(options), tasks_(options.threads), cache_(options.cache_bytes), report_(report) {}
+
+  /// Local. Extents by byte of the slab's elements, of whole elements and without overlap, get what
+  /// the slab of data file `number` has there. Only the parts that have some of them are read.
+  /// Errc::enotnc naming the file for a damaged one.
+  void read(ByteFile& file, std::uint32_t number, const Entry& slab, const SlabCoding& coding,
+            ExtentStream& extents);
+  /// Local. To be called when what is read next is of another commit.
+  void forget() { cache_.clear(); }
+
+ private:
+  using Bytes = chunked::ChunkCache::Bytes;
+  struct Needed {
+    const StoredPart* part;
+    Offset begin;  // in the slab
+    Bytes bytes;
+    Offset end(Count width) const { return begin + part->elements * width; }
+  };
+  void load(ByteFile& file, std::uint32_t number, const SlabCoding& coding,
+            std::span<Needed> needed);
+
+  PartReaderOptions options_;
+  chunked::TaskTeam tasks_;
+  chunked::ChunkCache cache_;  // by data file and place
+  Report& report_;
+};
+
+}  // namespace forebay::decomposed

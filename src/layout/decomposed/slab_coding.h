@@ -1,0 +1,39 @@
+// What codecs have to know of the slabs of variables.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "array/schema.h"
+#include "codec/pipeline.h"
+#include "layout/codec_choice.h"
+
+namespace forebay::decomposed {
+
+/// What parts of a variable's slabs are to a codec.
+struct SlabCoding {
+  Type type;
+  Pipeline pipeline;
+
+  ChunkInfo info(Count elements) const { return {type, {elements}}; }
+};
+
+class SlabCodings {
+ public:
+  /// Errc::enotsupport, naming the variable, for a codec that this build lacks. Valid as long as
+  /// this is.
+  const SlabCoding& of(const Variable& var) {
+    const std::string& codec = var.slab_codec ? *var.slab_codec : none_;
+    const auto found = known_.find({var.type, codec});
+    if (found != known_.end()) return found->second;
+    SlabCoding made{var.type, stored_pipeline(var, codec)};
+    return known_.emplace(std::pair(var.type, codec), std::move(made)).first->second;
+  }
+
+ private:
+  const std::string none_ = "none";
+  std::map<std::pair<Type, std::string>, SlabCoding> known_;
+};
+
+}  // namespace forebay::decomposed
