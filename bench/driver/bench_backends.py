@@ -11,7 +11,7 @@ PROGRAMS = {
     "hdf5": "forebay-bench-hdf5",
     "codec-limit": "forebay-bench-codec-limit",
 }
-OWN = ("forebay", "forebay-chunked", "forebay-decomposed", "forebay-decom-api")
+OWN = ("forebay", "forebay-chunked", "forebay-decomposed", "forebay-decom-codec", "forebay-decom-api")
 PEERS = ("pnetcdf", "pnetcdf-hints", "pnetcdf-blob", "hdf5", "hdf5-multi")
 SYSTEM = ("append", "limit", "log-limit")
 LIMITS = SYSTEM + ("floor", "codec-limit")
@@ -138,6 +138,8 @@ def make_backends(wanted, programs, job, ranks, modules, cores):
         backends.append(Backend("forebay-chunked", own, None, hints, arguments))
     if own and "forebay-decomposed" in wanted:
         backends.append(Backend("forebay-decomposed", own, None, own_hints("layout=decomposed")))
+    if own and "forebay-decom-codec" in wanted:
+        backends.append(Backend("forebay-decom-codec", own, None, own_hints(f"layout=decomposed;codec={job['codec']}")))
     if own and job["arguments"][0] == "e3sm":
         if "forebay-decom-api" in wanted:
             backends.append(Backend("forebay-decom-api", own, arguments=["--by-maps"]))

@@ -19,6 +19,8 @@ the machine does meets all of them alike; the figures are medians over the round
     forebay-chunked   this library, layout chunked, with --codec (deflate:6; e3sm: shuffle,zstd:1)
     forebay-decomposed
                       this library, layout decomposed: slabs in a data file a node
+    forebay-decom-codec
+                      the same with --codec
     forebay-decom-api this library, maps defined and written by (ncmpi_def_decom), e3sm only
     pnetcdf/MODULE    the peer with each MPI-IO module of the MPI library; ratios use the better one. A module that
                       needs more than twice the time of the better one in the first round is not run again.

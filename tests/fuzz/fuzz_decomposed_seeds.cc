@@ -34,6 +34,8 @@ Bytes section(bool first) {
   if (first) return decomposed::print_section(made);
   for (int i = 0; i < 4; ++i)
     made.entries.push_back({i, 3, 0, made.first_map, 4096 + 120 * i, 120, 7});
+  made.entries.push_back(
+      {4, 3, 0, made.first_map, 4576, 120, 7, {{20, 4576, 31, 1, 5}, {10, 4608, 40, 3, 6}}});
   made.inverses.push_back({made.first_map, {{5000, 70}, {5072, 30}}, 9});
   return decomposed::print_section(made);
 }
