@@ -33,10 +33,10 @@ class EncodedMaps : public testing::Test {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
     path_ = folder_ / "file.nc";
-    // Two ranks a data file; of parts of about a kilobyte five and more.
+    // Two ranks a data file; of each slab eight parts, which are encoded in several rounds.
     const HintMap hints = {{"layout", "decomposed"}, {"subfiling", "ranks"},
                            {"subfile_ranks", "2"},   {"codec", "shuffle,zstd:1"},
-                           {"chunk_bytes", "1k"},    {"buffer_limit", "32k"}};
+                           {"chunk_bytes", "2k"},    {"buffer_limit", "32k"}};
     run_as_threads(ranks, [&](const Comm& comm) {
       const auto ds = Dataset::create(comm, path_, 5, false, hints);
       const DimId dim = ds->def_dim("x", columns);

@@ -35,7 +35,7 @@ bool is_written(MPI_Offset column) { return world.size <= 2 || column / block % 
 Hints hints_of(const Hints& more) {
   Hints hints{{"layout", "decomposed"},
               {"codec", "shuffle,zstd:1"},
-              {"chunk_bytes", "1k"},
+              {"chunk_bytes", "2k"},
               {"buffer_limit", "32k"},
               {"window_size", "4k"}};
   for (const auto& hint : more) {

@@ -47,8 +47,11 @@ class DataFile : public testing::Test {
     const DataFileWriter::MapMember member{0, key, elements};
     Entry entry{var, record, 0, writer_->number_of(std::span(&member, 1)), 0, 4 * elements, 0};
     writer_->give(key, {std::byte{1}});
-    for (const Count bytes : stored)
-      entry.parts.push_back({(bytes + 3) / 4, writer_->allocate(bytes), bytes, 0, 0});
+    for (const Count bytes : stored) {
+      const Offset at = writer_->allocate(bytes);
+      file()->write_at(at, std::vector<std::byte>(static_cast<std::size_t>(bytes)));
+      entry.parts.push_back({(bytes + 3) / 4, at, bytes, 0, 0});
+    }
     Count sum = 0;
     for (const StoredPart& part : entry.parts) sum += part.elements;
     entry.parts.back().elements += elements - sum;

@@ -248,7 +248,7 @@ void add_check_command(CLI::App& app, int& status) {
                   "Verify the header, the chunk index and the checksum of every chunk of files");
   command.add_option("FILE", options->paths, "netCDF files of any format, or HDF5 files")
       .required();
-  command.add_flag("--decode", options->decode, "also decode every chunk");
+  command.add_flag("--decode", options->decode, "also decode every chunk, and part of slabs");
   command.add_flag("--json", options->json, "print one JSON object");
   command.footer(
       "In HDF5 files every object is opened, whose metadata HDF5 verifies; values are read with "
