@@ -184,7 +184,6 @@ TEST_F(DataFile, nor_do_rewrites_of_slabs_that_are_encoded) {
     commit(epoch);
     if (epoch == 200) size = disk_->bytes.size();
     if (epoch == 500) reopen(epoch);
-    if (epoch == 600) writer_->synced();
     ASSERT_EQ(read(epoch).slabs(1, 0)[0].stored_bytes(), 317) << epoch;
   }
   EXPECT_EQ(read(1000).slab_count(), 2);

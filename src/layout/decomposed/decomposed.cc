@@ -236,7 +236,7 @@ void DecomposedLayout::restore_writer() {
 }
 
 Settled DecomposedLayout::settle_all(std::span<const Item> items, std::span<const Blob> blobs) {
-  StepTimer timer(site_.report, Step::plan);
+  std::optional<StepTimer> timer(std::in_place, site_.report, Step::plan);
   const auto variable = [&](VarId id) -> const Variable& {
     return schema_.vars[static_cast<std::size_t>(id)];
   };
@@ -244,9 +244,11 @@ Settled DecomposedLayout::settle_all(std::span<const Item> items, std::span<cons
   rules.width = [&](VarId id) { return size_of(variable(id).type); };
   rules.is_encoded = [&](VarId id) { return is_encoded(variable(id)); };
   rules.encode = [&](std::span<const FreshSlab> slabs) {
+    timer.reset();
     group_->encoder->encode(
         slabs, blobs, [&](VarId id) -> auto& { return codings_.of(variable(id)); },
         group_->writer.get());
+    timer.emplace(site_.report, Step::plan);
   };
   return settle(group_->ranks, items, group_->numbers, site_.method.buffer_limit / 8, rules,
                 group_->writer.get());

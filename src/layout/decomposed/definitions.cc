@@ -132,19 +132,28 @@ void DecomposedLayout::make_group() {
   group_ = std::move(group);
 }
 
-// Of what a rank holds for encoding, parts, what became of them, and messages are half.
+// Of what a rank holds for encoding, parts, what became of them, and messages are half of
+// buffer_limit. Rounds of a large node are smaller, for the sake of the processors' caches.
 void DecomposedLayout::make_io() {
   const Method& method = site_.method;
   group_->io = site_.make_io(group_->ranks, group_->file, method, site_.report);
-  const int neighbours = Topology::of(comm_, method.ranks_per_node).node().size();
+  const Topology& topology = Topology::of(comm_, method.ranks_to_share_memory());
+  const auto& numbers = group_->numbers;
+  const bool shares = numbers.size() > 1 && std::all_of(numbers.begin(), numbers.end(), [&](Rank r) {
+    return topology.node_of(r) == topology.node_of(numbers[0]);
+  });
+  const int neighbours = topology.node().size();
   int threads = method.codec_threads;
   if (threads <= 0) threads = static_cast<int>(std::thread::hardware_concurrency()) / neighbours;
+  constexpr Count node_share = Count{32} << 20, rank_share = Count{2} << 20;
   PartLimits limits;
-  limits.round_bytes = method.buffer_limit / 8;
+  limits.round_bytes =
+      std::min(method.buffer_limit / 8, std::max(rank_share, node_share / topology.largest_node()));
   limits.most = std::min(4 * method.chunk_bytes, limits.round_bytes / 2);
   limits.least = method.chunk_bytes;
-  group_->encoder = std::make_unique<SlabEncoder>(
-      group_->ranks, *group_->io, limits, std::clamp(threads, 1, most_threads), site_.report);
+  group_->encoder =
+      std::make_unique<SlabEncoder>(group_->ranks, *group_->io, limits, shares,
+                                    std::clamp(threads, 1, most_threads), site_.report);
 }
 
 // Behind the meeting the files are there: their group's other ranks may open them.

@@ -38,8 +38,9 @@ struct SlabEncoder::Work {
     std::byte* raw;
   };
   std::vector<Own> own;
-  std::unique_ptr<std::byte[]> raw;
   Count raw_bytes = 0;
+  std::unique_ptr<std::byte[]> raw;  // without shared memory
+  Count raw_room = 0;
   std::vector<chunked::StoredChunk> stored;
   std::vector<Message> messages;
 
@@ -55,44 +56,58 @@ struct SlabEncoder::Work {
   }
 };
 
-// Room for this rank's parts, with its own shares in place, and what the others get of theirs.
+// All ranks plan the same, and so come here, or do not.
+void SlabEncoder::make_room(const PartPlan& plan) {
+  if (!shares_) return;
+  Count most = 0;
+  for (std::uint32_t r = 0; r < plan.rounds; ++r) {
+    Count bytes = 0;
+    for (const PlannedPart& part : plan.round(r)) bytes += with_padding(part.bytes);
+    most = std::max(most, bytes);
+  }
+  if (static_cast<std::size_t>(most) <= memory_.size()) return;
+  memory_ = NodeMemory{};  // the old first: there may be no room for both
+  memory_ = NodeMemory::create(group_, static_cast<std::size_t>(most));
+  shares_ = static_cast<bool>(memory_);
+}
+
+// Room for this rank's parts, and this rank's shares: in place, where it can reach that, else in
+// messages. Shared memory is free: all have written what was in it.
 void SlabEncoder::prepare(Work& work, std::span<const PlannedPart> round) {
   StepTimer timer(report_, Step::pack);
   const Rank me = group_.rank();
   work.own.clear();
   work.stored.clear();
   work.messages.clear();
-  Count bytes = 0;
-  for (const PlannedPart& part : round) {
-    if (part.encoder != me) continue;
-    work.own.push_back({&part, nullptr});
-    bytes += with_padding(part.bytes);
-  }
-  if (bytes > work.raw_bytes) {
-    work.raw_bytes = 0;
-    work.raw.reset();
-    work.raw = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
-    work.raw_bytes = bytes;
-  }
-  std::byte* at = work.raw.get();
-  for (Work::Own& own : work.own) {
-    own.raw = at;
-    const Count room = with_padding(own.part->bytes);
-    std::memset(at + own.part->bytes, 0, static_cast<std::size_t>(room - own.part->bytes));
-    at += room;
-  }
   std::vector<std::vector<std::byte>> to(static_cast<std::size_t>(group_.size()));
   std::vector<std::size_t> sizes(to.size(), 0);
-  for (const PlannedPart& part : round)
+  work.raw_bytes = 0;
+  for (const PlannedPart& part : round) {
+    if (part.encoder == me) work.raw_bytes += with_padding(part.bytes);
     for (const Share& share : work.plan.of(part))
-      if (share.rank == me && part.encoder != me)
+      if (share.rank == me)
         sizes[static_cast<std::size_t>(part.encoder)] +=
             static_cast<std::size_t>(share.elements * (part.bytes / part.elements));
-  for (std::size_t r = 0; r < to.size(); ++r) to[r].reserve(sizes[r]);
-  std::size_t mine = 0;
+  }
+  if (!shares_ && work.raw_bytes > work.raw_room) {
+    work.raw_room = 0;
+    work.raw.reset();
+    work.raw =
+        std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(work.raw_bytes));
+    work.raw_room = work.raw_bytes;
+  }
+  for (std::size_t r = 0; r < to.size() && !shares_; ++r)
+    if (static_cast<Rank>(r) != me) to[r].reserve(sizes[r]);
+
+  std::byte* room = shares_ ? memory_.data() : work.raw.get();
   for (const PlannedPart& part : round) {
     const Count width = part.bytes / part.elements;
-    std::byte* place = part.encoder == me ? work.own[mine++].raw : nullptr;
+    std::byte* place = shares_ || part.encoder == me ? room : nullptr;
+    if (place) room += with_padding(part.bytes);
+    if (part.encoder == me) {
+      work.own.push_back({&part, place});
+      std::memset(place + part.bytes, 0, static_cast<std::size_t>(room - place - part.bytes));
+    }
     for (const Share& share : work.plan.of(part)) {
       const auto size = static_cast<std::size_t>(share.elements * width);
       if (share.rank == me && place) {
@@ -111,6 +126,28 @@ void SlabEncoder::prepare(Work& work, std::span<const PlannedPart> round) {
     report_[Counter::message_bytes] += std::ssize(to[r]);
     work.messages.push_back({static_cast<Rank>(r), std::move(to[r])});
   }
+}
+
+// Behind it this rank's parts are whole, unless it throws. Whoever fails without shared memory
+// sends nothing, and still takes part; the others hear of it where all meet next.
+void SlabEncoder::bring_together(Work& work, std::span<const PlannedPart> round) {
+  auto failed = attempt_to([&] { prepare(work, round); });
+  if (shares_) {
+    StepTimer timer(report_, Step::wait);
+    return agree_on_error(group_, failed);
+  }
+  if (group_.size() > 1) {
+    StepTimer timer(report_, Step::exchange);
+    const bool whole = !failed;
+    if (!whole) work.messages.clear();
+    attempt_into(failed, [&] {
+      sparse_exchange(group_, work.messages, [&](Rank from, std::span<const std::byte> bytes) {
+        if (whole) receive(work, from, bytes);
+      });
+    });
+    work.messages.clear();
+  }
+  if (failed) throw *failed;
 }
 
 // Shares come in the order of parts.
@@ -200,7 +237,9 @@ void SlabEncoder::place_and_write(Work& work, std::span<const PlannedPart> round
 
 void SlabEncoder::encode(std::span<const FreshSlab> slabs, std::span<const Blob> blobs,
                          const CodingOf& coding, DataFileWriter* file) {
-  Work work{slabs, blobs, {}, {}, {}, {}, {}, 0, {}, {}};
+  Work work;
+  work.slabs = slabs;
+  work.blobs = blobs;
   // Behind it all know how many rounds there are, and all are here: they exchange without meeting.
   agree_on_error(group_, attempt_to([&] {
                    std::vector<SlabToEncode> data;
@@ -211,24 +250,11 @@ void SlabEncoder::encode(std::span<const FreshSlab> slabs, std::span<const Blob>
                    work.plan = plan_parts(data, group_.size(), limits_);
                    if (file) work.entries.resize(slabs.size());
                  }));
+  make_room(work.plan);
   for (std::uint32_t r = 0; r < work.plan.rounds; ++r) {
     const auto round = work.plan.round(r);
-    // Whoever fails sends nothing, and still takes part; it tells where all meet next.
-    auto failed = attempt_to([&] { prepare(work, round); });
-    if (group_.size() > 1) {
-      StepTimer timer(report_, Step::exchange);
-      const bool whole = !failed;
-      attempt_into(failed, [&] {
-        sparse_exchange(
-            group_, whole ? std::span<const Message>(work.messages) : std::span<const Message>(),
-            [&](Rank from, std::span<const std::byte> bytes) {
-              if (whole) receive(work, from, bytes);
-            });
-      });
-      work.messages.clear();
-    }
-    if (!failed) attempt_into(failed, [&] { encode_own(work); });
-    if (failed) throw *failed;
+    bring_together(work, round);
+    encode_own(work);
     place_and_write(work, round, file);
   }
   by_root(group_, [&] {

@@ -1,6 +1,7 @@
 // Slabs of variables with a codec, on their way to the file: the ranks of a group bring the parts
-// of a round together (part_plan.h), each encodes its own, all tell each other what came of it, the
-// leader allocates, and all write.
+// of a round together (part_plan.h), in memory that they share if all are on one node, else by
+// messages; each encodes its own, all tell each other what came of it, the leader allocates, and
+// all write.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include "base/extent.h"
 #include "base/report.h"
 #include "comm/comm.h"
+#include "comm/node_memory.h"
 #include "layout/chunked/coder.h"
 #include "layout/decomposed/blob_stream.h"
 #include "layout/decomposed/data_file.h"
@@ -24,9 +26,16 @@ constexpr int most_threads = 256;  ///< of a rank, that encode or decode
 
 class SlabEncoder {
  public:
-  /// What is referred to outlives it. `io`: of the group's data file.
-  SlabEncoder(const Comm& group, ExtentIo& io, PartLimits limits, int threads, Report& report)
-      : group_(group), io_(io), limits_(limits), tasks_(threads), report_(report) {}
+  /// What is referred to outlives it. `io`: of the group's data file. `shares`, the same on all
+  /// ranks: they can have memory in common.
+  SlabEncoder(const Comm& group, ExtentIo& io, PartLimits limits, bool shares, int threads,
+              Report& report)
+      : group_(group),
+        io_(io),
+        limits_(limits),
+        shares_(shares),
+        tasks_(threads),
+        report_(report) {}
 
   using CodingOf = std::function<const SlabCoding&(VarId)>;
   /// Collective over the group; to be called within `together`. `blobs` are this rank's, by what
@@ -37,7 +46,9 @@ class SlabEncoder {
 
  private:
   struct Work;
+  void make_room(const PartPlan& plan);
   void prepare(Work& work, std::span<const PlannedPart> round);
+  void bring_together(Work& work, std::span<const PlannedPart> round);
   void receive(Work& work, Rank from, std::span<const std::byte> bytes);
   void encode_own(Work& work);
   void place_and_write(Work& work, std::span<const PlannedPart> round, DataFileWriter* file);
@@ -45,6 +56,8 @@ class SlabEncoder {
   const Comm& group_;
   ExtentIo& io_;
   PartLimits limits_;
+  bool shares_;
+  NodeMemory memory_;  // of a round's parts; all ranks have it, or none
   chunked::TaskTeam tasks_;
   chunked::Arena arena_;
   Report& report_;

@@ -341,9 +341,11 @@ void Reader::forget() {
 }
 
 void Reader::keep(const std::shared_ptr<const Plan>& plan) {
-  plans_.push_front(plan);
+  // Without memory none of the two knows it.
+  Plans one{plan};
+  plan_places_.emplace(key_of(*plan), one.begin());
+  plans_.splice(plans_.begin(), one);
   plans_cost_ += cost_of(*plan);
-  plan_places_.emplace(key_of(*plan), plans_.begin());
   while (plans_.size() > 1 && plans_cost_ > 2 * most_pieces() + 64) {
     const auto last = std::prev(plans_.end());
     const auto [first, end] = plan_places_.equal_range(key_of(**last));
