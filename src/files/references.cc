@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "files/zarr.h"
 #include "format/anchor.h"
+#include "format/decomposed_schema.h"
 #include "layout/decomposed/data_file.h"
 #include "storage/directory.h"
 
@@ -221,6 +222,7 @@ class Maker {
   // A map's slabs are the chunks of an array of their own, over a dimension whose variable tells
   // where in a record each element belongs, as CF gathers what is compressed.
   std::string add_decomposed(VarId id, const Variable& var) {
+    if (decomposed::is_encoded(var)) return "its slabs are encoded: convert the file";
     if (!slabs_) slabs_.emplace(*file_.maps(), slabs_memory);
     const auto parts = slabs_->parts_of(id);
     if (!parts) return "its slabs overlap, or its records are too long to tell: convert the file";

@@ -190,10 +190,11 @@ std::vector<Reader::Slab> Reader::slabs_of(VarId var, Count record) {
   return slabs;
 }
 
-void Reader::read_values(const Slab& slab, const Variable&, Offset from, std::span<std::byte> out,
-                         int swap) {
-  ListStream stream({{slab.entry.offset + from, std::ssize(out), out.data(), 0, swap}});
-  read_(*opened(slab.file).file, stream, options_.hole_threshold, report_);
+void Reader::read_values(const Slab& slab, const Variable& var, Offset from,
+                         std::span<std::byte> out, int swap) {
+  const Offset begin = slab.entry.parts.empty() ? slab.entry.offset : 0;
+  ListStream stream({{begin + from, std::ssize(out), out.data(), 0, swap}});
+  read_slab(slab, var, stream);
 }
 
 // -- plans
