@@ -92,9 +92,11 @@ class SlabsTest : public ::testing::Test {
   }
 
   /// Groups of `group` ranks.
-  void write(const std::string& path, int group) const {
+  void write(const std::string& path, int group, const char* codec = "none") const {
     run_as_threads(writers, [&](const Comm& comm) {
       const HintMap hints{{"layout", "decomposed"},
+                          {"codec", codec},
+                          {"chunk_bytes", "2k"},
                           {"subfiling", "ranks"},
                           {"subfile_ranks", std::to_string(group)}};
       auto ds = Dataset::create(comm, path, 5, false, hints);
@@ -159,7 +161,7 @@ class SlabsTest : public ::testing::Test {
 TEST_F(SlabsTest, values_are_those_that_boxes_give) {
   for (const int group : {1, 2, 4}) {
     const std::string in = at("in" + std::to_string(group) + ".nc");
-    write(in, group);
+    write(in, group, group == 2 ? "shuffle,zstd:1" : "none");
     for (const int ranks : {1, 2, 3, 4, -2}) {
       for (const char* layout : {"canonical", "chunked"}) {
         SCOPED_TRACE(std::to_string(group) + " ranks a group, " + std::to_string(ranks) +
@@ -269,6 +271,17 @@ TEST_F(SlabsTest, a_damaged_data_file_is_told_on_all_ranks_and_leaves_no_output)
 }
 
 // Each data file an array of gathered elements, whose chunks are slabs.
+// Nothing else could decode their parts.
+TEST_F(SlabsTest, slabs_that_are_encoded_are_not_referred_to) {
+  write(at("in.nc"), 2, "deflate:1");
+  ReferenceOptions options;
+  options.skip = true;
+  const References made = make_references(ClassicFile(at("in.nc")), options);
+  EXPECT_EQ(made.left_out.size(), 6U);
+  for (const std::string& why : made.left_out)
+    EXPECT_NE(why.find("its slabs are encoded"), std::string::npos) << why;
+}
+
 TEST_F(SlabsTest, references_name_slabs_as_chunks) {
   write(at("in.nc"), 2);
   const ClassicFile file(at("in.nc"));
