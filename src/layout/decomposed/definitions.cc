@@ -139,9 +139,10 @@ void DecomposedLayout::make_io() {
   group_->io = site_.make_io(group_->ranks, group_->file, method, site_.report);
   const Topology& topology = Topology::of(comm_, method.ranks_to_share_memory());
   const auto& numbers = group_->numbers;
-  const bool shares = numbers.size() > 1 && std::all_of(numbers.begin(), numbers.end(), [&](Rank r) {
-    return topology.node_of(r) == topology.node_of(numbers[0]);
-  });
+  const bool shares =
+      numbers.size() > 1 && std::all_of(numbers.begin(), numbers.end(), [&](Rank r) {
+        return topology.node_of(r) == topology.node_of(numbers[0]);
+      });
   const int neighbours = topology.node().size();
   int threads = method.codec_threads;
   if (threads <= 0) threads = static_cast<int>(std::thread::hardware_concurrency()) / neighbours;
