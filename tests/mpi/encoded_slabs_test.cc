@@ -120,8 +120,8 @@ int put_record(const File& f, int version, MPI_Offset record) {
 void write_all(const File& f, int version) {
   const Pieces p = own_pieces(-1);
   const auto values = own_values(p, version, 0);
-  std::vector<int> small;
-  for (const int v : values) small.push_back(v % 100);
+  std::vector<int> small(values);
+  for (int& v : small) v %= 100;
   const int n = static_cast<int>(p.start.size());
   int requests[2];
   EXPECT_OK(ncmpi_iput_varn_int(f.id, f.fixed, n, p.start.data(), p.count.data(), values.data(),
