@@ -187,8 +187,8 @@ MapsCheck FileMaps::check(bool decode, const std::function<void(Count)>& progres
         look([&] { reader_.index(missing); });
         if (files - there.size() > 1)
           check.problems.push_back(decomposed::folder_of(path_) + ": " +
-                             std::to_string(files - there.size() - 1) +
-                             " more data files are not there");
+                                   std::to_string(files - there.size() - 1) +
+                                   " more data files are not there");
       }
       for (const std::uint32_t file : there)
         look([&] {
