@@ -107,9 +107,7 @@ TEST(InverseMapFormat, impossible_runs_are_refused) {
               Errc::enotnc);
   };
   refused([](auto& bad) { bad[3].length = 0; });
-  refused([](auto& bad) { bad[3].length = INT64_MAX; });
   refused([](auto& bad) { bad[1].offset = 6; });  // overlaps
-  refused([](auto& bad) { bad[5].position = INT64_MAX - 2; });
   refused([](auto& bad) { bad[2].position = -1; });
 }
 
