@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "format/decomposed.h"
+#include "format/decomposed_bytes.h"
 
 namespace forebay::decomposed {
 namespace {
@@ -109,6 +110,27 @@ TEST(InverseMapFormat, impossible_runs_are_refused) {
   refused([](auto& bad) { bad[3].length = 0; });
   refused([](auto& bad) { bad[1].offset = 6; });  // overlaps
   refused([](auto& bad) { bad[2].position = -1; });
+}
+
+// Printed by hand: print_inverse_page() adds up what runs have.
+TEST(InverseMapFormat, runs_beyond_all_numbers_are_refused) {
+  const auto of_one = [](Offset offset, Count length, Count position) {
+    logged::Printer out;
+    out.number(0);  // factor
+    out.count(offset);
+    out.count(length);
+    out.number(zigzag(3));  // member
+    out.number(zigzag(position));
+    InversePage page;
+    page.first = {0, offset};
+    page.end = {0, static_cast<Offset>(static_cast<std::uint64_t>(offset) +
+                                       static_cast<std::uint64_t>(length))};
+    page.runs = 1;
+    return refusal([&] { parse_inverse_page(out.bytes(), page); });
+  };
+  EXPECT_EQ(of_one(90, 6, 7), Errc::ok);
+  EXPECT_EQ(of_one(90, INT64_MAX, 0), Errc::enotnc);
+  EXPECT_EQ(of_one(90, 6, INT64_MAX - 2), Errc::enotnc);
 }
 
 }  // namespace
