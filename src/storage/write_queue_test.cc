@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/attempt.h"
-#include "base/memory_file_testing.h"
+#include "storage/gated_file_testing.h"
 
 namespace forebay {
 namespace {
@@ -18,22 +18,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Count memory = 64;
-
-/// A file whose writes wait while it is shut.
-class Gated : public MemoryFile {
- public:
-  using MemoryFile::MemoryFile;
-  using MemoryFile::write_at;
-  void write_at(Offset offset, std::span<iovec> pieces) override {
-    ++began;
-    while (shut) std::this_thread::sleep_for(100us);
-    most_pieces = std::max<std::size_t>(most_pieces, pieces.size());
-    MemoryFile::write_at(offset, pieces);
-  }
-  std::atomic<bool> shut = false;
-  std::atomic<int> began = 0;
-  std::atomic<std::size_t> most_pieces = 0;
-};
 
 std::vector<std::byte> bytes_of(const std::string& text) {
   const auto* at = reinterpret_cast<const std::byte*>(text.data());

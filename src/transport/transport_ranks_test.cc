@@ -19,6 +19,8 @@
 #include "base/byteorder.h"
 #include "base/error.h"
 #include "comm/thread_ranks.h"
+#include "storage/gated_file_testing.h"
+#include "storage/write_queue.h"
 #include "transport/transport.h"
 
 namespace forebay {
@@ -333,6 +335,40 @@ TEST_P(TransportRanks, nothing_but_what_was_asked_for_is_written_where_caches_ar
       EXPECT_EQ(asked_and_written[1], asked_and_written[0]) << operation;
       EXPECT_EQ(report[Counter::bytes_read], 0);
     }
+  });
+}
+
+// What lies in a hole may be under way, in any rank's queue.
+TEST_P(TransportRanks, what_waits_in_queues_is_not_written_over_by_what_the_file_had_before) {
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Report report;
+    Gated gate("gate", std::make_shared<MemoryDisk>());
+    WriteQueue queue(4 * file_bytes, report);
+    const auto file = std::make_shared<File>(opened_, true, comm.rank(), report);
+    file->use_queue(&queue);
+    const auto transport = make_transport(comm, file, options_, report);
+    gate.shut = true;  // and so is what is behind it
+    queue.add(gate, 0, std::vector<std::byte>(1));
+    for (int half = 0; half < 2; ++half) {
+      const WriteQueue::Open open(queue);
+      come(comm);
+      const auto mine = [&](Count s) { return s % 2 == half && s % writers == comm.rank(); };
+      Memory m = memory_for(mine);
+      std::fill(m.values.begin(), m.values.end(), value(half, 0));
+      Listed stream(m.extents);
+      transport->write_all(stream);
+    }
+    gate.shut = false;
+    queue.drain();
+    comm.barrier();
+    Memory all = memory_for([&](Count) { return true; });
+    Listed stream(all.extents);
+    transport->read_all(stream);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < all.values.size(); ++i)
+      wrong += all.values[i] != value(static_cast<int>(i / (strip / 4) % 2), 0);
+    EXPECT_EQ(wrong, 0U) << "rank " << comm.rank();
+    transport->close();
   });
 }
 
