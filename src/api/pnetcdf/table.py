@@ -14,7 +14,7 @@ FEATURES = [
     ("PNETCDF_ENABLE_FORTRAN", "--has-fortran", 0, False),
     ("PNETCDF_ENABLE_CXX", "--has-c++", 0, False),
     ("PNETCDF_ERANGE_FILL", "--erange-fill", 1, True),
-    ("PNETCDF_SUBFILING", "--subfiling", 0, True),
+    ("PNETCDF_SUBFILING", "--subfiling", 1, False),
     ("PNETCDF_RELAX_COORD_BOUND", "--relax-coord-bound", 1, True),
     ("PNETCDF_DEBUG_MODE", "--debug", 0, True),
     ("PNETCDF_LARGE_SINGLE_REQ", "--large-single-req", 1, False),
