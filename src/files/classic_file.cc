@@ -200,7 +200,8 @@ bool ClassicFile::read(VarId id, const Subarray& selection, Type type, void* out
   const auto& count = selection.count;
   if (std::find(count.begin(), count.end(), 0) != count.end()) return false;
   const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
-  if (var.decomposed) return naming(path_, [&] { return maps_->read(id, selection, type, out); });
+  if (var.decomposed)
+    return naming(path_, [&] { return maps_->read(id, selection, type, out, threads); });
   if (!var.chunking) return read_plain(id, selection, type, out, threads);
   return naming(path_, [&] { return chunks_->read(id, selection, type, out, threads); });
 }

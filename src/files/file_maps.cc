@@ -1,7 +1,6 @@
 #include "files/file_maps.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "array/convert.h"
 #include "base/attempt.h"
@@ -21,14 +20,6 @@ decomposed::StateFile state_of(const std::string& path, std::uint64_t id, Report
   return file;
 }
 
-decomposed::ReaderOptions reader_options() {
-  decomposed::ReaderOptions options;
-  constexpr int most_threads = 16;
-  options.parts.threads =
-      std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, most_threads);
-  return options;
-}
-
 }  // namespace
 
 FileMaps::FileMaps(Schema& schema, std::string path, std::uint64_t id, decomposed::OpenState state)
@@ -37,7 +28,7 @@ FileMaps::FileMaps(Schema& schema, std::string path, std::uint64_t id, decompose
       id_(id),
       which_(state),
       selector_(most_bytes),
-      reader_(schema, path_, read_directly, reader_options(), 0, report_) {
+      reader_(schema, path_, read_directly, {}, 0, report_) {
   damage_ = attempt_to([&] {
     decomposed::require_data_files(path_);
     const decomposed::StateFile file = state_of(path_, id, report_, state);
@@ -75,12 +66,13 @@ bool FileMaps::read_part(const Variable& var, VarId id, const Subarray& selectio
   return !plain && from_external(external, stored.data(), type, out, elements, nullptr);
 }
 
-bool FileMaps::read(VarId id, const Subarray& selection, Type type, void* out) const {
+bool FileMaps::read(VarId id, const Subarray& selection, Type type, void* out, int threads) const {
   const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
   if (damage_)
     throw Error(damage_->code(), "variable " + var.name + ": " + damage_->message(),
                 damage_->advice());
   const std::lock_guard<std::mutex> lock(reading_);
+  reader_.use_threads(threads);
   return read_part(var, id, selection, type, static_cast<std::byte*>(out));
 }
 

@@ -41,6 +41,10 @@ class PartReader {
   /// Errc::enotnc naming the file for a damaged one.
   void read(ByteFile& file, std::uint32_t number, const Entry& slab, const SlabCoding& coding,
             ExtentStream& extents);
+  /// Local. As PartReaderOptions::threads, from here on.
+  void use_threads(int threads) {
+    if (threads != tasks_.threads()) tasks_ = chunked::TaskTeam(threads);
+  }
   /// Local. To be called when what is read next is of another commit.
   void forget() { cache_.clear(); }
 

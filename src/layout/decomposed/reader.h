@@ -67,6 +67,8 @@ class Reader {
   /// there may have been a later one.
   void use(const State& state, bool damaged_slot = false);
   const State& state() const { return state_; }
+  /// Local. So many threads decode from here on.
+  void use_threads(int threads) { parts_.use_threads(threads); }
   /// Local. Files are opened anew, and what is known of them is forgotten.
   void forget();
   /// Local. Where all data files have been looked into: Errc::enotnc if their roots are not those
