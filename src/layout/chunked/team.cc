@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/memory_at_hand.h"
 #include "comm/exchange.h"
+#include "comm/message_bytes.h"
 #include "layout/chunked/unpack.h"
 
 namespace forebay::chunked {
@@ -26,30 +27,15 @@ struct PieceHead {
   std::uint32_t position = 0, length = 0;  // a chunk has at most 1 GiB
 };
 
-template <typename T>
-void append(std::vector<std::byte>& to, const T& value) {
-  const std::size_t at = to.size();
-  to.resize(at + sizeof value);
-  std::memcpy(to.data() + at, &value, sizeof value);
-}
-
-template <typename T>
-T take(std::span<const std::byte>& from) {
-  T value;
-  std::memcpy(&value, from.data(), sizeof value);
-  from = from.subspan(sizeof value);
-  return value;
-}
-
 /// Heads of a request's pieces; returns the bytes that they stand for.
 Count append_heads(std::vector<std::byte>& to, std::uint32_t chunk, const ChunkPieces& pieces) {
   const std::size_t at = to.size();
-  append(to, ItemHead{chunk, 0});
+  put(to, ItemHead{chunk, 0});
   std::uint32_t number = 0;
   Count bytes = 0;
   pieces.for_each([&](const ChunkPiece& p) {
-    append(to,
-           PieceHead{static_cast<std::uint32_t>(p.position), static_cast<std::uint32_t>(p.length)});
+    put(to,
+        PieceHead{static_cast<std::uint32_t>(p.position), static_cast<std::uint32_t>(p.length)});
     bytes += p.length;
     ++number;
   });

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -13,6 +12,7 @@
 #include "base/hash.h"
 #include "comm/agree.h"
 #include "comm/exchange.h"
+#include "comm/message_bytes.h"
 #include "format/inverse_map.h"
 #include "format/log_bytes.h"
 #include "layout/decomposed/pieces.h"
@@ -27,20 +27,6 @@ constexpr Count most_pages = 4096;
 constexpr Count bytes_of_run = 128;
 /// So many samples of each interval tell where it should end.
 constexpr Count samples_of_interval = 16;
-
-template <typename T>
-void append_plain(std::vector<std::byte>& bytes, const T& value) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  const auto its = std::as_bytes(std::span(&value, 1));
-  bytes.insert(bytes.end(), its.begin(), its.end());
-}
-
-template <typename T>
-std::vector<T> plain(std::span<const std::byte> bytes) {
-  std::vector<T> values(bytes.size() / sizeof(T));
-  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
-  return values;
-}
 
 /// Messages of one exchange, by rank.
 class Outgoing {
@@ -155,23 +141,18 @@ void Inversion::deal(std::uint32_t map) {
           for (Count bytes = 0; next < members.size() && bytes < sizes_.memory; ++next) {
             const StoredPattern& pattern = index.pattern(members[next].pattern);
             auto& to = out.to(next % size);
-            append_plain(to, std::array<std::int64_t, 3>{next, pattern.elements,
-                                                         std::ssize(pattern.packed)});
-            to.insert(to.end(), pattern.packed.begin(), pattern.packed.end());
+            put(to, static_cast<std::uint32_t>(next));
+            put(to, pattern.elements);
+            put_list(to, std::span<const std::byte>(pattern.packed));
             bytes += std::ssize(pattern.packed);
           }
           more = next < members.size();
         },
         [&](Rank, std::span<const std::byte> bytes) {
           while (!bytes.empty()) {
-            std::array<std::int64_t, 3> head;
-            std::memcpy(head.data(), bytes.data(), sizeof head);
-            const auto packed = bytes.subspan(sizeof head, static_cast<std::size_t>(head[2]));
-            dealt_.push_back({static_cast<std::uint32_t>(head[0]),
-                              head[1],
-                              {packed.begin(), packed.end()},
-                              std::nullopt});
-            bytes = bytes.subspan(sizeof head + packed.size());
+            const auto member = take<std::uint32_t>(bytes);
+            const auto elements = take<Count>(bytes);
+            dealt_.push_back({member, elements, take_list<std::byte>(bytes), std::nullopt});
           }
         });
   }
@@ -206,7 +187,7 @@ bool Inversion::survey() {
   }
   std::vector<std::int64_t> sizes;
   const auto all =
-      plain<std::int64_t>(group_.all_gather_bytes(std::as_bytes(std::span(told)), sizes));
+      all_of<std::int64_t>(group_.all_gather_bytes(std::as_bytes(std::span(told)), sizes));
   std::size_t at = 0;
   for (const std::int64_t size : sizes) {
     const std::size_t end = at + static_cast<std::size_t>(size) / sizeof(std::int64_t);
@@ -253,7 +234,8 @@ void Inversion::find_intervals() {
     next -= many;
   });
   std::vector<std::int64_t> sizes;
-  auto all = plain<InversePlace>(group_.all_gather_bytes(std::as_bytes(std::span(samples)), sizes));
+  auto all =
+      all_of<InversePlace>(group_.all_gather_bytes(std::as_bytes(std::span(samples)), sizes));
   std::sort(all.begin(), all.end());
   ends_.clear();
   for (Count i = 1; i < intervals_; ++i)
@@ -282,7 +264,7 @@ void Inversion::send(const Pattern& pattern, std::uint32_t member, Count round,
       run.length = ends ? std::min(left, interval->offset - run.offset) : left;
       const Count to = interval - ends_.begin() - first;
       if (to >= ranks) return;
-      if (to >= 0 && run.length > 0) append_plain(out.to(static_cast<std::size_t>(to)), run);
+      if (to >= 0 && run.length > 0) put(out.to(static_cast<std::size_t>(to)), run);
       run.offset += run.length, run.position += run.length, left -= run.length;
     }
   }
@@ -298,7 +280,7 @@ void Inversion::send_round(Count round) {
         });
       },
       [&](Rank, std::span<const std::byte> bytes) {
-        const auto runs = plain<InverseRun>(bytes);
+        const auto runs = all_of<InverseRun>(bytes);
         mine_.insert(mine_.end(), runs.begin(), runs.end());
       });
 }
@@ -362,10 +344,10 @@ void Inversion::write_round() {
   exchange(
       group_, nullptr,
       [&](Outgoing& out) {
-        for (const InversePage& page : pages) append_plain(out.to(0), page);
+        for (const InversePage& page : pages) put(out.to(0), page);
       },
       [&](Rank from, std::span<const std::byte> its) {
-        told[static_cast<std::size_t>(from)] = plain<InversePage>(its);
+        told[static_cast<std::size_t>(from)] = all_of<InversePage>(its);
       });
   for (const auto& its : told)
     directory_.pages.insert(directory_.pages.end(), its.begin(), its.end());

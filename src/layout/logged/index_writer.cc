@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "comm/agree.h"
 #include "comm/exchange.h"
+#include "comm/message_bytes.h"
 #include "format/log_bytes.h"
 
 namespace forebay::logged {
@@ -21,15 +22,8 @@ struct Sent {
   Entry entry;
   PatternRef ref;
   Offset first = 0, last = 0;
-  std::uint32_t dims = 0;  // followed by low and high of each, and the inner extents
+  bool bounded = false;  // followed by low and high of each dimension, and the inner extents
 };
-
-template <typename T>
-void append(std::vector<std::byte>& out, const T* values, std::size_t n) {
-  const std::size_t at = out.size();
-  out.resize(at + n * sizeof(T));
-  if (n > 0) std::memcpy(out.data() + at, values, n * sizeof(T));
-}
 
 class Gathering {
  public:
@@ -72,36 +66,30 @@ class Gathering {
  private:
   void send(const Section& section, const Entry& entry, std::vector<Message>& messages) {
     const auto bounds = reader_.bounds(section, entry);
-    Sent sent{entry, {}, 0, 0, 0};
+    Sent sent{entry, {}, 0, 0, bounds.has_value()};
     if (bounds) {
       sent.ref = section.patterns[entry.pattern];
       sent.first = bounds->first, sent.last = bounds->last;
-      sent.dims = static_cast<std::uint32_t>(bounds->low.size());
     }
     auto& out = messages[entry.dataset % static_cast<std::uint64_t>(comm_.size())].bytes;
-    append(out, &sent, 1);
+    put(out, sent);
     if (!bounds) return;
-    append(out, bounds->low.data(), bounds->low.size());
-    append(out, bounds->high.data(), bounds->high.size());
-    append(out, bounds->inner.data(), bounds->inner.size());
+    put_list(out, std::span<const Count>(bounds->low));
+    put_list(out, std::span<const Count>(bounds->high));
+    put_list(out, std::span<const Count>(bounds->inner));
   }
 
   void receive(std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
-      Sent sent;
-      std::memcpy(&sent, bytes.data(), sizeof sent);
-      bytes = bytes.subspan(sizeof sent);
+      const auto sent = take<Sent>(bytes);
       Bounds bounds{{}, {}, sent.first, sent.last, {}};
-      const auto take = [&](std::vector<Count>& list, std::size_t n) {
-        list.resize(n);
-        if (n > 0) std::memcpy(list.data(), bytes.data(), n * sizeof(Count));
-        bytes = bytes.subspan(n * sizeof(Count));
-      };
-      take(bounds.low, sent.dims);
-      take(bounds.high, sent.dims);
-      if (sent.dims > 0) take(bounds.inner, sent.dims - 1);
+      if (sent.bounded) {
+        bounds.low = take_list<Count>(bytes);
+        bounds.high = take_list<Count>(bytes);
+        bounds.inner = take_list<Count>(bytes);
+      }
       Lookup& lookup = lookups_[sent.entry.dataset];
-      if (sent.dims > 0 && !lookup.set_ndims(sent.dims))
+      if (!bounds.low.empty() && !lookup.set_ndims(static_cast<std::uint32_t>(bounds.low.size())))
         damaged("dataset " + std::to_string(sent.entry.dataset) + " has other dimensions");
       lookup.add(sent.entry, sent.ref, sent.entry.kind == Kind::write ? &bounds : nullptr);
     }

@@ -1,0 +1,54 @@
+// What goes into messages between ranks of one job: values as they lie in memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+namespace forebay {
+
+template <typename T>
+void put(std::vector<std::byte>& to, const T& value) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  const auto bytes = std::as_bytes(std::span(&value, 1));
+  to.insert(to.end(), bytes.begin(), bytes.end());
+}
+
+template <typename T>
+T take(std::span<const std::byte>& from) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  T value;
+  std::memcpy(&value, from.data(), sizeof value);
+  from = from.subspan(sizeof value);
+  return value;
+}
+
+/// Several, and before them how many.
+template <typename T>
+void put_list(std::vector<std::byte>& to, std::span<const T> values) {
+  put(to, static_cast<std::uint64_t>(values.size()));
+  const auto bytes = std::as_bytes(values);
+  to.insert(to.end(), bytes.begin(), bytes.end());
+}
+
+/// As many as fill the bytes.
+template <typename T>
+std::vector<T> all_of(std::span<const std::byte> bytes) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  std::vector<T> values(bytes.size() / sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+  return values;
+}
+
+template <typename T>
+std::vector<T> take_list(std::span<const std::byte>& from) {
+  const std::size_t bytes = take<std::uint64_t>(from) * sizeof(T);
+  auto values = all_of<T>(from.first(bytes));
+  from = from.subspan(bytes);
+  return values;
+}
+
+}  // namespace forebay
