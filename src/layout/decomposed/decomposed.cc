@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <thread>
@@ -11,6 +10,7 @@
 #include "base/byteorder.h"
 #include "comm/agree.h"
 #include "comm/exchange.h"
+#include "comm/message_bytes.h"
 #include "format/decomposed_schema.h"
 #include "layout/decomposed/inverse_maker.h"
 
@@ -36,10 +36,13 @@ constexpr std::size_t most_given = 1 << 16;
 /// With less than this for indexes and plans, each piece of a read would load and plan all anew.
 constexpr Count least_index_memory = 64 << 10;
 
+Count index_memory(const Method& method) {
+  return std::max(std::min(method.log_memory, method.buffer_limit), least_index_memory);
+}
+
 ReaderOptions reader_options(const Method& method, bool alone) {
   ReaderOptions options;
-  options.index_memory =
-      std::max(std::min(method.log_memory, method.buffer_limit), least_index_memory);
+  options.index_memory = index_memory(method);
   options.hole_threshold = method.hole_threshold;
   options.parts.cache_bytes = std::min(method.chunk_cache, method.buffer_limit / 4);
   // Ranks that read share the processors; who is alone has them all.
@@ -67,6 +70,7 @@ DecomposedLayout::DecomposedLayout(const ClassicSite& site)
       selector_(site.method.buffer_limit / 4),
       reader_(schema_, site.path, site.read, reader_options(site.method, site.comm.size() == 1),
               site.comm.rank(), site.report),
+      dealt_(comm_, schema_, reader_, index_memory(site.method)),
       waiting_(site.method.buffer_limit / 4,
                [this] { return make_nameless_file(site_.path, comm_.rank(), temporary_report_); }) {
 }
@@ -78,7 +82,7 @@ void DecomposedLayout::require_readable() const {
 void DecomposedLayout::carry_out(std::span<Request> requests, bool write, bool collective) {
   require_readable();
   if (!write) {
-    const auto failed = attempt_to([&] { read(requests); });
+    const auto failed = attempt_to([&] { read(requests, collective); });
     if (collective) return agree_on_error(comm_, failed);
     if (failed) throw *failed;
     return;
@@ -197,15 +201,10 @@ std::vector<DecomposedLayout::Write> DecomposedLayout::writes_of(std::span<Reque
 // Each pattern goes to the leader once; that it has one already, from an earlier job, it finds.
 void DecomposedLayout::give_patterns(std::span<const Write> writes) {
   std::vector<std::byte> mine;
-  const auto add = [&](std::span<const std::byte> bytes) {
-    mine.insert(mine.end(), bytes.begin(), bytes.end());
-  };
   for (const Write& w : writes) {
     if (!given_.insert(w.item.pattern).second) continue;
-    const auto packed = packer_.pack(w.what->pattern);
-    const std::uint64_t head[] = {w.item.pattern.low, w.item.pattern.high, packed.size()};
-    add(std::as_bytes(std::span(head)));
-    add(packed);
+    put(mine, w.item.pattern);
+    put_list(mine, std::span<const std::byte>(packer_.pack(w.what->pattern)));
   }
   const Comm& group = group_->ranks;
   std::vector<Message> messages;
@@ -216,11 +215,8 @@ void DecomposedLayout::give_patterns(std::span<const Write> writes) {
   DataFileWriter* const writer = group_->writer.get();
   sparse_exchange(group, messages, [&](Rank, std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
-      std::uint64_t head[3];
-      std::memcpy(head, bytes.data(), sizeof head);
-      const auto packed = bytes.subspan(sizeof head, head[2]);
-      writer->give({head[0], head[1]}, {packed.begin(), packed.end()});
-      bytes = bytes.subspan(sizeof head + head[2]);
+      const auto key = take<Key>(bytes);
+      writer->give(key, take_list<std::byte>(bytes));
     }
   });
 }
@@ -447,18 +443,38 @@ void DecomposedLayout::synced() {
 
 // -- reading
 
-void DecomposedLayout::read(std::span<Request> requests) {
+void DecomposedLayout::read(std::span<Request> requests, bool collective) {
   StepTimer timer(site_.report, Step::read);
-  selector_.begin_operation();
-  for (const Request& r : requests) {
-    if (r.elements == 0) continue;
-    const Variable& var = schema_.vars[static_cast<std::size_t>(r.var)];
-    const auto parts = selector_.parts_of(r, var);
-    const auto read_it = [&] { reader_.read(r, parts); };
-    site_.file.writable() ? read_it() : reader_.as_of_newest(wanted_state(site_.method), read_it);
-    if (waiting_.empty()) continue;
-    for (const Part& part : parts) waiting_.apply(r, part, var, selector_);
+  const bool deals = collective && comm_.size() > 1 && state_.files > 1;
+  std::vector<DealtIndex::Wanted> wanted;  // where they are dealt
+  const auto variable = [&](VarId id) -> const Variable& {
+    return schema_.vars[static_cast<std::size_t>(id)];
+  };
+  // What was written since, and waits.
+  const auto put_over = [&](const Request& r, const Part& part) {
+    if (!waiting_.empty()) waiting_.apply(r, part, variable(r.var), selector_);
+  };
+  const auto failed = attempt_to([&] {
+    selector_.begin_operation();
+    for (const Request& r : requests) {
+      if (r.elements == 0) continue;
+      const auto parts = selector_.parts_of(r, variable(r.var));
+      if (deals) {
+        for (const Part& part : parts) wanted.push_back({&r, part});
+        continue;
+      }
+      const auto read_it = [&] { reader_.read(r, parts); };
+      site_.file.writable() ? read_it() : reader_.as_of_newest(wanted_state(site_.method), read_it);
+      for (const Part& part : parts) put_over(r, part);
+    }
+  });
+  if (deals) {
+    if (failed) wanted.clear();
+    const auto read_all = [&] { dealt_.read(wanted); };
+    site_.file.writable() ? read_all() : dealt_.as_of_newest(wanted_state(site_.method), read_all);
   }
+  if (failed) throw *failed;
+  for (const auto& [request, part] : wanted) put_over(*request, part);
 }
 
 // Each rank fills an interval of the record.

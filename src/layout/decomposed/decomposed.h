@@ -11,7 +11,9 @@
 // then all ranks meet, and rank 0 writes the state. So all variables of all nodes are as of one
 // commit, whatever kills the job.
 //
-// A read is each rank's own (reader.h). Independent writes wait for the next collective call.
+// A read is each rank's own (reader.h), but that in a collective one ranks ask each other what the
+// indexes of several data files tell (dealt_index.h). Independent writes wait for the next
+// collective call.
 #pragma once
 
 #include <functional>
@@ -27,6 +29,7 @@
 #include "layout/classic_part.h"
 #include "layout/decomposed/blob_stream.h"
 #include "layout/decomposed/data_file.h"
+#include "layout/decomposed/dealt_index.h"
 #include "layout/decomposed/encode.h"
 #include "layout/decomposed/reader.h"
 #include "layout/decomposed/selected.h"
@@ -120,7 +123,7 @@ class DecomposedLayout : public ApartPart {
   void write_state(const State& next);  // collective
   void overrule();                      // the same
   void invert();                        // the same
-  void read(std::span<Request> requests);
+  void read(std::span<Request> requests, bool collective);
 
   ClassicSite site_;
   Schema& schema_;
@@ -140,6 +143,7 @@ class DecomposedLayout : public ApartPart {
   Selector selector_;
   SlabCodings codings_;
   Reader reader_;
+  DealtIndex dealt_;
   bool names_synced_ = false;
   WaitingWrites waiting_;
   bool still_waiting_ = false;  // handing them over failed; the same on all ranks

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <numeric>
 
 #include "base/attempt.h"
@@ -107,7 +106,8 @@ Reader::Reader(const Schema& schema, std::string path, ReadExtents read, ReaderO
       rank_(rank),
       report_(report),
       inverses_(options.index_memory / 8),
-      parts_(options.parts, report) {}
+      parts_(options.parts, report),
+      plans_(2 * most_pieces() + 64) {}
 
 std::size_t Reader::most_pieces() const {
   // Those of a plan, of several put together, and as extents; plans that are kept as much again.
@@ -130,64 +130,83 @@ void Reader::use(const State& state, bool damaged_slot) {
 void Reader::check_roots() const {
   if (is_found_.size() == state_.files &&
       std::find(is_found_.begin(), is_found_.end(), false) == is_found_.end())
-    decomposed::check_roots(path_, state_, damaged_slot_, found_);
+    check_roots(found_);
 }
 
+void Reader::check_roots(const RootsFound& of_all_files) const {
+  decomposed::check_roots(path_, state_, damaged_slot_, of_all_files);
+}
+
+// As of this commit; its index may be of another one.
 Reader::Opened& Reader::opened(std::uint32_t number) {
   auto found = std::find_if(files_.begin(), files_.end(),
                             [&](const Opened& o) { return o.number == number; });
   if (found == files_.end()) {
     auto file = std::make_shared<File>(data_path(path_, number), false, rank_, report_);
     file->share(client_caches_of(folder_of(path_)));
-    files_.push_front({number, file, DataFileReader(file, {state_.id, number})});
+    files_.push_front({number, file, DataFileReader(file, {state_.id, number}), {}, {}});
+    if (files_.size() > options_.most_files) files_.pop_back();
     found = files_.begin();
   } else {
     files_.splice(files_.begin(), files_, found);
   }
-  if (!found->is_loaded || found->loaded != state_.epoch) {
-    found->is_loaded = false;
-    found->file->look_again();
-    const auto failed = attempt_to([&] { found->reader.load(state_.through); });
-    if (failed) {
-      files_.pop_front();
-      throw *failed;
-    }
-    found->loaded = state_.epoch;
-    found->is_loaded = true;
-    is_found_.resize(std::max<std::size_t>(is_found_.size(), number + std::size_t{1}));
-    if (!is_found_[number]) found_.add(found->reader, number);
-    is_found_[number] = true;
+  if (found->seen != state_.epoch) found->file->look_again();
+  found->seen = state_.epoch;
+  return *found;
+}
+
+Reader::Opened& Reader::loaded(std::uint32_t number) {
+  Opened& file = opened(number);
+  if (file.loaded == state_.epoch) return file;
+  file.loaded.reset();
+  const auto failed = attempt_to([&] { file.reader.load(state_.through); });
+  if (failed) {
+    files_.pop_front();
+    throw *failed;
   }
+  ++indexes_loaded_;
+  file.loaded = state_.epoch;
+  is_found_.resize(std::max<std::size_t>(is_found_.size(), number + std::size_t{1}));
+  if (!is_found_[number]) found_.add(file.reader, number);
+  is_found_[number] = true;
   const auto held = [&] {
     return std::accumulate(files_.begin(), files_.end(), Count{0}, [](Count sum, const Opened& o) {
       return sum + o.reader.index().memory();
     });
   };
-  while (files_.size() > 1 &&
-         (files_.size() > options_.most_files || held() > options_.index_memory / 2))
-    files_.pop_back();
+  while (files_.size() > 1 && held() > options_.index_memory / 2) files_.pop_back();
   return files_.front();
 }
 
-const FileIndex& Reader::index(std::uint32_t number) { return opened(number).reader.index(); }
+const FileIndex& Reader::index(std::uint32_t number) { return loaded(number).reader.index(); }
 
 Count Reader::metadata_bytes(std::uint32_t number) {
   Count sum = 0;
-  for (const SectionPlace& section : opened(number).reader.sections()) sum += section.bytes;
+  for (const SectionPlace& section : loaded(number).reader.sections()) sum += section.bytes;
   index(number).for_each_inverse([&](const StoredInverse& inverse) {
     for (const FileRange& block : inverse.blocks) sum += block.bytes;
   });
   return sum;
 }
 
-std::vector<Reader::Slab> Reader::slabs_of(VarId var, Count record) {
+void Reader::add_slabs(std::uint32_t file, VarId var, Count record, std::vector<Slab>& slabs) {
+  const FileIndex& its = index(file);
+  for (const Entry& entry : its.slabs(var, record))
+    slabs.push_back({entry, file, its.identity(entry.map), its.elements(entry.map)});
+}
+
+std::vector<Slab> Reader::slabs_of(VarId var, Count record) {
   std::vector<Slab> slabs;
-  for (std::uint32_t file = 0; file < state_.files; ++file)
-    for (const Entry& entry : index(file).slabs(var, record)) slabs.push_back({entry, file});
+  for (std::uint32_t file = 0; file < state_.files; ++file) add_slabs(file, var, record, slabs);
   check_roots();
-  std::stable_sort(slabs.begin(), slabs.end(),
-                   [](const Slab& a, const Slab& b) { return a.entry.epoch > b.entry.epoch; });
+  std::stable_sort(slabs.begin(), slabs.end(), is_newer);
   return slabs;
+}
+
+RootsFound Reader::roots_of(std::uint32_t file) {
+  RootsFound found;
+  found.add(loaded(file).reader, file);
+  return found;
 }
 
 void Reader::read_values(const Slab& slab, const Variable& var, Offset from,
@@ -218,13 +237,13 @@ Pattern Reader::pattern(std::uint32_t file, std::uint32_t number) {
 void Reader::check_inverse(std::uint32_t file, std::uint32_t map) {
   if (index(file).inverse(map) == nullptr) return;
   naming(data_path(path_, file) + ": map " + std::to_string(map), [&] {
-    Opened& data = opened(file);
+    Opened& data = loaded(file);
     inverses_.check(*data.file, *inverses_.map(*data.file, data.reader.index(), map));
   });
 }
 
 void Reader::check_parts(std::uint32_t number, bool decode, const TellOfPart& tell) {
-  const Opened& data = opened(number);
+  const Opened& data = loaded(number);
   CodecWorkspace workspace;
   std::vector<std::byte> stored, raw;
   data.reader.index().for_each_slab([&](const Entry& slab) {
@@ -242,10 +261,10 @@ void Reader::check_parts(std::uint32_t number, bool decode, const TellOfPart& te
 }
 
 // Where a map's ranks have elements of the target. False: more pieces than may be.
-bool Reader::collect(const Slab& slab, Plan& plan) {
+bool Reader::collect(std::uint32_t file, std::uint32_t number, std::size_t most, Plan& plan) {
   const Selected& target = *plan.target;
-  const std::size_t most = target.elements > 1 ? most_pieces() : SIZE_MAX;
-  const Map map = index(slab.file).map(slab.entry.map);
+  if (target.elements == 1) most = SIZE_MAX;
+  const Map map = index(file).map(number);
   bool fits = true;
   const auto add = [&](const Found& found, Count step) {
     const Turn turn{0, map[found.member].rank, 0};
@@ -258,43 +277,43 @@ bool Reader::collect(const Slab& slab, Plan& plan) {
       }
     }
     fits = fits && plan.pieces.size() < most;
-    if (fits)
-      plan.pieces.push_back({found.target, found.count, found.place, slab.file, turn, step});
+    if (fits) plan.pieces.push_back({found.target, found.count, found.place, 0, turn, step});
     return fits;
   };
-  const StoredInverse* const inverse = index(slab.file).inverse(slab.entry.map);
-  if (inverse && !damaged_inverses_.contains({slab.file, inverse->hash})) {
+  const StoredInverse* const inverse = index(file).inverse(number);
+  if (inverse && !damaged_inverses_.contains({file, inverse->hash})) {
     const std::uint64_t hash = inverse->hash;
-    const auto failed = attempt_to([&] { collect_by_inverse(slab, plan, add); });
+    const auto failed = attempt_to([&] { collect_by_inverse(file, number, plan, add); });
     if (!failed) return fits;
     if (failed->code() != Errc::enotnc) throw *failed;
     // Values do without it.
-    damaged_inverses_.insert({slab.file, hash});
+    damaged_inverses_.insert({file, hash});
     plan.pieces.clear();
     plan.levels = {};
     fits = true;
   }
-  collect_by_patterns(slab, target.pattern, add);
+  collect_by_patterns(file, number, target.pattern, add);
   return fits;
 }
 
-void Reader::collect_by_inverse(const Slab& slab, Plan& plan, const AddPiece& add) {
+void Reader::collect_by_inverse(std::uint32_t file_number, std::uint32_t number, Plan& plan,
+                                const AddPiece& add) {
   const Selected& target = *plan.target;
-  const auto inverse = inverses_.map(*opened(slab.file).file, index(slab.file), slab.entry.map);
+  const auto inverse = inverses_.map(*loaded(file_number).file, index(file_number), number);
   if (inverse->directory.disjoint) {
-    const auto same = index(slab.file).find(target.key);
-    const Map& map = index(slab.file).map(slab.entry.map);
+    const auto same = index(file_number).find(target.key);
+    const Map& map = index(file_number).map(number);
     const auto member = std::find_if(map.begin(), map.end(),
                                      [&](const Member& m) { return same && m.pattern == *same; });
     if (member != map.end()) {
-      const auto number = static_cast<std::uint32_t>(member - map.begin());
-      if (pattern(slab.file, *same) == target.pattern) {
-        add({inverse->begins[number], 0, target.elements, number}, 0);
+      const auto its = static_cast<std::uint32_t>(member - map.begin());
+      if (pattern(file_number, *same) == target.pattern) {
+        add({inverse->begins[its], 0, target.elements, its}, 0);
         return;
       }
     }
   }
-  File& file = *opened(slab.file).file;
+  File& file = *opened(file_number).file;
   const auto level = one_level_of(*inverse, target.pattern);
   if (!level) {
     inverses_.find(file, *inverse, target.pattern,
@@ -309,15 +328,16 @@ void Reader::collect_by_inverse(const Slab& slab, Plan& plan, const AddPiece& ad
   });
 }
 
-void Reader::collect_by_patterns(const Slab& slab, const Pattern& target, const AddPiece& add) {
-  const Map map = index(slab.file).map(slab.entry.map);
+void Reader::collect_by_patterns(std::uint32_t file, std::uint32_t number, const Pattern& target,
+                                 const AddPiece& add) {
+  const Map map = index(file).map(number);
   Count begin = 0;  // of the rank's blob, in elements
   bool goes_on = true;
   for (std::uint32_t member = 0; member < map.size() && goes_on; ++member) {
-    const Count elements = index(slab.file).pattern(map[member].pattern).elements;
-    const Pattern its = pattern(slab.file, map[member].pattern);
+    const Count elements = index(file).pattern(map[member].pattern).elements;
+    const Pattern its = pattern(file, map[member].pattern);
     if (its.inner != target.inner)
-      damaged(data_path(path_, slab.file) + ": map " + std::to_string(slab.entry.map) +
+      damaged(data_path(path_, file) + ": map " + std::to_string(number) +
               " is of variables of another shape");
     if (its == target) {
       goes_on = add({begin, 0, elements, member}, 0);
@@ -336,102 +356,122 @@ void Reader::forget() {
   files_.clear();
   inverses_.forget();
   damaged_inverses_.clear();
-  plan_places_.clear();
   plans_.clear();
-  plans_cost_ = 0;
 }
 
-void Reader::keep(const std::shared_ptr<const Plan>& plan) {
-  // Without memory none of the two knows it.
-  Plans one{plan};
-  plan_places_.emplace(key_of(*plan), one.begin());
-  plans_.splice(plans_.begin(), one);
-  plans_cost_ += cost_of(*plan);
-  while (plans_.size() > 1 && plans_cost_ > 2 * most_pieces() + 64) {
-    const auto last = std::prev(plans_.end());
-    const auto [first, end] = plan_places_.equal_range(key_of(**last));
-    plan_places_.erase(
-        std::find_if(first, end, [&](const auto& place) { return place.second == last; }));
-    plans_cost_ -= cost_of(**last);
-    plans_.pop_back();
-  }
-}
-
-std::shared_ptr<const Reader::Plan> Reader::plan_for(
-    const Slab& slab, const std::shared_ptr<const Selected>& target) {
-  const Key map = index(slab.file).identity(slab.entry.map);
-  const auto [first, last] = plan_places_.equal_range(PlanKey{map, target->key});
-  const auto known = std::find_if(first, last, [&](const auto& place) {
-    const auto& its = (*place.second)->target;
-    return its == target || (its->pattern == target->pattern && its->gather == target->gather);
-  });
-  if (known != last) {
-    plans_.splice(plans_.begin(), plans_, known->second);
-    ++plans_found_;
-    return plans_.front();
-  }
-  ++plans_made_;
-  auto plan = std::make_shared<Plan>(Plan{map, target, {}, {}, 0});
-  if (!collect(slab, *plan)) return nullptr;
+std::shared_ptr<const Plan> Reader::make_plan(std::uint32_t file, std::uint32_t map,
+                                              const std::shared_ptr<const Selected>& target,
+                                              std::size_t most) {
+  auto plan = std::make_shared<Plan>(Plan{index(file).identity(map), target, {}, {}, 0});
+  if (!collect(file, map, most, *plan)) return nullptr;
   resolve(plan->pieces, 1);
   plan->covered = elements_of(plan->pieces) * plan->levels.count;
   std::sort(plan->pieces.begin(), plan->pieces.end(),
             [](const Piece& a, const Piece& b) { return a.place < b.place; });
-  keep(plan);
+  return plan;
+}
+
+std::shared_ptr<const Plan> Reader::plan_for(const Slab& slab,
+                                             const std::shared_ptr<const Selected>& target) {
+  auto plan = plans_.find(slab.map, target);
+  ++(plan ? plans_found_ : plans_made_);
+  if (plan) return plan;
+  plan = make_plan(slab.file, slab.entry.map, target, most_pieces());
+  if (plan) plans_.keep(plan);
   return plan;
 }
 
 // -- reading
 
-Count Reader::covered(std::span<const Use> uses, const std::vector<Piece>& pieces) {
-  if (uses.empty()) return 0;
-  const Plan& plan = *uses[0].plan;
-  return uses.size() == 1 ? plan.covered : elements_of(pieces) * plan.levels.count;
-}
+/// What of the slabs a part is read by.
+class Reader::Uses {
+ public:
+  Uses(std::uint32_t files, Count width, std::size_t most)
+      : files_(files), width_(width), most_(most) {}
 
-// Slabs that have elements of the target, until they have all of it, newest first. Where there are
-// several, `pieces` has what remains of them. False: more than may be.
-bool Reader::find_uses(std::span<const Slab> slabs, const Variable& var,
-                       const std::shared_ptr<const Selected>& what, std::vector<Use>& uses,
-                       std::vector<Piece>& pieces) {
-  const Count width = size_of(var.type);
-  const auto put = [&](std::size_t number) {
-    const Use& use = uses[number];
-    const Entry& e = use.slab.entry;
+  /// False: more pieces than may be.
+  bool add(const Slab& slab, std::shared_ptr<const Plan> plan) {
+    if (list_.empty()) levels_ = plan->levels;
+    const bool alike = plan->levels == levels_;
+    list_.push_back({&slab, std::move(plan)});
+    if (alike) return list_.size() == 1 || (list_.size() == 2 ? put(0) && put(1) : put_last());
+    // One plan for all levels fits no other one: each level by itself.
+    levels_ = {};
+    pieces_.clear();
+    for (std::size_t i = 0; i < list_.size(); ++i)
+      if (!put(i)) return false;
+    return true;
+  }
+  /// What was written later stays; behind all slabs of an epoch.
+  void resolve() {
+    if (list_.size() > 1) decomposed::resolve(pieces_, width_);
+  }
+
+  bool empty() const { return list_.empty(); }
+  const Slab& slab(std::size_t number) const { return *list_[number].slab; }
+  const Levels& levels() const { return levels_; }
+  /// The only slab's plan; null: there are several slabs, and `pieces` has what remains of them.
+  const Plan* plan() const { return list_.size() == 1 ? list_[0].plan.get() : nullptr; }
+  std::vector<Piece>& pieces() { return pieces_; }
+  Count covered() const {
+    if (list_.empty()) return 0;
+    return plan() ? plan()->covered : elements_of(pieces_) * levels_.count;
+  }
+
+ private:
+  struct Use {
+    const Slab* slab;
+    std::shared_ptr<const Plan> plan;
+  };
+
+  bool put_last() { return put(list_.size() - 1); }
+  bool put(std::size_t number) {
+    const Plan& plan = *list_[number].plan;
+    const Entry& e = list_[number].slab->entry;
     // One that was encoded counts as a file of its own.
     const bool encoded = !e.parts.empty();
     const Offset begin = encoded ? 0 : e.offset;
     const std::uint32_t file =
-        encoded ? state_.files + static_cast<std::uint32_t>(number) : use.slab.file;
-    for (const Piece& p : use.plan->pieces)
-      pieces.push_back({p.target,
-                        p.count,
-                        begin + p.place * width,
-                        file,
-                        {e.epoch, p.turn.rank, e.order},
-                        p.step * width});
-  };
+        encoded ? files_ + static_cast<std::uint32_t>(number) : list_[number].slab->file;
+    const Count times = plan.levels == levels_ ? 1 : plan.levels.count;
+    if (plan.pieces.size() * static_cast<std::size_t>(times) + pieces_.size() > most_) return false;
+    for (Count level = 0; level < times; ++level)
+      for (const Piece& p : plan.pieces)
+        pieces_.push_back({p.target + level * plan.levels.step,
+                           p.count,
+                           begin + (p.place + level * p.step) * width_,
+                           file,
+                           {e.epoch, p.turn.rank, e.order},
+                           p.step * width_});
+    return true;
+  }
+
+  std::uint32_t files_;
+  Count width_;
+  std::size_t most_;
+  std::vector<Use> list_;
+  std::vector<Piece> pieces_;
+  Levels levels_;
+};
+
+// Slabs that have elements of the target, until they have all of it, newest first. False: their
+// pieces are more than may be.
+bool Reader::find_uses(std::span<const Slab> slabs, const Variable& var, const Selected& what,
+                       const PlanOf& plan_of, Uses& uses) {
+  const Count width = size_of(var.type);
   for (std::size_t i = 0; i < slabs.size();) {
     const std::uint64_t epoch = slabs[i].entry.epoch;
     for (; i < slabs.size() && slabs[i].entry.epoch == epoch; ++i) {
       const Slab& slab = slabs[i];
-      if (slab.entry.bytes != index(slab.file).elements(slab.entry.map) * width)
+      if (slab.entry.bytes != slab.elements * width)
         damaged(data_path(path_, slab.file) + ": a slab has other bytes than elements of type " +
                 name_of(var.type));
-      const auto plan = plan_for(slab, what);
+      auto plan = plan_of(slab);
       if (!plan) return false;
-      if (plan->covered == 0) continue;
-      if (!uses.empty() && plan->levels != uses[0].plan->levels) return false;
-      uses.push_back({slab, plan});
-      if (uses.size() == 1) continue;
-      if (uses.size() == 2) put(0);
-      put(uses.size() - 1);
-      if (pieces.size() <= 2 * most_pieces()) continue;
-      if (what->elements > 1) return false;
-      resolve(pieces, width);
+      if (plan->covered > 0 && !uses.add(slab, std::move(plan))) return false;
     }
-    if (uses.size() > 1) resolve(pieces, width);
-    if (covered(uses, pieces) == what->elements) break;
+    uses.resolve();
+    if (uses.covered() == what.elements) break;
   }
   return true;
 }
@@ -454,31 +494,27 @@ void Reader::read_slab(const Slab& slab, const Variable& var, ExtentStream& exte
   parts_.read(file, slab.file, slab.entry, codings_.of(var), extents);
 }
 
-void Reader::read_part(const Destination& to, Count record,
-                       const std::shared_ptr<const Selected>& what, std::span<const Slab> slabs) {
-  std::vector<Use> uses;
-  std::vector<Piece> pieces;
-  if (!find_uses(slabs, to.var, what, uses, pieces)) {
-    uses.clear();
-    pieces = {};
-    const Halves halves = halves_of(*what);
-    read_part(to, record, halves.first, slabs);
-    Destination rest = to;
-    if (what->gather.empty()) rest.memory += halves.first->elements;
-    return read_part(rest, record, halves.rest, slabs);
-  }
-  if (covered(uses, pieces) < what->elements) fill(to, *what);
-  if (uses.empty()) return;
-  const Levels levels = uses[0].plan->levels;
+bool Reader::read_by(const Request& request, const Part& part, std::span<const Slab> slabs,
+                     const PlanOf& plan_of) {
+  const Variable& var = schema_.vars[static_cast<std::size_t>(request.var)];
+  const Destination to{request, var, part.memory};
+  const Selected& what = *part.what;
+  // A single element has a piece of each slab at most.
+  Uses uses(state_.files, size_of(var.type), what.elements > 1 ? 2 * most_pieces() : SIZE_MAX);
+  if (!find_uses(slabs, var, what, plan_of, uses)) return false;
+  if (uses.covered() < what.elements) fill(to, what);
+  if (uses.empty()) return true;
   const auto stream_of = [&](std::span<const Piece> its, Offset begin, Count unit) {
-    return PieceStream(its, levels, *what, to, begin, unit);
+    return PieceStream(its, uses.levels(), what, to, begin, unit);
   };
-  if (uses.size() == 1) {
-    const Slab& slab = uses[0].slab;
-    auto stream = stream_of(uses[0].plan->pieces, slab.entry.parts.empty() ? slab.entry.offset : 0,
-                            to.request.element_size);
-    return read_slab(slab, to.var, stream);
+  if (const Plan* const plan = uses.plan()) {
+    const Slab& slab = uses.slab(0);
+    auto stream = stream_of(plan->pieces, slab.entry.parts.empty() ? slab.entry.offset : 0,
+                            request.element_size);
+    read_slab(slab, var, stream);
+    return true;
   }
+  std::vector<Piece>& pieces = uses.pieces();
   std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
     return std::pair(a.file, a.place) < std::pair(b.file, b.place);
   });
@@ -489,38 +525,51 @@ void Reader::read_part(const Destination& to, Count record,
     if (file < state_.files)
       read_(*opened(file).file, stream, options_.hole_threshold, report_);
     else
-      read_slab(uses[file - state_.files].slab, to.var, stream);
+      read_slab(uses.slab(file - state_.files), var, stream);
   }
+  return true;
+}
+
+void Reader::read_part(const Request& request, const Part& part, std::span<const Slab> slabs) {
+  if (read_by(request, part, slabs, [&](const Slab& slab) { return plan_for(slab, part.what); }))
+    return;
+  for (const Part& half : halves_of(part)) read_part(request, half, slabs);
 }
 
 void Reader::read(const Request& request, std::span<const Part> parts) {
   const Variable& var = schema_.vars[static_cast<std::size_t>(request.var)];
   naming("variable " + var.name, [&] {
-    for (const Part& part : parts)
-      read_part({request, var, part.memory}, part.record, part.what,
-                slabs_of(request.var, part.record));
+    for (const Part& part : parts) read_part(request, part, slabs_of(request.var, part.record));
   });
 }
 
-// What a commit uses the next one leaves alone, and the one after that may write over.
-void Reader::as_of_newest(OpenState which, const std::function<void()>& f) {
+Reader::Newest Reader::newest(OpenState which) {
   if (!state_file_) {
     auto file = std::make_shared<File>(state_path(path_), false, rank_, report_);
     file->share(client_caches_of(folder_of(path_)));
     state_file_.emplace(file, state_.id);
   }
-  constexpr int times = 20;
-  for (int time = 0; time < times; ++time) {
-    const auto failed = attempt_to(f);
-    static_cast<File&>(state_file_->file()).look_again();
-    state_file_->load(which);
-    const bool still = state_file_->state().epoch == state_.epoch;
-    if (still && failed) throw *failed;
-    if (still) return;
-    use(state_file_->state(), which == OpenState::newest && state_file_->has_damaged_slot());
-  }
+  static_cast<File&>(state_file_->file()).look_again();
+  state_file_->load(which);
+  return {state_file_->state(), which == OpenState::newest && state_file_->has_damaged_slot()};
+}
+
+void Reader::throw_written_too_often() const {
   throw Error(Errc::enotnc, path_ + " is written more often than it can be read",
               "open it when it is written, or with chunk_state=synced");
+}
+
+// What a commit uses the next one leaves alone, and the one after that may write over.
+void Reader::as_of_newest(OpenState which, const std::function<void()>& f) {
+  for (int time = 0; time < most_times; ++time) {
+    const auto failed = attempt_to(f);
+    const Newest now = newest(which);
+    const bool still = now.state.epoch == state_.epoch;
+    if (still && failed) throw *failed;
+    if (still) return;
+    use(now.state, now.damaged_slot);
+  }
+  throw_written_too_often();
 }
 
 }  // namespace forebay::decomposed

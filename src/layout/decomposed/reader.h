@@ -21,7 +21,6 @@
 #include <cstdint>
 #include <functional>
 #include <list>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -39,6 +38,7 @@
 #include "layout/decomposed/inverse_reader.h"
 #include "layout/decomposed/part_reader.h"
 #include "layout/decomposed/pieces.h"
+#include "layout/decomposed/plan.h"
 #include "layout/decomposed/selected.h"
 #include "layout/decomposed/state_file.h"
 #include "layout/packed_pattern.h"
@@ -74,14 +74,43 @@ class Reader {
   /// Local. Where all data files have been looked into: Errc::enotnc if their roots are not those
   /// of the commit.
   void check_roots() const;
+  void check_roots(const RootsFound& of_all_files) const;
 
   /// Local. Reads parts of a request's variable to where the request has them; fill values where
   /// nothing was written. Errc::enotnc naming the variable and the data file for what is damaged.
   void read(const Request& request, std::span<const Part> parts);
+
+  // The steps of a read, for who asks other ranks for what indexes tell (dealt_reads.h). All local.
+
+  /// Appends the slabs that one data file has of a record of a variable.
+  void add_slabs(std::uint32_t file, VarId var, Count record, std::vector<Slab>& slabs);
+  /// Of a map of a data file. Null: it has more than `most` pieces, and the target several
+  /// elements.
+  std::shared_ptr<const Plan> make_plan(std::uint32_t file, std::uint32_t map,
+                                        const std::shared_ptr<const Selected>& target,
+                                        std::size_t most);
+  PlanCache& plans() { return plans_; }
+  /// Of one plan.
+  std::size_t most_pieces() const;
+  /// Reads a part by all of its slabs, newest first. False: its pieces are more than may be, and
+  /// nothing was read; it has to be halved.
+  using PlanOf = std::function<std::shared_ptr<const Plan>(const Slab& slab)>;
+  bool read_by(const Request& request, const Part& part, std::span<const Slab> slabs,
+               const PlanOf& plan_of);
+  /// Of one data file.
+  RootsFound roots_of(std::uint32_t file);
   /// Local. Calls f(), which reads, where others may write the file meanwhile, whose commits free
   /// what this one reads: again and again, until the commit that it read is still the newest (or,
   /// `which`, the last synced one).
   void as_of_newest(OpenState which, const std::function<void()>& f);
+  static constexpr int most_times = 20;  ///< then it fails
+  /// Local. What the file tells now.
+  struct Newest {
+    State state;
+    bool damaged_slot;
+  };
+  Newest newest(OpenState which);
+  [[noreturn]] void throw_written_too_often() const;
 
   /// Local. Of data file `number`, as of the commit. For reports and checks.
   const FileIndex& index(std::uint32_t number);
@@ -91,10 +120,6 @@ class Reader {
   Pattern pattern(std::uint32_t file, std::uint32_t number);
   /// Local. Reads all of a map's inverse, if there is one: Errc::enotnc for what is damaged.
   void check_inverse(std::uint32_t file, std::uint32_t map);
-  struct Slab {
-    Entry entry;
-    std::uint32_t file;
-  };
   /// Local. Those of one record of a variable, newest first.
   std::vector<Slab> slabs_of(VarId var, Count record);
   /// Local. Bytes of a slab from `from` on; elements of `swap` bytes come in native order.
@@ -108,6 +133,8 @@ class Reader {
   /// How many plans were made, and how many reads found theirs.
   std::int64_t plans_made() const { return plans_made_; }
   std::int64_t plans_found() const { return plans_found_; }
+  /// How often the index of a data file was.
+  std::int64_t indexes_loaded() const { return indexes_loaded_; }
   /// Pages of inverse maps that were read, and inverse maps that could not be.
   std::int64_t pages_read() const { return inverses_.pages_read(); }
   std::int64_t damaged_inverses() const { return std::ssize(damaged_inverses_); }
@@ -117,19 +144,7 @@ class Reader {
     std::uint32_t number;
     std::shared_ptr<File> file;
     DataFileReader reader;
-    std::uint64_t loaded = 0;  // epoch
-    bool is_loaded = false;
-  };
-  struct Plan {
-    Key map;  // its identity
-    std::shared_ptr<const Selected> target;
-    std::vector<Piece> pieces;  // by place, in elements of the slab; none overlap
-    Levels levels;
-    Count covered = 0;  // elements
-  };
-  struct Use {
-    Slab slab;
-    std::shared_ptr<const Plan> plan;
+    std::optional<std::uint64_t> seen, loaded;  // epochs: of what is read, of the index
   };
   struct Destination {
     const Request& request;
@@ -140,29 +155,23 @@ class Reader {
       return request.packed + (memory + element) * request.element_size;
     }
   };
-  using Plans = std::list<std::shared_ptr<const Plan>>;
-  using PlanKey = std::pair<Key, Key>;  // map, target
   class PieceStream;
+  class Uses;
 
   Opened& opened(std::uint32_t number);
+  Opened& loaded(std::uint32_t number);
   std::shared_ptr<const Plan> plan_for(const Slab& slab,
                                        const std::shared_ptr<const Selected>& target);
   using AddPiece = std::function<bool(const Found& found, Count step)>;
-  bool collect(const Slab& slab, Plan& plan);
-  void collect_by_patterns(const Slab& slab, const Pattern& target, const AddPiece& add);
-  void collect_by_inverse(const Slab& slab, Plan& plan, const AddPiece& add);
-  static PlanKey key_of(const Plan& plan) { return {plan.map, plan.target->key}; }
-  static std::size_t cost_of(const Plan& plan) { return plan.pieces.size() + 8; }
-  void keep(const std::shared_ptr<const Plan>& plan);
-  void read_part(const Destination& to, Count record, const std::shared_ptr<const Selected>& what,
-                 std::span<const Slab> slabs);
-  bool find_uses(std::span<const Slab> slabs, const Variable& var,
-                 const std::shared_ptr<const Selected>& what, std::vector<Use>& uses,
-                 std::vector<Piece>& pieces);
-  static Count covered(std::span<const Use> uses, const std::vector<Piece>& pieces);
+  bool collect(std::uint32_t file, std::uint32_t map, std::size_t most, Plan& plan);
+  void collect_by_patterns(std::uint32_t file, std::uint32_t map, const Pattern& target,
+                           const AddPiece& add);
+  void collect_by_inverse(std::uint32_t file, std::uint32_t map, Plan& plan, const AddPiece& add);
+  void read_part(const Request& request, const Part& part, std::span<const Slab> slabs);
+  bool find_uses(std::span<const Slab> slabs, const Variable& var, const Selected& what,
+                 const PlanOf& plan_of, Uses& uses);
   void read_slab(const Slab& slab, const Variable& var, ExtentStream& extents);
   void fill(const Destination& to, const Selected& what) const;
-  std::size_t most_pieces() const;
 
   const Schema& schema_;
   std::string path_;
@@ -181,10 +190,8 @@ class Reader {
   PartReader parts_;
   std::set<std::pair<std::uint32_t, std::uint64_t>> damaged_inverses_;  // file, hash
   std::list<Opened> files_;                                             // the one used last first
-  Plans plans_;                                                         // the one used last first
-  std::multimap<PlanKey, Plans::iterator> plan_places_;
-  std::size_t plans_cost_ = 0;  // of all together, in pieces
-  std::int64_t plans_made_ = 0, plans_found_ = 0;
+  PlanCache plans_;
+  std::int64_t plans_made_ = 0, plans_found_ = 0, indexes_loaded_ = 0;
 };
 
 }  // namespace forebay::decomposed

@@ -262,15 +262,15 @@ std::optional<std::vector<ReplayPart>> Replay::parts_of(VarId id) {
       covers_.clear();
     }
     for (Count record = 0; record < records; ++record) {
-      std::vector<Reader::Slab> slabs = reader_.slabs_of(id, record);
-      std::sort(slabs.begin(), slabs.end(), [](const Reader::Slab& a, const Reader::Slab& b) {
+      std::vector<Slab> slabs = reader_.slabs_of(id, record);
+      std::sort(slabs.begin(), slabs.end(), [](const Slab& a, const Slab& b) {
         return std::pair(a.file, a.entry.map) < std::pair(b.file, b.entry.map);
       });
       maps.clear();
-      for (const Reader::Slab& slab : slabs) maps.emplace_back(slab.file, slab.entry.map);
+      for (const Slab& slab : slabs) maps.emplace_back(slab.file, slab.entry.map);
       const Cover& cover = cover_of(maps, inner);
       if (!cover.apart) return std::nullopt;
-      for (const Reader::Slab& slab : slabs) {
+      for (const Slab& slab : slabs) {
         const MapNumber map{slab.file, slab.entry.map};
         if (slab.entry.bytes != reader_.index(map.first).elements(map.second) * width)
           throw Error(Errc::enotnc,
@@ -368,7 +368,7 @@ void Replay::read_slab(const ReplayPart& part, const Way& way, const Variable& v
   if (there == slabs.end())
     throw Error(Errc::enotnc, "it was written again while it was copied",
                 "copy the file when nobody writes it");
-  const Reader::Slab slab{*there, part.file};
+  const Slab slab{*there, part.file, {}, reader_.index(part.file).elements(part.map)};
   const int width = size_of(var.type);
   const Offset from = stretches_[part.stretch].begin * width;
   const auto bytes = static_cast<std::size_t>(part.elements * width);

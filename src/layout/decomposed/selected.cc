@@ -128,7 +128,8 @@ std::shared_ptr<const Selected> make_selected(Pattern pattern, std::vector<Gathe
 
 // Of the first dimension that has several indices, or of the runs. Elements follow each other by
 // it.
-Halves halves_of(const Selected& whole) {
+std::array<Part, 2> halves_of(const Part& part) {
+  const Selected& whole = *part.what;
   Pattern a = whole.pattern, b = whole.pattern;
   std::size_t d = 0;
   while (d < a.outer.size() && a.outer[d].count == 1) ++d;
@@ -158,8 +159,9 @@ Halves halves_of(const Selected& whole) {
     if (before < g.count)
       rest.push_back({g.position + before - half, g.memory + before, g.count - before});
   }
-  return {make_selected(std::move(a), std::move(first)),
-          make_selected(std::move(b), std::move(rest))};
+  const Count memory = part.memory + (whole.gather.empty() ? half : 0);
+  return {Part{part.record, make_selected(std::move(a), std::move(first)), part.memory},
+          Part{part.record, make_selected(std::move(b), std::move(rest)), memory}};
 }
 
 std::shared_ptr<const Selected> Selector::make(Pattern pattern, std::vector<Gathered> gather) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -48,12 +49,8 @@ struct Part {
 /// What a pattern is as something selected: its key is that of equal patterns everywhere.
 std::shared_ptr<const Selected> make_selected(Pattern pattern, std::vector<Gathered> gather);
 
-/// The first elements of a selection and the rest, which begins `first->elements` elements later;
-/// each has some. `memory` of the rest counts from where the whole one's counts.
-struct Halves {
-  std::shared_ptr<const Selected> first, rest;
-};
-Halves halves_of(const Selected& whole);
+/// The first elements of a part, of several, and the rest; each has some.
+std::array<Part, 2> halves_of(const Part& whole);
 
 /// Calls f(memory, count) for where the elements [from, from + count) of a selection are in memory,
 /// in elements, in their order.

@@ -112,19 +112,21 @@ TEST(Selected, halves_have_all_elements_in_order) {
     const auto part =
         selector.parts_of(request(var, runs, gathered ? memory : std::vector<Offset>()), var)[0];
     std::vector<Count> order;
-    const std::function<void(const Selected&, Count)> walk = [&](const Selected& what, Count base) {
+    const std::function<void(const Part&)> walk = [&](const Part& whole) {
+      const Selected& what = *whole.what;
       if (what.elements == 1) {
-        each_in_memory(what, 0, 1, [&](Count at, Count) { order.push_back(base + at); });
+        each_in_memory(what, 0, 1, [&](Count at, Count) { order.push_back(whole.memory + at); });
         return;
       }
-      const Halves halves = halves_of(what);
-      EXPECT_FALSE(fault_of(halves.first->pattern));
-      EXPECT_FALSE(fault_of(halves.rest->pattern));
-      EXPECT_EQ(halves.first->elements + halves.rest->elements, what.elements);
-      walk(*halves.first, base);
-      walk(*halves.rest, what.gather.empty() ? base + halves.first->elements : base);
+      Count elements = 0;
+      for (const Part& half : halves_of(whole)) {
+        EXPECT_FALSE(fault_of(half.what->pattern));
+        elements += half.what->elements;
+        walk(half);
+      }
+      EXPECT_EQ(elements, what.elements);
     };
-    walk(*part.what, part.memory);
+    walk(part);
     ASSERT_EQ(order.size(), 20U);
     for (Count i = 0; i < 20; ++i)
       EXPECT_EQ(order[static_cast<std::size_t>(i)], gathered ? 19 - i : i);

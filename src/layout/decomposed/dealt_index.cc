@@ -1,0 +1,461 @@
+#include "layout/decomposed/dealt_index.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <tuple>
+
+#include "base/attempt.h"
+#include "comm/agree.h"
+#include "comm/message_bytes.h"
+#include "layout/decomposed/data_file.h"
+
+namespace forebay::decomposed {
+namespace {
+
+/// What a slab takes on the way, and in memory, about.
+constexpr Count slab_bytes = 256;
+/// Whatever memory there is, a few pieces fit.
+constexpr std::size_t least_pieces = 4;
+
+/// An entry without its parts, which follow.
+struct SlabHead {
+  Key map;
+  Count elements, record, offset, bytes;
+  std::uint64_t epoch;
+  std::int32_t var;
+  std::uint32_t order, number;
+};
+
+struct PlanHead {
+  Levels levels;
+  Count covered;
+};
+
+struct SentPiece {
+  Count target, count, place, step;
+  std::uint32_t rank, unused;
+};
+
+/// Of a pattern that came before it in the message.
+struct SentWant {
+  std::uint32_t file, map, pattern;
+};
+
+enum class Answer : std::uint8_t { here, too_many, later, failed };
+
+void put_error(std::vector<std::byte>& to, const Error& error) {
+  put(to, error.code());
+  put_list(to, std::span<const char>(error.message()));
+  put_list(to, std::span<const char>(error.advice()));
+}
+
+/// What f() puts, or its error.
+template <typename F>
+void put_or_fail(std::vector<std::byte>& to, F&& f) {
+  const std::size_t before = to.size();
+  const auto failed = attempt_to(f);
+  if (!failed) return;
+  to.resize(before);
+  put(to, Answer::failed);
+  put_error(to, *failed);
+}
+
+}  // namespace
+
+// -- who keeps what
+
+Rank DealtIndex::keeper_of(std::uint32_t file, Rank asker, std::uint32_t files, int ranks) {
+  const auto all = static_cast<std::uint32_t>(ranks), its = static_cast<std::uint32_t>(asker);
+  if (files >= all) return static_cast<Rank>(file % all);
+  return static_cast<Rank>(file + files * (its / files % (all / files)));
+}
+
+std::vector<std::uint32_t> DealtIndex::files_of(Rank keeper, std::uint32_t files, int ranks) {
+  const auto all = static_cast<std::uint32_t>(ranks), its = static_cast<std::uint32_t>(keeper);
+  std::vector<std::uint32_t> kept;
+  if (files >= all) {
+    for (std::uint32_t file = its; file < files; file += all) kept.push_back(file);
+  } else if (its < all / files * files) {
+    kept.push_back(its % files);
+  }
+  return kept;
+}
+
+Rank DealtIndex::keeper_of(std::uint32_t file) const {
+  return keeper_of(file, comm_.rank(), files(), comm_.size());
+}
+
+// As many ask one keeper as there are files, but for what is left over, or all.
+Count DealtIndex::share() const {
+  const auto ranks = static_cast<Count>(comm_.size()), all = static_cast<Count>(files());
+  const Count askers = all >= ranks ? ranks : 2 * all;
+  return memory_ / 8 / askers;
+}
+
+// -- asking
+
+// Collective. Each rank sends the questions that make() returns, and answers those that come:
+// whoever has failed asks nothing, and answers still.
+template <typename Ask, typename Tell, typename Hear>
+void DealtIndex::ask(Failure& failed, Ask&& make, Tell&& tell, Hear&& hear) {
+  std::vector<Message> questions, answers;
+  if (!failed) attempt_into(failed, [&] { questions = make(); });
+  if (failed) questions.clear();
+  Questions come;
+  attempt_into(failed, [&] {
+    sparse_exchange(comm_, questions, [&](Rank from, std::span<const std::byte> bytes) {
+      come.push_back({from, {bytes.begin(), bytes.end()}});
+    });
+  });
+  for (const Question& question : come) {
+    attempt_into(failed, [&] {
+      Message answer{question.from, {}};
+      tell(question, answer);
+      answers.push_back(std::move(answer));
+    });
+  }
+  std::size_t heard = 0;
+  attempt_into(failed, [&] {
+    sparse_exchange(comm_, answers, [&](Rank from, std::span<const std::byte> bytes) {
+      ++heard;
+      if (!failed) hear(from, bytes);
+    });
+  });
+  if (!failed && heard < questions.size())
+    failed = Error(Errc::enomem, "another rank had no memory to look into its index",
+                   "give it more, or lower buffer_limit");
+}
+
+void DealtIndex::fail_for(VarId var, std::span<const std::byte>& bytes) const {
+  const auto code = take<Errc>(bytes);
+  const auto message = take_list<char>(bytes), advice = take_list<char>(bytes);
+  throw Error(code,
+              "variable " + schema_.vars[static_cast<std::size_t>(var)].name + ": " +
+                  std::string(message.begin(), message.end()),
+              std::string(advice.begin(), advice.end()));
+}
+
+// Of the roots of all data files, that is: each is counted by the first who keeps it.
+void DealtIndex::check_roots() {
+  if (checked_ == reader_.state().epoch) return;
+  RootsFound found;
+  std::int64_t counted = 0;
+  attempt_to([&] {
+    for (const std::uint32_t file : files_of(comm_.rank(), files(), comm_.size())) {
+      if (keeper_of(file, 0, files(), comm_.size()) != comm_.rank()) continue;
+      const RootsFound its = reader_.roots_of(file);
+      found.sums += its.sums;
+      found.later += its.later;
+      ++counted;
+    }
+  });
+  const auto halves = to_halves(found.sums);
+  std::array<std::int64_t, 6> sums{halves[0], halves[1],   halves[2],
+                                   halves[3], found.later, counted};
+  comm_.all_reduce(sums, Reduce::sum);
+  // A file that cannot be looked into is told of by who reads from it.
+  if (sums[5] == static_cast<std::int64_t>(files())) {
+    found.sums = from_halves(std::span(sums).first<4>());
+    found.later = sums[4];
+    reader_.check_roots(found);
+  }
+  checked_ = reader_.state().epoch;
+}
+
+// -- slabs
+
+// The jobs of this round, and the places of those whose slabs are not known.
+void DealtIndex::take_up(std::vector<Place>& places) {
+  const Count room = std::max<Count>(share() / slab_bytes, 1);
+  std::set<Place> all;
+  const std::vector<Slab>* last = nullptr;
+  Count taken = 0;
+  for (under_way_ = 0; under_way_ < jobs_.size() && taken < room; ++under_way_) {
+    const Job& job = jobs_[under_way_];
+    if (job.slabs)
+      taken += std::exchange(last, job.slabs.get()) != job.slabs.get() ? 1 : 0;
+    else
+      taken += all.insert({job.request->var, job.part.record}).second ? 1 : 0;
+  }
+  places.assign(all.begin(), all.end());
+}
+
+void DealtIndex::find_slabs(std::span<const Place> places, Failure& failed) {
+  std::vector<std::vector<Slab>> found(places.size());
+  const auto make = [&] {
+    std::vector<Message> questions;
+    if (places.empty()) return questions;
+    std::set<Rank> keepers;
+    for (std::uint32_t file = 0; file < files(); ++file) keepers.insert(keeper_of(file));
+    for (const Rank keeper : keepers) {
+      const auto bytes = std::as_bytes(places);
+      questions.push_back({keeper, {bytes.begin(), bytes.end()}});
+    }
+    return questions;
+  };
+  const auto tell = [&](const Question& question, Message& answer) {
+    tell_slabs(question, answer);
+  };
+  const auto hear = [&](Rank from, std::span<const std::byte> bytes) {
+    for (const std::uint32_t file : files_of(from, files(), comm_.size())) {
+      if (take<Answer>(bytes) == Answer::failed) fail_for(static_cast<VarId>(places[0].var), bytes);
+      for (std::vector<Slab>& slabs : found) {
+        for (auto n = take<std::uint32_t>(bytes); n > 0; --n) {
+          const auto head = take<SlabHead>(bytes);
+          Entry entry{head.var,    head.record, head.order, head.number,
+                      head.offset, head.bytes,  head.epoch, take_list<StoredPart>(bytes)};
+          slabs.push_back({std::move(entry), file, head.map, head.elements});
+        }
+      }
+    }
+  };
+  ask(failed, make, tell, hear);
+  attempt_into(failed, [&] {
+    std::vector<std::shared_ptr<const std::vector<Slab>>> slabs;
+    for (std::vector<Slab>& its : found) {
+      // Keepers answer in any order.
+      std::sort(its.begin(), its.end(), [](const Slab& a, const Slab& b) {
+        return std::tuple(b.entry.epoch, a.file, a.entry.map) <
+               std::tuple(a.entry.epoch, b.file, b.entry.map);
+      });
+      slabs.push_back(std::make_shared<const std::vector<Slab>>(std::move(its)));
+    }
+    for (std::size_t i = 0; i < under_way_; ++i) {
+      Job& job = jobs_[i];
+      const Place place{job.request->var, job.part.record};
+      const auto at = std::lower_bound(places.begin(), places.end(), place);
+      if (!job.slabs) job.slabs = slabs[static_cast<std::size_t>(at - places.begin())];
+    }
+  });
+}
+
+void DealtIndex::tell_slabs(const Question& question, Message& answer) {
+  const auto places = all_of<Place>(question.bytes);
+  std::vector<std::byte>& to = answer.bytes;
+  std::vector<Slab> slabs;
+  for (const std::uint32_t file : files_of(comm_.rank(), files(), comm_.size()))
+    put_or_fail(to, [&] {
+      put(to, Answer::here);
+      for (const Place& place : places) {
+        slabs.clear();
+        reader_.add_slabs(file, static_cast<VarId>(place.var), place.record, slabs);
+        put(to, static_cast<std::uint32_t>(slabs.size()));
+        for (const Slab& slab : slabs) {
+          const Entry& e = slab.entry;
+          put(to, SlabHead{slab.map, slab.elements, e.record, e.offset, e.bytes, e.epoch, e.var,
+                           e.order, e.map});
+          put_list(to, std::span<const StoredPart>(e.parts));
+        }
+      }
+    });
+}
+
+// -- plans
+
+// Those that jobs under way have not got: from what is kept, or to be asked for, each once.
+bool DealtIndex::look_for_plans() {
+  wanted_.clear();
+  bool any = false;
+  for (std::size_t i = 0; i < under_way_; ++i) {
+    Job& job = jobs_[i];
+    for (const Slab& slab : *job.slabs) {
+      if (job.plans.contains(slab.map)) continue;
+      if (auto known = reader_.plans().find(slab.map, job.part.what))
+        job.plans.emplace(slab.map, std::move(known));
+      else
+        any = true;
+    }
+  }
+  return any;
+}
+
+void DealtIndex::find_plans(Failure& failed) {
+  const auto most_bytes = static_cast<std::size_t>(share());
+  const auto make = [&] {
+    struct Letter {
+      std::vector<std::byte> patterns;
+      std::vector<SentWant> wants;
+      std::uint32_t number = 0;  // of patterns
+      const Selected* last = nullptr;
+    };
+    std::map<Rank, Letter> letters;
+    std::set<std::pair<Key, const Selected*>> asked;
+    for (std::size_t i = 0; i < under_way_; ++i) {
+      Job& job = jobs_[i];
+      const Selected* const what = job.part.what.get();
+      std::vector<std::byte> packed;
+      for (const Slab& slab : *job.slabs) {
+        if (job.plans.contains(slab.map) || asked.contains({slab.map, what})) continue;
+        if (packed.empty()) packed = packer_.pack(what->pattern);
+        job.to_be_halved = packed.size() > most_bytes && what->elements > 1;
+        if (job.to_be_halved) break;
+        const Rank keeper = keeper_of(slab.file);
+        Letter& letter = letters[keeper];
+        if (letter.last != what) {
+          // The first one finds room in any case, so that each round gets on.
+          if (!letter.wants.empty() && letter.patterns.size() + packed.size() > most_bytes)
+            continue;
+          put_list(letter.patterns, std::span<const std::byte>(packed));
+          letter.last = what;
+          ++letter.number;
+        }
+        letter.wants.push_back({slab.file, slab.entry.map, letter.number - 1});
+        wanted_[keeper].push_back({slab.map, what, job.request->var});
+        asked.insert({slab.map, what});
+      }
+    }
+    std::vector<Message> questions;
+    for (auto& [keeper, letter] : letters) {
+      Message& question = questions.emplace_back(Message{keeper, {}});
+      put(question.bytes, letter.number);
+      question.bytes.insert(question.bytes.end(), letter.patterns.begin(), letter.patterns.end());
+      put_list(question.bytes, std::span<const SentWant>(letter.wants));
+    }
+    return questions;
+  };
+  const auto tell = [&](const Question& question, Message& answer) {
+    tell_plans(question, answer);
+  };
+  const auto hear = [&](Rank from, std::span<const std::byte> bytes) { hear_plans(from, bytes); };
+  ask(failed, make, tell, hear);
+}
+
+void DealtIndex::tell_plans(const Question& question, Message& answer) {
+  std::span<const std::byte> bytes = question.bytes;
+  std::vector<std::shared_ptr<const Selected>> patterns;
+  for (auto n = take<std::uint32_t>(bytes); n > 0; --n)
+    patterns.push_back(make_selected(packer_.unpack(take_list<std::byte>(bytes)), {}));
+  std::vector<std::byte>& to = answer.bytes;
+  std::size_t room = std::clamp(static_cast<std::size_t>(share()) / sizeof(SentPiece), least_pieces,
+                                std::max(reader_.most_pieces(), least_pieces));
+  const std::size_t most = room;
+  bool goes_on = true;
+  for (const SentWant& want : take_list<SentWant>(bytes)) {
+    if (!goes_on) {
+      put(to, Answer::later);
+      continue;
+    }
+    put_or_fail(to, [&] {
+      const auto plan = reader_.make_plan(want.file, want.map, patterns[want.pattern], most);
+      goes_on = !plan || room == most || plan->pieces.size() <= room;
+      if (!plan || !goes_on) return put(to, plan ? Answer::later : Answer::too_many);
+      put(to, Answer::here);
+      put(to, PlanHead{plan->levels, plan->covered});
+      put(to, static_cast<std::uint64_t>(plan->pieces.size()));
+      for (const Piece& p : plan->pieces)
+        put(to, SentPiece{p.target, p.count, p.place, p.step, p.turn.rank, 0});
+      room -= std::min(room, plan->pieces.size());
+    });
+  }
+}
+
+void DealtIndex::hear_plans(Rank from, std::span<const std::byte> bytes) {
+  for (const Want& want : wanted_[from]) {
+    const auto answer = take<Answer>(bytes);
+    if (answer == Answer::later) continue;
+    if (answer == Answer::failed) fail_for(want.var, bytes);
+    std::shared_ptr<Plan> plan;
+    if (answer == Answer::here) {
+      const auto head = take<PlanHead>(bytes);
+      plan = std::make_shared<Plan>();
+      plan->map = want.map;
+      plan->levels = head.levels;
+      plan->covered = head.covered;
+      for (const SentPiece& p : take_list<SentPiece>(bytes))
+        plan->pieces.push_back({p.target, p.count, p.place, 0, {0, p.rank, 0}, p.step});
+    }
+    for (std::size_t i = 0; i < under_way_; ++i) {
+      Job& job = jobs_[i];
+      if (job.part.what.get() != want.what) continue;
+      if (!plan) {
+        job.to_be_halved = true;
+        continue;
+      }
+      if (!plan->target) {
+        plan->target = job.part.what;
+        reader_.plans().keep(plan);
+      }
+      job.plans.emplace(want.map, plan);
+    }
+  }
+}
+
+// -- reading
+
+void DealtIndex::read_what_is_known() {
+  std::deque<Job> remaining;
+  for (std::size_t i = 0; i < under_way_; ++i) {
+    Job& job = jobs_[i];
+    std::size_t pieces = 0;
+    for (const auto& [map, plan] : job.plans) pieces += plan->pieces.size();
+    const auto plan_of = [&](const Slab& slab) { return job.plans.at(slab.map); };
+    const bool known = std::all_of(job.slabs->begin(), job.slabs->end(),
+                                   [&](const Slab& slab) { return job.plans.contains(slab.map); });
+    if (pieces > 2 * reader_.most_pieces() && job.part.what->elements > 1) job.to_be_halved = true;
+    if (!job.to_be_halved && known) {
+      const Variable& var = schema_.vars[static_cast<std::size_t>(job.request->var)];
+      job.to_be_halved = !naming("variable " + var.name, [&] {
+        return reader_.read_by(*job.request, job.part, *job.slabs, plan_of);
+      });
+    }
+    if (job.to_be_halved)
+      for (Part& half : halves_of(job.part))
+        remaining.push_back({job.request, std::move(half), job.slabs, {}, false});
+    else if (!known)
+      remaining.push_back(std::move(job));
+  }
+  for (std::size_t i = under_way_; i < jobs_.size(); ++i) remaining.push_back(std::move(jobs_[i]));
+  jobs_ = std::move(remaining);
+}
+
+void DealtIndex::read(std::span<const Wanted> wanted) {
+  check_roots();
+  Failure failed;
+  attempt_into(failed, [&] {
+    jobs_.clear();
+    for (const Wanted& w : wanted) jobs_.push_back({w.request, w.part, nullptr, {}, false});
+  });
+  for (;; ++rounds_) {
+    std::vector<Place> places;
+    if (!failed) attempt_into(failed, [&] { take_up(places); });
+    const auto give_up = [&] {
+      jobs_.clear();
+      under_way_ = 0;
+      places.clear();
+    };
+    if (failed) give_up();
+    std::array<std::int64_t, 2> any{under_way_ > 0 ? 1 : 0, places.empty() ? 0 : 1};
+    comm_.all_reduce(any, Reduce::max);
+    if (any[0] == 0) break;
+    if (any[1] != 0) find_slabs(places, failed);
+    if (failed) give_up();
+    bool unknown = false;
+    attempt_into(failed, [&] { unknown = look_for_plans(); });
+    if (comm_.all_reduce(unknown ? 1 : 0, Reduce::max) != 0) find_plans(failed);
+    if (failed) give_up();
+    attempt_into(failed, [&] { read_what_is_known(); });
+  }
+  if (failed) throw *failed;
+}
+
+void DealtIndex::as_of_newest(OpenState which, const std::function<void()>& f) {
+  const auto look = [&] {
+    Reader::Newest now{reader_.state(), false};
+    by_root(comm_, [&] { now = reader_.newest(which); });
+    comm_.broadcast(&now, sizeof now);
+    const bool still = now.state.epoch == reader_.state().epoch;
+    if (!still) reader_.use(now.state, now.damaged_slot);
+    return still;
+  };
+  look();  // one that read alone may have gone ahead
+  for (int time = 0; time < Reader::most_times; ++time) {
+    const auto failed = attempt_to(f);
+    if (!look()) continue;
+    if (failed) throw *failed;
+    return;
+  }
+  reader_.throw_written_too_often();
+}
+
+}  // namespace forebay::decomposed

@@ -1,0 +1,123 @@
+// DealtIndex: collective reads for which the indexes of the data files are dealt to the ranks
+// (D7 §7.3), so that none loads them all. Where there are more ranks than files, several *keep* the
+// same one, each for a part of those who ask.
+//
+// A read goes in rounds, of all ranks, in which each has some parts of its requests under way:
+//
+//     places    → slabs     variables and records are asked for; each keeper tells what slabs its
+//                           files have of them, and of which maps
+//     patterns  → plans     plans that the asker has not got (plan.h): each keeper finds the
+//                           pieces in its own files' maps
+//
+// Then each rank reads its own extents. Programs that read variable after variable by the same
+// selections ask for places only. A selection whose pattern or pieces are more than fits into a
+// message is halved, and asked for in the next round.
+//
+// Memory: `memory` for what is under way, however many ranks and files there are, but for one
+// entry of each file.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "array/request.h"
+#include "array/schema.h"
+#include "base/error.h"
+#include "comm/comm.h"
+#include "comm/exchange.h"
+#include "layout/decomposed/plan.h"
+#include "layout/decomposed/reader.h"
+#include "layout/packed_pattern.h"
+
+namespace forebay::decomposed {
+
+class DealtIndex {
+ public:
+  /// What is referred to outlives it. `reader` has its files' indexes, and reads.
+  DealtIndex(const Comm& comm, const Schema& schema, Reader& reader, Count memory)
+      : comm_(comm), schema_(schema), reader_(reader), memory_(memory) {}
+
+  struct Wanted {
+    const Request* request;
+    Part part;
+  };
+  /// Collective. Reads what each rank wants, as of the commit that all use. A rank that fails goes
+  /// through all rounds with the others, and throws in the end.
+  void read(std::span<const Wanted> wanted);
+  /// Collective. As Reader::as_of_newest, all of one commit. f() is collective, and fails on a rank
+  /// only once it has gone through all of it.
+  void as_of_newest(OpenState which, const std::function<void()>& f);
+
+  /// Local. Who keeps a file's index for `asker`, and the files whose indexes a rank keeps.
+  static Rank keeper_of(std::uint32_t file, Rank asker, std::uint32_t files, int ranks);
+  static std::vector<std::uint32_t> files_of(Rank keeper, std::uint32_t files, int ranks);
+
+  /// Of all reads.
+  std::int64_t rounds() const { return rounds_; }
+
+ private:
+  struct Job {
+    const Request* request;
+    Part part;
+    std::shared_ptr<const std::vector<Slab>> slabs;    // newest first; null: to be asked for
+    std::map<Key, std::shared_ptr<const Plan>> plans;  // by map
+    bool to_be_halved = false;
+  };
+  struct Place {
+    std::int64_t var = 0;
+    Count record = 0;
+
+    bool operator==(const Place&) const = default;
+    auto operator<=>(const Place&) const = default;  // NOLINT(modernize-use-nullptr)
+  };
+  struct Question {
+    Rank from;
+    std::vector<std::byte> bytes;
+  };
+  struct Want {
+    Key map;
+    const Selected* what;
+    VarId var;  // of the first job that wants it
+  };
+  using Questions = std::vector<Question>;
+  using Failure = std::optional<Error>;
+
+  std::uint32_t files() const { return reader_.state().files; }
+  Rank keeper_of(std::uint32_t file) const;
+  Count share() const;  // of `memory_`: of one who asks
+  void check_roots();
+  void take_up(std::vector<Place>& places);
+  void find_slabs(std::span<const Place> places, Failure& failed);
+  void tell_slabs(const Question& question, Message& answer);
+  bool look_for_plans();
+  void find_plans(Failure& failed);
+  void tell_plans(const Question& question, Message& answer);
+  void hear_plans(Rank from, std::span<const std::byte> bytes);
+  void read_what_is_known();
+  [[noreturn]] void fail_for(VarId var, std::span<const std::byte>& bytes) const;
+  template <typename Ask, typename Tell, typename Hear>
+  void ask(Failure& failed, Ask&& make, Tell&& tell, Hear&& hear);
+
+  const Comm& comm_;
+  const Schema& schema_;
+  Reader& reader_;
+  Count memory_;
+  std::optional<std::uint64_t> checked_;  // epoch
+  logged::PatternPacker packer_;
+  std::int64_t rounds_ = 0;
+
+  // Of one read.
+  std::deque<Job> jobs_;
+  std::size_t under_way_ = 0;                 // of jobs_, the first ones
+  std::map<Rank, std::vector<Want>> wanted_;  // that were asked for in this round, by keeper
+};
+
+}  // namespace forebay::decomposed

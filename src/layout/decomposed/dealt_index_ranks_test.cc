@@ -1,0 +1,244 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/byteorder.h"
+#include "base/error.h"
+#include "comm/thread_ranks.h"
+#include "layout/decomposed/data_file.h"
+#include "layout/decomposed/dealt_index.h"
+#include "transport/direct_io.h"
+
+namespace forebay::decomposed {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t id = 78;
+constexpr Count columns = 240, records = 3;
+constexpr std::int32_t nothing = -2147483647;  // the fill value
+constexpr VarId fixed = 0, by_record = 1;
+
+/// Data files of two variables, and what each element is.
+class Files {
+ public:
+  explicit Files(std::uint32_t files) {
+    path_ = fs::path(testing::TempDir()) / ("forebay_dealt_" + std::to_string(::getpid()));
+    fs::create_directories(folder_of(path_));
+    schema_.version = 5;
+    schema_.add_dim({"time", 0});
+    schema_.add_dim({"x", columns});
+    schema_.numrecs = records;
+    Variable var;
+    var.name = "v", var.type = Type::int32, var.dimids = {1}, var.decomposed = true;
+    schema_.add_var(var);
+    var.name = "t", var.dimids = {0, 1};
+    schema_.add_var(var);
+    state_.id = id, state_.epoch = state_.through = 1, state_.files = files;
+    values_.assign((1 + records) * columns, nothing);
+    std::mt19937 random(files);
+    for (std::uint32_t file = 0; file < files; ++file) write(file, random);
+  }
+  ~Files() { fs::remove_all(folder_of(path_)); }
+  Files(const Files&) = delete;
+  Files& operator=(const Files&) = delete;
+
+  const Schema& schema() const { return schema_; }
+  const std::string& path() const { return path_; }
+  const State& state() const { return state_; }
+  std::int32_t value(VarId var, Count record, Count x) const {
+    return values_[static_cast<std::size_t>((var == by_record ? 1 + record : 0) * columns + x)];
+  }
+
+ private:
+  // Every file's two ranks have runs of three scattered columns, and skip some. Later files' ranks
+  // are higher, so that theirs stay where they have the same.
+  void write(std::uint32_t number, std::mt19937& random) {
+    auto file = std::make_shared<File>(data_path(path_, number), true, 0, report_);
+    file->create(false);
+    DataFileWriter writer(file, {id, number});
+    writer.create();
+    std::vector<std::shared_ptr<const Selected>> patterns;
+    std::vector<DataFileWriter::MapMember> members;
+    for (std::uint32_t r = 0; r < 2; ++r) {
+      std::vector<forebay::Run> runs;
+      for (Count x = static_cast<Count>(random() % 9); x + 3 <= columns;
+           x += 4 + static_cast<Count>(random() % (3 * state_.files)))
+        runs.push_back({x, 3});
+      patterns.push_back(make_selected(factored(std::vector{columns}, runs), {}));
+      members.push_back({2 * number + r, patterns.back()->key, patterns.back()->elements});
+    }
+    const std::uint32_t map = writer.number_of(members);
+    for (const auto& what : patterns)
+      if (writer.wants(what->key)) writer.give(what->key, packer_.pack(what->pattern));
+    for (const VarId var : {fixed, by_record})
+      for (Count record = 0; record < (var == fixed ? 1 : records); ++record) {
+        std::vector<std::byte> bytes;
+        for (const auto& what : patterns)
+          for (const PatternRun& run : what->pattern.runs)
+            for (Count x = run.offset; x < run.end(); ++x) {
+              const auto value = static_cast<std::int32_t>(10000 * static_cast<Count>(number) +
+                                                           1000 * var + 300 * record + x);
+              values_[static_cast<std::size_t>((var == by_record ? 1 + record : 0) * columns + x)] =
+                  value;
+              bytes.resize(bytes.size() + 4);
+              store_be(bytes.data() + bytes.size() - 4, value);
+            }
+        const Offset at = writer.allocate(std::ssize(bytes));
+        file->write_at(at, bytes);
+        writer.add({var, record, 0, map, at, std::ssize(bytes), 0});
+      }
+    writer.write(1);
+    state_.roots += writer.change();
+  }
+
+  std::string path_;
+  Schema schema_;
+  State state_;
+  Report report_;
+  logged::PatternPacker packer_;
+  std::vector<std::int32_t> values_;
+};
+
+/// What a rank reads of a variable: records [first, first + count), every `stride`-th column.
+struct Asked {
+  VarId var;
+  Count first, count, stride;
+};
+
+/// One rank's read of several, and whether it is right.
+class Asker {
+ public:
+  Asker(const Files& files, const std::vector<Asked>& asked) : files_(files), asked_(asked) {
+    for (const Asked& a : asked) {
+      const Count n = (columns - 1) / a.stride + 1;
+      Request& r = requests_.emplace_back();
+      auto& values = values_.emplace_back(static_cast<std::size_t>(a.count * n), -1);
+      r.var = a.var;
+      r.selection = a.var == fixed ? Subarray{{0}, {n}, {a.stride}}
+                                   : Subarray{{a.first, 0}, {a.count, n}, {1, a.stride}};
+      r.elements = a.count * n;
+      r.element_size = r.swap = 4;
+      r.packed = reinterpret_cast<std::byte*>(values.data());
+    }
+    for (const Request& r : requests_)
+      for (const Part& part :
+           selector_.parts_of(r, files.schema().vars[static_cast<std::size_t>(r.var)]))
+        wanted_.push_back({&r, part});
+  }
+  const std::vector<DealtIndex::Wanted>& wanted() const { return wanted_; }
+  Count wrong() const {
+    Count wrong = 0;
+    for (std::size_t i = 0; i < asked_.size(); ++i) {
+      std::size_t at = 0;
+      for (Count record = asked_[i].first; record < asked_[i].first + asked_[i].count; ++record)
+        for (Count x = 0; x < columns; x += asked_[i].stride)
+          wrong += values_[i][at++] != files_.value(asked_[i].var, record, x);
+    }
+    return wrong;
+  }
+
+ private:
+  const Files& files_;
+  std::vector<Asked> asked_;
+  std::vector<Request> requests_;
+  std::vector<std::vector<std::int32_t>> values_;
+  Selector selector_{1 << 20};
+  std::vector<DealtIndex::Wanted> wanted_;
+};
+
+/// The last of several ranks wants nothing; the first is late.
+std::vector<Asked> asked_by(Rank rank, int ranks, int read) {
+  if (rank == ranks - 1) return {};
+  if (rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const Count drawn = (rank * 3 + read) % 4;
+  return {{by_record, 0, records, 1 + drawn},
+          {fixed, 0, 1, 1 + drawn},
+          {by_record, drawn % records, 1, 1},
+          {by_record, 0, 2, 7}};
+}
+
+TEST(DealtIndex, keepers_share_files_and_askers) {
+  for (const std::uint32_t files : {1U, 2U, 3U, 7U, 64U})
+    for (const int ranks : {1, 2, 3, 4, 7, 50}) {
+      std::vector<int> askers(static_cast<std::size_t>(ranks), 0);
+      for (std::uint32_t file = 0; file < files; ++file) {
+        std::vector<int> of_file(static_cast<std::size_t>(ranks), 0);
+        for (Rank asker = 0; asker < ranks; ++asker) {
+          const Rank keeper = DealtIndex::keeper_of(file, asker, files, ranks);
+          ASSERT_LT(keeper, ranks);
+          const auto kept = DealtIndex::files_of(keeper, files, ranks);
+          EXPECT_TRUE(std::find(kept.begin(), kept.end(), file) != kept.end());
+          ++of_file[static_cast<std::size_t>(keeper)];
+        }
+        for (Rank r = 0; r < ranks; ++r)
+          askers[static_cast<std::size_t>(r)] =
+              std::max(askers[static_cast<std::size_t>(r)], of_file[static_cast<std::size_t>(r)]);
+      }
+      // As the memory for questions is counted.
+      for (const int n : askers)
+        EXPECT_LE(n, static_cast<int>(files) >= ranks ? ranks : 2 * static_cast<int>(files));
+    }
+}
+
+TEST(DealtIndex, reads_what_was_written_and_each_rank_loads_its_share) {
+  for (const std::uint32_t files : {2U, 3U, 7U})
+    for (const int ranks : {2, 3, 5, 7})
+      for (const Count memory : {Count{1} << 10, Count{1} << 20}) {
+        const Files all(files);
+        run_as_threads(ranks, [&](const Comm& comm) {
+          Report report;
+          ReaderOptions options;
+          options.index_memory = 64 * memory;
+          Reader reader(all.schema(), all.path(), read_directly, options, comm.rank(), report);
+          reader.use(all.state());
+          DealtIndex dealt(comm, all.schema(), reader, memory);
+          for (int read = 0; read < 4; ++read) {
+            const Asker asker(all, asked_by(comm.rank(), ranks, read));
+            dealt.read(asker.wanted());
+            EXPECT_EQ(asker.wrong(), 0)
+                << files << " files, rank " << comm.rank() << " of " << ranks << ", read " << read;
+          }
+          const auto kept = DealtIndex::files_of(comm.rank(), files, ranks);
+          EXPECT_EQ(reader.indexes_loaded(), std::ssize(kept));
+          if (memory < 1 << 20) EXPECT_GE(dealt.rounds(), 4 * 5);
+          if (memory >= 1 << 20) EXPECT_EQ(dealt.rounds(), 4);
+        });
+      }
+}
+
+TEST(DealtIndex, damage_is_told_to_those_who_read_and_nobody_waits) {
+  const std::uint32_t files = 3;
+  const Files all(files);
+  fs::resize_file(data_path(all.path(), 1), 700);
+  for (const int ranks : {2, 3, 7})
+    run_as_threads(ranks, [&](const Comm& comm) {
+      Report report;
+      Reader reader(all.schema(), all.path(), read_directly, {}, comm.rank(), report);
+      reader.use(all.state());
+      DealtIndex dealt(comm, all.schema(), reader, 1 << 12);
+      for (int read = 0; read < 2; ++read) {
+        const Asker asker(all, asked_by(comm.rank(), ranks, read));
+        try {
+          dealt.read(asker.wanted());
+          EXPECT_TRUE(asker.wanted().empty()) << "rank " << comm.rank();
+        } catch (const Error& error) {
+          EXPECT_FALSE(asker.wanted().empty());
+          EXPECT_EQ(error.code(), Errc::enotnc);
+          EXPECT_NE(error.message().find("variable "), std::string::npos) << error.message();
+          EXPECT_NE(error.message().find(data_path(all.path(), 1)), std::string::npos);
+        }
+      }
+    });
+}
+
+}  // namespace
+}  // namespace forebay::decomposed
