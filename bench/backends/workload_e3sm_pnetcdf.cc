@@ -156,18 +156,22 @@ void E3smPnetcdf::post_all(int ncid, bool put, Phases& phases) {
   for (const Slot& slot : slots_) {
     if (slot.record != record) {
       record = slot.record;
-      if (wait_each_record_) wait(ncid, phases);
+      if (wait_each_record_) wait(ncid, put, phases);
       for (Pieces& pieces : pieces_) pieces.set_record(record);
     }
     post(ncid, put, var_ids_[static_cast<std::size_t>(slot.var)], slot);
   }
-  wait(ncid, phases);
+  wait(ncid, put, phases);
 }
 
-void E3smPnetcdf::wait(int ncid, Phases& phases) {
+void E3smPnetcdf::wait(int ncid, bool put, Phases& phases) {
   phases.mark("post");
   check(ncmpi_wait_all(ncid, NC_REQ_ALL, nullptr, nullptr), "wait_all");
   phases.mark("wait");
+  if (!put || options_.compute <= 0) return;
+  for (const double begin = MPI_Wtime(); MPI_Wtime() - begin < options_.compute;) {
+  }
+  phases.leave_out();
 }
 
 void E3smPnetcdf::post(int ncid, bool put, int varid, const Slot& slot) {

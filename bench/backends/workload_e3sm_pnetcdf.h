@@ -52,7 +52,7 @@ class E3smPnetcdf final : public E3smWorkload {
   void define_as_blobs(int ncid, int var, std::span<const int> dims, int* id);
   void post_all(int ncid, bool put, Phases& phases);
   void post(int ncid, bool put, int varid, const Slot& slot);
-  void wait(int ncid, Phases& phases);
+  void wait(int ncid, bool put, Phases& phases);
 
   struct Blob {
     MPI_Offset begin = 0, of_file = 0;  // elements of a map, before this rank's and of all ranks

@@ -11,7 +11,8 @@ PROGRAMS = {
     "hdf5": "forebay-bench-hdf5",
     "codec-limit": "forebay-bench-codec-limit",
 }
-OWN = ("forebay", "forebay-chunked", "forebay-decomposed", "forebay-decom-codec", "forebay-decom-api")
+OWN = ("forebay", "forebay-async", "forebay-chunked", "forebay-decomposed", "forebay-decom-async", "forebay-decom-codec",
+       "forebay-decom-api")
 PEERS = ("pnetcdf", "pnetcdf-hints", "pnetcdf-blob", "hdf5", "hdf5-multi")
 SYSTEM = ("append", "limit", "log-limit")
 LIMITS = SYSTEM + ("floor", "codec-limit")
@@ -132,12 +133,16 @@ def make_backends(wanted, programs, job, ranks, modules, cores):
         with_modules("hdf5-multi", hdf5, as_hdf5 + ["--one-call"])
     if own and "forebay" in wanted:
         backends.append(Backend("forebay", own))
+    if own and "forebay-async" in wanted:
+        backends.append(Backend("forebay-async", own, None, own_hints("stage=async")))
     if own and "forebay-chunked" in wanted:
         arguments = ["--chunked"] if job["arrays"] else []
         hints = own_hints(f"layout=chunked;codec={job['codec']}")
         backends.append(Backend("forebay-chunked", own, None, hints, arguments))
     if own and "forebay-decomposed" in wanted:
         backends.append(Backend("forebay-decomposed", own, None, own_hints("layout=decomposed")))
+    if own and "forebay-decom-async" in wanted:
+        backends.append(Backend("forebay-decom-async", own, None, own_hints("layout=decomposed;stage=async")))
     if own and "forebay-decom-codec" in wanted:
         backends.append(Backend("forebay-decom-codec", own, None, own_hints(f"layout=decomposed;codec={job['codec']}")))
     if own and job["arguments"][0] == "e3sm":

@@ -177,6 +177,9 @@ void add_pnetcdf_options(CLI::App* sub, E3smCommand& o) {
   sub->add_option("--wait", o.wait,
                   "wait_all after each record or once at the end (usual: I record, F and G end)")
       ->check(CLI::IsMember({"usual", "record", "end"}));
+  sub->add_option("--compute", o.options.compute,
+                  "seconds that ranks compute after each wait_all of a write; they are not counted")
+      ->check(CLI::NonNegativeNumber);
   auto* by_maps = sub->add_flag("--by-maps", o.by_maps,
                                 "define maps and write by them (Forebay's ncmpi_def_decom)");
   auto* blobs = sub->add_flag("--blobs", o.blobs,

@@ -42,6 +42,13 @@ class Phases {
     last_ = now;
   }
 
+  /// What passed since the last mark counts nowhere. Local.
+  void leave_out() {
+    const double now = MPI_Wtime();
+    begin_ += now - last_;
+    last_ = now;
+  }
+
   /// Reports a further number of seconds as `name`, which belongs to no phase.
   void note(const char* name, double seconds) { phases_.emplace_back(name, seconds); }
 

@@ -16,11 +16,14 @@ One round runs every backend once, in a new set of processes each and in the oth
 the machine does meets all of them alike; the figures are medians over the rounds. The backends are
 
     forebay           this library as the environment says; by default, canonical files
+    forebay-async     the same with stage=async
     forebay-chunked   this library, layout chunked, with --codec (deflate:6; e3sm: shuffle,zstd:1)
     forebay-decomposed
                       this library, layout decomposed: slabs in a data file a node
+    forebay-decom-async
+                      the same with stage=async
     forebay-decom-codec
-                      the same with --codec
+                      forebay-decomposed with --codec
     forebay-decom-api this library, maps defined and written by (ncmpi_def_decom), e3sm only
     pnetcdf/MODULE    the peer with each MPI-IO module of the MPI library; ratios use the better one. A module that
                       needs more than twice the time of the better one in the first round is not run again.
@@ -99,6 +102,7 @@ def parse_arguments(argv):
     add("--all-modules", action="store_true", help="run slow modules in every round, too")
     add("--cores", type=int, help="that codec-limit divides by (default: those that this process may use)")
     add("--tile", type=int, help="e3sm: repeat the horizontal dimensions N times")
+    add("--compute", type=float, help="e3sm: seconds that ranks compute after each record's write; they are not counted")
     add("--data", help="e3sm: folder of recorded maps (default: $FOREBAY_E3SM_DATA, else beside the source tree)")
     add("--no-verify", action="store_true", help="do not compare the values read back")
     add("--json", help="write all records to this file")
@@ -190,6 +194,9 @@ def e3sm_jobs(options, backends):
         if options.tile:
             arguments += ["--tile", str(options.tile)]
             title += f" tile {options.tile}"
+        if options.compute is not None:
+            arguments += ["--compute", str(options.compute), "--wait", "record"]
+            title += f" computing {options.compute} s"
         if field != "noise":
             arguments += ["--field", field]
             title += f" {field}"

@@ -31,6 +31,7 @@ struct E3smOptions {
   /// wait_all after each record, or once at the end; unset: the case's usual way, which is the one
   /// that the peer is faster with (record for I, end for F and G).
   std::optional<bool> wait_each_record;
+  double compute = 0;          ///< seconds that a rank keeps a core busy after each wait of a write
   bool merge_pieces = true;    ///< as the E3SM-IO benchmark; false: one piece a recorded piece
   bool double_memory = false;  ///< hold float variables as double in memory
   E3smField field = E3smField::Noise;

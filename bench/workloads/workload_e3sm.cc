@@ -183,6 +183,7 @@ nlohmann::json E3smWorkload::parameters() const {
                      {"tile", options_.tiles},
                      {"map_ranks", case_.map_ranks},
                      {"wait", wait_each_record_ ? "record" : "end"},
+                     {"compute", options_.compute},
                      {"merged_pieces", options_.merge_pieces},
                      {"memory", options_.double_memory ? "double" : "native"},
                      {"input", options_.data_dir.empty() ? "generated" : "recorded"}};
