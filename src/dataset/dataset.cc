@@ -291,7 +291,7 @@ void Dataset::close() {
     if (all_there && schema_.record_dim())
       keep_first(first, up_to_meeting(comm_, [&] { write_agreed_numrecs(); }));
     if (publishes) step([&] { container_->publish_last(); });
-    attempt_into(first, [&] { container_->fill_up(changed_); });
+    attempt_into(first, [&] { container_->fill_up(changed_ && all_there); });
   }
   const auto close_stage = [&] { stage_->close(false); };
   stage_->holds_writes() ? void(step(close_stage)) : void(attempt_into(first, close_stage));

@@ -46,7 +46,7 @@ class AsyncStage : public Stage {
     StageNeeds needs;
     if (alone_) return needs;
     needs.staged = !queue_.is_idle();
-    needs.flush = queue_.has_failed() || queue_.bytes() > queue_.memory() / 2;
+    needs.flush = queue_.has_failed() || queue_.held() > queue_.memory() / 2;
     ByteRange mine;
     if (attempt_to([&] { mine = layout_->in_place(writes); })) mine = anywhere;
     needs.first = mine.empty() ? nowhere : -mine.first;
@@ -128,7 +128,10 @@ class AsyncStage : public Stage {
   // Collective. What was copied is in the files, and visible.
   void settle() {
     if (held_ == 0) return;
-    agree_on_error(site_.comm, attempt_to([&] { queue_.drain(); }));
+    agree_on_error(site_.comm, attempt_to([&] {
+                     StepTimer timer(site_.report, Step::wait);
+                     queue_.drain();
+                   }));
     publish();
   }
 

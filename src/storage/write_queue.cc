@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <system_error>
 #include <utility>
@@ -21,6 +22,8 @@ double seconds_since(Clock::time_point begin) {
 
 /// What a copy takes at most; two of them always fit, so that one is made while one is written.
 constexpr Count largest_copy = 4 << 20;
+/// Whatever is said of memory, copies have so many bytes.
+constexpr Count least_copy = 32;
 /// One system call writes so many copies that follow each other in a file.
 constexpr std::size_t most_together = 64;
 
@@ -47,7 +50,7 @@ void WriteQueue::wait(Lock& lock, Condition&& ready) {
 }
 
 void WriteQueue::add(ByteFile& file, Offset offset, std::span<const std::byte> bytes) {
-  const auto most = static_cast<std::size_t>(std::clamp<Count>(memory_ / 2, 1, largest_copy));
+  const auto most = static_cast<std::size_t>(std::clamp(memory_ / 2, least_copy, largest_copy));
   while (!bytes.empty()) {
     const auto part = bytes.first(std::min(most, bytes.size()));
     if (!keep(file, offset, part)) {
@@ -64,14 +67,16 @@ bool WriteQueue::keep(ByteFile& file, Offset offset, std::span<const std::byte> 
   const auto size = static_cast<Count>(bytes.size());
   {
     Lock lock(mutex_);
-    const auto has_room = [&] { return bytes_ == 0 || bytes_ + size <= memory_; };
+    const auto has_room = [&] {
+      return bytes_ == 0 || held_by(bytes_ + size, std::ssize(entries_) + 1) <= memory_;
+    };
     wait(lock, [&] { return has_room() || failed_; });
     if (!has_room()) throw *failed_;
   }
   const auto without = attempt_to([&] {
     Entry entry{&file, offset, size, std::make_unique_for_overwrite<std::byte[]>(bytes.size())};
     std::memcpy(entry.data.get(), bytes.data(), bytes.size());
-    if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+    if (!thread_.joinable()) start();
     const Lock lock(mutex_);
     entries_.push_back(std::move(entry));
     bytes_ += size;
@@ -81,6 +86,16 @@ bool WriteQueue::keep(ByteFile& file, Offset offset, std::span<const std::byte> 
   ++report_[Counter::writes_staged];
   report_[Counter::bytes_staged] += size;
   return true;
+}
+
+// The program's signals are for its own threads.
+void WriteQueue::start() {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const auto failed = attempt_to([&] { thread_ = std::thread([this] { work(); }); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (failed) throw *failed;
 }
 
 // Of those that wait the first, and what follows it in the file.
@@ -162,6 +177,11 @@ bool WriteQueue::has_failed() const {
 Count WriteQueue::bytes() const {
   const Lock lock(mutex_);
   return bytes_;
+}
+
+Count WriteQueue::held() const {
+  const Lock lock(mutex_);
+  return held_by(bytes_, std::ssize(entries_));
 }
 
 WriteQueue::Seconds WriteQueue::seconds() const {

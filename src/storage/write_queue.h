@@ -11,6 +11,7 @@
 // A write that fails stays, with all behind it, until drain() tries again and succeeds.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -30,7 +31,8 @@ namespace forebay {
 
 class WriteQueue {
  public:
-  /// Local. At most `memory` bytes wait. `report` belongs to the thread that adds.
+  /// Local. At most `memory` bytes wait, with what it takes to know of them where pieces are many
+  /// and small. `report` belongs to the thread that adds.
   WriteQueue(Count memory, Report& report);
   /// What waits is dropped.
   ~WriteQueue();
@@ -65,6 +67,7 @@ class WriteQueue {
   bool is_idle() const;  ///< nothing waits
   bool has_failed() const;
   Count bytes() const;  ///< that wait
+  Count held() const;   ///< what counts towards `memory`
   Count memory() const { return memory_; }
 
   struct Seconds {
@@ -85,12 +88,18 @@ class WriteQueue {
   };
   using Lock = std::unique_lock<std::mutex>;
 
+  void start();
   void work();
   std::size_t take(std::span<iovec> pieces) const;
   bool keep(ByteFile& file, Offset offset, std::span<const std::byte> bytes);
   template <typename Condition>
   void wait(Lock& lock, Condition&& ready);
   bool rests() const { return entries_.empty() && !working_; }
+  // An entry, its place in a deque, and what an allocation costs; those of a few pieces are free.
+  static constexpr Count entry_bytes = sizeof(Entry) + 32, free_entries = 1024;
+  Count held_by(Count bytes, Count entries) const {
+    return bytes + std::max<Count>(entries - free_entries, 0) * entry_bytes;
+  }
 
   const Count memory_;
   Report& report_;

@@ -95,6 +95,24 @@ TEST_F(WriteQueueTest, waits_where_memory_is_full_and_never_holds_more) {
   EXPECT_GE(queue.seconds().written, 0.01);
 }
 
+TEST_F(WriteQueueTest, many_small_pieces_count_with_what_they_take) {
+  constexpr Count room = 64 << 10;
+  WriteQueue small{room, report};
+  file.shut = true;
+  std::atomic<int> added = 0;
+  std::thread adds([&] {
+    for (; added < 5000; ++added) small.add(file, 2 * added, bytes_of("x"));
+  });
+  for (int before = -1; added != before; std::this_thread::sleep_for(50ms)) before = added;
+  EXPECT_GT(added, 1024);
+  EXPECT_LT(added, 2500);
+  EXPECT_LE(small.held(), room);
+  file.shut = false;
+  adds.join();
+  small.drain();
+  EXPECT_EQ(std::ssize(found()), 2 * 4999 + 1);
+}
+
 TEST_F(WriteQueueTest, what_failed_is_kept_told_and_tried_again) {
   disk->room = 4;
   add(0, "abcd");

@@ -346,8 +346,10 @@ void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream
 void AggregatedTransport::finish_write(const Slots::Use& use) {
   // Holes are left alone where what is read of them may be old when it is written: alone, nothing
   // tells whether somebody else writes there; where caches are weak, other nodes may have bytes of
-  // them under way; and so may any rank where a thread writes what earlier operations copied.
-  const bool may_bridge = comm_.size() > 1 && !file_->has_weak_caches() && !file_->writes_later();
+  // them under way; and so may any rank where a thread writes what earlier operations copied,
+  // unless these are known to lie elsewhere.
+  const bool may_bridge = comm_.size() > 1 && !file_->has_weak_caches() &&
+                          (options_.keeps_apart || !file_->writes_later());
   const Count bridge = may_bridge ? options_.hole_threshold : 0;
   if (options_.bulk && !file_->writes_later()) return write_behind(use, bridge);
   attempt_into(failure_, [&] { slots_->write_out(use, *file_, bridge, report_); });

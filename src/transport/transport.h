@@ -26,6 +26,9 @@ struct TransportOptions {
   /// Operations are large and the file system answers slowly: few large system calls are worth more
   /// than moving bytes once more.
   bool bulk = false;
+  /// Where files hand over what is written (storage/write_queue.h): an operation that has bytes
+  /// between the first and the last of one that waits comes behind it, so that holes may be filled.
+  bool keeps_apart = false;
   int aggregators = 0;             ///< nodes that aggregate at most; 0: all
   Count least_trial = 256 << 10;   ///< bytes of a node's, to try which way is quicker
   double patience = 2;             ///< see quicker_way.h

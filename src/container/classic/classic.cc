@@ -271,6 +271,7 @@ void ClassicContainer::parts_begin() {
 void ClassicContainer::make_engine() {
   const Method& method = site_.method;
   TransportOptions options = transport_options(method);
+  options.keeps_apart = true;    // stage/async.cc, by Layout::in_place
   options.bulk = site_.batches;  // whoever stages does so because the file is slow
   transport_ = make_transport(comm_, file_owner_, options, site_.report);
   canonical_ =

@@ -309,8 +309,9 @@ void DecomposedLayout::commit(const std::function<void()>& append) {
   auto failed = attempt_to([&] {
     overrule();
     append();
-    if (writes_later()) site_.later->drain();
   });
+  // Also where that failed: what is dropped below may lie under what other ranks' threads write.
+  if (writes_later()) keep_first(failed, attempt_to([&] { site_.later->drain(); }));
   const std::uint64_t epoch = ++epoch_;
   std::array<std::int64_t, 4> change{};  // of the roots
   keep_first(failed, attempt_to([&] {
