@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
 #include <tuple>
 
@@ -16,7 +17,9 @@ namespace {
 /// What a slab takes on the way, and in memory, about.
 constexpr Count slab_bytes = 256;
 /// Whatever memory there is, a few pieces fit.
-constexpr std::size_t least_pieces = 4;
+constexpr std::size_t least_pieces = 16;
+/// A pattern of no more bytes is not halved for its size.
+constexpr std::size_t least_pattern = 1024;
 
 /// An entry without its parts, which follow.
 struct SlabHead {
@@ -39,7 +42,8 @@ struct SentPiece {
 
 /// Of a pattern that came before it in the message.
 struct SentWant {
-  std::uint32_t file, map, pattern;
+  Key key;
+  std::uint32_t file, map, pattern, unused;
 };
 
 enum class Answer : std::uint8_t { here, too_many, later, failed };
@@ -48,6 +52,18 @@ void put_error(std::vector<std::byte>& to, const Error& error) {
   put(to, error.code());
   put_list(to, std::span<const char>(error.message()));
   put_list(to, std::span<const char>(error.advice()));
+}
+
+Error take_error(std::span<const std::byte>& bytes) {
+  const auto code = take<Errc>(bytes);
+  const auto message = take_list<char>(bytes), advice = take_list<char>(bytes);
+  return {code, std::string(message.begin(), message.end()),
+          std::string(advice.begin(), advice.end())};
+}
+
+Count bytes_of(const Selected& what) {
+  return std::ssize(what.pattern.runs) * static_cast<Count>(sizeof(PatternRun)) +
+         std::ssize(what.gather) * static_cast<Count>(sizeof(Gathered));
 }
 
 /// What f() puts, or its error.
@@ -127,15 +143,6 @@ void DealtIndex::ask(Failure& failed, Ask&& make, Tell&& tell, Hear&& hear) {
                    "give it more, or lower buffer_limit");
 }
 
-void DealtIndex::fail_for(VarId var, std::span<const std::byte>& bytes) const {
-  const auto code = take<Errc>(bytes);
-  const auto message = take_list<char>(bytes), advice = take_list<char>(bytes);
-  throw Error(code,
-              "variable " + schema_.vars[static_cast<std::size_t>(var)].name + ": " +
-                  std::string(message.begin(), message.end()),
-              std::string(advice.begin(), advice.end()));
-}
-
 // Of the roots of all data files, that is: each is counted by the first who keeps it.
 void DealtIndex::check_roots() {
   if (checked_ == reader_.state().epoch) return;
@@ -155,11 +162,10 @@ void DealtIndex::check_roots() {
                                    halves[3], found.later, counted};
   comm_.all_reduce(sums, Reduce::sum);
   // A file that cannot be looked into is told of by who reads from it.
-  if (sums[5] == static_cast<std::int64_t>(files())) {
-    found.sums = from_halves(std::span(sums).first<4>());
-    found.later = sums[4];
-    reader_.check_roots(found);
-  }
+  if (sums[5] != static_cast<std::int64_t>(files())) return;
+  found.sums = from_halves(std::span(sums).first<4>());
+  found.later = sums[4];
+  reader_.check_roots(found);
   checked_ = reader_.state().epoch;
 }
 
@@ -167,22 +173,26 @@ void DealtIndex::check_roots() {
 
 // The jobs of this round, and the places of those whose slabs are not known.
 void DealtIndex::take_up(std::vector<Place>& places) {
-  const Count room = std::max<Count>(share() / slab_bytes, 1);
+  const Count slabs = std::max<Count>(files(), comm_.size()) * slab_bytes;  // of a place
   std::set<Place> all;
   const std::vector<Slab>* last = nullptr;
+  const Selected* what = nullptr;
   Count taken = 0;
-  for (under_way_ = 0; under_way_ < jobs_.size() && taken < room; ++under_way_) {
+  for (under_way_ = 0; under_way_ < jobs_.size() && taken < memory_ / 8; ++under_way_) {
     const Job& job = jobs_[under_way_];
+    if (std::exchange(what, job.part.what.get()) != job.part.what.get())
+      taken += bytes_of(*job.part.what);
     if (job.slabs)
-      taken += std::exchange(last, job.slabs.get()) != job.slabs.get() ? 1 : 0;
+      taken += std::exchange(last, job.slabs.get()) != job.slabs.get() ? slabs : 0;
     else
-      taken += all.insert({job.request->var, job.part.record}).second ? 1 : 0;
+      taken += all.insert({job.request->var, job.part.record}).second ? slabs : 0;
   }
   places.assign(all.begin(), all.end());
 }
 
 void DealtIndex::find_slabs(std::span<const Place> places, Failure& failed) {
-  std::vector<std::vector<Slab>> found(places.size());
+  std::vector<std::vector<Slab>> found;
+  attempt_into(failed, [&] { found.resize(places.size()); });
   const auto make = [&] {
     std::vector<Message> questions;
     if (places.empty()) return questions;
@@ -199,7 +209,9 @@ void DealtIndex::find_slabs(std::span<const Place> places, Failure& failed) {
   };
   const auto hear = [&](Rank from, std::span<const std::byte> bytes) {
     for (const std::uint32_t file : files_of(from, files(), comm_.size())) {
-      if (take<Answer>(bytes) == Answer::failed) fail_for(static_cast<VarId>(places[0].var), bytes);
+      if (take<Answer>(bytes) == Answer::failed)
+        naming("variable " + schema_.vars[static_cast<std::size_t>(places[0].var)].name,
+               [&] { throw take_error(bytes); });
       for (std::vector<Slab>& slabs : found) {
         for (auto n = take<std::uint32_t>(bytes); n > 0; --n) {
           const auto head = take<SlabHead>(bytes);
@@ -211,6 +223,7 @@ void DealtIndex::find_slabs(std::span<const Place> places, Failure& failed) {
     }
   };
   ask(failed, make, tell, hear);
+  if (failed) return;
   attempt_into(failed, [&] {
     std::vector<std::shared_ptr<const std::vector<Slab>>> slabs;
     for (std::vector<Slab>& its : found) {
@@ -262,7 +275,7 @@ bool DealtIndex::look_for_plans() {
     for (const Slab& slab : *job.slabs) {
       if (job.plans.contains(slab.map)) continue;
       if (auto known = reader_.plans().find(slab.map, job.part.what))
-        job.plans.emplace(slab.map, std::move(known));
+        job.plans.emplace(slab.map, Told{std::move(known), std::nullopt});
       else
         any = true;
     }
@@ -271,7 +284,7 @@ bool DealtIndex::look_for_plans() {
 }
 
 void DealtIndex::find_plans(Failure& failed) {
-  const auto most_bytes = static_cast<std::size_t>(share());
+  const auto most_bytes = std::max(static_cast<std::size_t>(share()), least_pattern);
   const auto make = [&] {
     struct Letter {
       std::vector<std::byte> patterns;
@@ -288,7 +301,7 @@ void DealtIndex::find_plans(Failure& failed) {
       for (const Slab& slab : *job.slabs) {
         if (job.plans.contains(slab.map) || asked.contains({slab.map, what})) continue;
         if (packed.empty()) packed = packer_.pack(what->pattern);
-        job.to_be_halved = packed.size() > most_bytes && what->elements > 1;
+        job.to_be_halved = packed.size() > most_bytes && what->pattern.runs.size() > 1;
         if (job.to_be_halved) break;
         const Rank keeper = keeper_of(slab.file);
         Letter& letter = letters[keeper];
@@ -300,8 +313,8 @@ void DealtIndex::find_plans(Failure& failed) {
           letter.last = what;
           ++letter.number;
         }
-        letter.wants.push_back({slab.file, slab.entry.map, letter.number - 1});
-        wanted_[keeper].push_back({slab.map, what, job.request->var});
+        letter.wants.push_back({slab.map, slab.file, slab.entry.map, letter.number - 1, 0});
+        wanted_[keeper].push_back({slab.map, what});
         asked.insert({slab.map, what});
       }
     }
@@ -323,9 +336,14 @@ void DealtIndex::find_plans(Failure& failed) {
 
 void DealtIndex::tell_plans(const Question& question, Message& answer) {
   std::span<const std::byte> bytes = question.bytes;
-  std::vector<std::shared_ptr<const Selected>> patterns;
-  for (auto n = take<std::uint32_t>(bytes); n > 0; --n)
-    patterns.push_back(make_selected(packer_.unpack(take_list<std::byte>(bytes)), {}));
+  std::vector<std::span<const std::byte>> patterns;
+  for (auto n = take<std::uint32_t>(bytes); n > 0; --n) {
+    const auto size = static_cast<std::size_t>(take<std::uint64_t>(bytes));
+    patterns.push_back(bytes.first(size));
+    bytes = bytes.subspan(size);
+  }
+  std::shared_ptr<const Selected> pattern;
+  std::optional<std::uint32_t> number;  // of it
   std::vector<std::byte>& to = answer.bytes;
   std::size_t room = std::clamp(static_cast<std::size_t>(share()) / sizeof(SentPiece), least_pieces,
                                 std::max(reader_.most_pieces(), least_pieces));
@@ -337,7 +355,11 @@ void DealtIndex::tell_plans(const Question& question, Message& answer) {
       continue;
     }
     put_or_fail(to, [&] {
-      const auto plan = reader_.make_plan(want.file, want.map, patterns[want.pattern], most);
+      if (number != want.pattern) {
+        pattern = make_selected(packer_.unpack(patterns[want.pattern]), {});
+        number = want.pattern;
+      }
+      const auto plan = reader_.make_plan(want.file, want.map, want.key, pattern, most);
       goes_on = !plan || room == most || plan->pieces.size() <= room;
       if (!plan || !goes_on) return put(to, plan ? Answer::later : Answer::too_many);
       put(to, Answer::here);
@@ -354,7 +376,8 @@ void DealtIndex::hear_plans(Rank from, std::span<const std::byte> bytes) {
   for (const Want& want : wanted_[from]) {
     const auto answer = take<Answer>(bytes);
     if (answer == Answer::later) continue;
-    if (answer == Answer::failed) fail_for(want.var, bytes);
+    Told told;
+    if (answer == Answer::failed) told.error = take_error(bytes);
     std::shared_ptr<Plan> plan;
     if (answer == Answer::here) {
       const auto head = take<PlanHead>(bytes);
@@ -364,19 +387,19 @@ void DealtIndex::hear_plans(Rank from, std::span<const std::byte> bytes) {
       plan->covered = head.covered;
       for (const SentPiece& p : take_list<SentPiece>(bytes))
         plan->pieces.push_back({p.target, p.count, p.place, 0, {0, p.rank, 0}, p.step});
+      told.plan = plan;
     }
     for (std::size_t i = 0; i < under_way_; ++i) {
       Job& job = jobs_[i];
-      if (job.part.what.get() != want.what) continue;
-      if (!plan) {
-        job.to_be_halved = true;
+      const auto has = [&](const Slab& slab) { return slab.map == want.map; };
+      if (job.part.what.get() != want.what ||
+          std::none_of(job.slabs->begin(), job.slabs->end(), has))
         continue;
-      }
-      if (!plan->target) {
+      if (plan && !plan->target) {
         plan->target = job.part.what;
         reader_.plans().keep(plan);
       }
-      job.plans.emplace(want.map, plan);
+      job.plans.emplace(want.map, told);
     }
   }
 }
@@ -384,32 +407,47 @@ void DealtIndex::hear_plans(Rank from, std::span<const std::byte> bytes) {
 // -- reading
 
 void DealtIndex::read_what_is_known() {
-  std::deque<Job> remaining;
+  std::vector<Job> remaining;
+  std::map<const Selected*, std::array<Part, 2>> halves;  // the same for all variables
   for (std::size_t i = 0; i < under_way_; ++i) {
     Job& job = jobs_[i];
     std::size_t pieces = 0;
-    for (const auto& [map, plan] : job.plans) pieces += plan->pieces.size();
-    const auto plan_of = [&](const Slab& slab) { return job.plans.at(slab.map); };
+    for (const auto& [map, told] : job.plans) pieces += told.plan ? told.plan->pieces.size() : 0;
+    const auto plan_of = [&](const Slab& slab) {
+      const Told& told = job.plans.at(slab.map);
+      if (told.error) throw *told.error;
+      return told.plan;
+    };
     const bool known = std::all_of(job.slabs->begin(), job.slabs->end(),
                                    [&](const Slab& slab) { return job.plans.contains(slab.map); });
-    if (pieces > 2 * reader_.most_pieces() && job.part.what->elements > 1) job.to_be_halved = true;
-    if (!job.to_be_halved && known) {
+    if (known && !job.to_be_halved) {
       const Variable& var = schema_.vars[static_cast<std::size_t>(job.request->var)];
       job.to_be_halved = !naming("variable " + var.name, [&] {
         return reader_.read_by(*job.request, job.part, *job.slabs, plan_of);
       });
+    } else if (pieces > 2 * reader_.most_pieces() && job.part.what->elements > 1) {
+      job.to_be_halved = true;
     }
-    if (job.to_be_halved)
-      for (Part& half : halves_of(job.part))
-        remaining.push_back({job.request, std::move(half), job.slabs, {}, false});
-    else if (!known)
+    if (job.to_be_halved) {
+      auto& its = halves[job.part.what.get()];
+      if (!its[0].what) its = halves_of(Part{0, job.part.what, 0});
+      for (const Part& half : its)
+        remaining.push_back({job.request,
+                             {job.part.record, half.what, job.part.memory + half.memory},
+                             job.slabs,
+                             {},
+                             false});
+    } else if (!known) {
       remaining.push_back(std::move(job));
+    }
   }
-  for (std::size_t i = under_way_; i < jobs_.size(); ++i) remaining.push_back(std::move(jobs_[i]));
-  jobs_ = std::move(remaining);
+  jobs_.erase(jobs_.begin(), jobs_.begin() + static_cast<std::ptrdiff_t>(under_way_));
+  jobs_.insert(jobs_.begin(), std::make_move_iterator(remaining.begin()),
+               std::make_move_iterator(remaining.end()));
 }
 
 void DealtIndex::read(std::span<const Wanted> wanted) {
+  if (comm_.all_reduce(wanted.empty() ? 0 : 1, Reduce::max) == 0) return;
   check_roots();
   Failure failed;
   attempt_into(failed, [&] {
@@ -450,8 +488,10 @@ void DealtIndex::as_of_newest(OpenState which, const std::function<void()>& f) {
   };
   look();  // one that read alone may have gone ahead
   for (int time = 0; time < Reader::most_times; ++time) {
-    const auto failed = attempt_to(f);
-    if (!look()) continue;
+    auto failed = attempt_to(f);
+    bool still = true;
+    keep_first(failed, attempt_to([&] { still = look(); }));  // the same on all ranks
+    if (!still) continue;
     if (failed) throw *failed;
     return;
   }

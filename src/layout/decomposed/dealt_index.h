@@ -13,8 +13,8 @@
 // selections ask for places only. A selection whose pattern or pieces are more than fits into a
 // message is halved, and asked for in the next round.
 //
-// Memory: `memory` for what is under way, however many ranks and files there are, but for one
-// entry of each file.
+// Memory: about `memory` for what is under way, but for one place's slabs of all files, and a few
+// pieces of each who asks.
 #pragma once
 
 #include <cstdint>
@@ -64,11 +64,15 @@ class DealtIndex {
   std::int64_t rounds() const { return rounds_; }
 
  private:
+  struct Told {
+    std::shared_ptr<const Plan> plan;  // null: too many pieces, or
+    std::optional<Error> error;
+  };
   struct Job {
     const Request* request;
     Part part;
-    std::shared_ptr<const std::vector<Slab>> slabs;    // newest first; null: to be asked for
-    std::map<Key, std::shared_ptr<const Plan>> plans;  // by map
+    std::shared_ptr<const std::vector<Slab>> slabs;  // newest first; null: to be asked for
+    std::map<Key, Told> plans;                       // by map
     bool to_be_halved = false;
   };
   struct Place {
@@ -85,7 +89,6 @@ class DealtIndex {
   struct Want {
     Key map;
     const Selected* what;
-    VarId var;  // of the first job that wants it
   };
   using Questions = std::vector<Question>;
   using Failure = std::optional<Error>;
@@ -102,7 +105,6 @@ class DealtIndex {
   void tell_plans(const Question& question, Message& answer);
   void hear_plans(Rank from, std::span<const std::byte> bytes);
   void read_what_is_known();
-  [[noreturn]] void fail_for(VarId var, std::span<const std::byte>& bytes) const;
   template <typename Ask, typename Tell, typename Hear>
   void ask(Failure& failed, Ask&& make, Tell&& tell, Hear&& hear);
 

@@ -145,8 +145,13 @@ Reader::Opened& Reader::opened(std::uint32_t number) {
     auto file = std::make_shared<File>(data_path(path_, number), false, rank_, report_);
     file->share(client_caches_of(folder_of(path_)));
     files_.push_front({number, file, DataFileReader(file, {state_.id, number}), {}, {}});
-    if (files_.size() > options_.most_files) files_.pop_back();
     found = files_.begin();
+    if (files_.size() > std::max<std::size_t>(options_.most_files, 1)) {
+      // Rather one without an index than one that would be loaded again.
+      auto goes = std::prev(files_.end());
+      while (goes != found && goes->loaded) --goes;
+      files_.erase(goes == found ? std::prev(files_.end()) : goes);
+    }
   } else {
     files_.splice(files_.begin(), files_, found);
   }
@@ -253,6 +258,9 @@ void Reader::check_parts(std::uint32_t number, bool decode, const TellOfPart& te
              stored.resize(static_cast<std::size_t>(part.bytes));
              fetch_part(*data.file, part, stored);
              if (!decode || var >= schema_.vars.size()) return;
+             const FileIndex& index = data.reader.index();
+             if (slab.bytes / size_of(schema_.vars[var].type) != index.elements(slab.map))
+               throw_other_bytes(number, schema_.vars[var]);
              const SlabCoding& coding = codings_.of(schema_.vars[var]);
              raw.resize(static_cast<std::size_t>(coding.info(part.elements).bytes()));
              decode_part(*data.file, part, coding, stored, raw, workspace);
@@ -359,10 +367,14 @@ void Reader::forget() {
   plans_.clear();
 }
 
-std::shared_ptr<const Plan> Reader::make_plan(std::uint32_t file, std::uint32_t map,
+std::shared_ptr<const Plan> Reader::make_plan(std::uint32_t file, std::uint32_t map, const Key& key,
                                               const std::shared_ptr<const Selected>& target,
                                               std::size_t most) {
-  auto plan = std::make_shared<Plan>(Plan{index(file).identity(map), target, {}, {}, 0});
+  const FileIndex& its = index(file);
+  // It was loaded anew, and another job has committed meanwhile.
+  if (map >= its.maps() || its.identity(map) != key)
+    damaged(data_path(path_, file) + " was written again while it was read");
+  auto plan = std::make_shared<Plan>(Plan{key, target, {}, {}, 0});
   if (!collect(file, map, most, *plan)) return nullptr;
   resolve(plan->pieces, 1);
   plan->covered = elements_of(plan->pieces) * plan->levels.count;
@@ -376,7 +388,7 @@ std::shared_ptr<const Plan> Reader::plan_for(const Slab& slab,
   auto plan = plans_.find(slab.map, target);
   ++(plan ? plans_found_ : plans_made_);
   if (plan) return plan;
-  plan = make_plan(slab.file, slab.entry.map, target, most_pieces());
+  plan = make_plan(slab.file, slab.entry.map, slab.map, target, most_pieces());
   if (plan) plans_.keep(plan);
   return plan;
 }
@@ -454,6 +466,11 @@ class Reader::Uses {
   Levels levels_;
 };
 
+void Reader::throw_other_bytes(std::uint32_t file, const Variable& var) const {
+  damaged(data_path(path_, file) + ": a slab has other bytes than elements of type " +
+          name_of(var.type));
+}
+
 // Slabs that have elements of the target, until they have all of it, newest first. False: their
 // pieces are more than may be.
 bool Reader::find_uses(std::span<const Slab> slabs, const Variable& var, const Selected& what,
@@ -463,9 +480,7 @@ bool Reader::find_uses(std::span<const Slab> slabs, const Variable& var, const S
     const std::uint64_t epoch = slabs[i].entry.epoch;
     for (; i < slabs.size() && slabs[i].entry.epoch == epoch; ++i) {
       const Slab& slab = slabs[i];
-      if (slab.entry.bytes != slab.elements * width)
-        damaged(data_path(path_, slab.file) + ": a slab has other bytes than elements of type " +
-                name_of(var.type));
+      if (slab.entry.bytes != slab.elements * width) throw_other_bytes(slab.file, var);
       auto plan = plan_of(slab);
       if (!plan) return false;
       if (plan->covered > 0 && !uses.add(slab, std::move(plan))) return false;

@@ -80,13 +80,13 @@ class Reader {
   /// nothing was written. Errc::enotnc naming the variable and the data file for what is damaged.
   void read(const Request& request, std::span<const Part> parts);
 
-  // The steps of a read, for who asks other ranks for what indexes tell (dealt_reads.h). All local.
+  // The steps of a read, for who asks other ranks for what indexes tell (dealt_index.h). All local.
 
   /// Appends the slabs that one data file has of a record of a variable.
   void add_slabs(std::uint32_t file, VarId var, Count record, std::vector<Slab>& slabs);
-  /// Of a map of a data file. Null: it has more than `most` pieces, and the target several
-  /// elements.
-  std::shared_ptr<const Plan> make_plan(std::uint32_t file, std::uint32_t map,
+  /// Of map number `map` of a data file, whose identity is `key`: Errc::enotnc if it is another one
+  /// by now. Null: more than `most` pieces, of several elements.
+  std::shared_ptr<const Plan> make_plan(std::uint32_t file, std::uint32_t map, const Key& key,
                                         const std::shared_ptr<const Selected>& target,
                                         std::size_t most);
   PlanCache& plans() { return plans_; }
@@ -170,6 +170,7 @@ class Reader {
   void read_part(const Request& request, const Part& part, std::span<const Slab> slabs);
   bool find_uses(std::span<const Slab> slabs, const Variable& var, const Selected& what,
                  const PlanOf& plan_of, Uses& uses);
+  [[noreturn]] void throw_other_bytes(std::uint32_t file, const Variable& var) const;
   void read_slab(const Slab& slab, const Variable& var, ExtentStream& extents);
   void fill(const Destination& to, const Selected& what) const;
 
