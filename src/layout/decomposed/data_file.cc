@@ -248,6 +248,22 @@ void wipe(ByteFile& file, std::span<const int> slots) {
   for (const int slot : slots) file.write_at(root_place(slot), std::span<const std::byte>(nothing));
 }
 
+namespace {
+
+/// Who writes would give the same space away twice.
+void check_apart(const std::string& path, std::vector<FileSpace::Range> ranges) {
+  std::sort(ranges.begin(), ranges.end(),
+            [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  const auto over = std::adjacent_find(
+      ranges.begin(), ranges.end(), [](const auto& a, const auto& b) { return a.end > b.begin; });
+  if (over != ranges.end())
+    throw Error(Errc::enotnc,
+                path + ": slabs lie over each other, at byte " + std::to_string(over->end),
+                "it can be read, and converted to a new file, but not be written to");
+}
+
+}  // namespace
+
 void DataFileWriter::create() {
   std::vector<std::byte> bytes = print_front(front_);
   bytes.resize(static_cast<std::size_t>(first_block));
@@ -286,6 +302,7 @@ void DataFileWriter::open(std::uint64_t epoch, std::uint64_t synced, RootsFound&
     for (const SectionPlace& s : reader.sections()) use(s.offset, s.bytes, s.epoch, in_newest);
   };
   use_all(newest, true);
+  check_apart(file_->path(), used);
   if (synced > 0) {
     old.load(synced);
     synced_slot_ = old.root() ? old.root()->slot : -1;

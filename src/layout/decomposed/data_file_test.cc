@@ -42,7 +42,7 @@ class DataFile : public testing::Test {
     writer_->add({var, record, 0, map, at, 4 * sum, 0});
   }
   /// The same, encoded in parts of so many stored bytes; the last one has the rest of the elements.
-  void encoded_slab(VarId var, Count record, Count elements, std::vector<Count> stored) {
+  void encoded_slab(VarId var, Count record, Count elements, const std::vector<Count>& stored) {
     const Key key{static_cast<std::uint64_t>(elements), 1};
     const DataFileWriter::MapMember member{0, key, elements};
     Entry entry{var, record, 0, writer_->number_of(std::span(&member, 1)), 0, 4 * elements, 0};
@@ -249,6 +249,24 @@ TEST_F(DataFile, parts_of_impossible_sizes_are_refused) {
   EXPECT_FALSE(refused(enormous(most_part_bytes / 8)));
   EXPECT_TRUE(refused(enormous(most_part_bytes / 8 + 1)));
   EXPECT_TRUE(refused(enormous(INT64_MAX / 8)));
+}
+
+TEST_F(DataFile, who_writes_refuses_slabs_that_lie_over_each_other) {
+  make();
+  slab(1, 0, {500});
+  const Key key{300, 1};
+  const DataFileWriter::MapMember member{0, key, 300};
+  const std::uint32_t map = writer_->number_of(std::span(&member, 1));
+  writer_->give(key, {std::byte{1}});
+  writer_->add({2, 0, 0, map, first_block + 400, 1200, 0});
+  writer_->write(1);
+  writer_->committed();
+  DataFileReader reader(file(), front);
+  reader.load(1);
+  EXPECT_EQ(reader.index().slab_count(), 2);
+  DataFileWriter again(file(), front);
+  RootsFound found;
+  EXPECT_THROW(again.open(1, 0, found), Error);
 }
 
 TEST_F(DataFile, what_the_synced_commit_has_is_not_overwritten) {

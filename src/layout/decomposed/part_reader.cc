@@ -47,6 +47,8 @@ void PartReader::load(ByteFile& file, std::uint32_t number, const SlabCoding& co
   std::vector<Needed*> missing;
   for (Needed& n : needed) {
     n.bytes = cache_.find(id, n.part->offset);
+    // Another slab of a damaged file may say that it has a part at the same place.
+    if (n.bytes && std::ssize(*n.bytes) != coding.info(n.part->elements).bytes()) n.bytes = nullptr;
     if (!n.bytes) missing.push_back(&n);
   }
   if (missing.empty()) return;
@@ -87,6 +89,9 @@ void PartReader::read(ByteFile& file, std::uint32_t number, const Entry& slab,
     bytes = 0;
   };
   const auto need = [&](Extent e) {
+    if (e.offset < begin)
+      throw Error(Errc::enotnc, file.path() + ": an inverse map has elements twice",
+                  "forebay check tells what can still be read");
     while (e.length > 0) {
       while (at + 1 < slab.parts.size() && begin + slab.parts[at].elements * width <= e.offset)
         begin += slab.parts[at++].elements * width;

@@ -43,6 +43,10 @@ class PartsTest : public testing::Test {
     entry_.bytes = static_cast<Count>(parts) * part_elements * 4;
   }
   // Every `every`th run of `length` elements.
+  void read(PartReader& reader, const Entry& slab, std::vector<Extent> extents) {
+    ListStream stream(std::move(extents));
+    reader.read(*file_, 3, slab, *coding_, stream);
+  }
   void read(PartReader& reader, Count length, Count every) {
     constexpr Count all = static_cast<Count>(parts) * part_elements;
     std::vector<std::int32_t> found(static_cast<std::size_t>(all), -1);
@@ -132,6 +136,34 @@ TEST_F(PartsTest, a_damaged_part_is_told_and_the_others_are_read) {
   EXPECT_THROW(read(reader, 10, 1), Error);
   disk_->bytes.resize(static_cast<std::size_t>(entry_.parts[8].offset) + 3);
   EXPECT_THROW(read(reader, part_elements, 8), Error);
+}
+
+// As no file is that was written.
+TEST_F(PartsTest, parts_of_two_slabs_at_one_place_are_not_taken_for_each_other) {
+  make("shuffle,zstd:1");
+  std::vector<std::int32_t> values(300000, -1);
+  auto* const memory = reinterpret_cast<std::byte*>(values.data());
+  PartReader reader({32 << 20, 1}, report_);
+  Entry small;
+  small.parts = {entry_.parts[0]};
+  small.bytes = 4 * part_elements;
+  read(reader, small, {{0, small.bytes, memory, 0, 4}});
+  EXPECT_EQ(values[part_elements - 1], value_of(part_elements - 1));
+  Entry large = small;
+  large.parts[0].elements = std::ssize(values);
+  large.bytes = 4 * std::ssize(values);
+  EXPECT_THROW(read(reader, large, {{0, large.bytes, memory, 0, 4}}), Error);
+}
+
+TEST_F(PartsTest, extents_that_go_back_by_more_than_a_part_are_refused) {
+  make("shuffle,zstd:1");
+  std::vector<std::int32_t> values(3 * part_elements, -1);
+  auto* const memory = reinterpret_cast<std::byte*>(values.data());
+  PartReader reader({1 << 20, 1}, report_);
+  constexpr Count part = 4 * part_elements;
+  EXPECT_THROW(
+      read(reader, entry_, {{0, 2 * part, memory, 0, 4}, {part / 2, part / 4, memory, 0, 4}}),
+      Error);
 }
 
 }  // namespace
