@@ -59,7 +59,7 @@ class FileMaps {
   FileMaps(Schema& schema, std::string path, std::uint64_t id, decomposed::OpenState state);
 
   /// As ClassicFile::read, for a checked selection that is not empty.
-  bool read(VarId var, const Subarray& selection, Type type, void* out, int threads = 1) const;
+  bool read(VarId var, const Subarray& selection, Type type, void* out, int threads) const;
 
   /// What copies decomposed variables slab by slab (layout/decomposed/replay.h), with about so
   /// many bytes. For one thread; outlived by the reader.

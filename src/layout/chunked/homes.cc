@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <tuple>
 #include <type_traits>
@@ -11,6 +10,7 @@
 #include "base/attempt.h"
 #include "comm/agree.h"
 #include "comm/exchange.h"
+#include "comm/message_bytes.h"
 #include "plan/chunk_offers.h"
 
 namespace forebay::chunked {
@@ -22,14 +22,6 @@ constexpr double work_units = 256;
 /// homes together: 16 PiB of deflate). What goes beyond is not balanced.
 Count most_work(int ranks) { return std::numeric_limits<Count>::max() / 2 / ranks; }
 
-template <typename T>
-void append(std::vector<T>& list, std::span<const std::byte> bytes) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  const std::size_t n = bytes.size() / sizeof(T), old = list.size();
-  list.resize(old + n);
-  if (n > 0) std::memcpy(list.data() + old, bytes.data(), n * sizeof(T));
-}
-
 /// One message to each rank that something of `list` is for; `to` tells to whom, and `list` is in
 /// the order of what it tells. `printed` is what is sent of each.
 template <typename T, typename To, typename Printed>
@@ -40,11 +32,7 @@ std::vector<Message> messages_of(std::span<const T> list, To&& to, Printed&& pri
     std::size_t end = i;
     while (end < list.size() && to(list[end]) == message.to) ++end;
     message.bytes.reserve((end - i) * sizeof(printed(list[i])));
-    for (; i < end; ++i) {
-      const auto item = printed(list[i]);
-      const auto bytes = std::as_bytes(std::span(&item, 1));
-      message.bytes.insert(message.bytes.end(), bytes.begin(), bytes.end());
-    }
+    for (; i < end; ++i) put(message.bytes, printed(list[i]));
   }
   return messages;
 }
@@ -123,8 +111,10 @@ void Homes::collect(std::span<const Access> mine) {
         messages_of(std::span<const Access>(sorted), home, [](const Access& a) { return a; });
   }
   comm_.meet();
-  sparse_exchange(comm_, messages,
-                  [&](Rank, std::span<const std::byte> bytes) { append(accesses_, bytes); });
+  sparse_exchange(comm_, messages, [&](Rank, std::span<const std::byte> bytes) {
+    const auto told = all_of<Access>(bytes);
+    accesses_.insert(accesses_.end(), told.begin(), told.end());
+  });
 }
 
 // Of those that touch equally much another one for each chunk, as many chunks may be touched so.
@@ -203,8 +193,7 @@ void Homes::offer() {
 
   std::vector<Offered> offered;
   sparse_exchange(comm_, messages, [&](Rank from, std::span<const std::byte> bytes) {
-    std::vector<Offer> offers;
-    append(offers, bytes);
+    const auto offers = all_of<Offer>(bytes);
     for (std::uint32_t i = 0; i < offers.size(); ++i) offered.push_back({offers[i], from, i});
   });
   judge(offered);
@@ -276,9 +265,8 @@ std::vector<PlannedChunk> plan_at_homes(const Comm& comm, std::span<const Access
   auto all = comm.all_gather_bytes(std::as_bytes(std::span<const Told>(told)), sizes);
   std::vector<PlannedChunk> chunks;
   chunks.reserve(all.size() / sizeof(Told));
-  for (std::size_t at = 0; at < all.size(); at += sizeof(Told)) {
-    Told t;
-    std::memcpy(&t, all.data() + at, sizeof t);
+  for (std::span<const std::byte> rest = all; !rest.empty();) {
+    const auto t = take<Told>(rest);
     PlannedChunk& c = chunks.emplace_back(PlannedChunk{t.var, t.id});
     c.bytes = cost(t.var, t.id).bytes;
     c.touched = t.touched;

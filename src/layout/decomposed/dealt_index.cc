@@ -4,7 +4,6 @@
 #include <array>
 #include <iterator>
 #include <string>
-#include <tuple>
 
 #include "base/attempt.h"
 #include "comm/agree.h"
@@ -112,13 +111,14 @@ Count DealtIndex::share() const {
 // -- asking
 
 // Collective. Each rank sends the questions that make() returns, and answers those that come:
-// whoever has failed asks nothing, and answers still.
+// whoever has failed asks nothing, and answers still. Ranks may be one exchange apart, so all meet
+// before the next pair: read() does.
 template <typename Ask, typename Tell, typename Hear>
 void DealtIndex::ask(Failure& failed, Ask&& make, Tell&& tell, Hear&& hear) {
   std::vector<Message> questions, answers;
   if (!failed) attempt_into(failed, [&] { questions = make(); });
   if (failed) questions.clear();
-  Questions come;
+  std::vector<Question> come;
   attempt_into(failed, [&] {
     sparse_exchange(comm_, questions, [&](Rank from, std::span<const std::byte> bytes) {
       come.push_back({from, {bytes.begin(), bytes.end()}});
@@ -227,11 +227,7 @@ void DealtIndex::find_slabs(std::span<const Place> places, Failure& failed) {
   attempt_into(failed, [&] {
     std::vector<std::shared_ptr<const std::vector<Slab>>> slabs;
     for (std::vector<Slab>& its : found) {
-      // Keepers answer in any order.
-      std::sort(its.begin(), its.end(), [](const Slab& a, const Slab& b) {
-        return std::tuple(b.entry.epoch, a.file, a.entry.map) <
-               std::tuple(a.entry.epoch, b.file, b.entry.map);
-      });
+      std::sort(its.begin(), its.end(), is_newer);
       slabs.push_back(std::make_shared<const std::vector<Slab>>(std::move(its)));
     }
     for (std::size_t i = 0; i < under_way_; ++i) {

@@ -90,7 +90,6 @@ class DealtIndex {
     Key map;
     const Selected* what;
   };
-  using Questions = std::vector<Question>;
   using Failure = std::optional<Error>;
 
   std::uint32_t files() const { return reader_.state().files; }

@@ -22,8 +22,6 @@
 
 namespace forebay::decomposed {
 
-constexpr int most_threads = 256;  ///< of a rank, that encode or decode
-
 class SlabEncoder {
  public:
   /// What is referred to outlives it. `io`: of the group's data file. `shares`, the same on all

@@ -2,6 +2,7 @@
 // process.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -41,8 +42,9 @@ class PartReader {
   /// Errc::enotnc naming the file for a damaged one.
   void read(ByteFile& file, std::uint32_t number, const Entry& slab, const SlabCoding& coding,
             ExtentStream& extents);
-  /// Local. As PartReaderOptions::threads, from here on.
+  /// Local. As PartReaderOptions::threads, from here on; at least one.
   void use_threads(int threads) {
+    threads = std::clamp(threads, 1, most_threads);
     if (threads != tasks_.threads()) tasks_ = chunked::TaskTeam(threads);
   }
   /// Local. To be called when what is read next is of another commit.

@@ -138,6 +138,16 @@ TEST_F(PartsTest, a_damaged_part_is_told_and_the_others_are_read) {
   EXPECT_THROW(read(reader, part_elements, 8), Error);
 }
 
+TEST_F(PartsTest, whatever_number_of_threads_is_asked_for_there_is_one) {
+  make("shuffle,zstd:1");
+  PartReader reader({1 << 20, 2}, report_);
+  for (const int threads : {0, -3, 5, 1}) {
+    reader.use_threads(threads);
+    reader.forget();
+    read(reader, 50, 2);
+  }
+}
+
 // As no file is that was written.
 TEST_F(PartsTest, parts_of_two_slabs_at_one_place_are_not_taken_for_each_other) {
   make("shuffle,zstd:1");

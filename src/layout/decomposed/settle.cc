@@ -1,11 +1,11 @@
 #include "layout/decomposed/settle.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 #include "base/error.h"
 #include "comm/agree.h"
+#include "comm/message_bytes.h"
 
 namespace forebay::decomposed {
 namespace {
@@ -34,8 +34,7 @@ Told tell(const Comm& group, std::span<const Item> next, bool more) {
   Told told;
   std::size_t at = 0;
   for (const std::int64_t size : sizes) {
-    std::vector<Item> its(static_cast<std::size_t>(size) / sizeof(Item));
-    std::memcpy(its.data(), bytes.data() + at, its.size() * sizeof(Item));
+    auto its = all_of<Item>(std::span(bytes).subspan(at, static_cast<std::size_t>(size)));
     at += static_cast<std::size_t>(size);
     told.more.push_back(its.front().var != 0);
     its.erase(its.begin());

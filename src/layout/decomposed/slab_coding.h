@@ -11,6 +11,8 @@
 
 namespace forebay::decomposed {
 
+constexpr int most_threads = 256;  ///< of a rank, that encode or decode
+
 /// What parts of a variable's slabs are to a codec.
 struct SlabCoding {
   Type type;

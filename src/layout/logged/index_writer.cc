@@ -1,7 +1,6 @@
 #include "layout/logged/index_writer.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <numeric>
 
@@ -159,8 +158,7 @@ WrittenIndex write_index(const Comm& comm, ByteFile& file, BlockSpace& space, Lo
   directory.entries = share.entries;
   directory.savings = gathering->savings();
   sum_up(comm, directory);
-  directory.places.resize(all.size() / sizeof(IndexPlace));
-  if (!all.empty()) std::memcpy(directory.places.data(), all.data(), all.size());
+  directory.places = all_of<IndexPlace>(all);
   const Count front = directory_bytes(directory.places.size());
   Offset begin = front;
   std::size_t n = 0;
