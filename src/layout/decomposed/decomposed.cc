@@ -250,13 +250,15 @@ Settled DecomposedLayout::settle_all(std::span<const Item> items, std::span<cons
                 group_->writer.get());
 }
 
-void DecomposedLayout::append(const std::function<std::span<Request>()>& requests) {
+void DecomposedLayout::append(const std::function<std::span<Request>()>& requests,
+                              std::optional<DataFileWriter::Mark>* before) {
   const Comm& group = group_->ranks;
   std::vector<Write> writes;
   std::shared_ptr<std::vector<Blob>> blobs;
   Settled settled;
   together(group, [&] {
     restore_writer();
+    if (before && group_->writer) *before = group_->writer->mark();
     writes = writes_of(requests());
     std::vector<Item> items;
     items.reserve(writes.size());
@@ -281,24 +283,22 @@ void DecomposedLayout::append(const std::function<std::span<Request>()>& request
 
 // All groups have it in their data files, but for what is under way, or none tells of it.
 void DecomposedLayout::append_uncommitted(std::span<Request> requests) {
-  DataFileWriter::Mark mark;
+  std::optional<DataFileWriter::Mark> mark;
   const auto failed = attempt_to([&] {
     overrule();
-    if (!uncommitted_) restore_writer();
-    if (group_->writer) mark = group_->writer->mark();
-    append([&] { return requests; });
+    append([&] { return requests; }, &mark);
   });
   staged_.clear();  // it was copied
   order_ = 0;
   const std::uint64_t epoch = ++epoch_;
   const auto outcome = attempt_to([&] { agree_on_error(comm_, failed); });
   if (!outcome) {
-    if (group_->writer) group_->writer->date(mark, epoch);
+    if (mark) group_->writer->date(*mark, epoch);
     uncommitted_ = true;
     return;
   }
   given_.clear();
-  if (group_->writer) attempt_to([&] { group_->writer->back_to(mark); });
+  if (mark) attempt_to([&] { group_->writer->back_to(*mark); });
   throw *outcome;
 }
 

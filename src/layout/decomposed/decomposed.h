@@ -112,8 +112,10 @@ class DecomposedLayout : public ApartPart {
   void add_writes(std::span<const NamedPart> parts, std::vector<Write>& writes);
   void restore_writer();
   Settled settle_all(std::span<const Item> items, std::span<const Blob> blobs);  // the same
-  void append(const std::function<std::span<Request>()>& requests);  // collective over the group
-  void give_patterns(std::span<const Write> writes);                 // the same
+  // Collective over the group. `before`: what the leader's file had before it, once that is known.
+  void append(const std::function<std::span<Request>()>& requests,
+              std::optional<DataFileWriter::Mark>* before = nullptr);
+  void give_patterns(std::span<const Write> writes);  // collective over the group
   /// The same on all ranks. Blobs may still be under way when a write returns; publish() comes when
   /// they are not.
   bool writes_later() const { return site_.later && site_.later->is_open(); }
