@@ -4,9 +4,11 @@
 #include <pnetcdf.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -259,6 +261,71 @@ TEST(EncodedSlabs, they_are_smaller_and_rewriting_takes_no_space) {
 }
 
 // What was written by another map, independently, or in part stands over and under it.
+// A part with a value that is not finite is encoded without the lossy stage; parts beside it are
+// not.
+TEST(EncodedSlabs, lossy_codecs_keep_their_bound_and_what_is_not_finite) {
+  constexpr float bound = 1e-2f;
+  for (const char* codec : {"zfp:accuracy=1e-2", "sz3:abs=1e-2", "float32,shuffle,zstd:1"}) {
+    SCOPED_TRACE(codec);
+    const Hints hints = {{"codec", codec}};
+    int dims[2], floats = -1, shorts = -1, id = -1;
+    const Info info(hints_of(hints));
+    EXPECT_OK(
+        ncmpi_create(MPI_COMM_WORLD, world.path().c_str(), NC_CLOBBER | NC_64BIT_DATA, info, &id));
+    EXPECT_OK(ncmpi_def_dim(id, "row", rows, &dims[0]));
+    EXPECT_OK(ncmpi_def_dim(id, "column", columns(), &dims[1]));
+    EXPECT_OK(ncmpi_def_var(id, "floats", NC_FLOAT, 2, dims, &floats));
+    EXPECT_OK(ncmpi_def_var(id, "shorts", NC_SHORT, 2, dims, &shorts));
+    EXPECT_OK(ncmpi_enddef(id));
+
+    const auto wanted = [](MPI_Offset row, MPI_Offset column) {
+      if (row == 1 && column % 601 == 7) return std::numeric_limits<float>::quiet_NaN();
+      if (row == 2 && column == 3) return -std::numeric_limits<float>::infinity();
+      return 300 + std::sin(static_cast<float>(row * 7 + column) * 0.01f);
+    };
+    const auto wanted_short = [](MPI_Offset row, MPI_Offset column) {
+      return static_cast<short>(row * 3000 - column);
+    };
+    const Pieces p = own_pieces(-1);
+    std::vector<float> values;
+    std::vector<short> small;
+    for (size_t i = 0; i < p.row.size(); ++i) {
+      values.push_back(wanted(p.row[i], p.column[i]));
+      small.push_back(wanted_short(p.row[i], p.column[i]));
+    }
+    const int n = static_cast<int>(p.start.size());
+    be_late(1);
+    EXPECT_OK(
+        ncmpi_put_varn_float_all(id, floats, n, p.start.data(), p.count.data(), values.data()));
+    EXPECT_OK(
+        ncmpi_put_varn_short_all(id, shorts, n, p.start.data(), p.count.data(), small.data()));
+    EXPECT_OK(ncmpi_close(id));
+    EXPECT_LT(bytes_of_data_files(),
+              rows * columns() * 6);  // so that the stage was not skipped everywhere
+
+    id = reopen(MPI_COMM_WORLD, NC_NOWRITE);
+    const MPI_Offset start[2] = {0, 0}, count[2] = {rows, columns()};
+    std::vector<float> got(static_cast<size_t>(rows * columns()), -1);
+    std::vector<short> got_short(got.size(), -1);
+    EXPECT_OK(ncmpi_get_vara_float_all(id, floats, start, count, got.data()));
+    EXPECT_OK(ncmpi_get_vara_short_all(id, shorts, start, count, got_short.data()));
+    int wrong = 0;
+    for (MPI_Offset i = 0; i < rows * columns(); ++i) {
+      const MPI_Offset row = i / columns(), column = i % columns();
+      const float x = got[static_cast<size_t>(i)];
+      const float expected = is_written(column) ? wanted(row, column) : NC_FILL_FLOAT;
+      const bool right = std::isfinite(expected) && is_written(column)
+                             ? std::abs(x - expected) <= bound
+                             : std::memcmp(&x, &expected, sizeof x) == 0;
+      const short y = is_written(column) ? wanted_short(row, column) : NC_FILL_SHORT;
+      wrong += right && got_short[static_cast<size_t>(i)] == y ? 0 : 1;
+    }
+    EXPECT_EQ(wrong, 0);
+    EXPECT_OK(ncmpi_close(id));
+    remove_file();
+  }
+}
+
 TEST(EncodedSlabs, overlapping_writes_of_other_maps_are_put_together) {
   for (const Hints& way : ways) {
     const File f = create(way);
