@@ -2,137 +2,120 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <pugixml.hpp>
 
 #include "base/error.h"
 #include "method/glob.h"
+#include "method/group_config.h"
 #include "method/method_keys.h"
 #include "method/method_values.h"
+#include "method/xml_text.h"
 
 namespace forebay {
 namespace {
 
 class Parser {
  public:
-  Parser(std::string_view text, const std::string& name) : text_(text), name_(name) {}
+  Parser(std::string_view text, const std::string& name) : xml_(text, name), name_(name) {}
 
   Config parse() {
-    const auto result = document_.load_buffer(text_.data(), text_.size());
-    if (!result) {
-      refuse(line_at(result.offset), std::string("not well-formed XML: ") + result.description(),
-             "see docs/methods.md for an example");
-    }
-    Config config{name_, {}};
+    Config config;
+    config.name = name_;
     bool found = false;
-    for (const pugi::xml_node node : document_.children()) {
-      require_element(node, "forebay", "a configuration is one <forebay> element");
-      if (found) refuse(line_of(node), "a second <forebay>", "a configuration is one element");
+    for (const pugi::xml_node node : xml_.document().children()) {
+      xml_.require_element(node, "forebay", "a configuration is one <forebay> element");
+      if (found)
+        xml_.refuse(xml_.line_of(node), "a second <forebay>", "a configuration is one element");
       found = true;
       parse_root(node, config);
     }
-    if (!found) refuse(1, "nothing in it", "a configuration is one <forebay> element");
+    if (!found) xml_.refuse(1, "nothing in it", "a configuration is one <forebay> element");
     return config;
   }
 
  private:
-  int line_at(std::ptrdiff_t offset) const {
-    const auto end =
-        std::clamp<std::ptrdiff_t>(offset, 0, static_cast<std::ptrdiff_t>(text_.size()));
-    return 1 + static_cast<int>(std::count(text_.begin(), text_.begin() + end, '\n'));
-  }
-  int line_of(const pugi::xml_node& node) const { return line_at(node.offset_debug()); }
-
-  // pugixml keeps no position of attributes: look for the name outside quotes from the element's
-  // name on.
-  int line_of(const pugi::xml_node& node, std::string_view attribute) const {
-    const auto begin = static_cast<std::size_t>(std::max<std::ptrdiff_t>(node.offset_debug(), 0));
-    char quote = 0;
-    for (std::size_t i = begin; i < text_.size() && (quote != 0 || text_[i] != '>'); ++i) {
-      if (quote != 0) {
-        if (text_[i] == quote) quote = 0;
-      } else if (text_[i] == '"' || text_[i] == '\'') {
-        quote = text_[i];
-      } else if (i > begin && text_.substr(i).starts_with(attribute) &&
-                 (text_[i - 1] == ' ' || text_[i - 1] == '\n' || text_[i - 1] == '\t' ||
-                  text_[i - 1] == '\r')) {
-        const auto after = text_.substr(i + attribute.size());
-        if (trimmed(after).starts_with('=')) return line_at(static_cast<std::ptrdiff_t>(i));
-      }
-    }
-    return line_of(node);
-  }
-
-  std::string where(int line) const { return name_ + ":" + std::to_string(line); }
-
-  [[noreturn]] void refuse(int line, const std::string& message, const std::string& advice) const {
-    throw Error(Errc::einval, where(line) + ": " + message, advice);
-  }
-
-  void require_element(const pugi::xml_node& node, std::string_view name,
-                       const std::string& advice) const {
-    if (node.type() != pugi::node_element) {
-      const std::string_view all = node.value();
-      const std::string text(trimmed(all));
-      const auto blanks = static_cast<std::ptrdiff_t>(all.find(text));
-      refuse(line_at(node.offset_debug() + blanks),
-             "text where an element was expected: \"" + text + "\"", advice);
-    }
-    if (node.name() != name) {
-      refuse(line_of(node), "there is no element <" + std::string(node.name()) + "> here", advice);
-    }
-  }
-
-  void refuse_duplicates(const pugi::xml_node& node) const {
-    for (auto a = node.first_attribute(); a; a = a.next_attribute()) {
-      for (auto b = a.next_attribute(); b; b = b.next_attribute()) {
-        if (std::string_view(a.name()) == b.name()) {
-          refuse(line_of(node, a.name()),
-                 "<" + std::string(node.name()) + "> has " + a.name() + " twice", "give it once");
-        }
-      }
-    }
-  }
-
   std::string pattern_of(const pugi::xml_node& node) const {
     const std::string element = "<" + std::string(node.name()) + ">";
     const pugi::xml_attribute match = node.attribute("match");
-    if (!match) refuse(line_of(node), element + " has no match", "give match=\"PATTERN\"");
+    if (!match)
+      xml_.refuse(xml_.line_of(node), element + " has no match", "give match=\"PATTERN\"");
     if (const auto fault = glob_fault(match.value())) {
-      refuse(line_of(node, "match"),
-             "match=\"" + std::string(match.value()) + "\" is no pattern: " + *fault,
-             "accepted: a name in which * ? [abc] [a-z] [!abc] stand for characters");
+      xml_.refuse(xml_.line_of(node, "match"),
+                  "match=\"" + std::string(match.value()) + "\" is no pattern: " + *fault,
+                  "accepted: a name in which * ? [abc] [a-z] [!abc] stand for characters");
     }
     return match.value();
   }
 
   void parse_root(const pugi::xml_node& root, Config& config) const {
     if (const auto attribute = root.first_attribute()) {
-      refuse(line_of(root, attribute.name()),
-             "<forebay> has no attribute " + std::string(attribute.name()),
-             "set keys in <file match=\"*\" ...>");
+      xml_.refuse(xml_.line_of(root, attribute.name()),
+                  "<forebay> has no attribute " + std::string(attribute.name()),
+                  "set keys in <file match=\"*\" ...>");
     }
+    constexpr std::array<std::string_view, 3> accepted = {"file", "group", "method"};
     for (const pugi::xml_node node : root.children()) {
-      require_element(node, "file", "accepted in <forebay>: <file match=\"...\" ...>");
-      config.files.push_back(parse_file(node));
+      xml_.require_element(node, accepted,
+                           "accepted in <forebay>: <file match=\"...\" ...>, <group name=\"...\">, "
+                           "<method group=\"...\" ...>");
+      if (node.name() == accepted[0]) config.files.push_back(parse_file(node));
+      if (node.name() == accepted[1]) add_group(parse_group(xml_, node), config);
+      if (node.name() == accepted[2]) config.group_methods.push_back(parse_method(node));
+    }
+    check_methods(config);
+  }
+
+  void add_group(GroupDefinition group, Config& config) const {
+    for (const GroupDefinition& other : config.groups)
+      if (other.name == group.name)
+        xml_.refuse(group.line, "a second group " + group.name, "give it another name");
+    config.groups.push_back(std::move(group));
+  }
+
+  // A group may be defined by calls, but where this file has groups a name that it has not is a
+  // mistake.
+  void check_methods(const Config& config) const {
+    for (const GroupMethod& method : config.group_methods) {
+      std::vector<std::string_view> names;
+      for (const GroupDefinition& group : config.groups) names.push_back(group.name);
+      if (names.empty() || std::find(names.begin(), names.end(), method.group) != names.end())
+        continue;
+      const auto meant = nearest_word(method.group, names);
+      xml_.refuse(method.line, "there is no group " + method.group,
+                  meant ? "did you mean \"" + *meant + "\"?" : "name one of the groups here");
     }
   }
 
-  FileRule parse_file(const pugi::xml_node& node) const {
-    refuse_duplicates(node);
-    FileRule rule;
-    rule.pattern = pattern_of(node);
-    rule.line = line_of(node);
+  // All attributes but `besides` are keys.
+  std::vector<ConfigSetting> settings_of(const pugi::xml_node& node,
+                                         std::string_view besides) const {
+    std::vector<ConfigSetting> settings;
     Method scratch;
     for (const pugi::xml_attribute attribute : node.attributes()) {
       const std::string key = attribute.name();
-      if (key == "match") continue;
-      const int line = line_of(node, key);
-      set_method_key(scratch, key, attribute.value(), where(line), where(line));
-      rule.settings.push_back({key, attribute.value(), line});
+      if (key == besides) continue;
+      const int line = xml_.line_of(node, key);
+      set_method_key(scratch, key, attribute.value(), xml_.where(line), xml_.where(line));
+      settings.push_back({key, attribute.value(), line});
     }
+    return settings;
+  }
+
+  GroupMethod parse_method(const pugi::xml_node& node) const {
+    xml_.refuse_duplicates(node);
+    if (!node.attribute("group"))
+      xml_.refuse(xml_.line_of(node), "<method> has no group", "give group=\"NAME\"");
+    xml_.refuse_children(node);
+    return {node.attribute("group").value(), xml_.line_of(node), settings_of(node, "group")};
+  }
+
+  FileRule parse_file(const pugi::xml_node& node) const {
+    xml_.refuse_duplicates(node);
+    FileRule rule;
+    rule.pattern = pattern_of(node);
+    rule.line = xml_.line_of(node);
+    rule.settings = settings_of(node, "match");
     for (const pugi::xml_node child : node.children()) {
-      require_element(child, "variable", "accepted in <file>: <variable match=\"...\" ...>");
+      xml_.require_element(child, "variable", "accepted in <file>: <variable match=\"...\" ...>");
       rule.variables.push_back(parse_variable(child));
     }
     return rule;
@@ -140,13 +123,13 @@ class Parser {
 
   VariableRule parse_variable(const pugi::xml_node& node) const {
     constexpr std::array<std::string_view, 2> accepted = {"layout", "codec"};
-    refuse_duplicates(node);
-    VariableRule rule{pattern_of(node), {}, where(line_of(node))};
+    xml_.refuse_duplicates(node);
+    VariableRule rule{pattern_of(node), {}, xml_.where(xml_.line_of(node))};
     Method scratch;
     for (const pugi::xml_attribute attribute : node.attributes()) {
       const std::string key = attribute.name();
       if (key == "match") continue;
-      const std::string place = where(line_of(node, key));
+      const std::string place = xml_.where(xml_.line_of(node, key));
       if (std::find(accepted.begin(), accepted.end(), key) == accepted.end()) {
         const auto meant = nearest_word(key, accepted);
         const bool of_files = find_key_spec(key) != nullptr;
@@ -160,15 +143,12 @@ class Parser {
       set_method_key(scratch, key, attribute.value(), place, place);
       rule.keys[key] = attribute.value();
     }
-    if (const auto child = node.first_child()) {
-      refuse(line_of(child), "<variable> holds nothing but attributes", "close it with />");
-    }
+    xml_.refuse_children(node);
     return rule;
   }
 
-  std::string_view text_;
+  XmlText xml_;
   std::string name_;
-  pugi::xml_document document_;
 };
 
 }  // namespace
@@ -177,15 +157,22 @@ Config parse_config(std::string_view text, const std::string& name) {
   return Parser(text, name).parse();
 }
 
-void apply_config(const Config& config, const std::string& path, Method& method) {
-  for (const FileRule& rule : config.files) {
-    if (!glob_match_path(rule.pattern, path)) continue;
-    for (const ConfigSetting& setting : rule.settings) {
+void apply_config(const Config& config, const std::string& path, Method& method,
+                  const std::string& group) {
+  const auto apply = [&](const std::vector<ConfigSetting>& settings) {
+    for (const ConfigSetting& setting : settings) {
       const std::string origin = config.name + ":" + std::to_string(setting.line);
       set_method_key(method, setting.key, setting.value, origin, origin);
     }
+  };
+  for (const FileRule& rule : config.files) {
+    if (!glob_match_path(rule.pattern, path)) continue;
+    apply(rule.settings);
     method.variables.insert(method.variables.end(), rule.variables.begin(), rule.variables.end());
   }
+  if (group.empty()) return;
+  for (const GroupMethod& rule : config.group_methods)
+    if (rule.group == group) apply(rule.settings);
 }
 
 }  // namespace forebay

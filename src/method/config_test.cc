@@ -108,13 +108,13 @@ TEST(Config, bad_patterns_are_explained) {
 TEST(Config, elements_out_of_place_are_refused) {
   EXPECT_EQ(refusal("<forebay>\n<files match='a'/></forebay>"),
             "-36: run.xml:2: there is no element <files> here (accepted in <forebay>: <file "
-            "match=\"...\" ...>)");
+            "match=\"...\" ...>, <group name=\"...\">, <method group=\"...\" ...>)");
   EXPECT_EQ(refusal("<foreby/>"),
             "-36: run.xml:1: there is no element <foreby> here (a configuration is one <forebay> "
             "element)");
   EXPECT_EQ(refusal("<forebay>\n\n words </forebay>"),
             "-36: run.xml:3: text where an element was expected: \"words\" (accepted in <forebay>: "
-            "<file match=\"...\" ...>)");
+            "<file match=\"...\" ...>, <group name=\"...\">, <method group=\"...\" ...>)");
   EXPECT_EQ(refusal("<forebay><file match='a'>\n<variable match='b'><x/></variable>"
                     "</file></forebay>"),
             "-36: run.xml:2: <variable> holds nothing but attributes (close it with />)");

@@ -242,14 +242,15 @@ void apply_aliases(Method& method) {
   }
 }
 
-void apply_configuration(Method& method, const std::string& path, const MethodSources& sources) {
+void apply_configuration(Method& method, const std::string& path, const MethodSources& sources,
+                         const std::string& group) {
   if (sources.config_name.empty()) return;
   if (!sources.config_error.empty()) {
     throw Error(Errc::einval,
                 "FOREBAY_CONFIG: cannot read " + sources.config_name + ": " + sources.config_error,
                 "accepted: the path of a readable XML file, or nothing");
   }
-  apply_config(parse_config(sources.config_text, sources.config_name), path, method);
+  apply_config(parse_config(sources.config_text, sources.config_name), path, method, group);
 }
 
 void apply_report(Method& method, const std::string& value) {
@@ -355,12 +356,12 @@ MethodSources share_method_sources(const Comm& comm, std::string* beside) {
 }
 
 Method choose_method(const std::string& path, const HintMap& api_hints,
-                     const MethodSources& sources) {
+                     const MethodSources& sources, const std::string& group) {
   Method method;
   method.safe_mode = sources.safe_mode;
   method.strict_start = sources.strict_start;
   apply_report(method, sources.report);
-  apply_configuration(method, path, sources);
+  apply_configuration(method, path, sources, group);
   apply_pnetcdf_hints(method, sources.pnetcdf_hints);
   apply_hints(method, sources.forebay_hints, from_forebay_hints);
   for (const auto& [key, value] : api_hints) set_foreign_hint(method, key, value, from_api);

@@ -145,8 +145,9 @@ MethodSources share_method_sources(const Comm& comm, std::string* beside = nullp
 /// build cannot do throws Errc::enotsupport. In MPI_Info (`api_hints`) and PNETCDF_HINTS unknown
 /// keys are other libraries' and are passed on, as MPI prescribes; unusable values of known PnetCDF
 /// hints are ignored as PnetCDF does.
+/// `group`: whose file it is, if it is a group's (groups.h).
 Method choose_method(const std::string& path, const HintMap& api_hints,
-                     const MethodSources& sources);
+                     const MethodSources& sources, const std::string& group = {});
 
 /// The same with the sources of this process: for serial use.
 Method choose_method(const std::string& path, const HintMap& api_hints);

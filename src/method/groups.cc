@@ -1,0 +1,202 @@
+#include "method/groups.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "base/error.h"
+#include "method/method_values.h"
+
+namespace forebay {
+namespace {
+
+// What a file of any of the formats can hold.
+constexpr std::size_t most_name_bytes = 65535;
+constexpr std::size_t most_dimensions = 32;
+
+[[noreturn]] void refuse(const std::string& message, const std::string& advice) {
+  throw Error(Errc::einval, message, advice);
+}
+
+void check_name(const std::string& name, const std::string& what) {
+  if (name.empty()) refuse(what + " has no name", "give it one");
+  if (name.size() > most_name_bytes) refuse(what + " has a name of over 65535 bytes", "shorten it");
+}
+
+GroupType type_of(const std::string& name, const std::string& of) {
+  const auto type = group_type(lower_case(trimmed(name)));
+  if (!type) {
+    refuse(of + ": there is no type \"" + name + "\"",
+           std::string("accepted: ") + group_type_names());
+  }
+  return *type;
+}
+
+std::vector<Expression> dimensions_of(const std::string& text, const std::string& of) {
+  std::vector<Expression> list;
+  try {
+    list = parse_expressions(text);
+  } catch (const Error& error) {
+    throw Error(error.code(), of + ": " + error.message(), error.advice());
+  }
+  if (list.size() > most_dimensions)
+    refuse(of + " has over " + std::to_string(most_dimensions) + " dimensions",
+           "let one dimension stand for several");
+  return list;
+}
+
+void place_in_global(GroupVariable& variable, const GroupVariableText& text,
+                     const std::string& me) {
+  variable.global = dimensions_of(text.global, me);
+  variable.offsets = dimensions_of(text.offsets, me);
+  if (variable.global.size() == variable.dimensions.size() &&
+      variable.offsets.size() == variable.dimensions.size() && !variable.dimensions.empty())
+    return;
+  const auto number = [](const std::vector<Expression>& list) {
+    return std::to_string(list.size());
+  };
+  refuse(me + " has " + number(variable.dimensions) + " dimensions in an array of " +
+             number(variable.global) + " with " + number(variable.offsets) + " offsets",
+         "give as many of each, and at least one");
+}
+
+void place_joined(GroupVariable& variable, const GroupVariableText& text, const std::string& me) {
+  if (!text.global.empty() || !text.offsets.empty())
+    refuse(me + " is joined, and part of a global array", "it can be one of them");
+  const auto dimension = parse_count(text.joined);
+  if (!dimension || *dimension >= std::ssize(variable.dimensions))
+    refuse(me + ": joined=\"" + text.joined + "\" is none of its dimensions",
+           "accepted: a dimension's number, from 0 on");
+  variable.joined = static_cast<int>(*dimension);
+}
+
+// Ranges go to every file without being asked for.
+void check_characteristics(const std::string& list, const std::string& me) {
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t end = std::min(list.find(',', at), list.size());
+    const std::string word(trimmed(std::string_view(list).substr(at, end - at)));
+    if (word != "minmax" && !list.empty()) {
+      throw Error(
+          Errc::enotsupport,
+          me + ": characteristics=\"" + list + "\": \"" + word + "\" is not made by this version",
+          "accepted: minmax, which every variable has");
+    }
+    at = end + 1;
+  }
+}
+
+template <typename T>
+bool is_number(std::string_view text) {
+  T value{};
+  if (text.starts_with('+')) text.remove_prefix(1);
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return failed == std::errc() && end == text.data() + text.size();
+}
+
+bool is_of(GroupType type, std::string_view text) {
+  switch (type) {
+    case GroupType::int8:
+      return is_number<std::int8_t>(text);
+    case GroupType::int16:
+      return is_number<std::int16_t>(text);
+    case GroupType::int32:
+      return is_number<std::int32_t>(text);
+    case GroupType::int64:
+      return is_number<std::int64_t>(text);
+    case GroupType::uint8:
+      return is_number<std::uint8_t>(text);
+    case GroupType::uint16:
+      return is_number<std::uint16_t>(text);
+    case GroupType::uint32:
+      return is_number<std::uint32_t>(text);
+    case GroupType::uint64:
+      return is_number<std::uint64_t>(text);
+    case GroupType::float32:
+      return is_number<float>(text);
+    case GroupType::float64:
+      return is_number<double>(text);
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+const GroupVariable* GroupDefinition::find(const std::string& variable) const {
+  const auto found = std::find_if(variables.begin(), variables.end(),
+                                  [&](const GroupVariable& v) { return v.name == variable; });
+  return found == variables.end() ? nullptr : &*found;
+}
+
+GroupDefinition define_group(const std::string& name, const std::string& language) {
+  check_name(name, "a group");
+  GroupDefinition group;
+  group.name = name;
+  const std::string word = lower_case(language);
+  if (!word.empty() && word != "c" && word != "fortran")
+    refuse("group " + name + ": language=\"" + language + "\"", "accepted: C, Fortran");
+  group.column_major = word == "fortran";
+  return group;
+}
+
+void define_variable(GroupDefinition& group, const GroupVariableText& text) {
+  check_name(text.name, "a variable of group " + group.name);
+  const std::string me = "variable " + text.name;
+  if (group.find(text.name) != nullptr)
+    refuse("group " + group.name + " has two variables " + text.name, "give them different names");
+  GroupVariable variable;
+  variable.name = text.name;
+  variable.type = type_of(text.type, me);
+  variable.dimensions = dimensions_of(text.dimensions, me);
+  if (variable.type == GroupType::string && !variable.dimensions.empty())
+    refuse(me + " is an array of strings", "give strings no dimensions, or take type char");
+  if (!text.global.empty() || !text.offsets.empty()) place_in_global(variable, text, me);
+  if (!text.joined.empty()) place_joined(variable, text, me);
+  if (!text.steps.empty() && text.steps != "once" && text.steps != "every")
+    refuse(me + ": steps=\"" + text.steps + "\"", "accepted: every, once");
+  variable.once = text.steps == "once";
+  check_characteristics(text.characteristics, me);
+  variable.gwrite = text.gwrite;
+  group.variables.push_back(std::move(variable));
+}
+
+void define_attribute(GroupDefinition& group, const std::string& name, const std::string& value,
+                      const std::string& type) {
+  check_name(name, "an attribute of group " + group.name);
+  const std::string me = "attribute " + name;
+  for (const GroupAttribute& other : group.attributes)
+    if (other.name == name)
+      refuse("group " + group.name + " has two attributes " + name, "give them different names");
+  const GroupAttribute attribute{name, type.empty() ? GroupType::string : type_of(type, me), value};
+  if (attribute.type != GroupType::string) {
+    const std::string_view list = attribute.value;
+    for (std::size_t at = 0; at <= list.size();) {
+      const std::size_t end = std::min(list.find(',', at), list.size());
+      const std::string number(trimmed(list.substr(at, end - at)));
+      if (!is_of(attribute.type, number))
+        refuse(me + ": \"" + number + "\" is no " + name_of(attribute.type),
+               "accepted: numbers of its type with commas between them; text has type string");
+      at = end + 1;
+    }
+  }
+  group.attributes.push_back(attribute);
+}
+
+void check_group(const GroupDefinition& group) {
+  for (const GroupVariable& variable : group.variables) {
+    for (const auto* list : {&variable.dimensions, &variable.global, &variable.offsets}) {
+      for (const Expression& expression : *list) {
+        for (const std::string& name : expression.names()) {
+          const GroupVariable* known = group.find(name);
+          if (known != nullptr && is_integer(known->type) && known->dimensions.empty()) continue;
+          refuse("variable " + variable.name + ": \"" + expression.text() + "\" names " + name +
+                     (known ? ", which is no integer scalar"
+                            : ", which group " + group.name + " does not have"),
+                 "declare it in the group, without dimensions, with a type as int64");
+        }
+      }
+    }
+  }
+}
+
+}  // namespace forebay
