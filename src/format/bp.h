@@ -123,7 +123,9 @@ struct Variable {
 /// A value of any numeric type, in the machine's form.
 using Value = std::array<std::byte, 16>;
 
-/// What md.0 holds of a block.
+/// What md.0 holds of a block. Where no element counts `min` is above `max`, in the file too (the
+/// type's largest and least value, or infinities): so the range of all blocks is right for readers
+/// that take every block's.
 struct Block {
   Shape at;
   std::uint32_t step = 0;  ///< from 1
