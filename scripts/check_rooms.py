@@ -23,7 +23,7 @@ class Room(NamedTuple):
 
 BASIS = ["base", "comm", "array"]
 ENGINE = BASIS + ["plan", "codec", "format", "storage", "staging_log", "method"]
-LAYOUTS = ["layout", "layout/logged"]
+LAYOUTS = ["layout", "layout/logged", "layout/process_group"]
 
 # A room may use only rooms above it in this table. A front end or the tools use dataset, and what dataset's own
 # interface is made of: errors and types (base), selections and requests (array), the communicator (comm), methods.
@@ -39,6 +39,7 @@ ROOMS = {
     "method": Room(BASIS + ["codec"]),
     "layout": Room(ENGINE),
     "layout/logged": Room(ENGINE + ["layout"]),
+    "layout/process_group": Room(ENGINE + ["layout"]),
     "stage": Room(ENGINE + ["layout"]),
     "transport": Room(["base", "comm", "plan", "storage", "method"], mpi=True),
     "container": Room(ENGINE + ["layout", "transport"]),

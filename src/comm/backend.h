@@ -49,6 +49,8 @@ class Comm::Backend {
   virtual void broadcast(void* data, std::size_t bytes, Rank root) = 0;
   virtual void all_reduce(std::span<std::int64_t> values, Reduce op) = 0;
   virtual void all_reduce(std::span<double> values, Reduce op) = 0;
+  /// Sums over the ranks below; zeros on the first.
+  virtual void exclusive_scan(std::span<std::int64_t> values) = 0;
   virtual void all_gather(std::int64_t value, std::span<std::int64_t> all) = 0;
   /// `all` has room for the sum of `sizes`.
   virtual void all_gather(std::span<const std::byte> mine, std::span<const std::int64_t> sizes,

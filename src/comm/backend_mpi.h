@@ -24,6 +24,7 @@ class MpiBackend : public Comm::Backend {
   void broadcast(void* data, std::size_t bytes, Rank root) override;
   void all_reduce(std::span<std::int64_t> values, Reduce op) override;
   void all_reduce(std::span<double> values, Reduce op) override;
+  void exclusive_scan(std::span<std::int64_t> values) override;
   void all_gather(std::int64_t value, std::span<std::int64_t> all) override;
   void all_gather(std::span<const std::byte> mine, std::span<const std::int64_t> sizes,
                   std::span<std::byte> all) override;

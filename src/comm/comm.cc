@@ -141,6 +141,20 @@ std::int64_t Comm::all_reduce(std::int64_t value, Reduce op) const {
   return value;
 }
 
+void Comm::exclusive_scan(std::span<std::int64_t> values, std::span<std::int64_t> totals,
+                          Errc mine) const {
+  std::copy(values.begin(), values.end(), totals.begin());
+  if (size_ == 1) {
+    std::fill(values.begin(), values.end(), 0);
+    return;
+  }
+  meet(mine);
+  backend_->exclusive_scan(values);
+  // The last rank has all sums once it adds its own.
+  for (std::size_t i = 0; i < values.size(); ++i) totals[i] += values[i];
+  if (!totals.empty()) backend_->broadcast(totals.data(), totals.size_bytes(), size_ - 1);
+}
+
 void Comm::reduce_seconds(std::span<double> min, std::span<double> max,
                           std::span<double> sum) const {
   if (size_ == 1) return;

@@ -57,6 +57,10 @@ class Comm {
   std::int64_t all_reduce(std::int64_t value, Reduce op) const;
   /// The first `maxima` of at most 14 values by max, the others by sum: in one meeting.
   void max_and_sum(std::span<std::int64_t> values, std::size_t maxima) const;
+  /// Element-wise: `values` become the sums over the ranks below this one, `totals`, as many, those
+  /// over all ranks. `mine`: as meet() has it.
+  void exclusive_scan(std::span<std::int64_t> values, std::span<std::int64_t> totals,
+                      Errc mine = Errc::ok) const;
   void reduce_seconds(std::span<double> min, std::span<double> max, std::span<double> sum) const;
   /// min, max and sum of int64 counters at once, on every rank.
   void all_reduce_stats(std::span<std::int64_t> min, std::span<std::int64_t> max,

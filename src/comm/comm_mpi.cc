@@ -178,6 +178,14 @@ void MpiBackend::all_reduce(std::span<double> values, Reduce op) {
             "MPI_Allreduce");
 }
 
+void MpiBackend::exclusive_scan(std::span<std::int64_t> values) {
+  check_mpi(MPI_Exscan(MPI_IN_PLACE, values.data(), checked_int(values.size()), MPI_INT64_T,
+                       MPI_SUM, comm_),
+            "MPI_Exscan");
+  // The standard leaves what the first rank gets undefined.
+  if (rank_ == 0) std::fill(values.begin(), values.end(), 0);
+}
+
 void MpiBackend::all_gather(std::int64_t value, std::span<std::int64_t> all) {
   check_mpi(MPI_Allgather(&value, 1, MPI_INT64_T, all.data(), 1, MPI_INT64_T, comm_),
             "MPI_Allgather");

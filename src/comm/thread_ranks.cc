@@ -68,6 +68,15 @@ class ThreadBackend : public Comm::Backend {
   }
   void all_reduce(std::span<std::int64_t> values, Reduce op) override { reduce(values, op); }
   void all_reduce(std::span<double> values, Reduce op) override { reduce(values, op); }
+  void exclusive_scan(std::span<std::int64_t> values) override {
+    std::vector<std::int64_t> sums(values.size());
+    show(values.data(), [&] {
+      for (Rank r = 0; r < rank_; ++r) {
+        for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += seen<std::int64_t>(r)[i];
+      }
+    });
+    std::copy(sums.begin(), sums.end(), values.begin());
+  }
   void all_gather(std::int64_t value, std::span<std::int64_t> all) override {
     show(&value, [&] {
       for (Rank r = 0; r < size(); ++r) all[static_cast<std::size_t>(r)] = *seen<std::int64_t>(r);

@@ -1,0 +1,195 @@
+// BP4, the format of a directory of process groups (A §III.D): what its writer and its reader share.
+//
+//     NAME/data.K   head, then process groups: each what one rank wrote in one step
+//     NAME/md.0     head, then for each step: index of groups, of variables, of attributes
+//     NAME/md.idx   head, then one record of 64 bytes for each step: where its indexes lie in md.0
+//
+// Numbers stand in the byte order that the head of md.idx tells. A block's payload is found by md.0
+// alone. docs/formats.md has the grammar.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "array/type.h"
+#include "base/types.h"
+
+namespace forebay::bp {
+
+/// Element types, by the number that stands in the file.
+enum class Type : std::uint8_t {
+  int8 = 0,
+  int16 = 1,
+  int32 = 2,
+  int64 = 4,
+  float32 = 5,
+  float64 = 6,
+  long_double = 7,  // not written: its form is the machine's own
+  string = 9,
+  complex64 = 10,   // two floats
+  complex128 = 11,  // two doubles
+  string_array = 12,  // attributes only
+  uint8 = 50,
+  uint16 = 51,
+  uint32 = 52,
+  uint64 = 54,
+  chr = 55
+};
+
+/// Bytes of an element; 0 for strings, and for numbers that are no type.
+constexpr Count size_of(Type type) {
+  switch (type) {
+    case Type::int8:
+    case Type::uint8:
+    case Type::chr:
+      return 1;
+    case Type::int16:
+    case Type::uint16:
+      return 2;
+    case Type::int32:
+    case Type::uint32:
+    case Type::float32:
+      return 4;
+    case Type::int64:
+    case Type::uint64:
+    case Type::float64:
+    case Type::complex64:
+      return 8;
+    case Type::long_double:
+    case Type::complex128:
+      return 16;
+    case Type::string:
+    case Type::string_array:
+      break;
+  }
+  return 0;
+}
+
+constexpr bool is_complex(Type type) {
+  return type == Type::complex64 || type == Type::complex128;
+}
+
+/// The engine's type of the same form, or none (complex, strings, long double).
+constexpr forebay::Type to_engine(Type type) {
+  switch (type) {
+    case Type::int8:
+      return forebay::Type::byte;
+    case Type::int16:
+      return forebay::Type::int16;
+    case Type::int32:
+      return forebay::Type::int32;
+    case Type::int64:
+      return forebay::Type::int64;
+    case Type::float32:
+      return forebay::Type::float32;
+    case Type::float64:
+      return forebay::Type::float64;
+    case Type::uint8:
+      return forebay::Type::uint8;
+    case Type::uint16:
+      return forebay::Type::uint16;
+    case Type::uint32:
+      return forebay::Type::uint32;
+    case Type::uint64:
+      return forebay::Type::uint64;
+    case Type::chr:
+      return forebay::Type::chr;
+    default:
+      return forebay::Type::none;
+  }
+}
+
+// Extents of the global shape that are no extents, as they stand in the file.
+inline constexpr Count joined = -2;       ///< ranks' blocks follow one another along this dimension
+inline constexpr Count local_value = -3;  ///< shape {local_value}: a value of its own on each rank
+
+/// Where a block lies, in elements and in the order of dimensions that the program's language has.
+/// A scalar: all empty. A global array: all of the same length. A local array: `count` alone. A
+/// joined array: `shape` has one `joined`, and `start` is empty. A local value: `shape` alone.
+struct Shape {
+  std::vector<Count> shape, start, count;
+  bool operator==(const Shape&) const = default;
+};
+
+struct Variable {
+  std::string name;
+  Type type = Type::int8;
+  bool operator==(const Variable&) const = default;
+};
+
+/// A value of any numeric type, in the machine's form.
+using Value = std::array<std::byte, 16>;
+
+/// What md.0 holds of a block. Where no element counts `min` is above `max`, in the file too (the
+/// type's largest and least value, or infinities): so the range of all blocks is right for readers
+/// that take every block's.
+struct Block {
+  Shape at;
+  std::uint32_t step = 0;  ///< from 1
+  std::uint32_t file = 0;  ///< K of data.K
+  Offset place = 0;        ///< of the block's own head in data.K
+  Offset payload = 0;      ///< of its first element there; a string begins with its length (u16)
+  Count bytes = 0;         ///< of the payload; not in the file: count × size, or the text's length
+  bool has_value = false;  ///< a scalar or a local value, which `min`, `max` or `text` hold
+  bool has_range = false;  ///< `min` and `max` are those of its finite elements
+  Value min{}, max{};
+  std::string text;
+};
+
+/// Numbers stand in `values`, strings in `texts`. Of one element: a scalar.
+struct Attribute {
+  std::string name;
+  Type type = Type::int8;
+  std::vector<std::byte> values;
+  std::vector<std::string> texts;
+  bool operator==(const Attribute&) const = default;
+};
+
+/// An entry of the index of groups: what one rank wrote in one step.
+struct Group {
+  std::string name;
+  bool column_major = false;
+  std::uint32_t rank = 0;
+  std::uint32_t step = 0;
+  Offset place = 0;  ///< in the rank's data.K
+};
+
+/// A record of md.idx. Places are in md.0.
+struct StepRecord {
+  std::uint64_t step = 0;  ///< from 1
+  std::uint64_t rank = 0;  ///< always 0
+  Offset groups = 0, variables = 0, attributes = 0, end = 0;
+  std::uint64_t time = 0;  ///< seconds since 1970
+};
+
+// The head of each file.
+inline constexpr Count head_bytes = 64;
+inline constexpr Count record_bytes = 64;
+inline constexpr std::size_t head_tag_bytes = 32;   ///< "ADIOS-BP v2.x.y KIND", zero-filled
+inline constexpr std::size_t head_version_at = 32;  ///< three digits
+inline constexpr std::size_t head_endian_at = 36;   ///< 0: little-endian, 1: big-endian
+inline constexpr std::size_t head_bp_version_at = 37;
+inline constexpr std::size_t head_active_at = 38;  ///< 1: the program that writes has not ended
+inline constexpr std::uint8_t bp_version = 4;
+
+/// What an entry of md.0 tells of a block or attribute, by number.
+enum class Characteristic : std::uint8_t {
+  value = 0,
+  min = 1,
+  max = 2,
+  offset = 3,      // Block::place
+  dimensions = 4,  // u8 dimensions, u16 bytes, then count, shape, start (u64) of each dimension
+  var_id = 5,
+  payload_offset = 6,
+  file_index = 7,
+  time_index = 8,
+  bitmap = 9,  // which statistics the next one holds
+  stat = 10,
+  transform_type = 11,  // values are behind an operator
+  minmax = 12           // u16 parts (1: the block whole), min, max
+};
+
+}  // namespace forebay::bp

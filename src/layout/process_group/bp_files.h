@@ -1,0 +1,59 @@
+// The files of a BP4 directory while ranks write it: who opens which, and how far each is written.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/report.h"
+#include "base/types.h"
+#include "comm/comm.h"
+#include "storage/file.h"
+
+namespace forebay::process_group {
+
+struct WriteOptions {
+  std::string group = "forebay";
+  bool column_major = false;
+  /// How many ranks share a data file; all_ranks, or those of a node.
+  int ranks_per_file = all_ranks;
+  static constexpr int all_ranks = 0, ranks_of_node = -1;
+  /// Where process groups begin: a multiple of 64, of a stripe if there is one.
+  Count alignment = 4096;
+};
+
+class BpFiles {
+ public:
+  /// Collective. Makes the directory, or empties one that holds a BP file; with `append` goes on
+  /// behind the last whole step of one that is there. Errors, on all ranks: Errc::eexist where
+  /// `path` is something else, ebad_file where it cannot be appended to, and those of system calls.
+  BpFiles(const Comm& comm, const std::string& path, const WriteOptions& options, bool append,
+          Report& report);
+
+  const std::string& path() const { return path_; }
+  std::uint32_t number() const { return number_; }  ///< K of this rank's data.K
+  const Comm& data_ranks() const { return data_ranks_; }
+  bool one_data_file() const { return one_data_file_; }
+  File& data() { return *data_; }
+  File& metadata() { return *metadata_; }  ///< md.0
+  File& index() { return *index_; }        ///< md.idx; root alone
+
+  // How far whole steps reach. All but data_end are equal on all ranks, that on data_ranks().
+  Offset data_end = 0, metadata_end = 0, index_end = 0;
+  std::uint64_t steps = 0;  ///< the number of the last one
+
+ private:
+  void open_by_root(bool append);
+  void make_directory();
+  void read_index();
+  void choose_data_file(const WriteOptions& options);
+  void open_data(Count alignment, bool append);
+
+  Comm comm_, data_ranks_;
+  std::string path_;
+  Report& report_;
+  std::uint32_t number_ = 0;
+  bool one_data_file_ = true;
+  std::unique_ptr<File> data_, metadata_, index_;
+};
+
+}  // namespace forebay::process_group

@@ -1,0 +1,119 @@
+#include "layout/process_group/range.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+namespace forebay::process_group {
+
+namespace {
+
+// As many results side by side, so that the compiler has no chain to wait for and uses vectors.
+constexpr std::size_t lanes = 32;
+// What stays in the first cache between its copy and its comparison.
+constexpr std::size_t part_bytes = 16 << 10;
+
+template <typename T>
+class Bounds {
+ public:
+  Bounds() {
+    std::fill_n(min_, lanes, above());
+    std::fill_n(max_, lanes, below());
+  }
+
+  void add(const std::byte* from, std::size_t n) {
+    std::size_t i = 0;
+    for (; i + lanes <= n; i += lanes) {
+      T v[lanes];
+      std::memcpy(v, from + i * sizeof(T), sizeof v);
+      for (std::size_t l = 0; l < lanes; ++l) take(v[l], l);
+    }
+    for (; i < n; ++i) {
+      T v;
+      std::memcpy(&v, from + i * sizeof(T), sizeof v);
+      take(v, 0);
+    }
+  }
+
+  Range range() const {
+    const T min = *std::min_element(min_, min_ + lanes), max = *std::max_element(max_, max_ + lanes);
+    Range range;
+    range.any = min <= max;
+    std::memcpy(range.min.data(), &min, sizeof min);
+    std::memcpy(range.max.data(), &max, sizeof max);
+    return range;
+  }
+
+ private:
+  using Limits = std::numeric_limits<T>;
+  static constexpr T above() { return Limits::has_infinity ? Limits::infinity() : Limits::max(); }
+  static constexpr T below() {
+    return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  }
+
+  // Comparisons with NaN are false; infinities fail the second ones. No branches.
+  void take(T v, std::size_t lane) {
+    min_[lane] = (v < min_[lane]) & (v >= Limits::lowest()) ? v : min_[lane];
+    max_[lane] = (v > max_[lane]) & (v <= Limits::max()) ? v : max_[lane];
+  }
+
+  T min_[lanes], max_[lanes];
+};
+
+template <typename T>
+Range pass(std::span<const std::byte> elements, std::byte* to) {
+  Bounds<T> bounds;
+  while (!elements.empty()) {
+    const auto part = elements.first(std::min(part_bytes, elements.size()));
+    if (to) {
+      std::memcpy(to, part.data(), part.size());
+      to += part.size();
+    }
+    bounds.add(part.data(), part.size() / sizeof(T));
+    elements = elements.subspan(part.size());
+  }
+  return bounds.range();
+}
+
+Range any_pass(bp::Type type, std::span<const std::byte> elements, std::byte* to) {
+  switch (type) {
+    case bp::Type::int8:
+      return pass<std::int8_t>(elements, to);
+    case bp::Type::chr:
+      return pass<char>(elements, to);
+    case bp::Type::int16:
+      return pass<std::int16_t>(elements, to);
+    case bp::Type::int32:
+      return pass<std::int32_t>(elements, to);
+    case bp::Type::int64:
+      return pass<std::int64_t>(elements, to);
+    case bp::Type::uint8:
+      return pass<std::uint8_t>(elements, to);
+    case bp::Type::uint16:
+      return pass<std::uint16_t>(elements, to);
+    case bp::Type::uint32:
+      return pass<std::uint32_t>(elements, to);
+    case bp::Type::uint64:
+      return pass<std::uint64_t>(elements, to);
+    case bp::Type::float32:
+      return pass<float>(elements, to);
+    case bp::Type::float64:
+      return pass<double>(elements, to);
+    default:
+      if (to && !elements.empty()) std::memcpy(to, elements.data(), elements.size());
+      return {};
+  }
+}
+
+}  // namespace
+
+Range range_of(bp::Type type, std::span<const std::byte> elements) {
+  return any_pass(type, elements, nullptr);
+}
+
+Range copy_with_range(bp::Type type, std::span<const std::byte> elements, std::byte* to) {
+  return any_pass(type, elements, to);
+}
+
+}  // namespace forebay::process_group

@@ -1,0 +1,450 @@
+#include "layout/process_group/step_writer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+#include "base/attempt.h"
+#include "comm/agree.h"
+#include "layout/process_group/block_shape.h"
+#include "layout/process_group/range.h"
+
+namespace forebay::process_group {
+
+namespace {
+
+constexpr std::size_t chunk_bytes = 1 << 20;
+constexpr Count largest_alignment = Count{1} << 31;
+// In Laid's sums.
+constexpr std::size_t group_bytes = 0, groups = 1, of_names = 2;
+
+void check(const WriteOptions& options) {
+  if (options.alignment < bp::payload_alignment || options.alignment > largest_alignment ||
+      options.alignment % bp::payload_alignment != 0) {
+    throw Error(Errc::einval,
+                "process groups cannot begin at multiples of " + std::to_string(options.alignment),
+                "choose a multiple of 64 up to 2^31");
+  }
+  if (options.ranks_per_file < WriteOptions::ranks_of_node)
+    throw Error(Errc::einval, "a data file of so many ranks", "choose 1 or more, or 0 for all");
+  bp::GroupImage(options.group, false, 1);
+}
+
+struct Piece {
+  Offset at;
+  std::span<const std::byte> bytes;
+};
+
+/// Ascending pieces; those that touch go out in one call.
+void write_pieces(File& file, std::span<const Piece> pieces) {
+  std::vector<iovec> together;
+  Offset from = 0, end = -1;
+  const auto write = [&] {
+    if (!together.empty()) file.write_at(from, std::span(together));
+    together.clear();
+  };
+  for (const Piece& piece : pieces) {
+    if (piece.bytes.empty()) continue;
+    if (piece.at != end) {
+      write();
+      from = end = piece.at;
+    }
+    together.push_back({const_cast<std::byte*>(piece.bytes.data()), piece.bytes.size()});
+    end += static_cast<Offset>(piece.bytes.size());
+  }
+  write();
+}
+
+std::uint64_t now() {
+  using namespace std::chrono;
+  return static_cast<std::uint64_t>(
+      duration_cast<seconds>(system_clock::now().time_since_epoch()).count());
+}
+
+}  // namespace
+
+StepWriter::StepWriter(const Comm& comm, const std::string& path, const WriteOptions& options,
+                       bool append, Report& report)
+    : comm_(comm),
+      options_(options),
+      report_(report),
+      files_(comm, path, options, append, report) {}
+
+std::unique_ptr<StepWriter> StepWriter::create(const Comm& comm, const std::string& path,
+                                               const WriteOptions& options, Report& report) {
+  process_group::check(options);
+  return std::unique_ptr<StepWriter>(new StepWriter(comm, path, options, false, report));
+}
+
+std::unique_ptr<StepWriter> StepWriter::append(const Comm& comm, const std::string& path,
+                                               const WriteOptions& options, Report& report) {
+  process_group::check(options);
+  return std::unique_ptr<StepWriter>(new StepWriter(comm, path, options, true, report));
+}
+
+std::size_t StepWriter::name_of(Name&& name) {
+  const auto found = name_places_.find(name.variable.name);
+  if (found == name_places_.end()) {
+    catalogue_.check(name);
+    name_places_.emplace(name.variable.name, names_.size());
+    names_.push_back(std::move(name));
+    return names_.size() - 1;
+  }
+  if (names_[found->second] == name) return found->second;
+  throw Error(Errc::emultidefine_var_type,
+              name.variable.name + " is in this step already, with another type or kind of shape",
+              "write a variable with one type and number of dimensions");
+}
+
+std::byte* StepWriter::room_for(std::size_t bytes) {
+  while (chunk_ < chunks_.size() && chunks_[chunk_].size() - used_ < bytes) {
+    ++chunk_;
+    used_ = 0;
+  }
+  if (chunk_ == chunks_.size()) chunks_.emplace_back(std::max(bytes, chunk_bytes));
+  return chunks_[chunk_].data() + used_;
+}
+
+void StepWriter::add(const bp::Variable& variable, const bp::Shape& shape,
+                     std::span<const std::byte> data, bool lent) {
+  const StepTimer timer(report_, Step::post);
+  bp::check(variable, shape);
+  const Kind kind = kind_of(variable, shape, static_cast<Count>(data.size()));
+  const bool is_text = variable.type == bp::Type::string;
+  if (is_text) bp::check_text({reinterpret_cast<const char*>(data.data()), data.size()});
+  if (!leaves_a_trace(kind, shape)) return;
+  Pending pending;
+  const auto dimensions = std::max(shape.shape.size(), shape.count.size());
+  pending.name = name_of({variable, kind, static_cast<std::uint8_t>(dimensions)});
+  bp::Block& block = pending.block;
+  block.at = shape;
+  block.has_value = kind == Kind::scalar || kind == Kind::local_value;
+  pending.lent = lent;
+  pending.data = data;
+  if (is_text) block.text.assign(reinterpret_cast<const char*>(data.data()), data.size());
+  if (!is_text && block.has_value) {
+    std::copy(data.begin(), data.end(), block.min.begin());
+    block.max = block.min;
+  }
+  if (!lent) {
+    std::byte* const room = room_for(data.size());
+    const Range range = copy_with_range(variable.type, data, room);
+    used_ += data.size();
+    pending.data = {room, data.size()};
+    if (!block.has_value) {
+      block.has_range = range.any;
+      block.min = range.min;
+      block.max = range.max;
+    }
+  }
+  pending_.push_back(std::move(pending));
+  ++report_[Counter::requests];
+  report_[Counter::bytes_asked_write] += static_cast<std::int64_t>(data.size());
+}
+
+void StepWriter::add_attribute(const bp::Attribute& attribute) {
+  bp::check(attribute);
+  const auto known = catalogue_.find(attribute.name, true);
+  const bool pending = std::any_of(attributes_.begin(), attributes_.end(), [&](const auto& other) {
+    return other.name == attribute.name;
+  });
+  if (!known && !pending) attributes_.push_back(attribute);
+}
+
+/// A string that was lent is taken now, too: its text stands in md.0 as well.
+void StepWriter::measure_lent() {
+  for (Pending& pending : pending_) {
+    const bp::Type type = names_[pending.name].variable.type;
+    bp::Block& block = pending.block;
+    if (!pending.lent) continue;
+    if (type == bp::Type::string) {
+      block.text.assign(reinterpret_cast<const char*>(pending.data.data()), pending.data.size());
+    } else if (block.has_value) {
+      std::copy(pending.data.begin(), pending.data.end(), block.min.begin());
+    } else {
+      const Range range = range_of(type, pending.data);
+      block.has_range = range.any;
+      block.min = range.min;
+      block.max = range.max;
+    }
+  }
+}
+
+std::vector<Name> StepWriter::new_names() const {
+  std::vector<Name> fresh;
+  for (const Name& name : names_)
+    if (!catalogue_.find(name.variable.name, false)) fresh.push_back(name);
+  for (const bp::Attribute& attribute : attributes_) {
+    if (!catalogue_.find(attribute.name, true))
+      fresh.push_back({{attribute.name, attribute.type}, Kind::attribute});
+  }
+  return fresh;
+}
+
+void StepWriter::keep_own_attributes() {
+  attribute_written_.resize(catalogue_.size());
+  std::erase_if(attributes_, [&](const bp::Attribute& attribute) {
+    const std::size_t n = *catalogue_.find(attribute.name, true);
+    return attribute_written_[n] || catalogue_[n].owner != comm_.rank();
+  });
+}
+
+void StepWriter::lay_out(Laid& step) {
+  keep_own_attributes();
+  std::vector<std::size_t> slots(catalogue_.size());
+  const auto admit = [&](bool attributes) {
+    for (std::size_t n = 0; n < catalogue_.size(); ++n) {
+      if ((catalogue_[n].kind == Kind::attribute) != attributes) continue;
+      if (attributes && attribute_written_[n]) continue;
+      slots[n] = of_names + 2 * step.names.size();
+      step.names.push_back(n);
+    }
+  };
+  admit(false);
+  admit(true);
+  step.mine.resize(of_names + 2 * step.names.size());
+  step.total.resize(step.mine.size());
+  // A step without any group has no group's entry, which readers take the language from.
+  if (pending_.empty() && attributes_.empty() && !comm_.is_root()) {
+    step.before = step.mine;
+    return;
+  }
+  step.image.emplace(options_.group, options_.column_major, step.number);
+  const auto count = [&](std::size_t name, std::size_t from) {
+    step.mine[slots[name]] += static_cast<std::int64_t>(step.entries.size() - from);
+    ++step.mine[slots[name] + 1];
+  };
+  std::vector<std::size_t> known;
+  for (const Name& name : names_) known.push_back(*catalogue_.find(name.variable.name, false));
+  std::stable_sort(pending_.begin(), pending_.end(), [&](const Pending& a, const Pending& b) {
+    return known[a.name] < known[b.name];
+  });
+  for (Pending& pending : pending_) {
+    const Name& name = names_[pending.name];
+    const std::size_t n = known[pending.name], from = step.entries.size();
+    bp::Block& block = pending.block;
+    block.step = step.number;
+    block.file = files_.number();
+    // Of a local value a group has the head alone.
+    const auto data = name.kind == Kind::local_value ? std::span<const std::byte>() : pending.data;
+    const auto places =
+        step.image->add(name.variable, static_cast<std::uint32_t>(n), block, data);
+    block.place = places.head;
+    block.payload = places.payload;
+    bp::append_block(step.entries, name.variable, block);
+    step.ends.push_back(step.entries.size());
+    count(n, from);
+  }
+  std::sort(attributes_.begin(), attributes_.end(), [&](const auto& a, const auto& b) {
+    return *catalogue_.find(a.name, true) < *catalogue_.find(b.name, true);
+  });
+  for (const bp::Attribute& attribute : attributes_) {
+    const std::size_t n = *catalogue_.find(attribute.name, true), from = step.entries.size();
+    step.image->add(attribute, static_cast<std::uint32_t>(n));
+    bp::append_attribute(step.entries, attribute, static_cast<std::uint32_t>(n), step.number,
+                         files_.number());
+    count(n, from);
+  }
+  step.image->finish(options_.alignment);
+  step.mine[group_bytes] = step.image->bytes();
+  step.mine[groups] = 1;
+  step.before = step.mine;
+}
+
+/// Where this rank's group begins; `end`: where the next step's do.
+Offset StepWriter::place_of(const Laid& step, Offset& end) {
+  std::int64_t before = step.before[group_bytes], all = step.total[group_bytes];
+  if (!files_.one_data_file()) {
+    before = step.mine[group_bytes];
+    files_.data_ranks().exclusive_scan(std::span(&before, 1), std::span(&all, 1));
+  }
+  end = files_.data_end + all;
+  return files_.data_end + before;
+}
+
+/// The step's part of md.0, in this order: groups, variables, attributes; each name's entries behind
+/// its head, in the order of ranks. Every rank computes all places from the sums; the root writes
+/// the heads.
+bp::StepRecord StepWriter::write_metadata(Laid& step, Offset group_at) {
+  bp::StepRecord record;
+  record.step = step.number;
+  record.time = now();
+  record.groups = files_.metadata_end;
+  bp::Bytes heads;
+  std::vector<Piece> pieces;
+  std::vector<std::array<std::size_t, 2>> of_heads;  // which pieces are in `heads`, and where
+  const auto head = [&](Offset at, auto&& print) {
+    if (!comm_.is_root()) return;
+    of_heads.push_back({pieces.size(), heads.size()});
+    print(heads);
+    pieces.push_back({at, {}});
+  };
+
+  const Count group_entry = bp::group_entry_bytes(options_.group, step.number);
+  const Count groups_length = step.total[groups] * group_entry;
+  head(record.groups, [&](bp::Bytes& out) {
+    bp::append_groups_head(out, static_cast<std::uint64_t>(step.total[groups]), groups_length);
+  });
+  const Offset first_group = record.groups + bp::groups_head_bytes;
+  bp::Bytes group;
+  if (step.image) {
+    bp::append_group(group, {options_.group, options_.column_major,
+                             static_cast<std::uint32_t>(comm_.rank()), step.number, group_at});
+    pieces.push_back({first_group + step.before[groups] * group_entry, group});
+  }
+
+  std::size_t taken = 0;  // of step.entries
+  Offset at = first_group + groups_length;
+  const auto index_of = [&](bool attributes) {
+    const Offset begin = at;
+    std::uint32_t elements = 0;
+    const std::size_t head_piece = pieces.size();
+    head(begin, [](bp::Bytes& out) { bp::append_elements_head(out, 0, 0); });
+    at += bp::elements_head_bytes;
+    for (std::size_t i = 0; i < step.names.size(); ++i) {
+      const Name& name = catalogue_[step.names[i]];
+      const std::size_t slot = of_names + 2 * i;
+      if ((name.kind == Kind::attribute) != attributes || step.total[slot + 1] == 0) continue;
+      ++elements;
+      if (!attributes) {
+        head(at, [&](bp::Bytes& out) {
+          bp::append_variable_head(out, name.variable, static_cast<std::uint32_t>(step.names[i]),
+                                   static_cast<std::uint64_t>(step.total[slot + 1]),
+                                   step.total[slot]);
+        });
+        at += bp::variable_head_bytes(name.variable.name);
+      }
+      const auto bytes = static_cast<std::size_t>(step.mine[slot]);
+      if (bytes > 0)
+        pieces.push_back({at + step.before[slot], std::span(step.entries).subspan(taken, bytes)});
+      taken += bytes;
+      at += step.total[slot];
+    }
+    if (!comm_.is_root()) return begin;
+    // Its number and length are known now.
+    for (const auto& [piece, place] : of_heads) {
+      if (piece != head_piece) continue;
+      bp::Bytes whole;
+      bp::append_elements_head(whole, elements, at - begin - bp::elements_head_bytes);
+      std::copy(whole.begin(), whole.end(), heads.begin() + static_cast<std::ptrdiff_t>(place));
+    }
+    return begin;
+  };
+  record.variables = index_of(false);
+  record.attributes = index_of(true);
+  record.end = at;
+  for (std::size_t i = 0; i < of_heads.size(); ++i) {
+    const auto [piece, place] = of_heads[i];
+    const std::size_t end = i + 1 < of_heads.size() ? of_heads[i + 1][1] : heads.size();
+    pieces[piece].bytes = std::span(heads).subspan(place, end - place);
+  }
+  write_pieces(files_.metadata(), pieces);
+  return record;
+}
+
+void StepWriter::write_step() {
+  Laid step;
+  const auto early = attempt_to([&] {
+    if (files_.steps >= std::numeric_limits<std::uint32_t>::max())
+      throw Error(Errc::erange, "BP files have no numbers for more than 2^32 steps",
+                  "write another file");
+    step.number = static_cast<std::uint32_t>(files_.steps + 1);
+    measure_lent();
+  });
+  std::vector<Name> fresh;
+  auto failed = early;
+  attempt_into(failed, [&] { fresh = new_names(); });
+  catalogue_.agree(comm_, fresh, failed);
+
+  failed = attempt_to([&] { lay_out(step); });
+  if (failed) step.before.clear(), step.total.clear();
+  try {
+    comm_.exclusive_scan(step.before, step.total, failed ? failed->code() : Errc::ok);
+  } catch (...) {
+    if (!failed) throw;
+  }
+  if (failed) throw Error(*failed).as_own_matter(false);
+
+  Offset end = 0;
+  const Offset at = place_of(step, end);
+  bp::StepRecord record;
+  failed = attempt_to([&] {
+    const StepTimer timer(report_, Step::write);
+    if (step.image) {
+      Offset place = at;
+      std::vector<Piece> pieces;
+      for (const auto bytes : step.image->pieces()) {
+        pieces.push_back({place, bytes});
+        place += static_cast<Offset>(bytes.size());
+      }
+      write_pieces(files_.data(), pieces);
+    }
+    std::size_t from = 0;
+    for (const std::size_t entry_end : step.ends) {
+      bp::move_entry(std::span(step.entries).subspan(from, entry_end - from), at);
+      from = entry_end;
+    }
+    record = write_metadata(step, at);
+  });
+  agree_on_error(comm_, failed);
+  // All of the step is in its files: it may be seen.
+  by_root(comm_, [&] { files_.index().write_at(files_.index_end, bp::print_record(record)); });
+  files_.data_end = end;
+  files_.metadata_end = record.end;
+  files_.index_end += bp::record_bytes;
+  files_.steps = step.number;
+  for (const std::size_t n : step.names)
+    attribute_written_[n] = catalogue_[n].kind == Kind::attribute;
+  attributes_.clear();
+}
+
+void StepWriter::forget_step() {
+  pending_.clear();
+  names_.clear();
+  name_places_.clear();
+  chunk_ = used_ = 0;
+}
+
+void StepWriter::end_step() {
+  const StepTimer timer(report_, Step::wait);
+  try {
+    write_step();
+  } catch (...) {
+    // All ranks have ended their writes. What lies behind whole steps is given back where that
+    // works; the next step is written over it in any case.
+    if (files_.data_ranks().is_root())
+      attempt_to([&] { files_.data().truncate(files_.data_end); });
+    if (comm_.is_root()) {
+      attempt_to([&] { files_.metadata().truncate(files_.metadata_end); });
+      attempt_to([&] { files_.index().truncate(files_.index_end); });
+    }
+    forget_step();
+    throw;
+  }
+  forget_step();
+}
+
+void StepWriter::sync() {
+  const StepTimer timer(report_, Step::sync);
+  agree_on_error(comm_, attempt_to([&] {
+    files_.data().sync();
+    files_.metadata().sync();
+  }));
+  by_root(comm_, [&] {
+    files_.index().sync();
+    sync_path(files_.path());
+  });
+}
+
+void StepWriter::close() {
+  forget_step();
+  std::optional<Error> failed;
+  attempt_into(failed, [&] { files_.data().close(); });
+  attempt_into(failed, [&] { files_.metadata().close(); });
+  if (comm_.is_root()) attempt_into(failed, [&] { files_.index().close(); });
+  agree_on_error(comm_, failed);
+}
+
+}  // namespace forebay::process_group

@@ -1,0 +1,115 @@
+// The layout `process-group` (A §III.D): in each step every rank writes what it has as one process
+// group, and where all of it lies goes into an index that no rank ever holds.
+//
+//     add        the block's head and memory are noted, or its bytes copied          local
+//     end_step   sizes are added up over ranks; groups go to data.K, entries to md.0;
+//                behind a meeting one record in md.idx makes the step readable       collective
+//
+// Ranks exchange sums alone: of the bytes of their groups, and for each variable of the bytes and
+// number of its entries. A rank holds its own entries and two numbers a variable, twice.
+//
+// Invariant: nothing that a record of md.idx tells of is ever written again; what lies behind the
+// ends of whole steps (BpFiles) belongs to the step under way.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/raw_bytes.h"
+#include "base/report.h"
+#include "comm/comm.h"
+#include "format/bp.h"
+#include "format/bp_write.h"
+#include "layout/process_group/bp_files.h"
+#include "layout/process_group/catalogue.h"
+
+namespace forebay::process_group {
+
+class StepWriter {
+ public:
+  /// Collective, with equal arguments. Makes the directory `path`, or replaces the BP file that it
+  /// is. `report` outlives the writer. Errors as BpFiles has them; Errc::einval: options.
+  static std::unique_ptr<StepWriter> create(const Comm& comm, const std::string& path,
+                                            const WriteOptions& options, Report& report);
+  /// Collective. Goes on behind the last whole step; makes the directory where there is none.
+  static std::unique_ptr<StepWriter> append(const Comm& comm, const std::string& path,
+                                            const WriteOptions& options, Report& report);
+
+  /// Local. A block of the step under way: its elements one after another, in the order that the
+  /// shape has; of a string its text, without a zero. `lent`: the bytes stay, unchanged, until
+  /// end_step() returns, and are not copied; else they are copied now. A rank may write several
+  /// blocks of a variable. A local array without elements leaves nothing in the file, which has no
+  /// way to tell it from a scalar, nor does a global array that has none on any rank.
+  /// Errors: Errc::emultidefine_var_type, a block of another type or number of dimensions than
+  /// before; einval, eedge, ebadtype, emaxname, evarsize: what the file has no room for. The step
+  /// goes on without the block then.
+  void add(const bp::Variable& variable, const bp::Shape& shape, std::span<const std::byte> data,
+           bool lent);
+  /// Local. Written in the first step that has it, once, by the lowest rank that gave it; one that
+  /// was written before is left as it is.
+  void add_attribute(const bp::Attribute& attribute);
+
+  /// Collective. All ranks' blocks are one step of the file when this returns: 4 meetings, two more
+  /// where several data files are shared, and up to 3 where there are new names (catalogue.h).
+  /// When it throws, on all ranks, the step is not in the file, its blocks are dropped, earlier
+  /// steps are as they were, and another step may be written.
+  void end_step();
+
+  /// Collective. All steps so far are on the device when this returns.
+  void sync();
+  /// Collective. Blocks of a step that was not ended are dropped.
+  void close();
+
+  std::uint64_t steps() const { return files_.steps; }  ///< in the file, whoever wrote them
+
+ private:
+  struct Pending {
+    std::size_t name = 0;  // in names_
+    bp::Block block;
+    std::span<const std::byte> data;
+    bool lent = false;
+  };
+  /// What this rank has of a step once names are agreed on.
+  struct Laid {
+    std::uint32_t number = 0;
+    std::optional<bp::GroupImage> image;  // none: this rank has nothing to write
+    std::vector<std::size_t> names;       // of the catalogue, that may be in it; attributes last
+    bp::Bytes entries;                    // of md.0, in their order
+    std::vector<std::size_t> ends;        // of those of blocks
+    // Sums over the ranks below, and over all: bytes of groups, groups, and then for each of `names`
+    // bytes and number of entries.
+    std::vector<std::int64_t> mine, before, total;
+  };
+
+  StepWriter(const Comm& comm, const std::string& path, const WriteOptions& options, bool append,
+             Report& report);
+  std::size_t name_of(Name&& name);
+  std::byte* room_for(std::size_t bytes);
+  std::vector<Name> new_names() const;
+  void measure_lent();
+  void keep_own_attributes();
+  void write_step();
+  void lay_out(Laid& step);
+  Offset place_of(const Laid& step, Offset& end);
+  bp::StepRecord write_metadata(Laid& step, Offset group_at);
+  void forget_step();
+
+  Comm comm_;
+  WriteOptions options_;
+  Report& report_;
+  BpFiles files_;
+  Catalogue catalogue_;
+  std::vector<bool> attribute_written_;    // by place in the catalogue
+  std::vector<Name> names_;                // of the step under way, this rank's
+  std::unordered_map<std::string, std::size_t> name_places_;
+  std::vector<Pending> pending_;
+  std::vector<bp::Attribute> attributes_;  // not written yet
+  std::vector<RawBytes> chunks_;           // copies; they serve every step
+  std::size_t chunk_ = 0, used_ = 0;
+};
+
+}  // namespace forebay::process_group
