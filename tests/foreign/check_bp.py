@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 try:
@@ -167,17 +168,64 @@ def walk_groups(path, alignment=4096):
     return groups
 
 
+def faults(writer, folder):
+    """One write after another fails on one rank: its step is in no file, the others are."""
+    whole = 0
+    for rank in (0, 2):
+        for call in range(1, 1000):
+            path = folder / "fault.bp"
+            fault = f"pwrite:rank={rank}:call={call}:errno=ENOSPC"
+            done = subprocess.run([writer, str(path), "3", "2", "0", "2"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                  text=True, env=dict(os.environ, FOREBAY_FAULT=fault), timeout=60)
+            if done.returncode == 1:
+                assert "ended" not in done.stdout, f"{fault}: {done.stdout}"
+                continue  # it could not be created
+            lines = done.stdout.split("\n")[:-1]
+            ended = [int(line.split()[1]) for line in lines if line.startswith("ended")]
+            assert len(lines) == 3 and len(ended) >= 2, f"{fault}: {lines}"
+            File(path, 3, ended).check()
+            whole += 1
+            if len(ended) == 3:
+                break
+    assert whole > 20, whole
+    print(f"{whole} failing writes: the other steps as written")
+
+
+def kills(writer, folder):
+    """Killed anywhere, a file has every step that ended."""
+    rng = np.random.default_rng(7)
+    seen = []
+    for _ in range(8):
+        path = folder / "killed.bp"
+        shutil.rmtree(path, ignore_errors=True)
+        with subprocess.Popen([writer, str(path), "3", "2", "0", "100000"], stdout=subprocess.PIPE, text=True) as process:
+            process.stdout.readline()  # a step has ended
+            time.sleep(float(rng.uniform(0, 0.1)))
+            process.kill()
+            ended = 1 + process.stdout.read().count("ended")
+        with adios2.FileReader(str(path)) as file:
+            there = file.num_steps()
+        assert there in (ended, ended + 1), f"{there} steps, {ended} had ended"
+        File(path, 3, list(range(there))).check()
+        subprocess.run([writer, str(path), "3", "2", str(there), str(there + 1), "append"], check=True,
+                       stdout=subprocess.DEVNULL)
+        File(path, 3, list(range(there + 2))).check()
+        seen.append(there)
+    print(f"killed behind {seen} steps: all there, and appended to")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--writer", required=True)
     parser.add_argument("--dir", type=Path, required=True)
+    parser.add_argument("--launch", help="what starts 3 ranks of the writer")
     parser.add_argument("--bp4dbg", help="folder of adios2's module of that name, which walks the files too")
     options = parser.parse_args()
     shutil.rmtree(options.dir, ignore_errors=True)
     options.dir.mkdir(parents=True)
 
-    def write(path, *arguments):
-        subprocess.run([options.writer, str(path), *map(str, arguments)], check=True)
+    def write(path, *arguments, launch=()):
+        subprocess.run([*launch, options.writer, str(path), *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
 
     for ranks in (1, 2, 3, 4, 7):
         for per_file in (0, 1, 2):
@@ -213,6 +261,16 @@ def main():
     write(path, 2, 0, 0, 1)  # replaced by one of fewer ranks
     File(path, 2, [0, 1]).check()
     print("column-major, and replaced: as written")
+    if options.launch:
+        path = options.dir / "mpi.bp"
+        write(path, 3, 2, 0, 2, launch=options.launch.split())
+        File(path, 3, [0, 1, 2]).check()
+        for name in ("data.0", "data.1", "md.0"):
+            assert (path / name).read_bytes() == (options.dir / "r3f2.bp" / name).read_bytes()[:(path / name).stat().st_size], \
+                f"{name}: processes wrote other than threads"
+        print("3 processes: as written")
+    faults(options.writer, options.dir)
+    kills(options.writer, options.dir)
     return 0
 
 

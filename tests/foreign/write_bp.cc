@@ -1,6 +1,9 @@
-// Writes BP4 files with ranks as threads, for check_bp.py, which knows what is to be in them.
+// Writes BP4 files, for check_bp.py, which knows what is to be in them. The ranks are threads, or
+// processes where an MPI launcher started them.
 //
 //   write_bp DIR RANKS RANKS_PER_FILE FIRST LAST [append] [column]     steps FIRST to LAST, from 0
+//
+// Prints "ended N" behind each step; where a step fails, "failed N", and goes on.
 #include <complex>
 #include <cstdio>
 #include <cstdlib>
@@ -10,7 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "base/attempt.h"
 #include "base/error.h"
+#include "comm/session.h"
 #include "comm/thread_ranks.h"
 #include "layout/process_group/step_writer.h"
 
@@ -26,6 +31,7 @@ class Program {
 
   void step(int s) {
     s_ = s;
+    lent_.clear();
     const Count r = comm_.rank(), n = comm_.size();
     if (n >= 3 && r == 1 && s == 1) return file_.end_step();  // an empty rank
     attributes();
@@ -68,7 +74,6 @@ class Program {
     put({"strange", bp::Type::float64}, {{4 * n}, {4 * r}, {4}},
         std::vector<double>{nan, inf, -5.0 - static_cast<double>(r), -inf});
     file_.end_step();
-    lent_.clear();
   }
 
  private:
@@ -143,16 +148,26 @@ int main(int argc, char** argv) {
     append |= std::strcmp(argv[i], "append") == 0;
     options.column_major |= std::strcmp(argv[i], "column") == 0;
   }
+  const auto work = [&](const Comm& comm) {
+    Report report;
+    const auto file = append ? StepWriter::append(comm, path, options, report)
+                             : StepWriter::create(comm, path, options, report);
+    Program program(comm, *file);
+    for (int s = std::atoi(argv[4]); s <= std::atoi(argv[5]); ++s) {
+      const auto failed = attempt_to([&] { program.step(s); });
+      if (comm.is_root()) std::printf("%s %d\n", failed ? "failed" : "ended", s);
+      std::fflush(stdout);
+    }
+    file->sync();
+    file->close();
+  };
   try {
-    run_as_threads(std::atoi(argv[2]), [&](const Comm& comm) {
-      Report report;
-      const auto file = append ? StepWriter::append(comm, path, options, report)
-                               : StepWriter::create(comm, path, options, report);
-      Program program(comm, *file);
-      for (int s = std::atoi(argv[4]); s <= std::atoi(argv[5]); ++s) program.step(s);
-      file->sync();
-      file->close();
-    });
+    if (launched_by_mpi()) {
+      const Session session;
+      work(session.world());
+    } else {
+      run_as_threads(std::atoi(argv[2]), work);
+    }
   } catch (const Error& error) {
     std::fprintf(stderr, "write_bp: %s\n", error.what());
     return 1;

@@ -203,6 +203,7 @@ void StepWriter::lay_out(Laid& step) {
     }
   };
   admit(false);
+  step.first_attribute = step.names.size();
   admit(true);
   step.mine.resize(of_names + 2 * step.names.size());
   step.total.resize(step.mine.size());
@@ -264,84 +265,85 @@ Offset StepWriter::place_of(const Laid& step, Offset& end) {
   return files_.data_end + before;
 }
 
-/// The step's part of md.0, in this order: groups, variables, attributes; each name's entries behind
-/// its head, in the order of ranks. Every rank computes all places from the sums; the root writes
-/// the heads.
-bp::StepRecord StepWriter::write_metadata(Laid& step, Offset group_at) {
-  bp::StepRecord record;
-  record.step = step.number;
-  record.time = now();
-  record.groups = files_.metadata_end;
-  bp::Bytes heads;
-  std::vector<Piece> pieces;
-  std::vector<std::array<std::size_t, 2>> of_heads;  // which pieces are in `heads`, and where
-  const auto head = [&](Offset at, auto&& print) {
-    if (!comm_.is_root()) return;
-    of_heads.push_back({pieces.size(), heads.size()});
-    print(heads);
-    pieces.push_back({at, {}});
-  };
+/// Of all heads in the step's part of md.0, one behind the other, and where they go.
+void StepWriter::print_heads(const Laid& step, const IndexPlan& plan, bp::Bytes& heads,
+                             std::vector<std::pair<Offset, std::size_t>>& places) const {
+  const auto next = [&](Offset at) { places.emplace_back(at, heads.size()); };
+  const bp::StepRecord& record = plan.record;
+  const auto length = [](Offset from, Offset to, Count head) { return to - from - head; };
+  next(record.groups);
+  bp::append_groups_head(heads, static_cast<std::uint64_t>(step.total[groups]),
+                         length(record.groups, record.variables, bp::groups_head_bytes));
+  next(record.variables);
+  bp::append_elements_head(heads, plan.variables,
+                           length(record.variables, record.attributes, bp::elements_head_bytes));
+  for (std::size_t i = 0; i < step.first_attribute; ++i) {
+    if (plan.heads[i] == IndexPlan::none) continue;
+    next(plan.heads[i]);
+    const std::size_t name = step.names[i], slot = of_names + 2 * i;
+    bp::append_variable_head(heads, catalogue_[name].variable, static_cast<std::uint32_t>(name),
+                             static_cast<std::uint64_t>(step.total[slot + 1]), step.total[slot]);
+  }
+  next(record.attributes);
+  bp::append_elements_head(heads, plan.attributes,
+                           length(record.attributes, record.end, bp::elements_head_bytes));
+}
 
-  const Count group_entry = bp::group_entry_bytes(options_.group, step.number);
-  const Count groups_length = step.total[groups] * group_entry;
-  head(record.groups, [&](bp::Bytes& out) {
-    bp::append_groups_head(out, static_cast<std::uint64_t>(step.total[groups]), groups_length);
-  });
-  const Offset first_group = record.groups + bp::groups_head_bytes;
-  bp::Bytes group;
+IndexPlan StepWriter::plan_metadata(const Laid& step) const {
+  std::vector<NameSums> sums(step.names.size());
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const std::size_t slot = of_names + 2 * i;
+    if (i < step.first_attribute)
+      sums[i].head_bytes = bp::variable_head_bytes(catalogue_[step.names[i]].variable.name);
+    sums[i].bytes = step.total[slot];
+    sums[i].entries = step.total[slot + 1];
+  }
+  return plan_index(files_.metadata_end,
+                    step.total[groups] * bp::group_entry_bytes(options_.group, step.number), sums,
+                    step.first_attribute);
+}
+
+/// Every rank writes its own entries, the root the heads between them.
+void StepWriter::write_metadata(const Laid& step, const IndexPlan& plan, Offset group_at) {
+  std::vector<Piece> pieces;
+  bp::Bytes heads, group;
+  if (comm_.is_root()) {
+    std::vector<std::pair<Offset, std::size_t>> places;
+    print_heads(step, plan, heads, places);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const std::size_t from = places[i].second;
+      const std::size_t to = i + 1 < places.size() ? places[i + 1].second : heads.size();
+      pieces.push_back({places[i].first, std::span(heads).subspan(from, to - from)});
+    }
+  }
   if (step.image) {
     bp::append_group(group, {options_.group, options_.column_major,
                              static_cast<std::uint32_t>(comm_.rank()), step.number, group_at});
-    pieces.push_back({first_group + step.before[groups] * group_entry, group});
+    pieces.push_back({plan.record.groups + bp::groups_head_bytes +
+                          step.before[groups] * static_cast<Count>(group.size()),
+                      group});
   }
-
-  std::size_t taken = 0;  // of step.entries
-  Offset at = first_group + groups_length;
-  const auto index_of = [&](bool attributes) {
-    const Offset begin = at;
-    std::uint32_t elements = 0;
-    const std::size_t head_piece = pieces.size();
-    head(begin, [](bp::Bytes& out) { bp::append_elements_head(out, 0, 0); });
-    at += bp::elements_head_bytes;
-    for (std::size_t i = 0; i < step.names.size(); ++i) {
-      const Name& name = catalogue_[step.names[i]];
-      const std::size_t slot = of_names + 2 * i;
-      if ((name.kind == Kind::attribute) != attributes || step.total[slot + 1] == 0) continue;
-      ++elements;
-      if (!attributes) {
-        head(at, [&](bp::Bytes& out) {
-          bp::append_variable_head(out, name.variable, static_cast<std::uint32_t>(step.names[i]),
-                                   static_cast<std::uint64_t>(step.total[slot + 1]),
-                                   step.total[slot]);
-        });
-        at += bp::variable_head_bytes(name.variable.name);
-      }
-      const auto bytes = static_cast<std::size_t>(step.mine[slot]);
-      if (bytes > 0)
-        pieces.push_back({at + step.before[slot], std::span(step.entries).subspan(taken, bytes)});
-      taken += bytes;
-      at += step.total[slot];
-    }
-    if (!comm_.is_root()) return begin;
-    // Its number and length are known now.
-    for (const auto& [piece, place] : of_heads) {
-      if (piece != head_piece) continue;
-      bp::Bytes whole;
-      bp::append_elements_head(whole, elements, at - begin - bp::elements_head_bytes);
-      std::copy(whole.begin(), whole.end(), heads.begin() + static_cast<std::ptrdiff_t>(place));
-    }
-    return begin;
-  };
-  record.variables = index_of(false);
-  record.attributes = index_of(true);
-  record.end = at;
-  for (std::size_t i = 0; i < of_heads.size(); ++i) {
-    const auto [piece, place] = of_heads[i];
-    const std::size_t end = i + 1 < of_heads.size() ? of_heads[i + 1][1] : heads.size();
-    pieces[piece].bytes = std::span(heads).subspan(place, end - place);
+  std::size_t taken = 0;
+  for (std::size_t i = 0; i < step.names.size(); ++i) {
+    const std::size_t slot = of_names + 2 * i;
+    const auto bytes = static_cast<std::size_t>(step.mine[slot]);
+    if (bytes == 0) continue;
+    pieces.push_back(
+        {plan.entries[i] + step.before[slot], std::span(step.entries).subspan(taken, bytes)});
+    taken += bytes;
   }
+  std::sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
   write_pieces(files_.metadata(), pieces);
-  return record;
+}
+
+void StepWriter::write_data(const Laid& step, Offset at) {
+  if (!step.image) return;
+  std::vector<Piece> pieces;
+  for (const auto bytes : step.image->pieces()) {
+    pieces.push_back({at, bytes});
+    at += static_cast<Offset>(bytes.size());
+  }
+  write_pieces(files_.data(), pieces);
 }
 
 void StepWriter::write_step() {
@@ -372,21 +374,17 @@ void StepWriter::write_step() {
   bp::StepRecord record;
   failed = attempt_to([&] {
     const StepTimer timer(report_, Step::write);
-    if (step.image) {
-      Offset place = at;
-      std::vector<Piece> pieces;
-      for (const auto bytes : step.image->pieces()) {
-        pieces.push_back({place, bytes});
-        place += static_cast<Offset>(bytes.size());
-      }
-      write_pieces(files_.data(), pieces);
-    }
+    write_data(step, at);
     std::size_t from = 0;
     for (const std::size_t entry_end : step.ends) {
       bp::move_entry(std::span(step.entries).subspan(from, entry_end - from), at);
       from = entry_end;
     }
-    record = write_metadata(step, at);
+    const IndexPlan plan = plan_metadata(step);
+    write_metadata(step, plan, at);
+    record = plan.record;
+    record.step = step.number;
+    record.time = now();
   });
   agree_on_error(comm_, failed);
   // All of the step is in its files: it may be seen.

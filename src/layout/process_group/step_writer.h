@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/raw_bytes.h"
@@ -26,6 +27,7 @@
 #include "format/bp_write.h"
 #include "layout/process_group/bp_files.h"
 #include "layout/process_group/catalogue.h"
+#include "layout/process_group/step_index.h"
 
 namespace forebay::process_group {
 
@@ -53,8 +55,9 @@ class StepWriter {
   /// was written before is left as it is.
   void add_attribute(const bp::Attribute& attribute);
 
-  /// Collective. All ranks' blocks are one step of the file when this returns: 4 meetings, two more
-  /// where several data files are shared, and up to 3 where there are new names (catalogue.h).
+  /// Collective. All ranks' blocks are one step of the file when this returns: 4 meetings, one more
+  /// of those that share a data file where there are several, and up to 3 where there are new names
+  /// (catalogue.h).
   /// When it throws, on all ranks, the step is not in the file, its blocks are dropped, earlier
   /// steps are as they were, and another step may be written.
   void end_step();
@@ -78,6 +81,7 @@ class StepWriter {
     std::uint32_t number = 0;
     std::optional<bp::GroupImage> image;  // none: this rank has nothing to write
     std::vector<std::size_t> names;       // of the catalogue, that may be in it; attributes last
+    std::size_t first_attribute = 0;      // in `names`
     bp::Bytes entries;                    // of md.0, in their order
     std::vector<std::size_t> ends;        // of those of blocks
     // Sums over the ranks below, and over all: bytes of groups, groups, and then for each of `names`
@@ -95,7 +99,11 @@ class StepWriter {
   void write_step();
   void lay_out(Laid& step);
   Offset place_of(const Laid& step, Offset& end);
-  bp::StepRecord write_metadata(Laid& step, Offset group_at);
+  IndexPlan plan_metadata(const Laid& step) const;
+  void print_heads(const Laid& step, const IndexPlan& plan, bp::Bytes& heads,
+                   std::vector<std::pair<Offset, std::size_t>>& places) const;
+  void write_data(const Laid& step, Offset at);
+  void write_metadata(const Laid& step, const IndexPlan& plan, Offset group_at);
   void forget_step();
 
   Comm comm_;
