@@ -7,6 +7,7 @@
 #include <string>
 
 #include "api/pnetcdf/interface.h"
+#include "base/last_message.h"
 
 namespace forebay::pnetcdf {
 
@@ -38,26 +39,7 @@ struct Kept {
   }
 };
 
-std::string& last_message() {
-  thread_local std::string message;
-  return message;
-}
-
-int failed(int code, const char* message) noexcept {
-  try {
-    last_message() = message;
-  } catch (...) {
-    // The code says enough where there is no memory for the message.
-  }
-  return code;
-}
-
 }  // namespace
-
-int code_of_current_exception() noexcept {
-  const Error error = current_error();
-  return failed(to_int(error.code()), error.what());
-}
 
 }  // namespace forebay::pnetcdf
 
@@ -89,4 +71,4 @@ const char* ncmpi_inq_libvers(void) {
 
 const char* forebay_version(void) { return FOREBAY_VERSION; }
 
-const char* forebay_error_message(void) { return last_message().c_str(); }
+const char* forebay_error_message(void) { return forebay::last_message().c_str(); }

@@ -12,12 +12,10 @@
 #include <type_traits>
 
 #include "base/attempt.h"
+#include "base/last_message.h"
 #include "dataset/dataset.h"
 
 namespace forebay::pnetcdf {
-
-/// The code of the exception in flight, whose message is kept for forebay_error_message().
-int code_of_current_exception() noexcept;
 
 /// Runs the body of a C function. Exceptions become codes; a body may also return a code.
 template <typename F>

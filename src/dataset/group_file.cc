@@ -1,0 +1,292 @@
+#include "dataset/group_file.h"
+
+#include <charconv>
+#include <cstring>
+#include <functional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/attempt.h"
+#include "comm/agree.h"
+#include "dataset/print_report.h"
+#include "method/method_values.h"
+
+namespace forebay {
+namespace {
+
+bp::Type bp_type(GroupType type) {
+  switch (type) {
+    case GroupType::int8:
+      return bp::Type::int8;
+    case GroupType::int16:
+      return bp::Type::int16;
+    case GroupType::int32:
+      return bp::Type::int32;
+    case GroupType::int64:
+      return bp::Type::int64;
+    case GroupType::uint8:
+      return bp::Type::uint8;
+    case GroupType::uint16:
+      return bp::Type::uint16;
+    case GroupType::uint32:
+      return bp::Type::uint32;
+    case GroupType::uint64:
+      return bp::Type::uint64;
+    case GroupType::float32:
+      return bp::Type::float32;
+    case GroupType::float64:
+      return bp::Type::float64;
+    case GroupType::complex64:
+      return bp::Type::complex64;
+    case GroupType::complex128:
+      return bp::Type::complex128;
+    case GroupType::text:
+      return bp::Type::chr;
+    case GroupType::string:
+      break;
+  }
+  return bp::Type::string;
+}
+
+// Calls f(T{}) with the C++ type of an integer.
+template <typename F>
+void with_integer(GroupType type, F&& f) {
+  switch (type) {
+    case GroupType::int8:
+      return f(std::int8_t{});
+    case GroupType::int16:
+      return f(std::int16_t{});
+    case GroupType::int32:
+      return f(std::int32_t{});
+    case GroupType::int64:
+      return f(std::int64_t{});
+    case GroupType::uint8:
+      return f(std::uint8_t{});
+    case GroupType::uint16:
+      return f(std::uint16_t{});
+    case GroupType::uint32:
+      return f(std::uint32_t{});
+    case GroupType::uint64:
+      return f(std::uint64_t{});
+    default:
+      return;
+  }
+}
+
+// What a group is written by is one of these, or was not chosen.
+void check_method(const Method& method) {
+  const auto require = [&](const char* key, const std::string& value,
+                           std::initializer_list<const char*> accepted) {
+    const auto origin = method.origin.find(key);
+    if (origin == method.origin.end()) return;
+    std::string list;
+    for (const char* word : accepted) {
+      if (value == word) return;
+      list += (list.empty() ? "" : ", ") + std::string(word);
+    }
+    throw Error(Errc::enotsupport,
+                origin->second + ": groups are not written with " + key + "=" + value,
+                "accepted for groups: " + list);
+  };
+  require("layout", method.layout, {"process-group"});
+  require("codec", method.codec, {"none"});
+  require("stage", method.stage, {"auto", "direct"});
+  require("transport", method.transport, {"auto", "posix"});
+}
+
+process_group::WriteOptions options_of(const GroupDefinition& group, const Method& method) {
+  process_group::WriteOptions options;
+  options.group = group.name;
+  options.column_major = group.column_major;
+  if (method.subfiling == "node") options.ranks_per_file = options.ranks_of_node;
+  if (method.subfiling == "ranks") options.ranks_per_file = method.subfile_ranks;
+  if (method.striping_unit > 0) options.alignment = (method.striping_unit + 63) / 64 * 64;
+  return options;
+}
+
+template <typename T>
+T number_of(std::string_view text) {
+  T value{};
+  text = trimmed(text);
+  if (text.starts_with('+')) text.remove_prefix(1);
+  std::from_chars(text.data(), text.data() + text.size(), value);  // was looked at when defined
+  return value;
+}
+
+bp::Attribute attribute_of(const GroupAttribute& from) {
+  bp::Attribute to{from.name, bp_type(from.type), {}, {}};
+  if (from.type == GroupType::string) {
+    to.texts.push_back(from.value);
+    return to;
+  }
+  const auto append = [&](auto value) {
+    const auto bytes = std::as_bytes(std::span(&value, 1));
+    to.values.insert(to.values.end(), bytes.begin(), bytes.end());
+  };
+  const std::string_view list = from.value;
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t end = std::min(list.find(',', at), list.size());
+    const std::string_view text = list.substr(at, end - at);
+    if (from.type == GroupType::float32) append(number_of<float>(text));
+    if (from.type == GroupType::float64) append(number_of<double>(text));
+    with_integer(from.type, [&](auto kind) { append(number_of<decltype(kind)>(text)); });
+    at = end + 1;
+  }
+  return to;
+}
+
+}  // namespace
+
+GroupFile::GroupFile(const Comm& comm, const std::string& path, const GroupDefinition& group,
+                     const Method& method)
+    : comm_(comm), path_(path), group_(group), method_(method) {
+  start_timeline(comm_, method_, report_, opened_);
+}
+
+std::unique_ptr<GroupFile> GroupFile::create(const Comm& comm, const std::string& path,
+                                             const GroupDefinition& group, const Method& method,
+                                             bool append) {
+  std::unique_ptr<GroupFile> file;
+  process_group::WriteOptions options;
+  together(comm, [&] {
+    check_group(group);
+    check_method(method);
+    options = options_of(group, method);
+    file.reset(new GroupFile(comm, path, group, method));
+  });
+  using process_group::StepWriter;
+  file->writer_ = append ? StepWriter::append(file->comm_, path, options, file->report_)
+                         : StepWriter::create(file->comm_, path, options, file->report_);
+  agree_on_error(comm, attempt_to([&] { file->add_attributes(); }));
+  return file;
+}
+
+void GroupFile::add_attributes() {
+  for (const GroupAttribute& attribute : group_.attributes)
+    writer_->add_attribute(attribute_of(attribute));
+}
+
+const GroupVariable& GroupFile::variable(const std::string& name) const {
+  if (const GroupVariable* found = group_.find(name)) return *found;
+  std::vector<std::string_view> names;
+  for (const GroupVariable& v : group_.variables) names.push_back(v.name);
+  const auto meant = nearest_word(name, names);
+  throw Error(Errc::enotvar, "group " + group_.name + " has no variable " + name,
+              meant ? "did you mean \"" + *meant + "\"?" : "declare it in the group");
+}
+
+bp::Shape GroupFile::shape_of(const GroupVariable& v) const {
+  const auto known = [&](std::string_view name) -> std::optional<Count> {
+    const auto found = scalars_.find(name);
+    return found == scalars_.end() ? std::nullopt : std::optional(found->second);
+  };
+  const auto values = [&](const std::vector<Expression>& list) {
+    std::vector<Count> all;
+    for (const Expression& e : list)
+      all.push_back(naming("variable " + v.name, [&] { return e.value(known); }));
+    return all;
+  };
+  const std::vector<Count> shape = values(v.global), start = values(v.offsets);
+  const std::vector<Count> count = values(v.dimensions);
+  if (count.empty()) return {};
+  return shape_of(v, {shape.empty() ? nullptr : shape.data(),
+                      start.empty() ? nullptr : start.data(), count.data()});
+}
+
+bp::Shape GroupFile::shape_of(const GroupVariable& v, const GroupBox& box) const {
+  const std::string me = "variable " + v.name;
+  const bool global = !v.global.empty();
+  if (v.dimensions.empty())
+    throw Error(Errc::einval, me + " is a scalar, which has no box", "write it without one");
+  if (!box.count || global != (box.shape != nullptr) || global != (box.start != nullptr))
+    throw Error(Errc::einval, me + (global ? " is part of a global array" : " is no global array"),
+                global ? "give shape, start and count" : "give count alone");
+  bp::Shape at;
+  const std::size_t n = v.dimensions.size();
+  at.count.assign(box.count, box.count + n);
+  if (global) {
+    at.shape.assign(box.shape, box.shape + n);
+    at.start.assign(box.start, box.start + n);
+  }
+  for (std::size_t d = 0; d < n; ++d) {
+    const auto dimension = [&] { return me + ", dimension " + std::to_string(d) + ": "; };
+    if (at.count[d] < 0)
+      throw Error(Errc::einval, dimension() + std::to_string(at.count[d]) + " elements");
+    if (!global) continue;
+    if (at.shape[d] < 0 || at.start[d] < 0 || at.start[d] > at.shape[d] ||
+        at.count[d] > at.shape[d] - at.start[d]) {
+      throw Error(Errc::eedge,
+                  dimension() + std::to_string(at.count[d]) + " elements from " +
+                      std::to_string(at.start[d]) + " on are not within " +
+                      std::to_string(at.shape[d]),
+                  "look at the scalars that its dimensions and offsets name");
+    }
+  }
+  if (v.joined) {
+    at.shape = at.count;
+    at.shape[static_cast<std::size_t>(*v.joined)] = bp::joined;
+  }
+  return at;
+}
+
+void GroupFile::add(const GroupVariable& v, const bp::Shape& shape, const void* data, bool lent) {
+  Count bytes = size_of(v.type);
+  for (const Count count : shape.count)
+    if (__builtin_mul_overflow(bytes, count, &bytes))
+      throw Error(Errc::evarsize, "variable " + v.name + ": its block has more than 2^63 bytes");
+  if (!data && (bytes > 0 || v.type == GroupType::string))
+    throw Error(Errc::einval, "variable " + v.name + ": no data", "give the address of its values");
+  if (v.type == GroupType::string)
+    bytes = static_cast<Count>(std::strlen(static_cast<const char*>(data)));
+  writer_->add({v.name, bp_type(v.type)}, shape,
+               {static_cast<const std::byte*>(data), static_cast<std::size_t>(bytes)}, lent);
+}
+
+// Integers beyond 63 bits are no sizes: who names one is told that it has no value.
+void GroupFile::remember(const GroupVariable& v, const void* data) {
+  if (!v.dimensions.empty()) return;
+  with_integer(v.type, [&](auto value) {
+    std::memcpy(&value, data, sizeof value);
+    if (std::in_range<Count>(value)) scalars_[v.name] = static_cast<Count>(value);
+  });
+}
+
+void GroupFile::write(const std::string& name, const void* data, bool lent) {
+  const GroupVariable& v = variable(name);
+  if (written_.contains(name))
+    throw Error(Errc::einval, "variable " + name + " was written in this step already",
+                "end the step, or write further boxes of an array with forebay_write_box");
+  if (data) remember(v, data);  // also where it was written in the first step: others may need it
+  if (is_left_out(v)) return;
+  add(v, shape_of(v), data, lent);
+  written_.insert(name);
+}
+
+void GroupFile::write_box(const std::string& name, const GroupBox& box, const void* data,
+                          bool lent) {
+  const GroupVariable& v = variable(name);
+  const bp::Shape shape = shape_of(v, box);
+  if (!is_left_out(v)) add(v, shape, data, lent);
+}
+
+void GroupFile::end_step() {
+  scalars_.clear();
+  written_.clear();
+  writer_->end_step();
+}
+
+void GroupFile::sync() { writer_->sync(); }
+
+void GroupFile::close() {
+  auto failed = attempt_to([&] { writer_->close(); });
+  report_[Step::total] =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - opened_).count();
+  keep_first(failed, attempt_to([&] {
+               print_report(comm_, path_, report_, method_,
+                            {std::to_string(writer_->steps()) + " steps are in the file"});
+             }));
+  agree_on_error(comm_, failed);
+}
+
+}  // namespace forebay

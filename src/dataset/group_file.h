@@ -1,0 +1,78 @@
+// What a program writes of a group, step by step (A §III.B): its variables by name, with dimensions
+// that follow from the scalars that it wrote before in the same step.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "base/report.h"
+#include "comm/comm.h"
+#include "layout/process_group/step_writer.h"
+#include "method/groups.h"
+#include "method/method.h"
+
+namespace forebay {
+
+/// An array's place in C's or in Fortran's order, as the group has it. Null: not given.
+struct GroupBox {
+  const std::int64_t *shape = nullptr, *start = nullptr, *count = nullptr;
+};
+
+class GroupFile {
+ public:
+  /// Collective, with equal arguments. A new file, in place of one that is there, or one that goes
+  /// on behind its last step. `method` as choose_method() gives it for the group.
+  /// Errc::enotsupport: a method that groups cannot be written by; Errc::einval: definitions that
+  /// make no sense; else as StepWriter.
+  static std::unique_ptr<GroupFile> create(const Comm& comm, const std::string& path,
+                                           const GroupDefinition& group, const Method& method,
+                                           bool append);
+
+  /// Local. This rank's value or block of a variable, once a step, C's text with a zero where it is
+  /// a string; `lent`: it stays until end_step(), and is not copied. In steps behind the first
+  /// those of variables that are written once are left out. What throws has written nothing:
+  /// Errc::enotvar, no such variable; Errc::einval, one that was written in this step, a scalar
+  /// that its dimensions need and that was not, null; Errc::eedge, a block outside its array; and
+  /// those of StepWriter.
+  void write(const std::string& name, const void* data, bool lent);
+  /// Local. The same for an array, any number of times a step, where the box says. Of variables in
+  /// <global> it has all three, else `count` alone.
+  void write_box(const std::string& name, const GroupBox& box, const void* data, bool lent);
+
+  /// Collective, as StepWriter's.
+  void end_step();
+  void sync();
+  /// Collective. The file's report, if one is wanted, says what was done.
+  void close();
+
+  std::uint64_t steps() const { return writer_->steps(); }
+
+ private:
+  GroupFile(const Comm& comm, const std::string& path, const GroupDefinition& group,
+            const Method& method);
+  const GroupVariable& variable(const std::string& name) const;
+  bp::Shape shape_of(const GroupVariable& variable) const;
+  bp::Shape shape_of(const GroupVariable& variable, const GroupBox& box) const;
+  void add(const GroupVariable& variable, const bp::Shape& shape, const void* data, bool lent);
+  void remember(const GroupVariable& variable, const void* data);
+  void add_attributes();
+  bool is_left_out(const GroupVariable& variable) const {
+    return variable.once && writer_->steps() > 0;
+  }
+
+  Comm comm_;
+  std::string path_;
+  GroupDefinition group_;
+  Method method_;
+  Report report_;
+  std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
+  std::unique_ptr<process_group::StepWriter> writer_;
+  std::map<std::string, Count, std::less<>> scalars_;  // of the step under way
+  std::set<std::string> written_;                      // the same, by write()
+};
+
+}  // namespace forebay
