@@ -1,4 +1,5 @@
-// BP4, the format of a directory of process groups (A §III.D): what its writer and its reader share.
+// BP4, the format of a directory of process groups (A §III.D): what its writer and its reader
+// share.
 //
 //     NAME/data.K   head, then process groups: each what one rank wrote in one step
 //     NAME/md.0     head, then for each step: index of groups, of variables, of attributes
@@ -29,8 +30,8 @@ enum class Type : std::uint8_t {
   float64 = 6,
   long_double = 7,  // not written: its form is the machine's own
   string = 9,
-  complex64 = 10,   // two floats
-  complex128 = 11,  // two doubles
+  complex64 = 10,     // two floats
+  complex128 = 11,    // two doubles
   string_array = 12,  // attributes only
   uint8 = 50,
   uint16 = 51,
@@ -68,9 +69,7 @@ constexpr Count size_of(Type type) {
   return 0;
 }
 
-constexpr bool is_complex(Type type) {
-  return type == Type::complex64 || type == Type::complex128;
-}
+constexpr bool is_complex(Type type) { return type == Type::complex64 || type == Type::complex128; }
 
 /// The engine's type of the same form, or none (complex, strings, long double).
 constexpr forebay::Type to_engine(Type type) {

@@ -55,8 +55,7 @@ constexpr std::size_t longest_group_name = longest_text - 64;
 constexpr std::size_t most_dimensions = std::numeric_limits<std::uint8_t>::max();
 
 void check_name(std::string_view name, const char* of) {
-  if (name.empty())
-    throw Error(Errc::ebadname, std::string(of) + " has no name", "give it one");
+  if (name.empty()) throw Error(Errc::ebadname, std::string(of) + " has no name", "give it one");
   if (name.size() > longest_text) {
     throw Error(Errc::emaxname,
                 "the name of " + std::string(of) + " has " + std::to_string(name.size()) +
@@ -135,8 +134,8 @@ Count elements_of(const Attribute& attribute) {
 
 std::span<const std::byte> zeros(Count most) {
   static constexpr std::array<std::byte, 64 << 10> all{};
-  return std::span(all).first(static_cast<std::size_t>(
-      std::min<Count>(most, static_cast<Count>(all.size()))));
+  return std::span(all).first(
+      static_cast<std::size_t>(std::min<Count>(most, static_cast<Count>(all.size()))));
 }
 
 /// An empty group with one attribute, up to its `pad` bytes; filler_end follows them.
@@ -191,10 +190,10 @@ std::array<std::byte, record_bytes> print_record(const StepRecord& r) {
 
 void check_text(std::string_view text) {
   if (text.size() > longest_text) {
-    throw Error(Errc::evarsize,
-                "a string of " + std::to_string(text.size()) +
-                    " bytes, BP files have room for 65535",
-                "write it as an array of bytes");
+    throw Error(
+        Errc::evarsize,
+        "a string of " + std::to_string(text.size()) + " bytes, BP files have room for 65535",
+        "write it as an array of bytes");
   }
 }
 
@@ -227,10 +226,11 @@ void check(const Attribute& attribute) {
     throw Error(Errc::ebadtype, attribute.name + ": no type of an attribute of BP files",
                 "use numbers, complex numbers or strings");
   }
-  const bool fits = texts ? attribute.values.empty() && !attribute.texts.empty() &&
-                                (attribute.type == Type::string_array || attribute.texts.size() == 1)
-                          : attribute.texts.empty() && !attribute.values.empty() &&
-                                static_cast<Count>(attribute.values.size()) % size == 0;
+  const bool fits = texts
+                        ? attribute.values.empty() && !attribute.texts.empty() &&
+                              (attribute.type == Type::string_array || attribute.texts.size() == 1)
+                        : attribute.texts.empty() && !attribute.values.empty() &&
+                              static_cast<Count>(attribute.values.size()) % size == 0;
   if (!fits) {
     throw Error(Errc::einval, attribute.name + ": its values do not fit its type",
                 "give at least one element, in whole");
@@ -243,8 +243,7 @@ void check(const Attribute& attribute) {
 
 // ---- data.K
 
-GroupImage::GroupImage(std::string_view name, bool column_major, std::uint32_t step)
-    : step_(step) {
+GroupImage::GroupImage(std::string_view name, bool column_major, std::uint32_t step) : step_(step) {
   if (name.size() > longest_group_name) {
     throw Error(Errc::emaxname, "the group's name has " + std::to_string(name.size()) + " bytes",
                 "choose a shorter name");

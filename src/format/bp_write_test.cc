@@ -138,13 +138,17 @@ TEST(BpWrite, what_does_not_fit_its_field_is_refused) {
   EXPECT_EQ(code([&] { check({"v", Type::long_double}, {}); }), Errc::ebadtype);
   EXPECT_EQ(code([&] { check({"v", Type::string_array}, {}); }), Errc::ebadtype);
   EXPECT_EQ(code([&] { check_text(longer); }), Errc::evarsize);
-  EXPECT_EQ(code([&] { check({"v", Type::int8}, {{}, {}, std::vector<Count>(256, 1)}); }),
+  EXPECT_EQ(code([&] {
+              check({"v", Type::int8}, {{}, {}, std::vector<Count>(256, 1)});
+            }),
             Errc::emaxdims);
   EXPECT_EQ(code([&] { check(Attribute{"a", Type::string, {}, {longer}}); }), Errc::evarsize);
   EXPECT_EQ(code([&] { check(Attribute{"a", Type::int32, Bytes(6), {}}); }), Errc::einval);
   EXPECT_EQ(code([&] { check(Attribute{"a", Type::int32, {}, {}}); }), Errc::einval);
   Bytes out;
-  EXPECT_EQ(code([&] { append_variable_head(out, {"v", Type::int8}, 0, 1, Count{1} << 32); }),
+  EXPECT_EQ(code([&] {
+              append_variable_head(out, {"v", Type::int8}, 0, 1, Count{1} << 32);
+            }),
             Errc::evarsize);
   EXPECT_EQ(code([&] { GroupImage(longer, false, 1); }), Errc::emaxname);
 }

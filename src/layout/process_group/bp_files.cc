@@ -53,10 +53,10 @@ BpFiles::BpFiles(const Comm& comm, const std::string& path, const WriteOptions& 
   steps = static_cast<std::uint64_t>(told[2]);
   choose_data_file(options);
   agree_on_error(comm_, attempt_to([&] {
-    if (!metadata_) metadata_ = open("md.0");
-    data_ = open("data." + std::to_string(number_));
-    if (data_ranks_.is_root()) open_data(options.alignment, append);
-  }));
+                   if (!metadata_) metadata_ = open("md.0");
+                   data_ = open("data." + std::to_string(number_));
+                   if (data_ranks_.is_root()) open_data(options.alignment, append);
+                 }));
   data_ranks_.broadcast(&data_end, sizeof data_end);
 }
 

@@ -111,18 +111,18 @@ void Catalogue::agree(const Comm& comm, std::span<const Name> mine,
   }
   Catalogue after;  // all ranks go on with this one, or none
   agree_on_error(comm, attempt_to([&] {
-    after = *this;
-    std::vector<Name> names;
-    auto rest = std::span<const std::byte>(list);
-    for (std::size_t r = 0; r < sizes.size(); ++r) {
-      const auto bytes = static_cast<std::size_t>(sizes[r]);
-      take(rest.first(bytes), static_cast<Rank>(r), names);
-      rest = rest.subspan(bytes);
-    }
-    if (same) take(rest, first, names);
-    after.add(std::move(names));
-    for (const Name& name : mine) after.check(name);
-  }));
+                   after = *this;
+                   std::vector<Name> names;
+                   auto rest = std::span<const std::byte>(list);
+                   for (std::size_t r = 0; r < sizes.size(); ++r) {
+                     const auto bytes = static_cast<std::size_t>(sizes[r]);
+                     take(rest.first(bytes), static_cast<Rank>(r), names);
+                     rest = rest.subspan(bytes);
+                   }
+                   if (same) take(rest, first, names);
+                   after.add(std::move(names));
+                   for (const Name& name : mine) after.check(name);
+                 }));
   *this = std::move(after);
 }
 

@@ -2,9 +2,10 @@
 // attributes, in one order on all ranks.
 //
 // Ranks may write different variables. A name is told to the others in the first step that has it;
-// from then on a step costs nothing for it. Where those ranks that have new names have the same ones
-// in the same order, which hashes tell, the list comes from one of them; else each different list is
-// gathered from one rank that has it: every rank receives the bytes of all different lists, once.
+// from then on a step costs nothing for it. Where those ranks that have new names have the same
+// ones in the same order, which hashes tell, the list comes from one of them; else each different
+// list is gathered from one rank that has it: every rank receives the bytes of all different lists,
+// once.
 #pragma once
 
 #include <cstddef>
@@ -48,8 +49,8 @@ class Catalogue {
   void check(const Name& name) const;
 
   /// Collective. Behind it all ranks know the names in `mine`. `failed`: an error of this rank from
-  /// before. Throws on all ranks where one has failed, or knows a name otherwise. One meeting; where
-  /// there are new names up to three more, and at most one broadcast or two gatherings.
+  /// before. Throws on all ranks where one has failed, or knows a name otherwise. One meeting;
+  /// where there are new names up to three more, and at most one broadcast or two gatherings.
   void agree(const Comm& comm, std::span<const Name> mine, const std::optional<Error>& failed);
 
  private:

@@ -1,5 +1,3 @@
-#include "layout/process_group/catalogue.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
@@ -7,6 +5,7 @@
 
 #include "base/attempt.h"
 #include "comm/thread_ranks.h"
+#include "layout/process_group/catalogue.h"
 
 namespace forebay::process_group {
 namespace {

@@ -37,7 +37,8 @@ class Bounds {
   }
 
   Range range() const {
-    const T min = *std::min_element(min_, min_ + lanes), max = *std::max_element(max_, max_ + lanes);
+    const T min = *std::min_element(min_, min_ + lanes),
+            max = *std::max_element(max_, max_ + lanes);
     Range range;
     range.any = min <= max;
     std::memcpy(range.min.data(), &min, sizeof min);

@@ -11,9 +11,7 @@
 namespace forebay::process_group {
 
 /// Whether blocks of this type have a range.
-constexpr bool is_ordered(bp::Type type) {
-  return to_engine(type) != Type::none;
-}
+constexpr bool is_ordered(bp::Type type) { return to_engine(type) != Type::none; }
 
 struct Range {
   bool any = false;  ///< false: no value counts; `min` is then above all of them, `max` below

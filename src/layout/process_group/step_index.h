@@ -4,8 +4,8 @@
 //     variables    head, then for each variable its head, then its blocks' entries
 //     attributes   head, then the attributes
 //
-// Entries of a variable stand in the order of ranks: a rank's begin behind those of the ranks below,
-// whose bytes an exclusive scan adds up.
+// Entries of a variable stand in the order of ranks: a rank's begin behind those of the ranks
+// below, whose bytes an exclusive scan adds up.
 #pragma once
 
 #include <cstddef>
@@ -25,15 +25,16 @@ struct NameSums {
 };
 
 struct IndexPlan {
-  bp::StepRecord record;        ///< places alone
-  std::vector<Offset> heads;    ///< of each name; none where it has no entries
-  std::vector<Offset> entries;  ///< of its first entry
+  bp::StepRecord record;                        ///< places alone
+  std::vector<Offset> heads;                    ///< of each name; none where it has no entries
+  std::vector<Offset> entries;                  ///< of its first entry
   std::uint32_t variables = 0, attributes = 0;  ///< that have entries
   static constexpr Offset none = -1;
 };
 
-/// `begin`: where it begins in md.0; `group_bytes`: of all groups' entries; `names`: variables, then
-/// from `first_attribute` on attributes. Errors: Errc::eintoverflow. No MPI, no I/O; linear in names.
+/// `begin`: where it begins in md.0; `group_bytes`: of all groups' entries; `names`: variables,
+/// then from `first_attribute` on attributes. Errors: Errc::eintoverflow. No MPI, no I/O; linear in
+/// names.
 IndexPlan plan_index(Offset begin, Count group_bytes, std::span<const NameSums> names,
                      std::size_t first_attribute);
 

@@ -147,9 +147,8 @@ void StepWriter::add(const bp::Variable& variable, const bp::Shape& shape,
 void StepWriter::add_attribute(const bp::Attribute& attribute) {
   bp::check(attribute);
   const auto known = catalogue_.find(attribute.name, true);
-  const bool pending = std::any_of(attributes_.begin(), attributes_.end(), [&](const auto& other) {
-    return other.name == attribute.name;
-  });
+  const bool pending = std::any_of(attributes_.begin(), attributes_.end(),
+                                   [&](const auto& other) { return other.name == attribute.name; });
   if (!known && !pending) attributes_.push_back(attribute);
 }
 
@@ -230,8 +229,7 @@ void StepWriter::lay_out(Laid& step) {
     block.file = files_.number();
     // Of a local value a group has the head alone.
     const auto data = name.kind == Kind::local_value ? std::span<const std::byte>() : pending.data;
-    const auto places =
-        step.image->add(name.variable, static_cast<std::uint32_t>(n), block, data);
+    const auto places = step.image->add(name.variable, static_cast<std::uint32_t>(n), block, data);
     block.place = places.head;
     block.payload = places.payload;
     bp::append_block(step.entries, name.variable, block);
@@ -412,8 +410,7 @@ void StepWriter::end_step() {
   } catch (...) {
     // All ranks have ended their writes. What lies behind whole steps is given back where that
     // works; the next step is written over it in any case.
-    if (files_.data_ranks().is_root())
-      attempt_to([&] { files_.data().truncate(files_.data_end); });
+    if (files_.data_ranks().is_root()) attempt_to([&] { files_.data().truncate(files_.data_end); });
     if (comm_.is_root()) {
       attempt_to([&] { files_.metadata().truncate(files_.metadata_end); });
       attempt_to([&] { files_.index().truncate(files_.index_end); });
@@ -427,9 +424,9 @@ void StepWriter::end_step() {
 void StepWriter::sync() {
   const StepTimer timer(report_, Step::sync);
   agree_on_error(comm_, attempt_to([&] {
-    files_.data().sync();
-    files_.metadata().sync();
-  }));
+                   files_.data().sync();
+                   files_.metadata().sync();
+                 }));
   by_root(comm_, [&] {
     files_.index().sync();
     sync_path(files_.path());

@@ -84,8 +84,8 @@ class StepWriter {
     std::size_t first_attribute = 0;      // in `names`
     bp::Bytes entries;                    // of md.0, in their order
     std::vector<std::size_t> ends;        // of those of blocks
-    // Sums over the ranks below, and over all: bytes of groups, groups, and then for each of `names`
-    // bytes and number of entries.
+    // Sums over the ranks below, and over all: bytes of groups, groups, and then for each of
+    // `names` bytes and number of entries.
     std::vector<std::int64_t> mine, before, total;
   };
 
@@ -111,8 +111,8 @@ class StepWriter {
   Report& report_;
   BpFiles files_;
   Catalogue catalogue_;
-  std::vector<bool> attribute_written_;    // by place in the catalogue
-  std::vector<Name> names_;                // of the step under way, this rank's
+  std::vector<bool> attribute_written_;  // by place in the catalogue
+  std::vector<Name> names_;              // of the step under way, this rank's
   std::unordered_map<std::string, std::size_t> name_places_;
   std::vector<Pending> pending_;
   std::vector<bp::Attribute> attributes_;  // not written yet

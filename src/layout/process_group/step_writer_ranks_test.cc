@@ -1,7 +1,5 @@
 // Steps that ranks write together, where something is wrong on one of them. That what is right
 // reads as it was written adios2 tells (tests/foreign/check_bp.py).
-#include "layout/process_group/step_writer.h"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -13,6 +11,7 @@
 
 #include "base/attempt.h"
 #include "comm/thread_ranks.h"
+#include "layout/process_group/step_writer.h"
 
 namespace forebay::process_group {
 namespace {
@@ -166,9 +165,7 @@ TEST_F(StepWriterRanks, only_bp_files_are_replaced) {
     std::optional<Error> failed;
     run_as_threads(2, [&](const Comm& comm) {
       Report report;
-      const auto mine = attempt_to([&] {
-        StepWriter::create(comm, path_, {}, report)->close();
-      });
+      const auto mine = attempt_to([&] { StepWriter::create(comm, path_, {}, report)->close(); });
       if (comm.is_root()) failed = mine;
     });
     return code_of(failed);
