@@ -314,9 +314,10 @@ void apply_hints(Method& method, std::string_view text, const std::string& where
   }
 }
 
-MethodSources read_method_sources() {
+MethodSources read_method_sources(const std::string& otherwise) {
   MethodSources sources;
   sources.config_name = environment("FOREBAY_CONFIG");
+  if (sources.config_name.empty()) sources.config_name = otherwise;
   sources.forebay_hints = environment("FOREBAY_HINTS");
   sources.pnetcdf_hints = environment("PNETCDF_HINTS");
   sources.report = environment("FOREBAY_REPORT");
@@ -336,11 +337,12 @@ MethodSources read_method_sources() {
   return sources;
 }
 
-MethodSources share_method_sources(const Comm& comm, std::string* beside) {
+MethodSources share_method_sources(const Comm& comm, std::string* beside,
+                                   const std::string& otherwise) {
   MethodSources sources;
   std::string safe_mode, strict_start;
   if (comm.is_root()) {
-    sources = read_method_sources();
+    sources = read_method_sources(otherwise);
     if (sources.safe_mode) safe_mode = "1";
     if (sources.strict_start) strict_start = "1";
   }

@@ -131,13 +131,14 @@ struct MethodSources {
   bool strict_start = false;  ///< PNETCDF_RELAX_COORD_BOUND begins with 0
 };
 
-/// Reads the environment and the configuration file. Local; never throws (choose_method reports
-/// what went wrong).
-MethodSources read_method_sources();
+/// Reads the environment and the configuration file, which is `otherwise` where the environment
+/// names none. Local; never throws (choose_method reports what went wrong).
+MethodSources read_method_sources(const std::string& otherwise = {});
 
 /// Collective: rank 0 reads, all ranks get the same, by one small broadcast where that is little.
 /// `beside`: another text of rank 0's that goes the same way.
-MethodSources share_method_sources(const Comm& comm, std::string* beside = nullptr);
+MethodSources share_method_sources(const Comm& comm, std::string* beside = nullptr,
+                                   const std::string& otherwise = {});
 
 /// Chooses the method for the file `path`. Local and deterministic: equal arguments give equal
 /// results and equal errors. A key or value that makes no sense in FOREBAY_HINTS or the XML file

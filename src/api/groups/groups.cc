@@ -1,0 +1,259 @@
+// Definitions by name, open files by number, and one guard around each function.
+#include <forebay_groups.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/attempt.h"
+#include "base/last_message.h"
+#include "comm/agree.h"
+#include "comm/mpi.h"
+#include "dataset/group_file.h"
+#include "method/config.h"
+#include "method/method_values.h"
+
+namespace forebay::groups {
+namespace {
+
+template <typename F>
+int guard(F&& body) noexcept {
+  try {
+    body();
+    return 0;
+  } catch (...) {
+    return code_of_current_exception();
+  }
+}
+
+std::string text_of(const char* text) { return text ? text : ""; }
+
+/// What forebay_init() read and calls have defined.
+struct Definitions {
+  bool begun = false;
+  MethodSources sources;
+  std::map<std::string, GroupDefinition> groups;
+  std::map<std::string, HintMap> hints;  // by group
+
+  GroupDefinition& group(const char* name) {
+    if (!begun) throw Error(Errc::einval, "forebay_init was not called", "call it first");
+    const auto found = groups.find(text_of(name));
+    if (found != groups.end()) return found->second;
+    std::vector<std::string_view> names;
+    for (const auto& [known, group] : groups) names.push_back(known);
+    const auto meant = nearest_word(text_of(name), names);
+    throw Error(Errc::einval, "there is no group \"" + text_of(name) + "\"",
+                meant ? "did you mean \"" + *meant + "\"?"
+                      : "declare it in the file of FOREBAY_CONFIG, or by forebay_define_group");
+  }
+};
+
+/// Never destroyed: files left open at exit must not call MPI, which has ended by then.
+struct State {
+  std::mutex mutex;
+  Definitions definitions;
+  std::map<int, std::unique_ptr<GroupFile>> files;
+  int last = 0;
+};
+State& state() {
+  static auto* all = new State;
+  return *all;
+}
+
+GroupFile& file_of(int file) {
+  const std::lock_guard lock(state().mutex);
+  const auto found = state().files.find(file);
+  if (found == state().files.end() || !found->second)
+    throw Error(Errc::ebadid, std::to_string(file) + " is no open group file");
+  return *found->second;
+}
+
+const char* name_argument(const char* name) {
+  if (!name || !*name) throw Error(Errc::ebadname, "no name of a variable");
+  return name;
+}
+
+// "key=value;key=value" as it is written; which keys there are the caller knows.
+HintMap pairs_of(const std::string& text) {
+  HintMap pairs;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(';', at), text.size());
+    const std::string one(trimmed(std::string_view(text).substr(at, end - at)));
+    at = end + 1;
+    if (one.empty()) continue;
+    const std::size_t equals = one.find('=');
+    if (equals == std::string::npos)
+      throw Error(Errc::einval, "\"" + one + "\" has no value", "accepted: KEY=VALUE;KEY=VALUE");
+    pairs[std::string(trimmed(one.substr(0, equals)))] = trimmed(one.substr(equals + 1));
+  }
+  return pairs;
+}
+
+void set_options(GroupVariableText& variable, const std::string& options) {
+  for (const auto& [key, value] : pairs_of(options)) {
+    if (key == "joined")
+      variable.joined = value;
+    else if (key == "steps")
+      variable.steps = value;
+    else if (key == "characteristics")
+      variable.characteristics = value;
+    else
+      throw Error(Errc::einval, "variable " + variable.name + " has no option " + key,
+                  "accepted: joined, steps, characteristics");
+  }
+}
+
+}  // namespace
+}  // namespace forebay::groups
+
+using namespace forebay;          // NOLINT(google-build-using-namespace)
+using namespace forebay::groups;  // NOLINT(google-build-using-namespace)
+
+int forebay_init(const char* xml, MPI_Comm comm) {
+  return guard([&] {
+    const Comm ranks = make_comm(comm);
+    Definitions made;
+    // Rank 0 reads, so that all have the same.
+    together(ranks, [&] {
+      made.begun = true;
+      made.sources = share_method_sources(ranks, nullptr, text_of(xml));
+      if (!made.sources.config_error.empty())
+        throw Error(Errc::einval,
+                    "cannot read " + made.sources.config_name + ": " + made.sources.config_error,
+                    "give the path of a readable XML file");
+      if (!made.sources.config_name.empty()) {
+        const Config config = parse_config(made.sources.config_text, made.sources.config_name);
+        for (const GroupDefinition& group : config.groups) made.groups[group.name] = group;
+      }
+    });
+    const std::lock_guard lock(state().mutex);
+    state().definitions = std::move(made);
+  });
+}
+
+int forebay_finalize() {
+  return guard([] {
+    const std::lock_guard lock(state().mutex);
+    state().definitions = {};
+  });
+}
+
+int forebay_define_group(const char* group, const char* language) {
+  return guard([&] {
+    GroupDefinition made = define_group(text_of(group), text_of(language));
+    const std::lock_guard lock(state().mutex);
+    Definitions& all = state().definitions;
+    if (!all.begun) throw Error(Errc::einval, "forebay_init was not called", "call it first");
+    if (all.groups.contains(made.name))
+      throw Error(Errc::einval, "a second group " + made.name, "give it another name");
+    all.groups[made.name] = std::move(made);
+  });
+}
+
+int forebay_define_var(const char* group, const char* name, const char* type,
+                       const char* dimensions, const char* global, const char* offsets,
+                       const char* options) {
+  return guard([&] {
+    GroupVariableText variable;
+    variable.name = text_of(name);
+    variable.type = text_of(type);
+    variable.dimensions = text_of(dimensions);
+    variable.global = text_of(global);
+    variable.offsets = text_of(offsets);
+    set_options(variable, text_of(options));
+    const std::lock_guard lock(state().mutex);
+    define_variable(state().definitions.group(group), variable);
+  });
+}
+
+int forebay_define_attribute(const char* group, const char* name, const char* value,
+                             const char* type) {
+  return guard([&] {
+    const std::lock_guard lock(state().mutex);
+    define_attribute(state().definitions.group(group), text_of(name), text_of(value),
+                     text_of(type));
+  });
+}
+
+int forebay_define_method(const char* group, const char* hints) {
+  return guard([&] {
+    const HintMap pairs = pairs_of(text_of(hints));
+    Method scratch;  // looked at now, and not when a file is opened
+    for (const auto& [key, value] : pairs)
+      set_method_key(scratch, key, value, "forebay_define_method", "forebay_define_method");
+    const std::lock_guard lock(state().mutex);
+    const GroupDefinition& known = state().definitions.group(group);
+    for (const auto& [key, value] : pairs) state().definitions.hints[known.name][key] = value;
+  });
+}
+
+int forebay_open(int* file, const char* group, const char* path, const char* mode, MPI_Comm comm) {
+  return guard([&] {
+    const Comm ranks = make_comm(comm);
+    GroupDefinition definition;
+    Method method;
+    bool append = false;
+    int number = 0;
+    together(ranks, [&] {
+      if (!file || !path || !*path)
+        throw Error(Errc::einval, "no path, or nowhere to put a number");
+      const std::string how = text_of(mode);
+      if (how != "w" && how != "a")
+        throw Error(Errc::einval, "mode \"" + how + "\"",
+                    "accepted: w, a; what was written adios2 reads (docs/groups.md)");
+      append = how == "a";
+      const std::lock_guard lock(state().mutex);
+      Definitions& all = state().definitions;
+      definition = all.group(group);
+      method = choose_method(path, all.hints[definition.name], all.sources, definition.name);
+      number = state().last + 1;
+      state().files[number];  // behind the file's creation nothing fails
+      state().last = number;
+    });
+    std::unique_ptr<GroupFile> made;
+    const auto failed =
+        attempt_to([&] { made = GroupFile::create(ranks, path, definition, method, append); });
+    const std::lock_guard lock(state().mutex);
+    failed ? void(state().files.erase(number)) : void(state().files[number] = std::move(made));
+    if (failed) throw *failed;
+    *file = number;
+  });
+}
+
+int forebay_write(int file, const char* name, const void* data) {
+  return guard([&] { file_of(file).write(name_argument(name), data, false); });
+}
+
+int forebay_write_later(int file, const char* name, const void* data) {
+  return guard([&] { file_of(file).write(name_argument(name), data, true); });
+}
+
+int forebay_write_box(int file, const char* name, const int64_t* shape, const int64_t* start,
+                      const int64_t* count, const void* data) {
+  return guard([&] {
+    file_of(file).write_box(name_argument(name), {shape, start, count}, data, false);
+  });
+}
+
+int forebay_end_step(int file) {
+  return guard([&] { file_of(file).end_step(); });
+}
+
+int forebay_sync(int file) {
+  return guard([&] { file_of(file).sync(); });
+}
+
+int forebay_close(int file) {
+  return guard([&] {
+    file_of(file);
+    std::unique_ptr<GroupFile> last;
+    {
+      const std::lock_guard lock(state().mutex);
+      last = std::move(state().files[file]);
+      state().files.erase(file);
+    }
+    last->close();
+  });
+}

@@ -1,0 +1,131 @@
+/* Writes groups through the C interface: one that XML declares, one that calls do. Rank 1 of three
+ * or more has nothing; another one is late, and writes what is refused: the others' steps are
+ * whole. */
+#include <forebay_groups.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, size, faults;
+
+static void require(int code, int expected, const char* what) {
+  if (code == expected) return;
+  fprintf(stderr, "rank %d: %s: %d, not %d: %s\n", rank, what, code, expected,
+          forebay_error_message());
+  ++faults;
+}
+#define OK(call) require(call, 0, #call)
+#define ERR(code, call) require(call, code, #call)
+
+enum { enotvar = -49, einval = -36, eedge = -57, ebadid = -33 };
+
+static int64_t rows_of(int r) { return size > 2 && r == 1 ? 0 : r + 2; }
+
+static void refused(int f) {
+  double x[8] = {0};
+  ERR(enotvar, forebay_write(f, "Temperature", x));
+  ERR(einval, forebay_write(f, "T", x)); /* nx comes first */
+  ERR(einval, forebay_write(f, "x0", NULL));
+  ERR(ebadid, forebay_write(f + 1000, "x0", x));
+}
+
+static void write_step(int f, int step) {
+  int64_t nx = rows_of(rank), np = nx;
+  int32_t x0 = 0;
+  uint32_t total = 0;
+  for (int r = 0; r < size; ++r) {
+    if (r < rank) x0 += (int32_t)rows_of(r);
+    total += (uint32_t)rows_of(r);
+  }
+  double* temperature = malloc((size_t)(nx * 8 + 1) * sizeof(double));
+  float* ions = malloc((size_t)(np * 7 + 1) * sizeof(float));
+  float* grid = malloc((size_t)(nx * 8 + 1) * sizeof(float));
+  int16_t* own = malloc((size_t)(np + 1) * sizeof(int16_t));
+  for (int64_t i = 0; i < nx * 8; ++i) temperature[i] = 1000 * step + (double)(x0 * 8 + i);
+  for (int64_t i = 0; i < nx * 8; ++i) grid[i] = 1000 * (float)step + (float)(x0 * 8 + i);
+  for (int64_t i = 0; i < np * 7; ++i) ions[i] = 1000 * (float)step + (float)(x0 * 7 + i);
+  for (int64_t i = 0; i < np; ++i) own[i] = (int16_t)(100 * rank + step + i);
+  if (rank == size - 1) {
+    usleep(3000);
+    refused(f);
+  }
+  OK(forebay_write(f, "nx", &nx));
+  OK(forebay_write(f, "x0", &x0));
+  OK(forebay_write(f, "total", &total));
+  OK(forebay_write(f, "np", &np));
+  OK(forebay_write(f, "T", temperature));
+  memset(temperature, 0, (size_t)(nx * 8) * sizeof(double)); /* it was copied */
+  ERR(einval, forebay_write(f, "T", temperature));           /* a second time */
+  OK(forebay_write(f, "grid", grid));
+  OK(forebay_write_later(f, "ions", ions));
+  if (np > 0) OK(forebay_write(f, "own", own));
+  if (rank == 0) {
+    char title[32];
+    snprintf(title, sizeof title, "step %d", step);
+    OK(forebay_write(f, "title", title));
+  }
+  OK(forebay_end_step(f));
+  free(temperature);
+  free(ions);
+  free(grid);
+  free(own);
+}
+
+/* Columns first, in boxes that the program gives. */
+static void write_boxes(const char* path) {
+  int f = 0;
+  OK(forebay_define_group("boxes", "Fortran"));
+  ERR(einval, forebay_define_group("boxes", "Fortran"));
+  OK(forebay_define_var("boxes", "n", "int64", NULL, NULL, NULL, NULL));
+  OK(forebay_define_var("boxes", "A", "integer", "n,2", "n,2", "0,0", NULL));
+  ERR(einval, forebay_define_var("boxes", "A", "integer", "n", NULL, NULL, NULL));
+  OK(forebay_define_attribute("boxes", "made", "by calls", NULL));
+  OK(forebay_define_method("boxes", "subfiling=ranks;subfile_ranks=2"));
+  ERR(einval, forebay_define_method("boxes", "subfiling=sometimes"));
+  OK(forebay_open(&f, "boxes", path, "w", MPI_COMM_WORLD));
+  for (int32_t step = 0; step < 5; ++step) {
+    int64_t shape[2] = {3, 2 * size}, count[2] = {3, 1};
+    for (int c = 0; c < 2; ++c) {
+      int64_t start[2] = {0, 2 * rank + c};
+      int32_t column[3] = {100 * step + 10 * (2 * rank + c), 0, 0};
+      column[1] = column[0] + 1;
+      column[2] = column[0] + 2;
+      OK(forebay_write_box(f, "A", shape, start, count, column));
+      start[1] = 2 * size;
+      ERR(eedge, forebay_write_box(f, "A", shape, start, count, column));
+      ERR(einval, forebay_write_box(f, "A", NULL, NULL, count, column));
+    }
+    OK(forebay_end_step(f));
+  }
+  OK(forebay_sync(f));
+  OK(forebay_close(f));
+  ERR(ebadid, forebay_close(f));
+}
+
+int main(int argc, char** argv) {
+  int f = 0, all = 0;
+  char path[4096];
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (argc != 3) MPI_Abort(MPI_COMM_WORLD, 2);
+  ERR(einval, forebay_open(&f, "restart", "x.bp", "w", MPI_COMM_WORLD)); /* not begun */
+  ERR(einval, forebay_init("/no/such/file.xml", MPI_COMM_WORLD));
+  OK(forebay_init(argv[1], MPI_COMM_WORLD));
+  snprintf(path, sizeof path, "%s/restart.bp", argv[2]);
+  ERR(einval, forebay_open(&f, "restrat", path, "w", MPI_COMM_WORLD));
+  ERR(einval, forebay_open(&f, "restart", path, rank == size - 1 ? "x" : "w", MPI_COMM_WORLD));
+  OK(forebay_open(&f, "restart", path, "w", MPI_COMM_WORLD));
+  for (int step = 0; step < 5; ++step) write_step(f, step);
+  OK(forebay_close(f));
+  OK(forebay_open(&f, "restart", path, "a", MPI_COMM_WORLD));
+  for (int step = 5; step < 7; ++step) write_step(f, step);
+  OK(forebay_close(f));
+  snprintf(path, sizeof path, "%s/boxes.bp", argv[2]);
+  write_boxes(path);
+  OK(forebay_finalize());
+  MPI_Allreduce(&faults, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return all == 0 ? 0 : 1;
+}
