@@ -111,7 +111,7 @@ class File:
             boxes = self.read("boxes", index, start=[0, 0], count=[2 * self.ranks, columns])
             same("boxes", boxes, series(0, 2 * self.ranks * columns, step, "f8").reshape(-1, columns))
         assert len(self.blocks("boxes", index)) == 2 * len(present)
-        for block, r in enumerate(r for r in present if r < self.ranks - 1 or self.ranks == 1):
+        for block, r in enumerate(r for r in present if r > 0 or self.ranks == 1):
             local = self.read("local", index, block_id=block)
             same(f"local of rank {r}", local, series(100 * r, 3 * r + 3, step, "i4").reshape(-1, 3))
         counts = [r + step + 1 for r in present]

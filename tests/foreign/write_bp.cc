@@ -57,7 +57,7 @@ class Program {
       lend({"boxes", bp::Type::float64}, {{2 * n, columns}, {row, 0}, {1, columns}},
            series<double>(row * columns, columns));
     }
-    const Count whole = r < n - 1 || n == 1;  // a local array without elements leaves no block
+    const Count whole = r > 0 || n == 1;  // a local array without elements leaves no block
     put({"local", bp::Type::int32}, {{}, {}, {whole * (r + 1), whole * 3}},
         series<std::int32_t>(r * 100, whole * (3 * r + 3)));
     const Count joined = r + s + 1;

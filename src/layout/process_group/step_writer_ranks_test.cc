@@ -111,10 +111,14 @@ TEST_F(StepWriterRanks, a_disk_that_is_full_for_one_rank_fails_on_all_and_leaves
           fs::create_symlink("/dev/full", path_ / "data.0");
         }
         comm.barrier();
+        const auto before = fs::file_size(path_ / "real");
         add_block(comm, *file, "failing");
         file->add_attribute({"kept", bp::Type::string, {}, {"text"}});
         EXPECT_EQ(code_of(attempt_to([&] { file->end_step(); })), Errc::eno_space);
         EXPECT_EQ(file->steps(), 1U);
+        comm.barrier();
+        EXPECT_EQ(fs::file_size(path_ / "real"), before);
+        comm.barrier();
         if (comm.is_root()) fs::rename(path_ / "real", path_ / "data.0");
         comm.barrier();
       } else {
