@@ -72,11 +72,7 @@ class DecomposedLayout : public ApartPart {
   void release() override;
 
  private:
-  /// Ranks that share a data file.
-  struct Group {
-    Comm ranks;
-    std::vector<Rank> numbers;  // of its ranks, in the job
-    std::uint32_t number = 0, groups = 1;
+  struct Group : data_files::Group {
     std::shared_ptr<File> file;
     std::unique_ptr<ExtentIo> io;
     std::unique_ptr<SlabEncoder> encoder;

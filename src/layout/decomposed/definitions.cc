@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <numeric>
 #include <random>
 #include <thread>
 
@@ -71,15 +70,6 @@ void make_folder(const std::string& folder) {
     throw system_error(errno, Errc::efile, "making the folder", folder);
 }
 
-// Of how many ranks a group is; 0: those of a node.
-int ranks_of_a_group(const Method& method, int ranks) {
-  if (method.subfiling == "ranks") return method.subfile_ranks;
-  const int number = std::stoi(method_value(method, "nc_num_subfiles"));
-  const bool by_number = number > 0 && method_value(method, "pnetcdf_subfiling") == "enable";
-  if (!by_number || method.origin.contains("subfiling")) return method.ranks_per_node;
-  return (ranks - 1) / number + 1;
-}
-
 }  // namespace
 
 void DecomposedLayout::choose(const Schema* old, const KeptElsewhere& elsewhere) {
@@ -111,20 +101,7 @@ std::shared_ptr<File> DecomposedLayout::make_file(const std::string& path, bool 
 // Ranks of a node, or as many as are asked for, or all.
 void DecomposedLayout::make_group() {
   if (group_) return;
-  const Method& method = site_.method;
-  Group group;
-  if (method.subfiling == "none" && method.origin.contains("subfiling")) {
-    group.ranks = comm_;
-    group.numbers.resize(static_cast<std::size_t>(comm_.size()));
-    std::iota(group.numbers.begin(), group.numbers.end(), 0);
-  } else {
-    const Topology& groups = Topology::of(comm_, ranks_of_a_group(method, comm_.size()));
-    group.ranks = groups.node();
-    const auto ranks = groups.ranks_of(groups.my_node());
-    group.numbers.assign(ranks.begin(), ranks.end());
-    group.number = static_cast<std::uint32_t>(groups.my_node());
-    group.groups = static_cast<std::uint32_t>(groups.nodes());
-  }
+  Group group{data_files::group_of(comm_, site_.method)};
   group.file = make_file(data_path(site_.path, group.number), true);
   group.file->use_queue(site_.later);
   if (group.ranks.is_root())
