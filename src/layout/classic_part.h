@@ -47,6 +47,8 @@ struct ClassicSite {
   /// For the files that values are written to; null: none. While it is open nothing is published:
   /// publish() is called, once what was written is in the files.
   WriteQueue* later = nullptr;
+  /// The file is that of the definitions of a directory, where layouts may have files of their own.
+  bool in_directory = false;
 };
 
 class ApartPart;
@@ -75,6 +77,10 @@ class ApartPart : public ClassicPart {
  public:
   ApartPart* apart() override { return this; }
 
+  /// Local. What choose() and place() found that the header does not tell: for ranks that take it
+  /// over, behind take_over() and with the schema that came of it.
+  virtual std::vector<std::byte> placed() const { return {}; }
+  virtual void take_over_placed(std::span<const std::byte> /*placed*/) {}
   /// Collective, when all is placed. `relocate` moves bytes of the file, collectively.
   virtual void start(const Schema* old, const std::function<void(const Move&)>& relocate) = 0;
   /// Local. As Container::stored_decomposition.
@@ -95,6 +101,8 @@ class ApartPart : public ClassicPart {
   /// Writes fill values over a record of a variable that it keeps, past what is staged.
   virtual void fill_record(VarId var, Count record) = 0;
 
+  /// Local. As File::meet() of files beside this one, whose caches are weak where this one's are.
+  virtual void meet() {}
   /// Collective. Frees what needs all ranks for it.
   virtual void release() {}
 };
@@ -106,10 +114,6 @@ class HeapPart : public ApartPart {
   /// Local. Where header, variables and its own things lie: in the schema, whose header is
   /// `stored`. Returns the alignment in force.
   virtual Alignment place(Schema stored, const Schema* old, const Alignment& wanted) = 0;
-  /// Local. What choose() and place() found that the header does not tell: for ranks that take it
-  /// over, behind take_over() and with the schema that came of it.
-  virtual std::vector<std::byte> placed() const = 0;
-  virtual void take_over_placed(std::span<const std::byte> placed) = 0;
 };
 
 /// A layout as a part of classic files. All local.

@@ -31,7 +31,8 @@ bool is_ours(const std::string& path) {
   const auto entries = std::filesystem::directory_iterator(path);
   return std::all_of(begin(entries), end(entries), [](const auto& entry) {
     const std::string file = entry.path().filename().string();
-    const bool named = file == name.substr(1) || file == "state" || is_number(file);
+    const bool named =
+        file == name.substr(1) || file == "state" || file == "index" || is_number(file);
     return named && entry.symlink_status().type() == std::filesystem::file_type::regular;
   });
 }

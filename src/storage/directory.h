@@ -11,8 +11,8 @@ namespace forebay::directory {
 std::string header_of(const std::string& directory);
 /// Local. Whether `path` is a directory with such a file.
 bool is_one(const std::string& path);
-/// Local. Whether it is one with nothing else in it than is ours: numbered data files and a state.
-/// Only then may it be removed, or become another file.
+/// Local. Whether it is one with nothing else in it than is ours: numbered data files, a state, an
+/// index. Only then may it be removed, or become another file.
 bool is_ours(const std::string& path);
 /// Local. `path`, or if that is such a directory its file of definitions: what is to be opened.
 std::string to_open(const std::string& path);

@@ -147,7 +147,14 @@ void ClassicContainer::share_file() {
   auto caches = client_caches_of(folder.empty() ? "." : folder.string());
   if (wanted == "weak" && caches == ClientCaches::coherent) caches = ClientCaches::weak;
   file_.share(caches);
-  if (file_.has_weak_caches()) comm_.before_meetings([this] { file_.meet(); });
+  if (file_.has_weak_caches()) comm_.before_meetings([this] { meet(); });
+}
+
+void ClassicContainer::meet() {
+  auto failed = attempt_to([&] { file_.meet(); });
+  for (const Kept& kept : parts_)
+    if (ApartPart* part = kept.part->apart()) attempt_into(failed, [&] { part->meet(); });
+  if (failed) throw *failed;
 }
 
 // All ranks cut the file alike: as rank 0 is told. So is a file of one rank, where variables begin
@@ -227,6 +234,12 @@ HeapPart* ClassicContainer::heap() const {
   return parts_.empty() ? nullptr : parts_.back().part->heap();
 }
 
+ApartPart* ClassicContainer::last_apart() const {
+  for (auto kept = parts_.rbegin(); kept != parts_.rend(); ++kept)
+    if (ApartPart* part = kept->part->apart()) return part;
+  return nullptr;
+}
+
 HeapPart* ClassicContainer::begun_heap() const {
   return !parts_.empty() && parts_.back().in_file ? parts_.back().part->heap() : nullptr;
 }
@@ -292,9 +305,9 @@ ClassicContainer::Kept ClassicContainer::make_part(const LayoutEntry& layout) co
                           Report& report) -> std::unique_ptr<ExtentIo> {
     return make_transport(ranks, std::move(file), transport_options(method), report);
   };
-  return {&layout,
-          layout.in_classic.make({comm_, site_.path, site_.method, schema_, file_, *transport_,
-                                  site_.report, make_io, read_directly, site_.later})};
+  return {&layout, layout.in_classic.make({comm_, site_.path, site_.method, schema_, file_,
+                                           *transport_, site_.report, make_io, read_directly,
+                                           site_.later, in_directory()})};
 }
 
 // -- data

@@ -1,5 +1,6 @@
 // The container `directory` (D7 §7.1): a folder that is taken as one file. DIR/header.nc is a
-// classic file; what decomposed variables keep beside it lies in DIR, too (storage/directory.h). So
+// classic file; what chunked and decomposed variables keep beside it lies in DIR, too
+// (storage/directory.h). So
 // a file of many data files has one name, to be moved, copied and removed by.
 #include "storage/directory.h"
 
@@ -40,6 +41,9 @@ class DirectoryContainer : private HeaderPath, public ClassicContainer {
       throw system_error(errno, Errc::ecantremove, "removing the folder", folder_);
     if (failed) throw *failed;
   }
+
+ protected:
+  bool in_directory() const override { return true; }
 
  private:
   /// What is a file of ours goes if it may; an empty folder serves: a file system may have been

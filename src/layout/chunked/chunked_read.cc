@@ -1,6 +1,7 @@
 // Reading chunks (D5 §5.2.7).
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "base/attempt.h"
 #include "comm/agree.h"
@@ -139,7 +140,7 @@ void ChunkedLayout::read_rounds(Operation& op, std::optional<Error> failure) {
   agree_on_error(comm_, failure);
 }
 
-// The stored bytes of chunks, read in one go.
+// The stored bytes of chunks, read in one go of each file.
 class ChunkedLayout::StoredBytes {
  public:
   StoredBytes(ChunkedLayout& layout, std::span<const Key> keys) {
@@ -147,20 +148,29 @@ class ChunkedLayout::StoredBytes {
     for (const auto& [var, id] : keys) {
       const Entry& e = layout.store_.table(var).get(id);
       const VariableCoding& v = layout.coding(var);
-      check_entry(v, layout.name_of(var), id, e,
-                  std::numeric_limits<Offset>::max() - layout.store_.in_file(0));
+      check_place(v, layout.name_of(var), id, e,
+                  std::numeric_limits<Offset>::max() - layout.store_.in_file(0),
+                  layout.files_ ? &layout.files_->to_read() : nullptr);
       places_.push_back({&e, total});
       total += static_cast<std::size_t>(e.bytes);
     }
     layout.stored_.reset(static_cast<Count>(total));
     memory_ = layout.stored_.take(total);
-    std::vector<Extent> extents;
+    std::map<std::uint32_t, std::vector<Extent>> extents;
     for (const Place& p : places_) {
-      extents.push_back(
+      extents[p.entry->file].push_back(
           {layout.store_.in_file(p.entry->offset), p.entry->bytes, memory_ + p.at, 0, 1});
     }
-    ListStream stream(std::move(extents));
-    if (total > 0) layout.io_.read(stream);
+    for (auto& [file, list] : extents) {
+      ListStream stream(std::move(list));
+      if (stream.summary().empty()) continue;
+      if (file == 0) {
+        layout.io_.read(stream);
+      } else {
+        layout.site_.read(*layout.files_->to_read().file(file - 1), stream,
+                          layout.site_.method.hole_threshold, layout.report_);
+      }
+    }
   }
   const Entry& entry(std::size_t i) const { return *places_[i].entry; }
   std::span<const std::byte> bytes(std::size_t i) const {

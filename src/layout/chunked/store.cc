@@ -118,6 +118,15 @@ std::vector<ChunkTable> tables_of(const LoadedIndex& index, const Schema& schema
   return tables;
 }
 
+void check_records(Count numrecs, const Schema& schema) {
+  for (const Variable& var : schema.vars) {
+    Count bytes = 0;
+    if (var.chunking || !var.is_record) continue;
+    if (!multiply_fits(numrecs, schema.recsize, bytes) || !add_fits(bytes, var.begin, bytes))
+      damaged("variable " + var.name + " cannot have " + std::to_string(numrecs) + " records");
+  }
+}
+
 void tell(std::vector<ChunkTable>& tables, Count numrecs, Schema& schema) {
   schema.numrecs = numrecs;
   for (std::size_t v = 0; v < tables.size(); ++v) {
@@ -135,6 +144,7 @@ void tell(std::vector<ChunkTable>& tables, Count numrecs, Schema& schema) {
 void ChunkStore::create(Offset root) {
   root_ = root;
   space_ = FileSpace(root + slots * slot_stride, {});
+  spaces_.clear();
   tables_.clear();
   grow(schema_.vars.size());
   slot_ = slots - 1;
@@ -147,9 +157,13 @@ namespace {
 /// An index of so many bytes is written whole each time, without a journal.
 constexpr Count cheap_index = 1024;
 
-void add_used(const LoadedIndex& index, const std::vector<ChunkTable>& tables,
-              std::vector<FileSpace::Range>& used) {
-  const auto add = [&](Offset offset, Count bytes) { used.push_back({offset, offset + bytes}); };
+/// Ranges of each file, by what entries name it by.
+using Used = std::map<std::uint32_t, std::vector<FileSpace::Range>>;
+
+void add_used(const LoadedIndex& index, const std::vector<ChunkTable>& tables, Used& used) {
+  const auto add = [&](Offset offset, Count bytes, std::uint32_t file = 0) {
+    used[file].push_back({offset, offset + bytes});
+  };
   const auto add_block = [&](const BlockRef& ref) {
     if (ref.offset >= 0) add(ref.offset, ref.bytes);
   };
@@ -159,7 +173,7 @@ void add_used(const LoadedIndex& index, const std::vector<ChunkTable>& tables,
     for (const auto& page : table.pages()) {
       if (page) add_block(page->place);
     }
-    table.for_each([&](Count, const Entry& e) { add(e.offset, e.bytes); });
+    table.for_each([&](Count, const Entry& e) { add(e.offset, e.bytes, e.file); });
   }
 }
 
@@ -187,7 +201,7 @@ void ChunkStore::load(Offset root, Offset file_size, OpenState state) {
     const ReadBytes read = [&](Offset offset, Count bytes) {
       std::vector<std::byte> out(static_cast<std::size_t>(bytes));
       ListStream stream({{offset, bytes, out.data(), 0, 1}});
-      io_.read(stream);
+      io_->read(stream);
       return out;
     };
     newest = read_index(read, root, file_size, state);
@@ -217,7 +231,8 @@ void ChunkStore::load(Offset root, Offset file_size, OpenState state) {
   for (const Directory::Item& item : newest.directory.items)
     listed_[static_cast<std::size_t>(item.var)] = true;
   count_index();
-  std::vector<FileSpace::Range> used;
+  check_records(newest.directory.numrecs, schema_);
+  Used used;
   add_used(newest, tables_, used);
   if (facts[1]) {
     const auto old = tables_of(synced, schema_);
@@ -225,10 +240,14 @@ void ChunkStore::load(Offset root, Offset file_size, OpenState state) {
     synced_slot_ = synced.slot;
   }
   for (const Variable& var : schema_.vars) {
+    if (apart_) break;
     const Count bytes = var.chunking ? size_of(var.type) : var.inner_bytes();
-    used.push_back({var.begin - shift_, var.begin - shift_ + bytes});
+    used[0].push_back({var.begin - shift_, var.begin - shift_ + bytes});
   }
-  space_ = FileSpace(root - shift_ + slots * slot_stride, std::move(used));
+  space_ = FileSpace(root - shift_ + slots * slot_stride, std::move(used[0]));
+  spaces_.clear();
+  for (auto& [file, ranges] : used)
+    if (file != 0) spaces_.emplace(file, FileSpace(first_in_data_file, std::move(ranges)));
   space_.skip_to(newest.directory.end);
   numrecs_ = newest.directory.numrecs;
   tell(tables_, numrecs_, schema_);
@@ -250,8 +269,20 @@ void ChunkStore::give_up(const std::string& why) {
   for (ChunkTable& table : tables_) table.fault = why;
 }
 
-void ChunkStore::retire(Offset offset, Count bytes, std::uint32_t birth) {
-  (birth <= synced_generation_ ? until_synced_ : until_published_).push_back({offset, bytes});
+FileSpace& ChunkStore::space_of(std::uint32_t file) {
+  if (file == 0) return space_;
+  return spaces_.try_emplace(file, first_in_data_file, std::vector<FileSpace::Range>{})
+      .first->second;
+}
+
+std::vector<std::uint32_t> ChunkStore::data_files() const {
+  std::vector<std::uint32_t> numbers;
+  for (const auto& [file, space] : spaces_) numbers.push_back(file - 1);
+  return numbers;
+}
+
+void ChunkStore::retire(const Retired& place, std::uint32_t birth) {
+  (birth <= synced_generation_ ? until_synced_ : until_published_).push_back(place);
 }
 
 void ChunkStore::replace(VarId var, Count id, Entry entry) {
@@ -266,7 +297,7 @@ void ChunkStore::replace(VarId var, Count id, Entry entry) {
     if (e.birth > root_state_.generation) {
       give_back(e, true);
     } else {
-      retire(e.offset, e.bytes, e.birth);
+      retire({e.offset, e.bytes, e.file}, e.birth);
     }
   }
   entry.birth = root_state_.generation + 1;
@@ -329,7 +360,7 @@ ChunkStore::Block ChunkStore::lay_out_index(Root& root, bool with_journal) {
   for (ChunkTable& table : tables_) {
     for (auto& page : table.pages()) {
       if (!page || !page->dirty) continue;
-      if (page->place.offset >= 0) retire(page->place.offset, page->place.bytes, page->birth);
+      if (page->place.offset >= 0) retire({page->place.offset, page->place.bytes}, page->birth);
       changed.push_back({page.get(), printed_bytes(*page)});
       total += changed.back().bytes;
     }
@@ -378,7 +409,7 @@ ChunkStore::Block ChunkStore::lay_out_index(Root& root, bool with_journal) {
 
 void ChunkStore::write(Offset in_file, std::span<std::byte> bytes) {
   ListStream stream({{in_file, static_cast<Count>(bytes.size()), bytes.data(), 0, 1}});
-  io_.write(stream);
+  io_->write(stream);
 }
 
 void ChunkStore::write_root(int slot, const Root& root) {
@@ -446,8 +477,8 @@ std::optional<Error> ChunkStore::make_visible(const Root& root, Block block, boo
   }
   if (whole) {
     if (before.directory.offset >= 0)
-      retire(before.directory.offset, before.directory.bytes, directory_birth_);
-    if (journal_.offset >= 0) retire(journal_.offset, journal_.bytes, directory_birth_);
+      retire({before.directory.offset, before.directory.bytes}, directory_birth_);
+    if (journal_.offset >= 0) retire(journal_, directory_birth_);
     directory_birth_ = root.generation;
     journal_ = block.journal;
     journal_hash_.reset();
@@ -458,7 +489,7 @@ std::optional<Error> ChunkStore::make_visible(const Root& root, Block block, boo
   changed_.clear();
   renewed_.clear();
   numrecs_ = schema_.numrecs;
-  for (const Retired& r : until_published_) space_.release(r.offset, r.bytes);
+  for (const Retired& r : until_published_) release(r);
   until_published_.clear();
   return std::nullopt;
 }
@@ -471,8 +502,8 @@ void ChunkStore::undo(const Root& before, const Block& block, bool whole) {
   root_state_.journal = before.journal;
   journal_ends_ = true;
   if (!whole) return;
-  retire(directory.offset, directory.bytes, failed);
-  if (block.journal.offset >= 0) retire(block.journal.offset, block.journal.bytes, failed);
+  retire({directory.offset, directory.bytes}, failed);
+  if (block.journal.offset >= 0) retire(block.journal, failed);
   for (ChunkTable& table : tables_) {
     for (auto& page : table.pages()) {
       if (page && page->birth == failed) page->dirty = true;
@@ -491,7 +522,7 @@ bool ChunkStore::mark_synced() {
 void ChunkStore::forget_older_synced() {
   synced_slot_ = slot_;
   synced_generation_ = root_state_.generation;
-  for (const Retired& r : until_synced_) space_.release(r.offset, r.bytes);
+  for (const Retired& r : until_synced_) release(r);
   until_synced_.clear();
 }
 
