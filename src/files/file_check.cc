@@ -8,7 +8,7 @@
 #include "base/attempt.h"
 #include "base/hash.h"
 #include "format/chunk_index.h"
-#include "layout/chunked/store.h"
+#include "layout/chunked/loaded_index.h"
 
 namespace forebay {
 namespace {

@@ -18,7 +18,7 @@
 #include "base/types.h"
 #include "format/chunk_index.h"
 #include "layout/chunked/coder.h"
-#include "layout/chunked/store.h"
+#include "layout/chunked/loaded_index.h"
 #include "layout/chunked/unpack.h"
 #include "layout/data_files.h"
 
