@@ -67,6 +67,14 @@ Front parse_front(std::span<const std::byte> bytes) {
   return *front;
 }
 
+Beginning beginning_of(std::span<const std::byte> bytes) {
+  if (std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; }))
+    return Beginning::torn;
+  const bool has_word =
+      bytes.size() >= least_beginning && load_be<std::uint32_t>(bytes.data()) == front_magic;
+  return has_word ? Beginning::front : Beginning::foreign;
+}
+
 std::vector<std::byte> print_root(const Root& root) {
   Printer out;
   out.front(root_magic);

@@ -140,7 +140,7 @@ void DecomposedLayout::make_files() {
     std::random_device random;
     id_ = (std::uint64_t{random()} << 32) | random();
     const std::string folder = folder_of(site_.path);
-    if (!folder.ends_with(".subfiles") && !directory::is_ours(folder))
+    if (directory::is_header(site_.path) && !directory::is_ours(folder))
       throw Error(Errc::eexist,
                   folder + ", where data files of " + site_.path +
                       " would lie, is a folder with other things in it",
