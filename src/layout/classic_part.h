@@ -60,11 +60,13 @@ class ClassicPart : public Layout {
   /// This, if it is one.
   virtual ApartPart* apart() { return nullptr; }
   virtual HeapPart* heap() { return nullptr; }
+  /// Heaps do, and what may be one.
+  virtual bool chooses_last() const { return false; }
 
   // -- definitions. `old`: what the file has, null for a new one.
 
   /// Local. Decides which variables that are not in `old` it keeps, of those that no other part
-  /// does; heaps choose last. Errc::einval where the program asked for what cannot be.
+  /// does. Errc::einval where the program asked for what cannot be.
   using KeptElsewhere = std::function<bool(const Variable&)>;
   virtual void choose(const Schema* old, const KeptElsewhere& elsewhere) = 0;
   /// Local. The header's schema of a schema that users see: what tells that a variable is its is
@@ -116,6 +118,7 @@ class HeapPart : public ApartPart {
   virtual Alignment place(Schema stored, const Schema* old, const Alignment& wanted) = 0;
 };
 
+  bool chooses_last() const override { return true; }
 /// A layout as a part of classic files. All local.
 struct ClassicPartEntry {
   std::unique_ptr<ClassicPart> (*make)(const ClassicSite& site) = nullptr;

@@ -58,7 +58,8 @@ void ClassicContainer::choose(const Schema* old) {
   std::vector<ClassicPart*> all;
   for (const auto* some : {&parts_, &fresh})
     for (const Kept& kept : *some) all.push_back(kept.part.get());
-  std::stable_partition(all.begin(), all.end(), [](ClassicPart* part) { return !part->heap(); });
+  std::stable_partition(all.begin(), all.end(),
+                        [](ClassicPart* part) { return !part->chooses_last(); });
   for (ClassicPart* part : all)
     part->choose(old, [&](const Variable& v) {
       return std::any_of(all.begin(), all.end(),
