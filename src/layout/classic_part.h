@@ -83,7 +83,10 @@ class ApartPart : public ClassicPart {
   /// over, behind take_over() and with the schema that came of it.
   virtual std::vector<std::byte> placed() const { return {}; }
   virtual void take_over_placed(std::span<const std::byte> /*placed*/) {}
-  /// Collective, when all is placed. `relocate` moves bytes of the file, collectively.
+  /// Collective, when all is placed, and ahead of anything that is moved or written: makes files
+  /// beside this one, where it has none yet. Errc::eexist for what is in their way.
+  virtual void make_files() {}
+  /// Collective, behind it. `relocate` moves bytes of the file, collectively.
   virtual void start(const Schema* old, const std::function<void(const Move&)>& relocate) = 0;
   /// Local. As Container::stored_decomposition.
   virtual std::shared_ptr<const Decomposition> stored_decomposition(int) { return nullptr; }

@@ -91,6 +91,11 @@ class ClassicContainer : public Container {
   bool any_begun() const;
   bool any_begun_apart() const;
   template <typename F>
+  void each_apart(F&& f) const {
+    for (const Kept& kept : parts_)
+      if (ApartPart* part = kept.part->apart()) f(*part);
+  }
+  template <typename F>
   void each_begun_apart(F&& f) const;
   /// Null: canonical.
   ClassicPart* keeper(const Variable& var) const;

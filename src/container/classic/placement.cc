@@ -94,13 +94,14 @@ void ClassicContainer::place(const Schema* old, const EnddefArguments& arguments
 }
 
 void ClassicContainer::redefine(const Schema* old) {
+  each_apart([](ApartPart& part) { part.make_files(); });
   if (old && !begun_heap()) {
     const Schema before = stored(*old), now = stored();
     relocate([&](const auto& move) { for_each_move(before, now, move); });
   }
-  for (const Kept& kept : parts_)
-    if (ApartPart* part = kept.part->apart())
-      part->start(old, [&](const Move& move) { relocate([&](const auto& f) { f(move); }); });
+  each_apart([&](ApartPart& part) {
+    part.start(old, [&](const Move& move) { relocate([&](const auto& f) { f(move); }); });
+  });
   // Where nothing follows here, the meeting that ends define mode tells of a failure, too.
   if (!parts_.empty()) {
     write_definitions();

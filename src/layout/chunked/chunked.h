@@ -76,6 +76,7 @@ class ChunkedLayout : public HeapPart {
   Alignment place(Schema stored, const Schema* old, const Alignment& wanted) override;
   std::vector<std::byte> placed() const override;
   void take_over_placed(std::span<const std::byte> placed) override;
+  void make_files() override;
   void start(const Schema* old, const std::function<void(const Move&)>& relocate) override;
   void load() override;
   bool header_is_old() const override;
@@ -95,8 +96,7 @@ class ChunkedLayout : public HeapPart {
   using Key = std::pair<VarId, Count>;
 
   // definitions.cc
-  void make_files();                      // collective
-  void write_anchors(const Schema* old);  // the same
+  void write_anchors(const Schema* old);  // collective
 
   // chunked.cc
   void renew_codings();

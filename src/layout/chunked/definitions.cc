@@ -152,6 +152,7 @@ void ChunkedLayout::take_over_placed(std::span<const std::byte> placed) {
 }
 
 void ChunkedLayout::make_files() {
+  if (begun_ || !apart_) return;
   by_root(comm_, [&] {
     std::random_device random;
     id_ = (std::uint64_t{random()} << 32) | random();
@@ -164,7 +165,6 @@ void ChunkedLayout::make_files() {
 
 void ChunkedLayout::start(const Schema* old, const std::function<void(const Move&)>& relocate) {
   if (!begun_) {
-    if (apart_) make_files();
     store_.create(root_);
   } else if (old) {
     if (move_ > 0) {

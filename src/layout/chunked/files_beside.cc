@@ -10,6 +10,7 @@
 #include "base/leavings.h"
 #include "comm/agree.h"
 #include "format/chunk_schema.h"
+#include "storage/directory.h"
 
 namespace forebay::chunked {
 namespace {
@@ -21,10 +22,63 @@ constexpr std::uint32_t index_number = std::numeric_limits<std::uint32_t>::max()
 
 bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
-/// An empty file that begins so.
+/// An empty file that begins so. Errc::eexist where there is one.
 void make_empty(File& file, const Front& front) {
-  file.create(false);
+  file.create(true);
   file.write_at(0, std::span<const std::byte>(decomposed::print_front(front)));
+}
+
+/// What a file begins with that no header is known to tell of.
+struct Found {
+  decomposed::Beginning beginning;
+  std::optional<Front> front;    ///< a whole one
+  std::vector<std::byte> slots;  ///< of an index: what stands where its roots should
+
+  bool belongs_to(std::optional<std::uint64_t> id) const {
+    return front ? front->id == id : beginning == decomposed::Beginning::torn;
+  }
+};
+
+Found look_at(const std::string& path) {
+  Report unseen;
+  constexpr auto front_bytes = static_cast<std::size_t>(decomposed::slot_bytes);
+  std::vector<std::byte> bytes(front_bytes + static_cast<std::size_t>(slots * slot_stride));
+  bytes.resize(File(path, false, 0, unseen).read_at(0, bytes));
+  const std::span<const std::byte> all(bytes), front = all.first(std::min(all.size(), front_bytes));
+  Found found{
+      decomposed::beginning_of(front), {}, {bytes.begin() + std::ssize(front), bytes.end()}};
+  attempt_to([&] { found.front = decomposed::parse_front(front); });
+  return found;
+}
+
+/// Whether an index may tell of chunks: of definitions alone its first publication does.
+bool may_have_values(const Found& index) {
+  if (!index.front) return index.beginning != decomposed::Beginning::torn;
+  bool may = false;
+  const auto failed = attempt_to([&] {
+    for (std::span<const std::byte> left(index.slots); std::ssize(left) >= slot_bytes;
+         left = left.subspan(std::min(left.size(), static_cast<std::size_t>(slot_stride)))) {
+      const auto slot = left.first(static_cast<std::size_t>(slot_bytes));
+      const auto root = parse_root(slot);
+      may |= root ? root->generation > 1
+                  : decomposed::beginning_of(slot) != decomposed::Beginning::torn;
+    }
+  });
+  return may || failed;
+}
+
+/// Makes room for new files.
+void make_room(const std::string& path) {
+  const std::string folder = folder_of(path);
+  if (!directory::is_ours(folder))
+    throw Error(Errc::eexist,
+                folder + ", where chunks would lie, is a folder with other things in it",
+                "give the file another name");
+  if (!is_there(index_path(path))) return;
+  if (may_have_values(look_at(index_path(path))))
+    throw Error(Errc::eexist, folder + " holds the chunks of another file",
+                "move them to where their file is, or remove them if that is gone");
+  remove_files_beside(path, nullptr);
 }
 
 void check_index(File& file, std::uint64_t id) {
@@ -93,11 +147,15 @@ void FilesBeside::make_group() {
   group_ = std::move(group);
 }
 
-// Behind the meeting the files are there: their group's other ranks may open them.
+// The index first, by which the folder is known. Behind the last meeting the files are there: their
+// group's other ranks may open them.
 void FilesBeside::create() {
   make_group();
   agree_on_error(site_.comm, attempt_to([&] {
-                   if (site_.comm.is_root()) make_empty(*index_, {id_, index_number});
+  by_root(site_.comm, [&] {
+    make_room(site_.path);
+    make_empty(*index_, {id_, index_number});
+  });
                    if (group_->ranks.is_root()) make_empty(*group_->file, {id_, group_->number});
                  }));
 }
@@ -107,25 +165,22 @@ Offset FilesBeside::open_index() {
   return index_->size();
 }
 
-// One that no chunk lies in may be what a job left that was killed, or not be there yet.
+// One that no chunk lies in may not be there yet, or be what a job left that was killed.
 void FilesBeside::open_to_write(std::span<const std::uint32_t> in_use) {
   make_group();
-  agree_on_error(
-      site_.comm, attempt_to([&] {
-        if (!group_->ranks.is_root()) return;
-        File& file = *group_->file;
-        const Front front{id_, group_->number};
-        const bool used = std::find(in_use.begin(), in_use.end(), front.number) != in_use.end();
-        if (!used && !is_there(file.path())) return make_empty(file, front);
-        file.ensure_open();
-        const auto wrong =
-            attempt_to([&] { naming(file.path(), [&] { data_files::check_front(file, front); }); });
-        if (wrong && used) throw *wrong;
-        if (wrong) {
-          file.close();
-          make_empty(file, front);
-        }
-      }));
+  agree_on_error(site_.comm, attempt_to([&] {
+                   if (!group_->ranks.is_root()) return;
+                   File& file = *group_->file;
+                   const Front front{id_, group_->number};
+                   if (std::find(in_use.begin(), in_use.end(), front.number) == in_use.end()) {
+                     const bool torn = is_there(file.path()) && look_at(file.path()).beginning ==
+                                                                    decomposed::Beginning::torn;
+                     if (torn) ::unlink(file.path().c_str());
+                     if (!is_there(file.path())) return make_empty(file, front);
+                   }
+                   file.ensure_open();
+                   naming(file.path(), [&] { data_files::check_front(file, front); });
+                 }));
 }
 
 void FilesBeside::sync(std::span<const std::uint32_t> in_use) {
@@ -161,31 +216,30 @@ void FilesBeside::release() {
 
 bool has_files_beside(const std::string& path) noexcept {
   bool has = false;
-  attempt_to([&] {
-    has = !folder_of(path).ends_with(".subfiles") &&
-          (is_there(index_path(path)) || is_there(data_path(path, 0)));
-  });
+  attempt_to([&] { has = directory::is_header(path) && is_there(index_path(path)); });
   return has;
 }
 
-// Where neither header nor index can be read, nothing says that these files are ours.
+// By a header that tells of other files, or of none, only what has no values is not another's.
 void remove_files_beside(const std::string& path, const Schema* header) noexcept {
   attempt_to([&] {
     if (!has_files_beside(path)) return;
-    const auto id = header ? files_of(*header) : std::nullopt;
-    if (header && !id) return;
-    std::optional<Front> front;
-    attempt_to([&] {
-      Report unseen;
-      File index(index_path(path), false, 0, unseen);
-      std::vector<std::byte> bytes(static_cast<std::size_t>(decomposed::slot_bytes));
-      if (index.read_at(0, bytes) == bytes.size()) front = decomposed::parse_front(bytes);
+    const Found index = look_at(index_path(path));
+    auto id = header ? files_of(*header) : std::nullopt;
+    if (header && !id && may_have_values(index)) return;
+    if (index.front && id && index.front->id != *id) return;
+    if (!id && index.beginning == decomposed::Beginning::foreign) return;
+    if (!id && index.front) id = index.front->id;
+    const std::string folder = folder_of(path);
+    remove_leavings(folder, [&](std::string_view name) {
+      bool its = false;
+      attempt_to([&] {
+        its = is_number(name) && look_at(folder + "/" + std::string(name)).belongs_to(id);
+      });
+      return its;
     });
-    if (!front && !id) return;
-    if (front && id && front->id != *id) return;
-    remove_leavings(folder_of(path), is_number);
     // The index last, by which the folder is known.
-    remove_leavings(folder_of(path), [](std::string_view name) { return name == "index"; });
+    remove_leavings(folder, [](std::string_view name) { return name == "index"; });
   });
 }
 

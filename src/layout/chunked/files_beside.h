@@ -36,7 +36,8 @@ class FilesBeside {
   /// Local; all of the site outlives it.
   FilesBeside(const ClassicSite& site, std::uint64_t id);
 
-  /// Collective. New, empty files, in place of what is there of their names.
+  /// Collective. New, empty files, in place of what an enddef left that failed, or was killed.
+  /// Errc::eexist where others' are there.
   void create();
   /// Local, on rank 0. Returns the bytes of the index. Errc::enotnc as open_index().
   Offset open_index();

@@ -59,6 +59,7 @@ class DecomposedLayout : public ApartPart {
   void choose(const Schema* old, const KeptElsewhere& elsewhere) override;
   Schema stored(const Schema& schema) const override;
   Schema take_over(Schema stored) override;
+  void make_files() override;
   void start(const Schema* old, const std::function<void(const Move&)>& relocate) override;
   std::shared_ptr<const Decomposition> stored_decomposition(int id) override;
   void load() override;
@@ -97,7 +98,6 @@ class DecomposedLayout : public ApartPart {
   void define(std::vector<std::size_t> fresh);                      // collective, within commit
   void make_group();                                                // collective
   void make_io();                                                   // the same
-  void make_files();                                                // collective
   void open_to_write(std::uint64_t last_epoch, bool damaged_slot);  // collective
   void find_stale(RootsFound& found);
   std::shared_ptr<File> make_file(const std::string& path, bool writable);

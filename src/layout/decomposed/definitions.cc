@@ -101,7 +101,8 @@ std::shared_ptr<File> DecomposedLayout::make_file(const std::string& path, bool 
 // Ranks of a node, or as many as are asked for, or all.
 void DecomposedLayout::make_group() {
   if (group_) return;
-  Group group{data_files::group_of(comm_, site_.method)};
+  Group group;
+  static_cast<data_files::Group&>(group) = data_files::group_of(comm_, site_.method);
   group.file = make_file(data_path(site_.path, group.number), true);
   group.file->use_queue(site_.later);
   if (group.ranks.is_root())
@@ -136,6 +137,7 @@ void DecomposedLayout::make_io() {
 
 // Behind the meeting the files are there: their group's other ranks may open them.
 void DecomposedLayout::make_files() {
+  if (begun_) return;
   by_root(comm_, [&] {
     std::random_device random;
     id_ = (std::uint64_t{random()} << 32) | random();
@@ -197,9 +199,7 @@ std::vector<std::size_t> new_maps(const Schema& schema, const Schema* old) {
 
 void DecomposedLayout::start(const Schema* old, const std::function<void(const Move&)>&) {
   const auto maps = new_maps(schema_, old);
-  const bool fresh = !begun_;
-  if (fresh) make_files();
-  if (fresh || !maps.empty()) commit([&] { define(maps); });
+  if (!begun_ || !maps.empty()) commit([&] { define(maps); });
   begun_ = true;
   write_anchors(old);
 }
