@@ -110,18 +110,21 @@ class ApartPart : public ClassicPart {
   virtual void meet() {}
   /// Collective. Frees what needs all ranks for it.
   virtual void release() {}
+  /// Local, behind release(). Closes files beside this one: errors that the system kept until then
+  /// are thrown.
+  virtual void close() {}
 };
 
 class HeapPart : public ApartPart {
  public:
   HeapPart* heap() override { return this; }
+  bool chooses_last() const override { return true; }
 
   /// Local. Where header, variables and its own things lie: in the schema, whose header is
   /// `stored`. Returns the alignment in force.
   virtual Alignment place(Schema stored, const Schema* old, const Alignment& wanted) = 0;
 };
 
-  bool chooses_last() const override { return true; }
 /// A layout as a part of classic files. All local.
 struct ClassicPartEntry {
   std::unique_ptr<ClassicPart> (*make)(const ClassicSite& site) = nullptr;

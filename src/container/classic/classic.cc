@@ -152,8 +152,7 @@ void ClassicContainer::share_file() {
 
 void ClassicContainer::meet() {
   auto failed = attempt_to([&] { file_.meet(); });
-  for (const Kept& kept : parts_)
-    if (ApartPart* part = kept.part->apart()) attempt_into(failed, [&] { part->meet(); });
+  each_apart([&](ApartPart& part) { attempt_into(failed, [&] { part.meet(); }); });
   if (failed) throw *failed;
 }
 
@@ -347,8 +346,10 @@ void ClassicContainer::publish_last() {
 // so know that rank 0 has set its size: whoever opens the file next here, if only to read, could
 // not make it go.
 void ClassicContainer::close() {
-  file_.meet();
-  if (!file_.has_weak_caches()) file_.close();
+  auto failed = attempt_to([&] { meet(); });
+  each_apart([&](ApartPart& part) { attempt_into(failed, [&] { part.close(); }); });
+  if (!file_.has_weak_caches()) attempt_into(failed, [&] { file_.close(); });
+  if (failed) throw *failed;
 }
 
 void ClassicContainer::remove() {
@@ -359,10 +360,12 @@ void ClassicContainer::remove() {
     throw system_error(errno, Errc::ecantremove, "removing", site_.path);
 }
 
+// Collective throughout: nobody stays behind for an error of its own.
 void ClassicContainer::release() {
-  for (const Kept& kept : parts_)
-    if (ApartPart* part = kept.part->apart()) part->release();
-  if (transport_) transport_->close();
+  std::optional<Error> failed;
+  each_apart([&](ApartPart& part) { attempt_into(failed, [&] { part.release(); }); });
+  if (transport_) attempt_into(failed, [&] { transport_->close(); });
+  if (failed) throw *failed;
 }
 
 std::vector<std::string> ClassicContainer::reasons() const {

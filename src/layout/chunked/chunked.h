@@ -91,6 +91,9 @@ class ChunkedLayout : public HeapPart {
   void release() override {
     if (files_) files_->release();
   }
+  void close() override {
+    if (files_) files_->close();
+  }
 
  private:
   using Key = std::pair<VarId, Count>;

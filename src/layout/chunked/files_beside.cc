@@ -210,8 +210,15 @@ void FilesBeside::meet() {
 }
 
 void FilesBeside::release() {
-  index_io_->close();
-  if (group_) group_->io->close();
+  auto failed = attempt_to([&] { index_io_->close(); });
+  if (group_) attempt_into(failed, [&] { group_->io->close(); });
+  if (failed) throw *failed;
+}
+
+void FilesBeside::close() {
+  auto failed = attempt_to([&] { index_->close(); });
+  if (group_) attempt_into(failed, [&] { group_->file->close(); });
+  if (failed) throw *failed;
 }
 
 bool has_files_beside(const std::string& path) noexcept {

@@ -64,6 +64,7 @@ class FilesBeside {
   };
   std::shared_ptr<File> make_file(const std::string& path) const;
   void make_group();
+  void close();                          ///< as ApartPart::close()
 
   ClassicSite site_;
   std::uint64_t id_;

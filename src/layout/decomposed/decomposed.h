@@ -71,6 +71,7 @@ class DecomposedLayout : public ApartPart {
   void synced() override;
   void fill_record(VarId var, Count record) override;
   void release() override;
+  void close() override;
 
  private:
   struct Group : data_files::Group {

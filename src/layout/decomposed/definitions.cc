@@ -368,6 +368,20 @@ void DecomposedLayout::open_to_write(std::uint64_t last_epoch, bool damaged_slot
                  }));
 }
 
+void DecomposedLayout::release() {
+  if (group_ && group_->io) group_->io->close();
+}
+
+void DecomposedLayout::close() {
+  std::optional<Error> failed;
+  if (group_) {
+    attempt_into(failed, [&] { group_->file->close(); });
+    for (auto& stale : group_->stale) attempt_into(failed, [&] { stale.file->close(); });
+  }
+  if (state_file_) attempt_into(failed, [&] { static_cast<File&>(state_file_->file()).close(); });
+  if (failed) throw *failed;
+}
+
 // Of data files that no group is left for.
 void DecomposedLayout::find_stale(RootsFound& found) {
   for (std::uint32_t n = group_->number + group_->groups; n < state_.files; n += group_->groups) {
