@@ -119,6 +119,11 @@ ClassicFile::Stamp ClassicFile::stamp_of(const struct stat& status) {
           status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
 }
 
+ClassicFile::Stamp ClassicFile::stamp_at(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? stamp_of(status) : Stamp{};
+}
+
 ClassicFile::ClassicFile(const std::string& path, chunked::OpenState state)
     : path_(directory::to_open(path)) {
   struct stat status {};
@@ -141,20 +146,19 @@ ClassicFile::ClassicFile(const std::string& path, chunked::OpenState state)
 
 struct ClassicFile::Beside {
   Beside(const std::string& path, std::uint64_t id)
-      : files(path, id, 0, report, client_caches_of(data_files::folder_of(path))) {
+      : stamp(stamp_at(chunked::index_path(path))),
+        files(path, id, 0, report, client_caches_of(data_files::folder_of(path))) {
     missing = attempt_to([&] {
       index =
           chunked::open_index(path, id, 0, report, client_caches_of(data_files::folder_of(path)));
       size = index->size();
-      struct stat status {};
-      if (::fstat(index->descriptor(), &status) == 0) stamp = stamp_of(status);
     });
   }
 
   Report report;
   std::shared_ptr<File> index;
   Offset size = 0;
-  Stamp stamp;  // of the index
+  Stamp stamp;  // of the index, before it was read; nothing where there is none
   std::optional<Error> missing;
   data_files::Opened files;
 };
@@ -185,9 +189,7 @@ bool ClassicFile::changed() const {
   struct stat status {};
   if (::fstat(file_.get(), &status) == 0 && stamp_of(status) != stamp_) return true;
   if (maps_ && maps_->changed()) return true;
-  if (beside_ && beside_->index && ::stat(beside_->index->path().c_str(), &status) == 0 &&
-      stamp_of(status) != beside_->stamp)
-    return true;
+  if (beside_ && stamp_at(chunked::index_path(path_)) != beside_->stamp) return true;
   return ::stat(path_.c_str(), &status) == 0 && stamp_of(status) != stamp_;
 }
 

@@ -83,6 +83,7 @@ class ClassicFile {
     bool operator==(const Stamp&) const = default;
   };
   static Stamp stamp_of(const struct stat& status);
+  static Stamp stamp_at(const std::string& path);
   void open_chunks(chunked::OpenState state);
   void check(VarId var, const Subarray& selection, Type type) const;
   bool read_plain(VarId var, const Subarray& selection, Type type, void* out, int threads) const;

@@ -305,13 +305,18 @@ void FileChecker::check_variable(VarId id, const Survey& state) {
   chunked::TaskSlot slot;
   const Count in_grid = coding.grid.chunks(schema_.numrecs);
   Count beyond = 0;
-  table.for_each([&](Count chunk, const chunked::Entry& entry) {
+  std::vector<std::pair<Count, const chunked::Entry*>> all;  // those of a data file together
+  table.for_each(
+      [&](Count chunk, const chunked::Entry& entry) { all.emplace_back(chunk, &entry); });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.second->file < b.second->file; });
+  for (const auto& [chunk, entry] : all) {
     if (chunk >= in_grid) {
       ++beyond;
-      if (!variable(id).is_record) return;
+      if (!variable(id).is_record) continue;
     }
-    check_chunk(id, chunk, entry, slot);
-  });
+    check_chunk(id, chunk, *entry, slot);
+  }
   if (beyond > 0 && variable(id).is_record) {
     result_.notes.push_back(plural(beyond, "chunk") + " of variable " + variable(id).name +
                             " belong to records that the header does not count");

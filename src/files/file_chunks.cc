@@ -223,14 +223,14 @@ chunked::Chunk FileChunks::fetch(VarId var, Count id, const chunked::Entry& entr
   chunked::Chunk chunk{
       coding(var), schema_.vars[static_cast<std::size_t>(var)].name, id, entry, {}};
   if (!chunk.is_stored()) return chunk;
-  const auto file =
-      chunked::check_place(chunk.coding, chunk.name, id, entry, file_size_ - index_.shift, files_);
+  chunked::LookedAt at;
+  chunked::check_place(chunk.coding, chunk.name, id, entry, file_size_ - index_.shift, files_, at);
   const auto bytes = slot.stored(entry.bytes);
-  if (!file) {
+  if (!at.file) {
     read_(entry.offset + index_.shift, bytes);
-  } else if (file->read_at(entry.offset, bytes) != bytes.size()) {
+  } else if (at.file->read_at(entry.offset, bytes) != bytes.size()) {
     throw chunked::damaged_chunk(chunk.name, chunk.coding.grid, id,
-                                 file->path() + " became shorter while it was read");
+                                 at.file->path() + " became shorter while it was read");
   }
   chunk.stored = bytes;
   return chunk;
@@ -264,7 +264,12 @@ bool FileChunks::read(VarId id, const Subarray& selection, Type type, void* out,
   request.elements = selection.elements();
   const chunked::Target target(static_cast<std::byte*>(out),
                                external_for(its.type, type, schema_.version), type);
-  const std::vector<ChunkTouch> touches = touched_chunks(its.grid, request);
+  std::vector<ChunkTouch> touches = touched_chunks(its.grid, request);
+  const auto file_of = [&](const ChunkTouch& t) { return table(id).get(t.chunk).file; };
+  // So that each data file is opened once.
+  std::stable_sort(touches.begin(), touches.end(), [&](const ChunkTouch& a, const ChunkTouch& b) {
+    return file_of(a) < file_of(b);
+  });
   std::atomic<bool> out_of_range = false, failed = false;
   const auto most = static_cast<int>(std::min<std::size_t>(touches.size(), 1024));
   chunked::TaskTeam team(std::clamp(threads, 1, std::max(most, 1)));

@@ -59,6 +59,12 @@ struct Entry {
   bool present() const { return offset >= 0; }
 };
 
+/// Whether a chunk may lie where its entry says: behind the front of a data file, where chunks lie
+/// apart, else in the file of the index from `heap` on. What lies elsewhere is nobody's to release.
+inline bool may_lie(const Entry& entry, bool apart, Offset heap) {
+  return apart == (entry.file != 0) && entry.offset >= (apart ? first_in_data_file : heap);
+}
+
 /// A stored block of the index.
 struct BlockRef {
   Offset offset = -1;  ///< -1: there is none; no chunk of this page was ever written

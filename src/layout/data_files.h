@@ -31,8 +31,8 @@ std::string data_path(const std::string& path, std::uint32_t number);
 
 /// What to do about a folder that is another file's.
 constexpr const char* folder_advice =
-    "the file was copied or moved without the folder of its data files: bring that along, under "
-    "the file's name and .subfiles";
+    "the file was copied or moved without its data files: bring along the folder FILE.subfiles, or "
+    "all that is in the directory";
 
 /// Local. Errc::enotnc if the file does not begin so: it is another file's, or has another's place.
 void check_front(ByteFile& file, const Front& expected);

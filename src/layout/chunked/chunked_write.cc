@@ -262,7 +262,7 @@ std::vector<Extent> ChunkedLayout::extents_of(std::span<const StoredChunk> store
     const Entry& e = entries[own[i]];
     const Count length = stored[i].padded ? round_up(e.bytes, FileSpace::unit) : e.bytes;
     extents.push_back(
-        {store_.in_file(e.offset), length, const_cast<std::byte*>(stored[i].bytes.data()), 0, 1});
+        {store_.in_file(e), length, const_cast<std::byte*>(stored[i].bytes.data()), 0, 1});
   }
   return extents;
 }

@@ -101,25 +101,27 @@ std::shared_ptr<File> open_index(const std::string& path, std::uint64_t id, Rank
   return file;
 }
 
-std::shared_ptr<File> check_place(const VariableCoding& coding, const std::string& name, Count id,
-                                  const Entry& entry, Offset end, data_files::Opened* files) {
+void check_place(const VariableCoding& coding, const std::string& name, Count id,
+                 const Entry& entry, Offset end, data_files::Opened* files, LookedAt& last) {
   if (files == nullptr && entry.file != 0)
     throw damaged_chunk(
         name, coding.grid, id,
         "its table names data file " + std::to_string(entry.file - 1) + ", and the file has none");
-  if (files != nullptr && entry.file == 0)
-    throw damaged_chunk(name, coding.grid, id, "its table names no data file");
-  if (files == nullptr) {
-    check_entry(coding, name, id, entry, end);
-    return nullptr;
-  }
+  if (files == nullptr) return check_entry(coding, name, id, entry, end);
+  if (entry.file == 0) throw damaged_chunk(name, coding.grid, id, "its table names no data file");
+  if (!may_lie(entry, true, 0))
+    throw damaged_chunk(name, coding.grid, id, "its bytes lie within the front of a data file");
   check_entry(coding, name, id, entry, std::numeric_limits<Offset>::max());
   try {
-    auto file = files->file(entry.file - 1);
-    if (!lies_within(entry.offset, entry.bytes, file->size()))
-      throw Error(Errc::enotnc, file->path() + " ends before its bytes do",
+    if (last.number != entry.file) {
+      last = {};
+      last.file = files->file(entry.file - 1);
+      last.size = last.file->size();
+      last.number = entry.file;
+    }
+    if (!lies_within(entry.offset, entry.bytes, last.size))
+      throw Error(Errc::enotnc, last.file->path() + " ends before its bytes do",
                   "forebay check FILE lists all damaged chunks");
-    return file;
   } catch (const Error& error) {
     throw Error(error.code(), damaged_chunk(name, coding.grid, id, error.message()).message(),
                 error.advice());
@@ -150,12 +152,12 @@ void FilesBeside::make_group() {
 // The index first, by which the folder is known. Behind the last meeting the files are there: their
 // group's other ranks may open them.
 void FilesBeside::create() {
-  make_group();
-  agree_on_error(site_.comm, attempt_to([&] {
   by_root(site_.comm, [&] {
     make_room(site_.path);
     make_empty(*index_, {id_, index_number});
   });
+  make_group();
+  agree_on_error(site_.comm, attempt_to([&] {
                    if (group_->ranks.is_root()) make_empty(*group_->file, {id_, group_->number});
                  }));
 }

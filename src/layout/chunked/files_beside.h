@@ -25,11 +25,19 @@ std::string index_path(const std::string& path);
 std::shared_ptr<File> open_index(const std::string& path, std::uint64_t id, Rank rank,
                                  Report& report, ClientCaches caches);
 
+/// The data file that was looked at last. Chunks of a file should follow each other: it is opened,
+/// and asked for its size, once then.
+struct LookedAt {
+  std::uint32_t number = 0;  ///< as entries have it
+  std::shared_ptr<File> file;
+  Offset size = 0;
+};
+
 /// Local. Looks whether a chunk's entry may be read: as check_entry, and where the file has data
-/// files (`files`) whether its own is there and its chunk within. Returns that; null: the chunk
-/// lies in the file of the index, of which entries may tell of `end` bytes.
-std::shared_ptr<File> check_place(const VariableCoding& coding, const std::string& name, Count id,
-                                  const Entry& entry, Offset end, data_files::Opened* files);
+/// files (`files`) whether its own is there and its chunk within; `last` is that then. Else the
+/// chunk lies in the file of the index, of which entries may tell of `end` bytes.
+void check_place(const VariableCoding& coding, const std::string& name, Count id,
+                 const Entry& entry, Offset end, data_files::Opened* files, LookedAt& last);
 
 class FilesBeside {
  public:
@@ -56,6 +64,7 @@ class FilesBeside {
   void sync_index() { index_->sync(); }  ///< local
   void meet();                           ///< as ApartPart::meet()
   void release();                        ///< collective
+  void close();                          ///< as ApartPart::close()
 
  private:
   struct Group : data_files::Group {
@@ -64,7 +73,6 @@ class FilesBeside {
   };
   std::shared_ptr<File> make_file(const std::string& path) const;
   void make_group();
-  void close();                          ///< as ApartPart::close()
 
   ClassicSite site_;
   std::uint64_t id_;

@@ -60,6 +60,8 @@ class ChunkStore {
 
   /// Byte of the file, which the index lies in, for an offset of the index.
   Offset in_file(Offset offset) const { return offset + shift_; }
+  /// Byte of the file that a chunk lies in.
+  Offset in_file(const Entry& e) const { return e.file == 0 ? in_file(e.offset) : e.offset; }
   Offset root() const { return root_; }
   /// One past the last byte in use, in the file.
   Offset end() const { return space_.end() + shift_; }
@@ -129,6 +131,8 @@ class ChunkStore {
     Count bytes;
     std::uint32_t file = 0;
   };
+  /// Ranges of each file, by what entries name it by.
+  using Used = std::map<std::uint32_t, std::vector<FileSpace::Range>>;
   struct Block {  // to be written by a publication
     Offset offset = 0;
     std::vector<std::byte> bytes;  // empty on all ranks but 0
@@ -140,6 +144,10 @@ class ChunkStore {
   Directory::Item item_of(VarId var) const;
   std::optional<Error> make_visible(const Root& root, Block block, bool whole);
   void undo(const Root& before, const Block& block, bool whole);
+  bool may_lie(const Entry& e) const {
+    return chunked::may_lie(e, apart_, root_ - shift_ + slots * slot_stride);
+  }
+  void add_used(const LoadedIndex& index, const std::vector<ChunkTable>& tables, Used& used) const;
   FileSpace& space_of(std::uint32_t file);
   void release(const Retired& place) { space_of(place.file).release(place.offset, place.bytes); }
   void retire(const Retired& place, std::uint32_t birth);
