@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/harness.h"
@@ -482,7 +483,13 @@ enum class Then { again, abort, remove, clobber };
 TEST(ChunkFiles, of_a_failed_enddef_nothing_is_in_the_way) {
   const std::string kept = world.path("kept");
   for (const bool is_new : {true, false}) {
-    for (const Then then : {Then::again, Then::abort, Then::remove, Then::clobber}) {
+    for (const auto& [then, torn] : {std::pair{Then::again, false},
+                                     {Then::abort, false},
+                                     {Then::abort, true},
+                                     {Then::remove, false},
+                                     {Then::remove, true},
+                                     {Then::clobber, false},
+                                     {Then::clobber, true}}) {
       if (!is_new) make_plain();
       int id = is_new ? create(hints_of()) : begin_to_add();
       if (is_new) {
@@ -499,10 +506,13 @@ TEST(ChunkFiles, of_a_failed_enddef_nothing_is_in_the_way) {
         EXPECT_OK(ncmpi_abort(id));
         EXPECT_EQ(!is_new, fs::exists(world.path()));
         if (!is_new) expect_plain();
-        // As if the job had been killed instead.
-        on_root([&] {
+        // As if the job had been killed instead, with or without a front of the index.
+        on_root([&, only_index = torn] {
           fs::remove_all(world.path());
           fs::copy(kept, world.path(), fs::copy_options::recursive);
+          if (!only_index) return;
+          for (int r = 0; r < world.size; ++r) fs::remove(data_file(r));
+          fs::resize_file(world.path() + "/index", 0);
         });
         if (!is_new) expect_plain();
       }
