@@ -5,9 +5,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 
+#include "base/byteorder.h"
+
 namespace forebay {
+
+Beginning beginning_of(std::span<const std::byte> bytes) {
+  if (std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; }))
+    return Beginning::torn;
+  const bool has_word =
+      bytes.size() >= least_beginning && load_be<std::uint32_t>(bytes.data()) == data_file_word;
+  return has_word ? Beginning::data_file : Beginning::foreign;
+}
 
 // Not std::filesystem: its iterators end the program where memory runs out.
 bool each_in_folder(const std::string& folder, const VisitEntry& f) {

@@ -1,7 +1,10 @@
 // What lies in a folder of Forebay's own, and what an earlier job left there.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -11,6 +14,15 @@ namespace forebay {
 inline bool is_number(std::string_view name) {
   return !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos;
 }
+
+/// "FBDF", which data files begin with.
+constexpr std::uint32_t data_file_word = 0x4642'4446;
+
+/// What a file begins with: that word; what a kill or a power failure leaves in its place, nothing
+/// or zeros; something else.
+enum class Beginning { data_file, torn, foreign };
+constexpr std::size_t least_beginning = 4;  ///< bytes that tell, unless the file has fewer
+Beginning beginning_of(std::span<const std::byte> bytes);
 
 /// Calls f(folder's descriptor, name, whether it is a regular file) for all that is in a folder.
 /// Returns whether that can be read.

@@ -6,6 +6,7 @@
 
 #include "base/attempt.h"
 #include "base/hash.h"
+#include "base/leavings.h"
 #include "format/decomposed_bytes.h"
 
 namespace forebay::decomposed {
@@ -14,8 +15,8 @@ namespace {
 using logged::Parser;
 using logged::Printer;
 
-constexpr std::uint32_t front_magic = 0x4642'4446, root_magic = 0x4642'4452,
-                        state_magic = 0x4642'4453, section_magic = 0x4642'4445;  // FBDF, R, S, E
+constexpr std::uint32_t front_magic = data_file_word, root_magic = 0x4642'4452,
+                        state_magic = 0x4642'4453, section_magic = 0x4642'4445;  // FBDR, S, E
 constexpr std::size_t hash_bytes = 8;
 
 /// A slot: what was printed, zeros, and a hash at the end of the sector.
@@ -65,14 +66,6 @@ Front parse_front(std::span<const std::byte> bytes) {
   });
   if (!front) damaged("it does not begin as a data file does");
   return *front;
-}
-
-Beginning beginning_of(std::span<const std::byte> bytes) {
-  if (std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; }))
-    return Beginning::torn;
-  const bool has_word =
-      bytes.size() >= least_beginning && load_be<std::uint32_t>(bytes.data()) == front_magic;
-  return has_word ? Beginning::front : Beginning::foreign;
 }
 
 std::vector<std::byte> print_root(const Root& root) {

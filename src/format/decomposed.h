@@ -44,11 +44,6 @@ constexpr Offset first_block = 4096;
 
 std::vector<std::byte> print_front(const Front& front);
 Front parse_front(std::span<const std::byte> bytes);
-/// What a file begins with: a front, whole or damaged; what a kill or a power failure leaves in its
-/// place, nothing or zeros; something else.
-enum class Beginning { front, torn, foreign };
-constexpr std::size_t least_beginning = 4;  ///< bytes that tell, unless the file has fewer
-Beginning beginning_of(std::span<const std::byte> bytes);
 
 struct Root {
   std::uint64_t epoch = 0;

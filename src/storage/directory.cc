@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "base/leavings.h"
-#include "format/decomposed.h"
 #include "storage/file.h"
 
 namespace forebay::directory {
@@ -16,9 +15,9 @@ constexpr std::string_view name = "/header.nc";
 
 bool may_be_data_file(const std::string& path) {
   Report unseen;
-  std::array<std::byte, decomposed::least_beginning> bytes{};
+  std::array<std::byte, least_beginning> bytes{};
   const std::size_t n = File(path, false, 0, unseen).read_at(0, bytes);
-  return decomposed::beginning_of(std::span(bytes).first(n)) != decomposed::Beginning::foreign;
+  return beginning_of(std::span(bytes).first(n)) != Beginning::foreign;
 }
 
 }  // namespace

@@ -30,12 +30,12 @@ void make_empty(File& file, const Front& front) {
 
 /// What a file begins with that no header is known to tell of.
 struct Found {
-  decomposed::Beginning beginning;
+  Beginning beginning;
   std::optional<Front> front;    ///< a whole one
   std::vector<std::byte> slots;  ///< of an index: what stands where its roots should
 
   bool belongs_to(std::optional<std::uint64_t> id) const {
-    return front ? front->id == id : beginning == decomposed::Beginning::torn;
+    return front ? front->id == id : beginning == Beginning::torn;
   }
 };
 
@@ -45,23 +45,21 @@ Found look_at(const std::string& path) {
   std::vector<std::byte> bytes(front_bytes + static_cast<std::size_t>(slots * slot_stride));
   bytes.resize(File(path, false, 0, unseen).read_at(0, bytes));
   const std::span<const std::byte> all(bytes), front = all.first(std::min(all.size(), front_bytes));
-  Found found{
-      decomposed::beginning_of(front), {}, {bytes.begin() + std::ssize(front), bytes.end()}};
+  Found found{beginning_of(front), {}, {bytes.begin() + std::ssize(front), bytes.end()}};
   attempt_to([&] { found.front = decomposed::parse_front(front); });
   return found;
 }
 
 /// Whether an index may tell of chunks: of definitions alone its first publication does.
 bool may_have_values(const Found& index) {
-  if (!index.front) return index.beginning != decomposed::Beginning::torn;
+  if (!index.front) return index.beginning != Beginning::torn;
   bool may = false;
   const auto failed = attempt_to([&] {
     for (std::span<const std::byte> left(index.slots); std::ssize(left) >= slot_bytes;
          left = left.subspan(std::min(left.size(), static_cast<std::size_t>(slot_stride)))) {
       const auto slot = left.first(static_cast<std::size_t>(slot_bytes));
       const auto root = parse_root(slot);
-      may |= root ? root->generation > 1
-                  : decomposed::beginning_of(slot) != decomposed::Beginning::torn;
+      may |= root ? root->generation > 1 : beginning_of(slot) != Beginning::torn;
     }
   });
   return may || failed;
@@ -175,8 +173,8 @@ void FilesBeside::open_to_write(std::span<const std::uint32_t> in_use) {
                    File& file = *group_->file;
                    const Front front{id_, group_->number};
                    if (std::find(in_use.begin(), in_use.end(), front.number) == in_use.end()) {
-                     const bool torn = is_there(file.path()) && look_at(file.path()).beginning ==
-                                                                    decomposed::Beginning::torn;
+                     const bool torn =
+                         is_there(file.path()) && look_at(file.path()).beginning == Beginning::torn;
                      if (torn) ::unlink(file.path().c_str());
                      if (!is_there(file.path())) return make_empty(file, front);
                    }
@@ -229,7 +227,8 @@ bool has_files_beside(const std::string& path) noexcept {
   return has;
 }
 
-// By a header that tells of other files, or of none, only what has no values is not another's.
+// What an enddef left that failed goes, too. Nothing where neither header nor index tells whose the
+// files are.
 void remove_files_beside(const std::string& path, const Schema* header) noexcept {
   attempt_to([&] {
     if (!has_files_beside(path)) return;
@@ -237,8 +236,8 @@ void remove_files_beside(const std::string& path, const Schema* header) noexcept
     auto id = header ? files_of(*header) : std::nullopt;
     if (header && !id && may_have_values(index)) return;
     if (index.front && id && index.front->id != *id) return;
-    if (!id && index.beginning == decomposed::Beginning::foreign) return;
     if (!id && index.front) id = index.front->id;
+    if (!id && index.beginning != Beginning::torn) return;
     const std::string folder = folder_of(path);
     remove_leavings(folder, [&](std::string_view name) {
       bool its = false;
