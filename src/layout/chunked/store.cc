@@ -25,6 +25,26 @@ namespace {
 /// An index of so many bytes is written whole each time, without a journal.
 constexpr Count cheap_index = 1024;
 
+/// Ranges of each file, by what entries name it by.
+using Used = std::map<std::uint32_t, std::vector<FileSpace::Range>>;
+
+void add_used(const LoadedIndex& index, const std::vector<ChunkTable>& tables, Used& used) {
+  const auto add = [&](Offset offset, Count bytes, std::uint32_t file = 0) {
+    used[file].push_back({offset, offset + bytes});
+  };
+  const auto add_block = [&](const BlockRef& ref) {
+    if (ref.offset >= 0) add(ref.offset, ref.bytes);
+  };
+  add_block(index.root.directory);
+  add_block(index.root.journal);
+  for (const ChunkTable& table : tables) {
+    for (const auto& page : table.pages()) {
+      if (page) add_block(page->place);
+    }
+    table.for_each([&](Count, const Entry& e) { add(e.offset, e.bytes, e.file); });
+  }
+}
+
 void send(const Comm& comm, LoadedIndex& index) {
   auto root = print_root(index.root);
   auto directory = comm.is_root() ? print_directory(index.directory) : std::vector<std::byte>{};
@@ -40,26 +60,6 @@ void send(const Comm& comm, LoadedIndex& index) {
 }
 
 }  // namespace
-
-void ChunkStore::add_used(const LoadedIndex& index, const std::vector<ChunkTable>& tables,
-                          Used& used) const {
-  const auto add = [&](Offset offset, Count bytes, std::uint32_t file = 0) {
-    used[file].push_back({offset, offset + bytes});
-  };
-  const auto add_block = [&](const BlockRef& ref) {
-    if (ref.offset >= 0) add(ref.offset, ref.bytes);
-  };
-  add_block(index.root.directory);
-  add_block(index.root.journal);
-  for (const ChunkTable& table : tables) {
-    for (const auto& page : table.pages()) {
-      if (page) add_block(page->place);
-    }
-    table.for_each([&](Count, const Entry& e) {
-      if (may_lie(e)) add(e.offset, e.bytes, e.file);
-    });
-  }
-}
 
 void ChunkStore::load(Offset root, Offset file_size, OpenState state) {
   root_ = root;

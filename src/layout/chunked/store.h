@@ -131,8 +131,6 @@ class ChunkStore {
     Count bytes;
     std::uint32_t file = 0;
   };
-  /// Ranges of each file, by what entries name it by.
-  using Used = std::map<std::uint32_t, std::vector<FileSpace::Range>>;
   struct Block {  // to be written by a publication
     Offset offset = 0;
     std::vector<std::byte> bytes;  // empty on all ranks but 0
@@ -147,7 +145,6 @@ class ChunkStore {
   bool may_lie(const Entry& e) const {
     return chunked::may_lie(e, apart_, root_ - shift_ + slots * slot_stride);
   }
-  void add_used(const LoadedIndex& index, const std::vector<ChunkTable>& tables, Used& used) const;
   FileSpace& space_of(std::uint32_t file);
   void release(const Retired& place) { space_of(place.file).release(place.offset, place.bytes); }
   void retire(const Retired& place, std::uint32_t birth);
