@@ -242,10 +242,7 @@ def main():
     os.makedirs(options.dir, exist_ok=True)
     test = Test(options)
     number = 0
-    # On a busy machine the thread that writes may be first each time: that takes more kills.
-    for turn in range(options.kills * (3 if options.behind else 1)):
-        if turn >= options.kills and test.counts["behind"]:
-            break
+    for _ in range(options.kills):
         if not test.cycle(number):
             if not options.keep_going:
                 break
