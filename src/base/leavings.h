@@ -1,6 +1,10 @@
-// What an earlier job left in a folder of Forebay's own.
+// What lies in a folder of Forebay's own, and what an earlier job left there.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -11,8 +15,23 @@ inline bool is_number(std::string_view name) {
   return !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+/// "FBDF", which data files begin with.
+constexpr std::uint32_t data_file_word = 0x4642'4446;
+
+/// What a file begins with: that word; what a kill or a power failure leaves in its place, nothing
+/// or zeros; something else.
+enum class Beginning { data_file, torn, foreign };
+constexpr std::size_t least_beginning = 4;  ///< bytes that tell, unless the file has fewer
+Beginning beginning_of(std::span<const std::byte> bytes);
+
+/// Calls f(folder's descriptor, name, whether it is a regular file) for all that is in a folder.
+/// Returns whether that can be read.
+using VisitEntry = std::function<void(int at, const char* name, bool is_regular)>;
+bool each_in_folder(const std::string& folder, const VisitEntry& f);
+
 /// Removes the regular files of the folder whose names are `ours`, then the folder, unless more is
 /// in it. What cannot be removed stays, also where memory runs out.
-void remove_leavings(const std::string& folder, bool (*ours)(std::string_view name)) noexcept;
+void remove_leavings(const std::string& folder,
+                     const std::function<bool(std::string_view name)>& ours) noexcept;
 
 }  // namespace forebay

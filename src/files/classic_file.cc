@@ -16,6 +16,7 @@
 #include "format/classic.h"
 #include "format/decomposed_schema.h"
 #include "layout/canonical/canonical.h"
+#include "layout/chunked/files_beside.h"
 #include "storage/directory.h"
 #include "transport/direct_io.h"
 
@@ -118,6 +119,11 @@ ClassicFile::Stamp ClassicFile::stamp_of(const struct stat& status) {
           status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
 }
 
+ClassicFile::Stamp ClassicFile::stamp_at(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? stamp_of(status) : Stamp{};
+}
+
 ClassicFile::ClassicFile(const std::string& path, chunked::OpenState state)
     : path_(directory::to_open(path)) {
   struct stat status {};
@@ -135,22 +141,55 @@ ClassicFile::ClassicFile(const std::string& path, chunked::OpenState state)
                                              : decomposed::OpenState::newest);
     });
   }
-  if (!chunked::has_anchors(schema_)) return;
-  naming(path_, [&] {
-    Offset root = 0;
-    schema_ = chunked::from_stored(schema_, root);
-    const ReadInto read = [this](Offset offset, std::span<std::byte> out) {
-      read_raw(offset, out);
+  if (chunked::has_anchors(schema_)) naming(path_, [&] { open_chunks(state); });
+}
+
+struct ClassicFile::Beside {
+  Beside(const std::string& path, std::uint64_t id)
+      : stamp(stamp_at(chunked::index_path(path))),
+        files(path, id, 0, report, client_caches_of(data_files::folder_of(path))) {
+    missing = attempt_to([&] {
+      index =
+          chunked::open_index(path, id, 0, report, client_caches_of(data_files::folder_of(path)));
+      size = index->size();
+    });
+  }
+
+  Report report;
+  std::shared_ptr<File> index;
+  Offset size = 0;
+  Stamp stamp;  // of the index, before it was read; nothing where there is none
+  std::optional<Error> missing;
+  data_files::Opened files;
+};
+
+ClassicFile::~ClassicFile() = default;
+
+void ClassicFile::open_chunks(chunked::OpenState state) {
+  Offset root = 0, size = file_size_;
+  const auto id = chunked::files_of(schema_);
+  schema_ = chunked::from_stored(schema_, root);
+  ReadInto read = [this](Offset offset, std::span<std::byte> out) { read_raw(offset, out); };
+  if (id) {
+    beside_ = std::make_unique<Beside>(path_, *id);
+    size = beside_->size;
+    read = [this](Offset offset, std::span<std::byte> out) {
+      if (beside_->index->read_at(offset, out) != out.size())
+        throw Error(Errc::etrunc,
+                    beside_->index->path() + ": the file became shorter while it was read");
     };
-    auto index = load_chunk_index(read, root, file_size_, schema_, state);
-    chunks_ = std::make_unique<FileChunks>(schema_, std::move(index), file_size_, read);
-  });
+  }
+  auto index = load_chunk_index(read, root, size, schema_, state);
+  if (id && beside_->missing) index.facts.damage = beside_->missing;
+  chunks_ = std::make_unique<FileChunks>(schema_, std::move(index), size, std::move(read),
+                                         id ? &beside_->files : nullptr);
 }
 
 bool ClassicFile::changed() const {
   struct stat status {};
   if (::fstat(file_.get(), &status) == 0 && stamp_of(status) != stamp_) return true;
   if (maps_ && maps_->changed()) return true;
+  if (beside_ && stamp_at(chunked::index_path(path_)) != beside_->stamp) return true;
   return ::stat(path_.c_str(), &status) == 0 && stamp_of(status) != stamp_;
 }
 

@@ -33,6 +33,7 @@ class ClassicFile {
   /// variable is read. `state` says which state of the chunks is read (docs/chunked.md).
   explicit ClassicFile(const std::string& path,
                        chunked::OpenState state = chunked::OpenState::newest);
+  ~ClassicFile();
   ClassicFile(const ClassicFile&) = delete;
   ClassicFile& operator=(const ClassicFile&) = delete;
 
@@ -82,6 +83,8 @@ class ClassicFile {
     bool operator==(const Stamp&) const = default;
   };
   static Stamp stamp_of(const struct stat& status);
+  static Stamp stamp_at(const std::string& path);
+  void open_chunks(chunked::OpenState state);
   void check(VarId var, const Subarray& selection, Type type) const;
   bool read_plain(VarId var, const Subarray& selection, Type type, void* out, int threads) const;
 
@@ -91,6 +94,9 @@ class ClassicFile {
   Stamp stamp_;  // as it was opened
   bool zero_beyond_end_ = false;
   Schema schema_;
+  /// What lies beside a file whose chunks are in data files.
+  struct Beside;
+  std::unique_ptr<Beside> beside_;
   std::unique_ptr<const FileChunks> chunks_;
   std::unique_ptr<const FileMaps> maps_;
 };

@@ -8,7 +8,7 @@
 #include "base/attempt.h"
 #include "base/hash.h"
 #include "format/chunk_index.h"
-#include "layout/chunked/store.h"
+#include "layout/chunked/loaded_index.h"
 
 namespace forebay {
 namespace {
@@ -101,7 +101,10 @@ void FileChecker::check_length() {
 void FileChecker::check_chunks() {
   result_.chunked = true;
   result_.index = file_.chunks()->index();
-  result_.expected_size = std::max(result_.expected_size, result_.index.end);
+  if (!result_.index.apart)
+    result_.expected_size = std::max(result_.expected_size, result_.index.end);
+  for (const std::string& problem : file_.chunks()->problems_of_files())
+    add(Damage::Part::directory, std::nullopt, problem);
   check_roots();
   const std::vector<RootSlot>& slots = result_.index.slots;
   // Programs read the newest state; the newest synced one is what they fall back to.
@@ -185,12 +188,12 @@ void FileChecker::check_roots() {
 // Reads a block of the index; tells what is wrong with it.
 std::optional<std::string> FileChecker::block_problem(const BlockRef& ref, Offset shift,
                                                       std::vector<std::byte>& bytes) {
-  const Offset size = file_.file_size();
+  const Offset size = file_.chunks()->file_size();
   if (shift > size || ref.offset < 0 || ref.bytes < 0 || ref.bytes > size - shift ||
       ref.offset > size - shift - ref.bytes)
     return "it lies outside the file";
   bytes.resize(static_cast<std::size_t>(ref.bytes));
-  if (const auto error = attempt_to([&] { file_.read_raw(ref.offset + shift, bytes); }))
+  if (const auto error = attempt_to([&] { file_.chunks()->read_raw(ref.offset + shift, bytes); }))
     return error->message();
   if (hash_of(bytes) != ref.hash)
     return "the checksum of its " + std::to_string(ref.bytes) + " bytes is wrong";
@@ -204,7 +207,7 @@ Survey FileChecker::survey(const RootSlot& slot) {
   const std::string state = " of generation " + std::to_string(slot.root.generation) +
                             (slot.root.synced ? " (synced)" : "");
   std::vector<std::byte> bytes;
-  const Offset end = file_.file_size() - slot.root.shift;
+  const Offset end = file_.chunks()->file_size() - slot.root.shift;
   const auto attempt = [&](std::optional<std::string>& problem, auto&& parse) {
     if (problem) return;
     if (const auto error = attempt_to(parse)) problem = error->message();
@@ -302,13 +305,18 @@ void FileChecker::check_variable(VarId id, const Survey& state) {
   chunked::TaskSlot slot;
   const Count in_grid = coding.grid.chunks(schema_.numrecs);
   Count beyond = 0;
-  table.for_each([&](Count chunk, const chunked::Entry& entry) {
+  std::vector<std::pair<Count, const chunked::Entry*>> all;  // those of a data file together
+  table.for_each(
+      [&](Count chunk, const chunked::Entry& entry) { all.emplace_back(chunk, &entry); });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.second->file < b.second->file; });
+  for (const auto& [chunk, entry] : all) {
     if (chunk >= in_grid) {
       ++beyond;
-      if (!variable(id).is_record) return;
+      if (!variable(id).is_record) continue;
     }
-    check_chunk(id, chunk, entry, slot);
-  });
+    check_chunk(id, chunk, *entry, slot);
+  }
   if (beyond > 0 && variable(id).is_record) {
     result_.notes.push_back(plural(beyond, "chunk") + " of variable " + variable(id).name +
                             " belong to records that the header does not count");

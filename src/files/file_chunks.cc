@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <set>
 #include <utility>
 
 #include "array/chunk_grid.h"
 #include "array/convert.h"
 #include "base/attempt.h"
+#include "layout/chunked/files_beside.h"
 #include "plan/chunk_shape.h"
 #include "plan/file_space.h"
 
@@ -36,7 +38,9 @@ void measure(ChunkIndex& index, const chunked::LoadedIndex& loaded, Offset file_
       facts.index_bytes += page->place.bytes;
       add(page->place.offset, page->place.bytes);
     }
-    table.for_each([&](Count, const chunked::Entry& e) { add(e.offset, e.bytes); });
+    table.for_each([&](Count, const chunked::Entry& e) {
+      if (e.file == 0) add(e.offset, e.bytes);
+    });
   }
   std::erase_if(used, [&](const FileSpace::Range& r) { return r.end <= heap; });
   facts.free_bytes = FileSpace(heap, std::move(used)).free_bytes();
@@ -106,6 +110,7 @@ ChunkIndex load_chunk_index(const ReadInto& read, Offset root, Offset file_size,
       return out;
     };
     const auto loaded = chunked::read_index(checked, root, file_size, state);
+    chunked::check_records(loaded.directory.numrecs, schema);
     index.tables = chunked::tables_of(loaded, schema);
     index.numrecs = loaded.directory.numrecs;
     index.facts.generation = loaded.root.generation;
@@ -122,8 +127,14 @@ ChunkIndex load_chunk_index(const ReadInto& read, Offset root, Offset file_size,
   return index;
 }
 
-FileChunks::FileChunks(Schema& schema, ChunkIndex index, Offset file_size, ReadInto read)
-    : schema_(schema), index_(std::move(index)), file_size_(file_size), read_(std::move(read)) {
+FileChunks::FileChunks(Schema& schema, ChunkIndex index, Offset file_size, ReadInto read,
+                       data_files::Opened* files)
+    : schema_(schema),
+      index_(std::move(index)),
+      file_size_(file_size),
+      read_(std::move(read)),
+      files_(files) {
+  index_.facts.apart = files != nullptr;
   items_.resize(schema.vars.size());
   if (!index_.facts.damage) chunked::tell(index_.tables, index_.numrecs, schema);
   for (std::size_t v = 0; v < schema.vars.size(); ++v) {
@@ -187,8 +198,24 @@ void FileChunks::each_stored(VarId var, const std::function<void(const ChunkPlac
   table(var).for_each([&](Count chunk, const chunked::Entry& entry) {
     if (chunk >= known.chunks) return;
     for (std::size_t d = at.size(); d-- > 0; chunk /= known.grid[d]) at[d] = chunk % known.grid[d];
-    visit({at, entry.bytes, entry.offset + shift(), entry.skipped == 0});
+    const auto place = entry.file == 0 ? std::optional(entry.offset + shift()) : std::nullopt;
+    visit({at, entry.bytes, place, entry.skipped == 0});
   });
+}
+
+std::vector<std::string> FileChunks::problems_of_files() const {
+  std::set<std::uint32_t> numbers;
+  for (const chunked::ChunkTable& table : index_.tables)
+    table.for_each([&](Count, const chunked::Entry& e) {
+      if (e.file != 0) numbers.insert(e.file - 1);
+    });
+  std::vector<std::string> problems;
+  for (const std::uint32_t number : numbers) {
+    if (files_ == nullptr) continue;
+    if (const auto error = attempt_to([&] { files_->file(number); }))
+      problems.push_back(error->message());
+  }
+  return problems;
 }
 
 chunked::Chunk FileChunks::fetch(VarId var, Count id, const chunked::Entry& entry,
@@ -196,9 +223,15 @@ chunked::Chunk FileChunks::fetch(VarId var, Count id, const chunked::Entry& entr
   chunked::Chunk chunk{
       coding(var), schema_.vars[static_cast<std::size_t>(var)].name, id, entry, {}};
   if (!chunk.is_stored()) return chunk;
-  chunked::check_entry(chunk.coding, chunk.name, id, entry, file_size_ - index_.shift);
+  chunked::LookedAt at;
+  chunked::check_place(chunk.coding, chunk.name, id, entry, file_size_ - index_.shift, files_, at);
   const auto bytes = slot.stored(entry.bytes);
-  read_(entry.offset + index_.shift, bytes);
+  if (!at.file) {
+    read_(entry.offset + index_.shift, bytes);
+  } else if (at.file->read_at(entry.offset, bytes) != bytes.size()) {
+    throw chunked::damaged_chunk(chunk.name, chunk.coding.grid, id,
+                                 at.file->path() + " became shorter while it was read");
+  }
   chunk.stored = bytes;
   return chunk;
 }
@@ -231,7 +264,12 @@ bool FileChunks::read(VarId id, const Subarray& selection, Type type, void* out,
   request.elements = selection.elements();
   const chunked::Target target(static_cast<std::byte*>(out),
                                external_for(its.type, type, schema_.version), type);
-  const std::vector<ChunkTouch> touches = touched_chunks(its.grid, request);
+  std::vector<ChunkTouch> touches = touched_chunks(its.grid, request);
+  const auto file_of = [&](const ChunkTouch& t) { return table(id).get(t.chunk).file; };
+  // So that each data file is opened once.
+  std::stable_sort(touches.begin(), touches.end(), [&](const ChunkTouch& a, const ChunkTouch& b) {
+    return file_of(a) < file_of(b);
+  });
   std::atomic<bool> out_of_range = false, failed = false;
   const auto most = static_cast<int>(std::min<std::size_t>(touches.size(), 1024));
   chunked::TaskTeam team(std::clamp(threads, 1, std::max(most, 1)));

@@ -18,8 +18,9 @@
 #include "base/types.h"
 #include "format/chunk_index.h"
 #include "layout/chunked/coder.h"
-#include "layout/chunked/store.h"
+#include "layout/chunked/loaded_index.h"
 #include "layout/chunked/unpack.h"
+#include "layout/data_files.h"
 
 namespace forebay {
 
@@ -31,9 +32,10 @@ struct RootSlot {
   std::string problem;  ///< of a damaged one, or of a valid one of which a copy is damaged
 };
 
-/// The index as a whole. Sizes in bytes, offsets from the beginning of the file.
+/// The index as a whole. Sizes in bytes, offsets from the beginning of the file that it lies in.
 struct IndexFacts {
-  Offset root = 0;  ///< of the first slot
+  bool apart = false;  ///< it lies in a file of its own, and chunks in data files
+  Offset root = 0;     ///< of the first slot
   std::vector<RootSlot> slots;
   std::uint32_t generation = 0;  ///< of the state that is read; 0: none can be
   bool synced = false;           ///< that state is known to have reached the device
@@ -79,20 +81,28 @@ struct ChunkFacts {
 struct ChunkPlace {
   std::span<const Count> at;    ///< its place in the grid of chunks
   Count bytes = 0;              ///< in the file
-  std::optional<Offset> place;  ///< in the file, where that is known
+  std::optional<Offset> place;  ///< in the file, where that is known, and chunks lie there
   bool filtered = true;         ///< false: some of the variable's filters or codecs were left out
 };
 
 /// Verifies and decodes chunks. Immutable after construction: several threads may use one.
 class FileChunks {
  public:
-  /// `read` is called by several threads. `schema` outlives the reader; the shapes and reasons of
-  /// its chunked variables, and the number of records, are set from the index.
-  FileChunks(Schema& schema, ChunkIndex index, Offset file_size, ReadInto read);
+  /// `read` is called by several threads: it reads the file that the index lies in, of `file_size`
+  /// bytes; `files` are the data files, where chunks lie in such. Both outlive the reader, as does
+  /// `schema`; the shapes and reasons of its chunked variables, and the number of records, are set
+  /// from the index.
+  FileChunks(Schema& schema, ChunkIndex index, Offset file_size, ReadInto read,
+             data_files::Opened* files = nullptr);
 
   const IndexFacts& index() const { return index_.facts; }
   /// What offsets of entries count from.
   Offset shift() const { return index_.shift; }
+  /// Bytes of the file that the index lies in, and how many it has.
+  void read_raw(Offset offset, std::span<std::byte> out) const { read_(offset, out); }
+  Offset file_size() const { return file_size_; }
+  /// What is wrong with data files that chunks lie in, a sentence each.
+  std::vector<std::string> problems_of_files() const;
   /// Errc::einval for a variable that is not chunked. Linear in the variable's chunks.
   ChunkFacts facts(VarId var) const;
   /// Every chunk of a variable that is in the file, in any order. Errc::einval as facts().
@@ -131,6 +141,7 @@ class FileChunks {
   ChunkIndex index_;
   Offset file_size_;
   ReadInto read_;
+  data_files::Opened* files_;
   std::vector<Item> items_;
 };
 

@@ -181,7 +181,9 @@ class Maker {
       const ChunkGrid::Box box = coding.grid.box(chunk);
       const std::string key = var.name + "/" + zarr::chunk_key(coding.grid.coordinates(chunk));
       if (entry.skipped == 0 && box.extent == shape) {
-        refer(key, entry.offset + chunks.shift(), entry.bytes, url_);
+        entry.file == 0
+            ? refer(key, entry.offset + chunks.shift(), entry.bytes, url_)
+            : refer(key, entry.offset, entry.bytes, data_files::data_path(url_, entry.file - 1));
       } else {
         why = put_in(key, id, chunk, entry, stored, box);
       }

@@ -44,7 +44,7 @@ class Writer {
     put(e.bytes);
     put(e.hash);
     put(e.skipped);
-    put(std::uint32_t{0});
+    put(e.file);
   }
   void put_list(const std::vector<Count>& list) {
     put(static_cast<std::uint32_t>(list.size()));
@@ -76,7 +76,7 @@ class Reader {
     e.bytes = get<Count>();
     e.hash = get<std::uint64_t>();
     e.skipped = get<std::uint32_t>();
-    get<std::uint32_t>();
+    e.file = get<std::uint32_t>();
     // Beyond the end of a file that was cut short is that chunk's own misfortune.
     if (e.offset != -1 && !lies_within(e.offset, e.bytes, INT64_MAX))
       damaged("a chunk of " + std::to_string(e.bytes) + " bytes at byte " +

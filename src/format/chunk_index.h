@@ -41,20 +41,29 @@ constexpr Count journal_root_bytes = 96;  ///< of one with a journal
 /// Two copies of the root, so that one damaged byte does not lose it.
 constexpr Count slot_copies = 2, copy_stride = 256, slot_bytes = copy_stride + journal_root_bytes;
 
+constexpr Offset first_in_data_file = 4096;  ///< behind its front (format/decomposed.h)
+
 inline bool lies_within(Offset offset, Count bytes, Offset end) {
   return offset >= 0 && bytes >= 0 && bytes <= end && offset <= end - bytes;
 }
 
-/// Where one chunk is and how to check it.
+/// Where one chunk is and how to check it. Only offsets in the file of the index are shifted.
 struct Entry {
   Offset offset = -1;         ///< -1: never written; its elements are the fill value
   Count bytes = 0;            ///< stored bytes
   std::uint64_t hash = 0;     ///< xxh3-64 of the stored bytes
   std::uint32_t skipped = 0;  ///< stages of the pipeline that were not applied
+  std::uint32_t file = 0;     ///< 0: the file of the index; else data file `file - 1` beside it
   std::uint32_t birth = 0;    ///< in memory only: generation of the publication that it came with
 
   bool present() const { return offset >= 0; }
 };
+
+/// Whether a chunk may lie where its entry says: behind the front of a data file, where chunks lie
+/// apart, else in the file of the index from `heap` on. What lies elsewhere is nobody's to release.
+inline bool may_lie(const Entry& entry, bool apart, Offset heap) {
+  return apart == (entry.file != 0) && entry.offset >= (apart ? first_in_data_file : heap);
+}
 
 /// A stored block of the index.
 struct BlockRef {

@@ -138,6 +138,7 @@ Entry sample_entry(Count i) {
   e.bytes = 10 + i;
   e.hash = 0x1234567890abcdefu * static_cast<std::uint64_t>(i + 1);
   e.skipped = static_cast<std::uint32_t>(i % 4);
+  e.file = static_cast<std::uint32_t>(i % 3);
   return e;
 }
 
@@ -164,6 +165,7 @@ TEST(ChunkPage, is_read_back_without_its_empty_end) {
       EXPECT_EQ(got.bytes, want.bytes);
       EXPECT_EQ(got.hash, want.hash);
       EXPECT_EQ(got.skipped, want.skipped);
+      EXPECT_EQ(got.file, want.file);
     }
   }
 }

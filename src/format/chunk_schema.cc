@@ -18,6 +18,7 @@ constexpr const char* shape_name = "__chunk_shape";
 constexpr const char* filters_name = "__filters";
 constexpr const char* root_name = "__chunk_root";
 constexpr const char* root_format = "forebay chunk index 1 at byte %020lld";
+constexpr const char* files_format = "forebay chunk index 2 beside it, id %016llx";
 
 using anchors::find, anchors::integers, anchors::text, anchors::text_of;
 
@@ -82,10 +83,15 @@ bool is_reserved_attribute(std::string_view name) {
   return name == dims_name || name == shape_name || name == filters_name || name == root_name;
 }
 
-Schema to_stored(const Schema& schema, Offset root) {
+Schema to_stored(const Schema& schema, Offset root, std::optional<std::uint64_t> files) {
   Schema stored = anchors::without_variables(schema, [](std::string_view) { return true; });
   std::array<char, 64> place{};
-  std::snprintf(place.data(), place.size(), root_format, static_cast<long long>(root));
+  if (files) {
+    std::snprintf(place.data(), place.size(), files_format,
+                  static_cast<unsigned long long>(*files));
+  } else {
+    std::snprintf(place.data(), place.size(), root_format, static_cast<long long>(root));
+  }
   stored.attributes.append(text(root_name, place.data()));
   for (const Variable& var : schema.vars) {
     stored.add_var(var.chunking ? anchor_of(var) : var);
@@ -96,21 +102,37 @@ Schema to_stored(const Schema& schema, Offset root) {
 
 bool has_anchors(const Schema& stored) { return stored.attributes.find(root_name).has_value(); }
 
-std::optional<Offset> root_of(const Schema& stored) {
+namespace {
+
+/// The number that stands behind `words` in the attribute; nothing where something else does.
+template <typename T>
+std::optional<T> number_in_root(const Schema& stored, std::string_view words, int base) {
   const Attribute* a = find(stored.attributes, root_name);
   if (a == nullptr || a->type != Type::chr) return std::nullopt;
-  constexpr std::string_view words = "forebay chunk index 1 at byte ";
   const std::string_view value = text_of(*a);
   if (!value.starts_with(words)) return std::nullopt;
   const std::string_view digits = value.substr(words.size());
-  Offset root = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), root);
-  if (error != std::errc{} || end != digits.data() + digits.size() || root < 0) return std::nullopt;
-  return root;
+  T number = 0;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), number, base);
+  if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+std::optional<Offset> root_of(const Schema& stored) {
+  const auto root = number_in_root<Offset>(stored, "forebay chunk index 1 at byte ", 10);
+  return root && *root >= 0 ? root : std::nullopt;
+}
+
+std::optional<std::uint64_t> files_of(const Schema& stored) {
+  return number_in_root<std::uint64_t>(stored, "forebay chunk index 2 beside it, id ", 16);
 }
 
 Schema from_stored(const Schema& stored, Offset& root) {
-  const auto place = root_of(stored);
+  const bool in_files = files_of(stored).has_value();
+  const auto place = in_files ? std::optional(root_beside) : root_of(stored);
   if (!place) {
     throw Error(Errc::enotnc, std::string("attribute ") + root_name + " cannot be read",
                 "the file was written by a newer version, or its header is damaged");
@@ -122,7 +144,7 @@ Schema from_stored(const Schema& stored, Offset& root) {
     const bool anchor =
         std::any_of(var.attributes.begin(), var.attributes.end(),
                     [](const Attribute& a) { return is_reserved_attribute(a.name); });
-    if (!anchor && var.is_record)
+    if (!anchor && var.is_record && !in_files)
       damaged(var, "a file with chunked variables cannot have others with records");
     schema.add_var(anchor ? variable_of(var, stored) : var);
     schema.vars.back().begin = var.begin;

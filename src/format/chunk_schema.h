@@ -5,12 +5,15 @@
 //     __chunk_dims   int[ndims]  the dimensions that the variable really has
 //     __chunk_shape  int[ndims]  elements of a chunk; zeros while the first flush has not chosen
 //     __filters      text        the codec pipeline
-// Anchors have no record dimension, so such a file has no record section, and chunks may fill its
-// end without anything ever being moved. The file has the attribute
-//     __chunk_root   text        where the root slots are (format/chunk_index.h)
+// Anchors have no record dimension. Where chunks lie in the same file it has no record section, and
+// chunks may fill its end without anything ever being moved; where they lie in files beside it
+// other variables may have records. The file has the attribute
+//     __chunk_root   text        where the root slots are (format/chunk_index.h), or the id that
+//                                the files beside it begin with
 // The full grammar is in docs/formats.md.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -24,8 +27,10 @@ bool is_reserved_attribute(std::string_view name);
 
 /// The header to write for `schema`, of which some variable is chunked. Begins of variables are
 /// taken over; place the result with place_variables or place_behind. Its size does not depend on
-/// `root` or on chosen shapes.
-Schema to_stored(const Schema& schema, Offset root);
+/// `root`, on the id `files` of files beside it (where it has them `root` is not told), or on
+/// chosen shapes.
+Schema to_stored(const Schema& schema, Offset root,
+                 std::optional<std::uint64_t> files = std::nullopt);
 
 /// Whether a header that was read has anchors.
 bool has_anchors(const Schema& stored);
@@ -37,5 +42,10 @@ Schema from_stored(const Schema& stored, Offset& root);
 
 /// The byte that __chunk_root names; nothing when the attribute is missing or damaged.
 std::optional<Offset> root_of(const Schema& stored);
+
+/// The id that files with chunks beside this one have; nothing where chunks lie in this file.
+std::optional<std::uint64_t> files_of(const Schema& stored);
+/// Where root slots lie then, in a file of their own, behind its front.
+constexpr Offset root_beside = 512;
 
 }  // namespace forebay::chunked

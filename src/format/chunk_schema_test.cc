@@ -119,6 +119,28 @@ TEST(ChunkSchema, the_size_of_the_header_depends_on_neither_root_nor_shapes) {
   EXPECT_EQ(classic::header_size(to_stored(schema, 5)), size);
 }
 
+TEST(ChunkSchema, chunks_beside_the_file_leave_room_for_records) {
+  Schema schema = sample();
+  Variable record;
+  record.name = "classic";
+  record.type = Type::int32;
+  record.dimids = schema.vars[0].dimids;
+  schema.add_var(record);
+  const Schema stored = to_stored(schema, 0, 0x00abcdef12345678);
+  EXPECT_EQ(files_of(stored), 0x00abcdef12345678u);
+  EXPECT_FALSE(files_of(to_stored(schema, 4096)));
+  EXPECT_FALSE(root_of(stored));
+  EXPECT_EQ(classic::header_size(to_stored(schema, 0, UINT64_MAX)), classic::header_size(stored));
+  Offset root = -1;
+  const Schema got = from_stored(stored, root);
+  EXPECT_EQ(root, root_beside);
+  EXPECT_FALSE(got.vars.back().chunking);
+  EXPECT_EQ(got.vars.back().dimids, record.dimids);
+  EXPECT_EQ(got.vars[0].chunking->shape, schema.vars[0].chunking->shape);
+  // In a file that they share they are in each other's way.
+  EXPECT_THROW(from_stored(to_stored(schema, 4096), root), Error);
+}
+
 TEST(ChunkSchema, other_headers_have_no_anchors) {
   Schema schema = sample();
   for (Variable& var : schema.vars) var.chunking.reset();

@@ -6,6 +6,7 @@
 
 #include "base/attempt.h"
 #include "base/hash.h"
+#include "base/leavings.h"
 #include "format/decomposed_bytes.h"
 
 namespace forebay::decomposed {
@@ -14,8 +15,8 @@ namespace {
 using logged::Parser;
 using logged::Printer;
 
-constexpr std::uint32_t front_magic = 0x4642'4446, root_magic = 0x4642'4452,
-                        state_magic = 0x4642'4453, section_magic = 0x4642'4445;  // FBDF, R, S, E
+constexpr std::uint32_t front_magic = data_file_word, root_magic = 0x4642'4452,
+                        state_magic = 0x4642'4453, section_magic = 0x4642'4445;  // FBDR, S, E
 constexpr std::size_t hash_bytes = 8;
 
 /// A slot: what was printed, zeros, and a hash at the end of the sector.

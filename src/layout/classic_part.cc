@@ -57,6 +57,8 @@ void remove_whole(const std::string& path) {
   // Of a link to a directory the link goes, as of one to a file.
   const bool whole = in_directory && !std::filesystem::is_symlink(path);
   const std::string file = whole ? directory::to_open(path) : path;
+  // The definitions last, by which the folder is known.
+  if (whole) directory::remove_data(path);
   const auto header = header_for_beside(file);
   if (::unlink(file.c_str()) != 0) {
     if (errno == EISDIR) throw Error(Errc::eaccess, path + " is a folder");
@@ -82,7 +84,7 @@ void rename_whole(const std::string& from, const std::string& to) {
   const bool has_folder = has_beside(from), is_there = fs::exists(to);
   const bool was_directory = directory::is_one(to), is_directory = directory::is_one(from);
   const std::string folder = directory::folder_beside(to);
-  if (has_folder && !folder.ends_with(".subfiles"))
+  if (has_folder && directory::is_header(to))
     throw Error(Errc::einval, to + " would have its data files in " + folder,
                 "give the file another name, or convert to the folder by container=directory");
   if (has_folder && fs::exists(folder) && !has_beside(to))

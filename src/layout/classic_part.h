@@ -47,6 +47,8 @@ struct ClassicSite {
   /// For the files that values are written to; null: none. While it is open nothing is published:
   /// publish() is called, once what was written is in the files.
   WriteQueue* later = nullptr;
+  /// The file is that of the definitions of a directory, where layouts may have files of their own.
+  bool in_directory = false;
 };
 
 class ApartPart;
@@ -58,11 +60,13 @@ class ClassicPart : public Layout {
   /// This, if it is one.
   virtual ApartPart* apart() { return nullptr; }
   virtual HeapPart* heap() { return nullptr; }
+  /// Heaps do, and what may be one.
+  virtual bool chooses_last() const { return false; }
 
   // -- definitions. `old`: what the file has, null for a new one.
 
   /// Local. Decides which variables that are not in `old` it keeps, of those that no other part
-  /// does; heaps choose last. Errc::einval where the program asked for what cannot be.
+  /// does. Errc::einval where the program asked for what cannot be.
   using KeptElsewhere = std::function<bool(const Variable&)>;
   virtual void choose(const Schema* old, const KeptElsewhere& elsewhere) = 0;
   /// Local. The header's schema of a schema that users see: what tells that a variable is its is
@@ -75,7 +79,14 @@ class ApartPart : public ClassicPart {
  public:
   ApartPart* apart() override { return this; }
 
-  /// Collective, when all is placed. `relocate` moves bytes of the file, collectively.
+  /// Local. What choose() and place() found that the header does not tell: for ranks that take it
+  /// over, behind take_over() and with the schema that came of it.
+  virtual std::vector<std::byte> placed() const { return {}; }
+  virtual void take_over_placed(std::span<const std::byte> /*placed*/) {}
+  /// Collective, when all is placed, and ahead of anything that is moved or written: makes files
+  /// beside this one, where it has none yet. Errc::eexist for what is in their way.
+  virtual void make_files() {}
+  /// Collective, behind it. `relocate` moves bytes of the file, collectively.
   virtual void start(const Schema* old, const std::function<void(const Move&)>& relocate) = 0;
   /// Local. As Container::stored_decomposition.
   virtual std::shared_ptr<const Decomposition> stored_decomposition(int) { return nullptr; }
@@ -95,21 +106,23 @@ class ApartPart : public ClassicPart {
   /// Writes fill values over a record of a variable that it keeps, past what is staged.
   virtual void fill_record(VarId var, Count record) = 0;
 
+  /// Local. As File::meet() of files beside this one, whose caches are weak where this one's are.
+  virtual void meet() {}
   /// Collective. Frees what needs all ranks for it.
   virtual void release() {}
+  /// Local, behind release(). Closes files beside this one: errors that the system kept until then
+  /// are thrown.
+  virtual void close() {}
 };
 
 class HeapPart : public ApartPart {
  public:
   HeapPart* heap() override { return this; }
+  bool chooses_last() const override { return true; }
 
   /// Local. Where header, variables and its own things lie: in the schema, whose header is
   /// `stored`. Returns the alignment in force.
   virtual Alignment place(Schema stored, const Schema* old, const Alignment& wanted) = 0;
-  /// Local. What choose() and place() found that the header does not tell: for ranks that take it
-  /// over, behind take_over() and with the schema that came of it.
-  virtual std::vector<std::byte> placed() const = 0;
-  virtual void take_over_placed(std::span<const std::byte> placed) = 0;
 };
 
 /// A layout as a part of classic files. All local.

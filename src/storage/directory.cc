@@ -2,16 +2,23 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
-#include <filesystem>
+#include <array>
 #include <string_view>
 
 #include "base/leavings.h"
+#include "storage/file.h"
 
 namespace forebay::directory {
 namespace {
 
 constexpr std::string_view name = "/header.nc";
+
+bool may_be_data_file(const std::string& path) {
+  Report unseen;
+  std::array<std::byte, least_beginning> bytes{};
+  const std::size_t n = File(path, false, 0, unseen).read_at(0, bytes);
+  return beginning_of(std::span(bytes).first(n)) != Beginning::foreign;
+}
 
 }  // namespace
 
@@ -26,21 +33,32 @@ bool is_one(const std::string& path) {
   return ::stat(header_of(path).c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
+bool is_header(const std::string& path) { return path == name.substr(1) || path.ends_with(name); }
+
 bool is_ours(const std::string& path) {
   if (!is_one(path)) return false;
-  const auto entries = std::filesystem::directory_iterator(path);
-  return std::all_of(begin(entries), end(entries), [](const auto& entry) {
-    const std::string file = entry.path().filename().string();
-    const bool named = file == name.substr(1) || file == "state" || is_number(file);
-    return named && entry.symlink_status().type() == std::filesystem::file_type::regular;
+  bool ours = true;
+  const bool can_be_read = each_in_folder(path, [&](int, const char* entry, bool is_regular) {
+    const std::string_view file = entry;
+    if (!ours || file == name.substr(1) || file == "state") {
+      ours &= is_regular;
+    } else {
+      ours = is_regular && (file == "index" || is_number(file)) &&
+             may_be_data_file(path + "/" + entry);
+    }
   });
+  return can_be_read && ours;
+}
+
+void remove_data(const std::string& directory) noexcept {
+  remove_leavings(directory, [](std::string_view file) { return file != name.substr(1); });
 }
 
 std::string to_open(const std::string& path) { return is_one(path) ? header_of(path) : path; }
 
 std::string folder_beside(const std::string& path) {
+  if (!is_header(path)) return path + ".subfiles";
   if (path == name.substr(1)) return ".";
-  if (!path.ends_with(name)) return path + ".subfiles";
   return path.size() == name.size() ? "/" : path.substr(0, path.size() - name.size());
 }
 

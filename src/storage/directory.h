@@ -11,9 +11,13 @@ namespace forebay::directory {
 std::string header_of(const std::string& directory);
 /// Local. Whether `path` is a directory with such a file.
 bool is_one(const std::string& path);
-/// Local. Whether it is one with nothing else in it than is ours: numbered data files and a state.
-/// Only then may it be removed, or become another file.
+/// Whether a path is that of such a file, by its name.
+bool is_header(const std::string& path);
+/// Local. Whether it is one with nothing else in it than is ours: numbered data files and an index,
+/// by what they begin with, too, and a state. Only then may it be removed, or become another file.
 bool is_ours(const std::string& path);
+/// Local. Removes all but the file of definitions of one that is ours, as far as it can.
+void remove_data(const std::string& directory) noexcept;
 /// Local. `path`, or if that is such a directory its file of definitions: what is to be opened.
 std::string to_open(const std::string& path);
 /// Where that which belongs to a classic file lies: FILE.subfiles, or the directory whose file of

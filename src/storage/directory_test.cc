@@ -18,6 +18,41 @@ TEST(Directory, names_what_lies_in_it) {
   EXPECT_EQ(directory::folder_beside("/header.nc"), "/");
   EXPECT_EQ(directory::folder_beside("header.nc"), ".");
   EXPECT_EQ(directory::folder_beside("run/my-header.nc"), "run/my-header.nc.subfiles");
+  EXPECT_TRUE(directory::is_header("header.nc"));
+  EXPECT_TRUE(directory::is_header("run/out.subfiles/header.nc"));
+  EXPECT_FALSE(directory::is_header("run/my-header.nc"));
+}
+
+TEST(Directory, is_ours_by_names_and_by_what_data_files_begin_with) {
+  const fs::path folder = ::testing::TempDir() + "/forebay-ours";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  const auto put = [&](const std::string& name, const std::string& text) {
+    std::ofstream(folder / name, std::ios::binary) << text;
+  };
+  EXPECT_FALSE(directory::is_ours(folder));
+  put("header.nc", "CDF");
+  put("state", "anything");
+  EXPECT_TRUE(directory::is_ours(folder));
+  for (const std::string name : {"index", "0", "17"}) {
+    for (const std::string text : {"FBDF and so on", "", "\1", "FBD", "mine"}) {
+      put(name, text);
+      EXPECT_EQ(directory::is_ours(folder), text.empty() || text.starts_with("FBDF")) << text;
+    }
+    put(name, std::string(100, '\0'));
+    EXPECT_TRUE(directory::is_ours(folder));
+  }
+  put("notes", "FBDF");
+  EXPECT_FALSE(directory::is_ours(folder));
+  fs::remove(folder / "notes");
+  fs::create_directory(folder / "1");
+  EXPECT_FALSE(directory::is_ours(folder));
+  fs::remove(folder / "1");
+  directory::remove_data(folder);
+  EXPECT_TRUE(fs::exists(folder / "header.nc"));
+  for (const char* name : {"state", "index", "0", "17"}) EXPECT_FALSE(fs::exists(folder / name));
+  EXPECT_TRUE(directory::is_ours(folder));
+  fs::remove_all(folder);
 }
 
 TEST(Directory, is_one_by_the_file_of_definitions_in_it) {

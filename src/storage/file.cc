@@ -79,7 +79,8 @@ void File::close() {
   if (fd_ < 0) return;
   const int fd = fd_;
   fd_ = -1;
-  if (::close(fd) != 0 && errno != EINTR) throw system_error(errno, Errc::ewrite, "closing", path_);
+  const bool failed = ::close(fd) != 0 && errno != EINTR;
+  if (fault("close") || failed) throw system_error(errno, Errc::ewrite, "closing", path_);
 }
 
 Offset File::size() {

@@ -71,6 +71,7 @@ class File : public ByteFile {
   /// Whether the bytes between those that are written must be left alone: what this node knows of
   /// them may be old.
   bool has_weak_caches() const { return caches_ != ClientCaches::coherent; }
+  ClientCaches caches() const { return caches_; }
   /// Local. What was written is brought to the server, and what is read next comes from there.
   void meet();
   void look_again() { stale_ = has_weak_caches(); }  ///< local: the latter alone

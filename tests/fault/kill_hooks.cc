@@ -58,7 +58,9 @@ std::string durable_path(int fd) {
       !::realpath(durable.c_str(), kept))
     return {};
   const std::string path = name, file = kept;
-  return path == file || path.starts_with(file + ".subfiles/") ? path : std::string();
+  const bool is_kept =
+      path == file || path.starts_with(file + ".subfiles/") || path.starts_with(file + "/");
+  return is_kept ? path : std::string();
 }
 
 // One process at a time, so that a copy never has less than the one before.

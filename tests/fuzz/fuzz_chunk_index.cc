@@ -94,7 +94,7 @@ void check_header(Bytes bytes) {
   const forebay::Schema schema = chunked::from_stored(*stored, root);
   must(root >= 0, "a root has a place");
   must(schema.vars.size() == stored->vars.size(), "no variable is lost");
-  const auto printed = chunked::to_stored(schema, root);
+  const auto printed = chunked::to_stored(schema, root, chunked::files_of(*stored));
   Offset again = -1;
   const forebay::Schema read = chunked::from_stored(printed, again);
   must(again == root, "the root's place is read back");

@@ -98,6 +98,8 @@ TEST(Directory, is_written_opened_extended_and_removed_as_a_file_in_every_layout
     EXPECT_TRUE(kind_of(world.path()) == Kind::folder);
     EXPECT_TRUE(kind_of(world.path() + "/header.nc") == Kind::file);
     EXPECT_TRUE((kind_of(world.path() + "/state") == Kind::file) == (layout == "decomposed"));
+    EXPECT_TRUE((kind_of(world.path() + "/index") == Kind::file) == (layout == "chunked"));
+    EXPECT_TRUE((kind_of(world.path() + "/0") == Kind::file) == (layout != "canonical"));
     EXPECT_TRUE(kind_of(world.path() + ".subfiles") == Kind::nothing);
     expect_values(records);
 

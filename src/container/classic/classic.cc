@@ -147,7 +147,13 @@ void ClassicContainer::share_file() {
   auto caches = client_caches_of(folder.empty() ? "." : folder.string());
   if (wanted == "weak" && caches == ClientCaches::coherent) caches = ClientCaches::weak;
   file_.share(caches);
-  if (file_.has_weak_caches()) comm_.before_meetings([this] { file_.meet(); });
+  if (file_.has_weak_caches()) comm_.before_meetings([this] { meet(); });
+}
+
+void ClassicContainer::meet() {
+  auto failed = attempt_to([&] { file_.meet(); });
+  each_apart([&](ApartPart& part) { attempt_into(failed, [&] { part.meet(); }); });
+  if (failed) throw *failed;
 }
 
 // All ranks cut the file alike: as rank 0 is told. So is a file of one rank, where variables begin
@@ -227,6 +233,12 @@ HeapPart* ClassicContainer::heap() const {
   return parts_.empty() ? nullptr : parts_.back().part->heap();
 }
 
+ApartPart* ClassicContainer::last_apart() const {
+  for (auto kept = parts_.rbegin(); kept != parts_.rend(); ++kept)
+    if (ApartPart* part = kept->part->apart()) return part;
+  return nullptr;
+}
+
 HeapPart* ClassicContainer::begun_heap() const {
   return !parts_.empty() && parts_.back().in_file ? parts_.back().part->heap() : nullptr;
 }
@@ -292,9 +304,9 @@ ClassicContainer::Kept ClassicContainer::make_part(const LayoutEntry& layout) co
                           Report& report) -> std::unique_ptr<ExtentIo> {
     return make_transport(ranks, std::move(file), transport_options(method), report);
   };
-  return {&layout,
-          layout.in_classic.make({comm_, site_.path, site_.method, schema_, file_, *transport_,
-                                  site_.report, make_io, read_directly, site_.later})};
+  return {&layout, layout.in_classic.make({comm_, site_.path, site_.method, schema_, file_,
+                                           *transport_, site_.report, make_io, read_directly,
+                                           site_.later, in_directory()})};
 }
 
 // -- data
@@ -334,8 +346,10 @@ void ClassicContainer::publish_last() {
 // so know that rank 0 has set its size: whoever opens the file next here, if only to read, could
 // not make it go.
 void ClassicContainer::close() {
-  file_.meet();
-  if (!file_.has_weak_caches()) file_.close();
+  auto failed = attempt_to([&] { meet(); });
+  each_apart([&](ApartPart& part) { attempt_into(failed, [&] { part.close(); }); });
+  if (!file_.has_weak_caches()) attempt_into(failed, [&] { file_.close(); });
+  if (failed) throw *failed;
 }
 
 void ClassicContainer::remove() {
@@ -346,10 +360,12 @@ void ClassicContainer::remove() {
     throw system_error(errno, Errc::ecantremove, "removing", site_.path);
 }
 
+// Collective throughout: nobody stays behind for an error of its own.
 void ClassicContainer::release() {
-  for (const Kept& kept : parts_)
-    if (ApartPart* part = kept.part->apart()) part->release();
-  if (transport_) transport_->close();
+  std::optional<Error> failed;
+  each_apart([&](ApartPart& part) { attempt_into(failed, [&] { part.release(); }); });
+  if (transport_) attempt_into(failed, [&] { transport_->close(); });
+  if (failed) throw *failed;
 }
 
 std::vector<std::string> ClassicContainer::reasons() const {

@@ -59,6 +59,10 @@ class ClassicContainer : public Container {
   void remove() override;
   std::vector<std::string> reasons() const override;
 
+ protected:
+  /// Whether layouts may have files of their own beside the file.
+  virtual bool in_directory() const { return false; }
+
  private:
   class Dispatch;
   using Moves = std::function<void(const std::function<void(const Move&)>&)>;
@@ -73,6 +77,7 @@ class ClassicContainer : public Container {
 
   // classic.cc
   void share_file();
+  void meet();
   void find_stripes(const std::function<void()>& on_root);  // which rank 0 does before
   void make_engine();
   Kept make_part(const LayoutEntry& layout) const;
@@ -80,9 +85,16 @@ class ClassicContainer : public Container {
   bool has_part(const LayoutEntry& layout) const;
   void add_part(Kept kept);
   HeapPart* heap() const;
+  /// The one that has something to tell of what it placed: the heap, where there is one.
+  ApartPart* last_apart() const;
   HeapPart* begun_heap() const;
   bool any_begun() const;
   bool any_begun_apart() const;
+  template <typename F>
+  void each_apart(F&& f) const {
+    for (const Kept& kept : parts_)
+      if (ApartPart* part = kept.part->apart()) f(*part);
+  }
   template <typename F>
   void each_begun_apart(F&& f) const;
   /// Null: canonical.

@@ -96,12 +96,12 @@ std::vector<std::byte> ClassicContainer::print() const {
 namespace {
 
 /// What definitions do not say: reserved space, and the alignments that hold until close. Before
-/// it, what the heap has to tell; behind it, for each layout that there is, whether the file has it
+/// it, what a part has to tell; behind it, for each layout that there is, whether the file has it
 /// as a part.
 struct Unprinted {
   Offset extent, begin_rec;
   Count recsize;
-  std::size_t of_heap;  // bytes
+  std::size_t of_part;  // bytes
   Alignment alignment;
 };
 
@@ -109,9 +109,9 @@ struct Unprinted {
 
 std::vector<std::byte> ClassicContainer::print_placed() const {
   auto printed = print();
-  const auto of_heap = heap() ? heap()->placed() : std::vector<std::byte>();
-  printed.insert(printed.end(), of_heap.begin(), of_heap.end());
-  const Unprinted rest{schema_.header_extent, schema_.begin_rec, schema_.recsize, of_heap.size(),
+  const auto of_part = last_apart() ? last_apart()->placed() : std::vector<std::byte>();
+  printed.insert(printed.end(), of_part.begin(), of_part.end());
+  const Unprinted rest{schema_.header_extent, schema_.begin_rec, schema_.recsize, of_part.size(),
                        alignment_.value_or(Alignment{})};
   const auto bytes = std::as_bytes(std::span(&rest, 1));
   printed.insert(printed.end(), bytes.begin(), bytes.end());
@@ -126,7 +126,7 @@ void ClassicContainer::take_over(std::span<const std::byte> placed) {
   placed = placed.first(placed.size() - has.size());
   placed = placed.first(placed.size() - sizeof rest);
   std::memcpy(&rest, placed.data() + placed.size(), sizeof rest);
-  const auto definitions = placed.first(placed.size() - rest.of_heap);
+  const auto definitions = placed.first(placed.size() - rest.of_part);
   settle_alignment(rest.alignment);
   Schema root = *classic::parse({definitions.begin(), definitions.end()}, INT64_MAX);
   const std::size_t numbers =
@@ -143,7 +143,7 @@ void ClassicContainer::take_over(std::span<const std::byte> placed) {
   }
   for (Kept& kept : parts_) root = kept.part->take_over(std::move(root));
   schema_ = std::move(root);
-  if (heap()) heap()->take_over_placed(placed.last(rest.of_heap));
+  if (ApartPart* part = last_apart()) part->take_over_placed(placed.last(rest.of_part));
   for (std::size_t i = 0; i < schema_.vars.size(); ++i) {
     Variable& var = schema_.vars[i];
     var.no_fill = definitions[flags + i] != std::byte{0};

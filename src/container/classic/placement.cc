@@ -58,7 +58,8 @@ void ClassicContainer::choose(const Schema* old) {
   std::vector<ClassicPart*> all;
   for (const auto* some : {&parts_, &fresh})
     for (const Kept& kept : *some) all.push_back(kept.part.get());
-  std::stable_partition(all.begin(), all.end(), [](ClassicPart* part) { return !part->heap(); });
+  std::stable_partition(all.begin(), all.end(),
+                        [](ClassicPart* part) { return !part->chooses_last(); });
   for (ClassicPart* part : all)
     part->choose(old, [&](const Variable& v) {
       return std::any_of(all.begin(), all.end(),
@@ -93,13 +94,14 @@ void ClassicContainer::place(const Schema* old, const EnddefArguments& arguments
 }
 
 void ClassicContainer::redefine(const Schema* old) {
+  each_apart([](ApartPart& part) { part.make_files(); });
   if (old && !begun_heap()) {
     const Schema before = stored(*old), now = stored();
     relocate([&](const auto& move) { for_each_move(before, now, move); });
   }
-  for (const Kept& kept : parts_)
-    if (ApartPart* part = kept.part->apart())
-      part->start(old, [&](const Move& move) { relocate([&](const auto& f) { f(move); }); });
+  each_apart([&](ApartPart& part) {
+    part.start(old, [&](const Move& move) { relocate([&](const auto& f) { f(move); }); });
+  });
   // Where nothing follows here, the meeting that ends define mode tells of a failure, too.
   if (!parts_.empty()) {
     write_definitions();

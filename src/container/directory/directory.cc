@@ -1,6 +1,7 @@
 // The container `directory` (D7 §7.1): a folder that is taken as one file. DIR/header.nc is a
-// classic file; what decomposed variables keep beside it lies in DIR, too (storage/directory.h). So
-// a file of many data files has one name, to be moved, copied and removed by.
+// classic file; what chunked and decomposed variables keep beside it lies in DIR, too
+// (storage/directory.h). So a file of many data files has one name, to be moved, copied and removed
+// by.
 #include "storage/directory.h"
 
 #include <sys/stat.h>
@@ -35,11 +36,17 @@ class DirectoryContainer : private HeaderPath, public ClassicContainer {
   }
 
   void remove() override {
-    const auto failed = attempt_to([&] { ClassicContainer::remove(); });
+    const auto failed = attempt_to([&] {
+      if (directory::is_ours(folder_)) directory::remove_data(folder_);
+      ClassicContainer::remove();
+    });
     if (::rmdir(folder_.c_str()) != 0 && errno != ENOENT && !failed)
       throw system_error(errno, Errc::ecantremove, "removing the folder", folder_);
     if (failed) throw *failed;
   }
+
+ protected:
+  bool in_directory() const override { return true; }
 
  private:
   /// What is a file of ours goes if it may; an empty folder serves: a file system may have been
@@ -49,7 +56,8 @@ class DirectoryContainer : private HeaderPath, public ClassicContainer {
     const bool is_there = ::stat(folder_.c_str(), &status) == 0;
     if (is_there && exclusive) throw system_error(EEXIST, Errc::eexist, "creating", folder_);
     if (is_there && S_ISDIR(status.st_mode)) {
-      if (directory::is_ours(folder_) || std::filesystem::is_empty(folder_)) return;
+      if (directory::is_ours(folder_)) return directory::remove_data(folder_);
+      if (std::filesystem::is_empty(folder_)) return;
       throw Error(Errc::eexist, folder_ + " is a folder with other things in it",
                   "give the file another name, or empty the folder");
     }

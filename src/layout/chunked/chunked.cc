@@ -5,6 +5,7 @@
 
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "format/chunk_schema.h"
 
 namespace forebay::chunked {
 
@@ -32,11 +33,13 @@ ChunkedLayout::ChunkedLayout(const ClassicSite& site)
       report_(site.report),
       options_(options_of(site.method)),
       store_(schema_, io_, comm_),
+      apart_(site.in_directory),
       cache_(options_.cache_bytes),
       // Independent writes that exceed the limit go to a file without a name.
       deferred_(options_.buffer_limit, [this] {
         return make_nameless_file(site_.path, comm_.rank(), temporary_report_);
       }) {
+  if (apart_) root_ = root_beside;
   if (site.method.wants_json_report() && comm_.is_root()) owners_.emplace();
 }
 

@@ -23,6 +23,7 @@
 #include "comm/comm.h"
 #include "layout/chunked/coder.h"
 #include "layout/chunked/deferred.h"
+#include "layout/chunked/files_beside.h"
 #include "layout/chunked/homes.h"
 #include "layout/chunked/operation.h"
 #include "layout/chunked/store.h"
@@ -67,6 +68,7 @@ class ChunkedLayout : public HeapPart {
   ByteRange in_place(std::span<const Request> /*writes*/) const override { return {}; }
 
   // definitions.cc
+  HeapPart* heap() override { return apart_ ? nullptr : this; }
   bool keeps(const Variable& var) const override { return var.chunking.has_value(); }
   void choose(const Schema* old, const KeptElsewhere& elsewhere) override;
   Schema stored(const Schema& schema) const override;
@@ -74,6 +76,7 @@ class ChunkedLayout : public HeapPart {
   Alignment place(Schema stored, const Schema* old, const Alignment& wanted) override;
   std::vector<std::byte> placed() const override;
   void take_over_placed(std::span<const std::byte> placed) override;
+  void make_files() override;
   void start(const Schema* old, const std::function<void(const Move&)>& relocate) override;
   void load() override;
   bool header_is_old() const override;
@@ -82,6 +85,15 @@ class ChunkedLayout : public HeapPart {
   void publish_last() override { store_.publish_whole(); }
   void synced() override;
   void fill_record(VarId var, Count record) override;
+  void meet() override {
+    if (files_) files_->meet();
+  }
+  void release() override {
+    if (files_) files_->release();
+  }
+  void close() override {
+    if (files_) files_->close();
+  }
 
  private:
   using Key = std::pair<VarId, Count>;
@@ -157,6 +169,8 @@ class ChunkedLayout : public HeapPart {
   }
 
   std::vector<std::vector<std::uint32_t>> own_chunks(const Operation& op) const;
+  /// For what this rank writes of chunks.
+  ExtentIo& chunk_io() { return files_ ? files_->io() : io_; }
 
   ClassicSite site_;
   Schema& schema_;
@@ -165,13 +179,16 @@ class ChunkedLayout : public HeapPart {
   Report& report_;
   ChunkOptions options_;
   ChunkStore store_;
-  bool begun_ = false;                 // the index is in the file
-  Offset root_ = 0;                    // where its root slots are
-  Count move_ = 0;                     // how far redefinition moves all that follows the header
-  std::int64_t shapes_in_header_ = 0;  // how many chosen shapes the header tells
-  Report temporary_report_;            // of files that nobody but this rank sees
-  std::optional<ChunkOwners> owners_;  // for a report in JSON, on rank 0
-  std::size_t open_ = 0;               // chunked variables without a shape; equal on all ranks
+  bool apart_;                          // chunks are to lie in files beside this one, or do
+  std::uint64_t id_ = 0;                // of those
+  std::unique_ptr<FilesBeside> files_;  // once they are there
+  bool begun_ = false;                  // the index is in the file
+  Offset root_ = 0;                     // where its root slots are
+  Count move_ = 0;                      // how far redefinition moves all that follows the header
+  std::int64_t shapes_in_header_ = 0;   // how many chosen shapes the header tells
+  Report temporary_report_;             // of files that nobody but this rank sees
+  std::optional<ChunkOwners> owners_;   // for a report in JSON, on rank 0
+  std::size_t open_ = 0;                // chunked variables without a shape; equal on all ranks
   std::vector<std::unique_ptr<VariableCoding>> codings_;
   std::optional<Team> team_;
   std::optional<TaskTeam> tasks_;

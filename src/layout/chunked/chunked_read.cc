@@ -1,6 +1,7 @@
 // Reading chunks (D5 §5.2.7).
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "base/attempt.h"
 #include "comm/agree.h"
@@ -139,28 +140,31 @@ void ChunkedLayout::read_rounds(Operation& op, std::optional<Error> failure) {
   agree_on_error(comm_, failure);
 }
 
-// The stored bytes of chunks, read in one go.
+// The stored bytes of chunks, read in one go of each file.
 class ChunkedLayout::StoredBytes {
  public:
   StoredBytes(ChunkedLayout& layout, std::span<const Key> keys) {
     std::size_t total = 0;
     for (const auto& [var, id] : keys) {
       const Entry& e = layout.store_.table(var).get(id);
-      const VariableCoding& v = layout.coding(var);
-      check_entry(v, layout.name_of(var), id, e,
-                  std::numeric_limits<Offset>::max() - layout.store_.in_file(0));
       places_.push_back({&e, total});
-      total += static_cast<std::size_t>(e.bytes);
+      // What says that it is larger is refused below.
+      total += static_cast<std::size_t>(
+          std::clamp<Count>(e.bytes, 0, layout.coding(var).grid.bytes(id)));
     }
     layout.stored_.reset(static_cast<Count>(total));
     memory_ = layout.stored_.take(total);
-    std::vector<Extent> extents;
-    for (const Place& p : places_) {
-      extents.push_back(
-          {layout.store_.in_file(p.entry->offset), p.entry->bytes, memory_ + p.at, 0, 1});
+    std::vector<std::size_t> order(keys.size());
+    std::iota(order.begin(), order.end(), 0);
+    const auto file_of = [&](std::size_t i) { return places_[i].entry->file; };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return file_of(a) < file_of(b); });
+    for (auto first = order.begin(); first != order.end();) {
+      const auto last = std::find_if(first, order.end(),
+                                     [&](std::size_t i) { return file_of(i) != file_of(*first); });
+      read(layout, keys, {first, last});
+      first = last;
     }
-    ListStream stream(std::move(extents));
-    if (total > 0) layout.io_.read(stream);
   }
   const Entry& entry(std::size_t i) const { return *places_[i].entry; }
   std::span<const std::byte> bytes(std::size_t i) const {
@@ -172,6 +176,27 @@ class ChunkedLayout::StoredBytes {
     const Entry* entry;
     std::size_t at;
   };
+  /// Chunks of one file.
+  void read(ChunkedLayout& layout, std::span<const Key> keys, std::span<const std::size_t> those) {
+    LookedAt file;
+    std::vector<Extent> extents;
+    for (const std::size_t i : those) {
+      const auto& [var, id] = keys[i];
+      const Entry& e = *places_[i].entry;
+      check_place(layout.coding(var), layout.name_of(var), id, e,
+                  std::numeric_limits<Offset>::max() - layout.store_.in_file(0),
+                  layout.files_ ? &layout.files_->to_read() : nullptr, file);
+      extents.push_back({layout.store_.in_file(e), e.bytes, memory_ + places_[i].at, 0, 1});
+    }
+    ListStream stream(std::move(extents));
+    if (stream.summary().empty()) return;
+    const VarId var = keys[those.front()].first;
+    const bool one = keys[those.back()].first == var;
+    naming("chunks of variable " + layout.name_of(var) + (one ? "" : " and others"), [&] {
+      if (!file.file) return layout.io_.read(stream);
+      layout.site_.read(*file.file, stream, layout.site_.method.hole_threshold, layout.report_);
+    });
+  }
   std::vector<Place> places_;
   std::byte* memory_;  // the layout's, used for one set at a time
 };

@@ -188,7 +188,7 @@ std::optional<Error> ChunkedLayout::write_rounds(Operation& op,
   }
   std::optional<Error> mine, theirs;
   std::optional<Error> lost;  // this rank does not know of places what the others know
-  WriteBehind behind(io_, report_);
+  WriteBehind behind(chunk_io(), report_);
   const bool later = writes_later();  // one thread is enough
   const auto note = [&](std::optional<Error> error) {
     if (error && !mine) mine = std::move(error);
@@ -262,7 +262,7 @@ std::vector<Extent> ChunkedLayout::extents_of(std::span<const StoredChunk> store
     const Entry& e = entries[own[i]];
     const Count length = stored[i].padded ? round_up(e.bytes, FileSpace::unit) : e.bytes;
     extents.push_back(
-        {store_.in_file(e.offset), length, const_cast<std::byte*>(stored[i].bytes.data()), 0, 1});
+        {store_.in_file(e), length, const_cast<std::byte*>(stored[i].bytes.data()), 0, 1});
   }
   return extents;
 }
@@ -369,7 +369,8 @@ void ChunkedLayout::take_places(const Operation& op, std::uint32_t round,
     entries[i].bytes = t.bytes;
     entries[i].hash = t.hash;
     entries[i].skipped = static_cast<std::uint32_t>(t.skipped);
-    entries[i].offset = store_.allocate(t.bytes);
+    entries[i].file = files_ ? files_->file_of(op.chunks[i].owner) : 0;
+    entries[i].offset = store_.allocate(t.bytes, entries[i].file);
     if (owners_) owners_->note(op.chunks[i].var, op.chunks[i].id, op.chunks[i].owner);
   }
 }

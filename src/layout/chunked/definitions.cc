@@ -2,6 +2,7 @@
 // anchors, root slots and the heap of chunks lie, and how redefinition keeps them.
 #include <algorithm>
 #include <cstring>
+#include <random>
 #include <string>
 
 #include "array/placement.h"
@@ -56,12 +57,15 @@ std::int64_t chosen_shapes(const Schema& schema) {
 }  // namespace
 
 // Record variables that are not chunked would need a record section, which chunks at the end of the
-// file leave no room for; they become chunks of whole records (D5 §5.2.4).
+// file leave no room for; they become chunks of whole records (D5 §5.2.4). Where chunks lie apart
+// they may stay.
 void ChunkedLayout::choose(const Schema* old, const KeptElsewhere& elsewhere) {
   const std::size_t first = old ? old->vars.size() : 0;
   const bool old_records =
-      old && !old->any_chunked() &&
+      !apart_ && old && !old->any_chunked() &&
       std::any_of(old->vars.begin(), old->vars.end(), [](auto& v) { return v.is_record; });
+  // A folder has data files of one layout.
+  const bool others_files = apart_ && schema_.any_decomposed();
   for (std::size_t i = first; i < schema_.vars.size(); ++i) {
     Variable& var = schema_.vars[i];
     if (old_records && var.chunking) {
@@ -70,18 +74,20 @@ void ChunkedLayout::choose(const Schema* old, const KeptElsewhere& elsewhere) {
                       " has record variables in classic layout, which must stay at its end",
                   "chunk variables before the file's first enddef");
     }
-    if (var.chunking || old_records || elsewhere(var) || !wants_chunks(site_.method, var)) continue;
+    if (var.chunking || old_records || others_files || elsewhere(var) ||
+        !wants_chunks(site_.method, var))
+      continue;
     var.chunking = Chunking{{}, codec_for(site_.method, schema_, var), {}};
   }
   if (!schema_.any_chunked()) return;
   for (std::size_t i = first; i < schema_.vars.size(); ++i) {
     Variable& var = schema_.vars[i];
-    if (var.is_record && elsewhere(var))
+    if (!apart_ && var.is_record && elsewhere(var))
       throw Error(Errc::einval,
                   "variable " + var.name + " needs records in classic layout, which cannot be in " +
                       "a file with chunked variables",
                   "choose one of the two layouts for all record variables");
-    if (var.is_record && !var.chunking) var.chunking = Chunking{};
+    if (!apart_ && var.is_record && !var.chunking) var.chunking = Chunking{};
     if (!var.chunking || !var.chunking->shape.empty()) continue;
     // Else the first flush chooses.
     if (auto choice = small_chunk_shape(var, site_.method.chunk_bytes)) {
@@ -91,11 +97,16 @@ void ChunkedLayout::choose(const Schema* old, const KeptElsewhere& elsewhere) {
   }
 }
 
-Schema ChunkedLayout::stored(const Schema& schema) const { return to_stored(schema, root_); }
+Schema ChunkedLayout::stored(const Schema& schema) const {
+  return to_stored(schema, root_, apart_ ? std::optional(id_) : std::nullopt);
+}
 
 Schema ChunkedLayout::take_over(Schema stored) {
   Schema seen = from_stored(stored, root_);
-  if (seen.any_chunked()) seen.recsize = record_size(seen);
+  const auto id = files_of(stored);
+  apart_ = id.has_value();
+  id_ = id.value_or(0);
+  if (!apart_ && seen.any_chunked()) seen.recsize = record_size(seen);
   return seen;
 }
 
@@ -140,6 +151,18 @@ void ChunkedLayout::take_over_placed(std::span<const std::byte> placed) {
   }
 }
 
+void ChunkedLayout::make_files() {
+  if (begun_ || !apart_) return;
+  by_root(comm_, [&] {
+    std::random_device random;
+    id_ = (std::uint64_t{random()} << 32) | random();
+  });
+  comm_.broadcast(&id_, sizeof id_);
+  files_ = std::make_unique<FilesBeside>(site_, id_);
+  files_->create();
+  store_.lie_apart(files_->index_io());
+}
+
 void ChunkedLayout::start(const Schema* old, const std::function<void(const Move&)>& relocate) {
   if (!begun_) {
     store_.create(root_);
@@ -151,7 +174,7 @@ void ChunkedLayout::start(const Schema* old, const std::function<void(const Move
       store_.moved(move_);
     }
     store_.grow(schema_.vars.size());
-    store_.skip_to(end_of_fixed(schema_));
+    if (!apart_) store_.skip_to(end_of_fixed(schema_));
     store_.touch();
     store_.publish();
     // The last synced state has been moved away from its root.
@@ -172,10 +195,15 @@ void ChunkedLayout::start(const Schema* old, const std::function<void(const Move
   begun_ = true;
 }
 
-// All ranks have synced their data.
+// All ranks have synced their data, but for what lies beside this file.
 void ChunkedLayout::synced() {
+  if (files_) {
+    store_.require_whole();
+    if (store_.is_synced()) return;
+    agree_on_error(comm_, attempt_to([&] { files_->sync(store_.data_files()); }));
+  }
   if (!store_.mark_synced()) return;
-  by_root(comm_, [&] { site_.file.sync(); });
+  by_root(comm_, [&] { files_ ? files_->sync_index() : site_.file.sync(); });
   store_.forget_older_synced();
 }
 
@@ -207,8 +235,18 @@ void ChunkedLayout::write_anchors(const Schema* old) {
 void ChunkedLayout::load() {
   const auto state = site_.method.chunk_state == "synced" ? OpenState::synced : OpenState::newest;
   Offset size = 0;
-  by_root(comm_, [&] { size = site_.file.size(); });
-  const auto error = attempt_together(comm_, [&] { store_.load(root_, size, state); });
+  agree_on_error(comm_, attempt_to([&] {
+                   if (apart_) {
+                     files_ = std::make_unique<FilesBeside>(site_, id_);
+                     store_.lie_apart(files_->index_io());
+                   } else if (comm_.is_root()) {
+                     size = site_.file.size();
+                   }
+                 }));
+  const auto error = attempt_together(comm_, [&] {
+    if (files_) by_root(comm_, [&] { size = files_->open_index(); });
+    store_.load(root_, size, state);
+  });
   // A rank may have failed otherwise while the others found damage: all do the same.
   const bool damaged =
       error && comm_.all_reduce(error->code() == Errc::enotnc ? 1 : 0, Reduce::min) != 0;
@@ -223,8 +261,9 @@ void ChunkedLayout::load() {
   if (!error && site_.file.writable() && store_.is_synced()) {
     // Who set the mark may have been killed before it was on the device; until it is there, older
     // synced states must not be overwritten.
-    by_root(comm_, [&] { site_.file.sync(); });
+    by_root(comm_, [&] { files_ ? files_->sync_index() : site_.file.sync(); });
   }
+  if (files_ && !error && site_.file.writable()) files_->open_to_write(store_.data_files());
   shapes_in_header_ = -1;
   renew_codings();
   begun_ = true;
@@ -346,6 +385,8 @@ extern const LayoutEntry chunked_layout{
      .owns = chunked::is_reserved_attribute,
      .instead = "chunks are set with ncmpi_var_set_chunk and ncmpi_var_set_filter",
      .is_asked_for = [](const Schema& schema) { return schema.any_chunked(); },
+     .has_beside = chunked::has_files_beside,
+     .remove_beside = chunked::remove_files_beside,
      .set_shape = chunked::set_shape,
      .set_codec = chunked::set_codec}};
 

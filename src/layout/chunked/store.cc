@@ -9,132 +9,10 @@
 
 namespace forebay::chunked {
 
-namespace {
-
-[[noreturn]] void damaged(const std::string& what) {
-  throw Error(Errc::enotnc, "chunk index damaged: " + what,
-              "variables that are not chunked can be read with any netCDF reader; "
-              "chunk_state=synced opens the last synced state, if there is one");
-}
-
-std::vector<std::byte> checked_block(const ReadBytes& read, const BlockRef& ref, Offset shift,
-                                     const char* what) {
-  auto bytes = read(ref.offset + shift, ref.bytes);
-  if (static_cast<Count>(bytes.size()) != ref.bytes || hash_of(bytes) != ref.hash)
-    damaged(std::string("wrong checksum of ") + what);
-  return bytes;
-}
-
-bool lies_within(const BlockRef& ref, Offset end) {
-  return chunked::lies_within(ref.offset, ref.bytes, end);
-}
-
-LoadedIndex read_below(const ReadBytes& read, const Root& root, int slot, Offset file_size) {
-  LoadedIndex index;
-  index.root = root;
-  index.slot = slot;
-  if (root.shift > file_size) damaged("it begins behind the end of the file");
-  const Offset end = file_size - root.shift;
-  if (!lies_within(root.directory, end)) damaged("its directory lies outside the file");
-  index.directory =
-      parse_directory(checked_block(read, root.directory, root.shift, "its directory"), end);
-  for (const Directory::Item& item : index.directory.items) {
-    for (const BlockRef& ref : item.pages) {
-      if (ref.offset == -1) continue;
-      const auto bytes = checked_block(read, ref, root.shift, "a page");
-      index.pages.insert(index.pages.end(), bytes.begin(), bytes.end());
-    }
-  }
-  if (const BlockRef& j = root.journal; j.offset != -1) {
-    if (!lies_within(j, end)) damaged("its journal lies outside the file");
-    index.journal = checked_block(read, j, root.shift, "its journal");
-    apply(parse_journal(index.journal), index.directory, end);
-  }
-  return index;
-}
-
-}  // namespace
-
-LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, OpenState state) {
-  if (root < 0 || root > file_size - slots * slot_stride) damaged("its root lies outside the file");
-  std::optional<Root> newest;
-  int slot = 0;
-  std::uint32_t last = 0;
-  for (int s = 0; s < slots; ++s) {
-    const auto bytes = read(root + s * slot_stride, slot_bytes);
-    const auto r = parse_root(bytes);
-    if (!r && state == OpenState::newest &&
-        std::any_of(bytes.begin(), bytes.end(), [](std::byte b) { return b != std::byte{0}; })) {
-      // A torn write leaves one of its copies whole.
-      damaged("both copies of root " + std::to_string(s) + ", which may name the newest state");
-    }
-    if (!r) continue;
-    last = std::max(last, r->generation);
-    if (state == OpenState::synced && !r->synced) continue;
-    if (newest && newest->generation > r->generation) continue;
-    newest = r;
-    slot = s;
-  }
-  if (!newest) {
-    damaged(state == OpenState::synced ? "no state of it was ever synced" : "it has no valid root");
-  }
-  LoadedIndex index = read_below(read, *newest, slot, file_size);
-  index.last_generation = last;
-  return index;
-}
-
-std::vector<ChunkTable> tables_of(const LoadedIndex& index, const Schema& schema) {
-  std::vector<ChunkTable> tables(schema.vars.size());
-  std::span<const std::byte> left(index.pages);
-  for (const Directory::Item& item : index.directory.items) {
-    if (item.var < 0 || static_cast<std::size_t>(item.var) >= tables.size())
-      damaged("it tells of a variable that does not exist");
-    ChunkTable& table = tables[static_cast<std::size_t>(item.var)];
-    table.shape = item.shape;
-    table.reason = item.reason;
-    const Variable& var = schema.vars[static_cast<std::size_t>(item.var)];
-    if (!var.chunking || var.type != item.type || var.shape != item.lengths ||
-        var.chunking->codec != item.codec) {
-      table.fault = "the header tells of another type, shape or codec than the chunk index";
-    }
-    table.pages().resize(item.pages.size());
-    for (std::size_t p = 0; p < item.pages.size(); ++p) {
-      const BlockRef& ref = item.pages[p];
-      if (ref.offset == -1) continue;
-      auto page = std::make_unique<Page>();
-      parse_page(left.first(static_cast<std::size_t>(ref.bytes)), *page);
-      left = left.subspan(static_cast<std::size_t>(ref.bytes));
-      page->place = ref;
-      page->birth = index.root.generation;
-      for (Entry& e : page->entries) e.birth = index.root.generation;
-      table.pages()[p] = std::move(page);
-    }
-  }
-  for (const Journal::Change& change : parse_journal(index.journal).changes) {
-    Entry& entry = tables[static_cast<std::size_t>(change.var)].set(change.id);
-    entry = change.entry;
-    entry.birth = index.root.generation;
-  }
-  return tables;
-}
-
-void tell(std::vector<ChunkTable>& tables, Count numrecs, Schema& schema) {
-  schema.numrecs = numrecs;
-  for (std::size_t v = 0; v < tables.size(); ++v) {
-    if (!schema.vars[v].chunking) continue;
-    Chunking& chunking = *schema.vars[v].chunking;
-    // A classic header's records are bounded by where they lie; these lie nowhere.
-    Count bytes = 0;
-    if (schema.vars[v].is_record && !multiply_fits(numrecs, schema.vars[v].inner_bytes(), bytes))
-      tables[v].fault = "it cannot have " + std::to_string(numrecs) + " records";
-    if (!tables[v].shape.empty()) chunking.shape = tables[v].shape;
-    chunking.reason = tables[v].reason;
-  }
-}
-
 void ChunkStore::create(Offset root) {
   root_ = root;
   space_ = FileSpace(root + slots * slot_stride, {});
+  spaces_.clear();
   tables_.clear();
   grow(schema_.vars.size());
   slot_ = slots - 1;
@@ -147,9 +25,13 @@ namespace {
 /// An index of so many bytes is written whole each time, without a journal.
 constexpr Count cheap_index = 1024;
 
-void add_used(const LoadedIndex& index, const std::vector<ChunkTable>& tables,
-              std::vector<FileSpace::Range>& used) {
-  const auto add = [&](Offset offset, Count bytes) { used.push_back({offset, offset + bytes}); };
+/// Ranges of each file, by what entries name it by.
+using Used = std::map<std::uint32_t, std::vector<FileSpace::Range>>;
+
+void add_used(const LoadedIndex& index, const std::vector<ChunkTable>& tables, Used& used) {
+  const auto add = [&](Offset offset, Count bytes, std::uint32_t file = 0) {
+    used[file].push_back({offset, offset + bytes});
+  };
   const auto add_block = [&](const BlockRef& ref) {
     if (ref.offset >= 0) add(ref.offset, ref.bytes);
   };
@@ -159,7 +41,7 @@ void add_used(const LoadedIndex& index, const std::vector<ChunkTable>& tables,
     for (const auto& page : table.pages()) {
       if (page) add_block(page->place);
     }
-    table.for_each([&](Count, const Entry& e) { add(e.offset, e.bytes); });
+    table.for_each([&](Count, const Entry& e) { add(e.offset, e.bytes, e.file); });
   }
 }
 
@@ -187,7 +69,7 @@ void ChunkStore::load(Offset root, Offset file_size, OpenState state) {
     const ReadBytes read = [&](Offset offset, Count bytes) {
       std::vector<std::byte> out(static_cast<std::size_t>(bytes));
       ListStream stream({{offset, bytes, out.data(), 0, 1}});
-      io_.read(stream);
+      io_->read(stream);
       return out;
     };
     newest = read_index(read, root, file_size, state);
@@ -217,7 +99,8 @@ void ChunkStore::load(Offset root, Offset file_size, OpenState state) {
   for (const Directory::Item& item : newest.directory.items)
     listed_[static_cast<std::size_t>(item.var)] = true;
   count_index();
-  std::vector<FileSpace::Range> used;
+  check_records(newest.directory.numrecs, schema_);
+  Used used;
   add_used(newest, tables_, used);
   if (facts[1]) {
     const auto old = tables_of(synced, schema_);
@@ -225,10 +108,14 @@ void ChunkStore::load(Offset root, Offset file_size, OpenState state) {
     synced_slot_ = synced.slot;
   }
   for (const Variable& var : schema_.vars) {
+    if (apart_) break;
     const Count bytes = var.chunking ? size_of(var.type) : var.inner_bytes();
-    used.push_back({var.begin - shift_, var.begin - shift_ + bytes});
+    used[0].push_back({var.begin - shift_, var.begin - shift_ + bytes});
   }
-  space_ = FileSpace(root - shift_ + slots * slot_stride, std::move(used));
+  space_ = FileSpace(root - shift_ + slots * slot_stride, std::move(used[0]));
+  spaces_.clear();
+  for (auto& [file, ranges] : used)
+    if (file != 0) spaces_.emplace(file, FileSpace(first_in_data_file, std::move(ranges)));
   space_.skip_to(newest.directory.end);
   numrecs_ = newest.directory.numrecs;
   tell(tables_, numrecs_, schema_);
@@ -250,8 +137,20 @@ void ChunkStore::give_up(const std::string& why) {
   for (ChunkTable& table : tables_) table.fault = why;
 }
 
-void ChunkStore::retire(Offset offset, Count bytes, std::uint32_t birth) {
-  (birth <= synced_generation_ ? until_synced_ : until_published_).push_back({offset, bytes});
+FileSpace& ChunkStore::space_of(std::uint32_t file) {
+  if (file == 0) return space_;
+  return spaces_.try_emplace(file, first_in_data_file, std::vector<FileSpace::Range>{})
+      .first->second;
+}
+
+std::vector<std::uint32_t> ChunkStore::data_files() const {
+  std::vector<std::uint32_t> numbers;
+  for (const auto& [file, space] : spaces_) numbers.push_back(file - 1);
+  return numbers;
+}
+
+void ChunkStore::retire(const Retired& place, std::uint32_t birth) {
+  (birth <= synced_generation_ ? until_synced_ : until_published_).push_back(place);
 }
 
 void ChunkStore::replace(VarId var, Count id, Entry entry) {
@@ -262,11 +161,11 @@ void ChunkStore::replace(VarId var, Count id, Entry entry) {
   index_bytes_ += its.bytes_around(id);
   changed_.emplace_back(var, id);
   // What no publication has named yet is nobody's, but it may be under way.
-  if (e.present()) {
+  if (e.present() && may_lie(e)) {
     if (e.birth > root_state_.generation) {
       give_back(e, true);
     } else {
-      retire(e.offset, e.bytes, e.birth);
+      retire({e.offset, e.bytes, e.file}, e.birth);
     }
   }
   entry.birth = root_state_.generation + 1;
@@ -329,7 +228,7 @@ ChunkStore::Block ChunkStore::lay_out_index(Root& root, bool with_journal) {
   for (ChunkTable& table : tables_) {
     for (auto& page : table.pages()) {
       if (!page || !page->dirty) continue;
-      if (page->place.offset >= 0) retire(page->place.offset, page->place.bytes, page->birth);
+      if (page->place.offset >= 0) retire({page->place.offset, page->place.bytes}, page->birth);
       changed.push_back({page.get(), printed_bytes(*page)});
       total += changed.back().bytes;
     }
@@ -378,7 +277,7 @@ ChunkStore::Block ChunkStore::lay_out_index(Root& root, bool with_journal) {
 
 void ChunkStore::write(Offset in_file, std::span<std::byte> bytes) {
   ListStream stream({{in_file, static_cast<Count>(bytes.size()), bytes.data(), 0, 1}});
-  io_.write(stream);
+  io_->write(stream);
 }
 
 void ChunkStore::write_root(int slot, const Root& root) {
@@ -446,8 +345,8 @@ std::optional<Error> ChunkStore::make_visible(const Root& root, Block block, boo
   }
   if (whole) {
     if (before.directory.offset >= 0)
-      retire(before.directory.offset, before.directory.bytes, directory_birth_);
-    if (journal_.offset >= 0) retire(journal_.offset, journal_.bytes, directory_birth_);
+      retire({before.directory.offset, before.directory.bytes}, directory_birth_);
+    if (journal_.offset >= 0) retire(journal_, directory_birth_);
     directory_birth_ = root.generation;
     journal_ = block.journal;
     journal_hash_.reset();
@@ -458,7 +357,7 @@ std::optional<Error> ChunkStore::make_visible(const Root& root, Block block, boo
   changed_.clear();
   renewed_.clear();
   numrecs_ = schema_.numrecs;
-  for (const Retired& r : until_published_) space_.release(r.offset, r.bytes);
+  for (const Retired& r : until_published_) release(r);
   until_published_.clear();
   return std::nullopt;
 }
@@ -471,8 +370,8 @@ void ChunkStore::undo(const Root& before, const Block& block, bool whole) {
   root_state_.journal = before.journal;
   journal_ends_ = true;
   if (!whole) return;
-  retire(directory.offset, directory.bytes, failed);
-  if (block.journal.offset >= 0) retire(block.journal.offset, block.journal.bytes, failed);
+  retire({directory.offset, directory.bytes}, failed);
+  if (block.journal.offset >= 0) retire(block.journal, failed);
   for (ChunkTable& table : tables_) {
     for (auto& page : table.pages()) {
       if (page && page->birth == failed) page->dirty = true;
@@ -491,7 +390,7 @@ bool ChunkStore::mark_synced() {
 void ChunkStore::forget_older_synced() {
   synced_slot_ = slot_;
   synced_generation_ = root_state_.generation;
-  for (const Retired& r : until_synced_) space_.release(r.offset, r.bytes);
+  for (const Retired& r : until_synced_) release(r);
   until_synced_.clear();
 }
 

@@ -1,4 +1,5 @@
-// ChunkStore: the chunk index of one open file, equal on all ranks, and the free space around it.
+// ChunkStore: the chunk index of one open file, equal on all ranks, and the free space around it,
+// or in the data files that chunks lie in.
 //
 // Every rank holds the whole index (40 bytes a chunk) and makes the same changes to it, so places
 // in the file are agreed on without messages. Rank 0 alone reads and writes the stored form.
@@ -13,7 +14,7 @@
 // one of its kind.
 #pragma once
 
-#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -24,19 +25,23 @@
 #include "comm/agree.h"
 #include "comm/comm.h"
 #include "format/chunk_index.h"
+#include "layout/chunked/loaded_index.h"
 #include "layout/list_stream.h"
 #include "plan/file_space.h"
 
 namespace forebay::chunked {
 
-/// Which state of a file to open.
-enum class OpenState { newest, synced };
-
 class ChunkStore {
  public:
   /// All three outlive the store.
   ChunkStore(Schema& schema, ExtentIo& io, const Comm& comm)
-      : schema_(schema), io_(io), comm_(comm) {}
+      : schema_(schema), io_(&io), comm_(comm) {}
+  /// Local, before create() or load(). The index lies in a file of its own, which `io` reads and
+  /// writes and which outlives the store; chunks lie in data files, or as entries say.
+  void lie_apart(ExtentIo& io) {
+    io_ = &io;
+    apart_ = true;
+  }
 
   /// Collective. A new index: root slots at `root`, chunks from behind them on.
   void create(Offset root);
@@ -53,21 +58,26 @@ class ChunkStore {
   /// After variables were added.
   void grow(std::size_t variables);
 
-  /// Byte of the file for an offset of the index.
+  /// Byte of the file, which the index lies in, for an offset of the index.
   Offset in_file(Offset offset) const { return offset + shift_; }
+  /// Byte of the file that a chunk lies in.
+  Offset in_file(const Entry& e) const { return e.file == 0 ? in_file(e.offset) : e.offset; }
   Offset root() const { return root_; }
   /// One past the last byte in use, in the file.
   Offset end() const { return space_.end() + shift_; }
-  /// Local, equal on all ranks: a place for new bytes.
-  Offset allocate(Count bytes) { return space_.allocate(bytes); }
+  /// Local, equal on all ranks: a place for new bytes in a file, named as entries do.
+  Offset allocate(Count bytes, std::uint32_t file) { return space_of(file).allocate(bytes); }
   /// Local, equal on all ranks: nothing refers to it. `under_way`: it may still be written to,
   /// until the next publication.
   void give_back(const Entry& entry, bool under_way) {
+    const Retired place{entry.offset, entry.bytes, entry.file};
     if (under_way)
-      until_published_.push_back({entry.offset, entry.bytes});
+      until_published_.push_back(place);
     else
-      space_.release(entry.offset, entry.bytes);
+      release(place);
   }
+  /// Numbers of the data files that chunks lie in, or lay when the index was loaded.
+  std::vector<std::uint32_t> data_files() const;
   /// Local, equal on all ranks: the chunk is what `entry` says from the next publication on.
   void replace(VarId var, Count id, Entry entry);
   /// Local, equal on all ranks: everything up to byte `to` of the file belongs to others.
@@ -119,11 +129,12 @@ class ChunkStore {
   struct Retired {
     Offset offset;
     Count bytes;
+    std::uint32_t file = 0;
   };
   struct Block {  // to be written by a publication
     Offset offset = 0;
     std::vector<std::byte> bytes;  // empty on all ranks but 0
-    Retired journal;               // set aside for what follows; offset -1: nothing
+    Retired journal{-1, 0};        // set aside for what follows; offset -1: nothing
   };
 
   [[noreturn]] void tear(const Error& why);
@@ -131,7 +142,12 @@ class ChunkStore {
   Directory::Item item_of(VarId var) const;
   std::optional<Error> make_visible(const Root& root, Block block, bool whole);
   void undo(const Root& before, const Block& block, bool whole);
-  void retire(Offset offset, Count bytes, std::uint32_t birth);
+  bool may_lie(const Entry& e) const {
+    return chunked::may_lie(e, apart_, root_ - shift_ + slots * slot_stride);
+  }
+  FileSpace& space_of(std::uint32_t file);
+  void release(const Retired& place) { space_of(place.file).release(place.offset, place.bytes); }
+  void retire(const Retired& place, std::uint32_t birth);
   std::optional<Block> lay_out_record(Root& root);
   Block lay_out_index(Root& root, bool with_journal);
   void count_index();
@@ -139,11 +155,13 @@ class ChunkStore {
   void write_root(int slot, const Root& root);
 
   Schema& schema_;
-  ExtentIo& io_;
+  ExtentIo* io_;
   const Comm& comm_;
+  bool apart_ = false;
   std::vector<ChunkTable> tables_;
-  FileSpace space_;
-  Offset root_ = 0;  // of the first slot, in the file
+  FileSpace space_;                            // of the file of the index
+  std::map<std::uint32_t, FileSpace> spaces_;  // of data files, by what entries name them by
+  Offset root_ = 0;                            // of the first slot, in the file
   Offset shift_ = 0;
   Root root_state_;  // as last published
   int slot_ = 0;     // that holds it
@@ -162,32 +180,5 @@ class ChunkStore {
   Count index_bytes_ = 0;     // of all pages and what names them
   Count numrecs_ = 0;         // as published
 };
-
-/// A root that can be read, with all that it leads to.
-struct LoadedIndex {
-  Root root;
-  int slot = 0;
-  std::uint32_t last_generation = 0;  ///< of any root of the file; the next one counts on from it
-  Directory directory;                ///< as the journal leaves it
-  std::vector<std::byte> pages;       ///< stored bytes of the directory's pages, one after another
-  std::vector<std::byte> journal;     ///< stored bytes
-};
-
-/// Reads `bytes` at `offset` of the file, or throws.
-using ReadBytes = std::function<std::vector<std::byte>(Offset offset, Count bytes)>;
-
-/// Local. The newest root (or the newest synced one) and what it names. A root that a crash tore
-/// counts as never written; a root that is whole and names what is damaged is an error, not a
-/// reason to show an older state. Errc::enotnc.
-LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, OpenState state);
-
-/// The tables of a loaded index, one for each variable. A variable of which header and index tell
-/// different things gets a fault.
-std::vector<ChunkTable> tables_of(const LoadedIndex& index, const Schema& schema);
-
-/// What the index knows better than the header, which other readers need: the shapes of chunks and
-/// why, and the number of records, of which a crash may leave an older or a newer one there.
-/// A variable that cannot have so many gets a fault.
-void tell(std::vector<ChunkTable>& tables, Count numrecs, Schema& schema);
 
 }  // namespace forebay::chunked

@@ -13,16 +13,9 @@
 #include "base/leavings.h"
 #include "base/report.h"
 #include "layout/decomposed/state_file.h"
-#include "storage/directory.h"
 #include "storage/file.h"
 
 namespace forebay::decomposed {
-
-std::string folder_of(const std::string& path) { return directory::folder_beside(path); }
-
-std::string data_path(const std::string& path, std::uint32_t number) {
-  return folder_of(path) + "/" + std::to_string(number);
-}
 
 std::string state_path(const std::string& path) { return folder_of(path) + "/state"; }
 
@@ -112,14 +105,6 @@ std::vector<std::byte> DataFileReader::read(Offset offset, Count bytes, const ch
   return out;
 }
 
-void DataFileReader::check_front() const {
-  const Front found = parse_front(read(0, slot_bytes, "its front"));
-  if (found.id != front_.id) throw Error(Errc::enotnc, "it belongs to another file", folder_advice);
-  if (found.number != front_.number)
-    throw Error(Errc::enotnc, "it is data file " + std::to_string(found.number),
-                "data files must keep their names");
-}
-
 void DataFileReader::find_roots() {
   roots_.clear();
   const auto all = read(root_place(0), slots * slot_bytes, "its roots");
@@ -134,7 +119,7 @@ void DataFileReader::load(std::uint64_t epoch) {
   naming(file_->path(), [&] {
     const Offset size = file_->size();
     if (size < first_block) damaged("it ends within its front");
-    check_front();
+    data_files::check_front(*file_, front_);
     find_roots();
     epoch_ = epoch;
     std::optional<FoundRoot> newest;

@@ -22,13 +22,13 @@
 #include "base/byte_file.h"
 #include "base/types.h"
 #include "format/decomposed.h"
+#include "layout/data_files.h"
 #include "layout/decomposed/file_index.h"
 #include "plan/file_space.h"
 
 namespace forebay::decomposed {
 
-std::string folder_of(const std::string& path);  ///< of the data files of a file
-std::string data_path(const std::string& path, std::uint32_t number);
+using data_files::data_path, data_files::folder_advice, data_files::folder_of;
 std::string state_path(const std::string& path);
 /// Local. The data files that are there, of those with numbers below `files`, in order.
 std::vector<std::uint32_t> data_files_of(const std::string& path, std::uint32_t files);
@@ -39,10 +39,6 @@ bool has_data_files(const std::string& path) noexcept;
 bool may_have_values(const std::string& path) noexcept;
 /// Local. Errc::enoent if there is none.
 void require_data_files(const std::string& path);
-/// What to do about a folder that is another file's.
-constexpr const char* folder_advice =
-    "the file was copied or moved without the folder of its data files: bring that along, under "
-    "the file's name and .subfiles";
 /// Local. Removes what lies beside a file that is gone, as far as it can; nothing where there is no
 /// state, or it is of a file with another id (where both are known).
 void remove_data_files(const std::string& path, std::optional<std::uint64_t> id) noexcept;
@@ -77,7 +73,6 @@ class DataFileReader {
 
  private:
   std::vector<std::byte> read(Offset offset, Count bytes, const char* what) const;
-  void check_front() const;
   void find_roots();
   void follow(const Root& root, Offset size);
 

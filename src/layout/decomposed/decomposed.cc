@@ -508,10 +508,6 @@ void DecomposedLayout::fill_record(VarId id, Count record) {
   carry_out(requests, true, true);
 }
 
-void DecomposedLayout::release() {
-  if (group_ && group_->io) group_->io->close();
-}
-
 std::string DecomposedLayout::reasons() const {
   if (commits_ == 0) return {};
   std::string text =

@@ -59,6 +59,7 @@ class DecomposedLayout : public ApartPart {
   void choose(const Schema* old, const KeptElsewhere& elsewhere) override;
   Schema stored(const Schema& schema) const override;
   Schema take_over(Schema stored) override;
+  void make_files() override;
   void start(const Schema* old, const std::function<void(const Move&)>& relocate) override;
   std::shared_ptr<const Decomposition> stored_decomposition(int id) override;
   void load() override;
@@ -70,13 +71,10 @@ class DecomposedLayout : public ApartPart {
   void synced() override;
   void fill_record(VarId var, Count record) override;
   void release() override;
+  void close() override;
 
  private:
-  /// Ranks that share a data file.
-  struct Group {
-    Comm ranks;
-    std::vector<Rank> numbers;  // of its ranks, in the job
-    std::uint32_t number = 0, groups = 1;
+  struct Group : data_files::Group {
     std::shared_ptr<File> file;
     std::unique_ptr<ExtentIo> io;
     std::unique_ptr<SlabEncoder> encoder;
@@ -101,7 +99,6 @@ class DecomposedLayout : public ApartPart {
   void define(std::vector<std::size_t> fresh);                      // collective, within commit
   void make_group();                                                // collective
   void make_io();                                                   // the same
-  void make_files();                                                // collective
   void open_to_write(std::uint64_t last_epoch, bool damaged_slot);  // collective
   void find_stale(RootsFound& found);
   std::shared_ptr<File> make_file(const std::string& path, bool writable);

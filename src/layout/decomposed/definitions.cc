@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <numeric>
 #include <random>
 #include <thread>
 
@@ -71,15 +70,6 @@ void make_folder(const std::string& folder) {
     throw system_error(errno, Errc::efile, "making the folder", folder);
 }
 
-// Of how many ranks a group is; 0: those of a node.
-int ranks_of_a_group(const Method& method, int ranks) {
-  if (method.subfiling == "ranks") return method.subfile_ranks;
-  const int number = std::stoi(method_value(method, "nc_num_subfiles"));
-  const bool by_number = number > 0 && method_value(method, "pnetcdf_subfiling") == "enable";
-  if (!by_number || method.origin.contains("subfiling")) return method.ranks_per_node;
-  return (ranks - 1) / number + 1;
-}
-
 }  // namespace
 
 void DecomposedLayout::choose(const Schema* old, const KeptElsewhere& elsewhere) {
@@ -111,20 +101,8 @@ std::shared_ptr<File> DecomposedLayout::make_file(const std::string& path, bool 
 // Ranks of a node, or as many as are asked for, or all.
 void DecomposedLayout::make_group() {
   if (group_) return;
-  const Method& method = site_.method;
   Group group;
-  if (method.subfiling == "none" && method.origin.contains("subfiling")) {
-    group.ranks = comm_;
-    group.numbers.resize(static_cast<std::size_t>(comm_.size()));
-    std::iota(group.numbers.begin(), group.numbers.end(), 0);
-  } else {
-    const Topology& groups = Topology::of(comm_, ranks_of_a_group(method, comm_.size()));
-    group.ranks = groups.node();
-    const auto ranks = groups.ranks_of(groups.my_node());
-    group.numbers.assign(ranks.begin(), ranks.end());
-    group.number = static_cast<std::uint32_t>(groups.my_node());
-    group.groups = static_cast<std::uint32_t>(groups.nodes());
-  }
+  static_cast<data_files::Group&>(group) = data_files::group_of(comm_, site_.method);
   group.file = make_file(data_path(site_.path, group.number), true);
   group.file->use_queue(site_.later);
   if (group.ranks.is_root())
@@ -159,11 +137,12 @@ void DecomposedLayout::make_io() {
 
 // Behind the meeting the files are there: their group's other ranks may open them.
 void DecomposedLayout::make_files() {
+  if (begun_) return;
   by_root(comm_, [&] {
     std::random_device random;
     id_ = (std::uint64_t{random()} << 32) | random();
     const std::string folder = folder_of(site_.path);
-    if (!folder.ends_with(".subfiles") && !directory::is_ours(folder))
+    if (directory::is_header(site_.path) && !directory::is_ours(folder))
       throw Error(Errc::eexist,
                   folder + ", where data files of " + site_.path +
                       " would lie, is a folder with other things in it",
@@ -220,9 +199,7 @@ std::vector<std::size_t> new_maps(const Schema& schema, const Schema* old) {
 
 void DecomposedLayout::start(const Schema* old, const std::function<void(const Move&)>&) {
   const auto maps = new_maps(schema_, old);
-  const bool fresh = !begun_;
-  if (fresh) make_files();
-  if (fresh || !maps.empty()) commit([&] { define(maps); });
+  if (!begun_ || !maps.empty()) commit([&] { define(maps); });
   begun_ = true;
   write_anchors(old);
 }
@@ -389,6 +366,20 @@ void DecomposedLayout::open_to_write(std::uint64_t last_epoch, bool damaged_slot
                    group_->file->create(false);
                    group_->writer->create();
                  }));
+}
+
+void DecomposedLayout::release() {
+  if (group_ && group_->io) group_->io->close();
+}
+
+void DecomposedLayout::close() {
+  std::optional<Error> failed;
+  if (group_) {
+    attempt_into(failed, [&] { group_->file->close(); });
+    for (auto& stale : group_->stale) attempt_into(failed, [&] { stale.file->close(); });
+  }
+  if (state_file_) attempt_into(failed, [&] { static_cast<File&>(state_file_->file()).close(); });
+  if (failed) throw *failed;
 }
 
 // Of data files that no group is left for.

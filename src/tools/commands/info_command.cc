@@ -39,7 +39,8 @@ Count alignment_of(Offset position) {
 // One past the last byte of data, of chunks too.
 Offset expected_size(const ClassicFile& file) {
   const Offset size = expected_size(file.schema());
-  return file.chunks() == nullptr ? size : std::max(size, file.chunks()->index().end);
+  const bool here = file.chunks() != nullptr && !file.chunks()->index().apart;
+  return here ? std::max(size, file.chunks()->index().end) : size;
 }
 
 bool any_chunks(const ClassicFile& file) {

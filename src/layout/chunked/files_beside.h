@@ -1,0 +1,90 @@
+// Where a directory is the file (container/directory): chunks lie in data files
+// (layout/data_files), each written by a group of ranks, and the index in DIR/index. DIR/header.nc
+// then ends as any classic file does, and other variables may have records there.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "array/schema.h"
+#include "base/extent.h"
+#include "layout/chunked/coder.h"
+#include "layout/classic_part.h"
+#include "layout/data_files.h"
+#include "storage/file.h"
+
+namespace forebay::chunked {
+
+std::string index_path(const std::string& path);
+
+/// Local. The index of a file, for reading. Errc::enotnc where there is none of this id.
+std::shared_ptr<File> open_index(const std::string& path, std::uint64_t id, Rank rank,
+                                 Report& report, ClientCaches caches);
+
+/// The data file that was looked at last. Chunks of a file should follow each other: it is opened,
+/// and asked for its size, once then.
+struct LookedAt {
+  std::uint32_t number = 0;  ///< as entries have it
+  std::shared_ptr<File> file;
+  Offset size = 0;
+};
+
+/// Local. Looks whether a chunk's entry may be read: as check_entry, and where the file has data
+/// files (`files`) whether its own is there and its chunk within; `last` is that then. Else the
+/// chunk lies in the file of the index, of which entries may tell of `end` bytes.
+void check_place(const VariableCoding& coding, const std::string& name, Count id,
+                 const Entry& entry, Offset end, data_files::Opened* files, LookedAt& last);
+
+class FilesBeside {
+ public:
+  /// Local; all of the site outlives it.
+  FilesBeside(const ClassicSite& site, std::uint64_t id);
+
+  /// Collective. New, empty files, in place of what an enddef left that failed, or was killed.
+  /// Errc::eexist where others' are there.
+  void create();
+  /// Local, on rank 0. Returns the bytes of the index. Errc::enotnc as open_index().
+  Offset open_index();
+  /// Collective, before anything is written to data files, of which those in use must be there.
+  void open_to_write(std::span<const std::uint32_t> in_use);
+
+  /// How entries name the data file of a rank.
+  std::uint32_t file_of(Rank owner) const { return group_->of(owner) + 1; }
+  ExtentIo& io() { return *group_->io; }  ///< of this rank's data file
+  ExtentIo& index_io() { return *index_io_; }
+  data_files::Opened& to_read() { return to_read_; }
+
+  /// Local. What was written is on the device, also by earlier jobs: in this rank's data file, in
+  /// those in use that no group is left for, in the index.
+  void sync(std::span<const std::uint32_t> in_use);
+  void sync_index() { index_->sync(); }  ///< local
+  void meet();                           ///< as ApartPart::meet()
+  void release();                        ///< collective
+  void close();                          ///< as ApartPart::close()
+
+ private:
+  struct Group : data_files::Group {
+    std::shared_ptr<File> file;
+    std::unique_ptr<ExtentIo> io;
+  };
+  std::shared_ptr<File> make_file(const std::string& path) const;
+  void make_group();
+
+  ClassicSite site_;
+  std::uint64_t id_;
+  std::shared_ptr<File> index_;
+  std::unique_ptr<ExtentIo> index_io_;
+  std::optional<Group> group_;  // of who writes
+  data_files::Opened to_read_;
+  bool names_synced_ = false;
+};
+
+/// As ClassicPartEntry has them.
+bool has_files_beside(const std::string& path) noexcept;
+void remove_files_beside(const std::string& path, const Schema* header) noexcept;
+
+}  // namespace forebay::chunked

@@ -1,0 +1,83 @@
+#include "layout/data_files.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/attempt.h"
+#include "base/error.h"
+#include "storage/directory.h"
+
+namespace forebay::data_files {
+
+std::string folder_of(const std::string& path) { return directory::folder_beside(path); }
+
+std::string data_path(const std::string& path, std::uint32_t number) {
+  return folder_of(path) + "/" + std::to_string(number);
+}
+
+void check_front(ByteFile& file, const Front& expected) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(decomposed::slot_bytes));
+  if (file.read_at(0, bytes) != bytes.size())
+    throw Error(Errc::enotnc, "it ends within its front", "forebay check tells what can be read");
+  const Front found = decomposed::parse_front(bytes);
+  if (found.id != expected.id)
+    throw Error(Errc::enotnc, "it belongs to another file", folder_advice);
+  if (found.number != expected.number)
+    throw Error(Errc::enotnc, "it is data file " + std::to_string(found.number),
+                "data files must keep their names");
+}
+
+namespace {
+
+// Of how many ranks a group is; 0: those of a node.
+int ranks_of_a_group(const Method& method, int ranks) {
+  if (method.subfiling == "ranks") return method.subfile_ranks;
+  const int number = std::stoi(method_value(method, "nc_num_subfiles"));
+  const bool by_number = number > 0 && method_value(method, "pnetcdf_subfiling") == "enable";
+  if (!by_number || method.origin.contains("subfiling")) return method.ranks_per_node;
+  return (ranks - 1) / number + 1;
+}
+
+}  // namespace
+
+Group group_of(const Comm& comm, const Method& method) {
+  Group group;
+  if (method.subfiling == "none" && method.origin.contains("subfiling")) {
+    group.ranks = comm;
+    group.numbers.resize(static_cast<std::size_t>(comm.size()));
+    std::iota(group.numbers.begin(), group.numbers.end(), 0);
+    return group;
+  }
+  const Topology& groups = Topology::of(comm, ranks_of_a_group(method, comm.size()));
+  group.ranks = groups.node();
+  const auto ranks = groups.ranks_of(groups.my_node());
+  group.numbers.assign(ranks.begin(), ranks.end());
+  group.number = static_cast<std::uint32_t>(groups.my_node());
+  group.groups = static_cast<std::uint32_t>(groups.nodes());
+  group.topology = &groups;
+  return group;
+}
+
+std::shared_ptr<File> Opened::file(std::uint32_t number) {
+  const std::lock_guard lock(opening_);
+  const auto found = std::find_if(files_.begin(), files_.end(),
+                                  [&](const auto& known) { return known.first == number; });
+  if (found != files_.end()) {
+    files_.splice(files_.begin(), files_, found);
+    return files_.front().second;
+  }
+  auto file = std::make_shared<File>(data_path(path_, number), false, rank_, report_);
+  file->share(caches_);
+  file->ensure_open();  // names itself where it fails
+  naming(file->path(), [&] { check_front(*file, {id_, number}); });
+  files_.emplace_front(number, file);
+  if (files_.size() > most) files_.pop_back();
+  return file;
+}
+
+void Opened::look_again() {
+  const std::lock_guard lock(opening_);
+  for (const auto& [number, file] : files_) file->look_again();
+}
+
+}  // namespace forebay::data_files

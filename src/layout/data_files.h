@@ -1,0 +1,79 @@
+// Data files: numbered files that layouts keep values in, beside a classic file, in the folder
+// FILE.subfiles, or in the directory whose file of definitions it is (storage/directory.h). Each
+// begins with a front: the random id of the file that it belongs to, and its number. Who writes
+// which of them is what the hints say, for all layouts alike.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/byte_file.h"
+#include "base/report.h"
+#include "base/types.h"
+#include "comm/comm.h"
+#include "comm/topology.h"
+#include "format/decomposed.h"
+#include "method/method.h"
+#include "storage/file.h"
+
+namespace forebay::data_files {
+
+using Front = decomposed::Front;
+
+std::string folder_of(const std::string& path);  ///< of the data files of a file
+std::string data_path(const std::string& path, std::uint32_t number);
+
+/// What to do about a folder that is another file's.
+constexpr const char* folder_advice =
+    "the file was copied or moved without its data files: bring along the folder FILE.subfiles, or "
+    "all that is in the directory";
+
+/// Local. Errc::enotnc if the file does not begin so: it is another file's, or has another's place.
+void check_front(ByteFile& file, const Front& expected);
+
+/// Ranks that write one data file.
+struct Group {
+  Comm ranks;
+  std::vector<Rank> numbers;  ///< of its ranks, in the job
+  std::uint32_t number = 0, groups = 1;
+  const Topology* topology = nullptr;  ///< whose nodes the groups are; null: there is one group
+
+  std::uint32_t of(Rank rank) const {
+    return topology ? static_cast<std::uint32_t>(topology->node_of(rank)) : 0;
+  }
+};
+
+/// Collective. Ranks of a node, or as many as the method asks for, or all.
+Group group_of(const Comm& comm, const Method& method);
+
+/// Data files that are read: opened when they are needed, so many at a time at most, and compared
+/// with what they must begin with. Several threads may use one.
+class Opened {
+ public:
+  static constexpr std::size_t most = 64;
+
+  Opened(std::string path, std::uint64_t id, Rank rank, Report& report, ClientCaches caches)
+      : path_(std::move(path)), id_(id), rank_(rank), report_(report), caches_(caches) {}
+
+  /// Errc::enotnc, or as the system's, naming the file.
+  std::shared_ptr<File> file(std::uint32_t number);
+  /// What others have written since is to be seen.
+  void look_again();
+
+ private:
+  std::string path_;
+  std::uint64_t id_;
+  Rank rank_;
+  Report& report_;
+  ClientCaches caches_;
+  std::mutex opening_;
+  std::list<std::pair<std::uint32_t, std::shared_ptr<File>>> files_;  // used most recently first
+};
+
+}  // namespace forebay::data_files
