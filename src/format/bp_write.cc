@@ -43,12 +43,6 @@ void put_text(Bytes& out, std::string_view text) {
 
 void put_id(Bytes& out, Characteristic id) { put(out, static_cast<std::uint8_t>(id)); }
 
-template <typename T>
-void put_characteristic(Bytes& out, Characteristic id, T value) {
-  put_id(out, id);
-  put(out, value);
-}
-
 constexpr std::size_t longest_text = std::numeric_limits<std::uint16_t>::max();
 // A group's entry in md.0 has a length of 16 bits: the name and 21 bytes besides, and the step's.
 constexpr std::size_t longest_group_name = longest_text - 64;
@@ -115,6 +109,12 @@ class Characteristics {
  public:
   explicit Characteristics(Bytes& out) : out_(out), at_(out.size()) { out.resize(at_ + 5); }
   void one() { ++number_; }
+  template <typename T>
+  void add(Characteristic id, T value) {
+    put_id(out_, id);
+    put(out_, value);
+    one();
+  }
   void end(std::string_view name) {
     put_at(out_, at_, number_);
     put_at(out_, at_ + 1, checked_length(static_cast<Count>(out_.size() - at_ - 5), name));
@@ -436,12 +436,8 @@ void append_variable_head(Bytes& out, const Variable& variable, std::uint32_t me
 
 void append_block(Bytes& out, const Variable& variable, const Block& block) {
   Characteristics characteristics(out);
-  const auto add = [&](Characteristic id, auto value) {
-    put_characteristic(out, id, value);
-    characteristics.one();
-  };
-  add(Characteristic::time_index, block.step);
-  add(Characteristic::file_index, block.file);
+  characteristics.add(Characteristic::time_index, block.step);
+  characteristics.add(Characteristic::file_index, block.file);
   put_id(out, Characteristic::dimensions);
   put_dimensions(out, block.at, false);
   characteristics.one();
@@ -454,8 +450,8 @@ void append_block(Bytes& out, const Variable& variable, const Block& block) {
     put_range(out, variable.type, block);
     characteristics.one();
   }
-  add(Characteristic::offset, block.place);
-  add(Characteristic::payload_offset, block.payload);
+  characteristics.add(Characteristic::offset, block.place);
+  characteristics.add(Characteristic::payload_offset, block.payload);
   characteristics.end(variable.name);
 }
 
@@ -480,12 +476,8 @@ void append_attribute(Bytes& out, const Attribute& attribute, std::uint32_t memb
   put(out, static_cast<std::uint8_t>(attribute.type));
   put(out, std::uint64_t{1});
   Characteristics characteristics(out);
-  const auto add = [&](Characteristic id, auto value) {
-    put_characteristic(out, id, value);
-    characteristics.one();
-  };
-  add(Characteristic::time_index, step);
-  add(Characteristic::file_index, file);
+  characteristics.add(Characteristic::time_index, step);
+  characteristics.add(Characteristic::file_index, file);
   put_id(out, Characteristic::dimensions);
   put_dimensions(out, {{}, {}, {elements_of(attribute)}}, false);
   characteristics.one();
@@ -493,8 +485,8 @@ void append_attribute(Bytes& out, const Attribute& attribute, std::uint32_t memb
   for (const std::string& text : attribute.texts) put_text(out, text);
   put_bytes(out, attribute.values);
   characteristics.one();
-  add(Characteristic::offset, Offset{0});  // nobody reads it there
-  add(Characteristic::payload_offset, Offset{0});
+  characteristics.add(Characteristic::offset, Offset{0});  // nobody reads it there
+  characteristics.add(Characteristic::payload_offset, Offset{0});
   characteristics.end(attribute.name);
   put_at(out, length_at,
          checked_length(static_cast<Count>(out.size() - length_at - 4), attribute.name));
