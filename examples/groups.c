@@ -2,7 +2,8 @@
  *
  *   mpicc groups.c -lforebay -o groups && mpiexec -n 4 ./groups groups.xml run.bp
  *
- * adios2 reads it:  bpls -l run.bp  or  python3 -c "import adios2; print(adios2.FileReader('run.bp').read('T'))"
+ * adios2 reads it:  bpls -l run.bp  or  python3 -c "import adios2;
+ * print(adios2.FileReader('run.bp').read('T'))"
  */
 #include <forebay_groups.h>
 #include <math.h>

@@ -89,6 +89,10 @@ void check_method(const Method& method) {
                 origin->second + ": groups are not written with " + key + "=" + value,
                 "accepted for groups: " + list);
   };
+  if (const auto origin = method.origin.find("container"); origin != method.origin.end())
+    throw Error(Errc::enotsupport,
+                origin->second + ": groups have no container " + method.container,
+                "leave it out: a group's file is a BP4 directory");
   require("layout", method.layout, {"process-group"});
   require("codec", method.codec, {"none"});
   require("stage", method.stage, {"auto", "direct"});
@@ -101,6 +105,10 @@ process_group::WriteOptions options_of(const GroupDefinition& group, const Metho
   options.column_major = group.column_major;
   if (method.subfiling == "node") options.ranks_per_file = options.ranks_of_node;
   if (method.subfiling == "ranks") options.ranks_per_file = method.subfile_ranks;
+  constexpr Count most_alignment = Count{1} << 40;
+  if (method.striping_unit > most_alignment)
+    throw Error(Errc::einval, "striping_unit: process groups cannot begin so far from each other",
+                "accepted for groups: up to 1TiB");
   if (method.striping_unit > 0) options.alignment = (method.striping_unit + 63) / 64 * 64;
   return options;
 }
@@ -183,6 +191,7 @@ bp::Shape GroupFile::shape_of(const GroupVariable& v) const {
   };
   const auto values = [&](const std::vector<Expression>& list) {
     std::vector<Count> all;
+    all.reserve(list.size());
     for (const Expression& e : list)
       all.push_back(naming("variable " + v.name, [&] { return e.value(known); }));
     return all;
@@ -248,6 +257,7 @@ void GroupFile::remember(const GroupVariable& v, const void* data) {
   if (!v.dimensions.empty()) return;
   with_integer(v.type, [&](auto value) {
     std::memcpy(&value, data, sizeof value);
+    // A number, not a character. NOLINTNEXTLINE(bugprone-signed-char-misuse)
     if (std::in_range<Count>(value)) scalars_[v.name] = static_cast<Count>(value);
   });
 }
@@ -257,10 +267,11 @@ void GroupFile::write(const std::string& name, const void* data, bool lent) {
   if (written_.contains(name))
     throw Error(Errc::einval, "variable " + name + " was written in this step already",
                 "end the step, or write further boxes of an array with forebay_write_box");
-  if (data) remember(v, data);  // also where it was written in the first step: others may need it
-  if (is_left_out(v)) return;
-  add(v, shape_of(v), data, lent);
-  written_.insert(name);
+  if (!is_left_out(v)) {
+    add(v, shape_of(v), data, lent);
+    written_.insert(name);
+  }
+  if (data) remember(v, data);  // others may need it, also where it is not written again
 }
 
 void GroupFile::write_box(const std::string& name, const GroupBox& box, const void* data,

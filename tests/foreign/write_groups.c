@@ -18,7 +18,7 @@ static void require(int code, int expected, const char* what) {
 #define OK(call) require(call, 0, #call)
 #define ERR(code, call) require(call, code, #call)
 
-enum { enotvar = -49, einval = -36, eedge = -57, ebadid = -33 };
+enum { enotvar = -49, einval = -36, eedge = -57, ebadid = -33, enotsupport = -214 };
 
 static int64_t rows_of(int r) { return size > 2 && r == 1 ? 0 : r + 2; }
 
@@ -83,6 +83,12 @@ static void write_boxes(const char* path) {
   OK(forebay_define_attribute("boxes", "made", "by calls", NULL));
   OK(forebay_define_method("boxes", "subfiling=ranks;subfile_ranks=2"));
   ERR(einval, forebay_define_method("boxes", "subfiling=sometimes"));
+  OK(forebay_define_group("others", NULL));
+  OK(forebay_define_method("others", "stage=burst"));
+  ERR(enotsupport, forebay_open(&f, "others", path, "w", MPI_COMM_WORLD));
+  OK(forebay_define_group("folders", NULL));
+  OK(forebay_define_method("folders", "container=directory"));
+  ERR(enotsupport, forebay_open(&f, "folders", path, "w", MPI_COMM_WORLD));
   OK(forebay_open(&f, "boxes", path, "w", MPI_COMM_WORLD));
   for (int32_t step = 0; step < 5; ++step) {
     int64_t shape[2] = {3, 2 * size}, count[2] = {3, 1};

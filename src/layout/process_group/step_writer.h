@@ -52,7 +52,7 @@ class StepWriter {
   void add(const bp::Variable& variable, const bp::Shape& shape, std::span<const std::byte> data,
            bool lent);
   /// Local. Written in the first step that has it, once, by the lowest rank that gave it; one that
-  /// was written before is left as it is.
+  /// this writer has written before is left as it is. A writer that appends writes its own again.
   void add_attribute(const bp::Attribute& attribute);
 
   /// Collective. All ranks' blocks are one step of the file when this returns: 4 meetings, one more
