@@ -13,7 +13,15 @@ import tempfile
 # The last one came after PnetCDF 1.12.3.
 OWN_MACROS = {"FOREBAY_PNETCDF", "FOREBAY_HAS_CHUNKS", "FOREBAY_HAS_DECOMPOSITIONS", "NC_COUNT_IGNORE"}
 OWN_INTERFACE = {"ncmpi_var_set_chunk", "ncmpi_var_get_chunk", "ncmpi_var_set_filter", "ncmpi_var_get_filter"}
-OWN_FUNCTIONS = {"forebay_version", "forebay_error_message"}
+
+
+def own_functions(headers):
+    """What Forebay's own headers declare."""
+    found = set()
+    for header in headers:
+        with open(header) as text:
+            found |= set(re.findall(r"FOREBAY_EXPORT extern [^;(]*?(forebay_\w+)\s*\(", text.read()))
+    return found
 
 
 def prototypes(header):
@@ -86,6 +94,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--table", required=True, help="folder of table.py")
     parser.add_argument("--header", required=True)
+    parser.add_argument("--own", nargs="+", required=True, help="Forebay's own headers")
     parser.add_argument("--library", required=True)
     parser.add_argument("--peer", required=True, help="PnetCDF's own header; compared if there")
     parser.add_argument("--peer-library", default="", help="PnetCDF's own library; compared if there")
@@ -101,7 +110,7 @@ def main():
     problems = [] if len(names) == len(set(names)) else ["the table has a function twice"]
     ours = prototypes(args.header)
     problems += differences("function", set(names), set(ours), "the table", "the header")
-    problems += differences("symbol", set(names) | OWN_FUNCTIONS, exported(args.library),
+    problems += differences("symbol", set(names) | own_functions(args.own), exported(args.library),
                             "the headers", "the library")
 
     includes = [i for i in args.mpi_include.split(":") if i]
