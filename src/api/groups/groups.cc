@@ -194,9 +194,10 @@ int forebay_open(int* file, const char* group, const char* path, const char* mod
     const Comm ranks = make_comm(comm);
     GroupDefinition definition;
     Method method;
+    std::unique_ptr<GroupFile> made;
     bool append = false;
     int number = 0;
-    together(ranks, [&] {
+    const auto begin = [&] {
       if (!file || !path || !*path)
         throw Error(Errc::einval, "no path, or nowhere to put a number");
       const std::string how = text_of(mode);
@@ -211,13 +212,17 @@ int forebay_open(int* file, const char* group, const char* path, const char* mod
       number = state().last + 1;
       state().files[number];  // behind the file's creation nothing fails
       state().last = number;
+    };
+    const auto failed = attempt_to([&] {
+      together(ranks, begin);
+      made = GroupFile::create(ranks, path, definition, method, append);
     });
-    std::unique_ptr<GroupFile> made;
-    const auto failed =
-        attempt_to([&] { made = GroupFile::create(ranks, path, definition, method, append); });
     const std::lock_guard lock(state().mutex);
-    failed ? void(state().files.erase(number)) : void(state().files[number] = std::move(made));
-    if (failed) throw *failed;
+    if (failed) {
+      state().files.erase(number);
+      throw *failed;
+    }
+    state().files[number] = std::move(made);
     *file = number;
   });
 }
