@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <random>
 
 #include "api/hdf5vol/errors.h"
 #include "api/hdf5vol/mpio.h"
 #include "api/hdf5vol/under_objects.h"
 #include "api/hdf5vol/watched_driver.h"
 #include "base/attempt.h"
+#include "base/random_number.h"
 #include "comm/agree.h"
 #include "dataset/print_report.h"
 
@@ -33,12 +33,8 @@ Access access_of(hid_t fapl) {
   return access;
 }
 
-std::uint64_t random_number(const Comm& comm) {
-  std::uint64_t number = 0;
-  if (comm.is_root()) {
-    std::random_device device;
-    number = (std::uint64_t{device()} << 32) | device();
-  }
+std::uint64_t shared_random_number(const Comm& comm) {
+  std::uint64_t number = comm.is_root() ? random_number() : 0;
   comm.broadcast(&number, sizeof number);
   return number;
 }
@@ -128,7 +124,7 @@ LoggedHooks::LoggedHooks(const OpenedFile& opened, const Method& method, LogStor
       path_(opened.name),
       writable_((opened.flags & H5F_ACC_RDWR) != 0 || opened.created),
       store_(std::move(store)) {
-  if (opened.created) store_.create(random_number(comm_));
+  if (opened.created) store_.create(shared_random_number(comm_));
   LoggedFileOptions options = logged_options(method);
   options.path = opened.name;
   options.writable = writable_;
@@ -158,7 +154,7 @@ void LoggedHooks::start_undo(const OpenedFile& opened) {
   if (!mpi_io_ && H5Pget_driver(opened.fapl) != H5FD_SEC2) return;
   const Offset end = opened.created ? 0 : end_of_file(opened.file);
   // Of this opening: what a job left beside an older copy of the file is nothing to it.
-  const logged::Witness witness{random_number(comm_), store_.witness_place()};
+  const logged::Witness witness{shared_random_number(comm_), store_.witness_place()};
   agree_on_error(comm_, attempt_to([&] {
                    if (comm_.is_root()) file_->put_witness(witness);
                  }));
@@ -175,7 +171,7 @@ void LoggedHooks::start_undo(const OpenedFile& opened) {
 /// Collective. Datasets of each opening have numbers of their own, so that
 /// none is given twice, whatever a killed job left.
 void LoggedHooks::start_writing() {
-  next_id_ = random_number(comm_) << 24;
+  next_id_ = shared_random_number(comm_) << 24;
   file_->start_writing();
 }
 

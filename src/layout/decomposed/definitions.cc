@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <random>
 #include <thread>
 
 #include "array/decomposition.h"
 #include "base/attempt.h"
+#include "base/random_number.h"
 #include "comm/agree.h"
 #include "comm/topology.h"
 #include "format/decomposed_schema.h"
@@ -139,8 +139,7 @@ void DecomposedLayout::make_io() {
 void DecomposedLayout::make_files() {
   if (begun_) return;
   by_root(comm_, [&] {
-    std::random_device random;
-    id_ = (std::uint64_t{random()} << 32) | random();
+    id_ = random_number();
     const std::string folder = folder_of(site_.path);
     if (directory::is_header(site_.path) && !directory::is_ours(folder))
       throw Error(Errc::eexist,

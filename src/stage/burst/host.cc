@@ -1,9 +1,9 @@
 // Where stage `burst` keeps its logs, the control file that tells others of them, and what the
 // stage says of itself.
 #include <filesystem>
-#include <random>
 
 #include "base/attempt.h"
+#include "base/random_number.h"
 #include "comm/agree.h"
 #include "stage/burst/burst.h"
 #include "stage/burst/fingerprint.h"
@@ -13,11 +13,6 @@
 
 namespace forebay::burst {
 namespace {
-
-std::uint64_t random_session() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
-}
 
 class LogHost : public Host {
  public:
@@ -86,7 +81,7 @@ std::unique_ptr<Stage> make(const StageSite& site) {
   std::string directory;
   std::int64_t regular = 0;
   by_root(site.comm, [&] {
-    options.session = random_session();
+    options.session = random_number();
     options.dataset = StagingControl::canonical(site.path);
     directory = StagingControl::canonical(method.burst_directory);
     regular = site.host.is_regular();
