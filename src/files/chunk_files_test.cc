@@ -456,6 +456,26 @@ TEST_F(ChunkFilesTest, failures_of_closing_files_of_decomposed_variables_are_tol
   }
 }
 
+// One call after the other that opens a file fails, that which empties the header among them.
+TEST_F(ChunkFilesTest, a_file_that_cannot_be_replaced_stays_whole) {
+  int whole = 0;
+  for (int call = 1; call <= 8; ++call) {
+    fail(("open:call=" + std::to_string(call)).c_str());
+    const auto failed = attempt_to([&] {
+      Dataset::create(Comm(), path_, 5, false, {{"container", "directory"}})->abort();
+    });
+    fail("none");
+    if (failed && fs::file_size(path_ + "/header.nc") > 0) {
+      ++whole;
+      expect_values(0);
+      expect_session(path_, 0);
+    } else {
+      make(path_, {{"container", "directory"}});
+    }
+  }
+  EXPECT_GE(whole, 3);  // data file, index and header
+}
+
 TEST_F(ChunkFilesTest, failures_of_reading_are_told_with_the_variable) {
   auto ds = Dataset::open(Comm(), path_, false, {});
   std::vector<double> found(records * nx);

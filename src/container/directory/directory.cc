@@ -31,8 +31,11 @@ class DirectoryContainer : private HeaderPath, public ClassicContainer {
         folder_(site.path) {}
 
   void create(bool exclusive, bool& made) override {
-    by_root(comm_, [&] { make_folder(exclusive, made); });
+    bool replaces = false;  // on rank 0
+    by_root(comm_, [&] { replaces = make_folder(exclusive, made); });
     ClassicContainer::create(exclusive, made);
+    // Not before: where that fails the old file is whole.
+    if (replaces) directory::remove_data(folder_);
   }
 
   void remove() override {
@@ -49,15 +52,15 @@ class DirectoryContainer : private HeaderPath, public ClassicContainer {
   bool in_directory() const override { return true; }
 
  private:
-  /// What is a file of ours goes if it may; an empty folder serves: a file system may have been
-  /// told of it how its files are striped.
-  void make_folder(bool exclusive, bool& made) {
+  /// Returns whether it holds a file of ours, whose data may go. An empty folder serves: a file
+  /// system may have been told of it how its files are striped.
+  bool make_folder(bool exclusive, bool& made) {
     struct stat status {};
     const bool is_there = ::stat(folder_.c_str(), &status) == 0;
     if (is_there && exclusive) throw system_error(EEXIST, Errc::eexist, "creating", folder_);
     if (is_there && S_ISDIR(status.st_mode)) {
-      if (directory::is_ours(folder_)) return directory::remove_data(folder_);
-      if (std::filesystem::is_empty(folder_)) return;
+      if (directory::is_ours(folder_)) return true;
+      if (std::filesystem::is_empty(folder_)) return false;
       throw Error(Errc::eexist, folder_ + " is a folder with other things in it",
                   "give the file another name, or empty the folder");
     }
@@ -67,6 +70,7 @@ class DirectoryContainer : private HeaderPath, public ClassicContainer {
     if (::mkdir(folder_.c_str(), 0777) != 0)
       throw system_error(errno, Errc::eofile, "creating the folder", folder_);
     made = true;
+    return false;
   }
 
   const Comm& comm_;
