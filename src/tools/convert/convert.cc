@@ -64,6 +64,7 @@ void remove_doomed_folder(const char* ending) {
   };
   remove("/header.nc");
   remove("/state");
+  remove("/index");
   for (int n = 0; n < 1000; ++n) {
     char name[] = {'/', char('0' + n / 100), char('0' + n / 10 % 10), char('0' + n % 10), 0};
     char* const begin = name + (n < 10 ? 2 : n < 100 ? 1 : 0);
