@@ -2,12 +2,12 @@
 // anchors, root slots and the heap of chunks lie, and how redefinition keeps them.
 #include <algorithm>
 #include <cstring>
-#include <random>
 #include <string>
 
 #include "array/placement.h"
 #include "base/attempt.h"
 #include "base/byteorder.h"
+#include "base/random_number.h"
 #include "codec/pipeline.h"
 #include "comm/agree.h"
 #include "format/chunk_schema.h"
@@ -153,10 +153,7 @@ void ChunkedLayout::take_over_placed(std::span<const std::byte> placed) {
 
 void ChunkedLayout::make_files() {
   if (begun_ || !apart_) return;
-  by_root(comm_, [&] {
-    std::random_device random;
-    id_ = (std::uint64_t{random()} << 32) | random();
-  });
+  by_root(comm_, [&] { id_ = random_number(); });
   comm_.broadcast(&id_, sizeof id_);
   files_ = std::make_unique<FilesBeside>(site_, id_);
   files_->create();
@@ -238,13 +235,15 @@ void ChunkedLayout::load() {
   agree_on_error(comm_, attempt_to([&] {
                    if (apart_) {
                      files_ = std::make_unique<FilesBeside>(site_, id_);
-                     store_.lie_apart(files_->index_io());
                    } else if (comm_.is_root()) {
                      size = site_.file.size();
                    }
                  }));
   const auto error = attempt_together(comm_, [&] {
-    if (files_) by_root(comm_, [&] { size = files_->open_index(); });
+    if (files_) {
+      size = files_->open_index();
+      store_.lie_apart(files_->index_io());
+    }
     store_.load(root_, size, state);
   });
   // A rank may have failed otherwise while the others found damage: all do the same.

@@ -130,7 +130,6 @@ FilesBeside::FilesBeside(const ClassicSite& site, std::uint64_t id)
     : site_(site),
       id_(id),
       index_(make_file(index_path(site.path))),
-      index_io_(site.make_io(site.comm, index_, site.method, site.report)),
       to_read_(site.path, id, site.comm.rank(), site.report, site.file.caches()) {}
 
 std::shared_ptr<File> FilesBeside::make_file(const std::string& path) const {
@@ -139,12 +138,18 @@ std::shared_ptr<File> FilesBeside::make_file(const std::string& path) const {
   return file;
 }
 
+void FilesBeside::make_index_io() {
+  index_io_ = site_.make_io(site_.comm, index_, site_.method, site_.report);
+}
+
 void FilesBeside::make_group() {
-  Group group{data_files::group_of(site_.comm, site_.method), nullptr, nullptr};
-  group.file = make_file(data_path(site_.path, group.number));
-  group.file->use_queue(site_.later);
-  group.io = site_.make_io(group.ranks, group.file, site_.method, site_.report);
-  group_ = std::move(group);
+  group_.emplace(Group{data_files::group_of(site_.comm, site_.method), nullptr, nullptr});
+  group_->file = make_file(data_path(site_.path, group_->number));
+  group_->file->use_queue(site_.later);
+}
+
+void FilesBeside::make_group_io() {
+  group_->io = site_.make_io(group_->ranks, group_->file, site_.method, site_.report);
 }
 
 // The index first, by which the folder is known. Behind the last meeting the files are there: their
@@ -154,15 +159,22 @@ void FilesBeside::create() {
     make_room(site_.path);
     make_empty(*index_, {id_, index_number});
   });
+  make_index_io();
   make_group();
   agree_on_error(site_.comm, attempt_to([&] {
                    if (group_->ranks.is_root()) make_empty(*group_->file, {id_, group_->number});
                  }));
+  make_group_io();
 }
 
 Offset FilesBeside::open_index() {
-  check_index(*index_, id_);
-  return index_->size();
+  Offset size = 0;
+  by_root(site_.comm, [&] {
+    check_index(*index_, id_);
+    size = index_->size();
+  });
+  make_index_io();
+  return size;
 }
 
 // One that no chunk lies in may not be there yet, or be what a job left that was killed.
@@ -181,6 +193,7 @@ void FilesBeside::open_to_write(std::span<const std::uint32_t> in_use) {
                    file.ensure_open();
                    naming(file.path(), [&] { data_files::check_front(file, front); });
                  }));
+  make_group_io();
 }
 
 void FilesBeside::sync(std::span<const std::uint32_t> in_use) {
@@ -210,8 +223,9 @@ void FilesBeside::meet() {
 }
 
 void FilesBeside::release() {
-  auto failed = attempt_to([&] { index_io_->close(); });
-  if (group_) attempt_into(failed, [&] { group_->io->close(); });
+  std::optional<Error> failed;
+  if (index_io_) attempt_into(failed, [&] { index_io_->close(); });
+  if (group_ && group_->io) attempt_into(failed, [&] { group_->io->close(); });
   if (failed) throw *failed;
 }
 

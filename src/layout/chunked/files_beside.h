@@ -47,15 +47,16 @@ class FilesBeside {
   /// Collective. New, empty files, in place of what an enddef left that failed, or was killed.
   /// Errc::eexist where others' are there.
   void create();
-  /// Local, on rank 0. Returns the bytes of the index. Errc::enotnc as open_index().
+  /// Collective. Returns the bytes of the index, which hold on rank 0. Errc::enotnc as
+  /// open_index().
   Offset open_index();
   /// Collective, before anything is written to data files, of which those in use must be there.
   void open_to_write(std::span<const std::uint32_t> in_use);
 
   /// How entries name the data file of a rank.
   std::uint32_t file_of(Rank owner) const { return group_->of(owner) + 1; }
-  ExtentIo& io() { return *group_->io; }  ///< of this rank's data file
-  ExtentIo& index_io() { return *index_io_; }
+  ExtentIo& io() { return *group_->io; }       ///< of this rank's data file
+  ExtentIo& index_io() { return *index_io_; }  ///< once it is made or open
   data_files::Opened& to_read() { return to_read_; }
 
   /// Local. What was written is on the device, also by earlier jobs: in this rank's data file, in
@@ -72,7 +73,11 @@ class FilesBeside {
     std::unique_ptr<ExtentIo> io;
   };
   std::shared_ptr<File> make_file(const std::string& path) const;
+  // Transports open their files when they are made, if they are MPI-IO's: behind the meeting that
+  // says that these are there.
+  void make_index_io();
   void make_group();
+  void make_group_io();
 
   ClassicSite site_;
   std::uint64_t id_;
