@@ -26,8 +26,8 @@ def open(
     Only the header is read; values are read when variables are indexed. Large reads, and the decoding of chunks, use
     up to `threads` threads (default: one for each processor that the process may use, 8 at most).
 
-    netCDF-4 and other HDF5 files, where this build has HDF5 (forebay.has_hdf5), are for reading only. One thread at a
-    time reads them: HDF5 lets in no more.
+    BP4 directories, and netCDF-4 and other HDF5 files where this build has HDF5 (forebay.has_hdf5), are for reading
+    only. One thread at a time reads them: HDF5 lets in no more.
 
     If the file was written to since it was opened, reads raise ChangedFileError, since what they give may be of two
     states of the file; with check_changes=False they give what is there.
@@ -63,6 +63,8 @@ def reader_for(path: str) -> Any:
     them too (_groups.py).
     """
     name = os.fsencode(path)
+    if is_bp(name):
+        return _forebay.BpReader(name)
     if _forebay.hdf5 and _is_hdf5_file(name):
         try:
             from . import _hdf5  # only now: it brings HDF5 and all that HDF5 needs
@@ -84,7 +86,12 @@ def _is_hdf5_file(path: bytes) -> bool:
 def can_open(path: str | os.PathLike) -> bool:
     """Whether a file begins as those do that open() reads; False also for what is not there."""
     name = os.fsencode(path)
-    return _begin(name)[:3] == b"CDF" or (_forebay.hdf5 and _is_hdf5_file(name))
+    return _begin(name)[:3] == b"CDF" or is_bp(name) or (_forebay.hdf5 and _is_hdf5_file(name))
+
+
+def is_bp(path: str | os.PathLike) -> bool:
+    """Whether a path is a folder as adios2's engines BP4 and BP5 make them."""
+    return all(os.path.isfile(os.path.join(os.fsencode(path), name)) for name in (b"md.idx", b"md.0"))
 
 
 def is_cdf5(path: str | os.PathLike) -> bool:

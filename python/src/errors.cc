@@ -20,6 +20,7 @@ const char* kind_of(Errc code) {
     case Errc::enomem:
       return "memory";
     case Errc::enotnc:
+    case Errc::ebad_file:
     case Errc::enotnc3:
     case Errc::etrunc:
     case Errc::ebadlog:

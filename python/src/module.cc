@@ -1,8 +1,20 @@
 // The extension module forebay._forebay. The package's own classes (python/forebay) stand on it;
 // nothing in it is public. What reads HDF5 files is a second one (hdf5.cc).
 #include "base/step.h"
+#include "files/bp_source.h"
 #include "method/method.h"
+#include "source_reader.h"
 #include "support.h"
+
+namespace forebay::python {
+namespace {
+
+std::unique_ptr<Source> open_directory(const std::string& path) {
+  return open_bp(path, Strings::given);
+}
+
+}  // namespace
+}  // namespace forebay::python
 
 NB_MODULE(_forebay, module) {
   namespace nb = nanobind;
@@ -25,5 +37,6 @@ NB_MODULE(_forebay, module) {
   module.attr("step_names") = nb::tuple(steps);  // of reports
   python::register_errors();
   python::bind_reader(module);
+  python::bind_source_reader<python::open_directory>(module, "BpReader");
   python::bind_writer(module);
 }

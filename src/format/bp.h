@@ -174,6 +174,10 @@ inline constexpr std::size_t head_bp_version_at = 37;
 inline constexpr std::size_t head_active_at = 38;  ///< 1: the program that writes has not ended
 inline constexpr std::uint8_t bp_version = 4;
 
+// In md.0, before the entries of a step.
+inline constexpr Count groups_head_bytes = 16;
+inline constexpr Count elements_head_bytes = 12;  ///< of variables, and of attributes
+
 /// What an entry of md.0 tells of a block or attribute, by number.
 enum class Characteristic : std::uint8_t {
   value = 0,

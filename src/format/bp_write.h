@@ -79,8 +79,6 @@ Count gap_before_group(Offset end, Count alignment);
 
 // ---- md.0: indexes of a step. Entries of groups, variables and attributes follow their heads.
 
-inline constexpr Count groups_head_bytes = 16;
-inline constexpr Count elements_head_bytes = 12;  ///< of variables, and of attributes
 void append_groups_head(Bytes& out, std::uint64_t groups, Count bytes);
 void append_elements_head(Bytes& out, std::uint32_t elements, Count bytes);
 

@@ -6,6 +6,7 @@
 
 #include "base/attempt.h"
 #include "base/text_table.h"
+#include "files/bp_source.h"
 #include "files/classic_file.h"
 #include "files/file_check.h"
 #include "files/hdf5/open.h"
@@ -434,12 +435,14 @@ void add_info_command(CLI::App& app, int& status) {
   };
   auto options = std::make_shared<Options>();
   Command command(app, "info", "Show what is in a file and where it lies");
-  command.add_option("FILE", options->path, "a netCDF file of any format, or an HDF5 file")
+  command
+      .add_option("FILE", options->path,
+                  "a netCDF file of any format, a BP4 directory, or an HDF5 file")
       .required();
   command.add_flag("--json", options->json, "print one JSON object");
   command.add_flag("-a,--attributes", options->attributes, "show all attributes, in full");
   command.callback([options, &status] {
-    if (is_hdf5_file(options->path)) {
+    if (is_hdf5_file(options->path) || is_bp(options->path)) {
       const auto source = open_source(options->path);
       if (options->json) {
         print_json(source_info_json(*source));

@@ -14,10 +14,21 @@
 namespace forebay::tools {
 namespace {
 
+// Of a folder all that is in it.
 Count file_size(const std::string& path) {
   std::error_code failed;
-  const auto size = std::filesystem::file_size(path, failed);
-  return failed ? 0 : static_cast<Count>(size);
+  if (!std::filesystem::is_directory(path, failed)) {
+    const auto size = std::filesystem::file_size(path, failed);
+    return failed ? 0 : static_cast<Count>(size);
+  }
+  Count size = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(path, failed))
+    if (entry.is_regular_file(failed)) size += static_cast<Count>(entry.file_size(failed));
+  return size;
+}
+
+std::optional<Hdf5LogFacts> log_facts(const Source& source) {
+  return source.is_hdf5() ? hdf5_log_facts(source.path()) : std::nullopt;
 }
 
 Count bytes_of(const Source& source, VarId id) {
@@ -119,7 +130,7 @@ Json source_info_json(const Source& source) {
     item["stored_bytes"] = source.stored_bytes(id).value_or(0);
   });
   json["file_size"] = file_size(source.path());
-  if (const auto facts = hdf5_log_facts(source.path())) json["log"] = log_json(*facts);
+  if (const auto facts = log_facts(source)) json["log"] = log_json(*facts);
   return json;
 }
 
@@ -136,7 +147,7 @@ std::string source_info_text(const Source& source, bool all_attributes) {
   summary.add(
       {"data", fmt::format("{} variables, {} stored in {}", grouped(std::ssize(schema.vars)),
                            friendly_size(bytes), friendly_size(stored))});
-  const auto log = hdf5_log_facts(source.path());
+  const auto log = log_facts(source);
   if (!source.groups().empty())
     summary.add({"groups", grouped(std::ssize(source.groups())) + " below the root"});
   for (const LeftOut& item : source.left_out())

@@ -224,7 +224,8 @@ class Conversion {
   // What the output has no word for is refused, unless the user wants to go without it.
   void open_input() {
     source_ = open_source(options_.in, options_.group);
-    const std::string name = printable(options_.in), to = options_.to == "zarr" ? "zarr" : "netcdf";
+    const std::string name = printable(options_.in),
+                      to = options_.to == "zarr" || options_.to == "hdf5" ? options_.to : "netcdf";
     if (!source_->groups().empty())
       throw Error(Errc::enotsupport,
                   fmt::format("{} has groups (the first is \"{}\"), which {} has no word for", name,
@@ -235,7 +236,8 @@ class Conversion {
       throw Error(Errc::enotsupport,
                   fmt::format("{}: {} is {}, which {} has no word for", name,
                               printable(result_.left_out[0].name), result_.left_out[0].what, to),
-                  "--skip leaves it out, --to hdf5 copies it");
+                  source_->is_hdf5() ? "--skip leaves it out, --to hdf5 copies it"
+                                     : "--skip leaves it out");
   }
 
   void copy_source(const std::string& temporary) {

@@ -1,0 +1,76 @@
+"""BP4 directories, which adios2 writes here."""
+
+import numpy as np
+import pytest
+
+import forebay
+
+adios2 = pytest.importorskip("adios2")
+
+
+@pytest.fixture
+def path(tmp_path):
+    adios = adios2.Adios()
+    io = adios.declare_io("all")
+    io.set_engine("BP4")
+    temperature = io.define_variable("T", np.zeros(1), [4, 3], [0, 0], [2, 3])
+    wave = io.define_variable("in/wave", np.zeros(1, "c16"), [2], [0], [2])
+    text = io.define_variable("text")
+    grows = io.define_variable("grows", np.zeros(1, "i4"), [1], [0], [1])
+    io.define_attribute("T/units", "K")
+    io.define_attribute("words", ["a", "ccc"])
+    name = tmp_path / "a.bp"
+    engine = io.open(str(name), adios2.bindings.Mode.Write)
+    for step in range(3):
+        engine.begin_step()
+        for half in range(2):
+            temperature.set_selection([[2 * half, 0], [2, 3]])
+            engine.put(temperature, temperatures(step)[2 * half : 2 * half + 2].copy(), adios2.bindings.Mode.Sync)
+        engine.put(wave, np.array([1 + 2j, step]), adios2.bindings.Mode.Sync)
+        engine.put(text, "step" * step)
+        grows.set_shape([step + 1])
+        grows.set_selection([[0], [step + 1]])
+        engine.put(grows, np.arange(step + 1, dtype="i4"), adios2.bindings.Mode.Sync)
+        engine.end_step()
+    engine.close()
+    return name
+
+
+def temperatures(step):
+    return np.arange(12.0).reshape(4, 3) + 100 * step
+
+
+def test_steps_are_records(path):
+    with forebay.open(path) as file:
+        assert file["T"].dimensions == ("step", "dim_4", "dim_3")
+        assert file["T"].attributes["units"] == "K"
+        assert np.array_equal(file["T"][:], np.stack([temperatures(s) for s in range(3)]))
+        assert np.array_equal(file["T"][1, ::2, 1:], temperatures(1)[::2, 1:])
+        assert np.array_equal(file["in.wave"][2], [[1, 2], [2, 0]])
+        assert np.array_equal(file["in.wave"][:, 0, 1], [2, 2, 2])
+        assert list(file["text"][:]) == ["", "step", "stepstep"]
+        assert np.array_equal(file["grows"][:], [0, 0, 1, 0, 1, 2])
+        assert np.array_equal(file["grows"][1::2], [0, 0, 2])
+        assert np.array_equal(file["grows_count"][:], [1, 2, 3])
+        assert list(file.attributes["words"]) == ["a", "ccc"]
+
+
+def test_xarray(path):
+    xarray = pytest.importorskip("xarray")
+    with xarray.open_dataset(path, engine="forebay") as data:
+        assert dict(data["T"].sizes) == {"step": 3, "dim_4": 4, "dim_3": 3}
+        assert float(data["T"].isel(step=2).mean()) == temperatures(2).mean()
+
+
+def test_bp5_is_refused(path):
+    (path / "mmd.0").touch()
+    with pytest.raises(forebay.UnsupportedError, match="BP5"):
+        forebay.open(path)
+
+
+def test_a_damaged_index_is_an_error_of_the_file(path):
+    with open(path / "md.0", "r+b") as file:
+        file.seek(70)
+        file.write(b"\xff" * 60)
+    with pytest.raises(forebay.FormatError):
+        forebay.open(path)

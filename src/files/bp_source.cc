@@ -1,0 +1,377 @@
+#include "files/bp_source.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/byteorder.h"
+#include "base/error.h"
+#include "base/raw_bytes.h"
+#include "base/text_table.h"
+#include "format/bp_read.h"
+#include "layout/process_group/bp_reader.h"
+
+namespace forebay {
+namespace {
+
+using process_group::BpReader;
+using process_group::Kind;
+using process_group::StoredVariable;
+
+// Of complex numbers that of their parts; none: strings, and what is left out.
+Type element_of(bp::Type type) {
+  if (type == bp::Type::complex64) return Type::float32;
+  return type == bp::Type::complex128 ? Type::float64 : to_engine(type);
+}
+
+std::string classic_name(std::string name) {
+  std::replace(name.begin(), name.end(), '/', '.');
+  return name;
+}
+
+Attribute text_attribute(std::string name, const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {
+      std::move(name), Type::chr, static_cast<Count>(text.size()), {bytes.begin(), bytes.end()}};
+}
+
+Attribute number_attribute(std::string name, const std::vector<std::int64_t>& numbers) {
+  Attribute made{std::move(name), Type::int64, std::ssize(numbers), {}};
+  made.value.resize(numbers.size() * sizeof(std::int64_t));
+  for (std::size_t n = 0; n < numbers.size(); ++n)
+    store_be(made.value.data() + n * sizeof(std::int64_t), numbers[n]);
+  return made;
+}
+
+/// How many of start, start + stride, … (`count` of them) lie before `end`.
+Count before(Count start, Count stride, Count count, Count end) {
+  if (end <= start) return 0;
+  return std::min(count, (end - 1 - start) / stride + 1);
+}
+
+Subarray without_first(const Subarray& from) {
+  Subarray rest = from;
+  for (auto* list : {&rest.start, &rest.count, &rest.stride})
+    if (!list->empty()) list->erase(list->begin());
+  return rest;
+}
+
+/// Where the values of a variable of the schema come from.
+struct View {
+  std::size_t stored = 0;  // in BpReader::variables()
+  enum Lead { none, steps, observations, counts } lead = none;
+  enum Trail { nothing, complex, text } trail = nothing;
+  std::vector<Count> begins;  // of each step's observations, and their end
+};
+
+class BpSource final : public Source {
+ public:
+  BpSource(const std::string& path, Strings strings)
+      : reader_(Comm(), path, report_), strings_(strings) {
+    schema_.version = 5;
+    for (std::size_t v = 0; v < reader_.variables().size(); ++v) add_variable(v);
+    for (const bp::Attribute& attribute : reader_.attributes()) add_attribute(attribute);
+  }
+
+  const std::string& path() const override { return reader_.path(); }
+  std::string format() const override { return "BP4"; }
+  const Schema& schema() const override { return schema_; }
+  const std::vector<LeftOut>& left_out() const override { return left_out_; }
+  const std::vector<StringList>& string_lists() const override { return lists_; }
+  Count width(VarId var) const override {
+    return is_string(view(var)) && strings_ == Strings::given ? 0 : Source::width(var);
+  }
+  void read(VarId var, const Subarray& selection, void* out) const override;
+  std::vector<std::string> read_strings(VarId var, const Subarray& selection) const override;
+  std::optional<Count> stored_bytes(VarId var) const override {
+    return whole(shape(var)).elements() * Source::width(var);
+  }
+
+ private:
+  const View& view(VarId var) const { return views_[static_cast<std::size_t>(var)]; }
+  const StoredVariable& stored(const View& of) const { return reader_.variables()[of.stored]; }
+  bool is_string(const View& of) const {
+    return of.lead != View::counts && stored(of).variable.type == bp::Type::string;
+  }
+  void leave_out(const std::string& name, const std::string& why) {
+    left_out_.push_back({name, why});
+  }
+  void add_variable(std::size_t v);
+  std::optional<std::vector<Count>> shape_of(std::size_t v, View& view);
+  void add(const std::string& name, Type type, std::vector<DimId> dims, const View& view,
+           std::vector<Attribute> attributes = {});
+  DimId dimension(const std::string& name, Count length);
+  DimId step_dimension(const StoredVariable& variable);
+  void add_attribute(const bp::Attribute& attribute);
+  void read_step(const View& view, std::size_t step, const Subarray& selection,
+                 std::byte* out) const;
+  void read_observations(const View& view, const Subarray& selection, std::byte* out) const;
+  template <typename F>
+  void each_step(const View& view, const Subarray& selection, F&& f) const;
+
+  Report report_;
+  BpReader reader_;
+  Strings strings_;
+  Schema schema_;
+  std::vector<View> views_;
+  std::vector<LeftOut> left_out_;
+  std::vector<StringList> lists_;
+};
+
+DimId BpSource::dimension(const std::string& name, Count length) {
+  if (const auto found = schema_.find_dim(name)) return *found;
+  return schema_.add_dim({name, length});
+}
+
+DimId BpSource::step_dimension(const StoredVariable& variable) {
+  if (variable.steps.size() < reader_.steps())
+    return dimension(classic_name(variable.variable.name) + "_step", std::ssize(variable.steps));
+  schema_.numrecs = static_cast<Count>(reader_.steps());
+  return dimension("step", 0);
+}
+
+void BpSource::add(const std::string& name, Type type, std::vector<DimId> dims, const View& view,
+                   std::vector<Attribute> attributes) {
+  Variable made;
+  made.name = classic_name(name);
+  if (schema_.find_var(made.name)) return leave_out(name, "another one is called that");
+  made.type = type;
+  made.dimids = std::move(dims);
+  if (made.name != name) attributes.push_back(text_attribute("bp_name", name));
+  for (Attribute& attribute : attributes) made.attributes.append(std::move(attribute));
+  schema_.add_var(std::move(made));
+  views_.push_back(view);
+}
+
+// The shape that it has in all steps; where only the first extent differs between them that is the
+// sum, and the view becomes one of observations. Nothing: it is left out.
+std::optional<std::vector<Count>> BpSource::shape_of(std::size_t v, View& view) {
+  const StoredVariable& variable = reader_.variables()[v];
+  if (variable.kind == Kind::global && !variable.varies) return variable.shape;
+  if (variable.kind == Kind::scalar) return std::vector<Count>{};
+  std::optional<std::vector<Count>> whole;
+  bool varies = false, fits = true;
+  view.begins = {0};
+  for (const std::uint32_t step : variable.steps) {
+    std::vector<Count> shape = reader_.array(v, step).shape;
+    if (!whole) whole = shape;
+    varies |= shape != *whole;
+    view.begins.push_back(view.begins.back() + shape[0]);
+    shape[0] = (*whole)[0];
+    fits &= shape == *whole;
+  }
+  if (!varies) return whole;
+  if (!fits) return std::nullopt;
+  view.lead = View::observations;
+  (*whole)[0] = view.begins.back();
+  return whole;
+}
+
+void BpSource::add_variable(std::size_t v) {
+  const StoredVariable& variable = reader_.variables()[v];
+  const std::string& name = variable.variable.name;
+  const bp::Type type = variable.variable.type;
+  if (!variable.operation.empty())
+    return leave_out(name, "values behind adios2's operator " + variable.operation);
+  if (type == bp::Type::long_double) return leave_out(name, "long double");
+  View view;
+  view.stored = v;
+  if (variable.steps.size() > 1) view.lead = View::steps;
+  std::optional<std::vector<Count>> shape;
+  try {
+    shape = shape_of(v, view);
+  } catch (const Error& error) {
+    if (error.code() != Errc::enotsupport) throw;
+    return leave_out(name, "local blocks that differ in more than one extent");
+  }
+  if (!shape) return leave_out(name, "its shape differs between steps in more than one extent");
+  if (std::find(shape->begin(), shape->end(), 0) != shape->end())
+    return leave_out(name, "an array without elements");
+  std::vector<DimId> dims;
+  std::vector<Attribute> attributes;
+  if (view.lead == View::steps) {
+    dims.push_back(step_dimension(variable));
+    if (variable.steps.size() < reader_.steps())
+      attributes.push_back(
+          number_attribute("bp_steps", {variable.steps.begin(), variable.steps.end()}));
+  }
+  for (std::size_t d = 0; d < shape->size(); ++d) {
+    const bool obs = d == 0 && view.lead == View::observations;
+    dims.push_back(dimension(
+        obs ? classic_name(name) + "_obs" : "dim_" + std::to_string((*shape)[d]), (*shape)[d]));
+  }
+  Type element = element_of(type);
+  if (is_complex(type)) {
+    view.trail = View::complex;
+    dims.push_back(dimension("complex", 2));
+  }
+  if (type == bp::Type::string) {
+    element = Type::chr;
+    if (strings_ == Strings::left_out) {
+      const auto most = static_cast<Count>(std::max<std::size_t>(variable.longest_text, 1));
+      view.trail = View::text;
+      dims.push_back(dimension("string_" + std::to_string(most), most));
+    }
+  }
+  add(name, element, dims, view, attributes);
+  if (view.lead != View::observations) return;
+  View counts = view;
+  counts.lead = View::counts;
+  counts.trail = View::nothing;
+  add(name + "_count", Type::int64, {step_dimension(variable)}, counts,
+      {text_attribute("sample_dimension", classic_name(name) + "_obs")});
+}
+
+void BpSource::add_attribute(const bp::Attribute& attribute) {
+  int owner = global_id;
+  std::string name = attribute.name;
+  for (std::size_t v = 0; v < views_.size(); ++v) {
+    const std::string& of = stored(views_[v]).variable.name;
+    if (views_[v].lead == View::counts || !attribute.name.starts_with(of + "/")) continue;
+    owner = static_cast<int>(v);
+    name = attribute.name.substr(of.size() + 1);
+  }
+  AttributeList& list = schema_.attributes_of(owner);
+  name = classic_name(name);
+  const auto others = [&] {
+    return std::any_of(lists_.begin(), lists_.end(), [&](const StringList& one) {
+      return one.owner == owner && one.name == name;
+    });
+  };
+  if (list.find(name) || others()) return leave_out(attribute.name, "another one is called that");
+  if (attribute.type == bp::Type::string)
+    return list.append(text_attribute(name, attribute.texts.at(0)));
+  if (attribute.type == bp::Type::string_array) {
+    if (strings_ == Strings::left_out) return leave_out(attribute.name, "a list of strings");
+    lists_.push_back({owner, static_cast<std::size_t>(list.size()), name, attribute.texts});
+    return;
+  }
+  Attribute made;
+  made.name = name;
+  made.type = to_engine(attribute.type);
+  if (made.type == Type::none) return leave_out(attribute.name, "complex numbers");
+  made.value = attribute.values;
+  made.count = static_cast<Count>(made.value.size()) / size_of(made.type);
+  if (!native_is_big_endian) bp::swap_values(attribute.type, made.value);
+  list.append(std::move(made));
+}
+
+/// f(step of the file, the selection within it, how many elements of `selection` come before).
+template <typename F>
+void BpSource::each_step(const View& view, const Subarray& selection, F&& f) const {
+  const StoredVariable& variable = stored(view);
+  if (view.lead == View::none) return f(variable.steps[0], selection, Count{0});
+  const Subarray rest = without_first(selection);
+  const Count stride = selection.stride.empty() ? 1 : selection.stride[0];
+  for (Count n = 0; n < selection.count[0]; ++n)
+    f(variable.steps.at(static_cast<std::size_t>(selection.start[0] + n * stride)), rest,
+      n * rest.elements());
+}
+
+void BpSource::read_step(const View& view, std::size_t step, const Subarray& selection,
+                         std::byte* out) const {
+  // What no rank wrote.
+  const bool complex = view.trail == View::complex;
+  std::array<std::byte, 16> fill{};
+  const bp::Type type = stored(view).variable.type;
+  const Type element = element_of(type);
+  if (element != Type::none) {
+    default_fill(element, fill.data());
+    std::copy_n(fill.begin(), size_of(element), fill.begin() + size_of(element));
+  }
+  const std::span of_one(fill.data(), static_cast<std::size_t>(bp::size_of(type)));
+  if (view.trail == View::nothing) return reader_.read(view.stored, step, selection, out, of_one);
+  // A dimension more than the file has, of which a part may be selected.
+  const auto width = static_cast<std::size_t>(complex ? size_of(element) : 1);
+  Subarray whole = selection;
+  const Count first = whole.start.back(), many = whole.count.back();
+  const Count stride = whole.stride.empty() ? 1 : whole.stride.back();
+  for (auto* list : {&whole.start, &whole.count, &whole.stride})
+    if (!list->empty()) list->pop_back();
+  const auto elements = static_cast<std::size_t>(whole.elements());
+  RawBytes all;
+  std::size_t each = 2;
+  if (view.trail == View::text) {
+    const std::string text = reader_.text(view.stored, step);
+    each = std::max<std::size_t>(stored(view).longest_text, 1);
+    all.resize(each, std::byte{0});
+    std::fill(all.begin(), all.end(), std::byte{0});
+    std::memcpy(all.data(), text.data(), std::min(text.size(), each));
+  } else {
+    all.resize(elements * each * width);
+    reader_.read(view.stored, step, whole, all.data(), of_one);
+  }
+  for (std::size_t e = 0; e < elements; ++e)
+    for (Count n = 0; n < many; ++n, out += width)
+      std::memcpy(out,
+                  all.data() + (e * each + static_cast<std::size_t>(first + n * stride)) * width,
+                  width);
+}
+
+void BpSource::read_observations(const View& view, const Subarray& selection,
+                                 std::byte* out) const {
+  const Count stride = selection.stride.empty() ? 1 : selection.stride[0];
+  const Subarray rest = without_first(selection);
+  const StoredVariable& variable = stored(view);
+  const Count row = rest.elements() * size_of(element_of(variable.variable.type));
+  const auto up_to = [&](std::size_t step) {
+    return before(selection.start[0], stride, selection.count[0], view.begins[step]);
+  };
+  for (std::size_t n = 0; n < variable.steps.size(); ++n) {
+    const Count done = up_to(n), upto = up_to(n + 1);
+    if (done == upto) continue;
+    Subarray part = selection;
+    part.start[0] = selection.start[0] + done * stride - view.begins[n];
+    part.count[0] = upto - done;
+    read_step(view, variable.steps[n], part, out + done * row);
+  }
+}
+
+void BpSource::read(VarId var, const Subarray& selection, void* out) const {
+  const View& from = view(var);
+  const Variable& variable = schema_.vars[static_cast<std::size_t>(var)];
+  if (width(var) == 0)
+    throw Error(Errc::echar, printable(path()) + ": variable " + printable(variable.name) +
+                                 " has strings of varying length");
+  check_selection(variable, SelectionLimits(schema_.numrecs), selection.start.data(),
+                  selection.count.data(),
+                  selection.stride.empty() ? nullptr : selection.stride.data());
+  if (selection.elements() == 0) return;
+  auto* const to = static_cast<std::byte*>(out);
+  if (from.lead == View::counts) {
+    const Count stride = selection.stride.empty() ? 1 : selection.stride[0];
+    for (Count n = 0; n < selection.count[0]; ++n) {
+      const auto step = static_cast<std::size_t>(selection.start[0] + n * stride);
+      const std::int64_t count = from.begins[step + 1] - from.begins[step];
+      std::memcpy(to + static_cast<std::size_t>(n) * sizeof count, &count, sizeof count);
+    }
+    return;
+  }
+  if (from.lead == View::observations) return read_observations(from, selection, to);
+  each_step(from, selection, [&](std::size_t step, const Subarray& part, Count elements) {
+    read_step(from, step, part, to + elements * size_of(variable.type));
+  });
+}
+
+std::vector<std::string> BpSource::read_strings(VarId var, const Subarray& selection) const {
+  if (width(var) != 0) return Source::read_strings(var, selection);
+  std::vector<std::string> values;
+  each_step(view(var), selection, [&](std::size_t step, const Subarray&, Count) {
+    values.push_back(reader_.text(view(var).stored, step));
+  });
+  return values;
+}
+
+}  // namespace
+
+bool is_bp(const std::string& path) { return process_group::is_bp_directory(path); }
+
+std::unique_ptr<Source> open_bp(const std::string& path, Strings strings) {
+  return std::make_unique<BpSource>(path, strings);
+}
+
+}  // namespace forebay

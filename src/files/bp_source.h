@@ -1,0 +1,32 @@
+// BP4 directories as files of the classic model: steps are records.
+//
+//     T            in every step of several      T(step, …)
+//     T            in some of them               T(T_step, …), and bp_steps: which
+//     T            in one                        T(…)
+//     first extent differs between steps         T(T_obs, …) one step behind the other, and
+//                                                T_count(step) with sample_dimension, as CF has it
+//     joined and local arrays                    blocks one behind the other, in the order of ranks
+//     complex numbers                            a last dimension `complex` of 2
+//     strings                                    text with a last dimension, or strings (given)
+//
+// What no rank wrote reads as netCDF's fill value of the type. Dimensions have no names in BP:
+// dim_N has N elements. "/" in a name becomes ".", and bp_name has the name; the attribute T/units
+// becomes T's units.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "files/source.h"
+
+namespace forebay {
+
+/// Local. Whether `path` is a BP directory.
+bool is_bp(const std::string& path);
+
+/// Opens one. What the model has no word for is in left_out(): long double, lists of strings and
+/// complex numbers among attributes, blocks that do not follow one another, values behind
+/// operators. Errors as process_group::BpReader has them.
+std::unique_ptr<Source> open_bp(const std::string& path, Strings strings);
+
+}  // namespace forebay

@@ -1,0 +1,398 @@
+#include "format/bp_read.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <string_view>
+#include <type_traits>
+
+#include "base/byteorder.h"
+#include "base/error.h"
+
+namespace forebay::bp {
+
+namespace {
+
+[[noreturn]] void damaged(const std::string& what) {
+  throw Error(Errc::ebad_file, "damaged: " + what, "read another copy, or an earlier step");
+}
+
+/// Reads numbers one behind the other.
+class Cursor {
+ public:
+  Cursor(std::span<const std::byte> bytes, bool swapped) : bytes_(bytes), swapped_(swapped) {}
+
+  std::span<const std::byte> take(std::size_t n) {
+    if (n > bytes_.size() - at_) damaged("an entry of the index ends too early");
+    const auto taken = bytes_.subspan(at_, n);
+    at_ += n;
+    return taken;
+  }
+  template <typename T>
+  T number() {
+    static_assert(std::is_unsigned_v<T>);
+    T value;
+    std::memcpy(&value, take(sizeof value).data(), sizeof value);
+    return swapped_ ? byte_swapped(value) : value;
+  }
+  std::string text() {
+    const auto bytes = take(number<std::uint16_t>());
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+  std::size_t at() const { return at_; }
+  bool at_end() const { return at_ == bytes_.size(); }
+
+ private:
+  std::span<const std::byte> bytes_;
+  bool swapped_;
+  std::size_t at_ = 0;
+};
+
+Type checked_type(std::uint8_t number) {
+  const auto type = static_cast<Type>(number);
+  const bool is_text = type == Type::string || type == Type::string_array;
+  if (!is_text && size_of(type) == 0) damaged("there is no type " + std::to_string(number));
+  return type;
+}
+
+Value value_of(Cursor& from, Type type, bool swapped) {
+  Value value{};
+  const auto bytes = from.take(static_cast<std::size_t>(size_of(type)));
+  std::copy(bytes.begin(), bytes.end(), value.begin());
+  if (swapped) swap_values(type, std::span(value).first(bytes.size()));
+  return value;
+}
+
+void skip(Cursor& from, Type type, std::size_t values) {
+  from.take(values * static_cast<std::size_t>(size_of(type)));
+}
+
+struct Extents {
+  std::vector<Count> count, shape, start;
+};
+
+// Extents that are no extents are negative as signed numbers.
+Extents parse_dimensions(Cursor& from) {
+  const std::size_t n = from.number<std::uint8_t>();
+  from.number<std::uint16_t>();  // their bytes
+  Extents all;
+  for (std::size_t d = 0; d < n; ++d)
+    for (auto* list : {&all.count, &all.shape, &all.start})
+      list->push_back(static_cast<Count>(from.number<std::uint64_t>()));
+  return all;
+}
+
+bool all_zero(const std::vector<Count>& list) {
+  return std::all_of(list.begin(), list.end(), [](Count n) { return n == 0; });
+}
+
+// What the three lists say of a block, as adios2 takes them.
+Shape shape_of(Extents&& from) {
+  Shape at;
+  if (from.shape == std::vector<Count>{local_value}) {
+    at.shape = from.shape;
+    return at;
+  }
+  const auto joints = std::count(from.shape.begin(), from.shape.end(), joined);
+  if (all_zero(from.shape) && all_zero(from.start)) {
+    if (!all_zero(from.count)) at.count = std::move(from.count);
+  } else {
+    at.count = std::move(from.count);
+    at.shape = std::move(from.shape);
+    if (joints == 0) at.start = std::move(from.start);
+  }
+  if (joints > 1) damaged("an array that is joined along two dimensions");
+  for (std::size_t d = 0; d < at.count.size(); ++d) {
+    const Count count = at.count[d], whole = at.shape.empty() ? count : at.shape[d];
+    const Count start = at.start.empty() ? 0 : at.start[d];
+    if (count < 0 || (whole < 0 && whole != joined) || start < 0 ||
+        (!at.start.empty() && (start > whole || count > whole - start)))
+      damaged("a block that reaches out of its array");
+  }
+  return at;
+}
+
+Count bytes_of(Type type, const Shape& at) {
+  Count bytes = size_of(type);
+  for (const Count n : at.count)
+    if (__builtin_mul_overflow(bytes, n, &bytes)) damaged("a block of more than 2^63 bytes");
+  return bytes;
+}
+
+// Statistics as BP3 has them: those whose bits are set, in this order.
+void parse_statistics(Cursor& from, std::uint32_t bits, Type type, bool swapped, Block& block) {
+  enum { min, max, count, sum, squares, histogram, finite, all };
+  for (int bit = 0; bit < all; ++bit) {
+    if ((bits >> bit & 1) == 0) continue;
+    switch (bit) {
+      case min:
+        block.min = value_of(from, type, swapped);
+        break;
+      case max:
+        block.max = value_of(from, type, swapped);
+        break;
+      case count:
+        from.take(4);
+        break;
+      case sum:
+      case squares:
+        from.take(8);
+        break;
+      case finite:
+        from.take(1);
+        break;
+      default:
+        throw Error(Errc::enotsupport, "a histogram among the statistics of a block",
+                    "write the file without histograms");
+    }
+  }
+  block.has_range = (bits & 3) == 3;
+}
+
+void parse_ranges(Cursor& from, Type type, std::size_t dimensions, bool swapped, Block& block) {
+  const std::size_t parts = from.number<std::uint16_t>();
+  block.min = value_of(from, type, swapped);
+  block.max = value_of(from, type, swapped);
+  block.has_range = true;
+  if (parts <= 1) return;
+  from.take(1 + 8 + 2 * dimensions);  // how the block is divided
+  skip(from, type, 2 * parts);
+}
+
+std::string parse_operation(Cursor& from) {
+  const auto name = from.take(from.number<std::uint8_t>());
+  from.number<std::uint8_t>();  // type before
+  parse_dimensions(from);
+  from.take(from.number<std::uint16_t>());
+  return {reinterpret_cast<const char*>(name.data()), name.size()};
+}
+
+template <typename T>
+void swap_each(std::span<std::byte> values) {
+  for (std::size_t at = 0; at + sizeof(T) <= values.size(); at += sizeof(T)) {
+    T value;
+    std::memcpy(&value, values.data() + at, sizeof value);
+    value = byte_swapped(value);
+    std::memcpy(values.data() + at, &value, sizeof value);
+  }
+}
+
+}  // namespace
+
+void swap_values(Type type, std::span<std::byte> values) {
+  switch (size_of(type) / (is_complex(type) ? 2 : 1)) {
+    case 2:
+      return swap_each<std::uint16_t>(values);
+    case 4:
+      return swap_each<std::uint32_t>(values);
+    case 8:
+      return swap_each<std::uint64_t>(values);
+    default:
+      return;
+  }
+}
+
+bool parse_head(std::span<const std::byte> head) {
+  constexpr std::string_view tag = "ADIOS-BP";
+  if (head.size() < static_cast<std::size_t>(head_bytes) ||
+      std::memcmp(head.data(), tag.data(), tag.size()) != 0)
+    throw Error(Errc::ebad_file, "it does not begin as files of BP directories do",
+                "give the path of a BP4 directory");
+  const auto version = std::to_integer<int>(head[head_bp_version_at]);
+  if (version != bp_version)
+    throw Error(Errc::enotsupport, "it is of BP version " + std::to_string(version),
+                "BP4 is read: write with adios2's engine BP4");
+  const auto order = std::to_integer<int>(head[head_endian_at]);
+  if (order > 1) damaged("its byte order is neither");
+  return (order == 1) != native_is_big_endian;
+}
+
+StepRecord parse_record(std::span<const std::byte, record_bytes> record, bool swapped) {
+  Cursor from(record, swapped);
+  const auto place = [&] {
+    const auto n = from.number<std::uint64_t>();
+    if (n > static_cast<std::uint64_t>(std::numeric_limits<Offset>::max()))
+      damaged("a step's index lies nowhere");
+    return static_cast<Offset>(n);
+  };
+  StepRecord step;
+  step.step = from.number<std::uint64_t>();
+  step.rank = from.number<std::uint64_t>();
+  step.groups = place();
+  step.variables = place();
+  step.attributes = place();
+  step.end = place();
+  step.time = from.number<std::uint64_t>();
+  if (step.groups > step.variables || step.variables > step.attributes ||
+      step.attributes > step.end)
+    damaged("the parts of a step's index lie in no order");
+  return step;
+}
+
+Count parse_elements_head(std::span<const std::byte> elements, bool swapped) {
+  Cursor from(elements, swapped);
+  from.number<std::uint32_t>();
+  const auto bytes = from.number<std::uint64_t>();
+  if (bytes > static_cast<std::uint64_t>(std::numeric_limits<Count>::max()))
+    damaged("the index of a step is too long");
+  return static_cast<Count>(bytes);
+}
+
+Count parse_entry_bytes(std::span<const std::byte> first, bool swapped) {
+  return Count{4} + Cursor(first, swapped).number<std::uint32_t>();
+}
+
+bool parse_column_major(std::span<const std::byte> groups, bool swapped) {
+  Cursor from(groups, swapped);
+  const auto number = from.number<std::uint64_t>();
+  from.number<std::uint64_t>();
+  if (number == 0) return false;
+  from.number<std::uint16_t>();
+  from.text();
+  return from.take(1)[0] == std::byte{'y'};
+}
+
+VariableEntry::VariableEntry(std::span<const std::byte> entry, bool swapped, bool column_major)
+    : entry_(entry), swapped_(swapped), column_major_(column_major) {
+  Cursor from(entry, swapped);
+  from.number<std::uint32_t>();  // bytes
+  from.number<std::uint32_t>();  // member
+  from.text();                   // group
+  variable_.name = from.text();
+  from.take(2);
+  variable_.type = checked_type(from.number<std::uint8_t>());
+  blocks_ = from.number<std::uint64_t>();
+  at_ = from.at();
+  if (variable_.name.empty()) damaged("a variable without a name");
+  if (variable_.type == Type::string_array) damaged(variable_.name + " is a list of strings");
+}
+
+bool VariableEntry::next(Block& block) {
+  if (done_ == blocks_ || at_ == entry_.size()) return false;
+  Cursor from(entry_.subspan(at_), swapped_);
+  from.number<std::uint8_t>();
+  const std::size_t bytes = from.number<std::uint32_t>();
+  block = {};
+  parse_characteristics(from.take(bytes), block);
+  at_ += from.at();
+  ++done_;
+  return true;
+}
+
+void VariableEntry::parse_characteristics(std::span<const std::byte> bytes, Block& block) {
+  Cursor from(bytes, swapped_);
+  const Type type = variable_.type;
+  std::uint32_t bits = 0;
+  Extents extents;
+  while (!from.at_end()) {
+    const auto what = from.number<std::uint8_t>();
+    switch (static_cast<Characteristic>(what)) {
+      case Characteristic::time_index:
+        block.step = from.number<std::uint32_t>();
+        break;
+      case Characteristic::file_index:
+        block.file = from.number<std::uint32_t>();
+        break;
+      case Characteristic::value:
+        block.has_value = true;
+        if (type == Type::string)
+          block.text = from.text();
+        else
+          block.min = block.max = value_of(from, type, swapped_);
+        break;
+      case Characteristic::min:
+        block.min = value_of(from, type, swapped_);
+        break;
+      case Characteristic::max:
+        block.max = value_of(from, type, swapped_);
+        block.has_range = true;
+        break;
+      case Characteristic::minmax:
+        parse_ranges(from, type, extents.count.size(), swapped_, block);
+        break;
+      case Characteristic::bitmap:
+        bits = from.number<std::uint32_t>();
+        break;
+      case Characteristic::stat:
+        parse_statistics(from, bits, type, swapped_, block);
+        break;
+      case Characteristic::offset:
+        block.place = static_cast<Offset>(from.number<std::uint64_t>());
+        break;
+      case Characteristic::payload_offset:
+        block.payload = static_cast<Offset>(from.number<std::uint64_t>());
+        break;
+      case Characteristic::dimensions:
+        extents = parse_dimensions(from);
+        break;
+      case Characteristic::transform_type:
+        operation_ = parse_operation(from);
+        break;
+      default:
+        damaged("variable " + variable_.name + " has a characteristic " + std::to_string(what));
+    }
+  }
+  block.at = shape_of(std::move(extents));
+  if (column_major_)
+    for (auto* list : {&block.at.shape, &block.at.start, &block.at.count})
+      std::reverse(list->begin(), list->end());
+  block.bytes =
+      type == Type::string ? static_cast<Count>(block.text.size()) : bytes_of(type, block.at);
+  if (block.payload < 0) damaged("a block of " + variable_.name + " lies nowhere");
+}
+
+Attribute parse_attribute(std::span<const std::byte> entry, bool swapped) {
+  Cursor from(entry, swapped);
+  from.number<std::uint32_t>();  // bytes
+  from.number<std::uint32_t>();  // member
+  from.text();                   // group
+  Attribute attribute;
+  attribute.name = from.text();
+  if (const std::string path = from.text(); !path.empty())
+    attribute.name = path + "/" + attribute.name;
+  attribute.type = checked_type(from.number<std::uint8_t>());
+  from.number<std::uint64_t>();
+  from.number<std::uint8_t>();
+  Cursor what(from.take(from.number<std::uint32_t>()), swapped);
+  std::size_t elements = 1;
+  bool has_value = false;
+  while (!what.at_end()) {
+    const auto id = what.number<std::uint8_t>();
+    switch (static_cast<Characteristic>(id)) {
+      case Characteristic::time_index:
+      case Characteristic::file_index:
+        what.take(4);
+        break;
+      case Characteristic::offset:
+      case Characteristic::payload_offset:
+        what.take(8);
+        break;
+      case Characteristic::dimensions: {
+        const Extents extents = parse_dimensions(what);
+        if (extents.count.size() > 1 || (extents.count.size() == 1 && extents.count[0] < 0))
+          damaged("attribute " + attribute.name + " is no list");
+        if (!extents.count.empty()) elements = static_cast<std::size_t>(extents.count[0]);
+        break;
+      }
+      case Characteristic::value:
+        has_value = true;
+        if (const auto size = static_cast<std::size_t>(size_of(attribute.type)); size > 0) {
+          if (elements > entry.size() / size) damaged("attribute " + attribute.name);
+          const auto bytes = what.take(elements * size);
+          attribute.values.assign(bytes.begin(), bytes.end());
+          if (swapped) swap_values(attribute.type, attribute.values);
+        } else {
+          if (elements > entry.size() / 2) damaged("attribute " + attribute.name);
+          for (std::size_t n = 0; n < elements; ++n) attribute.texts.push_back(what.text());
+        }
+        break;
+      default:
+        damaged("attribute " + attribute.name + " has a characteristic " + std::to_string(id));
+    }
+  }
+  if (attribute.name.empty() || !has_value) damaged("an attribute without a name or a value");
+  return attribute;
+}
+
+}  // namespace forebay::bp

@@ -1,0 +1,649 @@
+#include "layout/process_group/bp_reader.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "base/attempt.h"
+#include "base/error.h"
+#include "base/raw_bytes.h"
+#include "comm/agree.h"
+#include "format/bp_read.h"
+#include "method/method_values.h"
+
+namespace forebay::process_group {
+
+namespace {
+
+constexpr std::size_t most_open = 64;
+constexpr Count window_bytes = 1 << 20;
+// Rows that lie no further apart are read with what is between them, so many bytes at a time.
+constexpr Count bridged = 32 << 10, most_at_once = 4 << 20;
+// What a selection with strides is read by, box by box.
+constexpr Count box_bytes = 8 << 20;
+
+std::string name_of_data(std::uint32_t number) { return "/data." + std::to_string(number); }
+
+bool is_file(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+Count product(const std::vector<Count>& list) {
+  return std::accumulate(list.begin(), list.end(), Count{1}, std::multiplies<>());
+}
+
+template <typename T>
+void put(std::vector<std::byte>& out, T value) {
+  const auto bytes = std::as_bytes(std::span(&value, 1));
+  out.insert(out.end(), bytes.begin(), bytes.end());
+}
+
+template <typename T>
+T get(std::span<const std::byte>& from) {
+  T value;
+  std::memcpy(&value, from.data(), sizeof value);
+  from = from.subspan(sizeof value);
+  return value;
+}
+
+Kind kind_of(const bp::Shape& at) {
+  if (at.shape == std::vector<Count>{bp::local_value} && at.count.empty()) return Kind::local_value;
+  if (at.count.empty()) return Kind::scalar;
+  if (at.shape.empty()) return Kind::local;
+  return at.start.empty() ? Kind::joined : Kind::global;
+}
+
+/// Runs of elements that lie one behind the other both in a block and in what is read of it.
+class Rows {
+ public:
+  Rows(const std::vector<Count>& in_block, const std::vector<Count>& in_box,
+       const std::vector<Count>& both)
+      : both_(both), outer_(both.size()), at_(both.size(), 0) {
+    while (outer_ > 0) {
+      const std::size_t d = outer_ - 1;
+      length_ *= both[d];
+      --outer_;
+      if (both[d] != in_block[d] || both[d] != in_box[d]) break;
+    }
+    block_step_ = steps_of(in_block);
+    box_step_ = steps_of(in_box);
+  }
+  Count length() const { return length_; }
+  /// f(first element in the block, the same in the box), from the intersection's first ones.
+  template <typename F>
+  void each(Offset block, Offset box, F&& f) {
+    for (;;) {
+      f(block, box);
+      std::size_t d = outer_;
+      for (;;) {
+        if (d == 0) return;
+        --d;
+        block += block_step_[d];
+        box += box_step_[d];
+        if (++at_[d] < both_[d]) break;
+        block -= block_step_[d] * both_[d];
+        box -= box_step_[d] * both_[d];
+        at_[d] = 0;
+      }
+    }
+  }
+  static std::vector<Count> steps_of(const std::vector<Count>& shape) {
+    std::vector<Count> steps(shape.size(), 1);
+    for (std::size_t d = shape.size(); d-- > 1;) steps[d - 1] = steps[d] * shape[d];
+    return steps;
+  }
+
+ private:
+  const std::vector<Count>& both_;
+  std::size_t outer_;
+  std::vector<Count> at_;
+  Count length_ = 1;
+  std::vector<Count> block_step_, box_step_;
+};
+
+struct Overlap {
+  std::vector<Count> in_block, in_box, count;  // where it begins in each, and how far it goes
+  bool any = true;
+};
+
+Overlap overlap_of(const bp::Shape& block, const std::vector<Count>& start,
+                   const std::vector<Count>& count) {
+  Overlap both;
+  for (std::size_t d = 0; d < count.size(); ++d) {
+    const Count from = std::max(block.start[d], start[d]);
+    const Count to = std::min(block.start[d] + block.count[d], start[d] + count[d]);
+    both.any = both.any && from < to;
+    both.in_block.push_back(from - block.start[d]);
+    both.in_box.push_back(from - start[d]);
+    both.count.push_back(std::max<Count>(to - from, 0));
+  }
+  return both;
+}
+
+Offset linear(const std::vector<Count>& at, const std::vector<Count>& steps) {
+  return std::inner_product(at.begin(), at.end(), steps.begin(), Offset{0});
+}
+
+bool disjoint(const Overlap& a, const Overlap& b) {
+  for (std::size_t d = 0; d < a.count.size(); ++d)
+    if (a.in_box[d] + a.count[d] <= b.in_box[d] || b.in_box[d] + b.count[d] <= a.in_box[d])
+      return true;
+  return false;
+}
+
+// Whether each element of a box lies in one of the overlaps. Few are looked at pair by pair; of
+// many a bit is kept for each element.
+bool cover(const std::vector<Overlap>& parts, const std::vector<Count>& box) {
+  const Count elements = product(box);
+  Count sum = 0;
+  for (const Overlap& part : parts) {
+    const Count own = product(part.count);
+    if (own == elements) return true;
+    sum += std::min(own, elements);
+  }
+  if (sum < elements) return false;
+  constexpr std::size_t few = 64;
+  if (parts.size() <= few && sum == elements) {
+    bool apart = true;
+    for (std::size_t a = 0; a < parts.size(); ++a)
+      for (std::size_t b = 0; b < a; ++b) apart = apart && disjoint(parts[a], parts[b]);
+    return apart;  // parts that are not have holes beside them
+  }
+  std::vector<bool> written(static_cast<std::size_t>(elements));
+  for (const Overlap& part : parts) {
+    Rows rows(part.count, box, part.count);
+    rows.each(0, linear(part.in_box, Rows::steps_of(box)),
+              [&](Offset, Offset at) { std::fill_n(written.begin() + at, rows.length(), true); });
+  }
+  return std::find(written.begin(), written.end(), false) == written.end();
+}
+
+}  // namespace
+
+bool is_bp_directory(const std::string& path) {
+  return is_file(path + "/md.idx") && is_file(path + "/md.0");
+}
+
+/// Goes through md.idx and md.0 and notes what all ranks are told: of each step and each of its
+/// variables the place of the entry and its first bytes, up to the first block; attributes whole.
+class BpReader::Scan {
+ public:
+  enum Item : std::uint8_t { order, step, variable, attribute };
+
+  Scan(const std::string& path, Rank rank, Report& report)
+      : index_(path + "/md.idx", false, rank, report),
+        metadata_(path + "/md.0", false, rank, report) {}
+
+  std::vector<std::byte> run() {
+    naming(index_.path(), [&] { read_head(index_); });
+    metadata_bytes_ = metadata_.size();
+    std::vector<std::byte> records(static_cast<std::size_t>(bp::record_bytes * 1024));
+    for (Offset at = bp::head_bytes; at_ok(at); at += static_cast<Offset>(records.size())) {
+      const std::size_t n =
+          index_.read_at(at, records) / static_cast<std::size_t>(bp::record_bytes);
+      for (std::size_t r = 0; more_ && r < n; ++r) {
+        const auto record = std::span<const std::byte>(records)
+                                .subspan(r * static_cast<std::size_t>(bp::record_bytes))
+                                .first<bp::record_bytes>();
+        take(naming(index_.path(), [&] { return bp::parse_record(record, swapped_); }));
+      }
+      if (n * static_cast<std::size_t>(bp::record_bytes) < records.size()) break;
+    }
+    return std::move(told_);
+  }
+
+ private:
+  bool at_ok(Offset at) const { return more_ && at < index_end_; }
+
+  void read_head(File& file) {
+    std::array<std::byte, bp::head_bytes> head{};
+    if (file.read_at(0, head) < head.size())
+      throw Error(Errc::ebad_file, "it ends within its first 64 bytes",
+                  "its first step was never ended");
+    swapped_ = bp::parse_head(head);
+    put(told_, order);
+    put(told_, static_cast<std::uint8_t>(swapped_));
+    index_end_ = file.size();
+  }
+
+  // What did not reach md.0 in whole, as the machine went down, is no step, nor what follows it.
+  void take(const bp::StepRecord& record) {
+    if (record.end > metadata_bytes_) {
+      more_ = false;
+      return;
+    }
+    naming(metadata_.path() + ", step " + std::to_string(record.step), [&] {
+      put(told_, step);
+      const bool column_major = bp::parse_column_major(
+          bytes(record.groups, std::min(record.variables - record.groups, bp::column_major_bytes),
+                record.variables),
+          swapped_);
+      put(told_, static_cast<std::uint8_t>(column_major));
+      each_entry(record.variables, record.attributes, [&](Offset at, Count n) {
+        const auto entry = bytes(at, std::min(n, bp::longest_first_block), record.attributes);
+        bp::VariableEntry parsed(entry, swapped_, column_major);
+        bp::Block block;
+        if (!parsed.next(block)) return;
+        put(told_, variable);
+        put(told_, at);
+        put(told_, n);
+        put_bytes(entry.first(parsed.at()));
+      });
+      each_entry(record.attributes, record.end, [&](Offset at, Count n) {
+        put(told_, attribute);
+        put_bytes(bytes(at, n, record.end));
+      });
+    });
+  }
+
+  template <typename F>
+  void each_entry(Offset from, Offset to, F&& f) {
+    const Count all = bp::parse_elements_head(bytes(from, bp::elements_head_bytes, to), swapped_);
+    from += bp::elements_head_bytes;
+    // adios2 counts its own length among the bytes of attributes, or does not.
+    if (all > to - from + bp::elements_head_bytes)
+      throw Error(Errc::ebad_file, "damaged: its index is longer than the step's", "");
+    for (const Offset end = std::min(from + all, to); from + 4 <= end;) {
+      const Count n = bp::parse_entry_bytes(bytes(from, 4, end), swapped_);
+      if (n > end - from)
+        throw Error(Errc::ebad_file, "damaged: an entry is longer than the step's index", "");
+      f(from, n);
+      from += n;
+    }
+  }
+
+  void put_bytes(std::span<const std::byte> some) {
+    put(told_, static_cast<std::uint64_t>(some.size()));
+    told_.insert(told_.end(), some.begin(), some.end());
+  }
+
+  // Of md.0, which has them before `end`; until the next call.
+  std::span<const std::byte> bytes(Offset at, Count n, Offset end) {
+    if (n > end - at)
+      throw Error(Errc::ebad_file, "damaged: the index of a step ends too early", "");
+    if (at < window_at_ || at + n > window_at_ + static_cast<Count>(window_.size())) {
+      window_.resize(
+          static_cast<std::size_t>(std::min(std::max(n, window_bytes), metadata_bytes_ - at)));
+      window_at_ = at;
+      const std::size_t got = metadata_.read_at(at, window_);
+      if (static_cast<Count>(got) < n) throw Error(Errc::ebad_file, "it has become shorter", "");
+      window_.resize(got);
+    }
+    return std::span<const std::byte>(window_)
+        .subspan(static_cast<std::size_t>(at - window_at_))
+        .first(static_cast<std::size_t>(n));
+  }
+
+  File index_, metadata_;
+  Offset index_end_ = 0, metadata_bytes_ = 0, window_at_ = 0;
+  RawBytes window_;
+  bool swapped_ = false, more_ = true;
+  std::vector<std::byte> told_;
+};
+
+BpReader::BpReader(const Comm& comm, const std::string& path, Report& report)
+    : path_(strip_prefix(path)), rank_(comm.rank()), report_(report) {
+  while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
+  std::vector<std::byte> told;
+  by_root(comm, [&] {
+    if (is_file(path_ + "/mmd.0"))
+      throw Error(Errc::enotsupport, path_ + " is a BP5 file, which is not read",
+                  "write it with adios2's engine BP4, or with groups of this library");
+    told = Scan(path_, rank_, report).run();
+  });
+  comm.broadcast(told);
+  agree_on_error(comm, attempt_to([&] {
+                   take(told);
+                   metadata_ = std::make_unique<File>(path_ + "/md.0", false, rank_, report);
+                 }));
+}
+
+void BpReader::take(std::span<const std::byte> told) {
+  const auto entry = [&] {
+    const auto n = static_cast<std::size_t>(get<std::uint64_t>(told));
+    const auto bytes = told.first(n);
+    told = told.subspan(n);
+    return bytes;
+  };
+  std::unordered_map<std::string, bool> known;
+  while (!told.empty()) {
+    switch (get<Scan::Item>(told)) {
+      case Scan::order:
+        swapped_ = get<std::uint8_t>(told) != 0;
+        break;
+      case Scan::step:
+        column_major_.push_back(get<std::uint8_t>(told) != 0);
+        break;
+      case Scan::attribute: {
+        // The first one stays, as for adios2.
+        bp::Attribute attribute = bp::parse_attribute(entry(), swapped_);
+        if (known.emplace(attribute.name, true).second) attributes_.push_back(std::move(attribute));
+        break;
+      }
+      case Scan::variable: {
+        const auto place = get<Offset>(told);
+        const auto bytes = get<Count>(told);
+        bp::VariableEntry parsed(entry(), swapped_, column_major_.back());
+        bp::Block block;
+        parsed.next(block);
+        const auto [found, is_new] = places_.emplace(parsed.variable().name, variables_.size());
+        if (is_new) {
+          StoredVariable made;
+          made.variable = parsed.variable();
+          made.kind = kind_of(block.at);
+          made.dimensions = std::max(block.at.count.size(), block.at.shape.size());
+          made.operation = parsed.operation();
+          if (made.kind == Kind::global) made.shape = block.at.shape;
+          variables_.push_back(std::move(made));
+        }
+        StoredVariable& variable = variables_[found->second];
+        if (variable.variable.type != parsed.variable().type ||
+            variable.kind != kind_of(block.at) ||
+            variable.dimensions != std::max(block.at.count.size(), block.at.shape.size()))
+          fail(Errc::ebad_file, variable.variable.name, "its type or shape differs between steps",
+               "read it with the program that wrote it");
+        if (variable.operation.empty()) variable.operation = parsed.operation();
+        variable.longest_text = std::max(variable.longest_text, block.text.size());
+        const auto step = static_cast<std::uint32_t>(column_major_.size() - 1);
+        if (!variable.steps.empty() && variable.steps.back() == step)
+          fail(Errc::ebad_file, variable.variable.name, "it is twice in the index of a step", "");
+        variable.varies |= variable.kind == Kind::global && variable.shape != block.at.shape;
+        variable.steps.push_back(step);
+        variable.entries.push_back({place, bytes});
+        break;
+      }
+    }
+  }
+}
+
+void BpReader::fail(Errc code, const std::string& about, const std::string& why,
+                    const std::string& advice) const {
+  throw Error(code, path_ + ": variable " + about + ": " + why, advice);
+}
+
+std::size_t BpReader::find(std::string_view name) const {
+  const auto found = places_.find(std::string(name));
+  if (found != places_.end()) return found->second;
+  std::vector<std::string_view> names;
+  for (const StoredVariable& variable : variables_) names.push_back(variable.variable.name);
+  const auto meant = nearest_word(name, names);
+  throw Error(Errc::enotvar, path_ + ": there is no variable \"" + std::string(name) + "\"",
+              meant ? "did you mean \"" + *meant + "\"?" : "forebay ls shows what there is");
+}
+
+std::size_t BpReader::entry_of(const StoredVariable& variable, std::size_t step) const {
+  const auto found = std::lower_bound(variable.steps.begin(), variable.steps.end(), step);
+  if (found == variable.steps.end() || *found != step) {
+    if (step >= steps())
+      throw Error(Errc::einvalcoords,
+                  path_ + ": there is no step " + std::to_string(step) + " among " +
+                      std::to_string(steps()),
+                  "steps count from 0");
+    fail(Errc::einvalcoords, variable.variable.name,
+         "step " + std::to_string(step) + " does not have it", "it was not written then");
+  }
+  return static_cast<std::size_t>(found - variable.steps.begin());
+}
+
+std::vector<bp::Block> BpReader::blocks(std::size_t v, std::size_t step) const {
+  const StoredVariable& variable = variables_.at(v);
+  const StoredVariable::Entry& at = variable.entries[entry_of(variable, step)];
+  RawBytes entry(static_cast<std::size_t>(at.bytes));
+  std::vector<bp::Block> all;
+  naming(metadata_->path() + ", step " + std::to_string(step) + ", " + variable.variable.name, [&] {
+    if (metadata_->read_at(at.place, entry) < entry.size())
+      throw Error(Errc::ebad_file, "it has become shorter since it was opened", "");
+    bp::VariableEntry parsed(entry, swapped_, column_major_[step]);
+    for (bp::Block block; parsed.next(block);) {
+      if (kind_of(block.at) != variable.kind ||
+          std::max(block.at.count.size(), block.at.shape.size()) != variable.dimensions)
+        throw Error(Errc::ebad_file, "its blocks are of several kinds", "");
+      all.push_back(std::move(block));
+    }
+  });
+  return all;
+}
+
+const StoredArray& BpReader::array(std::size_t v, std::size_t step) const {
+  if (array_of_ == std::pair(v, step)) return array_;
+  array_of_ = {-1, -1};
+  const StoredVariable& variable = variables_.at(v);
+  array_ = {{}, blocks(v, step)};
+  std::vector<Count>& shape = array_.shape;
+  Count along = 0;
+  switch (variable.kind) {
+    case Kind::global:
+      for (const bp::Block& block : array_.blocks) {
+        if (!shape.empty() && shape != block.at.shape)
+          fail(Errc::ebad_file, variable.variable.name, "its blocks say different shapes",
+               "read it block by block");
+        shape = block.at.shape;
+      }
+      break;
+    case Kind::local_value:
+      shape = {static_cast<Count>(array_.blocks.size())};
+      for (bp::Block& block : array_.blocks) block.at = {shape, {along++}, {1}};
+      break;
+    case Kind::joined:
+    case Kind::local: {
+      const auto joint = [&](const bp::Shape& at) {
+        return std::find(at.shape.begin(), at.shape.end(), bp::joined) - at.shape.begin();
+      };
+      const auto d = static_cast<std::size_t>(
+          variable.kind == Kind::joined ? joint(array_.blocks.at(0).at) : 0);
+      for (const bp::Block& block : array_.blocks) {
+        if (shape.empty()) {
+          shape = block.at.count;
+          shape[d] = 0;
+        }
+        std::vector<Count> own = block.at.count;
+        own[d] = shape[d];
+        if (own != shape || __builtin_add_overflow(shape[d], block.at.count[d], &shape[d]))
+          fail(variable.kind == Kind::joined ? Errc::ebad_file : Errc::enotsupport,
+               variable.variable.name, "its blocks do not follow one another along one dimension",
+               "read it block by block");
+      }
+      for (bp::Block& block : array_.blocks) {
+        block.at.shape = shape;
+        block.at.start.assign(shape.size(), 0);
+        block.at.start[d] = along;
+        along += block.at.count[d];
+      }
+      break;
+    }
+    default:
+      break;
+  }
+  array_of_ = {v, step};
+  return array_;
+}
+
+void BpReader::check_plain(const StoredVariable& variable) const {
+  if (!variable.operation.empty())
+    fail(Errc::enotsupport, variable.variable.name,
+         "its values lie behind adios2's operator " + variable.operation,
+         "write it without an operator, or read it with adios2");
+  if (variable.variable.type == bp::Type::string)
+    fail(Errc::echar, variable.variable.name, "it is a string", "read it as text");
+}
+
+File& BpReader::data(std::uint32_t number) const {
+  const auto found = std::find_if(open_.begin(), open_.end(),
+                                  [&](const auto& one) { return one.first == number; });
+  if (found != open_.end()) {
+    open_.splice(open_.begin(), open_, found);
+  } else {
+    auto file = std::make_unique<File>(path_ + name_of_data(number), false, rank_, report_);
+    file->ensure_open();
+    if (open_.size() >= most_open) open_.pop_back();
+    open_.emplace_front(number, std::move(file));
+  }
+  return *open_.front().second;
+}
+
+namespace {
+
+void read_whole(File& file, Offset at, std::span<std::byte> into) {
+  if (file.read_at(at, into) < into.size())
+    throw Error(Errc::etrunc,
+                file.path() + " ends before byte " +
+                    std::to_string(at + static_cast<Offset>(into.size())) +
+                    ", where the index has values",
+                "copy the file again, with all that is in its folder");
+}
+
+}  // namespace
+
+// Rows are gathered while they lie close to each other, and read at once.
+void BpReader::copy_from(const bp::Block& block, const bp::Type type,
+                         const std::vector<Count>& start, const std::vector<Count>& count,
+                         std::byte* out) const {
+  const Overlap both = overlap_of(block.at, start, count);
+  File& file = data(block.file);
+  const Count size = bp::size_of(type);
+  Rows rows(block.at.count, count, both.count);
+  const Count length = rows.length() * size;
+  std::vector<std::pair<Offset, Offset>> near;  // bytes in the block, in `out`
+  RawBytes buffer;
+  const auto flush = [&] {
+    if (near.empty()) return;
+    const Offset first = near.front().first;
+    const auto to = [&](Offset at) {
+      return std::span(out + at, static_cast<std::size_t>(length));
+    };
+    if (near.size() == 1) {
+      read_whole(file, block.payload + first, to(near[0].second));
+    } else {
+      buffer.resize(static_cast<std::size_t>(near.back().first - first + length));
+      read_whole(file, block.payload + first, buffer);
+      for (const auto& [from, at] : near)
+        std::memcpy(out + at, buffer.data() + (from - first), static_cast<std::size_t>(length));
+    }
+    if (swapped_)
+      for (const auto& [from, at] : near) bp::swap_values(type, to(at));
+    near.clear();
+  };
+  rows.each(linear(both.in_block, Rows::steps_of(block.at.count)),
+            linear(both.in_box, Rows::steps_of(count)), [&](Offset from, Offset at) {
+              from *= size;
+              if (!near.empty() && (from - (near.back().first + length) > bridged ||
+                                    from + length - near.front().first > most_at_once))
+                flush();
+              near.emplace_back(from, at * size);
+            });
+  flush();
+}
+
+void BpReader::read_box(const StoredVariable& variable, const StoredArray& array,
+                        const std::vector<Count>& start, const std::vector<Count>& count,
+                        std::byte* out, std::span<const std::byte> fill) const {
+  const bp::Type type = variable.variable.type;
+  const auto size = static_cast<std::size_t>(bp::size_of(type));
+  const Count elements = product(count);
+  if (elements == 0) return;
+  std::vector<Overlap> parts;
+  std::vector<const bp::Block*> from;
+  for (const bp::Block& block : array.blocks) {
+    Overlap both = overlap_of(block.at, start, count);
+    if (!both.any) continue;
+    parts.push_back(std::move(both));
+    from.push_back(&block);
+  }
+  if (!cover(parts, count)) {
+    if (fill.empty())
+      fail(Errc::enodata, variable.variable.name, "some of these elements were written by no rank",
+           "forebay_inq_block tells where there are values");
+    for (Count n = 0; n < elements; ++n)
+      std::copy(fill.begin(), fill.end(), out + n * static_cast<Count>(size));
+  }
+  for (std::size_t n = 0; n < from.size(); ++n) {  // of blocks that overlap the last one wins
+    if (variable.kind == Kind::local_value)
+      std::memcpy(out + static_cast<std::size_t>(parts[n].in_box[0]) * size, from[n]->min.data(),
+                  size);
+    else
+      copy_from(*from[n], type, start, count, out);
+  }
+}
+
+void BpReader::read(std::size_t v, std::size_t step, const Subarray& selection, std::byte* out,
+                    std::span<const std::byte> fill) const {
+  const StoredVariable& variable = variables_.at(v);
+  check_plain(variable);
+  const StoredArray& all = array(v, step);
+  const auto size = static_cast<std::size_t>(bp::size_of(variable.variable.type));
+  if (all.shape.empty()) {
+    if (!all.blocks.at(0).has_value)
+      fail(Errc::ebad_file, variable.variable.name, "the index does not have its value", "");
+    std::memcpy(out, all.blocks[0].min.data(), size);
+    return;
+  }
+  const std::size_t n = all.shape.size();
+  if (selection.start.size() != n || selection.count.size() != n ||
+      (!selection.stride.empty() && selection.stride.size() != n))
+    fail(Errc::einval, variable.variable.name, "it has " + std::to_string(n) + " dimensions",
+         "give as many numbers");
+  bool strided = false;
+  std::vector<Count> extent(n);  // with what strides leave out
+  for (std::size_t d = 0; d < n; ++d) {
+    const Count stride = selection.stride.empty() ? 1 : selection.stride[d];
+    const Count start = selection.start[d], count = selection.count[d];
+    const auto wrong = [&](Errc code, const char* what) {
+      fail(code, variable.variable.name,
+           "dimension " + std::to_string(d) + ", of " + std::to_string(all.shape[d]) +
+               " elements: " + what,
+           "forebay_inq_shape tells how many there are");
+    };
+    if (stride < 1) wrong(Errc::estride, "a stride below 1");
+    if (count < 0) wrong(Errc::enegativecnt, "a negative count");
+    if (start < 0 || start > all.shape[d]) wrong(Errc::einvalcoords, "the start is outside");
+    if (count > 0 && (count - 1 > (all.shape[d] - 1 - start) / stride || start == all.shape[d]))
+      wrong(Errc::eedge, "the selection reaches beyond the end");
+    extent[d] = count == 0 ? 0 : (count - 1) * stride + 1;
+    strided |= stride > 1 && count > 1;
+  }
+  if (!strided) return read_box(variable, all, selection.start, selection.count, out, fill);
+  Count bytes = static_cast<Count>(size);
+  for (const Count e : extent)
+    if (__builtin_mul_overflow(bytes, e, &bytes)) bytes = box_bytes + 1;
+  if (bytes > box_bytes && selection.elements() > 1) {
+    const auto [first, second] = halves_of(selection);
+    read(v, step, first, out, fill);
+    return read(v, step, second, out + static_cast<std::size_t>(first.elements()) * size, fill);
+  }
+  RawBytes box(static_cast<std::size_t>(bytes));
+  read_box(variable, all, selection.start, extent, box.data(), fill);
+  std::vector<Count> steps = Rows::steps_of(extent);
+  for (std::size_t d = 0; d < n; ++d) steps[d] *= selection.stride[d];
+  std::vector<Count> at(n, 0);
+  for (Count i = 0, last = selection.elements(); i < last; ++i) {
+    std::memcpy(out + static_cast<std::size_t>(i) * size,
+                box.data() + static_cast<std::size_t>(linear(at, steps)) * size, size);
+    for (std::size_t d = n; d-- > 0 && ++at[d] == selection.count[d];) at[d] = 0;
+  }
+}
+
+void BpReader::read_block(std::size_t v, const bp::Block& block, std::byte* out) const {
+  const StoredVariable& variable = variables_.at(v);
+  check_plain(variable);
+  if (block.at.count.empty()) {
+    std::memcpy(out, block.min.data(),
+                static_cast<std::size_t>(bp::size_of(variable.variable.type)));
+    return;
+  }
+  if (block.bytes == 0) return;
+  const std::span into(out, static_cast<std::size_t>(block.bytes));
+  read_whole(data(block.file), block.payload, into);
+  if (swapped_) bp::swap_values(variable.variable.type, into);
+}
+
+std::string BpReader::text(std::size_t v, std::size_t step) const {
+  const StoredVariable& variable = variables_.at(v);
+  if (variable.variable.type != bp::Type::string)
+    fail(Errc::echar, variable.variable.name, "it is no string", "read it as numbers");
+  return array(v, step).blocks.at(0).text;
+}
+
+}  // namespace forebay::process_group

@@ -1,0 +1,124 @@
+// Reads a BP4 directory, whoever wrote it (A §III.D): which variables there are, where their blocks
+// lie, and values out of them.
+//
+// What a rank holds of the index is where the entry of each variable lies in each step: 16 bytes,
+// however many blocks there are. Entries are read when they are asked for.
+//
+// A file of which steps are still being written may be read: those that md.idx told of when it was
+// opened are there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "array/selection.h"
+#include "base/report.h"
+#include "comm/comm.h"
+#include "format/bp.h"
+#include "layout/process_group/catalogue.h"
+#include "storage/file.h"
+
+namespace forebay::process_group {
+
+/// A variable as a file has it. Shapes are in C's order, the last dimension varying fastest, also
+/// where the program that wrote has the other one.
+struct StoredVariable {
+  bp::Variable variable;
+  Kind kind = Kind::scalar;
+  std::size_t dimensions = 0;
+  std::string operation;             ///< an operator of adios2 that values lie behind; empty: none
+  std::size_t longest_text = 0;      ///< of a string, over all steps
+  std::vector<std::uint32_t> steps;  ///< that have it, from 0
+  struct Entry {
+    Offset place = 0;  ///< in md.0
+    Count bytes = 0;
+  };
+  std::vector<Entry> entries;  ///< for each of `steps`
+  std::vector<Count> shape;    ///< of a global array, in the first of them
+  bool varies = false;         ///< it has another one in a later step
+};
+
+/// A variable in one step.
+struct StoredArray {
+  std::vector<Count> shape;       ///< of all blocks together; empty: one value
+  std::vector<bp::Block> blocks;  ///< each with the `start` that it has in the array
+};
+
+class BpReader {
+ public:
+  /// Collective, with equal arguments: rank 0 looks through the index, and tells the others.
+  /// `report` outlives the reader. Errors: Errc::enoent; Errc::enotsupport for BP5, or another
+  /// version than BP4; Errc::ebad_file for what is damaged.
+  BpReader(const Comm& comm, const std::string& path, Report& report);
+
+  const std::string& path() const { return path_; }
+  std::size_t steps() const { return column_major_.size(); }
+  const std::vector<StoredVariable>& variables() const { return variables_; }
+  const std::vector<bp::Attribute>& attributes() const { return attributes_; }
+
+  /// Errc::enotvar, with the name that was meant.
+  std::size_t find(std::string_view name) const;
+
+  // Local, from here on; `step` is one of the file's, from 0, that has the variable, else
+  // Errc::einvalcoords. What is wrong with the file throws Errc::ebad_file.
+
+  /// Joined arrays have their blocks one behind the other, in the order of ranks, as have local
+  /// arrays where their further dimensions agree (else Errc::enotsupport); of local values there
+  /// are as many as blocks. Stays until the next call. Takes memory for all blocks of this step.
+  const StoredArray& array(std::size_t variable, std::size_t step) const;
+  /// The same without a place for all: blocks as they were written.
+  std::vector<bp::Block> blocks(std::size_t variable, std::size_t step) const;
+
+  /// The selected elements, row by row, in this machine's byte order; of numbers, complex numbers
+  /// and characters. Errc::eedge, einvalcoords: outside; enotsupport: behind an operator;
+  /// Errc::enodata: elements that nobody wrote; with an element of `fill` they become that. Reads
+  /// no more than the rows that are needed, and what lies between them where that is quicker.
+  void read(std::size_t variable, std::size_t step, const Subarray& selection, std::byte* out,
+            std::span<const std::byte> fill = {}) const;
+  /// All of one block, as it was written.
+  void read_block(std::size_t variable, const bp::Block& block, std::byte* out) const;
+  /// A string.
+  std::string text(std::size_t variable, std::size_t step) const;
+
+ private:
+  class Scan;
+  void take(std::span<const std::byte> told);
+  std::size_t entry_of(const StoredVariable& variable, std::size_t step) const;
+  [[noreturn]] void fail(Errc code, const std::string& about, const std::string& why,
+                         const std::string& advice) const;
+  void check_plain(const StoredVariable& variable) const;
+  File& data(std::uint32_t number) const;
+  void read_box(const StoredVariable& variable, const StoredArray& array,
+                const std::vector<Count>& start, const std::vector<Count>& count, std::byte* out,
+                std::span<const std::byte> fill) const;
+  void copy_from(const bp::Block& block, const bp::Type type, const std::vector<Count>& start,
+                 const std::vector<Count>& count, std::byte* out) const;
+
+  std::string path_;
+  Rank rank_;
+  Report& report_;
+  bool swapped_ = false;
+  std::vector<bool> column_major_;  // of each step
+  std::vector<StoredVariable> variables_;
+  std::unordered_map<std::string, std::size_t> places_;
+  std::vector<bp::Attribute> attributes_;
+  std::unique_ptr<File> metadata_;
+  // Of data files that are open, the one used last first.
+  mutable std::list<std::pair<std::uint32_t, std::unique_ptr<File>>> open_;
+  mutable StoredArray array_;  // of the variable and step asked for last
+  mutable std::pair<std::size_t, std::size_t> array_of_{-1, -1};
+};
+
+/// Local. Whether `path` is a folder as BP4 and BP5 make them.
+bool is_bp_directory(const std::string& path);
+
+}  // namespace forebay::process_group

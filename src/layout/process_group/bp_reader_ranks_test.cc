@@ -1,0 +1,427 @@
+// What ranks wrote, read back on other numbers of ranks; files of the other byte order, and
+// damaged ones. That adios2's own files read right adios2 tells (tests/foreign/check_read_bp.py).
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/attempt.h"
+#include "base/byteorder.h"
+#include "comm/thread_ranks.h"
+#include "layout/process_group/bp_reader.h"
+#include "layout/process_group/step_writer.h"
+
+namespace forebay::process_group {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Count rows = 5, columns = 7;  // of a rank's block of T
+constexpr int writers = 4, all_steps = 6;
+
+class BpReaderRanks : public testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = fs::path(testing::TempDir()) / ("forebay_read_" + std::to_string(::getpid()) + ".bp");
+    fs::remove_all(path_);
+  }
+  void TearDown() override { fs::remove_all(path_); }
+
+  std::string bytes_of(const std::string& name) const {
+    std::ifstream file(path_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void write_file(const std::string& name, const std::string& bytes) const {
+    fs::create_directory(path_);
+    std::ofstream(path_ / name, std::ios::binary) << bytes;
+  }
+
+  void write(const WriteOptions& options) const {
+    run_as_threads(writers, [&](const Comm& comm) {
+      Report report;
+      const auto file = StepWriter::create(comm, path_, options, report);
+      for (int step = 0; step < all_steps; ++step) {
+        write_step(comm, *file, step);
+        file->end_step();
+      }
+      file->close();
+    });
+  }
+
+  // T in all steps, a box in two blocks a rank; odd in odd steps; p joined, longer in each step.
+  static void write_step(const Comm& comm, StepWriter& file, int step) {
+    const Rank rank = comm.rank();
+    const std::int32_t value = 10 * step + rank;
+    file.add({"value", bp::Type::int32}, {}, std::as_bytes(std::span(&value, 1)), false);
+    for (Count half = 0; half < 2; ++half) {
+      const Count first = half * 3, many = half == 0 ? 3 : columns - 3;
+      std::vector<double> block;
+      for (Count r = 0; r < rows; ++r)
+        for (Count c = 0; c < many; ++c)
+          block.push_back(expected(step, rank * rows + r, first + c));
+      const std::vector<Count> shape{writers * rows, columns}, start{rank * rows, first},
+          count{rows, many};
+      file.add({"T", bp::Type::float64}, {shape, start, count}, std::as_bytes(std::span(block)),
+               false);
+    }
+    if (step % 2 == 1) {
+      const std::vector<std::int16_t> two{static_cast<std::int16_t>(rank), 7};
+      file.add({"odd", bp::Type::int16}, {{}, {}, {2}}, std::as_bytes(std::span(two)), false);
+    }
+    std::vector<float> p(static_cast<std::size_t>(2 * (rank + step)));
+    std::iota(p.begin(), p.end(), static_cast<float>(100 * rank));
+    file.add({"p", bp::Type::float32}, {{bp::joined, 2}, {}, {rank + step, 2}},
+             std::as_bytes(std::span(p)), false);
+    const std::string text = "step " + std::to_string(step);
+    if (rank == 2) file.add({"title", bp::Type::string}, {}, std::as_bytes(std::span(text)), false);
+    file.add_attribute({"answer", bp::Type::string, {}, {"yes"}});
+  }
+
+  static double expected(int step, Count row, Count column) {
+    return 1000.0 * step + static_cast<double>(row * columns + column);
+  }
+
+  fs::path path_;
+};
+
+std::vector<double> read_doubles(const BpReader& file, std::size_t v, std::size_t step,
+                                 const Subarray& selection) {
+  std::vector<double> values(static_cast<std::size_t>(selection.elements()), -1);
+  file.read(v, step, selection, reinterpret_cast<std::byte*>(values.data()));
+  return values;
+}
+
+Errc code_of(const std::optional<Error>& failed) { return failed ? failed->code() : Errc::ok; }
+
+TEST_F(BpReaderRanks, any_box_reads_on_any_number_of_ranks) {
+  for (const int per_file : {WriteOptions::all_ranks, 1}) {
+    WriteOptions options;
+    options.ranks_per_file = per_file;
+    write(options);
+    run_as_threads(3, [&](const Comm& comm) {
+      Report report;
+      const BpReader file(comm, path_, report);
+      ASSERT_EQ(file.steps(), static_cast<std::size_t>(all_steps));
+      const std::size_t v = file.find("T");
+      std::mt19937 random(static_cast<unsigned>(comm.rank()) + 1);
+      for (int round = 0; round < 300; ++round) {
+        Subarray box{{}, {}, {}};
+        for (const Count extent : {writers * rows, columns}) {
+          const Count stride = 1 + static_cast<Count>(random() % 3);
+          const auto start = static_cast<Count>(random() % static_cast<unsigned>(extent));
+          const Count most = (extent - 1 - start) / stride + 1;
+          box.start.push_back(start);
+          box.stride.push_back(stride);
+          box.count.push_back(static_cast<Count>(random() % static_cast<unsigned>(most + 1)));
+        }
+        if (round % 2 == 0) box.stride.clear();
+        const auto step = static_cast<int>(random() % all_steps);
+        const auto got = read_doubles(file, v, static_cast<std::size_t>(step), box);
+        std::size_t at = 0;
+        const auto stride = [&](std::size_t d) { return box.stride.empty() ? 1 : box.stride[d]; };
+        for (Count r = 0; r < box.count[0]; ++r)
+          for (Count c = 0; c < box.count[1]; ++c)
+            ASSERT_EQ(got[at++],
+                      expected(step, box.start[0] + r * stride(0), box.start[1] + c * stride(1)));
+      }
+    });
+  }
+}
+
+TEST_F(BpReaderRanks, what_there_is_of_each_kind) {
+  write({});
+  run_as_threads(2, [&](const Comm& comm) {
+    Report report;
+    const BpReader file(comm, path_.string() + "/", report);
+    EXPECT_EQ(file.variables().size(), 5U);
+    ASSERT_EQ(file.attributes().size(), 1U);
+    EXPECT_EQ(file.attributes()[0].texts, std::vector<std::string>{"yes"});
+    const std::size_t odd = file.find("odd"), p = file.find("p");
+    EXPECT_EQ(file.variables()[odd].steps, (std::vector<std::uint32_t>{1, 3, 5}));
+    EXPECT_EQ(code_of(attempt_to([&] { file.array(odd, 2); })), Errc::einvalcoords);
+    EXPECT_EQ(code_of(attempt_to([&] { file.array(odd, all_steps); })), Errc::einvalcoords);
+    EXPECT_EQ(code_of(attempt_to([&] { (void)file.find("od"); })), Errc::enotvar);
+    std::vector<std::int16_t> two(8);
+    file.read(odd, 3, {{0}, {8}, {}}, reinterpret_cast<std::byte*>(two.data()));
+    EXPECT_EQ(two, (std::vector<std::int16_t>{0, 7, 1, 7, 2, 7, 3, 7}));
+    for (int step = 0; step < all_steps; ++step) {
+      const auto s = static_cast<std::size_t>(step);
+      EXPECT_EQ(file.text(file.find("title"), s), "step " + std::to_string(step));
+      EXPECT_EQ(file.array(p, s).shape, (std::vector<Count>{6 + writers * step, 2}));
+      std::vector<float> joined(static_cast<std::size_t>(2 * (6 + writers * step)), -1);
+      file.read(p, s, {{0, 0}, {6 + writers * step, 2}, {}},
+                reinterpret_cast<std::byte*>(joined.data()));
+      std::size_t at = 0;
+      for (int rank = 0; rank < writers; ++rank)
+        for (int i = 0; i < 2 * (rank + step); ++i)
+          EXPECT_EQ(joined[at++], static_cast<float>(100 * rank + i));
+      std::int32_t value = -1;
+      file.read(file.find("value"), s, {}, reinterpret_cast<std::byte*>(&value));
+      EXPECT_EQ(value, 10 * step);  // rank 0's
+      const auto blocks = file.blocks(file.find("value"), s);
+      ASSERT_EQ(blocks.size(), static_cast<std::size_t>(writers));
+      file.read_block(file.find("value"), blocks[2], reinterpret_cast<std::byte*>(&value));
+      EXPECT_EQ(value, 10 * step + 2);
+    }
+    const auto blocks = file.blocks(file.find("T"), 1);
+    ASSERT_EQ(blocks.size(), 2U * writers);
+    std::vector<double> block(static_cast<std::size_t>(rows * 4));
+    file.read_block(file.find("T"), blocks[5], reinterpret_cast<std::byte*>(block.data()));
+    EXPECT_EQ(block[1 * 4 + 2], expected(1, 2 * rows + 1, 3 + 2));
+    double least = 0;
+    std::memcpy(&least, blocks[5].min.data(), sizeof least);
+    EXPECT_TRUE(blocks[5].has_range);
+    EXPECT_EQ(least, expected(1, 2 * rows, 3));
+  });
+}
+
+TEST_F(BpReaderRanks, the_first_dimension_of_column_major_files_comes_last) {
+  WriteOptions options;
+  options.column_major = true;
+  run_as_threads(2, [&](const Comm& comm) {
+    Report report;
+    const auto file = StepWriter::create(comm, path_, options, report);
+    std::vector<double> column(3);
+    std::iota(column.begin(), column.end(), 3.0 * comm.rank());
+    file->add({"A", bp::Type::float64}, {{3, 2}, {0, comm.rank()}, {3, 1}},
+              std::as_bytes(std::span(column)), false);
+    file->end_step();
+    file->close();
+  });
+  Report report;
+  const BpReader file(Comm(), path_, report);
+  EXPECT_EQ(file.array(0, 0).shape, (std::vector<Count>{2, 3}));
+  EXPECT_EQ(read_doubles(file, 0, 0, {{0, 1}, {2, 2}, {}}), (std::vector<double>{1, 2, 4, 5}));
+}
+
+TEST_F(BpReaderRanks, what_nobody_wrote_is_an_error_and_the_later_of_two_blocks_wins) {
+  run_as_threads(1, [&](const Comm& comm) {
+    Report report;
+    const auto file = StepWriter::create(comm, path_, {}, report);
+    const auto add = [&](Count start, Count count, double value) {
+      const std::vector<double> block(static_cast<std::size_t>(count), value);
+      file->add({"x", bp::Type::float64}, {{200}, {start}, {count}},
+                std::as_bytes(std::span(block)), false);
+    };
+    add(0, 10, 1);
+    add(5, 10, 2);
+    add(16, 4, 3);
+    file->end_step();
+    for (Count i = 0; i < 200; ++i)
+      if (i != 150) add(i, 1, static_cast<double>(i));
+    add(20, 1, -20);  // as many as there are elements
+    file->end_step();
+    file->close();
+  });
+  Report report;
+  const BpReader file(Comm(), path_, report);
+  const auto get = [&](std::size_t step, Count start, Count count) {
+    return read_doubles(file, 0, step, {{start}, {count}, {}});
+  };
+  EXPECT_EQ(get(0, 3, 4), (std::vector<double>{1, 1, 2, 2}));
+  EXPECT_EQ(code_of(attempt_to([&] { get(0, 12, 5); })), Errc::enodata);
+  // As many elements as the box has, but some of them twice.
+  EXPECT_EQ(code_of(attempt_to([&] { get(0, 0, 24); })), Errc::enodata);
+  EXPECT_EQ(get(1, 19, 3), (std::vector<double>{19, -20, 21}));
+  EXPECT_EQ(get(1, 151, 49).back(), 199);
+  EXPECT_EQ(code_of(attempt_to([&] { get(1, 0, 200); })), Errc::enodata);
+  EXPECT_EQ(get(1, 0, 150)[20], -20);
+  const double none = -7;
+  std::vector<double> filled(6);
+  file.read(0, 0, {{13}, {6}, {}}, reinterpret_cast<std::byte*>(filled.data()),
+            std::as_bytes(std::span(&none, 1)));
+  EXPECT_EQ(filled, (std::vector<double>{2, 2, none, 3, 3, 3}));
+}
+
+TEST_F(BpReaderRanks, selections_outside_are_refused) {
+  write({});
+  Report report;
+  const BpReader file(Comm(), path_, report);
+  const std::size_t v = file.find("T");
+  const auto code = [&](const Subarray& box) {
+    std::vector<double> values(100);
+    return code_of(
+        attempt_to([&] { file.read(v, 0, box, reinterpret_cast<std::byte*>(values.data())); }));
+  };
+  EXPECT_EQ(code({{0}, {1}, {}}), Errc::einval);
+  EXPECT_EQ(code({{0, 8}, {1, 1}, {}}), Errc::einvalcoords);
+  EXPECT_EQ(code({{0, 7}, {1, 1}, {}}), Errc::eedge);
+  EXPECT_EQ(code({{0, 7}, {1, 0}, {}}), Errc::ok);
+  EXPECT_EQ(code({{0, 0}, {1, 8}, {}}), Errc::eedge);
+  EXPECT_EQ(code({{0, 0}, {1, 4}, {1, 3}}), Errc::eedge);
+  EXPECT_EQ(code({{0, 0}, {1, INT64_MAX}, {1, INT64_MAX}}), Errc::eedge);
+  EXPECT_EQ(code({{0, 0}, {1, 1}, {1, 0}}), Errc::estride);
+  EXPECT_EQ(code({{-1, 0}, {1, 1}, {}}), Errc::einvalcoords);
+  EXPECT_EQ(attempt_to([&] { (void)file.text(v, 0); })->code(), Errc::echar);
+}
+
+/// Numbers in the other byte order than this machine's.
+class Swapped {
+ public:
+  template <typename T>
+  Swapped& put(T value) {
+    value = byte_swapped(value);
+    bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+    return *this;
+  }
+  Swapped& text(std::string_view some) {
+    put(static_cast<std::uint16_t>(some.size()));
+    bytes += some;
+    return *this;
+  }
+  std::string bytes;
+};
+
+TEST_F(BpReaderRanks, files_of_the_other_byte_order) {
+  const auto head = [](const char* kind) {
+    const auto bytes = bp::print_head(kind);
+    std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    text[bp::head_endian_at] ^= 1;
+    return text;
+  };
+  Swapped characteristics;
+  const std::uint64_t extents[] = {3, 3, 0};
+  characteristics.put(std::uint8_t{8}).put(std::uint32_t{1});
+  characteristics.put(std::uint8_t{7}).put(std::uint32_t{0});
+  characteristics.put(std::uint8_t{4}).put(std::uint8_t{1}).put(std::uint16_t{24});
+  for (const std::uint64_t n : extents) characteristics.put(n);
+  characteristics.put(std::uint8_t{12}).put(std::uint16_t{1});
+  characteristics.put(std::uint32_t{5}).put(std::uint32_t{70000});
+  characteristics.put(std::uint8_t{6}).put(std::uint64_t{70});
+  Swapped entry;
+  entry.put(std::uint32_t{0}).text("").text("n").put(std::uint8_t{'K'}).put(std::uint8_t{0});
+  entry.put(static_cast<std::uint8_t>(bp::Type::uint32)).put(std::uint64_t{1});
+  entry.put(std::uint8_t{5}).put(static_cast<std::uint32_t>(characteristics.bytes.size()));
+  entry.bytes += characteristics.bytes;
+  Swapped metadata;
+  metadata.bytes = head("Metadata");
+  metadata.put(std::uint64_t{0}).put(std::uint64_t{0});  // no groups
+  const std::size_t variables = metadata.bytes.size();
+  metadata.put(std::uint32_t{1}).put(static_cast<std::uint64_t>(entry.bytes.size() + 4));
+  metadata.put(static_cast<std::uint32_t>(entry.bytes.size()));
+  metadata.bytes += entry.bytes;
+  const std::size_t attributes = metadata.bytes.size();
+  metadata.put(std::uint32_t{0}).put(std::uint64_t{0});
+  Swapped index;
+  index.bytes = head("Index Table");
+  for (const std::uint64_t n :
+       {std::uint64_t{1}, std::uint64_t{0}, std::uint64_t{64}, std::uint64_t{variables},
+        std::uint64_t{attributes}, std::uint64_t{metadata.bytes.size()}, std::uint64_t{0},
+        std::uint64_t{0}})
+    index.put(n);
+  Swapped data;
+  data.bytes = head("Data") + "before";
+  for (const std::uint32_t n : {5U, 70000U, 6U}) data.put(n);
+  write_file("md.idx", index.bytes);
+  write_file("md.0", metadata.bytes);
+  write_file("data.0", data.bytes);
+  Report report;
+  const BpReader file(Comm(), path_, report);
+  std::vector<std::uint32_t> values(3);
+  file.read(file.find("n"), 0, {{0}, {3}, {}}, reinterpret_cast<std::byte*>(values.data()));
+  EXPECT_EQ(values, (std::vector<std::uint32_t>{5, 70000, 6}));
+  std::uint32_t most = 0;
+  std::memcpy(&most, file.blocks(0, 0).at(0).max.data(), sizeof most);
+  EXPECT_EQ(most, 70000U);
+}
+
+TEST_F(BpReaderRanks, what_is_no_bp4_is_refused_on_all) {
+  const auto code = [&] {
+    std::vector<Errc> codes(3);
+    run_as_threads(3, [&](const Comm& comm) {
+      Report report;
+      codes[static_cast<std::size_t>(comm.rank())] =
+          code_of(attempt_to([&] { BpReader(comm, path_, report); }));
+    });
+    EXPECT_EQ(codes[0], codes[1]);
+    EXPECT_EQ(codes[0], codes[2]);
+    return codes[0];
+  };
+  EXPECT_EQ(code(), Errc::enoent);
+  write({});
+  write_file("mmd.0", "");
+  EXPECT_EQ(code(), Errc::enotsupport);
+  fs::remove(path_ / "mmd.0");
+  EXPECT_EQ(code(), Errc::ok);
+  std::string index = bytes_of("md.idx");
+  index[bp::head_bp_version_at] = 3;
+  write_file("md.idx", index);
+  EXPECT_EQ(code(), Errc::enotsupport);
+  write_file("md.idx", "");
+  EXPECT_EQ(code(), Errc::ebad_file);
+  write_file("md.idx", std::string(64, 'x'));
+  EXPECT_EQ(code(), Errc::ebad_file);
+}
+
+// A torn record, and one whose step did not reach md.0, are not there yet.
+TEST_F(BpReaderRanks, a_step_that_is_not_whole_is_none) {
+  write({});
+  const std::string index = bytes_of("md.idx"), metadata = bytes_of("md.0");
+  write_file("md.idx", index + std::string(40, '\x7f'));
+  write_file("md.0", metadata + std::string(1000, '\x7f'));
+  Report report;
+  EXPECT_EQ(BpReader(Comm(), path_, report).steps(), static_cast<std::size_t>(all_steps));
+  write_file("md.idx", index);
+  write_file("md.0", metadata.substr(0, metadata.size() - 1));
+  EXPECT_EQ(BpReader(Comm(), path_, report).steps(), static_cast<std::size_t>(all_steps) - 1);
+}
+
+// Each byte of the index in turn is another one: an error, or values, but no crash; and never more
+// memory than the file has bytes for.
+TEST_F(BpReaderRanks, damage_is_an_error_or_shows_in_what_is_read) {
+  run_as_threads(2, [&](const Comm& comm) {
+    Report report;
+    const auto file = StepWriter::create(comm, path_, {}, report);
+    write_step(comm, *file, 1);
+    file->end_step();
+    file->close();
+  });
+  int refused = 0, read = 0;
+  for (const char* name : {"md.idx", "md.0"}) {
+    const std::string whole = bytes_of(name);
+    for (std::size_t at = 0; at < whole.size(); ++at) {
+      const char by = "\xff\x01\x80"[at % 3];
+      std::string bytes = whole;
+      bytes[at] = static_cast<char>(bytes[at] ^ by);
+      write_file(name, bytes);
+      Report report;
+      const auto failed = attempt_to([&] {
+        const BpReader file(Comm(), path_, report);
+        for (std::size_t v = 0; v < file.variables().size(); ++v) {
+          for (const std::uint32_t step : file.variables()[v].steps) {
+            const StoredArray& array = file.array(v, step);
+            const Subarray box{std::vector<Count>(array.shape.size(), 0), array.shape, {}};
+            Count elements = 1;
+            bool few = true;
+            for (const Count n : array.shape)
+              few = few && !__builtin_mul_overflow(elements, n, &elements) && elements < 5000;
+            std::vector<std::byte> values(few ? static_cast<std::size_t>(elements) * 16 : 0);
+            if (file.variables()[v].variable.type == bp::Type::string)
+              (void)file.text(v, step);
+            else if (few)
+              file.read(v, step, box, values.data());
+            ++read;
+          }
+        }
+      });
+      if (!failed) continue;
+      EXPECT_FALSE(failed->message().empty());
+      EXPECT_NE(failed->code(), Errc::enomem) << name << " at " << at;
+      EXPECT_NE(failed->code(), Errc::einternal) << name << " at " << at;
+      ++refused;
+    }
+    write_file(name, whole);
+  }
+  EXPECT_GT(refused, 300);
+  EXPECT_GT(read, 300);
+}
+
+}  // namespace
+}  // namespace forebay::process_group

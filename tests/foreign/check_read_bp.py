@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Has adios2 and write_bp write BP4 files, and compares what the forebay command reads with what adios2 does."""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+try:
+    import adios2
+    import numpy as np
+except ImportError as missing:
+    print(f"skipped: {missing} (adios2 and numpy are needed)")
+    sys.exit(77)
+
+TYPES = ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "c8", "c16")
+# adios2 takes NumPy's int8 for characters.
+NAMES = {"i1": "char", "i2": "short", "i4": "int", "i8": "int64", "u1": "ubyte", "u2": "ushort", "u4": "uint",
+         "u8": "uint64", "f4": "float", "f8": "double", "c8": "float", "c16": "double"}
+FILL = {"i1": -127, "i2": -32767, "i4": -2147483647, "i8": -9223372036854775806, "u1": 255, "u2": 65535,
+        "u4": 4294967295, "u8": 18446744073709551614, "f4": 9.969209968386869e36, "f8": 9.969209968386869e36}
+STEPS = 5
+
+
+def values(dtype, shape, step):
+    made = np.arange(np.prod(shape, dtype=int)).reshape(shape) + 11 * step + 1
+    return (made - 2j * made).astype(dtype) if dtype[0] == "c" else made.astype(dtype)
+
+
+def write(path):
+    """Every type and kind, in several blocks a step."""
+    adios = adios2.Adios()
+    io = adios.declare_io("all")
+    io.set_engine("BP4")
+    arrays = {t: io.define_variable(f"array/{t}", values(t, (1,), 0), [6, 8], [0, 0], [3, 8]) for t in TYPES}
+    scalars = {t: io.define_variable(f"scalar/{t}", values(t, (1,), 0)) for t in TYPES if t[0] != "c"}
+    text = io.define_variable("text")
+    odd = io.define_variable("odd", np.zeros(1, "f8"), [4], [0], [4])
+    once = io.define_variable("once", np.zeros(1, "i4"), [3, 2], [0, 0], [3, 2])
+    local = io.define_variable("local", np.zeros(1, "f4"), [], [], [2, 3])
+    grows = io.define_variable("grows", np.zeros(1, "f8"), [1, 2], [0, 0], [1, 2])
+    hidden = io.define_variable("hidden", np.zeros(1, "f8"), [1000], [0], [1000])
+    operators = [name for name in ("bzip2", "blosc", "zfp") if operator(adios, hidden, name)][:1]
+    io.define_attribute("array/f8/units", "K")
+    io.define_attribute("title", "of adios2")
+    io.define_attribute("level", np.array([1.5, -2.5]))
+    io.define_attribute("answer", np.array([42], "i4"))
+    io.define_attribute("words", ["a", "", "ccc"])
+    engine = io.open(str(path), adios2.bindings.Mode.Write)
+    for step in range(STEPS):
+        engine.begin_step()
+        for t, variable in arrays.items():
+            whole = values(t, (6, 8), step)
+            for start, count in (((0, 0), (3, 5)), ((0, 5), (3, 3)), ((3, 0), (3, 8))):
+                variable.set_selection([list(start), list(count)])
+                box = np.ascontiguousarray(whole[start[0]:start[0] + count[0], start[1]:start[1] + count[1]])
+                engine.put(variable, box, adios2.bindings.Mode.Sync)
+        for t, variable in scalars.items():
+            engine.put(variable, values(t, (1,), step), adios2.bindings.Mode.Sync)
+        engine.put(text, "step" + step * "!")
+        if step % 2:
+            engine.put(odd, values("f8", (4,), step), adios2.bindings.Mode.Sync)
+        if step == 2:
+            engine.put(once, values("i4", (3, 2), step), adios2.bindings.Mode.Sync)
+        for block in range(3):
+            engine.put(local, values("f4", (2, 3), 10 * step + block), adios2.bindings.Mode.Sync)
+        grows.set_shape([step + 1, 2])
+        grows.set_selection([[0, 0], [step + 1, 2]])
+        engine.put(grows, values("f8", (step + 1, 2), step), adios2.bindings.Mode.Sync)
+        engine.put(hidden, values("f8", (1000,), 0), adios2.bindings.Mode.Sync)
+        engine.end_step()
+    engine.close()
+    return operators
+
+
+def operator(adios, variable, name):
+    try:
+        variable.add_operation(adios.define_operator(name, name), {})
+        return True
+    except Exception:  # not in this build of adios2
+        return False
+
+
+def dump(command, path):
+    done = subprocess.run([*command, "dump", "--json", str(path)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+def check_own(command, path, operators):
+    read, said = dump(command, path)
+    there = {v["name"]: v for v in read["variables"]}
+
+    def same(name, type_name, dimensions, expected):
+        found = there.pop(name)
+        assert found["type"] == type_name, found
+        assert found["dimensions"] == dimensions, found["dimensions"]
+        if type_name == "char":
+            found["values"] = [ord(c) for c in found["values"]]
+        got = np.array(found["values"], expected.dtype if expected.dtype.kind != "c" else "f8").reshape(found["shape"])
+        if expected.dtype.kind == "c":
+            got = got[..., 0] + 1j * got[..., 1]
+        assert got.shape == expected.shape and np.array_equal(got, expected), f"{name}: {got}, not {expected}"
+        return {a["name"]: a for a in found["attributes"]}
+
+    for t in TYPES:
+        last = ["complex"] if t[0] == "c" else []
+        whole = np.stack([values(t, (6, 8), s) for s in range(STEPS)])
+        attributes = same(f"array.{t}", NAMES[t], ["step", "dim_6", "dim_8", *last], whole)
+        assert attributes["bp_name"]["value"] == f"array/{t}", attributes
+        if t == "f8":
+            assert attributes["units"]["value"] == "K", attributes
+        if t[0] != "c":
+            same(f"scalar.{t}", NAMES[t], ["step"], np.concatenate([values(t, (1,), s) for s in range(STEPS)]))
+    attributes = same("odd", "double", ["odd_step", "dim_4"], np.stack([values("f8", (4,), s) for s in (1, 3)]))
+    assert attributes["bp_steps"]["value"] == [1, 3], attributes
+    same("once", "int", ["dim_3", "dim_2"], values("i4", (3, 2), 2))
+    same("local", "float", ["step", "dim_6", "dim_3"], np.stack(
+        [np.concatenate([values("f4", (2, 3), 10 * s + b) for b in range(3)]) for s in range(STEPS)]))
+    same("grows", "double", ["grows_obs", "dim_2"], np.concatenate([values("f8", (s + 1, 2), s) for s in range(STEPS)]))
+    counts = same("grows_count", "int64", ["step"], np.arange(1, STEPS + 1))
+    assert counts["sample_dimension"]["value"] == "grows_obs", counts
+    text = there.pop("text")
+    assert text["dimensions"] == ["step", "string_8"], text
+    got = "".join(text["values"]) if isinstance(text["values"], list) else text["values"]
+    assert [got[8 * s:8 * s + 8].rstrip("\0") for s in range(STEPS)] == ["step" + s * "!" for s in range(STEPS)], text
+    if operators:
+        assert f"hidden (values behind adios2's operator {operators[0]})" in said, said
+    else:
+        there.pop("hidden")
+    assert not there, list(there)
+    attributes = {a["name"]: a["value"] for a in read["attributes"]}
+    assert attributes == {"title": "of adios2", "level": [1.5, -2.5], "answer": [42]} or \
+        attributes == {"title": "of adios2", "level": [1.5, -2.5], "answer": 42}, attributes
+    assert "words (a list of strings)" in said, said
+
+
+def check_against_adios2(command, path):
+    """Global arrays of any file that this library wrote."""
+    read, _ = dump(command, path)
+    compared = holes = 0
+    with adios2.FileReader(str(path)) as file:
+        known = file.available_variables()
+        for found in read["variables"]:
+            name = next((a["value"] for a in found["attributes"] if a["name"] == "bp_name"), found["name"])
+            if name not in known or known[name]["Type"].endswith("complex") or known[name]["SingleValue"] == "true" \
+                    or found["type"] == "char":
+                continue
+            shape = known[name]["Shape"]
+            if not shape or found["dimensions"][0] != "step":
+                continue
+            count = found["shape"][1:]
+            for step in range(file.num_steps()):
+                theirs = np.asarray(file.read(name, start=[0] * len(count), count=count, step_selection=[step, 1]))
+                ours = np.array(found["values"], theirs.dtype).reshape(found["shape"])[step]
+                theirs = theirs.reshape(count)
+                # What no rank wrote is netCDF's fill value here, and 0 there.
+                hole = (theirs == 0) & (ours == np.array(FILL[ours.dtype.str[1:]], ours.dtype))
+                right = (ours == theirs) | ((ours != ours) & (theirs != theirs)) | hole
+                holes += np.sum(hole)
+                assert np.all(right), f"{path}, {name}, step {step}: {ours}, not {theirs}"
+                compared += 1
+    assert compared > 20, compared
+    return f"{compared} arrays as adios2 reads them, {holes} elements that no rank wrote"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--command", required=True)
+    parser.add_argument("--writer", required=True)
+    parser.add_argument("--dir", type=Path, required=True)
+    options = parser.parse_args()
+    command = [options.command]
+    shutil.rmtree(options.dir, ignore_errors=True)
+    options.dir.mkdir(parents=True)
+    operators = write(options.dir / "theirs.bp")
+    check_own(command, options.dir / "theirs.bp", operators)
+    print(f"what adios2 wrote: read as written; operators refused: {operators}")
+    for ranks in (1, 4):
+        path = options.dir / f"ours{ranks}.bp"
+        subprocess.run([options.writer, str(path), str(ranks), "2", "0", "3"], check=True, stdout=subprocess.DEVNULL)
+        print(f"what {ranks} ranks wrote: {check_against_adios2(command, path)}")
+    copy = options.dir / "theirs.nc"
+    subprocess.run([*command, "convert", "--skip", str(options.dir / "theirs.bp"), str(copy)], check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+    done = subprocess.run([*command, "diff", str(options.dir / "theirs.bp"), str(copy)], capture_output=True, text=True)
+    differences = done.stdout.split("\n")[2:-1]
+    assert differences == ["words (a list of strings) is in A only"], done.stdout + done.stderr
+    print("converted to netCDF: the same")
+
+
+if __name__ == "__main__":
+    main()
