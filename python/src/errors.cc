@@ -48,7 +48,6 @@ const char* kind_of(Errc code) {
     case Errc::eread:
     case Errc::ewrite:
     case Errc::eio:
-    case Errc::ebad_file:
       return "system";
     case Errc::empi:
     case Errc::einternal:
