@@ -43,8 +43,8 @@ FOREBAY_EXPORT extern int forebay_define_attribute(const char* group, const char
                                                    const char* value, const char* type);
 FOREBAY_EXPORT extern int forebay_define_method(const char* group, const char* hints);
 
-/* Collective. `mode` "w": a new file in place of one that is there; "a": behind its last step, or a
- * new file. `file` becomes its number, greater than 0. */
+/* Collective, with equal arguments. `mode` "w": a new file in place of one that is there; "a":
+ * behind its last step, or a new file. `file` becomes its number, greater than 0. */
 FOREBAY_EXPORT extern int forebay_open(int* file, const char* group, const char* path,
                                        const char* mode, MPI_Comm comm);
 

@@ -1,5 +1,6 @@
 #include "dataset/group_file.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <functional>
@@ -105,11 +106,9 @@ process_group::WriteOptions options_of(const GroupDefinition& group, const Metho
   options.column_major = group.column_major;
   if (method.subfiling == "node") options.ranks_per_file = options.ranks_of_node;
   if (method.subfiling == "ranks") options.ranks_per_file = method.subfile_ranks;
-  constexpr Count most_alignment = Count{1} << 40;
-  if (method.striping_unit > most_alignment)
-    throw Error(Errc::einval, "striping_unit: process groups cannot begin so far from each other",
-                "accepted for groups: up to 1TiB");
-  if (method.striping_unit > 0) options.alignment = (method.striping_unit + 63) / 64 * 64;
+  constexpr Count beyond = Count{1} << 40;  // which the writer refuses
+  if (method.striping_unit > 0)
+    options.alignment = (std::min(method.striping_unit, beyond) + 63) / 64 * 64;
   return options;
 }
 
@@ -156,23 +155,26 @@ std::unique_ptr<GroupFile> GroupFile::create(const Comm& comm, const std::string
                                              const GroupDefinition& group, const Method& method,
                                              bool append) {
   std::unique_ptr<GroupFile> file;
-  process_group::WriteOptions options;
-  together(comm, [&] {
+  std::vector<bp::Attribute> attributes;
+  // Before a file is replaced that is there.
+  const auto check = [&] {
     check_group(group);
     check_method(method);
-    options = options_of(group, method);
+    for (const GroupAttribute& attribute : group.attributes) {
+      attributes.push_back(attribute_of(attribute));
+      bp::check(attributes.back());
+    }
     file.reset(new GroupFile(comm, path, group, method));
+  };
+  together(comm, [&] {
+    agree_on_error(comm, attempt_to(check));
+    using process_group::StepWriter;
+    const auto options = options_of(group, method);
+    file->writer_ = append ? StepWriter::append(file->comm_, path, options, file->report_)
+                           : StepWriter::create(file->comm_, path, options, file->report_);
+    for (const bp::Attribute& attribute : attributes) file->writer_->add_attribute(attribute);
   });
-  using process_group::StepWriter;
-  file->writer_ = append ? StepWriter::append(file->comm_, path, options, file->report_)
-                         : StepWriter::create(file->comm_, path, options, file->report_);
-  agree_on_error(comm, attempt_to([&] { file->add_attributes(); }));
   return file;
-}
-
-void GroupFile::add_attributes() {
-  for (const GroupAttribute& attribute : group_.attributes)
-    writer_->add_attribute(attribute_of(attribute));
 }
 
 const GroupVariable& GroupFile::variable(const std::string& name) const {
@@ -187,7 +189,10 @@ const GroupVariable& GroupFile::variable(const std::string& name) const {
 bp::Shape GroupFile::shape_of(const GroupVariable& v) const {
   const auto known = [&](std::string_view name) -> std::optional<Count> {
     const auto found = scalars_.find(name);
-    return found == scalars_.end() ? std::nullopt : std::optional(found->second);
+    if (found != scalars_.end()) return found->second;
+    if (written_.contains(name))
+      throw Error(Errc::erange, std::string(name) + " is beyond 63 bits, which no size is");
+    return std::nullopt;
   };
   const auto values = [&](const std::vector<Expression>& list) {
     std::vector<Count> all;
@@ -241,6 +246,7 @@ bp::Shape GroupFile::shape_of(const GroupVariable& v, const GroupBox& box) const
 
 void GroupFile::add(const GroupVariable& v, const bp::Shape& shape, const void* data, bool lent) {
   Count bytes = size_of(v.type);
+  if (std::find(shape.count.begin(), shape.count.end(), 0) != shape.count.end()) bytes = 0;
   for (const Count count : shape.count)
     if (__builtin_mul_overflow(bytes, count, &bytes))
       throw Error(Errc::evarsize, "variable " + v.name + ": its block has more than 2^63 bytes");
@@ -284,10 +290,12 @@ void GroupFile::write_box(const std::string& name, const GroupBox& box, const vo
 void GroupFile::end_step() {
   scalars_.clear();
   written_.clear();
-  writer_->end_step();
+  if (const auto failed = up_to_meeting(comm_, [&] { writer_->end_step(); })) throw *failed;
 }
 
-void GroupFile::sync() { writer_->sync(); }
+void GroupFile::sync() {
+  if (const auto failed = up_to_meeting(comm_, [&] { writer_->sync(); })) throw *failed;
+}
 
 void GroupFile::close() {
   auto failed = attempt_to([&] { writer_->close(); });

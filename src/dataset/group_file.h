@@ -59,7 +59,6 @@ class GroupFile {
   bp::Shape shape_of(const GroupVariable& variable, const GroupBox& box) const;
   void add(const GroupVariable& variable, const bp::Shape& shape, const void* data, bool lent);
   void remember(const GroupVariable& variable, const void* data);
-  void add_attributes();
   bool is_left_out(const GroupVariable& variable) const {
     return variable.once && writer_->steps() > 0;
   }
@@ -72,7 +71,7 @@ class GroupFile {
   std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
   std::unique_ptr<process_group::StepWriter> writer_;
   std::map<std::string, Count, std::less<>> scalars_;  // of the step under way
-  std::set<std::string> written_;                      // the same, by write()
+  std::set<std::string, std::less<>> written_;         // the same, by write()
 };
 
 }  // namespace forebay

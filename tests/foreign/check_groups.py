@@ -2,6 +2,7 @@
 """Has write_groups write groups on some number of ranks, and adios2 read them, value for value."""
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -63,6 +64,19 @@ def check_boxes(path, ranks):
             same(f"A of step {step}", file.read("A", step_selection=[step, 1]), expected)
 
 
+def check_empty(path):
+    with adios2.FileReader(str(path)) as file:
+        assert sorted(file.available_variables()) == ["most", "n"], file.available_variables()
+
+
+def check_sync(command, ranks):
+    """What the device refuses is told by forebay_sync on all ranks."""
+    last = f"fsync:rank={ranks - 1}:call=1:errno=EIO"
+    done = subprocess.run(command, env=dict(os.environ, FOREBAY_FAULT=last), capture_output=True, text=True, timeout=200)
+    told = done.stderr.count("forebay_sync(f)")
+    assert done.returncode != 0 and told == ranks, f"{told} of {ranks} ranks told: {done.stderr}"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--writer", required=True)
@@ -78,6 +92,8 @@ def main():
     assert done.returncode == 0, f"the writer ended with {done.returncode}"
     check_restart(folder / "restart.bp", options.ranks)
     check_boxes(folder / "boxes.bp", options.ranks)
+    check_empty(folder / "empty.bp")
+    check_sync(options.launch.split() + [options.writer, options.xml, str(folder)], options.ranks)
     print(f"{options.ranks} ranks: adios2 read what was written")
 
 

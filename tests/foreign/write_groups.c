@@ -18,7 +18,16 @@ static void require(int code, int expected, const char* what) {
 #define OK(call) require(call, 0, #call)
 #define ERR(code, call) require(call, code, #call)
 
-enum { enotvar = -49, einval = -36, eedge = -57, ebadid = -33, enotsupport = -214 };
+enum {
+  enotvar = -49,
+  einval = -36,
+  eedge = -57,
+  ebadid = -33,
+  erange = -60,
+  evarsize = -62,
+  enotsupport = -214,
+  emultidefine = -269
+};
 
 static int64_t rows_of(int r) { return size > 2 && r == 1 ? 0 : r + 2; }
 
@@ -109,6 +118,36 @@ static void write_boxes(const char* path) {
   ERR(ebadid, forebay_close(f));
 }
 
+/* What cannot be written leaves the file that is there as it is. */
+static void refuse_to_replace(const char* path) {
+  static char text[70001];
+  int f = 0;
+  memset(text, 'x', sizeof text - 1);
+  OK(forebay_define_group("long", NULL));
+  OK(forebay_define_attribute("long", "text", text, NULL));
+  ERR(evarsize, forebay_open(&f, "long", path, "w", MPI_COMM_WORLD));
+  if (size > 1)
+    ERR(emultidefine, forebay_open(&f, rank == 0 ? "restart" : "empty", path, "w", MPI_COMM_WORLD));
+}
+
+/* Arrays without elements, and a scalar that is no size. */
+static void write_empty(const char* path) {
+  int f = 0;
+  uint64_t n = UINT64_C(1) << 61, most = UINT64_MAX;
+  OK(forebay_define_group("empty", NULL));
+  OK(forebay_define_var("empty", "n", "uint64", NULL, NULL, NULL, NULL));
+  OK(forebay_define_var("empty", "most", "uint64", NULL, NULL, NULL, NULL));
+  OK(forebay_define_var("empty", "none", "double", "n,0", NULL, NULL, NULL));
+  OK(forebay_define_var("empty", "many", "double", "most", NULL, NULL, NULL));
+  OK(forebay_open(&f, "empty", path, "w", MPI_COMM_WORLD));
+  OK(forebay_write(f, "n", &n));
+  OK(forebay_write(f, "most", &most));
+  OK(forebay_write(f, "none", NULL));
+  ERR(erange, forebay_write(f, "many", &n));
+  OK(forebay_end_step(f));
+  OK(forebay_close(f));
+}
+
 int main(int argc, char** argv) {
   int f = 0, all = 0;
   char path[4096];
@@ -128,8 +167,11 @@ int main(int argc, char** argv) {
   OK(forebay_open(&f, "restart", path, "a", MPI_COMM_WORLD));
   for (int step = 5; step < 7; ++step) write_step(f, step);
   OK(forebay_close(f));
+  refuse_to_replace(path);
   snprintf(path, sizeof path, "%s/boxes.bp", argv[2]);
   write_boxes(path);
+  snprintf(path, sizeof path, "%s/empty.bp", argv[2]);
+  write_empty(path);
   OK(forebay_finalize());
   MPI_Allreduce(&faults, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   MPI_Finalize();

@@ -1,13 +1,16 @@
 // Definitions by name, open files by number, and one guard around each function.
 #include <forebay_groups.h>
 
+#include <array>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/attempt.h"
+#include "base/hash.h"
 #include "base/last_message.h"
 #include "comm/agree.h"
 #include "comm/mpi.h"
@@ -195,6 +198,7 @@ int forebay_open(int* file, const char* group, const char* path, const char* mod
     GroupDefinition definition;
     Method method;
     std::unique_ptr<GroupFile> made;
+    std::string name;
     bool append = false;
     int number = 0;
     const auto begin = [&] {
@@ -203,8 +207,16 @@ int forebay_open(int* file, const char* group, const char* path, const char* mod
       const std::string how = text_of(mode);
       if (how != "w" && how != "a")
         throw Error(Errc::einval, "mode \"" + how + "\"",
-                    "accepted: w, a; what was written adios2 reads (docs/groups.md)");
+                    "accepted: w, a; docs/groups.md tells what reads the file");
       append = how == "a";
+      name = path;
+      const std::string asked = how + '\0' + path + '\0' + text_of(group);
+      const auto hash = static_cast<std::int64_t>(hash_of(std::as_bytes(std::span(asked))) >> 2);
+      std::array<std::int64_t, 2> both{hash, -hash};
+      ranks.all_reduce(both, Reduce::min);
+      if (both[0] != -both[1])
+        throw Error(Errc::emultidefine_fnc_args, "ranks open different files, groups or modes",
+                    "give forebay_open equal arguments on all ranks");
       const std::lock_guard lock(state().mutex);
       Definitions& all = state().definitions;
       definition = all.group(group);
@@ -215,7 +227,7 @@ int forebay_open(int* file, const char* group, const char* path, const char* mod
     };
     const auto failed = attempt_to([&] {
       together(ranks, begin);
-      made = GroupFile::create(ranks, path, definition, method, append);
+      made = GroupFile::create(ranks, name, definition, method, append);
     });
     const std::lock_guard lock(state().mutex);
     if (failed) {

@@ -89,7 +89,7 @@ bool leaves_a_trace(Kind kind, const bp::Shape& at) {
   const auto all_zero = [](const std::vector<Count>& extents) {
     return std::all_of(extents.begin(), extents.end(), [](Count n) { return n == 0; });
   };
-  if (kind == Kind::local) return !all_zero(at.count);
+  if (kind == Kind::local) return !has(at.count, 0);
   if (kind == Kind::global) return !all_zero(at.shape);
   return true;
 }

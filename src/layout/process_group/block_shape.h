@@ -12,6 +12,7 @@ namespace forebay::process_group {
 Kind kind_of(const bp::Variable& variable, const bp::Shape& at, Count bytes);
 
 /// Whether the block can stand in a file: one all of whose extents are zero reads as a scalar.
+/// Local arrays without elements do not, whatever their other extents.
 bool leaves_a_trace(Kind kind, const bp::Shape& at);
 
 }  // namespace forebay::process_group

@@ -4,13 +4,17 @@
 #include <cctype>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <string_view>
 #include <system_error>
+#include <unordered_map>
 #include <vector>
 
 #include "base/attempt.h"
 #include "base/error.h"
 #include "comm/agree.h"
 #include "format/bp_write.h"
+#include "layout/process_group/bp_reader.h"
 
 namespace forebay::process_group {
 
@@ -26,6 +30,21 @@ bool is_of_bp(const std::string& name) {
   for (const char c : name.substr(5))
     if (std::isdigit(static_cast<unsigned char>(c)) == 0) return false;
   return true;
+}
+
+/// Whether a file is empty, or begins as those of BP4 do.
+bool may_be_bp(const std::string& path) {
+  constexpr std::string_view tag = "ADIOS-BP";
+  std::ifstream file(path, std::ios::binary);
+  std::string first(tag.size(), ' ');
+  file.read(first.data(), std::ssize(first));
+  return file.gcount() == 0 ? file.eof() : file.gcount() == std::ssize(first) && first == tag;
+}
+
+bool has_index(const std::string& path) {
+  std::error_code none;
+  const auto size = fs::file_size(path + "/md.idx", none);
+  return !none && size >= static_cast<std::uintmax_t>(bp::head_bytes);
 }
 
 [[noreturn]] void cannot_append(const std::string& path, const std::string& why) {
@@ -44,7 +63,7 @@ BpFiles::BpFiles(const Comm& comm, const std::string& path, const WriteOptions& 
   by_root(comm_, [&] {
     metadata_ = open("md.0");
     index_ = open("md.idx");
-    open_by_root(append);
+    open_by_root(append, options.column_major);
   });
   std::array<std::int64_t, 3> told{metadata_end, index_end, static_cast<std::int64_t>(steps)};
   comm_.broadcast(told.data(), sizeof told);
@@ -60,8 +79,9 @@ BpFiles::BpFiles(const Comm& comm, const std::string& path, const WriteOptions& 
   data_ranks_.broadcast(&data_end, sizeof data_end);
 }
 
-void BpFiles::open_by_root(bool append) {
-  if (append && fs::exists(path_)) return read_index();
+void BpFiles::open_by_root(bool append, bool column_major) {
+  // One without an index is what a kill left while it was made.
+  if (append && has_index(path_)) return read_index(column_major);
   make_directory();
   metadata_->create(false);
   metadata_->write_at(0, bp::print_head("Metadata"));
@@ -70,17 +90,18 @@ void BpFiles::open_by_root(bool append) {
   metadata_end = index_end = bp::head_bytes;
 }
 
-// What made a file of it goes first, so that a kill leaves none that is half of each.
+// What made a file of it goes first, so that a kill leaves none that is half of each. Without that
+// a folder is ours if all that is in it looks as a kill leaves it.
 void BpFiles::make_directory() {
   std::error_code failed;
   if (fs::create_directory(path_, failed)) return;
   if (failed) throw system_error(failed.value(), Errc::ecantcreate, "making", path_);
   std::vector<fs::path> old;
-  bool strange = false, is_bp = false;
+  const bool is_bp = has_index(path_) && may_be_bp(path_ + "/md.idx");
+  bool strange = false;
   for (const auto& entry : fs::directory_iterator(path_, failed)) {
-    const std::string name = entry.path().filename();
-    is_bp |= name == "md.idx";
-    is_of_bp(name) ? old.push_back(entry.path()) : void(strange = true);
+    if (is_of_bp(entry.path().filename())) old.push_back(entry.path());
+    strange |= !is_of_bp(entry.path().filename()) || !may_be_bp(entry.path());
   }
   if (failed || (strange && !is_bp)) {
     throw Error(Errc::eexist, path_ + " is there, and no BP file",
@@ -90,7 +111,7 @@ void BpFiles::make_directory() {
   for (const auto& path : old) fs::remove(path);
 }
 
-void BpFiles::read_index() {
+void BpFiles::read_index(bool column_major) {
   if (fs::exists(path_ + "/mmd.0"))
     cannot_append(path_, "it is a BP5 file, and this library writes BP4");
   std::array<std::byte, bp::head_bytes> head{};
@@ -99,9 +120,10 @@ void BpFiles::read_index() {
     cannot_append(path_, "its md.idx is no index of a BP4 file");
   if (head[bp::head_endian_at] != bp::print_head("")[bp::head_endian_at])
     cannot_append(path_, "it has the other byte order");
+  const std::size_t whole = look_through(column_major);
   const Offset there = metadata_->size(), last = index_->size() - bp::record_bytes;
   metadata_end = index_end = bp::head_bytes;
-  for (; index_end <= last; index_end += bp::record_bytes) {
+  for (std::size_t n = 0; n < whole && index_end <= last; ++n, index_end += bp::record_bytes) {
     std::array<std::uint64_t, 8> record;
     if (index_->read_at(index_end, std::as_writable_bytes(std::span(record))) < sizeof record)
       break;
@@ -115,6 +137,49 @@ void BpFiles::read_index() {
   }
   index_->truncate(index_end);
   metadata_->truncate(metadata_end);
+}
+
+// What is in the file, by its index. Returns the number of steps whose blocks are all there: what a
+// machine left that went down before it wrote them is no step, nor those behind it.
+std::size_t BpFiles::look_through(bool column_major) {
+  std::optional<BpReader> found;
+  try {
+    found.emplace(Comm(), path_, report_);
+  } catch (const Error& error) {
+    cannot_append(path_, error.message());
+  }
+  const BpReader& old = *found;
+  std::size_t whole = old.steps();
+  std::unordered_map<std::uint32_t, Offset> ends;
+  const auto end_of = [&](std::uint32_t number) {
+    const auto [known, is_new] = ends.emplace(number, 0);
+    std::error_code failed;
+    if (is_new) {
+      const auto size = fs::file_size(path_ + "/data." + std::to_string(number), failed);
+      known->second = failed ? 0 : static_cast<Offset>(size);
+    }
+    return known->second;
+  };
+  for (std::size_t v = 0; v < old.variables().size(); ++v) {
+    for (const std::uint32_t step : old.variables()[v].steps) {
+      if (step >= whole) break;
+      for (const bp::Block& block : old.blocks(v, step))
+        if (!block.has_value && block.bytes > 0 && block.bytes > end_of(block.file) - block.payload)
+          whole = step;
+    }
+  }
+  if (whole > 0 && old.column_major(whole - 1) != column_major)
+    cannot_append(path_, std::string("its arrays are ") + (column_major ? "row" : "column") +
+                             "-major, and those of the group are not");
+  for (const StoredVariable& variable : old.variables()) {
+    if (variable.steps.front() < whole)
+      names.push_back(
+          {variable.variable, variable.kind, static_cast<std::uint8_t>(variable.dimensions)});
+  }
+  if (whole > 0)
+    for (const bp::Attribute& attribute : old.attributes())
+      names.push_back({{attribute.name, attribute.type}, Kind::attribute});
+  return whole;
 }
 
 void BpFiles::choose_data_file(const WriteOptions& options) {

@@ -3,10 +3,12 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/report.h"
 #include "base/types.h"
 #include "comm/comm.h"
+#include "layout/process_group/catalogue.h"
 #include "storage/file.h"
 
 namespace forebay::process_group {
@@ -24,8 +26,9 @@ struct WriteOptions {
 class BpFiles {
  public:
   /// Collective. Makes the directory, or empties one that holds a BP file; with `append` goes on
-  /// behind the last whole step of one that is there. Errors, on all ranks: Errc::eexist where
-  /// `path` is something else, ebad_file where it cannot be appended to, and those of system calls.
+  /// behind the last whole step of one that is there, whose index rank 0 looks through. Errors, on
+  /// all ranks: Errc::eexist where `path` is something else, by what its files begin with, too;
+  /// ebad_file where it cannot be appended to, and those of system calls.
   BpFiles(const Comm& comm, const std::string& path, const WriteOptions& options, bool append,
           Report& report);
 
@@ -40,11 +43,13 @@ class BpFiles {
   // How far whole steps reach. All but data_end are equal on all ranks, that on data_ranks().
   Offset data_end = 0, metadata_end = 0, index_end = 0;
   std::uint64_t steps = 0;  ///< the number of the last one
+  std::vector<Name> names;  ///< in the file when it was opened; on rank 0
 
  private:
-  void open_by_root(bool append);
+  void open_by_root(bool append, bool column_major);
   void make_directory();
-  void read_index();
+  void read_index(bool column_major);
+  std::size_t look_through(bool column_major);
   void choose_data_file(const WriteOptions& options);
   void open_data(Count alignment, bool append);
 

@@ -62,6 +62,7 @@ class BpReader {
 
   const std::string& path() const { return path_; }
   std::size_t steps() const { return column_major_.size(); }
+  bool column_major(std::size_t step) const { return column_major_[step]; }  ///< as it was written
   const std::vector<StoredVariable>& variables() const { return variables_; }
   const std::vector<bp::Attribute>& attributes() const { return attributes_; }
 

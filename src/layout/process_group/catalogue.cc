@@ -77,6 +77,17 @@ void Catalogue::add(std::vector<Name>&& names) {
   }
 }
 
+void Catalogue::learn(const Comm& comm, std::span<const Name> names) {
+  std::vector<std::byte> list;
+  by_root(comm, [&] { list = printed(names); });
+  comm.broadcast(list);
+  agree_on_error(comm, attempt_to([&] {
+                   std::vector<Name> known;
+                   take(list, 0, known);
+                   add(std::move(known));
+                 }));
+}
+
 void Catalogue::agree(const Comm& comm, std::span<const Name> mine,
                       const std::optional<Error>& failed) {
   std::vector<std::byte> list;

@@ -45,6 +45,9 @@ class Catalogue {
   /// Variables and attributes may have the same name.
   std::optional<std::size_t> find(std::string_view name, bool attribute) const;
 
+  /// Collective. All ranks know `names` of rank 0, which are in the file already.
+  void learn(const Comm& comm, std::span<const Name> names);
+
   /// Throws Errc::emultidefine_var_type where `name` is known otherwise than this. Local.
   void check(const Name& name) const;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <numeric>
 
@@ -13,9 +14,12 @@
 
 namespace forebay::process_group {
 
+namespace fs = std::filesystem;
+
 namespace {
 
 constexpr std::size_t chunk_bytes = 1 << 20;
+constexpr std::int64_t largest_head = 1 << 17;  // of a variable's entry, with its name
 constexpr Count largest_alignment = Count{1} << 31;
 // In Laid's sums.
 constexpr std::size_t group_bytes = 0, groups = 1, of_names = 2;
@@ -67,10 +71,15 @@ std::uint64_t now() {
 
 StepWriter::StepWriter(const Comm& comm, const std::string& path, const WriteOptions& options,
                        bool append, Report& report)
-    : comm_(comm),
-      options_(options),
-      report_(report),
-      files_(comm, path, options, append, report) {}
+    : comm_(comm), options_(options), report_(report), files_(comm, path, options, append, report) {
+  if (!append) return;
+  catalogue_.learn(comm, files_.names);
+  agree_on_error(comm, attempt_to([&] {
+                   for (std::size_t n = 0; n < catalogue_.size(); ++n)
+                     attribute_written_.push_back(catalogue_[n].kind == Kind::attribute);
+                 }));
+  files_.names = {};
+}
 
 std::unique_ptr<StepWriter> StepWriter::create(const Comm& comm, const std::string& path,
                                                const WriteOptions& options, Report& report) {
@@ -88,8 +97,13 @@ std::size_t StepWriter::name_of(Name&& name) {
   const auto found = name_places_.find(name.variable.name);
   if (found == name_places_.end()) {
     catalogue_.check(name);
-    name_places_.emplace(name.variable.name, names_.size());
     names_.push_back(std::move(name));
+    try {
+      name_places_.emplace(names_.back().variable.name, names_.size() - 1);
+    } catch (...) {
+      names_.pop_back();
+      throw;
+    }
     return names_.size() - 1;
   }
   if (names_[found->second] == name) return found->second;
@@ -132,6 +146,7 @@ void StepWriter::add(const bp::Variable& variable, const bp::Shape& shape,
     std::byte* const room = room_for(data.size());
     const Range range = copy_with_range(variable.type, data, room);
     used_ += data.size();
+    copied_ += data.size();
     pending.data = {room, data.size()};
     if (!block.has_value) {
       block.has_range = range.any;
@@ -291,8 +306,13 @@ IndexPlan StepWriter::plan_metadata(const Laid& step) const {
   std::vector<NameSums> sums(step.names.size());
   for (std::size_t i = 0; i < sums.size(); ++i) {
     const std::size_t slot = of_names + 2 * i;
-    if (i < step.first_attribute)
-      sums[i].head_bytes = bp::variable_head_bytes(catalogue_[step.names[i]].variable.name);
+    const std::string& name = catalogue_[step.names[i]].variable.name;
+    if (step.total[slot] > std::numeric_limits<std::uint32_t>::max() - largest_head)
+      throw Error(Errc::evarsize,
+                  name + " has " + std::to_string(step.total[slot + 1]) +
+                      " blocks in this step, whose entries take more than 4 GiB",
+                  "write larger and fewer blocks a step");
+    if (i < step.first_attribute) sums[i].head_bytes = bp::variable_head_bytes(name);
     sums[i].bytes = step.total[slot];
     sums[i].entries = step.total[slot + 1];
   }
@@ -372,13 +392,13 @@ void StepWriter::write_step() {
   bp::StepRecord record;
   failed = attempt_to([&] {
     const StepTimer timer(report_, Step::write);
+    const IndexPlan plan = plan_metadata(step);
     write_data(step, at);
     std::size_t from = 0;
     for (const std::size_t entry_end : step.ends) {
       bp::move_entry(std::span(step.entries).subspan(from, entry_end - from), at);
       from = entry_end;
     }
-    const IndexPlan plan = plan_metadata(step);
     write_metadata(step, plan, at);
     record = plan.record;
     record.step = step.number;
@@ -401,6 +421,23 @@ void StepWriter::forget_step() {
   names_.clear();
   name_places_.clear();
   chunk_ = used_ = 0;
+  // Room for what this step had stays, the smaller chunks first, which scalars go to.
+  std::sort(chunks_.begin(), chunks_.end(),
+            [](const RawBytes& a, const RawBytes& b) { return a.size() > b.size(); });
+  std::size_t kept = 0;
+  std::erase_if(chunks_, [&](const RawBytes& chunk) {
+    const bool fits = kept + chunk.size() <= copied_ + copied_ / 4 + chunk_bytes;
+    if (fits) kept += chunk.size();
+    return !fits;
+  });
+  std::reverse(chunks_.begin(), chunks_.end());
+  copied_ = 0;
+}
+
+std::size_t StepWriter::memory() const {
+  std::size_t bytes = 0;
+  for (const RawBytes& chunk : chunks_) bytes += chunk.size();
+  return bytes;
 }
 
 void StepWriter::end_step() {
@@ -430,6 +467,9 @@ void StepWriter::sync() {
   by_root(comm_, [&] {
     files_.index().sync();
     sync_path(files_.path());
+    sync_path(fs::path(files_.path()).parent_path().empty()
+                  ? "."
+                  : fs::path(files_.path()).parent_path());
   });
 }
 

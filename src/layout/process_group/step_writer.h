@@ -37,7 +37,8 @@ class StepWriter {
   /// is. `report` outlives the writer. Errors as BpFiles has them; Errc::einval: options.
   static std::unique_ptr<StepWriter> create(const Comm& comm, const std::string& path,
                                             const WriteOptions& options, Report& report);
-  /// Collective. Goes on behind the last whole step; makes the directory where there is none.
+  /// Collective. Goes on behind the last whole step, with the variables that the file has; makes
+  /// the directory where there is none. Errc::ebad_file: other dimensions' order than the file's.
   static std::unique_ptr<StepWriter> append(const Comm& comm, const std::string& path,
                                             const WriteOptions& options, Report& report);
 
@@ -52,7 +53,7 @@ class StepWriter {
   void add(const bp::Variable& variable, const bp::Shape& shape, std::span<const std::byte> data,
            bool lent);
   /// Local. Written in the first step that has it, once, by the lowest rank that gave it; one that
-  /// this writer has written before is left as it is. A writer that appends writes its own again.
+  /// is in the file already is left as it is.
   void add_attribute(const bp::Attribute& attribute);
 
   /// Collective. All ranks' blocks are one step of the file when this returns: 4 meetings, one more
@@ -67,6 +68,8 @@ class StepWriter {
   /// Collective. Blocks of a step that was not ended are dropped.
   void close();
 
+  /// Local. Bytes that copies of blocks take, or took in the last step.
+  std::size_t memory() const;
   std::uint64_t steps() const { return files_.steps; }  ///< in the file, whoever wrote them
 
  private:
@@ -115,9 +118,9 @@ class StepWriter {
   std::vector<Name> names_;              // of the step under way, this rank's
   std::unordered_map<std::string, std::size_t> name_places_;
   std::vector<Pending> pending_;
-  std::vector<bp::Attribute> attributes_;  // not written yet
-  std::vector<RawBytes> chunks_;           // copies; they serve every step
-  std::size_t chunk_ = 0, used_ = 0;
+  std::vector<bp::Attribute> attributes_;          // not written yet
+  std::vector<RawBytes> chunks_;                   // copies; they serve later steps of like sizes
+  std::size_t chunk_ = 0, used_ = 0, copied_ = 0;  // copied: in this step
 };
 
 }  // namespace forebay::process_group

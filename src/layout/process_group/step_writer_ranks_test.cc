@@ -11,6 +11,7 @@
 
 #include "base/attempt.h"
 #include "comm/thread_ranks.h"
+#include "layout/process_group/bp_reader.h"
 #include "layout/process_group/step_writer.h"
 
 namespace forebay::process_group {
@@ -180,6 +181,155 @@ TEST_F(StepWriterRanks, only_bp_files_are_replaced) {
   EXPECT_EQ(create(), Errc::ok);
   EXPECT_EQ(create(), Errc::ok);
   EXPECT_EQ(records(), 0U);
+}
+
+TEST_F(StepWriterRanks, files_of_others_are_not_replaced_whatever_they_are_called) {
+  const auto create = [&](bool append) {
+    Report report;
+    return code_of(attempt_to([&] {
+      (append ? StepWriter::append(Comm(), path_, {}, report)
+              : StepWriter::create(Comm(), path_, {}, report))
+          ->close();
+    }));
+  };
+  for (const char* name : {"data.0", "data.7", "md.0", "profiling.json", "md.idx"}) {
+    fs::create_directory(path_);
+    std::ofstream(path_ / name)
+        << "measured in the laboratory, never to be had again, of no format";
+    for (const bool append : {false, true}) {
+      EXPECT_EQ(create(append), Errc::eexist) << name;
+      EXPECT_EQ(bytes_of(name).substr(0, 8), "measured") << name;
+    }
+    fs::remove_all(path_);
+  }
+}
+
+// A restart loop that always appends goes on.
+TEST_F(StepWriterRanks, what_a_kill_left_while_a_file_was_made_is_begun_anew) {
+  const auto append = [&] {
+    run_as_threads(2, [&](const Comm& comm) {
+      Report report;
+      const auto file = StepWriter::append(comm, path_, {}, report);
+      add_block(comm, *file, "v");
+      file->end_step();
+      file->close();
+    });
+  };
+  fs::create_directory(path_);
+  append();
+  EXPECT_EQ(records(), 1U);
+  fs::resize_file(path_ / "md.idx", 0);
+  append();
+  EXPECT_EQ(records(), 1U);
+  fs::remove(path_ / "md.idx");
+  append();
+  EXPECT_EQ(records(), 1U);
+}
+
+TEST_F(StepWriterRanks, who_appends_knows_the_variables_that_are_there) {
+  run_as_threads(3, [&](const Comm& comm) {
+    Report report;
+    const auto open = [&](const WriteOptions& options) {
+      return StepWriter::append(comm, path_, options, report);
+    };
+    const bp::Attribute units{"units", bp::Type::string, {}, {"K"}};
+    {
+      const auto file = open({});
+      add_block(comm, *file, "v");
+      file->add_attribute(units);
+      file->end_step();
+      file->close();
+    }
+    WriteOptions fortran;
+    fortran.column_major = true;
+    EXPECT_EQ(code_of(attempt_to([&] { open(fortran); })), Errc::ebad_file);
+    const auto file = open({});
+    const std::vector<double> four(4);
+    const std::vector<float> floats(4);
+    const auto add = [&](bp::Type type, const bp::Shape& at, std::span<const std::byte> data) {
+      return code_of(attempt_to([&] { file->add({"v", type}, at, data, false); }));
+    };
+    const auto wrong = Errc::emultidefine_var_type;
+    EXPECT_EQ(add(bp::Type::float32, {{4}, {0}, {4}}, std::as_bytes(std::span(floats))), wrong);
+    EXPECT_EQ(add(bp::Type::float64, {{4, 1}, {0, 0}, {4, 1}}, bytes(four)), wrong);
+    EXPECT_EQ(add(bp::Type::float64, {{}, {}, {4}}, bytes(four)), wrong);
+    add_block(comm, *file, "v");
+    file->add_attribute(units);
+    file->end_step();
+    file->close();
+  });
+  EXPECT_EQ(records(), 2U);
+  const std::string metadata = bytes_of("md.0");
+  EXPECT_EQ(metadata.find("units"), metadata.rfind("units"));  // once
+}
+
+// As a machine leaves it that went down: md.idx is on the device, and the values are not.
+TEST_F(StepWriterRanks, steps_whose_values_are_not_there_are_none_to_who_appends) {
+  run_as_threads(2, [&](const Comm& comm) {
+    Report report;
+    const auto write = [&](int steps) {
+      const auto file = StepWriter::append(comm, path_, {}, report);
+      for (int step = 0; step < steps; ++step) {
+        add_block(comm, *file, "v");
+        file->end_step();
+      }
+      file->close();
+    };
+    write(5);
+    comm.barrier();
+    if (comm.is_root()) {
+      const BpReader file(Comm(), path_, report);
+      const auto blocks = file.blocks(0, 2);
+      fs::resize_file(path_ / "data.0",
+                      static_cast<std::uintmax_t>(blocks[1].payload + blocks[1].bytes - 1));
+    }
+    comm.barrier();
+    write(1);
+  });
+  EXPECT_EQ(records(), 3U);
+  Report report;
+  const BpReader file(Comm(), path_, report);
+  for (std::size_t step = 0; step < 3; ++step) {
+    std::vector<double> values(8);
+    file.read(0, step, {{0}, {8}, {}}, reinterpret_cast<std::byte*>(values.data()));
+    EXPECT_EQ(values, (std::vector<double>{0, 0, 0, 0, 1, 1, 1, 1})) << step;
+  }
+}
+
+TEST_F(StepWriterRanks, memory_of_steps_is_that_of_the_last_however_their_sizes_change) {
+  Report report;
+  const auto file = StepWriter::create(Comm(), path_, {}, report);
+  std::size_t most = 0, first = 0;
+  for (int step = 0; step < 24; ++step) {
+    const std::vector<double> values((std::size_t{1} << 19) +
+                                     1000 * static_cast<std::size_t>(step));
+    const auto count = static_cast<Count>(values.size());
+    const std::vector<double> one(1);
+    file->add({"n", bp::Type::float64}, {}, bytes(one), false);
+    file->add({"v", bp::Type::float64}, {{}, {}, {count}}, bytes(values), false);
+    file->end_step();
+    most = std::max(most, file->memory());
+    if (step == 0) first = file->memory();
+  }
+  file->close();
+  EXPECT_GE(first, std::size_t{4} << 20);
+  EXPECT_LE(most, std::size_t{7} << 20);
+}
+
+TEST_F(StepWriterRanks, local_arrays_without_elements_leave_nothing) {
+  run_as_threads(3, [&](const Comm& comm) {
+    Report report;
+    const auto file = StepWriter::create(comm, path_, {}, report);
+    const Count many = comm.rank() == 1 ? 0 : 2;
+    const std::vector<double> values(static_cast<std::size_t>(5 * many));
+    file->add({"a", bp::Type::float64}, {{}, {}, {many, 5}}, bytes(values), false);
+    file->add({"b", bp::Type::float64}, {{}, {}, {5, many}}, bytes(values), false);
+    file->end_step();
+    file->close();
+  });
+  Report report;
+  const BpReader file(Comm(), path_, report);
+  for (const char* name : {"a", "b"}) EXPECT_EQ(file.blocks(file.find(name), 0).size(), 2U);
 }
 
 TEST_F(StepWriterRanks, what_cannot_be_appended_to_is_refused_and_left_alone) {
