@@ -14,6 +14,8 @@
 #include "base/text_table.h"
 #include "format/bp_read.h"
 #include "layout/process_group/bp_reader.h"
+#include "layout/process_group/range.h"
+#include "storage/file.h"
 
 namespace forebay {
 namespace {
@@ -367,6 +369,75 @@ std::vector<std::string> BpSource::read_strings(VarId var, const Subarray& selec
 }
 
 }  // namespace
+
+namespace {
+
+class Checker {
+ public:
+  Checker(const std::string& path, bool values) : file_(Comm(), path, report_), values_(values) {}
+
+  BpCheck run() {
+    check_.steps = static_cast<Count>(file_.steps());
+    check_.variables = std::ssize(file_.variables());
+    for (std::size_t v = 0; v < file_.variables().size(); ++v)
+      for (const std::uint32_t step : file_.variables()[v].steps) check_step(v, step);
+    return std::move(check_);
+  }
+
+ private:
+  void check_step(std::size_t v, std::size_t step) {
+    const StoredVariable& variable = file_.variables()[v];
+    const std::string me = variable.variable.name + ", step " + std::to_string(step);
+    try {
+      Count elements = 0;
+      const auto blocks = file_.blocks(v, step);
+      for (const bp::Block& block : blocks) {
+        ++check_.blocks;
+        Count own = 1;
+        for (const Count n : block.at.count) own *= n;
+        elements += own;
+        if (!block.has_value && variable.operation.empty()) check_block(v, block, me);
+      }
+      if (variable.kind != Kind::global) return;
+      Count whole = 1;
+      for (const Count n : blocks.at(0).at.shape)
+        if (__builtin_mul_overflow(whole, n, &whole)) return;
+      if (elements < whole)
+        check_.notes.push_back(me + ": " + std::to_string(whole - elements) +
+                               " elements or more were written by no rank");
+      if (elements > whole) check_.notes.push_back(me + ": blocks overlap");
+    } catch (const Error& error) {
+      check_.faults.push_back(me + ": " + error.message());
+    }
+  }
+
+  void check_block(std::size_t v, const bp::Block& block, const std::string& me) {
+    const std::string data = file_.path() + "/data." + std::to_string(block.file);
+    const auto [known, is_new] = ends_.emplace(block.file, 0);
+    if (is_new) known->second = File(data, false, 0, report_).size();
+    if (block.bytes > 0 && block.bytes > known->second - block.payload)
+      throw Error(Errc::etrunc, data + " ends before a block's values");
+    if (!values_ || block.bytes == 0) return;
+    RawBytes values(static_cast<std::size_t>(block.bytes));
+    file_.read_block(v, block, values.data());
+    check_.bytes += block.bytes;
+    const bp::Type type = file_.variables()[v].variable.type;
+    if (!block.has_range || !process_group::is_ordered(type)) return;
+    const auto found = process_group::range_of(type, values);
+    if (found.any && (found.min != block.min || found.max != block.max))
+      check_.notes.push_back(me + ": the index has another least or largest value than the block");
+  }
+
+  Report report_;
+  BpReader file_;
+  bool values_;
+  BpCheck check_;
+  std::map<std::uint32_t, Offset> ends_;
+};
+
+}  // namespace
+
+BpCheck check_bp(const std::string& path, bool values) { return Checker(path, values).run(); }
 
 bool is_bp(const std::string& path) { return process_group::is_bp_directory(path); }
 

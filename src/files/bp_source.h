@@ -16,6 +16,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "files/source.h"
 
@@ -28,5 +29,17 @@ bool is_bp(const std::string& path);
 /// complex numbers among attributes, blocks that do not follow one another, values behind
 /// operators. Errors as process_group::BpReader has them.
 std::unique_ptr<Source> open_bp(const std::string& path, Strings strings);
+
+/// What a look at every block of a BP directory finds.
+struct BpCheck {
+  Count steps = 0, variables = 0, blocks = 0;
+  Count bytes = 0;                  ///< of the values that were read
+  std::vector<std::string> faults;  ///< sentences
+  std::vector<std::string> notes;   ///< of arrays whose blocks overlap, or leave elements out
+};
+/// Local. Parses all of the index and compares the place of each block with its data file; with
+/// `values` reads them, and compares them with the least and largest value that the index has. BP
+/// files have no checksums. Throws where the index as a whole cannot be read.
+BpCheck check_bp(const std::string& path, bool values);
 
 }  // namespace forebay

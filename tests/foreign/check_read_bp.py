@@ -166,6 +166,29 @@ def check_against_adios2(command, path):
     return f"{compared} arrays as adios2 reads them, {holes} elements that no rank wrote"
 
 
+def check_checks(command, path):
+    """Holes are notes; a data file that was cut short is a fault."""
+
+    def check():
+        done = subprocess.run([*command, "check", "--decode", "--json", str(path)], capture_output=True, text=True)
+        return done.returncode, json.loads(done.stdout)["files"][0]
+
+    status, found = check()
+    assert status == 0 and found["status"] == "ok" and not found["damages"], found
+    assert found["verified"]["blocks"] > 100 and found["verified"]["bytes"] > 1000, found
+    assert any(note.endswith("were written by no rank") for note in found["notes"]), found["notes"]
+    assert not any("least" in note for note in found["notes"]), found["notes"]
+    data = path / "data.1"
+    whole = data.read_bytes()
+    data.write_bytes(whole[:len(whole) // 2])
+    status, found = check()
+    assert status == 1 and all("ends before" in fault for fault in found["damages"]), found
+    data.write_bytes(whole)
+    (path / "md.idx").write_bytes(b"rubbish" * 20)
+    status, found = check()
+    assert status == 2 and found["status"] == "unreadable", found
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--command", required=True)
@@ -182,6 +205,8 @@ def main():
         path = options.dir / f"ours{ranks}.bp"
         subprocess.run([options.writer, str(path), str(ranks), "2", "0", "3"], check=True, stdout=subprocess.DEVNULL)
         print(f"what {ranks} ranks wrote: {check_against_adios2(command, path)}")
+    check_checks(command, options.dir / "ours4.bp")
+    print("check: holes are notes, a cut data file and a damaged index are faults")
     copy = options.dir / "theirs.nc"
     subprocess.run([*command, "convert", "--skip", str(options.dir / "theirs.bp"), str(copy)], check=True, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL)

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text_table.h"
+#include "files/bp_source.h"
 #include "files/file_check.h"
 #include "files/hdf5/log_report.h"
 #include "files/hdf5/source.h"
@@ -236,6 +237,37 @@ Json hdf5_check_json(const std::string& path, const Hdf5Check& check, bool value
   return json;
 }
 
+// A BP directory, as text and as JSON.
+CheckStatus check_bp_directory(const std::string& path, bool values, Json& json,
+                               std::string& text) {
+  CheckStatus status = CheckStatus::good;
+  BpCheck check;
+  try {
+    check = check_bp(path, values);
+    if (!check.faults.empty()) status = CheckStatus::damaged;
+  } catch (const Error& error) {
+    status = CheckStatus::unreadable;
+    check.faults = {error.what()};
+  }
+  json = {{"path", path}, {"status", name_of(status)}, {"format", "BP4"}};
+  json["damages"] = check.faults;
+  json["notes"] = check.notes;
+  json["verified"] = {{"steps", check.steps},
+                      {"variables", check.variables},
+                      {"blocks", check.blocks},
+                      {"bytes", check.bytes},
+                      {"decoded", values}};
+  text = printable(path) + ": " + name_of(status) + "\n";
+  for (const std::string& fault : check.faults) text += "  " + printable(fault) + "\n";
+  if (status == CheckStatus::unreadable) return status;
+  for (const std::string& note : check.notes) text += "  note: " + printable(note) + "\n";
+  text += fmt::format("  BP4: {}, {}, {}; {}\n", counted(check.steps, "step"),
+                      counted(check.variables, "variable"), counted(check.blocks, "block"),
+                      values ? "read " + friendly_size(check.bytes) + " of values"
+                             : "values not read (--decode reads them)");
+  return status;
+}
+
 }  // namespace
 
 void add_check_command(CLI::App& app, int& status) {
@@ -246,7 +278,9 @@ void add_check_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
   Command command(app, "check",
                   "Verify the header, the chunk index and the checksum of every chunk of files");
-  command.add_option("FILE", options->paths, "netCDF files of any format, or HDF5 files")
+  command
+      .add_option("FILE", options->paths,
+                  "netCDF files of any format, BP4 directories, or HDF5 files")
       .required();
   command.add_flag("--decode", options->decode, "also decode every chunk, and part of slabs");
   command.add_flag("--json", options->json, "print one JSON object");
@@ -254,6 +288,9 @@ void add_check_command(CLI::App& app, int& status) {
       "In HDF5 files every object is opened, whose metadata HDF5 verifies; values are read with "
       "--decode only, and verified where datasets have the filter fletcher32. In files of the log "
       "layout every checksum of metadata, selections and data is verified.\n"
+      "Of BP4 directories, which have no checksums, every block is looked for in its data file; "
+      "with "
+      "--decode values are compared with the least and largest that the index has.\n"
       "Exit codes: 0 all is well, 1 something is damaged, 2 a file cannot be read at "
       "all.");
   command.callback([options, &status] {
@@ -268,6 +305,13 @@ void add_check_command(CLI::App& app, int& status) {
         } else {
           fmt::print("{}", hdf5_check_text(path, check, options->decode));
         }
+        continue;
+      }
+      if (is_bp(path)) {
+        Json json;
+        std::string text;
+        status = std::max(status, exit_code(check_bp_directory(path, options->decode, json, text)));
+        options->json ? files.push_back(std::move(json)) : fmt::print("{}", text);
         continue;
       }
       FileCheck check;

@@ -1,0 +1,94 @@
+// Fuzz target over BP4: what other programs wrote, or a disk damaged, must do no harm.
+//
+// The first byte chooses what the others are: a variable's entry of md.0, an attribute's, a head
+// and records of md.idx, the index of groups; its bits, byte order and the order of dimensions.
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+
+#include "base/error.h"
+#include "format/bp_read.h"
+
+namespace {
+
+using forebay::Count;
+using forebay::Errc;
+using forebay::Error;
+namespace bp = forebay::bp;
+using Bytes = std::span<const std::byte>;
+
+void must(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "broken: %s\n", what);
+  std::abort();
+}
+
+/// What a block says can be computed with: nothing overflows, and it lies within its array.
+void check_block(const bp::Variable& variable, const bp::Block& block) {
+  const bp::Shape& at = block.at;
+  must(at.start.empty() || at.start.size() == at.count.size(), "start and count go together");
+  Count bytes = bp::size_of(variable.type);
+  for (std::size_t d = 0; d < at.count.size(); ++d) {
+    must(at.count[d] >= 0, "counts are not negative");
+    must(!__builtin_mul_overflow(bytes, at.count[d], &bytes), "sizes are numbers");
+    if (at.start.empty()) continue;
+    must(at.start[d] >= 0 && at.start[d] <= at.shape[d] - at.count[d], "a block is in its array");
+  }
+  must(variable.type == bp::Type::string || block.bytes == bytes, "bytes are those of elements");
+  must(block.payload >= 0, "a payload lies somewhere");
+}
+
+void variable(Bytes bytes, bool swapped, bool column_major) {
+  bp::VariableEntry entry(bytes, swapped, column_major);
+  must(!entry.variable().name.empty(), "a variable has a name");
+  std::size_t blocks = 0;
+  for (bp::Block block; entry.next(block); ++blocks) check_block(entry.variable(), block);
+  must(blocks <= bytes.size() / 5 && entry.at() <= bytes.size(), "no more than there is");
+}
+
+void attribute(Bytes bytes, bool swapped) {
+  const bp::Attribute parsed = bp::parse_attribute(bytes, swapped);
+  must(!parsed.name.empty() && parsed.values.size() + parsed.texts.size() <= bytes.size(),
+       "no more than there is");
+}
+
+void index(Bytes bytes) {
+  const bool swapped = bp::parse_head(bytes);
+  for (bytes = bytes.subspan(bp::head_bytes); bytes.size() >= bp::record_bytes;
+       bytes = bytes.subspan(bp::record_bytes)) {
+    const auto record = bp::parse_record(bytes.first<bp::record_bytes>(), swapped);
+    must(record.groups >= 0 && record.groups <= record.variables &&
+             record.variables <= record.attributes && record.attributes <= record.end,
+         "the parts of a step lie in order");
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const Bytes bytes = std::as_bytes(std::span(data + 1, size - 1));
+  const bool swapped = (data[0] & 4) != 0, column_major = (data[0] & 8) != 0;
+  try {
+    switch (data[0] & 3) {
+      case 0:
+        variable(bytes, swapped, column_major);
+        break;
+      case 1:
+        attribute(bytes, swapped);
+        break;
+      case 2:
+        index(bytes);
+        break;
+      default:
+        (void)bp::parse_column_major(bytes, swapped);
+        (void)bp::parse_elements_head(bytes, swapped);
+    }
+  } catch (const Error& error) {
+    must(error.code() == Errc::ebad_file || error.code() == Errc::enotsupport,
+         "what is wrong is the file's fault");
+  }
+  return 0;
+}

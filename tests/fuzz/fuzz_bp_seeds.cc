@@ -1,0 +1,81 @@
+// Writes what fuzzing of BP4 begins with: fuzz_bp_seeds DIRECTORY
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "format/bp_write.h"
+
+namespace {
+
+namespace bp = forebay::bp;
+
+bp::Bytes entry(const bp::Variable& variable, const std::vector<bp::Block>& blocks) {
+  bp::Bytes printed, made;
+  for (const bp::Block& block : blocks) bp::append_block(printed, variable, block);
+  bp::append_variable_head(made, variable, 1, blocks.size(),
+                           static_cast<forebay::Count>(printed.size()));
+  made.insert(made.end(), printed.begin(), printed.end());
+  return made;
+}
+
+bp::Block block(bp::Shape at, bool has_value = false) {
+  bp::Block made;
+  made.at = std::move(at);
+  made.step = 1;
+  made.payload = 4160;
+  made.has_value = has_value;
+  made.has_range = !has_value;
+  made.text = "text";
+  return made;
+}
+
+bp::Bytes attribute(const bp::Attribute& from) {
+  bp::Bytes made;
+  bp::append_attribute(made, from, 2, 1, 0);
+  return made;
+}
+
+bp::Bytes index() {
+  const auto head = bp::print_head("Index Table");
+  bp::Bytes made(head.begin(), head.end());
+  for (std::uint64_t step = 1; step < 4; ++step) {
+    const auto record = bp::print_record({step, 0, 64, 100, 200, 300, 1});
+    made.insert(made.end(), record.begin(), record.end());
+  }
+  return made;
+}
+
+bp::Bytes groups() {
+  bp::Bytes made;
+  bp::append_groups_head(made, 1, 40);
+  bp::append_group(made, {"restart", true, 0, 1, 4096});
+  return made;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  const std::filesystem::path directory(argv[1]);
+  std::filesystem::create_directories(directory);
+  int number = 0;
+  const auto write = [&](unsigned char kind, const bp::Bytes& bytes) {
+    std::ofstream file(directory / std::to_string(number++), std::ios::binary);
+    file.put(static_cast<char>(kind));
+    file.write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+  };
+  const bp::Variable real{"T", bp::Type::float64}, text{"title", bp::Type::string};
+  write(0, entry(real, {block({{8, 4}, {0, 0}, {4, 4}}), block({{8, 4}, {4, 0}, {4, 4}})}));
+  write(8, entry(real, {block({{bp::joined, 2}, {}, {4, 2}})}));
+  write(0, entry(real, {block({{}, {}, {7}})}));
+  write(0, entry(real, {block({}, true)}));
+  write(0, entry(text, {block({}, true)}));
+  write(1, attribute({"units", bp::Type::string, {}, {"K"}}));
+  write(1, attribute({"words", bp::Type::string_array, {}, {"a", "", "ccc"}}));
+  write(1, attribute({"n", bp::Type::int32, bp::Bytes(12), {}}));
+  write(2, index());
+  write(3, groups());
+  return 0;
+}
