@@ -44,7 +44,8 @@ FOREBAY_EXPORT extern int forebay_define_attribute(const char* group, const char
 FOREBAY_EXPORT extern int forebay_define_method(const char* group, const char* hints);
 
 /* Collective, with equal arguments. `mode` "w": a new file in place of one that is there; "a":
- * behind its last step, or a new file. `file` becomes its number, greater than 0. */
+ * behind its last step, or a new file; "r": reading, for which `group` may be NULL. `file` becomes
+ * its number, greater than 0. */
 FOREBAY_EXPORT extern int forebay_open(int* file, const char* group, const char* path,
                                        const char* mode, MPI_Comm comm);
 
@@ -70,6 +71,42 @@ FOREBAY_EXPORT extern int forebay_sync(int file);
 /* Collective. What was written since the last forebay_end_step is dropped. The number is free in
  * any case. */
 FOREBAY_EXPORT extern int forebay_close(int file);
+
+/* Reading, from files opened with "r": BP4 directories, whoever wrote them. Local: each rank asks
+ * for what it needs. Steps count from 0, and are those that the file had when it was opened.
+ * Dimensions stand in C's order, the last one varying fastest, also where the writer's language has
+ * the other one. A step that does not have the variable is NC_EINVALCOORDS; what no rank wrote,
+ * NC_ENODATA; what lies behind an operator of adios2, NC_ENOTSUPPORT. */
+
+/* Names and types are the library's, and stay until the file is closed; types are those of XML. A
+ * value that each rank has of its own (adios2's local value) counts as one dimension, by ranks. */
+FOREBAY_EXPORT extern int forebay_inq_steps(int file, int64_t* steps);
+FOREBAY_EXPORT extern int forebay_inq_nvars(int file, int* nvars);
+FOREBAY_EXPORT extern int forebay_inq_varname(int file, int number, const char** name);
+FOREBAY_EXPORT extern int forebay_inq_var(int file, const char* name, const char** type,
+                                          int* ndims);
+/* `shape`: ndims extents of the variable in a step, in which the blocks of joined and local arrays
+ * follow one another. `bytes`: of all its values; of a string those of its text and a zero. Either
+ * may be NULL. */
+FOREBAY_EXPORT extern int forebay_inq_shape(int file, const char* name, int64_t step,
+                                            int64_t* shape, int64_t* bytes);
+/* What ranks wrote one by one. `start` is zero in what is no global array; both may be NULL. */
+FOREBAY_EXPORT extern int forebay_inq_blocks(int file, const char* name, int64_t step,
+                                             int64_t* nblocks);
+FOREBAY_EXPORT extern int forebay_inq_block(int file, const char* name, int64_t step, int64_t block,
+                                            int64_t* start, int64_t* count);
+/* The least and greatest finite value of a step, by the index alone. `any` is 0 where there is
+ * none: `least` and `greatest` are left as they are then. */
+FOREBAY_EXPORT extern int forebay_inq_statistics(int file, const char* name, int64_t step, int* any,
+                                                 double* least, double* greatest);
+
+/* The elements of a box, in the variable's type; `start` and `count` NULL: all of them. Of a scalar
+ * that several ranks wrote the value of the lowest one. A string: its text and a zero. */
+FOREBAY_EXPORT extern int forebay_read(int file, const char* name, int64_t step,
+                                       const int64_t* start, const int64_t* count, void* data);
+/* One block as it was written, its first dimension last where the writer's language is Fortran. */
+FOREBAY_EXPORT extern int forebay_read_block(int file, const char* name, int64_t step,
+                                             int64_t block, void* data);
 
 #if defined(__cplusplus)
 }

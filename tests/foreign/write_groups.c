@@ -22,6 +22,9 @@ enum {
   enotvar = -49,
   einval = -36,
   eedge = -57,
+  eperm = -37,
+  einvalcoords = -40,
+  enoent = -220,
   ebadid = -33,
   erange = -60,
   evarsize = -62,
@@ -118,6 +121,71 @@ static void write_boxes(const char* path) {
   ERR(ebadid, forebay_close(f));
 }
 
+/* Every rank reads boxes of T, all of the joined ions, and what others wrote. */
+static void read_back(const char* path) {
+  int f = 0, nvars = 0, ndims = -1, any = -1;
+  int64_t steps = 0, blocks = 0, shape[2] = {0, 0}, bytes = 0, total = 0, np = 0;
+  const char *name = NULL, *type = NULL;
+  char title[32] = "";
+  double low = -1, high = -1;
+  for (int r = 0; r < size; ++r) total += rows_of(r);
+  ERR(einval, forebay_open(&f, NULL, path, "w", MPI_COMM_WORLD));
+  ERR(enoent, forebay_open(&f, NULL, "/no/such/file.bp", "r", MPI_COMM_WORLD));
+  OK(forebay_open(&f, NULL, path, "r", MPI_COMM_WORLD));
+  OK(forebay_inq_steps(f, &steps));
+  require((int)steps, 7, "steps");
+  OK(forebay_inq_nvars(f, &nvars));
+  require(nvars, 9, "variables");
+  OK(forebay_inq_varname(f, nvars - 1, &name));
+  OK(forebay_inq_var(f, name, NULL, NULL));
+  ERR(enotvar, forebay_inq_varname(f, nvars, &name));
+  ERR(einval, forebay_inq_steps(f, NULL));
+  OK(forebay_inq_var(f, "T", &type, &ndims));
+  require(ndims, 2, "dimensions of T");
+  require(strcmp(type, "double"), 0, "the type of T");
+  double* box = malloc((size_t)total * 8 * sizeof(double));
+  float* ions = malloc((size_t)total * 7 * sizeof(float));
+  for (int64_t step = 0; step < steps; ++step) {
+    OK(forebay_inq_shape(f, "T", step, shape, &bytes));
+    require((int)shape[0], (int)total, "rows of T");
+    require((int)bytes, (int)(total * 64), "bytes of T");
+    const int64_t start[2] = {rank % total, 3}, count[2] = {total - start[0], 2};
+    OK(forebay_read(f, "T", step, start, count, box));
+    for (int64_t i = 0; i < count[0] * 2; ++i)
+      require((int)box[i], (int)(1000 * step + (start[0] + i / 2) * 8 + 3 + i % 2), "T");
+    OK(forebay_read(f, "ions", step, NULL, NULL, ions));
+    for (int64_t i = 0; i < total * 7; ++i) require((int)ions[i], (int)(1000 * step + i), "ions");
+    OK(forebay_inq_shape(f, "title", step, NULL, &bytes));
+    require((int)bytes, 7, "bytes of a string");
+    OK(forebay_read(f, "title", step, NULL, NULL, title));
+    require(title[5] - '0', (int)step, title);
+    OK(forebay_inq_blocks(f, "np", step, &blocks));
+    require((int)blocks, size, "blocks of np");
+    OK(forebay_read_block(f, "np", step, size - 1, &np));
+    require((int)np, (int)rows_of(size - 1), "the last rank's np");
+    OK(forebay_inq_statistics(f, "T", step, &any, &low, &high));
+    require(any && low == 1000.0 * (double)step, 1, "the least T");
+    require(high == 1000.0 * (double)step + (double)(total * 8 - 1), 1, "the greatest T");
+  }
+  const int64_t first[2] = {0, 0};
+  OK(forebay_inq_block(f, "T", 3, 0, shape, NULL));
+  require((int)(shape[0] + shape[1]), 0, "where the first block begins");
+  OK(forebay_read(f, "grid", 0, NULL, NULL, box));
+  ERR(einvalcoords, forebay_read(f, "grid", 1, NULL, NULL, box)); /* written once */
+  ERR(einvalcoords, forebay_read(f, "T", 7, NULL, NULL, box));
+  ERR(einvalcoords, forebay_read(f, "T", -1, NULL, NULL, box));
+  ERR(einvalcoords, forebay_read_block(f, "np", 0, size, &np));
+  ERR(enotvar, forebay_read(f, "Temperature", 0, NULL, NULL, box));
+  ERR(einval, forebay_read(f, "T", 0, first, NULL, box));
+  ERR(einval, forebay_read(f, "T", 0, NULL, NULL, NULL));
+  ERR(eperm, forebay_write(f, "np", &np));
+  ERR(eperm, forebay_end_step(f));
+  OK(forebay_close(f));
+  ERR(ebadid, forebay_read(f, "T", 0, NULL, NULL, box));
+  free(box);
+  free(ions);
+}
+
 /* What cannot be written leaves the file that is there as it is. */
 static void refuse_to_replace(const char* path) {
   static char text[70001];
@@ -168,6 +236,7 @@ int main(int argc, char** argv) {
   for (int step = 5; step < 7; ++step) write_step(f, step);
   OK(forebay_close(f));
   refuse_to_replace(path);
+  read_back(path);
   snprintf(path, sizeof path, "%s/boxes.bp", argv[2]);
   write_boxes(path);
   snprintf(path, sizeof path, "%s/empty.bp", argv[2]);

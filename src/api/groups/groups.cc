@@ -1,6 +1,7 @@
 // Definitions by name, open files by number, and one guard around each function.
 #include <forebay_groups.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "comm/agree.h"
 #include "comm/mpi.h"
 #include "dataset/group_file.h"
+#include "dataset/group_reader.h"
 #include "method/config.h"
 #include "method/method_values.h"
 
@@ -53,11 +55,17 @@ struct Definitions {
   }
 };
 
+/// One of them, or none while it is being opened.
+struct OpenFile {
+  std::unique_ptr<GroupFile> writer;
+  std::unique_ptr<GroupReader> reader;
+};
+
 /// Never destroyed: files left open at exit must not call MPI, which has ended by then.
 struct State {
   std::mutex mutex;
   Definitions definitions;
-  std::map<int, std::unique_ptr<GroupFile>> files;
+  std::map<int, OpenFile> files;
   int last = 0;
 };
 State& state() {
@@ -65,17 +73,33 @@ State& state() {
   return *all;
 }
 
-GroupFile& file_of(int file) {
+OpenFile& open_file(int file) {
   const std::lock_guard lock(state().mutex);
   const auto found = state().files.find(file);
-  if (found == state().files.end() || !found->second)
+  if (found == state().files.end() || (!found->second.writer && !found->second.reader))
     throw Error(Errc::ebadid, std::to_string(file) + " is no open group file");
-  return *found->second;
+  return found->second;
+}
+
+GroupFile& file_of(int file) {
+  if (const auto& open = open_file(file); open.writer) return *open.writer;
+  throw Error(Errc::eperm, "the file is open for reading", "open it with mode w or a");
+}
+
+GroupReader& reader_of(int file) {
+  if (const auto& open = open_file(file); open.reader) return *open.reader;
+  throw Error(Errc::eperm, "the file is open for writing", "open it with mode r");
 }
 
 const char* name_argument(const char* name) {
   if (!name || !*name) throw Error(Errc::ebadname, "no name of a variable");
   return name;
+}
+
+template <typename T>
+T& to(T* place) {
+  if (!place) throw Error(Errc::einval, "nowhere to put what was asked for", "give an address");
+  return *place;
 }
 
 // "key=value;key=value" as it is written; which keys there are the caller knows.
@@ -197,18 +221,18 @@ int forebay_open(int* file, const char* group, const char* path, const char* mod
     const Comm ranks = make_comm(comm);
     GroupDefinition definition;
     Method method;
-    std::unique_ptr<GroupFile> made;
+    OpenFile made;
     std::string name;
-    bool append = false;
+    bool append = false, reads = false;
     int number = 0;
     const auto begin = [&] {
       if (!file || !path || !*path)
         throw Error(Errc::einval, "no path, or nowhere to put a number");
       const std::string how = text_of(mode);
-      if (how != "w" && how != "a")
-        throw Error(Errc::einval, "mode \"" + how + "\"",
-                    "accepted: w, a; docs/groups.md tells what reads the file");
+      if (how != "w" && how != "a" && how != "r")
+        throw Error(Errc::einval, "mode \"" + how + "\"", "accepted: w, a, r");
       append = how == "a";
+      reads = how == "r";
       name = path;
       const std::string asked = how + '\0' + path + '\0' + text_of(group);
       const auto hash = static_cast<std::int64_t>(hash_of(std::as_bytes(std::span(asked))) >> 2);
@@ -219,15 +243,20 @@ int forebay_open(int* file, const char* group, const char* path, const char* mod
                     "give forebay_open equal arguments on all ranks");
       const std::lock_guard lock(state().mutex);
       Definitions& all = state().definitions;
-      definition = all.group(group);
-      method = choose_method(path, all.hints[definition.name], all.sources, definition.name);
+      if (!reads) {
+        definition = all.group(group);
+        method = choose_method(path, all.hints[definition.name], all.sources, definition.name);
+      }
       number = state().last + 1;
       state().files[number];  // behind the file's creation nothing fails
       state().last = number;
     };
     const auto failed = attempt_to([&] {
       together(ranks, begin);
-      made = GroupFile::create(ranks, name, definition, method, append);
+      if (reads)
+        together(ranks, [&] { made.reader = std::make_unique<GroupReader>(ranks, name); });
+      else
+        made.writer = GroupFile::create(ranks, name, definition, method, append);
     });
     const std::lock_guard lock(state().mutex);
     if (failed) {
@@ -264,13 +293,72 @@ int forebay_sync(int file) {
 
 int forebay_close(int file) {
   return guard([&] {
-    file_of(file);
-    std::unique_ptr<GroupFile> last;
+    open_file(file);
+    OpenFile last;
     {
       const std::lock_guard lock(state().mutex);
       last = std::move(state().files[file]);
       state().files.erase(file);
     }
-    last->close();
+    if (last.writer) last.writer->close();
   });
+}
+
+int forebay_inq_steps(int file, int64_t* steps) {
+  return guard([&] { to(steps) = reader_of(file).steps(); });
+}
+
+int forebay_inq_nvars(int file, int* nvars) {
+  return guard([&] { to(nvars) = reader_of(file).variables(); });
+}
+
+int forebay_inq_varname(int file, int number, const char** name) {
+  return guard([&] { to(name) = reader_of(file).name(number).c_str(); });
+}
+
+int forebay_inq_var(int file, const char* name, const char** type, int* ndims) {
+  return guard([&] {
+    const GroupReader& from = reader_of(file);
+    const std::string which = name_argument(name);
+    if (type) *type = name_of(from.type(which));
+    if (ndims) *ndims = from.dimensions(which);
+  });
+}
+
+int forebay_inq_shape(int file, const char* name, int64_t step, int64_t* shape, int64_t* bytes) {
+  return guard([&] {
+    const GroupReader& from = reader_of(file);
+    const std::string which = name_argument(name);
+    const std::vector<std::int64_t> extents = from.shape(which, step);
+    if (shape) std::copy(extents.begin(), extents.end(), shape);
+    if (bytes) *bytes = from.bytes(which, step);
+  });
+}
+
+int forebay_inq_blocks(int file, const char* name, int64_t step, int64_t* nblocks) {
+  return guard([&] { to(nblocks) = reader_of(file).blocks(name_argument(name), step); });
+}
+
+int forebay_inq_block(int file, const char* name, int64_t step, int64_t block, int64_t* start,
+                      int64_t* count) {
+  return guard([&] { reader_of(file).block(name_argument(name), step, block, start, count); });
+}
+
+int forebay_inq_statistics(int file, const char* name, int64_t step, int* any, double* least,
+                           double* greatest) {
+  return guard([&] {
+    double low = 0, high = 0;
+    to(any) = reader_of(file).range(name_argument(name), step, low, high) ? 1 : 0;
+    if (least && *any) *least = low;
+    if (greatest && *any) *greatest = high;
+  });
+}
+
+int forebay_read(int file, const char* name, int64_t step, const int64_t* start,
+                 const int64_t* count, void* data) {
+  return guard([&] { reader_of(file).read(name_argument(name), step, start, count, data); });
+}
+
+int forebay_read_block(int file, const char* name, int64_t step, int64_t block, void* data) {
+  return guard([&] { reader_of(file).read_block(name_argument(name), step, block, data); });
 }

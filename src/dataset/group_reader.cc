@@ -1,0 +1,198 @@
+#include "dataset/group_reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace forebay {
+namespace {
+
+GroupType group_type(bp::Type type) {
+  switch (type) {
+    case bp::Type::int8:
+      return GroupType::int8;
+    case bp::Type::int16:
+      return GroupType::int16;
+    case bp::Type::int32:
+      return GroupType::int32;
+    case bp::Type::int64:
+      return GroupType::int64;
+    case bp::Type::uint8:
+      return GroupType::uint8;
+    case bp::Type::uint16:
+      return GroupType::uint16;
+    case bp::Type::uint32:
+      return GroupType::uint32;
+    case bp::Type::uint64:
+      return GroupType::uint64;
+    case bp::Type::float32:
+      return GroupType::float32;
+    case bp::Type::float64:
+      return GroupType::float64;
+    case bp::Type::complex64:
+      return GroupType::complex64;
+    case bp::Type::complex128:
+      return GroupType::complex128;
+    case bp::Type::chr:
+      return GroupType::text;
+    case bp::Type::string:
+      return GroupType::string;
+    default:
+      throw Error(Errc::enotsupport, "long double has no type here", "read it with adios2");
+  }
+}
+
+template <typename T>
+double as_double(const bp::Value& value) {
+  T number;
+  std::memcpy(&number, value.data(), sizeof number);
+  return static_cast<double>(number);
+}
+
+double number_of(bp::Type type, const bp::Value& value) {
+  switch (type) {
+    case bp::Type::int8:
+      return as_double<std::int8_t>(value);
+    case bp::Type::int16:
+      return as_double<std::int16_t>(value);
+    case bp::Type::int32:
+      return as_double<std::int32_t>(value);
+    case bp::Type::int64:
+      return as_double<std::int64_t>(value);
+    case bp::Type::uint8:
+    case bp::Type::chr:
+      return as_double<std::uint8_t>(value);
+    case bp::Type::uint16:
+      return as_double<std::uint16_t>(value);
+    case bp::Type::uint32:
+      return as_double<std::uint32_t>(value);
+    case bp::Type::uint64:
+      return as_double<std::uint64_t>(value);
+    case bp::Type::float32:
+      return as_double<float>(value);
+    default:
+      return as_double<double>(value);
+  }
+}
+
+}  // namespace
+
+std::size_t GroupReader::checked(std::int64_t step) {
+  if (step < 0)
+    throw Error(Errc::einvalcoords, "there is no step " + std::to_string(step),
+                "steps count from 0");
+  return static_cast<std::size_t>(step);
+}
+
+const std::string& GroupReader::name(int number) const {
+  if (number < 0 || number >= variables())
+    throw Error(Errc::enotvar, file_.path() + " has " + std::to_string(variables()) + " variables");
+  return file_.variables()[static_cast<std::size_t>(number)].variable.name;
+}
+
+GroupType GroupReader::type(const std::string& name) const {
+  return group_type(file_.variables()[file_.find(name)].variable.type);
+}
+
+// Those of the array that blocks make together.
+int GroupReader::dimensions(const std::string& name) const {
+  const auto& variable = file_.variables()[file_.find(name)];
+  return variable.kind == process_group::Kind::local_value ? 1
+                                                           : static_cast<int>(variable.dimensions);
+}
+
+std::vector<std::int64_t> GroupReader::shape(const std::string& name, std::int64_t step) const {
+  return file_.array(file_.find(name), checked(step)).shape;
+}
+
+std::int64_t GroupReader::bytes(const std::string& name, std::int64_t step) const {
+  const std::size_t v = file_.find(name);
+  const bp::Type type = file_.variables()[v].variable.type;
+  if (type == bp::Type::string) return std::ssize(file_.text(v, checked(step))) + 1;
+  std::int64_t bytes = bp::size_of(type);
+  for (const Count n : shape(name, step))
+    if (__builtin_mul_overflow(bytes, n, &bytes))
+      throw Error(Errc::eintoverflow, name + " has more than 2^63 bytes");
+  return bytes;
+}
+
+const std::vector<bp::Block>& GroupReader::blocks_of(std::size_t v, std::int64_t step) const {
+  if (blocks_are_ != std::pair(v, step)) {
+    blocks_are_ = {-1, -1};
+    blocks_ = file_.blocks(v, checked(step));
+    blocks_are_ = {v, step};
+  }
+  return blocks_;
+}
+
+const bp::Block& GroupReader::block_of(std::size_t v, std::int64_t step,
+                                       std::int64_t number) const {
+  const auto& all = blocks_of(v, step);
+  if (number < 0 || number >= std::ssize(all))
+    throw Error(Errc::einvalcoords, file_.variables()[v].variable.name + " has " +
+                                        std::to_string(all.size()) + " blocks in step " +
+                                        std::to_string(step));
+  return all[static_cast<std::size_t>(number)];
+}
+
+std::int64_t GroupReader::blocks(const std::string& name, std::int64_t step) const {
+  return std::ssize(blocks_of(file_.find(name), step));
+}
+
+void GroupReader::block(const std::string& name, std::int64_t step, std::int64_t number,
+                        std::int64_t* start, std::int64_t* count) const {
+  const bp::Shape& at = block_of(file_.find(name), step, number).at;
+  for (std::size_t d = 0; d < at.count.size(); ++d) {
+    if (count) count[d] = at.count[d];
+    if (start) start[d] = at.start.empty() ? 0 : at.start[d];
+  }
+}
+
+bool GroupReader::range(const std::string& name, std::int64_t step, double& least,
+                        double& greatest) const {
+  const std::size_t v = file_.find(name);
+  const bp::Type type = file_.variables()[v].variable.type;
+  if (to_engine(type) == Type::none) return false;
+  bool any = false;
+  for (const bp::Block& block : blocks_of(v, step)) {
+    if (!block.has_range && !block.has_value) continue;
+    const double low = number_of(type, block.min), high = number_of(type, block.max);
+    if (!(low <= high)) continue;  // no value of it counts
+    least = any ? std::min(least, low) : low;
+    greatest = any ? std::max(greatest, high) : high;
+    any = true;
+  }
+  return any;
+}
+
+void GroupReader::read(const std::string& name, std::int64_t step, const std::int64_t* start,
+                       const std::int64_t* count, void* data) const {
+  const std::size_t v = file_.find(name);
+  if (!data) throw Error(Errc::einval, name + ": nowhere to put its values");
+  if (file_.variables()[v].variable.type == bp::Type::string) {
+    const std::string text = file_.text(v, checked(step));
+    std::memcpy(data, text.c_str(), text.size() + 1);
+    return;
+  }
+  const std::vector<Count>& shape = file_.array(v, checked(step)).shape;
+  if ((start == nullptr) != (count == nullptr))
+    throw Error(Errc::einval, name + ": a start without a count, or the other way round",
+                "give both, or none for all of it");
+  Subarray box{std::vector<Count>(shape.size(), 0), shape, {}};
+  if (start) {
+    box.start.assign(start, start + shape.size());
+    box.count.assign(count, count + shape.size());
+  }
+  file_.read(v, checked(step), box, static_cast<std::byte*>(data));
+}
+
+void GroupReader::read_block(const std::string& name, std::int64_t step, std::int64_t number,
+                             void* data) const {
+  const std::size_t v = file_.find(name);
+  const bp::Block& block = block_of(v, step, number);
+  if (!data && block.bytes > 0) throw Error(Errc::einval, name + ": nowhere to put its values");
+  file_.read_block(v, block, static_cast<std::byte*>(data));
+}
+
+}  // namespace forebay
