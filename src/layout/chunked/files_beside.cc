@@ -142,10 +142,12 @@ void FilesBeside::make_index_io() {
   index_io_ = site_.make_io(site_.comm, index_, site_.method, site_.report);
 }
 
+// Whole or not at all: what fails here is met and released later.
 void FilesBeside::make_group() {
-  group_.emplace(Group{data_files::group_of(site_.comm, site_.method), nullptr, nullptr});
-  group_->file = make_file(data_path(site_.path, group_->number));
-  group_->file->use_queue(site_.later);
+  Group group{data_files::group_of(site_.comm, site_.method), nullptr, nullptr};
+  group.file = make_file(data_path(site_.path, group.number));
+  group.file->use_queue(site_.later);
+  group_.emplace(std::move(group));
 }
 
 void FilesBeside::make_group_io() {
