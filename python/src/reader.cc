@@ -42,17 +42,6 @@ class Reader {
   std::shared_ptr<const ClassicFile> file_;
 };
 
-/// Opens a file; the header is read without the interpreter's lock.
-void construct(Reader* self, const nb::bytes& path) {
-  const std::string name(path.c_str(), path.size());
-  const nb::gil_scoped_release unlocked;
-  try {
-    new (self) Reader(name);
-  } catch (const Error& error) {
-    throw damage_of(error);
-  }
-}
-
 /// Fills `out` with the selection in the variable's own type, native byte order. With `check`: true
 /// if the file was written to since it was opened, so that what was read may mix two states of it
 /// (or could not be read for that).
@@ -135,7 +124,7 @@ nb::object staged_writes(const nb::bytes& path) {
 
 void bind_reader(nb::module_& module) {
   nb::class_<Reader>(module, "Reader")
-      .def("__init__", construct, nb::arg("path"))
+      .def("__init__", construct<Reader>, nb::arg("path"))
       .def("describe", [](const Reader& r) { return describe(r.file()->schema()); })
       .def(
           "attributes",

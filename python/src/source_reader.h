@@ -98,17 +98,6 @@ class SourceReader {
   Shared file_;
 };
 
-template <typename Reader>
-void construct(Reader* self, const nb::bytes& path) {
-  const std::string name(path.c_str(), path.size());
-  const nb::gil_scoped_release unlocked;
-  try {
-    new (self) Reader(name);
-  } catch (const Error& error) {
-    throw damage_of(error);
-  }
-}
-
 /// (format, 0, [(dimension, length, unlimited)], [variable], [path of a group], [(name, why)]): as
 /// _forebay.Reader has it, with names that are paths, each variable with the bytes of an element
 /// (0: strings of varying length) behind it, and what cannot be read.

@@ -80,6 +80,18 @@ class ChunkRows {
 /// opened, not the caller's: it becomes Errc::enotnc.
 Error damage_of(const Error& error);
 
+/// Python's __init__(path) of a class that opens a file, without the interpreter's lock.
+template <typename Reader>
+void construct(Reader* self, const nb::bytes& path) {
+  const std::string name(path.c_str(), path.size());
+  const nb::gil_scoped_release unlocked;
+  try {
+    new (self) Reader(name);
+  } catch (const Error& error) {
+    throw damage_of(error);
+  }
+}
+
 /// Makes every forebay::Error that leaves the extension the exception that forebay._errors has for
 /// its kind.
 void register_errors();
