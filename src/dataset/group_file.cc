@@ -5,74 +5,27 @@
 #include <cstring>
 #include <functional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "dataset/group_types.h"
 #include "dataset/print_report.h"
 #include "method/method_values.h"
 
 namespace forebay {
 namespace {
 
-bp::Type bp_type(GroupType type) {
-  switch (type) {
-    case GroupType::int8:
-      return bp::Type::int8;
-    case GroupType::int16:
-      return bp::Type::int16;
-    case GroupType::int32:
-      return bp::Type::int32;
-    case GroupType::int64:
-      return bp::Type::int64;
-    case GroupType::uint8:
-      return bp::Type::uint8;
-    case GroupType::uint16:
-      return bp::Type::uint16;
-    case GroupType::uint32:
-      return bp::Type::uint32;
-    case GroupType::uint64:
-      return bp::Type::uint64;
-    case GroupType::float32:
-      return bp::Type::float32;
-    case GroupType::float64:
-      return bp::Type::float64;
-    case GroupType::complex64:
-      return bp::Type::complex64;
-    case GroupType::complex128:
-      return bp::Type::complex128;
-    case GroupType::text:
-      return bp::Type::chr;
-    case GroupType::string:
-      break;
-  }
-  return bp::Type::string;
-}
-
 // Calls f(T{}) with the C++ type of an integer.
 template <typename F>
 void with_integer(GroupType type, F&& f) {
-  switch (type) {
-    case GroupType::int8:
-      return f(std::int8_t{});
-    case GroupType::int16:
-      return f(std::int16_t{});
-    case GroupType::int32:
-      return f(std::int32_t{});
-    case GroupType::int64:
-      return f(std::int64_t{});
-    case GroupType::uint8:
-      return f(std::uint8_t{});
-    case GroupType::uint16:
-      return f(std::uint16_t{});
-    case GroupType::uint32:
-      return f(std::uint32_t{});
-    case GroupType::uint64:
-      return f(std::uint64_t{});
-    default:
-      return;
-  }
+  if (is_integer(type))
+    bp::with_number(bp_type(type), [&](auto kind) {
+      if constexpr (std::is_integral_v<decltype(kind)> && !std::is_same_v<decltype(kind), char>)
+        f(kind);
+    });
 }
 
 // What a group is written by is one of these, or was not chosen.

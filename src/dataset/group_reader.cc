@@ -4,76 +4,18 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "dataset/group_types.h"
 
 namespace forebay {
 namespace {
 
-GroupType group_type(bp::Type type) {
-  switch (type) {
-    case bp::Type::int8:
-      return GroupType::int8;
-    case bp::Type::int16:
-      return GroupType::int16;
-    case bp::Type::int32:
-      return GroupType::int32;
-    case bp::Type::int64:
-      return GroupType::int64;
-    case bp::Type::uint8:
-      return GroupType::uint8;
-    case bp::Type::uint16:
-      return GroupType::uint16;
-    case bp::Type::uint32:
-      return GroupType::uint32;
-    case bp::Type::uint64:
-      return GroupType::uint64;
-    case bp::Type::float32:
-      return GroupType::float32;
-    case bp::Type::float64:
-      return GroupType::float64;
-    case bp::Type::complex64:
-      return GroupType::complex64;
-    case bp::Type::complex128:
-      return GroupType::complex128;
-    case bp::Type::chr:
-      return GroupType::text;
-    case bp::Type::string:
-      return GroupType::string;
-    default:
-      throw Error(Errc::enotsupport, "long double has no type here", "read it with adios2");
-  }
-}
-
-template <typename T>
-double as_double(const bp::Value& value) {
-  T number;
-  std::memcpy(&number, value.data(), sizeof number);
-  return static_cast<double>(number);
-}
-
 double number_of(bp::Type type, const bp::Value& value) {
-  switch (type) {
-    case bp::Type::int8:
-      return as_double<std::int8_t>(value);
-    case bp::Type::int16:
-      return as_double<std::int16_t>(value);
-    case bp::Type::int32:
-      return as_double<std::int32_t>(value);
-    case bp::Type::int64:
-      return as_double<std::int64_t>(value);
-    case bp::Type::uint8:
-    case bp::Type::chr:
-      return as_double<std::uint8_t>(value);
-    case bp::Type::uint16:
-      return as_double<std::uint16_t>(value);
-    case bp::Type::uint32:
-      return as_double<std::uint32_t>(value);
-    case bp::Type::uint64:
-      return as_double<std::uint64_t>(value);
-    case bp::Type::float32:
-      return as_double<float>(value);
-    default:
-      return as_double<double>(value);
-  }
+  double number = 0;
+  bp::with_number(type, [&](auto stored) {
+    std::memcpy(&stored, value.data(), sizeof stored);
+    number = static_cast<double>(stored);
+  });
+  return number;
 }
 
 }  // namespace

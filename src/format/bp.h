@@ -101,6 +101,37 @@ constexpr forebay::Type to_engine(Type type) {
   }
 }
 
+/// Calls f(T{}) with C++'s type of numbers and characters, and returns whether it did.
+template <typename F>
+constexpr bool with_number(Type type, F&& f) {
+  switch (type) {
+    case Type::int8:
+      return f(std::int8_t{}), true;
+    case Type::int16:
+      return f(std::int16_t{}), true;
+    case Type::int32:
+      return f(std::int32_t{}), true;
+    case Type::int64:
+      return f(std::int64_t{}), true;
+    case Type::uint8:
+      return f(std::uint8_t{}), true;
+    case Type::uint16:
+      return f(std::uint16_t{}), true;
+    case Type::uint32:
+      return f(std::uint32_t{}), true;
+    case Type::uint64:
+      return f(std::uint64_t{}), true;
+    case Type::float32:
+      return f(float{}), true;
+    case Type::float64:
+      return f(double{}), true;
+    case Type::chr:
+      return f(char{}), true;
+    default:
+      return false;
+  }
+}
+
 // Extents of the global shape that are no extents, as they stand in the file.
 inline constexpr Count joined = -2;       ///< ranks' blocks follow one another along this dimension
 inline constexpr Count local_value = -3;  ///< shape {local_value}: a value of its own on each rank

@@ -202,17 +202,26 @@ static void refuse_to_replace(const char* path) {
 static void write_empty(const char* path) {
   int f = 0;
   uint64_t n = UINT64_C(1) << 61, most = UINT64_MAX;
+  const char letters[2] = {'a', (char)0x80};
+  int any = 0;
+  double low = 0, high = 0;
   OK(forebay_define_group("empty", NULL));
   OK(forebay_define_var("empty", "n", "uint64", NULL, NULL, NULL, NULL));
   OK(forebay_define_var("empty", "most", "uint64", NULL, NULL, NULL, NULL));
   OK(forebay_define_var("empty", "none", "double", "n,0", NULL, NULL, NULL));
   OK(forebay_define_var("empty", "many", "double", "most", NULL, NULL, NULL));
+  OK(forebay_define_var("empty", "letters", "char", "2", NULL, NULL, NULL));
   OK(forebay_open(&f, "empty", path, "w", MPI_COMM_WORLD));
   OK(forebay_write(f, "n", &n));
   OK(forebay_write(f, "most", &most));
   OK(forebay_write(f, "none", NULL));
+  OK(forebay_write(f, "letters", letters));
   ERR(erange, forebay_write(f, "many", &n));
   OK(forebay_end_step(f));
+  OK(forebay_close(f));
+  OK(forebay_open(&f, NULL, path, "r", MPI_COMM_WORLD));
+  OK(forebay_inq_statistics(f, "letters", 0, &any, &low, &high));
+  require(any && low == letters[1] && high == 'a', 1, "the least and greatest of C's characters");
   OK(forebay_close(f));
 }
 

@@ -78,33 +78,11 @@ Range pass(std::span<const std::byte> elements, std::byte* to) {
 }
 
 Range any_pass(bp::Type type, std::span<const std::byte> elements, std::byte* to) {
-  switch (type) {
-    case bp::Type::int8:
-      return pass<std::int8_t>(elements, to);
-    case bp::Type::chr:
-      return pass<char>(elements, to);
-    case bp::Type::int16:
-      return pass<std::int16_t>(elements, to);
-    case bp::Type::int32:
-      return pass<std::int32_t>(elements, to);
-    case bp::Type::int64:
-      return pass<std::int64_t>(elements, to);
-    case bp::Type::uint8:
-      return pass<std::uint8_t>(elements, to);
-    case bp::Type::uint16:
-      return pass<std::uint16_t>(elements, to);
-    case bp::Type::uint32:
-      return pass<std::uint32_t>(elements, to);
-    case bp::Type::uint64:
-      return pass<std::uint64_t>(elements, to);
-    case bp::Type::float32:
-      return pass<float>(elements, to);
-    case bp::Type::float64:
-      return pass<double>(elements, to);
-    default:
-      if (to && !elements.empty()) std::memcpy(to, elements.data(), elements.size());
-      return {};
-  }
+  Range range;
+  const bool is_number =
+      bp::with_number(type, [&](auto kind) { range = pass<decltype(kind)>(elements, to); });
+  if (!is_number && to && !elements.empty()) std::memcpy(to, elements.data(), elements.size());
+  return range;
 }
 
 }  // namespace
