@@ -368,10 +368,7 @@ std::vector<std::string> BpSource::read_strings(VarId var, const Subarray& selec
   return values;
 }
 
-}  // namespace
-
-namespace {
-
+/// Looks at all blocks of a file.
 class Checker {
  public:
   Checker(const std::string& path, bool values) : file_(Comm(), path, report_), values_(values) {}
@@ -390,15 +387,16 @@ class Checker {
     const std::string me = variable.variable.name + ", step " + std::to_string(step);
     try {
       Count elements = 0;
+      bool countable = true;
       const auto blocks = file_.blocks(v, step);
       for (const bp::Block& block : blocks) {
         ++check_.blocks;
         Count own = 1;
-        for (const Count n : block.at.count) own *= n;
-        elements += own;
+        for (const Count n : block.at.count) countable &= !__builtin_mul_overflow(own, n, &own);
+        countable &= !__builtin_add_overflow(elements, own, &elements);
         if (!block.has_value && variable.operation.empty()) check_block(v, block, me);
       }
-      if (variable.kind != Kind::global) return;
+      if (variable.kind != Kind::global || !countable) return;
       Count whole = 1;
       for (const Count n : blocks.at(0).at.shape)
         if (__builtin_mul_overflow(whole, n, &whole)) return;

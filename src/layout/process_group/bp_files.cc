@@ -2,9 +2,9 @@
 
 #include <array>
 #include <cctype>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <unordered_map>
@@ -13,6 +13,7 @@
 #include "base/attempt.h"
 #include "base/error.h"
 #include "comm/agree.h"
+#include "format/bp_read.h"
 #include "format/bp_write.h"
 #include "layout/process_group/bp_reader.h"
 
@@ -112,28 +113,15 @@ void BpFiles::make_directory() {
 }
 
 void BpFiles::read_index(bool column_major) {
-  if (fs::exists(path_ + "/mmd.0"))
-    cannot_append(path_, "it is a BP5 file, and this library writes BP4");
-  std::array<std::byte, bp::head_bytes> head{};
-  if (index_->read_at(0, head) < head.size() ||
-      head[bp::head_bp_version_at] != std::byte{bp::bp_version})
-    cannot_append(path_, "its md.idx is no index of a BP4 file");
-  if (head[bp::head_endian_at] != bp::print_head("")[bp::head_endian_at])
-    cannot_append(path_, "it has the other byte order");
-  const std::size_t whole = look_through(column_major);
-  const Offset there = metadata_->size(), last = index_->size() - bp::record_bytes;
-  metadata_end = index_end = bp::head_bytes;
-  for (std::size_t n = 0; n < whole && index_end <= last; ++n, index_end += bp::record_bytes) {
-    std::array<std::uint64_t, 8> record;
-    if (index_->read_at(index_end, std::as_writable_bytes(std::span(record))) < sizeof record)
-      break;
-    // A step that did not reach its files in whole, nor those behind it, is none.
-    const auto end = record[5];
-    const bool ordered = record[2] <= record[3] && record[3] <= record[4] && record[4] <= end &&
-                         record[2] >= static_cast<std::uint64_t>(metadata_end);
-    if (!ordered || end > static_cast<std::uint64_t>(there) || record[0] <= steps) break;
-    metadata_end = static_cast<Offset>(end);
-    steps = record[0];
+  const auto whole = static_cast<Offset>(look_through(column_major));
+  metadata_end = bp::head_bytes;
+  index_end = bp::head_bytes + whole * bp::record_bytes;
+  if (whole > 0) {
+    std::array<std::byte, bp::record_bytes> last{};
+    index_->read_at(index_end - bp::record_bytes, last);
+    const bp::StepRecord record = bp::parse_record(last, false);
+    metadata_end = record.end;
+    steps = record.step;
   }
   index_->truncate(index_end);
   metadata_->truncate(metadata_end);
@@ -149,6 +137,7 @@ std::size_t BpFiles::look_through(bool column_major) {
     cannot_append(path_, error.message());
   }
   const BpReader& old = *found;
+  if (old.swapped()) cannot_append(path_, "it has the other byte order");
   std::size_t whole = old.steps();
   std::unordered_map<std::uint32_t, Offset> ends;
   const auto end_of = [&](std::uint32_t number) {
@@ -176,7 +165,8 @@ std::size_t BpFiles::look_through(bool column_major) {
       names.push_back(
           {variable.variable, variable.kind, static_cast<std::uint8_t>(variable.dimensions)});
   }
-  if (whole > 0)
+  // Where steps are dropped theirs may be among them: the writer's own are written again then.
+  if (whole == old.steps())
     for (const bp::Attribute& attribute : old.attributes())
       names.push_back({{attribute.name, attribute.type}, Kind::attribute});
   return whole;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <unordered_set>
 
 #include "base/attempt.h"
 #include "base/error.h"
@@ -54,6 +55,10 @@ Kind kind_of(const bp::Shape& at) {
   if (at.count.empty()) return Kind::scalar;
   if (at.shape.empty()) return Kind::local;
   return at.start.empty() ? Kind::joined : Kind::global;
+}
+
+std::size_t dimensions_of(const bp::Shape& at) {
+  return std::max(at.count.size(), at.shape.size());
 }
 
 /// Runs of elements that lie one behind the other both in a block and in what is read of it.
@@ -209,12 +214,16 @@ class BpReader::Scan {
     index_end_ = file.size();
   }
 
-  // What did not reach md.0 in whole, as the machine went down, is no step, nor what follows it.
+  // What did not reach its files in whole, as the machine went down, is no step, nor what follows
+  // it. Indexes lie one behind the other, so that what is told is no more than md.0 holds.
   void take(const bp::StepRecord& record) {
-    if (record.end > metadata_bytes_) {
+    if (record.end > metadata_bytes_ || record.groups < metadata_end_ ||
+        record.step <= last_step_) {
       more_ = false;
       return;
     }
+    metadata_end_ = record.end;
+    last_step_ = record.step;
     naming(metadata_.path() + ", step " + std::to_string(record.step), [&] {
       put(told_, step);
       const bool column_major = bp::parse_column_major(
@@ -278,7 +287,8 @@ class BpReader::Scan {
   }
 
   File index_, metadata_;
-  Offset index_end_ = 0, metadata_bytes_ = 0, window_at_ = 0;
+  Offset index_end_ = 0, metadata_bytes_ = 0, metadata_end_ = bp::head_bytes, window_at_ = 0;
+  std::uint64_t last_step_ = 0;
   RawBytes window_;
   bool swapped_ = false, more_ = true;
   std::vector<std::byte> told_;
@@ -308,7 +318,7 @@ void BpReader::take(std::span<const std::byte> told) {
     told = told.subspan(n);
     return bytes;
   };
-  std::unordered_map<std::string, bool> known;
+  std::unordered_set<std::string> known;
   while (!told.empty()) {
     switch (get<Scan::Item>(told)) {
       case Scan::order:
@@ -320,7 +330,7 @@ void BpReader::take(std::span<const std::byte> told) {
       case Scan::attribute: {
         // The first one stays, as for adios2.
         bp::Attribute attribute = bp::parse_attribute(entry(), swapped_);
-        if (known.emplace(attribute.name, true).second) attributes_.push_back(std::move(attribute));
+        if (known.insert(attribute.name).second) attributes_.push_back(std::move(attribute));
         break;
       }
       case Scan::variable: {
@@ -334,15 +344,14 @@ void BpReader::take(std::span<const std::byte> told) {
           StoredVariable made;
           made.variable = parsed.variable();
           made.kind = kind_of(block.at);
-          made.dimensions = std::max(block.at.count.size(), block.at.shape.size());
+          made.dimensions = dimensions_of(block.at);
           made.operation = parsed.operation();
           if (made.kind == Kind::global) made.shape = block.at.shape;
           variables_.push_back(std::move(made));
         }
         StoredVariable& variable = variables_[found->second];
         if (variable.variable.type != parsed.variable().type ||
-            variable.kind != kind_of(block.at) ||
-            variable.dimensions != std::max(block.at.count.size(), block.at.shape.size()))
+            variable.kind != kind_of(block.at) || variable.dimensions != dimensions_of(block.at))
           fail(Errc::ebad_file, variable.variable.name, "its type or shape differs between steps",
                "read it with the program that wrote it");
         if (variable.operation.empty()) variable.operation = parsed.operation();
@@ -398,8 +407,7 @@ std::vector<bp::Block> BpReader::blocks(std::size_t v, std::size_t step) const {
       throw Error(Errc::ebad_file, "it has become shorter since it was opened", "");
     bp::VariableEntry parsed(entry, swapped_, column_major_[step]);
     for (bp::Block block; parsed.next(block);) {
-      if (kind_of(block.at) != variable.kind ||
-          std::max(block.at.count.size(), block.at.shape.size()) != variable.dimensions)
+      if (kind_of(block.at) != variable.kind || dimensions_of(block.at) != variable.dimensions)
         throw Error(Errc::ebad_file, "its blocks are of several kinds", "");
       all.push_back(std::move(block));
     }
@@ -604,6 +612,11 @@ void BpReader::read(std::size_t v, std::size_t step, const Subarray& selection, 
     extent[d] = count == 0 ? 0 : (count - 1) * stride + 1;
     strided |= stride > 1 && count > 1;
   }
+  Count wanted = static_cast<Count>(size);
+  for (const Count count : selection.count)
+    if (__builtin_mul_overflow(wanted, count, &wanted))
+      fail(Errc::eintoverflow, variable.variable.name, "the selection has more than 2^63 bytes",
+           "read it in parts");
   if (!strided) return read_box(variable, all, selection.start, selection.count, out, fill);
   Count bytes = static_cast<Count>(size);
   for (const Count e : extent)

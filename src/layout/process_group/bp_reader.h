@@ -1,7 +1,7 @@
 // Reads a BP4 directory, whoever wrote it (A §III.D): which variables there are, where their blocks
 // lie, and values out of them.
 //
-// What a rank holds of the index is where the entry of each variable lies in each step: 16 bytes,
+// What a rank holds of the index is where the entry of each variable lies in each step: 20 bytes,
 // however many blocks there are. Entries are read when they are asked for.
 //
 // A file of which steps are still being written may be read: those that md.idx told of when it was
@@ -61,6 +61,7 @@ class BpReader {
   BpReader(const Comm& comm, const std::string& path, Report& report);
 
   const std::string& path() const { return path_; }
+  bool swapped() const { return swapped_; }  ///< it has the other byte order
   std::size_t steps() const { return column_major_.size(); }
   bool column_major(std::size_t step) const { return column_major_[step]; }  ///< as it was written
   const std::vector<StoredVariable>& variables() const { return variables_; }

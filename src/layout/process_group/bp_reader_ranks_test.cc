@@ -368,6 +368,11 @@ TEST_F(BpReaderRanks, a_step_that_is_not_whole_is_none) {
   write_file("md.0", metadata + std::string(1000, '\x7f'));
   Report report;
   EXPECT_EQ(BpReader(Comm(), path_, report).steps(), static_cast<std::size_t>(all_steps));
+  // What the device had not got, and one record twice.
+  for (const std::string& more : {std::string(64, '\0'), index.substr(index.size() - 64)}) {
+    write_file("md.idx", index + more);
+    EXPECT_EQ(BpReader(Comm(), path_, report).steps(), static_cast<std::size_t>(all_steps));
+  }
   write_file("md.idx", index);
   write_file("md.0", metadata.substr(0, metadata.size() - 1));
   EXPECT_EQ(BpReader(Comm(), path_, report).steps(), static_cast<std::size_t>(all_steps) - 1);
