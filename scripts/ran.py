@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Fails where fewer tests ran than there are: a test that nobody builds any more fails nobody. Repeats what tests that
-failed said last, so that it stands at the end of a long log.
+failed said first of what is wrong and said last, so that it stands at the end of a long log.
 
   ran.py FILE.xml=LEAST [NAME=LEAST ...] [NAME=LEAST,or=SENTENCE ...] ...
 
@@ -9,12 +9,15 @@ out do not count. NAME=LEAST says the same of the tests of the last FILE whose n
 them need have run if all say why in a line that begins with SENTENCE, which is repeated.
 """
 
+import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 
-TAIL = 25  # lines of what a failed test said
+TAIL = 25  # lines of what a failed test said last
+FINDING = 40  # lines from where it said first what is wrong
+FINDINGS = re.compile(r"^WARNING: ThreadSanitizer|ERROR: \w+Sanitizer|runtime error:|: Failure$|^\[  FAILED  \]")
 
 
 def ran(path):
@@ -40,8 +43,11 @@ def tell_failures(path):
         failure = case.find("failure")
         if failure is None:
             continue
-        said = (failure.text or "") + "\n" + (case.findtext("system-out") or "")
-        print(f"ran: {case.get('name')} FAILED:", *said.strip().splitlines()[-TAIL:], sep="\n  | ")
+        said = ((failure.text or "") + "\n" + (case.findtext("system-out") or "")).strip().splitlines()
+        tail = max(0, len(said) - TAIL)
+        first = next((number for number, line in enumerate(said[:tail]) if FINDINGS.search(line)), tail)
+        finding = said[first : min(first + FINDING, tail)]
+        print(f"ran: {case.get('name')} FAILED:", *finding, *(["..."] if finding else []), *said[tail:], sep="\n  | ")
 
 
 def main(arguments):

@@ -15,7 +15,7 @@ constexpr std::string_view name = "/header.nc";
 
 bool may_be_data_file(const std::string& path) {
   Report unseen;
-  std::array<std::byte, least_beginning> bytes{};
+  std::array<std::byte, enough_of_beginning> bytes{};
   const std::size_t n = File(path, false, 0, unseen).read_at(0, bytes);
   return beginning_of(std::span(bytes).first(n)) != Beginning::foreign;
 }

@@ -546,12 +546,15 @@ TEST(ChunkFiles, what_is_of_others_stays) {
     return std::string{std::istreambuf_iterator<char>(in), {}};
   };
   for (const std::string name : {"index", "0"}) {
-    for (const bool of_forebay : {false, true}) {
+    // A file of Forebay's, text, numbers that begin with zeros.
+    for (const std::string& mine : {std::string(), std::string("mine, and nobody else's"),
+                                    std::string(5000, '\0') + "mine"}) {
+      const bool of_forebay = mine.empty();
       const std::string path = world.path() + "/" + name;
       make_plain();
       on_root([&] {
         of_forebay ? void(fs::copy_file(another + "/" + name, path))
-                   : void(std::ofstream(path) << "mine, and nobody else's");
+                   : void(std::ofstream(path) << mine);
       });
       const std::string before = contents(path);
       id = begin_to_add();

@@ -176,4 +176,23 @@ TEST(Directory, leaves_other_folders_alone) {
   EXPECT_OK(ncmpi_abort(id));
   EXPECT_TRUE(kind_of(other) == Kind::file);
   on_root([&] { fs::remove_all(path); });
+  // Chunks whose definitions were replaced.
+  make(Info(hints_of("directory", "canonical")));
+  on_root([&] { fs::copy_file(inside, path + ".plain"); });
+  make(Info(hints_of("directory", "chunked")));
+  on_root([&] { fs::rename(path + ".plain", inside); });
+  MPI_Barrier(MPI_COMM_WORLD);
+  const auto bytes = [&] {
+    std::ifstream in(path + "/0", std::ios::binary);
+    return std::string{std::istreambuf_iterator<char>(in), {}};
+  };
+  const std::string before = bytes();
+  EXPECT_OK(ncmpi_open(MPI_COMM_WORLD, path.c_str(), NC_WRITE, settings, &id));
+  EXPECT_OK(ncmpi_redef(id));
+  EXPECT_OK(ncmpi_def_dim(id, "y", 64 * world.size, &x));
+  EXPECT_OK(ncmpi_def_var(id, "w", NC_INT, 1, &x, &var));
+  EXPECT_ERR(NC_EEXIST, ncmpi_enddef(id));
+  EXPECT_OK(ncmpi_abort(id));
+  EXPECT_TRUE(before == bytes());
+  on_root([&] { fs::remove_all(path); });
 }

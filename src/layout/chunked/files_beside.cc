@@ -42,10 +42,13 @@ struct Found {
 Found look_at(const std::string& path) {
   Report unseen;
   constexpr auto front_bytes = static_cast<std::size_t>(decomposed::slot_bytes);
-  std::vector<std::byte> bytes(front_bytes + static_cast<std::size_t>(slots * slot_stride));
+  constexpr auto with_slots = front_bytes + static_cast<std::size_t>(slots * slot_stride);
+  std::vector<std::byte> bytes(std::max(with_slots, enough_of_beginning));
   bytes.resize(File(path, false, 0, unseen).read_at(0, bytes));
-  const std::span<const std::byte> all(bytes), front = all.first(std::min(all.size(), front_bytes));
-  Found found{beginning_of(front), {}, {bytes.begin() + std::ssize(front), bytes.end()}};
+  Found found{beginning_of(bytes), {}, {}};
+  bytes.resize(std::min(bytes.size(), with_slots));
+  const auto front = std::span<const std::byte>(bytes).first(std::min(bytes.size(), front_bytes));
+  found.slots.assign(bytes.begin() + std::ssize(front), bytes.end());
   attempt_to([&] { found.front = decomposed::parse_front(front); });
   return found;
 }

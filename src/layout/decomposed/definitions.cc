@@ -162,7 +162,8 @@ void DecomposedLayout::make_files() {
   make_group();
   agree_on_error(comm_, attempt_to([&] {
                    if (!group_->writer) return;
-                   group_->file->create(false);
+                   // A state tells of data files before they are made: others' have none.
+                   group_->file->create(true);
                    group_->writer->create();
                  }));
   make_io();
