@@ -90,18 +90,21 @@ FOREBAY_EXPORT extern int forebay_inq_var(int file, const char* name, const char
  * may be NULL. */
 FOREBAY_EXPORT extern int forebay_inq_shape(int file, const char* name, int64_t step,
                                             int64_t* shape, int64_t* bytes);
-/* What ranks wrote one by one. `start` is zero in what is no global array; both may be NULL. */
+/* What ranks wrote one by one: ndims numbers each. `start` is zero in what is no global array; both
+ * may be NULL. */
 FOREBAY_EXPORT extern int forebay_inq_blocks(int file, const char* name, int64_t step,
                                              int64_t* nblocks);
 FOREBAY_EXPORT extern int forebay_inq_block(int file, const char* name, int64_t step, int64_t block,
                                             int64_t* start, int64_t* count);
-/* The least and greatest finite value of a step, by the index alone. `any` is 0 where there is
- * none: `least` and `greatest` are left as they are then. */
+/* The least and greatest finite value of a step, by the index alone, as the nearest double. `any`
+ * is 1; 0 where there is none; -1 where the index does not tell, as in files of adios2 without
+ * statistics, or with infinities: `least` and `greatest` are left as they are then. */
 FOREBAY_EXPORT extern int forebay_inq_statistics(int file, const char* name, int64_t step, int* any,
                                                  double* least, double* greatest);
 
 /* The elements of a box, in the variable's type; `start` and `count` NULL: all of them. Of a scalar
- * that several ranks wrote the value of the lowest one. A string: its text and a zero. */
+ * that several ranks wrote the value of the lowest one. A string: its text and a zero. What `data`
+ * holds after an error is undefined; it may be NULL where there are no elements. */
 FOREBAY_EXPORT extern int forebay_read(int file, const char* name, int64_t step,
                                        const int64_t* start, const int64_t* count, void* data);
 /* One block as it was written, its first dimension last where the writer's language is Fortran. */

@@ -26,7 +26,7 @@ inline std::mutex& source_lock() {
   return *lock;
 }
 
-/// What tells that a file was written to or replaced.
+/// What tells that a file was written to or replaced; of a BP directory its index of steps.
 struct Stamp {
   dev_t device = 0;
   ino_t inode = 0;
@@ -35,7 +35,8 @@ struct Stamp {
 
   explicit Stamp(const std::string& path) {
     struct stat status {};
-    if (::stat(path.c_str(), &status) != 0) return;
+    if (::stat((path + "/md.idx").c_str(), &status) != 0 && ::stat(path.c_str(), &status) != 0)
+      return;
     device = status.st_dev;
     inode = status.st_ino;
     size = status.st_size;

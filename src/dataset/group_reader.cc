@@ -1,7 +1,9 @@
 #include "dataset/group_reader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/error.h"
 #include "dataset/group_types.h"
@@ -84,36 +86,51 @@ std::int64_t GroupReader::blocks(const std::string& name, std::int64_t step) con
 
 void GroupReader::block(const std::string& name, std::int64_t step, std::int64_t number,
                         std::int64_t* start, std::int64_t* count) const {
-  const bp::Shape& at = block_of(file_.find(name), step, number).at;
+  const std::size_t v = file_.find(name);
+  const bp::Shape& at = block_of(v, step, number).at;
+  if (file_.variables()[v].kind == process_group::Kind::local_value) {
+    if (count) count[0] = 1;
+    if (start) start[0] = 0;
+    return;
+  }
   for (std::size_t d = 0; d < at.count.size(); ++d) {
     if (count) count[d] = at.count[d];
     if (start) start[d] = at.start.empty() ? 0 : at.start[d];
   }
 }
 
-bool GroupReader::range(const std::string& name, std::int64_t step, double& least,
-                        double& greatest) const {
+// adios2 says 0 and 0 of blocks without elements, and counts infinities among arrays' values.
+int GroupReader::range(const std::string& name, std::int64_t step, double& least,
+                       double& greatest) const {
   const std::size_t v = file_.find(name);
   const bp::Type type = file_.variables()[v].variable.type;
-  if (to_engine(type) == Type::none) return false;
-  bool any = false;
+  if (to_engine(type) == Type::none) return 0;
+  double lowest = std::numeric_limits<double>::infinity(), highest = -lowest;
   for (const bp::Block& block : blocks_of(v, step)) {
-    if (!block.has_range && !block.has_value) continue;
+    if (block.bytes == 0) continue;
     const double low = number_of(type, block.min), high = number_of(type, block.max);
-    if (!(low <= high)) continue;  // no value of it counts
-    least = any ? std::min(least, low) : low;
-    greatest = any ? std::max(greatest, high) : high;
-    any = true;
+    if (block.has_value && !std::isfinite(low)) continue;
+    if (!block.has_value && !block.has_range) return -1;
+    if (low > high) continue;  // no value of it counts
+    if (!std::isfinite(low) || !std::isfinite(high)) return -1;
+    lowest = std::min(lowest, low);
+    highest = std::max(highest, high);
   }
-  return any;
+  if (lowest > highest) return 0;
+  least = lowest;
+  greatest = highest;
+  return 1;
 }
 
 void GroupReader::read(const std::string& name, std::int64_t step, const std::int64_t* start,
                        const std::int64_t* count, void* data) const {
   const std::size_t v = file_.find(name);
-  if (!data) throw Error(Errc::einval, name + ": nowhere to put its values");
+  const auto need_room = [&](bool needed) {
+    if (needed && !data) throw Error(Errc::einval, name + ": nowhere to put its values");
+  };
   if (file_.variables()[v].variable.type == bp::Type::string) {
     const std::string text = file_.text(v, checked(step));
+    need_room(true);
     std::memcpy(data, text.c_str(), text.size() + 1);
     return;
   }
@@ -126,6 +143,7 @@ void GroupReader::read(const std::string& name, std::int64_t step, const std::in
     box.start.assign(start, start + shape.size());
     box.count.assign(count, count + shape.size());
   }
+  need_room(std::find(box.count.begin(), box.count.end(), 0) == box.count.end());
   file_.read(v, checked(step), box, static_cast<std::byte*>(data));
 }
 

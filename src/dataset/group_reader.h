@@ -36,9 +36,9 @@ class GroupReader {
   std::int64_t blocks(const std::string& name, std::int64_t step) const;
   void block(const std::string& name, std::int64_t step, std::int64_t number, std::int64_t* start,
              std::int64_t* count) const;
-  /// The least and greatest finite value, over the blocks of a step, as the index has them. False:
-  /// there is none, or the type has no order.
-  bool range(const std::string& name, std::int64_t step, double& least, double& greatest) const;
+  /// The least and greatest finite value, over the blocks of a step, as the index has them, and 1.
+  /// 0: there is none, or the type has no order. -1: the index does not tell.
+  int range(const std::string& name, std::int64_t step, double& least, double& greatest) const;
 
   /// A box in the variable's type and C's order; null: all of it. A string: its text and a zero.
   void read(const std::string& name, std::int64_t step, const std::int64_t* start,

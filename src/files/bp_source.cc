@@ -6,8 +6,10 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
+#include "base/attempt.h"
 #include "base/byteorder.h"
 #include "base/error.h"
 #include "base/raw_bytes.h"
@@ -107,7 +109,7 @@ class BpSource final : public Source {
   void add(const std::string& name, Type type, std::vector<DimId> dims, const View& view,
            std::vector<Attribute> attributes = {});
   DimId dimension(const std::string& name, Count length);
-  DimId step_dimension(const StoredVariable& variable);
+  DimId step_dimension(const StoredVariable& variable, std::vector<Attribute>& attributes);
   void add_attribute(const bp::Attribute& attribute);
   void read_step(const View& view, std::size_t step, const Subarray& selection,
                  std::byte* out) const;
@@ -122,6 +124,8 @@ class BpSource final : public Source {
   std::vector<View> views_;
   std::vector<LeftOut> left_out_;
   std::vector<StringList> lists_;
+  std::unordered_map<std::string, int> owners_;  // of attributes, by their names in the file
+  std::set<std::pair<int, std::string>> attribute_names_;  // of each owner
 };
 
 DimId BpSource::dimension(const std::string& name, Count length) {
@@ -129,9 +133,13 @@ DimId BpSource::dimension(const std::string& name, Count length) {
   return schema_.add_dim({name, length});
 }
 
-DimId BpSource::step_dimension(const StoredVariable& variable) {
-  if (variable.steps.size() < reader_.steps())
+// Where not all steps have the variable an attribute says which.
+DimId BpSource::step_dimension(const StoredVariable& variable, std::vector<Attribute>& attributes) {
+  if (variable.steps.size() < reader_.steps()) {
+    attributes.push_back(
+        number_attribute("bp_steps", {variable.steps.begin(), variable.steps.end()}));
     return dimension(classic_name(variable.variable.name) + "_step", std::ssize(variable.steps));
+  }
   schema_.numrecs = static_cast<Count>(reader_.steps());
   return dimension("step", 0);
 }
@@ -144,7 +152,12 @@ void BpSource::add(const std::string& name, Type type, std::vector<DimId> dims, 
   made.type = type;
   made.dimids = std::move(dims);
   if (made.name != name) attributes.push_back(text_attribute("bp_name", name));
-  for (Attribute& attribute : attributes) made.attributes.append(std::move(attribute));
+  const auto number = static_cast<int>(views_.size());
+  for (Attribute& attribute : attributes) {
+    attribute_names_.emplace(number, attribute.name);
+    made.attributes.append(std::move(attribute));
+  }
+  if (view.lead != View::counts) owners_.emplace(name, number);
   schema_.add_var(std::move(made));
   views_.push_back(view);
 }
@@ -160,12 +173,18 @@ std::optional<std::vector<Count>> BpSource::shape_of(std::size_t v, View& view) 
   view.begins = {0};
   for (const std::uint32_t step : variable.steps) {
     std::vector<Count> shape = reader_.array(v, step).shape;
+    view.begins.push_back(view.begins.back());
+    if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {
+      varies = true;
+      continue;
+    }
     if (!whole) whole = shape;
     varies |= shape != *whole;
-    view.begins.push_back(view.begins.back() + shape[0]);
+    fits &= !__builtin_add_overflow(view.begins.back(), shape[0], &view.begins.back());
     shape[0] = (*whole)[0];
     fits &= shape == *whole;
   }
+  if (!whole) return std::vector<Count>{0};
   if (!varies) return whole;
   if (!fits) return std::nullopt;
   view.lead = View::observations;
@@ -179,7 +198,10 @@ void BpSource::add_variable(std::size_t v) {
   const bp::Type type = variable.variable.type;
   if (!variable.operation.empty())
     return leave_out(name, "values behind adios2's operator " + variable.operation);
+  if (!variable.fault.empty()) return leave_out(name, variable.fault);
   if (type == bp::Type::long_double) return leave_out(name, "long double");
+  if (type == bp::Type::string && variable.kind != Kind::scalar)
+    return leave_out(name, "a string of each rank's own");
   View view;
   view.stored = v;
   if (variable.steps.size() > 1) view.lead = View::steps;
@@ -187,6 +209,7 @@ void BpSource::add_variable(std::size_t v) {
   try {
     shape = shape_of(v, view);
   } catch (const Error& error) {
+    if (error.code() == Errc::ebad_file) return leave_out(name, error.message());
     if (error.code() != Errc::enotsupport) throw;
     return leave_out(name, "local blocks that differ in more than one extent");
   }
@@ -195,12 +218,7 @@ void BpSource::add_variable(std::size_t v) {
     return leave_out(name, "an array without elements");
   std::vector<DimId> dims;
   std::vector<Attribute> attributes;
-  if (view.lead == View::steps) {
-    dims.push_back(step_dimension(variable));
-    if (variable.steps.size() < reader_.steps())
-      attributes.push_back(
-          number_attribute("bp_steps", {variable.steps.begin(), variable.steps.end()}));
-  }
+  if (view.lead == View::steps) dims.push_back(step_dimension(variable, attributes));
   for (std::size_t d = 0; d < shape->size(); ++d) {
     const bool obs = d == 0 && view.lead == View::observations;
     dims.push_back(dimension(
@@ -224,27 +242,26 @@ void BpSource::add_variable(std::size_t v) {
   View counts = view;
   counts.lead = View::counts;
   counts.trail = View::nothing;
-  add(name + "_count", Type::int64, {step_dimension(variable)}, counts,
-      {text_attribute("sample_dimension", classic_name(name) + "_obs")});
+  attributes = {text_attribute("sample_dimension", classic_name(name) + "_obs")};
+  const DimId steps = step_dimension(variable, attributes);
+  add(name + "_count", Type::int64, {steps}, counts, std::move(attributes));
 }
 
 void BpSource::add_attribute(const bp::Attribute& attribute) {
   int owner = global_id;
   std::string name = attribute.name;
-  for (std::size_t v = 0; v < views_.size(); ++v) {
-    const std::string& of = stored(views_[v]).variable.name;
-    if (views_[v].lead == View::counts || !attribute.name.starts_with(of + "/")) continue;
-    owner = static_cast<int>(v);
-    name = attribute.name.substr(of.size() + 1);
+  // Of the variable with the longest name that its own begins with.
+  for (std::size_t slash = name.rfind('/'); owner == global_id && slash != std::string::npos;
+       slash = slash == 0 ? std::string::npos : attribute.name.rfind('/', slash - 1)) {
+    const auto found = owners_.find(attribute.name.substr(0, slash));
+    if (found == owners_.end()) continue;
+    owner = found->second;
+    name = attribute.name.substr(slash + 1);
   }
   AttributeList& list = schema_.attributes_of(owner);
   name = classic_name(name);
-  const auto others = [&] {
-    return std::any_of(lists_.begin(), lists_.end(), [&](const StringList& one) {
-      return one.owner == owner && one.name == name;
-    });
-  };
-  if (list.find(name) || others()) return leave_out(attribute.name, "another one is called that");
+  if (!attribute_names_.emplace(owner, name).second)
+    return leave_out(attribute.name, "another one is called that");
   if (attribute.type == bp::Type::string)
     return list.append(text_attribute(name, attribute.texts.at(0)));
   if (attribute.type == bp::Type::string_array) {
@@ -385,28 +402,37 @@ class Checker {
   void check_step(std::size_t v, std::size_t step) {
     const StoredVariable& variable = file_.variables()[v];
     const std::string me = variable.variable.name + ", step " + std::to_string(step);
-    try {
+    const auto failed = attempt_to([&] {
       Count elements = 0;
       bool countable = true;
-      const auto blocks = file_.blocks(v, step);
-      for (const bp::Block& block : blocks) {
+      std::vector<Count> shape;
+      std::string operation;
+      file_.each_block(v, step, [&](const bp::Block& block) {
         ++check_.blocks;
         Count own = 1;
         for (const Count n : block.at.count) countable &= !__builtin_mul_overflow(own, n, &own);
         countable &= !__builtin_add_overflow(elements, own, &elements);
-        if (!block.has_value && variable.operation.empty()) check_block(v, block, me);
-      }
+        if (shape.empty()) shape = block.at.shape;
+        if (shape != block.at.shape)
+          throw Error(Errc::ebad_file, "its blocks say different shapes", "");
+        if (!block.operation.empty())
+          operation = block.operation;
+        else if (!block.has_value)
+          check_block(v, block, me);
+      });
+      if (!operation.empty())
+        check_.notes.push_back(me + ": values behind adios2's operator " + operation +
+                               " were not looked at");
       if (variable.kind != Kind::global || !countable) return;
       Count whole = 1;
-      for (const Count n : blocks.at(0).at.shape)
+      for (const Count n : shape)
         if (__builtin_mul_overflow(whole, n, &whole)) return;
       if (elements < whole)
         check_.notes.push_back(me + ": " + std::to_string(whole - elements) +
                                " elements or more were written by no rank");
       if (elements > whole) check_.notes.push_back(me + ": blocks overlap");
-    } catch (const Error& error) {
-      check_.faults.push_back(me + ": " + error.message());
-    }
+    });
+    if (failed) check_.faults.push_back(me + ": " + failed->message());
   }
 
   void check_block(std::size_t v, const bp::Block& block, const std::string& me) {
@@ -416,19 +442,28 @@ class Checker {
     if (block.bytes > 0 && block.bytes > known->second - block.payload)
       throw Error(Errc::etrunc, data + " ends before a block's values");
     if (!values_ || block.bytes == 0) return;
-    RawBytes values(static_cast<std::size_t>(block.bytes));
-    file_.read_block(v, block, values.data());
-    check_.bytes += block.bytes;
     const bp::Type type = file_.variables()[v].variable.type;
-    if (!block.has_range || !process_group::is_ordered(type)) return;
-    const auto found = process_group::range_of(type, values);
+    process_group::Range found;
+    values_read_.resize(static_cast<std::size_t>(std::min(block.bytes, most_at_once)));
+    for (Offset at = 0; at < block.bytes; at += most_at_once) {
+      const auto part =
+          std::span<std::byte>(values_read_)
+              .first(static_cast<std::size_t>(std::min(block.bytes - at, most_at_once)));
+      file_.read_block(v, block, at, part);
+      check_.bytes += static_cast<Count>(part.size());
+      if (block.has_range && process_group::is_ordered(type))
+        found = together(type, found, process_group::range_of(type, part));
+    }
     if (found.any && (found.min != block.min || found.max != block.max))
       check_.notes.push_back(me + ": the index has another least or largest value than the block");
   }
 
+  static constexpr Count most_at_once = 4 << 20;
+
   Report report_;
   BpReader file_;
   bool values_;
+  RawBytes values_read_;
   BpCheck check_;
   std::map<std::uint32_t, Offset> ends_;
 };

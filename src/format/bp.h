@@ -9,6 +9,7 @@
 // alone. docs/formats.md has the grammar.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -144,6 +145,13 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 
+/// Of an array, local or global, all of whose extents are 0 a file has their number alone: it is
+/// taken for a local one.
+inline bool may_be_global(const Shape& at) {
+  return !at.count.empty() && at.shape.empty() &&
+         std::all_of(at.count.begin(), at.count.end(), [](Count n) { return n == 0; });
+}
+
 struct Variable {
   std::string name;
   Type type = Type::int8;
@@ -167,6 +175,7 @@ struct Block {
   bool has_range = false;  ///< `min` and `max` are those of its finite elements
   Value min{}, max{};
   std::string text;
+  std::string operation;  ///< an operator of adios2 that the payload lies behind; empty: none
 };
 
 /// Numbers stand in `values`, strings in `texts`. Of one element: a scalar.

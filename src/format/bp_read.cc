@@ -96,7 +96,7 @@ Shape shape_of(Extents&& from) {
   }
   const auto joints = std::count(from.shape.begin(), from.shape.end(), joined);
   if (all_zero(from.shape) && all_zero(from.start)) {
-    if (!all_zero(from.count)) at.count = std::move(from.count);
+    at.count = std::move(from.count);
   } else {
     at.count = std::move(from.count);
     at.shape = std::move(from.shape);
@@ -262,21 +262,20 @@ VariableEntry::VariableEntry(std::span<const std::byte> entry, bool swapped, boo
   variable_.name = from.text();
   from.take(2);
   variable_.type = checked_type(from.number<std::uint8_t>());
-  blocks_ = from.number<std::uint64_t>();
+  from.number<std::uint64_t>();  // blocks
   at_ = from.at();
   if (variable_.name.empty()) damaged("a variable without a name");
   if (variable_.type == Type::string_array) damaged(variable_.name + " is a list of strings");
 }
 
 bool VariableEntry::next(Block& block) {
-  if (done_ == blocks_ || at_ == entry_.size()) return false;
+  if (at_ == entry_.size()) return false;
   Cursor from(entry_.subspan(at_), swapped_);
   from.number<std::uint8_t>();
   const std::size_t bytes = from.number<std::uint32_t>();
   block = {};
   parse_characteristics(from.take(bytes), block);
   at_ += from.at();
-  ++done_;
   return true;
 }
 
@@ -327,7 +326,8 @@ void VariableEntry::parse_characteristics(std::span<const std::byte> bytes, Bloc
         extents = parse_dimensions(from);
         break;
       case Characteristic::transform_type:
-        operation_ = parse_operation(from);
+        block.operation = parse_operation(from);
+        if (block.operation.empty()) damaged("an operator without a name");
         break;
       default:
         damaged("variable " + variable_.name + " has a characteristic " + std::to_string(what));
@@ -339,7 +339,12 @@ void VariableEntry::parse_characteristics(std::span<const std::byte> bytes, Bloc
       std::reverse(list->begin(), list->end());
   block.bytes =
       type == Type::string ? static_cast<Count>(block.text.size()) : bytes_of(type, block.at);
-  if (block.payload < 0) damaged("a block of " + variable_.name + " lies nowhere");
+  if (type == Type::string && !block.at.count.empty())
+    damaged(variable_.name + " is an array of strings");
+  if (!block.has_value && block.bytes > 0 &&
+      (block.payload < head_bytes ||
+       block.bytes > std::numeric_limits<Offset>::max() - block.payload))
+    damaged("a block of " + variable_.name + " lies nowhere");
 }
 
 Attribute parse_attribute(std::span<const std::byte> entry, bool swapped) {
@@ -392,6 +397,8 @@ Attribute parse_attribute(std::span<const std::byte> entry, bool swapped) {
     }
   }
   if (attribute.name.empty() || !has_value) damaged("an attribute without a name or a value");
+  if (attribute.type == Type::string && attribute.texts.size() != 1)
+    damaged("attribute " + attribute.name + " is no single string");
   return attribute;
 }
 

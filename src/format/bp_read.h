@@ -37,14 +37,12 @@ class VariableEntry {
   VariableEntry(std::span<const std::byte> entry, bool swapped, bool column_major);
 
   const Variable& variable() const { return variable_; }
-  std::uint64_t blocks() const { return blocks_; }  ///< as the file says
-  /// The operator that the blocks read so far lie behind; empty: their values are as they are.
-  const std::string& operation() const { return operation_; }
   /// Bytes of the entry that were read so far.
   std::size_t at() const { return at_; }
 
-  /// False behind the last block. Shapes make sense as format/bp.h has them; `bytes` is set where
-  /// there is no operator. Places are not compared with any file.
+  /// False behind the last block: where the entry ends, as for adios2, whatever number it says.
+  /// Shapes make sense as format/bp.h has them, and strings are single ones. Places are not
+  /// compared with any file.
   bool next(Block& block);
 
  private:
@@ -53,9 +51,7 @@ class VariableEntry {
   std::span<const std::byte> entry_;
   bool swapped_, column_major_;
   std::size_t at_ = 0;
-  std::uint64_t blocks_ = 0, done_ = 0;
   Variable variable_;
-  std::string operation_;
 };
 
 /// No head and no first block is longer.

@@ -35,19 +35,21 @@ Bytes entry_of(const Bytes& characteristics, std::uint8_t number) {
   return entry;
 }
 
+/// Of a block whose values lie somewhere.
 void put_extents(Bytes& out, std::uint64_t count, std::uint64_t shape, std::uint64_t start) {
+  put(out, std::uint8_t{6});
+  put(out, std::uint64_t{64});
   put(out, std::uint8_t{4});
   put(out, std::uint8_t{1});
   put(out, std::uint16_t{24});
   for (const std::uint64_t n : {count, shape, start}) put(out, n);
 }
 
-Block only_block(const Bytes& entry, std::string* operation = nullptr) {
+Block only_block(const Bytes& entry) {
   VariableEntry parsed(entry, false, false);
   Block block, none;
   EXPECT_TRUE(parsed.next(block));
   EXPECT_FALSE(parsed.next(none));
-  if (operation) *operation = parsed.operation();
   return block;
 }
 
@@ -79,7 +81,6 @@ TEST(BpRead, entries_are_what_was_printed) {
   EXPECT_EQ(parse_entry_bytes(entry, false), std::ssize(entry));
   VariableEntry parsed(entry, false, false);
   EXPECT_EQ(parsed.variable(), variable);
-  EXPECT_EQ(parsed.blocks(), 3U);
   for (const Block& block : blocks) {
     Block got;
     ASSERT_TRUE(parsed.next(got));
@@ -91,10 +92,10 @@ TEST(BpRead, entries_are_what_was_printed) {
     EXPECT_EQ(got.min, block.min);
     EXPECT_EQ(got.max, block.max);
     EXPECT_TRUE(got.has_range);
+    EXPECT_TRUE(got.operation.empty());
     EXPECT_EQ(got.bytes, block.at.count[0] * block.at.count[1] * 2);
   }
   EXPECT_EQ(parsed.at(), entry.size());
-  EXPECT_TRUE(parsed.operation().empty());
 }
 
 TEST(BpRead, attributes_are_what_was_printed) {
@@ -163,9 +164,7 @@ TEST(BpRead, an_operator_is_told_by_its_name) {
   for (const std::uint64_t n : {8, 8, 0}) put(behind, n);
   put(behind, std::uint16_t{2});
   put(behind, std::uint16_t{0xffff});
-  std::string operation;
-  only_block(entry_of(behind, 2), &operation);
-  EXPECT_EQ(operation, "zfp");
+  EXPECT_EQ(only_block(entry_of(behind, 2)).operation, "zfp");
 }
 
 TEST(BpRead, shapes_that_make_no_sense_are_damage) {
@@ -185,6 +184,44 @@ TEST(BpRead, shapes_that_make_no_sense_are_damage) {
   Bytes strange;
   put(strange, std::uint8_t{99});
   EXPECT_EQ(error_of(strange)->code(), Errc::ebad_file);
+}
+
+TEST(BpRead, values_that_lie_nowhere_and_arrays_of_strings_are_damage) {
+  const auto with_payload = [](std::uint64_t payload) {
+    Bytes made;
+    put_extents(made, 3, 9, 6);
+    put(made, std::uint8_t{6});
+    put(made, payload);
+    return made;
+  };
+  EXPECT_FALSE(error_of(with_payload(64)));
+  for (const std::uint64_t nowhere : {0, 63})
+    EXPECT_EQ(error_of(with_payload(nowhere))->code(), Errc::ebad_file);
+  EXPECT_EQ(error_of(with_payload((std::uint64_t{1} << 63) - 4))->code(), Errc::ebad_file);
+  const Variable text{"s", Type::string};
+  for (const bool is_array : {false, true}) {
+    Bytes block;
+    if (is_array) put_extents(block, 3, 9, 6);
+    put(block, std::uint8_t{0});
+    put(block, std::uint16_t{1});
+    put(block, 'x');
+    Bytes entry;
+    append_variable_head(entry, text, 0, 1, std::ssize(block) + 5);
+    put(entry, std::uint8_t{1});
+    put(entry, static_cast<std::uint32_t>(block.size()));
+    entry.insert(entry.end(), block.begin(), block.end());
+    EXPECT_EQ(attempt_to([&] { only_block(entry); }).has_value(), is_array);
+  }
+}
+
+// A file has no more than how many dimensions there are.
+TEST(BpRead, arrays_without_extents_are_arrays) {
+  Bytes none;
+  put_extents(none, 0, 0, 0);
+  const Block block = only_block(entry_of(none, 1));
+  EXPECT_EQ(block.at, (Shape{{}, {}, {0}}));
+  EXPECT_TRUE(may_be_global(block.at));
+  EXPECT_EQ(block.bytes, 0);
 }
 
 }  // namespace

@@ -73,6 +73,7 @@ class ArrayLayout : public Layout {
  public:
   ArrayLayout(const Comm& comm, World& world, WriteQueue& queue)
       : comm_(comm), world_(world), queue_(queue), file_(world, comm.rank()) {}
+  ~ArrayLayout() override { queue_.drop(file_); }  // as files do
 
   void carry_out(std::span<Request> requests, bool write, bool collective) override {
     const auto failed = attempt_to([&] {

@@ -61,11 +61,14 @@ std::unique_ptr<File> make_nameless_file(const std::string& path, Rank rank, Rep
 
 void File::ensure_open() {
   if (fd_ >= 0) return;
-  if (!fault("open")) fd_ = ::open(path_.c_str(), (writable_ ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+  // Not to wait for who writes to a pipe.
+  const int flags = (writable_ ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK;
+  if (!fault("open")) fd_ = ::open(path_.c_str(), flags);
   if (fd_ < 0) throw system_error(errno, Errc::eofile, "opening", path_);
   struct stat st {};
-  if (::fstat(fd_, &st) == 0 && S_ISDIR(st.st_mode)) {
-    throw Error(Errc::efile, path_ + " is a directory", "give the path of a file");
+  if (::fstat(fd_, &st) == 0 && (S_ISDIR(st.st_mode) || S_ISFIFO(st.st_mode))) {
+    throw Error(Errc::efile, path_ + (S_ISDIR(st.st_mode) ? " is a directory" : " is a pipe"),
+                "give the path of a file");
   }
 }
 

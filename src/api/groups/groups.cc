@@ -348,9 +348,9 @@ int forebay_inq_statistics(int file, const char* name, int64_t step, int* any, d
                            double* greatest) {
   return guard([&] {
     double low = 0, high = 0;
-    to(any) = reader_of(file).range(name_argument(name), step, low, high) ? 1 : 0;
-    if (least && *any) *least = low;
-    if (greatest && *any) *greatest = high;
+    to(any) = reader_of(file).range(name_argument(name), step, low, high);
+    if (least && *any == 1) *least = low;
+    if (greatest && *any == 1) *greatest = high;
   });
 }
 

@@ -152,16 +152,17 @@ std::size_t BpFiles::look_through(bool column_major) {
   for (std::size_t v = 0; v < old.variables().size(); ++v) {
     for (const std::uint32_t step : old.variables()[v].steps) {
       if (step >= whole) break;
-      for (const bp::Block& block : old.blocks(v, step))
+      old.each_block(v, step, [&](const bp::Block& block) {
         if (!block.has_value && block.bytes > 0 && block.bytes > end_of(block.file) - block.payload)
           whole = step;
+      });
     }
   }
   if (whole > 0 && old.column_major(whole - 1) != column_major)
     cannot_append(path_, std::string("its arrays are ") + (column_major ? "row" : "column") +
                              "-major, and those of the group are not");
   for (const StoredVariable& variable : old.variables()) {
-    if (variable.steps.front() < whole)
+    if (variable.steps.front() < whole && !variable.without_extents)
       names.push_back(
           {variable.variable, variable.kind, static_cast<std::uint8_t>(variable.dimensions)});
   }

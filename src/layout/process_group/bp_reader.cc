@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <numeric>
+#include <optional>
 #include <unordered_set>
 
 #include "base/attempt.h"
@@ -56,6 +58,8 @@ Kind kind_of(const bp::Shape& at) {
   if (at.shape.empty()) return Kind::local;
   return at.start.empty() ? Kind::joined : Kind::global;
 }
+
+using bp::may_be_global;
 
 std::size_t dimensions_of(const bp::Shape& at) {
   return std::max(at.count.size(), at.shape.size());
@@ -139,44 +143,67 @@ bool disjoint(const Overlap& a, const Overlap& b) {
   return false;
 }
 
-// Whether each element of a box lies in one of the overlaps. Few are looked at pair by pair; of
-// many a bit is kept for each element.
-bool cover(const std::vector<Overlap>& parts, const std::vector<Count>& box) {
-  const Count elements = product(box);
-  Count sum = 0;
-  for (const Overlap& part : parts) {
-    const Count own = product(part.count);
-    if (own == elements) return true;
-    sum += std::min(own, elements);
-  }
-  if (sum < elements) return false;
-  constexpr std::size_t few = 64;
-  if (parts.size() <= few && sum == elements) {
-    bool apart = true;
-    for (std::size_t a = 0; a < parts.size(); ++a)
-      for (std::size_t b = 0; b < a; ++b) apart = apart && disjoint(parts[a], parts[b]);
-    return apart;  // parts that are not have holes beside them
-  }
-  std::vector<bool> written(static_cast<std::size_t>(elements));
-  for (const Overlap& part : parts) {
-    Rows rows(part.count, box, part.count);
-    rows.each(0, linear(part.in_box, Rows::steps_of(box)),
-              [&](Offset, Offset at) { std::fill_n(written.begin() + at, rows.length(), true); });
-  }
-  return std::find(written.begin(), written.end(), false) == written.end();
+bool all_apart(const std::vector<Overlap>& parts) {
+  for (std::size_t a = 0; a < parts.size(); ++a)
+    for (std::size_t b = 0; b < a; ++b)
+      if (!disjoint(parts[a], parts[b])) return false;
+  return true;
+}
+
+bool has_elements(const bp::Shape& at) {
+  return std::find(at.count.begin(), at.count.end(), 0) == at.count.end();
 }
 
 }  // namespace
+
+/// A bit for each element of a box: those that have their value.
+class BpReader::Marks {
+ public:
+  explicit Marks(Count elements) : words_(static_cast<std::size_t>((elements + 63) / 64)) {}
+
+  /// Calls f(first, count) for runs of elements in [first, first + count) without a mark, and marks
+  /// them.
+  template <typename F>
+  void take(Count first, Count count, F&& f) {
+    Count run = -1;
+    const Count end = first + count;
+    for (Count at = first; at < end;) {
+      std::uint64_t& word = words_[static_cast<std::size_t>(at / 64)];
+      const Count upto = std::min(end, (at / 64 + 1) * 64);
+      const std::uint64_t of = bits(at % 64, upto - at);
+      if ((word & of) == of || (word & of) == 0) {
+        if ((word & of) == 0 && run < 0) run = at;
+        if ((word & of) != 0 && run >= 0) f(run, at - run), run = -1;
+      } else {
+        for (Count bit = at; bit < upto; ++bit) {
+          const bool marked = (word >> bit % 64 & 1) != 0;
+          if (!marked && run < 0) run = bit;
+          if (marked && run >= 0) f(run, bit - run), run = -1;
+        }
+      }
+      word |= of;
+      at = upto;
+    }
+    if (run >= 0) f(run, end - run);
+  }
+
+ private:
+  static std::uint64_t bits(Count first, Count count) {
+    return (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1) << first;
+  }
+  std::vector<std::uint64_t> words_;
+};
 
 bool is_bp_directory(const std::string& path) {
   return is_file(path + "/md.idx") && is_file(path + "/md.0");
 }
 
 /// Goes through md.idx and md.0 and notes what all ranks are told: of each step and each of its
-/// variables the place of the entry and its first bytes, up to the first block; attributes whole.
+/// variables the place of the entry; its first bytes, up to the first block, where they say other
+/// things than in the step before; attributes whole, once.
 class BpReader::Scan {
  public:
-  enum Item : std::uint8_t { order, step, variable, attribute };
+  enum Item : std::uint8_t { order, step, variable, again, attribute };
 
   Scan(const std::string& path, Rank rank, Report& report)
       : index_(path + "/md.idx", false, rank, report),
@@ -236,14 +263,32 @@ class BpReader::Scan {
         bp::VariableEntry parsed(entry, swapped_, column_major);
         bp::Block block;
         if (!parsed.next(block)) return;
-        put(told_, variable);
+        const auto number = static_cast<std::uint32_t>(
+            numbers_.emplace(parsed.variable().name, numbers_.size()).first->second);
+        if (number == last_.size()) last_.emplace_back();
+        Said said{parsed.variable().type, std::move(block.at), std::move(block.operation),
+                  block.text.size()};
+        if (said == last_[number]) {
+          put(told_, again);
+          put(told_, number);
+        } else {
+          last_[number] = std::move(said);
+          put(told_, variable);
+          put_bytes(entry.first(parsed.at()));
+        }
         put(told_, at);
         put(told_, n);
-        put_bytes(entry.first(parsed.at()));
       });
       each_entry(record.attributes, record.end, [&](Offset at, Count n) {
+        const auto entry = bytes(at, n, record.end);
+        // The first one stays, as for adios2.
+        if (!attributes_.insert(bp::parse_attribute(entry, swapped_).name).second) return;
+        attribute_bytes_ += n;
+        if (attribute_bytes_ > most_attributes)
+          throw Error(Errc::ebad_file, "its attributes take more than 256 MiB",
+                      "write what is so large as variables");
         put(told_, attribute);
-        put_bytes(bytes(at, n, record.end));
+        put_bytes(entry);
       });
     });
   }
@@ -286,7 +331,21 @@ class BpReader::Scan {
         .first(static_cast<std::size_t>(n));
   }
 
+  /// What entries of a variable say alike in most steps.
+  struct Said {
+    bp::Type type = bp::Type::string_array;  // that of no variable
+    bp::Shape at;
+    std::string operation;
+    std::size_t text = 0;
+    bool operator==(const Said&) const = default;
+  };
+  static constexpr Count most_attributes = Count{256} << 20;
+
   File index_, metadata_;
+  std::unordered_map<std::string, std::size_t> numbers_;  // of variables, as they come
+  std::vector<Said> last_;                                // of each
+  std::unordered_set<std::string> attributes_;
+  Count attribute_bytes_ = 0;
   Offset index_end_ = 0, metadata_bytes_ = 0, metadata_end_ = bp::head_bytes, window_at_ = 0;
   std::uint64_t last_step_ = 0;
   RawBytes window_;
@@ -302,12 +361,16 @@ BpReader::BpReader(const Comm& comm, const std::string& path, Report& report)
     if (is_file(path_ + "/mmd.0"))
       throw Error(Errc::enotsupport, path_ + " is a BP5 file, which is not read",
                   "write it with adios2's engine BP4, or with groups of this library");
+    if (is_file(path_))
+      throw Error(Errc::enotsupport, path_ + " is one file, and BP4 is a directory",
+                  "what is in one file is BP3, which is not read: write it with adios2's BP4");
     told = Scan(path_, rank_, report).run();
   });
   comm.broadcast(told);
   agree_on_error(comm, attempt_to([&] {
                    take(told);
                    metadata_ = std::make_unique<File>(path_ + "/md.0", false, rank_, report);
+                   metadata_->ensure_open();
                  }));
 }
 
@@ -318,7 +381,15 @@ void BpReader::take(std::span<const std::byte> told) {
     told = told.subspan(n);
     return bytes;
   };
-  std::unordered_set<std::string> known;
+  const auto add_entry = [&](StoredVariable& variable) {
+    const auto step = static_cast<std::uint32_t>(column_major_.size() - 1);
+    const auto place = get<Offset>(told);
+    const auto bytes = get<Count>(told);
+    if (!variable.steps.empty() && variable.steps.back() == step)
+      fail(Errc::ebad_file, variable.variable.name, "it is twice in the index of a step", "");
+    variable.steps.push_back(step);
+    variable.entries.push_back({place, bytes});
+  };
   while (!told.empty()) {
     switch (get<Scan::Item>(told)) {
       case Scan::order:
@@ -327,45 +398,51 @@ void BpReader::take(std::span<const std::byte> told) {
       case Scan::step:
         column_major_.push_back(get<std::uint8_t>(told) != 0);
         break;
-      case Scan::attribute: {
-        // The first one stays, as for adios2.
-        bp::Attribute attribute = bp::parse_attribute(entry(), swapped_);
-        if (known.insert(attribute.name).second) attributes_.push_back(std::move(attribute));
+      case Scan::attribute:
+        attributes_.push_back(bp::parse_attribute(entry(), swapped_));
         break;
-      }
+      case Scan::again:
+        add_entry(variables_[get<std::uint32_t>(told)]);
+        break;
       case Scan::variable: {
-        const auto place = get<Offset>(told);
-        const auto bytes = get<Count>(told);
         bp::VariableEntry parsed(entry(), swapped_, column_major_.back());
         bp::Block block;
         parsed.next(block);
-        const auto [found, is_new] = places_.emplace(parsed.variable().name, variables_.size());
-        if (is_new) {
-          StoredVariable made;
-          made.variable = parsed.variable();
-          made.kind = kind_of(block.at);
-          made.dimensions = dimensions_of(block.at);
-          made.operation = parsed.operation();
-          if (made.kind == Kind::global) made.shape = block.at.shape;
-          variables_.push_back(std::move(made));
-        }
-        StoredVariable& variable = variables_[found->second];
-        if (variable.variable.type != parsed.variable().type ||
-            variable.kind != kind_of(block.at) || variable.dimensions != dimensions_of(block.at))
-          fail(Errc::ebad_file, variable.variable.name, "its type or shape differs between steps",
-               "read it with the program that wrote it");
-        if (variable.operation.empty()) variable.operation = parsed.operation();
-        variable.longest_text = std::max(variable.longest_text, block.text.size());
-        const auto step = static_cast<std::uint32_t>(column_major_.size() - 1);
-        if (!variable.steps.empty() && variable.steps.back() == step)
-          fail(Errc::ebad_file, variable.variable.name, "it is twice in the index of a step", "");
-        variable.varies |= variable.kind == Kind::global && variable.shape != block.at.shape;
-        variable.steps.push_back(step);
-        variable.entries.push_back({place, bytes});
+        add_entry(learn(parsed.variable(), block));
         break;
       }
     }
   }
+}
+
+// What the first block of a step says.
+StoredVariable& BpReader::learn(const bp::Variable& said, const bp::Block& block) {
+  const auto [found, is_new] = places_.emplace(said.name, variables_.size());
+  const Kind kind = kind_of(block.at);
+  const bool without_extents = may_be_global(block.at);
+  if (is_new) {
+    StoredVariable made;
+    made.variable = said;
+    made.kind = kind;
+    made.dimensions = dimensions_of(block.at);
+    made.without_extents = without_extents;
+    variables_.push_back(std::move(made));
+  }
+  StoredVariable& variable = variables_[found->second];
+  if (variable.without_extents && !without_extents) {
+    variable.kind = kind;
+    variable.without_extents = false;
+    variable.varies = true;
+  }
+  const bool fits = kind == variable.kind || (without_extents && variable.kind == Kind::global);
+  if (variable.variable.type != said.type || !fits ||
+      variable.dimensions != dimensions_of(block.at))
+    variable.fault = "its type or shape differs between steps";
+  if (kind == Kind::global && variable.shape.empty()) variable.shape = block.at.shape;
+  variable.varies |= variable.kind == Kind::global && variable.shape != block.at.shape;
+  if (variable.operation.empty()) variable.operation = block.operation;
+  variable.longest_text = std::max(variable.longest_text, block.text.size());
+  return variable;
 }
 
 void BpReader::fail(Errc code, const std::string& about, const std::string& why,
@@ -398,21 +475,34 @@ std::size_t BpReader::entry_of(const StoredVariable& variable, std::size_t step)
 }
 
 std::vector<bp::Block> BpReader::blocks(std::size_t v, std::size_t step) const {
+  std::vector<bp::Block> all;
+  each_block(v, step, [&](bp::Block& block) { all.push_back(std::move(block)); });
+  return all;
+}
+
+void BpReader::each_block(std::size_t v, std::size_t step,
+                          const std::function<void(bp::Block& block)>& f) const {
   const StoredVariable& variable = variables_.at(v);
+  if (!variable.fault.empty())
+    fail(Errc::ebad_file, variable.variable.name, variable.fault,
+         "read it with the program that wrote it");
   const StoredVariable::Entry& at = variable.entries[entry_of(variable, step)];
   RawBytes entry(static_cast<std::size_t>(at.bytes));
-  std::vector<bp::Block> all;
   naming(metadata_->path() + ", step " + std::to_string(step) + ", " + variable.variable.name, [&] {
     if (metadata_->read_at(at.place, entry) < entry.size())
       throw Error(Errc::ebad_file, "it has become shorter since it was opened", "");
     bp::VariableEntry parsed(entry, swapped_, column_major_[step]);
+    if (parsed.variable() != variable.variable)
+      throw Error(Errc::ebad_file, "it is not what it was when the file was opened",
+                  "open it again");
     for (bp::Block block; parsed.next(block);) {
+      if (variable.kind == Kind::global && may_be_global(block.at))
+        block.at.shape = block.at.start = block.at.count;
       if (kind_of(block.at) != variable.kind || dimensions_of(block.at) != variable.dimensions)
         throw Error(Errc::ebad_file, "its blocks are of several kinds", "");
-      all.push_back(std::move(block));
+      f(block);
     }
   });
-  return all;
 }
 
 const StoredArray& BpReader::array(std::size_t v, std::size_t step) const {
@@ -443,6 +533,7 @@ const StoredArray& BpReader::array(std::size_t v, std::size_t step) const {
       const auto d = static_cast<std::size_t>(
           variable.kind == Kind::joined ? joint(array_.blocks.at(0).at) : 0);
       for (const bp::Block& block : array_.blocks) {
+        if (!has_elements(block.at)) continue;
         if (shape.empty()) {
           shape = block.at.count;
           shape[d] = 0;
@@ -454,11 +545,12 @@ const StoredArray& BpReader::array(std::size_t v, std::size_t step) const {
                variable.variable.name, "its blocks do not follow one another along one dimension",
                "read it block by block");
       }
+      if (shape.empty()) shape = array_.blocks.at(0).at.count;
       for (bp::Block& block : array_.blocks) {
         block.at.shape = shape;
         block.at.start.assign(shape.size(), 0);
         block.at.start[d] = along;
-        along += block.at.count[d];
+        if (has_elements(block.at)) along += block.at.count[d];
       }
       break;
     }
@@ -469,13 +561,18 @@ const StoredArray& BpReader::array(std::size_t v, std::size_t step) const {
   return array_;
 }
 
-void BpReader::check_plain(const StoredVariable& variable) const {
-  if (!variable.operation.empty())
-    fail(Errc::enotsupport, variable.variable.name,
-         "its values lie behind adios2's operator " + variable.operation,
-         "write it without an operator, or read it with adios2");
+void BpReader::check_numbers(const StoredVariable& variable) const {
   if (variable.variable.type == bp::Type::string)
     fail(Errc::echar, variable.variable.name, "it is a string", "read it as text");
+}
+
+void BpReader::check_plain(const StoredVariable& variable, const bp::Block& block) const {
+  if (!block.operation.empty())
+    fail(Errc::enotsupport, variable.variable.name,
+         "its values lie behind adios2's operator " + block.operation,
+         "write it without an operator, or read it with adios2");
+  if ((variable.kind == Kind::scalar || variable.kind == Kind::local_value) && !block.has_value)
+    fail(Errc::ebad_file, variable.variable.name, "the index does not have its value", "");
 }
 
 File& BpReader::data(std::uint32_t number) const {
@@ -505,46 +602,59 @@ void read_whole(File& file, Offset at, std::span<std::byte> into) {
 
 }  // namespace
 
-// Rows are gathered while they lie close to each other, and read at once.
+// Runs are gathered while they lie close to each other, and read at once.
 void BpReader::copy_from(const bp::Block& block, const bp::Type type,
                          const std::vector<Count>& start, const std::vector<Count>& count,
-                         std::byte* out) const {
+                         std::byte* out, Marks* read) const {
   const Overlap both = overlap_of(block.at, start, count);
   File& file = data(block.file);
   const Count size = bp::size_of(type);
-  Rows rows(block.at.count, count, both.count);
-  const Count length = rows.length() * size;
-  std::vector<std::pair<Offset, Offset>> near;  // bytes in the block, in `out`
+  struct Run {
+    Offset from, at;  // bytes in the block, in `out`
+    Count bytes;
+    Offset end() const { return from + bytes; }
+  };
+  std::vector<Run> near;
   RawBytes buffer;
   const auto flush = [&] {
     if (near.empty()) return;
-    const Offset first = near.front().first;
-    const auto to = [&](Offset at) {
-      return std::span(out + at, static_cast<std::size_t>(length));
+    const Offset first = near.front().from;
+    const auto to = [&](const Run& run) {
+      return std::span(out + run.at, static_cast<std::size_t>(run.bytes));
     };
     if (near.size() == 1) {
-      read_whole(file, block.payload + first, to(near[0].second));
+      read_whole(file, block.payload + first, to(near[0]));
     } else {
-      buffer.resize(static_cast<std::size_t>(near.back().first - first + length));
+      buffer.resize(static_cast<std::size_t>(near.back().end() - first));
       read_whole(file, block.payload + first, buffer);
-      for (const auto& [from, at] : near)
-        std::memcpy(out + at, buffer.data() + (from - first), static_cast<std::size_t>(length));
+      for (const Run& run : near)
+        std::memcpy(out + run.at, buffer.data() + (run.from - first),
+                    static_cast<std::size_t>(run.bytes));
     }
     if (swapped_)
-      for (const auto& [from, at] : near) bp::swap_values(type, to(at));
+      for (const Run& run : near) bp::swap_values(type, to(run));
     near.clear();
   };
+  const auto add = [&](Offset from, Offset at, Count elements) {
+    const Run run{from * size, at * size, elements * size};
+    if (!near.empty() &&
+        (run.from - near.back().end() > bridged || run.end() - near.front().from > most_at_once))
+      flush();
+    near.push_back(run);
+  };
+  Rows rows(block.at.count, count, both.count);
   rows.each(linear(both.in_block, Rows::steps_of(block.at.count)),
             linear(both.in_box, Rows::steps_of(count)), [&](Offset from, Offset at) {
-              from *= size;
-              if (!near.empty() && (from - (near.back().first + length) > bridged ||
-                                    from + length - near.front().first > most_at_once))
-                flush();
-              near.emplace_back(from, at * size);
+              if (!read) return add(from, at, rows.length());
+              read->take(at, rows.length(), [&](Offset first, Count elements) {
+                add(from + (first - at), first, elements);
+              });
             });
   flush();
 }
 
+// Of blocks that overlap the last one wins: they are gone through from the last on, and each gives
+// what no later one has, so that no byte is read twice.
 void BpReader::read_box(const StoredVariable& variable, const StoredArray& array,
                         const std::vector<Count>& start, const std::vector<Count>& count,
                         std::byte* out, std::span<const std::byte> fill) const {
@@ -554,37 +664,49 @@ void BpReader::read_box(const StoredVariable& variable, const StoredArray& array
   if (elements == 0) return;
   std::vector<Overlap> parts;
   std::vector<const bp::Block*> from;
+  bool whole = false;
+  Count sum = 0;
   for (const bp::Block& block : array.blocks) {
     Overlap both = overlap_of(block.at, start, count);
     if (!both.any) continue;
+    const Count own = product(both.count);
+    whole |= own == elements;
+    if (__builtin_add_overflow(sum, own, &sum)) sum = std::numeric_limits<Count>::max();
     parts.push_back(std::move(both));
     from.push_back(&block);
   }
-  if (!cover(parts, count)) {
+  const auto nobody_wrote = [&](Offset first, Count many) {
     if (fill.empty())
       fail(Errc::enodata, variable.variable.name, "some of these elements were written by no rank",
            "forebay_inq_block tells where there are values");
-    for (Count n = 0; n < elements; ++n)
+    for (Count n = first; n < first + many; ++n)
       std::copy(fill.begin(), fill.end(), out + n * static_cast<Count>(size));
-  }
-  for (std::size_t n = 0; n < from.size(); ++n) {  // of blocks that overlap the last one wins
+  };
+  constexpr std::size_t few = 64;
+  const bool apart =
+      variable.kind == Kind::local_value || (parts.size() <= few && all_apart(parts));
+  std::optional<Marks> read;
+  if (apart ? sum < elements : !whole && sum < elements && fill.empty()) nobody_wrote(0, elements);
+  if (!apart) read.emplace(elements);
+  for (std::size_t n = from.size(); n-- > 0;) {
+    check_plain(variable, *from[n]);
     if (variable.kind == Kind::local_value)
       std::memcpy(out + static_cast<std::size_t>(parts[n].in_box[0]) * size, from[n]->min.data(),
                   size);
     else
-      copy_from(*from[n], type, start, count, out);
+      copy_from(*from[n], type, start, count, out, read ? &*read : nullptr);
   }
+  if (read) read->take(0, elements, nobody_wrote);
 }
 
 void BpReader::read(std::size_t v, std::size_t step, const Subarray& selection, std::byte* out,
                     std::span<const std::byte> fill) const {
   const StoredVariable& variable = variables_.at(v);
-  check_plain(variable);
+  check_numbers(variable);
   const StoredArray& all = array(v, step);
   const auto size = static_cast<std::size_t>(bp::size_of(variable.variable.type));
   if (all.shape.empty()) {
-    if (!all.blocks.at(0).has_value)
-      fail(Errc::ebad_file, variable.variable.name, "the index does not have its value", "");
+    check_plain(variable, all.blocks.at(0));
     std::memcpy(out, all.blocks[0].min.data(), size);
     return;
   }
@@ -639,24 +761,33 @@ void BpReader::read(std::size_t v, std::size_t step, const Subarray& selection, 
 }
 
 void BpReader::read_block(std::size_t v, const bp::Block& block, std::byte* out) const {
+  if (block.bytes > 0)
+    read_block(v, block, 0, std::span(out, static_cast<std::size_t>(block.bytes)));
+}
+
+void BpReader::read_block(std::size_t v, const bp::Block& block, Offset from,
+                          std::span<std::byte> out) const {
   const StoredVariable& variable = variables_.at(v);
-  check_plain(variable);
-  if (block.at.count.empty()) {
-    std::memcpy(out, block.min.data(),
-                static_cast<std::size_t>(bp::size_of(variable.variable.type)));
+  check_numbers(variable);
+  check_plain(variable, block);
+  if (block.has_value) {
+    std::memcpy(out.data(), block.min.data(), out.size());
     return;
   }
-  if (block.bytes == 0) return;
-  const std::span into(out, static_cast<std::size_t>(block.bytes));
-  read_whole(data(block.file), block.payload, into);
-  if (swapped_) bp::swap_values(variable.variable.type, into);
+  read_whole(data(block.file), block.payload + from, out);
+  if (swapped_) bp::swap_values(variable.variable.type, out);
 }
 
 std::string BpReader::text(std::size_t v, std::size_t step) const {
   const StoredVariable& variable = variables_.at(v);
   if (variable.variable.type != bp::Type::string)
     fail(Errc::echar, variable.variable.name, "it is no string", "read it as numbers");
-  return array(v, step).blocks.at(0).text;
+  if (variable.kind != Kind::scalar)
+    fail(Errc::enotsupport, variable.variable.name, "each rank has a string of its own",
+         "read it with adios2");
+  const bp::Block& block = array(v, step).blocks.at(0);
+  check_plain(variable, block);
+  return block.text;
 }
 
 }  // namespace forebay::process_group

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
@@ -35,16 +36,19 @@ struct StoredVariable {
   bp::Variable variable;
   Kind kind = Kind::scalar;
   std::size_t dimensions = 0;
-  std::string operation;             ///< an operator of adios2 that values lie behind; empty: none
+  /// An operator of adios2 that the first block of a step lies behind; empty: none.
+  std::string operation;
+  std::string fault;                 ///< why none of it can be read; empty: it can
   std::size_t longest_text = 0;      ///< of a string, over all steps
   std::vector<std::uint32_t> steps;  ///< that have it, from 0
   struct Entry {
     Offset place = 0;  ///< in md.0
     Count bytes = 0;
   };
-  std::vector<Entry> entries;  ///< for each of `steps`
-  std::vector<Count> shape;    ///< of a global array, in the first of them
-  bool varies = false;         ///< it has another one in a later step
+  std::vector<Entry> entries;    ///< for each of `steps`
+  std::vector<Count> shape;      ///< of a global array, in the first of them that says one
+  bool without_extents = false;  ///< all of these are 0 in all steps: it may be a global array, too
+  bool varies = false;           ///< it has another one in a later step
 };
 
 /// A variable in one step.
@@ -74,11 +78,15 @@ class BpReader {
   // Errc::einvalcoords. What is wrong with the file throws Errc::ebad_file.
 
   /// Joined arrays have their blocks one behind the other, in the order of ranks, as have local
-  /// arrays where their further dimensions agree (else Errc::enotsupport); of local values there
-  /// are as many as blocks. Stays until the next call. Takes memory for all blocks of this step.
+  /// arrays where their further dimensions agree (else Errc::enotsupport), but for blocks without
+  /// elements; of local values there are as many as blocks. Stays until the next call. Takes memory
+  /// for all blocks of this step.
   const StoredArray& array(std::size_t variable, std::size_t step) const;
   /// The same without a place for all: blocks as they were written.
   std::vector<bp::Block> blocks(std::size_t variable, std::size_t step) const;
+  /// One of these after the other, without memory for all.
+  void each_block(std::size_t variable, std::size_t step,
+                  const std::function<void(bp::Block& block)>& f) const;
 
   /// The selected elements, row by row, in this machine's byte order; of numbers, complex numbers
   /// and characters. Errc::eedge, einvalcoords: outside; enotsupport: behind an operator;
@@ -86,24 +94,29 @@ class BpReader {
   /// no more than the rows that are needed, and what lies between them where that is quicker.
   void read(std::size_t variable, std::size_t step, const Subarray& selection, std::byte* out,
             std::span<const std::byte> fill = {}) const;
-  /// All of one block, as it was written.
+  /// All of one block, as it was written, or so many whole elements of it from byte `from` on.
   void read_block(std::size_t variable, const bp::Block& block, std::byte* out) const;
+  void read_block(std::size_t variable, const bp::Block& block, Offset from,
+                  std::span<std::byte> out) const;
   /// A string.
   std::string text(std::size_t variable, std::size_t step) const;
 
  private:
   class Scan;
+  class Marks;
   void take(std::span<const std::byte> told);
+  StoredVariable& learn(const bp::Variable& said, const bp::Block& block);
   std::size_t entry_of(const StoredVariable& variable, std::size_t step) const;
   [[noreturn]] void fail(Errc code, const std::string& about, const std::string& why,
                          const std::string& advice) const;
-  void check_plain(const StoredVariable& variable) const;
+  void check_numbers(const StoredVariable& variable) const;
+  void check_plain(const StoredVariable& variable, const bp::Block& block) const;
   File& data(std::uint32_t number) const;
   void read_box(const StoredVariable& variable, const StoredArray& array,
                 const std::vector<Count>& start, const std::vector<Count>& count, std::byte* out,
                 std::span<const std::byte> fill) const;
   void copy_from(const bp::Block& block, const bp::Type type, const std::vector<Count>& start,
-                 const std::vector<Count>& count, std::byte* out) const;
+                 const std::vector<Count>& count, std::byte* out, Marks* read) const;
 
   std::string path_;
   Rank rank_;

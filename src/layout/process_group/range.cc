@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <vector>
 
 namespace forebay::process_group {
 
@@ -93,6 +94,15 @@ Range range_of(bp::Type type, std::span<const std::byte> elements) {
 
 Range copy_with_range(bp::Type type, std::span<const std::byte> elements, std::byte* to) {
   return any_pass(type, elements, to);
+}
+
+Range together(bp::Type type, const Range& a, const Range& b) {
+  if (!a.any) return b;
+  if (!b.any) return a;
+  std::vector<std::byte> bounds;
+  for (const bp::Value* value : {&a.min, &a.max, &b.min, &b.max})
+    bounds.insert(bounds.end(), value->begin(), value->begin() + bp::size_of(type));
+  return range_of(type, bounds);
 }
 
 }  // namespace forebay::process_group

@@ -22,5 +22,7 @@ struct Range {
 Range range_of(bp::Type type, std::span<const std::byte> elements);
 /// The same while they are copied to `to`, each part while it is in the cache.
 Range copy_with_range(bp::Type type, std::span<const std::byte> elements, std::byte* to);
+/// Of the elements of both.
+Range together(bp::Type type, const Range& a, const Range& b);
 
 }  // namespace forebay::process_group

@@ -1,0 +1,274 @@
+// BP directories as files of the classic model: what adios2 may write and this library does not,
+// and what is damaged (files/bp_source.h).
+#include "files/bp_source.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "base/attempt.h"
+#include "base/error.h"
+#include "format/bp_testing.h"
+
+namespace forebay {
+namespace {
+
+namespace fs = std::filesystem;
+using bp::Block;
+
+template <typename T>
+bp::Value value_of(T number) {
+  bp::Value value{};
+  std::memcpy(value.data(), &number, sizeof number);
+  return value;
+}
+
+class BpSourceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = fs::path(testing::TempDir()) / ("forebay_source_" + std::to_string(::getpid()) + ".bp");
+    fs::remove_all(path_);
+    for (std::size_t n = 0; n < values_.size(); ++n) values_[n] = static_cast<double>(n);
+  }
+  void TearDown() override { fs::remove_all(path_); }
+
+  void make(const std::vector<bp::MadeStep>& steps) const {
+    bp::make_directory(path_, steps, std::as_bytes(std::span(values_)));
+  }
+  std::unique_ptr<Source> open(Strings strings = Strings::given) const {
+    return open_bp(path_.string(), strings);
+  }
+
+  /// A block whose first element is values_[first].
+  static Block block(const bp::Shape& at, int first) {
+    Block made;
+    made.at = at;
+    made.payload = bp::head_bytes + Offset{8} * first;
+    return made;
+  }
+  static Block local_value(double value) {
+    Block made;
+    made.at.shape = {bp::local_value};
+    made.has_value = true;
+    made.min = made.max = value_of(value);
+    return made;
+  }
+  static Block text(const std::string& what) {
+    Block made;
+    made.has_value = true;
+    made.text = what;
+    return made;
+  }
+
+  template <typename T = double>
+  static std::vector<T> all_of(const Source& file, const std::string& name) {
+    const VarId id = find_variable(file.schema(), file.path(), name);
+    const Subarray box = whole(file.shape(id));
+    std::vector<T> read(static_cast<std::size_t>(box.elements()));
+    file.read(id, box, read.data());
+    return read;
+  }
+  static std::vector<std::string> left_out(const Source& file) {
+    std::vector<std::string> names;
+    for (const LeftOut& one : file.left_out()) names.push_back(one.name);
+    return names;
+  }
+  static const Variable& variable(const Source& file, const std::string& name) {
+    return file.schema()
+        .vars[static_cast<std::size_t>(find_variable(file.schema(), file.path(), name))];
+  }
+
+  fs::path path_;
+  std::vector<double> values_ = std::vector<double>(100);
+};
+
+const bp::Variable T{"T", bp::Type::float64}, U{"U", bp::Type::float64};
+using Doubles = std::vector<double>;
+
+TEST_F(BpSourceTest, arrays_without_extents_in_some_steps_are_ragged) {
+  const auto global = [](Count n, int first) { return block({{n}, {0}, {n}}, first); };
+  make({{{{T, {global(0, 0)}}, {U, {global(2, 0)}}}, {}},
+        {{{T, {global(3, 10)}}, {U, {global(2, 2)}}}, {}},
+        {{{T, {global(0, 0)}}, {U, {global(2, 4)}}}, {}},
+        {{{T, {global(2, 20)}}, {U, {global(2, 6)}}}, {}}});
+  const auto file = open();
+  EXPECT_EQ(all_of(*file, "T"), (Doubles{10, 11, 12, 20, 21}));
+  EXPECT_EQ(all_of<std::int64_t>(*file, "T_count"), (std::vector<std::int64_t>{0, 3, 0, 2}));
+  EXPECT_EQ(all_of(*file, "U"), (Doubles{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_TRUE(file->left_out().empty());
+}
+
+TEST_F(BpSourceTest, local_blocks_without_elements_are_passed_over) {
+  const auto local = [](const std::vector<Count>& count, int first) {
+    return block({{}, {}, count}, first);
+  };
+  for (const auto& empty : {std::vector<Count>{0, 0}, {0, 2}, {1, 0}}) {
+    make({{{{T, {local(empty, 0), local({2, 2}, 8), local(empty, 0), local({1, 2}, 30)}}}, {}}});
+    EXPECT_EQ(all_of(*open(), "T"), (Doubles{8, 9, 10, 11, 30, 31}));
+  }
+  make({{{{T, {local({0, 0}, 0)}}, {U, {local({1}, 5)}}}, {}}});
+  EXPECT_EQ(left_out(*open()), std::vector<std::string>{"T"});
+}
+
+TEST_F(BpSourceTest, what_cannot_be_read_leaves_the_rest_readable) {
+  const bp::Variable texts{"texts", bp::Type::string}, shorts{"T", bp::Type::int16};
+  Block own = text("one");
+  own.at.shape = {bp::local_value};
+  make({{{{T, {block({{}, {}, {2}}, 0)}}, {U, {block({{}, {}, {2}}, 3)}}, {texts, {own, own}}}, {}},
+        {{{shorts, {block({{}, {}, {2}}, 0)}}}, {}}});
+  const auto file = open();
+  EXPECT_EQ(left_out(*file), (std::vector<std::string>{"T", "texts"}));
+  EXPECT_EQ(all_of(*file, "U"), (Doubles{3, 4}));
+  // Sums of extents that are no number.
+  constexpr Count many = Count{1} << 59;
+  std::vector<bp::MadeStep> steps(20);
+  for (bp::MadeStep& step : steps)
+    step.variables = {{T, {block({{many - std::ssize(steps)}, {0}, {1}}, 0)}},
+                      {U, {block({{}, {}, {2}}, 3)}}};
+  steps[1].variables[0].second[0].at.shape = {3};
+  make(steps);
+  EXPECT_EQ(left_out(*open()), std::vector<std::string>{"T"});
+}
+
+TEST_F(BpSourceTest, a_value_of_each_rank) {
+  make({{{{T, {local_value(4), local_value(-1)}}}, {}}, {{{T, {local_value(7)}}}, {}}});
+  EXPECT_EQ(all_of(*open(), "T"), (Doubles{4, -1, 7}));
+}
+
+TEST_F(BpSourceTest, of_overlapping_blocks_the_later_one_wins) {
+  std::vector<Block> blocks;
+  Doubles expected(70, -1);
+  for (int n = 0; n < 70; ++n) {
+    const int from = n * 13 % 61, count = 1 + n % 9;
+    blocks.push_back(block({{70}, {from}, {count}}, n));
+    for (int i = 0; i < count; ++i)
+      expected[static_cast<std::size_t>(from + i)] = static_cast<double>(n + i);
+  }
+  for (double& value : expected)
+    if (value < 0) value = 9.969209968386869e36;  // no rank wrote it
+  make({{{{T, blocks}}, {}}});
+  EXPECT_EQ(all_of(*open(), "T"), expected);
+}
+
+TEST_F(BpSourceTest, attributes_are_those_of_the_longest_name) {
+  const bp::Variable whole{"a", bp::Type::float64}, part{"a/b", bp::Type::float64};
+  const auto attribute = [](const std::string& name) {
+    return bp::Attribute{name, bp::Type::string, {}, {"K"}};
+  };
+  const bp::MadeStep step{{{part, {block({{}, {}, {1}}, 0)}}, {whole, {block({{}, {}, {1}}, 0)}}},
+                          {attribute("a/b/units"), attribute("a/c/units"), attribute("a/units"),
+                           attribute("/x"), attribute("b/units")}};
+  make({step});
+  const auto file = open();
+  EXPECT_TRUE(variable(*file, "a.b").attributes.find("units"));
+  EXPECT_TRUE(variable(*file, "a").attributes.find("units"));
+  EXPECT_TRUE(variable(*file, "a").attributes.find("c.units"));
+  EXPECT_FALSE(variable(*file, "a").attributes.find("b.units"));
+  EXPECT_TRUE(file->schema().attributes_of(global_id).find(".x"));
+  EXPECT_TRUE(file->schema().attributes_of(global_id).find("b.units"));
+}
+
+TEST_F(BpSourceTest, ragged_variables_of_some_steps_say_which) {
+  const auto local = [](Count n) { return block({{}, {}, {n}}, 0); };
+  make({{{{U, {local(1)}}}, {}}, {{{T, {local(2)}}}, {}}, {{{T, {local(3)}}}, {}}});
+  const auto file = open();
+  EXPECT_TRUE(variable(*file, "T_count").attributes.find("bp_steps"));
+}
+
+TEST_F(BpSourceTest, pipes_are_no_files) {
+  make({{{{T, {block({{}, {}, {2}}, 0)}}}, {}}});
+  for (const char* name : {"data.0", "md.0", "md.idx"}) {
+    fs::remove(path_ / name);
+    ASSERT_EQ(::mkfifo((path_ / name).c_str(), 0600), 0);
+    EXPECT_TRUE(attempt_to([&] { all_of(*open(), "T"); })) << name;
+    fs::remove(path_ / name);
+    make({{{{T, {block({{}, {}, {2}}, 0)}}}, {}}});
+  }
+}
+
+TEST_F(BpSourceTest, a_file_that_was_written_anew_is_not_what_it_was) {
+  make({{{{T, {block({{2}, {0}, {2}}, 0)}}}, {}}});
+  const auto file = open();
+  make({{{{{"T", bp::Type::complex128}, {block({{2}, {0}, {2}}, 0)}}}, {}}});
+  EXPECT_EQ(attempt_to([&] { all_of(*file, "T"); })->code(), Errc::ebad_file);
+}
+
+TEST_F(BpSourceTest, blocks_are_checked_in_parts) {
+  constexpr Count many = 700'000;  // more than 4 MiB
+  values_.assign(many, 1);
+  values_[600'000] = 5;
+  Block large = block({{many}, {0}, {many}}, 0);
+  large.has_range = true;
+  large.min = value_of(1.0);
+  large.max = value_of(5.0);
+  make({{{{T, {large}}}, {}}});
+  BpCheck found = check_bp(path_.string(), true);
+  EXPECT_EQ(found.bytes, 8 * many);
+  EXPECT_TRUE(found.faults.empty() && found.notes.empty());
+  values_[600'000] = 1;
+  make({{{{T, {large}}}, {}}});
+  EXPECT_EQ(check_bp(path_.string(), true).notes.size(), 1U);
+}
+
+// Each byte of the index in turn is another one: an error, or what can be read, but no crash.
+TEST_F(BpSourceTest, damage_is_an_error_or_shows_in_what_is_read) {
+  const bp::Variable texts{"text", bp::Type::string}, pair{"pair", bp::Type::complex64};
+  const bp::MadeStep step{
+      {{T, {block({{2, 3}, {0, 0}, {1, 3}}, 0), block({{2, 3}, {1, 0}, {1, 3}}, 3)}},
+       {texts, {text("ab")}},
+       {pair, {block({{}, {}, {2}}, 7)}},
+       {U, {local_value(3), local_value(4)}}},
+      {{"T/units", bp::Type::string, {}, {"K"}},
+       {"list", bp::Type::string_array, {}, {"a", "bc"}}}};
+  make({step, step});
+  const auto bytes_of = [&](const char* name) {
+    std::ifstream file(path_ / name, std::ios::binary);
+    return std::string{std::istreambuf_iterator<char>(file), {}};
+  };
+  int refused = 0, read = 0;
+  for (const char* name : {"md.idx", "md.0"}) {
+    const std::string whole_file = bytes_of(name);
+    for (std::size_t at = 0; at < whole_file.size(); ++at) {
+      for (const char by : {'\x01', '\x0f', '\x80', '\xff'}) {
+        std::string bytes = whole_file;
+        bytes[at] = static_cast<char>(bytes[at] ^ by);
+        bp::write_bytes(path_ / name, std::as_bytes(std::span(bytes)));
+        for (const Strings strings : {Strings::given, Strings::left_out}) {
+          const auto failed = attempt_to([&] {
+            const auto file = open(strings);
+            for (VarId v = 0; std::cmp_less(v, file->schema().vars.size()); ++v) {
+              const Subarray box = whole(file->shape(v));
+              if (box.elements() < 0 || box.elements() > 1000) continue;
+              if (file->width(v) == 0) {
+                (void)file->read_strings(v, box);
+              } else {
+                std::vector<std::byte> values(
+                    static_cast<std::size_t>(box.elements() * file->width(v)));
+                file->read(v, box, values.data());
+              }
+              ++read;
+            }
+          });
+          refused += failed.has_value();
+          if (!failed) continue;
+          EXPECT_NE(failed->code(), Errc::enomem) << name << " at " << at;
+          EXPECT_NE(failed->code(), Errc::einternal) << name << " at " << at << failed->message();
+        }
+        attempt_to([&] { check_bp(path_.string(), true); });
+      }
+    }
+    bp::write_bytes(path_ / name, std::as_bytes(std::span(whole_file)));
+  }
+  EXPECT_GT(refused, 1000);
+  EXPECT_GT(read, 1000);
+}
+
+}  // namespace
+}  // namespace forebay
