@@ -102,6 +102,13 @@ FOREBAY_EXPORT extern int forebay_inq_block(int file, const char* name, int64_t 
 FOREBAY_EXPORT extern int forebay_inq_statistics(int file, const char* name, int64_t step, int* any,
                                                  double* least, double* greatest);
 
+/* Blocks that have, or may have, elements of which a condition is true, by the index alone: "T >
+ * 300", "T >= 1 and T < 5". The first `most` of their steps and numbers go to `steps` and `blocks`
+ * (either may be NULL); `found` is how many there are. Only finite values count, and a block whose
+ * range the index does not have is among them. Complex numbers and strings: NC_ECHAR. */
+FOREBAY_EXPORT extern int forebay_find(int file, const char* condition, int64_t most,
+                                       int64_t* steps, int64_t* blocks, int64_t* found);
+
 /* The elements of a box, in the variable's type; `start` and `count` NULL: all of them. Of a scalar
  * that several ranks wrote the value of the lowest one. A string: its text and a zero. What `data`
  * holds after an error is undefined; it may be NULL where there are no elements. */

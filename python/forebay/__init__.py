@@ -22,7 +22,7 @@ docs/python.md tells the whole of it.
 """
 
 from . import _forebay
-from ._dataset import Dataset, Dimension, Variable, needs_forebay
+from ._dataset import Dataset, Dimension, FoundBlock, Variable, needs_forebay
 from ._errors import ChangedFileError, FormatError, StagedWritesWarning, UnsupportedError
 from ._open import open
 from ._references import references, write_references
@@ -38,6 +38,7 @@ __all__ = [
     "Dataset",
     "Dimension",
     "FormatError",
+    "FoundBlock",
     "StagedWritesWarning",
     "UnsupportedError",
     "Variable",

@@ -78,6 +78,19 @@ class StoredChunks(NamedTuple):
     raw_nbytes: int  # of all of them, decoded
 
 
+class FoundBlock(NamedTuple):
+    """A block of a BP4 directory that a condition is true of, or may be."""
+
+    step: int  # from 0
+    block: int  # in the order of ranks, from 0
+    start: tuple[int, ...]  # in its array; () where it is no global array
+    count: tuple[int, ...]
+    least: float | None  # of its finite values; None: the index does not tell
+    greatest: float | None
+    certain: bool  # it has such a value; False: it may
+    matches: int | None  # how many; None: they were not read
+
+
 class Variable:
     """An array in a file. Indexing reads just what is selected, as a NumPy array in the machine's byte order.
 
@@ -270,6 +283,17 @@ class Dataset(Mapping):
     def left_out(self) -> Mapping[str, str]:
         """What an HDF5 file has here that cannot be read, with the reason; an attribute as "variable:attribute"."""
         return MappingProxyType(self._left_out)
+
+    def find(self, condition: str, *, values: bool = False) -> list[FoundBlock]:
+        """The blocks of a BP4 directory with values such as "T > 300" or "a/b >= 1 and a/b < 5" asks for.
+
+        Found by the least and greatest value of each block that the index has: the data files are not read, and need not
+        be there. With `values` they are read, and blocks without such a value left out. Names are those in the file.
+        Raises UnsupportedError for files of other formats, ValueError for what is no condition.
+        """
+        if not isinstance(self._handle_for_use(), _forebay.BpReader):
+            raise UnsupportedError(f"{self._path} has no index of values: only BP4 directories are searched")
+        return [FoundBlock(*found) for found in _forebay.find_in_bp(os.fsencode(self._path), condition, values)]
 
     @property
     def unlimited(self) -> str | None:

@@ -13,6 +13,27 @@ std::unique_ptr<Source> open_directory(const std::string& path) {
   return open_bp(path, Strings::given);
 }
 
+/// [(step, block, start, count, least, greatest, certain, matches)]; least and greatest None where
+/// the index has none, matches None where values were not read.
+nb::list find_in_directory(const nb::bytes& name, const std::string& condition, bool values) {
+  const std::string path(name.c_str(), name.size());
+  std::vector<FoundBlock> all;
+  {
+    const nb::gil_scoped_release unlocked;
+    find_in_bp(path, condition, values, [&](const FoundBlock& found) { all.push_back(found); });
+  }
+  const auto bound = [](const FoundBlock& found, long double value) -> nb::object {
+    return found.known ? nb::cast(static_cast<double>(value)) : nb::none();
+  };
+  nb::list list;
+  for (const FoundBlock& found : all)
+    list.append(nb::make_tuple(found.step, found.block, nb::tuple(nb::cast(found.start)),
+                               nb::tuple(nb::cast(found.count)), bound(found, found.least),
+                               bound(found, found.greatest), found.certain,
+                               found.matches ? nb::cast(*found.matches) : nb::none()));
+  return list;
+}
+
 }  // namespace
 }  // namespace forebay::python
 
@@ -38,5 +59,7 @@ NB_MODULE(_forebay, module) {
   python::register_errors();
   python::bind_reader(module);
   python::bind_source_reader<python::open_directory>(module, "BpReader");
+  module.def("find_in_bp", python::find_in_directory, nb::arg("path"), nb::arg("condition"),
+             nb::arg("values"));
   python::bind_writer(module);
 }

@@ -74,3 +74,29 @@ def test_a_damaged_index_is_an_error_of_the_file(path):
         file.write(b"\xff" * 60)
     with pytest.raises(forebay.FormatError):
         forebay.open(path)
+
+
+def test_blocks_are_found_by_their_values(path, tmp_path):
+    with forebay.open(path) as file:
+        found = file.find("T >= 206 and T < 208")
+        assert [(f.step, f.start, f.count, f.certain, f.matches) for f in found] == [(2, (2, 0), (2, 3), True, None)]
+        assert (found[0].least, found[0].greatest) == (206, 211)
+        assert [f.matches for f in file.find("T >= 206 and T < 208", values=True)] == [2]
+        assert file.find("T > 1e9") == []
+        with pytest.raises(ValueError, match="no condition"):
+            file.find("T")
+        with pytest.raises(KeyError):
+            file.find("t > 1")
+    with forebay.create(tmp_path / "a.nc") as file:
+        file.create_dimension("x", 3)
+        file.create_variable("T", "f4", ("x",))
+    with forebay.open(tmp_path / "a.nc") as file, pytest.raises(forebay.UnsupportedError, match="BP4"):
+        file.find("T > 1")
+
+
+def test_a_file_that_is_written_anew_is_noticed(path):
+    with forebay.open(path) as file:
+        index = path / "md.idx"
+        index.write_bytes(index.read_bytes() + bytes(64))
+        with pytest.raises(forebay.ChangedFileError):
+            file["T"][:]

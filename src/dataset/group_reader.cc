@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "dataset/group_types.h"
+#include "layout/process_group/search.h"
 
 namespace forebay {
 namespace {
@@ -145,6 +146,18 @@ void GroupReader::read(const std::string& name, std::int64_t step, const std::in
   }
   need_room(std::find(box.count.begin(), box.count.end(), 0) == box.count.end());
   file_.read(v, checked(step), box, static_cast<std::byte*>(data));
+}
+
+std::int64_t GroupReader::find(const std::string& condition, std::int64_t most, std::int64_t* steps,
+                               std::int64_t* blocks) const {
+  std::int64_t found = 0;
+  search(file_, process_group::parse_search(condition), false,
+         [&](const process_group::FoundBlock& one) {
+           if (found < most && steps) steps[found] = static_cast<std::int64_t>(one.step);
+           if (found < most && blocks) blocks[found] = one.block;
+           ++found;
+         });
+  return found;
 }
 
 void GroupReader::read_block(const std::string& name, std::int64_t step, std::int64_t number,

@@ -45,6 +45,10 @@ class GroupReader {
             const std::int64_t* count, void* data) const;
   void read_block(const std::string& name, std::int64_t step, std::int64_t number,
                   void* data) const;
+  /// Blocks that may have elements that a condition is true of, by the index: the first `most` of
+  /// their steps and numbers, either null where not wanted. Returns how many there are.
+  std::int64_t find(const std::string& condition, std::int64_t most, std::int64_t* steps,
+                    std::int64_t* blocks) const;
 
  private:
   static std::size_t checked(std::int64_t step);

@@ -472,6 +472,13 @@ class Checker {
 
 BpCheck check_bp(const std::string& path, bool values) { return Checker(path, values).run(); }
 
+Searched find_in_bp(const std::string& path, const std::string& condition, bool values,
+                    const std::function<void(const FoundBlock&)>& f) {
+  Report report;
+  const process_group::Search what = process_group::parse_search(condition);
+  return search(BpReader(Comm(), path, report), what, values, f);
+}
+
 bool is_bp(const std::string& path) { return process_group::is_bp_directory(path); }
 
 std::unique_ptr<Source> open_bp(const std::string& path, Strings strings) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "files/source.h"
+#include "layout/process_group/search.h"
 
 namespace forebay {
 
@@ -41,5 +42,10 @@ struct BpCheck {
 /// `values` reads them, and compares them with the least and largest value that the index has. BP
 /// files have no checksums. Throws where the index as a whole cannot be read.
 BpCheck check_bp(const std::string& path, bool values);
+
+using process_group::FoundBlock, process_group::Searched;
+/// Local. As process_group::search, of a condition as process_group::parse_search has it.
+Searched find_in_bp(const std::string& path, const std::string& condition, bool values,
+                    const std::function<void(const FoundBlock&)>& f);
 
 }  // namespace forebay

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -198,6 +199,65 @@ TEST_F(BpSourceTest, a_file_that_was_written_anew_is_not_what_it_was) {
   const auto file = open();
   make({{{{{"T", bp::Type::complex128}, {block({{2}, {0}, {2}}, 0)}}}, {}}});
   EXPECT_EQ(attempt_to([&] { all_of(*file, "T"); })->code(), Errc::ebad_file);
+}
+
+TEST_F(BpSourceTest, blocks_are_found_by_their_least_and_greatest_value) {
+  const auto ranged = [&](int first, Count count) {
+    Block made = block({{40}, {first}, {count}}, first);
+    made.has_range = true;
+    made.min = value_of(static_cast<double>(first));
+    made.max = value_of(static_cast<double>(first) + static_cast<double>(count) - 1);
+    return made;
+  };
+  Block nothing = ranged(30, 5);
+  nothing.min = value_of(std::numeric_limits<double>::infinity());
+  nothing.max = value_of(-std::numeric_limits<double>::infinity());
+  make({{{{T, {ranged(0, 10), ranged(10, 10), nothing}}}, {}}, {{{T, {ranged(5, 3)}}}, {}}});
+  const auto found = [&](const std::string& condition, bool values = false) {
+    std::string text;
+    find_in_bp(path_.string(), condition, values, [&](const FoundBlock& one) {
+      text += std::to_string(one.step) + "." + std::to_string(one.block);
+      text += one.certain ? "! " : "? ";
+      if (one.matches) text.insert(text.size() - 1, std::to_string(*one.matches));
+    });
+    return text;
+  };
+  EXPECT_EQ(found("T > 18"), "0.1! ");
+  EXPECT_EQ(found("T>19"), "");
+  EXPECT_EQ(found(" T >= 19 "), "0.1! ");
+  EXPECT_EQ(found("T < 0"), "");
+  EXPECT_EQ(found("T <= 0"), "0.0! ");
+  EXPECT_EQ(found("T == 6.5"), "0.0? 1.0? ");
+  EXPECT_EQ(found("T = 9"), "0.0! ");
+  EXPECT_EQ(found("T != 3"), "0.0! 0.1! 1.0! ");
+  EXPECT_EQ(found("T > 5.2 and T < 5.8"), "0.0? 1.0? ");
+  EXPECT_EQ(found("T > 5.2 and T < 5.8", true), "");
+  EXPECT_EQ(found("T > 5.2 and T < 7.8", true), "0.0!2 1.0!2 ");
+  fs::remove(path_ / "data.0");
+  EXPECT_EQ(found("T > 18"), "0.1! ");
+  EXPECT_TRUE(attempt_to([&] { found("T > 18", true); }));
+  for (const char* nonsense : {"", "T", "T >", "> 3", "T > x", "T > 3x", "T ! 3", "T > 1 and ",
+                               "T > 1 and U < 3", "T > nan", "T > inf", "and", "T > 1 T < 2"})
+    EXPECT_EQ(attempt_to([&] { found(nonsense); })->code(), Errc::einval) << nonsense;
+  EXPECT_EQ(attempt_to([&] { found("t > 1"); })->code(), Errc::enotvar);
+}
+
+// A double has no such number.
+TEST_F(BpSourceTest, integers_are_compared_as_integers) {
+  constexpr std::int64_t odd = (std::int64_t{1} << 60) + 1;
+  Block value;
+  value.has_value = true;
+  std::memcpy(value.min.data(), &odd, sizeof odd);
+  value.max = value.min;
+  make({{{{{"n", bp::Type::int64}, {value}}}, {}}});
+  const auto is_found = [&](const std::string& condition) {
+    bool any = false;
+    find_in_bp(path_.string(), condition, false, [&](const FoundBlock&) { any = true; });
+    return any;
+  };
+  EXPECT_TRUE(is_found("n == 1152921504606846977"));
+  EXPECT_FALSE(is_found("n == 1152921504606846976"));
+  EXPECT_TRUE(is_found("n > 1152921504606846976"));
 }
 
 TEST_F(BpSourceTest, blocks_are_checked_in_parts) {

@@ -38,6 +38,7 @@ void build_application(CLI::App& app, int& status) {
   add_check_command(app, status);
   add_convert_command(app, status);
   add_diff_command(app, status);
+  add_find_command(app, status);
   add_recover_command(app, status);
   add_log_command(app, status);
   add_refs_command(app, status);

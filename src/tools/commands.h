@@ -27,6 +27,7 @@ void add_dump_command(CLI::App& app, int& status);
 void add_convert_command(CLI::App& app, int& status);
 void add_refs_command(CLI::App& app, int& status);
 void add_diff_command(CLI::App& app, int& status);
+void add_find_command(CLI::App& app, int& status);
 void add_check_command(CLI::App& app, int& status);
 void add_config_command(CLI::App& app, int& status);
 void add_plot_command(CLI::App& app, int& status);

@@ -220,6 +220,28 @@ def check_against_adios2(command, path):
     return f"{compared} arrays as adios2 reads them, {holes} elements that no rank wrote"
 
 
+def check_find(command, path):
+    """By the index, without the values: they are away."""
+
+    def find(*options):
+        done = subprocess.run([*command, "find", *options, str(path)], capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stdout
+
+    away = path.with_suffix(".away")
+    shutil.move(path / "data.0", away)
+    status, said = find("--json", "array/f8 >= 92")
+    found = json.loads(said)["files"][0]
+    assert status == 0 and found["searched"] == {"steps": STEPS, "blocks": 3 * STEPS}, found
+    assert [(b["step"], b["start"], b["count"], b["certain"]) for b in found["found"]] == \
+        [(4, [3, 0], [3, 8], True)], found
+    assert find("array/f8 > 92") == (1, f"{path}: 0 of 15 blocks, in 0 of 5 steps\n")
+    assert find("--values", "array/f8 >= 90")[0] == 1  # there is nothing to read
+    shutil.move(away, path / "data.0")
+    status, said = find("--values", "array/f8 >= 90")
+    assert status == 0 and "step 4, array/f8[3:6, 0:8]: 69 to 92; 3 elements\n" in said, said
+    assert find("array/f8 ~ 3")[0] == 1 and find("words > 1")[0] == 1
+
+
 def check_checks(command, path):
     """Holes are notes; a data file that was cut short is a fault."""
 
@@ -255,6 +277,8 @@ def main():
     operators = write(options.dir / "theirs.bp")
     check_own(command, options.dir / "theirs.bp", operators)
     print(f"what adios2 wrote: read as written; operators refused: {operators}")
+    check_find(command, options.dir / "theirs.bp")
+    print("found by the index alone, and confirmed by values")
     write_odd(options.dir / "odd.bp")
     check_odd(command, options.dir / "odd.bp")
     print("arrays without elements, and operators on some blocks: read, and refused")

@@ -24,6 +24,7 @@ enum {
   eedge = -57,
   eperm = -37,
   einvalcoords = -40,
+  echar = -56,
   enoent = -220,
   ebadid = -33,
   erange = -60,
@@ -167,6 +168,18 @@ static void read_back(const char* path) {
     require(any && low == 1000.0 * (double)step, 1, "the least T");
     require(high == 1000.0 * (double)step + (double)(total * 8 - 1), 1, "the greatest T");
   }
+  /* Steps' values begin a thousand apart. */
+  int64_t at_steps[4] = {-1, -1, -1, -1}, found_blocks[4], found = -1;
+  OK(forebay_find(f, "T >= 5000 and T < 5001", 4, at_steps, found_blocks, &found));
+  require((int)found, 1, "blocks with that T");
+  require((int)at_steps[0], 5, "the step with that T");
+  require((int)at_steps[1], -1, "no more than was found");
+  OK(forebay_find(f, "T >= 5000", 0, NULL, NULL, &found));
+  require(found >= 2, 1, "blocks of two steps");
+  ERR(einval, forebay_find(f, "T", 4, at_steps, found_blocks, &found));
+  ERR(einval, forebay_find(f, NULL, 4, at_steps, found_blocks, &found));
+  ERR(enotvar, forebay_find(f, "Temperature > 1", 4, at_steps, found_blocks, &found));
+  ERR(echar, forebay_find(f, "title > 1", 4, at_steps, found_blocks, &found));
   const int64_t first[2] = {0, 0};
   OK(forebay_inq_block(f, "T", 3, 0, shape, NULL));
   require((int)(shape[0] + shape[1]), 0, "where the first block begins");

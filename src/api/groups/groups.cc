@@ -354,6 +354,14 @@ int forebay_inq_statistics(int file, const char* name, int64_t step, int* any, d
   });
 }
 
+int forebay_find(int file, const char* condition, int64_t most, int64_t* steps, int64_t* blocks,
+                 int64_t* found) {
+  return guard([&] {
+    if (!condition) throw Error(Errc::einval, "no condition", "give one such as \"T > 300\"");
+    to(found) = reader_of(file).find(condition, most, steps, blocks);
+  });
+}
+
 int forebay_read(int file, const char* name, int64_t step, const int64_t* start,
                  const int64_t* count, void* data) {
   return guard([&] { reader_of(file).read(name_argument(name), step, start, count, data); });

@@ -1,0 +1,186 @@
+#include "layout/process_group/search.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/raw_bytes.h"
+#include "layout/process_group/range.h"
+
+namespace forebay::process_group {
+
+namespace {
+
+using Is = Search::Is;
+
+constexpr Count most_at_once = 4 << 20;  // bytes of a block
+
+[[noreturn]] void no_condition(std::string_view text, const std::string& why) {
+  throw Error(Errc::einval, "\"" + std::string(text) + "\" is no condition: " + why,
+              "write \"T > 300\", or \"T >= 1 and T < 5\"");
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t"), last = text.find_last_not_of(" \t");
+  return first == std::string_view::npos ? "" : text.substr(first, last - first + 1);
+}
+
+Search::Bound parse_bound(std::string_view text, std::string& variable) {
+  constexpr std::pair<std::string_view, Is> signs[] = {
+      {"<=", Is::at_most}, {">=", Is::at_least}, {"==", Is::equal}, {"!=", Is::not_equal},
+      {"<", Is::below},    {">", Is::above},     {"=", Is::equal}};
+  const auto at = text.find_first_of("<>=!");
+  if (at == std::string_view::npos) no_condition(text, "it compares nothing");
+  const auto* const sign = std::find_if(std::begin(signs), std::end(signs), [&](const auto& one) {
+    return text.substr(at).starts_with(one.first);
+  });
+  if (sign == std::end(signs)) no_condition(text, "! stands before = only");
+  variable = trimmed(text.substr(0, at));
+  if (variable.empty()) no_condition(text, "a variable comes first");
+  const std::string_view number = trimmed(text.substr(at + sign->first.size()));
+  Search::Bound bound{sign->second, 0};
+  const auto [end, failed] =
+      std::from_chars(number.data(), number.data() + number.size(), bound.than);
+  if (failed != std::errc() || end != number.data() + number.size() || !std::isfinite(bound.than))
+    no_condition(text, "a number comes last");
+  return bound;
+}
+
+bool is_so(const Search::Bound& bound, long double value) {
+  switch (bound.is) {
+    case Is::below:
+      return value < bound.than;
+    case Is::at_most:
+      return value <= bound.than;
+    case Is::above:
+      return value > bound.than;
+    case Is::at_least:
+      return value >= bound.than;
+    case Is::equal:
+      return value == bound.than;
+    case Is::not_equal:
+      break;
+  }
+  return value != bound.than;
+}
+
+bool all_so(const Search& what, long double value) {
+  return std::isfinite(value) &&
+         std::all_of(what.bounds.begin(), what.bounds.end(),
+                     [&](const auto& bound) { return is_so(bound, value); });
+}
+
+long double number_of(bp::Type type, const bp::Value& value) {
+  long double number = 0;
+  bp::with_number(type, [&](auto stored) {
+    std::memcpy(&stored, value.data(), sizeof stored);
+    number = static_cast<long double>(stored);
+  });
+  return number;
+}
+
+// Whether a value between these may be so.
+bool may_be_so(const Search::Bound& bound, long double least, long double greatest) {
+  switch (bound.is) {
+    case Is::below:
+    case Is::at_most:
+      return is_so(bound, least);
+    case Is::above:
+    case Is::at_least:
+      return is_so(bound, greatest);
+    case Is::equal:
+      return least <= bound.than && bound.than <= greatest;
+    case Is::not_equal:
+      break;
+  }
+  return least != bound.than || greatest != bound.than;
+}
+
+Count matches_in(const Search& what, bp::Type type, std::span<const std::byte> values) {
+  Count matches = 0;
+  bp::with_number(type, [&](auto element) {
+    for (std::size_t at = 0; at < values.size(); at += sizeof element) {
+      std::memcpy(&element, values.data() + at, sizeof element);
+      matches += all_so(what, static_cast<long double>(element));
+    }
+  });
+  return matches;
+}
+
+}  // namespace
+
+Search parse_search(std::string_view text) {
+  Search search;
+  constexpr std::string_view also = " and ";
+  for (std::string_view rest = text; !rest.empty() || search.bounds.empty();) {
+    const auto end = rest.find(also);
+    std::string variable;
+    search.bounds.push_back(parse_bound(rest.substr(0, end), variable));
+    if (search.variable.empty()) search.variable = variable;
+    if (search.variable != variable) no_condition(text, "it is about two variables");
+    if (end == std::string_view::npos) break;
+    rest = rest.substr(end + also.size());
+    if (trimmed(rest).empty()) no_condition(text, "something comes after \"and\"");
+  }
+  return search;
+}
+
+Searched search(const BpReader& file, const Search& what, bool values,
+                const std::function<void(const FoundBlock&)>& f) {
+  const std::size_t v = file.find(what.variable);
+  const StoredVariable& variable = file.variables()[v];
+  const bp::Type type = variable.variable.type;
+  if (!is_ordered(type))
+    throw Error(Errc::echar, file.path() + ": variable " + what.variable + " has no order",
+                "search a variable of numbers");
+  Searched searched;
+  RawBytes buffer;
+  const auto count_matches = [&](const bp::Block& block) {
+    Count matches = 0;
+    buffer.resize(static_cast<std::size_t>(std::min(block.bytes, most_at_once)));
+    for (Offset at = 0; at < block.bytes; at += most_at_once) {
+      const auto part = std::span<std::byte>(buffer).first(
+          static_cast<std::size_t>(std::min(block.bytes - at, most_at_once)));
+      file.read_block(v, block, at, part);
+      matches += matches_in(what, type, part);
+    }
+    return matches;
+  };
+  for (const std::uint32_t step : variable.steps) {
+    ++searched.steps;
+    FoundBlock found;
+    found.step = step;
+    found.block = -1;
+    file.each_block(v, step, [&](bp::Block& block) {
+      ++searched.blocks;
+      ++found.block;
+      if (block.bytes == 0) return;
+      found.least = number_of(type, block.min);
+      found.greatest = number_of(type, block.max);
+      found.known = block.has_value ||
+                    (block.has_range && !std::isnan(found.least) && !std::isnan(found.greatest));
+      found.matches.reset();
+      if (found.known) {
+        if (found.least > found.greatest) return;  // no value counts
+        for (const Search::Bound& bound : what.bounds)
+          if (!may_be_so(bound, found.least, found.greatest)) return;
+      }
+      // Both bounds are elements.
+      found.certain = found.known && (all_so(what, found.least) || all_so(what, found.greatest));
+      if (block.has_value && !found.certain) return;
+      if (values && block.operation.empty()) {
+        found.matches = count_matches(block);
+        found.certain = *found.matches > 0;
+        if (!found.certain) return;
+      }
+      found.start = std::move(block.at.start);
+      found.count = std::move(block.at.count);
+      f(found);
+    });
+  }
+  return searched;
+}
+
+}  // namespace forebay::process_group

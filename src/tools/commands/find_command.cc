@@ -1,0 +1,111 @@
+// forebay find: which steps and blocks of BP4 directories have values that a condition asks for.
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/text_table.h"
+#include "files/bp_source.h"
+#include "tools/commands.h"
+#include "tools/json.h"
+
+namespace forebay::tools {
+namespace {
+
+// "step 3, T[0:64, 32:64]", or of what is no global array "step 3, T, block 2 of 5 x 7".
+std::string place_of(const std::string& name, const FoundBlock& found) {
+  std::string text = fmt::format("step {}, {}", found.step, printable(name));
+  if (found.start.empty() != found.count.empty() || found.count.empty()) {
+    text += fmt::format(", block {}", found.block);
+    for (std::size_t d = 0; d < found.count.size(); ++d)
+      text += fmt::format("{}{}", d == 0 ? " of " : " x ", found.count[d]);
+    return text;
+  }
+  for (std::size_t d = 0; d < found.start.size(); ++d)
+    text += fmt::format("{}{}:{}", d == 0 ? "[" : ", ", found.start[d],
+                        found.start[d] + found.count[d]);
+  return text + "]";
+}
+
+// Doubles are what people and JSON have.
+std::string range_of(const FoundBlock& found) {
+  if (!found.known) return "not in the index";
+  return fmt::format("{} to {}", static_cast<double>(found.least),
+                     static_cast<double>(found.greatest));
+}
+
+std::string why(const FoundBlock& found) {
+  if (found.matches) return fmt::format("{} elements", *found.matches);
+  return found.certain ? "some elements" : "perhaps";
+}
+
+Json to_json(const FoundBlock& found) {
+  Json json = {
+      {"step", found.step}, {"block", found.block}, {"start", found.start}, {"count", found.count}};
+  json["least"] = found.known ? Json(static_cast<double>(found.least)) : Json();
+  json["greatest"] = found.known ? Json(static_cast<double>(found.greatest)) : Json();
+  json["certain"] = found.certain;
+  json["matches"] = found.matches ? Json(*found.matches) : Json();
+  return json;
+}
+
+}  // namespace
+
+void add_find_command(CLI::App& app, int& status) {
+  struct Options {
+    std::string condition;
+    std::vector<std::string> paths;
+    bool values = false, json = false;
+  };
+  auto options = std::make_shared<Options>();
+  Command command(app, "find", "Find steps and blocks of BP4 directories by their values");
+  command
+      .add_option("CONDITION", options->condition,
+                  "what values are to be: 'T > 300', 'T >= 1 and T < 5'")
+      .required();
+  command.add_option("FILE", options->paths, "BP4 directories").required();
+  command.add_flag("--values", options->values, "read these blocks and count the elements");
+  command.add_flag("--json", options->json, "print one JSON object");
+  command.footer(
+      "Blocks are found by the least and greatest value that the index has of each; data files are "
+      "not read, and need not be there, without --values. Operators: <, <=, >, >=, ==, !=. Only "
+      "finite values count. \"perhaps\": a block whose range leaves it open, or that the index has "
+      "no range of.\n"
+      "Exit codes: 0 something was found, 1 nothing was, 2 a condition or a file that makes no "
+      "sense.");
+  command.callback([options, &status] {
+    status = exit_failed;
+    Json files = Json::array();
+    const auto parsed = process_group::parse_search(options->condition);
+    for (const std::string& path : options->paths) {
+      if (!is_bp(path))
+        throw Error(Errc::enotsupport, path + " is no BP4 directory",
+                    "other files have no index of values");
+      Json blocks = Json::array();
+      Count found_blocks = 0, steps = 0;
+      std::size_t last = 0;
+      const Searched searched =
+          find_in_bp(path, options->condition, options->values, [&](const FoundBlock& found) {
+            steps += found_blocks == 0 || found.step != last;
+            last = found.step;
+            ++found_blocks;
+            if (options->json)
+              blocks.push_back(to_json(found));
+            else
+              fmt::print("{}: {}: {}; {}\n", printable(path), place_of(parsed.variable, found),
+                         range_of(found), why(found));
+          });
+      if (found_blocks > 0) status = exit_done;
+      if (options->json)
+        files.push_back({{"path", path},
+                         {"found", std::move(blocks)},
+                         {"searched", {{"steps", searched.steps}, {"blocks", searched.blocks}}}});
+      else
+        fmt::print("{}: {} of {} blocks, in {} of {} steps\n", printable(path), found_blocks,
+                   searched.blocks, steps, searched.steps);
+    }
+    if (options->json) print_json({{"condition", options->condition}, {"files", std::move(files)}});
+  });
+}
+
+}  // namespace forebay::tools
