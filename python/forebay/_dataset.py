@@ -287,8 +287,8 @@ class Dataset(Mapping):
     def find(self, condition: str, *, values: bool = False) -> list[FoundBlock]:
         """The blocks of a BP4 directory with values such as "T > 300" or "a/b >= 1 and a/b < 5" asks for.
 
-        Found by the least and greatest value of each block that the index has: the data files are not read, and need not
-        be there. With `values` they are read, and blocks without such a value left out. Names are those in the file.
+        Found by the least and greatest value of each block that the index has: the data files are not read, and need
+        not be there. With `values` they are read, and blocks without such a value left out. Names are those in it.
         Raises UnsupportedError for files of other formats, ValueError for what is no condition.
         """
         if not isinstance(self._handle_for_use(), _forebay.BpReader):

@@ -7,13 +7,13 @@
 #include <limits>
 #include <numeric>
 #include <optional>
-#include <unordered_set>
 
 #include "base/attempt.h"
 #include "base/error.h"
 #include "base/raw_bytes.h"
 #include "comm/agree.h"
 #include "format/bp_read.h"
+#include "layout/process_group/overlap.h"
 #include "method/method_values.h"
 
 namespace forebay::process_group {
@@ -21,7 +21,6 @@ namespace forebay::process_group {
 namespace {
 
 constexpr std::size_t most_open = 64;
-constexpr Count window_bytes = 1 << 20;
 // Rows that lie no further apart are read with what is between them, so many bytes at a time.
 constexpr Count bridged = 32 << 10, most_at_once = 4 << 20;
 // What a selection with strides is read by, box by box.
@@ -38,20 +37,6 @@ Count product(const std::vector<Count>& list) {
   return std::accumulate(list.begin(), list.end(), Count{1}, std::multiplies<>());
 }
 
-template <typename T>
-void put(std::vector<std::byte>& out, T value) {
-  const auto bytes = std::as_bytes(std::span(&value, 1));
-  out.insert(out.end(), bytes.begin(), bytes.end());
-}
-
-template <typename T>
-T get(std::span<const std::byte>& from) {
-  T value;
-  std::memcpy(&value, from.data(), sizeof value);
-  from = from.subspan(sizeof value);
-  return value;
-}
-
 Kind kind_of(const bp::Shape& at) {
   if (at.shape == std::vector<Count>{bp::local_value} && at.count.empty()) return Kind::local_value;
   if (at.count.empty()) return Kind::scalar;
@@ -65,292 +50,44 @@ std::size_t dimensions_of(const bp::Shape& at) {
   return std::max(at.count.size(), at.shape.size());
 }
 
-/// Runs of elements that lie one behind the other both in a block and in what is read of it.
-class Rows {
- public:
-  Rows(const std::vector<Count>& in_block, const std::vector<Count>& in_box,
-       const std::vector<Count>& both)
-      : both_(both), outer_(both.size()), at_(both.size(), 0) {
-    while (outer_ > 0) {
-      const std::size_t d = outer_ - 1;
-      length_ *= both[d];
-      --outer_;
-      if (both[d] != in_block[d] || both[d] != in_box[d]) break;
-    }
-    block_step_ = steps_of(in_block);
-    box_step_ = steps_of(in_box);
-  }
-  Count length() const { return length_; }
-  /// f(first element in the block, the same in the box), from the intersection's first ones.
-  template <typename F>
-  void each(Offset block, Offset box, F&& f) {
-    for (;;) {
-      f(block, box);
-      std::size_t d = outer_;
-      for (;;) {
-        if (d == 0) return;
-        --d;
-        block += block_step_[d];
-        box += box_step_[d];
-        if (++at_[d] < both_[d]) break;
-        block -= block_step_[d] * both_[d];
-        box -= box_step_[d] * both_[d];
-        at_[d] = 0;
-      }
-    }
-  }
-  static std::vector<Count> steps_of(const std::vector<Count>& shape) {
-    std::vector<Count> steps(shape.size(), 1);
-    for (std::size_t d = shape.size(); d-- > 1;) steps[d - 1] = steps[d] * shape[d];
-    return steps;
-  }
-
- private:
-  const std::vector<Count>& both_;
-  std::size_t outer_;
-  std::vector<Count> at_;
-  Count length_ = 1;
-  std::vector<Count> block_step_, box_step_;
-};
-
-struct Overlap {
-  std::vector<Count> in_block, in_box, count;  // where it begins in each, and how far it goes
-  bool any = true;
-};
-
-Overlap overlap_of(const bp::Shape& block, const std::vector<Count>& start,
-                   const std::vector<Count>& count) {
-  Overlap both;
-  for (std::size_t d = 0; d < count.size(); ++d) {
-    const Count from = std::max(block.start[d], start[d]);
-    const Count to = std::min(block.start[d] + block.count[d], start[d] + count[d]);
-    both.any = both.any && from < to;
-    both.in_block.push_back(from - block.start[d]);
-    both.in_box.push_back(from - start[d]);
-    both.count.push_back(std::max<Count>(to - from, 0));
-  }
-  return both;
-}
-
-Offset linear(const std::vector<Count>& at, const std::vector<Count>& steps) {
-  return std::inner_product(at.begin(), at.end(), steps.begin(), Offset{0});
-}
-
-bool disjoint(const Overlap& a, const Overlap& b) {
-  for (std::size_t d = 0; d < a.count.size(); ++d)
-    if (a.in_box[d] + a.count[d] <= b.in_box[d] || b.in_box[d] + b.count[d] <= a.in_box[d])
-      return true;
-  return false;
-}
-
-bool all_apart(const std::vector<Overlap>& parts) {
-  for (std::size_t a = 0; a < parts.size(); ++a)
-    for (std::size_t b = 0; b < a; ++b)
-      if (!disjoint(parts[a], parts[b])) return false;
-  return true;
-}
-
 bool has_elements(const bp::Shape& at) {
   return std::find(at.count.begin(), at.count.end(), 0) == at.count.end();
 }
 
 }  // namespace
 
-/// A bit for each element of a box: those that have their value.
-class BpReader::Marks {
- public:
-  explicit Marks(Count elements) : words_(static_cast<std::size_t>((elements + 63) / 64)) {}
-
-  /// Calls f(first, count) for runs of elements in [first, first + count) without a mark, and marks
-  /// them.
-  template <typename F>
-  void take(Count first, Count count, F&& f) {
-    Count run = -1;
-    const Count end = first + count;
-    for (Count at = first; at < end;) {
-      std::uint64_t& word = words_[static_cast<std::size_t>(at / 64)];
-      const Count upto = std::min(end, (at / 64 + 1) * 64);
-      const std::uint64_t of = bits(at % 64, upto - at);
-      if ((word & of) == of || (word & of) == 0) {
-        if ((word & of) == 0 && run < 0) run = at;
-        if ((word & of) != 0 && run >= 0) f(run, at - run), run = -1;
-      } else {
-        for (Count bit = at; bit < upto; ++bit) {
-          const bool marked = (word >> bit % 64 & 1) != 0;
-          if (!marked && run < 0) run = bit;
-          if (marked && run >= 0) f(run, bit - run), run = -1;
-        }
-      }
-      word |= of;
-      at = upto;
-    }
-    if (run >= 0) f(run, end - run);
-  }
-
- private:
-  static std::uint64_t bits(Count first, Count count) {
-    return (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1) << first;
-  }
-  std::vector<std::uint64_t> words_;
-};
-
 bool is_bp_directory(const std::string& path) {
   return is_file(path + "/md.idx") && is_file(path + "/md.0");
 }
 
-/// Goes through md.idx and md.0 and notes what all ranks are told: of each step and each of its
-/// variables the place of the entry; its first bytes, up to the first block, where they say other
-/// things than in the step before; attributes whole, once.
-class BpReader::Scan {
+/// Puts what is told where it belongs.
+class BpReader::Taker final : public ScanTaker {
  public:
-  enum Item : std::uint8_t { order, step, variable, again, attribute };
-
-  Scan(const std::string& path, Rank rank, Report& report)
-      : index_(path + "/md.idx", false, rank, report),
-        metadata_(path + "/md.0", false, rank, report) {}
-
-  std::vector<std::byte> run() {
-    naming(index_.path(), [&] { read_head(index_); });
-    metadata_bytes_ = metadata_.size();
-    std::vector<std::byte> records(static_cast<std::size_t>(bp::record_bytes * 1024));
-    for (Offset at = bp::head_bytes; at_ok(at); at += static_cast<Offset>(records.size())) {
-      const std::size_t n =
-          index_.read_at(at, records) / static_cast<std::size_t>(bp::record_bytes);
-      for (std::size_t r = 0; more_ && r < n; ++r) {
-        const auto record = std::span<const std::byte>(records)
-                                .subspan(r * static_cast<std::size_t>(bp::record_bytes))
-                                .first<bp::record_bytes>();
-        take(naming(index_.path(), [&] { return bp::parse_record(record, swapped_); }));
-      }
-      if (n * static_cast<std::size_t>(bp::record_bytes) < records.size()) break;
-    }
-    return std::move(told_);
+  explicit Taker(BpReader& reader) : reader_(reader) {}
+  void order(bool swapped) override { reader_.swapped_ = swapped; }
+  void step(bool column_major) override { reader_.column_major_.push_back(column_major); }
+  void attribute(bp::Attribute attribute) override {
+    reader_.attributes_.push_back(std::move(attribute));
+  }
+  void variable(const bp::Variable& variable, const bp::Block& first,
+                const EntryPlace& place) override {
+    add(reader_.learn(variable, first), place);
+  }
+  void again(std::size_t number, const EntryPlace& place) override {
+    add(reader_.variables_[number], place);
   }
 
  private:
-  bool at_ok(Offset at) const { return more_ && at < index_end_; }
-
-  void read_head(File& file) {
-    std::array<std::byte, bp::head_bytes> head{};
-    if (file.read_at(0, head) < head.size())
-      throw Error(Errc::ebad_file, "it ends within its first 64 bytes",
-                  "its first step was never ended");
-    swapped_ = bp::parse_head(head);
-    put(told_, order);
-    put(told_, static_cast<std::uint8_t>(swapped_));
-    index_end_ = file.size();
+  void add(StoredVariable& variable, const EntryPlace& place) {
+    const auto step = static_cast<std::uint32_t>(reader_.steps() - 1);
+    if (!variable.steps.empty() && variable.steps.back() == step)
+      reader_.fail(Errc::ebad_file, variable.variable.name, "it is twice in the index of a step",
+                   "");
+    variable.steps.push_back(step);
+    variable.entries.push_back(place);
   }
 
-  // What did not reach its files in whole, as the machine went down, is no step, nor what follows
-  // it. Indexes lie one behind the other, so that what is told is no more than md.0 holds.
-  void take(const bp::StepRecord& record) {
-    if (record.end > metadata_bytes_ || record.groups < metadata_end_ ||
-        record.step <= last_step_) {
-      more_ = false;
-      return;
-    }
-    metadata_end_ = record.end;
-    last_step_ = record.step;
-    naming(metadata_.path() + ", step " + std::to_string(record.step), [&] {
-      put(told_, step);
-      const bool column_major = bp::parse_column_major(
-          bytes(record.groups, std::min(record.variables - record.groups, bp::column_major_bytes),
-                record.variables),
-          swapped_);
-      put(told_, static_cast<std::uint8_t>(column_major));
-      each_entry(record.variables, record.attributes, [&](Offset at, Count n) {
-        const auto entry = bytes(at, std::min(n, bp::longest_first_block), record.attributes);
-        bp::VariableEntry parsed(entry, swapped_, column_major);
-        bp::Block block;
-        if (!parsed.next(block)) return;
-        const auto number = static_cast<std::uint32_t>(
-            numbers_.emplace(parsed.variable().name, numbers_.size()).first->second);
-        if (number == last_.size()) last_.emplace_back();
-        Said said{parsed.variable().type, std::move(block.at), std::move(block.operation),
-                  block.text.size()};
-        if (said == last_[number]) {
-          put(told_, again);
-          put(told_, number);
-        } else {
-          last_[number] = std::move(said);
-          put(told_, variable);
-          put_bytes(entry.first(parsed.at()));
-        }
-        put(told_, at);
-        put(told_, n);
-      });
-      each_entry(record.attributes, record.end, [&](Offset at, Count n) {
-        const auto entry = bytes(at, n, record.end);
-        // The first one stays, as for adios2.
-        if (!attributes_.insert(bp::parse_attribute(entry, swapped_).name).second) return;
-        attribute_bytes_ += n;
-        if (attribute_bytes_ > most_attributes)
-          throw Error(Errc::ebad_file, "its attributes take more than 256 MiB",
-                      "write what is so large as variables");
-        put(told_, attribute);
-        put_bytes(entry);
-      });
-    });
-  }
-
-  template <typename F>
-  void each_entry(Offset from, Offset to, F&& f) {
-    const Count all = bp::parse_elements_head(bytes(from, bp::elements_head_bytes, to), swapped_);
-    from += bp::elements_head_bytes;
-    // adios2 counts its own length among the bytes of attributes, or does not.
-    if (all > to - from + bp::elements_head_bytes)
-      throw Error(Errc::ebad_file, "damaged: its index is longer than the step's", "");
-    for (const Offset end = std::min(from + all, to); from + 4 <= end;) {
-      const Count n = bp::parse_entry_bytes(bytes(from, 4, end), swapped_);
-      if (n > end - from)
-        throw Error(Errc::ebad_file, "damaged: an entry is longer than the step's index", "");
-      f(from, n);
-      from += n;
-    }
-  }
-
-  void put_bytes(std::span<const std::byte> some) {
-    put(told_, static_cast<std::uint64_t>(some.size()));
-    told_.insert(told_.end(), some.begin(), some.end());
-  }
-
-  // Of md.0, which has them before `end`; until the next call.
-  std::span<const std::byte> bytes(Offset at, Count n, Offset end) {
-    if (n > end - at)
-      throw Error(Errc::ebad_file, "damaged: the index of a step ends too early", "");
-    if (at < window_at_ || at + n > window_at_ + static_cast<Count>(window_.size())) {
-      window_.resize(
-          static_cast<std::size_t>(std::min(std::max(n, window_bytes), metadata_bytes_ - at)));
-      window_at_ = at;
-      const std::size_t got = metadata_.read_at(at, window_);
-      if (static_cast<Count>(got) < n) throw Error(Errc::ebad_file, "it has become shorter", "");
-      window_.resize(got);
-    }
-    return std::span<const std::byte>(window_)
-        .subspan(static_cast<std::size_t>(at - window_at_))
-        .first(static_cast<std::size_t>(n));
-  }
-
-  /// What entries of a variable say alike in most steps.
-  struct Said {
-    bp::Type type = bp::Type::string_array;  // that of no variable
-    bp::Shape at;
-    std::string operation;
-    std::size_t text = 0;
-    bool operator==(const Said&) const = default;
-  };
-  static constexpr Count most_attributes = Count{256} << 20;
-
-  File index_, metadata_;
-  std::unordered_map<std::string, std::size_t> numbers_;  // of variables, as they come
-  std::vector<Said> last_;                                // of each
-  std::unordered_set<std::string> attributes_;
-  Count attribute_bytes_ = 0;
-  Offset index_end_ = 0, metadata_bytes_ = 0, metadata_end_ = bp::head_bytes, window_at_ = 0;
-  std::uint64_t last_step_ = 0;
-  RawBytes window_;
-  bool swapped_ = false, more_ = true;
-  std::vector<std::byte> told_;
+  BpReader& reader_;
 };
 
 BpReader::BpReader(const Comm& comm, const std::string& path, Report& report)
@@ -364,55 +101,15 @@ BpReader::BpReader(const Comm& comm, const std::string& path, Report& report)
     if (is_file(path_))
       throw Error(Errc::enotsupport, path_ + " is one file, and BP4 is a directory",
                   "what is in one file is BP3, which is not read: write it with adios2's BP4");
-    told = Scan(path_, rank_, report).run();
+    told = scan_index(path_, rank_, report);
   });
   comm.broadcast(told);
   agree_on_error(comm, attempt_to([&] {
-                   take(told);
+                   Taker taker(*this);
+                   take_scan(told, taker);
                    metadata_ = std::make_unique<File>(path_ + "/md.0", false, rank_, report);
                    metadata_->ensure_open();
                  }));
-}
-
-void BpReader::take(std::span<const std::byte> told) {
-  const auto entry = [&] {
-    const auto n = static_cast<std::size_t>(get<std::uint64_t>(told));
-    const auto bytes = told.first(n);
-    told = told.subspan(n);
-    return bytes;
-  };
-  const auto add_entry = [&](StoredVariable& variable) {
-    const auto step = static_cast<std::uint32_t>(column_major_.size() - 1);
-    const auto place = get<Offset>(told);
-    const auto bytes = get<Count>(told);
-    if (!variable.steps.empty() && variable.steps.back() == step)
-      fail(Errc::ebad_file, variable.variable.name, "it is twice in the index of a step", "");
-    variable.steps.push_back(step);
-    variable.entries.push_back({place, bytes});
-  };
-  while (!told.empty()) {
-    switch (get<Scan::Item>(told)) {
-      case Scan::order:
-        swapped_ = get<std::uint8_t>(told) != 0;
-        break;
-      case Scan::step:
-        column_major_.push_back(get<std::uint8_t>(told) != 0);
-        break;
-      case Scan::attribute:
-        attributes_.push_back(bp::parse_attribute(entry(), swapped_));
-        break;
-      case Scan::again:
-        add_entry(variables_[get<std::uint32_t>(told)]);
-        break;
-      case Scan::variable: {
-        bp::VariableEntry parsed(entry(), swapped_, column_major_.back());
-        bp::Block block;
-        parsed.next(block);
-        add_entry(learn(parsed.variable(), block));
-        break;
-      }
-    }
-  }
 }
 
 // What the first block of a step says.
@@ -486,10 +183,10 @@ void BpReader::each_block(std::size_t v, std::size_t step,
   if (!variable.fault.empty())
     fail(Errc::ebad_file, variable.variable.name, variable.fault,
          "read it with the program that wrote it");
-  const StoredVariable::Entry& at = variable.entries[entry_of(variable, step)];
+  const EntryPlace& at = variable.entries[entry_of(variable, step)];
   RawBytes entry(static_cast<std::size_t>(at.bytes));
   naming(metadata_->path() + ", step " + std::to_string(step) + ", " + variable.variable.name, [&] {
-    if (metadata_->read_at(at.place, entry) < entry.size())
+    if (metadata_->read_at(at.offset, entry) < entry.size())
       throw Error(Errc::ebad_file, "it has become shorter since it was opened", "");
     bp::VariableEntry parsed(entry, swapped_, column_major_[step]);
     if (parsed.variable() != variable.variable)

@@ -25,10 +25,13 @@
 #include "base/report.h"
 #include "comm/comm.h"
 #include "format/bp.h"
+#include "layout/process_group/bp_scan.h"
 #include "layout/process_group/catalogue.h"
 #include "storage/file.h"
 
 namespace forebay::process_group {
+
+class Marks;
 
 /// A variable as a file has it. Shapes are in C's order, the last dimension varying fastest, also
 /// where the program that wrote has the other one.
@@ -41,12 +44,8 @@ struct StoredVariable {
   std::string fault;                 ///< why none of it can be read; empty: it can
   std::size_t longest_text = 0;      ///< of a string, over all steps
   std::vector<std::uint32_t> steps;  ///< that have it, from 0
-  struct Entry {
-    Offset place = 0;  ///< in md.0
-    Count bytes = 0;
-  };
-  std::vector<Entry> entries;    ///< for each of `steps`
-  std::vector<Count> shape;      ///< of a global array, in the first of them that says one
+  std::vector<EntryPlace> entries;   ///< for each of `steps`
+  std::vector<Count> shape;          ///< of a global array, in the first of them that says one
   bool without_extents = false;  ///< all of these are 0 in all steps: it may be a global array, too
   bool varies = false;           ///< it has another one in a later step
 };
@@ -102,9 +101,7 @@ class BpReader {
   std::string text(std::size_t variable, std::size_t step) const;
 
  private:
-  class Scan;
-  class Marks;
-  void take(std::span<const std::byte> told);
+  class Taker;
   StoredVariable& learn(const bp::Variable& said, const bp::Block& block);
   std::size_t entry_of(const StoredVariable& variable, std::size_t step) const;
   [[noreturn]] void fail(Errc code, const std::string& about, const std::string& why,

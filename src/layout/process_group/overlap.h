@@ -1,0 +1,138 @@
+// Boxes of elements: what a block and a selection have in common, run by run, and which elements
+// have their value already.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "format/bp.h"
+
+namespace forebay::process_group {
+
+/// Runs of elements that lie one behind the other both in a block and in what is read of it.
+class Rows {
+ public:
+  Rows(const std::vector<Count>& in_block, const std::vector<Count>& in_box,
+       const std::vector<Count>& both)
+      : both_(both), outer_(both.size()), at_(both.size(), 0) {
+    while (outer_ > 0) {
+      const std::size_t d = outer_ - 1;
+      length_ *= both[d];
+      --outer_;
+      if (both[d] != in_block[d] || both[d] != in_box[d]) break;
+    }
+    block_step_ = steps_of(in_block);
+    box_step_ = steps_of(in_box);
+  }
+  Count length() const { return length_; }
+  /// f(first element in the block, the same in the box), from the intersection's first ones.
+  template <typename F>
+  void each(Offset block, Offset box, F&& f) {
+    for (;;) {
+      f(block, box);
+      std::size_t d = outer_;
+      for (;;) {
+        if (d == 0) return;
+        --d;
+        block += block_step_[d];
+        box += box_step_[d];
+        if (++at_[d] < both_[d]) break;
+        block -= block_step_[d] * both_[d];
+        box -= box_step_[d] * both_[d];
+        at_[d] = 0;
+      }
+    }
+  }
+  static std::vector<Count> steps_of(const std::vector<Count>& shape) {
+    std::vector<Count> steps(shape.size(), 1);
+    for (std::size_t d = shape.size(); d-- > 1;) steps[d - 1] = steps[d] * shape[d];
+    return steps;
+  }
+
+ private:
+  const std::vector<Count>& both_;
+  std::size_t outer_;
+  std::vector<Count> at_;
+  Count length_ = 1;
+  std::vector<Count> block_step_, box_step_;
+};
+
+struct Overlap {
+  std::vector<Count> in_block, in_box, count;  // where it begins in each, and how far it goes
+  bool any = true;
+};
+
+inline Overlap overlap_of(const bp::Shape& block, const std::vector<Count>& start,
+                          const std::vector<Count>& count) {
+  Overlap both;
+  for (std::size_t d = 0; d < count.size(); ++d) {
+    const Count from = std::max(block.start[d], start[d]);
+    const Count to = std::min(block.start[d] + block.count[d], start[d] + count[d]);
+    both.any = both.any && from < to;
+    both.in_block.push_back(from - block.start[d]);
+    both.in_box.push_back(from - start[d]);
+    both.count.push_back(std::max<Count>(to - from, 0));
+  }
+  return both;
+}
+
+inline Offset linear(const std::vector<Count>& at, const std::vector<Count>& steps) {
+  return std::inner_product(at.begin(), at.end(), steps.begin(), Offset{0});
+}
+
+inline bool disjoint(const Overlap& a, const Overlap& b) {
+  for (std::size_t d = 0; d < a.count.size(); ++d)
+    if (a.in_box[d] + a.count[d] <= b.in_box[d] || b.in_box[d] + b.count[d] <= a.in_box[d])
+      return true;
+  return false;
+}
+
+inline bool all_apart(const std::vector<Overlap>& parts) {
+  for (std::size_t a = 0; a < parts.size(); ++a)
+    for (std::size_t b = 0; b < a; ++b)
+      if (!disjoint(parts[a], parts[b])) return false;
+  return true;
+}
+
+/// A bit for each element of a box: those that have their value.
+class Marks {
+ public:
+  explicit Marks(Count elements) : words_(static_cast<std::size_t>((elements + 63) / 64)) {}
+
+  /// Calls f(first, count) for runs of elements in [first, first + count) without a mark, and marks
+  /// them.
+  template <typename F>
+  void take(Count first, Count count, F&& f) {
+    Count run = -1;
+    const Count end = first + count;
+    for (Count at = first; at < end;) {
+      std::uint64_t& word = words_[static_cast<std::size_t>(at / 64)];
+      const Count upto = std::min(end, (at / 64 + 1) * 64);
+      const std::uint64_t of = bits(at % 64, upto - at);
+      if ((word & of) == of || (word & of) == 0) {
+        if ((word & of) == 0 && run < 0) run = at;
+        if ((word & of) != 0 && run >= 0) f(run, at - run), run = -1;
+      } else {
+        for (Count bit = at; bit < upto; ++bit) {
+          const bool marked = (word >> bit % 64 & 1) != 0;
+          if (!marked && run < 0) run = bit;
+          if (marked && run >= 0) f(run, bit - run), run = -1;
+        }
+      }
+      word |= of;
+      at = upto;
+    }
+    if (run >= 0) f(run, end - run);
+  }
+
+ private:
+  static std::uint64_t bits(Count first, Count count) {
+    return (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1) << first;
+  }
+  std::vector<std::uint64_t> words_;
+};
+
+}  // namespace forebay::process_group
