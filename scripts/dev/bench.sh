@@ -36,8 +36,37 @@ bench_configure() {
   fi
 }
 
+# bench_groups [--ranks LIST] [--dirs LIST] [options of forebay-bench-groups]: the works of docs/performance.md, "Groups", on the
+# disk and in memory.
+bench_groups() {
+  local list=4,16 dirs=build/bench_groups,/dev/shm ranks dir work
+  while (($# > 1)) && [[ $1 == --ranks || $1 == --dirs ]]; do
+    [[ $1 == --ranks ]] && list=$2 || dirs=$2
+    shift 2
+  done
+  for dir in ${dirs//,/ }; do
+    for ranks in ${list//,/ }; do
+      say "groups: $ranks ranks, $dir"
+      mkdir -p "$dir"
+      for work in "8 1048576 2" "80 1440 10" "2000 1000 5"; do
+        read -r -a work <<<"$work"
+        mpiexec --oversubscribe --bind-to none -n "$ranks" "$root/build/release/bench/forebay-bench-groups" \
+          --dir "$dir/forebay-bench-groups" --variables "${work[0]}" --elements "${work[1]}" --steps "${work[2]}" "$@"
+      done
+    done
+  done
+}
+
 # One benchmark by name, or a short list of them.
 cmd_bench() {
+  if [[ ${1:-} == groups ]]; then
+    ensure_packages build peer test adios
+    configure release
+    build release
+    shift
+    bench_groups "$@"
+    return
+  fi
   ensure_packages build peer test
   bench_configure "$@"
   build release

@@ -150,24 +150,26 @@ bp::Shape GroupFile::shape_of(const GroupVariable& v) const {
   const auto values = [&](const std::vector<Expression>& list) {
     std::vector<Count> all;
     all.reserve(list.size());
-    for (const Expression& e : list)
-      all.push_back(naming("variable " + v.name, [&] { return e.value(known); }));
+    for (const Expression& e : list) all.push_back(e.value(known));
     return all;
   };
-  const std::vector<Count> shape = values(v.global), start = values(v.offsets);
-  const std::vector<Count> count = values(v.dimensions);
-  if (count.empty()) return {};
+  if (v.dimensions.empty()) return {};
+  std::vector<Count> shape, start, count;
+  naming("variable " + v.name, [&] {
+    shape = values(v.global), start = values(v.offsets), count = values(v.dimensions);
+  });
   return shape_of(v, {shape.empty() ? nullptr : shape.data(),
                       start.empty() ? nullptr : start.data(), count.data()});
 }
 
 bp::Shape GroupFile::shape_of(const GroupVariable& v, const GroupBox& box) const {
-  const std::string me = "variable " + v.name;
+  const auto me = [&] { return "variable " + v.name; };
   const bool global = !v.global.empty();
   if (v.dimensions.empty())
-    throw Error(Errc::einval, me + " is a scalar, which has no box", "write it without one");
+    throw Error(Errc::einval, me() + " is a scalar, which has no box", "write it without one");
   if (!box.count || global != (box.shape != nullptr) || global != (box.start != nullptr))
-    throw Error(Errc::einval, me + (global ? " is part of a global array" : " is no global array"),
+    throw Error(Errc::einval,
+                me() + (global ? " is part of a global array" : " is no global array"),
                 global ? "give shape, start and count" : "give count alone");
   bp::Shape at;
   const std::size_t n = v.dimensions.size();
@@ -177,7 +179,7 @@ bp::Shape GroupFile::shape_of(const GroupVariable& v, const GroupBox& box) const
     at.start.assign(box.start, box.start + n);
   }
   for (std::size_t d = 0; d < n; ++d) {
-    const auto dimension = [&] { return me + ", dimension " + std::to_string(d) + ": "; };
+    const auto dimension = [&] { return me() + ", dimension " + std::to_string(d) + ": "; };
     if (at.count[d] < 0)
       throw Error(Errc::einval, dimension() + std::to_string(at.count[d]) + " elements");
     if (!global) continue;

@@ -123,9 +123,8 @@ bool is_of(GroupType type, std::string_view text) {
 }  // namespace
 
 const GroupVariable* GroupDefinition::find(const std::string& variable) const {
-  const auto found = std::find_if(variables.begin(), variables.end(),
-                                  [&](const GroupVariable& v) { return v.name == variable; });
-  return found == variables.end() ? nullptr : &*found;
+  const auto found = places.find(variable);
+  return found == places.end() ? nullptr : &variables[found->second];
 }
 
 GroupDefinition define_group(const std::string& name, const std::string& language) {
@@ -157,6 +156,7 @@ void define_variable(GroupDefinition& group, const GroupVariableText& text) {
   variable.once = text.steps == "once";
   check_characteristics(text.characteristics, me);
   variable.gwrite = text.gwrite;
+  group.places.emplace(variable.name, group.variables.size());
   group.variables.push_back(std::move(variable));
 }
 

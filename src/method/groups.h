@@ -16,6 +16,7 @@
 
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "array/expression.h"
@@ -50,6 +51,7 @@ struct GroupDefinition {
   std::string name;
   bool column_major = false;  ///< dimensions are listed as Fortran has them
   std::vector<GroupVariable> variables;
+  std::unordered_map<std::string, std::size_t> places;  ///< of variables, by name
   std::vector<GroupAttribute> attributes;
   int line = 0;  ///< in the configuration; 0: defined by calls
 

@@ -44,10 +44,10 @@ std::optional<std::size_t> Catalogue::find(std::string_view name, bool attribute
   return found->second;
 }
 
-void Catalogue::check(const Name& name) const {
-  if (name.kind == Kind::attribute) return;  // the first one stays
-  const auto known = find(name.variable.name, false);
-  if (!known || names_[*known] == name) return;
+std::optional<std::size_t> Catalogue::check(const Name& name) const {
+  const bool is_attribute = name.kind == Kind::attribute;
+  const auto known = find(name.variable.name, is_attribute);
+  if (is_attribute || !known || names_[*known] == name) return known;  // the first attribute stays
   throw Error(Errc::emultidefine_var_type,
               name.variable.name +
                   " was written before, or by another rank, with another type or kind of shape",

@@ -48,8 +48,9 @@ class Catalogue {
   /// Collective. All ranks know `names` of rank 0, which are in the file already.
   void learn(const Comm& comm, std::span<const Name> names);
 
-  /// Throws Errc::emultidefine_var_type where `name` is known otherwise than this. Local.
-  void check(const Name& name) const;
+  /// Throws Errc::emultidefine_var_type where `name` is known otherwise than this; else returns its
+  /// place, if it is known. Local.
+  std::optional<std::size_t> check(const Name& name) const;
 
   /// Collective. Behind it all ranks know the names in `mine`. `failed`: an error of this rank from
   /// before. Throws on all ranks where one has failed, or knows a name otherwise. One meeting;

@@ -96,17 +96,17 @@ std::unique_ptr<StepWriter> StepWriter::append(const Comm& comm, const std::stri
 std::size_t StepWriter::name_of(Name&& name) {
   const auto found = name_places_.find(name.variable.name);
   if (found == name_places_.end()) {
-    catalogue_.check(name);
-    names_.push_back(std::move(name));
+    const auto known = catalogue_.check(name);
+    names_.push_back({std::move(name), known});
     try {
-      name_places_.emplace(names_.back().variable.name, names_.size() - 1);
+      name_places_.emplace(names_.back().name.variable.name, names_.size() - 1);
     } catch (...) {
       names_.pop_back();
       throw;
     }
     return names_.size() - 1;
   }
-  if (names_[found->second] == name) return found->second;
+  if (names_[found->second].name == name) return found->second;
   throw Error(Errc::emultidefine_var_type,
               name.variable.name + " is in this step already, with another type or kind of shape",
               "write a variable with one type and number of dimensions");
@@ -170,7 +170,7 @@ void StepWriter::add_attribute(const bp::Attribute& attribute) {
 /// A string that was lent is taken now, too: its text stands in md.0 as well.
 void StepWriter::measure_lent() {
   for (Pending& pending : pending_) {
-    const bp::Type type = names_[pending.name].variable.type;
+    const bp::Type type = names_[pending.name].name.variable.type;
     bp::Block& block = pending.block;
     if (!pending.lent) continue;
     if (type == bp::Type::string) {
@@ -188,8 +188,8 @@ void StepWriter::measure_lent() {
 
 std::vector<Name> StepWriter::new_names() const {
   std::vector<Name> fresh;
-  for (const Name& name : names_)
-    if (!catalogue_.find(name.variable.name, false)) fresh.push_back(name);
+  for (const OwnName& own : names_)
+    if (!own.known) fresh.push_back(own.name);
   for (const bp::Attribute& attribute : attributes_) {
     if (!catalogue_.find(attribute.name, true))
       fresh.push_back({{attribute.name, attribute.type}, Kind::attribute});
@@ -232,12 +232,13 @@ void StepWriter::lay_out(Laid& step) {
     ++step.mine[slots[name] + 1];
   };
   std::vector<std::size_t> known;
-  for (const Name& name : names_) known.push_back(*catalogue_.find(name.variable.name, false));
+  for (const OwnName& own : names_)
+    known.push_back(own.known ? *own.known : *catalogue_.find(own.name.variable.name, false));
   std::stable_sort(pending_.begin(), pending_.end(), [&](const Pending& a, const Pending& b) {
     return known[a.name] < known[b.name];
   });
   for (Pending& pending : pending_) {
-    const Name& name = names_[pending.name];
+    const Name& name = names_[pending.name].name;
     const std::size_t n = known[pending.name], from = step.entries.size();
     bp::Block& block = pending.block;
     block.step = step.number;

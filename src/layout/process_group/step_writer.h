@@ -115,7 +115,11 @@ class StepWriter {
   BpFiles files_;
   Catalogue catalogue_;
   std::vector<bool> attribute_written_;  // by place in the catalogue
-  std::vector<Name> names_;              // of the step under way, this rank's
+  struct OwnName {
+    Name name;
+    std::optional<std::size_t> known;  // its place in the catalogue; none: it is new
+  };
+  std::vector<OwnName> names_;  // of the step under way, this rank's
   std::unordered_map<std::string, std::size_t> name_places_;
   std::vector<Pending> pending_;
   std::vector<bp::Attribute> attributes_;          // not written yet

@@ -1,0 +1,288 @@
+// Process groups against ADIOS 1, the system of the paper, and the physical limit, on the same
+// bytes, in turn, in one run (paper A, III.D; docs/groups.md):
+//
+//   forebay        forebay_write: buffers are the program's again at once
+//   forebay-later  forebay_write_later: lent until the step ends, not copied
+//   append         one pass for the least and greatest value, one pwritev a rank and step: no
+//   index, no names adios-mpi, adios-posix   ADIOS 1.13's methods of these names, where it is
+//   installed: one file a step
+//
+// A step is over when its data has been handed to the system, on all ranks; nothing is synced.
+// Prints medians over rounds, in which the ways take turns.
+#include <fcntl.h>
+#include <forebay_groups.h>
+#include <mpi.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <climits>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#ifdef FOREBAY_BENCH_ADIOS
+#include <adios.h>
+#endif
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Work {
+  int variables = 8;
+  std::int64_t elements = 1 << 20;  // doubles of a variable and rank
+  int steps = 2;
+  fs::path folder;
+};
+
+int rank = 0, ranks = 1;
+
+[[noreturn]] void failed(const std::string& what) {
+  std::fprintf(stderr, "rank %d: %s\n", rank, what.c_str());
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  std::abort();
+}
+
+void check(int status, const char* what) {
+  if (status != 0) failed(std::string(what) + " failed with " + std::to_string(status));
+}
+
+std::string name_of(int variable) { return "v" + std::to_string(variable); }
+
+using Values = std::vector<std::vector<double>>;
+
+// One element differs in each step, so that no step is what the one before was.
+Values make_values(const Work& work) {
+  Values values(static_cast<std::size_t>(work.variables));
+  for (std::size_t v = 0; v < values.size(); ++v) {
+    values[v].resize(static_cast<std::size_t>(work.elements));
+    for (std::size_t i = 0; i < values[v].size(); ++i)
+      values[v][i] = static_cast<double>((i * 7919 + v) % 100003) + rank;
+  }
+  return values;
+}
+
+void define_forebay(const Work& work) {
+  check(forebay_init(nullptr, MPI_COMM_WORLD), "forebay_init");
+  check(forebay_define_group("g", "C"), "forebay_define_group");
+  for (const char* scalar : {"n", "all", "at"})
+    check(forebay_define_var("g", scalar, "int64", nullptr, nullptr, nullptr, nullptr), scalar);
+  for (int v = 0; v < work.variables; ++v)
+    check(forebay_define_var("g", name_of(v).c_str(), "double", "n", "all", "at", nullptr),
+          "forebay_define_var");
+}
+
+void write_forebay(const Work& work, const Values& values, bool later) {
+  const std::int64_t n = work.elements, all = n * ranks, at = n * rank;
+  int file = 0;
+  check(forebay_open(&file, "g", (work.folder / "forebay.bp").c_str(), "w", MPI_COMM_WORLD),
+        "forebay_open");
+  for (int step = 0; step < work.steps; ++step) {
+    check(forebay_write(file, "n", &n), "n");
+    check(forebay_write(file, "all", &all), "all");
+    check(forebay_write(file, "at", &at), "at");
+    for (int v = 0; v < work.variables; ++v) {
+      const auto* data = values[static_cast<std::size_t>(v)].data();
+      check(later ? forebay_write_later(file, name_of(v).c_str(), data)
+                  : forebay_write(file, name_of(v).c_str(), data),
+            "forebay_write");
+    }
+    check(forebay_end_step(file), "forebay_end_step");
+  }
+  check(forebay_close(file), "forebay_close");
+}
+
+double least_and_greatest = 0;  // so that the pass is made
+
+void write_all(int fd, std::vector<iovec>& pieces, off_t at) {
+  for (std::size_t from = 0; from < pieces.size();) {
+    const auto many = static_cast<int>(std::min<std::size_t>(pieces.size() - from, IOV_MAX));
+    ssize_t done = ::pwritev(fd, pieces.data() + from, many, at);
+    if (done <= 0) failed("pwritev");
+    at += done;
+    for (; from < pieces.size() && done >= static_cast<ssize_t>(pieces[from].iov_len); ++from)
+      done -= static_cast<ssize_t>(pieces[from].iov_len);
+    if (done > 0) {
+      pieces[from].iov_base = static_cast<char*>(pieces[from].iov_base) + done;
+      pieces[from].iov_len -= static_cast<std::size_t>(done);
+    }
+  }
+}
+
+void write_append(const Work& work, const Values& values) {
+  const std::string path = work.folder / "append";
+  if (rank == 0) ::close(::open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0666));
+  MPI_Barrier(MPI_COMM_WORLD);
+  const int fd = ::open(path.c_str(), O_WRONLY);
+  const std::int64_t bytes = work.variables * work.elements * 8;
+  for (int step = 0; step < work.steps; ++step) {
+    std::vector<iovec> pieces;
+    for (const auto& one : values) {
+      double least[8], greatest[8];
+      std::fill_n(least, 8, one[0]);
+      std::fill_n(greatest, 8, one[0]);
+      std::size_t i = 0;
+      for (; i + 8 <= one.size(); i += 8) {
+        for (std::size_t l = 0; l < 8; ++l) {
+          least[l] = std::min(least[l], one[i + l]);
+          greatest[l] = std::max(greatest[l], one[i + l]);
+        }
+      }
+      least_and_greatest +=
+          *std::min_element(least, least + 8) + *std::max_element(greatest, greatest + 8);
+      pieces.push_back({const_cast<double*>(one.data()), one.size() * sizeof(double)});
+    }
+    write_all(fd, pieces, (static_cast<std::int64_t>(step) * ranks + rank) * bytes);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  ::close(fd);
+}
+
+#ifdef FOREBAY_BENCH_ADIOS
+std::int64_t define_adios(const Work& work, const char* method) {
+  std::int64_t group = 0;
+  adios_declare_group(&group, method, "", adios_stat_default);
+  adios_select_method(group, method, "verbose=1", "");
+  for (const char* scalar : {"n", "all", "at"})
+    adios_define_var(group, scalar, "", adios_long, "", "", "");
+  for (int v = 0; v < work.variables; ++v)
+    adios_define_var(group, name_of(v).c_str(), "", adios_double, "n", "all", "at");
+  return group;
+}
+
+void write_adios(const Work& work, const Values& values, const char* method) {
+  std::int64_t n = work.elements, all = n * ranks, at = n * rank;
+  for (int step = 0; step < work.steps; ++step) {
+    std::int64_t file = 0;
+    std::uint64_t total = 0;
+    const std::string path =
+        work.folder / (std::string(method) + "." + std::to_string(step) + ".bp");
+    check(adios_open(&file, method, path.c_str(), "w", MPI_COMM_WORLD), "adios_open");
+    adios_group_size(file, static_cast<std::uint64_t>(3 * 8 + work.variables * n * 8), &total);
+    adios_write(file, "n", &n);
+    adios_write(file, "all", &all);
+    adios_write(file, "at", &at);
+    for (int v = 0; v < work.variables; ++v)
+      adios_write(file, name_of(v).c_str(),
+                  const_cast<double*>(values[static_cast<std::size_t>(v)].data()));
+    check(adios_close(file), "adios_close");
+  }
+}
+#endif
+
+struct Way {
+  std::string name;
+  std::function<void()> write;
+  std::vector<double> seconds;
+};
+
+double timed(const std::function<void()>& f) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double begin = MPI_Wtime();
+  f();
+  double mine = MPI_Wtime() - begin, longest = 0;
+  MPI_Allreduce(&mine, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return longest;
+}
+
+double median(std::vector<double> some) {
+  std::sort(some.begin(), some.end());
+  const std::size_t n = some.size();
+  return n % 2 == 1 ? some[n / 2] : (some[n / 2 - 1] + some[n / 2]) / 2;
+}
+
+void empty(const fs::path& folder) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) {
+    fs::remove_all(folder);
+    fs::create_directories(folder);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  Work work;
+  int rounds = 5;
+  bool json = false;
+  CLI::App app("Process groups against ADIOS 1 and the physical limit");
+  app.add_option("--dir", work.folder, "an empty folder, which is removed")->required();
+  app.add_option("--variables", work.variables, "of a rank and step")->check(CLI::PositiveNumber);
+  app.add_option("--elements", work.elements, "doubles of a variable and rank")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--steps", work.steps)->check(CLI::PositiveNumber);
+  app.add_option("--rounds", rounds, "in which the ways take turns")->check(CLI::PositiveNumber);
+  std::vector<std::string> chosen;
+  app.add_option("--ways", chosen, "these only, with commas")->delimiter(',');
+  app.add_flag("--json", json);
+  CLI11_PARSE(app, argc, argv);
+
+  const Values values = make_values(work);
+  define_forebay(work);
+  std::vector<Way> ways;
+  ways.push_back({"forebay", [&] { write_forebay(work, values, false); }, {}});
+  ways.push_back({"forebay-later", [&] { write_forebay(work, values, true); }, {}});
+  ways.push_back({"append", [&] { write_append(work, values); }, {}});
+#ifdef FOREBAY_BENCH_ADIOS
+  check(adios_init_noxml(MPI_COMM_WORLD), "adios_init_noxml");
+  define_adios(work, "MPI");
+  define_adios(work, "POSIX");
+  ways.push_back({"adios-mpi", [&] { write_adios(work, values, "MPI"); }, {}});
+  ways.push_back({"adios-posix", [&] { write_adios(work, values, "POSIX"); }, {}});
+#endif
+  std::erase_if(ways, [&](const Way& way) {
+    return !chosen.empty() && std::find(chosen.begin(), chosen.end(), way.name) == chosen.end();
+  });
+  if (ways.empty()) failed("there is no such way");
+  for (int round = -1; round < rounds; ++round) {  // the first one is not counted
+    for (std::size_t w = 0; w < ways.size(); ++w) {
+      Way& way = ways[(w + static_cast<std::size_t>(round + 1)) % ways.size()];
+      empty(work.folder);
+      const double seconds = timed(way.write);
+      if (round >= 0) way.seconds.push_back(seconds);
+    }
+  }
+  empty(work.folder);
+  const double bytes =
+      8.0 * static_cast<double>(work.elements) * work.variables * work.steps * ranks;
+  if (rank == 0) {
+    fs::remove_all(work.folder);
+    nlohmann::ordered_json report = {{"ranks", ranks},
+                                     {"variables", work.variables},
+                                     {"elements", work.elements},
+                                     {"steps", work.steps},
+                                     {"bytes", bytes},
+                                     {"ways", nlohmann::ordered_json::array()}};
+    const double own = median(ways[0].seconds);
+    if (!json)
+      std::printf(
+          "%d ranks, %d steps, %d variables of %lld doubles a rank: %.1f MiB\n%-14s %9s %9s %9s\n",
+          ranks, work.steps, work.variables, static_cast<long long>(work.elements), bytes / 1048576,
+          "", "seconds", "MiB/s", "/forebay");
+    for (const Way& way : ways) {
+      const double seconds = median(way.seconds);
+      report["ways"].push_back({{"name", way.name}, {"seconds", seconds}, {"all", way.seconds}});
+      if (!json)
+        std::printf("%-14s %9.4f %9.0f %9.2f\n", way.name.c_str(), seconds,
+                    bytes / 1048576 / seconds, seconds / own);
+    }
+    if (json) std::printf("%s\n", report.dump(1).c_str());
+  }
+#ifdef FOREBAY_BENCH_ADIOS
+  adios_finalize(rank);
+#endif
+  check(forebay_finalize(), "forebay_finalize");
+  MPI_Finalize();
+  return 0;
+}
