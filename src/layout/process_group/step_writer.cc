@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t chunk_bytes = 1 << 20;
+constexpr std::size_t least_chunk = 1 << 20, largest_chunk = 8 << 20;  // unless a block is larger
 constexpr std::int64_t largest_head = 1 << 17;  // of a variable's entry, with its name
 constexpr Count largest_alignment = Count{1} << 31;
 // In Laid's sums.
@@ -117,7 +117,9 @@ std::byte* StepWriter::room_for(std::size_t bytes) {
     ++chunk_;
     used_ = 0;
   }
-  if (chunk_ == chunks_.size()) chunks_.emplace_back(std::max(bytes, chunk_bytes));
+  // As much again as there is, so that a step of many small blocks has few chunks.
+  if (chunk_ == chunks_.size())
+    chunks_.emplace_back(std::max(bytes, std::clamp(memory(), least_chunk, largest_chunk)));
   return chunks_[chunk_].data() + used_;
 }
 
@@ -427,7 +429,7 @@ void StepWriter::forget_step() {
             [](const RawBytes& a, const RawBytes& b) { return a.size() > b.size(); });
   std::size_t kept = 0;
   std::erase_if(chunks_, [&](const RawBytes& chunk) {
-    const bool fits = kept + chunk.size() <= copied_ + copied_ / 4 + chunk_bytes;
+    const bool fits = kept + chunk.size() <= copied_ + copied_ / 4 + least_chunk;
     if (fits) kept += chunk.size();
     return !fits;
   });
