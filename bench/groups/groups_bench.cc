@@ -58,7 +58,6 @@ std::string name_of(int variable) { return "v" + std::to_string(variable); }
 
 using Values = std::vector<std::vector<double>>;
 
-// One element differs in each step, so that no step is what the one before was.
 Values make_values(const Work& work) {
   Values values(static_cast<std::size_t>(work.variables));
   for (std::size_t v = 0; v < values.size(); ++v) {
@@ -228,6 +227,7 @@ int main(int argc, char** argv) {
   app.add_flag("--json", json);
   CLI11_PARSE(app, argc, argv);
 
+  if (rank == 0 && fs::exists(work.folder) && !fs::is_empty(work.folder)) failed(work.folder.string() + " is not empty");
   const Values values = make_values(work);
   define_forebay(work);
   std::vector<Way> ways;

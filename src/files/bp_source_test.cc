@@ -242,6 +242,28 @@ TEST_F(BpSourceTest, blocks_are_found_by_their_least_and_greatest_value) {
   EXPECT_EQ(attempt_to([&] { found("t > 1"); })->code(), Errc::enotvar);
 }
 
+// A threshold is the number that the variable's type has for it.
+TEST_F(BpSourceTest, decimal_thresholds_are_those_of_the_type) {
+  Block wide, narrow;
+  wide.has_value = narrow.has_value = true;
+  wide.min = wide.max = value_of(0.1);
+  narrow.min = narrow.max = value_of(0.1F);
+  make({{{{T, {wide}}, {{"F", bp::Type::float32}, {narrow}}}, {}}});
+  const auto is_found = [&](const std::string& condition) {
+    bool any = false;
+    find_in_bp(path_.string(), condition, true, [&](const FoundBlock&) { any = true; });
+    return any;
+  };
+  for (const std::string name : {"T", "F"}) {
+    EXPECT_TRUE(is_found(name + " == 0.1")) << name;
+    EXPECT_TRUE(is_found(name + " <= 0.1")) << name;
+    EXPECT_FALSE(is_found(name + " > 0.1")) << name;
+    EXPECT_FALSE(is_found(name + " != 0.1")) << name;
+    EXPECT_TRUE(is_found(name + " < 1e300")) << name;
+    EXPECT_FALSE(is_found(name + " > 1e300")) << name;
+  }
+}
+
 // A double has no such number.
 TEST_F(BpSourceTest, integers_are_compared_as_integers) {
   constexpr std::int64_t odd = (std::int64_t{1} << 60) + 1;

@@ -341,6 +341,8 @@ void VariableEntry::parse_characteristics(std::span<const std::byte> bytes, Bloc
       type == Type::string ? static_cast<Count>(block.text.size()) : bytes_of(type, block.at);
   if (type == Type::string && !block.at.count.empty())
     damaged(variable_.name + " is an array of strings");
+  if (block.has_value && !block.at.count.empty())
+    damaged(variable_.name + " is an array and a single value");
   if (!block.has_value && block.bytes > 0 &&
       (block.payload < head_bytes ||
        block.bytes > std::numeric_limits<Offset>::max() - block.payload))

@@ -214,6 +214,15 @@ TEST(BpRead, values_that_lie_nowhere_and_arrays_of_strings_are_damage) {
   }
 }
 
+TEST(BpRead, an_array_has_no_value) {
+  Bytes both;
+  put_extents(both, 4, 4, 0);
+  EXPECT_FALSE(error_of(both));
+  put(both, std::uint8_t{0});
+  put(both, 7.0F);
+  EXPECT_EQ(error_of(both)->code(), Errc::ebad_file);
+}
+
 // A file has no more than how many dimensions there are.
 TEST(BpRead, arrays_without_extents_are_arrays) {
   Bytes none;

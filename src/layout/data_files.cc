@@ -5,6 +5,7 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
+#include "base/leavings.h"
 #include "storage/directory.h"
 
 namespace forebay::data_files {
@@ -25,6 +26,17 @@ void check_front(ByteFile& file, const Front& expected) {
   if (found.number != expected.number)
     throw Error(Errc::enotnc, "it is data file " + std::to_string(found.number),
                 "data files must keep their names");
+}
+
+bool is_left_by(const std::string& path, std::optional<std::uint64_t> id) {
+  Report unseen;
+  std::vector<std::byte> bytes(enough_of_beginning);
+  bytes.resize(File(path, false, 0, unseen).read_at(0, bytes));
+  if (beginning_of(bytes) == Beginning::torn) return true;
+  bytes.resize(std::min(bytes.size(), static_cast<std::size_t>(decomposed::slot_bytes)));
+  bool its = false;
+  attempt_to([&] { its = decomposed::parse_front(bytes).id == id; });
+  return its;
 }
 
 namespace {

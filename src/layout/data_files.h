@@ -9,6 +9,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,9 @@ constexpr const char* folder_advice =
 
 /// Local. Errc::enotnc if the file does not begin so: it is another file's, or has another's place.
 void check_front(ByteFile& file, const Front& expected);
+
+/// Local. Whether a data file may be removed with the file of this id: it begins so, or is torn.
+bool is_left_by(const std::string& path, std::optional<std::uint64_t> id);
 
 /// Ranks that write one data file.
 struct Group {

@@ -64,8 +64,11 @@ void File::ensure_open() {
   // Not to wait for who writes to a pipe.
   const int flags = (writable_ ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK;
   if (!fault("open")) fd_ = ::open(path_.c_str(), flags);
-  if (fd_ < 0) throw system_error(errno, Errc::eofile, "opening", path_);
   struct stat st {};
+  // A file server may have lent the file to somebody, who gives it back in a moment.
+  if (fd_ < 0 && errno == EWOULDBLOCK && ::stat(path_.c_str(), &st) == 0 && S_ISREG(st.st_mode))
+    fd_ = ::open(path_.c_str(), flags & ~O_NONBLOCK);
+  if (fd_ < 0) throw system_error(errno, Errc::eofile, "opening", path_);
   if (::fstat(fd_, &st) == 0 && (S_ISDIR(st.st_mode) || S_ISFIFO(st.st_mode))) {
     throw Error(Errc::efile, path_ + (S_ISDIR(st.st_mode) ? " is a directory" : " is a pipe"),
                 "give the path of a file");

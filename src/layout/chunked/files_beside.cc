@@ -33,10 +33,6 @@ struct Found {
   Beginning beginning;
   std::optional<Front> front;    ///< a whole one
   std::vector<std::byte> slots;  ///< of an index: what stands where its roots should
-
-  bool belongs_to(std::optional<std::uint64_t> id) const {
-    return front ? front->id == id : beginning == Beginning::torn;
-  }
 };
 
 Found look_at(const std::string& path) {
@@ -261,7 +257,7 @@ void remove_files_beside(const std::string& path, const Schema* header) noexcept
     remove_leavings(folder, [&](std::string_view name) {
       bool its = false;
       attempt_to([&] {
-        its = is_number(name) && look_at(folder + "/" + std::string(name)).belongs_to(id);
+        its = is_number(name) && data_files::is_left_by(folder + "/" + std::string(name), id);
       });
       return its;
     });

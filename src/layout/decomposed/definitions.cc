@@ -10,6 +10,7 @@
 
 #include "array/decomposition.h"
 #include "base/attempt.h"
+#include "base/leavings.h"
 #include "base/random_number.h"
 #include "comm/agree.h"
 #include "comm/topology.h"
@@ -68,6 +69,18 @@ std::vector<Run> runs_of(const Pattern& pattern, const Decomposition& map, Count
 void make_folder(const std::string& folder) {
   if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
     throw system_error(errno, Errc::efile, "making the folder", folder);
+}
+
+// What a kill left before a front was whole goes.
+void refuse_others(const std::string& folder) {
+  each_in_folder(folder, [&](int at, const char* name, bool is_regular) {
+    if (!is_regular || !is_number(name)) return;
+    const std::string path = folder + "/" + name;
+    if (!data_files::is_left_by(path, std::nullopt))
+      throw Error(Errc::eexist, path + " is another file's, or nobody knows whose",
+                  "move it to where its file is, or remove it if that is gone");
+    ::unlinkat(at, name, 0);
+  });
 }
 
 }  // namespace
@@ -152,6 +165,7 @@ void DecomposedLayout::make_files() {
       throw Error(Errc::eexist, folder + " holds the data files of another file",
                   "move the folder to where its file is, or remove it if that is gone");
     remove_data_files(site_.path, std::nullopt);
+    refuse_others(folder);
     make_folder(folder);
     auto file = make_file(state_path(site_.path), true);
     file->create(false);
@@ -162,7 +176,7 @@ void DecomposedLayout::make_files() {
   make_group();
   agree_on_error(comm_, attempt_to([&] {
                    if (!group_->writer) return;
-                   // A state tells of data files before they are made: others' have none.
+                   // Others' were looked for before there was a state.
                    group_->file->create(true);
                    group_->writer->create();
                  }));

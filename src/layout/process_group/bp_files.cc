@@ -4,6 +4,7 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -36,6 +37,7 @@ bool is_of_bp(const std::string& name) {
 /// Whether a file is empty, or begins as those of BP4 do.
 bool may_be_bp(const std::string& path) {
   constexpr std::string_view tag = "ADIOS-BP";
+  if (!fs::is_regular_file(path)) return false;  // to open a pipe would wait
   std::ifstream file(path, std::ios::binary);
   std::string first(tag.size(), ' ');
   file.read(first.data(), std::ssize(first));
@@ -149,10 +151,13 @@ std::size_t BpFiles::look_through(bool column_major) {
     }
     return known->second;
   };
+  std::vector<bool> has_kind;
   for (std::size_t v = 0; v < old.variables().size(); ++v) {
+    has_kind.push_back(!old.variables()[v].without_extents);
     for (const std::uint32_t step : old.variables()[v].steps) {
       if (step >= whole) break;
       old.each_block(v, step, [&](const bp::Block& block) {
+        if (!bp::may_be_global(block.at)) has_kind[v] = true;
         if (!block.has_value && block.bytes > 0 && block.bytes > end_of(block.file) - block.payload)
           whole = step;
       });
@@ -161,15 +166,19 @@ std::size_t BpFiles::look_through(bool column_major) {
   if (whole > 0 && old.column_major(whole - 1) != column_major)
     cannot_append(path_, std::string("its arrays are ") + (column_major ? "row" : "column") +
                              "-major, and those of the group are not");
-  for (const StoredVariable& variable : old.variables()) {
-    if (variable.steps.front() < whole && !variable.without_extents)
+  for (std::size_t v = 0; v < has_kind.size(); ++v) {
+    const StoredVariable& variable = old.variables()[v];
+    if (variable.steps.front() < whole && has_kind[v])
       names.push_back(
           {variable.variable, variable.kind, static_cast<std::uint8_t>(variable.dimensions)});
   }
   // Where steps are dropped theirs may be among them: the writer's own are written again then.
   if (whole == old.steps())
-    for (const bp::Attribute& attribute : old.attributes())
+    for (const bp::Attribute& attribute : old.attributes()) {
+      if (attribute.name.size() > std::numeric_limits<std::uint16_t>::max())
+        cannot_append(path_, "the name of an attribute has more than 65,535 bytes");
       names.push_back({{attribute.name, attribute.type}, Kind::attribute});
+    }
   return whole;
 }
 

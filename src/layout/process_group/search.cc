@@ -41,10 +41,15 @@ Search::Bound parse_bound(std::string_view text, std::string& variable) {
   if (variable.empty()) no_condition(text, "a variable comes first");
   const std::string_view number = trimmed(text.substr(at + sign->first.size()));
   Search::Bound bound{sign->second, 0};
-  const auto [end, failed] =
-      std::from_chars(number.data(), number.data() + number.size(), bound.than);
-  if (failed != std::errc() || end != number.data() + number.size() || !std::isfinite(bound.than))
+  const char* const last = number.data() + number.size();
+  const auto [end, failed] = std::from_chars(number.data(), last, bound.than);
+  if (failed != std::errc() || end != last || !std::isfinite(bound.than))
     no_condition(text, "a number comes last");
+  // Each rounded once. What is beyond a type's range stays beyond it.
+  if (std::from_chars(number.data(), last, bound.as_double).ec != std::errc())
+    bound.as_double = static_cast<double>(bound.than);
+  if (std::from_chars(number.data(), last, bound.as_float).ec != std::errc())
+    bound.as_float = static_cast<float>(bound.than);
   return bound;
 }
 
@@ -127,14 +132,20 @@ Search parse_search(std::string_view text) {
   return search;
 }
 
-Searched search(const BpReader& file, const Search& what, bool values,
+Searched search(const BpReader& file, const Search& asked, bool values,
                 const std::function<void(const FoundBlock&)>& f) {
+  Search what = asked;
   const std::size_t v = file.find(what.variable);
   const StoredVariable& variable = file.variables()[v];
   const bp::Type type = variable.variable.type;
   if (!is_ordered(type))
     throw Error(Errc::echar, file.path() + ": variable " + what.variable + " has no order",
                 "search a variable of numbers");
+  // 0.1 is the variable's own, as programs that compare it have it.
+  for (Search::Bound& bound : what.bounds) {
+    if (type == bp::Type::float64) bound.than = bound.as_double;
+    if (type == bp::Type::float32) bound.than = bound.as_float;
+  }
   Searched searched;
   RawBytes buffer;
   const auto count_matches = [&](const bp::Block& block) {
@@ -164,6 +175,7 @@ Searched search(const BpReader& file, const Search& what, bool values,
       found.matches.reset();
       if (found.known) {
         if (found.least > found.greatest) return;  // no value counts
+        if (found.least == found.greatest && !std::isfinite(found.least)) return;
         for (const Search::Bound& bound : what.bounds)
           if (!may_be_so(bound, found.least, found.greatest)) return;
       }

@@ -21,6 +21,8 @@ struct Search {
   struct Bound {
     Is is;
     long double than;
+    double as_double = 0;  ///< the same number, as variables of these types have it
+    float as_float = 0;
   };
   std::string variable;
   std::vector<Bound> bounds;  ///< at least one

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "base/attempt.h"
 #include "base/error.h"
 #include "base/text_table.h"
 #include "files/bp_source.h"
@@ -44,6 +45,7 @@ Json to_json(const FoundBlock& found) {
       {"step", found.step}, {"block", found.block}, {"start", found.start}, {"count", found.count}};
   json["least"] = found.known ? Json(static_cast<double>(found.least)) : Json();
   json["greatest"] = found.known ? Json(static_cast<double>(found.greatest)) : Json();
+  json["known"] = found.known;
   json["certain"] = found.certain;
   json["matches"] = found.matches ? Json(*found.matches) : Json();
   return json;
@@ -70,14 +72,14 @@ void add_find_command(CLI::App& app, int& status) {
       "Blocks are found by the least and greatest value that the index has of each; data files are "
       "not read, and need not be there, without --values. Operators: <, <=, >, >=, ==, !=. Only "
       "finite values count. \"perhaps\": a block whose range leaves it open, or that the index has "
-      "no range of.\n"
+      "no range of. Blocks of adios2 that hold NaN have wrong ranges there.\n"
       "Exit codes: 0 something was found, 1 nothing was, 2 a condition or a file that makes no "
       "sense.");
   command.callback([options, &status] {
-    status = exit_failed;
+    bool found_any = false, senseless = false;
     Json files = Json::array();
-    const auto parsed = process_group::parse_search(options->condition);
-    for (const std::string& path : options->paths) {
+    std::string variable;
+    const auto look_in = [&](const std::string& path) {
       if (!is_bp(path))
         throw Error(Errc::enotsupport, path + " is no BP4 directory",
                     "other files have no index of values");
@@ -92,10 +94,10 @@ void add_find_command(CLI::App& app, int& status) {
             if (options->json)
               blocks.push_back(to_json(found));
             else
-              fmt::print("{}: {}: {}; {}\n", printable(path), place_of(parsed.variable, found),
+              fmt::print("{}: {}: {}; {}\n", printable(path), place_of(variable, found),
                          range_of(found), why(found));
           });
-      if (found_blocks > 0) status = exit_done;
+      found_any |= found_blocks > 0;
       if (options->json)
         files.push_back({{"path", path},
                          {"found", std::move(blocks)},
@@ -103,7 +105,21 @@ void add_find_command(CLI::App& app, int& status) {
       else
         fmt::print("{}: {} of {} blocks, in {} of {} steps\n", printable(path), found_blocks,
                    searched.blocks, steps, searched.steps);
-    }
+    };
+    // What is wrong with one file keeps nobody from looking into the others.
+    const auto guarded = [&](const std::string& path, const std::function<void()>& f) {
+      const auto failed = attempt_to(f);
+      if (!failed) return;
+      senseless = true;
+      std::fflush(stdout);
+      fmt::print(stderr, "forebay: {}\n", failed->message());
+      if (!failed->advice().empty()) fmt::print(stderr, "         {}\n", failed->advice());
+      if (!path.empty()) files.push_back({{"path", path}, {"error", failed->message()}});
+    };
+    guarded("", [&] { variable = process_group::parse_search(options->condition).variable; });
+    for (const std::string& path : options->paths)
+      if (!variable.empty()) guarded(path, [&] { look_in(path); });
+    status = senseless ? exit_unreadable : found_any ? exit_done : exit_failed;
     if (options->json) print_json({{"condition", options->condition}, {"files", std::move(files)}});
   });
 }
