@@ -227,7 +227,8 @@ int main(int argc, char** argv) {
   app.add_flag("--json", json);
   CLI11_PARSE(app, argc, argv);
 
-  if (rank == 0 && fs::exists(work.folder) && !fs::is_empty(work.folder)) failed(work.folder.string() + " is not empty");
+  if (rank == 0 && fs::exists(work.folder) && !fs::is_empty(work.folder))
+    failed(work.folder.string() + " is not empty");
   const Values values = make_values(work);
   define_forebay(work);
   std::vector<Way> ways;
