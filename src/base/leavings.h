@@ -19,8 +19,7 @@ inline bool is_number(std::string_view name) {
 constexpr std::uint32_t data_file_word = 0x4642'4446;
 
 /// What a file begins with: that word; what a kill or a power failure leaves in its place, nothing
-/// or zeros, little more than definitions take; something else. Numbers of others may begin with
-/// zeros, too.
+/// or zeros, little more than definitions take; something else, which may begin with zeros, too.
 enum class Beginning { data_file, torn, foreign };
 constexpr std::size_t most_torn = 16384;                    ///< bytes of a file that count as torn
 constexpr std::size_t enough_of_beginning = most_torn + 1;  ///< bytes that tell
