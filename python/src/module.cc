@@ -20,7 +20,8 @@ nb::list find_in_directory(const nb::bytes& name, const std::string& condition, 
   std::vector<FoundBlock> all;
   {
     const nb::gil_scoped_release unlocked;
-    find_in_bp(path, condition, values, [&](const FoundBlock& found) { all.push_back(found); });
+    find_in_bp(path, parse_search(condition), values,
+               [&](const FoundBlock& found) { all.push_back(found); });
   }
   const auto bound = [](const FoundBlock& found, long double value) -> nb::object {
     return found.known ? nb::cast(static_cast<double>(value)) : nb::none();

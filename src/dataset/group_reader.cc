@@ -10,19 +10,6 @@
 #include "layout/process_group/search.h"
 
 namespace forebay {
-namespace {
-
-double number_of(bp::Type type, const bp::Value& value) {
-  double number = 0;
-  bp::with_number(type, [&](auto stored) {
-    std::memcpy(&stored, value.data(), sizeof stored);
-    number = static_cast<double>(stored);
-  });
-  return number;
-}
-
-}  // namespace
-
 std::size_t GroupReader::checked(std::int64_t step) {
   if (step < 0)
     throw Error(Errc::einvalcoords, "there is no step " + std::to_string(step),
@@ -109,7 +96,8 @@ int GroupReader::range(const std::string& name, std::int64_t step, double& least
   double lowest = std::numeric_limits<double>::infinity(), highest = -lowest;
   for (const bp::Block& block : blocks_of(v, step)) {
     if (block.bytes == 0) continue;
-    const double low = number_of(type, block.min), high = number_of(type, block.max);
+    const double low = bp::number_of<double>(type, block.min),
+                 high = bp::number_of<double>(type, block.max);
     if (block.has_value && !std::isfinite(low)) continue;
     if (!block.has_value && !block.has_range) return -1;
     if (low > high) continue;  // no value of it counts

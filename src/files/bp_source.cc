@@ -444,26 +444,18 @@ class Checker {
     if (!values_ || block.bytes == 0) return;
     const bp::Type type = file_.variables()[v].variable.type;
     process_group::Range found;
-    values_read_.resize(static_cast<std::size_t>(std::min(block.bytes, most_at_once)));
-    for (Offset at = 0; at < block.bytes; at += most_at_once) {
-      const auto part =
-          std::span<std::byte>(values_read_)
-              .first(static_cast<std::size_t>(std::min(block.bytes - at, most_at_once)));
-      file_.read_block(v, block, at, part);
-      check_.bytes += static_cast<Count>(part.size());
+    file_.each_part(v, block, [&](std::span<const std::byte> part) {
+      check_.bytes += std::ssize(part);
       if (block.has_range && process_group::is_ordered(type))
         found = together(type, found, process_group::range_of(type, part));
-    }
+    });
     if (found.any && (found.min != block.min || found.max != block.max))
       check_.notes.push_back(me + ": the index has another least or largest value than the block");
   }
 
-  static constexpr Count most_at_once = 4 << 20;
-
   Report report_;
   BpReader file_;
   bool values_;
-  RawBytes values_read_;
   BpCheck check_;
   std::map<std::uint32_t, Offset> ends_;
 };
@@ -472,10 +464,9 @@ class Checker {
 
 BpCheck check_bp(const std::string& path, bool values) { return Checker(path, values).run(); }
 
-Searched find_in_bp(const std::string& path, const std::string& condition, bool values,
+Searched find_in_bp(const std::string& path, const Search& what, bool values,
                     const std::function<void(const FoundBlock&)>& f) {
   Report report;
-  const process_group::Search what = process_group::parse_search(condition);
   return search(BpReader(Comm(), path, report), what, values, f);
 }
 

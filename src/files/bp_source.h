@@ -43,9 +43,10 @@ struct BpCheck {
 /// files have no checksums. Throws where the index as a whole cannot be read.
 BpCheck check_bp(const std::string& path, bool values);
 
-using process_group::FoundBlock, process_group::Searched;
-/// Local. As process_group::search, of a condition as process_group::parse_search has it.
-Searched find_in_bp(const std::string& path, const std::string& condition, bool values,
+using process_group::FoundBlock, process_group::Search, process_group::Searched,
+    process_group::parse_search;
+/// Local. As process_group::search.
+Searched find_in_bp(const std::string& path, const Search& what, bool values,
                     const std::function<void(const FoundBlock&)>& f);
 
 }  // namespace forebay

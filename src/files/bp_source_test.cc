@@ -215,7 +215,7 @@ TEST_F(BpSourceTest, blocks_are_found_by_their_least_and_greatest_value) {
   make({{{{T, {ranged(0, 10), ranged(10, 10), nothing}}}, {}}, {{{T, {ranged(5, 3)}}}, {}}});
   const auto found = [&](const std::string& condition, bool values = false) {
     std::string text;
-    find_in_bp(path_.string(), condition, values, [&](const FoundBlock& one) {
+    find_in_bp(path_.string(), parse_search(condition), values, [&](const FoundBlock& one) {
       text += std::to_string(one.step) + "." + std::to_string(one.block);
       text += one.certain ? "! " : "? ";
       if (one.matches) text.insert(text.size() - 1, std::to_string(*one.matches));
@@ -251,7 +251,8 @@ TEST_F(BpSourceTest, decimal_thresholds_are_those_of_the_type) {
   make({{{{T, {wide}}, {{"F", bp::Type::float32}, {narrow}}}, {}}});
   const auto is_found = [&](const std::string& condition) {
     bool any = false;
-    find_in_bp(path_.string(), condition, true, [&](const FoundBlock&) { any = true; });
+    find_in_bp(path_.string(), parse_search(condition), true,
+               [&](const FoundBlock&) { any = true; });
     return any;
   };
   for (const std::string name : {"T", "F"}) {
@@ -274,7 +275,8 @@ TEST_F(BpSourceTest, integers_are_compared_as_integers) {
   make({{{{{"n", bp::Type::int64}, {value}}}, {}}});
   const auto is_found = [&](const std::string& condition) {
     bool any = false;
-    find_in_bp(path_.string(), condition, false, [&](const FoundBlock&) { any = true; });
+    find_in_bp(path_.string(), parse_search(condition), false,
+               [&](const FoundBlock&) { any = true; });
     return any;
   };
   EXPECT_TRUE(is_found("n == 1152921504606846977"));

@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -145,11 +146,14 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 
+inline bool all_zero(const std::vector<Count>& extents) {
+  return std::all_of(extents.begin(), extents.end(), [](Count n) { return n == 0; });
+}
+
 /// Of an array, local or global, all of whose extents are 0 a file has their number alone: it is
 /// taken for a local one.
 inline bool may_be_global(const Shape& at) {
-  return !at.count.empty() && at.shape.empty() &&
-         std::all_of(at.count.begin(), at.count.end(), [](Count n) { return n == 0; });
+  return !at.count.empty() && at.shape.empty() && all_zero(at.count);
 }
 
 struct Variable {
@@ -160,6 +164,17 @@ struct Variable {
 
 /// A value of any numeric type, in the machine's form.
 using Value = std::array<std::byte, 16>;
+
+/// What it is as a floating type; 0 where it is no number.
+template <typename As>
+As number_of(Type type, const Value& value) {
+  As number = 0;
+  with_number(type, [&](auto stored) {
+    std::memcpy(&stored, value.data(), sizeof stored);
+    number = static_cast<As>(stored);
+  });
+  return number;
+}
 
 /// What md.0 holds of a block. Where no element counts `min` is above `max`, in the file too (the
 /// type's largest and least value, or infinities): so the range of all blocks is right for readers

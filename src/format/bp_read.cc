@@ -83,10 +83,6 @@ Extents parse_dimensions(Cursor& from) {
   return all;
 }
 
-bool all_zero(const std::vector<Count>& list) {
-  return std::all_of(list.begin(), list.end(), [](Count n) { return n == 0; });
-}
-
 // What the three lists say of a block, as adios2 takes them.
 Shape shape_of(Extents&& from) {
   Shape at;

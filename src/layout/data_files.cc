@@ -39,6 +39,14 @@ bool is_left_by(const std::string& path, std::optional<std::uint64_t> id) {
   return its;
 }
 
+void remove_left_by(const std::string& folder, std::optional<std::uint64_t> id) noexcept {
+  remove_leavings(folder, [&](std::string_view name) {
+    bool its = false;
+    attempt_to([&] { its = is_number(name) && is_left_by(folder + "/" + std::string(name), id); });
+    return its;
+  });
+}
+
 namespace {
 
 // Of how many ranks a group is; 0: those of a node.

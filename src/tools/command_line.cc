@@ -1,10 +1,14 @@
 #include "tools/command_line.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/types.h"
 
 namespace forebay::tools {
@@ -104,6 +108,11 @@ std::vector<std::string> Command::given() const {
   }
   options.insert(options.end(), places.begin(), places.end());
   return options;
+}
+
+void print_error(const Error& error) {
+  fmt::print(stderr, "forebay: {}\n", error.message());
+  if (!error.advice().empty()) fmt::print(stderr, "         {}\n", error.advice());
 }
 
 }  // namespace forebay::tools

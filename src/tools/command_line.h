@@ -14,6 +14,10 @@ class App;
 class Option;
 }  // namespace CLI
 
+namespace forebay {
+class Error;
+}  // namespace forebay
+
 namespace forebay::tools {
 
 /// A view of an option, or of an argument that is known by its place.
@@ -65,5 +69,8 @@ class Command {
  private:
   CLI::App* command_;
 };
+
+/// What went wrong, and below it what to do, to standard error.
+void print_error(const Error& error);
 
 }  // namespace forebay::tools

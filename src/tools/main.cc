@@ -15,8 +15,7 @@ int guarded(int argc, char** argv) {
   try {
     return run_application({argv + 1, argv + argc});
   } catch (const Error& error) {
-    fmt::print(stderr, "forebay: {}\n", error.message());
-    if (!error.advice().empty()) fmt::print(stderr, "         {}\n", error.advice());
+    print_error(error);
   } catch (const std::exception& error) {
     fmt::print(stderr, "forebay: {}\n", error.what());
   }

@@ -254,13 +254,7 @@ void remove_files_beside(const std::string& path, const Schema* header) noexcept
     if (!id && index.front) id = index.front->id;
     if (!id && index.beginning != Beginning::torn) return;
     const std::string folder = folder_of(path);
-    remove_leavings(folder, [&](std::string_view name) {
-      bool its = false;
-      attempt_to([&] {
-        its = is_number(name) && data_files::is_left_by(folder + "/" + std::string(name), id);
-      });
-      return its;
-    });
+    data_files::remove_left_by(folder, id);
     // The index last, by which the folder is known.
     remove_leavings(folder, [](std::string_view name) { return name == "index"; });
   });

@@ -85,14 +85,7 @@ void remove_data_files(const std::string& path, std::optional<std::uint64_t> id)
     if (const auto found = slots_beside(path); found && !id)
       for (const auto& state : found->states)
         if (state) id = state->id;
-    const std::string folder = folder_of(path);
-    remove_leavings(folder, [&](std::string_view name) {
-      bool its = false;
-      attempt_to([&] {
-        its = is_number(name) && data_files::is_left_by(folder + "/" + std::string(name), id);
-      });
-      return its;
-    });
+    data_files::remove_left_by(folder_of(path), id);
     // The state last, by which the folder is known.
     remove_leavings(folder_of(path), [](std::string_view name) { return name == "state"; });
   });

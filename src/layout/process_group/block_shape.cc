@@ -86,11 +86,8 @@ Kind kind_of(const bp::Variable& variable, const bp::Shape& at, Count bytes) {
 }
 
 bool leaves_a_trace(Kind kind, const bp::Shape& at) {
-  const auto all_zero = [](const std::vector<Count>& extents) {
-    return std::all_of(extents.begin(), extents.end(), [](Count n) { return n == 0; });
-  };
   if (kind == Kind::local) return !has(at.count, 0);
-  if (kind == Kind::global) return !all_zero(at.shape);
+  if (kind == Kind::global) return !bp::all_zero(at.shape);
   return true;
 }
 

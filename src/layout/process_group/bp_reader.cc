@@ -361,13 +361,11 @@ void BpReader::read_box(const StoredVariable& variable, const StoredArray& array
   if (elements == 0) return;
   std::vector<Overlap> parts;
   std::vector<const bp::Block*> from;
-  bool whole = false;
   Count sum = 0;
   for (const bp::Block& block : array.blocks) {
     Overlap both = overlap_of(block.at, start, count);
     if (!both.any) continue;
     const Count own = product(both.count);
-    whole |= own == elements;
     if (__builtin_add_overflow(sum, own, &sum)) sum = std::numeric_limits<Count>::max();
     parts.push_back(std::move(both));
     from.push_back(&block);
@@ -383,7 +381,7 @@ void BpReader::read_box(const StoredVariable& variable, const StoredArray& array
   const bool apart =
       variable.kind == Kind::local_value || (parts.size() <= few && all_apart(parts));
   std::optional<Marks> read;
-  if (apart ? sum < elements : !whole && sum < elements && fill.empty()) nobody_wrote(0, elements);
+  if (sum < elements && (apart || fill.empty())) nobody_wrote(0, elements);
   if (!apart) read.emplace(elements);
   for (std::size_t n = from.size(); n-- > 0;) {
     check_plain(variable, *from[n]);
@@ -459,11 +457,22 @@ void BpReader::read(std::size_t v, std::size_t step, const Subarray& selection, 
 
 void BpReader::read_block(std::size_t v, const bp::Block& block, std::byte* out) const {
   if (block.bytes > 0)
-    read_block(v, block, 0, std::span(out, static_cast<std::size_t>(block.bytes)));
+    read_part(v, block, 0, std::span(out, static_cast<std::size_t>(block.bytes)));
 }
 
-void BpReader::read_block(std::size_t v, const bp::Block& block, Offset from,
-                          std::span<std::byte> out) const {
+void BpReader::each_part(std::size_t v, const bp::Block& block,
+                         const std::function<void(std::span<const std::byte> part)>& f) const {
+  RawBytes buffer(static_cast<std::size_t>(std::min(block.bytes, most_at_once)));
+  for (Offset at = 0; at < block.bytes; at += most_at_once) {
+    const auto part =
+        std::span(buffer).first(static_cast<std::size_t>(std::min(block.bytes - at, most_at_once)));
+    read_part(v, block, at, part);
+    f(part);
+  }
+}
+
+void BpReader::read_part(std::size_t v, const bp::Block& block, Offset from,
+                         std::span<std::byte> out) const {
   const StoredVariable& variable = variables_.at(v);
   check_numbers(variable);
   check_plain(variable, block);

@@ -93,10 +93,11 @@ class BpReader {
   /// no more than the rows that are needed, and what lies between them where that is quicker.
   void read(std::size_t variable, std::size_t step, const Subarray& selection, std::byte* out,
             std::span<const std::byte> fill = {}) const;
-  /// All of one block, as it was written, or so many whole elements of it from byte `from` on.
+  /// All of one block, as it was written.
   void read_block(std::size_t variable, const bp::Block& block, std::byte* out) const;
-  void read_block(std::size_t variable, const bp::Block& block, Offset from,
-                  std::span<std::byte> out) const;
+  /// The same in parts of whole elements, a few MiB at most.
+  void each_part(std::size_t variable, const bp::Block& block,
+                 const std::function<void(std::span<const std::byte> part)>& f) const;
   /// A string.
   std::string text(std::size_t variable, std::size_t step) const;
 
@@ -109,6 +110,8 @@ class BpReader {
   void check_numbers(const StoredVariable& variable) const;
   void check_plain(const StoredVariable& variable, const bp::Block& block) const;
   File& data(std::uint32_t number) const;
+  void read_part(std::size_t variable, const bp::Block& block, Offset from,
+                 std::span<std::byte> out) const;
   void read_box(const StoredVariable& variable, const StoredArray& array,
                 const std::vector<Count>& start, const std::vector<Count>& count, std::byte* out,
                 std::span<const std::byte> fill) const;

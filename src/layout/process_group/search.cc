@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "base/raw_bytes.h"
 #include "layout/process_group/range.h"
 
 namespace forebay::process_group {
@@ -14,8 +13,6 @@ namespace forebay::process_group {
 namespace {
 
 using Is = Search::Is;
-
-constexpr Count most_at_once = 4 << 20;  // bytes of a block
 
 [[noreturn]] void no_condition(std::string_view text, const std::string& why) {
   throw Error(Errc::einval, "\"" + std::string(text) + "\" is no condition: " + why,
@@ -75,15 +72,6 @@ bool all_so(const Search& what, long double value) {
   return std::isfinite(value) &&
          std::all_of(what.bounds.begin(), what.bounds.end(),
                      [&](const auto& bound) { return is_so(bound, value); });
-}
-
-long double number_of(bp::Type type, const bp::Value& value) {
-  long double number = 0;
-  bp::with_number(type, [&](auto stored) {
-    std::memcpy(&stored, value.data(), sizeof stored);
-    number = static_cast<long double>(stored);
-  });
-  return number;
 }
 
 // Whether a value between these may be so.
@@ -147,18 +135,6 @@ Searched search(const BpReader& file, const Search& asked, bool values,
     if (type == bp::Type::float32) bound.than = bound.as_float;
   }
   Searched searched;
-  RawBytes buffer;
-  const auto count_matches = [&](const bp::Block& block) {
-    Count matches = 0;
-    buffer.resize(static_cast<std::size_t>(std::min(block.bytes, most_at_once)));
-    for (Offset at = 0; at < block.bytes; at += most_at_once) {
-      const auto part = std::span<std::byte>(buffer).first(
-          static_cast<std::size_t>(std::min(block.bytes - at, most_at_once)));
-      file.read_block(v, block, at, part);
-      matches += matches_in(what, type, part);
-    }
-    return matches;
-  };
   for (const std::uint32_t step : variable.steps) {
     ++searched.steps;
     FoundBlock found;
@@ -168,8 +144,8 @@ Searched search(const BpReader& file, const Search& asked, bool values,
       ++searched.blocks;
       ++found.block;
       if (block.bytes == 0) return;
-      found.least = number_of(type, block.min);
-      found.greatest = number_of(type, block.max);
+      found.least = bp::number_of<long double>(type, block.min);
+      found.greatest = bp::number_of<long double>(type, block.max);
       found.known = block.has_value ||
                     (block.has_range && !std::isnan(found.least) && !std::isnan(found.greatest));
       found.matches.reset();
@@ -183,7 +159,10 @@ Searched search(const BpReader& file, const Search& asked, bool values,
       found.certain = found.known && (all_so(what, found.least) || all_so(what, found.greatest));
       if (block.has_value && !found.certain) return;
       if (values && block.operation.empty()) {
-        found.matches = count_matches(block);
+        found.matches = 0;
+        file.each_part(v, block, [&](std::span<const std::byte> part) {
+          *found.matches += matches_in(what, type, part);
+        });
         found.certain = *found.matches > 0;
         if (!found.certain) return;
       }

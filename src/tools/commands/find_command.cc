@@ -16,7 +16,7 @@ namespace {
 // "step 3, T[0:64, 32:64]", or of what is no global array "step 3, T, block 2 of 5 x 7".
 std::string place_of(const std::string& name, const FoundBlock& found) {
   std::string text = fmt::format("step {}, {}", found.step, printable(name));
-  if (found.start.empty() != found.count.empty() || found.count.empty()) {
+  if (found.start.empty()) {
     text += fmt::format(", block {}", found.block);
     for (std::size_t d = 0; d < found.count.size(); ++d)
       text += fmt::format("{}{}", d == 0 ? " of " : " x ", found.count[d]);
@@ -51,14 +51,68 @@ Json to_json(const FoundBlock& found) {
   return json;
 }
 
+struct Options {
+  std::string condition;
+  std::vector<std::string> paths;
+  bool values = false, json = false;
+};
+
+// Prints what one file has, or adds it to `files`. Returns whether it has anything.
+bool find_in(const std::string& path, const Search& what, const Options& options, Json& files) {
+  if (!is_bp(path))
+    throw Error(Errc::enotsupport, path + " is no BP4 directory",
+                "other files have no index of values");
+  Json blocks = Json::array();
+  Count found_blocks = 0, steps = 0;
+  std::size_t last = 0;
+  const Searched searched = find_in_bp(path, what, options.values, [&](const FoundBlock& found) {
+    steps += found_blocks == 0 || found.step != last;
+    last = found.step;
+    ++found_blocks;
+    if (options.json)
+      blocks.push_back(to_json(found));
+    else
+      fmt::print("{}: {}: {}; {}\n", printable(path), place_of(what.variable, found),
+                 range_of(found), why(found));
+  });
+  if (options.json)
+    files.push_back({{"path", path},
+                     {"found", std::move(blocks)},
+                     {"searched", {{"steps", searched.steps}, {"blocks", searched.blocks}}}});
+  else
+    fmt::print("{}: {} of {} blocks, in {} of {} steps\n", printable(path), found_blocks,
+               searched.blocks, steps, searched.steps);
+  return found_blocks > 0;
+}
+
+// What is wrong with one file keeps nobody from looking into the others.
+int find_in_all(const Options& options) {
+  Json files = Json::array();
+  bool any = false, senseless = false;
+  const auto tell = [&](const Error& error) {
+    senseless = true;
+    std::fflush(stdout);
+    print_error(error);
+  };
+  Search what;
+  if (const auto nonsense = attempt_to([&] { what = parse_search(options.condition); })) {
+    tell(*nonsense);
+  } else {
+    for (const std::string& path : options.paths) {
+      const auto failed = attempt_to([&] { any |= find_in(path, what, options, files); });
+      if (!failed) continue;
+      tell(*failed);
+      files.push_back({{"path", path}, {"error", failed->message()}});
+    }
+  }
+  if (options.json) print_json({{"condition", options.condition}, {"files", std::move(files)}});
+  if (senseless) return exit_unreadable;
+  return any ? exit_done : exit_failed;
+}
+
 }  // namespace
 
 void add_find_command(CLI::App& app, int& status) {
-  struct Options {
-    std::string condition;
-    std::vector<std::string> paths;
-    bool values = false, json = false;
-  };
   auto options = std::make_shared<Options>();
   Command command(app, "find", "Find steps and blocks of BP4 directories by their values");
   command
@@ -75,53 +129,7 @@ void add_find_command(CLI::App& app, int& status) {
       "no range of. Blocks of adios2 that hold NaN have wrong ranges there.\n"
       "Exit codes: 0 something was found, 1 nothing was, 2 a condition or a file that makes no "
       "sense.");
-  command.callback([options, &status] {
-    bool found_any = false, senseless = false;
-    Json files = Json::array();
-    std::string variable;
-    const auto look_in = [&](const std::string& path) {
-      if (!is_bp(path))
-        throw Error(Errc::enotsupport, path + " is no BP4 directory",
-                    "other files have no index of values");
-      Json blocks = Json::array();
-      Count found_blocks = 0, steps = 0;
-      std::size_t last = 0;
-      const Searched searched =
-          find_in_bp(path, options->condition, options->values, [&](const FoundBlock& found) {
-            steps += found_blocks == 0 || found.step != last;
-            last = found.step;
-            ++found_blocks;
-            if (options->json)
-              blocks.push_back(to_json(found));
-            else
-              fmt::print("{}: {}: {}; {}\n", printable(path), place_of(variable, found),
-                         range_of(found), why(found));
-          });
-      found_any |= found_blocks > 0;
-      if (options->json)
-        files.push_back({{"path", path},
-                         {"found", std::move(blocks)},
-                         {"searched", {{"steps", searched.steps}, {"blocks", searched.blocks}}}});
-      else
-        fmt::print("{}: {} of {} blocks, in {} of {} steps\n", printable(path), found_blocks,
-                   searched.blocks, steps, searched.steps);
-    };
-    // What is wrong with one file keeps nobody from looking into the others.
-    const auto guarded = [&](const std::string& path, const std::function<void()>& f) {
-      const auto failed = attempt_to(f);
-      if (!failed) return;
-      senseless = true;
-      std::fflush(stdout);
-      fmt::print(stderr, "forebay: {}\n", failed->message());
-      if (!failed->advice().empty()) fmt::print(stderr, "         {}\n", failed->advice());
-      if (!path.empty()) files.push_back({{"path", path}, {"error", failed->message()}});
-    };
-    guarded("", [&] { variable = process_group::parse_search(options->condition).variable; });
-    for (const std::string& path : options->paths)
-      if (!variable.empty()) guarded(path, [&] { look_in(path); });
-    status = senseless ? exit_unreadable : found_any ? exit_done : exit_failed;
-    if (options->json) print_json({{"condition", options->condition}, {"files", std::move(files)}});
-  });
+  command.callback([options, &status] { status = find_in_all(*options); });
 }
 
 }  // namespace forebay::tools

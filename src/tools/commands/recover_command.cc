@@ -135,10 +135,7 @@ int run(Options& options) {
     return is_well(result) ? exit_done : exit_failed;
   } catch (const Error& error) {
     // The same on all ranks.
-    if (speaks) {
-      fmt::print(stderr, "forebay: {}\n", error.message());
-      if (!error.advice().empty()) fmt::print(stderr, "         {}\n", error.advice());
-    }
+    if (speaks) print_error(error);
     return exit_failed;
   }
 }
