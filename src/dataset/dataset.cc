@@ -43,11 +43,8 @@ struct Arguments {
   }
 };
 
-Method shared_method(const Comm& comm, const std::string& path, Arguments& arguments) {
-  std::string packed = arguments.pack();
-  const MethodSources sources = share_method_sources(comm, &packed);
-  if (!comm.is_root()) arguments.unpack(packed);
-  Method method = choose_method(path, arguments.hints, sources);
+/// What a netCDF file cannot be is refused.
+void check_layouts(const std::string& path, const Method& method) {
   const auto check_layout = [&](const std::string& name) {
     const auto* entry = find_part<LayoutEntry>(name);
     if (!entry || !entry->only_for) return;
@@ -63,7 +60,13 @@ Method shared_method(const Comm& comm, const std::string& path, Arguments& argum
   check_layout(method.layout);
   for (const VariableRule& rule : method.variables)
     if (rule.keys.contains("layout")) check_layout(rule.keys.at("layout"));
-  return method;
+}
+
+Method shared_method(const Comm& comm, const std::string& path, Arguments& arguments) {
+  std::string packed = arguments.pack();
+  const MethodSources sources = share_method_sources(comm, &packed);
+  if (!comm.is_root()) arguments.unpack(packed);
+  return choose_method(path, arguments.hints, sources);
 }
 
 /// Rank 0 looks. The others are told with its arguments.
@@ -112,17 +115,30 @@ std::unique_ptr<Dataset> Dataset::create(Comm comm, const std::string& path, int
   return start(comm, [&](std::unique_ptr<Dataset>& ds, bool& made) {
     Arguments arguments{hints, version * 2 + (no_clobber ? 1 : 0)};
     Method method = shared_method(comm, path, arguments);
-    ds.reset(new Dataset(comm, strip_prefix(path), std::move(method)));
-    ds->schema_.version = static_cast<int>(arguments.flag / 2);
-    const bool exclusive = arguments.flag % 2 == 1;
-    if (!exclusive) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
-    ds->created_ = ds->changed_ = true;
-    ds->use_container();
-    ds->container_->create(exclusive, made);
-    // An exclusive creation tells that what logs there are belong to a file that was removed.
-    if (exclusive) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
-    ds->start_staging();
+    begin_new(ds, comm, path, static_cast<int>(arguments.flag / 2), arguments.flag % 2 == 1,
+              std::move(method), made);
   });
+}
+
+std::unique_ptr<Dataset> Dataset::create_by(Comm comm, const std::string& path, int version,
+                                         bool no_clobber, const Method& method) {
+  return start(comm, [&](std::unique_ptr<Dataset>& ds, bool& made) {
+    begin_new(ds, comm, path, version, no_clobber, method, made);
+  });
+}
+
+void Dataset::begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const std::string& path,
+                        int version, bool exclusive, Method method, bool& made) {
+  check_layouts(path, method);
+  ds.reset(new Dataset(comm, strip_prefix(path), std::move(method)));
+  ds->schema_.version = version;
+  if (!exclusive) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
+  ds->created_ = ds->changed_ = true;
+  ds->use_container();
+  ds->container_->create(exclusive, made);
+  // An exclusive creation tells that what logs there are belong to a file that was removed.
+  if (exclusive) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
+  ds->start_staging();
 }
 
 std::unique_ptr<Dataset> Dataset::open(Comm comm, const std::string& path, bool writable,
@@ -130,18 +146,33 @@ std::unique_ptr<Dataset> Dataset::open(Comm comm, const std::string& path, bool 
   return start(comm, [&](std::unique_ptr<Dataset>& ds, bool&) {
     Arguments arguments{hints, writable, look_at(comm, strip_prefix(path))};
     Method method = shared_method(comm, path, arguments);
-    use_found(method, arguments.found);
-    ds.reset(new Dataset(comm, strip_prefix(path), std::move(method)));
-    ds->writable_ = arguments.flag != 0;
-    ds->mode_ = Mode::collective;
-    meet_leftover_logs(comm, ds->path_, ds->writable_, false, ds->method_);
-    ds->use_container();
-    ds->container_->open();
-    ds->record_stride_ = record_size(ds->schema_);
-    // The file does not say which variables were filled; PnetCDF takes all of them to be.
-    for (Variable& var : ds->schema_.vars) var.no_fill = false;
-    ds->start_staging();
+    begin_old(ds, comm, path, arguments.flag != 0, std::move(method), arguments.found);
   });
+}
+
+std::unique_ptr<Dataset> Dataset::open_by(Comm comm, const std::string& path, bool writable,
+                                       const Method& method) {
+  return start(comm, [&](std::unique_ptr<Dataset>& ds, bool&) {
+    std::string found = look_at(comm, strip_prefix(path));
+    comm.broadcast(found);
+    begin_old(ds, comm, path, writable, method, found);
+  });
+}
+
+void Dataset::begin_old(std::unique_ptr<Dataset>& ds, const Comm& comm, const std::string& path,
+                        bool writable, Method method, const std::string& found) {
+  check_layouts(path, method);
+  use_found(method, found);
+  ds.reset(new Dataset(comm, strip_prefix(path), std::move(method)));
+  ds->writable_ = writable;
+  ds->mode_ = Mode::collective;
+  meet_leftover_logs(comm, ds->path_, ds->writable_, false, ds->method_);
+  ds->use_container();
+  ds->container_->open();
+  ds->record_stride_ = record_size(ds->schema_);
+  // The file does not say which variables were filled; PnetCDF takes all of them to be.
+  for (Variable& var : ds->schema_.vars) var.no_fill = false;
+  ds->start_staging();
 }
 
 void Dataset::agree(const std::optional<Error>& mine) const { agree_on_error(comm_, mine); }

@@ -48,6 +48,11 @@ class Dataset {
   /// Collective. Opens an existing file in collective data mode.
   static std::unique_ptr<Dataset> open(Comm comm, const std::string& path, bool writable,
                                        const HintMap& hints);
+  /// The same by a method that was chosen before, equal on all ranks.
+  static std::unique_ptr<Dataset> create_by(Comm comm, const std::string& path, int version,
+                                         bool no_clobber, const Method& method);
+  static std::unique_ptr<Dataset> open_by(Comm comm, const std::string& path, bool writable,
+                                       const Method& method);
   ~Dataset();  ///< releases memory and descriptors only; call close() or abort() first
 
   /// Collective. Ends define mode if need be, writes what is pending in the header, closes. Queued
@@ -198,6 +203,10 @@ class Dataset {
   /// Collective: on all ranks or on none. `begin` sets the dataset, and whether it made the file.
   template <typename F>
   static std::unique_ptr<Dataset> start(const Comm& comm, F&& begin);
+  static void begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const std::string& path,
+                        int version, bool exclusive, Method method, bool& made);
+  static void begin_old(std::unique_ptr<Dataset>& ds, const Comm& comm, const std::string& path,
+                        bool writable, Method method, const std::string& found);
 
   // dataset.cc
   void require_define() const;

@@ -18,7 +18,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t least_chunk = 1 << 20, largest_chunk = 8 << 20;  // unless a block is larger
 constexpr std::int64_t largest_head = 1 << 17;  // of a variable's entry, with its name
 constexpr Count largest_alignment = Count{1} << 31;
 // In Laid's sums.
@@ -112,17 +111,6 @@ std::size_t StepWriter::name_of(Name&& name) {
               "write a variable with one type and number of dimensions");
 }
 
-std::byte* StepWriter::room_for(std::size_t bytes) {
-  while (chunk_ < chunks_.size() && chunks_[chunk_].size() - used_ < bytes) {
-    ++chunk_;
-    used_ = 0;
-  }
-  // As much again as there is, so that a step of many small blocks has few chunks.
-  if (chunk_ == chunks_.size())
-    chunks_.emplace_back(std::max(bytes, std::clamp(memory(), least_chunk, largest_chunk)));
-  return chunks_[chunk_].data() + used_;
-}
-
 void StepWriter::add(const bp::Variable& variable, const bp::Shape& shape,
                      std::span<const std::byte> data, bool lent) {
   const StepTimer timer(report_, Step::post);
@@ -145,10 +133,9 @@ void StepWriter::add(const bp::Variable& variable, const bp::Shape& shape,
     block.max = block.min;
   }
   if (!lent) {
-    std::byte* const room = room_for(data.size());
+    std::byte* const room = copies_.find(data.size());
     const Range range = copy_with_range(variable.type, data, room);
-    used_ += data.size();
-    copied_ += data.size();
+    copies_.take(data.size());
     pending.data = {room, data.size()};
     if (!block.has_value) {
       block.has_range = range.any;
@@ -423,24 +410,7 @@ void StepWriter::forget_step() {
   pending_.clear();
   names_.clear();
   name_places_.clear();
-  chunk_ = used_ = 0;
-  // Room for what this step had stays, the smaller chunks first, which scalars go to.
-  std::sort(chunks_.begin(), chunks_.end(),
-            [](const RawBytes& a, const RawBytes& b) { return a.size() > b.size(); });
-  std::size_t kept = 0;
-  std::erase_if(chunks_, [&](const RawBytes& chunk) {
-    const bool fits = kept + chunk.size() <= copied_ + copied_ / 4 + least_chunk;
-    if (fits) kept += chunk.size();
-    return !fits;
-  });
-  std::reverse(chunks_.begin(), chunks_.end());
-  copied_ = 0;
-}
-
-std::size_t StepWriter::memory() const {
-  std::size_t bytes = 0;
-  for (const RawBytes& chunk : chunks_) bytes += chunk.size();
-  return bytes;
+  copies_.clear();
 }
 
 void StepWriter::end_step() {

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/raw_bytes.h"
+#include "base/copy_room.h"
 #include "base/report.h"
 #include "comm/comm.h"
 #include "format/bp.h"
@@ -69,7 +69,7 @@ class StepWriter {
   void close();
 
   /// Local. Bytes that copies of blocks take, or took in the last step.
-  std::size_t memory() const;
+  std::size_t memory() const { return copies_.memory(); }
   std::uint64_t steps() const { return files_.steps; }  ///< in the file, whoever wrote them
 
  private:
@@ -95,7 +95,6 @@ class StepWriter {
   StepWriter(const Comm& comm, const std::string& path, const WriteOptions& options, bool append,
              Report& report);
   std::size_t name_of(Name&& name);
-  std::byte* room_for(std::size_t bytes);
   std::vector<Name> new_names() const;
   void measure_lent();
   void keep_own_attributes();
@@ -123,8 +122,7 @@ class StepWriter {
   std::unordered_map<std::string, std::size_t> name_places_;
   std::vector<Pending> pending_;
   std::vector<bp::Attribute> attributes_;          // not written yet
-  std::vector<RawBytes> chunks_;                   // copies; they serve later steps of like sizes
-  std::size_t chunk_ = 0, used_ = 0, copied_ = 0;  // copied: in this step
+  CopyRoom copies_;
 };
 
 }  // namespace forebay::process_group
