@@ -1,9 +1,7 @@
 #include "dataset/group_file.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
-#include <functional>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -12,120 +10,39 @@
 #include "base/attempt.h"
 #include "comm/agree.h"
 #include "dataset/group_types.h"
-#include "dataset/print_report.h"
+#include "format/bp_write.h"
 #include "method/method_values.h"
 
 namespace forebay {
 namespace {
 
-// Calls f(T{}) with the C++ type of an integer.
-template <typename F>
-void with_integer(GroupType type, F&& f) {
-  if (is_integer(type))
-    bp::with_number(bp_type(type), [&](auto kind) {
-      if constexpr (std::is_integral_v<decltype(kind)> && !std::is_same_v<decltype(kind), char>)
-        f(kind);
-    });
-}
-
-// What a group is written by is one of these, or was not chosen.
-void check_method(const Method& method) {
-  const auto require = [&](const char* key, const std::string& value,
-                           std::initializer_list<const char*> accepted) {
-    const auto origin = method.origin.find(key);
-    if (origin == method.origin.end()) return;
-    std::string list;
-    for (const char* word : accepted) {
-      if (value == word) return;
-      list += (list.empty() ? "" : ", ") + std::string(word);
-    }
-    throw Error(Errc::enotsupport,
-                origin->second + ": groups are not written with " + key + "=" + value,
-                "accepted for groups: " + list);
-  };
-  if (const auto origin = method.origin.find("container"); origin != method.origin.end())
-    throw Error(Errc::enotsupport,
-                origin->second + ": groups have no container " + method.container,
-                "leave it out: a group's file is a BP4 directory");
-  require("layout", method.layout, {"process-group"});
-  require("codec", method.codec, {"none"});
-  require("stage", method.stage, {"auto", "direct"});
-  require("transport", method.transport, {"auto", "posix"});
-}
-
-process_group::WriteOptions options_of(const GroupDefinition& group, const Method& method) {
-  process_group::WriteOptions options;
-  options.group = group.name;
-  options.column_major = group.column_major;
-  if (method.subfiling == "node") options.ranks_per_file = options.ranks_of_node;
-  if (method.subfiling == "ranks") options.ranks_per_file = method.subfile_ranks;
-  constexpr Count beyond = Count{1} << 40;  // which the writer refuses
-  if (method.striping_unit > 0)
-    options.alignment = (std::min(method.striping_unit, beyond) + 63) / 64 * 64;
-  return options;
-}
-
-template <typename T>
-T number_of(std::string_view text) {
-  T value{};
-  text = trimmed(text);
-  if (text.starts_with('+')) text.remove_prefix(1);
-  std::from_chars(text.data(), text.data() + text.size(), value);  // was looked at when defined
-  return value;
-}
-
-bp::Attribute attribute_of(const GroupAttribute& from) {
-  bp::Attribute to{from.name, bp_type(from.type), {}, {}};
-  if (from.type == GroupType::string) {
-    to.texts.push_back(from.value);
-    return to;
-  }
-  const auto append = [&](auto value) {
-    const auto bytes = std::as_bytes(std::span(&value, 1));
-    to.values.insert(to.values.end(), bytes.begin(), bytes.end());
-  };
-  const std::string_view list = from.value;
-  for (std::size_t at = 0; at <= list.size();) {
-    const std::size_t end = std::min(list.find(',', at), list.size());
-    const std::string_view text = list.substr(at, end - at);
-    if (from.type == GroupType::float32) append(number_of<float>(text));
-    if (from.type == GroupType::float64) append(number_of<double>(text));
-    with_integer(from.type, [&](auto kind) { append(number_of<decltype(kind)>(text)); });
-    at = end + 1;
-  }
-  return to;
+/// What a group is written as where nobody says: the path's ending tells.
+std::string layout_for(const Method& method, const std::string& path) {
+  if (method.origin.contains("layout") && method.layout != "auto") return method.layout;
+  return path.ends_with(".nc") ? "canonical" : "process-group";
 }
 
 }  // namespace
 
-GroupFile::GroupFile(const Comm& comm, const std::string& path, const GroupDefinition& group,
-                     const Method& method)
-    : comm_(comm), path_(path), group_(group), method_(method) {
-  start_timeline(comm_, method_, report_, opened_);
-}
-
 std::unique_ptr<GroupFile> GroupFile::create(const Comm& comm, const std::string& path,
-                                             const GroupDefinition& group, const Method& method,
+                                             const GroupDefinition& group, Method method,
                                              bool append) {
   std::unique_ptr<GroupFile> file;
-  std::vector<bp::Attribute> attributes;
   // Before a file is replaced that is there.
   const auto check = [&] {
     check_group(group);
-    check_method(method);
-    for (const GroupAttribute& attribute : group.attributes) {
-      attributes.push_back(attribute_of(attribute));
-      bp::check(attributes.back());
-    }
-    file.reset(new GroupFile(comm, path, group, method));
+    for (const GroupAttribute& attribute : group.attributes) bp::check(bp_attribute(attribute));
+    method.layout = layout_for(method, path);
+    file.reset(new GroupFile(comm, group));
   };
   together(comm, [&] {
     agree_on_error(comm, attempt_to(check));
-    using process_group::StepWriter;
-    const auto options = options_of(group, method);
-    file->writer_ = append ? StepWriter::append(file->comm_, path, options, file->report_)
-                           : StepWriter::create(file->comm_, path, options, file->report_);
-    for (const bp::Attribute& attribute : attributes) file->writer_->add_attribute(attribute);
+    if (method.layout == "process-group")
+      file->writer_ = write_process_groups(file->comm_, path, file->group_, method, append);
+    else if (method.layout == "null")
+      file->writer_ = write_nothing();
+    else
+      file->writer_ = write_records(file->comm_, path, file->group_, method, append);
   });
   return file;
 }
@@ -209,7 +126,7 @@ void GroupFile::add(const GroupVariable& v, const bp::Shape& shape, const void* 
     throw Error(Errc::einval, "variable " + v.name + ": no data", "give the address of its values");
   if (v.type == GroupType::string)
     bytes = static_cast<Count>(std::strlen(static_cast<const char*>(data)));
-  writer_->add({v.name, bp_type(v.type)}, shape,
+  writer_->add(static_cast<std::size_t>(&v - group_.variables.data()), shape,
                {static_cast<const std::byte*>(data), static_cast<std::size_t>(bytes)}, lent);
 }
 
@@ -245,22 +162,7 @@ void GroupFile::write_box(const std::string& name, const GroupBox& box, const vo
 void GroupFile::end_step() {
   scalars_.clear();
   written_.clear();
-  if (const auto failed = up_to_meeting(comm_, [&] { writer_->end_step(); })) throw *failed;
-}
-
-void GroupFile::sync() {
-  if (const auto failed = up_to_meeting(comm_, [&] { writer_->sync(); })) throw *failed;
-}
-
-void GroupFile::close() {
-  auto failed = attempt_to([&] { writer_->close(); });
-  report_[Step::total] =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - opened_).count();
-  keep_first(failed, attempt_to([&] {
-               print_report(comm_, path_, report_, method_,
-                            {std::to_string(writer_->steps()) + " steps are in the file"});
-             }));
-  agree_on_error(comm_, failed);
+  writer_->end_step();
 }
 
 }  // namespace forebay

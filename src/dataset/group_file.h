@@ -2,16 +2,15 @@
 // that follow from the scalars that it wrote before in the same step.
 #pragma once
 
-#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 
-#include "base/report.h"
 #include "comm/comm.h"
-#include "layout/process_group/step_writer.h"
+#include "dataset/group_writer.h"
+#include "format/bp.h"
 #include "method/groups.h"
 #include "method/method.h"
 
@@ -27,9 +26,9 @@ class GroupFile {
   /// Collective, with equal arguments. A new file, in place of one that is there, or one that goes
   /// on behind its last step. `method` as choose_method() gives it for the group.
   /// Errc::enotsupport: a method that groups cannot be written by; Errc::einval: definitions that
-  /// make no sense; else as StepWriter.
+  /// make no sense; else as the writers of group_writer.h.
   static std::unique_ptr<GroupFile> create(const Comm& comm, const std::string& path,
-                                           const GroupDefinition& group, const Method& method,
+                                           const GroupDefinition& group, Method method,
                                            bool append);
 
   /// Local. This rank's value or block of a variable, once a step, C's text with a zero where it is
@@ -43,17 +42,15 @@ class GroupFile {
   /// <global> it has all three, else `count` alone.
   void write_box(const std::string& name, const GroupBox& box, const void* data, bool lent);
 
-  /// Collective, as StepWriter's.
+  /// Collective, as GroupWriter's.
   void end_step();
-  void sync();
-  /// Collective. The file's report, if one is wanted, says what was done.
-  void close();
+  void sync() { writer_->sync(); }
+  void close() { writer_->close(); }
 
   std::uint64_t steps() const { return writer_->steps(); }
 
  private:
-  GroupFile(const Comm& comm, const std::string& path, const GroupDefinition& group,
-            const Method& method);
+  GroupFile(const Comm& comm, const GroupDefinition& group) : comm_(comm), group_(group) {}
   const GroupVariable& variable(const std::string& name) const;
   bp::Shape shape_of(const GroupVariable& variable) const;
   bp::Shape shape_of(const GroupVariable& variable, const GroupBox& box) const;
@@ -64,12 +61,8 @@ class GroupFile {
   }
 
   Comm comm_;
-  std::string path_;
   GroupDefinition group_;
-  Method method_;
-  Report report_;
-  std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
-  std::unique_ptr<process_group::StepWriter> writer_;
+  std::unique_ptr<GroupWriter> writer_;
   std::map<std::string, Count, std::less<>> scalars_;  // of the step under way
   std::set<std::string, std::less<>> written_;         // the same, by write()
 };

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "base/attempt.h"
-#include "base/byteorder.h"
 #include "base/error.h"
 #include "base/raw_bytes.h"
 #include "base/text_table.h"
+#include "dataset/group_terms.h"
 #include "format/bp_read.h"
 #include "layout/process_group/bp_reader.h"
 #include "layout/process_group/range.h"
@@ -22,34 +22,10 @@
 namespace forebay {
 namespace {
 
+namespace terms = group_terms;
 using process_group::BpReader;
 using process_group::Kind;
 using process_group::StoredVariable;
-
-// Of complex numbers that of their parts; none: strings, and what is left out.
-Type element_of(bp::Type type) {
-  if (type == bp::Type::complex64) return Type::float32;
-  return type == bp::Type::complex128 ? Type::float64 : to_engine(type);
-}
-
-std::string classic_name(std::string name) {
-  std::replace(name.begin(), name.end(), '/', '.');
-  return name;
-}
-
-Attribute text_attribute(std::string name, const std::string& text) {
-  const auto bytes = std::as_bytes(std::span(text));
-  return {
-      std::move(name), Type::chr, static_cast<Count>(text.size()), {bytes.begin(), bytes.end()}};
-}
-
-Attribute number_attribute(std::string name, const std::vector<std::int64_t>& numbers) {
-  Attribute made{std::move(name), Type::int64, std::ssize(numbers), {}};
-  made.value.resize(numbers.size() * sizeof(std::int64_t));
-  for (std::size_t n = 0; n < numbers.size(); ++n)
-    store_be(made.value.data() + n * sizeof(std::int64_t), numbers[n]);
-  return made;
-}
 
 /// How many of start, start + stride, … (`count` of them) lie before `end`.
 Count before(Count start, Count stride, Count count, Count end) {
@@ -108,7 +84,7 @@ class BpSource final : public Source {
   std::optional<std::vector<Count>> shape_of(std::size_t v, View& view);
   void add(const std::string& name, Type type, std::vector<DimId> dims, const View& view,
            std::vector<Attribute> attributes = {});
-  DimId dimension(const std::string& name, Count length);
+  DimId dimension_of(const std::string& name, Count length);
   DimId step_dimension(const StoredVariable& variable, std::vector<Attribute>& attributes);
   void add_attribute(const bp::Attribute& attribute);
   void read_step(const View& view, std::size_t step, const Subarray& selection,
@@ -128,7 +104,7 @@ class BpSource final : public Source {
   std::set<std::pair<int, std::string>> attribute_names_;  // of each owner
 };
 
-DimId BpSource::dimension(const std::string& name, Count length) {
+DimId BpSource::dimension_of(const std::string& name, Count length) {
   if (const auto found = schema_.find_dim(name)) return *found;
   return schema_.add_dim({name, length});
 }
@@ -137,21 +113,22 @@ DimId BpSource::dimension(const std::string& name, Count length) {
 DimId BpSource::step_dimension(const StoredVariable& variable, std::vector<Attribute>& attributes) {
   if (variable.steps.size() < reader_.steps()) {
     attributes.push_back(
-        number_attribute("bp_steps", {variable.steps.begin(), variable.steps.end()}));
-    return dimension(classic_name(variable.variable.name) + "_step", std::ssize(variable.steps));
+        terms::number_attribute("bp_steps", {variable.steps.begin(), variable.steps.end()}));
+    return dimension_of(terms::name_of(variable.variable.name) + "_step",
+                        std::ssize(variable.steps));
   }
   schema_.numrecs = static_cast<Count>(reader_.steps());
-  return dimension("step", 0);
+  return dimension_of(terms::step, 0);
 }
 
 void BpSource::add(const std::string& name, Type type, std::vector<DimId> dims, const View& view,
                    std::vector<Attribute> attributes) {
   Variable made;
-  made.name = classic_name(name);
+  made.name = terms::name_of(name);
   if (schema_.find_var(made.name)) return leave_out(name, "another one is called that");
   made.type = type;
   made.dimids = std::move(dims);
-  if (made.name != name) attributes.push_back(text_attribute("bp_name", name));
+  if (made.name != name) attributes.push_back(terms::text_attribute(terms::as_it_is, name));
   const auto number = static_cast<int>(views_.size());
   for (Attribute& attribute : attributes) {
     attribute_names_.emplace(number, attribute.name);
@@ -221,20 +198,20 @@ void BpSource::add_variable(std::size_t v) {
   if (view.lead == View::steps) dims.push_back(step_dimension(variable, attributes));
   for (std::size_t d = 0; d < shape->size(); ++d) {
     const bool obs = d == 0 && view.lead == View::observations;
-    dims.push_back(dimension(
-        obs ? classic_name(name) + "_obs" : "dim_" + std::to_string((*shape)[d]), (*shape)[d]));
+    dims.push_back(dimension_of(obs ? terms::name_of(name) + "_obs" : terms::dimension((*shape)[d]),
+                                (*shape)[d]));
   }
-  Type element = element_of(type);
+  Type element = terms::element_of(type);
   if (is_complex(type)) {
     view.trail = View::complex;
-    dims.push_back(dimension("complex", 2));
+    dims.push_back(dimension_of(terms::complex, 2));
   }
   if (type == bp::Type::string) {
     element = Type::chr;
     if (strings_ == Strings::left_out) {
       const auto most = static_cast<Count>(std::max<std::size_t>(variable.longest_text, 1));
       view.trail = View::text;
-      dims.push_back(dimension("string_" + std::to_string(most), most));
+      dims.push_back(dimension_of(terms::text_dimension(most), most));
     }
   }
   add(name, element, dims, view, attributes);
@@ -242,41 +219,27 @@ void BpSource::add_variable(std::size_t v) {
   View counts = view;
   counts.lead = View::counts;
   counts.trail = View::nothing;
-  attributes = {text_attribute("sample_dimension", classic_name(name) + "_obs")};
+  attributes = {terms::text_attribute("sample_dimension", terms::name_of(name) + "_obs")};
   const DimId steps = step_dimension(variable, attributes);
   add(name + "_count", Type::int64, {steps}, counts, std::move(attributes));
 }
 
 void BpSource::add_attribute(const bp::Attribute& attribute) {
-  int owner = global_id;
-  std::string name = attribute.name;
-  // Of the variable with the longest name that its own begins with.
-  for (std::size_t slash = name.rfind('/'); owner == global_id && slash != std::string::npos;
-       slash = slash == 0 ? std::string::npos : attribute.name.rfind('/', slash - 1)) {
-    const auto found = owners_.find(attribute.name.substr(0, slash));
-    if (found == owners_.end()) continue;
-    owner = found->second;
-    name = attribute.name.substr(slash + 1);
-  }
+  auto [variable, name] =
+      terms::owner_of(attribute.name, [&](const std::string& v) { return owners_.contains(v); });
+  const int owner = variable.empty() ? global_id : owners_.at(variable);
   AttributeList& list = schema_.attributes_of(owner);
-  name = classic_name(name);
+  name = terms::name_of(name);
   if (!attribute_names_.emplace(owner, name).second)
     return leave_out(attribute.name, "another one is called that");
-  if (attribute.type == bp::Type::string)
-    return list.append(text_attribute(name, attribute.texts.at(0)));
   if (attribute.type == bp::Type::string_array) {
     if (strings_ == Strings::left_out) return leave_out(attribute.name, "a list of strings");
     lists_.push_back({owner, static_cast<std::size_t>(list.size()), name, attribute.texts});
     return;
   }
-  Attribute made;
-  made.name = name;
-  made.type = to_engine(attribute.type);
-  if (made.type == Type::none) return leave_out(attribute.name, "complex numbers");
-  made.value = attribute.values;
-  made.count = static_cast<Count>(made.value.size()) / size_of(made.type);
-  if (!native_is_big_endian) bp::swap_values(attribute.type, made.value);
-  list.append(std::move(made));
+  auto made = terms::attribute(name, attribute);
+  if (!made) return leave_out(attribute.name, "complex numbers");
+  list.append(std::move(*made));
 }
 
 /// f(step of the file, the selection within it, how many elements of `selection` come before).
@@ -297,7 +260,7 @@ void BpSource::read_step(const View& view, std::size_t step, const Subarray& sel
   const bool complex = view.trail == View::complex;
   std::array<std::byte, 16> fill{};
   const bp::Type type = stored(view).variable.type;
-  const Type element = element_of(type);
+  const Type element = terms::element_of(type);
   if (element != Type::none) {
     default_fill(element, fill.data());
     std::copy_n(fill.begin(), size_of(element), fill.begin() + size_of(element));
@@ -336,7 +299,7 @@ void BpSource::read_observations(const View& view, const Subarray& selection,
   const Count stride = selection.stride.empty() ? 1 : selection.stride[0];
   const Subarray rest = without_first(selection);
   const StoredVariable& variable = stored(view);
-  const Count row = rest.elements() * size_of(element_of(variable.variable.type));
+  const Count row = rest.elements() * size_of(terms::element_of(variable.variable.type));
   const auto up_to = [&](std::size_t step) {
     return before(selection.start[0], stride, selection.count[0], view.begins[step]);
   };

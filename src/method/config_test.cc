@@ -85,7 +85,7 @@ TEST(Config, methods_not_in_this_build_are_named_as_such) {
   </file>
 </forebay>)"),
             "-214: run.xml:3: layout \"patches\" is not in this build (this build has: "
-            "auto|canonical|chunked|decomposed|log|process-group)");
+            "auto|canonical|chunked|decomposed|log|process-group|null)");
 }
 
 TEST(Config, codecs_of_variables_are_checked) {

@@ -86,6 +86,7 @@ struct Method {
   std::string in_place_swap = "auto";   ///< auto | enable | disable
 
   std::string subfiling = "none";   ///< none | node | ranks
+  std::string split = "none";       ///< none | step: a group's files
   int subfile_ranks = 1;            ///< of one subfile, with `ranks`
   std::string log_copy = "enable";  ///< enable | disable
   Count log_memory = 64 << 20;      ///< bytes a rank holds of a log's index

@@ -12,9 +12,10 @@
 namespace forebay {
 namespace {
 
-constexpr std::array<std::string_view, 2> later_layouts = {"patches", "process-group"};
+constexpr std::array<std::string_view, 1> later_layouts = {"patches"};
 constexpr std::array<std::string_view, 3> exchanges = {"auto", "shared", "message"};
 constexpr std::array<std::string_view, 3> client_caches = {"auto", "coherent", "weak"};
+constexpr std::array<std::string_view, 2> splits = {"none", "step"};
 constexpr std::array<std::string_view, 3> swaps = {"auto", "enable", "disable"};
 
 constexpr Count kib = 1024;
@@ -72,7 +73,8 @@ void add_method_keys(std::vector<KeySpec>& keys) {
       part_key(PartKind::layout, "layout", "canonical", &Method::layout,
                "Where the elements of a variable lie.", later_layouts, "auto",
                "canonical for netCDF, and for HDF5, where it is the default, log for all files "
-               "that a log can serve"));
+               "that a log can serve; for groups, where it is the default, too, canonical where "
+               "the path ends in .nc, else process-group"));
   keys.push_back(part_key(PartKind::stage, "stage", "auto", &Method::stage,
                           "Where requests wait before they are laid out."));
   keys.push_back(plain_key({"codec", codec_words(), "none",
@@ -93,6 +95,11 @@ constexpr KeySpec common_keys[] = {
               "as messages.",
               "engine"},
              &Method::exchange, exchanges),
+    word_key({"split", "none|step", "none",
+              "Whether each step of a group that is written as netCDF is a file of its own "
+              "(NAME.000000.nc, …), where extents may differ, or a record (docs/groups.md).",
+              "engine"},
+             &Method::split, splits),
     word_key({"client_caches", "auto|coherent|weak", "auto",
               "Whether nodes see each other's writes at once (coherent), or have to go to the "
               "server for them where ranks meet (weak: NFS, GlusterFS). auto: by the kind of file "

@@ -417,7 +417,7 @@ TEST(Toys, are_told_of_where_people_are_told_of_parts) {
   std::map<std::string, MethodKey> keys;
   for (const MethodKey& key : method_keys()) keys.emplace(key.name, key);
   EXPECT_STREQ(keys.at("layout").accepted,
-               "auto|canonical|chunked|decomposed|log|process-group|toy");
+               "auto|canonical|chunked|decomposed|log|process-group|null|toy");
   EXPECT_STREQ(keys.at("transport").accepted, "auto|posix|independent|collective|aggregated|toy");
   EXPECT_STREQ(keys.at("container").accepted, "classic|directory");
   EXPECT_STREQ(keys.at("toy_piece").standard, "64");

@@ -1,0 +1,129 @@
+// Groups as process groups of BP files.
+#include <algorithm>
+#include <chrono>
+#include <initializer_list>
+
+#include "base/attempt.h"
+#include "comm/agree.h"
+#include "dataset/group_types.h"
+#include "dataset/group_writer.h"
+#include "dataset/print_report.h"
+#include "layout/process_group/step_writer.h"
+
+namespace forebay {
+namespace {
+
+// What a group is written by is one of these, or was not chosen.
+void check_method(const Method& method) {
+  const auto require = [&](const char* key, const std::string& value,
+                           std::initializer_list<const char*> accepted) {
+    const auto origin = method.origin.find(key);
+    if (origin == method.origin.end()) return;
+    std::string list;
+    for (const char* word : accepted) {
+      if (value == word) return;
+      list += (list.empty() ? "" : ", ") + std::string(word);
+    }
+    throw Error(Errc::enotsupport,
+                origin->second + ": groups are not written with " + key + "=" + value,
+                "accepted for groups: " + list);
+  };
+  if (const auto origin = method.origin.find("container"); origin != method.origin.end())
+    throw Error(Errc::enotsupport,
+                origin->second + ": groups have no container " + method.container,
+                "leave it out: a group's file is a BP4 directory");
+  require("codec", method.codec, {"none"});
+  require("stage", method.stage, {"auto", "direct"});
+  require("transport", method.transport, {"auto", "posix"});
+}
+
+process_group::WriteOptions options_of(const GroupDefinition& group, const Method& method) {
+  process_group::WriteOptions options;
+  options.group = group.name;
+  options.column_major = group.column_major;
+  if (method.subfiling == "node") options.ranks_per_file = options.ranks_of_node;
+  if (method.subfiling == "ranks") options.ranks_per_file = method.subfile_ranks;
+  constexpr Count beyond = Count{1} << 40;  // which the writer refuses
+  if (method.striping_unit > 0)
+    options.alignment = (std::min(method.striping_unit, beyond) + 63) / 64 * 64;
+  return options;
+}
+
+class ProcessGroups final : public GroupWriter {
+ public:
+  ProcessGroups(const Comm& comm, const std::string& path, const GroupDefinition& group,
+                const Method& method)
+      : comm_(comm), path_(path), group_(group), method_(method) {
+    check_method(method);
+    start_timeline(comm_, method_, report_, opened_);
+  }
+
+  void start(bool append) {
+    using process_group::StepWriter;
+    const auto options = options_of(group_, method_);
+    file_ = append ? StepWriter::append(comm_, path_, options, report_)
+                   : StepWriter::create(comm_, path_, options, report_);
+    for (const GroupAttribute& attribute : group_.attributes)
+      file_->add_attribute(bp_attribute(attribute));
+  }
+
+  void add(std::size_t variable, const bp::Shape& at, std::span<const std::byte> data,
+           bool lent) override {
+    const GroupVariable& of = group_.variables[variable];
+    file_->add({of.name, bp_type(of.type)}, at, data, lent);
+  }
+  void end_step() override {
+    if (const auto failed = up_to_meeting(comm_, [&] { file_->end_step(); })) throw *failed;
+  }
+  void sync() override {
+    if (const auto failed = up_to_meeting(comm_, [&] { file_->sync(); })) throw *failed;
+  }
+  void close() override {
+    auto failed = attempt_to([&] { file_->close(); });
+    report_[Step::total] =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - opened_).count();
+    keep_first(failed, attempt_to([&] {
+                 print_report(comm_, path_, report_, method_,
+                              {std::to_string(file_->steps()) + " steps are in the file"});
+               }));
+    agree_on_error(comm_, failed);
+  }
+  std::uint64_t steps() const override { return file_->steps(); }
+
+ private:
+  const Comm& comm_;
+  std::string path_;
+  const GroupDefinition& group_;
+  Method method_;
+  Report report_;
+  std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
+  std::unique_ptr<process_group::StepWriter> file_;
+};
+
+class Nothing final : public GroupWriter {
+ public:
+  void add(std::size_t, const bp::Shape&, std::span<const std::byte>, bool) override {}
+  void end_step() override { ++steps_; }
+  void sync() override {}
+  void close() override {}
+  std::uint64_t steps() const override { return steps_; }
+
+ private:
+  std::uint64_t steps_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<GroupWriter> write_process_groups(const Comm& comm, const std::string& path,
+                                                  const GroupDefinition& group,
+                                                  const Method& method, bool append) {
+  std::unique_ptr<ProcessGroups> made;
+  agree_on_error(
+      comm, attempt_to([&] { made = std::make_unique<ProcessGroups>(comm, path, group, method); }));
+  made->start(append);
+  return made;
+}
+
+std::unique_ptr<GroupWriter> write_nothing() { return std::make_unique<Nothing>(); }
+
+}  // namespace forebay
