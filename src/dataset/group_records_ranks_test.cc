@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <random>
 #include <string>
@@ -231,7 +232,7 @@ TEST_F(GroupRecords, every_method_has_the_values) {
       "layout=canonical;stage=burst;nc_burst_buf_dirname=" + folder_.string() + small,
       "layout=canonical;stage=memory" + small,
   };
-  for (const int ranks : {1, 2, 3, 5}) {
+  for (const int ranks : {1, 2, 3, 4, 7}) {
     for (const bool fortran : {false, true}) {
       for (const std::string& hints : methods) {
         SCOPED_TRACE(std::to_string(ranks) + " ranks, " + (fortran ? "Fortran " : "C ") + hints);
@@ -255,6 +256,168 @@ TEST_F(GroupRecords, every_method_has_the_values) {
       }
     }
   }
+}
+
+// A group of one array T(n), n of which this rank has `mine` from `at` on, and a scalar written
+// once.
+GroupDefinition small_group() {
+  GroupDefinition group = define_group("small", "");
+  define_variable(group, {.name = "first", .type = "integer", .steps = "once"});
+  define_variable(
+      group, {.name = "T", .type = "integer", .dimensions = "1", .global = "1", .offsets = "0"});
+  define_variable(group, {.name = "own", .type = "integer", .dimensions = "1"});
+  define_variable(group, {.name = "text", .type = "string"});
+  return group;
+}
+
+void write_T(GroupFile& file, std::int64_t n, std::int64_t at, std::vector<std::int32_t> values) {
+  const auto mine = std::ssize(values);
+  file.write_box("T", {&n, &at, &mine}, values.data(), false);
+}
+
+std::vector<std::int32_t> read_T(const std::string& path) {
+  const auto file = Dataset::open(Comm(), path, false, {});
+  auto values = values_of<std::int32_t>(*file, "T");
+  file->close();
+  return values;
+}
+
+Errc code_of(const std::function<void()>& f) {
+  const auto failed = attempt_to(f);
+  return failed ? failed->code() : Errc::ok;
+}
+
+constexpr std::int32_t no_int = -2147483647;
+
+TEST_F(GroupRecords, variables_that_come_late_have_fill_values_before) {
+  const std::string name = path("late.nc");
+  run_as_threads(2, [&](const Comm& comm) {
+    const auto file = GroupFile::create(comm, name, small_group(), method_of(""), false);
+    const std::int32_t first = 4;
+    file->write("first", &first, false);
+    file->end_step();
+    file->end_step();  // nothing in it
+    write_T(*file, 2, comm.rank(), {comm.rank() + 5});
+    file->end_step();
+    file->end_step();
+    EXPECT_EQ(file->steps(), 4U);
+    file->close();
+  });
+  const std::vector<std::int32_t> expected{no_int, no_int, no_int, no_int, 5, 6, no_int, no_int};
+  EXPECT_EQ(read_T(name), expected);
+}
+
+TEST_F(GroupRecords, a_step_that_does_not_fit_is_refused_and_the_next_one_is_written) {
+  const std::string name = path("fit.nc");
+  run_as_threads(3, [&](const Comm& comm) {
+    const auto file = GroupFile::create(comm, name, small_group(), method_of(""), false);
+    const auto step = [&](std::int64_t n, const char* text, Count own) {
+      write_T(*file, n, comm.rank(), {comm.rank() + 10 * static_cast<std::int32_t>(file->steps())});
+      file->write("text", text, false);
+      const std::vector<std::int32_t> many(static_cast<std::size_t>(own), 1);
+      file->write_box("own", {nullptr, nullptr, &own}, many.data(), false);
+      return code_of([&] { file->end_step(); });
+    };
+    EXPECT_EQ(step(3, "four", 2), Errc::ok);
+    EXPECT_EQ(step(4, "four", 2), Errc::eedge);                         // another shape
+    EXPECT_EQ(step(3, "five!", 2), Errc::eedge);                        // a longer text
+    EXPECT_EQ(step(3, "two", comm.rank() == 1 ? 3 : 2), Errc::eedge);   // more in all
+    EXPECT_EQ(step(comm.rank() == 1 ? 4 : 3, "two", 2), Errc::einval);  // ranks differ
+    EXPECT_EQ(step(3, "two", comm.rank() + 1), Errc::ok);               // as much in all
+    // One rank's error is its own, and the step of the others whole.
+    if (comm.rank() == 2) {
+      const std::int64_t n = 3, at = 1, two = 2;
+      const std::int32_t values[2] = {7, 7};
+      EXPECT_EQ(code_of([&] { file->write_box("T", {&n, &at, &two}, values, false); }), Errc::ok);
+      EXPECT_EQ(code_of([&] {
+                  file->write_box("T", {&two, &at, &at}, values, false);
+                }),
+                Errc::einval);
+      file->end_step();
+    } else {
+      file->end_step();
+    }
+    EXPECT_EQ(file->steps(), 3U);
+    file->close();
+  });
+  const std::vector<std::int32_t> expected{0, 1, 2, 10, 11, 12, no_int, 7, 7};
+  EXPECT_EQ(read_T(name), expected);
+  const auto file = Dataset::open(Comm(), name, false, {});
+  const auto text = values_of<char>(*file, "text");
+  EXPECT_EQ(std::string(text.data(), 8), std::string("fourtwo\0", 8));
+  const std::vector<std::int64_t> counts{2, 2, 2, 1, 2, 3, -1, -1, -1};
+  const auto found = values_of<std::int64_t>(*file, "own_count");
+  EXPECT_TRUE(std::equal(found.begin(), found.begin() + 6, counts.begin()));
+  file->close();
+}
+
+TEST_F(GroupRecords, steps_have_files_of_their_own) {
+  const std::string name = path("split.nc");
+  const auto file_of = [&](int step) { return path("split.00000" + std::to_string(step) + ".nc"); };
+  for (const int run : {0, 1}) {
+    run_as_threads(3, [&](const Comm& comm) {
+      const Method method = method_of("split=step;buffer_limit=4k");
+      auto file = GroupFile::create(comm, name, small_group(), method, false);
+      // One element more in each step; rank 0 has the rest. Fewer steps in the second run.
+      const auto step = [&](bool fails) {
+        const auto n = static_cast<std::int64_t>(file->steps()) + 3;
+        std::vector<std::int32_t> values(comm.is_root() ? static_cast<std::size_t>(n - 2) : 1,
+                                         static_cast<std::int32_t>(100 * run + n));
+        write_T(*file, fails ? n + comm.rank() : n, comm.is_root() ? 0 : n - comm.rank(), values);
+        return code_of([&] { file->end_step(); });
+      };
+      for (int s = 0; s < 5 - 2 * run; ++s) EXPECT_EQ(step(false), Errc::ok);
+      EXPECT_EQ(step(true), Errc::einval);
+      EXPECT_EQ(step(false), Errc::ok);
+      EXPECT_EQ(step(true), Errc::einval);
+      file->close();
+      file = GroupFile::create(comm, name, small_group(), method, true);
+      EXPECT_EQ(file->steps(), static_cast<std::uint64_t>(6 - 2 * run));
+      EXPECT_EQ(step(false), Errc::ok);
+      file->sync();
+      file->close();
+    });
+    for (int s = 0; s < 7; ++s) {
+      ASSERT_EQ(fs::exists(file_of(s)), s < 7 - 2 * run) << s;
+      if (s >= 7 - 2 * run) continue;
+      EXPECT_EQ(read_T(file_of(s)),
+                std::vector<std::int32_t>(static_cast<std::size_t>(s + 3), 100 * run + s + 3));
+    }
+    EXPECT_FALSE(fs::exists(name));
+    EXPECT_FALSE(fs::exists(file_of(7)));
+  }
+}
+
+TEST_F(GroupRecords, what_it_is_written_as) {
+  const auto create = [&](const GroupDefinition& group, const std::string& name,
+                          const std::string& hints) {
+    return code_of(
+        [&] { GroupFile::create(Comm(), path(name), group, method_of(hints), false)->close(); });
+  };
+  const auto version_of = [&](const std::string& name) {
+    const auto file = Dataset::open(Comm(), path(name), false, {});
+    const int version = file->schema().version;
+    file->close();
+    return version;
+  };
+  GroupDefinition group = define_group("g", "");
+  define_variable(group, {.name = "x/y", .type = "double"});
+  EXPECT_EQ(create(group, "a.nc", ""), Errc::ok);
+  EXPECT_EQ(version_of("a.nc"), 2);
+  EXPECT_EQ(create(group, "a", ""), Errc::ok);
+  EXPECT_TRUE(fs::is_directory(path("a")));  // process groups
+  EXPECT_EQ(create(group, "b.bp", "layout=canonical"), Errc::ok);
+  EXPECT_EQ(version_of("b.bp"), 2);
+  EXPECT_EQ(create(group, "c.nc", "layout=null"), Errc::ok);
+  EXPECT_FALSE(fs::exists(path("c.nc")));
+  EXPECT_EQ(create(group, "c.nc", "layout=log"), Errc::enotsupport);
+  EXPECT_FALSE(fs::exists(path("c.nc")));
+  define_variable(group, {.name = "x.y", .type = "int64"});
+  EXPECT_EQ(create(group, "d.nc", ""), Errc::enameinuse);
+  group = define_group("g", "");
+  define_variable(group, {.name = "n", .type = "int64"});
+  EXPECT_EQ(create(group, "e.nc", ""), Errc::ok);
+  EXPECT_EQ(version_of("e.nc"), 5);
 }
 
 }  // namespace
