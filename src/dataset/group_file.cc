@@ -25,13 +25,15 @@ std::string layout_for(const Method& method, const std::string& path) {
 }  // namespace
 
 std::unique_ptr<GroupFile> GroupFile::create(const Comm& comm, const std::string& path,
-                                             const GroupDefinition& group, Method method,
+                                             const GroupDefinition& group, const Method& chosen,
                                              bool append) {
   std::unique_ptr<GroupFile> file;
+  Method method;
   // Before a file is replaced that is there.
   const auto check = [&] {
     check_group(group);
     for (const GroupAttribute& attribute : group.attributes) bp::check(bp_attribute(attribute));
+    method = chosen;
     method.layout = layout_for(method, path);
     file.reset(new GroupFile(comm, group));
   };

@@ -28,7 +28,7 @@ class GroupFile {
   /// Errc::enotsupport: a method that groups cannot be written by; Errc::einval: definitions that
   /// make no sense; else as the writers of group_writer.h.
   static std::unique_ptr<GroupFile> create(const Comm& comm, const std::string& path,
-                                           const GroupDefinition& group, Method method,
+                                           const GroupDefinition& group, const Method& method,
                                            bool append);
 
   /// Local. This rank's value or block of a variable, once a step, C's text with a zero where it is

@@ -5,11 +5,16 @@
 //     maximum
 //                2. where blocks follow one another, sums say where this rank's begin    one scan
 //                3. what the file does not have yet is defined                           first step
-//                4. all blocks go to the file in one collective operation of Dataset
+//                4. all blocks go to the file in one collective operation of Dataset, and fill
+//                   values for what the step does not have, dealt out to the ranks
 //
 // A variable comes into the file with the first step that has it, as its extents are known then.
 // Every step leaves each of the file's record variables one record more, so that steps and records
 // have the same numbers.
+//
+// Nothing is changed before ranks know that the step fits: what fails behind that is the file
+// system's or memory's. Definitions that fail half-way are dropped with the whole of define mode,
+// and the file is opened anew.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -23,6 +28,7 @@
 
 #include "array/names.h"
 #include "base/attempt.h"
+#include "base/byteorder.h"
 #include "base/copy_room.h"
 #include "comm/agree.h"
 #include "dataset/dataset.h"
@@ -30,6 +36,8 @@
 #include "dataset/group_types.h"
 #include "dataset/group_writer.h"
 #include "layout/classic_part.h"
+#include "method/method_values.h"
+#include "storage/file.h"
 
 namespace forebay {
 namespace {
@@ -38,6 +46,8 @@ namespace terms = group_terms;
 namespace fs = std::filesystem;
 
 constexpr Count most_in_cdf2 = (Count{1} << 32) - 4;  // bytes of a variable, or of its record
+constexpr Count most_filled = 1 << 20;                // bytes of fill values in a request
+constexpr int text_bits = 32;                         // of a text's length, with ranks above them
 constexpr std::int64_t unsaid = std::numeric_limits<std::int64_t>::min();
 
 struct Pending {
@@ -70,6 +80,10 @@ struct Target {
   std::size_t numbers() const { return 2 + 2 * dimensions; }
 };
 
+Subarray whole_of(const std::vector<Count>& extents) {
+  return {std::vector<Count>(extents.size(), 0), extents, {}};
+}
+
 std::string text_of(const std::vector<Count>& extents) {
   std::string text;
   for (const Count n : extents) text += (text.empty() ? "" : " x ") + std::to_string(n);
@@ -89,7 +103,7 @@ class Records final : public GroupWriter {
  public:
   Records(const Comm& comm, const std::string& path, const GroupDefinition& group,
           const Method& method)
-      : comm_(comm), path_(path), group_(group), method_(method) {
+      : comm_(comm), path_(strip_prefix(path)), group_(group), method_(method) {
     // A step is in the file when it has ended, unless another stage is asked for.
     if (!method_.origin.contains("stage")) method_.stage = "direct";
     for (const GroupVariable& variable : group_.variables) add_target(variable);
@@ -131,13 +145,14 @@ class Records final : public GroupWriter {
     ++steps_;
   }
   void sync() override {
-    if (file_ && !is_split()) file_->sync();  // files of steps are synchronised when they end
+    // Files of steps are synchronised when they end; before the first step there is nothing.
+    if (file_ && !is_split() && !file_->in_define_mode()) file_->sync();
   }
   void close() override {
     if (!file_) return;
     const auto file = std::move(file_);
     if (is_split())
-      file->abort();
+      file->abort();  // no step has come to it
     else
       file->close();
   }
@@ -152,6 +167,9 @@ class Records final : public GroupWriter {
   void go_on();
   void end_file();
   void drop_file();
+  void forget_ids();
+  void find_ids();
+  void open_again();
   int version() const;
 
   std::vector<Count> in_c_order(std::vector<Count> list) const {
@@ -165,12 +183,15 @@ class Records final : public GroupWriter {
   void define(const std::vector<Said>& step, const std::vector<std::size_t>& fresh);
   void define_variable(Target& target, const Said& said);
   DimId dimension(const std::string& name, Count length);
-  std::vector<Count> extents_in_file(const Target& target) const;
+  std::vector<Count> extents_in_file(VarId id) const;
   void check_extents(const std::vector<Said>& step) const;
-  void fill(const std::vector<Said>& step, const std::vector<std::size_t>& fresh);
+  std::span<const std::byte> fill_values(const Variable& var, Count bytes);
+  void fill_record(VarId id, Count record, std::vector<Request>& to);
+  void fill(const std::vector<Said>& step, std::vector<Request>& before,
+            std::vector<Request>& beside);
   std::vector<Request> requests(const std::vector<Said>& step);
-  Request request(VarId var, std::vector<Count> start, std::vector<Count> count, Type type,
-                  const std::byte* data) const;
+  Request request(VarId var, Count record, std::vector<Count> start, std::vector<Count> count,
+                  Type type, const std::byte* data) const;
   Count record() const { return static_cast<Count>(steps_); }
 
   const Comm& comm_;
@@ -180,10 +201,12 @@ class Records final : public GroupWriter {
   std::vector<Target> targets_;        // as the group has its variables
   std::vector<Attribute> attributes_;  // of the file
   std::unique_ptr<Dataset> file_;      // none: where steps have files, between two of them
+  bool defined_ = false;               // it has left its first define mode
   std::uint64_t steps_ = 0;
   std::vector<Pending> pending_;
   std::map<std::size_t, std::vector<Count>> said_;  // this rank's extents of what it added
-  std::vector<std::int64_t> own_counts_;            // behind requests
+  std::map<std::vector<std::byte>, std::vector<std::byte>> fills_;  // by their value
+  std::vector<std::int64_t> own_counts_;                            // behind requests
   CopyRoom copies_;
 };
 
@@ -238,6 +261,7 @@ int Records::version() const {
 }
 
 void Records::create(const std::string& path, int version) {
+  defined_ = false;
   file_ = Dataset::create_by(comm_, path, version, false, method_);
   agree_on_error(comm_, attempt_to([&] {
                    for (const Attribute& attribute : attributes_)
@@ -245,29 +269,62 @@ void Records::create(const std::string& path, int version) {
                  }));
 }
 
-// Steps of an earlier run that this one would not write again would be taken for its own.
+/// The numbers of a group's files of steps that there are, in order.
+std::vector<std::uint64_t> files_of_steps(const std::string& path) {
+  std::vector<std::uint64_t> numbers;
+  const fs::path whole(path);
+  const std::string begin = whole.stem().string() + ".", end = whole.extension().string();
+  const fs::path folder = whole.has_parent_path() ? whole.parent_path() : fs::path(".");
+  std::error_code none;  // where there is no such folder, creating the file says so
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
+    const std::string name = entry.path().filename().string();
+    if (name.size() < begin.size() + 6 + end.size() || !name.starts_with(begin)) continue;
+    const auto number = parse_count(
+        std::string_view(name).substr(begin.size(), name.size() - begin.size() - end.size()));
+    if (!number || *number < 0) continue;
+    const auto step = static_cast<std::uint64_t>(*number);
+    if (name == fs::path(file_of_step(path, step)).filename()) numbers.push_back(step);
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+// Steps of an earlier run that this one would not write again would be taken for its own. They go
+// once it is known that there can be new ones.
 void Records::start_files(bool append) {
-  std::int64_t there = 0;
+  std::vector<std::uint64_t> there;
+  std::int64_t next = 0;
   by_root(comm_, [&] {
-    while (fs::exists(file_of_step(path_, static_cast<std::uint64_t>(there)))) ++there;
-    if (append) return;
-    for (; there > 0; --there)
-      remove_whole(file_of_step(path_, static_cast<std::uint64_t>(there - 1)));
+    there = files_of_steps(path_);
+    if (append && !there.empty()) next = static_cast<std::int64_t>(there.back()) + 1;
   });
-  steps_ = static_cast<std::uint64_t>(comm_.all_reduce(there, Reduce::max));
+  steps_ = static_cast<std::uint64_t>(comm_.all_reduce(next, Reduce::max));
   create(file_of_step(path_, steps_), version());
+  if (append) return;
+  const auto remove = [&] {
+    for (const std::uint64_t step : there)
+      if (step > 0) remove_whole(file_of_step(path_, step));
+  };
+  const auto failed = worst_of_all(comm_, comm_.is_root() ? attempt_to(remove) : std::nullopt);
+  if (!failed) return;
+  attempt_to([&] { std::exchange(file_, nullptr)->abort(); });
+  throw *failed;
 }
 
 void Records::end_file() {
+  file_->sync();
   const auto file = std::move(file_);
-  for (Target& target : targets_) target.var = target.counts = -1;
-  file->sync();
+  forget_ids();
   file->close();
+}
+
+void Records::forget_ids() {
+  for (Target& target : targets_) target.var = target.counts = -1;
 }
 
 // Of a step that failed nothing stays.
 void Records::drop_file() {
-  for (Target& target : targets_) target.var = target.counts = -1;
+  forget_ids();
   if (const auto file = std::move(file_)) attempt_to([&] { file->close(); });
   by_root(comm_, [&] {
     if (const auto path = file_of_step(path_, steps_); fs::exists(path)) remove_whole(path);
@@ -277,36 +334,53 @@ void Records::drop_file() {
 // The file has some of the group's variables, or none, and they are as the group says.
 void Records::go_on() {
   file_ = Dataset::open_by(comm_, path_, true, method_);
-  const auto check = [&] {
-    const Schema& schema = file_->schema();
-    steps_ = static_cast<std::uint64_t>(schema.numrecs);
-    for (Target& target : targets_) {
-      const auto found = schema.find_var(target.name);
-      if (!found) continue;
-      const Variable& var = schema.vars[static_cast<std::size_t>(*found)];
-      const Type element = target.element();
-      const std::size_t dims = target.dimensions + (target.once ? 0 : 1) +
-                               (target.is_text() || target.is_complex() ? 1 : 0);
-      if (var.type != element || var.dimids.size() != dims || var.is_record == target.once)
-        throw Error(Errc::emultidefine_var_type,
-                    path_ + ": variable " + target.name + " has another type or other dimensions",
-                    "append with the definitions that the file was written with");
-      target.var = *found;
-      if (!target.follow) continue;
-      const auto counts = schema.find_var(target.name + "_count");
-      const auto ranks = schema.find_dim("rank");
-      if (!counts || !ranks || schema.dims[static_cast<std::size_t>(*ranks)].length != comm_.size())
-        throw Error(Errc::einval,
-                    path_ + ": variable " + target.name + " has blocks of other ranks",
-                    "append with as many ranks, or choose split=step");
-      target.counts = *counts;
-    }
-  };
-  const auto failed = worst_of_all(comm_, attempt_to(check));
+  defined_ = true;
+  const auto failed = worst_of_all(comm_, attempt_to([&] {
+                                     find_ids();
+                                     steps_ = static_cast<std::uint64_t>(file_->schema().numrecs);
+                                   }));
   if (!failed) return;
-  const auto file = std::move(file_);
-  attempt_to([&] { file->close(); });
+  attempt_to([&] { std::exchange(file_, nullptr)->close(); });
   throw *failed;
+}
+
+void Records::find_ids() {
+  forget_ids();
+  const Schema& schema = file_->schema();
+  const auto records = schema.record_dim();
+  if (records && schema.dims[static_cast<std::size_t>(*records)].name != terms::step)
+    throw Error(Errc::einval, path_ + ": its record dimension is not called " + terms::step,
+                "append to files that groups were written to");
+  for (Target& target : targets_) {
+    const auto found = schema.find_var(target.name);
+    if (!found) continue;
+    const Variable& var = schema.vars[static_cast<std::size_t>(*found)];
+    const std::size_t dims = target.dimensions + (target.once ? 0 : 1) +
+                             (target.is_text() || target.is_complex() ? 1 : 0);
+    const auto counts = schema.find_var(target.name + "_count");
+    if (var.type != target.element() || var.dimids.size() != dims || var.is_record == target.once ||
+        target.follow.has_value() != counts.has_value())
+      throw Error(Errc::emultidefine_var_type,
+                  path_ + ": variable " + target.name + " has another type or other dimensions",
+                  "append with the definitions that the file was written with");
+    target.var = *found;
+    if (!target.follow) continue;
+    target.counts = *counts;
+    const std::vector<Count> extents = extents_in_file(target.counts);
+    if (extents.size() != 1 || extents[0] != comm_.size())
+      throw Error(Errc::einval, path_ + ": variable " + target.name + " has blocks of other ranks",
+                  "append with as many ranks, or choose split=step");
+  }
+}
+
+// Drops what define mode has half done, with the file as it is open.
+void Records::open_again() {
+  const std::string path = file_->path();
+  forget_ids();
+  attempt_to([&] { std::exchange(file_, nullptr)->abort(); });
+  if (!defined_) return create(path, version());
+  file_ = Dataset::open_by(comm_, path, true, method_);
+  agree_on_error(comm_, attempt_to([&] { find_ids(); }));
 }
 
 // -- a step
@@ -376,8 +450,10 @@ void Records::note_own(std::vector<std::int64_t>& most, std::vector<std::int64_t
   }
   for (const Pending& pending : pending_) {
     const Target& target = targets_[pending.variable];
-    std::int64_t& length = most[places[pending.variable] + 1];
-    if (target.is_text()) length = std::max<std::int64_t>(length, std::ssize(pending.data));
+    // The lowest rank's is the greatest of these numbers.
+    if (target.is_text())
+      most[places[pending.variable] + 1] =
+          (std::int64_t{comm_.size() - comm_.rank()} << text_bits) + std::ssize(pending.data);
     if (target.follow) continue;
     Count elements = 1;
     for (const Count n : pending.count)
@@ -403,7 +479,11 @@ Said Records::said_of(std::size_t v, std::span<const std::int64_t> most) const {
                 target.follow ? "give it equal lengths on all ranks, or choose layout=process-group"
                               : "give all ranks the same global dimensions");
   }
-  if (target.is_text()) said.shape.push_back(std::max<Count>(most[1], 1));
+  if (target.is_text()) {
+    said.shape.push_back(most[1] & ((std::int64_t{1} << text_bits) - 1));
+    // A text without a character comes into no file.
+    if (said.shape.back() == 0 && target.var < 0) said.writer = -1;
+  }
   if (target.is_complex()) said.shape.push_back(2);
   return said;
 }
@@ -443,8 +523,13 @@ bool is_whole(const Target& target, const Said& said) {
 }
 
 DimId Records::dimension(const std::string& name, Count length) {
-  if (const auto found = file_->schema().find_dim(name)) return *found;
-  return file_->def_dim(name, length);
+  const auto found = file_->schema().find_dim(name);
+  if (!found) return file_->def_dim(name, length);
+  if (file_->schema().dims[static_cast<std::size_t>(*found)].length == length) return *found;
+  throw Error(Errc::enameinuse,
+              path_ + ": dimension " + name + " is there, with another length than " +
+                  std::to_string(length),
+              "write to a file of its own");
 }
 
 void Records::define_variable(Target& target, const Said& said) {
@@ -479,25 +564,27 @@ void Records::define(const std::vector<Said>& step, const std::vector<std::size_
         throw Error(Errc::evarsize, targets_[v].name + " has more than 2^63 bytes");
     large |= bytes > most_in_cdf2;
   }
-  const bool first = file_->in_define_mode();
-  if (fresh.empty() && !first) return;
-  if (first && large && file_->schema().version < 5 && file_->schema().vars.empty()) {
+  if (fresh.empty() && defined_) return;
+  if (!defined_ && large && file_->schema().version < 5) {
     const std::string path = file_->path();
     std::exchange(file_, nullptr)->abort();
     create(path, 5);
   }
-  if (!first) file_->redef();
-  const auto failed = worst_of_all(comm_, attempt_to([&] {
-                                     for (const std::size_t v : fresh)
-                                       define_variable(targets_[v], step[v]);
-                                   }));
-  file_->enddef();
-  if (failed) throw *failed;
+  const auto failed = attempt_together(comm_, [&] {
+    if (defined_) file_->redef();
+    for (const std::size_t v : fresh) define_variable(targets_[v], step[v]);
+    file_->enddef();
+  });
+  if (failed) {
+    open_again();
+    throw *failed;
+  }
+  defined_ = true;
 }
 
 // Without the one of records.
-std::vector<Count> Records::extents_in_file(const Target& target) const {
-  const Variable& var = file_->variable(target.var);
+std::vector<Count> Records::extents_in_file(VarId id) const {
+  const Variable& var = file_->variable(id);
   std::vector<Count> extents = var.shape;
   if (var.is_record) extents.erase(extents.begin());
   return extents;
@@ -507,7 +594,7 @@ void Records::check_extents(const std::vector<Said>& step) const {
   for (std::size_t v = 0; v < step.size(); ++v) {
     const Target& target = targets_[v];
     if (step[v].writer < 0 || target.var < 0) continue;
-    const std::vector<Count> there = extents_in_file(target);
+    const std::vector<Count> there = extents_in_file(target.var);
     if (there == step[v].shape) continue;
     if (target.is_text() && step[v].shape.back() <= there.back()) continue;
     throw Error(Errc::eedge,
@@ -518,31 +605,68 @@ void Records::check_extents(const std::vector<Said>& step) const {
   }
 }
 
-// What no rank wrote has fill values: of records that is this function's matter.
-void Records::fill(const std::vector<Said>& step, const std::vector<std::size_t>& fresh) {
-  if (is_split()) return;
-  const Count there = file_->schema().numrecs;
-  for (std::size_t v = 0; v < step.size(); ++v) {
-    const Target& target = targets_[v];
-    if (target.var < 0 || target.once) continue;
-    // A new one has as many records as the file; of earlier steps there may be more.
-    const bool is_new = std::binary_search(fresh.begin(), fresh.end(), v);
-    const Count from = is_new ? std::min(there, record()) : record();
-    const Count upto = record() + (is_whole(target, step[v]) ? 0 : 1);
-    for (const VarId var : {target.var, target.counts})
-      for (Count r = from; var >= 0 && r < upto; ++r) file_->fill_record(var, r);
+/// A value of the variable's fill, again and again, for at most that many bytes.
+std::span<const std::byte> Records::fill_values(const Variable& var, Count bytes) {
+  std::vector<std::byte> one = external_fill(var);
+  if (!native_is_big_endian) std::reverse(one.begin(), one.end());
+  auto& values = fills_[one];
+  while (std::ssize(values) < bytes) values.insert(values.end(), one.begin(), one.end());
+  return {values.data(), static_cast<std::size_t>(bytes)};
+}
+
+// This rank's part of a record, in pieces that are dealt out.
+void Records::fill_record(VarId id, Count record, std::vector<Request>& to) {
+  const Variable& var = file_->variable(id);
+  const Count width = size_of(var.type);
+  Rank next = id % comm_.size();
+  std::vector<Subarray> left{whole_of(extents_in_file(id))};
+  while (!left.empty()) {
+    const Subarray box = std::move(left.back());
+    left.pop_back();
+    const Count bytes = box.elements() * width;
+    if (bytes > std::max(most_filled, width)) {
+      auto [first, second] = halves_of(box);
+      left.push_back(std::move(second));
+      left.push_back(std::move(first));
+      continue;
+    }
+    if (next == comm_.rank())
+      to.push_back(
+          request(id, record, box.start, box.count, var.type, fill_values(var, bytes).data()));
+    next = (next + 1) % comm_.size();
   }
 }
 
-Request Records::request(VarId var, std::vector<Count> start, std::vector<Count> count, Type type,
-                         const std::byte* data) const {
+// What is written in part gets fill values before it is, what is not written at all along with the
+// rest, also in records of earlier steps that had no record variable.
+void Records::fill(const std::vector<Said>& step, std::vector<Request>& before,
+                   std::vector<Request>& beside) {
+  std::map<VarId, bool> whole;  // those of the step
+  for (std::size_t v = 0; v < step.size(); ++v) {
+    if (targets_[v].var < 0 || step[v].writer < 0) continue;
+    whole[targets_[v].var] = is_whole(targets_[v], step[v]);
+    if (targets_[v].counts >= 0) whole[targets_[v].counts] = true;
+  }
+  const Schema& schema = file_->schema();
+  for (std::size_t n = 0; n < schema.vars.size(); ++n) {
+    const auto id = static_cast<VarId>(n);
+    if (!schema.vars[n].is_record) continue;
+    for (Count r = schema.numrecs; r < record(); ++r) fill_record(id, r, beside);
+    const auto written = whole.find(id);
+    if (written == whole.end()) fill_record(id, record(), beside);
+    if (written != whole.end() && !written->second) fill_record(id, record(), before);
+  }
+}
+
+Request Records::request(VarId var, Count record, std::vector<Count> start,
+                         std::vector<Count> count, Type type, const std::byte* data) const {
   Request made;
   made.var = var;
   made.write = true;
   if (file_->variable(var).is_record) {
-    start.insert(start.begin(), record());
+    start.insert(start.begin(), record);
     count.insert(count.begin(), 1);
-    made.last_record = record() + 1;
+    made.last_record = record + 1;
   }
   Subarray box{std::move(start), std::move(count), {}};
   made.elements = box.elements();
@@ -570,7 +694,7 @@ std::vector<Request> Records::requests(const std::vector<Said>& step) {
       next[pending.variable] += count[*target.follow];
     }
     if (target.is_text()) {
-      const auto length = static_cast<std::size_t>(extents_in_file(target).back());
+      const auto length = static_cast<std::size_t>(extents_in_file(target.var).back());
       pending.padded.assign(length, std::byte{0});
       std::copy(pending.data.begin(), pending.data.end(), pending.padded.begin());
       data = pending.padded.data();
@@ -582,13 +706,13 @@ std::vector<Request> Records::requests(const std::vector<Said>& step) {
       count.push_back(2);
     }
     const Type type = target.element();
-    all.push_back(request(target.var, std::move(start), std::move(count), type, data));
+    all.push_back(request(target.var, record(), std::move(start), std::move(count), type, data));
   }
   own_counts_.assign(targets_.size(), 0);
   for (std::size_t v = 0; v < step.size(); ++v) {
     if (targets_[v].counts < 0 || step[v].writer < 0) continue;
     own_counts_[v] = next[v] - step[v].before;
-    all.push_back(request(targets_[v].counts, {comm_.rank()}, {1}, Type::int64,
+    all.push_back(request(targets_[v].counts, record(), {comm_.rank()}, {1}, Type::int64,
                           reinterpret_cast<const std::byte*>(&own_counts_[v])));
   }
   return all;
@@ -596,16 +720,29 @@ std::vector<Request> Records::requests(const std::vector<Said>& step) {
 
 void Records::write_step() {
   const std::vector<Said> step = agree();
-  if (!file_) create(file_of_step(path_, steps_), version());
+  if (!file_ && is_split()) create(file_of_step(path_, steps_), version());
+  if (!file_)
+    throw Error(Errc::ebadid, path_ + " could not be opened again behind an earlier error",
+                "close it, and append to it");
+  check_extents(step);
   std::vector<std::size_t> fresh;  // variables that the file does not have yet
   for (std::size_t v = 0; v < step.size(); ++v)
     if (targets_[v].var < 0 && step[v].writer >= 0) fresh.push_back(v);
   define(step, fresh);
-  check_extents(step);
-  fill(step, fresh);
-  std::vector<Request> all;
-  const auto failed = attempt_to([&] { all = requests(step); });
-  file_->execute(all, true, failed);
+  std::vector<Request> all, before;
+  const auto failed = attempt_to([&] {
+    all = requests(step);
+    fill(step, before, all);
+  });
+  // No rank writes where another one cannot. Whether there is something to write before all of
+  // them know: each has a part of it, or another one.
+  std::int64_t parts = std::ssize(before);
+  agree_on_error(comm_, failed, std::span(&parts, 1), Reduce::max);
+  if (parts > 0) {
+    file_->execute(before, true);
+    file_->flush();  // stages may keep no order between ranks
+  }
+  file_->execute(all, true);
 }
 
 }  // namespace

@@ -293,6 +293,7 @@ TEST_F(GroupRecords, variables_that_come_late_have_fill_values_before) {
   const std::string name = path("late.nc");
   run_as_threads(2, [&](const Comm& comm) {
     const auto file = GroupFile::create(comm, name, small_group(), method_of(""), false);
+    file->sync();  // nothing yet
     const std::int32_t first = 4;
     file->write("first", &first, false);
     file->end_step();

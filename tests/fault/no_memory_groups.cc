@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fault/no_memory_cases.h"
@@ -21,6 +23,8 @@ constexpr int names = 24, elements = 30;
 // So long that the list of names does not go along with a meeting; new in a step in which one rank
 // has no new ones.
 std::string name_of(int n) { return "a_variable_that_some_ranks_alone_have_" + std::to_string(n); }
+
+bool is_netcdf(std::string_view path) { return path.ends_with(".nc"); }
 
 class Player {
  public:
@@ -57,13 +61,10 @@ class Player {
       std::vector<double> values(elements, rank);
       const std::int64_t n = elements;
       call("write n", [&] { return forebay_write(id_, "n", &n); });
-      call("write own", [&] { return forebay_write(id_, "own", values.data()); });
+      call("write own", [&] { return write("own", values.data(), false); });
       for (int v = 0; rank != 1 && step > 0 && v < names; ++v) {
         const std::string name = name_of(v);
-        call("write", [&] {
-          return v % 2 == 0 ? forebay_write(id_, name.c_str(), values.data())
-                            : forebay_write_later(id_, name.c_str(), values.data());
-        });
+        call("write", [&] { return write(name.c_str(), values.data(), v % 2 != 0); });
       }
       if (together("end_step", [&] { return forebay_end_step(id_); })) ++expected_;
     }
@@ -72,12 +73,38 @@ class Player {
     check();
   }
 
+  // In netCDF files arrays have one shape in all steps, whoever fails.
+  int write(const char* name, const double* values, bool later) const {
+    if (!is_netcdf(path_))
+      return later ? forebay_write_later(id_, name, values) : forebay_write(id_, name, values);
+    const std::int64_t shape = 3 * elements, start = elements * rank, count = elements;
+    return forebay_write_box(id_, name, &shape, &start, &count, values);
+  }
+
   void check() const {
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank != 0) return;
+    if (is_netcdf(path_)) {
+      // Of a step that failed there may be a part, which the next one is written over.
+      const std::int64_t there = records();
+      if (there != expected_ && there != expected_ + 1)
+        fail(("the file has " + std::to_string(there) + " records, and " +
+              std::to_string(expected_) + " steps ended")
+                 .c_str());
+      return;
+    }
     const auto bytes = std::filesystem::file_size(std::string(path_) + "/md.idx");
     if (bytes != 64 * (static_cast<std::uintmax_t>(expected_) + 1))
       fail("the file has other steps than those that ended");
+  }
+
+  // As the header of a CDF-5 file has it.
+  std::int64_t records() const {
+    std::ifstream file(path_, std::ios::binary);
+    std::int64_t number = 0;
+    file.seekg(4);
+    for (int byte = 0; byte < 8; ++byte) number = number * 256 + file.get();
+    return file ? number : 0;  // where no step ended there may be no header yet
   }
 
   const char* path_;
@@ -98,10 +125,14 @@ int main(int argc, char** argv) {
   must(forebay_init(nullptr, MPI_COMM_WORLD));
   must(forebay_define_group("group", nullptr));
   must(forebay_define_var("group", "n", "int64", nullptr, nullptr, nullptr, nullptr));
-  must(forebay_define_var("group", "own", "double", "n", nullptr, nullptr, nullptr));
+  const bool netcdf = argc > 1 && is_netcdf(argv[1]);
+  const std::string each = std::to_string(elements), all = std::to_string(3 * elements);
+  const char* shape = netcdf ? all.c_str() : nullptr;
+  const char* start = netcdf ? "0" : nullptr;
+  must(forebay_define_var("group", "own", "double", "n", shape, start, nullptr));
   for (int v = 0; v < names; ++v)
-    must(forebay_define_var("group", name_of(v).c_str(), "double", std::to_string(elements).c_str(),
-                            nullptr, nullptr, nullptr));
+    must(forebay_define_var("group", name_of(v).c_str(), "double", each.c_str(), shape, start,
+                            nullptr));
   must(forebay_define_attribute("group", "units", "K", nullptr));
   const int code =
       no_memory::run(argc, argv, "no_memory_groups",
