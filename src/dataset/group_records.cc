@@ -124,7 +124,10 @@ class Records final : public GroupWriter {
     if (is_split()) return start_files(append);
     if (append) {
       std::int64_t there = 0;
-      by_root(comm_, [&] { there = fs::exists(path_) ? 1 : 0; });
+      // An empty file is what a run left that ended before its first step.
+      by_root(comm_, [&] {
+        there = fs::is_directory(path_) || (fs::exists(path_) && fs::file_size(path_) > 0) ? 1 : 0;
+      });
       if (comm_.all_reduce(there, Reduce::max) != 0) return go_on();
     }
     create(path_, version());
@@ -160,6 +163,7 @@ class Records final : public GroupWriter {
 
  private:
   bool is_split() const { return method_.split == "step"; }
+  std::string path_of_step() const { return is_split() ? file_of_step(path_, steps_) : path_; }
   void add_target(const GroupVariable& variable);
   void add_attribute(const GroupAttribute& attribute);
   void create(const std::string& path, int version);
@@ -177,6 +181,7 @@ class Records final : public GroupWriter {
     return list;
   }
   void write_step();
+  void put(std::vector<Request>& requests);
   std::vector<Said> agree();
   void note_own(std::vector<std::int64_t>& most, std::vector<std::int64_t>& sums) const;
   Said said_of(std::size_t v, std::span<const std::int64_t> most) const;
@@ -299,7 +304,7 @@ void Records::start_files(bool append) {
     if (append && !there.empty()) next = static_cast<std::int64_t>(there.back()) + 1;
   });
   steps_ = static_cast<std::uint64_t>(comm_.all_reduce(next, Reduce::max));
-  create(file_of_step(path_, steps_), version());
+  create(path_of_step(), version());
   if (append) return;
   const auto remove = [&] {
     for (const std::uint64_t step : there)
@@ -325,7 +330,8 @@ void Records::forget_ids() {
 // Of a step that failed nothing stays.
 void Records::drop_file() {
   forget_ids();
-  if (const auto file = std::move(file_)) attempt_to([&] { file->close(); });
+  if (const auto file = std::move(file_))
+    attempt_to([&] { defined_ ? file->close() : file->abort(); });
   by_root(comm_, [&] {
     if (const auto path = file_of_step(path_, steps_); fs::exists(path)) remove_whole(path);
   });
@@ -373,13 +379,13 @@ void Records::find_ids() {
   }
 }
 
-// Drops what define mode has half done, with the file as it is open.
+// Drops what define mode has half done, with the file as it is open. Up to there nothing fails on
+// one rank alone: the others could not know.
 void Records::open_again() {
-  const std::string path = file_->path();
   forget_ids();
   attempt_to([&] { std::exchange(file_, nullptr)->abort(); });
-  if (!defined_) return create(path, version());
-  file_ = Dataset::open_by(comm_, path, true, method_);
+  if (!defined_) return create(path_, version());
+  file_ = Dataset::open_by(comm_, path_, true, method_);
   agree_on_error(comm_, attempt_to([&] { find_ids(); }));
 }
 
@@ -566,9 +572,8 @@ void Records::define(const std::vector<Said>& step, const std::vector<std::size_
   }
   if (fresh.empty() && defined_) return;
   if (!defined_ && large && file_->schema().version < 5) {
-    const std::string path = file_->path();
     std::exchange(file_, nullptr)->abort();
-    create(path, 5);
+    create(path_of_step(), 5);
   }
   const auto failed = attempt_together(comm_, [&] {
     if (defined_) file_->redef();
@@ -576,7 +581,7 @@ void Records::define(const std::vector<Said>& step, const std::vector<std::size_
     file_->enddef();
   });
   if (failed) {
-    open_again();
+    if (!is_split()) open_again();
     throw *failed;
   }
   defined_ = true;
@@ -718,16 +723,26 @@ std::vector<Request> Records::requests(const std::vector<Said>& step) {
   return all;
 }
 
+// An error of one rank is one on all.
+void Records::put(std::vector<Request>& requests) {
+  if (auto failed = attempt_to([&] { file_->execute(requests, true); }))
+    throw Error(*failed).as_own_matter(false);
+}
+
 void Records::write_step() {
   const std::vector<Said> step = agree();
-  if (!file_ && is_split()) create(file_of_step(path_, steps_), version());
-  if (!file_)
-    throw Error(Errc::ebadid, path_ + " could not be opened again behind an earlier error",
-                "close it, and append to it");
-  check_extents(step);
   std::vector<std::size_t> fresh;  // variables that the file does not have yet
-  for (std::size_t v = 0; v < step.size(); ++v)
-    if (targets_[v].var < 0 && step[v].writer >= 0) fresh.push_back(v);
+  const auto look = [&] {
+    if (!file_ && defined_ && !is_split())
+      throw Error(Errc::ebadid, path_ + " could not be opened again behind an earlier error",
+                  "close it, and append to it");
+    if (file_) check_extents(step);
+    for (std::size_t v = 0; v < step.size(); ++v)
+      if (targets_[v].var < 0 && step[v].writer >= 0) fresh.push_back(v);
+  };
+  // Behind it all ranks define, or none does.
+  agree_on_error(comm_, attempt_to(look));
+  if (!file_) create(path_of_step(), version());
   define(step, fresh);
   std::vector<Request> all, before;
   const auto failed = attempt_to([&] {
@@ -739,10 +754,10 @@ void Records::write_step() {
   std::int64_t parts = std::ssize(before);
   agree_on_error(comm_, failed, std::span(&parts, 1), Reduce::max);
   if (parts > 0) {
-    file_->execute(before, true);
+    put(before);
     file_->flush();  // stages may keep no order between ranks
   }
-  file_->execute(all, true);
+  put(all);
 }
 
 }  // namespace

@@ -389,6 +389,121 @@ TEST_F(GroupRecords, steps_have_files_of_their_own) {
   }
 }
 
+// What a refused step brought is not in the file, and the next one may bring it in another shape.
+TEST_F(GroupRecords, a_refused_step_leaves_no_definitions) {
+  const std::string name = path("refused.nc");
+  run_as_threads(3, [&](const Comm& comm) {
+    const auto file = GroupFile::create(comm, name, small_group(), method_of(""), false);
+    const auto own = [&](Count many) {
+      const std::vector<std::int32_t> values(static_cast<std::size_t>(many), comm.rank());
+      file->write_box("own", {nullptr, nullptr, &many}, values.data(), false);
+    };
+    write_T(*file, 3, comm.rank(), {1});
+    file->end_step();
+    write_T(*file, 4, comm.rank(), {1});
+    own(2);
+    EXPECT_EQ(code_of([&] { file->end_step(); }), Errc::eedge);
+    write_T(*file, 3, comm.rank(), {2});
+    own(1);
+    EXPECT_EQ(code_of([&] { file->end_step(); }), Errc::ok);
+    file->close();
+  });
+  EXPECT_EQ(read_T(name), (std::vector<std::int32_t>{1, 1, 1, 2, 2, 2}));
+  const auto file = Dataset::open(Comm(), name, false, {});
+  EXPECT_EQ(values_of<std::int32_t>(*file, "own"),
+            (std::vector<std::int32_t>{no_int, no_int, no_int, 0, 1, 2}));
+  file->close();
+}
+
+// A definition that the file refuses: the file goes on as it was.
+TEST_F(GroupRecords, definitions_that_fail_are_dropped_whole) {
+  const std::string name = path("definitions.nc");
+  GroupDefinition plain = define_group("g", ""), more;
+  define_variable(
+      plain, {.name = "T", .type = "integer", .dimensions = "1", .global = "1", .offsets = "0"});
+  more = plain;
+  define_variable(more, {.name = "own", .type = "integer", .dimensions = "1"});
+  run_as_threads(2, [&](const Comm& comm) {
+    for (const bool append : {false, true}) {
+      const auto file = GroupFile::create(comm, name, append ? more : plain, method_of(""), append);
+      write_T(*file, 2, comm.rank(), {4});
+      file->end_step();
+      for (int again = 0; append && again < 2; ++again) {
+        const std::int64_t one = 1;
+        const std::int32_t value = 5;
+        file->write_box("own", {nullptr, nullptr, &one}, &value, false);
+        // Its counts are of a type that a CDF-2 file does not have.
+        EXPECT_NE(code_of([&] { file->end_step(); }), Errc::ok);
+        write_T(*file, 2, comm.rank(), {6});
+        EXPECT_EQ(code_of([&] { file->end_step(); }), Errc::ok);
+      }
+      file->close();
+    }
+  });
+  EXPECT_EQ(read_T(name), (std::vector<std::int32_t>{4, 4, 4, 4, 6, 6, 6, 6}));
+  const auto file = Dataset::open(Comm(), name, false, {});
+  EXPECT_FALSE(file->schema().find_var("own"));
+  file->close();
+}
+
+TEST_F(GroupRecords, going_on_with_a_file) {
+  const std::string name = path("on.nc");
+  GroupDefinition other = small_group();
+  define_variable(other, {.name = "own2", .type = "integer", .dimensions = "1"});
+  const auto write = [&](int ranks, const GroupDefinition& group, const std::string& to,
+                         const char* mode, const std::vector<std::string>& own) {
+    run_as_threads(ranks, [&](const Comm& comm) {
+      std::unique_ptr<GroupFile> file;
+      const auto code = code_of([&] {
+        file = GroupFile::create(comm, to, group, method_of(""), *mode == 'a');
+        write_T(*file, 2, 0,
+                comm.is_root() ? std::vector<std::int32_t>{7, 8} : std::vector<std::int32_t>{});
+        const std::int64_t one = 1;
+        const std::int32_t value = comm.rank();
+        for (const std::string& o : own)
+          file->write_box(o, {nullptr, nullptr, &one}, &value, false);
+        file->end_step();
+      });
+      EXPECT_EQ(code, std::string_view(mode).ends_with('!') ? Errc::einval : Errc::ok) << mode;
+      if (file) file->close();
+    });
+  };
+  write(2, small_group(), name, "w", {"own"});
+  write(3, small_group(), name, "a!", {"own"});          // blocks of other ranks
+  write(2, small_group(), "ufs:" + name, "a", {"own"});  // a prefix of MPI-IO's
+  // What this group does not have gets fill values.
+  GroupDefinition less = define_group("less", "");
+  define_variable(
+      less, {.name = "T", .type = "integer", .dimensions = "1", .global = "1", .offsets = "0"});
+  write(3, less, name, "a", {});
+  EXPECT_EQ(read_T(name), (std::vector<std::int32_t>{7, 8, 7, 8, 7, 8}));
+  auto file = Dataset::open(Comm(), name, false, {});
+  EXPECT_EQ(values_of<std::int32_t>(*file, "own"),
+            (std::vector<std::int32_t>{0, 1, 0, 1, no_int, no_int}));
+  file->close();
+}
+
+TEST_F(GroupRecords, files_of_steps_go_when_there_are_new_ones) {
+  const std::string name = path("gone.nc");
+  const auto file_of = [&](int step) { return path("gone.00000" + std::to_string(step) + ".nc"); };
+  const auto write = [&](const std::string& to, const std::string& hints, int steps) {
+    return code_of([&] {
+      const auto file = GroupFile::create(Comm(), to, small_group(), method_of(hints), false);
+      for (int s = 0; s < steps; ++s) {
+        write_T(*file, 1, 0, {s});
+        file->end_step();
+      }
+      file->close();
+    });
+  };
+  EXPECT_EQ(write(name, "split=step", 5), Errc::ok);
+  EXPECT_EQ(write(name, "split=step;layout=log", 1), Errc::enotsupport);
+  for (int s = 0; s < 5; ++s) EXPECT_TRUE(fs::exists(file_of(s)));
+  fs::remove(file_of(1));
+  EXPECT_EQ(write("ufs:" + name, "split=step", 2), Errc::ok);
+  for (int s = 0; s < 5; ++s) EXPECT_EQ(fs::exists(file_of(s)), s < 2) << s;
+}
+
 TEST_F(GroupRecords, what_it_is_written_as) {
   const auto create = [&](const GroupDefinition& group, const std::string& name,
                           const std::string& hints) {
