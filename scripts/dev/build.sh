@@ -99,7 +99,8 @@ cmd_mpich_check() {
   say "configuring build/mpich"
   (cd "$root" && cmake --preset release -B build/mpich -Wno-dev "-DPython3_EXECUTABLE=$python" \
     -DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \
-    -DMPI_C_COMPILER=mpicc.mpich -DMPI_CXX_COMPILER=mpicxx.mpich -DMPIEXEC_EXECUTABLE="$(command -v mpiexec.mpich)" \
+    -DMPI_C_COMPILER=mpicc.mpich -DMPI_CXX_COMPILER=mpicxx.mpich -DMPI_Fortran_COMPILER=mpifort.mpich \
+    -DMPIEXEC_EXECUTABLE="$(command -v mpiexec.mpich)" \
     -DFOREBAY_BENCH=OFF -DFOREBAY_HDF5=OFF -DFOREBAY_PEER_LIBRARY= -DFOREBAY_PEER_INCLUDE= -DFOREBAY_NETCDF_LIBRARY= \
     -DFOREBAY_NETCDF_INCLUDE=) >&2
   build mpich
