@@ -70,7 +70,7 @@ for flags in "$(PKG_CONFIG_PATH=$prefix/compat/lib/pkgconfig pkg-config --cflags
   run own ./consumer_own
 done
 
-# 5. the Fortran module, by pkg-config and find_package(forebay); its source is there for other compilers
+# 5. the Fortran module, by pkg-config, by find_package(forebay), and compiled by somebody else from its source
 examples=$here/../../examples
 [[ -e $prefix/share/forebay/forebay.F90 ]] || fail "the module's source is not installed"
 if [[ $mpifort != none ]]; then
@@ -80,7 +80,9 @@ if [[ $mpifort != none ]]; then
   within "configure in Fortran" "$cmake" -S "$here/fortran_project" -B fortran "-DCMAKE_PREFIX_PATH=$prefix" \
     "-DMPI_Fortran_COMPILER=$mpifort" "-DMPI_C_COMPILER=$mpicc"
   within "build in Fortran" "$cmake" --build fortran
-  for program in ./groups_pkgconfig fortran/groups; do
+  within "the module's source" "$mpifort" -DFOREBAY_MPI_F08 "$prefix/share/forebay/forebay.F90" "$examples/groups.f90" \
+    -L"$libdir" -lforebay -Wl,-rpath,"$libdir" -o groups_source
+  for program in ./groups_pkgconfig fortran/groups ./groups_source; do
     within "$program runs" "${launch[@]}" "$program" "$examples/groups_fortran.xml" groups.bp
     [[ $("$prefix/bin/forebay" ls groups.bp) == *run* ]] || fail "$program has not written its file"
     rm -r groups.bp
