@@ -121,9 +121,11 @@ contains
       if (rank == 0) then
         call forebay_write(file, "z", cmplx(step, -1, c_double_complex), ierr); call ok("z")
         call forebay_write(file, "letters", "abc de", ierr); call ok("letters")
+        call forebay_write(file, "title", "the title", ierr); call require("a string without an end", ierr, ebadtype)
         call forebay_write_string(file, "title", "the title   ", ierr); call ok("title")
+        call forebay_write_string(file, "own", "x", ierr); call require("no string", ierr, ebadtype)
       end if
-      call forebay_write(file, "Title", "x", ierr); call require("Title", ierr, enotvar)
+      call forebay_write(file, "Title", 1, ierr); call require("Title", ierr, enotvar)
       call forebay_end_step(file, ierr); call ok("end_step")
     end do
     call forebay_expect(file, "A", "real", 2, ierr); call ok("expect, writing")

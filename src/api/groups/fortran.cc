@@ -53,13 +53,16 @@ Numbers turned(const std::int64_t* list, int size) {
   return other;
 }
 
+void refuse_string(const char* name, const Known& known, const char* advice) {
+  if (known.type == GroupType::string)
+    throw Error(Errc::ebadtype, std::string("variable ") + name + " is a string", advice);
+}
+
 // Elements of characters may have any length, which nobody tells.
 void require_room(const char* name, const Known& known, std::span<const std::int64_t> count,
                   std::int64_t elements) {
+  refuse_string(name, known, "read it with forebay_read_string");
   if (elements < 0 || known.type == GroupType::text) return;
-  if (known.type == GroupType::string)
-    throw Error(Errc::ebadtype, std::string("variable ") + name + " is a string",
-                "read it with forebay_read_string");
   std::int64_t needed = 1;
   for (const std::int64_t n : count)
     if (n < 0 || __builtin_mul_overflow(needed, n, &needed)) return;  // reading refuses it
@@ -83,14 +86,29 @@ int forebay_f_open(int* file, const char* group, const char* path, const char* m
   return forebay_open(file, group, path, mode, MPI_Comm_f2c(comm));
 }
 
-int forebay_f_write_later(int file, const char* name, int contiguous, const void* data) {
+int forebay_f_write(int file, const char* name, int lent, int contiguous, const void* data) {
+  Known known;
+  if (const int code = inquire(file, name, known)) return code;
   const int code = guard([&] {
-    if (!contiguous)
+    refuse_string(name, known, "write it with forebay_write_string");
+    if (lent && !contiguous)
       throw Error(Errc::einval,
                   std::string("variable ") + name + ": what is lent is no contiguous array",
                   "give it to forebay_write, which copies it");
   });
-  return code ? code : forebay_write_later(file, name, data);
+  if (code != 0) return code;
+  return lent ? forebay_write_later(file, name, data) : forebay_write(file, name, data);
+}
+
+int forebay_f_write_string(int file, const char* name, const char* text) {
+  Known known;
+  if (const int code = inquire(file, name, known)) return code;
+  const int code = guard([&] {
+    if (known.type != GroupType::string)
+      throw Error(Errc::ebadtype, std::string("variable ") + name + " is no string",
+                  "write it with forebay_write");
+  });
+  return code ? code : forebay_write(file, name, text);
 }
 
 int forebay_f_write_box(int file, const char* name, const int* sizes, const int64_t* shape,

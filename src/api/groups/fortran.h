@@ -14,9 +14,12 @@ FOREBAY_EXPORT extern int forebay_f_init(const char* xml, MPI_Fint comm);
 FOREBAY_EXPORT extern int forebay_f_open(int* file, const char* group, const char* path,
                                          const char* mode, MPI_Fint comm);
 
-/* `contiguous`: 0 for what is not, and would have to be copied. */
-FOREBAY_EXPORT extern int forebay_f_write_later(int file, const char* name, int contiguous,
-                                                const void* data);
+/* Not of a string, whose end nobody would find. `lent`: data is not copied; `contiguous`: 0 for
+ * what would have to be. */
+FOREBAY_EXPORT extern int forebay_f_write(int file, const char* name, int lent, int contiguous,
+                                          const void* data);
+/* Of a string alone: `text` ends with a zero. */
+FOREBAY_EXPORT extern int forebay_f_write_string(int file, const char* name, const char* text);
 /* `sizes`: of shape, start and count, which are in the order that the group's language has; NULL
  * lists have 0. */
 FOREBAY_EXPORT extern int forebay_f_write_box(int file, const char* name, const int* sizes,

@@ -93,20 +93,13 @@ module forebay
       integer(c_int), value :: file
       integer(long), value :: bytes
     end function
-    integer(c_int) function c_write(file, name, data) bind(c, name="forebay_write")
+    integer(c_int) function c_write(file, name, lent, contiguous, data) bind(c, name="forebay_f_write")
       import :: c_int, c_char, c_ptr
-      integer(c_int), value :: file
+      integer(c_int), value :: file, lent, contiguous
       character(kind=c_char), intent(in) :: name(*)
       type(c_ptr), value :: data
     end function
-    integer(c_int) function c_write_later(file, name, contiguous, data) &
-        bind(c, name="forebay_f_write_later")
-      import :: c_int, c_char, c_ptr
-      integer(c_int), value :: file, contiguous
-      character(kind=c_char), intent(in) :: name(*)
-      type(c_ptr), value :: data
-    end function
-    integer(c_int) function c_write_text(file, name, text) bind(c, name="forebay_write")
+    integer(c_int) function c_write_string(file, name, text) bind(c, name="forebay_f_write_string")
       import :: c_int, c_char
       integer(c_int), value :: file
       character(kind=c_char), intent(in) :: name(*), text(*)
@@ -355,7 +348,7 @@ contains
     character(*), intent(in) :: name
     type(*), dimension(..), intent(in), target, contiguous :: data
     integer, intent(out) :: ierr
-    ierr = c_write(file, to_c(name), c_loc(data))
+    ierr = c_write(file, to_c(name), 0, 1, c_loc(data))
   end subroutine
 
   ! `data` stays where it is, and as it is, until forebay_end_step: a variable of the program's with
@@ -365,7 +358,7 @@ contains
     character(*), intent(in) :: name
     type(*), dimension(..), intent(in), target, asynchronous :: data
     integer, intent(out) :: ierr
-    ierr = c_write_later(file, to_c(name), merge(1, 0, is_contiguous(data)), c_loc(data))
+    ierr = c_write(file, to_c(name), 1, merge(1, 0, is_contiguous(data)), c_loc(data))
   end subroutine
 
   ! The value of a variable of type string.
@@ -373,7 +366,7 @@ contains
     integer, intent(in) :: file
     character(*), intent(in) :: name, text
     integer, intent(out) :: ierr
-    ierr = c_write_text(file, to_c(name), to_c(text))
+    ierr = c_write_string(file, to_c(name), to_c(text))
   end subroutine
 
   subroutine write_global_box(file, name, shape, start, count, data, ierr)
