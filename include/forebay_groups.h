@@ -49,6 +49,11 @@ FOREBAY_EXPORT extern int forebay_define_method(const char* group, const char* h
 FOREBAY_EXPORT extern int forebay_open(int* file, const char* group, const char* path,
                                        const char* mode, MPI_Comm comm);
 
+/* Local, and never needed. So many bytes this rank is going to write in this step: memory for
+ * copies is had at once, in one piece, and where there is not so much the error comes before the
+ * first write. What is written may be more, or less. */
+FOREBAY_EXPORT extern int forebay_group_size(int file, int64_t bytes);
+
 /* Local. What this rank has of a variable in this step; scalars that dimensions name come before
  * the arrays. The memory is the caller's again when forebay_write returns; what
  * forebay_write_later was given stays as it is until forebay_end_step, and is not copied. Ranks may
@@ -79,12 +84,16 @@ FOREBAY_EXPORT extern int forebay_close(int file);
  * NC_ENODATA; what lies behind an operator of adios2, NC_ENOTSUPPORT. */
 
 /* Names and types are the library's, and stay until the file is closed; types are those of XML. A
- * value that each rank has of its own (adios2's local value) counts as one dimension, by ranks. */
+ * value that each rank has of its own (adios2's local value) counts as one dimension, by ranks. Of
+ * a file that is being written forebay_inq_var tells what its group declares. */
 FOREBAY_EXPORT extern int forebay_inq_steps(int file, int64_t* steps);
 FOREBAY_EXPORT extern int forebay_inq_nvars(int file, int* nvars);
 FOREBAY_EXPORT extern int forebay_inq_varname(int file, int number, const char** name);
 FOREBAY_EXPORT extern int forebay_inq_var(int file, const char* name, const char** type,
                                           int* ndims);
+/* 0 where a variable has this type, in the words of XML, and number of dimensions; else NC_EBADTYPE
+ * or NC_EBADDIM. For programs that read into memory of their own types. */
+FOREBAY_EXPORT extern int forebay_expect(int file, const char* name, const char* type, int ndims);
 /* `shape`: ndims extents of the variable in a step, in which the blocks of joined and local arrays
  * follow one another. `bytes`: of all its values; of a string those of its text and a zero. Either
  * may be NULL. */

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-TEXT = {".h", ".cc", ".c", ".py", ".sh", ".md", ".txt", ".cmake", ".json", ".in", ".xml", ".cdl", ".toml", ".yml", ""}
+TEXT = {".h", ".cc", ".c", ".f90", ".F90", ".py", ".sh", ".md", ".txt", ".cmake", ".json", ".in", ".xml", ".cdl", ".toml", ".yml", ""}
 DATA = {".cdl", ".txt"}  # as their makers wrote them, except our own CMakeLists.txt
 LICENCES = {"LICENSE"}
 LONG = 500

@@ -20,7 +20,8 @@ run_cmake() {
 }
 
 # build_first_part: in a tree without a build, the first part of the release build and build/install; of a tree that
-# has one, the same programs. What takes long beside them waits: HDF5, SZ3's headers unless they are there, all tests.
+# has one, the same programs. What takes long beside them waits: HDF5, SZ3's headers unless they are there, all tests; the Fortran
+# module too, whose compiler comes with what tests need.
 build_first_part() {
   local targets=("${first_part[@]}")
   if [[ ! -f $root/build/release/build.ninja ]]; then
@@ -28,7 +29,7 @@ build_first_part() {
     touch "$first_part_mark"
     [[ -n ${SZ3_ROOT:-} || ! -d $cache/sz3-$sz3_version ]] || export SZ3_ROOT=$cache/sz3-$sz3_version
     say "configuring build/release: library, command and benchmark first"
-    run_cmake release -DFOREBAY_HDF5=OFF -DFOREBAY_TESTS=OFF "${first_part_options[@]}"
+    run_cmake release -DFOREBAY_HDF5=OFF -DFOREBAY_FORTRAN=OFF -DFOREBAY_TESTS=OFF "${first_part_options[@]}"
   elif ((${#first_part_options[@]})) && [[ $(in_build FOREBAY_PYTHON) != ON ]]; then
     run_cmake release "${first_part_options[@]}"
   fi
@@ -44,7 +45,7 @@ build_first_part() {
 configure() {
   local preset=$1 options=()
   shift
-  [[ $preset != release || ! -f $first_part_mark ]] || options+=(-DFOREBAY_HDF5=ON -DFOREBAY_TESTS=ON)
+  [[ $preset != release || ! -f $first_part_mark ]] || options+=(-DFOREBAY_HDF5=ON -DFOREBAY_FORTRAN=ON -DFOREBAY_TESTS=ON)
   [[ -f $root/build/$preset/build.ninja && $# == 0 && ${#options[@]} == 0 ]] && return
   ensure_sz3
   say "configuring build/$preset"
@@ -99,7 +100,8 @@ cmd_mpich_check() {
   say "configuring build/mpich"
   (cd "$root" && cmake --preset release -B build/mpich -Wno-dev "-DPython3_EXECUTABLE=$python" \
     -DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \
-    -DMPI_C_COMPILER=mpicc.mpich -DMPI_CXX_COMPILER=mpicxx.mpich -DMPIEXEC_EXECUTABLE="$(command -v mpiexec.mpich)" \
+    -DMPI_C_COMPILER=mpicc.mpich -DMPI_CXX_COMPILER=mpicxx.mpich -DMPI_Fortran_COMPILER=mpifort.mpich \
+    -DMPIEXEC_EXECUTABLE="$(command -v mpiexec.mpich)" \
     -DFOREBAY_BENCH=OFF -DFOREBAY_HDF5=OFF -DFOREBAY_PEER_LIBRARY= -DFOREBAY_PEER_INCLUDE= -DFOREBAY_NETCDF_LIBRARY= \
     -DFOREBAY_NETCDF_INCLUDE=) >&2
   build mpich

@@ -201,6 +201,36 @@ Count Expression::value(const Values& values) const {
   return stack.back();
 }
 
+std::string Expression::printed(const std::function<std::string(Count)>& number,
+                                const std::function<std::string(const std::string&)>& name) const {
+  const auto sign = [](Kind kind) {
+    switch (kind) {
+      case Kind::add:
+        return " + ";
+      case Kind::multiply:
+        return " * ";
+      case Kind::divide:
+        return " / ";
+      default:
+        return " - ";
+    }
+  };
+  std::vector<std::string> stack;
+  for (const Step& step : steps_) {
+    if (step.kind == Kind::number || step.kind == Kind::name) {
+      stack.push_back(step.kind == Kind::number ? number(step.number) : name(step.name));
+      continue;
+    }
+    const std::string right = std::move(stack.back());
+    stack.pop_back();
+    if (step.kind == Kind::negate)
+      stack.push_back("(-" + right + ")");
+    else
+      stack.back() = "(" + stack.back() + sign(step.kind) + right + ")";
+  }
+  return stack.back();
+}
+
 std::vector<std::string> Expression::names() const {
   std::vector<std::string> all;
   for (const Step& step : steps_)

@@ -27,6 +27,11 @@ class Expression {
   /// anything on the way does not fit 64 bits.
   Count value(const Values& values) const;
 
+  /// Local. The same in a programming language that has these operators, each operation in
+  /// parentheses, with numbers and names as it has them.
+  std::string printed(const std::function<std::string(Count)>& number,
+                      const std::function<std::string(const std::string&)>& name) const;
+
   const std::string& text() const { return text_; }
   std::vector<std::string> names() const;  ///< each once, in order
 

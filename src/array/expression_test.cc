@@ -28,6 +28,16 @@ std::string refusal(const std::string& text) {
   return "none";
 }
 
+TEST(Expression, is_printed_for_a_programming_language) {
+  const auto printed = [](std::string_view text) {
+    return Expression::parse(text).printed([](Count n) { return std::to_string(n) + "L"; },
+                                           [](const std::string& n) { return "own." + n; });
+  };
+  EXPECT_EQ(printed("4*nx"), "(4L * own.nx)");
+  EXPECT_EQ(printed("a - b - 1"), "((own.a - own.b) - 1L)");
+  EXPECT_EQ(printed("-a/(b + -2)"), "((-own.a) / (own.b + (-2L)))");
+}
+
 TEST(Expression, has_the_value_that_arithmetic_gives_it) {
   EXPECT_EQ(value("64"), 64);
   EXPECT_EQ(value(" 4*nx "), 40);

@@ -72,6 +72,7 @@ class ProcessGroups final : public GroupWriter {
     const GroupVariable& of = group_.variables[variable];
     file_->add({of.name, bp_type(of.type)}, at, data, lent);
   }
+  void make_room(std::size_t bytes) override { file_->make_room(bytes); }
   void end_step() override {
     if (const auto failed = up_to_meeting(comm_, [&] { file_->end_step(); })) throw *failed;
   }
@@ -103,6 +104,7 @@ class ProcessGroups final : public GroupWriter {
 class Nothing final : public GroupWriter {
  public:
   void add(std::size_t, const bp::Shape&, std::span<const std::byte>, bool) override {}
+  void make_room(std::size_t) override {}
   void end_step() override { ++steps_; }
   void sync() override {}
   void close() override {}

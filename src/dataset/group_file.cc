@@ -142,6 +142,13 @@ void GroupFile::remember(const GroupVariable& v, const void* data) {
   });
 }
 
+void GroupFile::expect_size(std::int64_t bytes) {
+  if (bytes < 0)
+    throw Error(Errc::einval, "a step of " + std::to_string(bytes) + " bytes",
+                "give what this rank writes of the group");
+  writer_->make_room(static_cast<std::size_t>(bytes));
+}
+
 void GroupFile::write(const std::string& name, const void* data, bool lent) {
   const GroupVariable& v = variable(name);
   if (written_.contains(name))

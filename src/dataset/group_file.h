@@ -31,6 +31,13 @@ class GroupFile {
                                            const GroupDefinition& group, const Method& method,
                                            bool append);
 
+  /// Local. As it was declared; Errc::enotvar where it was not.
+  const GroupVariable& variable(const std::string& name) const;
+
+  /// Local. This rank will write so many bytes in the step under way, or more, or fewer: memory for
+  /// copies of them is had now. Errc::einval: below 0; Errc::enomem.
+  void expect_size(std::int64_t bytes);
+
   /// Local. This rank's value or block of a variable, once a step, C's text with a zero where it is
   /// a string; `lent`: it stays until end_step(), and is not copied. In steps behind the first
   /// those of variables that are written once are left out. What throws has written nothing:
@@ -51,7 +58,6 @@ class GroupFile {
 
  private:
   GroupFile(const Comm& comm, const GroupDefinition& group) : comm_(comm), group_(group) {}
-  const GroupVariable& variable(const std::string& name) const;
   bp::Shape shape_of(const GroupVariable& variable) const;
   bp::Shape shape_of(const GroupVariable& variable, const GroupBox& box) const;
   void add(const GroupVariable& variable, const bp::Shape& shape, const void* data, bool lent);

@@ -135,6 +135,7 @@ class Records final : public GroupWriter {
 
   void add(std::size_t variable, const bp::Shape& at, std::span<const std::byte> data,
            bool lent) override;
+  void make_room(std::size_t bytes) override { copies_.find(bytes); }
   void end_step() override {
     const auto failed = attempt_together(comm_, [&] {
       write_step();

@@ -25,6 +25,9 @@ class GroupWriter {
   virtual void add(std::size_t variable, const bp::Shape& at, std::span<const std::byte> data,
                    bool lent) = 0;
 
+  /// Local. Room for so many bytes of copies in the step under way, in one piece.
+  virtual void make_room(std::size_t bytes) = 0;
+
   /// Collective. What all ranks added is one step of the file when this returns. When it throws, on
   /// all ranks, the step is dropped, earlier ones are as they were, and the next may be written.
   virtual void end_step() = 0;

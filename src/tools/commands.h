@@ -30,6 +30,7 @@ void add_diff_command(CLI::App& app, int& status);
 void add_find_command(CLI::App& app, int& status);
 void add_check_command(CLI::App& app, int& status);
 void add_config_command(CLI::App& app, int& status);
+void add_generate_command(CLI::App& app, int& status);
 void add_plot_command(CLI::App& app, int& status);
 void add_plan_command(CLI::App& app, int& status);
 /// Both print what is generated from all of `app`, as it is when they run.

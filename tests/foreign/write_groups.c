@@ -21,6 +21,9 @@ static void require(int code, int expected, const char* what) {
 enum {
   enotvar = -49,
   einval = -36,
+  ebadtype = -45,
+  ebaddim = -46,
+  enomem = -61,
   eedge = -57,
   eperm = -37,
   einvalcoords = -40,
@@ -41,6 +44,8 @@ static void refused(int f) {
   ERR(einval, forebay_write(f, "T", x)); /* nx comes first */
   ERR(einval, forebay_write(f, "x0", NULL));
   ERR(ebadid, forebay_write(f + 1000, "x0", x));
+  ERR(einval, forebay_group_size(f, -1));
+  ERR(enomem, forebay_group_size(f, INT64_MAX));
 }
 
 static void write_step(int f, int step) {
@@ -63,6 +68,8 @@ static void write_step(int f, int step) {
     usleep(3000);
     refused(f);
   }
+  OK(forebay_group_size(f, nx * 8 * 8)); /* or more, or fewer */
+  OK(forebay_expect(f, "T", "double", 2));
   OK(forebay_write(f, "nx", &nx));
   OK(forebay_write(f, "x0", &x0));
   OK(forebay_write(f, "total", &total));
@@ -144,6 +151,12 @@ static void read_back(const char* path) {
   OK(forebay_inq_var(f, "T", &type, &ndims));
   require(ndims, 2, "dimensions of T");
   require(strcmp(type, "double"), 0, "the type of T");
+  OK(forebay_expect(f, "T", "double", 2));
+  OK(forebay_expect(f, "total", "Unsigned Integer", 0));
+  ERR(ebadtype, forebay_expect(f, "T", "float", 2));
+  ERR(ebadtype, forebay_expect(f, "T", NULL, 2));
+  ERR(ebaddim, forebay_expect(f, "T", "double", 1));
+  ERR(eperm, forebay_group_size(f, 1));
   double* box = malloc((size_t)total * 8 * sizeof(double));
   float* ions = malloc((size_t)total * 7 * sizeof(float));
   for (int64_t step = 0; step < steps; ++step) {

@@ -2,11 +2,11 @@
 # Installs the build into a temporary prefix, moves it, and builds consumer.c against it from outside, three ways; each
 # program runs under mpiexec. Fails when one does not build, does not run, or does not get its answer from Forebay.
 #
-#   check_install.sh BUILD_DIR CMAKE MPICC LAUNCHER...     (LAUNCHER starts two ranks)
+#   check_install.sh BUILD_DIR CMAKE MPICC MPIFORT LAUNCHER...     (MPIFORT: or none; LAUNCHER starts two ranks)
 set -euo pipefail
 
-build=$1 cmake=$2 mpicc=$3
-shift 3
+build=$1 cmake=$2 mpicc=$3 mpifort=$4
+shift 4
 launch=("$@")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mktemp -d)
@@ -69,5 +69,24 @@ for flags in "$(PKG_CONFIG_PATH=$prefix/compat/lib/pkgconfig pkg-config --cflags
   within "pnetcdf's own ways" "$mpicc" "$here/consumer.c" $flags -Wl,-rpath,"$prefix/compat/lib" -o consumer_own
   run own ./consumer_own
 done
+
+# 5. the Fortran module, by pkg-config, by find_package(forebay), and compiled by somebody else from its source
+examples=$here/../../examples
+[[ -e $prefix/share/forebay/forebay.F90 ]] || fail "the module's source is not installed"
+if [[ $mpifort != none ]]; then
+  flags=$(PKG_CONFIG_PATH=$libdir/pkgconfig pkg-config --cflags --libs forebay-fortran)
+  # shellcheck disable=SC2086
+  within "pkg-config forebay-fortran" "$mpifort" "$examples/groups.f90" $flags -Wl,-rpath,"$libdir" -o groups_pkgconfig
+  within "configure in Fortran" "$cmake" -S "$here/fortran_project" -B fortran "-DCMAKE_PREFIX_PATH=$prefix" \
+    "-DMPI_Fortran_COMPILER=$mpifort" "-DMPI_C_COMPILER=$mpicc"
+  within "build in Fortran" "$cmake" --build fortran
+  within "the module's source" "$mpifort" -DFOREBAY_MPI_F08 "$prefix/share/forebay/forebay.F90" "$examples/groups.f90" \
+    -L"$libdir" -lforebay -Wl,-rpath,"$libdir" -o groups_source
+  for program in ./groups_pkgconfig fortran/groups ./groups_source; do
+    within "$program runs" "${launch[@]}" "$program" "$examples/groups_fortran.xml" groups.bp
+    [[ $("$prefix/bin/forebay" ls groups.bp) == *run* ]] || fail "$program has not written its file"
+    rm -r groups.bp
+  done
+fi
 
 echo "installed tree: all ways work"

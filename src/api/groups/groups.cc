@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "api/groups/guard.h"
 #include "base/attempt.h"
 #include "base/hash.h"
-#include "base/last_message.h"
 #include "comm/agree.h"
 #include "comm/mpi.h"
 #include "dataset/group_file.h"
@@ -22,16 +22,6 @@
 
 namespace forebay::groups {
 namespace {
-
-template <typename F>
-int guard(F&& body) noexcept {
-  try {
-    body();
-    return 0;
-  } catch (...) {
-    return code_of_current_exception();
-  }
-}
 
 std::string text_of(const char* text) { return text ? text : ""; }
 
@@ -89,6 +79,19 @@ GroupFile& file_of(int file) {
 GroupReader& reader_of(int file) {
   if (const auto& open = open_file(file); open.reader) return *open.reader;
   throw Error(Errc::eperm, "the file is open for writing", "open it with mode r");
+}
+
+struct Known {
+  GroupType type = GroupType::int32;
+  int dimensions = 0;
+};
+
+// As a file has it, or, where it is being written, as its group declares it.
+Known known_of(int file, const std::string& name) {
+  const OpenFile& open = open_file(file);
+  if (open.reader) return {open.reader->type(name), open.reader->dimensions(name)};
+  const GroupVariable& declared = open.writer->variable(name);
+  return {declared.type, static_cast<int>(declared.dimensions.size())};
 }
 
 const char* name_argument(const char* name) {
@@ -268,6 +271,10 @@ int forebay_open(int* file, const char* group, const char* path, const char* mod
   });
 }
 
+int forebay_group_size(int file, int64_t bytes) {
+  return guard([&] { file_of(file).expect_size(bytes); });
+}
+
 int forebay_write(int file, const char* name, const void* data) {
   return guard([&] { file_of(file).write(name_argument(name), data, false); });
 }
@@ -318,10 +325,29 @@ int forebay_inq_varname(int file, int number, const char** name) {
 
 int forebay_inq_var(int file, const char* name, const char** type, int* ndims) {
   return guard([&] {
-    const GroupReader& from = reader_of(file);
+    const Known known = known_of(file, name_argument(name));
+    if (type) *type = name_of(known.type);
+    if (ndims) *ndims = known.dimensions;
+  });
+}
+
+int forebay_expect(int file, const char* name, const char* type, int ndims) {
+  return guard([&] {
     const std::string which = name_argument(name);
-    if (type) *type = name_of(from.type(which));
-    if (ndims) *ndims = from.dimensions(which);
+    const auto wanted = group_type(lower_case(text_of(type)));
+    if (!wanted)
+      throw Error(Errc::ebadtype, "there is no type \"" + text_of(type) + "\"",
+                  std::string("accepted: ") + group_type_names());
+    const Known known = known_of(file, which);
+    if (known.type != *wanted)
+      throw Error(Errc::ebadtype,
+                  "variable " + which + " is " + name_of(known.type) + ", not " + name_of(*wanted),
+                  "read it as what it is");
+    if (known.dimensions != ndims)
+      throw Error(Errc::ebaddim,
+                  "variable " + which + " has " + std::to_string(known.dimensions) +
+                      " dimensions, not " + std::to_string(ndims),
+                  "read it as what it is");
   });
 }
 

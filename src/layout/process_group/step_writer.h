@@ -52,6 +52,8 @@ class StepWriter {
   /// goes on without the block then.
   void add(const bp::Variable& variable, const bp::Shape& shape, std::span<const std::byte> data,
            bool lent);
+  /// Local. Room for so many bytes of copies in the step under way, in one piece.
+  void make_room(std::size_t bytes) { copies_.find(bytes); }
   /// Local. Written in the first step that has it, once, by the lowest rank that gave it; one that
   /// is in the file already is left as it is.
   void add_attribute(const bp::Attribute& attribute);
@@ -121,7 +123,7 @@ class StepWriter {
   std::vector<OwnName> names_;  // of the step under way, this rank's
   std::unordered_map<std::string, std::size_t> name_places_;
   std::vector<Pending> pending_;
-  std::vector<bp::Attribute> attributes_;          // not written yet
+  std::vector<bp::Attribute> attributes_;  // not written yet
   CopyRoom copies_;
 };
 

@@ -316,6 +316,19 @@ TEST_F(StepWriterRanks, memory_of_steps_is_that_of_the_last_however_their_sizes_
   EXPECT_LE(most, std::size_t{7} << 20);
 }
 
+TEST_F(StepWriterRanks, room_made_before_the_first_block_is_all_that_a_step_takes) {
+  Report report;
+  const auto file = StepWriter::create(Comm(), path_, {}, report);
+  const std::vector<double> values(160000);
+  const std::size_t all = 5 * values.size() * sizeof(double);
+  file->make_room(all);
+  for (int block = 0; block < 5; ++block)
+    file->add({"v", bp::Type::float64}, {{}, {}, {160000}}, bytes(values), false);
+  EXPECT_EQ(file->memory(), all);
+  file->end_step();
+  file->close();
+}
+
 TEST_F(StepWriterRanks, local_arrays_without_elements_leave_nothing) {
   run_as_threads(3, [&](const Comm& comm) {
     Report report;

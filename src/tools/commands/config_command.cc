@@ -1,14 +1,10 @@
 // forebay config: checks a configuration file and shows what it would choose.
 #include <fmt/format.h>
 
-#include <fstream>
-#include <sstream>
-
-#include "base/error.h"
 #include "base/text_table.h"
-#include "method/config.h"
 #include "method/method.h"
 #include "tools/commands.h"
+#include "tools/config_file.h"
 #include "tools/json.h"
 
 namespace forebay::tools {
@@ -19,14 +15,6 @@ struct Options {
   std::vector<std::string> names, variables;
   bool json = false, all = false;
 };
-
-std::string contents_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) throw Error(Errc::efile, path + ": cannot be read", "give the path of an XML file");
-  return text.str();
-}
 
 std::string origin_of(const Method& method, const std::string& key) {
   const auto found = method.origin.find(key);
@@ -88,7 +76,7 @@ std::string file_text(const Config& config) {
 }
 
 void run(const Options& options) {
-  const Config config = parse_config(contents_of(options.path), options.path);
+  const Config config = read_config(options.path);
   Json choices = Json::array();
   if (!options.json) fmt::print("{}", file_text(config));
   for (const std::string& name : options.names) {

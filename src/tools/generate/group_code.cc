@@ -1,0 +1,168 @@
+#include "tools/generate/group_code.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "base/error.h"
+#include "base/text_table.h"
+#include "tools/generate/speech.h"
+
+namespace forebay::tools {
+namespace {
+
+std::unique_ptr<Speech> speak(Language language) {
+  return language == Language::c ? speak_c() : speak_fortran();
+}
+
+bool is_string(const GroupVariable& v) { return v.type == GroupType::string; }
+bool is_scalar(const GroupVariable& v) { return v.dimensions.empty(); }
+
+// Lines of code cannot have them.
+void refuse_control_characters(const std::string& text, const std::string& what) {
+  if (std::all_of(text.begin(), text.end(),
+                  [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != '\x7f'; }))
+    return;
+  throw Error(Errc::einval, what + " has a control character: " + printable(text),
+              "code cannot be generated for it; take it out");
+}
+
+class Generator {
+ public:
+  Generator(const GroupDefinition& group, Language language) : group_(group), language_(language) {
+    refuse_control_characters(group.name, "the name of the group");
+    for (const GroupVariable& v : group.variables) {
+      refuse_control_characters(v.name, "the name of variable " + printable(v.name));
+      refuse_control_characters(v.gwrite, "gwrite of variable " + v.name);
+      for (const auto* list : {&v.dimensions, &v.global, &v.offsets})
+        for (const Expression& expression : *list)
+          for (const std::string& name : expression.names()) named_.insert(name);
+    }
+  }
+
+  std::string write() {
+    begin("Writes what this rank has in a step of group ", speech_->needs_to_write());
+    speech_->size(size());
+    for_each(is_scalar, [&](const GroupVariable& v) {
+      if (is_string(v))
+        speech_->write_string(spoken(v));
+      else
+        speech_->write_scalar(spoken(v));
+    });
+    for_each(std::not_fn(is_scalar),
+             [&](const GroupVariable& v) { speech_->write_array(spoken(v)); });
+    return end();
+  }
+
+  std::string read() {
+    const bool sums = std::any_of(group_.variables.begin(), group_.variables.end(), is_summed);
+    begin("Reads this rank's share of a step of group ", speech_->needs_to_read(sums), box_names());
+    for_each(is_scalar, [&](const GroupVariable& v) {
+      if (named_.contains(v.name)) return;
+      if (is_string(v))
+        speech_->read_string(spoken(v));
+      else
+        speech_->read_scalar(spoken(v));
+    });
+    for_each(std::not_fn(is_scalar),
+             [&](const GroupVariable& v) { speech_->read_array(spoken(v), box_of(v)); });
+    return end();
+  }
+
+ private:
+  static bool is_summed(const GroupVariable& v) { return !is_scalar(v) && v.global.empty(); }
+
+  void begin(const std::string& what, const std::vector<std::string>& needs,
+             const std::vector<std::string>& more = {}) {
+    std::vector<std::string> about = {
+        what + in_comment(group_.name) + ". Made by `forebay generate`: change the XML instead.",
+        "To be included in a program that has, beside the variables,"};
+    about.insert(about.end(), needs.begin(), needs.end());
+    about.insert(about.end(), more.begin(), more.end());
+    speech_->begin(about);
+  }
+  std::string end() {
+    speech_->end();
+    std::string text = speech_->text();
+    speech_ = speak(language_);
+    return text;
+  }
+
+  // What says which box is read.
+  std::vector<std::string> box_names() const {
+    if (named_.empty()) return {};
+    std::string list;
+    for (const std::string& name : named_)
+      list += (list.empty() ? "" : ", ") + in_comment(spoken_name(name));
+    return {"and has set, as they say which box is read: " + list};
+  }
+
+  void for_each(const std::function<bool(const GroupVariable&)>& which,
+                const std::function<void(const GroupVariable&)>& f) const {
+    for (const GroupVariable& v : group_.variables)
+      if (which(v)) f(v);
+  }
+
+  std::string spoken_name(const std::string& name) const {
+    return spoken(*group_.find(name)).value;
+  }
+  Spoken spoken(const GroupVariable& v) const {
+    if (!v.gwrite.empty()) return {&v, v.gwrite};
+    if (speech_->is_name(v.name)) return {&v, v.name};
+    throw Error(Errc::einval,
+                "group " + group_.name + ": a program cannot have a variable called " + v.name,
+                "say by gwrite=\"...\" what it calls it");
+  }
+
+  std::string spoken(const Expression& expression) const {
+    return expression.printed(
+        [&](Count n) { return speech_->number(n); },
+        [&](const std::string& name) { return speech_->integer(spoken_name(name)); });
+  }
+
+  // Strings, whose length no declaration tells, are few bytes.
+  std::string size() const {
+    std::string text;
+    for (const GroupVariable& v : group_.variables) {
+      if (is_string(v)) continue;
+      if (!text.empty()) text += " + ";
+      text += speech_->number(size_of(v.type));
+      for (const Expression& dimension : v.dimensions) text += " * " + spoken(dimension);
+    }
+    return text.empty() ? speech_->number(0) : text;
+  }
+
+  // A rank's own arrays follow one another along the dimension that varies slowest.
+  SpokenBox box_of(const GroupVariable& v) const {
+    SpokenBox box;
+    for (const Expression& dimension : v.dimensions) box.count.push_back(spoken(dimension));
+    for (const Expression& offset : v.offsets) box.start.push_back(spoken(offset));
+    if (is_summed(v)) {
+      box.start.assign(box.count.size(), speech_->number(0));
+      const std::size_t slowest = group_.column_major ? box.count.size() - 1 : 0;
+      box.summed = v.joined ? static_cast<std::size_t>(*v.joined) : slowest;
+    }
+    if (group_.column_major != speech_->has_c_order()) return box;
+    std::reverse(box.start.begin(), box.start.end());
+    std::reverse(box.count.begin(), box.count.end());
+    if (box.summed) box.summed = box.count.size() - 1 - *box.summed;
+    return box;
+  }
+
+  const GroupDefinition& group_;
+  Language language_;
+  std::unique_ptr<Speech> speech_ = speak(language_);
+  std::set<std::string> named_;  // scalars that dimensions or offsets name
+};
+
+}  // namespace
+
+GroupCode group_code(const GroupDefinition& group, Language language) {
+  Generator generator(group, language);
+  GroupCode code;
+  code.write = generator.write();
+  code.read = generator.read();
+  return code;
+}
+
+}  // namespace forebay::tools
