@@ -81,6 +81,10 @@ class ExtentIo {
   /// Collective. Between true and false, write_all() may return before the bytes are in the file;
   /// they are when the call with false returns. Nothing is read meanwhile.
   virtual void expect_more(bool /*more*/) {}
+  /// Local; the same on all ranks. Whether in what read_all() is called for next, until this is
+  /// called again, ranks ask for the same bytes, so that it is better to read them once: where that
+  /// is known from elsewhere, as what they ask for lies far apart.
+  virtual void expect_alike(bool /*alike*/) {}
   /// Local; the same on all ranks. Whether system calls have been found to take so long that few
   /// large ones are worth waiting for. It may change with each collective call.
   virtual bool answers_slowly() const { return false; }
