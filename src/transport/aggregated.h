@@ -39,7 +39,7 @@ class AggregatedTransport : public Transport {
   void write(ExtentStream& extents) override;
   void read(ExtentStream& extents) override;
   void expect_more(bool more) override;
-  void expect_alike(bool alike) override { options_.alike = alike; }
+  void expect_sharing(Sharing sharing) override { options_.sharing = sharing; }
   bool answers_slowly() const override;
   bool overlapped() const override { return overlapped_; }
   bool sees_overlaps() const override { return options_.bulk; }

@@ -22,7 +22,8 @@ constexpr Count direct_read_piece = 128 << 10;
 
 // Ranks read the same bytes, which one read can serve.
 bool reads_alike(const OperationTotal& total, const TransportOptions& options) {
-  return options.alike || total.bytes > (total.last - total.first) + (total.last - total.first) / 2;
+  return options.sharing == Sharing::alike ||
+         total.bytes > (total.last - total.first) + (total.last - total.first) / 2;
 }
 
 int homes_of(const NodeCounts& nodes, const TransportOptions& options) {
@@ -45,7 +46,7 @@ void OperationTotal::add(const StreamSummary& rank) {
 bool carried_out_directly(const OperationTotal& total, const NodeCounts& nodes,
                           const TransportOptions& options, bool write) {
   if (options.kind == "aggregated") return false;
-  if (nodes.ranks == 1) return true;
+  if (nodes.ranks == 1 || (!write && options.sharing == Sharing::apart)) return true;
   const Count piece = total.mean_piece();
   if (write && options.bulk) return piece >= bulk_piece;
   const bool one_node = nodes.nodes == 1;

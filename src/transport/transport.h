@@ -29,12 +29,12 @@ struct TransportOptions {
   /// Where files hand over what is written (storage/write_queue.h): an operation that has bytes
   /// between the first and the last of one that waits comes behind it, so that holes may be filled.
   bool keeps_apart = false;
-  bool alike = false;              ///< see ExtentIo::expect_alike
-  int aggregators = 0;             ///< nodes that aggregate at most; 0: all
-  Count least_trial = 256 << 10;   ///< bytes of a node's, to try which way is quicker
-  double patience = 2;             ///< see quicker_way.h
-  int ranks_per_node = 0;          ///< as Comm::split_node has it; 1: messages only
-  const Method* method = nullptr;  ///< for keys that are one transport's own
+  Sharing sharing = Sharing::unknown;  ///< see ExtentIo::expect_sharing
+  int aggregators = 0;                 ///< nodes that aggregate at most; 0: all
+  Count least_trial = 256 << 10;       ///< bytes of a node's, to try which way is quicker
+  double patience = 2;                 ///< see quicker_way.h
+  int ranks_per_node = 0;              ///< as Comm::split_node has it; 1: messages only
+  const Method* method = nullptr;      ///< for keys that are one transport's own
 };
 
 /// What a method's keys say of it.

@@ -23,6 +23,8 @@ namespace {
 
 // Numbers of files up to which all ranks keep a list of them; others are read by each rank alone.
 constexpr std::uint32_t most_joined = 1 << 20;
+// Holes that a rank which reads for itself reads, too.
+constexpr Count hole = 64 << 10;
 
 BlockRows rows_of(const bp::Block& block, const Overlap& part, const std::vector<Count>& box,
                   Count size, std::byte* out) {
@@ -140,31 +142,34 @@ class Points {
   std::array<std::int64_t, 1024> marks_{};
 };
 
-// Calls f(begin, end) for what is read of a block, in its file, where holes are bridged.
-template <typename F>
-void each_run(const BlockRows& rows, Count bridged, F&& f) {
-  BlockRows runs = rows;
-  for (; !runs.loops.empty(); runs.loops.pop_back()) {
-    const BlockRows::Loop& inner = runs.loops.back();
-    if (inner.file_step - runs.row > bridged) break;
-    runs.row += (inner.count - 1) * inner.file_step;
+// Of a block what a rank reads that reads for itself, where holes are bridged.
+BlockRows bridged(BlockRows rows) {
+  for (; !rows.loops.empty(); rows.loops.pop_back()) {
+    const BlockRows::Loop& inner = rows.loops.back();
+    if (inner.file_step - rows.row > hole) break;
+    rows.row += (inner.count - 1) * inner.file_step;
   }
-  RowsCursor cursor(runs, 0);
-  for (Extent e{}; cursor.next({&e, 1}) == 1;) f(e.offset, e.end());
+  return rows;
 }
 
-// Collective. Whether ranks ask for the same bytes so much that reading them once is better.
-bool ask_alike(const Comm& comm, const std::vector<BlockRows>& rows, const JoinedFile& joined,
-               Count all_bytes) {
-  constexpr Count bridged = 64 << 10;
-  if (comm.size() == 1) return false;
-  if (all_bytes < 16 * Points::page) return true;  // a few windows, and too little to tell
+// Collective. What ranks have in common of what each would read.
+Sharing sharing_of(const Comm& comm, const std::vector<BlockRows>& rows, const JoinedFile& joined,
+                   Count all_bytes) {
+  if (comm.size() == 1) return Sharing::unknown;
+  if (all_bytes < 16 * Points::page) return Sharing::alike;  // a few windows, too little to tell
   Points points(all_bytes);
-  for (const BlockRows& one : rows)
-    each_run(one, bridged, [&, begin = joined.begin_of(one.file)](Offset from, Offset to) {
-      points.mark(begin + from, begin + to);
-    });
-  return points.are_shared(comm);
+  std::vector<BlockRows> runs;
+  runs.reserve(rows.size());
+  std::transform(rows.begin(), rows.end(), std::back_inserter(runs), bridged);
+  RowsStream stream(runs, joined);
+  Offset begin = 0, end = 0;
+  for (Extent e{}; stream.next({&e, 1}) == 1; end = std::max(end, e.end())) {
+    if (e.offset - end <= hole) continue;
+    points.mark(begin, end);
+    begin = end = e.offset;
+  }
+  points.mark(begin, end);
+  return points.are_shared(comm) ? Sharing::alike : Sharing::apart;
 }
 
 }  // namespace
@@ -243,7 +248,7 @@ void PendingReads::perform(const Comm& comm, ExtentIo& io) {
     comm.max_and_sum(all, 1);
     if (bytes > 0) {
       join(comm, rows, files);
-      io.expect_alike(ask_alike(comm, rows, *joined_, bytes));
+      io.expect_sharing(sharing_of(comm, rows, *joined_, bytes));
       RowsStream stream(rows, *joined_);
       io.read_all(stream);
     }
