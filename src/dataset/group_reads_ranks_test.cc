@@ -21,6 +21,7 @@
 #include "base/attempt.h"
 #include "comm/thread_ranks.h"
 #include "dataset/group_reader.h"
+#include "format/bp_testing.h"
 #include "layout/process_group/step_writer.h"
 
 namespace forebay {
@@ -351,6 +352,26 @@ TEST_F(GroupReadsRanks, a_data_file_that_is_short_or_missing_is_an_error_on_all_
     });
     fs::rename(aside, file);
   }
+}
+
+TEST_F(GroupReadsRanks, the_later_block_wins_also_where_it_lies_first_in_the_file) {
+  std::vector<double> values(8);
+  std::iota(values.begin(), values.end(), 0);
+  std::vector<bp::Block> blocks(2);
+  for (std::size_t n = 0; n < 2; ++n) {
+    blocks[n].at = {{6}, {static_cast<Count>(2 * n)}, {4}};
+    blocks[n].payload = bp::head_bytes + static_cast<Offset>(32 - 32 * n);
+  }
+  bp::make_directory(path_, {{{{{"x", bp::Type::float64}, blocks}}, {}}},
+                     std::as_bytes(std::span(values)));
+  run_as_threads(2, [&](const Comm& comm) {
+    GroupReader file(comm, path_.string());
+    std::vector<double> got(6);
+    file.read_later("x", 0, nullptr, nullptr, got.data());
+    file.perform_reads();
+    EXPECT_EQ(got, (std::vector<double>{4, 5, 0, 1, 2, 3}));
+    file.close();
+  });
 }
 
 TEST_F(GroupReadsRanks, too_many_visible_parts_are_read_alone) {
