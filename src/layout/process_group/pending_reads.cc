@@ -119,14 +119,14 @@ class Points {
       ++hits_;
     }
   }
-  /// Collective. Whether half as many again were hit as there are.
+  /// Collective. Whether half as many again were hit as there are; or none, which tells nothing.
   bool are_shared(const Comm& comm) {
     const std::int64_t hits = comm.all_reduce(hits_, Reduce::sum);
     comm.all_reduce(marks_, Reduce::bit_or);
     std::int64_t different = 0;
     for (const std::int64_t word : marks_)
       different += std::popcount(static_cast<std::uint64_t>(word));
-    return 2 * hits > 3 * different;
+    return hits == 0 || 2 * hits > 3 * different;
   }
 
  private:
@@ -235,13 +235,13 @@ void PendingReads::join(const Comm& comm, const std::vector<BlockRows>& rows, st
 
 void PendingReads::perform(const Comm& comm, ExtentIo& io) {
   together(comm, [&] {
-    const std::vector<Noted> noted = std::exchange(noted_, {});
+    std::vector<Noted> noted = std::exchange(noted_, {});
     const std::vector<Alone> alone = std::exchange(alone_, {});
     std::vector<BlockRows> rows;
     std::array<std::int64_t, 2> all{};
     auto& [files, bytes] = all;
-    for (const Noted& one : noted) {
-      rows.insert(rows.end(), one.rows.begin(), one.rows.end());
+    for (Noted& one : noted) {
+      std::move(one.rows.begin(), one.rows.end(), std::back_inserter(rows));
       bytes += one.bytes;
     }
     for (const BlockRows& one : rows) files = std::max<std::int64_t>(files, one.file + 1);

@@ -7,8 +7,8 @@
 // that no two extents of a request have the same place in memory, and their order does not matter.
 // What would be too many such boxes is read by its rank alone.
 //
-// Memory of a rank: some 100 bytes for each block that it has something of, and once more as much
-// while the reads are carried out; 8 bytes for each data file; what the transport takes.
+// Memory of a rank: some 100 bytes for each block that it has something of, and two or three times
+// as much while the reads are carried out; 8 bytes for each data file; what the transport takes.
 #pragma once
 
 #include <cstddef>
