@@ -77,11 +77,11 @@ FOREBAY_EXPORT extern int forebay_sync(int file);
  * any case. */
 FOREBAY_EXPORT extern int forebay_close(int file);
 
-/* Reading, from files opened with "r": BP4 directories, whoever wrote them. Local: each rank asks
- * for what it needs. Steps count from 0, and are those that the file had when it was opened.
- * Dimensions stand in C's order, the last one varying fastest, also where the writer's language has
- * the other one. A step that does not have the variable is NC_EINVALCOORDS; what no rank wrote,
- * NC_ENODATA; what lies behind an operator of adios2, NC_ENOTSUPPORT. */
+/* Reading, from files opened with "r": BP4 directories, whoever wrote them. Local, but where it is
+ * said: each rank asks for what it needs. Steps count from 0, and are those that the file had when
+ * it was opened. Dimensions stand in C's order, the last one varying fastest, also where the
+ * writer's language has the other one. A step that does not have the variable is NC_EINVALCOORDS;
+ * what no rank wrote, NC_ENODATA; what lies behind an operator of adios2, NC_ENOTSUPPORT. */
 
 /* Names and types are the library's, and stay until the file is closed; types are those of XML. A
  * value that each rank has of its own (adios2's local value) counts as one dimension, by ranks. Of
@@ -123,6 +123,17 @@ FOREBAY_EXPORT extern int forebay_find(int file, const char* condition, int64_t 
  * holds after an error is undefined; it may be NULL where there are no elements. */
 FOREBAY_EXPORT extern int forebay_read(int file, const char* name, int64_t step,
                                        const int64_t* start, const int64_t* count, void* data);
+/* The same of many boxes, together: forebay_read_later notes a box (local; all that is wrong with
+ * it is told now, and then it is not noted), and forebay_perform_reads carries out what ranks have
+ * noted (collective, also for ranks that have noted nothing). What several ranks ask for is read
+ * from the data files once, and rows that lie close to each other by one rank for all. Until then
+ * `data` is the library's. An error of one rank in forebay_perform_reads, as a data file that is
+ * not there, is an error on all, and what was noted is forgotten in any case; what `data` holds
+ * then is undefined, for all boxes. forebay_close forgets what was not carried out. */
+FOREBAY_EXPORT extern int forebay_read_later(int file, const char* name, int64_t step,
+                                             const int64_t* start, const int64_t* count,
+                                             void* data);
+FOREBAY_EXPORT extern int forebay_perform_reads(int file);
 /* One block as it was written, its first dimension last where the writer's language is Fortran. */
 FOREBAY_EXPORT extern int forebay_read_block(int file, const char* name, int64_t step,
                                              int64_t block, void* data);

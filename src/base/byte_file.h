@@ -5,7 +5,9 @@
 #include <sys/uio.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -31,6 +33,25 @@ class ByteFile {
   virtual bool release(Offset offset, Count bytes) = 0;
   /// False once the file has no name any more: somebody removed it.
   virtual bool is_linked() = 0;
+
+  // What a transport asks of a file; the answers here are those of one without a descriptor.
+
+  /// Local. Opens now, to find errors early.
+  virtual void ensure_open() {}
+  /// Local. write_at() for values, which nothing in the file refers to yet: they may be written
+  /// later, while writes_later().
+  virtual void write_data_at(Offset offset, std::span<const std::byte> from) {
+    write_at(offset, from);
+  }
+  virtual bool writes_later() const { return false; }
+  /// Local. Nanoseconds that a write takes at least, whatever its size; the largest number until
+  /// that is known.
+  virtual std::int64_t least_latency() const { return std::numeric_limits<std::int64_t>::max(); }
+  static constexpr std::int64_t few_timed = 4;
+  static constexpr std::int64_t largest_timed = 1 << 20;  ///< bytes; larger ones tell of bandwidth
+  /// Whether the bytes between those that are written must be left alone: what this node knows of
+  /// them may be old.
+  virtual bool has_weak_caches() const { return false; }
 
   void write_at(Offset offset, std::span<const std::byte> from) {
     iovec piece{const_cast<std::byte*>(from.data()), from.size()};

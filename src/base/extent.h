@@ -67,6 +67,10 @@ class ExtentStream {
   virtual std::unique_ptr<ExtentStream> clone() const = 0;
 };
 
+/// Of what ranks read together: whether they ask for the same bytes, or for others between them, so
+/// that it is better to read these once, for all; or each rank can as well read for itself.
+enum class Sharing : std::uint8_t { unknown, alike, apart };
+
 /// Carries extents to and from a file: what a layout knows of a transport.
 class ExtentIo {
  public:
@@ -81,6 +85,9 @@ class ExtentIo {
   /// Collective. Between true and false, write_all() may return before the bytes are in the file;
   /// they are when the call with false returns. Nothing is read meanwhile.
   virtual void expect_more(bool /*more*/) {}
+  /// Local; the same on all ranks. What is known from elsewhere of what read_all() is called for
+  /// next, until this is called again.
+  virtual void expect_sharing(Sharing /*sharing*/) {}
   /// Local; the same on all ranks. Whether system calls have been found to take so long that few
   /// large ones are worth waiting for. It may change with each collective call.
   virtual bool answers_slowly() const { return false; }

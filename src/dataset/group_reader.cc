@@ -5,11 +5,36 @@
 #include <cstring>
 #include <limits>
 
+#include "base/attempt.h"
 #include "base/error.h"
+#include "comm/agree.h"
 #include "dataset/group_types.h"
+#include "dataset/print_report.h"
 #include "layout/process_group/search.h"
 
 namespace forebay {
+
+namespace {
+
+// MPI-IO opens one file by itself.
+TransportOptions options_for(const Method& method) {
+  TransportOptions options = transport_options(method);
+  const auto* const entry = find_part<TransportEntry>(options.kind);
+  if (entry && entry->needs) options.kind = "auto";
+  return options;
+}
+
+}  // namespace
+
+GroupReader::GroupReader(const Comm& comm, const std::string& path, const Method& method)
+    : comm_(comm),
+      method_(method),
+      file_(comm, path, report_),
+      pending_(file_),
+      transport_(make_transport(comm_, pending_.joined(), options_for(method_), report_)) {
+  start_timeline(comm_, method_, report_, opened_);
+}
+
 std::size_t GroupReader::checked(std::int64_t step) {
   if (step < 0)
     throw Error(Errc::einvalcoords, "there is no step " + std::to_string(step),
@@ -111,8 +136,9 @@ int GroupReader::range(const std::string& name, std::int64_t step, double& least
   return 1;
 }
 
-void GroupReader::read(const std::string& name, std::int64_t step, const std::int64_t* start,
-                       const std::int64_t* count, void* data) const {
+template <typename F>
+void GroupReader::with_box(const std::string& name, std::int64_t step, const std::int64_t* start,
+                           const std::int64_t* count, void* data, F&& f) const {
   const std::size_t v = file_.find(name);
   const auto need_room = [&](bool needed) {
     if (needed && !data) throw Error(Errc::einval, name + ": nowhere to put its values");
@@ -133,7 +159,35 @@ void GroupReader::read(const std::string& name, std::int64_t step, const std::in
     box.count.assign(count, count + shape.size());
   }
   need_room(std::find(box.count.begin(), box.count.end(), 0) == box.count.end());
-  file_.read(v, checked(step), box, static_cast<std::byte*>(data));
+  f(v, box);
+}
+
+void GroupReader::read(const std::string& name, std::int64_t step, const std::int64_t* start,
+                       const std::int64_t* count, void* data) const {
+  with_box(name, step, start, count, data, [&](std::size_t v, const Subarray& box) {
+    file_.read(v, checked(step), box, static_cast<std::byte*>(data));
+  });
+}
+
+void GroupReader::read_later(const std::string& name, std::int64_t step, const std::int64_t* start,
+                             const std::int64_t* count, void* data) {
+  with_box(name, step, start, count, data, [&](std::size_t v, const Subarray& box) {
+    pending_.add(v, checked(step), box, static_cast<std::byte*>(data));
+    ++report_[Counter::requests];
+    report_[Counter::bytes_asked_read] +=
+        box.elements() * bp::size_of(file_.variables()[v].variable.type);
+  });
+}
+
+void GroupReader::perform_reads() { pending_.perform(comm_, *transport_); }
+
+void GroupReader::close() {
+  transport_->close();
+  report_[Step::total] =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - opened_).count();
+  agree_on_error(comm_, attempt_to([&] {
+                   print_report(comm_, file_.path(), report_, method_, {transport_->reasons()});
+                 }));
 }
 
 std::int64_t GroupReader::find(const std::string& condition, std::int64_t most, std::int64_t* steps,

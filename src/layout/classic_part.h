@@ -43,7 +43,8 @@ struct ClassicSite {
                                                const Method& method, Report& report);
   MakeIo make_io = nullptr;
   /// Local. Reads extents of a file, bridging holes.
-  void (*read)(File& file, ExtentStream& extents, Count hole_threshold, Report& report) = nullptr;
+  void (*read)(ByteFile& file, ExtentStream& extents, Count hole_threshold,
+               Report& report) = nullptr;
   /// For the files that values are written to; null: none. While it is open nothing is published:
   /// publish() is called, once what was written is in the files.
   WriteQueue* later = nullptr;

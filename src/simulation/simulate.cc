@@ -8,6 +8,7 @@
 #include <limits>
 #include <unordered_set>
 
+#include "base/byte_file.h"
 #include "base/error.h"
 #include "comm/mailbox.h"
 #include "method/method_values.h"
@@ -99,7 +100,7 @@ class Simulation {
   void note_timed(int node, Count writes) {
     Count& timed = timed_[static_cast<std::size_t>(node)];
     timed += writes;
-    is_timed_ = is_timed_ || timed >= File::few_timed;
+    is_timed_ = is_timed_ || timed >= ByteFile::few_timed;
   }
 
   // What ranks find out by reductions.
@@ -237,7 +238,7 @@ class Simulation {
       ++now(home).windows;
       now(home).stored += touched.bytes;
       most_wished_ = std::max<Count>(most_wished_, touched.wished);
-      if (machine_.write && touched.bytes <= File::largest_timed) note_timed(home, 1);
+      if (machine_.write && touched.bytes <= ByteFile::largest_timed) note_timed(home, 1);
       const bool one_stripe = (grid.begin_of(window) + touched.first) / stripe == stripe_before;
       if (facts_.hand_overs && one_stripe && home != home_before) ++*facts_.hand_overs;
       stripe_before = (grid.begin_of(window) + touched.last - 1) / stripe;

@@ -13,6 +13,7 @@
 #include "layout/canonical/canonical.h"
 #include "simulation/simulate.h"
 #include "simulation/workload_testing.h"
+#include "storage/file.h"
 #include "transport/transport.h"
 
 namespace forebay::simulation {

@@ -36,8 +36,7 @@ class File : public ByteFile {
   /// Local. Creates the file, or truncates an existing one to nothing; `exclusive`: Errc::eexist
   /// instead.
   void create(bool exclusive);
-  /// Local. Opens now, to find errors early.
-  void ensure_open();
+  void ensure_open() override;
   void close();  ///< reports errors that the system kept until now
 
   Offset size() override;
@@ -51,16 +50,14 @@ class File : public ByteFile {
   void write_at(Offset offset, std::span<iovec> pieces) override;
   /// Local. The same for values, which nothing in the file refers to yet: while the queue that the
   /// file was given is open (storage/write_queue.h) they are copied, and written later.
-  void write_data_at(Offset offset, std::span<const std::byte> from);
+  void write_data_at(Offset offset, std::span<const std::byte> from) override;
   /// Local. `queue` outlives the file; null: none.
   void use_queue(WriteQueue* queue) { queue_ = queue; }
-  bool writes_later() const { return queue_ && queue_->is_open(); }
+  bool writes_later() const override { return queue_ && queue_->is_open(); }
   void sync() override;
   /// Local. Nanoseconds that a write takes at least, whatever its size: the least of those seen,
   /// less a nanosecond a byte. The largest number until there were a few.
-  std::int64_t least_latency() const;
-  static constexpr std::int64_t few_timed = 4;
-  static constexpr std::int64_t largest_timed = 1 << 20;  ///< bytes; larger ones tell of bandwidth
+  std::int64_t least_latency() const override;
 
   // Where caches are weak (storage/client_caches.h) what ranks write is seen by others behind their
   // next meeting, as elsewhere, if both sides go to the server for it. Where they are coherent, as
@@ -68,9 +65,7 @@ class File : public ByteFile {
 
   /// Local. From here on meet() is called before ranks meet (Comm::before_meetings).
   void share(ClientCaches caches);
-  /// Whether the bytes between those that are written must be left alone: what this node knows of
-  /// them may be old.
-  bool has_weak_caches() const { return caches_ != ClientCaches::coherent; }
+  bool has_weak_caches() const override { return caches_ != ClientCaches::coherent; }
   ClientCaches caches() const { return caches_; }
   /// Local. What was written is brought to the server, and what is read next comes from there.
   void meet();

@@ -18,7 +18,7 @@
 
 namespace forebay {
 
-AggregatedTransport::AggregatedTransport(const Comm& comm, std::shared_ptr<File> file,
+AggregatedTransport::AggregatedTransport(const Comm& comm, std::shared_ptr<ByteFile> file,
                                          const TransportOptions& options, Report& report)
     : comm_(comm),
       file_(std::move(file)),
@@ -414,7 +414,7 @@ constexpr KeySpec keys[] = {
               KeyKind::kept, KeyFamily::mpi_io),
 };
 
-std::unique_ptr<Transport> make(const Comm& comm, std::shared_ptr<File> file,
+std::unique_ptr<Transport> make(const Comm& comm, std::shared_ptr<ByteFile> file,
                                 const TransportOptions& options, Report& report) {
   return std::make_unique<AggregatedTransport>(comm, std::move(file), options, report);
 }

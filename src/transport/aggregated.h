@@ -31,14 +31,15 @@ namespace forebay {
 
 class AggregatedTransport : public Transport {
  public:
-  AggregatedTransport(const Comm& comm, std::shared_ptr<File> file, const TransportOptions& options,
-                      Report& report);
+  AggregatedTransport(const Comm& comm, std::shared_ptr<ByteFile> file,
+                      const TransportOptions& options, Report& report);
 
   void write_all(ExtentStream& extents) override;
   void read_all(ExtentStream& extents) override;
   void write(ExtentStream& extents) override;
   void read(ExtentStream& extents) override;
   void expect_more(bool more) override;
+  void expect_sharing(Sharing sharing) override { options_.sharing = sharing; }
   bool answers_slowly() const override;
   bool overlapped() const override { return overlapped_; }
   bool sees_overlaps() const override { return options_.bulk; }
@@ -78,7 +79,7 @@ class AggregatedTransport : public Transport {
   void finish_behind();
 
   const Comm& comm_;
-  std::shared_ptr<File> file_;
+  std::shared_ptr<ByteFile> file_;
   bool batches_;              // bulk, however the file answers
   TransportOptions options_;  // bulk: of the operation at hand
   Report& report_;

@@ -21,8 +21,9 @@ constexpr Count direct_write_piece = 256 << 10;
 constexpr Count direct_read_piece = 128 << 10;
 
 // Ranks read the same bytes, which one read can serve.
-bool reads_alike(const OperationTotal& total) {
-  return total.bytes > (total.last - total.first) + (total.last - total.first) / 2;
+bool reads_alike(const OperationTotal& total, const TransportOptions& options) {
+  return options.sharing == Sharing::alike ||
+         total.bytes > (total.last - total.first) + (total.last - total.first) / 2;
 }
 
 int homes_of(const NodeCounts& nodes, const TransportOptions& options) {
@@ -45,12 +46,13 @@ void OperationTotal::add(const StreamSummary& rank) {
 bool carried_out_directly(const OperationTotal& total, const NodeCounts& nodes,
                           const TransportOptions& options, bool write) {
   if (options.kind == "aggregated") return false;
-  if (nodes.ranks == 1) return true;
+  if (nodes.ranks == 1 || (!write && options.sharing == Sharing::apart)) return true;
   const Count piece = total.mean_piece();
   if (write && options.bulk) return piece >= bulk_piece;
   const bool one_node = nodes.nodes == 1;
   if (write) return piece >= (one_node ? direct_piece_on_one_node : direct_write_piece);
-  return piece >= (one_node ? direct_piece_on_one_node : direct_read_piece) && !reads_alike(total);
+  return piece >= (one_node ? direct_piece_on_one_node : direct_read_piece) &&
+         !reads_alike(total, options);
 }
 
 // Within a node memory is always quicker than a system call for each small piece.
@@ -58,7 +60,8 @@ bool may_try_directly(const OperationTotal& total, const NodeCounts& nodes,
                       const TransportOptions& options, bool write) {
   return options.kind == "auto" && nodes.nodes > 1 && !options.bulk &&
          total.mean_piece() >= QuickerWays::least_piece &&
-         total.bytes >= options.least_trial * nodes.nodes && (write || !reads_alike(total));
+         total.bytes >= options.least_trial * nodes.nodes &&
+         (write || !reads_alike(total, options));
 }
 
 // All nodes take part, and something is left behind three tries.

@@ -19,7 +19,7 @@ constexpr std::size_t most_pending = 1 << 15;  // of a read: rows that one call 
 /// Collects adjacent pieces and writes them together.
 class RunWriter {
  public:
-  RunWriter(File& file, Report& report) : file_(file), report_(report) {}
+  RunWriter(ByteFile& file, Report& report) : file_(file), report_(report) {}
 
   void add(const Extent& e) {
     if (e.swap == 1 && e.length >= large_piece) {
@@ -51,7 +51,7 @@ class RunWriter {
     file_.write_data_at(offset, bytes);
   }
 
-  File& file_;
+  ByteFile& file_;
   Report& report_;
   // Not filled with zeros: most transfers use a small part of it.
   std::unique_ptr<std::byte[]> buffer_ = std::make_unique_for_overwrite<std::byte[]>(direct_buffer);
@@ -187,7 +187,7 @@ Count direct_memory(bool write) {
   return direct_buffer + (write ? 0 : static_cast<Count>(most_pending * sizeof(ExtentRow)));
 }
 
-void write_directly(File& file, ExtentStream& extents, Report& report) {
+void write_directly(ByteFile& file, ExtentStream& extents, Report& report) {
   RunWriter run(file, report);
   feed(extents, run);
 }
@@ -199,7 +199,7 @@ void read_rows(const ReadInto& read, const StreamSummary& summary,
   run.flush();
 }
 
-void read_directly(File& file, ExtentStream& extents, Count hole_threshold, Report& report) {
+void read_directly(ByteFile& file, ExtentStream& extents, Count hole_threshold, Report& report) {
   const ReadInto read = [&](Offset offset, std::span<std::byte> into) {
     StepTimer timer(report, Step::read);
     const std::size_t got = file.read_at(offset, into);

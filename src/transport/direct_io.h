@@ -6,9 +6,9 @@
 #include <functional>
 #include <optional>
 
+#include "base/byte_file.h"
 #include "base/extent.h"
 #include "base/report.h"
-#include "storage/file.h"
 
 namespace forebay {
 
@@ -20,11 +20,11 @@ constexpr Count direct_buffer = 1 << 20;
 Count direct_memory(bool write);
 
 /// Writes the extents, adjacent ones together. Never writes a byte that no extent names.
-void write_directly(File& file, ExtentStream& extents, Report& report);
+void write_directly(ByteFile& file, ExtentStream& extents, Report& report);
 
 /// Reads the extents; holes of up to `hole_threshold` bytes between them are read too rather than
 /// skipped by another system call. Bytes beyond the end of the file are zero.
-void read_directly(File& file, ExtentStream& extents, Count hole_threshold, Report& report);
+void read_directly(ByteFile& file, ExtentStream& extents, Count hole_threshold, Report& report);
 
 /// The same of rows, by any way to read: `next` gives row after row, in file order. Several threads
 /// may call, for different memory.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/byteorder.h"
+#include "storage/file.h"
 #include "transport/extent_reader.h"
 
 namespace forebay {

@@ -17,7 +17,7 @@ TransportOptions transport_options(const Method& method) {
   return options;
 }
 
-std::unique_ptr<Transport> make_transport(const Comm& comm, std::shared_ptr<File> file,
+std::unique_ptr<Transport> make_transport(const Comm& comm, std::shared_ptr<ByteFile> file,
                                           const TransportOptions& options, Report& report) {
   const auto* entry = find_part<TransportEntry>(options.kind);
   if (!entry)

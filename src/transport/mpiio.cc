@@ -1,19 +1,28 @@
 // What the two transports over MPI-IO say of themselves, in builds with an MPI and without.
 #include "transport/mpiio.h"
 
+#include "base/error.h"
+#include "storage/file.h"
+
 namespace forebay {
 namespace {
 
 constexpr const char* needs = "it opens the file by MPI";
 
-std::unique_ptr<Transport> make_independent(const Comm& comm, std::shared_ptr<File> file,
-                                            const TransportOptions& options, Report& report) {
-  return make_mpiio_transport(comm, std::move(file), options, report, false);
+std::shared_ptr<File> single(std::shared_ptr<ByteFile> file) {
+  if (auto one = std::dynamic_pointer_cast<File>(file)) return one;
+  throw Error(Errc::enotsupport, file->path() + " is not one file, which MPI-IO needs",
+              "use transport=auto, posix or aggregated");
 }
 
-std::unique_ptr<Transport> make_collective(const Comm& comm, std::shared_ptr<File> file,
+std::unique_ptr<Transport> make_independent(const Comm& comm, std::shared_ptr<ByteFile> file,
+                                            const TransportOptions& options, Report& report) {
+  return make_mpiio_transport(comm, single(std::move(file)), options, report, false);
+}
+
+std::unique_ptr<Transport> make_collective(const Comm& comm, std::shared_ptr<ByteFile> file,
                                            const TransportOptions& options, Report& report) {
-  return make_mpiio_transport(comm, std::move(file), options, report, true);
+  return make_mpiio_transport(comm, single(std::move(file)), options, report, true);
 }
 
 }  // namespace

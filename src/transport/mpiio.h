@@ -1,6 +1,7 @@
 // Transports over MPI-IO: mpiio_mpi.cc has them, mpiio_serial.cc refuses them.
 #pragma once
 
+#include "storage/file.h"
 #include "transport/transport.h"
 
 namespace forebay {

@@ -10,7 +10,7 @@ namespace {
 
 class PosixTransport : public Transport {
  public:
-  PosixTransport(const Comm& comm, std::shared_ptr<File> file, const TransportOptions& options,
+  PosixTransport(const Comm& comm, std::shared_ptr<ByteFile> file, const TransportOptions& options,
                  Report& report)
       : comm_(comm), file_(std::move(file)), options_(options), report_(report) {}
 
@@ -44,12 +44,12 @@ class PosixTransport : public Transport {
   }
 
   const Comm& comm_;
-  std::shared_ptr<File> file_;
+  std::shared_ptr<ByteFile> file_;
   TransportOptions options_;
   Report& report_;
 };
 
-std::unique_ptr<Transport> make(const Comm& comm, std::shared_ptr<File> file,
+std::unique_ptr<Transport> make(const Comm& comm, std::shared_ptr<ByteFile> file,
                                 const TransportOptions& options, Report& report) {
   return std::make_unique<PosixTransport>(comm, std::move(file), options, report);
 }

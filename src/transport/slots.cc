@@ -203,7 +203,8 @@ void Slots::release(const Use& use) {
   wake(c);
 }
 
-void Slots::fill_holes(const Use& use, File& file, std::vector<std::pair<Count, Count>>& holes) {
+void Slots::fill_holes(const Use& use, ByteFile& file,
+                       std::vector<std::pair<Count, Count>>& holes) {
   constexpr std::size_t few = 8;
   std::byte* data = buffer(use.slot);
   auto read = [&](Count from, Count to, std::byte* into) {
@@ -223,7 +224,7 @@ void Slots::fill_holes(const Use& use, File& file, std::vector<std::pair<Count, 
   holes.clear();
 }
 
-void Slots::write_out(const Use& use, File& file, Count hole_threshold, Report& report) {
+void Slots::write_out(const Use& use, ByteFile& file, Count hole_threshold, Report& report) {
   const bool later = file.writes_later();
   StepTimer timer(report, later ? Step::stage : Step::write);
   Control& c = control(use.slot);
@@ -253,7 +254,7 @@ void Slots::write_out(const Use& use, File& file, Count hole_threshold, Report& 
   if (failure) throw *failure;
 }
 
-void Slots::read_in(const Use& use, File& file, Count hole_threshold, Report& report) {
+void Slots::read_in(const Use& use, ByteFile& file, Count hole_threshold, Report& report) {
   StepTimer timer(report, Step::read);
   Word* words = needed(use.slot);
   const Count blocks = window_ / block;

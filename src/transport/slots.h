@@ -32,12 +32,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/byte_file.h"
 #include "base/extent.h"
 #include "base/report.h"
 #include "comm/comm.h"
 #include "comm/node_memory.h"
 #include "comm/topology.h"
-#include "storage/file.h"
 #include "transport/aggregation_rules.h"
 #include "transport/extent_reader.h"
 
@@ -108,9 +108,9 @@ class Slots {
   /// By the last to arrive, on any of its threads: writes what was placed. Holes of up to
   /// `hole_threshold` bytes are read first and written with their neighbours. Releases the slot
   /// whatever happens.
-  void write_out(const Use& use, File& file, Count hole_threshold, Report& report);
+  void write_out(const Use& use, ByteFile& file, Count hole_threshold, Report& report);
   /// By the last to arrive: reads what is needed and publishes it.
-  void read_in(const Use& use, File& file, Count hole_threshold, Report& report);
+  void read_in(const Use& use, ByteFile& file, Count hole_threshold, Report& report);
   // By the last to arrive, where another node writes or reads the window:
 
   /// Calls f(from, to), relative to the window, for each run of bytes that was placed or wished
@@ -170,7 +170,7 @@ class Slots {
   std::byte* buffer(int slot) const;
   Word* cover(int slot) const;   // one bit a byte placed
   Word* needed(int slot) const;  // one bit a block of 4 KiB
-  void fill_holes(const Use& use, File& file, std::vector<std::pair<Count, Count>>& holes);
+  void fill_holes(const Use& use, ByteFile& file, std::vector<std::pair<Count, Count>>& holes);
   void clear_placed(const Use& use);
   void release(const Use& use);
 

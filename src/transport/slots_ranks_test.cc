@@ -11,6 +11,7 @@
 
 #include "base/attempt.h"
 #include "comm/thread_ranks.h"
+#include "storage/file.h"
 #include "transport/slots.h"
 
 namespace forebay {

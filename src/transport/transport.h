@@ -6,11 +6,11 @@
 #include <span>
 #include <string>
 
+#include "base/byte_file.h"
 #include "base/extent.h"
 #include "base/report.h"
 #include "comm/comm.h"
 #include "method/part.h"
-#include "storage/file.h"
 
 namespace forebay {
 
@@ -29,11 +29,12 @@ struct TransportOptions {
   /// Where files hand over what is written (storage/write_queue.h): an operation that has bytes
   /// between the first and the last of one that waits comes behind it, so that holes may be filled.
   bool keeps_apart = false;
-  int aggregators = 0;             ///< nodes that aggregate at most; 0: all
-  Count least_trial = 256 << 10;   ///< bytes of a node's, to try which way is quicker
-  double patience = 2;             ///< see quicker_way.h
-  int ranks_per_node = 0;          ///< as Comm::split_node has it; 1: messages only
-  const Method* method = nullptr;  ///< for keys that are one transport's own
+  Sharing sharing = Sharing::unknown;  ///< see ExtentIo::expect_sharing
+  int aggregators = 0;                 ///< nodes that aggregate at most; 0: all
+  Count least_trial = 256 << 10;       ///< bytes of a node's, to try which way is quicker
+  double patience = 2;                 ///< see quicker_way.h
+  int ranks_per_node = 0;              ///< as Comm::split_node has it; 1: messages only
+  const Method* method = nullptr;      ///< for keys that are one transport's own
 };
 
 /// What a method's keys say of it.
@@ -50,13 +51,13 @@ class Transport : public ExtentIo {
 struct TransportEntry : Part {
   static constexpr PartKind kind = PartKind::transport;
   /// Collective.
-  std::unique_ptr<Transport> (*make)(const Comm&, std::shared_ptr<File>, const TransportOptions&,
-                                     Report&);
+  std::unique_ptr<Transport> (*make)(const Comm&, std::shared_ptr<ByteFile>,
+                                     const TransportOptions&, Report&);
   const char* needs = nullptr;  ///< what ranks that are threads, or one process, do not have
 };
 
 /// Collective. Errc::einval for an unknown kind.
-std::unique_ptr<Transport> make_transport(const Comm& comm, std::shared_ptr<File> file,
+std::unique_ptr<Transport> make_transport(const Comm& comm, std::shared_ptr<ByteFile> file,
                                           const TransportOptions& options, Report& report);
 
 }  // namespace forebay

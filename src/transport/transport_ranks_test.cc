@@ -19,6 +19,7 @@
 #include "base/byteorder.h"
 #include "base/error.h"
 #include "comm/thread_ranks.h"
+#include "storage/file.h"
 #include "storage/gated_file_testing.h"
 #include "storage/write_queue.h"
 #include "transport/transport.h"

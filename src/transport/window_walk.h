@@ -33,7 +33,6 @@
 #include "comm/mailbox.h"
 #include "comm/topology.h"
 #include "plan/windows.h"
-#include "storage/file.h"
 #include "transport/extent_reader.h"
 #include "transport/slots.h"
 #include "transport/window_message.h"

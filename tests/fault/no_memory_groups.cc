@@ -1,5 +1,6 @@
-// Writes steps of a group again and again while one allocation after another fails on one rank: no
-// rank may hang or crash, and the file has just the steps that ended.
+// Writes steps of a group, and reads them together, again and again while one allocation after
+// another fails on one rank: no rank may hang or crash, the file has just the steps that ended, and
+// what is read without an error is right.
 //
 // Usage: no_memory_cases.h.
 #include <forebay_groups.h>
@@ -33,8 +34,10 @@ class Player {
   void play() {
     write_file("w");
     write_file("a");
+    read_file();
     steps_.disarm();
     write_file("a");
+    read_file();
   }
 
  private:
@@ -79,6 +82,43 @@ class Player {
       return later ? forebay_write_later(id_, name, values) : forebay_write(id_, name, values);
     const std::int64_t shape = 3 * elements, start = elements * rank, count = elements;
     return forebay_write_box(id_, name, &shape, &start, &count, values);
+  }
+
+  // All of "own", and the blocks of what ranks alone have.
+  void read_file() {
+    if (is_netcdf(path_)) return;
+    if (!together("open to read",
+                  [&] { return forebay_open(&id_, "group", path_, "r", MPI_COMM_WORLD); }))
+      return;
+    for (int round = 0; round < 2; ++round) {
+      std::vector<std::vector<double>> got;
+      for (int step = 0; step < expected_; ++step)
+        for (const std::string& name : {std::string("own"), name_of(rank), name_of(5)})
+          read_later(name, step, got);
+      if (together("perform_reads", [&] { return forebay_perform_reads(id_); }))
+        for (const auto& values : got) check_read(values);
+    }
+    together("close", [&] { return forebay_close(id_); });
+  }
+
+  // Steps that failed on some rank may lack names: that is an error, too.
+  void read_later(const std::string& name, int step, std::vector<std::vector<double>>& got) {
+    std::int64_t all = 0;
+    if (forebay_inq_shape(id_, name.c_str(), step, &all, nullptr) != 0) return;
+    std::vector<double> values(static_cast<std::size_t>(all), -1);
+    if (call("read_later", [&] {
+          return forebay_read_later(id_, name.c_str(), step, nullptr, nullptr, values.data());
+        }) == 0)
+      got.push_back(std::move(values));
+  }
+
+  // Ranks' blocks, one behind the other, of those that could write them.
+  static void check_read(const std::vector<double>& values) {
+    for (std::size_t n = 0; n < values.size(); ++n) {
+      const double first = values[n / elements * elements];
+      if (values[n] != first || first < 0 || first >= no_memory::size) fail("wrong values");
+      if (n > 0 && values[n] < values[n - 1]) fail("ranks are not in order");
+    }
   }
 
   void check() const {

@@ -3,6 +3,7 @@
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -266,11 +267,24 @@ def check_checks(command, path):
     assert status == 2 and found["status"] == "unreadable", found
 
 
+def check_together(reader, paths):
+    """Ranks that read together get what each reads alone; tiny windows, so that there are many."""
+    for hints in ("", "buffer_limit=64k;window_size=4k;transport=aggregated;ranks_per_node=2"):
+        done = subprocess.run([*reader, *map(str, paths)], env=dict(os.environ, FOREBAY_HINTS=hints), capture_output=True,
+                              text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        compared = int(done.stdout.split()[0])
+        assert compared > 300, done.stdout
+    return compared
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--command", required=True)
     parser.add_argument("--writer", required=True)
     parser.add_argument("--dir", type=Path, required=True)
+    parser.add_argument("--reader")
+    parser.add_argument("--launch", default="")
     options = parser.parse_args()
     command = [options.command]
     shutil.rmtree(options.dir, ignore_errors=True)
@@ -287,6 +301,9 @@ def main():
         path = options.dir / f"ours{ranks}.bp"
         subprocess.run([options.writer, str(path), str(ranks), "2", "0", "3"], check=True, stdout=subprocess.DEVNULL)
         print(f"what {ranks} ranks wrote: {check_against_adios2(command, path)}")
+    if options.reader:
+        paths = [options.dir / name for name in ("theirs.bp", "odd.bp", "ours4.bp")]
+        print(f"ranks together: {check_together([*options.launch.split(), options.reader], paths)} arrays as alone")
     check_checks(command, options.dir / "ours4.bp")
     print("check: holes are notes, a cut data file and a damaged index are faults")
     copy = options.dir / "theirs.nc"

@@ -129,6 +129,42 @@ static void write_boxes(const char* path) {
   ERR(ebadid, forebay_close(f));
 }
 
+/* The same for all ranks at a time: columns of T, all of the ions, and nothing. One rank is late,
+ * and asks for what is not there. */
+static void read_together(int f, int64_t steps, int64_t total) {
+  double* columns = malloc((size_t)(steps * total * 8) * sizeof(double));
+  float* ions = malloc((size_t)(total * 7) * sizeof(float));
+  const int64_t from = 8 * rank / size, to = 8 * (rank + 1) / size;
+  const int64_t start[2] = {0, from}, count[2] = {total, to - from}, outside[2] = {total + 1, 1};
+  char title[32] = "";
+  for (int round = 0; round < 3; ++round) {
+    memset(columns, 0, (size_t)(steps * total * 8) * sizeof(double));
+    memset(ions, 0, (size_t)(total * 7) * sizeof(float));
+    for (int64_t step = 0; step < steps && round != 1; ++step)
+      OK(forebay_read_later(f, "T", step, start, count, columns + step * total * (to - from)));
+    if (rank == size - 1) {
+      usleep(3000);
+      ERR(eedge, forebay_read_later(f, "T", 0, start, outside, columns));
+      ERR(enotvar, forebay_read_later(f, "Temperature", 0, NULL, NULL, columns));
+      ERR(einval, forebay_read_later(f, "T", 0, NULL, NULL, NULL));
+      OK(forebay_read_later(f, "title", 3, NULL, NULL, title));
+    }
+    if (round == 0 || rank > 0) OK(forebay_read_later(f, "ions", 4, NULL, NULL, ions));
+    OK(forebay_perform_reads(f));
+    for (int64_t i = 0; i < steps * total * (to - from) && round != 1; ++i) {
+      const int64_t step = i / (total * (to - from)), n = i % (total * (to - from));
+      const int64_t place = n / (to - from) * 8 + from + n % (to - from);
+      require((int)columns[i], (int)(1000 * step + place), "columns of T");
+    }
+    for (int64_t i = 0; i < total * 7 && (round == 0 || rank > 0); ++i)
+      require((int)ions[i], (int)(4000 + i), "ions, together");
+  }
+  if (rank == size - 1) require(strcmp(title, "step 3"), 0, title);
+  OK(forebay_read_later(f, "ions", 4, NULL, NULL, ions)); /* forgotten */
+  free(columns);
+  free(ions);
+}
+
 /* Every rank reads boxes of T, all of the joined ions, and what others wrote. */
 static void read_back(const char* path) {
   int f = 0, nvars = 0, ndims = -1, any = -1;
@@ -181,6 +217,7 @@ static void read_back(const char* path) {
     require(any && low == 1000.0 * (double)step, 1, "the least T");
     require(high == 1000.0 * (double)step + (double)(total * 8 - 1), 1, "the greatest T");
   }
+  read_together(f, steps, total);
   /* Steps' values begin a thousand apart. */
   int64_t at_steps[4] = {-1, -1, -1, -1}, found_blocks[4], found = -1;
   OK(forebay_find(f, "T >= 5000 and T < 5001", 4, at_steps, found_blocks, &found));
@@ -207,6 +244,8 @@ static void read_back(const char* path) {
   ERR(eperm, forebay_write(f, "np", &np));
   ERR(eperm, forebay_end_step(f));
   OK(forebay_close(f));
+  ERR(ebadid, forebay_read_later(f, "T", 0, NULL, NULL, box));
+  ERR(ebadid, forebay_perform_reads(f));
   ERR(ebadid, forebay_read(f, "T", 0, NULL, NULL, box));
   free(box);
   free(ions);
@@ -268,6 +307,8 @@ int main(int argc, char** argv) {
   for (int step = 0; step < 5; ++step) write_step(f, step);
   OK(forebay_close(f));
   OK(forebay_open(&f, "restart", path, "a", MPI_COMM_WORLD));
+  ERR(eperm, forebay_read_later(f, "T", 0, NULL, NULL, NULL));
+  ERR(eperm, forebay_perform_reads(f));
   for (int step = 5; step < 7; ++step) write_step(f, step);
   OK(forebay_close(f));
   refuse_to_replace(path);

@@ -16,7 +16,7 @@ namespace {
 
 class ToyTransport : public Transport {
  public:
-  ToyTransport(const Comm& comm, std::shared_ptr<File> file, const TransportOptions& options)
+  ToyTransport(const Comm& comm, std::shared_ptr<ByteFile> file, const TransportOptions& options)
       : comm_(comm),
         file_(std::move(file)),
         piece_(*parse_size(method_value(*options.method, "toy_piece"))) {}
@@ -66,7 +66,7 @@ class ToyTransport : public Transport {
   }
 
   const Comm& comm_;
-  std::shared_ptr<File> file_;
+  std::shared_ptr<ByteFile> file_;
   Count piece_;
 };
 
@@ -79,7 +79,7 @@ constexpr KeySpec keys[] = {size_key({"toy_piece", "bytes, at least 1", "64",
 
 extern const TransportEntry toy_transport{
     {"toy", "each rank its own, in pieces of toy_piece bytes", 900, keys},
-    [](const Comm& comm, std::shared_ptr<File> file, const TransportOptions& options,
+    [](const Comm& comm, std::shared_ptr<ByteFile> file, const TransportOptions& options,
        Report&) -> std::unique_ptr<Transport> {
       return std::make_unique<ToyTransport>(comm, std::move(file), options);
     }};

@@ -18,6 +18,7 @@
 #include "base/byteorder.h"
 #include "base/error.h"
 #include "comm/mpi.h"
+#include "storage/file.h"
 
 namespace {
 

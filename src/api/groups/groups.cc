@@ -32,6 +32,11 @@ struct Definitions {
   std::map<std::string, GroupDefinition> groups;
   std::map<std::string, HintMap> hints;  // by group
 
+  /// How a file is read, also one of a group that nobody has defined.
+  Method for_reading(const std::string& path, const std::string& group) const {
+    const auto known = hints.find(group);
+    return choose_method(path, known == hints.end() ? HintMap() : known->second, sources, group);
+  }
   GroupDefinition& group(const char* name) {
     if (!begun) throw Error(Errc::einval, "forebay_init was not called", "call it first");
     const auto found = groups.find(text_of(name));
@@ -61,6 +66,11 @@ struct State {
 State& state() {
   static auto* all = new State;
   return *all;
+}
+
+bool has_begun() {
+  const std::lock_guard lock(state().mutex);
+  return state().definitions.begun;
 }
 
 OpenFile& open_file(int file) {
@@ -237,16 +247,21 @@ int forebay_open(int* file, const char* group, const char* path, const char* mod
       append = how == "a";
       reads = how == "r";
       name = path;
-      const std::string asked = how + '\0' + path + '\0' + text_of(group);
+      const bool begun = has_begun();
+      const std::string asked = how + (begun ? "b" : "") + '\0' + path + '\0' + text_of(group);
       const auto hash = static_cast<std::int64_t>(hash_of(std::as_bytes(std::span(asked))) >> 2);
       std::array<std::int64_t, 2> both{hash, -hash};
       ranks.all_reduce(both, Reduce::min);
       if (both[0] != -both[1])
         throw Error(Errc::emultidefine_fnc_args, "ranks open different files, groups or modes",
                     "give forebay_open equal arguments on all ranks");
+      Definitions none;
+      if (reads && !begun) none.sources = share_method_sources(ranks);
       const std::lock_guard lock(state().mutex);
       Definitions& all = state().definitions;
-      if (!reads) {
+      if (reads) {
+        method = (begun ? all : none).for_reading(path, text_of(group));
+      } else {
         definition = all.group(group);
         method = choose_method(path, all.hints[definition.name], all.sources, definition.name);
       }
@@ -257,7 +272,7 @@ int forebay_open(int* file, const char* group, const char* path, const char* mod
     const auto failed = attempt_to([&] {
       together(ranks, begin);
       if (reads)
-        together(ranks, [&] { made.reader = std::make_unique<GroupReader>(ranks, name); });
+        together(ranks, [&] { made.reader = std::make_unique<GroupReader>(ranks, name, method); });
       else
         made.writer = GroupFile::create(ranks, name, definition, method, append);
     });
@@ -307,7 +322,7 @@ int forebay_close(int file) {
       last = std::move(state().files[file]);
       state().files.erase(file);
     }
-    if (last.writer) last.writer->close();
+    last.writer ? last.writer->close() : last.reader->close();
   });
 }
 
@@ -391,6 +406,15 @@ int forebay_find(int file, const char* condition, int64_t most, int64_t* steps, 
 int forebay_read(int file, const char* name, int64_t step, const int64_t* start,
                  const int64_t* count, void* data) {
   return guard([&] { reader_of(file).read(name_argument(name), step, start, count, data); });
+}
+
+int forebay_read_later(int file, const char* name, int64_t step, const int64_t* start,
+                       const int64_t* count, void* data) {
+  return guard([&] { reader_of(file).read_later(name_argument(name), step, start, count, data); });
+}
+
+int forebay_perform_reads(int file) {
+  return guard([&] { reader_of(file).perform_reads(); });
 }
 
 int forebay_read_block(int file, const char* name, int64_t step, int64_t block, void* data) {

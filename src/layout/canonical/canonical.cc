@@ -226,66 +226,12 @@ void RequestCursor::advance() {
 
 CanonicalStream::CanonicalStream(std::span<const Request> requests, const Schema& schema,
                                  bool write)
-    : requests_(requests), schema_(schema), write_(write) {
-  ranges_.reserve(requests.size());
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    const StreamSummary s = RequestCursor(requests[i], schema).summary();
-    if (s.empty()) continue;
-    summary_.first = summary_.bytes == 0 ? s.first : std::min(summary_.first, s.first);
-    summary_.last = summary_.bytes == 0 ? s.last : std::max(summary_.last, s.last);
-    summary_.bytes += s.bytes;
-    summary_.pieces += s.pieces;
-    ranges_.push_back({s.first, s.last, static_cast<std::uint32_t>(i)});
-  }
-  group_ends_ = group_requests(ranges_);
-}
-
-void CanonicalStream::rewind() {
-  group_ = 0;
-  single_.reset();
-  merge_.reset();
+    : OrderedStream(write), requests_(requests), schema_(schema), write_(write) {
+  order(requests.size());
 }
 
 std::unique_ptr<ExtentStream> CanonicalStream::clone() const {
   return std::make_unique<CanonicalStream>(requests_, schema_, write_);
-}
-
-void CanonicalStream::open_group() {
-  const std::uint32_t from = group_ == 0 ? 0 : group_ends_[group_ - 1];
-  const std::uint32_t to = group_ends_[group_];
-  ++group_;
-  if (to - from == 1) {
-    single_.emplace(requests_[ranges_[from].index], schema_);
-    return;
-  }
-  // Within a group program order decides who wins; `ranges_` is in file order.
-  std::vector<std::uint32_t> members;
-  for (std::uint32_t i = from; i < to; ++i) members.push_back(ranges_[i].index);
-  std::sort(members.begin(), members.end());
-  std::vector<RequestCursor> cursors;
-  cursors.reserve(members.size());
-  for (std::uint32_t m : members) cursors.emplace_back(requests_[m], schema_);
-  merge_ = std::make_unique<GroupMerge<RequestCursor>>(std::move(cursors), write_);
-}
-
-std::size_t CanonicalStream::next(std::span<Extent> out) {
-  std::size_t n = 0;
-  while (n < out.size()) {
-    std::size_t got = 0;
-    if (single_) {
-      got = single_->next(out.subspan(n));
-      if (got == 0) single_.reset();
-    } else if (merge_) {
-      got = merge_->next(out.subspan(n));
-      if (got == 0) merge_.reset();
-    }
-    n += got;
-    if (got == 0) {
-      if (group_ == group_ends_.size()) break;
-      open_group();
-    }
-  }
-  return n;
 }
 
 namespace {

@@ -12,7 +12,7 @@
 #include "array/schema.h"
 #include "base/extent.h"
 #include "base/small_list.h"
-#include "plan/order.h"
+#include "layout/ordered_stream.h"
 
 namespace forebay {
 
@@ -73,27 +73,19 @@ class RequestCursor {
 };
 
 /// All requests of one operation in file order.
-class CanonicalStream : public ExtentStream {
+class CanonicalStream final : public OrderedStream<RequestCursor> {
  public:
   CanonicalStream(std::span<const Request> requests, const Schema& schema, bool write);
-
-  StreamSummary summary() const override { return summary_; }
-  std::size_t next(std::span<Extent> out) override;
-  void rewind() override;
   std::unique_ptr<ExtentStream> clone() const override;
 
  private:
-  void open_group();
+  RequestCursor cursor(std::uint32_t request) const override {
+    return {requests_[request], schema_};
+  }
 
   std::span<const Request> requests_;
   const Schema& schema_;
   bool write_;
-  StreamSummary summary_;
-  std::vector<RequestRange> ranges_;
-  std::vector<std::uint32_t> group_ends_;
-  std::size_t group_ = 0;
-  std::optional<RequestCursor> single_;
-  std::unique_ptr<GroupMerge<RequestCursor>> merge_;
 };
 
 }  // namespace forebay

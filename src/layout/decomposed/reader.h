@@ -54,7 +54,7 @@ struct ReaderOptions {
 };
 
 /// Reads extents of a file.
-using ReadExtents = void (*)(File& file, ExtentStream& extents, Count hole_threshold,
+using ReadExtents = void (*)(ByteFile& file, ExtentStream& extents, Count hole_threshold,
                              Report& report);
 
 class Reader {

@@ -13,7 +13,6 @@
 #include "base/raw_bytes.h"
 #include "comm/agree.h"
 #include "format/bp_read.h"
-#include "layout/process_group/overlap.h"
 #include "method/method_values.h"
 
 namespace forebay::process_group {
@@ -288,16 +287,23 @@ File& BpReader::data(std::uint32_t number) const {
 
 namespace {
 
+[[noreturn]] void ends_early(const File& file, Offset end) {
+  throw Error(
+      Errc::etrunc,
+      file.path() + " ends before byte " + std::to_string(end) + ", where the index has values",
+      "copy the file again, with all that is in its folder");
+}
+
 void read_whole(File& file, Offset at, std::span<std::byte> into) {
-  if (file.read_at(at, into) < into.size())
-    throw Error(Errc::etrunc,
-                file.path() + " ends before byte " +
-                    std::to_string(at + static_cast<Offset>(into.size())) +
-                    ", where the index has values",
-                "copy the file again, with all that is in its folder");
+  if (file.read_at(at, into) < into.size()) ends_early(file, at + static_cast<Offset>(into.size()));
 }
 
 }  // namespace
+
+void BpReader::check_end(std::uint32_t number, Offset end) const {
+  File& file = data(number);
+  if (file.size() < end) ends_early(file, end);
+}
 
 // Runs are gathered while they lie close to each other, and read at once.
 void BpReader::copy_from(const bp::Block& block, const bp::Type type,
@@ -350,6 +356,25 @@ void BpReader::copy_from(const bp::Block& block, const bp::Type type,
   flush();
 }
 
+BpReader::BoxParts BpReader::parts_of(const StoredArray& array, const std::vector<Count>& start,
+                                      const std::vector<Count>& count) const {
+  BoxParts parts;
+  for (const bp::Block& block : array.blocks) {
+    Overlap both = overlap_of(block.at, start, count);
+    if (!both.any) continue;
+    if (__builtin_add_overflow(parts.sum, product(both.count), &parts.sum))
+      parts.sum = std::numeric_limits<Count>::max();
+    parts.overlaps.push_back(std::move(both));
+    parts.blocks.push_back(&block);
+  }
+  return parts;
+}
+
+void BpReader::nobody_wrote(const StoredVariable& variable) const {
+  fail(Errc::enodata, variable.variable.name, "some of these elements were written by no rank",
+       "forebay_inq_block tells where there are values");
+}
+
 // Of blocks that overlap the last one wins: they are gone through from the last on, and each gives
 // what no later one has, so that no byte is read twice.
 void BpReader::read_box(const StoredVariable& variable, const StoredArray& array,
@@ -359,21 +384,9 @@ void BpReader::read_box(const StoredVariable& variable, const StoredArray& array
   const auto size = static_cast<std::size_t>(bp::size_of(type));
   const Count elements = product(count);
   if (elements == 0) return;
-  std::vector<Overlap> parts;
-  std::vector<const bp::Block*> from;
-  Count sum = 0;
-  for (const bp::Block& block : array.blocks) {
-    Overlap both = overlap_of(block.at, start, count);
-    if (!both.any) continue;
-    const Count own = product(both.count);
-    if (__builtin_add_overflow(sum, own, &sum)) sum = std::numeric_limits<Count>::max();
-    parts.push_back(std::move(both));
-    from.push_back(&block);
-  }
-  const auto nobody_wrote = [&](Offset first, Count many) {
-    if (fill.empty())
-      fail(Errc::enodata, variable.variable.name, "some of these elements were written by no rank",
-           "forebay_inq_block tells where there are values");
+  const auto [parts, from, sum] = parts_of(array, start, count);
+  const auto put_fill = [&](Offset first, Count many) {
+    if (fill.empty()) nobody_wrote(variable);
     for (Count n = first; n < first + many; ++n)
       std::copy(fill.begin(), fill.end(), out + n * static_cast<Count>(size));
   };
@@ -381,7 +394,7 @@ void BpReader::read_box(const StoredVariable& variable, const StoredArray& array
   const bool apart =
       variable.kind == Kind::local_value || (parts.size() <= few && all_apart(parts));
   std::optional<Marks> read;
-  if (sum < elements && (apart || fill.empty())) nobody_wrote(0, elements);
+  if (sum < elements && (apart || fill.empty())) put_fill(0, elements);
   if (!apart) read.emplace(elements);
   for (std::size_t n = from.size(); n-- > 0;) {
     check_plain(variable, *from[n]);
@@ -391,27 +404,20 @@ void BpReader::read_box(const StoredVariable& variable, const StoredArray& array
     else
       copy_from(*from[n], type, start, count, out, read ? &*read : nullptr);
   }
-  if (read) read->take(0, elements, nobody_wrote);
+  if (read) read->take(0, elements, put_fill);
 }
 
-void BpReader::read(std::size_t v, std::size_t step, const Subarray& selection, std::byte* out,
-                    std::span<const std::byte> fill) const {
+const StoredArray& BpReader::checked(std::size_t v, std::size_t step,
+                                     const Subarray& selection) const {
   const StoredVariable& variable = variables_.at(v);
   check_numbers(variable);
   const StoredArray& all = array(v, step);
-  const auto size = static_cast<std::size_t>(bp::size_of(variable.variable.type));
-  if (all.shape.empty()) {
-    check_plain(variable, all.blocks.at(0));
-    std::memcpy(out, all.blocks[0].min.data(), size);
-    return;
-  }
+  if (all.shape.empty()) return all;
   const std::size_t n = all.shape.size();
   if (selection.start.size() != n || selection.count.size() != n ||
       (!selection.stride.empty() && selection.stride.size() != n))
     fail(Errc::einval, variable.variable.name, "it has " + std::to_string(n) + " dimensions",
          "give as many numbers");
-  bool strided = false;
-  std::vector<Count> extent(n);  // with what strides leave out
   for (std::size_t d = 0; d < n; ++d) {
     const Count stride = selection.stride.empty() ? 1 : selection.stride[d];
     const Count start = selection.start[d], count = selection.count[d];
@@ -426,14 +432,33 @@ void BpReader::read(std::size_t v, std::size_t step, const Subarray& selection, 
     if (start < 0 || start > all.shape[d]) wrong(Errc::einvalcoords, "the start is outside");
     if (count > 0 && (count - 1 > (all.shape[d] - 1 - start) / stride || start == all.shape[d]))
       wrong(Errc::eedge, "the selection reaches beyond the end");
-    extent[d] = count == 0 ? 0 : (count - 1) * stride + 1;
-    strided |= stride > 1 && count > 1;
   }
-  Count wanted = static_cast<Count>(size);
+  Count wanted = bp::size_of(variable.variable.type);
   for (const Count count : selection.count)
     if (__builtin_mul_overflow(wanted, count, &wanted))
       fail(Errc::eintoverflow, variable.variable.name, "the selection has more than 2^63 bytes",
            "read it in parts");
+  return all;
+}
+
+void BpReader::read(std::size_t v, std::size_t step, const Subarray& selection, std::byte* out,
+                    std::span<const std::byte> fill) const {
+  const StoredVariable& variable = variables_.at(v);
+  const StoredArray& all = checked(v, step, selection);
+  const auto size = static_cast<std::size_t>(bp::size_of(variable.variable.type));
+  if (all.shape.empty()) {
+    check_plain(variable, all.blocks.at(0));
+    std::memcpy(out, all.blocks[0].min.data(), size);
+    return;
+  }
+  const std::size_t n = all.shape.size();
+  bool strided = false;
+  std::vector<Count> extent(n);  // with what strides leave out
+  for (std::size_t d = 0; d < n; ++d) {
+    const Count stride = selection.stride.empty() ? 1 : selection.stride[d];
+    extent[d] = selection.count[d] == 0 ? 0 : (selection.count[d] - 1) * stride + 1;
+    strided |= stride > 1 && selection.count[d] > 1;
+  }
   if (!strided) return read_box(variable, all, selection.start, selection.count, out, fill);
   Count bytes = static_cast<Count>(size);
   for (const Count e : extent)

@@ -27,11 +27,10 @@
 #include "format/bp.h"
 #include "layout/process_group/bp_scan.h"
 #include "layout/process_group/catalogue.h"
+#include "layout/process_group/overlap.h"
 #include "storage/file.h"
 
 namespace forebay::process_group {
-
-class Marks;
 
 /// A variable as a file has it. Shapes are in C's order, the last dimension varying fastest, also
 /// where the program that wrote has the other one.
@@ -93,6 +92,29 @@ class BpReader {
   /// no more than the rows that are needed, and what lies between them where that is quicker.
   void read(std::size_t variable, std::size_t step, const Subarray& selection, std::byte* out,
             std::span<const std::byte> fill = {}) const;
+
+  // What a read does before it reads, for who reads for several ranks (pending_reads.h).
+
+  /// Checks a selection of numbers as read() does, and gives the variable in this step, as array().
+  const StoredArray& checked(std::size_t variable, std::size_t step,
+                             const Subarray& selection) const;
+  /// What a box has of each block that has some of it, in the order of blocks.
+  struct BoxParts {
+    std::vector<Overlap> overlaps;
+    std::vector<const bp::Block*> blocks;  ///< of the array
+    Count sum = 0;                         ///< elements of all of them; the largest number: or more
+  };
+  BoxParts parts_of(const StoredArray& array, const std::vector<Count>& start,
+                    const std::vector<Count>& count) const;
+  /// Throws Errc::enotsupport, ebad_file where a block cannot be read.
+  void check_plain(const StoredVariable& variable, const bp::Block& block) const;
+  /// Throws Errc::enodata.
+  [[noreturn]] void nobody_wrote(const StoredVariable& variable) const;
+  /// One of the data files; stays until the next call. Few are open at a time.
+  File& data(std::uint32_t number) const;
+  /// Throws Errc::etrunc where one ends before byte `end`.
+  void check_end(std::uint32_t number, Offset end) const;
+
   /// All of one block, as it was written.
   void read_block(std::size_t variable, const bp::Block& block, std::byte* out) const;
   /// The same in parts of whole elements, a few MiB at most.
@@ -108,8 +130,6 @@ class BpReader {
   [[noreturn]] void fail(Errc code, const std::string& about, const std::string& why,
                          const std::string& advice) const;
   void check_numbers(const StoredVariable& variable) const;
-  void check_plain(const StoredVariable& variable, const bp::Block& block) const;
-  File& data(std::uint32_t number) const;
   void read_part(std::size_t variable, const bp::Block& block, Offset from,
                  std::span<std::byte> out) const;
   void read_box(const StoredVariable& variable, const StoredArray& array,

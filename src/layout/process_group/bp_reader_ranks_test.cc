@@ -16,7 +16,9 @@
 #include "base/byteorder.h"
 #include "comm/thread_ranks.h"
 #include "layout/process_group/bp_reader.h"
+#include "layout/process_group/pending_reads.h"
 #include "layout/process_group/step_writer.h"
+#include "transport/transport.h"
 
 namespace forebay::process_group {
 namespace {
@@ -327,6 +329,12 @@ TEST_F(BpReaderRanks, files_of_the_other_byte_order) {
   std::vector<std::uint32_t> values(3);
   file.read(file.find("n"), 0, {{0}, {3}, {}}, reinterpret_cast<std::byte*>(values.data()));
   EXPECT_EQ(values, (std::vector<std::uint32_t>{5, 70000, 6}));
+  PendingReads reads(file);
+  const auto io = make_transport(Comm(), reads.joined(), {}, report);
+  std::vector<std::uint32_t> two(2);
+  reads.add(0, 0, {{1}, {2}, {}}, reinterpret_cast<std::byte*>(two.data()));
+  reads.perform(Comm(), *io);
+  EXPECT_EQ(two, (std::vector<std::uint32_t>{70000, 6}));
   std::uint32_t most = 0;
   std::memcpy(&most, file.blocks(0, 0).at(0).max.data(), sizeof most);
   EXPECT_EQ(most, 70000U);

@@ -28,6 +28,8 @@ class Rows {
     box_step_ = steps_of(in_box);
   }
   Count length() const { return length_; }
+  /// The dimensions that runs are in one behind the other; those from here on are within a run.
+  std::size_t outer() const { return outer_; }
   /// f(first element in the block, the same in the box), from the intersection's first ones.
   template <typename F>
   void each(Offset block, Offset box, F&& f) {

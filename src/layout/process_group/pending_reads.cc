@@ -1,0 +1,262 @@
+#include "layout/process_group/pending_reads.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <functional>
+#include <iterator>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "base/attempt.h"
+#include "base/small_list.h"
+#include "comm/agree.h"
+#include "format/bp_read.h"
+#include "layout/ordered_stream.h"
+#include "layout/process_group/visible.h"
+
+namespace forebay::process_group {
+
+namespace {
+
+// Numbers of files up to which all ranks keep a list of them; others are read by each rank alone.
+constexpr std::uint32_t most_joined = 1 << 20;
+// Holes that a rank which reads for itself reads, too.
+constexpr Count hole = 64 << 10;
+
+BlockRows rows_of(const bp::Block& block, const Overlap& part, const std::vector<Count>& box,
+                  Count size, std::byte* out) {
+  const std::vector<Count> in_block = Rows::steps_of(block.at.count), in_box = Rows::steps_of(box);
+  const Rows shape(block.at.count, box, part.count);
+  BlockRows rows;
+  rows.file = block.file;
+  rows.at = block.payload + linear(part.in_block, in_block) * size;
+  rows.memory = out + linear(part.in_box, in_box) * size;
+  rows.row = shape.length() * size;
+  for (std::size_t d = 0; d < shape.outer(); ++d)
+    if (part.count[d] > 1)
+      rows.loops.push_back({part.count[d], in_block[d] * size, in_box[d] * size});
+  return rows;
+}
+
+class RowsCursor {
+ public:
+  RowsCursor(const BlockRows& rows, Offset begin)
+      : rows_(&rows), begin_(begin), offset_(begin + rows.at), memory_(rows.memory) {
+    for (std::size_t l = 0; l < rows.loops.size(); ++l) done_.push_back(0);
+  }
+  StreamSummary summary() const {
+    const Count rows = rows_->rows();
+    return {begin_ + rows_->at, begin_ + rows_->end(), rows * rows_->row, rows};
+  }
+  std::size_t next(std::span<Extent> out) {
+    std::size_t n = 0;
+    while (n < out.size() && !at_end_) {
+      out[n++] = {offset_, rows_->row, memory_, 0, 1};
+      advance();
+    }
+    return n;
+  }
+
+ private:
+  void advance() {
+    for (std::size_t l = rows_->loops.size(); l-- > 0;) {
+      const BlockRows::Loop& loop = rows_->loops[l];
+      offset_ += loop.file_step;
+      memory_ += loop.memory_step;
+      if (++done_[l] < loop.count) return;
+      offset_ -= loop.count * loop.file_step;
+      memory_ -= loop.count * loop.memory_step;
+      done_[l] = 0;
+    }
+    at_end_ = true;
+  }
+
+  const BlockRows* rows_;
+  Offset begin_, offset_;
+  std::byte* memory_;
+  SmallList<Count, 4> done_;
+  bool at_end_ = false;
+};
+
+class RowsStream final : public OrderedStream<RowsCursor> {
+ public:
+  RowsStream(const std::vector<BlockRows>& rows, const JoinedFile& joined)
+      : OrderedStream(false), rows_(rows), joined_(joined) {
+    order(rows.size());
+  }
+  std::unique_ptr<ExtentStream> clone() const override {
+    return std::make_unique<RowsStream>(rows_, joined_);
+  }
+
+ private:
+  RowsCursor cursor(std::uint32_t number) const override {
+    const BlockRows& one = rows_[number];
+    return {one, joined_.begin_of(one.file)};
+  }
+
+  const std::vector<BlockRows>& rows_;
+  const JoinedFile& joined_;
+};
+
+// Points of the file that ranks look at, to find out what they have in common: pages, as many as
+// there are marks for, chosen by chance so that no regular distance of blocks misses them.
+class Points {
+ public:
+  static constexpr Count page = 4096, wanted = 1 << 12;
+
+  explicit Points(Count all_bytes) {
+    while (all_bytes / page / share_ > wanted) share_ *= 2;
+  }
+  void mark(Offset begin, Offset end) {
+    for (Offset at = (begin + page - 1) / page; at * page < end; ++at) {
+      const std::uint64_t hash = mixed(static_cast<std::uint64_t>(at));
+      if (hash % share_ != 0) continue;
+      const std::uint64_t bit = hash / share_ % (marks_.size() * 64);
+      marks_[bit / 64] |= static_cast<std::int64_t>(std::uint64_t{1} << bit % 64);
+      ++hits_;
+    }
+  }
+  /// Collective. Whether half as many again were hit as there are; or none, which tells nothing.
+  bool are_shared(const Comm& comm) {
+    const std::int64_t hits = comm.all_reduce(hits_, Reduce::sum);
+    comm.all_reduce(marks_, Reduce::bit_or);
+    std::int64_t different = 0;
+    for (const std::int64_t word : marks_)
+      different += std::popcount(static_cast<std::uint64_t>(word));
+    return hits == 0 || 2 * hits > 3 * different;
+  }
+
+ private:
+  // SplitMix64's last step (Steele, Lea, Flood: Fast splittable pseudorandom number generators).
+  static std::uint64_t mixed(std::uint64_t x) {
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+  }
+
+  std::uint64_t share_ = 1;
+  std::int64_t hits_ = 0;
+  std::array<std::int64_t, 1024> marks_{};
+};
+
+// Of a block what a rank reads that reads for itself, where holes are bridged.
+BlockRows bridged(BlockRows rows) {
+  for (; !rows.loops.empty(); rows.loops.pop_back()) {
+    const BlockRows::Loop& inner = rows.loops.back();
+    if (inner.file_step - rows.row > hole) break;
+    rows.row += (inner.count - 1) * inner.file_step;
+  }
+  return rows;
+}
+
+// Collective. What ranks have in common of what each would read.
+Sharing sharing_of(const Comm& comm, const std::vector<BlockRows>& rows, const JoinedFile& joined,
+                   Count all_bytes) {
+  if (comm.size() == 1) return Sharing::unknown;
+  if (all_bytes < 16 * Points::page) return Sharing::alike;  // a few windows, too little to tell
+  Points points(all_bytes);
+  std::vector<BlockRows> runs;
+  runs.reserve(rows.size());
+  std::transform(rows.begin(), rows.end(), std::back_inserter(runs), bridged);
+  RowsStream stream(runs, joined);
+  Offset begin = 0, end = 0;
+  for (Extent e{}; stream.next({&e, 1}) == 1; end = std::max(end, e.end())) {
+    if (e.offset - end <= hole) continue;
+    points.mark(begin, end);
+    begin = end = e.offset;
+  }
+  points.mark(begin, end);
+  return points.are_shared(comm) ? Sharing::alike : Sharing::apart;
+}
+
+}  // namespace
+
+Count BlockRows::rows() const {
+  return std::accumulate(loops.begin(), loops.end(), Count{1},
+                         [](Count n, const Loop& loop) { return n * loop.count; });
+}
+
+Offset BlockRows::end() const {
+  return std::accumulate(loops.begin(), loops.end(), at + row, [](Offset end, const Loop& loop) {
+    return end + (loop.count - 1) * loop.file_step;
+  });
+}
+
+PendingReads::PendingReads(const BpReader& file)
+    : file_(file),
+      joined_(std::make_shared<JoinedFile>(
+          file.path() + "/data",
+          [&file](std::uint32_t number) -> ByteFile& { return file.data(number); })) {}
+
+void PendingReads::add(std::size_t v, std::size_t step, const Subarray& box, std::byte* out) {
+  const StoredArray& array = file_.checked(v, step, box);
+  const StoredVariable& variable = file_.variables()[v];
+  // The index has these values.
+  if (array.shape.empty() || variable.kind == Kind::local_value)
+    return file_.read(v, step, box, out);
+  const Count elements = box.elements();
+  if (elements == 0) return;
+  const auto parts = file_.parts_of(array, box.start, box.count);
+  if (parts.sum < elements) file_.nobody_wrote(variable);
+  bool alone = false;
+  for (const bp::Block* block : parts.blocks) {
+    file_.check_plain(variable, *block);
+    alone |= block->file >= most_joined;
+  }
+  const Visible seen = visible_parts(parts.overlaps, box.count, parts.sum);
+  if (seen.elements < elements) file_.nobody_wrote(variable);
+  if (alone || seen.too_many) {
+    alone_.push_back({v, step, box, out});
+    return;
+  }
+  const Count size = bp::size_of(variable.variable.type);
+  Noted noted{variable.variable.type, out, elements * size, {}};
+  noted.rows.reserve(seen.parts.size());
+  for (const VisiblePart& one : seen.parts)
+    noted.rows.push_back(rows_of(*parts.blocks[one.of], one.part, box.count, size, out));
+  noted_.push_back(std::move(noted));
+}
+
+// Each data file's end is compared by one rank with what any rank needs of it.
+void PendingReads::join(const Comm& comm, const std::vector<BlockRows>& rows, std::int64_t files) {
+  std::vector<std::int64_t> ends(static_cast<std::size_t>(files));
+  for (const BlockRows& one : rows) ends[one.file] = std::max(ends[one.file], one.end());
+  comm.all_reduce(ends, Reduce::max);
+  agree_on_error(comm, attempt_to([&] {
+                   for (std::int64_t n = comm.rank(); n < files; n += comm.size())
+                     if (const Offset end = ends[static_cast<std::size_t>(n)]; end > 0)
+                       file_.check_end(static_cast<std::uint32_t>(n), end);
+                   joined_->set_sizes(ends);
+                 }));
+}
+
+void PendingReads::perform(const Comm& comm, ExtentIo& io) {
+  together(comm, [&] {
+    std::vector<Noted> noted = std::exchange(noted_, {});
+    const std::vector<Alone> alone = std::exchange(alone_, {});
+    std::vector<BlockRows> rows;
+    std::array<std::int64_t, 2> all{};
+    auto& [files, bytes] = all;
+    for (Noted& one : noted) {
+      std::move(one.rows.begin(), one.rows.end(), std::back_inserter(rows));
+      bytes += one.bytes;
+    }
+    for (const BlockRows& one : rows) files = std::max<std::int64_t>(files, one.file + 1);
+    comm.max_and_sum(all, 1);
+    if (bytes > 0) {
+      join(comm, rows, files);
+      io.expect_sharing(sharing_of(comm, rows, *joined_, bytes));
+      RowsStream stream(rows, *joined_);
+      io.read_all(stream);
+    }
+    if (file_.swapped())
+      for (const Noted& one : noted)
+        bp::swap_values(one.type, std::span(one.out, static_cast<std::size_t>(one.bytes)));
+    for (const Alone& one : alone) file_.read(one.variable, one.step, one.box, one.out);
+  });
+}
+
+}  // namespace forebay::process_group
