@@ -198,6 +198,22 @@ contains
           call fault("a value of the section")
       end do
     end do
+    ! Together.
+    a = -1
+    few = -1
+    call forebay_read_later(file, "A", 1_long, a, ierr); call ok("read later")
+    call forebay_read_later(file, "A", 2_long, [1_long, total - 1], [4_long, 1_long], few, ierr); call ok("a box later")
+    call forebay_read_later(file, "A", 1_long, [2_long, 0_long], [2_long, total], wide(1::2, :), ierr)
+    call require("a section later", ierr, einval)
+    call forebay_perform_reads(file, ierr); call ok("perform")
+    do j = 1, total
+      do i = 1, 5
+        if (a(i, j) /= a_at(i, j, 1)) call fault("a value of A, read together")
+      end do
+    end do
+    do i = 1, 4
+      if (few(i) /= a_at(i + 1, total, 2)) call fault("a value of the box, read together")
+    end do
     call forebay_read(file, "A", 0_long, [0_long], [4_long], few, ierr); call require("one start", ierr, einval)
     call forebay_read(file, "A", 0_long, few, ierr); call require("all into 4", ierr, einval)
     call forebay_read(file, "A", 0_long, [0_long, 0_long], [5_long, 1_long], few, ierr)

@@ -58,6 +58,12 @@ void refuse_string(const char* name, const Known& known, const char* advice) {
     throw Error(Errc::ebadtype, std::string("variable ") + name + " is a string", advice);
 }
 
+// The compiler would make a copy, which is gone when the call returns.
+void refuse_parts(const char* name, const char* advice) {
+  throw Error(Errc::einval,
+              std::string("variable ") + name + ": what is lent is no contiguous array", advice);
+}
+
 // Elements of characters may have any length, which nobody tells.
 void require_room(const char* name, const Known& known, std::span<const std::int64_t> count,
                   std::int64_t elements) {
@@ -91,10 +97,7 @@ int forebay_f_write(int file, const char* name, int lent, int contiguous, const 
   if (const int code = inquire(file, name, known)) return code;
   const int code = guard([&] {
     refuse_string(name, known, "write it with forebay_write_string");
-    if (lent && !contiguous)
-      throw Error(Errc::einval,
-                  std::string("variable ") + name + ": what is lent is no contiguous array",
-                  "give it to forebay_write, which copies it");
+    if (lent && !contiguous) refuse_parts(name, "give it to forebay_write, which copies it");
   });
   if (code != 0) return code;
   return lent ? forebay_write_later(file, name, data) : forebay_write(file, name, data);
@@ -147,11 +150,12 @@ int forebay_f_inq_block(int file, const char* name, int64_t step, int64_t block,
 }
 
 int forebay_f_read(int file, const char* name, int64_t step, const int* sizes, const int64_t* start,
-                   const int64_t* count, int64_t elements, void* data) {
+                   const int64_t* count, int64_t elements, void* data, int later, int contiguous) {
   Known known;
   if (const int code = inquire(file, name, known)) return code;
   Numbers from, n;
   int code = guard([&] {
+    if (later && !contiguous) refuse_parts(name, "read into it with forebay_read");
     n.resize(static_cast<std::size_t>(known.dimensions));
     if (!sizes) return;
     require_dimensions(name, known, {{"start", sizes[0]}, {"count", sizes[1]}});
@@ -161,8 +165,8 @@ int forebay_f_read(int file, const char* name, int64_t step, const int* sizes, c
   if (code == 0 && !sizes) code = forebay_inq_shape(file, name, step, n.data(), nullptr);
   if (code == 0) code = guard([&] { require_room(name, known, n, elements); });
   if (code != 0) return code;
-  return forebay_read(file, name, step, sizes ? from.data() : nullptr, sizes ? n.data() : nullptr,
-                      data);
+  const auto read = later ? forebay_read_later : forebay_read;
+  return read(file, name, step, sizes ? from.data() : nullptr, sizes ? n.data() : nullptr, data);
 }
 
 int forebay_f_read_block(int file, const char* name, int64_t step, int64_t block, int64_t elements,

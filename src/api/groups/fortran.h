@@ -33,10 +33,11 @@ FOREBAY_EXPORT extern int forebay_f_inq_block(int file, const char* name, int64_
                                               int64_t block, const int* sizes, int64_t* start,
                                               int64_t* count);
 /* `elements`: what there is room for in data; below 0: not known. `sizes`: of start and count;
- * NULL: all of the variable. */
+ * NULL: all of the variable. `later`: when forebay_perform_reads is called; `contiguous`: as with
+ * forebay_f_write. */
 FOREBAY_EXPORT extern int forebay_f_read(int file, const char* name, int64_t step, const int* sizes,
                                          const int64_t* start, const int64_t* count,
-                                         int64_t elements, void* data);
+                                         int64_t elements, void* data, int later, int contiguous);
 FOREBAY_EXPORT extern int forebay_f_read_block(int file, const char* name, int64_t step,
                                                int64_t block, int64_t elements, void* data);
 /* A string, or all characters of a variable of them, with blanks up to `size`. */

@@ -24,8 +24,8 @@ module forebay
             forebay_end_step, forebay_sync, forebay_close, forebay_inq_steps, forebay_inq_nvars, &
             forebay_inq_varname, forebay_inq_var, forebay_expect, forebay_inq_shape, &
             forebay_inq_blocks, forebay_inq_block, forebay_inq_statistics, forebay_find, &
-            forebay_read, forebay_read_block, forebay_read_string, forebay_error_message, &
-            forebay_version
+            forebay_read, forebay_read_later, forebay_perform_reads, forebay_read_block, &
+            forebay_read_string, forebay_error_message, forebay_version
 
   integer, parameter :: long = c_int64_t
 
@@ -51,6 +51,10 @@ module forebay
   ! A box; all of it.
   interface forebay_read
     procedure read_box, read_all
+  end interface
+
+  interface forebay_read_later
+    procedure read_box_later, read_all_later
   end interface
 
   interface
@@ -198,8 +202,8 @@ module forebay
       integer(long), value :: most
       integer(long), intent(inout) :: steps(*), blocks(*), found
     end function
-    integer(c_int) function c_read(file, name, step, sizes, start, count, elements, data) &
-        bind(c, name="forebay_f_read")
+    integer(c_int) function c_read(file, name, step, sizes, start, count, elements, data, later, &
+        contiguous) bind(c, name="forebay_f_read")
       import :: c_int, c_char, c_ptr, long
       integer(c_int), value :: file
       character(kind=c_char), intent(in) :: name(*)
@@ -208,6 +212,11 @@ module forebay
       integer(long), intent(in), optional :: start(*), count(*)
       integer(long), value :: elements
       type(c_ptr), value :: data
+      integer(c_int), value :: later, contiguous
+    end function
+    integer(c_int) function c_perform_reads(file) bind(c, name="forebay_perform_reads")
+      import :: c_int
+      integer(c_int), value :: file
     end function
     integer(c_int) function c_read_block(file, name, step, block, elements, data) &
         bind(c, name="forebay_f_read_block")
@@ -505,7 +514,7 @@ contains
     type(*), dimension(..), intent(inout), target, contiguous :: data
     integer, intent(out) :: ierr
     ierr = c_read(file, to_c(name), step, [size(start), size(count)], start, count, &
-                  size(data, kind=long), c_loc(data))
+                  size(data, kind=long), c_loc(data), 0, 1)
   end subroutine
 
   subroutine read_all(file, name, step, data, ierr)
@@ -514,7 +523,36 @@ contains
     integer(long), intent(in) :: step
     type(*), dimension(..), intent(inout), target, contiguous :: data
     integer, intent(out) :: ierr
-    ierr = c_read(file, to_c(name), step, elements=size(data, kind=long), data=c_loc(data))
+    ierr = c_read(file, to_c(name), step, elements=size(data, kind=long), data=c_loc(data), later=0, &
+                  contiguous=1)
+  end subroutine
+
+  ! Of arrays that have the attributes target and asynchronous, which are the library's until
+  ! forebay_perform_reads has returned.
+  subroutine read_box_later(file, name, step, start, count, data, ierr)
+    integer, intent(in) :: file
+    character(*), intent(in) :: name
+    integer(long), intent(in) :: step, start(:), count(:)
+    type(*), dimension(..), intent(inout), target, asynchronous :: data
+    integer, intent(out) :: ierr
+    ierr = c_read(file, to_c(name), step, [size(start), size(count)], start, count, &
+                  size(data, kind=long), c_loc(data), 1, merge(1, 0, is_contiguous(data)))
+  end subroutine
+
+  subroutine read_all_later(file, name, step, data, ierr)
+    integer, intent(in) :: file
+    character(*), intent(in) :: name
+    integer(long), intent(in) :: step
+    type(*), dimension(..), intent(inout), target, asynchronous :: data
+    integer, intent(out) :: ierr
+    ierr = c_read(file, to_c(name), step, elements=size(data, kind=long), data=c_loc(data), later=1, &
+                  contiguous=merge(1, 0, is_contiguous(data)))
+  end subroutine
+
+  subroutine forebay_perform_reads(file, ierr)
+    integer, intent(in) :: file
+    integer, intent(out) :: ierr
+    ierr = c_perform_reads(file)
   end subroutine
 
   subroutine forebay_read_block(file, name, step, block, data, ierr)
