@@ -72,7 +72,7 @@ FOREBAY_EXPORT extern int forebay_sync(int file);
  * any case. */
 FOREBAY_EXPORT extern int forebay_close(int file);
 
-/* Reading, from files opened with "r": BP4 directories, whoever wrote them. Local: each rank asks
+/* Reading, from files opened with "r": BP4 directories and BP3 files, whoever wrote them. Local: each rank asks
  * for what it needs. Steps count from 0, and are those that the file had when it was opened.
  * Dimensions stand in C's order, the last one varying fastest, also where the writer's language has
  * the other one. A step that does not have the variable is NC_EINVALCOORDS; what no rank wrote,

@@ -181,7 +181,7 @@ def check_own(command, path, operators):
     got = "".join(text["values"]) if isinstance(text["values"], list) else text["values"]
     assert [got[8 * s:8 * s + 8].rstrip("\0") for s in range(STEPS)] == ["step" + s * "!" for s in range(STEPS)], text
     if operators:
-        assert f"hidden (values behind adios2's operator {operators[0]})" in said, said
+        assert f"hidden (values behind ADIOS's operator {operators[0]})" in said, said
     else:
         there.pop("hidden")
     assert not there, list(there)
@@ -294,7 +294,7 @@ def main():
                    stderr=subprocess.DEVNULL)
     done = subprocess.run([*command, "diff", str(options.dir / "theirs.bp"), str(copy)], capture_output=True, text=True)
     differences = done.stdout.split("\n")[2:-1]
-    hidden = [f"hidden (values behind adios2's operator {operators[0]}) is in A only"] if operators else []
+    hidden = [f"hidden (values behind ADIOS's operator {operators[0]}) is in A only"] if operators else []
     assert differences == [*hidden, "words (a list of strings) is in A only"], done.stdout + done.stderr
     print("converted to netCDF: the same")
 

@@ -41,7 +41,7 @@ void check_block(const bp::Variable& variable, const bp::Block& block) {
 }
 
 void variable(Bytes bytes, bool swapped, bool column_major) {
-  bp::VariableEntry entry(bytes, swapped, column_major);
+  bp::VariableEntry entry(bytes, {swapped, column_major});
   must(!entry.variable().name.empty(), "a variable has a name");
   std::size_t blocks = 0;
   for (bp::Block block; entry.next(block); ++blocks) check_block(entry.variable(), block);
@@ -49,7 +49,7 @@ void variable(Bytes bytes, bool swapped, bool column_major) {
 }
 
 void attribute(Bytes bytes, bool swapped) {
-  const bp::Attribute parsed = bp::parse_attribute(bytes, swapped);
+  const bp::Attribute parsed = bp::parse_attribute(bytes, {swapped}).attribute;
   must(!parsed.name.empty() && parsed.values.size() + parsed.texts.size() <= bytes.size(),
        "no more than there is");
 }
