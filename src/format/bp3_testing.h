@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,7 @@ class Bp3Printer {
   Bp3Printer& file(std::uint32_t number) { return what(7).put(number); }
   Bp3Printer& payload(std::uint64_t place) { return what(6).put(place); }
   template <typename T>
+    requires std::is_arithmetic_v<T>
   Bp3Printer& value(T number) {
     return what(0).put(number);
   }

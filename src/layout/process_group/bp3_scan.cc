@@ -161,9 +161,10 @@ class FileScan {
 
   // Groups that stand in one file may have variables of the same name.
   void name(bp::Variable& variable, const std::string& group) {
-    if (names_.insert(variable.name).second) return;
+    const auto [found, is_new] = names_.emplace(variable.name, group);
+    if (is_new) return;
     const std::string other = group + "/" + variable.name;
-    if (group.empty() || !names_.insert(other).second)
+    if (found->second == group || !names_.emplace(other, group).second)
       throw Error(Errc::ebad_file, "damaged: variable " + variable.name + " is twice in its index",
                   "");
     variable.name = other;
@@ -229,7 +230,8 @@ class FileScan {
   std::vector<Known> known_;
   std::vector<Part> parts_;
   std::map<std::pair<std::string, std::uint32_t>, Single> singles_;
-  std::unordered_set<std::string> names_, attributes_;
+  std::unordered_map<std::string, std::string> names_;  // of variables, and whose they are
+  std::unordered_set<std::string> attributes_;
   RawBytes first_;
   ToldIndex told_;
 };
