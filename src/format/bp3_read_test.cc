@@ -110,6 +110,7 @@ TEST(Bp3Read, names_have_their_path) {
   EXPECT_EQ(name_of("", "/grid/T", Form::adios1), "grid/T");
   EXPECT_EQ(name_of("", "/grid/T", Form::bp3), "/grid/T");
   EXPECT_THROW(name_of("/grid", "", Form::adios1), Error);
+  EXPECT_THROW(name_of("", "/", Form::adios1), Error);
 }
 
 // Least and greatest of absolute values stand first, in floating numbers of 8 bytes.

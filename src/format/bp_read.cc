@@ -262,7 +262,7 @@ VariableEntry::VariableEntry(std::span<const std::byte> entry, Origin origin)
   variable_.type = checked_type(from.number<std::uint8_t>());
   from.number<std::uint64_t>();  // blocks
   at_ = from.at();
-  if (name.empty()) damaged("a variable without a name");
+  if (name.empty() || variable_.name.empty()) damaged("a variable without a name");
   if (variable_.type == Type::string_array) damaged(variable_.name + " is a list of strings");
 }
 

@@ -39,7 +39,7 @@ void check_block(const bp::Variable& variable, const bp::Block& block) {
     must(at.start[d] >= 0 && at.start[d] <= at.shape[d] - at.count[d], "a block is in its array");
   }
   must(variable.type == bp::Type::string || block.bytes == bytes, "bytes are those of elements");
-  must(block.payload >= 0, "a payload lies somewhere");
+  must(block.has_value || block.bytes == 0 || block.payload > 0, "values lie somewhere");
 }
 
 void variable(Bytes bytes, bp::Origin origin) {
