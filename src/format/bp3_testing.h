@@ -44,10 +44,7 @@ class Bp3Printer {
   Bp3Printer& file(std::uint32_t number) { return what(7).put(number); }
   Bp3Printer& payload(std::uint64_t place) { return what(6).put(place); }
   template <typename T>
-    requires std::is_arithmetic_v<T>
-  Bp3Printer& value(T number) {
-    return what(0).put(number);
-  }
+  requires std::is_arithmetic_v<T> Bp3Printer& value(T number) { return what(0).put(number); }
   Bp3Printer& value(std::string_view string) { return what(0).text(string); }
   /// (count, shape, start) of each dimension.
   Bp3Printer& dimensions(const std::vector<std::array<std::uint64_t, 3>>& all) {

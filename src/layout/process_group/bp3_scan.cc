@@ -151,7 +151,6 @@ class FileScan {
       at += bytes;
       place.bytes = at - place.offset;
     }
-    if (!parts.empty()) parts.begin()->second.again = false;
     for (const auto& [time, part] : parts) {
       times_.insert(time);
       parts_.push_back(part);
