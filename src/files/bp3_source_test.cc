@@ -159,6 +159,7 @@ TEST_F(Bp3SourceTest, attributes_may_have_the_value_of_a_variable) {
   EXPECT_EQ(list[list.find("called").value()].count, 1);
   ASSERT_EQ(file->left_out().size(), 1U);
   EXPECT_EQ(file->left_out()[0].name, "grid/T/all");
+  EXPECT_EQ(file->left_out()[0].what, "the value of an array");
   EXPECT_EQ(file->schema().attributes.size(), 0);
 }
 
@@ -183,6 +184,33 @@ TEST_F(Bp3SourceTest, column_major_arrays_are_turned_round) {
   const auto source = open();
   EXPECT_EQ(source->shape(0), (std::vector<Count>{2, 3}));
   EXPECT_EQ(numbers(*source, "grid.T"), (std::vector<double>{1, 2, 3, 4, 5, 6}));
+}
+
+TEST_F(Bp3SourceTest, shapes_may_differ_between_steps) {
+  Bp3File file;
+  std::vector<Bp3Printer> blocks;
+  int first = 0;
+  for (const std::uint32_t time : {1, 2, 3, 4}) {
+    const std::uint64_t extent = time == 3 ? 2 : 1;
+    file.group(time);
+    blocks.push_back(block(file, time, 0, {{extent, extent, 0}}, first));
+    first += static_cast<int>(extent);
+  }
+  file.variable(grid_T, bp::Type::float64, blocks);
+  bp::write_bytes(path_, file.print(values(false).bytes()));
+  const auto source = open();
+  EXPECT_EQ(numbers(*source, "grid.T"), (std::vector<double>{0, 1, 2, 3, 4}));
+  std::vector<std::int64_t> counts(4);
+  source->read(source->schema().find_var("grid.T_count").value(), {{0}, {4}, {}}, counts.data());
+  EXPECT_EQ(counts, (std::vector<std::int64_t>{1, 1, 2, 1}));
+}
+
+TEST_F(Bp3SourceTest, blocks_tell_their_step) {
+  Bp3File file;
+  file.group(1);
+  file.variable(n, bp::Type::int32, {file.print().value(std::int32_t{7})});
+  bp::write_bytes(path_, file.print({}));
+  EXPECT_EQ(attempt_to([&] { open(); })->code(), Errc::enotsupport);
 }
 
 TEST_F(Bp3SourceTest, one_name_is_one_variable) {

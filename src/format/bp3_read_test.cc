@@ -71,6 +71,10 @@ TEST(Bp3Read, what_does_not_end_so_is_no_file_of_it) {
     file.back() = static_cast<std::byte>(version);
     EXPECT_EQ(error_of(file)->code(), Errc::enotsupport);
   }
+  Bytes disordered = good;  // which tells more than a version
+  disordered.end()[-28] = std::byte{40};
+  disordered.back() = std::byte{1};
+  EXPECT_EQ(error_of(disordered)->code(), Errc::ebad_file);
   const Bytes zeros(100);
   EXPECT_EQ(error_of(zeros)->code(), Errc::ebad_file);
   Bytes shorter(good.end() - 28, good.end());  // of which the places are beyond its beginning

@@ -135,6 +135,10 @@ class FileScan {
       bp::Block block;
       parsed.next(block);
       known.variable.type = parsed.variable().type;
+      if (block.step == 0 && !times_.contains(0))
+        throw Error(Errc::enotsupport,
+                    "blocks of " + known.variable.name + " do not tell their step",
+                    "an early version of ADIOS 1 wrote it: convert it with ADIOS 1's bp2bp");
       if (parts.empty() && block.has_value)
         singles_.try_emplace({head.group(), head.member()},
                              Single{known.variable.type, block.min, block.text});
