@@ -79,7 +79,7 @@ class StoredChunks(NamedTuple):
 
 
 class FoundBlock(NamedTuple):
-    """A block of a BP4 directory that a condition is true of, or may be."""
+    """A block of a BP file that a condition is true of, or may be."""
 
     step: int  # from 0
     block: int  # in the order of ranks, from 0
@@ -285,14 +285,14 @@ class Dataset(Mapping):
         return MappingProxyType(self._left_out)
 
     def find(self, condition: str, *, values: bool = False) -> list[FoundBlock]:
-        """The blocks of a BP4 directory with values such as "T > 300" or "a/b >= 1 and a/b < 5" asks for.
+        """The blocks of a BP file with values such as "T > 300" or "a/b >= 1 and a/b < 5" asks for.
 
         Found by the least and greatest value of each block that the index has: the data files are not read, and need
         not be there. With `values` they are read, and blocks without such a value left out. Names are those in it.
         Raises UnsupportedError for files of other formats, ValueError for what is no condition.
         """
         if not isinstance(self._handle_for_use(), _forebay.BpReader):
-            raise UnsupportedError(f"{self._path} has no index of values: only BP4 directories are searched")
+            raise UnsupportedError(f"{self._path} has no index of values: only BP files (BP3, BP4) are searched")
         return [FoundBlock(*found) for found in _forebay.find_in_bp(os.fsencode(self._path), condition, values)]
 
     @property

@@ -26,7 +26,7 @@ def open(
     Only the header is read; values are read when variables are indexed. Large reads, and the decoding of chunks, use
     up to `threads` threads (default: one for each processor that the process may use, 8 at most).
 
-    BP4 directories, and netCDF-4 and other HDF5 files where this build has HDF5 (forebay.has_hdf5), are for reading
+    BP files (BP3, BP4), and netCDF-4 and other HDF5 files where this build has HDF5 (forebay.has_hdf5), are for reading
     only. One thread at a time reads them: HDF5 lets in no more.
 
     If the file was written to since it was opened, reads raise ChangedFileError, since what they give may be of two
@@ -90,8 +90,8 @@ def can_open(path: str | os.PathLike) -> bool:
 
 
 def is_bp(path: str | os.PathLike) -> bool:
-    """Whether a path is a folder as adios2's engines BP4 and BP5 make them."""
-    return all(os.path.isfile(os.path.join(os.fsencode(path), name)) for name in (b"md.idx", b"md.0"))
+    """Whether a path is a folder as adios2's engines BP4 and BP5 make them, or a file as BP3 has them."""
+    return _forebay.is_bp(os.fsencode(path))
 
 
 def is_cdf5(path: str | os.PathLike) -> bool:

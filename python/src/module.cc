@@ -60,6 +60,9 @@ NB_MODULE(_forebay, module) {
   python::register_errors();
   python::bind_reader(module);
   python::bind_source_reader<python::open_directory>(module, "BpReader");
+  module.def(
+      "is_bp", [](const nb::bytes& path) { return is_bp(std::string(path.c_str(), path.size())); },
+      nb::arg("path"));
   module.def("find_in_bp", python::find_in_directory, nb::arg("path"), nb::arg("condition"),
              nb::arg("values"));
   python::bind_writer(module);

@@ -1,4 +1,4 @@
-"""BP4 directories, which adios2 writes here."""
+"""BP4 directories and BP3 files, which adios2 writes here."""
 
 import numpy as np
 import pytest
@@ -8,11 +8,25 @@ import forebay
 adios2 = pytest.importorskip("adios2")
 
 
+@pytest.fixture(params=["BP4", "BP3"])
+def path(request, tmp_path):
+    return written(tmp_path, request.param)
+
+
 @pytest.fixture
-def path(tmp_path):
+def bp4(tmp_path):
+    return written(tmp_path, "BP4")
+
+
+@pytest.fixture
+def bp3(tmp_path):
+    return written(tmp_path, "BP3")
+
+
+def written(tmp_path, engine_name):
     adios = adios2.Adios()
     io = adios.declare_io("all")
-    io.set_engine("BP4")
+    io.set_engine(engine_name)
     temperature = io.define_variable("T", np.zeros(1), [4, 3], [0, 0], [2, 3])
     wave = io.define_variable("in/wave", np.zeros(1, "c16"), [2], [0], [2])
     text = io.define_variable("text")
@@ -62,18 +76,47 @@ def test_xarray(path):
         assert float(data["T"].isel(step=2).mean()) == temperatures(2).mean()
 
 
-def test_bp5_is_refused(path):
-    (path / "mmd.0").touch()
+def test_what_adios2_reads(path):
+    with forebay.open(path) as file, adios2.FileReader(str(path)) as theirs:
+        for step in range(3):
+            values = theirs.read("T", start=[0, 0], count=[4, 3], step_selection=[step, 1])
+            assert np.array_equal(file["T"][step], np.reshape(values, (4, 3)))
+
+
+def test_files_that_end_like_none_are_refused(bp3):
+    data = bp3.read_bytes()
+    bp3.write_bytes(data[:-1])
+    with pytest.raises(forebay.FormatError):
+        forebay.open(bp3)
+
+
+def test_damaged_bp3_is_an_error_of_the_file(bp3):
+    data = bytearray(bp3.read_bytes())
+    data[90:150] = b"\xff" * 60
+    bp3.write_bytes(data)
+    with pytest.raises(forebay.FormatError):
+        forebay.open(bp3)
+
+
+def test_bp3_that_is_written_anew_is_noticed(bp3):
+    with forebay.open(bp3) as file:
+        bp3.write_bytes(bytes(8) + bp3.read_bytes())
+        with pytest.raises(forebay.ChangedFileError):
+            file["T"][:]
+
+
+def test_bp5_is_refused(bp4):
+    (bp4 / "mmd.0").touch()
     with pytest.raises(forebay.UnsupportedError, match="BP5"):
-        forebay.open(path)
+        forebay.open(bp4)
 
 
-def test_a_damaged_index_is_an_error_of_the_file(path):
-    with open(path / "md.0", "r+b") as file:
+def test_a_damaged_index_is_an_error_of_the_file(bp4):
+    with open(bp4 / "md.0", "r+b") as file:
         file.seek(70)
         file.write(b"\xff" * 60)
     with pytest.raises(forebay.FormatError):
-        forebay.open(path)
+        forebay.open(bp4)
 
 
 def test_blocks_are_found_by_their_values(path, tmp_path):
@@ -94,9 +137,9 @@ def test_blocks_are_found_by_their_values(path, tmp_path):
         file.find("T > 1")
 
 
-def test_a_file_that_is_written_anew_is_noticed(path):
-    with forebay.open(path) as file:
-        index = path / "md.idx"
+def test_a_file_that_is_written_anew_is_noticed(bp4):
+    with forebay.open(bp4) as file:
+        index = bp4 / "md.idx"
         index.write_bytes(index.read_bytes() + bytes(64))
         with pytest.raises(forebay.ChangedFileError):
             file["T"][:]

@@ -58,7 +58,7 @@ class BpSource final : public Source {
   }
 
   const std::string& path() const override { return reader_.path(); }
-  std::string format() const override { return "BP4"; }
+  std::string format() const override { return reader_.format(); }
   const Schema& schema() const override { return schema_; }
   const std::vector<LeftOut>& left_out() const override { return left_out_; }
   const std::vector<StringList>& string_lists() const override { return lists_; }
@@ -174,7 +174,7 @@ void BpSource::add_variable(std::size_t v) {
   const std::string& name = variable.variable.name;
   const bp::Type type = variable.variable.type;
   if (!variable.operation.empty())
-    return leave_out(name, "values behind adios2's operator " + variable.operation);
+    return leave_out(name, "values behind ADIOS's operator " + variable.operation);
   if (!variable.fault.empty()) return leave_out(name, variable.fault);
   if (type == bp::Type::long_double) return leave_out(name, "long double");
   if (type == bp::Type::string && variable.kind != Kind::scalar)
@@ -228,6 +228,8 @@ void BpSource::add_attribute(const bp::Attribute& attribute) {
   auto [variable, name] =
       terms::owner_of(attribute.name, [&](const std::string& v) { return owners_.contains(v); });
   const int owner = variable.empty() ? global_id : owners_.at(variable);
+  if (attribute.type == bp::Type::reference)
+    return leave_out(attribute.name, "the value of an array");
   AttributeList& list = schema_.attributes_of(owner);
   name = terms::name_of(name);
   if (!attribute_names_.emplace(owner, name).second)
@@ -354,6 +356,7 @@ class Checker {
   Checker(const std::string& path, bool values) : file_(Comm(), path, report_), values_(values) {}
 
   BpCheck run() {
+    check_.format = file_.format();
     check_.steps = static_cast<Count>(file_.steps());
     check_.variables = std::ssize(file_.variables());
     for (std::size_t v = 0; v < file_.variables().size(); ++v)
@@ -384,7 +387,7 @@ class Checker {
           check_block(v, block, me);
       });
       if (!operation.empty())
-        check_.notes.push_back(me + ": values behind adios2's operator " + operation +
+        check_.notes.push_back(me + ": values behind ADIOS's operator " + operation +
                                " were not looked at");
       if (variable.kind != Kind::global || !countable) return;
       Count whole = 1;
@@ -399,8 +402,8 @@ class Checker {
   }
 
   void check_block(std::size_t v, const bp::Block& block, const std::string& me) {
-    const std::string data = file_.path() + "/data." + std::to_string(block.file);
-    const auto [known, is_new] = ends_.emplace(block.file, 0);
+    const std::string data = file_.data_path(block.file);
+    const auto [known, is_new] = ends_.emplace(data, 0);
     if (is_new) known->second = File(data, false, 0, report_).size();
     if (block.bytes > 0 && block.bytes > known->second - block.payload)
       throw Error(Errc::etrunc, data + " ends before a block's values");
@@ -420,7 +423,7 @@ class Checker {
   BpReader file_;
   bool values_;
   BpCheck check_;
-  std::map<std::uint32_t, Offset> ends_;
+  std::map<std::string, Offset> ends_;  // of data files
 };
 
 }  // namespace
@@ -433,7 +436,7 @@ Searched find_in_bp(const std::string& path, const Search& what, bool values,
   return search(BpReader(Comm(), path, report), what, values, f);
 }
 
-bool is_bp(const std::string& path) { return process_group::is_bp_directory(path); }
+bool is_bp(const std::string& path) { return process_group::is_bp(path); }
 
 std::unique_ptr<Source> open_bp(const std::string& path, Strings strings) {
   return std::make_unique<BpSource>(path, strings);

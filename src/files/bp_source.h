@@ -1,4 +1,4 @@
-// BP4 directories as files of the classic model: steps are records.
+// BP4 directories and BP3 files as files of the classic model: steps are records.
 //
 //     T            in every step of several      T(step, …)
 //     T            in some of them               T(T_step, …), and bp_steps: which
@@ -23,7 +23,7 @@
 
 namespace forebay {
 
-/// Local. Whether `path` is a BP directory.
+/// Local. Whether `path` is a BP directory, or a file of BP3.
 bool is_bp(const std::string& path);
 
 /// Opens one. What the model has no word for is in left_out(): long double, lists of strings and
@@ -31,8 +31,9 @@ bool is_bp(const std::string& path);
 /// operators. Errors as process_group::BpReader has them.
 std::unique_ptr<Source> open_bp(const std::string& path, Strings strings);
 
-/// What a look at every block of a BP directory finds.
+/// What a look at every block of a BP file finds.
 struct BpCheck {
+  std::string format;
   Count steps = 0, variables = 0, blocks = 0;
   Count bytes = 0;                  ///< of the values that were read
   std::vector<std::string> faults;  ///< sentences

@@ -16,6 +16,7 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
+#include "files/bp_source_testing.h"
 #include "format/bp_testing.h"
 
 namespace forebay {
@@ -321,7 +322,7 @@ TEST_F(BpSourceTest, damage_is_an_error_or_shows_in_what_is_read) {
     std::ifstream file(path_ / name, std::ios::binary);
     return std::string{std::istreambuf_iterator<char>(file), {}};
   };
-  int refused = 0, read = 0;
+  ReadAll all;
   for (const char* name : {"md.idx", "md.0"}) {
     const std::string whole_file = bytes_of(name);
     for (std::size_t at = 0; at < whole_file.size(); ++at) {
@@ -329,34 +330,13 @@ TEST_F(BpSourceTest, damage_is_an_error_or_shows_in_what_is_read) {
         std::string bytes = whole_file;
         bytes[at] = static_cast<char>(bytes[at] ^ by);
         bp::write_bytes(path_ / name, std::as_bytes(std::span(bytes)));
-        for (const Strings strings : {Strings::given, Strings::left_out}) {
-          const auto failed = attempt_to([&] {
-            const auto file = open(strings);
-            for (VarId v = 0; std::cmp_less(v, file->schema().vars.size()); ++v) {
-              const Subarray box = whole(file->shape(v));
-              if (box.elements() < 0 || box.elements() > 1000) continue;
-              if (file->width(v) == 0) {
-                (void)file->read_strings(v, box);
-              } else {
-                std::vector<std::byte> values(
-                    static_cast<std::size_t>(box.elements() * file->width(v)));
-                file->read(v, box, values.data());
-              }
-              ++read;
-            }
-          });
-          refused += failed.has_value();
-          if (!failed) continue;
-          EXPECT_NE(failed->code(), Errc::enomem) << name << " at " << at;
-          EXPECT_NE(failed->code(), Errc::einternal) << name << " at " << at << failed->message();
-        }
-        attempt_to([&] { check_bp(path_.string(), true); });
+        read_all(path_, std::string(name) + " at " + std::to_string(at), all);
       }
     }
     bp::write_bytes(path_ / name, std::as_bytes(std::span(whole_file)));
   }
-  EXPECT_GT(refused, 1000);
-  EXPECT_GT(read, 1000);
+  EXPECT_GT(all.refused, 1000);
+  EXPECT_GT(all.read, 1000);
 }
 
 }  // namespace

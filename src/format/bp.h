@@ -6,7 +6,8 @@
 //     NAME/md.idx   head, then one record of 64 bytes for each step: where its indexes lie in md.0
 //
 // Numbers stand in the byte order that the head of md.idx tells. A block's payload is found by md.0
-// alone. docs/formats.md has the grammar.
+// alone. BP3, which is read too (format/bp3_read.h), has it all in one file, with one index of all
+// steps. docs/formats.md has the grammar.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +40,8 @@ enum class Type : std::uint8_t {
   uint16 = 51,
   uint32 = 52,
   uint64 = 54,
-  chr = 55
+  chr = 55,
+  reference = 255  // an attribute that has a variable's value, of the variable's type
 };
 
 /// Bytes of an element; 0 for strings, and for numbers that are no type.
@@ -66,6 +68,7 @@ constexpr Count size_of(Type type) {
       return 16;
     case Type::string:
     case Type::string_array:
+    case Type::reference:
       break;
   }
   return 0;
@@ -240,7 +243,7 @@ enum class Characteristic : std::uint8_t {
   max = 2,
   offset = 3,      // Block::place
   dimensions = 4,  // u8 dimensions, u16 bytes, then count, shape, start (u64) of each dimension
-  var_id = 5,
+  var_id = 5,      // of a variable whose value an attribute has
   payload_offset = 6,
   file_index = 7,
   time_index = 8,

@@ -1,53 +1,17 @@
 #include "format/bp_read.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <limits>
 #include <string_view>
-#include <type_traits>
 
 #include "base/byteorder.h"
 #include "base/error.h"
+#include "format/bp_cursor.h"
 
 namespace forebay::bp {
 
 namespace {
-
-[[noreturn]] void damaged(const std::string& what) {
-  throw Error(Errc::ebad_file, "damaged: " + what, "read another copy, or an earlier step");
-}
-
-/// Reads numbers one behind the other.
-class Cursor {
- public:
-  Cursor(std::span<const std::byte> bytes, bool swapped) : bytes_(bytes), swapped_(swapped) {}
-
-  std::span<const std::byte> take(std::size_t n) {
-    if (n > bytes_.size() - at_) damaged("an entry of the index ends too early");
-    const auto taken = bytes_.subspan(at_, n);
-    at_ += n;
-    return taken;
-  }
-  template <typename T>
-  T number() {
-    static_assert(std::is_unsigned_v<T>);
-    T value;
-    std::memcpy(&value, take(sizeof value).data(), sizeof value);
-    return swapped_ ? byte_swapped(value) : value;
-  }
-  std::string text() {
-    const auto bytes = take(number<std::uint16_t>());
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-  }
-  std::size_t at() const { return at_; }
-  bool at_end() const { return at_ == bytes_.size(); }
-
- private:
-  std::span<const std::byte> bytes_;
-  bool swapped_;
-  std::size_t at_ = 0;
-};
 
 Type checked_type(std::uint8_t number) {
   const auto type = static_cast<Type>(number);
@@ -62,6 +26,14 @@ Value value_of(Cursor& from, Type type, bool swapped) {
   std::copy(bytes.begin(), bytes.end(), value.begin());
   if (swapped) swap_values(type, std::span(value).first(bytes.size()));
   return value;
+}
+
+// ADIOS 1 makes "/grid/T" of "/grid" and "T", and knows it as "grid/T" as well, which is what it is
+// here; a path may be "/" too, and a name have one itself. adios2 writes no paths.
+std::string whole_name(const std::string& path, const std::string& name, Form form) {
+  std::string whole = path.empty() ? name : path + "/" + name;
+  if (form == Form::adios1) whole.erase(0, whole.find_first_not_of('/'));
+  return whole;
 }
 
 void skip(Cursor& from, Type type, std::size_t values) {
@@ -81,6 +53,17 @@ Extents parse_dimensions(Cursor& from) {
     for (auto* list : {&all.count, &all.shape, &all.start})
       list->push_back(static_cast<Count>(from.number<std::uint64_t>()));
   return all;
+}
+
+// ADIOS 1 lists the dimension of time among those of a block, where it has one element. The global
+// shape has no such extent, and a 0 at its end instead. A step is one already.
+void drop_time(Extents& extents, bool column_major) {
+  auto& [count, shape, start] = extents;
+  if (all_zero(shape) || shape.back() != 0) return;
+  if ((column_major ? count.back() : count.front()) != 1) return;
+  count.erase(column_major ? count.end() - 1 : count.begin());
+  shape.pop_back();
+  start.pop_back();
 }
 
 // What the three lists say of a block, as adios2 takes them.
@@ -116,34 +99,42 @@ Count bytes_of(Type type, const Shape& at) {
   return bytes;
 }
 
-// Statistics as BP3 has them: those whose bits are set, in this order.
+void skip_histogram(Cursor& from) {
+  const std::size_t breaks = from.number<std::uint32_t>();
+  from.take(8 + 8 + 4 * (breaks + 1) + 8 * breaks);  // least, greatest, frequencies, breaks
+}
+
+// Statistics as BP3 has them: those whose bits are set, in this order. Complex numbers have them
+// three times, of their absolute values and both parts, in floating numbers of 8 bytes.
 void parse_statistics(Cursor& from, std::uint32_t bits, Type type, bool swapped, Block& block) {
   enum { min, max, count, sum, squares, histogram, finite, all };
-  for (int bit = 0; bit < all; ++bit) {
-    if ((bits >> bit & 1) == 0) continue;
-    switch (bit) {
-      case min:
-        block.min = value_of(from, type, swapped);
-        break;
-      case max:
-        block.max = value_of(from, type, swapped);
-        break;
-      case count:
-        from.take(4);
-        break;
-      case sum:
-      case squares:
-        from.take(8);
-        break;
-      case finite:
-        from.take(1);
-        break;
-      default:
-        throw Error(Errc::enotsupport, "a histogram among the statistics of a block",
-                    "write the file without histograms");
+  const Type bound = is_complex(type) ? Type::float64 : type;
+  const std::size_t sums = type == Type::long_double ? 16 : 8;
+  bool any = true;  // value that counts; else the bounds are those of nothing
+  for (int set = 0; set < (is_complex(type) ? 3 : 1); ++set)
+    for (int bit = 0; bit < all; ++bit) {
+      if ((bits >> bit & 1) == 0) continue;
+      switch (bit) {
+        case min:
+          block.min = value_of(from, bound, swapped);
+          break;
+        case max:
+          block.max = value_of(from, bound, swapped);
+          break;
+        case count:
+          any = from.number<std::uint32_t>() > 0;
+          break;
+        case finite:
+          from.take(1);
+          break;
+        case histogram:
+          skip_histogram(from);
+          break;
+        default:
+          from.take(sums);
+      }
     }
-  }
-  block.has_range = (bits & 3) == 3;
+  block.has_range = (bits & 3) == 3 && any && !is_complex(type);
 }
 
 void parse_ranges(Cursor& from, Type type, std::size_t dimensions, bool swapped, Block& block) {
@@ -156,12 +147,21 @@ void parse_ranges(Cursor& from, Type type, std::size_t dimensions, bool swapped,
   skip(from, type, 2 * parts);
 }
 
-std::string parse_operation(Cursor& from) {
+struct Operation {
+  std::string name;
+  std::uint8_t type = 0;  // of the values before, and their extents
+  Extents extents;
+};
+
+Operation parse_operation(Cursor& from) {
+  Operation operation;
   const auto name = from.take(from.number<std::uint8_t>());
-  from.number<std::uint8_t>();  // type before
-  parse_dimensions(from);
+  operation.name.assign(reinterpret_cast<const char*>(name.data()), name.size());
+  operation.type = from.number<std::uint8_t>();
+  operation.extents = parse_dimensions(from);
   from.take(from.number<std::uint16_t>());
-  return {reinterpret_cast<const char*>(name.data()), name.size()};
+  if (operation.name.empty()) damaged("an operator without a name");
+  return operation;
 }
 
 template <typename T>
@@ -249,24 +249,29 @@ bool parse_column_major(std::span<const std::byte> groups, bool swapped) {
   return from.take(1)[0] == std::byte{'y'};
 }
 
-VariableEntry::VariableEntry(std::span<const std::byte> entry, bool swapped, bool column_major)
-    : entry_(entry), swapped_(swapped), column_major_(column_major) {
-  Cursor from(entry, swapped);
+VariableEntry::VariableEntry(std::span<const std::byte> entry, Origin origin)
+    : entry_(entry), origin_(origin) {
+  Cursor from(entry, origin.swapped);
   from.number<std::uint32_t>();  // bytes
-  from.number<std::uint32_t>();  // member
-  from.text();                   // group
-  variable_.name = from.text();
-  from.take(2);
+  member_ = from.number<std::uint32_t>();
+  group_ = from.text();
+  const std::string name = from.text();
+  const bool has_path = origin.form != Form::bp4;
+  variable_.name = whole_name(has_path ? from.text() : "", name, origin.form);
+  if (!has_path) from.take(2);
   variable_.type = checked_type(from.number<std::uint8_t>());
   from.number<std::uint64_t>();  // blocks
   at_ = from.at();
-  if (variable_.name.empty()) damaged("a variable without a name");
+  if (name.empty() || variable_.name.empty()) damaged("a variable without a name");
   if (variable_.type == Type::string_array) damaged(variable_.name + " is a list of strings");
 }
 
+VariableEntry::VariableEntry(Variable variable, std::span<const std::byte> blocks, Origin origin)
+    : entry_(blocks), origin_(origin), variable_(std::move(variable)) {}
+
 bool VariableEntry::next(Block& block) {
   if (at_ == entry_.size()) return false;
-  Cursor from(entry_.subspan(at_), swapped_);
+  Cursor from(entry_.subspan(at_), origin_.swapped);
   from.number<std::uint8_t>();
   const std::size_t bytes = from.number<std::uint32_t>();
   block = {};
@@ -276,10 +281,11 @@ bool VariableEntry::next(Block& block) {
 }
 
 void VariableEntry::parse_characteristics(std::span<const std::byte> bytes, Block& block) {
-  Cursor from(bytes, swapped_);
-  const Type type = variable_.type;
+  const bool swapped = origin_.swapped;
+  Cursor from(bytes, swapped);
   std::uint32_t bits = 0;
   Extents extents;
+  Type& type = variable_.type;
   while (!from.at_end()) {
     const auto what = from.number<std::uint8_t>();
     switch (static_cast<Characteristic>(what)) {
@@ -294,23 +300,23 @@ void VariableEntry::parse_characteristics(std::span<const std::byte> bytes, Bloc
         if (type == Type::string)
           block.text = from.text();
         else
-          block.min = block.max = value_of(from, type, swapped_);
+          block.min = block.max = value_of(from, type, swapped);
         break;
       case Characteristic::min:
-        block.min = value_of(from, type, swapped_);
+        block.min = value_of(from, type, swapped);
         break;
       case Characteristic::max:
-        block.max = value_of(from, type, swapped_);
+        block.max = value_of(from, type, swapped);
         block.has_range = true;
         break;
       case Characteristic::minmax:
-        parse_ranges(from, type, extents.count.size(), swapped_, block);
+        parse_ranges(from, type, extents.count.size(), swapped, block);
         break;
       case Characteristic::bitmap:
         bits = from.number<std::uint32_t>();
         break;
       case Characteristic::stat:
-        parse_statistics(from, bits, type, swapped_, block);
+        parse_statistics(from, bits, type, swapped, block);
         break;
       case Characteristic::offset:
         block.place = static_cast<Offset>(from.number<std::uint64_t>());
@@ -321,18 +327,31 @@ void VariableEntry::parse_characteristics(std::span<const std::byte> bytes, Bloc
       case Characteristic::dimensions:
         extents = parse_dimensions(from);
         break;
-      case Characteristic::transform_type:
-        block.operation = parse_operation(from);
-        if (block.operation.empty()) damaged("an operator without a name");
+      case Characteristic::transform_type: {
+        Operation operation = parse_operation(from);
+        block.operation = std::move(operation.name);
+        if (origin_.form != Form::adios1) break;
+        // There the variable itself is one of bytes.
+        type = checked_type(operation.type);
+        if (size_of(type) == 0) damaged(variable_.name + " has text behind an operator");
+        extents = std::move(operation.extents);
         break;
+      }
       default:
         damaged("variable " + variable_.name + " has a characteristic " + std::to_string(what));
     }
   }
+  if (origin_.form == Form::adios1) drop_time(extents, origin_.column_major);
   block.at = shape_of(std::move(extents));
-  if (column_major_)
+  if (origin_.column_major)
     for (auto* list : {&block.at.shape, &block.at.start, &block.at.count})
       std::reverse(list->begin(), list->end());
+  check(block);
+}
+
+void VariableEntry::check(Block& block) const {
+  const Type type = variable_.type;
+  const Offset first = origin_.form == Form::bp4 ? head_bytes : 1;
   block.bytes =
       type == Type::string ? static_cast<Count>(block.text.size()) : bytes_of(type, block.at);
   if (type == Type::string && !block.at.count.empty())
@@ -340,21 +359,23 @@ void VariableEntry::parse_characteristics(std::span<const std::byte> bytes, Bloc
   if (block.has_value && !block.at.count.empty())
     damaged(variable_.name + " is an array and a single value");
   if (!block.has_value && block.bytes > 0 &&
-      (block.payload < head_bytes ||
-       block.bytes > std::numeric_limits<Offset>::max() - block.payload))
+      (block.payload < first || block.bytes > std::numeric_limits<Offset>::max() - block.payload))
     damaged("a block of " + variable_.name + " lies nowhere");
 }
 
-Attribute parse_attribute(std::span<const std::byte> entry, bool swapped) {
+AttributeEntry parse_attribute(std::span<const std::byte> entry, Origin origin) {
+  const bool swapped = origin.swapped;
   Cursor from(entry, swapped);
   from.number<std::uint32_t>();  // bytes
   from.number<std::uint32_t>();  // member
-  from.text();                   // group
-  Attribute attribute;
+  AttributeEntry parsed;
+  parsed.group = from.text();
+  Attribute& attribute = parsed.attribute;
   attribute.name = from.text();
-  if (const std::string path = from.text(); !path.empty())
-    attribute.name = path + "/" + attribute.name;
-  attribute.type = checked_type(from.number<std::uint8_t>());
+  attribute.name = whole_name(from.text(), attribute.name, origin.form);
+  attribute.type = static_cast<Type>(from.number<std::uint8_t>());
+  const bool refers = attribute.type == Type::reference;
+  if (!refers) attribute.type = checked_type(static_cast<std::uint8_t>(attribute.type));
   from.number<std::uint64_t>();
   from.number<std::uint8_t>();
   Cursor what(from.take(from.number<std::uint32_t>()), swapped);
@@ -378,7 +399,11 @@ Attribute parse_attribute(std::span<const std::byte> entry, bool swapped) {
         if (!extents.count.empty()) elements = static_cast<std::size_t>(extents.count[0]);
         break;
       }
+      case Characteristic::var_id:
+        parsed.variable = what.number<std::uint32_t>();
+        break;
       case Characteristic::value:
+        if (refers) damaged("attribute " + attribute.name + " has a value of no type");
         has_value = true;
         if (const auto size = static_cast<std::size_t>(size_of(attribute.type)); size > 0) {
           if (elements > entry.size() / size) damaged("attribute " + attribute.name);
@@ -394,10 +419,12 @@ Attribute parse_attribute(std::span<const std::byte> entry, bool swapped) {
         damaged("attribute " + attribute.name + " has a characteristic " + std::to_string(id));
     }
   }
-  if (attribute.name.empty() || !has_value) damaged("an attribute without a name or a value");
+  if (attribute.name.empty() || !(refers ? parsed.variable.has_value() : has_value))
+    damaged("an attribute without a name or a value");
+  if (!refers) parsed.variable.reset();
   if (attribute.type == Type::string && attribute.texts.size() != 1)
     damaged("attribute " + attribute.name + " is no single string");
-  return attribute;
+  return parsed;
 }
 
 }  // namespace forebay::bp

@@ -1,5 +1,5 @@
 // Parsing BP4 (format/bp.h): heads, records of md.idx, entries of md.0, of whichever program and
-// byte order.
+// byte order. Entries of BP3's index (format/bp3_read.h) are the same, but for what Form tells.
 //
 // The bytes may be hostile: every length is checked against what is there before it is used, and
 // before memory is taken. What makes no sense throws Errc::ebad_file.
@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -29,14 +30,29 @@ bool parse_column_major(std::span<const std::byte> groups, bool swapped);
 /// As many bytes hold that of any file.
 inline constexpr Count column_major_bytes = groups_head_bytes + 2 + 2 + 65536 + 1;
 
+/// Who wrote an index, and how. ADIOS 1 has time among the dimensions of blocks, a path beside each
+/// name ("grid/T" here, for "/grid" and "T"), and of what lies behind its transforms the type and
+/// extents of the bytes that they made.
+enum class Form : std::uint8_t { bp4, bp3, adios1 };
+struct Origin {
+  bool swapped = false;  ///< it has the other byte order than this machine
+  bool column_major = false;
+  Form form = Form::bp4;
+};
+
 /// One way through a variable's entry of md.0: its head, then block by block.
 class VariableEntry {
  public:
   /// `entry` holds the head at least; it outlives this. Dimensions of blocks are turned round where
-  /// `column_major`, so that the last one varies fastest.
-  VariableEntry(std::span<const std::byte> entry, bool swapped, bool column_major);
+  /// they are column-major, so that the last one varies fastest.
+  VariableEntry(std::span<const std::byte> entry, Origin origin);
+  /// The same of blocks without a head, of a variable that is known.
+  VariableEntry(Variable variable, std::span<const std::byte> blocks, Origin origin);
 
+  /// With the type that a transform of ADIOS 1 hides, once a block has been told.
   const Variable& variable() const { return variable_; }
+  const std::string& group() const { return group_; }
+  std::uint32_t member() const { return member_; }  ///< its number in the group
   /// Bytes of the entry that were read so far.
   std::size_t at() const { return at_; }
 
@@ -47,17 +63,26 @@ class VariableEntry {
 
  private:
   void parse_characteristics(std::span<const std::byte> bytes, Block& block);
+  void check(Block& block) const;
 
   std::span<const std::byte> entry_;
-  bool swapped_, column_major_;
+  Origin origin_;
   std::size_t at_ = 0;
   Variable variable_;
+  std::string group_;
+  std::uint32_t member_ = 0;
 };
 
 /// No head and no first block is longer.
 inline constexpr Count longest_first_block = 512 << 10;
 
-Attribute parse_attribute(std::span<const std::byte> entry, bool swapped);
+struct AttributeEntry {
+  Attribute attribute;
+  std::string group;
+  /// The attribute has the value of this member of the group, and none of its own.
+  std::optional<std::uint32_t> variable;
+};
+AttributeEntry parse_attribute(std::span<const std::byte> entry, Origin origin);
 
 /// In place: elements of numbers and complex numbers in the other byte order.
 void swap_values(Type type, std::span<std::byte> values);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Has adios2 and write_bp write BP4 files, and compares what the forebay command reads with what adios2 does."""
+"""Has adios2 write BP4 and BP3 files, and write_bp BP4 files, and compares what the forebay command reads with what adios2 does."""
 
 import argparse
 import json
@@ -30,11 +30,11 @@ def values(dtype, shape, step):
     return (made - 2j * made).astype(dtype) if dtype[0] == "c" else made.astype(dtype)
 
 
-def write(path):
+def write(path, engine):
     """Every type and kind, in several blocks a step."""
     adios = adios2.Adios()
     io = adios.declare_io("all")
-    io.set_engine("BP4")
+    io.set_engine(engine)
     arrays = {t: io.define_variable(f"array/{t}", values(t, (1,), 0), [6, 8], [0, 0], [3, 8]) for t in TYPES}
     scalars = {t: io.define_variable(f"scalar/{t}", values(t, (1,), 0)) for t in TYPES if t[0] != "c"}
     text = io.define_variable("text")
@@ -84,11 +84,11 @@ def operator(adios, variable, name):
         return False
 
 
-def write_odd(path):
+def write_odd(path, engine):
     """What this library never writes: extents of 0, blocks without elements, operators on some blocks, infinities."""
     adios = adios2.Adios()
     io = adios.declare_io("odd")
-    io.set_engine("BP4")
+    io.set_engine(engine)
     sync = adios2.bindings.Mode.Sync
     grows = io.define_variable("grows", np.zeros(1), [1], [0], [1])
     some = io.define_variable("some", np.zeros(1), [], [], [1])
@@ -182,7 +182,7 @@ def check_own(command, path, operators):
     got = "".join(text["values"]) if isinstance(text["values"], list) else text["values"]
     assert [got[8 * s:8 * s + 8].rstrip("\0") for s in range(STEPS)] == ["step" + s * "!" for s in range(STEPS)], text
     if operators:
-        assert f"hidden (values behind adios2's operator {operators[0]})" in said, said
+        assert f"hidden (values behind ADIOS's operator {operators[0]})" in said, said
     else:
         there.pop("hidden")
     assert not there, list(there)
@@ -229,7 +229,8 @@ def check_find(command, path):
         return done.returncode, done.stdout
 
     away = path.with_suffix(".away")
-    shutil.move(path / "data.0", away)
+    data = path / "data.0" if path.is_dir() else path.with_suffix(".bp.dir")
+    shutil.move(data, away)
     status, said = find("--json", "array/f8 >= 92")
     found = json.loads(said)["files"][0]
     assert status == 0 and found["searched"] == {"steps": STEPS, "blocks": 3 * STEPS}, found
@@ -237,7 +238,7 @@ def check_find(command, path):
         [(4, [3, 0], [3, 8], True)], found
     assert find("array/f8 > 92") == (1, f"{path}: 0 of 15 blocks, in 0 of 5 steps\n")
     assert find("--values", "array/f8 >= 90")[0] == 2  # there is nothing to read
-    shutil.move(away, path / "data.0")
+    shutil.move(away, data)
     status, said = find("--values", "array/f8 >= 90")
     assert status == 0 and "step 4, array/f8[3:6, 0:8]: 69 to 92; 3 elements\n" in said, said
     for nonsense in ("array/f8 ~ 3", "none > 1", "text > 1"):
@@ -289,14 +290,16 @@ def main():
     command = [options.command]
     shutil.rmtree(options.dir, ignore_errors=True)
     options.dir.mkdir(parents=True)
-    operators = write(options.dir / "theirs.bp")
-    check_own(command, options.dir / "theirs.bp", operators)
-    print(f"what adios2 wrote: read as written; operators refused: {operators}")
-    check_find(command, options.dir / "theirs.bp")
-    print("found by the index alone, and confirmed by values")
-    write_odd(options.dir / "odd.bp")
-    check_odd(command, options.dir / "odd.bp")
-    print("arrays without elements, and operators on some blocks: read, and refused")
+    for engine in ("BP3", "BP4"):
+        theirs, odd = options.dir / f"theirs_{engine}.bp", options.dir / f"odd_{engine}.bp"
+        operators = write(theirs, engine)
+        check_own(command, theirs, operators)
+        print(f"what adios2's {engine} wrote: read as written; operators refused: {operators}")
+        check_find(command, theirs)
+        print("found by the index alone, and confirmed by values")
+        write_odd(odd, engine)
+        check_odd(command, odd)
+        print("arrays without elements, and operators on some blocks: read, and refused")
     for ranks in (1, 4):
         path = options.dir / f"ours{ranks}.bp"
         subprocess.run([options.writer, str(path), str(ranks), "2", "0", "3"], check=True, stdout=subprocess.DEVNULL)
@@ -306,14 +309,15 @@ def main():
         print(f"ranks together: {check_together([*options.launch.split(), options.reader], paths)} arrays as alone")
     check_checks(command, options.dir / "ours4.bp")
     print("check: holes are notes, a cut data file and a damaged index are faults")
-    copy = options.dir / "theirs.nc"
-    subprocess.run([*command, "convert", "--skip", str(options.dir / "theirs.bp"), str(copy)], check=True, stdout=subprocess.DEVNULL,
-                   stderr=subprocess.DEVNULL)
-    done = subprocess.run([*command, "diff", str(options.dir / "theirs.bp"), str(copy)], capture_output=True, text=True)
-    differences = done.stdout.split("\n")[2:-1]
-    hidden = [f"hidden (values behind adios2's operator {operators[0]}) is in A only"] if operators else []
-    assert differences == [*hidden, "words (a list of strings) is in A only"], done.stdout + done.stderr
-    print("converted to netCDF: the same")
+    for engine in ("BP3", "BP4"):
+        theirs, copy = options.dir / f"theirs_{engine}.bp", options.dir / f"theirs_{engine}.nc"
+        subprocess.run([*command, "convert", "--skip", str(theirs), str(copy)], check=True, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
+        done = subprocess.run([*command, "diff", str(theirs), str(copy)], capture_output=True, text=True)
+        differences = done.stdout.split("\n")[2:-1]
+        hidden = [f"hidden (values behind ADIOS's operator {operators[0]}) is in A only"] if operators else []
+        assert differences == [*hidden, "words (a list of strings) is in A only"], done.stdout + done.stderr
+        print(f"{engine} converted to netCDF: the same")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-// Fuzz target over BP4: what other programs wrote, or a disk damaged, must do no harm.
+// Fuzz target over BP: what other programs wrote, or a disk damaged, must do no harm.
 //
-// The first byte chooses what the others are: a variable's entry of md.0, an attribute's, a head
-// and records of md.idx, the index of groups; its bits, byte order and the order of dimensions.
+// The first byte chooses what the others are: a variable's entry of an index, an attribute's, a
+// head and records of md.idx, the index of groups of md.0, a file of BP3; its bits, byte order, the
+// order of dimensions, and who wrote it.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -9,6 +10,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "format/bp3_read.h"
 #include "format/bp_read.h"
 
 namespace {
@@ -37,21 +39,22 @@ void check_block(const bp::Variable& variable, const bp::Block& block) {
     must(at.start[d] >= 0 && at.start[d] <= at.shape[d] - at.count[d], "a block is in its array");
   }
   must(variable.type == bp::Type::string || block.bytes == bytes, "bytes are those of elements");
-  must(block.payload >= 0, "a payload lies somewhere");
+  must(block.has_value || block.bytes == 0 || block.payload > 0, "values lie somewhere");
 }
 
-void variable(Bytes bytes, bool swapped, bool column_major) {
-  bp::VariableEntry entry(bytes, swapped, column_major);
+void variable(Bytes bytes, bp::Origin origin) {
+  bp::VariableEntry entry(bytes, origin);
   must(!entry.variable().name.empty(), "a variable has a name");
   std::size_t blocks = 0;
   for (bp::Block block; entry.next(block); ++blocks) check_block(entry.variable(), block);
   must(blocks <= bytes.size() / 5 && entry.at() <= bytes.size(), "no more than there is");
 }
 
-void attribute(Bytes bytes, bool swapped) {
-  const bp::Attribute parsed = bp::parse_attribute(bytes, swapped);
+void attribute(Bytes bytes, bp::Origin origin) {
+  const auto [parsed, group, variable] = bp::parse_attribute(bytes, origin);
   must(!parsed.name.empty() && parsed.values.size() + parsed.texts.size() <= bytes.size(),
        "no more than there is");
+  must(variable.has_value() == (parsed.type == bp::Type::reference), "a reference is to something");
 }
 
 void index(Bytes bytes) {
@@ -65,22 +68,48 @@ void index(Bytes bytes) {
   }
 }
 
+void file(Bytes bytes) {
+  if (bytes.size() < bp::footer_bytes) return;
+  const bp::Footer footer =
+      bp::parse_footer(bytes.last<bp::footer_bytes>(), static_cast<Count>(bytes.size()));
+  must(footer.groups >= 0 && footer.groups <= footer.variables &&
+           footer.variables <= footer.attributes && footer.attributes <= footer.end &&
+           footer.end <= static_cast<Count>(bytes.size()),
+       "the parts of an index lie in order");
+  Bytes groups = bytes.subspan(static_cast<std::size_t>(footer.groups));
+  const auto number = bp::parse_groups_head(groups, footer.swapped);
+  groups = groups.subspan(bp::groups_head_bytes);
+  for (std::uint64_t group = 0; group < number && groups.size() >= 2; ++group) {
+    const auto n = static_cast<std::size_t>(bp::parse_group_bytes(groups, footer.swapped));
+    if (n > groups.size()) return;
+    must(bp::parse_group(groups.first(n), footer.swapped).place >= 0, "a group lies somewhere");
+    groups = groups.subspan(n);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const Bytes bytes = std::as_bytes(std::span(data + 1, size - 1));
-  const bool swapped = (data[0] & 4) != 0, column_major = (data[0] & 8) != 0;
+  bp::Origin origin;
+  origin.swapped = (data[0] & 8) != 0;
+  origin.column_major = (data[0] & 16) != 0;
+  origin.form = static_cast<bp::Form>((data[0] >> 5) % 3);
+  const bool swapped = origin.swapped;
   try {
-    switch (data[0] & 3) {
+    switch (data[0] & 7) {
       case 0:
-        variable(bytes, swapped, column_major);
+        variable(bytes, origin);
         break;
       case 1:
-        attribute(bytes, swapped);
+        attribute(bytes, origin);
         break;
       case 2:
         index(bytes);
+        break;
+      case 3:
+        file(bytes);
         break;
       default:
         (void)bp::parse_column_major(bytes, swapped);

@@ -1,10 +1,12 @@
-// Writes what fuzzing of BP4 begins with: fuzz_bp_seeds DIRECTORY
+// Writes what fuzzing of BP begins with: fuzz_bp_seeds DIRECTORY
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "format/bp3_read.h"
+#include "format/bp3_testing.h"
 #include "format/bp_write.h"
 
 namespace {
@@ -54,6 +56,38 @@ bp::Bytes groups() {
   return made;
 }
 
+/// What ADIOS 1 writes: time among dimensions, statistics, a transform, a reference.
+class Bp3 {
+ public:
+  explicit Bp3(bool big) : made_(big) {
+    made_.group(1);
+    auto block = made_.print().time(1).payload(64).dimensions({{1, 9, 2}, {4, 3, 0}, {3, 0, 0}});
+    block.what(9).put(std::uint32_t{0x7f}).what(10).put(1.0).put(2.0).put(std::uint32_t{4});
+    block.put(6.0).put(9.0).put(std::uint32_t{1}).put(0.0).put(9.0).put(std::uint64_t{3}).put(1.0);
+    auto packed = made_.print().time(2).payload(99).dimensions({{25, 0, 0}}).what(11);
+    packed.put(std::uint8_t{1}).put('z').put(std::uint8_t{6}).extents({{3, 9, 3}});
+    packed.put(std::uint16_t{0});
+    made_.variable({"restart", "/grid", "T", 1}, bp::Type::float64, {block, packed});
+    made_.attribute({"restart", "/grid/T", "n", 2}, bp::Type::reference,
+                    {made_.print().variable(1)});
+  }
+  bp::Bytes file() const { return made_.print({}); }
+  // One entry each.
+  bp::Bytes variable() const { return part(1); }
+  bp::Bytes attribute() const { return part(2); }
+
+ private:
+  bp::Bytes part(int number) const {
+    const bp::Bytes all = file();
+    const auto footer = bp::parse_footer(std::span(all).last<bp::footer_bytes>(), std::ssize(all));
+    const auto begin = (number == 1 ? footer.variables : footer.attributes) + 12;
+    const auto end = number == 1 ? footer.attributes : footer.end - 28;
+    return {all.begin() + begin, all.begin() + end};
+  }
+
+  bp::Bp3File made_;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -68,7 +102,7 @@ int main(int argc, char** argv) {
   };
   const bp::Variable real{"T", bp::Type::float64}, text{"title", bp::Type::string};
   write(0, entry(real, {block({{8, 4}, {0, 0}, {4, 4}}), block({{8, 4}, {4, 0}, {4, 4}})}));
-  write(8, entry(real, {block({{bp::joined, 2}, {}, {4, 2}})}));
+  write(16, entry(real, {block({{bp::joined, 2}, {}, {4, 2}})}));
   write(0, entry(real, {block({{}, {}, {7}})}));
   write(0, entry(real, {block({}, true)}));
   write(0, entry(text, {block({}, true)}));
@@ -76,6 +110,13 @@ int main(int argc, char** argv) {
   write(1, attribute({"words", bp::Type::string_array, {}, {"a", "", "ccc"}}));
   write(1, attribute({"n", bp::Type::int32, bp::Bytes(12), {}}));
   write(2, index());
-  write(3, groups());
+  write(4, groups());
+  constexpr unsigned char adios1 = 2 << 5;
+  for (const bool big : {false, true}) {
+    const Bp3 made(big);
+    write(3, made.file());
+    write(static_cast<unsigned char>(adios1 | (big ? 8 : 0)), made.variable());
+    write(static_cast<unsigned char>(adios1 | 1 | (big ? 8 : 0)), made.attribute());
+  }
   return 0;
 }

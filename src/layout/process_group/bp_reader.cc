@@ -13,6 +13,7 @@
 #include "base/raw_bytes.h"
 #include "comm/agree.h"
 #include "format/bp_read.h"
+#include "layout/process_group/bp_scan.h"
 #include "method/method_values.h"
 
 namespace forebay::process_group {
@@ -24,8 +25,6 @@ constexpr std::size_t most_open = 64;
 constexpr Count bridged = 32 << 10, most_at_once = 4 << 20;
 // What a selection with strides is read by, box by box.
 constexpr Count box_bytes = 8 << 20;
-
-std::string name_of_data(std::uint32_t number) { return "/data." + std::to_string(number); }
 
 bool is_file(const std::string& path) {
   struct stat status {};
@@ -55,22 +54,33 @@ bool has_elements(const bp::Shape& at) {
 
 }  // namespace
 
-bool is_bp_directory(const std::string& path) {
-  return is_file(path + "/md.idx") && is_file(path + "/md.0");
+bool is_bp(const std::string& path) {
+  return (is_file(path + "/md.idx") && is_file(path + "/md.0")) || is_bp_file(path);
 }
 
 /// Puts what is told where it belongs.
-class BpReader::Taker final : public ScanTaker {
+class BpReader::Taker final : public ToldTaker {
  public:
   explicit Taker(BpReader& reader) : reader_(reader) {}
-  void order(bool swapped) override { reader_.swapped_ = swapped; }
-  void step(bool column_major) override { reader_.column_major_.push_back(column_major); }
+  void order(Container container, bp::Form form, bool swapped) override {
+    reader_.container_ = container;
+    reader_.form_ = form;
+    reader_.swapped_ = swapped;
+  }
+  void step(bool column_major, std::uint32_t time) override {
+    reader_.column_major_.push_back(column_major);
+    reader_.times_.push_back(time);
+  }
   void attribute(bp::Attribute attribute) override {
     reader_.attributes_.push_back(std::move(attribute));
   }
   void variable(const bp::Variable& variable, const bp::Block& first,
                 const EntryPlace& place) override {
     add(reader_.learn(variable, first), place);
+  }
+  void changed(std::size_t number, bp::Type type, const bp::Block& first,
+               const EntryPlace& place) override {
+    add(reader_.learn({reader_.variables_[number].variable.name, type}, first), place);
   }
   void again(std::size_t number, const EntryPlace& place) override {
     add(reader_.variables_[number], place);
@@ -97,16 +107,14 @@ BpReader::BpReader(const Comm& comm, const std::string& path, Report& report)
     if (is_file(path_ + "/mmd.0"))
       throw Error(Errc::enotsupport, path_ + " is a BP5 file, which is not read",
                   "write it with adios2's engine BP4, or with groups of this library");
-    if (is_file(path_))
-      throw Error(Errc::enotsupport, path_ + " is one file, and BP4 is a directory",
-                  "what is in one file is BP3, which is not read: write it with adios2's BP4");
-    told = scan_index(path_, rank_, report);
+    told = is_file(path_) ? scan_file(path_, rank_, report) : scan_directory(path_, rank_, report);
   });
   comm.broadcast(told);
   agree_on_error(comm, attempt_to([&] {
                    Taker taker(*this);
-                   take_scan(told, taker);
-                   metadata_ = std::make_unique<File>(path_ + "/md.0", false, rank_, report);
+                   take_told(told, taker);
+                   const char* const index = container_ == Container::directory ? "/md.0" : "";
+                   metadata_ = std::make_unique<File>(path_ + index, false, rank_, report);
                    metadata_->ensure_open();
                  }));
 }
@@ -147,8 +155,10 @@ void BpReader::fail(Errc code, const std::string& about, const std::string& why,
 }
 
 std::size_t BpReader::find(std::string_view name) const {
-  const auto found = places_.find(std::string(name));
-  if (found != places_.end()) return found->second;
+  const auto slash = static_cast<std::size_t>(name.starts_with('/'));
+  const std::string bare(name.substr(slash));
+  for (const std::string& one : {std::string(name), slash > 0 ? bare : "/" + bare})
+    if (const auto found = places_.find(one); found != places_.end()) return found->second;
   std::vector<std::string_view> names;
   for (const StoredVariable& variable : variables_) names.push_back(variable.variable.name);
   const auto meant = nearest_word(name, names);
@@ -187,11 +197,15 @@ void BpReader::each_block(std::size_t v, std::size_t step,
   naming(metadata_->path() + ", step " + std::to_string(step) + ", " + variable.variable.name, [&] {
     if (metadata_->read_at(at.offset, entry) < entry.size())
       throw Error(Errc::ebad_file, "it has become shorter since it was opened", "");
-    bp::VariableEntry parsed(entry, swapped_, column_major_[step]);
+    const bp::Origin origin{swapped_, column_major_[step], form_};
+    const bool has_head = container_ == Container::directory;
+    bp::VariableEntry parsed = has_head ? bp::VariableEntry(entry, origin)
+                                        : bp::VariableEntry(variable.variable, entry, origin);
     if (parsed.variable() != variable.variable)
       throw Error(Errc::ebad_file, "it is not what it was when the file was opened",
                   "open it again");
     for (bp::Block block; parsed.next(block);) {
+      if (!has_head && block.step != times_[step]) continue;
       if (variable.kind == Kind::global && may_be_global(block.at))
         block.at.shape = block.at.start = block.at.count;
       if (kind_of(block.at) != variable.kind || dimensions_of(block.at) != variable.dimensions)
@@ -265,19 +279,32 @@ void BpReader::check_numbers(const StoredVariable& variable) const {
 void BpReader::check_plain(const StoredVariable& variable, const bp::Block& block) const {
   if (!block.operation.empty())
     fail(Errc::enotsupport, variable.variable.name,
-         "its values lie behind adios2's operator " + block.operation,
+         "its values lie behind ADIOS's operator " + block.operation,
          "write it without an operator, or read it with adios2");
   if ((variable.kind == Kind::scalar || variable.kind == Kind::local_value) && !block.has_value)
     fail(Errc::ebad_file, variable.variable.name, "the index does not have its value", "");
 }
 
+std::string BpReader::data_path(std::uint32_t file) const {
+  const std::string number = std::to_string(file);
+  switch (container_) {
+    case Container::directory:
+      return path_ + "/data." + number;
+    case Container::subfiles:
+      return path_ + ".dir/" + path_.substr(path_.rfind('/') + 1) + "." + number;
+    default:
+      return path_;
+  }
+}
+
 File& BpReader::data(std::uint32_t number) const {
+  if (container_ == Container::one_file) return *metadata_;
   const auto found = std::find_if(open_.begin(), open_.end(),
                                   [&](const auto& one) { return one.first == number; });
   if (found != open_.end()) {
     open_.splice(open_.begin(), open_, found);
   } else {
-    auto file = std::make_unique<File>(path_ + name_of_data(number), false, rank_, report_);
+    auto file = std::make_unique<File>(data_path(number), false, rank_, report_);
     file->ensure_open();
     if (open_.size() >= most_open) open_.pop_back();
     open_.emplace_front(number, std::move(file));

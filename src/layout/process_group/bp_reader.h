@@ -1,8 +1,8 @@
-// Reads a BP4 directory, whoever wrote it (A §III.D): which variables there are, where their blocks
-// lie, and values out of them.
+// Reads a BP4 directory or a BP3 file, whoever wrote it (A §III.D): which variables there are,
+// where their blocks lie, and values out of them.
 //
-// What a rank holds of the index is where the entry of each variable lies in each step: 20 bytes,
-// however many blocks there are. Entries are read when they are asked for.
+// What a rank holds of the index is where the blocks of each variable are told in each step: 20
+// bytes, however many there are. They are read when they are asked for.
 //
 // A file of which steps are still being written may be read: those that md.idx told of when it was
 // opened are there.
@@ -25,9 +25,9 @@
 #include "base/report.h"
 #include "comm/comm.h"
 #include "format/bp.h"
-#include "layout/process_group/bp_scan.h"
 #include "layout/process_group/catalogue.h"
 #include "layout/process_group/overlap.h"
+#include "layout/process_group/told_index.h"
 #include "storage/file.h"
 
 namespace forebay::process_group {
@@ -38,7 +38,7 @@ struct StoredVariable {
   bp::Variable variable;
   Kind kind = Kind::scalar;
   std::size_t dimensions = 0;
-  /// An operator of adios2 that the first block of a step lies behind; empty: none.
+  /// An operator of ADIOS that the first block of a step lies behind; empty: none.
   std::string operation;
   std::string fault;                 ///< why none of it can be read; empty: it can
   std::size_t longest_text = 0;      ///< of a string, over all steps
@@ -59,18 +59,22 @@ class BpReader {
  public:
   /// Collective, with equal arguments: rank 0 looks through the index, and tells the others.
   /// `report` outlives the reader. Errors: Errc::enoent; Errc::enotsupport for BP5, or another
-  /// version than BP4; Errc::ebad_file for what is damaged.
+  /// version; Errc::ebad_file for what is damaged.
   BpReader(const Comm& comm, const std::string& path, Report& report);
 
   const std::string& path() const { return path_; }
+  /// "BP4", "BP3".
+  const char* format() const { return container_ == Container::directory ? "BP4" : "BP3"; }
   bool swapped() const { return swapped_; }  ///< it has the other byte order
   std::size_t steps() const { return column_major_.size(); }
   bool column_major(std::size_t step) const { return column_major_[step]; }  ///< as it was written
   const std::vector<StoredVariable>& variables() const { return variables_; }
   const std::vector<bp::Attribute>& attributes() const { return attributes_; }
 
-  /// Errc::enotvar, with the name that was meant.
+  /// With "/" before the name or without. Errc::enotvar, with the name that was meant.
   std::size_t find(std::string_view name) const;
+  /// One of the files that have values.
+  std::string data_path(std::uint32_t number) const;
 
   // Local, from here on; `step` is one of the file's, from 0, that has the variable, else
   // Errc::einvalcoords. What is wrong with the file throws Errc::ebad_file.
@@ -141,8 +145,11 @@ class BpReader {
   std::string path_;
   Rank rank_;
   Report& report_;
+  Container container_ = Container::directory;
+  bp::Form form_ = bp::Form::bp4;
   bool swapped_ = false;
-  std::vector<bool> column_major_;  // of each step
+  std::vector<bool> column_major_;    // of each step
+  std::vector<std::uint32_t> times_;  // what blocks say of each step
   std::vector<StoredVariable> variables_;
   std::unordered_map<std::string, std::size_t> places_;
   std::vector<bp::Attribute> attributes_;
@@ -153,7 +160,7 @@ class BpReader {
   mutable std::pair<std::size_t, std::size_t> array_of_{-1, -1};
 };
 
-/// Local. Whether `path` is a folder as BP4 and BP5 make them.
-bool is_bp_directory(const std::string& path);
+/// Local. Whether `path` is a folder as BP4 and BP5 make them, or a file as BP3 has them.
+bool is_bp(const std::string& path);
 
 }  // namespace forebay::process_group

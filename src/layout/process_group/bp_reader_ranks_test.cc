@@ -15,6 +15,7 @@
 #include "base/attempt.h"
 #include "base/byteorder.h"
 #include "comm/thread_ranks.h"
+#include "format/bp3_testing.h"
 #include "layout/process_group/bp_reader.h"
 #include "layout/process_group/pending_reads.h"
 #include "layout/process_group/step_writer.h"
@@ -135,6 +136,50 @@ TEST_F(BpReaderRanks, any_box_reads_on_any_number_of_ranks) {
       }
     });
   }
+}
+
+// Steps 4 and 6 of a file of ADIOS 1: rank 0 looks through its index, and all read it.
+TEST_F(BpReaderRanks, one_file_of_all_steps_reads_on_any_number_of_ranks) {
+  constexpr std::uint64_t cells = 8;
+  bp::Bp3File made;
+  std::vector<bp::Bp3Printer> blocks;
+  bp::Bp3Printer values = made.print();
+  values.put(std::uint64_t{0});
+  for (const std::uint32_t step : {4, 6}) {
+    made.group(step);
+    for (std::uint64_t at = 0; at < cells; at += 2) {
+      blocks.push_back(made.print().time(step).payload(values.bytes().size()));
+      blocks.back().dimensions({{2, cells, at}});
+      for (std::uint64_t n = at; n < at + 2; ++n) values.put(static_cast<double>(10 * step + n));
+    }
+  }
+  made.variable({"restart", "", "T", 1}, bp::Type::float64, blocks);
+  const bp::Bytes whole = made.print(values.bytes());
+  const auto write = [&](std::span<const std::byte> bytes) {
+    std::ofstream(path_, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+  };
+  write(whole);
+  for (const int ranks : {1, 3}) {
+    run_as_threads(ranks, [&](const Comm& comm) {
+      Report report;
+      const BpReader file(comm, path_, report);
+      EXPECT_STREQ(file.format(), "BP3");
+      ASSERT_EQ(file.steps(), 2U);
+      for (const std::size_t step : {0, 1}) {
+        EXPECT_EQ(file.blocks(file.find("T"), step).size(), cells / 2);
+        EXPECT_EQ(
+            read_doubles(file, file.find("/T"), step, {{comm.rank() + 1}, {3}, {}}),
+            (std::vector<double>{41.0 + 20.0 * step + comm.rank(), 42.0 + 20.0 * step + comm.rank(),
+                                 43.0 + 20.0 * step + comm.rank()}));
+      }
+    });
+  }
+  write(std::span(whole).first(whole.size() - 1));
+  run_as_threads(3, [&](const Comm& comm) {
+    Report report;
+    EXPECT_EQ(code_of(attempt_to([&] { BpReader(comm, path_, report); })), Errc::ebad_file);
+  });
 }
 
 TEST_F(BpReaderRanks, what_there_is_of_each_kind) {

@@ -237,9 +237,8 @@ Json hdf5_check_json(const std::string& path, const Hdf5Check& check, bool value
   return json;
 }
 
-// A BP directory, as text and as JSON.
-CheckStatus check_bp_directory(const std::string& path, bool values, Json& json,
-                               std::string& text) {
+// A BP file, as text and as JSON.
+CheckStatus check_bp_file(const std::string& path, bool values, Json& json, std::string& text) {
   CheckStatus status = CheckStatus::good;
   BpCheck check;
   try {
@@ -249,7 +248,7 @@ CheckStatus check_bp_directory(const std::string& path, bool values, Json& json,
     status = CheckStatus::unreadable;
     check.faults = {error.what()};
   }
-  json = {{"path", path}, {"status", name_of(status)}, {"format", "BP4"}};
+  json = {{"path", path}, {"status", name_of(status)}, {"format", check.format}};
   json["damages"] = check.faults;
   json["notes"] = check.notes;
   json["verified"] = {{"steps", check.steps},
@@ -261,7 +260,7 @@ CheckStatus check_bp_directory(const std::string& path, bool values, Json& json,
   for (const std::string& fault : check.faults) text += "  " + printable(fault) + "\n";
   if (status == CheckStatus::unreadable) return status;
   for (const std::string& note : check.notes) text += "  note: " + printable(note) + "\n";
-  text += fmt::format("  BP4: {}, {}, {}; {}\n", counted(check.steps, "step"),
+  text += fmt::format("  {}: {}, {}, {}; {}\n", check.format, counted(check.steps, "step"),
                       counted(check.variables, "variable"), counted(check.blocks, "block"),
                       values ? "read " + friendly_size(check.bytes) + " of values"
                              : "values not read (--decode reads them)");
@@ -278,9 +277,7 @@ void add_check_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
   Command command(app, "check",
                   "Verify the header, the chunk index and the checksum of every chunk of files");
-  command
-      .add_option("FILE", options->paths,
-                  "netCDF files of any format, BP4 directories, or HDF5 files")
+  command.add_option("FILE", options->paths, "netCDF files of any format, BP files, or HDF5 files")
       .required();
   command.add_flag("--decode", options->decode, "also decode every chunk, and part of slabs");
   command.add_flag("--json", options->json, "print one JSON object");
@@ -288,7 +285,7 @@ void add_check_command(CLI::App& app, int& status) {
       "In HDF5 files every object is opened, whose metadata HDF5 verifies; values are read with "
       "--decode only, and verified where datasets have the filter fletcher32. In files of the log "
       "layout every checksum of metadata, selections and data is verified.\n"
-      "Of BP4 directories, which have no checksums, every block is looked for in its data file; "
+      "Of BP files, which have no checksums, every block is looked for in its data file; "
       "with "
       "--decode values are compared with the least and largest that the index has.\n"
       "Exit codes: 0 all is well, 1 something is damaged, 2 a file cannot be read at "
@@ -310,7 +307,7 @@ void add_check_command(CLI::App& app, int& status) {
       if (is_bp(path)) {
         Json json;
         std::string text;
-        status = std::max(status, exit_code(check_bp_directory(path, options->decode, json, text)));
+        status = std::max(status, exit_code(check_bp_file(path, options->decode, json, text)));
         options->json ? files.push_back(std::move(json)) : fmt::print("{}", text);
         continue;
       }

@@ -97,8 +97,7 @@ Json result_json(const Comparison& result, const Options& options) {
 void add_diff_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
   Command command(app, "diff", "Compare two files by value, whatever their formats");
-  command
-      .add_option("A", options->a, "a netCDF file of any format, a BP4 directory, or an HDF5 file")
+  command.add_option("A", options->a, "a netCDF file of any format, a BP file, or an HDF5 file")
       .required();
   command.add_option("B", options->b, "another one").required();
   command.add_option("--rtol", options->how.rtol, "relative tolerance: of |b|").not_negative();

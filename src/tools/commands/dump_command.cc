@@ -112,8 +112,7 @@ void add_dump_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
   Command command(app, "dump", "Print header and values of a file as text");
   command
-      .add_option("FILE", options->path,
-                  "a netCDF file of any format, a BP4 directory, or an HDF5 file")
+      .add_option("FILE", options->path, "a netCDF file of any format, a BP file, or an HDF5 file")
       .required();
   command.add_option("VAR", options->variables, "the variables whose values are printed (all)");
   command.add_flag("--header", options->header, "print no values");

@@ -1,4 +1,4 @@
-// forebay find: which steps and blocks of BP4 directories have values that a condition asks for.
+// forebay find: which steps and blocks of BP files have values that a condition asks for.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -60,8 +60,7 @@ struct Options {
 // Prints what one file has, or adds it to `files`. Returns whether it has anything.
 bool find_in(const std::string& path, const Search& what, const Options& options, Json& files) {
   if (!is_bp(path))
-    throw Error(Errc::enotsupport, path + " is no BP4 directory",
-                "other files have no index of values");
+    throw Error(Errc::enotsupport, path + " is no BP file", "other files have no index of values");
   Json blocks = Json::array();
   Count found_blocks = 0, steps = 0;
   std::size_t last = 0;
@@ -114,12 +113,12 @@ int find_in_all(const Options& options) {
 
 void add_find_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
-  Command command(app, "find", "Find steps and blocks of BP4 directories by their values");
+  Command command(app, "find", "Find steps and blocks of BP files (BP3, BP4) by their values");
   command
       .add_option("CONDITION", options->condition,
                   "what values are to be: 'T > 300', 'T >= 1 and T < 5'")
       .required();
-  command.add_option("FILE", options->paths, "BP4 directories").required();
+  command.add_option("FILE", options->paths, "BP files").required();
   command.add_flag("--values", options->values, "read these blocks and count the elements");
   command.add_flag("--json", options->json, "print one JSON object");
   command.footer(

@@ -436,8 +436,7 @@ void add_info_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
   Command command(app, "info", "Show what is in a file and where it lies");
   command
-      .add_option("FILE", options->path,
-                  "a netCDF file of any format, a BP4 directory, or an HDF5 file")
+      .add_option("FILE", options->path, "a netCDF file of any format, a BP file, or an HDF5 file")
       .required();
   command.add_flag("--json", options->json, "print one JSON object");
   command.add_flag("-a,--attributes", options->attributes, "show all attributes, in full");

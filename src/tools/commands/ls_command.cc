@@ -111,8 +111,7 @@ void add_ls_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
   Command command(app, "ls", "List the variables of a file, one line each");
   command
-      .add_option("FILE", options->path,
-                  "a netCDF file of any format, a BP4 directory, or an HDF5 file")
+      .add_option("FILE", options->path, "a netCDF file of any format, a BP file, or an HDF5 file")
       .required();
   command.add_flag("-l,--long", options->attributes, "show all attributes, too");
   command.add_flag("--json", options->json, "print one JSON object");

@@ -50,7 +50,7 @@ void add_plot_command(CLI::App& app, int& /*status*/) {
       app, "plot",
       "Draw a slice of a variable, its chunks, a report of timings, or a plan, with matplotlib");
   command.add_option("FILE", values->file,
-                     "a netCDF file of any format, a BP4 directory, or an HDF5 file");
+                     "a netCDF file of any format, a BP file, or an HDF5 file");
   command.add_option("VAR", values->variable, "a variable of numbers");
   command.add_option("-o,--output", values->output, "the picture: .png, .svg or .pdf")
       .required()

@@ -152,8 +152,7 @@ void add_convert_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
   Command command(app, "convert", "Copy a file into another format, layout or codec");
   command
-      .add_option("IN", options->how.in,
-                  "a netCDF file of any format, a BP4 directory, or an HDF5 file")
+      .add_option("IN", options->how.in, "a netCDF file of any format, a BP file, or an HDF5 file")
       .required();
   command.add_option("OUT", options->how.out, "the file (zarr: the directory) to write").required();
   command
