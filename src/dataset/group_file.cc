@@ -54,14 +54,9 @@ void check_method(const Method& method) {
 }
 
 process_group::WriteOptions options_of(const GroupDefinition& group, const Method& method) {
-  process_group::WriteOptions options;
+  process_group::WriteOptions options = group_write_options(method);
   options.group = group.name;
   options.column_major = group.column_major;
-  if (method.subfiling == "node") options.ranks_per_file = options.ranks_of_node;
-  if (method.subfiling == "ranks") options.ranks_per_file = method.subfile_ranks;
-  constexpr Count beyond = Count{1} << 40;  // which the writer refuses
-  if (method.striping_unit > 0)
-    options.alignment = (std::min(method.striping_unit, beyond) + 63) / 64 * 64;
   return options;
 }
 
@@ -97,6 +92,17 @@ bp::Attribute attribute_of(const GroupAttribute& from) {
 }
 
 }  // namespace
+
+process_group::WriteOptions group_write_options(const Method& method) {
+  check_method(method);
+  process_group::WriteOptions options;
+  if (method.subfiling == "node") options.ranks_per_file = options.ranks_of_node;
+  if (method.subfiling == "ranks") options.ranks_per_file = method.subfile_ranks;
+  constexpr Count beyond = Count{1} << 40;  // which the writer refuses
+  if (method.striping_unit > 0)
+    options.alignment = (std::min(method.striping_unit, beyond) + 63) / 64 * 64;
+  return options;
+}
 
 GroupFile::GroupFile(const Comm& comm, const std::string& path, const GroupDefinition& group,
                      const Method& method)

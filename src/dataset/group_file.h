@@ -22,6 +22,9 @@ struct GroupBox {
   const std::int64_t *shape = nullptr, *start = nullptr, *count = nullptr;
 };
 
+/// How a method that is for groups writes them. Errc::enotsupport: one that says otherwise.
+process_group::WriteOptions group_write_options(const Method& method);
+
 class GroupFile {
  public:
   /// Collective, with equal arguments. A new file, in place of one that is there, or one that goes

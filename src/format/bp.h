@@ -103,6 +103,34 @@ constexpr forebay::Type to_engine(Type type) {
   }
 }
 
+/// The type of the same form as one of the engine.
+constexpr Type from_engine(forebay::Type type) {
+  switch (type) {
+    case forebay::Type::byte:
+      return Type::int8;
+    case forebay::Type::int16:
+      return Type::int16;
+    case forebay::Type::int32:
+      return Type::int32;
+    case forebay::Type::int64:
+      return Type::int64;
+    case forebay::Type::float32:
+      return Type::float32;
+    case forebay::Type::float64:
+      return Type::float64;
+    case forebay::Type::uint8:
+      return Type::uint8;
+    case forebay::Type::uint16:
+      return Type::uint16;
+    case forebay::Type::uint32:
+      return Type::uint32;
+    case forebay::Type::uint64:
+      return Type::uint64;
+    default:
+      return Type::chr;
+  }
+}
+
 /// Calls f(T{}) with C++'s type of numbers and characters, and returns whether it did.
 template <typename F>
 constexpr bool with_number(Type type, F&& f) {
