@@ -313,7 +313,7 @@ class Conversion {
     for (std::size_t v = 0; v < source_->schema().vars.size(); ++v) {
       const auto var = static_cast<VarId>(v);
       const Variable& stored = output_->variable(var);
-      if (stored.is_record || step == 0)
+      if (stored.is_record ? step < source_->schema().numrecs : step == 0)
         add_boxes_of_record(rounds, var, stored, source_->shape(var), step, most);
     }
     jobs_ = rounds.take();
