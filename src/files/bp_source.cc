@@ -459,6 +459,11 @@ std::vector<std::string> BpSource::read_strings(VarId var, const Subarray& selec
 
 }  // namespace
 
+BpRecovery recover_bp(const std::string& path, const BpRecoveryOptions& options) {
+  Report report;
+  return process_group::recover_index(path, options, 0, report);
+}
+
 Searched find_in_bp(const std::string& path, const Search& what, bool values,
                     const std::function<void(const FoundBlock&)>& f) {
   Report report;

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "files/source.h"
+#include "layout/process_group/recovery.h"
 #include "layout/process_group/search.h"
 
 namespace forebay {
@@ -60,6 +61,10 @@ struct BpCheck {
 /// `values` reads them, and compares them with the least and largest value that the index has. BP
 /// files have no checksums. Throws where the index as a whole cannot be read.
 BpCheck check_bp(const std::string& path, bool values);
+
+using process_group::BpRecovery, process_group::BpRecoveryOptions, process_group::has_bp_files;
+/// Local. As process_group::recover_index.
+BpRecovery recover_bp(const std::string& path, const BpRecoveryOptions& options);
 
 using process_group::FoundBlock, process_group::Search, process_group::Searched,
     process_group::parse_search;

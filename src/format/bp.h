@@ -174,6 +174,9 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 
+/// It has no payload: its value stands in the heads alone.
+inline bool is_local_value(const Shape& at) { return at.shape == std::vector<Count>{local_value}; }
+
 inline bool all_zero(const std::vector<Count>& extents) {
   return std::all_of(extents.begin(), extents.end(), [](Count n) { return n == 0; });
 }
@@ -237,6 +240,14 @@ struct Group {
   std::uint32_t rank = 0;
   std::uint32_t step = 0;
   Offset place = 0;  ///< in the rank's data.K
+};
+
+/// By what a step is put together from groups alone: it is whole where as many groups have its
+/// number and opening as one of them says. It stands where others have the name of the step.
+struct GroupMark {
+  Rank rank = 0;
+  std::uint64_t opening = 0;  ///< of those that wrote this step, the later one has the larger
+  std::uint32_t groups = 0;   ///< of the step, over all ranks; 0: not known when this was written
 };
 
 /// A record of md.idx. Places are in md.0.

@@ -263,7 +263,8 @@ void StepWriter::put_attributes(Laid& step, std::span<const std::size_t> slots) 
 }
 
 void StepWriter::begin_image(Laid& step) {
-  step.image.emplace(options_.group, options_.column_major, step.number);
+  step.image.emplace(options_.group, options_.column_major, step.number,
+                     bp::GroupMark{comm_.rank(), files_.opening, 0});
 }
 
 void StepWriter::end_image(Laid& step) {
@@ -288,9 +289,9 @@ void StepWriter::lay_out(Laid& step) {
   admit(true);
   step.mine.resize(of_names + 2 * step.names.size());
   step.total.resize(step.mine.size());
-  // A step without any group has no group's entry, which readers take the language from.
-  const bool needs_one = comm_.is_root() && flushed_.groups.empty();
-  if (needs_one || !pending_.empty() || !attributes_.empty()) begin_image(step);
+  // One group at least says how many there are, and has an entry that readers take the language
+  // from.
+  if (comm_.is_root() || !pending_.empty() || !attributes_.empty()) begin_image(step);
   put_blocks(step, slots);
   put_attributes(step, slots);
   step.mine[groups] = std::ssize(flushed_.groups);
@@ -463,6 +464,7 @@ void StepWriter::write_flush(const std::optional<Error>& failed_before) {
 void StepWriter::write_step() {
   Laid step;
   agree(step, std::nullopt, [&] { lay_out(step); });
+  if (step.image) step.image->tell_groups(step.total[groups]);
   Offset end = 0;
   const Offset at = place_of(step, end);
   bp::StepRecord record;
@@ -510,6 +512,7 @@ void StepWriter::give_up_step() {
     attempt_to([&] { files_.index().truncate(files_.index_end); });
   }
   forget_step();
+  ++files_.opening;  // what is left of it belongs to no other step with its number
 }
 
 void StepWriter::end_step() {

@@ -1,0 +1,48 @@
+// A file's index, read on from its beginning to its end, some at a time.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "base/error.h"
+#include "base/raw_bytes.h"
+#include "base/types.h"
+#include "storage/file.h"
+
+namespace forebay::process_group {
+
+class IndexWindow {
+ public:
+  /// Outlived by `file`.
+  explicit IndexWindow(File& file) : file_(file), file_bytes_(file.size()) {}
+
+  Count file_bytes() const { return file_bytes_; }
+
+  /// The bytes from `at` on, of a part of the index that ends at `end`, within the file. Valid
+  /// until the next call. Errc::ebad_file: it has less.
+  std::span<const std::byte> bytes(Offset at, Count n, Offset end) {
+    if (n > end - at)
+      throw Error(Errc::ebad_file, "damaged: a part of its index ends too early", "");
+    if (at < at_ || at + n > at_ + static_cast<Count>(bytes_.size())) {
+      bytes_.resize(static_cast<std::size_t>(std::min(std::max(n, some_bytes), file_bytes_ - at)));
+      at_ = at;
+      const std::size_t got = file_.read_at(at, bytes_);
+      if (static_cast<Count>(got) < n) throw Error(Errc::ebad_file, "it has become shorter", "");
+      bytes_.resize(got);
+    }
+    return std::span<const std::byte>(bytes_)
+        .subspan(static_cast<std::size_t>(at - at_))
+        .first(static_cast<std::size_t>(n));
+  }
+
+ private:
+  static constexpr Count some_bytes = 1 << 20;
+
+  File& file_;
+  Count file_bytes_;
+  Offset at_ = 0;
+  RawBytes bytes_;
+};
+
+}  // namespace forebay::process_group
