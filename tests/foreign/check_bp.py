@@ -239,6 +239,7 @@ def recover_adios2(command, path):
     """What adios2 wrote is found in md.0; without that there is nothing that tells which groups are a step."""
     with adios2.FileReader(str(write_adios2(path))) as file:
         steps = file.num_steps()
+    assert "nothing to do" in run(command, "recover", path)
     index = (path / "md.idx").read_bytes()
     for length in (64 + 64, 64, 30):
         (path / "md.idx").write_bytes(index[:length])
@@ -256,6 +257,13 @@ def write_adios2(path):
     adios = adios2.Adios()
     io = adios.declare_io("io")
     io.set_engine("BP4")
+    packed = io.define_variable("packed", np.zeros(1), [100000], [0], [100000])  # if it can
+    for name in ("bzip2", "blosc"):
+        try:
+            packed.add_operation(adios.define_operator(name, name), {})
+            break
+        except Exception:  # not in this build of adios2
+            continue
     a, n = io.define_variable("a", np.zeros(1), [2, 3], [0, 0], [2, 3]), io.define_variable("n", np.array(1))
     text, own = io.define_variable("text"), io.define_variable("own", np.array(1), [adios2.LocalValueDim])
     io.define_attribute("a/units", "K")
@@ -264,6 +272,7 @@ def write_adios2(path):
         engine.begin_step()
         engine.put(a, np.arange(6.0).reshape(2, 3) + step, adios2.bindings.Mode.Sync)
         engine.put(n, np.array(step), adios2.bindings.Mode.Sync)
+        engine.put(packed, np.zeros(100000), adios2.bindings.Mode.Sync)
         engine.put(text, f"step {step}")
         engine.put(own, np.array(step), adios2.bindings.Mode.Sync)
         engine.end_step()

@@ -111,7 +111,9 @@ void IndexWalk::look_at_block(const bp::Block& block, std::uint64_t number, bool
     const auto failed = attempt_to([&] { end->second = file->size(); });
     if (failed && failed->code() != Errc::enoent) throw *failed;
   }
-  if (!block.has_value && block.bytes > 0 && block.bytes > end->second - block.payload)
+  // How long values are behind an operator only that knows.
+  const Count bytes = block.operation.empty() ? block.bytes : 1;
+  if (!block.has_value && block.bytes > 0 && bytes > end->second - block.payload)
     bp::damaged("values are not there");
   if (!heads) return;
   constexpr std::string_view tag = "[VMD";

@@ -217,6 +217,7 @@ class Recovery {
     keep("md.idx");
     if (metadata_) keep("md.0");
     if (metadata_) fs::rename(file("md.0.new"), file("md.0"));
+    if (metadata_) sync_path(path_);  // a record without its step's index would be none
     fs::rename(file("md.idx.new"), file("md.idx"));
     sync_path(path_);
     result_.changed = true;
@@ -234,6 +235,7 @@ class Recovery {
   }
 
   void remove_new_files() noexcept {
+    if (options_.look_only) return;
     std::error_code ignored;
     for (const char* name : {"md.0.new", "md.idx.new"})
       attempt_to([&] { fs::remove(file(name), ignored); });

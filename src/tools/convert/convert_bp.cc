@@ -27,7 +27,11 @@ class BpOutput final : public Output {
     return source_.schema().vars[static_cast<std::size_t>(var)];
   }
   bool exact(VarId) const override { return true; }
-  Count steps() const override { return std::max<Count>(source_.schema().numrecs, 1); }
+  Count steps() const override {
+    const auto& vars = source_.schema().vars;
+    const bool any = std::any_of(vars.begin(), vars.end(), [](auto& var) { return var.is_record; });
+    return any ? std::max<Count>(source_.schema().numrecs, 1) : 1;
+  }
 
   void write(std::span<Piece> pieces, const std::optional<Error>& failed_before) override {
     auto failed = failed_before;
