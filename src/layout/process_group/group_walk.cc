@@ -107,7 +107,8 @@ GroupWalk::OpenFile& GroupWalk::data(std::uint32_t number) const {
 }
 
 void GroupWalk::walk(std::uint32_t number) {
-  auto& [file, window] = data(number);
+  File& file = data(number).file;
+  IndexWindow& window = data(number).window;
   if (!is_of_this_machine(file)) return;
   const Offset end = window.file_bytes();
   std::array<std::byte, bp::group_end_bytes> last{};

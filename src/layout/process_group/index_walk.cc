@@ -103,22 +103,23 @@ void IndexWalk::look_at_block(const bp::Block& block, std::uint64_t number, bool
   if (block.step != number) bp::damaged("a block of another step");
   if (data_.size() > most_open) data_.clear();
   auto& file = data_[block.file];
-  const auto [end, is_new] = ends_.emplace(block.file, 0);
+  const bool is_new = !ends_.contains(block.file);
+  Offset& end = ends_[block.file];
   if (!file)
     file = std::make_unique<File>(path_ + "/data." + std::to_string(block.file), false, rank_,
                                   report_);
   if (is_new) {
-    const auto failed = attempt_to([&] { end->second = file->size(); });
+    const auto failed = attempt_to([&] { end = file->size(); });
     if (failed && failed->code() != Errc::enoent) throw *failed;
   }
   // How long values are behind an operator only that knows.
   const Count bytes = block.operation.empty() ? block.bytes : 1;
-  if (!block.has_value && block.bytes > 0 && bytes > end->second - block.payload)
+  if (!block.has_value && block.bytes > 0 && bytes > end - block.payload)
     bp::damaged("values are not there");
   if (!heads) return;
   constexpr std::string_view tag = "[VMD";
   std::array<std::byte, 4> found{};
-  if (block.place < 0 || block.place > end->second - std::ssize(tag)) bp::damaged("no block");
+  if (block.place < 0 || block.place > end - std::ssize(tag)) bp::damaged("no block");
   file->read_at(block.place, found);
   if (!std::ranges::equal(found, std::as_bytes(std::span(tag)))) bp::damaged("no block");
 }
