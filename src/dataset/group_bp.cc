@@ -38,14 +38,9 @@ void check_method(const Method& method) {
 }
 
 process_group::WriteOptions options_of(const GroupDefinition& group, const Method& method) {
-  process_group::WriteOptions options;
+  process_group::WriteOptions options = group_write_options(method);
   options.group = group.name;
   options.column_major = group.column_major;
-  if (method.subfiling == "node") options.ranks_per_file = options.ranks_of_node;
-  if (method.subfiling == "ranks") options.ranks_per_file = method.subfile_ranks;
-  constexpr Count beyond = Count{1} << 40;  // which the writer refuses
-  if (method.striping_unit > 0)
-    options.alignment = (std::min(method.striping_unit, beyond) + 63) / 64 * 64;
   return options;
 }
 
@@ -54,7 +49,7 @@ class ProcessGroups final : public GroupWriter {
   ProcessGroups(const Comm& comm, const std::string& path, const GroupDefinition& group,
                 const Method& method)
       : comm_(comm), path_(path), group_(group), method_(method) {
-    check_method(method);
+    options_of(group, method);  // nothing is made of a method that makes no sense
     start_timeline(comm_, method_, report_, opened_);
   }
 
@@ -115,6 +110,17 @@ class Nothing final : public GroupWriter {
 };
 
 }  // namespace
+
+process_group::WriteOptions group_write_options(const Method& method) {
+  check_method(method);
+  process_group::WriteOptions options;
+  if (method.subfiling == "node") options.ranks_per_file = options.ranks_of_node;
+  if (method.subfiling == "ranks") options.ranks_per_file = method.subfile_ranks;
+  constexpr Count beyond = Count{1} << 40;  // which the writer refuses
+  if (method.striping_unit > 0)
+    options.alignment = (std::min(method.striping_unit, beyond) + 63) / 64 * 64;
+  return options;
+}
 
 std::unique_ptr<GroupWriter> write_process_groups(const Comm& comm, const std::string& path,
                                                   const GroupDefinition& group,

@@ -10,6 +10,7 @@
 
 #include "comm/comm.h"
 #include "format/bp.h"
+#include "layout/process_group/step_writer.h"
 #include "method/groups.h"
 #include "method/method.h"
 
@@ -39,6 +40,10 @@ class GroupWriter {
 
   virtual std::uint64_t steps() const = 0;  ///< in the file, whoever wrote them
 };
+
+/// Local. How a method writes process groups. Errc::enotsupport: keys that BP files have no use
+/// for.
+process_group::WriteOptions group_write_options(const Method& method);
 
 // Collective, with equal arguments; `comm` and `group` outlive the writer. A new file, in place of
 // one that is there, or one that goes on behind its last step.

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "array/names.h"
 #include "base/attempt.h"
 #include "base/error.h"
 #include "base/raw_bytes.h"
@@ -53,8 +54,12 @@ class BpSource final : public Source {
   BpSource(const std::string& path, Strings strings)
       : reader_(Comm(), path, report_), strings_(strings) {
     schema_.version = 5;
+    for (const bp::Attribute& attribute : reader_.attributes())
+      stored_attributes_.emplace(attribute.name, &attribute);
+    declare_dimensions();
     for (std::size_t v = 0; v < reader_.variables().size(); ++v) add_variable(v);
-    for (const bp::Attribute& attribute : reader_.attributes()) add_attribute(attribute);
+    for (const bp::Attribute& attribute : reader_.attributes())
+      if (!taken_.contains(attribute.name)) add_attribute(attribute);
   }
 
   const std::string& path() const override { return reader_.path(); }
@@ -84,7 +89,10 @@ class BpSource final : public Source {
   std::optional<std::vector<Count>> shape_of(std::size_t v, View& view);
   void add(const std::string& name, Type type, std::vector<DimId> dims, const View& view,
            std::vector<Attribute> attributes = {});
-  DimId dimension_of(const std::string& name, Count length);
+  const bp::Attribute* stored_attribute(const std::string& owner, std::string_view name) const;
+  void declare_dimensions();
+  DimId dimension_of(std::string name, Count length);
+  std::vector<DimId> dimensions(const std::string& variable, const std::vector<Count>& shape);
   DimId step_dimension(const StoredVariable& variable, std::vector<Attribute>& attributes);
   void add_attribute(const bp::Attribute& attribute);
   void read_step(const View& view, std::size_t step, const Subarray& selection,
@@ -96,6 +104,8 @@ class BpSource final : public Source {
   Report report_;
   BpReader reader_;
   Strings strings_;
+  std::unordered_map<std::string, const bp::Attribute*> stored_attributes_;
+  std::set<std::string> taken_;  // of these, what is told otherwise
   Schema schema_;
   std::vector<View> views_;
   std::vector<LeftOut> left_out_;
@@ -104,9 +114,61 @@ class BpSource final : public Source {
   std::set<std::pair<int, std::string>> attribute_names_;  // of each owner
 };
 
-DimId BpSource::dimension_of(const std::string& name, Count length) {
-  if (const auto found = schema_.find_dim(name)) return *found;
-  return schema_.add_dim({name, length});
+const bp::Attribute* BpSource::stored_attribute(const std::string& owner,
+                                                std::string_view name) const {
+  const auto found =
+      stored_attributes_.find(owner.empty() ? std::string(name) : owner + "/" + std::string(name));
+  return found == stored_attributes_.end() ? nullptr : found->second;
+}
+
+bool is_name(const std::string& name) {
+  return !attempt_to([&] {
+    if (checked_name(name) != name) throw Error(Errc::ebadname, "it is in no normal form", "");
+  });
+}
+
+// All of them or none: those of a file that was converted.
+void BpSource::declare_dimensions() {
+  const auto* names = stored_attribute({}, bp_attribute::all_dimensions);
+  const auto* lengths = stored_attribute({}, bp_attribute::all_lengths);
+  if (names == nullptr || lengths == nullptr || lengths->type != bp::Type::int64) return;
+  std::vector<Count> numbers(lengths->values.size() / sizeof(Count));
+  std::memcpy(numbers.data(), lengths->values.data(), numbers.size() * sizeof(Count));
+  const auto& texts = names->texts;
+  if (texts.size() != numbers.size() || !std::all_of(texts.begin(), texts.end(), is_name) ||
+      std::set(texts.begin(), texts.end()).size() != texts.size() ||
+      std::count(numbers.begin(), numbers.end(), 0) > 1 ||
+      std::any_of(numbers.begin(), numbers.end(), [](Count n) { return n < 0; }))
+    return;
+  for (std::size_t d = 0; d < texts.size(); ++d) schema_.add_dim({texts[d], numbers[d]});
+  taken_.insert({names->name, lengths->name});
+}
+
+// One with that length: where another is called so, the name gets longer.
+DimId BpSource::dimension_of(std::string name, Count length) {
+  for (;; name += '_') {
+    const auto found = schema_.find_dim(name);
+    if (!found) return schema_.add_dim({name, length});
+    if (schema_.dims[static_cast<std::size_t>(*found)].length == length) return *found;
+  }
+}
+
+std::vector<DimId> BpSource::dimensions(const std::string& variable,
+                                        const std::vector<Count>& shape) {
+  const auto* told = stored_attribute(variable, bp_attribute::dimensions);
+  if (told != nullptr && told->texts.size() != shape.size()) told = nullptr;
+  std::vector<DimId> dims;
+  bool all = true;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    std::string name = told == nullptr ? std::string() : terms::name_of(told->texts[d]);
+    const auto found = schema_.find_dim(name);
+    const bool fits = !name.empty() && is_name(name) &&
+                      (!found || schema_.dims[static_cast<std::size_t>(*found)].length == shape[d]);
+    all &= fits;
+    dims.push_back(dimension_of(fits ? name : terms::dimension(shape[d]), shape[d]));
+  }
+  if (told != nullptr && all) taken_.insert(told->name);
+  return dims;
 }
 
 // Where not all steps have the variable an attribute says which.
@@ -118,7 +180,16 @@ DimId BpSource::step_dimension(const StoredVariable& variable, std::vector<Attri
                         std::ssize(variable.steps));
   }
   schema_.numrecs = static_cast<Count>(reader_.steps());
-  return dimension_of(terms::step, 0);
+  const auto* told = stored_attribute(variable.variable.name, bp_attribute::step_dimension);
+  std::string name =
+      told != nullptr && told->texts.size() == 1 && is_name(told->texts[0]) ? told->texts[0] : "";
+  if (const auto records = schema_.record_dim()) {
+    if (name == schema_.dims[static_cast<std::size_t>(*records)].name) taken_.insert(told->name);
+    return *records;
+  }
+  if (name.empty() || schema_.find_dim(name)) return dimension_of(terms::step, 0);
+  taken_.insert(told->name);
+  return dimension_of(name, 0);
 }
 
 void BpSource::add(const std::string& name, Type type, std::vector<DimId> dims, const View& view,
@@ -181,7 +252,9 @@ void BpSource::add_variable(std::size_t v) {
     return leave_out(name, "a string of each rank's own");
   View view;
   view.stored = v;
-  if (variable.steps.size() > 1) view.lead = View::steps;
+  const bool is_record =
+      reader_.steps() == 1 && stored_attribute(name, bp_attribute::step_dimension) != nullptr;
+  if (variable.steps.size() > 1 || is_record) view.lead = View::steps;
   std::optional<std::vector<Count>> shape;
   try {
     shape = shape_of(v, view);
@@ -196,10 +269,12 @@ void BpSource::add_variable(std::size_t v) {
   std::vector<DimId> dims;
   std::vector<Attribute> attributes;
   if (view.lead == View::steps) dims.push_back(step_dimension(variable, attributes));
-  for (std::size_t d = 0; d < shape->size(); ++d) {
-    const bool obs = d == 0 && view.lead == View::observations;
-    dims.push_back(dimension_of(obs ? terms::name_of(name) + "_obs" : terms::dimension((*shape)[d]),
-                                (*shape)[d]));
+  if (view.lead == View::observations) {
+    dims.push_back(dimension_of(terms::name_of(name) + "_obs", shape->front()));
+    for (std::size_t d = 1; d < shape->size(); ++d)
+      dims.push_back(dimension_of(terms::dimension((*shape)[d]), (*shape)[d]));
+  } else {
+    for (const DimId dim : dimensions(name, *shape)) dims.push_back(dim);
   }
   Type element = terms::element_of(type);
   if (is_complex(type)) {
@@ -219,7 +294,8 @@ void BpSource::add_variable(std::size_t v) {
   View counts = view;
   counts.lead = View::counts;
   counts.trail = View::nothing;
-  attributes = {terms::text_attribute("sample_dimension", terms::name_of(name) + "_obs")};
+  attributes = {terms::text_attribute("sample_dimension",
+                                      schema_.dims[static_cast<std::size_t>(dims.front())].name)};
   const DimId steps = step_dimension(variable, attributes);
   add(name + "_count", Type::int64, {steps}, counts, std::move(attributes));
 }
@@ -350,85 +426,12 @@ std::vector<std::string> BpSource::read_strings(VarId var, const Subarray& selec
   return values;
 }
 
-/// Looks at all blocks of a file.
-class Checker {
- public:
-  Checker(const std::string& path, bool values) : file_(Comm(), path, report_), values_(values) {}
-
-  BpCheck run() {
-    check_.format = file_.format();
-    check_.steps = static_cast<Count>(file_.steps());
-    check_.variables = std::ssize(file_.variables());
-    for (std::size_t v = 0; v < file_.variables().size(); ++v)
-      for (const std::uint32_t step : file_.variables()[v].steps) check_step(v, step);
-    return std::move(check_);
-  }
-
- private:
-  void check_step(std::size_t v, std::size_t step) {
-    const StoredVariable& variable = file_.variables()[v];
-    const std::string me = variable.variable.name + ", step " + std::to_string(step);
-    const auto failed = attempt_to([&] {
-      Count elements = 0;
-      bool countable = true;
-      std::vector<Count> shape;
-      std::string operation;
-      file_.each_block(v, step, [&](const bp::Block& block) {
-        ++check_.blocks;
-        Count own = 1;
-        for (const Count n : block.at.count) countable &= !__builtin_mul_overflow(own, n, &own);
-        countable &= !__builtin_add_overflow(elements, own, &elements);
-        if (shape.empty()) shape = block.at.shape;
-        if (shape != block.at.shape)
-          throw Error(Errc::ebad_file, "its blocks say different shapes", "");
-        if (!block.operation.empty())
-          operation = block.operation;
-        else if (!block.has_value)
-          check_block(v, block, me);
-      });
-      if (!operation.empty())
-        check_.notes.push_back(me + ": values behind ADIOS's operator " + operation +
-                               " were not looked at");
-      if (variable.kind != Kind::global || !countable) return;
-      Count whole = 1;
-      for (const Count n : shape)
-        if (__builtin_mul_overflow(whole, n, &whole)) return;
-      if (elements < whole)
-        check_.notes.push_back(me + ": " + std::to_string(whole - elements) +
-                               " elements or more were written by no rank");
-      if (elements > whole) check_.notes.push_back(me + ": blocks overlap");
-    });
-    if (failed) check_.faults.push_back(me + ": " + failed->message());
-  }
-
-  void check_block(std::size_t v, const bp::Block& block, const std::string& me) {
-    const std::string data = file_.data_path(block.file);
-    const auto [known, is_new] = ends_.emplace(data, 0);
-    if (is_new) known->second = File(data, false, 0, report_).size();
-    if (block.bytes > 0 && block.bytes > known->second - block.payload)
-      throw Error(Errc::etrunc, data + " ends before a block's values");
-    if (!values_ || block.bytes == 0) return;
-    const bp::Type type = file_.variables()[v].variable.type;
-    process_group::Range found;
-    file_.each_part(v, block, [&](std::span<const std::byte> part) {
-      check_.bytes += std::ssize(part);
-      if (block.has_range && process_group::is_ordered(type))
-        found = together(type, found, process_group::range_of(type, part));
-    });
-    if (found.any && (found.min != block.min || found.max != block.max))
-      check_.notes.push_back(me + ": the index has another least or largest value than the block");
-  }
-
-  Report report_;
-  BpReader file_;
-  bool values_;
-  BpCheck check_;
-  std::map<std::string, Offset> ends_;  // of data files
-};
-
 }  // namespace
 
-BpCheck check_bp(const std::string& path, bool values) { return Checker(path, values).run(); }
+BpRecovery recover_bp(const std::string& path, const BpRecoveryOptions& options) {
+  Report report;
+  return process_group::recover_index(path, options, 0, report);
+}
 
 Searched find_in_bp(const std::string& path, const Search& what, bool values,
                     const std::function<void(const FoundBlock&)>& f) {

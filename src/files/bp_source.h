@@ -9,19 +9,33 @@
 //     complex numbers                            a last dimension `complex` of 2
 //     strings                                    text with a last dimension, or strings (given)
 //
-// What no rank wrote reads as netCDF's fill value of the type. Dimensions have no names in BP:
-// dim_N has N elements. "/" in a name becomes ".", and bp_name has the name; the attribute T/units
-// becomes T's units.
+// What no rank wrote reads as netCDF's fill value of the type. Dimensions have no names in BP, but
+// where attributes tell them (below); else dim_N has N elements. "/" in a name becomes ".", and
+// bp_name has the name; the attribute T/units becomes T's units.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "files/source.h"
+#include "layout/process_group/recovery.h"
 #include "layout/process_group/search.h"
 
 namespace forebay {
+
+// Attributes by which dimensions have names and a variable of one step is one of records. What they
+// say is taken into the schema, where it fits the variables; else they are attributes like others.
+namespace bp_attribute {
+/// Of a variable: names of its dimensions, without that of steps. adios2's xarray engine has it.
+inline constexpr std::string_view dimensions = "__xarray_dimensions__";
+/// Of a variable that has a value in each record: the name of the record dimension.
+inline constexpr std::string_view step_dimension = "bp_step_dimension";
+/// Of the file: all its dimensions, also those that no variable has. Lengths: 0 of records.
+inline constexpr std::string_view all_dimensions = "bp_dimensions";
+inline constexpr std::string_view all_lengths = "bp_dimension_lengths";
+}  // namespace bp_attribute
 
 /// Local. Whether `path` is a BP directory, or a file of BP3.
 bool is_bp(const std::string& path);
@@ -43,6 +57,10 @@ struct BpCheck {
 /// `values` reads them, and compares them with the least and largest value that the index has. BP
 /// files have no checksums. Throws where the index as a whole cannot be read.
 BpCheck check_bp(const std::string& path, bool values);
+
+using process_group::BpRecovery, process_group::BpRecoveryOptions, process_group::has_bp_files;
+/// Local. As process_group::recover_index.
+BpRecovery recover_bp(const std::string& path, const BpRecoveryOptions& options);
 
 using process_group::FoundBlock, process_group::Search, process_group::Searched,
     process_group::parse_search;

@@ -106,6 +106,34 @@ constexpr forebay::Type to_engine(Type type) {
   }
 }
 
+/// The type of the same form as one of the engine.
+constexpr Type from_engine(forebay::Type type) {
+  switch (type) {
+    case forebay::Type::byte:
+      return Type::int8;
+    case forebay::Type::int16:
+      return Type::int16;
+    case forebay::Type::int32:
+      return Type::int32;
+    case forebay::Type::int64:
+      return Type::int64;
+    case forebay::Type::float32:
+      return Type::float32;
+    case forebay::Type::float64:
+      return Type::float64;
+    case forebay::Type::uint8:
+      return Type::uint8;
+    case forebay::Type::uint16:
+      return Type::uint16;
+    case forebay::Type::uint32:
+      return Type::uint32;
+    case forebay::Type::uint64:
+      return Type::uint64;
+    default:
+      return Type::chr;
+  }
+}
+
 /// Calls f(T{}) with C++'s type of numbers and characters, and returns whether it did.
 template <typename F>
 constexpr bool with_number(Type type, F&& f) {
@@ -148,6 +176,9 @@ struct Shape {
   std::vector<Count> shape, start, count;
   bool operator==(const Shape&) const = default;
 };
+
+/// It has no payload: its value stands in the heads alone.
+inline bool is_local_value(const Shape& at) { return at.shape == std::vector<Count>{local_value}; }
 
 inline bool all_zero(const std::vector<Count>& extents) {
   return std::all_of(extents.begin(), extents.end(), [](Count n) { return n == 0; });
@@ -212,6 +243,14 @@ struct Group {
   std::uint32_t rank = 0;
   std::uint32_t step = 0;
   Offset place = 0;  ///< in the rank's data.K
+};
+
+/// By what a step is put together from groups alone: it is whole where as many groups have its
+/// number and opening as one of them says. It stands where others have the name of the step.
+struct GroupMark {
+  Rank rank = 0;
+  std::uint64_t opening = 0;  ///< of those that wrote this step, the later one has the larger
+  std::uint32_t groups = 0;   ///< of the step, over all ranks; 0: not known when this was written
 };
 
 /// A record of md.idx. Places are in md.0.

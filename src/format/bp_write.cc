@@ -93,11 +93,25 @@ void put_value(Bytes& out, Type type, const Value& value) {
   put_bytes(out, std::span(value).first(static_cast<std::size_t>(size_of(type))));
 }
 
+/// Of a block that is one.
+void put_value(Bytes& out, Type type, const Block& block) {
+  put_id(out, Characteristic::value);
+  type == Type::string ? put_text(out, block.text) : put_value(out, type, block.min);
+}
+
 void put_range(Bytes& out, Type type, const Block& block) {
   put_id(out, Characteristic::minmax);
   put(out, std::uint16_t{1});
   put_value(out, type, block.min);
   put_value(out, type, block.max);
+}
+
+constexpr std::size_t mark_groups_digits = 8;
+
+std::string hexadecimal(std::uint64_t number, std::size_t digits) {
+  std::string text(digits, '0');
+  for (; digits > 0; number >>= 4) text[--digits] = "0123456789abcdef"[number & 15];
+  return text;
 }
 
 bool tells_range(const Variable& variable, const Block& block) {
@@ -243,7 +257,9 @@ void check(const Attribute& attribute) {
 
 // ---- data.K
 
-GroupImage::GroupImage(std::string_view name, bool column_major, std::uint32_t step) : step_(step) {
+GroupImage::GroupImage(std::string_view name, bool column_major, std::uint32_t step,
+                       const GroupMark& mark)
+    : step_(step) {
   if (name.size() > longest_group_name) {
     throw Error(Errc::emaxname, "the group's name has " + std::to_string(name.size()) + " bytes",
                 "choose a shorter name");
@@ -252,8 +268,10 @@ GroupImage::GroupImage(std::string_view name, bool column_major, std::uint32_t s
   put(own_, std::uint64_t{0});  // from here to the end, in finish()
   put(own_, column_major ? 'y' : 'n');
   put_text(own_, name);
-  put(own_, std::uint32_t{0});
-  put_text(own_, std::to_string(step));
+  put(own_, static_cast<std::uint32_t>(mark.rank));
+  put_text(own_, std::to_string(step) + '/' + hexadecimal(mark.opening, 16) + '/' +
+                     hexadecimal(mark.groups, mark_groups_digits));
+  groups_at_ = own_.size() - mark_groups_digits;
   put(own_, step);
   put(own_, std::uint8_t{0});   // methods
   put(own_, std::uint16_t{0});  // their bytes
@@ -261,6 +279,12 @@ GroupImage::GroupImage(std::string_view name, bool column_major, std::uint32_t s
   put(own_, std::uint32_t{0});
   put(own_, std::uint64_t{0});
   variables_from_ = here();
+}
+
+void GroupImage::tell_groups(std::int64_t groups) {
+  const auto known = std::min<std::int64_t>(groups, std::numeric_limits<std::uint32_t>::max());
+  const std::string digits = hexadecimal(static_cast<std::uint64_t>(known), mark_groups_digits);
+  std::memcpy(own_.data() + groups_at_, digits.data(), digits.size());
 }
 
 Offset GroupImage::here() const { return static_cast<Offset>(own_.size()) + payload_bytes_; }
@@ -288,6 +312,9 @@ GroupImage::Places GroupImage::add(const Variable& variable, std::uint32_t membe
   Characteristics characteristics(own_);
   if (tells_range(variable, block)) {
     put_range(own_, variable.type, block);
+    characteristics.one();
+  } else if (is_local_value(block.at)) {
+    put_value(own_, variable.type, block);
     characteristics.one();
   }
   characteristics.end(variable.name);
@@ -442,9 +469,7 @@ void append_block(Bytes& out, const Variable& variable, const Block& block) {
   put_dimensions(out, block.at, false);
   characteristics.one();
   if (block.has_value) {
-    put_id(out, Characteristic::value);
-    variable.type == Type::string ? put_text(out, block.text)
-                                  : put_value(out, variable.type, block.min);
+    put_value(out, variable.type, block);
     characteristics.one();
   } else if (tells_range(variable, block)) {
     put_range(out, variable.type, block);

@@ -36,7 +36,10 @@ inline constexpr Count least_filler = 82;
 /// of payload_alignment.
 class GroupImage {
  public:
-  GroupImage(std::string_view name, bool column_major, std::uint32_t step);
+  GroupImage(std::string_view name, bool column_major, std::uint32_t step,
+             const GroupMark& mark = {});
+  /// How many groups the step has, of all ranks; else the group says that it does not know.
+  void tell_groups(std::int64_t groups);
 
   struct Places {
     Offset head = 0, payload = 0;
@@ -67,6 +70,7 @@ class GroupImage {
   std::vector<Piece> pieces_;
   Count payload_bytes_ = 0, bytes_ = 0;
   std::size_t variables_at_ = 0, attributes_at_ = 0;  // their counts and lengths, in own_
+  std::size_t groups_at_ = 0;                         // GroupMark::groups, too
   Count variables_from_ = 0;
   std::uint32_t variables_ = 0, attributes_ = 0, step_;
 };

@@ -2,7 +2,9 @@
 """Has write_bp write BP4 files on several numbers of ranks, and adios2 read them, value for value."""
 
 import argparse
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -168,6 +170,11 @@ def walk_groups(path, alignment=4096):
     return groups
 
 
+def unmarked(data):
+    """Without what groups say of when the file was opened."""
+    return re.sub(rb"/[0-9a-f]{16}/", b"/opening/", data)
+
+
 def faults(writer, folder):
     """One write after another fails on one rank: its step is in no file, the others are."""
     whole = 0
@@ -191,10 +198,92 @@ def faults(writer, folder):
     print(f"{whole} failing writes: the other steps as written")
 
 
-def kills(writer, folder):
-    """Killed anywhere, a file has every step that ended."""
+def run(command, *arguments, code=0):
+    done = subprocess.run([command, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == code, f"{arguments}: {done.returncode}, {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def recover(command, path, ranks):
+    """Whatever is lost of the index, it is made again, as it was but for the time, and data files stay."""
+    if not command:
+        return
+    whole = {p.name: p.read_bytes() for p in path.iterdir()}
+    size = len(whole["md.0"])
+    ends = np.frombuffer(whole["md.idx"][64:], "<u8").reshape(-1, 8)[:, 5].astype(int)
+    assert "nothing to do" in run(command, "recover", path)
+    for number, (index, metadata) in enumerate((
+            (None, size), (-40, size), (64 + 2 * 64, size), (-64, ends[-2] + 100), (-64, ends[1] - 1),
+            (10, size), (None, None), (None, 0), (-1, None), (None, ends[0] + 8))):
+        for name, length in (("md.idx", index), ("md.0", metadata)):
+            (path / name).write_bytes(whole[name][:length] if length is not None else b"")
+            if length is None:
+                (path / name).unlink()
+        listed = json.loads(run(command, "recover", "--list", "--json", path))
+        assert listed["outcome"] == "can be recovered" and listed["steps"] == len(ends), listed
+        assert not (path / "md.0.new").exists()
+        run(command, "recover", path)
+        for name in whole:
+            got, expected = (path / name).read_bytes(), whole[name]
+            if name == "md.idx":  # seconds since 1970
+                got, expected = (np.frombuffer(b[64:], "<u8").reshape(-1, 8)[:, [0, 1, 2, 3, 4, 5, 7]].tobytes()
+                                 for b in (got, expected))
+            assert got == expected, f"{path}, case {number}: {name} is not what it was"
+        for kept in path.glob("*.old"):
+            assert whole[kept.name[:-4]].startswith(kept.read_bytes()), kept
+            kept.unlink()
+    File(path, ranks, list(range(len(ends)))).check()
+
+
+def recover_adios2(command, path):
+    """What adios2 wrote is found in md.0; without that there is nothing that tells which groups are a step."""
+    with adios2.FileReader(str(write_adios2(path))) as file:
+        steps = file.num_steps()
+    assert "nothing to do" in run(command, "recover", path)
+    index = (path / "md.idx").read_bytes()
+    for length in (64 + 64, 64, 30):
+        (path / "md.idx").write_bytes(index[:length])
+        run(command, "recover", path)
+        with adios2.FileReader(str(path)) as file:
+            assert file.num_steps() == steps, (length, file.num_steps())
+            for step in range(steps):
+                same("a", file.read("a", step_selection=[step, 1]), np.arange(6.0).reshape(2, 3) + step)
+    (path / "md.0").unlink()
+    assert "damaged" in run(command, "recover", path, code=1)
+    assert (path / "md.idx").stat().st_size == 64 + 64 * steps
+
+
+def write_adios2(path):
+    adios = adios2.Adios()
+    io = adios.declare_io("io")
+    io.set_engine("BP4")
+    packed = io.define_variable("packed", np.zeros(1), [100000], [0], [100000])  # if it can
+    for name in ("bzip2", "blosc", "null"):
+        try:
+            packed.add_operation(adios.define_operator(name, name), {})
+            break
+        except Exception:  # not in this build of adios2
+            continue
+    a, n = io.define_variable("a", np.zeros(1), [2, 3], [0, 0], [2, 3]), io.define_variable("n", np.array(1))
+    text, own = io.define_variable("text"), io.define_variable("own", np.array(1), [adios2.LocalValueDim])
+    io.define_attribute("a/units", "K")
+    engine = io.open(str(path), adios2.bindings.Mode.Write)
+    for step in range(3):
+        engine.begin_step()
+        engine.put(a, np.arange(6.0).reshape(2, 3) + step, adios2.bindings.Mode.Sync)
+        engine.put(n, np.array(step), adios2.bindings.Mode.Sync)
+        engine.put(packed, np.zeros(100000), adios2.bindings.Mode.Sync)
+        engine.put(text, f"step {step}")
+        engine.put(own, np.array(step), adios2.bindings.Mode.Sync)
+        engine.end_step()
+    engine.close()
+    return path
+
+
+def kills(writer, folder, command):
+    """Killed anywhere, a file has every step that ended; what is found behind is right."""
     rng = np.random.default_rng(7)
-    seen = []
+    seen, more = [], []
     for _ in range(8):
         path = folder / "killed.bp"
         shutil.rmtree(path, ignore_errors=True)
@@ -207,11 +296,21 @@ def kills(writer, folder):
             there = file.num_steps()
         assert there in (ended, ended + 1), f"{there} steps, {ended} had ended"
         File(path, 3, list(range(there))).check()
+        if command:
+            found = json.loads(run(command, "recover", "--json", path))
+            assert found["steps"] in (there, there + 1), found
+            more.append(found["steps"] - there)
+            there = found["steps"]
+            for name in ("md.0", "md.idx"):
+                (path / name).unlink()
+            found = json.loads(run(command, "recover", "--json", path))
+            assert found["steps"] == there and found["by_groups"] == there, (found, there)
+            File(path, 3, list(range(there))).check()
         subprocess.run([writer, str(path), "3", "2", str(there), str(there + 1), "append"], check=True,
                        stdout=subprocess.DEVNULL)
         File(path, 3, list(range(there + 2))).check()
         seen.append(there)
-    print(f"killed behind {seen} steps: all there, and appended to")
+    print(f"killed behind {seen} steps, of which {sum(more)} were recovered: all there, and appended to")
 
 
 def main():
@@ -219,6 +318,7 @@ def main():
     parser.add_argument("--writer", required=True)
     parser.add_argument("--dir", type=Path, required=True)
     parser.add_argument("--launch", help="what starts 3 ranks of the writer")
+    parser.add_argument("--command", help="the forebay command, to recover what is lost")
     parser.add_argument("--bp4dbg", help="folder of adios2's module of that name, which walks the files too")
     options = parser.parse_args()
     shutil.rmtree(options.dir, ignore_errors=True)
@@ -250,6 +350,7 @@ def main():
             for data in files:
                 walk_groups(data)
             walk(options.bp4dbg, path)
+            recover(options.command, path, ranks)
             print(f"{ranks} ranks, {per_file} a data file: as written")
     path = options.dir / "column.bp"
     write(path, 3, 0, 0, 0, "column")
@@ -266,11 +367,13 @@ def main():
         write(path, 3, 2, 0, 2, launch=options.launch.split())
         File(path, 3, [0, 1, 2]).check()
         for name in ("data.0", "data.1", "md.0"):
-            assert (path / name).read_bytes() == (options.dir / "r3f2.bp" / name).read_bytes()[:(path / name).stat().st_size], \
-                f"{name}: processes wrote other than threads"
+            threads = (options.dir / "r3f2.bp" / name).read_bytes()[:(path / name).stat().st_size]
+            assert unmarked((path / name).read_bytes()) == unmarked(threads), f"{name}: processes wrote other than threads"
         print("3 processes: as written")
     faults(options.writer, options.dir)
-    kills(options.writer, options.dir)
+    kills(options.writer, options.dir, options.command)
+    if options.command:
+        recover_adios2(options.command, options.dir / "adios2.bp")
     return 0
 
 

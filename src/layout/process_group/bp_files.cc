@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cctype>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -24,9 +25,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr std::string_view tag = "ADIOS-BP";
+
 /// What BP3, BP4, BP5 and this library leave in a directory.
 bool is_of_bp(const std::string& name) {
-  for (const char* known : {"md.idx", "md.0", "mmd.0", "profiling.json", "forebay.idx"})
+  for (const char* known : {"md.idx", "md.0", "mmd.0", "profiling.json", "forebay.idx",
+                            "md.idx.old", "md.0.old", "md.idx.new", "md.0.new"})
     if (name == known) return true;
   if (!name.starts_with("data.") || name.size() == 5) return false;
   for (const char c : name.substr(5))
@@ -34,14 +38,21 @@ bool is_of_bp(const std::string& name) {
   return true;
 }
 
-/// Whether a file is empty, or begins as those of BP4 do.
-bool may_be_bp(const std::string& path) {
-  constexpr std::string_view tag = "ADIOS-BP";
-  if (!fs::is_regular_file(path)) return false;  // to open a pipe would wait
+/// What a file begins with; nothing where it cannot be read.
+std::optional<std::string> beginning(const std::string& path) {
+  if (!fs::is_regular_file(path)) return std::nullopt;  // to open a pipe would wait
   std::ifstream file(path, std::ios::binary);
   std::string first(tag.size(), ' ');
   file.read(first.data(), std::ssize(first));
-  return file.gcount() == 0 ? file.eof() : file.gcount() == std::ssize(first) && first == tag;
+  if (!file && !file.eof()) return std::nullopt;
+  first.resize(static_cast<std::size_t>(file.gcount()));
+  return first;
+}
+
+/// Whether a file is empty, or begins as those of BP4 do.
+bool may_be_bp(const std::string& path) {
+  const auto first = beginning(path);
+  return first && (first->empty() || *first == tag);
 }
 
 bool has_index(const std::string& path) {
@@ -54,7 +65,15 @@ bool has_index(const std::string& path) {
   throw Error(Errc::ebad_file, path + " cannot be appended to: " + why, "write a new file");
 }
 
+std::uint64_t new_opening() {
+  const auto time = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+}
+
 }  // namespace
+
+bool begins_as_bp(const std::string& path) { return beginning(path) == tag; }
 
 BpFiles::BpFiles(const Comm& comm, const std::string& path, const WriteOptions& options,
                  bool append, Report& report)
@@ -68,11 +87,13 @@ BpFiles::BpFiles(const Comm& comm, const std::string& path, const WriteOptions& 
     index_ = open("md.idx");
     open_by_root(append, options.column_major);
   });
-  std::array<std::int64_t, 3> told{metadata_end, index_end, static_cast<std::int64_t>(steps)};
+  std::array<std::int64_t, 4> told{metadata_end, index_end, static_cast<std::int64_t>(steps),
+                                   static_cast<std::int64_t>(new_opening())};
   comm_.broadcast(told.data(), sizeof told);
   metadata_end = told[0];
   index_end = told[1];
   steps = static_cast<std::uint64_t>(told[2]);
+  opening = static_cast<std::uint64_t>(told[3]);
   choose_data_file(options);
   agree_on_error(comm_, attempt_to([&] {
                    if (!metadata_) metadata_ = open("md.0");

@@ -13,6 +13,9 @@
 
 namespace forebay::process_group {
 
+/// Local. Whether a file begins as those of BP4 do.
+bool begins_as_bp(const std::string& path);
+
 struct WriteOptions {
   std::string group = "forebay";
   bool column_major = false;
@@ -42,8 +45,9 @@ class BpFiles {
 
   // How far whole steps reach. All but data_end are equal on all ranks, that on data_ranks().
   Offset data_end = 0, metadata_end = 0, index_end = 0;
-  std::uint64_t steps = 0;  ///< the number of the last one
-  std::vector<Name> names;  ///< in the file when it was opened; on rank 0
+  std::uint64_t steps = 0;    ///< the number of the last one
+  std::uint64_t opening = 0;  ///< bp::GroupMark::opening; equal on all ranks
+  std::vector<Name> names;    ///< in the file when it was opened; on rank 0
 
  private:
   void open_by_root(bool append, bool column_major);

@@ -111,6 +111,10 @@ std::size_t StepWriter::name_of(Name&& name) {
               "write a variable with one type and number of dimensions");
 }
 
+void StepWriter::announce(const bp::Variable& variable, Kind kind, std::size_t dimensions) {
+  name_of({variable, kind, static_cast<std::uint8_t>(dimensions)});
+}
+
 void StepWriter::add(const bp::Variable& variable, const bp::Shape& shape,
                      std::span<const std::byte> data, bool lent) {
   const StepTimer timer(report_, Step::post);
@@ -194,6 +198,81 @@ void StepWriter::keep_own_attributes() {
   });
 }
 
+/// Blocks in the order of the catalogue; of each its number there.
+std::vector<std::size_t> StepWriter::sort_blocks() {
+  std::vector<std::size_t> known, numbers;
+  for (const OwnName& own : names_)
+    known.push_back(own.known ? *own.known : *catalogue_.find(own.name.variable.name, false));
+  std::stable_sort(pending_.begin(), pending_.end(), [&](const Pending& a, const Pending& b) {
+    return known[a.name] < known[b.name];
+  });
+  for (const Pending& pending : pending_) numbers.push_back(known[pending.name]);
+  return numbers;
+}
+
+/// Into this rank's group, and its entry behind `entries`, with places counted from the group.
+void StepWriter::put_block(Pending& pending, std::size_t number, Laid& step, bp::Bytes& entries) {
+  const Name& name = names_[pending.name].name;
+  bp::Block& block = pending.block;
+  block.step = step.number;
+  block.file = files_.number();
+  // Of a local value a group has the head alone.
+  const auto data = name.kind == Kind::local_value ? std::span<const std::byte>() : pending.data;
+  const auto places =
+      step.image->add(name.variable, static_cast<std::uint32_t>(number), block, data);
+  block.place = places.head;
+  block.payload = places.payload;
+  bp::append_block(entries, name.variable, block);
+}
+
+/// Entries of variables in the order of the catalogue, of each those first that were flushed.
+void StepWriter::put_blocks(Laid& step, std::span<const std::size_t> slots) {
+  auto flushed = flushed_.entries.begin();
+  const auto put_flushed = [&](std::size_t end) {
+    for (; flushed != flushed_.entries.end() && flushed->first < end; ++flushed) {
+      const auto& [bytes, number] = flushed->second;
+      step.entries.insert(step.entries.end(), bytes.begin(), bytes.end());
+      step.mine[slots[flushed->first]] += std::ssize(bytes);
+      step.mine[slots[flushed->first] + 1] += number;
+    }
+  };
+  const std::vector<std::size_t> numbers = sort_blocks();
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    put_flushed(numbers[i] + 1);
+    const std::size_t from = step.entries.size(), slot = slots[numbers[i]];
+    put_block(pending_[i], numbers[i], step, step.entries);
+    step.own.emplace_back(from, step.entries.size());
+    step.mine[slot] += static_cast<std::int64_t>(step.entries.size() - from);
+    ++step.mine[slot + 1];
+  }
+  put_flushed(catalogue_.size());
+}
+
+void StepWriter::put_attributes(Laid& step, std::span<const std::size_t> slots) {
+  std::sort(attributes_.begin(), attributes_.end(), [&](const auto& a, const auto& b) {
+    return *catalogue_.find(a.name, true) < *catalogue_.find(b.name, true);
+  });
+  for (const bp::Attribute& attribute : attributes_) {
+    const std::size_t n = *catalogue_.find(attribute.name, true), from = step.entries.size();
+    step.image->add(attribute, static_cast<std::uint32_t>(n));
+    bp::append_attribute(step.entries, attribute, static_cast<std::uint32_t>(n), step.number,
+                         files_.number());
+    step.mine[slots[n]] += static_cast<std::int64_t>(step.entries.size() - from);
+    ++step.mine[slots[n] + 1];
+  }
+}
+
+void StepWriter::begin_image(Laid& step) {
+  step.image.emplace(options_.group, options_.column_major, step.number,
+                     bp::GroupMark{comm_.rank(), files_.opening, 0});
+}
+
+void StepWriter::end_image(Laid& step) {
+  step.image->finish(options_.alignment);
+  step.mine[group_bytes] = step.image->bytes();
+  ++step.mine[groups];
+}
+
 void StepWriter::lay_out(Laid& step) {
   keep_own_attributes();
   std::vector<std::size_t> slots(catalogue_.size());
@@ -210,50 +289,13 @@ void StepWriter::lay_out(Laid& step) {
   admit(true);
   step.mine.resize(of_names + 2 * step.names.size());
   step.total.resize(step.mine.size());
-  // A step without any group has no group's entry, which readers take the language from.
-  if (pending_.empty() && attributes_.empty() && !comm_.is_root()) {
-    step.before = step.mine;
-    return;
-  }
-  step.image.emplace(options_.group, options_.column_major, step.number);
-  const auto count = [&](std::size_t name, std::size_t from) {
-    step.mine[slots[name]] += static_cast<std::int64_t>(step.entries.size() - from);
-    ++step.mine[slots[name] + 1];
-  };
-  std::vector<std::size_t> known;
-  for (const OwnName& own : names_)
-    known.push_back(own.known ? *own.known : *catalogue_.find(own.name.variable.name, false));
-  std::stable_sort(pending_.begin(), pending_.end(), [&](const Pending& a, const Pending& b) {
-    return known[a.name] < known[b.name];
-  });
-  for (Pending& pending : pending_) {
-    const Name& name = names_[pending.name].name;
-    const std::size_t n = known[pending.name], from = step.entries.size();
-    bp::Block& block = pending.block;
-    block.step = step.number;
-    block.file = files_.number();
-    // Of a local value a group has the head alone.
-    const auto data = name.kind == Kind::local_value ? std::span<const std::byte>() : pending.data;
-    const auto places = step.image->add(name.variable, static_cast<std::uint32_t>(n), block, data);
-    block.place = places.head;
-    block.payload = places.payload;
-    bp::append_block(step.entries, name.variable, block);
-    step.ends.push_back(step.entries.size());
-    count(n, from);
-  }
-  std::sort(attributes_.begin(), attributes_.end(), [&](const auto& a, const auto& b) {
-    return *catalogue_.find(a.name, true) < *catalogue_.find(b.name, true);
-  });
-  for (const bp::Attribute& attribute : attributes_) {
-    const std::size_t n = *catalogue_.find(attribute.name, true), from = step.entries.size();
-    step.image->add(attribute, static_cast<std::uint32_t>(n));
-    bp::append_attribute(step.entries, attribute, static_cast<std::uint32_t>(n), step.number,
-                         files_.number());
-    count(n, from);
-  }
-  step.image->finish(options_.alignment);
-  step.mine[group_bytes] = step.image->bytes();
-  step.mine[groups] = 1;
+  // One group at least says how many there are, and has an entry that readers take the language
+  // from.
+  if (comm_.is_root() || !pending_.empty() || !attributes_.empty()) begin_image(step);
+  put_blocks(step, slots);
+  put_attributes(step, slots);
+  step.mine[groups] = std::ssize(flushed_.groups);
+  if (step.image) end_image(step);
   step.before = step.mine;
 }
 
@@ -264,8 +306,9 @@ Offset StepWriter::place_of(const Laid& step, Offset& end) {
     before = step.mine[group_bytes];
     files_.data_ranks().exclusive_scan(std::span(&before, 1), std::span(&all, 1));
   }
-  end = files_.data_end + all;
-  return files_.data_end + before;
+  const Offset begin = std::max(files_.data_end, flushed_.end);
+  end = begin + all;
+  return begin + before;
 }
 
 /// Of all heads in the step's part of md.0, one behind the other, and where they go.
@@ -314,7 +357,7 @@ IndexPlan StepWriter::plan_metadata(const Laid& step) const {
 /// Every rank writes its own entries, the root the heads between them.
 void StepWriter::write_metadata(const Laid& step, const IndexPlan& plan, Offset group_at) {
   std::vector<Piece> pieces;
-  bp::Bytes heads, group;
+  bp::Bytes heads, own_groups;
   if (comm_.is_root()) {
     std::vector<std::pair<Offset, std::size_t>> places;
     print_heads(step, plan, heads, places);
@@ -324,13 +367,15 @@ void StepWriter::write_metadata(const Laid& step, const IndexPlan& plan, Offset 
       pieces.push_back({places[i].first, std::span(heads).subspan(from, to - from)});
     }
   }
-  if (step.image) {
-    bp::append_group(group, {options_.group, options_.column_major,
-                             static_cast<std::uint32_t>(comm_.rank()), step.number, group_at});
-    pieces.push_back({plan.record.groups + bp::groups_head_bytes +
-                          step.before[groups] * static_cast<Count>(group.size()),
-                      group});
-  }
+  const auto put_group = [&](Offset at) {
+    bp::append_group(own_groups, {options_.group, options_.column_major,
+                                  static_cast<std::uint32_t>(comm_.rank()), step.number, at});
+  };
+  for (const Offset at : flushed_.groups) put_group(at);
+  if (step.image) put_group(group_at);
+  const Count before_mine =
+      step.before[groups] * bp::group_entry_bytes(options_.group, step.number);
+  pieces.push_back({plan.record.groups + bp::groups_head_bytes + before_mine, own_groups});
   std::size_t taken = 0;
   for (std::size_t i = 0; i < step.names.size(); ++i) {
     const std::size_t slot = of_names + 2 * i;
@@ -354,21 +399,25 @@ void StepWriter::write_data(const Laid& step, Offset at) {
   write_pieces(files_.data(), pieces);
 }
 
-void StepWriter::write_step() {
-  Laid step;
-  const auto early = attempt_to([&] {
-    if (files_.steps >= std::numeric_limits<std::uint32_t>::max())
-      throw Error(Errc::erange, "BP files have no numbers for more than 2^32 steps",
-                  "write another file");
-    step.number = static_cast<std::uint32_t>(files_.steps + 1);
+std::uint32_t StepWriter::next_step() const {
+  if (files_.steps >= std::numeric_limits<std::uint32_t>::max())
+    throw Error(Errc::erange, "BP files have no numbers for more than 2^32 steps",
+                "write another file");
+  return static_cast<std::uint32_t>(files_.steps + 1);
+}
+
+/// Of what this rank has for the file now: names that all know, and places by `lay_out`'s sums.
+template <typename F>
+void StepWriter::agree(Laid& step, std::optional<Error> failed, F&& lay_out) {
+  attempt_into(failed, [&] {
+    step.number = next_step();
     measure_lent();
   });
   std::vector<Name> fresh;
-  auto failed = early;
   attempt_into(failed, [&] { fresh = new_names(); });
   catalogue_.agree(comm_, fresh, failed);
 
-  failed = attempt_to([&] { lay_out(step); });
+  failed = attempt_to(lay_out);
   if (failed) step.before.clear(), step.total.clear();
   try {
     comm_.exclusive_scan(step.before, step.total, failed ? failed->code() : Errc::ok);
@@ -376,19 +425,55 @@ void StepWriter::write_step() {
     if (!failed) throw;
   }
   if (failed) throw Error(*failed).as_own_matter(false);
+}
 
+void StepWriter::write_flush(const std::optional<Error>& failed_before) {
+  Laid step;
+  std::vector<std::size_t> numbers;
+  bp::Bytes entries;
+  std::vector<std::size_t> ends;
+  agree(step, failed_before, [&] {
+    step.mine.resize(of_names);
+    step.total.resize(of_names);
+    if (!pending_.empty()) begin_image(step);
+    numbers = sort_blocks();
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      put_block(pending_[i], numbers[i], step, entries);
+      ends.push_back(entries.size());
+    }
+    if (step.image) end_image(step);
+    step.before = step.mine;
+  });
+  Offset end = 0;
+  const Offset at = place_of(step, end);
+  agree_on_error(comm_, attempt_to([&] {
+                   const StepTimer timer(report_, Step::write);
+                   write_data(step, at);
+                   if (step.image) flushed_.groups.push_back(at);
+                   for (std::size_t i = 0, from = 0; i < ends.size(); from = ends[i++]) {
+                     const auto entry = std::span(entries).subspan(from, ends[i] - from);
+                     bp::move_entry(entry, at);
+                     auto& [bytes, number] = flushed_.entries[numbers[i]];
+                     bytes.insert(bytes.end(), entry.begin(), entry.end());
+                     ++number;
+                   }
+                 }));
+  flushed_.end = end;
+}
+
+void StepWriter::write_step() {
+  Laid step;
+  agree(step, std::nullopt, [&] { lay_out(step); });
+  if (step.image) step.image->tell_groups(step.total[groups]);
   Offset end = 0;
   const Offset at = place_of(step, end);
   bp::StepRecord record;
-  failed = attempt_to([&] {
+  const auto failed = attempt_to([&] {
     const StepTimer timer(report_, Step::write);
     const IndexPlan plan = plan_metadata(step);
     write_data(step, at);
-    std::size_t from = 0;
-    for (const std::size_t entry_end : step.ends) {
+    for (const auto& [from, entry_end] : step.own)
       bp::move_entry(std::span(step.entries).subspan(from, entry_end - from), at);
-      from = entry_end;
-    }
     write_metadata(step, plan, at);
     record = plan.record;
     record.step = step.number;
@@ -406,11 +491,28 @@ void StepWriter::write_step() {
   attributes_.clear();
 }
 
-void StepWriter::forget_step() {
+void StepWriter::forget_blocks() {
   pending_.clear();
   names_.clear();
   name_places_.clear();
   copies_.clear();
+}
+
+void StepWriter::forget_step() {
+  forget_blocks();
+  flushed_ = {};
+}
+
+// All ranks have ended their writes. What lies behind whole steps is given back where that works;
+// the next step is written over it in any case.
+void StepWriter::give_up_step() {
+  if (files_.data_ranks().is_root()) attempt_to([&] { files_.data().truncate(files_.data_end); });
+  if (comm_.is_root()) {
+    attempt_to([&] { files_.metadata().truncate(files_.metadata_end); });
+    attempt_to([&] { files_.index().truncate(files_.index_end); });
+  }
+  forget_step();
+  ++files_.opening;  // what is left of it belongs to no other step with its number
 }
 
 void StepWriter::end_step() {
@@ -418,17 +520,21 @@ void StepWriter::end_step() {
   try {
     write_step();
   } catch (...) {
-    // All ranks have ended their writes. What lies behind whole steps is given back where that
-    // works; the next step is written over it in any case.
-    if (files_.data_ranks().is_root()) attempt_to([&] { files_.data().truncate(files_.data_end); });
-    if (comm_.is_root()) {
-      attempt_to([&] { files_.metadata().truncate(files_.metadata_end); });
-      attempt_to([&] { files_.index().truncate(files_.index_end); });
-    }
-    forget_step();
+    give_up_step();
     throw;
   }
   forget_step();
+}
+
+void StepWriter::flush(const std::optional<Error>& failed) {
+  const StepTimer timer(report_, Step::wait);
+  try {
+    write_flush(failed);
+  } catch (...) {
+    give_up_step();
+    throw;
+  }
+  forget_blocks();
 }
 
 void StepWriter::sync() {

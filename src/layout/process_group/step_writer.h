@@ -2,6 +2,7 @@
 // group, and where all of it lies goes into an index that no rank ever holds.
 //
 //     add        the block's head and memory are noted, or its bytes copied          local
+//     flush      what there is so far goes to data.K as a group, entries are kept    collective
 //     end_step   sizes are added up over ranks; groups go to data.K, entries to md.0;
 //                behind a meeting one record in md.idx makes the step readable       collective
 //
@@ -12,6 +13,7 @@
 // ends of whole steps (BpFiles) belongs to the step under way.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -58,6 +60,15 @@ class StepWriter {
   /// is in the file already is left as it is.
   void add_attribute(const bp::Attribute& attribute);
 
+  /// Local, before any block is added. Names that steps will have, equally on all ranks: the index
+  /// has them in this order then, whichever rank writes which. `dimensions`: none for scalars.
+  void announce(const bp::Variable& variable, Kind kind, std::size_t dimensions);
+  /// Collective. The blocks so far go to data.K, and their memory is the caller's again, lent or
+  /// not; the step under way goes on, and needs memory for entries of the index alone. `failed`: an
+  /// error of this rank from before. When it throws, on all ranks, the step is given up, as by
+  /// end_step(). 3 meetings, and those for new names and several data files.
+  void flush(const std::optional<Error>& failed = std::nullopt);
+
   /// Collective. All ranks' blocks are one step of the file when this returns: 4 meetings, one more
   /// of those that share a data file where there are several, and up to 3 where there are new names
   /// (catalogue.h).
@@ -88,10 +99,21 @@ class StepWriter {
     std::vector<std::size_t> names;       // of the catalogue, that may be in it; attributes last
     std::size_t first_attribute = 0;      // in `names`
     bp::Bytes entries;                    // of md.0, in their order
-    std::vector<std::size_t> ends;        // of those of blocks
+    std::vector<std::pair<std::size_t, std::size_t>> own;  // those whose places are in the image
     // Sums over the ranks below, and over all: bytes of groups, groups, and then for each of
     // `names` bytes and number of entries.
     std::vector<std::int64_t> mine, before, total;
+  };
+
+  struct Entries {
+    bp::Bytes bytes;
+    std::int64_t number = 0;
+  };
+  /// What flush() wrote of the step under way.
+  struct Flushed {
+    std::vector<Offset> groups;              // their places
+    std::map<std::size_t, Entries> entries;  // of blocks, by place in the catalogue
+    Offset end = 0;                          // of data.K, over data_ranks(); 0: nothing
   };
 
   StepWriter(const Comm& comm, const std::string& path, const WriteOptions& options, bool append,
@@ -100,7 +122,17 @@ class StepWriter {
   std::vector<Name> new_names() const;
   void measure_lent();
   void keep_own_attributes();
+  std::uint32_t next_step() const;
+  template <typename F>
+  void agree(Laid& step, std::optional<Error> failed, F&& lay_out);
   void write_step();
+  void write_flush(const std::optional<Error>& failed);
+  void begin_image(Laid& step);
+  void end_image(Laid& step);
+  std::vector<std::size_t> sort_blocks();
+  void put_block(Pending& pending, std::size_t number, Laid& step, bp::Bytes& entries);
+  void put_blocks(Laid& step, std::span<const std::size_t> slots);
+  void put_attributes(Laid& step, std::span<const std::size_t> slots);
   void lay_out(Laid& step);
   Offset place_of(const Laid& step, Offset& end);
   IndexPlan plan_metadata(const Laid& step) const;
@@ -108,6 +140,8 @@ class StepWriter {
                    std::vector<std::pair<Offset, std::size_t>>& places) const;
   void write_data(const Laid& step, Offset at);
   void write_metadata(const Laid& step, const IndexPlan& plan, Offset group_at);
+  void give_up_step();
+  void forget_blocks();
   void forget_step();
 
   Comm comm_;
@@ -123,6 +157,7 @@ class StepWriter {
   std::vector<OwnName> names_;  // of the step under way, this rank's
   std::unordered_map<std::string, std::size_t> name_places_;
   std::vector<Pending> pending_;
+  Flushed flushed_;
   std::vector<bp::Attribute> attributes_;  // not written yet
   CopyRoom copies_;
 };

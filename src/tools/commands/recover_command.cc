@@ -1,11 +1,14 @@
-// forebay recover: replays what a job that ended left in staging logs.
+// forebay recover: replays what a job that ended left in staging logs, and finds the steps of BP4
+// directories that it did not end, or whose index is lost.
 #include <fmt/format.h>
 
 #include <cstdio>
 
 #include "base/text_table.h"
+#include "comm/agree.h"
 #include "comm/session.h"
 #include "dataset/recovery.h"
+#include "files/bp_source.h"
 #include "method/method_values.h"
 #include "tools/commands.h"
 #include "tools/json.h"
@@ -109,12 +112,73 @@ struct Options {
   bool json = false;
 };
 
+// -- BP4 directories
+
+std::string outcome_of(const BpRecovery& r) {
+  if (!r.needed) return "nothing to do";
+  if (r.changed) return "recovered";
+  return r.lost() > 0 ? "damaged" : r.steps == 0 ? "nothing found" : "can be recovered";
+}
+
+bool is_well(const BpRecovery& r) {
+  return r.lost() == 0 && (!r.needed || r.steps > 0 || r.changed);
+}
+
+std::string result_text(const BpRecovery& r, const std::string& path) {
+  std::string text =
+      fmt::format("{}: {} steps in the index, {} are whole", printable(path),
+                  grouped(static_cast<Count>(r.before)), grouped(static_cast<Count>(r.steps)));
+  if (r.by_index > 0) text += fmt::format(", {} of them by md.0 alone", r.by_index);
+  if (r.by_groups > 0) text += fmt::format(", {} of them by their process groups", r.by_groups);
+  text += ": " + outcome_of(r) + "\n";
+  for (const std::string& note : r.notes) text += "  note: " + printable(note) + "\n";
+  for (const std::string& file : r.kept) text += "  " + printable(file) + " is what was there\n";
+  if (r.lost() > 0 && !r.changed)
+    text += "  the index is left as it was: --skip-damaged goes on with the steps that are whole\n";
+  return text;
+}
+
+Json result_json(const BpRecovery& r, const std::string& path) {
+  return {{"path", path},           {"steps_in_index", r.before}, {"steps", r.steps},
+          {"by_index", r.by_index}, {"by_groups", r.by_groups},   {"lost", r.lost()},
+          {"changed", r.changed},   {"outcome", outcome_of(r)},   {"notes", r.notes},
+          {"kept", r.kept}};
+}
+
+void check_bp_options(const Options& options) {
+  const RecoveryOptions& how = options.how;
+  if (how.partial || how.keep || how.session || !how.file.empty())
+    throw Error(Errc::einval, printable(options.path) + " is a BP4 directory, and has no logs",
+                "--list, --verify, --skip-damaged and --json are for those");
+}
+
+// Collective: rank 0 does all of it.
+int run_bp(const Comm& comm, const Options& options) {
+  BpRecovery result;
+  by_root(comm, [&] {
+    check_bp_options(options);
+    result = recover_bp(
+        options.path, {options.how.list_only || options.how.verify_only, options.how.skip_damaged});
+  });
+  if (!comm.is_root()) return exit_done;
+  if (options.json)
+    print_json(result_json(result, options.path));
+  else
+    fmt::print("{}", result_text(result, options.path));
+  std::fflush(stdout);
+  return is_well(result) ? exit_done : exit_failed;
+}
+
 // Collective. Rank 0 tells what every rank knows.
 int run(Options& options) {
   const Session ranks;
   const bool speaks = ranks.world().is_root();
   if (!options.session.empty()) options.how.session = std::stoull(options.session, nullptr, 16);
   try {
+    std::int64_t is_bp = 0;
+    agree_on_error(ranks.world(), attempt_to([&] { is_bp = has_bp_files(options.path); }));
+    ranks.world().broadcast(&is_bp, sizeof is_bp);
+    if (is_bp != 0) return run_bp(ranks.world(), options);
     RecoveryResult result;
     {
       Progress progress;
@@ -144,14 +208,20 @@ int run(Options& options) {
 
 void add_recover_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
-  Command command(app, "recover", "Replay the writes that a job which ended left in staging logs");
-  command.add_option("PATH", options->path, "the dataset, or a directory with logs of any number")
+  Command command(
+      app, "recover",
+      "Finish what a job left that ended: writes in staging logs, steps of BP4 directories");
+  command
+      .add_option("PATH", options->path,
+                  "the dataset, a directory with logs of any number, or a BP4 directory")
       .required();
   command.add_flag("--list", options->how.list_only, "only tell what there is");
   command.add_flag("--verify", options->how.verify_only,
                    "read and check everything, change nothing");
-  command.add_flag("--skip-damaged", options->how.skip_damaged,
-                   "replay what is whole though other writes are damaged");
+  command.add_flag(
+      "--skip-damaged", options->how.skip_damaged,
+      "replay what is whole though other writes are damaged; of a BP4 directory go on with "
+      "fewer steps than its index tells of");
   command.add_flag("--partial", options->how.partial,
                    "go on though the logs of some ranks are missing");
   command.add_option("--file", options->how.file,
@@ -168,6 +238,11 @@ void add_recover_command(CLI::App& app, int& status) {
   command.add_flag("--keep", options->how.keep, "leave logs and control file where they are");
   command.add_flag("--json", options->json, "print one JSON object");
   command.footer(
+      "Of a BP4 directory (docs/groups.md) whole steps that md.idx does not tell of get their "
+      "records, "
+      "also where md.idx or md.0 is lost: from md.0, else from the process groups in data.K. These "
+      "are never changed, and the old index stays as md.idx.old and md.0.old. Nobody may write the "
+      "file meanwhile. Rank 0 does all of it.\n"
       "Under mpiexec the ranks share the logs out; a rank on each node finds logs on local "
       "disks.\nExit codes: 0 all is in the file, or there was nothing to do; 1 something is "
       "damaged, "

@@ -21,6 +21,8 @@
 #include "comm/agree.h"
 #include "dataset/copying.h"
 #include "dataset/probe.h"
+#include "files/bp_source.h"
+#include "files/bp_writer.h"
 #include "files/hdf5/open.h"
 #include "tools/convert/jobs.h"
 #include "tools/progress.h"
@@ -65,11 +67,16 @@ void remove_doomed_folder(const char* ending) {
   remove("/header.nc");
   remove("/state");
   remove("/index");
+  remove("/md.idx");
+  remove("/md.0");
   for (int n = 0; n < 1000; ++n) {
     char name[] = {'/', char('0' + n / 100), char('0' + n / 10 % 10), char('0' + n % 10), 0};
     char* const begin = name + (n < 10 ? 2 : n < 100 ? 1 : 0);
     *begin = '/';
     remove(begin);
+    char data[sizeof name + 5] = "/data.";
+    for (int i = 0; (data[6 + i] = begin[1 + i]) != '\0';) ++i;
+    remove(data);
   }
   ::rmdir(path);
 }
@@ -168,7 +175,8 @@ void check_output(const ConvertOptions& options) {
   if (!options.force) throw Error(Errc::eexist, name + " exists", "--force replaces it");
   const bool store = options.to == "zarr" && fs::exists(options.out + "/.zgroup");
   const bool one_file = options.to != "zarr" && is_directory_file(options.out);
-  if (S_ISDIR(out.st_mode) && !store && !one_file)
+  const bool steps = options.to == "bp" && is_bp(options.out);
+  if (S_ISDIR(out.st_mode) && !store && !one_file && !steps)
     throw Error(Errc::eexist, name + " is a directory", "give the output another name");
 }
 
@@ -200,9 +208,9 @@ class Conversion {
     agree_on_error(comm_, attempt_to([&] {
                      if (comm_.is_root()) check_output(options_);
                    }));
-    if (options_.to != "netcdf" && !copies && comm_.size() > 1)
+    if (options_.to != "netcdf" && options_.to != "bp" && !copies && comm_.size() > 1)
       throw Error(Errc::enotsupport, options_.to + " is written by one process",
-                  "leave mpiexec out, or convert to netcdf");
+                  "leave mpiexec out, or convert to netcdf or bp");
     const std::string temporary = temporary_name(comm_, options_.out);
     Unfinished unfinished(comm_, temporary);
     if (copies) {
@@ -225,13 +233,15 @@ class Conversion {
   void open_input() {
     source_ = open_source(options_.in, options_.group);
     const std::string name = printable(options_.in),
-                      to = options_.to == "zarr" || options_.to == "hdf5" ? options_.to : "netcdf";
+                      to = options_.to.empty() ? "netcdf" : options_.to;
     if (!source_->groups().empty())
       throw Error(Errc::enotsupport,
                   fmt::format("{} has groups (the first is \"{}\"), which {} has no word for", name,
                               printable(source_->groups()[0].path), to),
                   "--group GROUP takes one (--group / the root), --to hdf5 keeps them all");
     result_.left_out = source_->left_out();
+    if (options_.to == "bp")
+      for (LeftOut& item : no_word_in_bp(*source_)) result_.left_out.push_back(std::move(item));
     if (!result_.left_out.empty() && !options_.skip)
       throw Error(Errc::enotsupport,
                   fmt::format("{}: {} is {}, which {} has no word for", name,
@@ -242,9 +252,14 @@ class Conversion {
 
   void copy_source(const std::string& temporary) {
     create(temporary);
-    agree_on_error(comm_, attempt_to([&] { plan(); }));
-    agree_on_jobs();
-    copy();
+    Progress progress("convert", where());
+    if (output_->steps() > 0) {
+      copy_by_steps(progress);
+    } else {
+      agree_on_error(comm_, attempt_to([&] { plan(); }));
+      agree_on_jobs();
+      copy(progress, totals_after_rounds(jobs_));
+    }
     for (std::size_t v = 0; v < source_->schema().vars.size(); ++v)
       if (!output_->exact(static_cast<VarId>(v)))
         result_.lossy.push_back(source_->schema().vars[v].name);
@@ -259,6 +274,8 @@ class Conversion {
       output_ = create_hdf5(*source_, path, options_);
     } else if (options_.to == "zarr") {
       output_ = create_zarr(*source_, path, options_);
+    } else if (options_.to == "bp") {
+      output_ = create_bp(comm_, *source_, path, options_);
     } else {
       output_ = create_netcdf(comm_, *source_, path, options_);
     }
@@ -289,9 +306,43 @@ class Conversion {
     checks_ = checks.take();
   }
 
+  // Jobs of all records at once may be more than fit into memory.
+  void plan_step(Count step) {
+    Rounds rounds(comm_.size(), options_.round_bytes);
+    const Count most = std::min(piece_bytes, options_.round_bytes);
+    for (std::size_t v = 0; v < source_->schema().vars.size(); ++v) {
+      const auto var = static_cast<VarId>(v);
+      const Variable& stored = output_->variable(var);
+      if (stored.is_record ? step < source_->schema().numrecs : step == 0)
+        add_boxes_of_record(rounds, var, stored, source_->shape(var), step, most);
+    }
+    jobs_ = rounds.take();
+  }
+
+  Count bytes_of_values() const {
+    Count bytes = 0;
+    for (std::size_t v = 0; v < source_->schema().vars.size(); ++v)
+      bytes += whole(source_->shape(static_cast<VarId>(v))).elements() *
+               size_of(source_->schema().vars[v].type);
+    return bytes;
+  }
+
+  void copy_by_steps(Progress& progress) {
+    const Count steps = output_->steps(), all = bytes_of_values();
+    for (Count step = 0; step < steps; ++step) {
+      agree_on_error(comm_, attempt_to([&] { plan_step(step); }));
+      if (step == 0) agree_on_jobs(steps);
+      std::vector<Count> totals = totals_after_rounds(jobs_);
+      for (Count& total : totals) total += result_.bytes;
+      copy(progress, totals, all);
+      output_->end_step();
+    }
+  }
+
   // Ranks that saw the input at different moments would not meet in the same rounds.
-  void agree_on_jobs() {
-    const auto mine = static_cast<std::int64_t>(hash_of_jobs(jobs_) >> 1);
+  void agree_on_jobs(Count steps = 0) {
+    const auto mine =
+        static_cast<std::int64_t>((hash_of_jobs(jobs_) + static_cast<std::uint64_t>(steps)) >> 1);
     std::array<std::int64_t, 2> both{mine, -mine};
     comm_.all_reduce(both, Reduce::min);
     if (both[0] != -both[1])
@@ -335,10 +386,9 @@ class Conversion {
     return piece;
   }
 
-  void copy() {
-    const std::vector<Count> totals = totals_after_rounds(jobs_);
+  // `totals`: bytes that are done after each round; `all`: in the end, if these rounds are not all.
+  void copy(Progress& progress, const std::vector<Count>& totals, Count all = 0) {
     hashes_.assign(options_.verify ? jobs_.size() : 0, 0);
-    Progress progress("convert", where());
     for (std::size_t first = 0; first < jobs_.size();) {
       const int round = jobs_[first].round;
       std::vector<Piece> pieces;
@@ -370,7 +420,7 @@ class Conversion {
       first = next;
       ++result_.rounds;
       result_.bytes = totals[static_cast<std::size_t>(round)];
-      progress.tell(result_.bytes, totals.back());
+      progress.tell(result_.bytes, std::max(all, totals.back()));
     }
   }
 
@@ -383,6 +433,12 @@ class Conversion {
     const auto copy =
         options_.to == "zarr" ? open_zarr(*source_, path, options_) : open_source(path);
     Progress progress("verify", where());
+    for (Count step = 0, done = 0; step < output_->steps(); ++step) {
+      plan_step(step);
+      verify_by_reading(*copy, jobs_);
+      if (!jobs_.empty()) progress.tell(done += totals_after_rounds(jobs_).back(), result_.bytes);
+    }
+    if (output_->steps() > 0) return;
     const std::vector<Count> totals = totals_after_rounds(jobs_);
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
       const Job& job = jobs_[i];
@@ -391,12 +447,16 @@ class Conversion {
       progress.tell(totals[static_cast<std::size_t>(job.round)], totals.back());
     }
     // What was copied by slabs is read in another way.
+    verify_by_reading(*copy, checks_);
+  }
+
+  void verify_by_reading(const Source& copy, const std::vector<Job>& jobs) const {
     std::vector<std::byte> data;
-    for (const Job& job : checks_) {
+    for (const Job& job : jobs) {
       if (job.rank != comm_.rank() || job.bytes == 0 || !output_->exact(job.var)) continue;
       data.resize(static_cast<std::size_t>(job.bytes));
       source_->read(job.var, job.part, data.data());
-      verify_box(*copy, job, hash_of(data));
+      verify_box(copy, job, hash_of(data));
     }
   }
 

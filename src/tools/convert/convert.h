@@ -26,7 +26,7 @@ namespace forebay::tools {
 
 struct ConvertOptions {
   std::string in, out;
-  std::string to = "netcdf";   ///< netcdf | hdf5 | zarr
+  std::string to = "netcdf";   ///< netcdf | hdf5 | zarr | bp
   bool keep_layout = true;     ///< netcdf: chunked variables stay chunked where `keys` say nothing
   HintMap keys;                ///< of the method, checked
   std::optional<int> version;  ///< of the classic formats: 1, 2, 5
@@ -69,6 +69,11 @@ class Output {
   virtual bool exact(VarId var) const = 0;
   /// Collective. `failed`: this rank could not read its pieces; every rank throws then.
   virtual void write(std::span<Piece> pieces, const std::optional<Error>& failed) = 0;
+  /// 0: pieces come in any order. Else records are written one after another, that many, and fixed
+  /// variables with the first one.
+  virtual Count steps() const { return 0; }
+  /// Collective. Behind all pieces of a record, where steps() is not 0.
+  virtual void end_step() {}
   /// Collective. All is on the device; no call but the destructor follows.
   virtual void close() = 0;
 };
@@ -87,6 +92,9 @@ ConvertResult copy_hdf5_file(const Comm& comm, const std::string& in, const std:
 /// One process. A Zarr store (version 2, consolidated) in a directory.
 std::unique_ptr<Output> create_zarr(const Source& source, const std::string& path,
                                     const ConvertOptions& options);
+/// Collective. A BP4 directory. Keys of the method that count are those of groups.
+std::unique_ptr<Output> create_bp(const Comm& comm, const Source& source, const std::string& path,
+                                  const ConvertOptions& options);
 /// What create_zarr wrote, for verifying; `source` tells the schema and outlives it.
 std::unique_ptr<Source> open_zarr(const Source& source, const std::string& path,
                                   const ConvertOptions& options);

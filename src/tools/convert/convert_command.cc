@@ -94,6 +94,8 @@ void prepare(Options& options) {
     options.how.round_bytes = method.buffer_limit / 2;
   }
   const bool from_hdf5 = is_hdf5_file(options.how.in);
+  if (options.to.empty() && options.format.empty() && options.how.out.ends_with(".bp"))
+    options.to = "bp";
   if (options.to.empty() && from_hdf5) options.to = options.format.empty() ? "hdf5" : "netcdf";
   if (!options.to.empty()) {
     options.how.to = options.to;
@@ -154,14 +156,15 @@ void add_convert_command(CLI::App& app, int& status) {
   command
       .add_option("IN", options->how.in, "a netCDF file of any format, a BP file, or an HDF5 file")
       .required();
-  command.add_option("OUT", options->how.out, "the file (zarr: the directory) to write").required();
+  command.add_option("OUT", options->how.out, "the file (zarr, bp: the directory) to write")
+      .required();
   command
       .add_option("-m,--method", options->method,
                   "KEY=VALUE;... of the output, such as \"layout=chunked;codec=shuffle,zstd:3\"")
       .type_name("KEYS")
       .expected(1);
-  command.add_option("--to", options->to, "netcdf (classic), hdf5 (netCDF-4) or zarr")
-      .one_of({"netcdf", "hdf5", "zarr"});
+  command.add_option("--to", options->to, "netcdf (classic), hdf5 (netCDF-4), zarr or bp (BP4)")
+      .one_of({"netcdf", "hdf5", "zarr", "bp"});
   command.add_option("--format", options->format, "cdf1, cdf2 or cdf5; as the input if not given")
       .one_of({"cdf1", "cdf2", "cdf5"});
   command.add_option("--group", options->how.group,
@@ -173,18 +176,22 @@ void add_convert_command(CLI::App& app, int& status) {
   command.add_flag("-f,--force", options->how.force, "replace OUT if it exists");
   command.add_flag("--json", options->json, "print one JSON object, and no progress");
   command.footer(
-      "Without --to and --method the output has the layout and format of the input. Names, "
+      "Without --to and --method the output has the layout and format of the input, or is a BP4 "
+      "directory where OUT ends in .bp. Names, "
       "attributes, fill values, records and the unlimited dimension are kept; chunk shapes and "
       "codecs too, where the output has chunks and --method says nothing else. A codec implies "
       "layout=chunked.\n"
-      "Classic netCDF and Zarr have no groups, strings or compound types: a netCDF-4 input that "
+      "In a BP4 directory records are steps, and dimensions and attributes are attributes, so that "
+      "it converts back as it was; text is arrays of characters.\n"
+      "Classic netCDF, Zarr and BP have no groups, strings or compound types: a netCDF-4 input "
+      "that "
       "has "
       "any is refused unless --group or --skip says what to do. From HDF5 to HDF5 everything is "
       "copied, "
       "also what is no netCDF; --method may give other chunks (layout, chunk_bytes) and other "
       "filters (codec, of shuffle and deflate).\n"
       "The output is written beside OUT, brought to the device, and renamed: OUT is whole or not "
-      "there. Under mpiexec the ranks share the work: for netcdf, and "
+      "there. Under mpiexec the ranks share the work: for netcdf and bp, and "
       "from HDF5 to HDF5 for contiguous datasets, while rank 0 copies those with chunks; other "
       "hdf5 "
       "and zarr outputs are written by one process.\n"

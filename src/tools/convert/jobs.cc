@@ -44,6 +44,26 @@ void add_boxes(Rounds& rounds, VarId id, const Variable& stored, const std::vect
   }
 }
 
+void add_boxes_of_record(Rounds& rounds, VarId id, const Variable& stored,
+                         const std::vector<Count>& shape, Count record, Count most_bytes) {
+  if (!stored.is_record) return add_boxes(rounds, id, stored, shape, most_bytes);
+  Variable rest;
+  rest.type = stored.type;
+  if (stored.chunking && stored.chunking->shape.size() == shape.size())
+    rest.chunking =
+        Chunking{{stored.chunking->shape.begin() + 1, stored.chunking->shape.end()}, "none", {}};
+  const Blocks blocks(rest, {shape.begin() + 1, shape.end()}, most_bytes);
+  for (Count b = 0; b < blocks.size(); ++b) {
+    Job job;
+    job.var = id;
+    job.part = blocks[b];
+    job.part.start.insert(job.part.start.begin(), record);
+    job.part.count.insert(job.part.count.begin(), 1);
+    job.bytes = job.part.elements() * size_of(stored.type);
+    rounds.add(std::move(job));
+  }
+}
+
 void add_slabs(Rounds& rounds, const Variable& stored,
                const std::vector<decomposed::ReplayPart>& parts) {
   const Count width = size_of(stored.type);

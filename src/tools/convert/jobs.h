@@ -46,6 +46,10 @@ class Rounds {
 void add_boxes(Rounds& rounds, VarId id, const Variable& stored, const std::vector<Count>& shape,
                Count most_bytes);
 
+/// The same of one record alone; of a fixed variable, all of it.
+void add_boxes_of_record(Rounds& rounds, VarId id, const Variable& stored,
+                         const std::vector<Count>& shape, Count record, Count most_bytes);
+
 /// Parts of slabs. All of what one chunk's records have comes in one round, where there is room, so
 /// that no chunk is encoded twice.
 void add_slabs(Rounds& rounds, const Variable& stored,

@@ -1,0 +1,263 @@
+#include "layout/process_group/group_walk.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "base/attempt.h"
+#include "base/error.h"
+#include "base/leavings.h"
+#include "format/bp_group.h"
+#include "format/bp_read.h"
+
+namespace forebay::process_group {
+
+namespace {
+
+[[noreturn]] void damaged(const std::string& what) {
+  throw Error(Errc::ebad_file, "damaged: " + what, "");
+}
+
+bool is_of_this_machine(File& file) {
+  std::array<std::byte, bp::head_bytes> head{};
+  bool swapped = false;
+  const auto failed = attempt_to([&] {
+    if (file.read_at(0, head) < head.size()) damaged("it has no head");
+    swapped = bp::parse_head(head);
+  });
+  return !failed && !swapped;
+}
+
+std::span<const std::byte> head_at(IndexWindow& window, Offset at, Offset end) {
+  return window.bytes(at, std::min(bp::longest_head, end - at), end);
+}
+
+/// Where a tag of a group stands from `at` on, or the end.
+Offset next_tag(IndexWindow& window, Offset at) {
+  constexpr std::string_view tag = "[PGI";
+  const Offset end = window.file_bytes();
+  for (at = round_up(at, bp::payload_alignment); at + std::ssize(tag) <= end;
+       at += bp::payload_alignment)
+    if (std::memcmp(window.bytes(at, std::ssize(tag), end).data(), tag.data(), tag.size()) == 0)
+      return at;
+  return end;
+}
+
+/// Appends the attribute's entry; its values make sense then.
+void append_checked(bp::Bytes& out, const bp::GroupAttribute& parsed, const FoundGroup& group) {
+  const auto failed = attempt_to([&] { bp::check(parsed.attribute); });
+  if (failed) damaged(failed->message());
+  bp::append_attribute(out, parsed.attribute, parsed.member, group.step, group.file);
+}
+
+/// What readers of md.0 make of the entry of a variable.
+void check_entry(std::span<const std::byte> entry, bool column_major) {
+  bp::VariableEntry parsed(entry, {false, column_major});
+  for (bp::Block block; parsed.next(block);) continue;
+}
+
+}  // namespace
+
+/// Of a step, by numbers of variables and attributes.
+struct GroupWalk::Entries {
+  struct OfVariable {
+    bp::Variable variable;
+    bp::Bytes bytes;
+    std::uint64_t blocks = 0;
+  };
+  std::map<std::uint32_t, OfVariable> variables;
+  std::map<std::uint32_t, bp::Bytes> attributes;
+  std::size_t name_bytes = 0;  // of the groups' names, which have one length
+  bool column_major = false;
+};
+
+std::vector<std::uint32_t> data_files(const std::string& path) {
+  std::vector<std::uint32_t> numbers;
+  each_in_folder(path, [&](int, const char* name, bool is_regular) {
+    constexpr std::string_view begin = "data.";
+    const std::string file = name;
+    if (!is_regular || !file.starts_with(begin)) return;
+    const std::string digits = file.substr(begin.size());
+    const bool plain = digits.size() <= 9 && (digits == "0" || !digits.starts_with('0'));
+    if (plain && is_number(digits))
+      numbers.push_back(static_cast<std::uint32_t>(std::stoul(digits)));
+  });
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+GroupWalk::GroupWalk(const std::string& path, Rank rank, Report& report)
+    : path_(path), rank_(rank), report_(report) {
+  for (const std::uint32_t number : data_files(path)) walk(number);
+  std::stable_sort(groups_.begin(), groups_.end(),
+                   [](const FoundGroup& a, const FoundGroup& b) { return a.step < b.step; });
+}
+
+GroupWalk::OpenFile& GroupWalk::data(std::uint32_t number) const {
+  if (!open_.contains(number)) {
+    open_.clear();
+    open_[number] =
+        std::make_unique<OpenFile>(path_ + "/data." + std::to_string(number), rank_, report_);
+  }
+  return *open_[number];
+}
+
+void GroupWalk::walk(std::uint32_t number) {
+  File& file = data(number).file;
+  IndexWindow& window = data(number).window;
+  if (!is_of_this_machine(file)) return;
+  const Offset end = window.file_bytes();
+  std::array<std::byte, bp::group_end_bytes> last{};
+  for (Offset at = bp::head_bytes; at < end;) {
+    bp::GroupHead head;
+    const auto failed = attempt_to([&] {
+      head = bp::parse_group_head(head_at(window, at, end));
+      if (head.bytes > end - at) damaged("a group that ends too early");
+      file.read_at(at + head.bytes - std::ssize(last), last);
+      if (!bp::ends_group(last)) damaged("a group without its end");
+    });
+    if (failed && failed->code() != Errc::ebad_file) throw *failed;
+    if (failed) {
+      at = next_tag(window, at + 1);
+      continue;
+    }
+    if (head.mark)
+      groups_.push_back(
+          {head.mark->opening, at, head.step, number, head.mark->groups, head.mark->rank});
+    at += head.bytes;
+  }
+}
+
+std::vector<FoundGroup> GroupWalk::step(std::uint32_t number, std::uint64_t opening) const {
+  const auto by_step = [](const FoundGroup& group, std::uint32_t step) {
+    return group.step < step;
+  };
+  auto at = std::lower_bound(groups_.begin(), groups_.end(), number, by_step);
+  std::map<std::uint64_t, std::vector<FoundGroup>, std::greater<>> openings;
+  for (; at != groups_.end() && at->step == number; ++at)
+    if (at->opening >= opening) openings[at->opening].push_back(*at);
+  for (auto& [time, found] : openings) {
+    std::uint32_t groups = 0;
+    bool agree = true;
+    for (const FoundGroup& group : found) {
+      agree &= group.groups == 0 || groups == 0 || group.groups == groups;
+      groups = std::max(groups, group.groups);
+    }
+    if (!agree || groups != found.size()) continue;
+    std::sort(found.begin(), found.end(), [](const FoundGroup& a, const FoundGroup& b) {
+      return std::tie(a.rank, a.file, a.place) < std::tie(b.rank, b.file, b.place);
+    });
+    return std::move(found);
+  }
+  return {};
+}
+
+std::uint64_t GroupWalk::opening_of(std::uint32_t step, Rank rank, Offset place) const {
+  const auto found = std::ranges::find_if(groups_, [&](const FoundGroup& group) {
+    return group.step == step && group.rank == rank && group.place == place;
+  });
+  return found == groups_.end() ? 0 : found->opening;
+}
+
+/// Entries of the group's blocks and attributes, and its own.
+void GroupWalk::take(const FoundGroup& group, Entries& all, bp::Bytes& of_groups) const {
+  IndexWindow& window = data(group.file).window;
+  const Offset file_end = window.file_bytes();
+  const bp::GroupHead head = bp::parse_group_head(head_at(window, group.place, file_end));
+  const Offset end = group.place + head.bytes - bp::group_end_bytes;
+  if (of_groups.empty()) {
+    all.name_bytes = head.name.size();
+    all.column_major = head.column_major;
+  } else if (head.name.size() != all.name_bytes || head.column_major != all.column_major) {
+    damaged("groups of different programs");
+  }
+  bp::append_group(of_groups, {head.name, head.column_major, static_cast<std::uint32_t>(group.rank),
+                               group.step, group.place});
+  const Offset attributes = group.place + head.attributes;
+  Offset at = group.place + head.first_block;
+  for (std::uint32_t n = 0; n < head.blocks; ++n) {
+    bp::GroupBlock parsed = bp::parse_group_block(head_at(window, at, attributes));
+    if (parsed.bytes > attributes - at) damaged("a block that is longer than its group");
+    bp::Block& block = parsed.block;
+    block.step = group.step;
+    block.file = group.file;
+    block.place = at;
+    block.payload = at + parsed.payload;
+    if (block.at.count.empty() && !block.has_value) {  // a scalar
+      const Count bytes = parsed.bytes - parsed.payload;
+      const auto payload = window.bytes(block.payload, bytes, attributes);
+      block.has_value = true;
+      if (parsed.variable.type == bp::Type::string) {
+        std::uint16_t length = 0;
+        std::memcpy(&length, payload.data(), sizeof length);
+        if (bytes != Count{2} + length) damaged("a string that is not as long as it says");
+        block.text.assign(reinterpret_cast<const char*>(payload.data()) + 2, length);
+      } else {
+        std::copy(payload.begin(), payload.end(), block.min.begin());
+        block.max = block.min;
+      }
+    }
+    auto& entry = all.variables[parsed.member];
+    if (entry.blocks++ == 0) entry.variable = parsed.variable;
+    if (entry.variable != parsed.variable) damaged("one variable with two names");
+    bp::append_block(entry.bytes, parsed.variable, block);
+    at += parsed.bytes;
+  }
+  if (at != attributes) damaged("a group whose blocks do not fill it");
+  std::uint32_t number = 0;
+  std::memcpy(&number, window.bytes(at, bp::attributes_head_bytes, end).data(), sizeof number);
+  at += bp::attributes_head_bytes;
+  for (std::uint32_t n = 0; n < number; ++n) {
+    const Count bytes = bp::parse_group_attribute_bytes(window.bytes(at, 8, end));
+    const auto parsed = bp::parse_group_attribute(window.bytes(at, bytes, end));
+    append_checked(all.attributes[parsed.member], parsed, group);
+    at += bytes;
+  }
+  if (at != end) damaged("a group whose attributes do not fill it");
+}
+
+bp::StepRecord GroupWalk::print_index(std::span<const FoundGroup> groups, Offset at,
+                                      bp::Bytes& out) const {
+  Entries all;
+  bp::Bytes of_groups, of_variables, of_attributes;
+  for (const FoundGroup& group : groups)
+    naming(data(group.file).file.path() + ", group at " + std::to_string(group.place),
+           [&] { take(group, all, of_groups); });
+  for (auto& [member, entry] : all.variables) {
+    const std::size_t from = of_variables.size();
+    bp::append_variable_head(of_variables, entry.variable, member, entry.blocks,
+                             std::ssize(entry.bytes));
+    of_variables.insert(of_variables.end(), entry.bytes.begin(), entry.bytes.end());
+    entry.bytes = {};
+    naming(entry.variable.name,
+           [&] { check_entry(std::span(of_variables).subspan(from), all.column_major); });
+  }
+  for (const auto& [member, entry] : all.attributes)
+    of_attributes.insert(of_attributes.end(), entry.begin(), entry.end());
+  bp::StepRecord record;
+  record.step = groups.front().step;
+  const std::size_t begin = out.size();
+  const auto here = [&] { return at + static_cast<Offset>(out.size() - begin); };
+  const auto append = [&](const bp::Bytes& bytes) {
+    out.insert(out.end(), bytes.begin(), bytes.end());
+  };
+  record.groups = here();
+  bp::append_groups_head(out, groups.size(), std::ssize(of_groups));
+  append(of_groups);
+  record.variables = here();
+  bp::append_elements_head(out, static_cast<std::uint32_t>(all.variables.size()),
+                           std::ssize(of_variables));
+  append(of_variables);
+  record.attributes = here();
+  bp::append_elements_head(out, static_cast<std::uint32_t>(all.attributes.size()),
+                           std::ssize(of_attributes));
+  append(of_attributes);
+  record.end = here();
+  return record;
+}
+
+}  // namespace forebay::process_group

@@ -1,0 +1,73 @@
+// The process groups of a BP4 directory by its data files alone, and what md.0 has of them: what is
+// left where the index is lost.
+//
+// Groups lie one behind the other. Behind one that a kill left, which is not as long as it says,
+// the next one is looked for at multiples of 64 bytes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/report.h"
+#include "base/types.h"
+#include "format/bp.h"
+#include "format/bp_write.h"
+#include "layout/process_group/index_window.h"
+#include "storage/file.h"
+
+namespace forebay::process_group {
+
+/// A group that is there in whole, and says of which step it is.
+struct FoundGroup {
+  std::uint64_t opening = 0;
+  Offset place = 0;
+  std::uint32_t step = 0, file = 0, groups = 0;
+  Rank rank = 0;
+};
+
+/// Numbers K of the files data.K of a directory, ascending. Local.
+std::vector<std::uint32_t> data_files(const std::string& path);
+
+class GroupWalk {
+ public:
+  /// Local. Goes through all data files; 40 bytes for each group. Errors are those of the system; a
+  /// file that is none of this machine's byte order has no groups.
+  GroupWalk(const std::string& path, Rank rank, Report& report);
+
+  /// Groups of a step in the order of ranks, if all of them are there: of the last opening that has
+  /// them all, none before `opening`.
+  std::vector<FoundGroup> step(std::uint32_t number, std::uint64_t opening) const;
+
+  /// Of the group of a step that is there; 0 where there is none that says it.
+  std::uint64_t opening_of(std::uint32_t step, Rank rank, Offset place) const;
+
+  /// What md.0 has of these groups, to stand at `at`, is appended to `out`. Errc::ebad_file: a
+  /// group is damaged. Takes memory for that, twice.
+  bp::StepRecord print_index(std::span<const FoundGroup> groups, Offset at, bp::Bytes& out) const;
+
+  bool any() const { return !groups_.empty(); }
+
+ private:
+  struct Entries;
+  struct OpenFile {
+    OpenFile(const std::string& path, Rank rank, Report& report)
+        : file(path, false, rank, report), window(file) {}
+    File file;
+    IndexWindow window;
+  };
+  OpenFile& data(std::uint32_t number) const;
+  void walk(std::uint32_t number);
+  void take(const FoundGroup& group, Entries& all, bp::Bytes& of_groups) const;
+
+  std::string path_;
+  Rank rank_;
+  Report& report_;
+  mutable std::map<std::uint32_t, std::unique_ptr<OpenFile>> open_;  // one at a time
+  std::vector<FoundGroup> groups_;                                   // by step, in the order found
+};
+
+}  // namespace forebay::process_group

@@ -1,0 +1,131 @@
+#include "layout/process_group/index_walk.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "base/attempt.h"
+#include "base/error.h"
+#include "format/bp_cursor.h"
+#include "format/bp_read.h"
+
+namespace forebay::process_group {
+
+namespace {
+
+constexpr std::size_t most_open = 64;
+
+// It holds any entry of a group.
+constexpr Count longest_group_entry = 2 + 65535;
+
+}  // namespace
+
+IndexWalk::IndexWalk(const std::string& path, Rank rank, Report& report)
+    : path_(path),
+      rank_(rank),
+      report_(report),
+      file_(path + "/md.0", false, rank, report),
+      window_(file_) {}
+
+std::optional<bp::StepRecord> IndexWalk::step_at(Offset at, std::uint64_t number, bool heads) {
+  bp::StepRecord record;
+  record.step = number;
+  record.groups = at;
+  const auto failed = attempt_to([&] { look(record, heads); });
+  if (!failed) return record;
+  if (failed->code() == Errc::ebad_file || failed->code() == Errc::enotsupport) return std::nullopt;
+  throw *failed;
+}
+
+void IndexWalk::look(bp::StepRecord& record, bool heads) {
+  bool column_major = false;
+  record.variables = look_at_groups(record.groups, record.step, column_major);
+  record.attributes = look_at_variables(record.variables, record.step, column_major, heads);
+  record.end = look_at_attributes(record.attributes);
+}
+
+Offset IndexWalk::look_at_groups(Offset at, std::uint64_t number, bool& column_major) {
+  const Offset file_end = bytes();
+  bp::Cursor head(window_.bytes(at, bp::groups_head_bytes, file_end), false);
+  const auto groups = head.number<std::uint64_t>(), length = head.number<std::uint64_t>();
+  at += bp::groups_head_bytes;
+  if (length > static_cast<std::uint64_t>(file_end - at)) bp::damaged("groups beyond the end");
+  const Offset end = at + static_cast<Offset>(length);
+  std::uint64_t seen = 0;
+  for (; at < end; ++seen) {
+    const Count most = std::min(longest_group_entry, end - at);
+    bp::Cursor entry(window_.bytes(at, most, end), false);
+    const auto entry_bytes = entry.number<std::uint16_t>();
+    entry.text();
+    column_major = entry.take(1)[0] == std::byte{'y'};
+    rank_of_group_ = static_cast<Rank>(entry.number<std::uint32_t>());
+    entry.text();
+    if (entry.number<std::uint32_t>() != number) bp::damaged("a group of another step");
+    place_of_group_ = static_cast<Offset>(entry.number<std::uint64_t>());
+    if (entry.at() != std::size_t{2} + entry_bytes) bp::damaged("a group's entry is of no length");
+    at += static_cast<Count>(entry.at());
+  }
+  if (seen != groups || groups == 0) bp::damaged("groups are missing");
+  return at;
+}
+
+/// f(entry) for as many as the head tells of; where they end.
+template <typename F>
+Offset IndexWalk::each_entry(Offset at, F&& f) {
+  const Offset end = bytes();
+  bp::Cursor head(window_.bytes(at, bp::elements_head_bytes, end), false);
+  const auto elements = head.number<std::uint32_t>();
+  at += bp::elements_head_bytes;
+  for (std::uint32_t n = 0; n < elements; ++n) {
+    const Count bytes = bp::parse_entry_bytes(window_.bytes(at, 4, end), false);
+    f(window_.bytes(at, bytes, end));
+    at += bytes;
+  }
+  return at;
+}
+
+Offset IndexWalk::look_at_variables(Offset at, std::uint64_t number, bool column_major,
+                                    bool heads) {
+  return each_entry(at, [&](std::span<const std::byte> entry) {
+    bp::VariableEntry parsed(entry, {false, column_major});
+    constexpr std::size_t number_bytes = sizeof(std::uint64_t);
+    bp::Cursor of_blocks(entry.subspan(parsed.at() - number_bytes, number_bytes), false);
+    const auto blocks = of_blocks.number<std::uint64_t>();
+    std::uint64_t seen = 0;
+    for (bp::Block block; parsed.next(block); ++seen) look_at_block(block, number, heads);
+    if (seen != blocks) bp::damaged("blocks are missing");
+  });
+}
+
+void IndexWalk::look_at_block(const bp::Block& block, std::uint64_t number, bool heads) {
+  if (block.step != number) bp::damaged("a block of another step");
+  if (data_.size() > most_open) data_.clear();
+  auto& file = data_[block.file];
+  const bool is_new = !ends_.contains(block.file);
+  Offset& end = ends_[block.file];
+  if (!file)
+    file = std::make_unique<File>(path_ + "/data." + std::to_string(block.file), false, rank_,
+                                  report_);
+  if (is_new) {
+    const auto failed = attempt_to([&] { end = file->size(); });
+    if (failed && failed->code() != Errc::enoent) throw *failed;
+  }
+  // How long values are behind an operator only that knows.
+  const Count bytes = block.operation.empty() ? block.bytes : 1;
+  if (!block.has_value && block.bytes > 0 && bytes > end - block.payload)
+    bp::damaged("values are not there");
+  if (!heads) return;
+  constexpr std::string_view tag = "[VMD";
+  std::array<std::byte, 4> found{};
+  if (block.place < 0 || block.place > end - std::ssize(tag)) bp::damaged("no block");
+  file->read_at(block.place, found);
+  if (!std::ranges::equal(found, std::as_bytes(std::span(tag)))) bp::damaged("no block");
+}
+
+Offset IndexWalk::look_at_attributes(Offset at) {
+  return each_entry(at, [](std::span<const std::byte> entry) { bp::parse_attribute(entry, {}); });
+}
+
+}  // namespace forebay::process_group

@@ -1,0 +1,54 @@
+// The index of one step in md.0, looked at from its beginning to its end: whether all of it is
+// there.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/report.h"
+#include "format/bp.h"
+#include "layout/process_group/index_window.h"
+#include "storage/file.h"
+
+namespace forebay::process_group {
+
+class IndexWalk {
+ public:
+  /// Local. Errors of the system, where md.0 cannot be opened.
+  IndexWalk(const std::string& path, Rank rank, Report& report);
+
+  /// The step whose index begins at `at`; nothing where that is not the whole index of a step with
+  /// that number, or values of its blocks are not in their data files. `heads`: the blocks' own
+  /// heads are there as well, which says that values were written where nobody else says so.
+  std::optional<bp::StepRecord> step_at(Offset at, std::uint64_t number, bool heads);
+
+  /// Of the last group of the step found last: its rank and its place in data.K.
+  Rank rank() const { return rank_of_group_; }
+  Offset place() const { return place_of_group_; }
+
+  Count bytes() const { return window_.file_bytes(); }
+
+ private:
+  void look(bp::StepRecord& record, bool heads);
+  Offset look_at_groups(Offset at, std::uint64_t number, bool& column_major);
+  Offset look_at_variables(Offset at, std::uint64_t number, bool column_major, bool heads);
+  Offset look_at_attributes(Offset at);
+  void look_at_block(const bp::Block& block, std::uint64_t number, bool heads);
+  template <typename F>
+  Offset each_entry(Offset at, F&& f);
+
+  std::string path_;
+  Rank rank_;
+  Report& report_;
+  File file_;
+  IndexWindow window_;
+  Rank rank_of_group_ = 0;
+  Offset place_of_group_ = 0;
+  std::map<std::uint32_t, std::unique_ptr<File>> data_;  // few at a time
+  std::map<std::uint32_t, Offset> ends_;
+};
+
+}  // namespace forebay::process_group

@@ -1,0 +1,287 @@
+// Steps that are found where the index does not tell of them, and those that are none. That an
+// index is made again as it was, for all types, tests/foreign/check_bp.py shows.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/attempt.h"
+#include "base/error.h"
+#include "comm/thread_ranks.h"
+#include "layout/process_group/bp_reader.h"
+#include "layout/process_group/recovery.h"
+#include "layout/process_group/step_writer.h"
+
+namespace forebay::process_group {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RecoveryRanks : public testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = fs::path(testing::TempDir()) / ("forebay_lost_" + std::to_string(::getpid()) + ".bp");
+    fs::remove_all(path_);
+  }
+  void TearDown() override { fs::remove_all(path_); }
+  std::string bytes_of(const std::string& name) const {
+    std::ifstream file(path_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void put_bytes(const std::string& name, const std::string& bytes) const {
+    std::ofstream(path_ / name, std::ios::binary) << bytes;
+  }
+  void cut(const std::string& name, std::uintmax_t by) const {
+    fs::resize_file(path_ / name, fs::file_size(path_ / name) - by);
+  }
+  void lose_index() const {
+    fs::remove(path_ / "md.0");
+    fs::remove(path_ / "md.idx");
+  }
+
+  /// Element i of a step is 100 * step + i; `base` is added to all of a step.
+  void write(int ranks, int steps, bool append = false, double base = 0, int parts = 1) const {
+    run_as_threads(ranks, [&](const Comm& comm) {
+      Report report;
+      const auto file = append ? StepWriter::append(comm, path_, {}, report)
+                               : StepWriter::create(comm, path_, {}, report);
+      for (int n = 0; n < steps; ++n) {
+        const auto step = static_cast<double>(file->steps());
+        for (int part = 0; part < parts; ++part) {
+          const Count first = 2 * (part * ranks + comm.rank()), all = 2 * Count{ranks} * parts;
+          std::vector<double> values;
+          for (const Count i : {first, first + 1})
+            values.push_back(base + 100 * step + static_cast<double>(i));
+          file->add({"v", bp::Type::float64}, {{all}, {first}, {2}},
+                    std::as_bytes(std::span(values)), false);
+          if (part + 1 < parts) file->flush();
+        }
+        file->end_step();
+      }
+      file->close();
+    });
+  }
+  BpRecovery recover(const BpRecoveryOptions& options = {}) const {
+    Report report;
+    return recover_index(path_, options, 0, report);
+  }
+  /// First elements of all steps.
+  std::vector<double> steps() const {
+    Report report;
+    const BpReader file(Comm(), path_, report);
+    std::vector<double> firsts;
+    for (std::size_t step = 0; step < file.steps(); ++step) {
+      const Count all = file.array(0, step).shape[0];
+      std::vector<double> values(static_cast<std::size_t>(all));
+      file.read(0, step, {{0}, {all}, {}}, reinterpret_cast<std::byte*>(values.data()));
+      for (Count i = 0; i < all; ++i)
+        EXPECT_EQ(values[static_cast<std::size_t>(i)], values[0] + static_cast<double>(i));
+      firsts.push_back(values[0]);
+    }
+    return firsts;
+  }
+
+  fs::path path_;
+};
+
+using Steps = std::vector<double>;
+
+TEST_F(RecoveryRanks, an_index_of_steps_in_several_parts_is_made_again_as_it_was) {
+  write(3, 3, false, 0, 4);
+  write(2, 2, true, 0, 2);  // others, later
+  const std::string metadata = bytes_of("md.0");
+  lose_index();
+  const auto found = recover();
+  EXPECT_EQ(found.by_groups, 5U);
+  EXPECT_TRUE(found.changed);
+  EXPECT_EQ(bytes_of("md.0"), metadata);
+  EXPECT_EQ(steps(), (Steps{0, 100, 200, 300, 400}));
+  EXPECT_FALSE(recover().needed);
+}
+
+TEST_F(RecoveryRanks, a_step_with_a_group_less_is_none) {
+  write(3, 3);
+  const std::string data = bytes_of("data.0");
+  const auto last_group = [&](int rank) {
+    std::size_t at = std::string::npos;
+    for (int n = 3; n > rank; --n) at = data.rfind("\x07\0forebay", at - 1, 9);
+    return at - 13;
+  };
+  for (int rank = 0; rank < 3; ++rank) {
+    const std::size_t at = last_group(rank);
+    ASSERT_EQ(data.substr(at, 4), "[PGI");
+    // A hole, as where another rank was killed before it wrote; or its beginning, or its heads
+    // alone.
+    for (const std::size_t torn : {at, at + 100, data.find("VMD]", at) + 4}) {
+      std::string damaged = data;
+      const std::size_t end = std::min(at + 4096, data.size());
+      std::fill(damaged.begin() + static_cast<std::ptrdiff_t>(torn),
+                damaged.begin() + static_cast<std::ptrdiff_t>(end), '\0');
+      put_bytes("data.0", damaged);
+      lose_index();
+      EXPECT_EQ(recover().steps, 2U) << rank << " " << torn - at;
+      EXPECT_EQ(steps(), (Steps{0, 100})) << rank << " " << torn - at;
+    }
+  }
+}
+
+// What a kill left behind the last step, and what was appended behind that.
+TEST_F(RecoveryRanks, of_a_step_that_was_written_again_the_later_one_is_taken) {
+  write(3, 3);
+  // The third step gets no record, and another program goes on in its place.
+  cut("md.idx", bp::record_bytes);
+  write(2, 1, true, 0.5);
+  ASSERT_EQ(steps(), (Steps{0, 100, 200.5}));
+  const std::string metadata = bytes_of("md.0");
+  EXPECT_FALSE(recover().needed);
+  lose_index();
+  EXPECT_EQ(recover().steps, 3U);
+  EXPECT_EQ(bytes_of("md.0"), metadata);
+  EXPECT_EQ(steps(), (Steps{0, 100, 200.5}));
+}
+
+// Its fourth step was that of an opening whose third one another took the place of.
+TEST_F(RecoveryRanks, a_step_of_an_opening_before_does_not_follow) {
+  write(3, 4);
+  cut("md.idx", 2 * bp::record_bytes);
+  write(2, 1, true, 0.5);
+  EXPECT_FALSE(recover().needed);
+  EXPECT_EQ(steps(), (Steps{0, 100, 200.5}));
+  lose_index();
+  EXPECT_EQ(recover().steps, 3U);
+  EXPECT_EQ(steps(), (Steps{0, 100, 200.5}));
+}
+
+TEST_F(RecoveryRanks, old_index_files_stay_and_only_the_oldest) {
+  write(2, 3);
+  const std::string index = bytes_of("md.idx"), metadata = bytes_of("md.0");
+  put_bytes("md.idx", index.substr(0, 100));
+  put_bytes("md.0", metadata.substr(0, metadata.size() - 1));
+  const auto found = recover();
+  EXPECT_EQ(found.steps, 3U);
+  EXPECT_EQ(found.by_index, 2U);
+  EXPECT_EQ(found.by_groups, 1U);
+  EXPECT_EQ(found.kept.size(), 2U);
+  EXPECT_EQ(bytes_of("md.idx.old"), index.substr(0, 100));
+  EXPECT_EQ(bytes_of("md.0.old"), metadata.substr(0, metadata.size() - 1));
+  EXPECT_EQ(bytes_of("md.0"), metadata);
+  cut("md.idx", 1);
+  const auto again = recover();
+  EXPECT_TRUE(again.changed);
+  EXPECT_TRUE(again.kept.empty());
+  EXPECT_EQ(bytes_of("md.idx.old"), index.substr(0, 100));
+  EXPECT_EQ(steps(), (Steps{0, 100, 200}));
+  write(2, 1);  // a new file takes them along
+  EXPECT_FALSE(fs::exists(path_ / "md.idx.old"));
+}
+
+// md.0 has its name first.
+TEST_F(RecoveryRanks, a_recovery_that_was_killed_is_done_again) {
+  write(2, 3);
+  const std::string index = bytes_of("md.idx"), metadata = bytes_of("md.0");
+  put_bytes("md.idx", index.substr(0, 128));
+  put_bytes("md.0.new", "what is left");
+  put_bytes("md.idx.new", "of another");
+  EXPECT_EQ(recover({true, false}).steps, 3U);
+  EXPECT_EQ(bytes_of("md.idx").size(), 128U);
+  EXPECT_EQ(recover().steps, 3U);
+  EXPECT_FALSE(fs::exists(path_ / "md.0.new") || fs::exists(path_ / "md.idx.new"));
+  EXPECT_EQ(steps(), (Steps{0, 100, 200}));
+}
+
+TEST_F(RecoveryRanks, steps_are_given_up_only_where_that_is_asked_for) {
+  write(2, 4);
+  // The end of the third step's values is gone, and all that follows.
+  {
+    Report report;
+    const BpReader file(Comm(), path_, report);
+    const auto blocks = file.blocks(0, 2);
+    fs::resize_file(path_ / "data.0", static_cast<std::uintmax_t>(blocks[1].payload + 15));
+  }
+  const std::string index = bytes_of("md.idx");
+  const auto found = recover();
+  EXPECT_EQ(found.before, 4U);
+  EXPECT_EQ(found.steps, 2U);
+  EXPECT_EQ(found.lost(), 2U);
+  EXPECT_FALSE(found.changed);
+  EXPECT_FALSE(found.notes.empty());
+  EXPECT_EQ(bytes_of("md.idx"), index);
+  EXPECT_TRUE(recover({false, true}).changed);
+  EXPECT_EQ(steps(), (Steps{0, 100}));
+  EXPECT_EQ(bytes_of("md.idx.old"), index);
+}
+
+// Data files may be on tape.
+TEST_F(RecoveryRanks, an_index_without_its_data_files_is_left_alone) {
+  write(2, 2);
+  const std::string index = bytes_of("md.idx");
+  fs::remove(path_ / "data.0");
+  EXPECT_EQ(recover().lost(), 2U);
+  EXPECT_EQ(bytes_of("md.idx"), index);
+  EXPECT_FALSE(fs::exists(path_ / "md.idx.old"));
+}
+
+TEST_F(RecoveryRanks, a_damaged_step_of_the_index_comes_from_its_groups) {
+  write(2, 4);
+  const std::string metadata = bytes_of("md.0");
+  std::string damaged = metadata;
+  for (std::size_t at = metadata.size() / 2; at < metadata.size() / 2 + 8; ++at)
+    damaged[at] = '\x7f';
+  put_bytes("md.0", damaged);
+  const auto found = recover();
+  EXPECT_EQ(found.lost(), 0U);
+  EXPECT_GT(found.by_groups, 0U);
+  EXPECT_EQ(bytes_of("md.0"), metadata);
+  EXPECT_EQ(bytes_of("md.0.old"), damaged);
+}
+
+TEST_F(RecoveryRanks, others_folders_are_none_of_bp) {
+  fs::create_directory(path_);
+  EXPECT_FALSE(has_bp_files(path_));
+  put_bytes("data.0", "");
+  put_bytes("md.idx", "measured in the laboratory");
+  EXPECT_FALSE(has_bp_files(path_));
+  EXPECT_FALSE(has_bp_files(path_ / "data.0"));
+  put_bytes("data.7", "ADIOS-BP v2.9.0 Data");
+  EXPECT_TRUE(has_bp_files(path_));
+}
+
+// Any byte of the groups may be another: what is found reads, or is an error, and data.0 stays.
+TEST_F(RecoveryRanks, damaged_groups_do_no_harm) {
+  write(2, 2, false, 0, 2);
+  const std::string data = bytes_of("data.0");
+  std::mt19937 random(5);
+  std::vector<std::size_t> places;
+  for (std::size_t at = 64; at < data.size(); ++at)
+    if (data[at] != '\0') places.push_back(at);
+  int whole = 0, fewer = 0;
+  for (const std::size_t at : places) {
+    std::string damaged = data;
+    damaged[at] = static_cast<char>(random());
+    put_bytes("data.0", damaged);
+    lose_index();
+    const auto failed = attempt_to([&] {
+      const auto found = recover();
+      (found.steps == 2 ? whole : fewer)++;
+      if (!found.changed) return;
+      Report report;
+      const BpReader file(Comm(), path_, report);
+      for (std::size_t v = 0; v < file.variables().size(); ++v)
+        for (const std::uint32_t step : file.variables()[v].steps) (void)file.blocks(v, step);
+    });
+    if (failed) EXPECT_EQ(failed->code(), Errc::ebad_file) << at << failed->message();
+    EXPECT_EQ(bytes_of("data.0"), damaged);
+    fs::remove(path_ / "md.0.old");
+  }
+  EXPECT_GT(whole, 100);
+  EXPECT_GT(fewer, 100);
+}
+
+}  // namespace
+}  // namespace forebay::process_group
