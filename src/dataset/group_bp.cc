@@ -32,6 +32,7 @@ void check_method(const Method& method) {
     throw Error(Errc::enotsupport,
                 origin->second + ": groups have no container " + method.container,
                 "leave it out: a group's file is a BP4 directory");
+  require("layout", method.layout, {"auto", "process-group"});
   require("codec", method.codec, {"none"});
   require("stage", method.stage, {"auto", "direct"});
   require("transport", method.transport, {"auto", "posix"});

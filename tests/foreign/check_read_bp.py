@@ -305,7 +305,8 @@ def main():
         subprocess.run([options.writer, str(path), str(ranks), "2", "0", "3"], check=True, stdout=subprocess.DEVNULL)
         print(f"what {ranks} ranks wrote: {check_against_adios2(command, path)}")
     if options.reader:
-        paths = [options.dir / name for name in ("theirs.bp", "odd.bp", "ours4.bp")]
+        names = [f"{what}_{engine}.bp" for engine in ("BP3", "BP4") for what in ("theirs", "odd")]
+        paths = [options.dir / name for name in [*names, "ours4.bp"]]
         print(f"ranks together: {check_together([*options.launch.split(), options.reader], paths)} arrays as alone")
     check_checks(command, options.dir / "ours4.bp")
     print("check: holes are notes, a cut data file and a damaged index are faults")

@@ -151,7 +151,7 @@ def main():
 
     # What adios2 wrote, by netCDF, and directly.
     foreign = options.dir / "foreign.bp"
-    check_read_bp.write(foreign)
+    check_read_bp.write(foreign, "BP4")
     first = options.dir / "foreign.nc"
     run("convert", foreign, first, "--to", "netcdf", "--format", "cdf5", "--skip")
     for number, launch in ranks.items():
