@@ -77,12 +77,12 @@ FOREBAY_EXPORT extern int forebay_sync(int file);
  * any case. */
 FOREBAY_EXPORT extern int forebay_close(int file);
 
-/* Reading, from files opened with "r": BP4 directories and BP3 files, whoever wrote them. Local, but
- * where it is said: each rank asks for what it needs. Steps count from 0, and are those that the
- * file had when it was opened. A name may be given with "/" before it, or without. Dimensions stand
- * in C's order, the last one varying fastest, also where the writer's language has the other one. A
- * step that does not have the variable is NC_EINVALCOORDS; what no rank wrote, NC_ENODATA; what lies
- * behind an operator of ADIOS, NC_ENOTSUPPORT. */
+/* Reading, from files opened with "r": BP4 directories and BP3 files, whoever wrote them. Local,
+ * but where it is said: each rank asks for what it needs. Steps count from 0, and are those that
+ * the file had when it was opened. A name may be given with "/" before it, or without. Dimensions
+ * stand in C's order, the last one varying fastest, also where the writer's language has the other
+ * one. A step that does not have the variable is NC_EINVALCOORDS; what no rank wrote, NC_ENODATA;
+ * what lies behind an operator of ADIOS, NC_ENOTSUPPORT. */
 
 /* Names and types are the library's, and stay until the file is closed; types are those of XML. A
  * value that each rank has of its own (adios2's local value) counts as one dimension, by ranks. Of

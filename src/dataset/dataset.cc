@@ -121,7 +121,7 @@ std::unique_ptr<Dataset> Dataset::create(Comm comm, const std::string& path, int
 }
 
 std::unique_ptr<Dataset> Dataset::create_by(Comm comm, const std::string& path, int version,
-                                         bool no_clobber, const Method& method) {
+                                            bool no_clobber, const Method& method) {
   return start(comm, [&](std::unique_ptr<Dataset>& ds, bool& made) {
     begin_new(ds, comm, path, version, no_clobber, method, made);
   });
@@ -151,7 +151,7 @@ std::unique_ptr<Dataset> Dataset::open(Comm comm, const std::string& path, bool 
 }
 
 std::unique_ptr<Dataset> Dataset::open_by(Comm comm, const std::string& path, bool writable,
-                                       const Method& method) {
+                                          const Method& method) {
   return start(comm, [&](std::unique_ptr<Dataset>& ds, bool&) {
     std::string found = look_at(comm, strip_prefix(path));
     comm.broadcast(found);

@@ -50,9 +50,9 @@ class Dataset {
                                        const HintMap& hints);
   /// The same by a method that was chosen before, equal on all ranks.
   static std::unique_ptr<Dataset> create_by(Comm comm, const std::string& path, int version,
-                                         bool no_clobber, const Method& method);
+                                            bool no_clobber, const Method& method);
   static std::unique_ptr<Dataset> open_by(Comm comm, const std::string& path, bool writable,
-                                       const Method& method);
+                                          const Method& method);
   ~Dataset();  ///< releases memory and descriptors only; call close() or abort() first
 
   /// Collective. Ends define mode if need be, writes what is pending in the header, closes. Queued

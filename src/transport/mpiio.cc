@@ -10,8 +10,9 @@ namespace {
 constexpr const char* needs = "it opens the file by MPI";
 
 std::shared_ptr<File> single(std::shared_ptr<ByteFile> file) {
-  if (auto one = std::dynamic_pointer_cast<File>(file)) return one;
-  throw Error(Errc::enotsupport, file->path() + " is not one file, which MPI-IO needs",
+  const std::string path = file->path();
+  if (auto one = std::dynamic_pointer_cast<File>(std::move(file))) return one;
+  throw Error(Errc::enotsupport, path + " is not one file, which MPI-IO needs",
               "use transport=auto, posix or aggregated");
 }
 
