@@ -191,7 +191,7 @@ class Records final : public GroupWriter {
   DimId dimension(const std::string& name, Count length);
   std::vector<Count> extents_in_file(VarId id) const;
   void check_extents(const std::vector<Said>& step) const;
-  std::span<const std::byte> fill_values(const Variable& var, Count bytes);
+  const std::byte* fill_values(const Variable& var);
   void fill_record(VarId id, Count record, std::vector<Request>& to);
   void fill(const std::vector<Said>& step, std::vector<Request>& before,
             std::vector<Request>& beside);
@@ -207,7 +207,9 @@ class Records final : public GroupWriter {
   std::vector<Target> targets_;        // as the group has its variables
   std::vector<Attribute> attributes_;  // of the file
   std::unique_ptr<Dataset> file_;      // none: where steps have files, between two of them
-  bool defined_ = false;               // it has left its first define mode
+  // Of each variable the records that are known to have all their values, at least.
+  std::vector<Count> whole_;
+  bool defined_ = false;  // it has left its first define mode
   std::uint64_t steps_ = 0;
   std::vector<Pending> pending_;
   std::map<std::size_t, std::vector<Count>> said_;  // this rank's extents of what it added
@@ -268,6 +270,7 @@ int Records::version() const {
 
 void Records::create(const std::string& path, int version) {
   defined_ = false;
+  whole_.clear();
   file_ = Dataset::create_by(comm_, path, version, false, method_);
   agree_on_error(comm_, attempt_to([&] {
                    for (const Attribute& attribute : attributes_)
@@ -345,6 +348,7 @@ void Records::go_on() {
   const auto failed = worst_of_all(comm_, attempt_to([&] {
                                      find_ids();
                                      steps_ = static_cast<std::uint64_t>(file_->schema().numrecs);
+                                     whole_.assign(file_->schema().vars.size(), record());
                                    }));
   if (!failed) return;
   attempt_to([&] { std::exchange(file_, nullptr)->close(); });
@@ -586,6 +590,11 @@ void Records::define(const std::vector<Said>& step, const std::vector<std::size_
     throw *failed;
   }
   defined_ = true;
+  // What was there already has been filled.
+  whole_.resize(file_->schema().vars.size());
+  for (const std::size_t v : fresh)
+    for (const VarId id : {targets_[v].var, targets_[v].counts})
+      if (id >= 0) whole_[static_cast<std::size_t>(id)] = file_->schema().numrecs;
 }
 
 // Without the one of records.
@@ -611,13 +620,16 @@ void Records::check_extents(const std::vector<Said>& step) const {
   }
 }
 
-/// A value of the variable's fill, again and again, for at most that many bytes.
-std::span<const std::byte> Records::fill_values(const Variable& var, Count bytes) {
+/// As many fill values of the variable as go into a request. They stay where they are.
+const std::byte* Records::fill_values(const Variable& var) {
   std::vector<std::byte> one = external_fill(var);
   if (!native_is_big_endian) std::reverse(one.begin(), one.end());
   auto& values = fills_[one];
-  while (std::ssize(values) < bytes) values.insert(values.end(), one.begin(), one.end());
-  return {values.data(), static_cast<std::size_t>(bytes)};
+  if (values.empty()) {
+    values.reserve(static_cast<std::size_t>(most_filled) + one.size());
+    while (std::ssize(values) < most_filled) values.insert(values.end(), one.begin(), one.end());
+  }
+  return values.data();
 }
 
 // This rank's part of a record, in pieces that are dealt out.
@@ -630,15 +642,14 @@ void Records::fill_record(VarId id, Count record, std::vector<Request>& to) {
     const Subarray box = std::move(left.back());
     left.pop_back();
     const Count bytes = box.elements() * width;
-    if (bytes > std::max(most_filled, width)) {
+    if (bytes > most_filled) {
       auto [first, second] = halves_of(box);
       left.push_back(std::move(second));
       left.push_back(std::move(first));
       continue;
     }
     if (next == comm_.rank())
-      to.push_back(
-          request(id, record, box.start, box.count, var.type, fill_values(var, bytes).data()));
+      to.push_back(request(id, record, box.start, box.count, var.type, fill_values(var)));
     next = (next + 1) % comm_.size();
   }
 }
@@ -654,10 +665,11 @@ void Records::fill(const std::vector<Said>& step, std::vector<Request>& before,
     if (targets_[v].counts >= 0) whole[targets_[v].counts] = true;
   }
   const Schema& schema = file_->schema();
+  whole_.resize(schema.vars.size());
   for (std::size_t n = 0; n < schema.vars.size(); ++n) {
     const auto id = static_cast<VarId>(n);
     if (!schema.vars[n].is_record) continue;
-    for (Count r = schema.numrecs; r < record(); ++r) fill_record(id, r, beside);
+    for (Count r = whole_[n]; r < record(); ++r) fill_record(id, r, beside);
     const auto written = whole.find(id);
     if (written == whole.end()) fill_record(id, record(), beside);
     if (written != whole.end() && !written->second) fill_record(id, record(), before);
@@ -759,6 +771,7 @@ void Records::write_step() {
     file_->flush();  // stages may keep no order between ranks
   }
   put(all);
+  if (!is_split()) std::fill(whole_.begin(), whole_.end(), record() + 1);
 }
 
 }  // namespace

@@ -389,6 +389,42 @@ TEST_F(GroupRecords, steps_have_files_of_their_own) {
   }
 }
 
+// Of several variables that a step lacks each has its fill values, whatever their sizes.
+TEST_F(GroupRecords, missing_variables_of_several_sizes) {
+  const std::string name = path("missing.nc");
+  GroupDefinition group = define_group("g", "");
+  const std::vector<std::pair<std::string, Count>> sizes = {
+      {"few", 3}, {"many", 400000}, {"some", 1000}, {"one", 1}};
+  for (const auto& [var, size] : sizes)
+    define_variable(
+        group, {.name = var, .type = "integer", .dimensions = "1", .global = "1", .offsets = "0"});
+  for (const int ranks : {1, 3}) {
+    run_as_threads(ranks, [&](const Comm& comm) {
+      const auto file = GroupFile::create(comm, name, group, method_of(""), false);
+      for (int step = 0; step < 4; ++step) {
+        for (const auto& [var, size] : sizes) {
+          if (step % 3 != 0 || !comm.is_root()) continue;
+          const std::vector<std::int32_t> values(static_cast<std::size_t>(size), step);
+          const std::int64_t none = 0;
+          file->write_box(var, {&size, &none, &size}, values.data(), false);
+        }
+        file->end_step();
+      }
+      file->close();
+    });
+    const auto file = Dataset::open(Comm(), name, false, {});
+    for (const auto& [var, size] : sizes) {
+      const auto values = values_of<std::int32_t>(*file, var);
+      ASSERT_EQ(std::ssize(values), 4 * size);
+      for (Count n = 0; n < 4 * size; ++n) {
+        const auto step = static_cast<std::int32_t>(n / size);
+        ASSERT_EQ(values[static_cast<std::size_t>(n)], step % 3 == 0 ? step : no_int) << var << n;
+      }
+    }
+    file->close();
+  }
+}
+
 // What a refused step brought is not in the file, and the next one may bring it in another shape.
 TEST_F(GroupRecords, a_refused_step_leaves_no_definitions) {
   const std::string name = path("refused.nc");
