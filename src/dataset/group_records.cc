@@ -22,21 +22,21 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
-#include "array/names.h"
 #include "base/attempt.h"
 #include "base/byteorder.h"
 #include "base/copy_room.h"
 #include "comm/agree.h"
 #include "dataset/dataset.h"
+#include "dataset/fill_requests.h"
 #include "dataset/group_terms.h"
 #include "dataset/group_types.h"
 #include "dataset/group_writer.h"
+#include "dataset/record_targets.h"
+#include "dataset/step_files.h"
 #include "layout/classic_part.h"
-#include "method/method_values.h"
 #include "storage/file.h"
 
 namespace forebay {
@@ -46,7 +46,6 @@ namespace terms = group_terms;
 namespace fs = std::filesystem;
 
 constexpr Count most_in_cdf2 = (Count{1} << 32) - 4;  // bytes of a variable, or of its record
-constexpr Count most_filled = 1 << 20;                // bytes of fill values in a request
 constexpr int text_bits = 32;                         // of a text's length, with ranks above them
 constexpr std::int64_t unsaid = std::numeric_limits<std::int64_t>::min();
 
@@ -64,25 +63,8 @@ struct Said {
   Count before = 0, all = 0;  // along it on lower ranks, and on all; else elements that came
 };
 
-/// A variable of the group as netCDF has it.
-struct Target {
-  bp::Type type = bp::Type::int8;
-  std::string name;            // netCDF's
-  std::size_t dimensions = 0;  // of the group, without those of steps, texts, complex numbers
-  std::optional<std::size_t> follow;  // the dimension along which blocks follow one another
-  bool once = false;
-  std::vector<Attribute> attributes;
-  VarId var = -1, counts = -1;  // in the file; -1: not yet
-  bool is_text() const { return type == bp::Type::string; }
-  Type element() const { return is_text() ? Type::chr : terms::element_of(type); }
-  bool is_complex() const { return bp::is_complex(type); }
-  /// Numbers that ranks agree on: who has it, the length of a text, two for each dimension.
-  std::size_t numbers() const { return 2 + 2 * dimensions; }
-};
-
-Subarray whole_of(const std::vector<Count>& extents) {
-  return {std::vector<Count>(extents.size(), 0), extents, {}};
-}
+/// Numbers that ranks agree on: who has it, the length of a text, two for each dimension.
+std::size_t numbers_of(const RecordTarget& target) { return 2 + 2 * target.dimensions; }
 
 std::string text_of(const std::vector<Count>& extents) {
   std::string text;
@@ -90,34 +72,14 @@ std::string text_of(const std::vector<Count>& extents) {
   return extents.empty() ? "one value" : text;
 }
 
-/// NAME.nc becomes NAME.000012.nc.
-std::string file_of_step(const std::string& path, std::uint64_t step) {
-  std::string number = std::to_string(step);
-  number.insert(0, number.size() < 6 ? 6 - number.size() : 0, '0');
-  const fs::path whole(path);
-  const fs::path name = whole.stem().string() + "." + number + whole.extension().string();
-  return (whole.parent_path() / name).string();
-}
-
 class Records final : public GroupWriter {
  public:
   Records(const Comm& comm, const std::string& path, const GroupDefinition& group,
           const Method& method)
-      : comm_(comm), path_(strip_prefix(path)), group_(group), method_(method) {
+      : comm_(comm), path_(strip_prefix(path)), group_(group), method_(method), fills_(comm) {
     // A step is in the file when it has ended, unless another stage is asked for.
     if (!method_.origin.contains("stage")) method_.stage = "direct";
-    for (const GroupVariable& variable : group_.variables) add_target(variable);
-    for (const GroupAttribute& attribute : group_.attributes) add_attribute(attribute);
-    std::set<std::string> names;
-    for (const Target& target : targets_) {
-      const auto take = [&](const std::string& name) {
-        if (!names.insert(checked_name(name)).second)
-          throw Error(Errc::enameinuse, "two variables would be called " + name + " in " + path_,
-                      "rename one of them");
-      };
-      take(target.name);
-      if (target.follow) take(target.name + "_count");
-    }
+    targets_ = record_targets(group, is_split());
   }
 
   void start(bool append) {
@@ -130,7 +92,7 @@ class Records final : public GroupWriter {
       });
       if (comm_.all_reduce(there, Reduce::max) != 0) return go_on();
     }
-    create(path_, version());
+    create(path_, targets_.version());
   }
 
   void add(std::size_t variable, const bp::Shape& at, std::span<const std::byte> data,
@@ -165,8 +127,6 @@ class Records final : public GroupWriter {
  private:
   bool is_split() const { return method_.split == "step"; }
   std::string path_of_step() const { return is_split() ? file_of_step(path_, steps_) : path_; }
-  void add_target(const GroupVariable& variable);
-  void add_attribute(const GroupAttribute& attribute);
   void create(const std::string& path, int version);
   void start_files(bool append);
   void go_on();
@@ -175,7 +135,6 @@ class Records final : public GroupWriter {
   void forget_ids();
   void find_ids();
   void open_again();
-  int version() const;
 
   std::vector<Count> in_c_order(std::vector<Count> list) const {
     if (group_.column_major) std::reverse(list.begin(), list.end());
@@ -187,115 +146,41 @@ class Records final : public GroupWriter {
   void note_own(std::vector<std::int64_t>& most, std::vector<std::int64_t>& sums) const;
   Said said_of(std::size_t v, std::span<const std::int64_t> most) const;
   void define(const std::vector<Said>& step, const std::vector<std::size_t>& fresh);
-  void define_variable(Target& target, const Said& said);
+  void define_variable(RecordTarget& target, const Said& said);
   DimId dimension(const std::string& name, Count length);
-  std::vector<Count> extents_in_file(VarId id) const;
   void check_extents(const std::vector<Said>& step) const;
-  const std::byte* fill_values(const Variable& var);
-  void fill_record(VarId id, Count record, std::vector<Request>& to);
   void fill(const std::vector<Said>& step, std::vector<Request>& before,
             std::vector<Request>& beside);
   std::vector<Request> requests(const std::vector<Said>& step);
-  Request request(VarId var, Count record, std::vector<Count> start, std::vector<Count> count,
-                  Type type, const std::byte* data) const;
   Count record() const { return static_cast<Count>(steps_); }
 
   const Comm& comm_;
   std::string path_;
   const GroupDefinition& group_;
   Method method_;
-  std::vector<Target> targets_;        // as the group has its variables
-  std::vector<Attribute> attributes_;  // of the file
-  std::unique_ptr<Dataset> file_;      // none: where steps have files, between two of them
+  RecordTargets targets_;
+  std::unique_ptr<Dataset> file_;  // none: where steps have files, between two of them
   // Of each variable the records that are known to have all their values, at least.
   std::vector<Count> whole_;
   bool defined_ = false;  // it has left its first define mode
   std::uint64_t steps_ = 0;
   std::vector<Pending> pending_;
   std::map<std::size_t, std::vector<Count>> said_;  // this rank's extents of what it added
-  std::map<std::vector<std::byte>, std::vector<std::byte>> fills_;  // by their value
-  std::vector<std::int64_t> own_counts_;                            // behind requests
+  FillRequests fills_;
+  std::vector<std::int64_t> own_counts_;  // behind requests
   CopyRoom copies_;
 };
 
-void Records::add_target(const GroupVariable& variable) {
-  Target target;
-  target.type = bp_type(variable.type);
-  target.name = terms::name_of(variable.name);
-  target.dimensions = variable.dimensions.size();
-  target.once = variable.once && !is_split();
-  const bool alone = variable.global.empty() && !variable.dimensions.empty();
-  if (variable.joined) {
-    const auto d = static_cast<std::size_t>(*variable.joined);
-    target.follow = group_.column_major ? target.dimensions - 1 - d : d;
-  } else if (alone) {
-    target.follow = 0;
-  }
-  if (target.name != variable.name)
-    target.attributes.push_back(terms::text_attribute(terms::as_it_is, variable.name));
-  targets_.push_back(std::move(target));
-}
-
-void Records::add_attribute(const GroupAttribute& attribute) {
-  const auto [owner, rest] = terms::owner_of(
-      attribute.name, [&](const std::string& name) { return group_.find(name) != nullptr; });
-  auto made = terms::attribute(checked_name(terms::name_of(rest)), bp_attribute(attribute));
-  if (!made)
-    throw Error(Errc::enotsupport, "attribute " + attribute.name + " has no type of netCDF",
-                "give it a real type, or choose layout=process-group");
-  const GroupVariable* variable = group_.find(owner);
-  auto& list =
-      variable ? targets_[static_cast<std::size_t>(variable - group_.variables.data())].attributes
-               : attributes_;
-  for (const Attribute& other : list)
-    if (other.name == made->name)
-      throw Error(Errc::enameinuse, "two attributes would be called " + made->name,
-                  "rename " + attribute.name);
-  list.push_back(std::move(*made));
-}
-
 // -- files
-
-int Records::version() const {
-  const auto is_new = [](Type type) { return !valid_in_version(type, 2); };
-  const auto any = [&](const std::vector<Attribute>& list) {
-    return std::any_of(list.begin(), list.end(), [&](auto& a) { return is_new(a.type); });
-  };
-  for (const Target& target : targets_) {
-    const Type element = target.element();
-    if (target.follow || is_new(element) || any(target.attributes)) return 5;
-  }
-  return any(attributes_) ? 5 : 2;
-}
 
 void Records::create(const std::string& path, int version) {
   defined_ = false;
   whole_.clear();
   file_ = Dataset::create_by(comm_, path, version, false, method_);
   agree_on_error(comm_, attempt_to([&] {
-                   for (const Attribute& attribute : attributes_)
+                   for (const Attribute& attribute : targets_.attributes)
                      file_->put_attribute(global_id, attribute);
                  }));
-}
-
-/// The numbers of a group's files of steps that there are, in order.
-std::vector<std::uint64_t> files_of_steps(const std::string& path) {
-  std::vector<std::uint64_t> numbers;
-  const fs::path whole(path);
-  const std::string begin = whole.stem().string() + ".", end = whole.extension().string();
-  const fs::path folder = whole.has_parent_path() ? whole.parent_path() : fs::path(".");
-  std::error_code none;  // where there is no such folder, creating the file says so
-  for (const auto& entry : fs::directory_iterator(folder, none)) {
-    const std::string name = entry.path().filename().string();
-    if (name.size() < begin.size() + 6 + end.size() || !name.starts_with(begin)) continue;
-    const auto number = parse_count(
-        std::string_view(name).substr(begin.size(), name.size() - begin.size() - end.size()));
-    if (!number || *number < 0) continue;
-    const auto step = static_cast<std::uint64_t>(*number);
-    if (name == fs::path(file_of_step(path, step)).filename()) numbers.push_back(step);
-  }
-  std::sort(numbers.begin(), numbers.end());
-  return numbers;
 }
 
 // Steps of an earlier run that this one would not write again would be taken for its own. They go
@@ -308,7 +193,7 @@ void Records::start_files(bool append) {
     if (append && !there.empty()) next = static_cast<std::int64_t>(there.back()) + 1;
   });
   steps_ = static_cast<std::uint64_t>(comm_.all_reduce(next, Reduce::max));
-  create(path_of_step(), version());
+  create(path_of_step(), targets_.version());
   if (append) return;
   const auto remove = [&] {
     for (const std::uint64_t step : there)
@@ -328,7 +213,7 @@ void Records::end_file() {
 }
 
 void Records::forget_ids() {
-  for (Target& target : targets_) target.var = target.counts = -1;
+  for (RecordTarget& target : targets_.variables) target.var = target.counts = -1;
 }
 
 // Of a step that failed nothing stays.
@@ -362,13 +247,13 @@ void Records::find_ids() {
   if (records && schema.dims[static_cast<std::size_t>(*records)].name != terms::step)
     throw Error(Errc::einval, path_ + ": its record dimension is not called " + terms::step,
                 "append to files that groups were written to");
-  for (Target& target : targets_) {
+  for (RecordTarget& target : targets_.variables) {
     const auto found = schema.find_var(target.name);
     if (!found) continue;
     const Variable& var = schema.vars[static_cast<std::size_t>(*found)];
     const std::size_t dims = target.dimensions + (target.once ? 0 : 1) +
                              (target.is_text() || target.is_complex() ? 1 : 0);
-    const auto counts = schema.find_var(target.name + "_count");
+    const auto counts = schema.find_var(target.counts_name());
     if (var.type != target.element() || var.dimids.size() != dims || var.is_record == target.once ||
         target.follow.has_value() != counts.has_value())
       throw Error(Errc::emultidefine_var_type,
@@ -377,7 +262,7 @@ void Records::find_ids() {
     target.var = *found;
     if (!target.follow) continue;
     target.counts = *counts;
-    const std::vector<Count> extents = extents_in_file(target.counts);
+    const std::vector<Count> extents = record_extents(*file_, target.counts);
     if (extents.size() != 1 || extents[0] != comm_.size())
       throw Error(Errc::einval, path_ + ": variable " + target.name + " has blocks of other ranks",
                   "append with as many ranks, or choose split=step");
@@ -389,7 +274,7 @@ void Records::find_ids() {
 void Records::open_again() {
   forget_ids();
   attempt_to([&] { std::exchange(file_, nullptr)->abort(); });
-  if (!defined_) return create(path_, version());
+  if (!defined_) return create(path_, targets_.version());
   file_ = Dataset::open_by(comm_, path_, true, method_);
   agree_on_error(comm_, attempt_to([&] { find_ids(); }));
 }
@@ -398,7 +283,7 @@ void Records::open_again() {
 
 void Records::add(std::size_t variable, const bp::Shape& at, std::span<const std::byte> data,
                   bool lent) {
-  const Target& target = targets_[variable];
+  const RecordTarget& target = targets_.variables[variable];
   Pending pending;
   pending.variable = variable;
   pending.count = in_c_order(at.count);
@@ -442,14 +327,14 @@ void Records::add(std::size_t variable, const bp::Shape& at, std::span<const std
 void Records::note_own(std::vector<std::int64_t>& most, std::vector<std::int64_t>& sums) const {
   std::vector<std::size_t> places;
   std::size_t size = 0;
-  for (const Target& target : targets_) {
+  for (const RecordTarget& target : targets_.variables) {
     places.push_back(size);
-    size += target.numbers();
+    size += numbers_of(target);
   }
   most.assign(size, unsaid);
-  sums.assign(targets_.size(), 0);
+  sums.assign(targets_.variables.size(), 0);
   for (const auto& [v, extents] : said_) {
-    const Target& target = targets_[v];
+    const RecordTarget& target = targets_.variables[v];
     std::int64_t* const mine = most.data() + places[v];
     mine[0] = comm_.size() - comm_.rank();
     for (std::size_t d = 0; d < target.dimensions; ++d) {
@@ -460,7 +345,7 @@ void Records::note_own(std::vector<std::int64_t>& most, std::vector<std::int64_t
     if (target.follow) sums[v] = extents[*target.follow];
   }
   for (const Pending& pending : pending_) {
-    const Target& target = targets_[pending.variable];
+    const RecordTarget& target = targets_.variables[pending.variable];
     // The lowest rank's is the greatest of these numbers.
     if (target.is_text())
       most[places[pending.variable] + 1] =
@@ -474,7 +359,7 @@ void Records::note_own(std::vector<std::int64_t>& most, std::vector<std::int64_t
 }
 
 Said Records::said_of(std::size_t v, std::span<const std::int64_t> most) const {
-  const Target& target = targets_[v];
+  const RecordTarget& target = targets_.variables[v];
   Said said;
   if (most[0] == unsaid) return said;
   said.writer = comm_.size() - static_cast<int>(most[0]);
@@ -507,25 +392,25 @@ std::vector<Said> Records::agree() {
   comm_.exclusive_scan(before, all);
   std::vector<Said> step;
   std::size_t at = 0;
-  for (std::size_t v = 0; v < targets_.size(); ++v) {
-    const std::size_t numbers = targets_[v].numbers();
+  for (std::size_t v = 0; v < targets_.variables.size(); ++v) {
+    const std::size_t numbers = numbers_of(targets_.variables[v]);
     step.push_back(said_of(v, std::span(most).subspan(at, numbers)));
     at += numbers;
     Said& said = step.back();
     said.before = before[v];
     said.all = all[v];
-    if (!targets_[v].follow || said.writer < 0) continue;
+    if (!targets_.variables[v].follow || said.writer < 0) continue;
     // Each rank has less than 2^63, and all of them might not.
     if (said.all < said.before || said.before < 0)
-      throw Error(Errc::evarsize, targets_[v].name + " has over 2^63 elements");
-    said.shape[*targets_[v].follow] = said.all;
+      throw Error(Errc::evarsize, targets_.variables[v].name + " has over 2^63 elements");
+    said.shape[*targets_.variables[v].follow] = said.all;
     if (said.all == 0) said.writer = -1;
   }
   return step;
 }
 
 /// Whether the step has every element. Where blocks overlap that may be said of one that has not.
-bool is_whole(const Target& target, const Said& said) {
+bool is_whole(const RecordTarget& target, const Said& said) {
   if (said.writer < 0) return false;
   if (target.follow || target.dimensions == 0) return true;
   Count whole = 1;
@@ -543,7 +428,7 @@ DimId Records::dimension(const std::string& name, Count length) {
               "write to a file of its own");
 }
 
-void Records::define_variable(Target& target, const Said& said) {
+void Records::define_variable(RecordTarget& target, const Said& said) {
   std::vector<DimId> lead, dims;
   if (!target.once && !is_split()) lead.push_back(dimension(terms::step, 0));
   dims = lead;
@@ -558,7 +443,7 @@ void Records::define_variable(Target& target, const Said& said) {
   for (const Attribute& attribute : target.attributes) file_->put_attribute(target.var, attribute);
   if (!target.follow) return;
   lead.push_back(dimension("rank", comm_.size()));
-  target.counts = file_->def_var(target.name + "_count", Type::int64, lead);
+  target.counts = file_->def_var(target.counts_name(), Type::int64, lead);
   file_->def_var_fill(target.counts, fixed, nullptr);
   file_->put_attribute(target.counts,
                        terms::text_attribute("long_name", "elements of each rank along dimension " +
@@ -569,10 +454,10 @@ void Records::define_variable(Target& target, const Said& said) {
 void Records::define(const std::vector<Said>& step, const std::vector<std::size_t>& fresh) {
   bool large = false;
   for (const std::size_t v : fresh) {
-    Count bytes = size_of(targets_[v].element());
+    Count bytes = size_of(targets_.variables[v].element());
     for (const Count n : step[v].shape)
       if (__builtin_mul_overflow(bytes, n, &bytes))
-        throw Error(Errc::evarsize, targets_[v].name + " has more than 2^63 bytes");
+        throw Error(Errc::evarsize, targets_.variables[v].name + " has more than 2^63 bytes");
     large |= bytes > most_in_cdf2;
   }
   if (fresh.empty() && defined_) return;
@@ -582,7 +467,7 @@ void Records::define(const std::vector<Said>& step, const std::vector<std::size_
   }
   const auto failed = attempt_together(comm_, [&] {
     if (defined_) file_->redef();
-    for (const std::size_t v : fresh) define_variable(targets_[v], step[v]);
+    for (const std::size_t v : fresh) define_variable(targets_.variables[v], step[v]);
     file_->enddef();
   });
   if (failed) {
@@ -593,23 +478,15 @@ void Records::define(const std::vector<Said>& step, const std::vector<std::size_
   // What was there already has been filled.
   whole_.resize(file_->schema().vars.size());
   for (const std::size_t v : fresh)
-    for (const VarId id : {targets_[v].var, targets_[v].counts})
+    for (const VarId id : {targets_.variables[v].var, targets_.variables[v].counts})
       if (id >= 0) whole_[static_cast<std::size_t>(id)] = file_->schema().numrecs;
-}
-
-// Without the one of records.
-std::vector<Count> Records::extents_in_file(VarId id) const {
-  const Variable& var = file_->variable(id);
-  std::vector<Count> extents = var.shape;
-  if (var.is_record) extents.erase(extents.begin());
-  return extents;
 }
 
 void Records::check_extents(const std::vector<Said>& step) const {
   for (std::size_t v = 0; v < step.size(); ++v) {
-    const Target& target = targets_[v];
+    const RecordTarget& target = targets_.variables[v];
     if (step[v].writer < 0 || target.var < 0) continue;
-    const std::vector<Count> there = extents_in_file(target.var);
+    const std::vector<Count> there = record_extents(*file_, target.var);
     if (there == step[v].shape) continue;
     if (target.is_text() && step[v].shape.back() <= there.back()) continue;
     throw Error(Errc::eedge,
@@ -620,87 +497,34 @@ void Records::check_extents(const std::vector<Said>& step) const {
   }
 }
 
-/// As many fill values of the variable as go into a request. They stay where they are.
-const std::byte* Records::fill_values(const Variable& var) {
-  std::vector<std::byte> one = external_fill(var);
-  if (!native_is_big_endian) std::reverse(one.begin(), one.end());
-  auto& values = fills_[one];
-  if (values.empty()) {
-    values.reserve(static_cast<std::size_t>(most_filled) + one.size());
-    while (std::ssize(values) < most_filled) values.insert(values.end(), one.begin(), one.end());
-  }
-  return values.data();
-}
-
-// This rank's part of a record, in pieces that are dealt out.
-void Records::fill_record(VarId id, Count record, std::vector<Request>& to) {
-  const Variable& var = file_->variable(id);
-  const Count width = size_of(var.type);
-  Rank next = id % comm_.size();
-  std::vector<Subarray> left{whole_of(extents_in_file(id))};
-  while (!left.empty()) {
-    const Subarray box = std::move(left.back());
-    left.pop_back();
-    const Count bytes = box.elements() * width;
-    if (bytes > most_filled) {
-      auto [first, second] = halves_of(box);
-      left.push_back(std::move(second));
-      left.push_back(std::move(first));
-      continue;
-    }
-    if (next == comm_.rank())
-      to.push_back(request(id, record, box.start, box.count, var.type, fill_values(var)));
-    next = (next + 1) % comm_.size();
-  }
-}
-
 // What is written in part gets fill values before it is, what is not written at all along with the
 // rest, also in records of earlier steps that had no record variable.
 void Records::fill(const std::vector<Said>& step, std::vector<Request>& before,
                    std::vector<Request>& beside) {
   std::map<VarId, bool> whole;  // those of the step
   for (std::size_t v = 0; v < step.size(); ++v) {
-    if (targets_[v].var < 0 || step[v].writer < 0) continue;
-    whole[targets_[v].var] = is_whole(targets_[v], step[v]);
-    if (targets_[v].counts >= 0) whole[targets_[v].counts] = true;
+    if (targets_.variables[v].var < 0 || step[v].writer < 0) continue;
+    whole[targets_.variables[v].var] = is_whole(targets_.variables[v], step[v]);
+    if (targets_.variables[v].counts >= 0) whole[targets_.variables[v].counts] = true;
   }
   const Schema& schema = file_->schema();
   whole_.resize(schema.vars.size());
   for (std::size_t n = 0; n < schema.vars.size(); ++n) {
     const auto id = static_cast<VarId>(n);
     if (!schema.vars[n].is_record) continue;
-    for (Count r = whole_[n]; r < record(); ++r) fill_record(id, r, beside);
+    for (Count r = whole_[n]; r < record(); ++r) fills_.add(*file_, id, r, beside);
     const auto written = whole.find(id);
-    if (written == whole.end()) fill_record(id, record(), beside);
-    if (written != whole.end() && !written->second) fill_record(id, record(), before);
+    if (written == whole.end()) fills_.add(*file_, id, record(), beside);
+    if (written != whole.end() && !written->second) fills_.add(*file_, id, record(), before);
   }
-}
-
-Request Records::request(VarId var, Count record, std::vector<Count> start,
-                         std::vector<Count> count, Type type, const std::byte* data) const {
-  Request made;
-  made.var = var;
-  made.write = true;
-  if (file_->variable(var).is_record) {
-    start.insert(start.begin(), record);
-    count.insert(count.begin(), 1);
-    made.last_record = record + 1;
-  }
-  Subarray box{std::move(start), std::move(count), {}};
-  made.elements = box.elements();
-  made.selection = std::move(box);
-  // Writes do not change it. NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast)
-  made.memory.data = const_cast<std::byte*>(data);
-  made.memory.type = type;
-  return made;
 }
 
 std::vector<Request> Records::requests(const std::vector<Said>& step) {
   std::vector<Request> all;
-  std::vector<Count> next(targets_.size());
+  std::vector<Count> next(targets_.variables.size());
   for (std::size_t v = 0; v < step.size(); ++v) next[v] = step[v].before;
   for (Pending& pending : pending_) {
-    const Target& target = targets_[pending.variable];
+    const RecordTarget& target = targets_.variables[pending.variable];
     const Said& said = step[pending.variable];
     if (target.var < 0) continue;
     std::vector<Count> start = pending.start, count = pending.count;
@@ -712,7 +536,7 @@ std::vector<Request> Records::requests(const std::vector<Said>& step) {
       next[pending.variable] += count[*target.follow];
     }
     if (target.is_text()) {
-      const auto length = static_cast<std::size_t>(extents_in_file(target.var).back());
+      const auto length = static_cast<std::size_t>(record_extents(*file_, target.var).back());
       pending.padded.assign(length, std::byte{0});
       std::copy(pending.data.begin(), pending.data.end(), pending.padded.begin());
       data = pending.padded.data();
@@ -724,14 +548,15 @@ std::vector<Request> Records::requests(const std::vector<Said>& step) {
       count.push_back(2);
     }
     const Type type = target.element();
-    all.push_back(request(target.var, record(), std::move(start), std::move(count), type, data));
+    all.push_back(
+        put_request(*file_, target.var, record(), std::move(start), std::move(count), type, data));
   }
-  own_counts_.assign(targets_.size(), 0);
+  own_counts_.assign(targets_.variables.size(), 0);
   for (std::size_t v = 0; v < step.size(); ++v) {
-    if (targets_[v].counts < 0 || step[v].writer < 0) continue;
+    if (targets_.variables[v].counts < 0 || step[v].writer < 0) continue;
     own_counts_[v] = next[v] - step[v].before;
-    all.push_back(request(targets_[v].counts, record(), {comm_.rank()}, {1}, Type::int64,
-                          reinterpret_cast<const std::byte*>(&own_counts_[v])));
+    all.push_back(put_request(*file_, targets_.variables[v].counts, record(), {comm_.rank()}, {1},
+                              Type::int64, reinterpret_cast<const std::byte*>(&own_counts_[v])));
   }
   return all;
 }
@@ -751,11 +576,11 @@ void Records::write_step() {
                   "close it, and append to it");
     if (file_) check_extents(step);
     for (std::size_t v = 0; v < step.size(); ++v)
-      if (targets_[v].var < 0 && step[v].writer >= 0) fresh.push_back(v);
+      if (targets_.variables[v].var < 0 && step[v].writer >= 0) fresh.push_back(v);
   };
   // Behind it all ranks define, or none does.
   agree_on_error(comm_, attempt_to(look));
-  if (!file_) create(path_of_step(), version());
+  if (!file_) create(path_of_step(), targets_.version());
   define(step, fresh);
   std::vector<Request> all, before;
   const auto failed = attempt_to([&] {
