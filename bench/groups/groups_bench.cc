@@ -3,6 +3,7 @@
 //
 //   forebay        forebay_write: buffers are the program's again at once
 //   forebay-later  forebay_write_later: lent until the step ends, not copied
+//   records        the same as records of a canonical netCDF file
 //   append         one pass for the least and greatest value, one pwritev a rank and step: no
 //   index, no names adios-mpi, adios-posix   ADIOS 1.13's methods of these names, where it is
 //   installed: one file a step
@@ -78,10 +79,10 @@ void define_forebay(const Work& work) {
           "forebay_define_var");
 }
 
-void write_forebay(const Work& work, const Values& values, bool later) {
+void write_forebay(const Work& work, const Values& values, bool later, const char* name) {
   const std::int64_t n = work.elements, all = n * ranks, at = n * rank;
   int file = 0;
-  check(forebay_open(&file, "g", (work.folder / "forebay.bp").c_str(), "w", MPI_COMM_WORLD),
+  check(forebay_open(&file, "g", (work.folder / name).c_str(), "w", MPI_COMM_WORLD),
         "forebay_open");
   for (int step = 0; step < work.steps; ++step) {
     check(forebay_write(file, "n", &n), "n");
@@ -232,8 +233,9 @@ int main(int argc, char** argv) {
   const Values values = make_values(work);
   define_forebay(work);
   std::vector<Way> ways;
-  ways.push_back({"forebay", [&] { write_forebay(work, values, false); }, {}});
-  ways.push_back({"forebay-later", [&] { write_forebay(work, values, true); }, {}});
+  ways.push_back({"forebay", [&] { write_forebay(work, values, false, "forebay.bp"); }, {}});
+  ways.push_back({"forebay-later", [&] { write_forebay(work, values, true, "forebay.bp"); }, {}});
+  ways.push_back({"records", [&] { write_forebay(work, values, true, "forebay.nc"); }, {}});
   ways.push_back({"append", [&] { write_append(work, values); }, {}});
 #ifdef FOREBAY_BENCH_ADIOS
   check(adios_init_noxml(MPI_COMM_WORLD), "adios_init_noxml");
