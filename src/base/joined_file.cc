@@ -8,6 +8,13 @@
 
 namespace forebay {
 
+void throw_short(const ByteFile& file, Offset end) {
+  throw Error(
+      Errc::etrunc,
+      file.path() + " ends before byte " + std::to_string(end) + ", where the index has values",
+      "copy the file again, with all that is in its folder");
+}
+
 void JoinedFile::set_sizes(std::span<const Count> sizes) {
   std::vector<Offset> begins;
   begins.reserve(sizes.size() + 1);
@@ -34,9 +41,11 @@ std::size_t JoinedFile::read_at(Offset offset, std::span<std::byte> into) {
         left.first(static_cast<std::size_t>(std::min<Count>(*next - offset, std::ssize(left))));
     const auto own =
         static_cast<std::size_t>(std::clamp<Count>(sizes_[number] - at, 0, std::ssize(here)));
-    std::size_t got = 0;
-    if (own > 0) got = open_(static_cast<std::uint32_t>(number)).read_at(at, here.first(own));
-    std::memset(here.data() + got, 0, here.size() - got);
+    if (own > 0) {
+      ByteFile& file = open_(static_cast<std::uint32_t>(number));
+      if (file.read_at(at, here.first(own)) < own) throw_short(file, at + static_cast<Offset>(own));
+    }
+    std::memset(here.data() + own, 0, here.size() - own);
     offset += std::ssize(here);
     left = left.subspan(here.size());
   }

@@ -13,6 +13,9 @@
 
 namespace forebay {
 
+/// Throws Errc::etrunc: one of several files ends before byte `end`, where its values go to.
+[[noreturn]] void throw_short(const ByteFile& file, Offset end);
+
 class JoinedFile final : public ByteFile {
  public:
   /// A file by its number; stays until the next call at least. Throws what opening it throws.
@@ -30,7 +33,7 @@ class JoinedFile final : public ByteFile {
   Offset begin_of(std::uint32_t number) const { return begins_[number]; }
 
   const std::string& path() const override { return path_; }
-  /// What lies between files, or in none, is zero, as is what a file lacks of its bytes.
+  /// What lies between files, or in none, is zero. Errc::etrunc where a file has become shorter.
   std::size_t read_at(Offset offset, std::span<std::byte> into) override;
   Offset size() override { return begins_.back(); }
   void sync() override {}

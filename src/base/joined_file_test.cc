@@ -63,12 +63,22 @@ TEST_F(JoinedFileTest, reads_go_across_files_and_what_is_between_them_is_zero) {
   EXPECT_EQ(opened_.count(1), 0U);
 }
 
-TEST_F(JoinedFileTest, a_file_that_is_shorter_than_was_said_has_zeros) {
-  files_[0]->truncate(10);
-  std::vector<std::byte> some(20);
-  EXPECT_EQ(joined_.read_at(0, some), some.size());
-  EXPECT_EQ(some[9], expected(0, 9));
-  EXPECT_EQ(some[10], std::byte{0});
+TEST_F(JoinedFileTest, a_file_that_is_shorter_than_was_said_is_an_error) {
+  const Offset begin = joined_.begin_of(2);
+  std::vector<std::byte> some(20, std::byte{0xEE});
+  files_[2]->truncate(5);  // all that was said
+  EXPECT_EQ(joined_.read_at(begin, some), some.size());
+  EXPECT_EQ(some[4], expected(2, 4));
+  EXPECT_EQ(some[5], std::byte{0});
+  files_[2]->truncate(4);
+  EXPECT_EQ(joined_.read_at(begin, std::span(some).first(4)), 4U);
+  for (const Offset from : {begin, begin + 4, begin - 10}) {
+    const auto failed = attempt_to([&] { joined_.read_at(from, some); });
+    ASSERT_TRUE(failed);
+    EXPECT_EQ(failed->code(), Errc::etrunc);
+    EXPECT_EQ(failed->message(), "data.2 ends before byte 5, where the index has values");
+    EXPECT_FALSE(failed->advice().empty());
+  }
 }
 
 TEST_F(JoinedFileTest, sizes_that_do_not_fit_are_refused_and_the_old_ones_stay) {

@@ -10,6 +10,7 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
+#include "base/joined_file.h"
 #include "base/raw_bytes.h"
 #include "comm/agree.h"
 #include "format/bp_read.h"
@@ -314,22 +315,16 @@ File& BpReader::data(std::uint32_t number) const {
 
 namespace {
 
-[[noreturn]] void ends_early(const File& file, Offset end) {
-  throw Error(
-      Errc::etrunc,
-      file.path() + " ends before byte " + std::to_string(end) + ", where the index has values",
-      "copy the file again, with all that is in its folder");
-}
-
 void read_whole(File& file, Offset at, std::span<std::byte> into) {
-  if (file.read_at(at, into) < into.size()) ends_early(file, at + static_cast<Offset>(into.size()));
+  if (file.read_at(at, into) < into.size())
+    throw_short(file, at + static_cast<Offset>(into.size()));
 }
 
 }  // namespace
 
 void BpReader::check_end(std::uint32_t number, Offset end) const {
   File& file = data(number);
-  if (file.size() < end) ends_early(file, end);
+  if (file.size() < end) throw_short(file, end);
 }
 
 // Runs are gathered while they lie close to each other, and read at once.

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <numeric>
 #include <random>
@@ -383,6 +384,57 @@ TEST_F(BpReaderRanks, files_of_the_other_byte_order) {
   std::uint32_t most = 0;
   std::memcpy(&most, file.blocks(0, 0).at(0).max.data(), sizeof most);
   EXPECT_EQ(most, 70000U);
+}
+
+/// Between what ranks agree on and what they read something happens.
+class Between : public ExtentIo {
+ public:
+  Between(ExtentIo& io, std::function<void()> f) : io_(io), f_(std::move(f)) {}
+  void write_all(ExtentStream& extents) override { io_.write_all(extents); }
+  void write(ExtentStream& extents) override { io_.write(extents); }
+  void read(ExtentStream& extents) override { io_.read(extents); }
+  void read_all(ExtentStream& extents) override {
+    f_();
+    io_.read_all(extents);
+  }
+  void expect_sharing(Sharing sharing) override { io_.expect_sharing(sharing); }
+
+ private:
+  ExtentIo& io_;
+  std::function<void()> f_;
+};
+
+TEST_F(BpReaderRanks, a_data_file_that_shrinks_while_it_is_read_is_an_error_on_all) {
+  WriteOptions options;
+  options.ranks_per_file = 1;
+  for (const char* transport : {"auto", "aggregated", "posix"}) {
+    write(options);
+    run_as_threads(4, [&](const Comm& comm) {
+      Report report;
+      const BpReader file(comm, path_, report);
+      const std::size_t v = file.find("T");
+      PendingReads reads(file);
+      TransportOptions how;
+      how.kind = transport;
+      const auto io = make_transport(comm, reads.joined(), how, report);
+      Between shrinks(*io, [&] {
+        if (comm.is_root()) fs::resize_file(path_ / "data.3", 100);
+        comm.barrier();
+      });
+      // Rank 3 alone needs what goes.
+      std::vector<double> got(static_cast<std::size_t>(rows * columns), -1);
+      const auto code = [&](Rank of, ExtentIo& by) {
+        reads.add(v, all_steps - 1, {{of * rows, 0}, {rows, columns}, {}},
+                  reinterpret_cast<std::byte*>(got.data()));
+        return code_of(attempt_to([&] { reads.perform(comm, by); }));
+      };
+      EXPECT_EQ(code(comm.rank(), shrinks), Errc::etrunc) << transport;
+      EXPECT_EQ(code(std::min(comm.rank(), 2), *io), Errc::ok) << transport;
+      EXPECT_EQ(got[1], expected(all_steps - 1, std::min(comm.rank(), 2) * rows, 1));
+      io->close();
+    });
+    fs::remove_all(path_);
+  }
 }
 
 TEST_F(BpReaderRanks, what_is_no_bp4_is_refused_on_all) {
