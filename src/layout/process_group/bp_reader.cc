@@ -207,6 +207,8 @@ void BpReader::each_block(std::size_t v, std::size_t step,
                   "open it again");
     for (bp::Block block; parsed.next(block);) {
       if (!has_head && block.step != times_[step]) continue;
+      // Any number stands there: ADIOS 1's method MPI has the largest one.
+      if (container_ == Container::one_file) block.file = 0;
       if (variable.kind == Kind::global && may_be_global(block.at))
         block.at.shape = block.at.start = block.at.count;
       if (kind_of(block.at) != variable.kind || dimensions_of(block.at) != variable.dimensions)

@@ -139,6 +139,29 @@ TEST_F(BpReaderRanks, any_box_reads_on_any_number_of_ranks) {
   }
 }
 
+/// Between what ranks agree on and what they read something happens.
+class Between : public ExtentIo {
+ public:
+  Between(ExtentIo& io, std::function<void()> f) : io_(io), f_(std::move(f)) {}
+  void write_all(ExtentStream& extents) override { io_.write_all(extents); }
+  void write(ExtentStream& extents) override { io_.write(extents); }
+  void read(ExtentStream& extents) override { io_.read(extents); }
+  void read_all(ExtentStream& extents) override {
+    f_();
+    io_.read_all(extents);
+  }
+  void expect_sharing(Sharing sharing) override {
+    told = sharing;
+    io_.expect_sharing(sharing);
+  }
+
+  Sharing told = Sharing::unknown;
+
+ private:
+  ExtentIo& io_;
+  std::function<void()> f_;
+};
+
 // Steps 4 and 6 of a file of ADIOS 1: rank 0 looks through its index, and all read it.
 TEST_F(BpReaderRanks, one_file_of_all_steps_reads_on_any_number_of_ranks) {
   constexpr std::uint64_t cells = 8;
@@ -149,7 +172,8 @@ TEST_F(BpReaderRanks, one_file_of_all_steps_reads_on_any_number_of_ranks) {
   for (const std::uint32_t step : {4, 6}) {
     made.group(step);
     for (std::uint64_t at = 0; at < cells; at += 2) {
-      blocks.push_back(made.print().time(step).payload(values.bytes().size()));
+      blocks.push_back(
+          made.print().time(step).file(at < 4 ? 0xffffffff : 3).payload(values.bytes().size()));
       blocks.back().dimensions({{2, cells, at}});
       for (std::uint64_t n = at; n < at + 2; ++n) values.put(static_cast<double>(10 * step + n));
     }
@@ -174,6 +198,17 @@ TEST_F(BpReaderRanks, one_file_of_all_steps_reads_on_any_number_of_ranks) {
             (std::vector<double>{41.0 + 20.0 * step + comm.rank(), 42.0 + 20.0 * step + comm.rank(),
                                  43.0 + 20.0 * step + comm.rank()}));
       }
+      // Whatever number its file has they read it together.
+      PendingReads reads(file);
+      const auto io = make_transport(comm, reads.joined(), {}, report);
+      int operations = 0;
+      Between counts(*io, [&] { ++operations; });
+      std::vector<double> all(cells), expected(cells);
+      std::iota(expected.begin(), expected.end(), 60);
+      reads.add(file.find("T"), 1, {{0}, {cells}, {}}, reinterpret_cast<std::byte*>(all.data()));
+      reads.perform(comm, counts);
+      EXPECT_EQ(operations, 1);
+      EXPECT_EQ(all, expected);
     });
   }
   write(std::span(whole).first(whole.size() - 1));
@@ -386,28 +421,10 @@ TEST_F(BpReaderRanks, files_of_the_other_byte_order) {
   EXPECT_EQ(most, 70000U);
 }
 
-/// Between what ranks agree on and what they read something happens.
-class Between : public ExtentIo {
- public:
-  Between(ExtentIo& io, std::function<void()> f) : io_(io), f_(std::move(f)) {}
-  void write_all(ExtentStream& extents) override { io_.write_all(extents); }
-  void write(ExtentStream& extents) override { io_.write(extents); }
-  void read(ExtentStream& extents) override { io_.read(extents); }
-  void read_all(ExtentStream& extents) override {
-    f_();
-    io_.read_all(extents);
-  }
-  void expect_sharing(Sharing sharing) override { io_.expect_sharing(sharing); }
-
- private:
-  ExtentIo& io_;
-  std::function<void()> f_;
-};
-
 TEST_F(BpReaderRanks, a_data_file_that_shrinks_while_it_is_read_is_an_error_on_all) {
   WriteOptions options;
   options.ranks_per_file = 1;
-  for (const char* transport : {"auto", "aggregated", "posix"}) {
+  for (const char* transport : {"auto", "aggregated", "messages", "posix"}) {
     write(options);
     run_as_threads(4, [&](const Comm& comm) {
       Report report;
@@ -416,6 +433,10 @@ TEST_F(BpReaderRanks, a_data_file_that_shrinks_while_it_is_read_is_an_error_on_a
       PendingReads reads(file);
       TransportOptions how;
       how.kind = transport;
+      if (how.kind == "messages") {
+        how.kind = "aggregated";
+        how.ranks_per_node = 1;
+      }
       const auto io = make_transport(comm, reads.joined(), how, report);
       Between shrinks(*io, [&] {
         if (comm.is_root()) fs::resize_file(path_ / "data.3", 100);
