@@ -17,6 +17,7 @@
 #include "base/byteorder.h"
 #include "comm/thread_ranks.h"
 #include "format/bp3_testing.h"
+#include "format/bp_testing.h"
 #include "layout/process_group/bp_reader.h"
 #include "layout/process_group/pending_reads.h"
 #include "layout/process_group/step_writer.h"
@@ -456,6 +457,52 @@ TEST_F(BpReaderRanks, a_data_file_that_shrinks_while_it_is_read_is_an_error_on_a
     });
     fs::remove_all(path_);
   }
+}
+
+// Of small rows, or blocks, a rank reads far more than it needs, all the holes between them; a
+// sample by what it needs would be so full that all seemed shared. The file is one hole.
+TEST_F(BpReaderRanks, small_pieces_of_ranks_own_blocks_are_not_taken_for_shared_ones) {
+  constexpr int ranks = 4;
+  constexpr Count height = 4096, width = 7500, side = 2048, apart = 60000;
+  std::vector<bp::Block> high(ranks), many(ranks * side);
+  for (std::size_t n = 0; n < high.size(); ++n) {
+    high[n].at = {{ranks * height, width}, {static_cast<Count>(n) * height, 0}, {height, width}};
+    high[n].bytes = 8 * height * width;
+    high[n].payload = bp::head_bytes + static_cast<Offset>(n) * high[n].bytes;
+  }
+  for (std::size_t n = 0; n < many.size(); ++n) {
+    many[n].at = {{ranks * side * 8}, {static_cast<Count>(n) * 8}, {8}};
+    many[n].bytes = 64;
+    many[n].payload = bp::head_bytes + static_cast<Offset>(n) * apart;
+  }
+  const bp::Type type = bp::Type::float64;
+  bp::make_directory(path_, {{{{{"high", type}, high}, {{"many", type}, many}}, {}}}, {});
+  fs::resize_file(path_ / "data.0", static_cast<std::uintmax_t>(high[3].payload + high[3].bytes));
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Report report;
+    const BpReader file(comm, path_, report);
+    PendingReads reads(file);
+    ASSERT_GT(ranks * height * 8, 16 * 4096);
+    class Nothing : public ExtentIo {
+     public:
+      void write_all(ExtentStream&) override {}
+      void write(ExtentStream&) override {}
+      void read(ExtentStream&) override {}
+      void read_all(ExtentStream&) override {}
+    } nothing;
+    Between io(nothing, [] {});
+    std::vector<double> got(side * 8);
+    const auto sharing = [&](const char* name, const Subarray& box) {
+      reads.add(file.find(name), 0, box, reinterpret_cast<std::byte*>(got.data()));
+      reads.perform(comm, io);
+      return io.told;
+    };
+    const Count rank = comm.rank();
+    EXPECT_EQ(sharing("high", {{rank * height, 3}, {height, 1}, {}}), Sharing::apart);
+    EXPECT_EQ(sharing("many", {{rank * side * 8}, {side * 8}, {}}), Sharing::apart);
+    EXPECT_EQ(sharing("high", {{height, rank}, {height, 1}, {}}), Sharing::alike);
+    EXPECT_EQ(sharing("many", {{0}, {side * 8}, {}}), Sharing::alike);
+  });
 }
 
 TEST_F(BpReaderRanks, what_is_no_bp4_is_refused_on_all) {

@@ -107,11 +107,15 @@ class Points {
  public:
   static constexpr Count page = 4096, wanted = 1 << 12;
 
-  explicit Points(Count all_bytes) {
-    while (all_bytes / page / share_ > wanted) share_ *= 2;
+  /// Pages that begin in a range, of which mark() chooses.
+  static std::int64_t in(Offset begin, Offset end) { return first(end) - first(begin); }
+
+  /// `pages`: of all that is marked by any rank, each as often as it is.
+  explicit Points(std::int64_t pages) {
+    while (static_cast<std::uint64_t>(pages) / share_ > wanted) share_ *= 2;
   }
   void mark(Offset begin, Offset end) {
-    for (Offset at = (begin + page - 1) / page; at * page < end; ++at) {
+    for (Offset at = first(begin), last = first(end); at < last; ++at) {
       const std::uint64_t hash = mixed(static_cast<std::uint64_t>(at));
       if (hash % share_ != 0) continue;
       const std::uint64_t bit = hash / share_ % (marks_.size() * 64);
@@ -130,6 +134,7 @@ class Points {
   }
 
  private:
+  static Offset first(Offset begin) { return begin / page + (begin % page != 0); }
   // SplitMix64's last step (Steele, Lea, Flood: Fast splittable pseudorandom number generators).
   static std::uint64_t mixed(std::uint64_t x) {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
@@ -152,12 +157,10 @@ BlockRows bridged(BlockRows rows) {
   return rows;
 }
 
-// Collective. What ranks have in common of what each would read.
-Sharing sharing_of(const Comm& comm, const std::vector<BlockRows>& rows, const JoinedFile& joined,
-                   Count all_bytes) {
-  if (comm.size() == 1) return Sharing::unknown;
-  if (all_bytes < 16 * Points::page) return Sharing::alike;  // a few windows, too little to tell
-  Points points(all_bytes);
+// f(begin, end) for what a rank would read at once, if it read for itself: holes between blocks are
+// bridged, too.
+template <typename F>
+void each_run(const std::vector<BlockRows>& rows, const JoinedFile& joined, F&& f) {
   std::vector<BlockRows> runs;
   runs.reserve(rows.size());
   std::transform(rows.begin(), rows.end(), std::back_inserter(runs), bridged);
@@ -165,10 +168,35 @@ Sharing sharing_of(const Comm& comm, const std::vector<BlockRows>& rows, const J
   Offset begin = 0, end = 0;
   for (Extent e{}; stream.next({&e, 1}) == 1; end = std::max(end, e.end())) {
     if (e.offset - end <= hole) continue;
-    points.mark(begin, end);
+    f(begin, end);
     begin = end = e.offset;
   }
-  points.mark(begin, end);
+  f(begin, end);
+}
+
+// Where each file is needed up to.
+std::vector<std::int64_t> ends_of(const std::vector<BlockRows>& rows, std::int64_t files) {
+  std::vector<std::int64_t> ends(static_cast<std::size_t>(files));
+  for (const BlockRows& one : rows) ends[one.file] = std::max(ends[one.file], one.end());
+  return ends;
+}
+
+// Before files of all ranks are joined: those of this one alone.
+std::int64_t pages_of(const std::vector<BlockRows>& rows, std::int64_t files) {
+  JoinedFile own({}, {});
+  own.set_sizes(ends_of(rows, files));
+  std::int64_t pages = 0;
+  each_run(rows, own, [&](Offset begin, Offset end) { pages += Points::in(begin, end); });
+  return pages;
+}
+
+// Collective. What ranks have in common of what each would read: `pages` for all of them.
+Sharing sharing_of(const Comm& comm, const std::vector<BlockRows>& rows, const JoinedFile& joined,
+                   Count all_bytes, std::int64_t pages) {
+  if (comm.size() == 1) return Sharing::unknown;
+  if (all_bytes < 16 * Points::page) return Sharing::alike;  // a few windows, too little to tell
+  Points points(pages);
+  each_run(rows, joined, [&](Offset begin, Offset end) { points.mark(begin, end); });
   return points.are_shared(comm) ? Sharing::alike : Sharing::apart;
 }
 
@@ -222,8 +250,7 @@ void PendingReads::add(std::size_t v, std::size_t step, const Subarray& box, std
 
 // Each data file's end is compared by one rank with what any rank needs of it.
 void PendingReads::join(const Comm& comm, const std::vector<BlockRows>& rows, std::int64_t files) {
-  std::vector<std::int64_t> ends(static_cast<std::size_t>(files));
-  for (const BlockRows& one : rows) ends[one.file] = std::max(ends[one.file], one.end());
+  std::vector<std::int64_t> ends = ends_of(rows, files);
   comm.all_reduce(ends, Reduce::max);
   agree_on_error(comm, attempt_to([&] {
                    for (std::int64_t n = comm.rank(); n < files; n += comm.size())
@@ -238,17 +265,18 @@ void PendingReads::perform(const Comm& comm, ExtentIo& io) {
     std::vector<Noted> noted = std::exchange(noted_, {});
     const std::vector<Alone> alone = std::exchange(alone_, {});
     std::vector<BlockRows> rows;
-    std::array<std::int64_t, 2> all{};
-    auto& [files, bytes] = all;
+    std::array<std::int64_t, 3> all{};
+    auto& [files, bytes, pages] = all;
     for (Noted& one : noted) {
       std::move(one.rows.begin(), one.rows.end(), std::back_inserter(rows));
       bytes += one.bytes;
     }
     for (const BlockRows& one : rows) files = std::max<std::int64_t>(files, one.file + 1);
+    if (comm.size() > 1) pages = pages_of(rows, files);
     comm.max_and_sum(all, 1);
     if (bytes > 0) {
       join(comm, rows, files);
-      io.expect_sharing(sharing_of(comm, rows, *joined_, bytes));
+      io.expect_sharing(sharing_of(comm, rows, *joined_, bytes, pages));
       RowsStream stream(rows, *joined_);
       io.read_all(stream);
     }
