@@ -128,6 +128,8 @@ TEST_F(Bp3SourceTest, steps_of_one_index_are_records_in_either_byte_order) {
     EXPECT_TRUE(is_bp(path_));
     const auto file = open();
     expect_values(*file);
+    EXPECT_TRUE(is_bp(path_.string() + "//"));
+    EXPECT_EQ(open_bp(path_.string() + "/", Strings::given)->format(), "BP3");
     EXPECT_TRUE(check_bp(path_, true).faults.empty());
     EXPECT_EQ(check_bp(path_, true).format, "BP3");
   }

@@ -32,6 +32,13 @@ bool is_file(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
+// As users may write it: with "ufs:" before it, say, or "/" behind.
+std::string plain_path(const std::string& path) {
+  std::string plain = strip_prefix(path);
+  while (plain.size() > 1 && plain.back() == '/') plain.pop_back();
+  return plain;
+}
+
 Count product(const std::vector<Count>& list) {
   return std::accumulate(list.begin(), list.end(), Count{1}, std::multiplies<>());
 }
@@ -56,7 +63,8 @@ bool has_elements(const bp::Shape& at) {
 }  // namespace
 
 bool is_bp(const std::string& path) {
-  return (is_file(path + "/md.idx") && is_file(path + "/md.0")) || is_bp_file(path);
+  const std::string plain = plain_path(path);
+  return (is_file(plain + "/md.idx") && is_file(plain + "/md.0")) || is_bp_file(plain);
 }
 
 /// Puts what is told where it belongs.
@@ -101,8 +109,7 @@ class BpReader::Taker final : public ToldTaker {
 };
 
 BpReader::BpReader(const Comm& comm, const std::string& path, Report& report)
-    : path_(strip_prefix(path)), rank_(comm.rank()), report_(report) {
-  while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
+    : path_(plain_path(path)), rank_(comm.rank()), report_(report) {
   std::vector<std::byte> told;
   by_root(comm, [&] {
     if (is_file(path_ + "/mmd.0"))
