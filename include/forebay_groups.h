@@ -128,7 +128,8 @@ FOREBAY_EXPORT extern int forebay_read(int file, const char* name, int64_t step,
  * it is told now, and then it is not noted), and forebay_perform_reads carries out what ranks have
  * noted (collective, also for ranks that have noted nothing). What several ranks ask for is read
  * from the data files once, and rows that lie close to each other by one rank for all. Until then
- * `data` is the library's. An error of one rank in forebay_perform_reads, as a data file that is
+ * `data` is the library's, and is not noted again, nor parts of it: what it would hold then is
+ * undefined. An error of one rank in forebay_perform_reads, as a data file that is
  * not there, is an error on all, and what was noted is forgotten in any case; what `data` holds
  * then is undefined, for all boxes. forebay_close forgets what was not carried out. */
 FOREBAY_EXPORT extern int forebay_read_later(int file, const char* name, int64_t step,

@@ -8,7 +8,8 @@
 // What would be too many such boxes is read by its rank alone.
 //
 // Memory of a rank: some 100 bytes for each block that it has something of, and two or three times
-// as much while the reads are carried out; 8 bytes for each data file; what the transport takes.
+// as much while the reads are carried out; 8 bytes for each data file; what the transport takes. A
+// box that is added takes what visible.h says meanwhile.
 #pragma once
 
 #include <cstddef>
@@ -50,7 +51,7 @@ class PendingReads {
 
   /// Local. Notes a box, whose elements are in `out` behind the next perform(); with the errors of
   /// BpReader::read(), but for those of data files, and then nothing is noted. `box` has no
-  /// strides.
+  /// strides; `out` has nothing in common with what was noted since the last perform().
   void add(std::size_t variable, std::size_t step, const Subarray& box, std::byte* out);
 
   /// Collective, also for ranks that have noted nothing. Carries out what ranks have noted, and
