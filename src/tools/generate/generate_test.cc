@@ -95,6 +95,22 @@ TEST(Generate, names_that_are_none_in_the_language_need_gwrite) {
   place_of(group_code(group, Language::fortran).write, "forebay_file, \"a\"\"b\\?\", x->T,");
 }
 
+TEST(Generate, names_of_the_library_are_refused) {
+  const auto refused = [](const std::string& name, const std::string& gwrite, Language language) {
+    return refusal(group_of({variable(name, "float", "4", gwrite)}), language).find("forebay_") !=
+           std::string::npos;
+  };
+  for (const Language language : {Language::c, Language::fortran}) {
+    EXPECT_TRUE(refused("forebay_value", "", language));
+    EXPECT_TRUE(refused("T", "a + forebay_start", language));
+    EXPECT_TRUE(refused("T", "my_forebay_x+forebay_x", language));
+    EXPECT_FALSE(refused("my_forebay_x", "", language));
+    EXPECT_FALSE(refused("forebay_value", "T", language));
+  }
+  EXPECT_TRUE(refused("Forebay_Value", "", Language::fortran));
+  EXPECT_FALSE(refused("Forebay_Value", "", Language::c));
+}
+
 TEST(Generate, nothing_leaves_its_line_or_comment) {
   EXPECT_NE(refusal(group_of({variable("T\n", "float", "4", "T")})), "none");
   EXPECT_NE(refusal(group_of({variable("T", "float", "4", "T\r")})), "none");
