@@ -106,14 +106,18 @@ class CSpeech : public Speech {
   }
   void read_array(const Spoken& what, const SpokenBox& box) override {
     text_ += "{\n";
-    list("forebay_start", box.start);
-    list("forebay_count", box.count);
+    if (!box.divisors.empty())
+      text_ += fmt::format("  const int forebay_divides = {} != 0;\n",
+                           fmt::join(box.divisors, " != 0 && "));
+    list("forebay_start", box.start, box);
+    list("forebay_count", box.count, box);
     if (box.summed) {
       text_ += fmt::format(
           "  MPI_Scan(&forebay_count[{0}], &forebay_start[{0}], 1, MPI_INT64_T, MPI_SUM, "
           "forebay_comm);\n  forebay_start[{0}] -= forebay_count[{0}];\n",
           *box.summed);
     }
+    if (!box.divisors.empty()) text_ += "  if (!forebay_divides) forebay_count[0] = -1;\n";
     expect(what, box.count.size(), "  ");
     text_ += fmt::format(
         "  if (forebay_status == 0)\n    forebay_status = forebay_read(forebay_file, {}, {}, "
@@ -148,7 +152,10 @@ class CSpeech : public Speech {
         "{});\n",
         indent, indent, literal(what.variable->name), name_of(what.variable->type), dimensions);
   }
-  void list(const char* name, const std::vector<std::string>& values) {
+  // Without elements where the divisors have a 0.
+  void list(const char* name, std::vector<std::string> values, const SpokenBox& box) {
+    if (!box.divisors.empty())
+      for (std::string& value : values) value = "forebay_divides ? " + value + " : 0";
     text_ += fmt::format("  int64_t {}[] = {{{}}};\n", name, fmt::join(values, ", "));
   }
 };

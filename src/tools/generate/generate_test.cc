@@ -95,6 +95,20 @@ TEST(Generate, names_that_are_none_in_the_language_need_gwrite) {
   place_of(group_code(group, Language::fortran).write, "forebay_file, \"a\"\"b\\?\", x->T,");
 }
 
+TEST(Generate, divisors_are_looked_at_before_they_divide) {
+  auto a = variable("a", "double", "n/(parts/2),n/2");
+  a.joined = "0";
+  const auto group = group_of(
+      {variable("n", "int64"), variable("parts", "int64"), a, variable("b", "float", "n/4")});
+  const GroupCode c = group_code(group, Language::c);
+  EXPECT_EQ(c.write.find("parts) /"), std::string::npos) << c.write;
+  place_of(c.write, "INT64_C(4) * ((int64_t)(n) / INT64_C(4))");
+  place_of(c.read, "forebay_divides = ((int64_t)(parts) / INT64_C(2)) != 0;");
+  const GroupCode fortran = group_code(group, Language::fortran);
+  EXPECT_LT(place_of(fortran.read, "if (forebay_divides) then"),
+            place_of(fortran.read, "forebay_count = [(int(n, c_int64_t) / 2_c_int64_t)"));
+}
+
 TEST(Generate, names_of_the_library_are_refused) {
   const auto refused = [](const std::string& name, const std::string& gwrite, Language language) {
     return refusal(group_of({variable(name, "float", "4", gwrite)}), language).find("forebay_") !=

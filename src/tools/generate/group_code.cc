@@ -137,11 +137,20 @@ class Generator {
         [&](const std::string& name) { return speech_->integer(spoken_name(name)); });
   }
 
-  // Strings, whose length no declaration tells, are few bytes.
+  // What may divide by 0, which the library refuses, and a program would die of.
+  static std::vector<Expression> divisors_of(const GroupVariable& v) {
+    std::vector<Expression> all;
+    for (const auto* list : {&v.dimensions, &v.offsets})
+      for (const Expression& expression : *list)
+        for (Expression& divisor : expression.divisors()) all.push_back(std::move(divisor));
+    return all;
+  }
+
+  // Strings, whose length no declaration tells, are few bytes. Sizes need not be whole.
   std::string size() const {
     std::string text;
     for (const GroupVariable& v : group_.variables) {
-      if (is_string(v)) continue;
+      if (is_string(v) || !divisors_of(v).empty()) continue;
       if (!text.empty()) text += " + ";
       text += speech_->number(size_of(v.type));
       for (const Expression& dimension : v.dimensions) text += " * " + spoken(dimension);
@@ -154,6 +163,7 @@ class Generator {
     SpokenBox box;
     for (const Expression& dimension : v.dimensions) box.count.push_back(spoken(dimension));
     for (const Expression& offset : v.offsets) box.start.push_back(spoken(offset));
+    for (const Expression& divisor : divisors_of(v)) box.divisors.push_back(spoken(divisor));
     if (is_summed(v)) {
       box.start.assign(box.count.size(), speech_->number(0));
       const std::size_t slowest = group_.column_major ? box.count.size() - 1 : 0;
