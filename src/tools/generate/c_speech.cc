@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "tools/generate/speech.h"
 
@@ -38,6 +40,22 @@ const char* c_type(GroupType type) {
   }
 }
 
+// Of C, and of C++, by their words and those of <stdbool.h>; NULL is used.
+bool is_keyword(const std::string& text) {
+  static const std::set<std::string_view> keywords = {
+      "NULL",      "alignas",   "alignof",  "and",      "asm",      "auto",     "bool",
+      "break",     "case",      "catch",    "char",     "class",    "compl",    "const",
+      "continue",  "decltype",  "default",  "delete",   "do",       "double",   "else",
+      "enum",      "explicit",  "export",   "extern",   "false",    "float",    "for",
+      "friend",    "goto",      "if",       "inline",   "int",      "long",     "mutable",
+      "namespace", "new",       "noexcept", "not",      "nullptr",  "operator", "or",
+      "private",   "protected", "public",   "register", "restrict", "return",   "short",
+      "signed",    "sizeof",    "static",   "struct",   "switch",   "template", "this",
+      "throw",     "true",      "try",      "typedef",  "typename", "union",    "unsigned",
+      "using",     "virtual",   "void",     "volatile", "while",    "xor"};
+  return keywords.contains(text);
+}
+
 // A question mark could begin a trigraph.
 std::string literal(const std::string& text) {
   std::string made = "\"";
@@ -54,9 +72,9 @@ class CSpeech : public Speech {
     const auto begins = [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
     };
-    return !text.empty() && begins(text[0]) && std::all_of(text.begin(), text.end(), [&](char c) {
-      return begins(c) || (c >= '0' && c <= '9');
-    });
+    return !text.empty() && !is_keyword(text) && begins(text[0]) &&
+           std::all_of(text.begin(), text.end(),
+                       [&](char c) { return begins(c) || (c >= '0' && c <= '9'); });
   }
   std::string number(Count value) const override { return fmt::format("INT64_C({})", value); }
   std::string integer(const std::string& value) const override {

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <string_view>
 
 #include "tools/generate/speech.h"
@@ -47,11 +48,18 @@ std::string literal(const std::string& text) {
   return made + "\"";
 }
 
+// A variable of such a name hides the function that generated code calls.
+bool hides_a_function(std::string text) {
+  const auto lower = [](unsigned char c) { return static_cast<char>(std::tolower(c)); };
+  std::transform(text.begin(), text.end(), text.begin(), lower);
+  return text == "int" || text == "real" || text == "cmplx";
+}
+
 class FortranSpeech : public Speech {
  public:
   bool is_name(const std::string& text) const override {
     const auto begins = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-    return !text.empty() && text.size() <= 63 && begins(text[0]) &&
+    return !text.empty() && text.size() <= 63 && !hides_a_function(text) && begins(text[0]) &&
            std::all_of(text.begin(), text.end(),
                        [&](char c) { return begins(c) || (c >= '0' && c <= '9') || c == '_'; });
   }

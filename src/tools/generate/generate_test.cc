@@ -95,6 +95,21 @@ TEST(Generate, names_that_are_none_in_the_language_need_gwrite) {
   place_of(group_code(group, Language::fortran).write, "forebay_file, \"a\"\"b\\?\", x->T,");
 }
 
+TEST(Generate, words_of_the_language_are_no_names) {
+  const auto said = [](const std::string& name, Language language) {
+    return refusal(group_of({variable(name, "float", "4")}), language);
+  };
+  for (const char* name : {"int", "short", "new", "while"})
+    EXPECT_NE(said(name, Language::c).find("cannot have a variable called"), std::string::npos);
+  for (const char* name : {"int", "Real", "CMPLX"})
+    EXPECT_NE(said(name, Language::fortran).find("cannot have a variable called"),
+              std::string::npos);
+  EXPECT_EQ(said("real", Language::c), "none");
+  EXPECT_EQ(said("Int", Language::c), "none");
+  EXPECT_EQ(said("while", Language::fortran), "none");
+  EXPECT_EQ(refusal(group_of({variable("int", "float", "4", "T")})), "none");
+}
+
 TEST(Generate, divisors_are_looked_at_before_they_divide) {
   auto a = variable("a", "double", "n/(parts/2),n/2");
   a.joined = "0";
