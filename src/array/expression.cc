@@ -239,4 +239,24 @@ std::vector<std::string> Expression::names() const {
   return all;
 }
 
+std::vector<Expression> Expression::divisors() const {
+  std::vector<Expression> all;
+  std::vector<std::size_t> operands;  // where each begins
+  for (std::size_t n = 0; n < steps_.size(); ++n) {
+    const Kind kind = steps_[n].kind;
+    if (kind == Kind::number || kind == Kind::name) operands.push_back(n);
+    if (kind == Kind::number || kind == Kind::name || kind == Kind::negate) continue;
+    const std::size_t right = operands.back();
+    operands.pop_back();
+    const bool is_number = n - right == 1 && steps_[right].kind == Kind::number;
+    if (kind != Kind::divide || (is_number && steps_[right].number != 0)) continue;
+    Expression divisor;
+    divisor.text_ = text_;
+    divisor.steps_ = {steps_.begin() + static_cast<std::ptrdiff_t>(right),
+                      steps_.begin() + static_cast<std::ptrdiff_t>(n)};
+    all.push_back(std::move(divisor));
+  }
+  return all;
+}
+
 }  // namespace forebay

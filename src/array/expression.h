@@ -34,6 +34,8 @@ class Expression {
 
   const std::string& text() const { return text_; }
   std::vector<std::string> names() const;  ///< each once, in order
+  /// What it divides by, but for numbers other than 0. A divisor comes behind those within it.
+  std::vector<Expression> divisors() const;
 
   static constexpr std::size_t most_terms = 256;
 

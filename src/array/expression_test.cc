@@ -38,6 +38,22 @@ TEST(Expression, is_printed_for_a_programming_language) {
   EXPECT_EQ(printed("-a/(b + -2)"), "((-own.a) / (own.b + (-2L)))");
 }
 
+TEST(Expression, tells_what_it_divides_by) {
+  const auto divisors = [](std::string_view text) {
+    std::string all;
+    for (const Expression& divisor : Expression::parse(text).divisors())
+      all += divisor.printed([](Count n) { return std::to_string(n); },
+                             [](const std::string& n) { return n; }) +
+             ";";
+    return all;
+  };
+  EXPECT_EQ(divisors("4*nx + 1"), "");
+  EXPECT_EQ(divisors("(nx + 1)/2"), "");
+  EXPECT_EQ(divisors("nx/0"), "0;");
+  EXPECT_EQ(divisors("nx/-(a + 1) + 2/b"), "(-(a + 1));b;");
+  EXPECT_EQ(divisors("1/(a/b)"), "b;(a / b);");
+}
+
 TEST(Expression, has_the_value_that_arithmetic_gives_it) {
   EXPECT_EQ(value("64"), 64);
   EXPECT_EQ(value(" 4*nx "), 40);

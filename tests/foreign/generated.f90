@@ -7,16 +7,18 @@ program generated
   implicit none
 
   integer :: rank, ranks, faults = 0, all_faults, ierr
-  character(1000) :: example_xml, fields_xml, path
+  character(1000) :: example_xml, fields_xml, divided_xml, path
 
   call MPI_Init()
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
   call MPI_Comm_size(MPI_COMM_WORLD, ranks)
   call get_command_argument(1, example_xml)
   call get_command_argument(2, fields_xml)
-  call get_command_argument(3, path)
+  call get_command_argument(3, divided_xml)
+  call get_command_argument(4, path)
   call example()
   call fields()
+  call divide()
   call MPI_Allreduce(faults, all_faults, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
   call MPI_Finalize()
   if (all_faults > 0) error stop 1
@@ -82,15 +84,15 @@ contains
 
   ! Joined arrays, each rank's own, numbers of two parts, text.
   subroutine fields()
-    real(c_float), allocatable :: A(:, :)
-    real(c_double), allocatable :: part(:, :)
-    integer(c_int16_t), allocatable :: P(:, :)
+    real(c_float), allocatable :: A(:, :), A_written(:, :)
+    real(c_double), allocatable :: part(:, :), part_written(:, :)
+    integer(c_int16_t), allocatable :: P(:, :), P_written(:, :)
     integer(c_int32_t) :: B(4)
     integer(c_int8_t) :: own(3)
     complex(c_float_complex) :: z
     character(6) :: letters
     character(12) :: title
-    integer :: n, x0, total, i
+    integer :: n, x0, total, i, j
     integer :: forebay_file, forebay_status
     integer(c_int64_t), parameter :: forebay_step = 0
     type(MPI_Comm) :: forebay_comm
@@ -100,9 +102,12 @@ contains
     x0 = sum([(columns_of(i), i=0, rank - 1)])
     total = sum([(columns_of(i), i=0, ranks - 1)])
     allocate (A(5, n), part(5, n), P(2, n))
-    A = rank
-    part = rank + 0.5
-    P = int(rank, c_int16_t)
+    do j = 1, n
+      A(:, j) = real(field_at([1, 2, 3, 4, 5], j, rank), c_float)
+      part(:, j) = field_at([1, 2, 3, 4, 5], j, rank) + 0.5
+      P(:, j) = int(field_at([1, 2], j, rank), c_int16_t)
+    end do
+    A_written = A; part_written = part; P_written = P
     B = [4, 3, 2, 1]
     own = int(10*rank + [1, 2, 3], c_int8_t)
     z = (1, -2)
@@ -118,12 +123,51 @@ contains
     call forebay_open(forebay_file, "", trim(path)//"/fields.bp", "r", MPI_COMM_WORLD, ierr)
     include 'gread_fields.fh'
     call require(forebay_status == 0, "reading fields")
-    call require(all(A == rank) .and. all(part == rank + 0.5) .and. all(P == rank), "A, part and P")
+    call require(all(A == A_written) .and. all(part == part_written) .and. all(P == P_written), "A, part and P")
     call require(all(B == [4, 3, 2, 1]) .and. all(own == 10*rank + [1, 2, 3]), "B and own")
     call require(z == (1, -2) .and. letters == "abc de" .and. title == "the title", "z, letters, title")
     call forebay_close(forebay_file, ierr); call require(ierr == 0, "close")
     call forebay_finalize(ierr); call require(ierr == 0, "finalize")
   end subroutine
+
+  ! Statements that divide by 0 are refused by the library, or by themselves.
+  subroutine divide()
+    real(c_double) :: share(3)
+    integer, parameter :: n = 6
+    integer :: parts
+    integer :: forebay_file, forebay_status
+    integer(c_int64_t), parameter :: forebay_step = 0
+    type(MPI_Comm) :: forebay_comm
+    forebay_comm = MPI_COMM_WORLD
+    share = [rank, 2, 3]
+    call forebay_init(divided_xml, MPI_COMM_WORLD, ierr); call require(ierr == 0, "init")
+    call forebay_open(forebay_file, "divided_fortran", trim(path)//"/divided.bp", "w", MPI_COMM_WORLD, ierr)
+    do parts = 4, 0, -4
+      forebay_status = 0
+      include 'gwrite_divided_fortran.fh'
+      call require((forebay_status == 0) .eqv. (parts == 4), "writing a share")
+      if (parts == 4) call forebay_end_step(forebay_file, ierr)
+      call require(ierr == 0, "end_step")
+    end do
+    call forebay_close(forebay_file, ierr); call require(ierr == 0, "close")
+    call forebay_open(forebay_file, "", trim(path)//"/divided.bp", "r", MPI_COMM_WORLD, ierr)
+    share = -1
+    do parts = 0, 4, 4
+      forebay_status = 0
+      include 'gread_divided_fortran.fh'
+      call require((forebay_status == 0) .eqv. (parts == 4), "reading a share")
+      if (parts == 0) call require(all(share == -1), "nothing is read")
+    end do
+    call require(all(share == [rank, 2, 3]), "share")
+    call forebay_close(forebay_file, ierr); call require(ierr == 0, "close")
+    call forebay_finalize(ierr); call require(ierr == 0, "finalize")
+  end subroutine
+
+  ! Each element of all ranks' fields has its own value.
+  elemental real(c_double) function field_at(i, j, r)
+    integer, intent(in) :: i, j, r
+    field_at = 1000*r + 10*j + i
+  end function
 
   pure integer function columns_of(r)
     integer, intent(in) :: r

@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "tools/generate/speech.h"
 
@@ -38,6 +40,22 @@ const char* c_type(GroupType type) {
   }
 }
 
+// Of C, and of C++, by their words and those of <stdbool.h>; NULL is used.
+bool is_keyword(const std::string& text) {
+  static const std::set<std::string_view> keywords = {
+      "NULL",      "alignas",   "alignof",  "and",      "asm",      "auto",     "bool",
+      "break",     "case",      "catch",    "char",     "class",    "compl",    "const",
+      "continue",  "decltype",  "default",  "delete",   "do",       "double",   "else",
+      "enum",      "explicit",  "export",   "extern",   "false",    "float",    "for",
+      "friend",    "goto",      "if",       "inline",   "int",      "long",     "mutable",
+      "namespace", "new",       "noexcept", "not",      "nullptr",  "operator", "or",
+      "private",   "protected", "public",   "register", "restrict", "return",   "short",
+      "signed",    "sizeof",    "static",   "struct",   "switch",   "template", "this",
+      "throw",     "true",      "try",      "typedef",  "typename", "union",    "unsigned",
+      "using",     "virtual",   "void",     "volatile", "while",    "xor"};
+  return keywords.contains(text);
+}
+
 // A question mark could begin a trigraph.
 std::string literal(const std::string& text) {
   std::string made = "\"";
@@ -54,9 +72,9 @@ class CSpeech : public Speech {
     const auto begins = [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
     };
-    return !text.empty() && begins(text[0]) && std::all_of(text.begin(), text.end(), [&](char c) {
-      return begins(c) || (c >= '0' && c <= '9');
-    });
+    return !text.empty() && !is_keyword(text) && begins(text[0]) &&
+           std::all_of(text.begin(), text.end(),
+                       [&](char c) { return begins(c) || (c >= '0' && c <= '9'); });
   }
   std::string number(Count value) const override { return fmt::format("INT64_C({})", value); }
   std::string integer(const std::string& value) const override {
@@ -106,14 +124,18 @@ class CSpeech : public Speech {
   }
   void read_array(const Spoken& what, const SpokenBox& box) override {
     text_ += "{\n";
-    list("forebay_start", box.start);
-    list("forebay_count", box.count);
+    if (!box.divisors.empty())
+      text_ += fmt::format("  const int forebay_divides = {} != 0;\n",
+                           fmt::join(box.divisors, " != 0 && "));
+    list("forebay_start", box.start, box);
+    list("forebay_count", box.count, box);
     if (box.summed) {
       text_ += fmt::format(
           "  MPI_Scan(&forebay_count[{0}], &forebay_start[{0}], 1, MPI_INT64_T, MPI_SUM, "
           "forebay_comm);\n  forebay_start[{0}] -= forebay_count[{0}];\n",
           *box.summed);
     }
+    if (!box.divisors.empty()) text_ += "  if (!forebay_divides) forebay_count[0] = -1;\n";
     expect(what, box.count.size(), "  ");
     text_ += fmt::format(
         "  if (forebay_status == 0)\n    forebay_status = forebay_read(forebay_file, {}, {}, "
@@ -148,7 +170,10 @@ class CSpeech : public Speech {
         "{});\n",
         indent, indent, literal(what.variable->name), name_of(what.variable->type), dimensions);
   }
-  void list(const char* name, const std::vector<std::string>& values) {
+  // Without elements where the divisors have a 0.
+  void list(const char* name, std::vector<std::string> values, const SpokenBox& box) {
+    if (!box.divisors.empty())
+      for (std::string& value : values) value = "forebay_divides ? " + value + " : 0";
     text_ += fmt::format("  int64_t {}[] = {{{}}};\n", name, fmt::join(values, ", "));
   }
 };

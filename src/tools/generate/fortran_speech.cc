@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <string_view>
 
 #include "tools/generate/speech.h"
@@ -47,11 +48,18 @@ std::string literal(const std::string& text) {
   return made + "\"";
 }
 
+// A variable of such a name hides the function that generated code calls.
+bool hides_a_function(std::string text) {
+  const auto lower = [](unsigned char c) { return static_cast<char>(std::tolower(c)); };
+  std::transform(text.begin(), text.end(), text.begin(), lower);
+  return text == "int" || text == "real" || text == "cmplx";
+}
+
 class FortranSpeech : public Speech {
  public:
   bool is_name(const std::string& text) const override {
     const auto begins = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-    return !text.empty() && text.size() <= 63 && begins(text[0]) &&
+    return !text.empty() && text.size() <= 63 && !hides_a_function(text) && begins(text[0]) &&
            std::all_of(text.begin(), text.end(),
                        [&](char c) { return begins(c) || (c >= '0' && c <= '9') || c == '_'; });
   }
@@ -106,8 +114,12 @@ class FortranSpeech : public Speech {
     line(1, "block");
     line(2, fmt::format("integer(c_int64_t) :: forebay_start({0}), forebay_count({0})", n));
     if (box.summed) line(2, "integer :: forebay_mpi_status");
-    line(2, fmt::format("forebay_start = [{}]", fmt::join(box.start, ", ")));
-    line(2, fmt::format("forebay_count = [{}]", fmt::join(box.count, ", ")));
+    if (!box.divisors.empty()) line(2, "logical :: forebay_divides");
+    const bool divides = !box.divisors.empty();
+    if (divides) begin_division(box.divisors);
+    line(divides ? 3 : 2, fmt::format("forebay_start = [{}]", fmt::join(box.start, ", ")));
+    line(divides ? 3 : 2, fmt::format("forebay_count = [{}]", fmt::join(box.count, ", ")));
+    if (divides) line(2, "end if");
     if (box.summed) {
       const std::size_t d = *box.summed + 1;
       line(2, fmt::format("call MPI_Scan(forebay_count({0}), forebay_start({0}), 1, MPI_INTEGER8, "
@@ -115,6 +127,7 @@ class FortranSpeech : public Speech {
                           d));
       line(2, fmt::format("forebay_start({0}) = forebay_start({0}) - forebay_count({0})", d));
     }
+    if (divides) line(2, "if (.not. forebay_divides) forebay_count(1) = -1");
     expect(2, what, n);
     read(2, "forebay_read", what, "forebay_start, forebay_count, " + what.value);
     line(1, "end block");
@@ -138,6 +151,15 @@ class FortranSpeech : public Speech {
   }
 
  private:
+  // The language may evaluate both sides of an .and., and a divisor may divide.
+  void begin_division(const std::vector<std::string>& divisors) {
+    line(2, "forebay_start = 0");
+    line(2, "forebay_count = 0");
+    line(2, "forebay_divides = .true.");
+    for (const std::string& divisor : divisors)
+      line(2, fmt::format("if (forebay_divides) forebay_divides = {} /= 0", divisor));
+    line(2, "if (forebay_divides) then");
+  }
   // A line has 132 characters at most. It may go on anywhere, in names and text as well, and here
   // goes on behind a blank where there is one.
   void line(std::size_t level, std::string_view statement) {

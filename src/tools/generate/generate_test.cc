@@ -95,6 +95,51 @@ TEST(Generate, names_that_are_none_in_the_language_need_gwrite) {
   place_of(group_code(group, Language::fortran).write, "forebay_file, \"a\"\"b\\?\", x->T,");
 }
 
+TEST(Generate, words_of_the_language_are_no_names) {
+  const auto said = [](const std::string& name, Language language) {
+    return refusal(group_of({variable(name, "float", "4")}), language);
+  };
+  for (const char* name : {"int", "short", "new", "while"})
+    EXPECT_NE(said(name, Language::c).find("cannot have a variable called"), std::string::npos);
+  for (const char* name : {"int", "Real", "CMPLX"})
+    EXPECT_NE(said(name, Language::fortran).find("cannot have a variable called"),
+              std::string::npos);
+  EXPECT_EQ(said("real", Language::c), "none");
+  EXPECT_EQ(said("Int", Language::c), "none");
+  EXPECT_EQ(said("while", Language::fortran), "none");
+  EXPECT_EQ(refusal(group_of({variable("int", "float", "4", "T")})), "none");
+}
+
+TEST(Generate, divisors_are_looked_at_before_they_divide) {
+  auto a = variable("a", "double", "n/(parts/2),n/2");
+  a.joined = "0";
+  const auto group = group_of(
+      {variable("n", "int64"), variable("parts", "int64"), a, variable("b", "float", "n/4")});
+  const GroupCode c = group_code(group, Language::c);
+  EXPECT_EQ(c.write.find("parts) /"), std::string::npos) << c.write;
+  place_of(c.write, "INT64_C(4) * ((int64_t)(n) / INT64_C(4))");
+  place_of(c.read, "forebay_divides = ((int64_t)(parts) / INT64_C(2)) != 0;");
+  const GroupCode fortran = group_code(group, Language::fortran);
+  EXPECT_LT(place_of(fortran.read, "if (forebay_divides) then"),
+            place_of(fortran.read, "forebay_count = [(int(n, c_int64_t) / 2_c_int64_t)"));
+}
+
+TEST(Generate, names_of_the_library_are_refused) {
+  const auto refused = [](const std::string& name, const std::string& gwrite, Language language) {
+    return refusal(group_of({variable(name, "float", "4", gwrite)}), language).find("forebay_") !=
+           std::string::npos;
+  };
+  for (const Language language : {Language::c, Language::fortran}) {
+    EXPECT_TRUE(refused("forebay_value", "", language));
+    EXPECT_TRUE(refused("T", "a + forebay_start", language));
+    EXPECT_TRUE(refused("T", "my_forebay_x+forebay_x", language));
+    EXPECT_FALSE(refused("my_forebay_x", "", language));
+    EXPECT_FALSE(refused("forebay_value", "T", language));
+  }
+  EXPECT_TRUE(refused("Forebay_Value", "", Language::fortran));
+  EXPECT_FALSE(refused("Forebay_Value", "", Language::c));
+}
+
 TEST(Generate, nothing_leaves_its_line_or_comment) {
   EXPECT_NE(refusal(group_of({variable("T\n", "float", "4", "T")})), "none");
   EXPECT_NE(refusal(group_of({variable("T", "float", "4", "T\r")})), "none");

@@ -1,8 +1,10 @@
 #include "tools/generate/group_code.h"
 
 #include <algorithm>
+#include <cctype>
 #include <functional>
 #include <set>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/text_table.h"
@@ -27,6 +29,20 @@ void refuse_control_characters(const std::string& text, const std::string& what)
               "code cannot be generated for it; take it out");
 }
 
+// Generated blocks declare names of their own, and call the library, by names that begin so.
+void refuse_names_of_the_library(const GroupVariable& v, Language language) {
+  std::string text = v.gwrite.empty() ? v.name : v.gwrite;
+  const auto lower = [](unsigned char c) { return static_cast<char>(std::tolower(c)); };
+  if (language == Language::fortran) std::transform(text.begin(), text.end(), text.begin(), lower);
+  const auto in_name = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+  constexpr std::string_view prefix = "forebay_";
+  for (std::size_t at = 0; (at = text.find(prefix, at)) != std::string::npos; at += prefix.size())
+    if (at == 0 || !in_name(static_cast<unsigned char>(text[at - 1])))
+      throw Error(Errc::einval,
+                  "variable " + v.name + ": names that begin with forebay_ are the library's",
+                  "give it another name in the program, and say so by gwrite=\"...\"");
+}
+
 class Generator {
  public:
   Generator(const GroupDefinition& group, Language language) : group_(group), language_(language) {
@@ -34,6 +50,7 @@ class Generator {
     for (const GroupVariable& v : group.variables) {
       refuse_control_characters(v.name, "the name of variable " + printable(v.name));
       refuse_control_characters(v.gwrite, "gwrite of variable " + v.name);
+      refuse_names_of_the_library(v, language);
       for (const auto* list : {&v.dimensions, &v.global, &v.offsets})
         for (const Expression& expression : *list)
           for (const std::string& name : expression.names()) named_.insert(name);
@@ -120,11 +137,20 @@ class Generator {
         [&](const std::string& name) { return speech_->integer(spoken_name(name)); });
   }
 
-  // Strings, whose length no declaration tells, are few bytes.
+  // What may divide by 0, which the library refuses, and a program would die of.
+  static std::vector<Expression> divisors_of(const GroupVariable& v) {
+    std::vector<Expression> all;
+    for (const auto* list : {&v.dimensions, &v.offsets})
+      for (const Expression& expression : *list)
+        for (Expression& divisor : expression.divisors()) all.push_back(std::move(divisor));
+    return all;
+  }
+
+  // Strings, whose length no declaration tells, are few bytes. Sizes need not be whole.
   std::string size() const {
     std::string text;
     for (const GroupVariable& v : group_.variables) {
-      if (is_string(v)) continue;
+      if (is_string(v) || !divisors_of(v).empty()) continue;
       if (!text.empty()) text += " + ";
       text += speech_->number(size_of(v.type));
       for (const Expression& dimension : v.dimensions) text += " * " + spoken(dimension);
@@ -137,6 +163,7 @@ class Generator {
     SpokenBox box;
     for (const Expression& dimension : v.dimensions) box.count.push_back(spoken(dimension));
     for (const Expression& offset : v.offsets) box.start.push_back(spoken(offset));
+    for (const Expression& divisor : divisors_of(v)) box.divisors.push_back(spoken(divisor));
     if (is_summed(v)) {
       box.start.assign(box.count.size(), speech_->number(0));
       const std::size_t slowest = group_.column_major ? box.count.size() - 1 : 0;

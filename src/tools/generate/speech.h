@@ -19,6 +19,7 @@ struct Spoken {
 /// A box of an array to be read, in the order of dimensions that reading has in the language.
 struct SpokenBox {
   std::vector<std::string> start, count;
+  std::vector<std::string> divisors;  ///< a box whose list has a 0 is none: reading refuses it
   std::optional<std::size_t> summed;  ///< the dimension whose start is the sum of the ranks below
 };
 

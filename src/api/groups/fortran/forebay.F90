@@ -9,6 +9,8 @@
 !   - starts, steps, blocks and numbers of variables count from 0, as offsets in XML do;
 !   - data are scalars or arrays of any type and rank. What is no contiguous array is copied on the
 !     way, but for forebay_write_later, which refuses it;
+!   - arrays that are too small for what is read are refused, but for those of characters, whose
+!     elements are not counted: forebay_read_string knows how much room there is;
 !   - a communicator is the handle of mpif.h and `use mpi`, or one of mpi_f08.
 module forebay
   use, intrinsic :: iso_c_binding
