@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,13 +22,29 @@
 
 namespace forebay::process_group {
 
-/// A group that is there in whole, and says of which step it is.
+/// A group that says of which step it is.
 struct FoundGroup {
   std::uint64_t opening = 0;
   Offset place = 0;
   std::uint32_t step = 0, file = 0, groups = 0;
   Rank rank = 0;
+  bool whole = true;
 };
+
+/// Of each data file, by its number, a place in it.
+using Places = std::map<std::uint32_t, Offset>;
+
+/// What lies in a data file behind whole steps.
+struct Leftover {
+  Offset end = 0;             ///< where groups end by what they say; not before the file does
+  std::uint64_t opening = 0;  ///< the largest of their marks; 0: none
+};
+
+/// Of groups from `from` on. Local.
+Leftover left_behind(File& data, Offset from);
+
+/// What the group at `place` says; nothing where there is none. Local.
+std::optional<bp::GroupMark> mark_at(File& data, Offset place, std::uint64_t step);
 
 /// Numbers K of the files data.K of a directory, ascending. Local.
 std::vector<std::uint32_t> data_files(const std::string& path);
@@ -39,11 +56,12 @@ class GroupWalk {
   GroupWalk(const std::string& path, Rank rank, Report& report);
 
   /// Groups of a step in the order of ranks, if all of them are there: of the last opening that has
-  /// them all, none before `opening`.
-  std::vector<FoundGroup> step(std::uint32_t number, std::uint64_t opening) const;
+  /// them all, none before `opening`, and all of its groups behind `before`.
+  std::vector<FoundGroup> step(std::uint32_t number, std::uint64_t opening,
+                               const Places& before) const;
 
-  /// Of the group of a step that is there; 0 where there is none that says it.
-  std::uint64_t opening_of(std::uint32_t step, Rank rank, Offset place) const;
+  /// Of the group of a step that is there; nothing where there is none that says it.
+  std::optional<std::uint64_t> opening_of(std::uint32_t step, Rank rank, Offset place) const;
 
   /// What md.0 has of these groups, to stand at `at`, is appended to `out`. Errc::ebad_file: a
   /// group is damaged. Takes memory for that, twice.

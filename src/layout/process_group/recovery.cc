@@ -123,8 +123,13 @@ class Recovery {
 
   void keep_step(const bp::StepRecord& record) {
     records_.push_back(record);
-    rank_of_group_ = walk_->rank();
-    place_of_group_ = walk_->place();
+    last_group_ = walk_->groups().back();
+    for (const auto& [file, place] : walk_->blocks()) keep_place(file, place);
+  }
+
+  void keep_place(std::uint32_t file, Offset place) {
+    Offset& last = kept_places_[file];
+    last = std::max(last, place);
   }
 
   std::uint64_t next_step() const { return records_.empty() ? 1 : records_.back().step + 1; }
@@ -142,15 +147,19 @@ class Recovery {
 
   void find_groups() {
     const GroupWalk groups(path_, rank_, report_);
-    // Steps behind one that is kept are those that its opening wrote, or a later one.
+    // Steps behind one that is kept are those that its opening wrote, or a later one. Another
+    // program's says none; but what follows a step lies behind it.
     std::uint64_t opening = 0;
     if (!records_.empty())
-      opening = groups.opening_of(static_cast<std::uint32_t>(records_.back().step), rank_of_group_,
-                                  place_of_group_);
+      opening = groups
+                    .opening_of(static_cast<std::uint32_t>(records_.back().step), last_group_.first,
+                                last_group_.second)
+                    .value_or(0);
     kept_bytes_ = metadata_end();
     bp::Bytes index;
     while (next_step() <= std::numeric_limits<std::uint32_t>::max()) {
-      const auto found = groups.step(static_cast<std::uint32_t>(next_step()), opening);
+      const auto found =
+          groups.step(static_cast<std::uint32_t>(next_step()), opening, kept_places_);
       if (found.empty()) break;
       opening = found.front().opening;
       bp::StepRecord record;
@@ -166,6 +175,7 @@ class Recovery {
       if (!options_.look_only) append_metadata(index);
       record.time = now();
       records_.push_back(record);
+      for (const FoundGroup& group : found) keep_place(group.file, group.place);
       ++result_.by_groups;
     }
   }
@@ -248,9 +258,9 @@ class Recovery {
   bool active_ = false;  // as adios2 leaves a file whose writer was killed: readers wait for more
   std::optional<IndexWalk> walk_;
   std::vector<bp::StepRecord> told_, records_;
-  Rank rank_of_group_ = 0;  // of one of the last kept step
-  Offset place_of_group_ = 0;
-  std::unique_ptr<File> metadata_;  // md.0.new
+  std::pair<Rank, Offset> last_group_;  // of the last step that the index has
+  Places kept_places_;                  // of each data file its last block or group that is kept
+  std::unique_ptr<File> metadata_;      // md.0.new
   Offset kept_bytes_ = bp::head_bytes, written_ = 0;
   BpRecovery result_;
 };
