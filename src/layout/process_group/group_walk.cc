@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -162,6 +163,7 @@ void GroupWalk::walk(std::uint32_t number) {
   IndexWindow& window = data(number).window;
   if (!is_of_this_machine(file)) return;
   each_group(file, window, bp::head_bytes, [&](const auto& head, Offset at, bool whole) {
+    if (!head.mark && head.blocks > 0 && !head.name.empty()) unmarked_[number] = at;
     if (head.mark)
       groups_.push_back(
           {head.mark->opening, at, head.step, number, head.mark->groups, head.mark->rank, whole});
@@ -201,6 +203,28 @@ std::optional<std::uint64_t> GroupWalk::opening_of(std::uint32_t step, Rank rank
   });
   if (found == groups_.end()) return std::nullopt;
   return found->opening;
+}
+
+bool GroupWalk::may_be_whole(std::uint32_t step,
+                             std::span<const std::pair<Rank, Offset>> groups) const {
+  std::set<std::pair<Rank, Offset>> whole, torn;
+  for (const FoundGroup& group : groups_)
+    if (group.step == step) (group.whole ? whole : torn).emplace(group.rank, group.place);
+  const auto is_whole = [&](const auto& group) { return whole.contains(group); };
+  const auto has_mark = [&](const auto& group) { return is_whole(group) || torn.contains(group); };
+  return std::ranges::none_of(groups, has_mark) || std::ranges::all_of(groups, is_whole);
+}
+
+Unused GroupWalk::unused(std::uint64_t next, std::uint64_t opening, const Places& before) const {
+  Unused found;
+  for (const FoundGroup& group : groups_) {
+    if (group.step < next || group.opening < opening || !lies_behind(group, before)) continue;
+    found.next |= group.step == next;
+    if (group.step > next && found.later == 0) found.later = group.step;
+  }
+  for (const auto& [file, place] : unmarked_)
+    found.unmarked |= lies_behind({.place = place, .file = file}, before);
+  return found;
 }
 
 /// Entries of the group's blocks and attributes, and its own.

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/report.h"
@@ -49,6 +50,13 @@ std::optional<bp::GroupMark> mark_at(File& data, Offset place, std::uint64_t ste
 /// Numbers K of the files data.K of a directory, ascending. Local.
 std::vector<std::uint32_t> data_files(const std::string& path);
 
+/// What of groups is in no step.
+struct Unused {
+  bool next = false;        ///< some of the step that would follow
+  std::uint32_t later = 0;  ///< the number of one behind that; 0: none
+  bool unmarked = false;    ///< blocks of groups that do not say of which step they are
+};
+
 class GroupWalk {
  public:
   /// Local. Goes through all data files; 40 bytes for each group. Errors are those of the system; a
@@ -62,6 +70,12 @@ class GroupWalk {
 
   /// Of the group of a step that is there; nothing where there is none that says it.
   std::optional<std::uint64_t> opening_of(std::uint32_t step, Rank rank, Offset place) const;
+
+  /// Not if one of these groups of the step has a mark and another is not there in whole.
+  bool may_be_whole(std::uint32_t step, std::span<const std::pair<Rank, Offset>> groups) const;
+
+  /// Of those behind `before` and not of an opening before `opening`, with steps from `next` on.
+  Unused unused(std::uint64_t next, std::uint64_t opening, const Places& before) const;
 
   /// What md.0 has of these groups, to stand at `at`, is appended to `out`. Errc::ebad_file: a
   /// group is damaged. Takes memory for that, twice.
@@ -86,6 +100,7 @@ class GroupWalk {
   Report& report_;
   mutable std::map<std::uint32_t, std::unique_ptr<OpenFile>> open_;  // one at a time
   std::vector<FoundGroup> groups_;                                   // by step, in the order found
+  Places unmarked_;  // the last group with blocks and without a mark
 };
 
 }  // namespace forebay::process_group

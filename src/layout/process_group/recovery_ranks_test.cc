@@ -326,6 +326,93 @@ TEST_F(RecoveryRanks, steps_before_one_without_a_mark_do_not_follow_it) {
   EXPECT_EQ(steps(), (Steps{0, 100, 200.5}));
 }
 
+TEST_F(RecoveryRanks, steps_that_md_0_is_too_short_for_are_counted) {
+  write(2, 4);
+  const std::string index = bytes_of("md.idx");
+  fs::resize_file(path_ / "md.0", bp::head_bytes + 8);
+  fs::resize_file(path_ / "data.0", fs::file_size(path_ / "data.0") / 2);
+  const auto found = recover();
+  EXPECT_EQ(found.before, 4U);
+  EXPECT_GT(found.steps, 0U);
+  EXPECT_EQ(found.lost(), 4 - found.steps);
+  EXPECT_FALSE(found.changed);
+  EXPECT_EQ(bytes_of("md.idx"), index);
+  // Also those behind one that is damaged.
+  std::string damaged = index;
+  damaged[bp::head_bytes + bp::record_bytes + 8 * 2 + 7] = '\x7f';
+  put_bytes("md.idx", damaged);
+  EXPECT_EQ(recover().before, 3U);
+  // Records that were never written are none.
+  write(2, 3);
+  put_bytes("md.idx", bytes_of("md.idx") + std::string(bp::record_bytes, '\0'));
+  EXPECT_EQ(recover().before, 3U);
+}
+
+// A hole within the values of its first group, which neither md.0 nor heads of blocks tell of.
+TEST_F(RecoveryRanks, a_step_by_md_0_has_all_its_groups) {
+  write(2, 3);
+  std::string data = bytes_of("data.0");
+  std::size_t at = data.rfind("\x07\0forebay", data.size(), 9);
+  at = data.rfind("\x07\0forebay", at - 1, 9);
+  std::size_t end = data.find("PGI]", at);
+  data.replace(end, 4, 4, '\0');
+  put_bytes("data.0", data);
+  cut("md.idx", 2 * bp::record_bytes);
+  const auto found = recover();
+  EXPECT_EQ(found.steps, 2U);
+  EXPECT_EQ(found.by_index, 1U);
+  EXPECT_EQ(steps(), (Steps{0, 100}));
+  EXPECT_FALSE(found.notes.empty());
+}
+
+TEST_F(RecoveryRanks, what_lies_behind_the_last_step_is_told) {
+  write(2, 4);
+  EXPECT_TRUE(recover().notes.empty());
+  cut("md.0", 1);
+  cut("md.idx", bp::record_bytes);
+  EXPECT_TRUE(recover().notes.empty());  // its groups were there
+  // Of the second step a group is torn, and those behind it are there.
+  std::string data = bytes_of("data.0");
+  std::size_t at = 0;
+  for (int n = 0; n < 4; ++n) at = data.find("\x07\0forebay", at + 1, 9);
+  data.replace(data.find("PGI]", at), 4, 4, '\0');
+  put_bytes("data.0", data);
+  lose_index();
+  const auto found = recover();
+  EXPECT_EQ(found.steps, 1U);
+  EXPECT_TRUE(found.unsure);
+  EXPECT_EQ(found.notes.size(), 2U);
+  // Now there is an index that tells.
+  EXPECT_FALSE(recover().unsure);
+  EXPECT_EQ(recover().notes.size(), 2U);
+}
+
+TEST_F(RecoveryRanks, groups_of_other_programs_behind_are_told) {
+  write(2, 3);
+  std::string data = bytes_of("data.0");
+  for (std::size_t n = 0, at = data.size(); n < 2; ++n) {
+    at = data.rfind("\x07\0forebay", at - 1, 9);
+    data[data.find("3/", at)] = '-';
+  }
+  put_bytes("data.0", data);
+  EXPECT_TRUE(recover().notes.empty());
+  lose_index();
+  const auto found = recover();
+  EXPECT_EQ(found.steps, 2U);
+  EXPECT_TRUE(found.unsure);
+  EXPECT_EQ(found.notes.size(), 1U);
+}
+
+TEST_F(RecoveryRanks, data_files_may_be_links) {
+  write(2, 3);
+  const fs::path elsewhere = path_.string() + ".elsewhere";
+  fs::rename(path_ / "data.0", elsewhere);
+  fs::create_symlink(elsewhere, path_ / "data.0");
+  lose_index();
+  EXPECT_EQ(recover().steps, 3U);
+  fs::remove(elsewhere);
+}
+
 // Any byte of the groups may be another: what is found reads, or is an error, and data.0 stays.
 TEST_F(RecoveryRanks, damaged_groups_do_no_harm) {
   write(2, 2, false, 0, 2);
