@@ -31,6 +31,11 @@ bool has_no_word(const Attribute& attribute) {
   return attribute.type != Type::chr && attribute.count == 0;
 }
 
+bool is_own(const std::string& name, bool of_variable) {
+  return of_variable ? name == bp_attribute::dimensions || name == bp_attribute::step_dimension
+                     : name == bp_attribute::all_dimensions || name == bp_attribute::all_lengths;
+}
+
 // Unless it is another variable's by now.
 std::string stored_name(const Variable& variable) {
   if (const auto at = variable.attributes.find(group_terms::as_it_is)) {
@@ -58,8 +63,12 @@ bp::Attribute names_attribute(std::string name, std::vector<std::string> names) 
 std::vector<LeftOut> no_word_in_bp(const Source& source) {
   std::vector<LeftOut> found;
   const auto look = [&](const std::string& owner, const AttributeList& list) {
-    for (const Attribute& attribute : list)
-      if (has_no_word(attribute)) found.push_back({owner + attribute.name, "a list of no numbers"});
+    for (const Attribute& attribute : list) {
+      if (has_no_word(attribute))
+        found.push_back({owner + attribute.name, "a list of no numbers"});
+      else if (is_own(attribute.name, !owner.empty()))
+        found.push_back({owner + attribute.name, "an attribute with a name that tells dimensions"});
+    }
   };
   const Schema& schema = source.schema();
   look("", schema.attributes);
@@ -142,7 +151,7 @@ void BpWriter::put_attributes(const std::string& owner, const AttributeList& lis
     // Only a name that bp_name told of has a slash.
     const bool is_name =
         attribute.name == group_terms::as_it_is && owner.find('/') != std::string::npos;
-    if (is_name || has_no_word(attribute)) continue;
+    if (is_name || has_no_word(attribute) || is_own(attribute.name, !owner.empty())) continue;
     writer_->add_attribute(
         to_bp(owner.empty() ? attribute.name : owner + "/" + attribute.name, attribute));
   }

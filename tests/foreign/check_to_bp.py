@@ -138,6 +138,31 @@ def main():
     check_adios2(spread, records)
     run("diff", plain, back)
 
+    # A rank that holds all of a step writes one group.
+    whole, back = convert_and_back(plain, "whole", ranks[1])
+    assert (whole / "data.0").read_bytes().count(b"\x07\0forebay") == 3
+
+    # Attributes with the names by which dimensions have theirs are refused, or left out.
+    clash = options.dir / "clash.nc"
+    with netCDF4.Dataset(clash, "w", format="NETCDF3_64BIT_DATA") as file:
+        file.createDimension("x", 4)
+        file.bp_dimensions, file.bp_dimension_lengths = "of another kind", "long"
+        variable = file.createVariable("v", "f4", ("x",))
+        variable.setncattr("__xarray_dimensions__", "none")
+        variable.setncattr("bp_step_dimension", "never")
+        variable.setncattr("bp_dimensions", "of no variable")
+        variable[:] = range(4)
+    for launch in ranks.values():
+        said = run("convert", clash, options.dir / "clash.bp", code=1, launch=launch)
+        assert "bp_dimensions is an attribute with a name" in said, said
+        said = run("convert", clash, options.dir / "clash.bp", "--skip", "-f", launch=launch)
+        for name in ("bp_dimensions", "bp_dimension_lengths", "v:__xarray_dimensions__", "v:bp_step_dimension"):
+            assert name in said, (name, said)
+        run("convert", options.dir / "clash.bp", options.dir / "clash.back.nc", "-f", launch=launch)
+        with netCDF4.Dataset(options.dir / "clash.back.nc") as file:
+            assert file.ncattrs() == [] and list(file.dimensions) == ["x"], file
+            assert file["v"].ncattrs() == ["bp_dimensions"] and file["v"].dimensions == ("x",), file["v"]
+
     # No records: their variables are refused, or left out.
     empty = options.dir / "r0.nc"
     make(empty, 0, format="NETCDF3_64BIT_DATA")

@@ -1,5 +1,6 @@
 #include "layout/process_group/bp_files.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <chrono>
@@ -18,6 +19,7 @@
 #include "format/bp_read.h"
 #include "format/bp_write.h"
 #include "layout/process_group/bp_reader.h"
+#include "layout/process_group/index_walk.h"
 
 namespace forebay::process_group {
 
@@ -65,6 +67,18 @@ bool has_index(const std::string& path) {
   throw Error(Errc::ebad_file, path + " cannot be appended to: " + why, "write a new file");
 }
 
+/// Collective. Those of rank 0.
+void share_places(const Comm& comm, Places& places) {
+  std::vector<std::int64_t> flat;
+  for (const auto& [file, place] : places) flat.insert(flat.end(), {std::int64_t{file}, place});
+  std::int64_t size = std::ssize(flat);
+  comm.broadcast(&size, sizeof size);
+  flat.resize(static_cast<std::size_t>(size));
+  if (size > 0) comm.broadcast(flat.data(), flat.size() * sizeof(std::int64_t));
+  for (std::size_t i = 0; i < flat.size(); i += 2)
+    places[static_cast<std::uint32_t>(flat[i])] = flat[i + 1];
+}
+
 std::uint64_t new_opening() {
   const auto time = std::chrono::system_clock::now().time_since_epoch();
   return static_cast<std::uint64_t>(
@@ -95,12 +109,22 @@ BpFiles::BpFiles(const Comm& comm, const std::string& path, const WriteOptions& 
   steps = static_cast<std::uint64_t>(told[2]);
   opening = static_cast<std::uint64_t>(told[3]);
   choose_data_file(options);
+  if (append) share_places(comm_, whole_ends_);
   agree_on_error(comm_, attempt_to([&] {
                    if (!metadata_) metadata_ = open("md.0");
                    data_ = open("data." + std::to_string(number_));
                    if (data_ranks_.is_root()) open_data(options.alignment, append);
                  }));
   data_ranks_.broadcast(&data_end, sizeof data_end);
+  if (append) follow_openings();
+}
+
+// Clocks may go back, and what follows a step has to be found by its opening.
+void BpFiles::follow_openings() {
+  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) - 1;
+  const auto last =
+      comm_.all_reduce(static_cast<std::int64_t>(std::min(last_opening_, most)), Reduce::max);
+  opening = std::max(opening, static_cast<std::uint64_t>(last) + 1);
 }
 
 void BpFiles::open_by_root(bool append, bool column_major) {
@@ -145,9 +169,19 @@ void BpFiles::read_index(bool column_major) {
     const bp::StepRecord record = bp::parse_record(last, false);
     metadata_end = record.end;
     steps = record.step;
+    learn_opening(record);
   }
   index_->truncate(index_end);
   metadata_->truncate(metadata_end);
+}
+
+// That of the last step: rank 0's groups are in data.0.
+void BpFiles::learn_opening(const bp::StepRecord& record) {
+  const auto group = IndexWalk(path_, comm_.rank(), report_).first_group(record.groups);
+  const std::string name = path_ + "/data.0";
+  if (!group || !fs::exists(name)) return;
+  File data(name, false, comm_.rank(), report_);
+  if (const auto mark = mark_at(data, group->place, record.step)) last_opening_ = mark->opening;
 }
 
 // What is in the file, by its index. Returns the number of steps whose blocks are all there: what a
@@ -173,15 +207,27 @@ std::size_t BpFiles::look_through(bool column_major) {
     return known->second;
   };
   std::vector<bool> has_kind;
-  for (std::size_t v = 0; v < old.variables().size(); ++v) {
-    has_kind.push_back(!old.variables()[v].without_extents);
-    for (const std::uint32_t step : old.variables()[v].steps) {
-      if (step >= whole) break;
-      old.each_block(v, step, [&](const bp::Block& block) {
-        if (!bp::may_be_global(block.at)) has_kind[v] = true;
-        if (!block.has_value && block.bytes > 0 && block.bytes > end_of(block.file) - block.payload)
-          whole = step;
-      });
+  // Again where steps are dropped: what is behind the others counts.
+  for (std::size_t before = whole + 1; before != whole;) {
+    before = whole;
+    has_kind.clear();
+    whole_ends_.clear();
+    for (std::size_t v = 0; v < old.variables().size(); ++v) {
+      has_kind.push_back(!old.variables()[v].without_extents);
+      for (const std::uint32_t step : old.variables()[v].steps) {
+        if (step >= whole) break;
+        old.each_block(v, step, [&](const bp::Block& block) {
+          if (!bp::may_be_global(block.at)) has_kind[v] = true;
+          if (!block.has_value && block.bytes > 0 &&
+              block.bytes > end_of(block.file) - block.payload) {
+            whole = step;
+            return;
+          }
+          const bool plain = !block.has_value && block.operation.empty();
+          Offset& end = whole_ends_[block.file];
+          end = std::max(end, block.payload + (plain ? block.bytes : 0));
+        });
+      }
     }
   }
   if (whole > 0 && old.column_major(whole - 1) != column_major)
@@ -223,7 +269,13 @@ void BpFiles::choose_data_file(const WriteOptions& options) {
 
 void BpFiles::open_data(Count alignment, bool append) {
   Offset end = 0;
-  if (append && fs::exists(data_->path())) end = data_->size();
+  if (append && fs::exists(data_->path())) {
+    // Behind what a torn group says that it has: none that it seems to end with.
+    const Offset whole = std::max(whole_ends_[number_], bp::head_bytes);
+    const Leftover left = left_behind(*data_, whole);
+    end = left.end;
+    last_opening_ = std::max(last_opening_, left.opening);
+  }
   bp::Bytes front;
   if (end < bp::head_bytes) {
     end = 0;

@@ -9,6 +9,7 @@
 #include "base/types.h"
 #include "comm/comm.h"
 #include "layout/process_group/catalogue.h"
+#include "layout/process_group/group_walk.h"
 #include "storage/file.h"
 
 namespace forebay::process_group {
@@ -54,12 +55,16 @@ class BpFiles {
   void make_directory();
   void read_index(bool column_major);
   std::size_t look_through(bool column_major);
+  void learn_opening(const bp::StepRecord& record);
+  void follow_openings();
   void choose_data_file(const WriteOptions& options);
   void open_data(Count alignment, bool append);
 
   Comm comm_, data_ranks_;
   std::string path_;
   Report& report_;
+  Places whole_ends_;  // of data files that were there: where their blocks of whole steps end
+  std::uint64_t last_opening_ = 0;  // the largest that was found in this rank's files; 0: none
   std::uint32_t number_ = 0;
   bool one_data_file_ = true;
   std::unique_ptr<File> data_, metadata_, index_;

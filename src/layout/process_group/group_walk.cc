@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -15,6 +16,8 @@
 #include "format/bp_read.h"
 
 namespace forebay::process_group {
+
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -47,11 +50,35 @@ Offset next_tag(IndexWindow& window, Offset at) {
   return end;
 }
 
+/// f(head, at, whole) for each group from `at` on that has a head.
+template <typename F>
+void each_group(File& file, IndexWindow& window, Offset at, F&& f) {
+  const Offset end = window.file_bytes();
+  std::array<std::byte, bp::group_end_bytes> last{};
+  while (at < end) {
+    bp::GroupHead head;
+    const auto failed = attempt_to([&] { head = bp::parse_group_head(head_at(window, at, end)); });
+    if (failed && failed->code() != Errc::ebad_file) throw *failed;
+    bool whole = !failed && head.bytes <= end - at;
+    if (whole) {
+      file.read_at(at + head.bytes - std::ssize(last), last);
+      whole = bp::ends_group(last);
+    }
+    if (!failed) f(head, at, whole);
+    at = whole ? at + head.bytes : next_tag(window, at + 1);
+  }
+}
+
 /// Appends the attribute's entry; its values make sense then.
 void append_checked(bp::Bytes& out, const bp::GroupAttribute& parsed, const FoundGroup& group) {
   const auto failed = attempt_to([&] { bp::check(parsed.attribute); });
   if (failed) damaged(failed->message());
   bp::append_attribute(out, parsed.attribute, parsed.member, group.step, group.file);
+}
+
+bool lies_behind(const FoundGroup& group, const Places& before) {
+  const auto place = before.find(group.file);
+  return place == before.end() || group.place > place->second;
 }
 
 /// What readers of md.0 make of the entry of a variable.
@@ -75,15 +102,40 @@ struct GroupWalk::Entries {
   bool column_major = false;
 };
 
+Leftover left_behind(File& data, Offset from) {
+  IndexWindow window(data);
+  Leftover found{window.file_bytes()};
+  from = next_tag(window, std::min(from, window.file_bytes()));
+  each_group(data, window, from, [&](const auto& head, Offset at, bool) {
+    if (!head.mark) return;  // a filler; what others say of their lengths is theirs to know
+    found.end = std::max(found.end, at + head.bytes);
+    found.opening = std::max(found.opening, head.mark->opening);
+  });
+  return found;
+}
+
+std::optional<bp::GroupMark> mark_at(File& data, Offset place, std::uint64_t step) {
+  IndexWindow window(data);
+  bp::GroupHead head;
+  const auto failed = attempt_to([&] {
+    if (place < 0 || place >= window.file_bytes()) damaged("no group");
+    head = bp::parse_group_head(head_at(window, place, window.file_bytes()));
+  });
+  if (failed && failed->code() != Errc::ebad_file) throw *failed;
+  if (failed || head.step != step) return std::nullopt;
+  return head.mark;
+}
+
 std::vector<std::uint32_t> data_files(const std::string& path) {
   std::vector<std::uint32_t> numbers;
-  each_in_folder(path, [&](int, const char* name, bool is_regular) {
+  each_in_folder(path, [&](int, const char* name, bool) {
     constexpr std::string_view begin = "data.";
     const std::string file = name;
-    if (!is_regular || !file.starts_with(begin)) return;
+    if (!file.starts_with(begin)) return;
     const std::string digits = file.substr(begin.size());
     const bool plain = digits.size() <= 9 && (digits == "0" || !digits.starts_with('0'));
-    if (plain && is_number(digits))
+    std::error_code ignored;  // a link may lead to a file that moved to other disks
+    if (plain && is_number(digits) && fs::is_regular_file(path + "/" + file, ignored))
       numbers.push_back(static_cast<std::uint32_t>(std::stoul(digits)));
   });
   std::sort(numbers.begin(), numbers.end());
@@ -110,41 +162,29 @@ void GroupWalk::walk(std::uint32_t number) {
   File& file = data(number).file;
   IndexWindow& window = data(number).window;
   if (!is_of_this_machine(file)) return;
-  const Offset end = window.file_bytes();
-  std::array<std::byte, bp::group_end_bytes> last{};
-  for (Offset at = bp::head_bytes; at < end;) {
-    bp::GroupHead head;
-    const auto failed = attempt_to([&] {
-      head = bp::parse_group_head(head_at(window, at, end));
-      if (head.bytes > end - at) damaged("a group that ends too early");
-      file.read_at(at + head.bytes - std::ssize(last), last);
-      if (!bp::ends_group(last)) damaged("a group without its end");
-    });
-    if (failed && failed->code() != Errc::ebad_file) throw *failed;
-    if (failed) {
-      at = next_tag(window, at + 1);
-      continue;
-    }
+  each_group(file, window, bp::head_bytes, [&](const auto& head, Offset at, bool whole) {
+    if (!head.mark && head.blocks > 0 && !head.name.empty()) unmarked_[number] = at;
     if (head.mark)
       groups_.push_back(
-          {head.mark->opening, at, head.step, number, head.mark->groups, head.mark->rank});
-    at += head.bytes;
-  }
+          {head.mark->opening, at, head.step, number, head.mark->groups, head.mark->rank, whole});
+  });
 }
 
-std::vector<FoundGroup> GroupWalk::step(std::uint32_t number, std::uint64_t opening) const {
+std::vector<FoundGroup> GroupWalk::step(std::uint32_t number, std::uint64_t opening,
+                                        const Places& before) const {
   const auto by_step = [](const FoundGroup& group, std::uint32_t step) {
     return group.step < step;
   };
   auto at = std::lower_bound(groups_.begin(), groups_.end(), number, by_step);
   std::map<std::uint64_t, std::vector<FoundGroup>, std::greater<>> openings;
   for (; at != groups_.end() && at->step == number; ++at)
-    if (at->opening >= opening) openings[at->opening].push_back(*at);
+    if (at->whole && at->opening >= opening) openings[at->opening].push_back(*at);
   for (auto& [time, found] : openings) {
     std::uint32_t groups = 0;
     bool agree = true;
     for (const FoundGroup& group : found) {
       agree &= group.groups == 0 || groups == 0 || group.groups == groups;
+      agree &= lies_behind(group, before);
       groups = std::max(groups, group.groups);
     }
     if (!agree || groups != found.size()) continue;
@@ -156,11 +196,35 @@ std::vector<FoundGroup> GroupWalk::step(std::uint32_t number, std::uint64_t open
   return {};
 }
 
-std::uint64_t GroupWalk::opening_of(std::uint32_t step, Rank rank, Offset place) const {
+std::optional<std::uint64_t> GroupWalk::opening_of(std::uint32_t step, Rank rank,
+                                                   Offset place) const {
   const auto found = std::ranges::find_if(groups_, [&](const FoundGroup& group) {
     return group.step == step && group.rank == rank && group.place == place;
   });
-  return found == groups_.end() ? 0 : found->opening;
+  if (found == groups_.end()) return std::nullopt;
+  return found->opening;
+}
+
+bool GroupWalk::may_be_whole(std::uint32_t step,
+                             std::span<const std::pair<Rank, Offset>> groups) const {
+  std::set<std::pair<Rank, Offset>> whole, torn;
+  for (const FoundGroup& group : groups_)
+    if (group.step == step) (group.whole ? whole : torn).emplace(group.rank, group.place);
+  const auto is_whole = [&](const auto& group) { return whole.contains(group); };
+  const auto has_mark = [&](const auto& group) { return is_whole(group) || torn.contains(group); };
+  return std::ranges::none_of(groups, has_mark) || std::ranges::all_of(groups, is_whole);
+}
+
+Unused GroupWalk::unused(std::uint64_t next, std::uint64_t opening, const Places& before) const {
+  Unused found;
+  for (const FoundGroup& group : groups_) {
+    if (group.step < next || group.opening < opening || !lies_behind(group, before)) continue;
+    found.next |= group.step == next;
+    if (group.step > next && found.later == 0) found.later = group.step;
+  }
+  for (const auto& [file, place] : unmarked_)
+    found.unmarked |= lies_behind({.place = place, .file = file}, before);
+  return found;
 }
 
 /// Entries of the group's blocks and attributes, and its own.

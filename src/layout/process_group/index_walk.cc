@@ -39,7 +39,35 @@ std::optional<bp::StepRecord> IndexWalk::step_at(Offset at, std::uint64_t number
   throw *failed;
 }
 
+bp::Group IndexWalk::group_entry(Offset& at, Offset end) {
+  bp::Cursor entry(window_.bytes(at, std::min(longest_group_entry, end - at), end), false);
+  const auto entry_bytes = entry.number<std::uint16_t>();
+  bp::Group group;
+  group.name = entry.text();
+  group.column_major = entry.take(1)[0] == std::byte{'y'};
+  group.rank = entry.number<std::uint32_t>();
+  entry.text();
+  group.step = entry.number<std::uint32_t>();
+  group.place = static_cast<Offset>(entry.number<std::uint64_t>());
+  if (entry.at() != std::size_t{2} + entry_bytes) bp::damaged("a group's entry is of no length");
+  at += static_cast<Count>(entry.at());
+  return group;
+}
+
+std::optional<bp::Group> IndexWalk::first_group(Offset at) {
+  bp::Group group;
+  const auto failed = attempt_to([&] {
+    if (at > bytes() - bp::groups_head_bytes) bp::damaged("no groups");
+    group = group_entry(at += bp::groups_head_bytes, bytes());
+  });
+  if (!failed) return group;
+  if (failed->code() == Errc::ebad_file) return std::nullopt;
+  throw *failed;
+}
+
 void IndexWalk::look(bp::StepRecord& record, bool heads) {
+  groups_.clear();
+  blocks_.clear();
   bool column_major = false;
   record.variables = look_at_groups(record.groups, record.step, column_major);
   record.attributes = look_at_variables(record.variables, record.step, column_major, heads);
@@ -55,17 +83,10 @@ Offset IndexWalk::look_at_groups(Offset at, std::uint64_t number, bool& column_m
   const Offset end = at + static_cast<Offset>(length);
   std::uint64_t seen = 0;
   for (; at < end; ++seen) {
-    const Count most = std::min(longest_group_entry, end - at);
-    bp::Cursor entry(window_.bytes(at, most, end), false);
-    const auto entry_bytes = entry.number<std::uint16_t>();
-    entry.text();
-    column_major = entry.take(1)[0] == std::byte{'y'};
-    rank_of_group_ = static_cast<Rank>(entry.number<std::uint32_t>());
-    entry.text();
-    if (entry.number<std::uint32_t>() != number) bp::damaged("a group of another step");
-    place_of_group_ = static_cast<Offset>(entry.number<std::uint64_t>());
-    if (entry.at() != std::size_t{2} + entry_bytes) bp::damaged("a group's entry is of no length");
-    at += static_cast<Count>(entry.at());
+    const bp::Group group = group_entry(at, end);
+    column_major = group.column_major;
+    if (group.step != number) bp::damaged("a group of another step");
+    groups_.emplace_back(static_cast<Rank>(group.rank), group.place);
   }
   if (seen != groups || groups == 0) bp::damaged("groups are missing");
   return at;
@@ -116,6 +137,8 @@ void IndexWalk::look_at_block(const bp::Block& block, std::uint64_t number, bool
   const Count bytes = block.operation.empty() ? block.bytes : 1;
   if (!block.has_value && block.bytes > 0 && bytes > end - block.payload)
     bp::damaged("values are not there");
+  Offset& last = blocks_[block.file];
+  last = std::max(last, block.place);
   if (!heads) return;
   constexpr std::string_view tag = "[VMD";
   std::array<std::byte, 4> found{};

@@ -7,9 +7,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/report.h"
 #include "format/bp.h"
+#include "layout/process_group/group_walk.h"
 #include "layout/process_group/index_window.h"
 #include "storage/file.h"
 
@@ -25,14 +28,19 @@ class IndexWalk {
   /// heads are there as well, which says that values were written where nobody else says so.
   std::optional<bp::StepRecord> step_at(Offset at, std::uint64_t number, bool heads);
 
-  /// Of the last group of the step found last: its rank and its place in data.K.
-  Rank rank() const { return rank_of_group_; }
-  Offset place() const { return place_of_group_; }
+  /// The first entry of the groups of a step whose index begins at `at`.
+  std::optional<bp::Group> first_group(Offset at);
+
+  /// Groups of the step found last: ranks, and places in their data.K.
+  const std::vector<std::pair<Rank, Offset>>& groups() const { return groups_; }
+  /// Of each data file its last block of that step.
+  const Places& blocks() const { return blocks_; }
 
   Count bytes() const { return window_.file_bytes(); }
 
  private:
   void look(bp::StepRecord& record, bool heads);
+  bp::Group group_entry(Offset& at, Offset end);
   Offset look_at_groups(Offset at, std::uint64_t number, bool& column_major);
   Offset look_at_variables(Offset at, std::uint64_t number, bool column_major, bool heads);
   Offset look_at_attributes(Offset at);
@@ -45,8 +53,8 @@ class IndexWalk {
   Report& report_;
   File file_;
   IndexWindow window_;
-  Rank rank_of_group_ = 0;
-  Offset place_of_group_ = 0;
+  std::vector<std::pair<Rank, Offset>> groups_;
+  Places blocks_;
   std::map<std::uint32_t, std::unique_ptr<File>> data_;  // few at a time
   std::map<std::uint32_t, Offset> ends_;
 };

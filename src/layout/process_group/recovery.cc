@@ -32,6 +32,8 @@ std::uint64_t now() {
       duration_cast<seconds>(system_clock::now().time_since_epoch()).count());
 }
 
+constexpr std::uint64_t last_step = std::numeric_limits<std::uint32_t>::max();
+
 class Recovery {
  public:
   Recovery(const std::string& path, const BpRecoveryOptions& options, Rank rank, Report& report)
@@ -43,8 +45,10 @@ class Recovery {
     if (has_metadata) walk_.emplace(path_, rank_, report_);
     if (head) read_records();
     keep_steps();
+    groups_.emplace(path_, rank_, report_);
     find_in_index();
     find_groups();
+    look_behind(head);
     result_.steps = records_.size();
     result_.needed = !head || !has_metadata || active_ || result_.lost() > 0 ||
                      result_.by_index + result_.by_groups > 0;
@@ -83,24 +87,24 @@ class Recovery {
     return !failed;
   }
 
-  // Those that readers take (bp_scan.h).
+  // Those that readers take (bp_scan.h). All are counted, also behind one that is damaged.
   void read_records() {
     File index(file("md.idx"), false, rank_, report_);
     const Count metadata_bytes = walk_ ? walk_->bytes() : 0;
     Offset end = bp::head_bytes;
     std::uint64_t last = 0;
+    bool told = walk_.has_value();  // without md.0 nobody knows whether these are right
     std::array<std::byte, bp::record_bytes> bytes{};
     for (Offset at = bp::head_bytes; index.read_at(at, bytes) == bytes.size();
          at += bp::record_bytes) {
       bp::StepRecord record;
-      if (attempt_to([&] { record = bp::parse_record(bytes, false); })) break;
-      ++result_.before;
-      // Without md.0 nobody knows whether these are right: groups tell.
-      if (!walk_) continue;
-      if (record.end > metadata_bytes || record.groups < end || record.step <= last) {
-        --result_.before;
-        break;
-      }
+      const auto failed = attempt_to([&] { record = bp::parse_record(bytes, false); });
+      // Zeros, say, that a machine left which went down, are none.
+      const bool is_one =
+          !failed && record.step > 0 && record.step <= last_step && record.groups >= bp::head_bytes;
+      if (is_one) ++result_.before;
+      told &= is_one && record.groups >= end && record.step > last && record.end <= metadata_bytes;
+      if (!told) continue;
       end = record.end;
       last = record.step;
       told_.push_back(record);
@@ -123,8 +127,13 @@ class Recovery {
 
   void keep_step(const bp::StepRecord& record) {
     records_.push_back(record);
-    rank_of_group_ = walk_->rank();
-    place_of_group_ = walk_->place();
+    last_group_ = walk_->groups().back();
+    for (const auto& [file, place] : walk_->blocks()) keep_place(file, place);
+  }
+
+  void keep_place(std::uint32_t file, Offset place) {
+    Offset& last = kept_places_[file];
+    last = std::max(last, place);
   }
 
   std::uint64_t next_step() const { return records_.empty() ? 1 : records_.back().step + 1; }
@@ -132,8 +141,11 @@ class Recovery {
 
   void find_in_index() {
     while (walk_) {
-      auto found = walk_->step_at(metadata_end(), next_step(), true);
-      if (!found) return;
+      // adios2 leaves out the numbers of steps in which nothing was written.
+      const auto first = walk_->first_group(metadata_end());
+      if (!first || first->step < next_step()) return;
+      auto found = walk_->step_at(metadata_end(), first->step, true);
+      if (!found || !groups_->may_be_whole(first->step, walk_->groups())) return;
       found->time = now();
       keep_step(*found);
       ++result_.by_index;
@@ -141,22 +153,24 @@ class Recovery {
   }
 
   void find_groups() {
-    const GroupWalk groups(path_, rank_, report_);
-    // Steps behind one that is kept are those that its opening wrote, or a later one.
-    std::uint64_t opening = 0;
+    // Steps behind one that is kept are those that its opening wrote, or a later one. Another
+    // program's says none; but what follows a step lies behind it.
     if (!records_.empty())
-      opening = groups.opening_of(static_cast<std::uint32_t>(records_.back().step), rank_of_group_,
-                                  place_of_group_);
+      opening_ = groups_
+                     ->opening_of(static_cast<std::uint32_t>(records_.back().step),
+                                  last_group_.first, last_group_.second)
+                     .value_or(0);
     kept_bytes_ = metadata_end();
     bp::Bytes index;
-    while (next_step() <= std::numeric_limits<std::uint32_t>::max()) {
-      const auto found = groups.step(static_cast<std::uint32_t>(next_step()), opening);
+    while (next_step() <= last_step) {
+      const auto found =
+          groups_->step(static_cast<std::uint32_t>(next_step()), opening_, kept_places_);
       if (found.empty()) break;
-      opening = found.front().opening;
+      opening_ = found.front().opening;
       bp::StepRecord record;
       index.clear();
       const auto failed =
-          attempt_to([&] { record = groups.print_index(found, metadata_end(), index); });
+          attempt_to([&] { record = groups_->print_index(found, metadata_end(), index); });
       if (failed && failed->code() != Errc::ebad_file && failed->code() != Errc::evarsize)
         throw *failed;
       if (failed) {
@@ -166,8 +180,28 @@ class Recovery {
       if (!options_.look_only) append_metadata(index);
       record.time = now();
       records_.push_back(record);
+      for (const FoundGroup& group : found) keep_place(group.file, group.place);
       ++result_.by_groups;
     }
+  }
+
+  // What is no step, and may have been one.
+  void look_behind(bool has_index) {
+    const std::string behind =
+        records_.empty() ? "" : " behind step " + std::to_string(next_step() - 1);
+    if (walk_ && result_.by_groups == 0 && walk_->bytes() > metadata_end())
+      note("md.0 has " + std::to_string(walk_->bytes() - metadata_end()) + " bytes" + behind +
+           " that are no whole step");
+    const Unused unused = groups_->unused(next_step(), opening_, kept_places_);
+    if (unused.next)
+      note("groups of step " + std::to_string(next_step()) + " are there, and are no whole step");
+    if (unused.later)
+      note("groups of step " + std::to_string(unused.later) + " are there, and none before it" +
+           behind);
+    if (unused.unmarked)
+      note("groups of another program lie" + (behind.empty() ? " there" : behind) +
+           ", which only an index puts together");
+    result_.unsure = !has_index && (unused.later != 0 || unused.unmarked);
   }
 
   // Of an index that is lost and of which nothing is found there is nothing to write.
@@ -247,10 +281,12 @@ class Recovery {
   Report& report_;
   bool active_ = false;  // as adios2 leaves a file whose writer was killed: readers wait for more
   std::optional<IndexWalk> walk_;
+  std::optional<GroupWalk> groups_;
   std::vector<bp::StepRecord> told_, records_;
-  Rank rank_of_group_ = 0;  // of one of the last kept step
-  Offset place_of_group_ = 0;
-  std::unique_ptr<File> metadata_;  // md.0.new
+  std::uint64_t opening_ = 0;           // of the last one, as far as that is known
+  std::pair<Rank, Offset> last_group_;  // of the last step that the index has
+  Places kept_places_;                  // of each data file its last block or group that is kept
+  std::unique_ptr<File> metadata_;      // md.0.new
   Offset kept_bytes_ = bp::head_bytes, written_ = 0;
   BpRecovery result_;
 };

@@ -32,8 +32,10 @@ struct BpRecovery {
   std::uint64_t by_index = 0, by_groups = 0;  ///< of these, what md.0, or the groups, added
   bool needed = false;                        ///< the index was not as it should be
   bool changed = false;                       ///< and now is
-  std::vector<std::string> notes;             ///< sentences
-  std::vector<std::string> kept;              ///< files that were there before
+  /// There is more in data files, and no index that tells whether that were steps.
+  bool unsure = false;
+  std::vector<std::string> notes;  ///< sentences
+  std::vector<std::string> kept;   ///< files that were there before
   /// Steps that md.idx tells of and that are not whole.
   std::uint64_t lost() const { return before > steps ? before - steps : 0; }
 };

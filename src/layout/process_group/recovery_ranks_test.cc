@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -250,6 +251,166 @@ TEST_F(RecoveryRanks, others_folders_are_none_of_bp) {
   EXPECT_FALSE(has_bp_files(path_ / "data.0"));
   put_bytes("data.7", "ADIOS-BP v2.9.0 Data");
   EXPECT_TRUE(has_bp_files(path_));
+}
+
+// Clocks go back, on other nodes and where they are set.
+TEST_F(RecoveryRanks, openings_follow_one_another_whatever_the_clock_says) {
+  write(2, 2);
+  std::string data = bytes_of("data.0");
+  const auto set_later = [&](char digit) {  // all openings
+    for (std::size_t at = data.find("[PGI"); at != std::string::npos;
+         at = data.find("[PGI", at + 1))
+      if (data.substr(at + 13, 9) == std::string("\x07\0forebay", 9))
+        data[data.find('/', at) + 1] = digit;
+    put_bytes("data.0", data);
+  };
+  set_later('2');
+  write(2, 1, true);
+  EXPECT_FALSE(recover().needed);
+  lose_index();
+  EXPECT_EQ(recover().steps, 3U);
+  // Of the last step that has a record, and of one that has none.
+  data = bytes_of("data.0");
+  set_later('3');
+  cut("md.idx", bp::record_bytes);
+  write(2, 2, true, 0.5);
+  lose_index();
+  EXPECT_EQ(recover().steps, 4U);
+  EXPECT_EQ(steps(), (Steps{0, 100, 200.5, 300.5}));
+}
+
+// Its third group ends where another ends that was appended behind what is left of it.
+TEST_F(RecoveryRanks, a_torn_group_is_none_with_the_end_of_another) {
+  for (const bool whole_index : {true, false}) {
+    write(1, 3);
+    const std::string data = bytes_of("data.0");
+    const std::size_t at = data.rfind("\x07\0forebay", data.size(), 9) - 13;
+    ASSERT_EQ(data.substr(at, 4), "[PGI");
+    // It says that it has 4096 bytes more, and the file ends within it.
+    std::string torn = data.substr(0, at + 200);
+    std::uint64_t length = 0;
+    std::memcpy(&length, torn.data() + at + 4, sizeof length);
+    length += 4096;
+    std::memcpy(torn.data() + at + 4, &length, sizeof length);
+    put_bytes("data.0", torn);
+    cut("md.idx", bp::record_bytes);
+    write(1, 2, true, 0.5);
+    ASSERT_EQ(steps(), (Steps{0, 100, 200.5, 300.5}));
+    if (whole_index)
+      cut("md.idx", 2 * bp::record_bytes);
+    else
+      lose_index();
+    EXPECT_EQ(recover().steps, 4U) << whole_index;
+    EXPECT_EQ(steps(), (Steps{0, 100, 200.5, 300.5})) << whole_index;
+  }
+}
+
+// Another program's step 3 took the place of one whose records are lost.
+TEST_F(RecoveryRanks, steps_before_one_without_a_mark_do_not_follow_it) {
+  write(2, 4);
+  cut("md.idx", 2 * bp::record_bytes);
+  write(2, 1, true, 0.5);
+  std::string data = bytes_of("data.0");
+  const auto unmark = [&](std::size_t at) {
+    at = data.find("3/", at);
+    ASSERT_NE(at, std::string::npos);
+    data[at] = '-';
+  };
+  for (std::size_t at = data.rfind("\x07\0forebay", data.size(), 9), n = 0; n < 2;
+       at = data.rfind("\x07\0forebay", at - 1, 9), ++n)
+    unmark(at);
+  put_bytes("data.0", data);
+  const auto found = recover();
+  EXPECT_FALSE(found.needed);
+  EXPECT_EQ(found.steps, 3U);
+  EXPECT_EQ(steps(), (Steps{0, 100, 200.5}));
+}
+
+TEST_F(RecoveryRanks, steps_that_md_0_is_too_short_for_are_counted) {
+  write(2, 4);
+  const std::string index = bytes_of("md.idx");
+  fs::resize_file(path_ / "md.0", bp::head_bytes + 8);
+  fs::resize_file(path_ / "data.0", fs::file_size(path_ / "data.0") / 2);
+  const auto found = recover();
+  EXPECT_EQ(found.before, 4U);
+  EXPECT_GT(found.steps, 0U);
+  EXPECT_EQ(found.lost(), 4 - found.steps);
+  EXPECT_FALSE(found.changed);
+  EXPECT_EQ(bytes_of("md.idx"), index);
+  // Also those behind one that is damaged.
+  std::string damaged = index;
+  damaged[bp::head_bytes + bp::record_bytes + 8 * 2 + 7] = '\x7f';
+  put_bytes("md.idx", damaged);
+  EXPECT_EQ(recover().before, 3U);
+  // Records that were never written are none.
+  write(2, 3);
+  put_bytes("md.idx", bytes_of("md.idx") + std::string(bp::record_bytes, '\0'));
+  EXPECT_EQ(recover().before, 3U);
+}
+
+// A hole within the values of its first group, which neither md.0 nor heads of blocks tell of.
+TEST_F(RecoveryRanks, a_step_by_md_0_has_all_its_groups) {
+  write(2, 3);
+  std::string data = bytes_of("data.0");
+  std::size_t at = data.rfind("\x07\0forebay", data.size(), 9);
+  at = data.rfind("\x07\0forebay", at - 1, 9);
+  std::size_t end = data.find("PGI]", at);
+  data.replace(end, 4, 4, '\0');
+  put_bytes("data.0", data);
+  cut("md.idx", 2 * bp::record_bytes);
+  const auto found = recover();
+  EXPECT_EQ(found.steps, 2U);
+  EXPECT_EQ(found.by_index, 1U);
+  EXPECT_EQ(steps(), (Steps{0, 100}));
+  EXPECT_FALSE(found.notes.empty());
+}
+
+TEST_F(RecoveryRanks, what_lies_behind_the_last_step_is_told) {
+  write(2, 4);
+  EXPECT_TRUE(recover().notes.empty());
+  cut("md.0", 1);
+  cut("md.idx", bp::record_bytes);
+  EXPECT_TRUE(recover().notes.empty());  // its groups were there
+  // Of the second step a group is torn, and those behind it are there.
+  std::string data = bytes_of("data.0");
+  std::size_t at = 0;
+  for (int n = 0; n < 4; ++n) at = data.find("\x07\0forebay", at + 1, 9);
+  data.replace(data.find("PGI]", at), 4, 4, '\0');
+  put_bytes("data.0", data);
+  lose_index();
+  const auto found = recover();
+  EXPECT_EQ(found.steps, 1U);
+  EXPECT_TRUE(found.unsure);
+  EXPECT_EQ(found.notes.size(), 2U);
+  // Now there is an index that tells.
+  EXPECT_FALSE(recover().unsure);
+  EXPECT_EQ(recover().notes.size(), 2U);
+}
+
+TEST_F(RecoveryRanks, groups_of_other_programs_behind_are_told) {
+  write(2, 3);
+  std::string data = bytes_of("data.0");
+  for (std::size_t n = 0, at = data.size(); n < 2; ++n) {
+    at = data.rfind("\x07\0forebay", at - 1, 9);
+    data[data.find("3/", at)] = '-';
+  }
+  put_bytes("data.0", data);
+  EXPECT_TRUE(recover().notes.empty());
+  lose_index();
+  const auto found = recover();
+  EXPECT_EQ(found.steps, 2U);
+  EXPECT_TRUE(found.unsure);
+  EXPECT_EQ(found.notes.size(), 1U);
+}
+
+TEST_F(RecoveryRanks, data_files_may_be_links) {
+  write(2, 3);
+  const fs::path elsewhere = path_.string() + ".elsewhere";
+  fs::rename(path_ / "data.0", elsewhere);
+  fs::create_symlink(elsewhere, path_ / "data.0");
+  lose_index();
+  EXPECT_EQ(recover().steps, 3U);
+  fs::remove(elsewhere);
 }
 
 // Any byte of the groups may be another: what is found reads, or is an error, and data.0 stays.

@@ -121,7 +121,7 @@ std::string outcome_of(const BpRecovery& r) {
 }
 
 bool is_well(const BpRecovery& r) {
-  return r.lost() == 0 && (!r.needed || r.steps > 0 || r.changed);
+  return r.lost() == 0 && !r.unsure && (!r.needed || r.steps > 0 || r.changed);
 }
 
 std::string result_text(const BpRecovery& r, const std::string& path) {
@@ -133,15 +133,23 @@ std::string result_text(const BpRecovery& r, const std::string& path) {
   text += ": " + outcome_of(r) + "\n";
   for (const std::string& note : r.notes) text += "  note: " + printable(note) + "\n";
   for (const std::string& file : r.kept) text += "  " + printable(file) + " is what was there\n";
+  if (r.unsure) text += "  there may have been more steps, which cannot be put together\n";
   if (r.lost() > 0 && !r.changed)
     text += "  the index is left as it was: --skip-damaged goes on with the steps that are whole\n";
   return text;
 }
 
 Json result_json(const BpRecovery& r, const std::string& path) {
-  return {{"path", path},           {"steps_in_index", r.before}, {"steps", r.steps},
-          {"by_index", r.by_index}, {"by_groups", r.by_groups},   {"lost", r.lost()},
-          {"changed", r.changed},   {"outcome", outcome_of(r)},   {"notes", r.notes},
+  return {{"path", path},
+          {"steps_in_index", r.before},
+          {"steps", r.steps},
+          {"by_index", r.by_index},
+          {"by_groups", r.by_groups},
+          {"lost", r.lost()},
+          {"unsure", r.unsure},
+          {"changed", r.changed},
+          {"outcome", outcome_of(r)},
+          {"notes", r.notes},
           {"kept", r.kept}};
 }
 

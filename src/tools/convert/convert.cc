@@ -416,7 +416,7 @@ class Conversion {
         }
       });
       while (next < jobs_.size() && jobs_[next].round == round) ++next;
-      output_->write(pieces, failed);
+      output_->write(pieces, failed, next == jobs_.size());
       first = next;
       ++result_.rounds;
       result_.bytes = totals[static_cast<std::size_t>(round)];

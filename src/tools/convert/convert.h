@@ -67,8 +67,9 @@ class Output {
   virtual const Variable& variable(VarId var) const = 0;
   /// False where the codec may change values.
   virtual bool exact(VarId var) const = 0;
-  /// Collective. `failed`: this rank could not read its pieces; every rank throws then.
-  virtual void write(std::span<Piece> pieces, const std::optional<Error>& failed) = 0;
+  /// Collective. `failed`: this rank could not read its pieces; every rank throws then. `last`: no
+  /// others follow, of this record where steps() is not 0; they stay until end_step() or close().
+  virtual void write(std::span<Piece> pieces, const std::optional<Error>& failed, bool last) = 0;
   /// 0: pieces come in any order. Else records are written one after another, that many, and fixed
   /// variables with the first one.
   virtual Count steps() const { return 0; }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/attempt.h"
+#include "comm/agree.h"
 #include "files/bp_writer.h"
 #include "tools/convert/convert.h"
 
@@ -21,7 +22,7 @@ class BpOutput final : public Output {
  public:
   BpOutput(const Comm& comm, const Source& source, const std::string& path,
            const ConvertOptions& options)
-      : source_(source), writer_(comm, path, source, method_of(comm, options)) {}
+      : comm_(comm), source_(source), writer_(comm, path, source, method_of(comm, options)) {}
 
   const Variable& variable(VarId var) const override {
     return source_.schema().vars[static_cast<std::size_t>(var)];
@@ -33,16 +34,21 @@ class BpOutput final : public Output {
     return any ? std::max<Count>(source_.schema().numrecs, 1) : 1;
   }
 
-  void write(std::span<Piece> pieces, const std::optional<Error>& failed_before) override {
+  void write(std::span<Piece> pieces, const std::optional<Error>& failed_before,
+             bool last) override {
     auto failed = failed_before;
     for (const Piece& piece : pieces)
       attempt_into(failed, [&] { writer_.add(piece.var, piece.box(), piece.data); });
-    writer_.flush(failed);
+    if (last)
+      agree_on_error(comm_, failed);  // end_step() writes them
+    else
+      writer_.flush(failed);
   }
   void end_step() override { writer_.end_step(); }
   void close() override { writer_.close(); }
 
  private:
+  Comm comm_;
   const Source& source_;
   BpWriter writer_;
 };

@@ -43,7 +43,7 @@ class NetcdfOutput final : public Output {
     return !chunking || !is_lossy_codec(chunking->codec);
   }
 
-  void write(std::span<Piece> pieces, const std::optional<Error>& failed) override {
+  void write(std::span<Piece> pieces, const std::optional<Error>& failed, bool) override {
     std::vector<Request> accesses;
     for (Piece& piece : pieces) {
       if (failed || piece.data.empty()) continue;

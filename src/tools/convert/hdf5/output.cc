@@ -43,7 +43,7 @@ class Hdf5Output final : public Output {
   const Variable& variable(VarId var) const override { return vars_[index(var)]; }
   bool exact(VarId) const override { return true; }
 
-  void write(std::span<Piece> pieces, const std::optional<Error>& failed) override {
+  void write(std::span<Piece> pieces, const std::optional<Error>& failed, bool) override {
     if (failed) throw *failed;
     for (const Piece& piece : pieces)
       if (!piece.data.empty()) write_piece(piece);
