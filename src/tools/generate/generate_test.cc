@@ -1,5 +1,6 @@
 // What generated code says; tests/foreign compiles and runs it.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -171,10 +172,12 @@ TEST(Generate, complex_numbers_are_passed_where_they_are) {
 class GenerateCommand : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(::testing::TempDir()) / "forebay_generate";
+    folder_ = std::filesystem::path(::testing::TempDir()) /
+              ("forebay_generate_" + std::to_string(::getpid()));
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string xml(const std::string& groups) const {
     std::ofstream(folder_ / "run.xml") << "<forebay>" << groups << "</forebay>";
     return (folder_ / "run.xml").string();
