@@ -58,6 +58,11 @@ function(_forebay_test_properties name timeout environment labels)
     "OMPI_ALLOW_RUN_AS_ROOT=set:1"
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=set:1"
     "OMPI_MCA_rmaps_base_oversubscribe=set:1")
+  # Several times as slow, and as many side by side.
+  set(limit ${timeout})
+  if(FOREBAY_SANITIZE OR FOREBAY_SANITIZE_THREADS)
+    math(EXPR limit "3 * ${timeout}")
+  endif()
   if(FOREBAY_SANITIZE)
     set(leaks 1)
     if("mpi" IN_LIST ${labels})
@@ -73,7 +78,7 @@ function(_forebay_test_properties name timeout environment labels)
   endforeach()
   # Those that may take long begin first, so that none is left at the end to be waited for.
   set_tests_properties(${name} PROPERTIES
-    TIMEOUT ${timeout}
+    TIMEOUT ${limit}
     COST ${timeout}
     WORKING_DIRECTORY ${scratch}
     ENVIRONMENT_MODIFICATION "${changes}"
