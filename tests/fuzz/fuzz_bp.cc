@@ -5,13 +5,12 @@
 // order of dimensions, and who wrote it.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <span>
 
 #include "base/error.h"
 #include "format/bp3_read.h"
 #include "format/bp_read.h"
+#include "must.h"
 
 namespace {
 
@@ -20,12 +19,6 @@ using forebay::Errc;
 using forebay::Error;
 namespace bp = forebay::bp;
 using Bytes = std::span<const std::byte>;
-
-void must(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "broken: %s\n", what);
-  std::abort();
-}
 
 /// What a block says can be computed with: nothing overflows, and it lies within its array.
 void check_block(const bp::Variable& variable, const bp::Block& block) {

@@ -4,8 +4,6 @@
 // The first byte chooses what the others are: a group's head, a block, an attribute.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <span>
 
 #include "base/attempt.h"
@@ -13,6 +11,7 @@
 #include "format/bp_group.h"
 #include "format/bp_read.h"
 #include "format/bp_write.h"
+#include "must.h"
 
 namespace {
 
@@ -21,12 +20,6 @@ using forebay::Errc;
 using forebay::Error;
 namespace bp = forebay::bp;
 using Bytes = std::span<const std::byte>;
-
-void must(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "broken: %s\n", what);
-  std::abort();
-}
 
 void head(Bytes bytes) {
   const bp::GroupHead parsed = bp::parse_group_head(bytes);

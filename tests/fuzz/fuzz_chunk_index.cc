@@ -4,8 +4,6 @@
 // throws forebay::Error; what it accepts prints to what reads back the same.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <span>
 #include <vector>
@@ -14,6 +12,7 @@
 #include "format/chunk_index.h"
 #include "format/chunk_schema.h"
 #include "format/classic.h"
+#include "must.h"
 
 namespace {
 
@@ -21,12 +20,6 @@ using forebay::Error;
 using forebay::Offset;
 namespace chunked = forebay::chunked;
 using Bytes = std::span<const std::byte>;
-
-void must(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "broken: %s\n", what);
-  std::abort();
-}
 
 void check_directory(Bytes bytes) {
   constexpr Offset file_end = 1 << 20;

@@ -4,8 +4,6 @@
 // accepts prints to one that means the same, can be placed again, and moves only towards the end.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <span>
@@ -14,6 +12,7 @@
 #include "array/placement.h"
 #include "base/error.h"
 #include "format/classic.h"
+#include "must.h"
 #include "plan/begins.h"
 
 namespace {
@@ -22,12 +21,6 @@ using forebay::Error;
 using forebay::Offset;
 using forebay::Schema;
 namespace classic = forebay::classic;
-
-void must(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "broken: %s\n", what);
-  std::abort();
-}
 
 std::optional<Schema> parse_or_nothing(std::span<const std::byte> bytes, Offset file_size) {
   try {

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <string_view>
@@ -16,17 +14,12 @@
 
 #include "base/error.h"
 #include "fuzz_codec_cases.h"
+#include "must.h"
 
 namespace {
 
 using forebay::Error;
 using forebay::Pipeline;
-
-void must(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "broken: %s\n", what);
-  std::abort();
-}
 
 void check_parse(std::string_view text) {
   try {

@@ -6,8 +6,6 @@
 // to what reads back the same.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <span>
 #include <vector>
@@ -20,18 +18,13 @@
 #include "format/inverse_map.h"
 #include "layout/decomposed/data_file.h"
 #include "layout/packed_pattern.h"
+#include "must.h"
 
 namespace {
 
 using forebay::Error;
 namespace decomposed = forebay::decomposed;
 using Bytes = std::vector<std::byte>;
-
-void must(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "broken: %s\n", what);
-  std::abort();
-}
 
 void sign(Bytes& bytes) {
   if (bytes.size() < 8) return;

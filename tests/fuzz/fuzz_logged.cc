@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <span>
 #include <vector>
 
@@ -20,6 +18,7 @@
 #include "layout/logged/logged_store_text.h"
 #include "layout/logged/lookup.h"
 #include "layout/packed_pattern.h"
+#include "must.h"
 
 namespace {
 
@@ -30,12 +29,6 @@ using Bytes = std::vector<std::byte>;
 
 // A kilobyte of a packed pattern may stand for 32 MiB.
 constexpr std::size_t most_packed = 1 << 10;
-
-void must(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "broken: %s\n", what);
-  std::abort();
-}
 
 /// Puts the hash of `hashed`, exclusive-or `with`, where it belongs.
 void seal(Bytes& bytes, std::size_t at, std::size_t from, std::size_t to, std::uint64_t with = 0) {

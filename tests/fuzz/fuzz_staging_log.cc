@@ -5,8 +5,6 @@
 // them.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -16,6 +14,7 @@
 #include "base/error.h"
 #include "base/memory_file_testing.h"
 #include "format/staging_record.h"
+#include "must.h"
 #include "staging_log/reader.h"
 
 namespace {
@@ -26,12 +25,6 @@ namespace staging = forebay::staging;
 using Bytes = std::vector<std::byte>;
 
 constexpr std::uint64_t session = 4711;
-
-void must(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "broken: %s\n", what);
-  std::abort();
-}
 
 void check_write(const staging::Write& write) {
   Count end = 0;
