@@ -5,8 +5,9 @@
 //   forebay-later  forebay_write_later: lent until the step ends, not copied
 //   records        the same as records of a canonical netCDF file
 //   append         one pass for the least and greatest value, one pwritev a rank and step: no
-//   index, no names adios-mpi, adios-posix   ADIOS 1.13's methods of these names, where it is
-//   installed: one file a step
+//                  index, no names
+//   adios-mpi, adios-posix   ADIOS 1.13's methods of these names, where it is installed: one file a
+//                  step
 //
 // A step is over when its data has been handed to the system, on all ranks; nothing is synced.
 // Prints medians over rounds, in which the ways take turns.
@@ -22,7 +23,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
@@ -31,6 +31,8 @@
 #ifdef FOREBAY_BENCH_ADIOS
 #include <adios.h>
 #endif
+
+#include "ways.h"
 
 namespace {
 
@@ -43,19 +45,9 @@ struct Work {
   fs::path folder;
 };
 
-int rank = 0, ranks = 1;
-
-[[noreturn]] void failed(const std::string& what) {
-  std::fprintf(stderr, "rank %d: %s\n", rank, what.c_str());
-  MPI_Abort(MPI_COMM_WORLD, 1);
-  std::abort();
-}
-
 void check(int status, const char* what) {
   if (status != 0) failed(std::string(what) + " failed with " + std::to_string(status));
 }
-
-std::string name_of(int variable) { return "v" + std::to_string(variable); }
 
 using Values = std::vector<std::vector<double>>;
 
@@ -177,27 +169,6 @@ void write_adios(const Work& work, const Values& values, const char* method) {
 }
 #endif
 
-struct Way {
-  std::string name;
-  std::function<void()> write;
-  std::vector<double> seconds;
-};
-
-double timed(const std::function<void()>& f) {
-  MPI_Barrier(MPI_COMM_WORLD);
-  const double begin = MPI_Wtime();
-  f();
-  double mine = MPI_Wtime() - begin, longest = 0;
-  MPI_Allreduce(&mine, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  return longest;
-}
-
-double median(std::vector<double> some) {
-  std::sort(some.begin(), some.end());
-  const std::size_t n = some.size();
-  return n % 2 == 1 ? some[n / 2] : (some[n / 2 - 1] + some[n / 2]) / 2;
-}
-
 void empty(const fs::path& folder) {
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) {
@@ -248,14 +219,8 @@ int main(int argc, char** argv) {
     return !chosen.empty() && std::find(chosen.begin(), chosen.end(), way.name) == chosen.end();
   });
   if (ways.empty()) failed("there is no such way");
-  for (int round = -1; round < rounds; ++round) {  // the first one is not counted
-    for (std::size_t w = 0; w < ways.size(); ++w) {
-      Way& way = ways[(w + static_cast<std::size_t>(round + 1)) % ways.size()];
-      empty(work.folder);
-      const double seconds = timed(way.write);
-      if (round >= 0) way.seconds.push_back(seconds);
-    }
-  }
+  take_turns(
+      ways, rounds, [&](const Way&) { empty(work.folder); }, [](const Way&, bool) {});
   empty(work.folder);
   const double bytes =
       8.0 * static_cast<double>(work.elements) * work.variables * work.steps * ranks;

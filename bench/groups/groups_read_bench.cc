@@ -19,10 +19,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "ways.h"
 
 namespace {
 
@@ -45,19 +46,9 @@ struct Box {
   std::size_t elements() const { return static_cast<std::size_t>(count[0] * count[1] * count[2]); }
 };
 
-int rank = 0, ranks = 1;
-
-[[noreturn]] void failed(const std::string& what) {
-  std::fprintf(stderr, "rank %d: %s\n", rank, what.c_str());
-  MPI_Abort(MPI_COMM_WORLD, 1);
-  std::abort();
-}
-
 void check(int status, const char* what) {
   if (status != 0) failed(std::string(what) + ": " + ncmpi_strerror(status));
 }
-
-std::string name_of(int variable) { return "v" + std::to_string(variable); }
 
 Box box_of(const Work& work) {
   std::array<int, 3> parts{1, 1, ranks}, at{0, 0, rank};
@@ -156,27 +147,6 @@ void read_canonical(const Work& work, const Box& box, Values& values) {
   check(ncmpi_close(file), "ncmpi_close");
 }
 
-struct Way {
-  std::string name;
-  std::function<void()> read;
-  std::vector<double> seconds;
-};
-
-double timed(const std::function<void()>& f) {
-  MPI_Barrier(MPI_COMM_WORLD);
-  const double begin = MPI_Wtime();
-  f();
-  double mine = MPI_Wtime() - begin, longest = 0;
-  MPI_Allreduce(&mine, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  return longest;
-}
-
-double median(std::vector<double> some) {
-  std::sort(some.begin(), some.end());
-  const std::size_t n = some.size();
-  return n % 2 == 1 ? some[n / 2] : (some[n / 2 - 1] + some[n / 2]) / 2;
-}
-
 void compare(const Work& work, const Box& box, Values& values, const std::string& way) {
   for (int v = 0; v < work.variables; ++v) {
     auto& some = values[static_cast<std::size_t>(v)];
@@ -192,15 +162,11 @@ void measure(const Work& work, const Box& box, Values& values, int rounds) {
   ways.push_back({"forebay_read", [&] { read_groups(work, box, values, false); }, {}});
   ways.push_back({"forebay_read_later", [&] { read_groups(work, box, values, true); }, {}});
   ways.push_back({"canonical", [&] { read_canonical(work, box, values); }, {}});
-  for (int round = -1; round < rounds; ++round)
-    for (std::size_t w = 0; w < ways.size(); ++w) {
-      Way& way = ways[(w + static_cast<std::size_t>(round + 1)) % ways.size()];
-      const double seconds = timed(way.read);
-      if (round < 0)
-        compare(work, box, values, way.name);
-      else
-        way.seconds.push_back(seconds);
-    }
+  take_turns(
+      ways, rounds, [](const Way&) {},
+      [&](const Way& way, bool counts) {
+        if (!counts) compare(work, box, values, way.name);
+      });
   if (rank != 0) return;
   std::printf("%d ranks, %s, %d variables\n%-20s %9s %9s\n", ranks, work.pattern.c_str(),
               work.variables, "", "seconds", "/later");
