@@ -62,30 +62,6 @@ std::uint64_t parse_groups_head(std::span<const std::byte> head, bool swapped) {
   return Cursor(head, swapped).number<std::uint64_t>();
 }
 
-std::uint32_t parse_elements(std::span<const std::byte> head, bool swapped) {
-  return Cursor(head, swapped).number<std::uint32_t>();
-}
-
-Count parse_group_bytes(std::span<const std::byte> first, bool swapped) {
-  return Count{2} + Cursor(first, swapped).number<std::uint16_t>();
-}
-
-Group parse_group(std::span<const std::byte> entry, bool swapped) {
-  Cursor from(entry, swapped);
-  from.number<std::uint16_t>();  // bytes
-  Group group;
-  group.name = from.text();
-  group.column_major = from.take(1)[0] == std::byte{'y'};
-  group.rank = from.number<std::uint32_t>();
-  from.text();  // what the steps are called
-  group.step = from.number<std::uint32_t>();
-  const auto place = from.number<std::uint64_t>();
-  if (place > static_cast<std::uint64_t>(std::numeric_limits<Offset>::max()))
-    damaged("a process group lies nowhere");
-  group.place = static_cast<Offset>(place);
-  return group;
-}
-
 Count parse_block_bytes(std::span<const std::byte> first, bool swapped) {
   Cursor from(first, swapped);
   from.number<std::uint8_t>();

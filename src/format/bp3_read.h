@@ -38,13 +38,6 @@ bool is_tag_of_adios2(std::span<const std::byte, footer_tag_bytes> tag);
 
 /// The number of entries of groups, whose head is groups_head_bytes.
 std::uint64_t parse_groups_head(std::span<const std::byte> head, bool swapped);
-/// The number of entries of variables, or attributes; what the head says of their bytes is not
-/// right in all files.
-std::uint32_t parse_elements(std::span<const std::byte> head, bool swapped);
-
-/// Bytes of a group's entry, with its length, whose first 2 bytes these are.
-Count parse_group_bytes(std::span<const std::byte> first, bool swapped);
-Group parse_group(std::span<const std::byte> entry, bool swapped);
 
 /// Of a block among an entry's, whose first block_head_bytes these are: its bytes with these.
 inline constexpr Count block_head_bytes = 5;

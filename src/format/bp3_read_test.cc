@@ -6,6 +6,7 @@
 
 #include "base/attempt.h"
 #include "format/bp3_testing.h"
+#include "format/bp_cursor.h"
 
 namespace forebay::bp {
 namespace {
@@ -88,12 +89,16 @@ TEST(Bp3Read, groups_tell_step_and_order_of_dimensions) {
     const Bytes file = made.print({});
     const auto entry = std::span(file).subspan(16, 34);
     EXPECT_EQ(parse_group_bytes(entry, false), 34);
-    const Group group = parse_group(entry, false);
+    Cursor from(entry, false);
+    const Group group = parse_group(from);
     EXPECT_EQ(group.name, "restart");
     EXPECT_EQ(group.step, 5U);
     EXPECT_EQ(group.column_major, fortran);
     for (std::size_t n = 0; n < entry.size(); ++n)
-      EXPECT_TRUE(attempt_to([&] { parse_group(entry.first(n), false); })) << n;
+      EXPECT_TRUE(attempt_to([&] {
+        Cursor some(entry.first(n), false);
+        parse_group(some);
+      })) << n;
   }
 }
 

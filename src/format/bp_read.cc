@@ -235,8 +235,31 @@ Count parse_elements_head(std::span<const std::byte> elements, bool swapped) {
   return static_cast<Count>(bytes);
 }
 
+std::uint32_t parse_elements(std::span<const std::byte> head, bool swapped) {
+  return Cursor(head, swapped).number<std::uint32_t>();
+}
+
 Count parse_entry_bytes(std::span<const std::byte> first, bool swapped) {
   return Count{4} + Cursor(first, swapped).number<std::uint32_t>();
+}
+
+Count parse_group_bytes(std::span<const std::byte> first, bool swapped) {
+  return Count{2} + Cursor(first, swapped).number<std::uint16_t>();
+}
+
+Group parse_group(Cursor& from) {
+  from.number<std::uint16_t>();  // bytes
+  Group group;
+  group.name = from.text();
+  group.column_major = from.take(1)[0] == std::byte{'y'};
+  group.rank = from.number<std::uint32_t>();
+  from.text();  // what the steps are called
+  group.step = from.number<std::uint32_t>();
+  const auto place = from.number<std::uint64_t>();
+  if (place > static_cast<std::uint64_t>(std::numeric_limits<Offset>::max()))
+    damaged("a process group lies nowhere");
+  group.place = static_cast<Offset>(place);
+  return group;
 }
 
 bool parse_column_major(std::span<const std::byte> groups, bool swapped) {

@@ -23,8 +23,17 @@ StepRecord parse_record(std::span<const std::byte, record_bytes> record, bool sw
 /// The head of the index of a step's variables or attributes: bytes of the entries that follow.
 /// `elements` are elements_head_bytes.
 Count parse_elements_head(std::span<const std::byte> elements, bool swapped);
+/// The number of entries of variables, or attributes; what the head says of their bytes is not
+/// right in all files of BP3.
+std::uint32_t parse_elements(std::span<const std::byte> head, bool swapped);
 /// Bytes of an entry, with its length, whose first 4 bytes these are.
 Count parse_entry_bytes(std::span<const std::byte> first, bool swapped);
+/// Bytes of a group's entry, with its length, whose first 2 bytes these are.
+Count parse_group_bytes(std::span<const std::byte> first, bool swapped);
+/// The entry that `from` (format/bp_cursor.h) stands at; it stands behind what is known of one
+/// then.
+class Cursor;
+Group parse_group(Cursor& from);
 /// Whether the groups of a step are column-major: of the first bytes of the index of groups.
 bool parse_column_major(std::span<const std::byte> groups, bool swapped);
 /// As many bytes hold that of any file.

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/raw_bytes.h"
 #include "format/bp3_read.h"
+#include "format/bp_cursor.h"
 #include "layout/process_group/bp_scan.h"
 #include "layout/process_group/index_window.h"
 #include "layout/process_group/told_index.h"
@@ -47,10 +48,10 @@ class FileScan {
     naming(file_.path(), [&] {
       read_footer();
       each_group();
-      each_element(footer_.variables, footer_.attributes,
+      each_element(window_, footer_.variables, footer_.attributes, footer_.swapped,
                    [&](Offset at, Count n) { take_variable(at, n); });
       tell_steps();
-      each_element(footer_.attributes, footer_.end,
+      each_element(window_, footer_.attributes, footer_.end, footer_.swapped,
                    [&](Offset at, Count n) { take_attribute(at, n); });
     });
     return told_.take();
@@ -96,22 +97,10 @@ class FileScan {
         bp::parse_groups_head(window_.bytes(at, bp::groups_head_bytes, end), footer_.swapped);
     for (at += bp::groups_head_bytes; groups > 0; --groups) {
       const Count n = bp::parse_group_bytes(window_.bytes(at, 2, end), footer_.swapped);
-      const bp::Group group = bp::parse_group(window_.bytes(at, n, end), footer_.swapped);
+      bp::Cursor entry(window_.bytes(at, n, end), footer_.swapped);
+      const bp::Group group = bp::parse_group(entry);
       times_.insert(group.step);
       origin_.column_major |= group.column_major;
-      at += n;
-    }
-  }
-
-  template <typename F>
-  void each_element(Offset at, Offset end, F&& f) {
-    std::uint32_t elements =
-        bp::parse_elements(window_.bytes(at, bp::elements_head_bytes, end), footer_.swapped);
-    for (at += bp::elements_head_bytes; elements > 0; --elements) {
-      const Count n = bp::parse_entry_bytes(window_.bytes(at, 4, end), footer_.swapped);
-      if (n > end - at)
-        throw Error(Errc::ebad_file, "damaged: an entry is longer than its index", "");
-      f(at, n);
       at += n;
     }
   }

@@ -87,12 +87,17 @@ std::uint64_t new_opening() {
 
 }  // namespace
 
+std::uint64_t record_time() {
+  using namespace std::chrono;
+  return static_cast<std::uint64_t>(
+      duration_cast<seconds>(system_clock::now().time_since_epoch()).count());
+}
+
 bool begins_as_bp(const std::string& path) { return beginning(path) == tag; }
 
 BpFiles::BpFiles(const Comm& comm, const std::string& path, const WriteOptions& options,
                  bool append, Report& report)
-    : comm_(comm), path_(strip_prefix(path)), report_(report) {
-  while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
+    : comm_(comm), path_(plain_path(path)), report_(report) {
   const auto open = [&](const std::string& name) {
     return std::make_unique<File>(path_ + "/" + name, true, comm.rank(), report);
   };

@@ -17,6 +17,9 @@ namespace forebay::process_group {
 /// Local. Whether a file begins as those of BP4 do.
 bool begins_as_bp(const std::string& path);
 
+/// What a record of md.idx has as its time: seconds since 1970.
+std::uint64_t record_time();
+
 struct WriteOptions {
   std::string group = "forebay";
   bool column_major = false;

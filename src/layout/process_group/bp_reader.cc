@@ -32,13 +32,6 @@ bool is_file(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
-// As users may write it: with "ufs:" before it, say, or "/" behind.
-std::string plain_path(const std::string& path) {
-  std::string plain = strip_prefix(path);
-  while (plain.size() > 1 && plain.back() == '/') plain.pop_back();
-  return plain;
-}
-
 Count product(const std::vector<Count>& list) {
   return std::accumulate(list.begin(), list.end(), Count{1}, std::multiplies<>());
 }
@@ -61,6 +54,12 @@ bool has_elements(const bp::Shape& at) {
 }
 
 }  // namespace
+
+std::string plain_path(const std::string& path) {
+  std::string plain = strip_prefix(path);
+  while (plain.size() > 1 && plain.back() == '/') plain.pop_back();
+  return plain;
+}
 
 bool is_bp(const std::string& path) {
   const std::string plain = plain_path(path);

@@ -160,6 +160,8 @@ class BpReader {
   mutable std::pair<std::size_t, std::size_t> array_of_{-1, -1};
 };
 
+/// Of a path as users may write it, with "ufs:" before it, say, or "/" behind.
+std::string plain_path(const std::string& path);
 /// Local. Whether `path` is a folder as BP4 and BP5 make them, or a file as BP3 has them.
 bool is_bp(const std::string& path);
 

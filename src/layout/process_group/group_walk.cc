@@ -12,6 +12,7 @@
 #include "base/attempt.h"
 #include "base/error.h"
 #include "base/leavings.h"
+#include "format/bp_cursor.h"
 #include "format/bp_group.h"
 #include "format/bp_read.h"
 
@@ -21,15 +22,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-[[noreturn]] void damaged(const std::string& what) {
-  throw Error(Errc::ebad_file, "damaged: " + what, "");
-}
-
 bool is_of_this_machine(File& file) {
   std::array<std::byte, bp::head_bytes> head{};
   bool swapped = false;
   const auto failed = attempt_to([&] {
-    if (file.read_at(0, head) < head.size()) damaged("it has no head");
+    if (file.read_at(0, head) < head.size()) bp::damaged("it has no head");
     swapped = bp::parse_head(head);
   });
   return !failed && !swapped;
@@ -72,8 +69,24 @@ void each_group(File& file, IndexWindow& window, Offset at, F&& f) {
 /// Appends the attribute's entry; its values make sense then.
 void append_checked(bp::Bytes& out, const bp::GroupAttribute& parsed, const FoundGroup& group) {
   const auto failed = attempt_to([&] { bp::check(parsed.attribute); });
-  if (failed) damaged(failed->message());
+  if (failed) bp::damaged(failed->message());
   bp::append_attribute(out, parsed.attribute, parsed.member, group.step, group.file);
+}
+
+/// A scalar's value, or text, stands behind its head, and in its entry as well.
+void take_scalar(bp::GroupBlock& parsed, std::span<const std::byte> payload) {
+  bp::Block& block = parsed.block;
+  block.has_value = true;
+  if (parsed.variable.type != bp::Type::string) {
+    std::copy(payload.begin(), payload.end(), block.min.begin());
+    block.max = block.min;
+    return;
+  }
+  std::uint16_t length = 0;
+  std::memcpy(&length, payload.data(), sizeof length);
+  if (std::ssize(payload) != Count{2} + length)
+    bp::damaged("a string that is not as long as it says");
+  block.text.assign(reinterpret_cast<const char*>(payload.data()) + 2, length);
 }
 
 bool lies_behind(const FoundGroup& group, const Places& before) {
@@ -118,7 +131,7 @@ std::optional<bp::GroupMark> mark_at(File& data, Offset place, std::uint64_t ste
   IndexWindow window(data);
   bp::GroupHead head;
   const auto failed = attempt_to([&] {
-    if (place < 0 || place >= window.file_bytes()) damaged("no group");
+    if (place < 0 || place >= window.file_bytes()) bp::damaged("no group");
     head = bp::parse_group_head(head_at(window, place, window.file_bytes()));
   });
   if (failed && failed->code() != Errc::ebad_file) throw *failed;
@@ -237,7 +250,7 @@ void GroupWalk::take(const FoundGroup& group, Entries& all, bp::Bytes& of_groups
     all.name_bytes = head.name.size();
     all.column_major = head.column_major;
   } else if (head.name.size() != all.name_bytes || head.column_major != all.column_major) {
-    damaged("groups of different programs");
+    bp::damaged("groups of different programs");
   }
   bp::append_group(of_groups, {head.name, head.column_major, static_cast<std::uint32_t>(group.rank),
                                group.step, group.place});
@@ -245,33 +258,21 @@ void GroupWalk::take(const FoundGroup& group, Entries& all, bp::Bytes& of_groups
   Offset at = group.place + head.first_block;
   for (std::uint32_t n = 0; n < head.blocks; ++n) {
     bp::GroupBlock parsed = bp::parse_group_block(head_at(window, at, attributes));
-    if (parsed.bytes > attributes - at) damaged("a block that is longer than its group");
+    if (parsed.bytes > attributes - at) bp::damaged("a block that is longer than its group");
     bp::Block& block = parsed.block;
     block.step = group.step;
     block.file = group.file;
     block.place = at;
     block.payload = at + parsed.payload;
-    if (block.at.count.empty() && !block.has_value) {  // a scalar
-      const Count bytes = parsed.bytes - parsed.payload;
-      const auto payload = window.bytes(block.payload, bytes, attributes);
-      block.has_value = true;
-      if (parsed.variable.type == bp::Type::string) {
-        std::uint16_t length = 0;
-        std::memcpy(&length, payload.data(), sizeof length);
-        if (bytes != Count{2} + length) damaged("a string that is not as long as it says");
-        block.text.assign(reinterpret_cast<const char*>(payload.data()) + 2, length);
-      } else {
-        std::copy(payload.begin(), payload.end(), block.min.begin());
-        block.max = block.min;
-      }
-    }
+    if (block.at.count.empty() && !block.has_value)
+      take_scalar(parsed, window.bytes(block.payload, parsed.bytes - parsed.payload, attributes));
     auto& entry = all.variables[parsed.member];
     if (entry.blocks++ == 0) entry.variable = parsed.variable;
-    if (entry.variable != parsed.variable) damaged("one variable with two names");
+    if (entry.variable != parsed.variable) bp::damaged("one variable with two names");
     bp::append_block(entry.bytes, parsed.variable, block);
     at += parsed.bytes;
   }
-  if (at != attributes) damaged("a group whose blocks do not fill it");
+  if (at != attributes) bp::damaged("a group whose blocks do not fill it");
   std::uint32_t number = 0;
   std::memcpy(&number, window.bytes(at, bp::attributes_head_bytes, end).data(), sizeof number);
   at += bp::attributes_head_bytes;
@@ -281,7 +282,7 @@ void GroupWalk::take(const FoundGroup& group, Entries& all, bp::Bytes& of_groups
     append_checked(all.attributes[parsed.member], parsed, group);
     at += bytes;
   }
-  if (at != end) damaged("a group whose attributes do not fill it");
+  if (at != end) bp::damaged("a group whose attributes do not fill it");
 }
 
 bp::StepRecord GroupWalk::print_index(std::span<const FoundGroup> groups, Offset at,

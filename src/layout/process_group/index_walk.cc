@@ -17,9 +17,6 @@ namespace {
 
 constexpr std::size_t most_open = 64;
 
-// It holds any entry of a group.
-constexpr Count longest_group_entry = 2 + 65535;
-
 }  // namespace
 
 IndexWalk::IndexWalk(const std::string& path, Rank rank, Report& report)
@@ -40,17 +37,11 @@ std::optional<bp::StepRecord> IndexWalk::step_at(Offset at, std::uint64_t number
 }
 
 bp::Group IndexWalk::group_entry(Offset& at, Offset end) {
-  bp::Cursor entry(window_.bytes(at, std::min(longest_group_entry, end - at), end), false);
-  const auto entry_bytes = entry.number<std::uint16_t>();
-  bp::Group group;
-  group.name = entry.text();
-  group.column_major = entry.take(1)[0] == std::byte{'y'};
-  group.rank = entry.number<std::uint32_t>();
-  entry.text();
-  group.step = entry.number<std::uint32_t>();
-  group.place = static_cast<Offset>(entry.number<std::uint64_t>());
-  if (entry.at() != std::size_t{2} + entry_bytes) bp::damaged("a group's entry is of no length");
-  at += static_cast<Count>(entry.at());
+  const Count n = bp::parse_group_bytes(window_.bytes(at, 2, end), false);
+  bp::Cursor entry(window_.bytes(at, n, end), false);
+  bp::Group group = bp::parse_group(entry);
+  if (!entry.at_end()) bp::damaged("a group's entry is longer than what it says");
+  at += n;
   return group;
 }
 
@@ -92,24 +83,10 @@ Offset IndexWalk::look_at_groups(Offset at, std::uint64_t number, bool& column_m
   return at;
 }
 
-/// f(entry) for as many as the head tells of; where they end.
-template <typename F>
-Offset IndexWalk::each_entry(Offset at, F&& f) {
-  const Offset end = bytes();
-  bp::Cursor head(window_.bytes(at, bp::elements_head_bytes, end), false);
-  const auto elements = head.number<std::uint32_t>();
-  at += bp::elements_head_bytes;
-  for (std::uint32_t n = 0; n < elements; ++n) {
-    const Count bytes = bp::parse_entry_bytes(window_.bytes(at, 4, end), false);
-    f(window_.bytes(at, bytes, end));
-    at += bytes;
-  }
-  return at;
-}
-
 Offset IndexWalk::look_at_variables(Offset at, std::uint64_t number, bool column_major,
                                     bool heads) {
-  return each_entry(at, [&](std::span<const std::byte> entry) {
+  return each_element(window_, at, bytes(), false, [&](Offset place, Count n) {
+    const auto entry = window_.bytes(place, n, bytes());
     bp::VariableEntry parsed(entry, {false, column_major});
     constexpr std::size_t number_bytes = sizeof(std::uint64_t);
     bp::Cursor of_blocks(entry.subspan(parsed.at() - number_bytes, number_bytes), false);
@@ -148,7 +125,9 @@ void IndexWalk::look_at_block(const bp::Block& block, std::uint64_t number, bool
 }
 
 Offset IndexWalk::look_at_attributes(Offset at) {
-  return each_entry(at, [](std::span<const std::byte> entry) { bp::parse_attribute(entry, {}); });
+  return each_element(window_, at, bytes(), false, [&](Offset place, Count n) {
+    bp::parse_attribute(window_.bytes(place, n, bytes()), {});
+  });
 }
 
 }  // namespace forebay::process_group

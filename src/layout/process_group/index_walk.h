@@ -45,8 +45,6 @@ class IndexWalk {
   Offset look_at_variables(Offset at, std::uint64_t number, bool column_major, bool heads);
   Offset look_at_attributes(Offset at);
   void look_at_block(const bp::Block& block, std::uint64_t number, bool heads);
-  template <typename F>
-  Offset each_entry(Offset at, F&& f);
 
   std::string path_;
   Rank rank_;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/raw_bytes.h"
 #include "base/types.h"
+#include "format/bp_read.h"
 #include "storage/file.h"
 
 namespace forebay::process_group {
@@ -44,5 +45,21 @@ class IndexWindow {
   Offset at_ = 0;
   RawBytes bytes_;
 };
+
+/// f(place, bytes) for each entry of a list of variables or attributes that begins at `at`, and has
+/// as many as its head tells of. Returns where they end. Errc::ebad_file: beyond `end`.
+template <typename F>
+Offset each_element(IndexWindow& window, Offset at, Offset end, bool swapped, F&& f) {
+  std::uint32_t elements =
+      bp::parse_elements(window.bytes(at, bp::elements_head_bytes, end), swapped);
+  for (at += bp::elements_head_bytes; elements > 0; --elements) {
+    const Count n = bp::parse_entry_bytes(window.bytes(at, 4, end), swapped);
+    if (n > end - at)
+      throw Error(Errc::ebad_file, "damaged: an entry is longer than its index", "");
+    f(at, n);
+    at += n;
+  }
+  return at;
+}
 
 }  // namespace forebay::process_group

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -25,12 +24,6 @@ namespace forebay::process_group {
 namespace fs = std::filesystem;
 
 namespace {
-
-std::uint64_t now() {
-  using namespace std::chrono;
-  return static_cast<std::uint64_t>(
-      duration_cast<seconds>(system_clock::now().time_since_epoch()).count());
-}
 
 constexpr std::uint64_t last_step = std::numeric_limits<std::uint32_t>::max();
 
@@ -146,7 +139,7 @@ class Recovery {
       if (!first || first->step < next_step()) return;
       auto found = walk_->step_at(metadata_end(), first->step, true);
       if (!found || !groups_->may_be_whole(first->step, walk_->groups())) return;
-      found->time = now();
+      found->time = record_time();
       keep_step(*found);
       ++result_.by_index;
     }
@@ -178,7 +171,7 @@ class Recovery {
         break;
       }
       if (!options_.look_only) append_metadata(index);
-      record.time = now();
+      record.time = record_time();
       records_.push_back(record);
       for (const FoundGroup& group : found) keep_place(group.file, group.place);
       ++result_.by_groups;

@@ -1,7 +1,6 @@
 #include "layout/process_group/step_writer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -58,12 +57,6 @@ void write_pieces(File& file, std::span<const Piece> pieces) {
     end += static_cast<Offset>(piece.bytes.size());
   }
   write();
-}
-
-std::uint64_t now() {
-  using namespace std::chrono;
-  return static_cast<std::uint64_t>(
-      duration_cast<seconds>(system_clock::now().time_since_epoch()).count());
 }
 
 }  // namespace
@@ -477,7 +470,7 @@ void StepWriter::write_step() {
     write_metadata(step, plan, at);
     record = plan.record;
     record.step = step.number;
-    record.time = now();
+    record.time = record_time();
   });
   agree_on_error(comm_, failed);
   // All of the step is in its files: it may be seen.
