@@ -76,14 +76,11 @@ class ProcessGroups final : public GroupWriter {
     if (const auto failed = up_to_meeting(comm_, [&] { file_->sync(); })) throw *failed;
   }
   void close() override {
-    auto failed = attempt_to([&] { file_->close(); });
-    report_[Step::total] =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - opened_).count();
-    keep_first(failed, attempt_to([&] {
-                 print_report(comm_, path_, report_, method_,
-                              {std::to_string(file_->steps()) + " steps are in the file"});
-               }));
-    agree_on_error(comm_, failed);
+    const auto failed = attempt_to([&] { file_->close(); });
+    end_with_report(
+        comm_, path_, report_, method_, opened_,
+        [&] { return std::vector{std::to_string(file_->steps()) + " steps are in the file"}; },
+        failed);
   }
   std::uint64_t steps() const override { return file_->steps(); }
 

@@ -183,11 +183,8 @@ void GroupReader::perform_reads() { pending_.perform(comm_, *transport_); }
 
 void GroupReader::close() {
   transport_->close();
-  report_[Step::total] =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - opened_).count();
-  agree_on_error(comm_, attempt_to([&] {
-                   print_report(comm_, file_.path(), report_, method_, {transport_->reasons()});
-                 }));
+  end_with_report(comm_, file_.path(), report_, method_, opened_,
+                  [&] { return std::vector<std::string>{transport_->reasons()}; });
 }
 
 std::int64_t GroupReader::find(const std::string& condition, std::int64_t most, std::int64_t* steps,

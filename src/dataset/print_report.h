@@ -3,12 +3,16 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/attempt.h"
 #include "base/report.h"
+#include "comm/agree.h"
 #include "comm/comm.h"
 #include "layout/layout.h"
 #include "method/method.h"
@@ -57,5 +61,17 @@ std::string report_json(const std::string& path, const ReportSummary& summary, c
 void print_report(const Comm& comm, const std::string& path, const Report& report,
                   const Method& method, const std::vector<std::string>& reasons,
                   const NamedOwners& owners = {});
+
+/// Collective: the end of a close. Notes the seconds since `opened`, prints the report if one is
+/// wanted, with reasons(), a list, and throws on all ranks if any has `failed`, or
+/// fails here.
+template <typename F>
+void end_with_report(const Comm& comm, const std::string& path, Report& report,
+                     const Method& method, Timeline::Clock::time_point opened, F&& reasons,
+                     std::optional<Error> failed = {}) {
+  report[Step::total] = std::chrono::duration<double>(Timeline::Clock::now() - opened).count();
+  attempt_into(failed, [&] { print_report(comm, path, report, method, reasons()); });
+  agree_on_error(comm, failed);
+}
 
 }  // namespace forebay

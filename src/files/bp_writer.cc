@@ -168,11 +168,9 @@ void BpWriter::add(VarId var, const Subarray& box, std::span<const std::byte> va
 
 void BpWriter::close() {
   writer_->sync();
-  auto failed = attempt_to([&] { writer_->close(); });
-  report_[Step::total] =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - opened_).count();
-  keep_first(failed, attempt_to([&] { print_report(comm_, path_, report_, method_, {}); }));
-  agree_on_error(comm_, failed);
+  const auto failed = attempt_to([&] { writer_->close(); });
+  end_with_report(
+      comm_, path_, report_, method_, opened_, [] { return std::vector<std::string>(); }, failed);
 }
 
 }  // namespace forebay
