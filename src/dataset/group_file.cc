@@ -53,9 +53,8 @@ const GroupVariable& GroupFile::variable(const std::string& name) const {
   if (const GroupVariable* found = group_.find(name)) return *found;
   std::vector<std::string_view> names;
   for (const GroupVariable& v : group_.variables) names.push_back(v.name);
-  const auto meant = nearest_word(name, names);
   throw Error(Errc::enotvar, "group " + group_.name + " has no variable " + name,
-              meant ? "did you mean \"" + *meant + "\"?" : "declare it in the group");
+              did_you_mean(name, names, "declare it in the group"));
 }
 
 bp::Shape GroupFile::shape_of(const GroupVariable& v) const {

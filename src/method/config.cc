@@ -79,9 +79,8 @@ class Parser {
       for (const GroupDefinition& group : config.groups) names.push_back(group.name);
       if (names.empty() || std::find(names.begin(), names.end(), method.group) != names.end())
         continue;
-      const auto meant = nearest_word(method.group, names);
       xml_.refuse(method.line, "there is no group " + method.group,
-                  meant ? "did you mean \"" + *meant + "\"?" : "name one of the groups here");
+                  did_you_mean(method.group, names, "name one of the groups here"));
     }
   }
 
@@ -131,14 +130,12 @@ class Parser {
       if (key == "match") continue;
       const std::string place = xml_.where(xml_.line_of(node, key));
       if (std::find(accepted.begin(), accepted.end(), key) == accepted.end()) {
-        const auto meant = nearest_word(key, accepted);
         const bool of_files = find_key_spec(key) != nullptr;
         std::string message = place + (of_files ? ": \"" : ": there is no key \"");
         message += key;
         message += of_files ? "\" holds for whole files, not for variables" : "\"";
         throw Error(Errc::einval, message,
-                    (meant ? "did you mean \"" + *meant + "\"? " : "") +
-                        "accepted in <variable>: match, layout, codec");
+                    did_you_mean(key, accepted) + "accepted in <variable>: match, layout, codec");
       }
       set_method_key(scratch, key, attribute.value(), place, place);
       rule.keys[key] = attribute.value();

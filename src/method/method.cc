@@ -33,11 +33,6 @@ std::string joined(std::span<const std::string_view> words, std::string_view bet
   return text;
 }
 
-std::string did_you_mean(std::string_view text, std::span<const std::string_view> words) {
-  const auto meant = nearest_word(text, words);
-  return meant ? "did you mean " + quoted(*meant) + "? " : "";
-}
-
 [[noreturn]] void refuse_key(std::string_view key, const std::string& where) {
   std::vector<std::string_view> names;
   for (const KeySpec& spec : key_specs()) names.emplace_back(spec.shown.name);

@@ -134,4 +134,15 @@ std::optional<std::string> nearest_word(std::string_view text,
   return std::string(found);
 }
 
+std::string did_you_mean(std::string_view text, std::span<const std::string_view> words) {
+  const auto meant = nearest_word(text, words);
+  return meant ? "did you mean \"" + *meant + "\"? " : "";
+}
+
+std::string did_you_mean(std::string_view text, std::span<const std::string_view> words,
+                         std::string otherwise) {
+  const auto meant = nearest_word(text, words);
+  return meant ? "did you mean \"" + *meant + "\"?" : std::move(otherwise);
+}
+
 }  // namespace forebay

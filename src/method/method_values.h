@@ -32,6 +32,12 @@ std::string exact_size(Count bytes);
 std::optional<std::string> nearest_word(std::string_view text,
                                         std::span<const std::string_view> words);
 
+/// The question whether that word was meant, with a blank behind it; empty: none is near.
+std::string did_you_mean(std::string_view text, std::span<const std::string_view> words);
+/// The same as a whole advice; where none is near, the other one.
+std::string did_you_mean(std::string_view text, std::span<const std::string_view> words,
+                         std::string otherwise);
+
 std::string_view trimmed(std::string_view text);
 std::string lower_case(std::string_view text);
 

@@ -79,10 +79,8 @@ void XmlText::require_attributes(const pugi::xml_node& node,
   for (const pugi::xml_attribute attribute : node.attributes()) {
     const std::string_view name = attribute.name();
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    const auto meant = nearest_word(name, names);
     refuse(line_of(node, name), element + " has no attribute " + std::string(name),
-           (meant ? "did you mean \"" + *meant + "\"? " : "") + "accepted in " + element + ": " +
-               accepted);
+           did_you_mean(name, names) + "accepted in " + element + ": " + accepted);
   }
 }
 

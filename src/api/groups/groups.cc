@@ -43,10 +43,10 @@ struct Definitions {
     if (found != groups.end()) return found->second;
     std::vector<std::string_view> names;
     for (const auto& [known, group] : groups) names.push_back(known);
-    const auto meant = nearest_word(text_of(name), names);
     throw Error(Errc::einval, "there is no group \"" + text_of(name) + "\"",
-                meant ? "did you mean \"" + *meant + "\"?"
-                      : "declare it in the file of FOREBAY_CONFIG, or by forebay_define_group");
+                did_you_mean(text_of(name), names,
+                             "declare it in the file of FOREBAY_CONFIG, or by "
+                             "forebay_define_group"));
   }
 };
 

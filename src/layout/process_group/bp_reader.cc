@@ -168,9 +168,8 @@ std::size_t BpReader::find(std::string_view name) const {
     if (const auto found = places_.find(one); found != places_.end()) return found->second;
   std::vector<std::string_view> names;
   for (const StoredVariable& variable : variables_) names.push_back(variable.variable.name);
-  const auto meant = nearest_word(name, names);
   throw Error(Errc::enotvar, path_ + ": there is no variable \"" + std::string(name) + "\"",
-              meant ? "did you mean \"" + *meant + "\"?" : "forebay ls shows what there is");
+              did_you_mean(name, names, "forebay ls shows what there is"));
 }
 
 std::size_t BpReader::entry_of(const StoredVariable& variable, std::size_t step) const {

@@ -32,11 +32,9 @@ std::vector<GroupDefinition> chosen_groups(const Config& config,
   for (const GroupDefinition& group : config.groups) known.push_back(group.name);
   for (const std::string& name : names) {
     const auto found = std::find(known.begin(), known.end(), name);
-    if (found == known.end()) {
-      const auto meant = nearest_word(name, known);
+    if (found == known.end())
       throw Error(Errc::einval, config.name + " has no group " + name,
-                  meant ? "did you mean \"" + *meant + "\"?" : "");
-    }
+                  did_you_mean(name, known, ""));
     chosen.push_back(config.groups[static_cast<std::size_t>(found - known.begin())]);
   }
   return chosen;
