@@ -1,6 +1,8 @@
 #include "array/schema.h"
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include "base/byteorder.h"
 #include "base/error.h"
@@ -98,6 +100,15 @@ bool Schema::any_chunked() const {
 
 bool Schema::any_decomposed() const {
   return std::any_of(vars.begin(), vars.end(), [](const Variable& v) { return v.decomposed; });
+}
+
+Attribute text_attribute(std::string name, std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {std::move(name), Type::chr, std::ssize(text), {bytes.begin(), bytes.end()}};
+}
+
+std::string_view text_of(const Attribute& attribute) {
+  return {reinterpret_cast<const char*>(attribute.value.data()), attribute.value.size()};
 }
 
 const Attribute* own_fill_value(const Variable& var, Type type) {

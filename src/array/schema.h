@@ -48,6 +48,10 @@ class NameIndex {
   std::unordered_map<std::string, int, Hash, std::equal_to<>> map_;
 };
 
+Attribute text_attribute(std::string name, std::string_view text);
+/// Of one of type chr.
+std::string_view text_of(const Attribute& attribute);
+
 /// Attributes of one owner, in creation order. Lists are short, so look-up is linear over names.
 class AttributeList {
  public:

@@ -454,10 +454,10 @@ void Records::define_variable(RecordTarget& target, const Said& said) {
   lead.push_back(dimension("rank", comm_.size()));
   target.counts = file_->def_var(target.counts_name(), Type::int64, lead);
   file_->def_var_fill(target.counts, fixed, nullptr);
-  file_->put_attribute(target.counts,
-                       terms::text_attribute("long_name", "elements of each rank along dimension " +
-                                                              std::to_string(*target.follow) +
-                                                              " of " + target.name));
+  file_->put_attribute(
+      target.counts,
+      text_attribute("long_name", "elements of each rank along dimension " +
+                                      std::to_string(*target.follow) + " of " + target.name));
 }
 
 void Records::define(const std::vector<Said>& step, const std::vector<std::size_t>& fresh) {

@@ -1,7 +1,6 @@
 #include "dataset/group_terms.h"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "base/byteorder.h"
@@ -30,12 +29,6 @@ std::string text_dimension(Count length) { return "string_" + std::to_string(len
 Type element_of(bp::Type type) {
   if (type == bp::Type::complex64) return Type::float32;
   return type == bp::Type::complex128 ? Type::float64 : to_engine(type);
-}
-
-Attribute text_attribute(std::string name, const std::string& text) {
-  const auto bytes = std::as_bytes(std::span(text));
-  return {
-      std::move(name), Type::chr, static_cast<Count>(text.size()), {bytes.begin(), bytes.end()}};
 }
 
 Attribute number_attribute(std::string name, const std::vector<std::int64_t>& numbers) {

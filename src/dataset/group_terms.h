@@ -30,7 +30,6 @@ std::string text_dimension(Count length);
 /// Of complex numbers that of their parts; none: strings, and long double.
 Type element_of(bp::Type type);
 
-Attribute text_attribute(std::string name, const std::string& text);
 Attribute number_attribute(std::string name, const std::vector<std::int64_t>& numbers);
 /// Under another name; nothing: netCDF has no such attribute.
 std::optional<Attribute> attribute(std::string name, const bp::Attribute& from);

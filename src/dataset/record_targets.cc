@@ -27,7 +27,7 @@ RecordTarget target_of(const GroupVariable& variable, bool column_major, bool st
     target.follow = 0;
   }
   if (target.name != variable.name)
-    target.attributes.push_back(terms::text_attribute(terms::as_it_is, variable.name));
+    target.attributes.push_back(text_attribute(terms::as_it_is, variable.name));
   return target;
 }
 

@@ -199,7 +199,7 @@ void BpSource::add(const std::string& name, Type type, std::vector<DimId> dims, 
   if (schema_.find_var(made.name)) return leave_out(name, "another one is called that");
   made.type = type;
   made.dimids = std::move(dims);
-  if (made.name != name) attributes.push_back(terms::text_attribute(terms::as_it_is, name));
+  if (made.name != name) attributes.push_back(text_attribute(terms::as_it_is, name));
   const auto number = static_cast<int>(views_.size());
   for (Attribute& attribute : attributes) {
     attribute_names_.emplace(number, attribute.name);
@@ -294,8 +294,8 @@ void BpSource::add_variable(std::size_t v) {
   View counts = view;
   counts.lead = View::counts;
   counts.trail = View::nothing;
-  attributes = {terms::text_attribute("sample_dimension",
-                                      schema_.dims[static_cast<std::size_t>(dims.front())].name)};
+  attributes = {text_attribute("sample_dimension",
+                               schema_.dims[static_cast<std::size_t>(dims.front())].name)};
   const DimId steps = step_dimension(variable, attributes);
   add(name + "_count", Type::int64, {steps}, counts, std::move(attributes));
 }

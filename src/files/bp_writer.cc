@@ -23,10 +23,6 @@ bool without_elements(const Source& source, VarId var) {
   return std::find(shape.begin(), shape.end(), 0) != shape.end();
 }
 
-std::string text_of(const Attribute& attribute) {
-  return {reinterpret_cast<const char*>(attribute.value.data()), attribute.value.size()};
-}
-
 bool has_no_word(const Attribute& attribute) {
   return attribute.type != Type::chr && attribute.count == 0;
 }
@@ -40,15 +36,15 @@ bool is_own(const std::string& name, bool of_variable) {
 std::string stored_name(const Variable& variable) {
   if (const auto at = variable.attributes.find(group_terms::as_it_is)) {
     const Attribute& told = variable.attributes[*at];
-    if (told.type == Type::chr && group_terms::name_of(text_of(told)) == variable.name)
-      return text_of(told);
+    if (told.type == Type::chr && group_terms::name_of(std::string(text_of(told))) == variable.name)
+      return std::string(text_of(told));
   }
   return variable.name;
 }
 
 bp::Attribute to_bp(std::string name, const Attribute& from) {
   const bool is_text = from.type == Type::chr && from.value.size() <= longest_string;
-  if (is_text) return {std::move(name), bp::Type::string, {}, {text_of(from)}};
+  if (is_text) return {std::move(name), bp::Type::string, {}, {std::string(text_of(from))}};
   bp::Attribute to{std::move(name), bp::from_engine(from.type), from.value, {}};
   if (!native_is_big_endian) bp::swap_values(to.type, to.values);
   return to;

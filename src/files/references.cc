@@ -11,7 +11,6 @@
 #include "base/byteorder.h"
 #include "base/error.h"
 #include "files/zarr.h"
-#include "format/anchor.h"
 #include "format/decomposed_schema.h"
 #include "layout/decomposed/data_file.h"
 #include "storage/directory.h"
@@ -267,7 +266,7 @@ class Maker {
     const zarr::Json fill = zarr::fill_value(var.type, external_fill(var));
     mine_[name + "/.zarray"] = zarr::array_text(var, shape, chunk, {}, fill, '>');
     auto attributes = var.attributes;
-    attributes.put(anchors::text("gathered_of", var.name));
+    attributes.put(text_attribute("gathered_of", var.name));
     mine_[name + "/.zattrs"] = zarr::attributes_text(attributes, dims);
   }
 

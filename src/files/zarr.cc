@@ -40,7 +40,7 @@ Json numbers(Type type, std::span<const std::byte> external, Count n) {
 
 Json attribute_value(const Attribute& attribute) {
   if (attribute.type == Type::chr) {
-    std::string text(reinterpret_cast<const char*>(attribute.value.data()), attribute.value.size());
+    std::string text(text_of(attribute));
     text.erase(text.find_last_not_of('\0') + 1);
     return text;
   }

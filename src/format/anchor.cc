@@ -4,13 +4,6 @@
 
 namespace forebay::anchors {
 
-Attribute text(const char* name, std::string_view value) {
-  Attribute a{name, Type::chr, static_cast<Count>(value.size()), {}};
-  const auto bytes = std::as_bytes(std::span(value));
-  a.value.assign(bytes.begin(), bytes.end());
-  return a;
-}
-
 Attribute integers(const char* name, std::span<const std::int32_t> values) {
   Attribute a{name, Type::int32, static_cast<Count>(values.size()), {}};
   a.value.resize(values.size() * 4);
@@ -21,10 +14,6 @@ Attribute integers(const char* name, std::span<const std::int32_t> values) {
 const Attribute* find(const AttributeList& list, const char* name) {
   const auto i = list.find(name);
   return i ? &list[*i] : nullptr;
-}
-
-std::string_view text_of(const Attribute& a) {
-  return {reinterpret_cast<const char*>(a.value.data()), a.value.size()};
 }
 
 std::optional<std::vector<std::int32_t>> integers_of(const AttributeList& list, const char* name) {

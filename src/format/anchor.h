@@ -15,11 +15,9 @@
 
 namespace forebay::anchors {
 
-Attribute text(const char* name, std::string_view value);
 Attribute integers(const char* name, std::span<const std::int32_t> values);
 
 const Attribute* find(const AttributeList& list, const char* name);
-std::string_view text_of(const Attribute& attribute);
 /// Nothing where there is none of that name, or it has another type.
 std::optional<std::vector<std::int32_t>> integers_of(const AttributeList& list, const char* name);
 

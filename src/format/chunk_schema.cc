@@ -20,7 +20,7 @@ constexpr const char* root_name = "__chunk_root";
 constexpr const char* root_format = "forebay chunk index 1 at byte %020lld";
 constexpr const char* files_format = "forebay chunk index 2 beside it, id %016llx";
 
-using anchors::find, anchors::integers, anchors::text, anchors::text_of;
+using anchors::find, anchors::integers;
 
 [[noreturn]] void damaged(const Variable& anchor, const std::string& what) {
   throw Error(Errc::enotnc, "chunked variable " + anchor.name + ": " + what,
@@ -42,7 +42,7 @@ Variable anchor_of(const Variable& var) {
     shape[d] = static_cast<std::int32_t>(var.chunking->shape[d]);
   anchor.attributes.append(integers(dims_name, dims));
   anchor.attributes.append(integers(shape_name, shape));
-  anchor.attributes.append(text(filters_name, var.chunking->codec));
+  anchor.attributes.append(text_attribute(filters_name, var.chunking->codec));
   return anchor;
 }
 
@@ -92,7 +92,7 @@ Schema to_stored(const Schema& schema, Offset root, std::optional<std::uint64_t>
   } else {
     std::snprintf(place.data(), place.size(), root_format, static_cast<long long>(root));
   }
-  stored.attributes.append(text(root_name, place.data()));
+  stored.attributes.append(text_attribute(root_name, place.data()));
   for (const Variable& var : schema.vars) {
     stored.add_var(var.chunking ? anchor_of(var) : var);
     stored.vars.back().begin = var.begin;

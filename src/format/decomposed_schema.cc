@@ -40,7 +40,7 @@ Variable variable_of(const Variable& anchor, const Schema& stored) {
   if (const Attribute* filters = anchors::find(anchor.attributes, filters_name)) {
     if (filters->type != Type::chr)
       damaged(anchor, std::string("attribute ") + filters_name + " is no text");
-    var.slab_codec = anchors::text_of(*filters);
+    var.slab_codec = text_of(*filters);
   }
   return var;
 }
@@ -81,13 +81,13 @@ Schema to_stored(const Schema& schema, std::uint64_t id) {
   Schema stored = anchors::without_variables(schema, [](std::string_view) { return true; });
   std::array<char, 64> words{};
   std::snprintf(words.data(), words.size(), id_format, static_cast<unsigned long long>(id));
-  stored.attributes.append(anchors::text(id_name, words.data()));
+  stored.attributes.append(text_attribute(id_name, words.data()));
   for (const Variable& var : schema.vars) {
     if (var.decomposed) {
       Variable anchor = anchors::anchor_of(var);
       const std::vector<std::int32_t> dims(var.dimids.begin(), var.dimids.end());
       anchor.attributes.append(anchors::integers(dims_name, dims));
-      if (is_encoded(var)) anchor.attributes.append(anchors::text(filters_name, *var.slab_codec));
+      if (is_encoded(var)) anchor.attributes.append(text_attribute(filters_name, *var.slab_codec));
       if (var.decomposition >= 0) {
         const Decomposition& map =
             *schema.decompositions[static_cast<std::size_t>(var.decomposition)];
@@ -108,8 +108,7 @@ bool has_anchors(const Schema& stored) { return stored.attributes.find(id_name).
 
 std::optional<std::uint64_t> id_of(const Schema& stored) noexcept {
   const Attribute* a = anchors::find(stored.attributes, id_name);
-  const std::string_view words =
-      a && a->type == Type::chr ? anchors::text_of(*a) : std::string_view();
+  const std::string_view words = a && a->type == Type::chr ? text_of(*a) : std::string_view();
   const std::string_view digits =
       words.starts_with(id_words) ? words.substr(id_words.size()) : std::string_view();
   std::uint64_t id = 0;

@@ -333,7 +333,7 @@ std::string cdl_value(Type type, const std::byte* value) {
 
 std::string cdl_attribute(const Attribute& attribute, bool lines) {
   if (attribute.type == Type::chr) {
-    std::string text(reinterpret_cast<const char*>(attribute.value.data()), attribute.value.size());
+    std::string text(text_of(attribute));
     text.erase(text.find_last_not_of('\0') + 1);
     return cdl_text(text, lines ? "\t\t\t" : "");
   }
