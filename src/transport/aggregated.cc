@@ -348,8 +348,9 @@ void AggregatedTransport::finish_write(const Slots::Use& use) {
   // tells whether somebody else writes there; where caches are weak, other nodes may have bytes of
   // them under way; and so may any rank where a thread writes what earlier operations copied,
   // unless these are known to lie elsewhere.
-  const bool may_bridge = comm_.size() > 1 && !file_->has_weak_caches() &&
-                          (options_.keeps_apart || !file_->writes_later());
+  const bool may_bridge =
+      comm_.size() > 1 && !file_->has_weak_caches() &&
+      (!file_->writes_later() || (options_.keeps_apart && options_.keeps_apart()));
   const Count bridge = may_bridge ? options_.hole_threshold : 0;
   if (options_.bulk && !file_->writes_later()) return write_behind(use, bridge);
   attempt_into(failure_, [&] { slots_->write_out(use, *file_, bridge, report_); });

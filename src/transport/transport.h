@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,9 +27,10 @@ struct TransportOptions {
   /// Operations are large and the file system answers slowly: few large system calls are worth more
   /// than moving bytes once more.
   bool bulk = false;
-  /// Where files hand over what is written (storage/write_queue.h): an operation that has bytes
-  /// between the first and the last of one that waits comes behind it, so that holes may be filled.
-  bool keeps_apart = false;
+  /// Where files hand over what is written (storage/write_queue.h): whether an operation that has
+  /// bytes between the first and the last of one that waits comes behind it, so that holes may be
+  /// filled. The same on all ranks; none: it does not.
+  std::function<bool()> keeps_apart;
   Sharing sharing = Sharing::unknown;  ///< see ExtentIo::expect_sharing
   int aggregators = 0;                 ///< nodes that aggregate at most; 0: all
   Count least_trial = 256 << 10;       ///< bytes of a node's, to try which way is quicker

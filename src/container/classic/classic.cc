@@ -283,7 +283,8 @@ void ClassicContainer::parts_begin() {
 void ClassicContainer::make_engine() {
   const Method& method = site_.method;
   TransportOptions options = transport_options(method);
-  options.keeps_apart = true;    // stage/async.cc, by Layout::in_place
+  // Stage async sees to it, by Layout::in_place; but a heap's bytes may lie in any hole.
+  options.keeps_apart = [this] { return begun_heap() == nullptr; };
   options.bulk = site_.batches;  // whoever stages does so because the file is slow
   transport_ = make_transport(comm_, file_owner_, options, site_.report);
   canonical_ =
