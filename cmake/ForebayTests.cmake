@@ -43,6 +43,13 @@ function(forebay_mpiexec_command out ranks)
   set(${out} ${command} PARENT_SCOPE)
 endfunction()
 
+# The same as one word, for scripts that start ranks.
+function(forebay_mpiexec_text out ranks)
+  forebay_mpiexec_command(command ${ranks})
+  list(JOIN command " " command)
+  set(${out} ${command} PARENT_SCOPE)
+endfunction()
+
 # Properties that all tests share. <environment> and <labels> are names of lists.
 function(_forebay_test_properties name timeout environment labels)
   set(scratch ${CMAKE_BINARY_DIR}/scratch/${name})
