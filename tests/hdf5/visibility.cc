@@ -70,7 +70,7 @@ class Program {
       if (own_.one_in(2)) look("");
       MPI_Barrier(comm_);
     }
-    fields_of_others();
+    for (const bool collective : {false, true}) fields_of_others(collective);
     read_while_others_write();
     many_small();
     reopen();
@@ -215,31 +215,40 @@ class Program {
   }
 
   // Each rank in turn writes a field of its own of the same records, which leaves the others alone.
-  void fields_of_others() {
+  // In collective calls, where all others select nothing, no barrier stands between the turns.
+  void fields_of_others(bool collective) {
     const Id whole(H5Tcreate(H5T_COMPOUND, 4 * static_cast<size_t>(ranks_)), H5Tclose, "H5Tcreate");
     const auto name = [](int r) { return "field" + std::to_string(r); };
     for (int r = 0; r < ranks_; ++r)
       check(H5Tinsert(whole, name(r).c_str(), 4 * static_cast<size_t>(r), H5T_NATIVE_INT),
             "H5Tinsert");
-    const Id space = simple_space({10});
-    const Id records(
-        H5Dcreate2(file_, "records", whole, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Dclose,
-        "H5Dcreate2");
-    for (int r = 0; r < ranks_; ++r) {
-      if (r == rank_) {
-        const Id field(H5Tcreate(H5T_COMPOUND, 4), H5Tclose, "H5Tcreate");
-        check(H5Tinsert(field, name(r).c_str(), 0, H5T_NATIVE_INT), "H5Tinsert");
-        const std::vector<int> values(10, 100 + r);
-        check(H5Dwrite(records, field, H5S_ALL, H5S_ALL, transfer_list(false), values.data()),
-              "H5Dwrite");
+    const Id field(H5Tcreate(H5T_COMPOUND, 4), H5Tclose, "H5Tcreate");
+    check(H5Tinsert(field, name(rank_).c_str(), 0, H5T_NATIVE_INT), "H5Tinsert");
+    const Id space = simple_space({10}), nothing = copy_space(space);
+    check(H5Sselect_none(nothing), "H5Sselect_none");
+    const Id records(H5Dcreate2(file_, collective ? "together" : "records", whole, space,
+                                H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                     H5Dclose, "H5Dcreate2");
+    const Id list = transfer_list(collective);
+    const auto write = [&](int r, int first) {
+      const std::vector<int> values(10, first + r);
+      const hid_t part = r == rank_ ? space : nothing;
+      check(H5Dwrite(records, field, part, part, list, values.data()), "H5Dwrite");
+    };
+    // Ranks look at times how much they hold, all together: then nobody is ahead.
+    const int times = collective ? 3 : 1;
+    for (int time = 0; time < times; ++time)
+      for (int r = 0; r < ranks_; ++r) {
+        if (collective && r == rank_) usleep(5000);  // the next one is ahead
+        if (collective || r == rank_) write(r, 100 * (time + 1));
+        if (!collective) settle();
       }
-      settle();
-    }
+    if (collective) settle();
     std::vector<int> values(10 * static_cast<size_t>(ranks_));
     check(H5Dread(records, whole, H5S_ALL, H5S_ALL, transfer_list(false), values.data()),
           "H5Dread");
     for (size_t k = 0; k < values.size(); ++k)
-      if (values[k] != 100 + static_cast<int>(k) % ranks_)
+      if (values[k] != 100 * times + static_cast<int>(k) % ranks_)
         throw std::runtime_error("a field that another rank wrote is " + std::to_string(values[k]));
     MPI_Barrier(comm_);
   }

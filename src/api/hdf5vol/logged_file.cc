@@ -80,6 +80,15 @@ bool asks_alignment(hid_t fapl) {
 
 LoggedHandle& handle_of(LoggedDataset* dataset) { return static_cast<LoggedHandle&>(*dataset); }
 
+/// Whether a rank may write some fields of elements only, and with them what it reads of the others
+/// (needs_present). All ranks of a collective call give the same datasets, but memory types of
+/// their own.
+bool may_write_fields(std::span<const DatasetWrite> writes) {
+  return std::any_of(writes.begin(), writes.end(), [](const DatasetWrite& one) {
+    return H5Tdetect_class(handle_of(one.dataset).state().type(), H5T_COMPOUND) > 0;
+  });
+}
+
 }  // namespace
 
 bool is_logged(const UnderObject& dataset, hid_t dxpl) {
@@ -248,6 +257,8 @@ void LoggedHooks::write(const UnderObject& at, std::span<const DatasetWrite> wri
   check_writable();
   store_.move_to(at);
   const bool collective = is_collective(dxpl, comm_);
+  // Behind it all ranks show what they wrote in earlier calls.
+  if (collective && may_write_fields(writes)) comm_.meet();
   const Count before = file_->writer().held();
   const auto failed = attempt_to([&] {
     file_->writer().lend(collective && through_);
