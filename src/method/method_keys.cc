@@ -112,7 +112,8 @@ constexpr KeySpec common_keys[] = {
         &Method::buffer_limit, 4 * kib),
     size_key({"hole_threshold", "bytes, at least 0", "64KiB",
               "Reads bridge holes of up to this many bytes with one system call; windows with "
-              "smaller holes are read, changed and written back whole.",
+              "smaller holes are read, changed and written back whole. 0 where several groups of "
+              "ranks write one file side by side, each through an opening of its own.",
               "engine"},
              &Method::hole_threshold, 0),
     count_key({"ranks_per_node", "a number, at least 0", "0",
