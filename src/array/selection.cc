@@ -42,6 +42,23 @@ Count max_records(int version, Count bytes_per_record) {
   return version < 5 ? std::min<Count>(by_bytes, 0xFFFFFFFELL) : by_bytes;
 }
 
+std::optional<BoxFault> fault_of(const Subarray& box, const std::vector<Count>& shape) {
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    const Count stride = box.stride.empty() ? 1 : box.stride[d];
+    const Count start = box.start[d], count = box.count[d];
+    const auto fault = [&](Errc code, const char* what) {
+      return BoxFault{code, "dimension " + std::to_string(d) + ", of " + std::to_string(shape[d]) +
+                                " elements: " + what};
+    };
+    if (stride < 1) return fault(Errc::estride, "a stride below 1");
+    if (count < 0) return fault(Errc::enegativecnt, "a negative count");
+    if (start < 0 || start > shape[d]) return fault(Errc::einvalcoords, "the start is outside");
+    if (count > 0 && (count - 1 > (shape[d] - 1 - start) / stride || start == shape[d]))
+      return fault(Errc::eedge, "the selection reaches beyond the end");
+  }
+  return std::nullopt;
+}
+
 void check_selection(const Variable& var, SelectionLimits limits, const Count* start,
                      const Count* count, const Count* stride, bool count_required) {
   const std::size_t n = var.dimids.size();

@@ -12,11 +12,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "array/schema.h"
+#include "base/error.h"
 #include "base/types.h"
 
 namespace forebay {
@@ -52,6 +55,15 @@ struct Subarray {
   /// The product of `count`; 1 for a scalar.
   Count elements() const;
 };
+
+/// Why a box does not lie in an array.
+struct BoxFault {
+  Errc code = Errc::ok;
+  std::string what;  ///< with the dimension
+};
+/// The first one; nothing: it lies there. `box` has as many dimensions as the array. Errc::estride,
+/// enegativecnt; einvalcoords: the start is outside; eedge: it goes beyond the end.
+std::optional<BoxFault> fault_of(const Subarray& box, const std::vector<Count>& shape);
 
 /// A box that has several elements in two, by its first dimension with several indices: the
 /// elements of the second follow those of the first.

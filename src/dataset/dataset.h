@@ -194,6 +194,7 @@ class Dataset {
   /// whoever carried them to the file and when.
   Count put_bytes() const { return put_bytes_; }
   Count get_bytes() const { return got_bytes_; }
+  const Report& report() const { return report_; }  ///< of what was done so far
   /// The method in force, as hint keys and values in the names that users set them by.
   HintMap hints_in_force() const;
   Offset header_size() const;  ///< bytes; in define mode of what is defined so far

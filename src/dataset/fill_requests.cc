@@ -20,11 +20,10 @@ std::vector<Count> record_extents(const Dataset& file, VarId id) {
   return extents;
 }
 
-Request put_request(const Dataset& file, VarId var, Count record, std::vector<Count> start,
-                    std::vector<Count> count, Type type, const std::byte* data) {
+Request get_request(const Dataset& file, VarId var, Count record, std::vector<Count> start,
+                    std::vector<Count> count, std::byte* data) {
   Request made;
   made.var = var;
-  made.write = true;
   if (file.variable(var).is_record) {
     start.insert(start.begin(), record);
     count.insert(count.begin(), 1);
@@ -33,9 +32,17 @@ Request put_request(const Dataset& file, VarId var, Count record, std::vector<Co
   Subarray box{std::move(start), std::move(count), {}};
   made.elements = box.elements();
   made.selection = std::move(box);
+  made.memory.data = data;
+  made.memory.type = file.variable(var).type;
+  return made;
+}
+
+Request put_request(const Dataset& file, VarId var, Count record, std::vector<Count> start,
+                    std::vector<Count> count, const std::byte* data) {
   // Writes do not change it. NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast)
-  made.memory.data = const_cast<std::byte*>(data);
-  made.memory.type = type;
+  auto* const from = const_cast<std::byte*>(data);
+  Request made = get_request(file, var, record, std::move(start), std::move(count), from);
+  made.write = true;
   return made;
 }
 
@@ -69,7 +76,7 @@ void FillRequests::add(const Dataset& file, VarId id, Count record, std::vector<
       continue;
     }
     if (next == comm_.rank())
-      to.push_back(put_request(file, id, record, box.start, box.count, var.type, values(var)));
+      to.push_back(put_request(file, id, record, box.start, box.count, values(var)));
     next = (next + 1) % comm_.size();
   }
 }

@@ -1,4 +1,5 @@
-// Writes of records, and of fill values where a record has no others: dealt out to the ranks.
+// Requests of single records, and of fill values where a record has no others: dealt out to the
+// ranks.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +15,13 @@ namespace forebay {
 /// Local. A variable's extents without that of records.
 std::vector<Count> record_extents(const Dataset& file, VarId var);
 
-/// Local. Writes a box; of a record variable one of that record. `data` stays until it is done.
+/// Local. Reads a box in the variable's type, of a record variable one of that record. `data` stays
+/// until it is done.
+Request get_request(const Dataset& file, VarId var, Count record, std::vector<Count> start,
+                    std::vector<Count> count, std::byte* data);
+/// The same, writing.
 Request put_request(const Dataset& file, VarId var, Count record, std::vector<Count> start,
-                    std::vector<Count> count, Type type, const std::byte* data);
+                    std::vector<Count> count, const std::byte* data);
 
 class FillRequests {
  public:

@@ -2,7 +2,6 @@
 // it, whoever wrote it; declarations are not looked at.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -11,30 +10,28 @@
 #include "array/group_type.h"
 #include "base/report.h"
 #include "comm/comm.h"
-#include "layout/process_group/bp_reader.h"
-#include "layout/process_group/pending_reads.h"
+#include "dataset/stored_group.h"
 #include "method/method.h"
-#include "transport/transport.h"
 
 namespace forebay {
 
 class GroupReader {
  public:
-  /// Collective, with equal arguments. Errors as process_group::BpReader has them. `method`: its
-  /// transport carries collective reads.
+  /// Collective, with equal arguments. What is there says whether it is a BP or a netCDF file.
+  /// Errors as those have them (stored_group.h). `method`: its transport carries collective reads.
   GroupReader(const Comm& comm, const std::string& path, const Method& method = {});
 
-  std::int64_t steps() const { return static_cast<std::int64_t>(file_.steps()); }
-  int variables() const { return static_cast<int>(file_.variables().size()); }
+  std::int64_t steps() const { return file_->steps(); }
+  int variables() const { return file_->variables(); }
   /// Errc::enotvar where there are not so many.
   const std::string& name(int number) const;
 
   // Local, from here on. Steps count from 0. Errors: Errc::enotvar, no such variable; einvalcoords,
-  // no such step or block, or a step that does not have the variable; else as BpReader.
+  // no such step or block, or a step that does not have the variable; else the file's.
 
   GroupType type(const std::string& name) const;
   int dimensions(const std::string& name) const;
-  /// Of all blocks together, as BpReader::array(), in C's order.
+  /// Of all blocks together, in C's order.
   std::vector<std::int64_t> shape(const std::string& name, std::int64_t step) const;
   /// Bytes of all values; of a string those of its text and a zero.
   std::int64_t bytes(const std::string& name, std::int64_t step) const;
@@ -55,37 +52,28 @@ class GroupReader {
   /// then nothing is noted.
   void read_later(const std::string& name, std::int64_t step, const std::int64_t* start,
                   const std::int64_t* count, void* data);
-  /// Collective. See process_group::PendingReads::perform().
-  void perform_reads();
+  /// Collective, also for ranks that have noted nothing. Carries out what ranks have noted, and
+  /// forgets it; an error of one rank is an error on all.
+  void perform_reads() { file_->perform_reads(); }
   /// Collective. What was noted and not carried out is forgotten. The file's report, if one is
   /// wanted, says what was done.
-  void close();
-  const Report& report() const { return report_; }
+  void close() { file_->close(); }
+  const Report& report() const { return file_->report(); }
 
   /// Blocks that may have elements that a condition is true of, by the index: the first `most` of
   /// their steps and numbers, either null where not wanted. Returns how many there are.
+  /// Errc::enotsupport: the file has no index of values.
   std::int64_t find(const std::string& condition, std::int64_t most, std::int64_t* steps,
                     std::int64_t* blocks) const;
 
  private:
-  static std::size_t checked(std::int64_t step);
-  const std::vector<bp::Block>& blocks_of(std::size_t variable, std::int64_t step) const;
-  const bp::Block& block_of(std::size_t variable, std::int64_t step, std::int64_t number) const;
-
-  /// Calls f(variable, box) where there are elements to read; what the index has it gives itself.
+  /// Calls f(variable, box) where there are elements to read; text it gives itself.
   template <typename F>
   void with_box(const std::string& name, std::int64_t step, const std::int64_t* start,
                 const std::int64_t* count, void* data, F&& f) const;
+  std::size_t with_block(const std::string& name, std::int64_t step, std::int64_t number) const;
 
-  Comm comm_;
-  Method method_;
-  Report report_;
-  std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
-  process_group::BpReader file_;
-  process_group::PendingReads pending_;
-  std::unique_ptr<Transport> transport_;   // of the data files, as one
-  mutable std::vector<bp::Block> blocks_;  // of the variable and step asked for last
-  mutable std::pair<std::size_t, std::int64_t> blocks_are_{-1, -1};
+  std::unique_ptr<StoredGroup> file_;
 };
 
 }  // namespace forebay

@@ -451,13 +451,11 @@ void Records::define_variable(RecordTarget& target, const Said& said) {
   file_->def_var_fill(target.var, fixed && is_whole(target, said), nullptr);
   for (const Attribute& attribute : target.attributes) file_->put_attribute(target.var, attribute);
   if (!target.follow) return;
-  lead.push_back(dimension("rank", comm_.size()));
+  lead.push_back(dimension(terms::rank, comm_.size()));
   target.counts = file_->def_var(target.counts_name(), Type::int64, lead);
   file_->def_var_fill(target.counts, fixed, nullptr);
   file_->put_attribute(
-      target.counts,
-      text_attribute("long_name", "elements of each rank along dimension " +
-                                      std::to_string(*target.follow) + " of " + target.name));
+      target.counts, text_attribute("long_name", terms::counts_title(target.name, *target.follow)));
 }
 
 void Records::define(const std::vector<Said>& step, const std::vector<std::size_t>& fresh) {
@@ -556,16 +554,15 @@ std::vector<Request> Records::requests(const std::vector<Said>& step) {
       start.push_back(0);
       count.push_back(2);
     }
-    const Type type = target.element();
     all.push_back(
-        put_request(*file_, target.var, record(), std::move(start), std::move(count), type, data));
+        put_request(*file_, target.var, record(), std::move(start), std::move(count), data));
   }
   own_counts_.assign(targets_.variables.size(), 0);
   for (std::size_t v = 0; v < step.size(); ++v) {
     if (targets_.variables[v].counts < 0 || step[v].writer < 0) continue;
     own_counts_[v] = next[v] - step[v].before;
     all.push_back(put_request(*file_, targets_.variables[v].counts, record(), {comm_.rank()}, {1},
-                              Type::int64, reinterpret_cast<const std::byte*>(&own_counts_[v])));
+                              reinterpret_cast<const std::byte*>(&own_counts_[v])));
   }
   return all;
 }

@@ -13,6 +13,21 @@ std::string name_of(std::string name) {
   return name;
 }
 
+// Unless it is another variable's by now.
+std::string name_as_it_is(const Variable& variable) {
+  if (const auto at = variable.attributes.find(as_it_is)) {
+    const Attribute& told = variable.attributes[*at];
+    if (told.type == Type::chr && name_of(std::string(text_of(told))) == variable.name)
+      return std::string(text_of(told));
+  }
+  return variable.name;
+}
+
+std::string counts_of(const std::string& variable) { return variable + "_count"; }
+std::string counts_title(const std::string& variable, std::size_t dimension) {
+  return "elements of each rank along dimension " + std::to_string(dimension) + " of " + variable;
+}
+
 std::pair<std::string, std::string> owner_of(
     const std::string& attribute, const std::function<bool(const std::string&)>& is_variable) {
   for (std::size_t slash = attribute.rfind('/'); slash != std::string::npos;

@@ -2,6 +2,7 @@
 // and for who reads a BP file as such (docs/groups.md).
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
@@ -14,11 +15,18 @@
 namespace forebay::group_terms {
 
 inline constexpr const char* step = "step";         ///< the record dimension
+inline constexpr const char* rank = "rank";         ///< the dimension of numbers of each rank
 inline constexpr const char* complex = "complex";   ///< the last dimension of complex numbers
 inline constexpr const char* as_it_is = "bp_name";  ///< the attribute with a name that has slashes
 
 /// netCDF's names have no slash.
 std::string name_of(std::string name);
+/// The name of which a netCDF variable's is made.
+std::string name_as_it_is(const Variable& variable);
+/// Of a variable in which blocks of ranks follow one another along a dimension, in C's order: the
+/// one that has their numbers of elements, and its long_name.
+std::string counts_of(const std::string& variable);
+std::string counts_title(const std::string& variable, std::size_t dimension);
 /// Of an attribute NAME/REST that of the variable with the longest name that it begins with, and
 /// the rest; of another one nothing, and all of it.
 std::pair<std::string, std::string> owner_of(

@@ -26,7 +26,7 @@ struct RecordTarget {
   bool is_complex() const { return bp::is_complex(type); }
   Type element() const { return is_text() ? Type::chr : group_terms::element_of(type); }
   /// What is called so has the number of elements that each rank has along `follow`.
-  std::string counts_name() const { return name + "_count"; }
+  std::string counts_name() const { return group_terms::counts_of(name); }
 };
 
 struct RecordTargets {

@@ -32,16 +32,6 @@ bool is_own(const std::string& name, bool of_variable) {
                      : name == bp_attribute::all_dimensions || name == bp_attribute::all_lengths;
 }
 
-// Unless it is another variable's by now.
-std::string stored_name(const Variable& variable) {
-  if (const auto at = variable.attributes.find(group_terms::as_it_is)) {
-    const Attribute& told = variable.attributes[*at];
-    if (told.type == Type::chr && group_terms::name_of(std::string(text_of(told))) == variable.name)
-      return std::string(text_of(told));
-  }
-  return variable.name;
-}
-
 bp::Attribute to_bp(std::string name, const Attribute& from) {
   const bool is_text = from.type == Type::chr && from.value.size() <= longest_string;
   if (is_text) return {std::move(name), bp::Type::string, {}, {std::string(text_of(from))}};
@@ -116,7 +106,9 @@ void BpWriter::define_dimensions(const Schema& schema) {
 void BpWriter::define_variable(const Source& source, VarId id) {
   const Schema& schema = source.schema();
   const Variable& from = schema.vars[static_cast<std::size_t>(id)];
-  Stored made{{stored_name(from), bp::from_engine(from.type)}, source.shape(id), from.is_record};
+  Stored made{{group_terms::name_as_it_is(from), bp::from_engine(from.type)},
+              source.shape(id),
+              from.is_record};
   std::vector<std::string> names;
   for (const DimId dim : from.dimids)
     names.push_back(schema.dims[static_cast<std::size_t>(dim)].name);

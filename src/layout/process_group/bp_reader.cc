@@ -447,21 +447,9 @@ const StoredArray& BpReader::checked(std::size_t v, std::size_t step,
       (!selection.stride.empty() && selection.stride.size() != n))
     fail(Errc::einval, variable.variable.name, "it has " + std::to_string(n) + " dimensions",
          "give as many numbers");
-  for (std::size_t d = 0; d < n; ++d) {
-    const Count stride = selection.stride.empty() ? 1 : selection.stride[d];
-    const Count start = selection.start[d], count = selection.count[d];
-    const auto wrong = [&](Errc code, const char* what) {
-      fail(code, variable.variable.name,
-           "dimension " + std::to_string(d) + ", of " + std::to_string(all.shape[d]) +
-               " elements: " + what,
-           "forebay_inq_shape tells how many there are");
-    };
-    if (stride < 1) wrong(Errc::estride, "a stride below 1");
-    if (count < 0) wrong(Errc::enegativecnt, "a negative count");
-    if (start < 0 || start > all.shape[d]) wrong(Errc::einvalcoords, "the start is outside");
-    if (count > 0 && (count - 1 > (all.shape[d] - 1 - start) / stride || start == all.shape[d]))
-      wrong(Errc::eedge, "the selection reaches beyond the end");
-  }
+  if (const auto fault = fault_of(selection, all.shape))
+    fail(fault->code, variable.variable.name, fault->what,
+         "forebay_inq_shape tells how many there are");
   Count wanted = bp::size_of(variable.variable.type);
   for (const Count count : selection.count)
     if (__builtin_mul_overflow(wanted, count, &wanted))

@@ -1,0 +1,165 @@
+// Groups out of the process groups of BP files.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "dataset/group_types.h"
+#include "dataset/print_report.h"
+#include "dataset/stored_group.h"
+#include "layout/process_group/bp_reader.h"
+#include "layout/process_group/pending_reads.h"
+#include "layout/process_group/search.h"
+#include "transport/transport.h"
+
+namespace forebay {
+namespace {
+
+using process_group::Kind;
+
+// MPI-IO opens one file by itself.
+TransportOptions options_for(const Method& method) {
+  TransportOptions options = transport_options(method);
+  const auto* const entry = find_part<TransportEntry>(options.kind);
+  if (entry && entry->needs) options.kind = "auto";
+  return options;
+}
+
+std::size_t number_of(std::int64_t step) { return static_cast<std::size_t>(step); }
+
+class StoredProcessGroups final : public StoredGroup {
+ public:
+  StoredProcessGroups(const Comm& comm, const std::string& path, const Method& method)
+      : comm_(comm),
+        method_(method),
+        file_(comm, path, report_),
+        pending_(file_),
+        transport_(make_transport(comm_, pending_.joined(), options_for(method_), report_)) {
+    start_timeline(comm_, method_, report_, opened_);
+  }
+
+  const std::string& path() const override { return file_.path(); }
+  std::int64_t steps() const override { return static_cast<std::int64_t>(file_.steps()); }
+  int variables() const override { return static_cast<int>(file_.variables().size()); }
+  std::size_t find(const std::string& name) const override { return file_.find(name); }
+  const std::string& name(std::size_t v) const override { return stored(v).variable.name; }
+  GroupType type(std::size_t v) const override { return group_type(stored(v).variable.type); }
+  Count element_size(std::size_t v) const override { return bp::size_of(stored(v).variable.type); }
+  int dimensions(std::size_t v) const override {
+    return stored(v).kind == Kind::local_value ? 1 : static_cast<int>(stored(v).dimensions);
+  }
+  std::vector<Count> shape(std::size_t v, std::int64_t step) const override {
+    return file_.array(v, number_of(step)).shape;
+  }
+  std::string text(std::size_t v, std::int64_t step) const override {
+    return file_.text(v, number_of(step));
+  }
+  std::int64_t blocks(std::size_t v, std::int64_t step) const override {
+    return std::ssize(blocks_of(v, step));
+  }
+  Subarray block(std::size_t v, std::int64_t step, std::int64_t number) const override;
+  int range(std::size_t v, std::int64_t step, double& least, double& greatest) const override;
+  std::int64_t find(const std::string& condition, std::int64_t most, std::int64_t* steps,
+                    std::int64_t* blocks) const override;
+  void read(std::size_t v, std::int64_t step, const Subarray& box, std::byte* out) const override {
+    file_.read(v, number_of(step), box, out);
+  }
+  void read_block(std::size_t v, std::int64_t step, std::int64_t number,
+                  std::byte* out) const override {
+    file_.read_block(v, block_of(v, step, number), out);
+  }
+  void read_later(std::size_t v, std::int64_t step, const Subarray& box, std::byte* out) override {
+    pending_.add(v, number_of(step), box, out);
+    ++report_[Counter::requests];
+    report_[Counter::bytes_asked_read] += box.elements() * element_size(v);
+  }
+  void perform_reads() override { pending_.perform(comm_, *transport_); }
+  void close() override {
+    transport_->close();
+    end_with_report(comm_, path(), report_, method_, opened_,
+                    [&] { return std::vector<std::string>{transport_->reasons()}; });
+  }
+  const Report& report() const override { return report_; }
+
+ private:
+  const process_group::StoredVariable& stored(std::size_t v) const { return file_.variables()[v]; }
+  const std::vector<bp::Block>& blocks_of(std::size_t v, std::int64_t step) const;
+  const bp::Block& block_of(std::size_t v, std::int64_t step, std::int64_t number) const;
+
+  Comm comm_;
+  Method method_;
+  Report report_;
+  std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
+  process_group::BpReader file_;
+  process_group::PendingReads pending_;
+  std::unique_ptr<Transport> transport_;   // of the data files, as one
+  mutable std::vector<bp::Block> blocks_;  // of the variable and step asked for last
+  mutable std::pair<std::size_t, std::int64_t> blocks_are_{-1, -1};
+};
+
+const std::vector<bp::Block>& StoredProcessGroups::blocks_of(std::size_t v,
+                                                             std::int64_t step) const {
+  if (blocks_are_ != std::pair(v, step)) {
+    blocks_are_ = {-1, -1};
+    blocks_ = file_.blocks(v, number_of(step));
+    blocks_are_ = {v, step};
+  }
+  return blocks_;
+}
+
+const bp::Block& StoredProcessGroups::block_of(std::size_t v, std::int64_t step,
+                                               std::int64_t number) const {
+  return blocks_of(v, step)[static_cast<std::size_t>(number)];
+}
+
+Subarray StoredProcessGroups::block(std::size_t v, std::int64_t step, std::int64_t number) const {
+  const bp::Shape& at = block_of(v, step, number).at;
+  if (stored(v).kind == Kind::local_value) return {{0}, {1}, {}};
+  return {at.start.empty() ? std::vector<Count>(at.count.size(), 0) : at.start, at.count, {}};
+}
+
+// adios2 says 0 and 0 of blocks without elements, and counts infinities among arrays' values.
+int StoredProcessGroups::range(std::size_t v, std::int64_t step, double& least,
+                               double& greatest) const {
+  const bp::Type type = stored(v).variable.type;
+  if (to_engine(type) == Type::none) return 0;
+  double lowest = std::numeric_limits<double>::infinity(), highest = -lowest;
+  for (const bp::Block& block : blocks_of(v, step)) {
+    if (block.bytes == 0) continue;
+    const double low = bp::number_of<double>(type, block.min),
+                 high = bp::number_of<double>(type, block.max);
+    if (block.has_value && !std::isfinite(low)) continue;
+    if (!block.has_value && !block.has_range) return -1;
+    if (low > high) continue;  // no value of it counts
+    if (!std::isfinite(low) || !std::isfinite(high)) return -1;
+    lowest = std::min(lowest, low);
+    highest = std::max(highest, high);
+  }
+  if (lowest > highest) return 0;
+  least = lowest;
+  greatest = highest;
+  return 1;
+}
+
+std::int64_t StoredProcessGroups::find(const std::string& condition, std::int64_t most,
+                                       std::int64_t* steps, std::int64_t* blocks) const {
+  std::int64_t found = 0;
+  search(file_, process_group::parse_search(condition), false,
+         [&](const process_group::FoundBlock& one) {
+           if (found < most && steps) steps[found] = static_cast<std::int64_t>(one.step);
+           if (found < most && blocks) blocks[found] = one.block;
+           ++found;
+         });
+  return found;
+}
+
+}  // namespace
+
+std::unique_ptr<StoredGroup> open_process_groups(const Comm& comm, const std::string& path,
+                                                 const Method& method) {
+  return std::make_unique<StoredProcessGroups>(comm, path, method);
+}
+
+}  // namespace forebay
