@@ -77,12 +77,14 @@ FOREBAY_EXPORT extern int forebay_sync(int file);
  * any case. */
 FOREBAY_EXPORT extern int forebay_close(int file);
 
-/* Reading, from files opened with "r": BP4 directories and BP3 files, whoever wrote them. Local,
- * but where it is said: each rank asks for what it needs. Steps count from 0, and are those that
- * the file had when it was opened. A name may be given with "/" before it, or without. Dimensions
- * stand in C's order, the last one varying fastest, also where the writer's language has the other
- * one. A step that does not have the variable is NC_EINVALCOORDS; what no rank wrote, NC_ENODATA;
- * what lies behind an operator of ADIOS, NC_ENOTSUPPORT. */
+/* Reading, from files opened with "r": BP4 directories and BP3 files, whoever wrote them, and
+ * netCDF files, in which each record is a step, and what has no records is in step 0. Local, but
+ * where it is said: each rank asks for what it needs. Steps count from 0, and are those that the
+ * file had when it was opened. A name may be given with "/" before it, or without. Dimensions stand
+ * in C's order, the last one varying fastest, also where the writer's language has the other one. A
+ * step that does not have the variable is NC_EINVALCOORDS; what no rank wrote, NC_ENODATA (in
+ * netCDF files either has fill values, and is no error); what lies behind an operator of ADIOS,
+ * NC_ENOTSUPPORT. */
 
 /* Names and types are the library's, and stay until the file is closed; types are those of XML. A
  * value that each rank has of its own (adios2's local value) counts as one dimension, by ranks. Of
@@ -101,21 +103,24 @@ FOREBAY_EXPORT extern int forebay_expect(int file, const char* name, const char*
 FOREBAY_EXPORT extern int forebay_inq_shape(int file, const char* name, int64_t step,
                                             int64_t* shape, int64_t* bytes);
 /* What ranks wrote one by one: ndims numbers each. `start` is zero in what is no global array; both
- * may be NULL. */
+ * may be NULL. NetCDF files have one block for each rank of joined and local arrays, and one of all
+ * else. */
 FOREBAY_EXPORT extern int forebay_inq_blocks(int file, const char* name, int64_t step,
                                              int64_t* nblocks);
 FOREBAY_EXPORT extern int forebay_inq_block(int file, const char* name, int64_t step, int64_t block,
                                             int64_t* start, int64_t* count);
 /* The least and greatest finite value of a step, by the index alone, as the nearest double. `any`
- * is 1; 0 where there is none; -1 where the index does not tell, as in files of adios2 without
- * statistics, or with infinities: `least` and `greatest` are left as they are then. */
+ * is 1; 0 where there is none; -1 where the index does not tell, as in netCDF files, and those of
+ * adios2 without statistics, or with infinities: `least` and `greatest` are left as they are then.
+ */
 FOREBAY_EXPORT extern int forebay_inq_statistics(int file, const char* name, int64_t step, int* any,
                                                  double* least, double* greatest);
 
 /* Blocks that have, or may have, elements of which a condition is true, by the index alone: "T >
  * 300", "T >= 1 and T < 5". The first `most` of their steps and numbers go to `steps` and `blocks`
  * (either may be NULL); `found` is how many there are. Only finite values count, and a block whose
- * range the index does not have is among them. Complex numbers and strings: NC_ECHAR. */
+ * range the index does not have is among them. Complex numbers and strings: NC_ECHAR; netCDF files:
+ * NC_ENOTSUPPORT. */
 FOREBAY_EXPORT extern int forebay_find(int file, const char* condition, int64_t most,
                                        int64_t* steps, int64_t* blocks, int64_t* found);
 

@@ -15,12 +15,14 @@
 #include "comm/thread_ranks.h"
 #include "dataset/dataset.h"
 #include "dataset/group_file.h"
+#include "dataset/group_program_testing.h"
 #include "method/method.h"
 
 namespace forebay {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace group_program;  // NOLINT(google-build-using-namespace)
 
 class GroupRecords : public testing::Test {
  protected:
@@ -35,12 +37,6 @@ class GroupRecords : public testing::Test {
 
   fs::path folder_;
 };
-
-Method method_of(const std::string& hints) {
-  Method method;
-  apply_hints(method, hints, "the test");
-  return method;
-}
 
 /// All values of a variable, as one process reads them.
 template <typename T>
@@ -62,98 +58,6 @@ std::vector<T> values_of(Dataset& file, const std::string& name) {
   request.memory.type = var.type;
   file.execute(std::span(&request, 1), true);
   return values;
-}
-
-// A group with a bit of everything.
-GroupDefinition everything(bool fortran) {
-  GroupDefinition group = define_group("all", fortran ? "Fortran" : "C");
-  const auto var = [&](GroupVariableText text) { define_variable(group, text); };
-  var({.name = "n", .type = "int64"});
-  var({.name = "time", .type = "double"});
-  var({.name = "title", .type = "string"});
-  var({.name = "made/by", .type = "string", .steps = "once"});
-  var({.name = "box", .type = "double", .dimensions = "1,1", .global = "1,1", .offsets = "0,0"});
-  var({.name = "mesh/grid",
-       .type = "float",
-       .dimensions = "1",
-       .global = "1",
-       .offsets = "0",
-       .steps = "once"});
-  var({.name = "late", .type = "double", .dimensions = "1", .global = "1", .offsets = "0"});
-  var({.name = "z", .type = "double complex", .dimensions = "1", .global = "1", .offsets = "0"});
-  var({.name = "joined", .type = "float", .dimensions = "1,1", .joined = fortran ? "1" : "0"});
-  var({.name = "own", .type = "short", .dimensions = "1"});
-  define_attribute(group, "box/units", "K", "");
-  define_attribute(group, "mesh/grid/scale", "1, 2.5", "double");
-  define_attribute(group, "by", "ranks", "");
-  return group;
-}
-
-constexpr int steps = 6;
-constexpr Count rows = 4, columns = 7;  // of a rank's part of box
-
-double box_value(int step, Count row, Count column) {
-  return 10000 * step + 100 * static_cast<double>(row) + static_cast<double>(column);
-}
-// Rank 1 of several has nothing; a step may lack `late`, and elements of `box`.
-bool is_empty(const Comm& comm) { return comm.size() > 1 && comm.rank() == 1; }
-bool has_late(int step) { return step == 2 || step == 4; }
-bool has_hole(int step) { return step == 3; }
-
-std::vector<std::int64_t> ordered(std::vector<std::int64_t> list, bool fortran) {
-  if (fortran) std::reverse(list.begin(), list.end());
-  return list;
-}
-
-void write_step(const Comm& comm, GroupFile& file, int step, bool fortran) {
-  const Count size = comm.size(), rank = comm.rank();
-  const std::int64_t n = 10 * step + rank;
-  file.write("n", &n, false);
-  const double time = 0.5 * step;
-  if (rank == size - 1) file.write("time", &time, false);
-  const std::string title = "step " + std::to_string(step);
-  file.write("title", title.c_str(), step % 2 == 0);
-  file.write("made/by", "a test", false);
-  std::vector<std::vector<double>> kept;  // what was lent
-  if (!is_empty(comm)) {
-    // In two boxes, of which one is lent.
-    const auto shape = ordered({size * rows, columns}, fortran);
-    for (int half = 0; half < 2; ++half) {
-      const Count first = half == 0 ? 0 : 3, many = half == 0 ? 3 : columns - 3;
-      if (half == 1 && has_hole(step)) continue;
-      std::vector<double> block;
-      for (Count r = 0; r < rows; ++r)
-        for (Count c = 0; c < many; ++c)
-          block.push_back(box_value(step, rank * rows + r, first + c));
-      const auto start = ordered({rank * rows, first}, fortran);
-      const auto count = ordered({rows, many}, fortran);
-      kept.push_back(block);
-      file.write_box("box", {shape.data(), start.data(), count.data()}, kept.back().data(),
-                     half == 0);
-    }
-    const std::int64_t all = size * 3, at = rank * 3, three = 3;
-    const float grid[3] = {static_cast<float>(at), static_cast<float>(at + 1), -1};
-    file.write_box("mesh/grid", {&all, &at, &three}, grid, false);
-    std::vector<double> complex;
-    for (int i = 0; i < 3; ++i) complex.insert(complex.end(), {time + double(at + i), -time});
-    file.write_box("z", {&all, &at, &three}, complex.data(), false);
-    if (has_late(step)) {
-      const double late[3] = {time, time, time + double(at)};
-      file.write_box("late", {&all, &at, &three}, late, false);
-    }
-    // rank + 1 rows, in one block and another of one row
-    for (const Count many : {rank, Count{1}}) {
-      std::vector<float> part;
-      for (Count i = 0; i < 2 * many; ++i)
-        part.push_back(static_cast<float>(1000 * rank + 10 * many + step));
-      const auto count = ordered({many, 2}, fortran);
-      file.write_box("joined", {nullptr, nullptr, count.data()}, part.data(), false);
-    }
-    const std::vector<std::int16_t> own(2, static_cast<std::int16_t>(100 * rank + step));
-    const std::int64_t two = 2;
-    file.write_box("own", {nullptr, nullptr, &two}, own.data(), false);
-  }
-  file.end_step();
 }
 
 void check_records(Dataset& file, int ranks) {

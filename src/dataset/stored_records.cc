@@ -3,7 +3,6 @@
 //
 // The dataset is in independent mode, where each rank reads for itself, but for perform_reads().
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -27,6 +26,8 @@ namespace {
 namespace terms = group_terms;
 
 constexpr Count most_at_once = 1 << 16;  // elements of texts and of counts
+// That wrote a file: zeros beyond its end would be counts, of as many ranks as a header says.
+constexpr Count most_ranks = 1 << 24;
 
 struct StoredVar {
   VarId var = 0;
@@ -212,6 +213,7 @@ const StoredVar& StoredRecords::at_step(std::size_t v, std::int64_t step) const 
 std::optional<Request> StoredRecords::request_of(std::size_t v, std::int64_t step,
                                                  const Subarray& box, std::byte* out) const {
   const StoredVar& stored = at_step(v, step);
+  if (stored.type == GroupType::string) fail(Errc::echar, v, "it is a string", "read it as text");
   if (const auto fault = fault_of(box, stored.shape))
     fail(fault->code, v, fault->what, "forebay_inq_shape tells how many there are");
   if (box.elements() == 0) return std::nullopt;
@@ -262,7 +264,7 @@ std::vector<Count> StoredRecords::read_counts(std::size_t v, std::int64_t step) 
   const auto damaged = [&] {
     fail(Errc::ebad_file, v, counts.name + " does not tell how its blocks follow one another", "");
   };
-  if (ranks > std::numeric_limits<Rank>::max()) damaged();
+  if (ranks > most_ranks) damaged();
   std::vector<Count> all;
   Count sum = 0;
   for (Count at = 0; at < ranks; at += most_at_once) {
