@@ -375,7 +375,7 @@ TEST_F(StoredRecordsRanks, files_without_records) {
 
 TEST_F(StoredRecordsRanks, counts_that_make_no_sense_are_refused) {
   for (const std::vector<std::int64_t>& counts :
-       std::vector<std::vector<std::int64_t>>{{1, 2}, {4, -1}, {2, 2}, {INT64_MAX, 2}}) {
+       std::vector<std::vector<std::int64_t>>{{1, 2}, {4, -1}, {2, 2}, {0, 2}, {INT64_MAX, 2}}) {
     make(path("counts"),
          [](Dataset& file) {
            file.def_dim("x", 3);
