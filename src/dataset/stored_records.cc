@@ -28,6 +28,9 @@ namespace terms = group_terms;
 constexpr Count most_at_once = 1 << 16;  // elements of texts and of counts
 // That wrote a file: zeros beyond its end would be counts, of as many ranks as a header says.
 constexpr Count most_ranks = 1 << 24;
+// What is longer is read as characters, by boxes: fill values of a text that no file holds would
+// else take any amount of memory.
+constexpr Count longest_text = 1 << 24;
 
 struct StoredVar {
   VarId var = 0;
@@ -73,7 +76,7 @@ StoredVar stored_var(const Schema& schema, VarId id) {
   if (is_real && last == terms::complex && stored.shape.back() == 2) {
     stored.type = var.type == Type::float32 ? GroupType::complex64 : GroupType::complex128;
     stored.shape.pop_back();
-  } else if (var.type == Type::chr && stored.shape.size() == 1 &&
+  } else if (var.type == Type::chr && stored.shape.size() == 1 && stored.shape[0] <= longest_text &&
              last == terms::text_dimension(stored.shape[0])) {
     stored.type = GroupType::string;
     stored.text = stored.shape[0];

@@ -326,11 +326,13 @@ TEST_F(StoredRecordsRanks, files_of_other_programs) {
          file.def_dim("complex", 2);
          file.def_dim("rank", 2);
          file.def_dim("len", 5);
+         file.def_dim("string_1099511627776", Count{1} << 40);
          var(file, "T", Type::int64, {"time", "x"});
          var(file, "T_count", Type::int64, {"time", "rank"});
          var(file, "mask", Type::int64, {"x"});
          var(file, "pairs", Type::int64, {"x", "complex"});
          var(file, "title", Type::chr, {"len"});
+         var(file, "endless", Type::chr, {"time", "string_1099511627776"});
          file.put_attribute(var(file, "a.b", Type::int32, {}), text_attribute("bp_name", "c/d"));
        },
        {{"T", 0, {0}, {3}, {1, 2, 3}},
@@ -339,7 +341,7 @@ TEST_F(StoredRecordsRanks, files_of_other_programs) {
   const GroupReader file(Comm(), path("other"));
   EXPECT_EQ(file.steps(), 2);
   EXPECT_EQ(names_of(file),
-            (std::set<std::string>{"T", "T_count", "mask", "pairs", "title", "a.b"}));
+            (std::set<std::string>{"T", "T_count", "mask", "pairs", "title", "endless", "a.b"}));
   std::vector<std::int64_t> values(3);
   file.read("T", 1, nullptr, nullptr, values.data());
   EXPECT_EQ(values, (std::vector<std::int64_t>{4, 5, 6}));
@@ -350,6 +352,7 @@ TEST_F(StoredRecordsRanks, files_of_other_programs) {
   EXPECT_EQ(file.dimensions("pairs"), 2);
   EXPECT_EQ(file.type("title"), GroupType::text);
   EXPECT_EQ(file.shape("title", 0), Extents{5});
+  EXPECT_EQ(file.type("endless"), GroupType::text);  // and not to be looked at whole
 }
 
 TEST_F(StoredRecordsRanks, files_without_records) {
