@@ -22,7 +22,7 @@ inline Method method_of(const std::string& hints) {
 // A group with a bit of everything.
 inline GroupDefinition everything(bool fortran) {
   GroupDefinition group = define_group("all", fortran ? "Fortran" : "C");
-  const auto var = [&](GroupVariableText text) { define_variable(group, text); };
+  const auto var = [&](const GroupVariableText& text) { define_variable(group, text); };
   var({.name = "n", .type = "int64"});
   var({.name = "time", .type = "double"});
   var({.name = "title", .type = "string"});

@@ -312,8 +312,10 @@ void make(const std::string& path, const std::function<void(Dataset&)>& define,
   file->close();
 }
 
-std::int32_t var(Dataset& file, const std::string& name, Type type, std::vector<std::string> dims) {
+std::int32_t var(Dataset& file, const std::string& name, Type type,
+                 const std::vector<std::string>& dims) {
   std::vector<DimId> ids;
+  ids.reserve(dims.size());
   for (const std::string& dim : dims) ids.push_back(file.schema().find_dim(dim).value());
   return file.def_var(name, type, ids);
 }
