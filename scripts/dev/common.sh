@@ -51,5 +51,5 @@ export_environment() {
   export NINJA_STATUS="[%f/%t, %e s] "
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
   # Ranks count as processors, but wait for each other most of the time, and leave the core to others then.
-  export CTEST_PARALLEL_LEVEL=${CTEST_PARALLEL_LEVEL:-$((12 * jobs))}
+  export CTEST_PARALLEL_LEVEL=${CTEST_PARALLEL_LEVEL:-$((6 * jobs))}
 }
