@@ -91,7 +91,7 @@ void check_records(Dataset& file, int ranks) {
             << step << " " << row << " " << column;
       }
     for (Count i = 0; i < 3 * ranks; ++i, ++l) {
-      const double expected = 0.5 * step + (i % 3 == 2 ? double(i / 3 * 3) : 0);
+      const double expected = 0.5 * step + (i % 3 == 2 ? double(i - 2) : 0);
       ASSERT_EQ(late[l], has_late(step) && !empty(i / 3) ? expected : fill) << step << " " << i;
       ASSERT_EQ(z[c++], empty(i / 3) ? fill : 0.5 * step + double(i));
       ASSERT_EQ(z[c++], empty(i / 3) ? fill : -0.5 * step);
