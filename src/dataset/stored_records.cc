@@ -6,7 +6,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -18,7 +17,7 @@
 #include "dataset/group_terms.h"
 #include "dataset/group_types.h"
 #include "dataset/stored_group.h"
-#include "method/method_values.h"
+#include "layout/process_group/name_places.h"
 
 namespace forebay {
 namespace {
@@ -111,7 +110,9 @@ class StoredRecords final : public StoredGroup {
   const std::string& path() const override { return file_->path(); }
   std::int64_t steps() const override { return steps_; }
   int variables() const override { return static_cast<int>(variables_.size()); }
-  std::size_t find(const std::string& name) const override;
+  std::size_t find(const std::string& name) const override {
+    return process_group::place_of(places_, name, path());
+  }
   const std::string& name(std::size_t v) const override { return variables_[v].name; }
   GroupType type(std::size_t v) const override { return variables_[v].type; }
   Count element_size(std::size_t v) const override { return size_of(variables_[v].type); }
@@ -123,7 +124,7 @@ class StoredRecords final : public StoredGroup {
   }
   std::string text(std::size_t v, std::int64_t step) const override;
   std::int64_t blocks(std::size_t v, std::int64_t step) const override {
-    return at_step(v, step).follow ? std::ssize(counts(v, step)) : 1;
+    return at_step(v, step).follow ? std::ssize(ends(v, step)) : 1;
   }
   Subarray block(std::size_t v, std::int64_t step, std::int64_t number) const override {
     Subarray box = place_of(v, step, number);
@@ -157,18 +158,18 @@ class StoredRecords final : public StoredGroup {
   void read_now(Request& request) const { file_->execute(std::span(&request, 1), false); }
   std::optional<Request> request_of(std::size_t v, std::int64_t step, const Subarray& box,
                                     std::byte* out) const;
-  const std::vector<Count>& counts(std::size_t v, std::int64_t step) const;
-  std::vector<Count> read_counts(std::size_t v, std::int64_t step) const;
+  const std::vector<Count>& ends(std::size_t v, std::int64_t step) const;
+  std::vector<Count> read_ends(std::size_t v, std::int64_t step) const;
   Subarray place_of(std::size_t v, std::int64_t step, std::int64_t number) const;
 
   Comm comm_;
   std::unique_ptr<Dataset> file_;
   std::int64_t steps_ = 0;
   std::vector<StoredVar> variables_;
-  std::unordered_map<std::string, std::size_t> places_;
+  process_group::NamePlaces places_;
   std::vector<Request> noted_;
-  mutable std::vector<Count> counts_;  // of the variable and step asked for last
-  mutable std::pair<std::size_t, std::int64_t> counts_are_{-1, -1};
+  mutable std::vector<Count> ends_;  // of blocks, of the variable and step asked for last
+  mutable std::pair<std::size_t, std::int64_t> ends_are_{-1, -1};
 };
 
 // A variable without records is in one step, the first.
@@ -187,16 +188,6 @@ void StoredRecords::learn() {
     places_.emplace(all[n].name, variables_.size());
     variables_.push_back(std::move(all[n]));
   }
-}
-
-std::size_t StoredRecords::find(const std::string& name) const {
-  const std::string other = name.starts_with('/') ? name.substr(1) : "/" + name;
-  for (const std::string& one : {name, other})
-    if (const auto found = places_.find(one); found != places_.end()) return found->second;
-  std::vector<std::string_view> names;
-  for (const StoredVar& variable : variables_) names.push_back(variable.name);
-  throw Error(Errc::enotvar, path() + ": there is no variable \"" + name + "\"",
-              did_you_mean(name, names, "forebay ls shows what there is"));
 }
 
 const StoredVar& StoredRecords::at_step(std::size_t v, std::int64_t step) const {
@@ -259,7 +250,8 @@ std::int64_t StoredRecords::find(const std::string& /*condition*/, std::int64_t 
 
 // -- blocks of ranks
 
-std::vector<Count> StoredRecords::read_counts(std::size_t v, std::int64_t step) const {
+// Where each rank's block ends along the dimension by which they follow.
+std::vector<Count> StoredRecords::read_ends(std::size_t v, std::int64_t step) const {
   const StoredVar& stored = variables_[v];
   const Variable& counts = file_->variable(stored.counts);
   const Count ranks = counts.shape.back(), extent = stored.shape[*stored.follow];
@@ -280,21 +272,20 @@ std::vector<Count> StoredRecords::read_counts(std::size_t v, std::int64_t step) 
            "it was not written then");
     for (const Count n : part) {
       if (n < 0 || n > extent - sum) damaged();
-      sum += n;
+      all.push_back(sum += n);
     }
-    all.insert(all.end(), part.begin(), part.end());
   }
   if (sum != extent) damaged();
   return all;
 }
 
-const std::vector<Count>& StoredRecords::counts(std::size_t v, std::int64_t step) const {
-  if (counts_are_ != std::pair(v, step)) {
-    counts_are_ = {-1, -1};
-    counts_ = read_counts(v, step);
-    counts_are_ = {v, step};
+const std::vector<Count>& StoredRecords::ends(std::size_t v, std::int64_t step) const {
+  if (ends_are_ != std::pair(v, step)) {
+    ends_are_ = {-1, -1};
+    ends_ = read_ends(v, step);
+    ends_are_ = {v, step};
   }
-  return counts_;
+  return ends_;
 }
 
 // Of what does not consist of ranks' blocks there is one, which is all of it.
@@ -302,10 +293,10 @@ Subarray StoredRecords::place_of(std::size_t v, std::int64_t step, std::int64_t 
   const StoredVar& stored = at_step(v, step);
   Subarray box{std::vector<Count>(stored.shape.size(), 0), stored.shape, {}};
   if (!stored.follow) return box;
-  const std::vector<Count>& all = counts(v, step);
-  for (std::int64_t n = 0; n < number; ++n)
-    box.start[*stored.follow] += all[static_cast<std::size_t>(n)];
-  box.count[*stored.follow] = all[static_cast<std::size_t>(number)];
+  const std::vector<Count>& all = ends(v, step);
+  const auto n = static_cast<std::size_t>(number), d = *stored.follow;
+  box.start[d] = n == 0 ? 0 : all[n - 1];
+  box.count[d] = all[n] - box.start[d];
   return box;
 }
 

@@ -15,7 +15,6 @@
 #include "comm/agree.h"
 #include "format/bp_read.h"
 #include "layout/process_group/bp_scan.h"
-#include "method/method_values.h"
 
 namespace forebay::process_group {
 
@@ -161,16 +160,7 @@ void BpReader::fail(Errc code, const std::string& about, const std::string& why,
   throw Error(code, path_ + ": variable " + about + ": " + why, advice);
 }
 
-std::size_t BpReader::find(std::string_view name) const {
-  const auto slash = static_cast<std::size_t>(name.starts_with('/'));
-  const std::string bare(name.substr(slash));
-  for (const std::string& one : {std::string(name), slash > 0 ? bare : "/" + bare})
-    if (const auto found = places_.find(one); found != places_.end()) return found->second;
-  std::vector<std::string_view> names;
-  for (const StoredVariable& variable : variables_) names.push_back(variable.variable.name);
-  throw Error(Errc::enotvar, path_ + ": there is no variable \"" + std::string(name) + "\"",
-              did_you_mean(name, names, "forebay ls shows what there is"));
-}
+std::size_t BpReader::find(std::string_view name) const { return place_of(places_, name, path_); }
 
 std::size_t BpReader::entry_of(const StoredVariable& variable, std::size_t step) const {
   const auto found = std::lower_bound(variable.steps.begin(), variable.steps.end(), step);

@@ -17,7 +17,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -26,6 +25,7 @@
 #include "comm/comm.h"
 #include "format/bp.h"
 #include "layout/process_group/catalogue.h"
+#include "layout/process_group/name_places.h"
 #include "layout/process_group/overlap.h"
 #include "layout/process_group/told_index.h"
 #include "storage/file.h"
@@ -151,7 +151,7 @@ class BpReader {
   std::vector<bool> column_major_;    // of each step
   std::vector<std::uint32_t> times_;  // what blocks say of each step
   std::vector<StoredVariable> variables_;
-  std::unordered_map<std::string, std::size_t> places_;
+  NamePlaces places_;
   std::vector<bp::Attribute> attributes_;
   std::unique_ptr<File> metadata_;
   // Of data files that are open, the one used last first.
