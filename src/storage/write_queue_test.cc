@@ -78,13 +78,14 @@ TEST_F(WriteQueueTest, waits_where_memory_is_full_and_never_holds_more) {
   file.shut = true;
   for (int i = 0; i < 8; ++i) add(8 * i, std::string(8, 'm'));  // all of it
   EXPECT_EQ(queue.bytes(), memory);
-  std::atomic<bool> returned = false;
+  std::atomic<bool> begins = false, returned = false;
   std::thread adds([&] {
+    begins = true;
     add(64, std::string(300, 'n'));  // in parts
     returned = true;
   });
-  while (file.began == 0) std::this_thread::sleep_for(100us);
-  std::this_thread::sleep_for(20ms);
+  while (file.began == 0 || !begins) std::this_thread::sleep_for(100us);
+  std::this_thread::sleep_for(50ms);
   EXPECT_FALSE(returned);
   EXPECT_EQ(queue.bytes(), memory);
   file.shut = false;
@@ -92,7 +93,7 @@ TEST_F(WriteQueueTest, waits_where_memory_is_full_and_never_holds_more) {
   EXPECT_LE(queue.bytes(), memory);
   queue.drain();
   EXPECT_EQ(found(), std::string(64, 'm') + std::string(300, 'n'));
-  EXPECT_GT(queue.seconds().waited, 0);
+  EXPECT_GT(queue.seconds().waited, 0.01);
   EXPECT_GE(queue.seconds().written, 0.01);
 }
 
@@ -106,6 +107,7 @@ TEST_F(WriteQueueTest, many_small_pieces_count_with_what_they_take) {
   });
   while (added <= 1024) std::this_thread::sleep_for(100us);
   for (int before = -1; added != before; std::this_thread::sleep_for(50ms)) before = added;
+  EXPECT_GT(added, 1024);
   EXPECT_LT(added, 2500);
   EXPECT_LE(small.held(), room);
   file.shut = false;

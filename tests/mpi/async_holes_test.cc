@@ -44,22 +44,27 @@ std::vector<int> values(MPI_Offset n, int seed) {
   return v;
 }
 
+// This rank's part of a variable, or of its first record.
+struct Place {
+  explicit Place(bool is_record)
+      : n(is_record ? many : few), start{0, n * world.rank}, count{1, n}, skip(is_record ? 0 : 1) {}
+  const MPI_Offset* first() const { return start + skip; }
+  const MPI_Offset* length() const { return count + skip; }
+
+  MPI_Offset n, start[2], count[2];
+  int skip;
+};
+
 void put(const File& f, int var, const std::vector<int>& v) {
-  const bool record = var == f.chunks;
-  const MPI_Offset n = record ? many : few;
-  const MPI_Offset start[] = {0, n * world.rank}, count[] = {1, n};
-  const int skip = record ? 0 : 1;
-  EXPECT_OK(ncmpi_iput_vara_int(f.ncid, var, start + skip, count + skip, v.data(), nullptr));
+  const Place at(var == f.chunks);
+  EXPECT_OK(ncmpi_iput_vara_int(f.ncid, var, at.first(), at.length(), v.data(), nullptr));
 }
 
 void expect(const File& f, int var, int seed) {
-  const bool record = var == f.chunks;
-  const MPI_Offset n = record ? many : few;
-  std::vector<int> v(static_cast<size_t>(n), -1);
-  const MPI_Offset start[] = {0, n * world.rank}, count[] = {1, n};
-  const int skip = record ? 0 : 1;
-  EXPECT_OK(ncmpi_get_vara_int_all(f.ncid, var, start + skip, count + skip, v.data()));
-  EXPECT_TRUE(v == values(n, seed)) << "variable " << var << " of rank " << world.rank;
+  const Place at(var == f.chunks);
+  std::vector<int> v(static_cast<size_t>(at.n), -1);
+  EXPECT_OK(ncmpi_get_vara_int_all(f.ncid, var, at.first(), at.length(), v.data()));
+  EXPECT_TRUE(v == values(at.n, seed)) << "variable " << var << " of rank " << world.rank;
 }
 
 void delay(int rank) {
