@@ -22,7 +22,7 @@ class Dawdler {
     constexpr int stretch = 64;  // calls
     if (calls_++ % stretch == 0) late_ = random_() % 4 == 0;
     if (random_() % (late_ ? 3 : 32) != 0) return;
-    std::this_thread::sleep_for(std::chrono::microseconds(random_() % 1000));
+    std::this_thread::sleep_for(std::chrono::microseconds(random_() % 400));
   }
 
  private:
