@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <limits>
 
 #include "base/attempt.h"
 #include "format/classic.h"
@@ -21,6 +23,26 @@ void each_with_beside(F&& f) {
 }
 
 }  // namespace
+
+void keep_added_records(Schema& schema, Count in_header, Offset file_size) {
+  if (in_header <= schema.numrecs) return;
+  Offset begin = std::numeric_limits<Offset>::max();
+  for (const Variable& var : schema.vars) {
+    Count bytes = 0;
+    if (!var.is_record) continue;
+    if (!var.decomposed && !var.chunking) begin = std::min(begin, var.begin);
+    // What cannot be was never written.
+    if (!multiply_fits(in_header, var.inner_bytes(), bytes)) return;
+  }
+  if (begin >= file_size || schema.recsize == 0) return;
+  const Count in_file = (file_size - begin - 1) / schema.recsize + 1;
+  schema.numrecs = std::max(schema.numrecs, std::min(in_header, in_file));
+}
+
+void give_up_records(File& file, const Schema& schema) {
+  file.write_at(classic::numrecs_offset, classic::print_numrecs(schema));
+  file.sync();
+}
 
 bool has_beside(const std::string& path) noexcept {
   bool any = false;

@@ -160,6 +160,16 @@ struct LayoutEntry : Part {
   const char* to_read = nullptr;
 };
 
+/// Local, when what parts keep has told `schema.numrecs`, of a file of so many bytes whose header
+/// says `in_header`. A header is never ahead of what parts keep, but where another program has
+/// added records to the classic variables: these count, as far as they begin within the file.
+void keep_added_records(Schema& schema, Count in_header, Offset file_size);
+
+/// Local, on one rank, ahead of anything that makes an older state the newest one again: the
+/// records of the later ones are given up in the header first, on the device, or who is killed
+/// would leave them as added ones.
+void give_up_records(File& file, const Schema& schema);
+
 /// Local. Whether layouts keep anything beside a file of that path.
 bool has_beside(const std::string& path) noexcept;
 /// Local, on one rank. What the header of that file says; nothing if nothing lies beside it, or the

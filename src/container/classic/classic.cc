@@ -213,7 +213,14 @@ void ClassicContainer::open() {
     if (any) add_part(std::move(kept));
   }
   parts_begin();
+  const Count in_header = schema_.numrecs;
   each_begun_apart([](ApartPart& part) { part.load(); });
+  if (in_header > schema_.numrecs && site_.method.chunk_state != "synced") {
+    Offset size = 0;
+    by_root(comm_, [&] { size = file_.size(); });
+    comm_.broadcast(&size, sizeof size);
+    keep_added_records(schema_, in_header, size);
+  }
 }
 
 void ClassicContainer::add_part(Kept kept) {

@@ -231,6 +231,7 @@ void ChunkedLayout::write_anchors(const Schema* old) {
 
 void ChunkedLayout::load() {
   const auto state = site_.method.chunk_state == "synced" ? OpenState::synced : OpenState::newest;
+  const Count in_header = schema_.numrecs;
   Offset size = 0;
   agree_on_error(comm_, attempt_to([&] {
                    if (apart_) {
@@ -262,7 +263,11 @@ void ChunkedLayout::load() {
     // synced states must not be overwritten.
     by_root(comm_, [&] { files_ ? files_->sync_index() : site_.file.sync(); });
   }
-  if (files_ && !error && site_.file.writable()) files_->open_to_write(store_.data_files());
+  if (files_ && !error && site_.file.writable()) {
+    if (state == OpenState::synced && in_header > schema_.numrecs)
+      by_root(comm_, [&] { give_up_records(site_.file, schema_); });
+    files_->open_to_write(store_.data_files());
+  }
   shapes_in_header_ = -1;
   renew_codings();
   begun_ = true;

@@ -344,7 +344,10 @@ void DecomposedLayout::load() {
     unreadable_ = *failed;
     return;
   }
+  const bool ahead = schema_.numrecs > state_.records;
   schema_.numrecs = state_.records;
+  if (writes && ahead && which == OpenState::synced)
+    by_root(comm_, [&] { give_up_records(site_.file, schema_); });
   synced_through_ = known[1];
   // Whoever opens the synced commit knows that there may be a later one.
   const bool damaged_slot = known[2] != 0;
