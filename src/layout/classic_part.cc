@@ -71,24 +71,34 @@ void remove_beside(const std::string& path, const std::optional<Schema>& header)
   });
 }
 
+namespace {
+
+// The definitions last, by which the folder is known. A kill may have left it without them.
+void remove_directory(const std::string& path) {
+  directory::remove_data(path);
+  const std::string header = directory::header_of(path);
+  if (::unlink(header.c_str()) != 0 && errno != ENOENT)
+    throw system_error(errno, Errc::efile, "removing", header);
+  if (::rmdir(path.c_str()) != 0 && errno != ENOENT)
+    throw system_error(errno, Errc::ecantremove, "removing the folder", path);
+}
+
+}  // namespace
+
 void remove_whole(const std::string& path) {
-  const bool in_directory = directory::is_one(path);
-  if (in_directory && !std::filesystem::is_symlink(path) && !directory::is_ours(path))
+  // Of a link to a directory the link goes, as of one to a file.
+  const bool is_link = std::filesystem::is_symlink(path);
+  if (!is_link && (directory::is_ours(path) || directory::is_empty(path)))
+    return remove_directory(path);
+  if (!is_link && directory::is_one(path))
     throw Error(Errc::ecantremove, path + " is a folder with other things in it",
                 "remove what is not to stay by hand");
-  // Of a link to a directory the link goes, as of one to a file.
-  const bool whole = in_directory && !std::filesystem::is_symlink(path);
-  const std::string file = whole ? directory::to_open(path) : path;
-  // The definitions last, by which the folder is known.
-  if (whole) directory::remove_data(path);
-  const auto header = header_for_beside(file);
-  if (::unlink(file.c_str()) != 0) {
+  const auto header = header_for_beside(path);
+  if (::unlink(path.c_str()) != 0) {
     if (errno == EISDIR) throw Error(Errc::eaccess, path + " is a folder");
     throw system_error(errno, Errc::efile, "removing", path);
   }
-  remove_beside(file, header);
-  if (whole && ::rmdir(path.c_str()) != 0 && errno != ENOENT)
-    throw system_error(errno, Errc::ecantremove, "removing the folder", path);
+  remove_beside(path, header);
 }
 
 namespace {

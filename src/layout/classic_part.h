@@ -179,8 +179,9 @@ std::optional<Schema> header_for_beside(const std::string& path) noexcept;
 /// that header.
 void remove_beside(const std::string& path, const std::optional<Schema>& header) noexcept;
 /// Local, on one rank. Removes a file, or a directory that is taken as one, with what layouts keep
-/// beside it. Errc::eaccess for another folder, Errc::ecantremove where the directory holds other
-/// things, of which nothing goes then; else as the system's.
+/// beside it; also an empty folder, which a kill leaves where a directory was made. Errc::eaccess
+/// for another folder, Errc::ecantremove where the directory holds other things, of which nothing
+/// goes then; else as the system's.
 void remove_whole(const std::string& path);
 /// Local, on one rank. `to` becomes what `from` is, with what lies beside it; what `to` was goes.
 /// In one step where both are single files; else `to` is whole or not there. Errors as the

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 namespace forebay {
 namespace {
@@ -32,8 +33,17 @@ TEST(Directory, is_ours_by_names_and_by_what_data_files_begin_with) {
   };
   EXPECT_FALSE(directory::is_ours(folder));
   put("header.nc", "CDF");
-  put("state", "anything");
-  EXPECT_TRUE(directory::is_ours(folder));
+  const std::string damaged(512, 'x'), slot = "FBDS" + std::string(508, '\1');
+  for (const std::string& state :
+       {slot, damaged + slot, damaged + damaged + slot, std::string(), std::string(1536, '\0')}) {
+    put("state", state);
+    EXPECT_TRUE(directory::is_ours(folder)) << state.size();
+  }
+  for (const std::string& state : {damaged, std::string("mine"), std::string("FBDF")}) {
+    put("state", state);
+    EXPECT_FALSE(directory::is_ours(folder)) << state.size();
+  }
+  put("state", slot);
   for (const std::string name : {"index", "0", "17"}) {
     for (const std::string text : {"FBDF and so on", "", "\1", "FBD", "mine"}) {
       put(name, text);
@@ -52,6 +62,32 @@ TEST(Directory, is_ours_by_names_and_by_what_data_files_begin_with) {
   EXPECT_TRUE(fs::exists(folder / "header.nc"));
   for (const char* name : {"state", "index", "0", "17"}) EXPECT_FALSE(fs::exists(folder / name));
   EXPECT_TRUE(directory::is_ours(folder));
+  fs::remove_all(folder);
+}
+
+TEST(Directory, without_definitions_is_ours_by_a_file_that_shows_it) {
+  const fs::path folder = ::testing::TempDir() + "/forebay-undefined";
+  fs::remove_all(folder);
+  EXPECT_FALSE(directory::is_empty(folder));
+  fs::create_directories(folder);
+  const auto put = [&](const std::string& name, const std::string& text) {
+    std::ofstream(folder / name, std::ios::binary) << text;
+  };
+  EXPECT_TRUE(directory::is_empty(folder));
+  EXPECT_FALSE(directory::is_ours(folder)) << "an empty one is nobody's";
+  for (const char* name : {"0", "index", "state"}) put(name, "");
+  EXPECT_FALSE(directory::is_empty(folder));
+  EXPECT_FALSE(directory::is_ours(folder)) << "files of nothing may be anybody's";
+  const std::pair<const char*, const char*> words[] = {
+      {"0", "FBDF"}, {"index", "FBDF"}, {"state", "FBDS"}};
+  for (const auto& [name, word] : words) {
+    put(name, word);
+    EXPECT_TRUE(directory::is_ours(folder)) << name;
+    put("mine", "");
+    EXPECT_FALSE(directory::is_ours(folder)) << name;
+    fs::remove(folder / "mine");
+    put(name, "");
+  }
   fs::remove_all(folder);
 }
 

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 
 #include "base/attempt.h"
 #include "comm/agree.h"
@@ -60,7 +59,7 @@ class DirectoryContainer : private HeaderPath, public ClassicContainer {
     if (is_there && exclusive) throw system_error(EEXIST, Errc::eexist, "creating", folder_);
     if (is_there && S_ISDIR(status.st_mode)) {
       if (directory::is_ours(folder_)) return true;
-      if (std::filesystem::is_empty(folder_)) return false;
+      if (directory::is_empty(folder_)) return false;
       throw Error(Errc::eexist, folder_ + " is a folder with other things in it",
                   "give the file another name, or empty the folder");
     }
