@@ -209,6 +209,12 @@ void File::refresh() {
   stale_ = false;
 }
 
+void File::leave() noexcept {
+  if (!has_weak_caches()) return;
+  if (writable_ && fd_ >= 0) attempt_to([&] { refresh(); });
+  attempt_to([&] { close(); });
+}
+
 bool File::release(Offset offset, Count bytes) {
   return ::fallocate(descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, bytes) == 0;
 }

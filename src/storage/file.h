@@ -73,6 +73,10 @@ class File : public ByteFile {
   /// Local. Bytes were written other than by this object; others are about to be read so.
   void note_written();
   void refresh();
+  /// Local, behind the last meeting. Where caches are weak: what this node has kept of a file that
+  /// was opened to write goes, since whoever opens it next here, if only to read, could not make it
+  /// go; then it is closed, which may be left to this. What fails was told by meet().
+  void leave() noexcept;
   /// Local. What this object writes counts as written by `other`, which outlives it.
   void write_for(File& other) { other_ = &other; }
 

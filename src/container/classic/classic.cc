@@ -130,11 +130,8 @@ ClassicContainer::ClassicContainer(const ContainerSite& site)
 // The engine's parts refer to each other, in the order of the members.
 ClassicContainer::~ClassicContainer() {
   comm_.before_meetings({});
-  if (!file_.has_weak_caches()) return;
-  attempt_to([&] {
-    if (site_.writable) file_.refresh();
-    file_.close();
-  });
+  if (file_.has_weak_caches() && site_.writable) attempt_to([&] { file_.ensure_open(); });
+  file_.leave();
 }
 
 // Each rank decides for its own node. Nodes may mount one file system in different ways, and the
@@ -351,8 +348,7 @@ void ClassicContainer::publish_last() {
 }
 
 // Where caches are weak, what this node has kept of the file goes when all have met once more, and
-// so know that rank 0 has set its size: whoever opens the file next here, if only to read, could
-// not make it go.
+// so know that rank 0 has set its size (File::leave). Parts do the same with files beside it.
 void ClassicContainer::close() {
   auto failed = attempt_to([&] { meet(); });
   each_apart([&](ApartPart& part) { attempt_into(failed, [&] { part.close(); }); });

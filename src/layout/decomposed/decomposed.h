@@ -48,6 +48,9 @@ inline OpenState wanted_state(const Method& method) {
 class DecomposedLayout : public ApartPart {
  public:
   explicit DecomposedLayout(const ClassicSite& site);
+  ~DecomposedLayout() override;
+  DecomposedLayout(const DecomposedLayout&) = delete;
+  DecomposedLayout& operator=(const DecomposedLayout&) = delete;
 
   void carry_out(std::span<Request> requests, bool write, bool collective) override;
   void flush() override;

@@ -107,7 +107,7 @@ Schema DecomposedLayout::take_over(Schema stored) {
 
 std::shared_ptr<File> DecomposedLayout::make_file(const std::string& path, bool writable) {
   auto file = std::make_shared<File>(path, writable, comm_.rank(), site_.report);
-  file->share(client_caches_of(folder_of(site_.path)));
+  file->share(site_.file.caches());
   return file;
 }
 
@@ -390,6 +390,7 @@ void DecomposedLayout::release() {
 }
 
 void DecomposedLayout::close() {
+  if (site_.file.has_weak_caches()) return;
   std::optional<Error> failed;
   if (group_) {
     attempt_into(failed, [&] { group_->file->close(); });
