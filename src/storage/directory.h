@@ -14,13 +14,13 @@ bool is_one(const std::string& path);
 /// Whether a path is that of such a file, by its name.
 bool is_header(const std::string& path);
 /// Local. Whether it is one with nothing else in it than is ours: numbered data files, an index and
-/// a state, by what they begin with, too. Only then may it be removed, or become another file. One
-/// that lost its file of definitions is, as long as one of the others shows whose they are.
+/// a state, by what they begin with, too. Only then may it be removed, or become another file.
 bool is_ours(const std::string& path);
-/// Local. Whether it is a folder with nothing in it, which is nobody's: a file that is made may
-/// take it, and it may be removed. A kill leaves one ahead of the first definitions.
-bool is_empty(const std::string& path);
-/// Local. Removes all but the file of definitions of one that is ours, as far as it can.
+/// Local. Whether it is a folder without definitions, as a kill or a power failure leaves one that
+/// was being made: empty, or with nothing else in it than is ours, of which a file shows it. It may
+/// be removed, or become a directory. Never FILE.subfiles, whose definitions lie elsewhere.
+bool is_unfinished(const std::string& path);
+/// Local. Removes what is ours of one, but for the file of definitions, as far as it can.
 void remove_data(const std::string& directory) noexcept;
 /// Local. `path`, or if that is such a directory its file of definitions: what is to be opened.
 std::string to_open(const std::string& path);

@@ -199,6 +199,41 @@ TEST(Directory, leaves_other_folders_alone) {
   on_root([&] { fs::remove_all(path); });
 }
 
+// Beside a plain file lies what looks like a directory without definitions.
+TEST(Directory, is_not_what_holds_the_values_of_a_file_beside_it) {
+  const std::string path = world.path(), folder = path + ".subfiles", link = path + ".link";
+  on_root([&] { fs::remove_all(folder); });
+  make(Info(hints_of("classic", "decomposed")));
+  on_root([&] {
+    fs::remove(link);
+    fs::create_directory_symlink(folder, link);
+  });
+  const auto refused = [](int code, const std::string& at) {
+    EXPECT_EQ(at + ": refused", at + (code == NC_EFILE || code == NC_EACCESS || code == NC_EEXIST
+                                          ? ": refused"
+                                          : ": " + error_name(code)));
+  };
+  for (const std::string& at : {folder, folder + "/", folder + "/.", link}) {
+    for (const std::string container : {"directory", "classic"}) {
+      int id = -1;
+      refused(ncmpi_create(MPI_COMM_WORLD, at.c_str(), NC_CLOBBER,
+                           Info(hints_of(container, "decomposed")), &id),
+              at);
+      expect_values(records);
+    }
+    if (at == link) continue;
+    on_root([&] { refused(ncmpi_delete(at.c_str(), MPI_INFO_NULL), at); });
+    expect_values(records);
+  }
+  on_root([&] {
+    EXPECT_OK(ncmpi_delete(link.c_str(), MPI_INFO_NULL));  // of a link the link goes
+    EXPECT_TRUE(kind_of(link) == Kind::nothing);
+  });
+  expect_values(records);
+  on_root([&] { EXPECT_OK(ncmpi_delete(path.c_str(), MPI_INFO_NULL)); });
+  EXPECT_TRUE(kind_of(folder) == Kind::nothing);
+}
+
 TEST(Directory, that_a_kill_left_is_taken_and_removed) {
   const std::string path = world.path();
   const auto remains = [&](const std::string& name) { return kind_of(path + "/" + name); };
@@ -231,10 +266,10 @@ TEST(Directory, that_a_kill_left_is_taken_and_removed) {
       leave();
       on_root([&] { EXPECT_OK(ncmpi_delete(path.c_str(), MPI_INFO_NULL)); });
       EXPECT_TRUE(kind_of(path) == Kind::nothing);
-      // A file in its place: not in that of an empty folder, which may be anybody's.
+      // A file in its place: only in that of a folder with definitions.
       leave();
       const Info file(hints_of("classic", "canonical"));
-      if (left == "nothing") {
+      if (left != "no definitions") {
         EXPECT_ERR(NC_EFILE, ncmpi_create(MPI_COMM_WORLD, path.c_str(), NC_CLOBBER, file, &id));
         EXPECT_TRUE(kind_of(path) == Kind::folder);
       } else {
