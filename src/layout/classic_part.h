@@ -112,8 +112,7 @@ class ApartPart : public ClassicPart {
   /// Collective. Frees what needs all ranks for it.
   virtual void release() {}
   /// Local, behind release(). Closes files beside this one: errors that the system kept until then
-  /// are thrown. Where caches are weak they are left to the destructor, behind the last meeting
-  /// (File::leave).
+  /// are thrown. The destructor leaves them (File::leave), behind the last meeting.
   virtual void close() {}
 };
 

@@ -2,12 +2,13 @@
 // as it does of the file of definitions. The program's own system calls, which the library finds
 // before the C library's, tell.
 #include <fcntl.h>
-#include <limits.h>
 #include <pnetcdf.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <climits>
 #include <map>
 #include <mutex>
 #include <string>
@@ -26,12 +27,16 @@ struct Uses {
 };
 std::mutex noting;
 std::map<std::string, Uses> uses;
+std::string to_fail;  ///< the end of a path, of which a close fails
+
+std::string path_of(int fd) {
+  char name[PATH_MAX] = "";
+  const auto link = "/proc/self/fd/" + std::to_string(fd);
+  return ::readlink(link.c_str(), name, sizeof name - 1) <= 0 ? "" : name;
+}
 
 void note(int fd, bool goes) {
-  char name[PATH_MAX] = "";
-  if (::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), name, sizeof name - 1) <= 0)
-    return;
-  const std::string path = name;
+  const std::string path = path_of(fd);
   if (path.find(".nc/") == std::string::npos) return;
   // Who can only read cannot make all of it go.
   if (goes && (::fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR) return;
@@ -58,6 +63,14 @@ __attribute__((visibility("default"))) ssize_t pwritev(int fd, const struct iove
   note(fd, false);
   return ::syscall(SYS_pwritev, fd, pieces, n, at, 0);
 }
+__attribute__((visibility("default"))) int close(int fd) {
+  const bool fails = !to_fail.empty() && path_of(fd).ends_with(to_fail);
+  const int code = static_cast<int>(::syscall(SYS_close, fd));
+  if (!fails) return code;
+  to_fail.clear();
+  errno = EIO;
+  return -1;
+}
 __attribute__((visibility("default"))) int posix_fadvise(int fd, off_t at, off_t n, int advice) {
   if (advice == POSIX_FADV_DONTNEED) note(fd, true);
   return static_cast<int>(::syscall(SYS_fadvise64, fd, at, n, advice));
@@ -67,6 +80,11 @@ __attribute__((visibility("default"))) int posix_fadvise(int fd, off_t at, off_t
 namespace {
 
 constexpr MPI_Offset columns = 64;
+
+Hints hints_of(const std::string& layout, const std::string& caches) {
+  return {{"container", "directory"}, {"layout", layout},     {"subfiling", "ranks"},
+          {"subfile_ranks", "1"},     {"chunk_bytes", "256"}, {"client_caches", caches}};
+}
 
 int open_or_create(bool create, const Hints& hints) {
   int id = -1;
@@ -96,12 +114,27 @@ void use(int id, int first) {
 
 }  // namespace
 
+TEST(WeakFiles, in_a_directory_tell_of_errors_when_they_are_closed) {
+  for (const std::string layout : {"chunked", "decomposed"}) {
+    for (const std::string file : {"0", "header.nc", layout == "chunked" ? "index" : "state"}) {
+      for (const char* caches : {"weak", "coherent"}) {
+        const int id = open_or_create(true, hints_of(layout, caches));
+        use(id, 0);
+        if (world.rank == 0) to_fail = ".nc/" + file;
+        SCOPED_TRACE(layout + ", " + file + ", " + caches);
+        EXPECT_ERR(NC_EWRITE, ncmpi_close(id));
+        EXPECT_TRUE(to_fail.empty());
+        EXPECT_OK(world.rank == 0 ? ncmpi_delete(world.path().c_str(), MPI_INFO_NULL) : NC_NOERR);
+        MPI_Barrier(MPI_COMM_WORLD);
+      }
+    }
+  }
+}
+
 TEST(WeakFiles, in_a_directory_leave_nothing_behind_on_a_node) {
   for (const std::string layout : {"canonical", "chunked", "decomposed"}) {
     for (const bool weak : {true, false}) {
-      const Hints hints{{"container", "directory"}, {"layout", layout},
-                        {"subfiling", "ranks"},     {"subfile_ranks", "1"},
-                        {"chunk_bytes", "256"},     {"client_caches", weak ? "weak" : "coherent"}};
+      const Hints hints = hints_of(layout, weak ? "weak" : "coherent");
       for (const bool create : {true, false}) {
         uses.clear();
         const int id = open_or_create(create, hints);

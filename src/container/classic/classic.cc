@@ -352,7 +352,7 @@ void ClassicContainer::publish_last() {
 void ClassicContainer::close() {
   auto failed = attempt_to([&] { meet(); });
   each_apart([&](ApartPart& part) { attempt_into(failed, [&] { part.close(); }); });
-  if (!file_.has_weak_caches()) attempt_into(failed, [&] { file_.close(); });
+  attempt_into(failed, [&] { file_.close(); });
   if (failed) throw *failed;
 }
 

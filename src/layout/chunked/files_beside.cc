@@ -237,7 +237,6 @@ void FilesBeside::release() {
 }
 
 void FilesBeside::close() {
-  if (index_->has_weak_caches()) return;
   auto failed = attempt_to([&] { index_->close(); });
   if (group_) attempt_into(failed, [&] { group_->file->close(); });
   if (failed) throw *failed;

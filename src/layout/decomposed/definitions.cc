@@ -390,7 +390,6 @@ void DecomposedLayout::release() {
 }
 
 void DecomposedLayout::close() {
-  if (site_.file.has_weak_caches()) return;
   std::optional<Error> failed;
   if (group_) {
     attempt_into(failed, [&] { group_->file->close(); });
