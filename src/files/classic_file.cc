@@ -144,7 +144,10 @@ ClassicFile::ClassicFile(const std::string& path, chunked::OpenState state)
     });
   }
   if (chunked::has_anchors(schema_)) naming(path_, [&] { open_chunks(state); });
-  if (state != chunked::OpenState::synced) keep_added_records(schema_, in_header, file_size_);
+  added_records_ = -schema_.numrecs;
+  if ((!maps_ || maps_->is_newest()) && (!chunks_ || chunks_->index().newest))
+    keep_added_records(schema_, in_header, file_size_);
+  added_records_ += schema_.numrecs;
 }
 
 struct ClassicFile::Beside {

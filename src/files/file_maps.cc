@@ -35,6 +35,7 @@ FileMaps::FileMaps(Schema& schema, std::string path, std::uint64_t id, decompose
     const decomposed::StateFile file = state_of(path_, id, report_, state);
     newest_ = file.state();
     damaged_slot_ = file.has_damaged_slot();
+    is_newest_ = newest_.epoch == file.newest_epoch() && !damaged_slot_;
     check_records(newest_, schema);
     schema.numrecs = newest_.records;
     reader_.use(newest_, damaged_slot_ && state == decomposed::OpenState::newest);

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/attempt.h"
+#include "comm/agree.h"
 #include "format/classic.h"
 #include "storage/directory.h"
 
@@ -39,9 +40,12 @@ void keep_added_records(Schema& schema, Count in_header, Offset file_size) {
   schema.numrecs = std::max(schema.numrecs, std::min(in_header, in_file));
 }
 
-void give_up_records(File& file, const Schema& schema) {
-  file.write_at(classic::numrecs_offset, classic::print_numrecs(schema));
-  file.sync();
+void give_up_records(const ClassicSite& site, Count in_header) {
+  if (!site.file.writable() || in_header <= site.schema.numrecs) return;
+  by_root(site.comm, [&] {
+    site.file.write_at(classic::numrecs_offset, classic::print_numrecs(site.schema));
+    site.file.sync();
+  });
 }
 
 bool has_beside(const std::string& path) noexcept {

@@ -91,8 +91,10 @@ class ApartPart : public ClassicPart {
   virtual void start(const Schema* old, const std::function<void(const Move&)>& relocate) = 0;
   /// Local. As Container::stored_decomposition.
   virtual std::shared_ptr<const Decomposition> stored_decomposition(int) { return nullptr; }
-  /// Collective, when the file was opened and the header read.
-  virtual void load() = 0;
+  /// Collective, when the file was opened and the header read. Returns whether what was loaded is
+  /// the newest state, and nothing damaged may have been a newer one. Else it is about to become
+  /// that when the file is writable, and records that only the header tells of are given up.
+  virtual bool load() = 0;
   /// Local, the same on all ranks. The header tells less than is known by now.
   virtual bool header_is_old() const = 0;
   virtual void header_written() = 0;
@@ -160,15 +162,17 @@ struct LayoutEntry : Part {
   const char* to_read = nullptr;
 };
 
-/// Local, when what parts keep has told `schema.numrecs`, of a file of so many bytes whose header
-/// says `in_header`. A header is never ahead of what parts keep, but where another program has
-/// added records to the classic variables: these count, as far as they begin within the file.
+/// Local, when the newest state of what parts keep has told `schema.numrecs`, of a file of so many
+/// bytes whose header says `in_header`. No kill leaves a header ahead of that state: another
+/// program has added records to the classic variables, which count, as far as they begin within the
+/// file. (A power failure may have left the header of a state that it lost, which looks no
+/// different.)
 void keep_added_records(Schema& schema, Count in_header, Offset file_size);
 
-/// Local, on one rank, ahead of anything that makes an older state the newest one again: the
-/// records of the later ones are given up in the header first, on the device, or who is killed
-/// would leave them as added ones.
-void give_up_records(File& file, const Schema& schema);
+/// Collective, when a state that is not the newest has told `schema.numrecs`, ahead of anything
+/// that makes it that: the records of later ones are given up in the header first, on the device,
+/// or who is killed would leave them as added ones.
+void give_up_records(const ClassicSite& site, Count in_header);
 
 /// Local. Whether layouts keep anything beside a file of that path.
 bool has_beside(const std::string& path) noexcept;

@@ -211,8 +211,9 @@ void ClassicContainer::open() {
   }
   parts_begin();
   const Count in_header = schema_.numrecs;
-  each_begun_apart([](ApartPart& part) { part.load(); });
-  if (in_header > schema_.numrecs && site_.method.chunk_state != "synced") {
+  bool newest = true;
+  each_begun_apart([&](ApartPart& part) { newest &= part.load(); });
+  if (newest && in_header > schema_.numrecs) {
     Offset size = 0;
     by_root(comm_, [&] { size = file_.size(); });
     comm_.broadcast(&size, sizeof size);
