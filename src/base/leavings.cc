@@ -12,12 +12,11 @@
 
 namespace forebay {
 
-Beginning beginning_of(std::span<const std::byte> bytes) {
+Beginning beginning_of(std::span<const std::byte> bytes, std::uint32_t word) {
   if (bytes.size() <= most_torn &&
       std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; }))
     return Beginning::torn;
-  const bool has_word = bytes.size() >= sizeof data_file_word &&
-                        load_be<std::uint32_t>(bytes.data()) == data_file_word;
+  const bool has_word = bytes.size() >= sizeof word && load_be<std::uint32_t>(bytes.data()) == word;
   return has_word ? Beginning::data_file : Beginning::foreign;
 }
 

@@ -17,6 +17,7 @@
 #include "format/decomposed_schema.h"
 #include "layout/canonical/canonical.h"
 #include "layout/chunked/files_beside.h"
+#include "layout/classic_part.h"
 #include "storage/directory.h"
 #include "transport/direct_io.h"
 
@@ -131,6 +132,7 @@ ClassicFile::ClassicFile(const std::string& path, chunked::OpenState state)
   stamp_ = stamp_of(status);
   file_size_ = status.st_size;
   schema_ = read_stored(file_, path_, file_size_);
+  const Count in_header = schema_.numrecs;
   if (decomposed::has_anchors(schema_)) {
     naming(path_, [&] {
       std::uint64_t id = 0;
@@ -142,6 +144,10 @@ ClassicFile::ClassicFile(const std::string& path, chunked::OpenState state)
     });
   }
   if (chunked::has_anchors(schema_)) naming(path_, [&] { open_chunks(state); });
+  added_records_ = -schema_.numrecs;
+  if ((!maps_ || maps_->is_newest()) && (!chunks_ || chunks_->index().newest))
+    keep_added_records(schema_, in_header, file_size_);
+  added_records_ += schema_.numrecs;
 }
 
 struct ClassicFile::Beside {

@@ -43,6 +43,8 @@ class ClassicFile {
   const FileChunks* chunks() const { return chunks_.get(); }
   /// The same of maps, and decomposed variables.
   const FileMaps* maps() const { return maps_.get(); }
+  /// How many of the records only the header tells of (docs/decomposed.md).
+  Count added_records() const { return added_records_; }
   const std::string& path() const { return path_; }
   Offset file_size() const { return file_size_; }
   /// Whether the file was written to, or replaced under its name, since it was opened: what is read
@@ -92,6 +94,7 @@ class ClassicFile {
   Descriptor file_;
   Offset file_size_ = 0;
   Stamp stamp_;  // as it was opened
+  Count added_records_ = 0;
   bool zero_beyond_end_ = false;
   Schema schema_;
   /// What lies beside a file whose chunks are in data files.

@@ -49,6 +49,10 @@ class FileChecker {
     if (file_.chunks() != nullptr) check_chunks();
     if (file_.maps() != nullptr) check_maps();
     check_length();
+    if (const Count added = file_.added_records(); added > 0)
+      result_.notes.push_back("the header alone tells of the last " + plural(added, "record") +
+                              ": added by another program, or left by a power failure that took "
+                              "what a job wrote with it");
     if (!result_.damages.empty()) result_.status = CheckStatus::damaged;
   }
 

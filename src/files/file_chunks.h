@@ -39,6 +39,7 @@ struct IndexFacts {
   std::vector<RootSlot> slots;
   std::uint32_t generation = 0;  ///< of the state that is read; 0: none can be
   bool synced = false;           ///< that state is known to have reached the device
+  bool newest = false;           ///< chunked::LoadedIndex::is_newest
   bool certain = true;           ///< no slot is damaged: it might have named a newer state
   Count index_bytes = 0;         ///< the directory and all pages
   Count free_bytes = 0;          ///< between the slots and `end`, used by nothing in this state

@@ -28,12 +28,14 @@ FileMaps::FileMaps(Schema& schema, std::string path, std::uint64_t id, decompose
       id_(id),
       which_(state),
       selector_(most_bytes),
-      reader_(schema, path_, read_directly, {}, 0, report_) {
+      reader_(schema, path_, read_directly,
+              {.caches = client_caches_of(decomposed::folder_of(path_))}, 0, report_) {
   damage_ = attempt_to([&] {
     decomposed::require_data_files(path_);
     const decomposed::StateFile file = state_of(path_, id, report_, state);
     newest_ = file.state();
     damaged_slot_ = file.has_damaged_slot();
+    is_newest_ = newest_.epoch == file.newest_epoch() && !damaged_slot_;
     check_records(newest_, schema);
     schema.numrecs = newest_.records;
     reader_.use(newest_, damaged_slot_ && state == decomposed::OpenState::newest);

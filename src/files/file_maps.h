@@ -91,6 +91,8 @@ class FileMaps {
   MapsCheck check(bool decode, const std::function<void(Count)>& progress) const;
   /// A slot of the state is damaged; it may have been the newest.
   bool has_damaged_slot() const { return damaged_slot_; }
+  /// No later commit was there when the file was opened, nor may a damaged slot have been one.
+  bool is_newest() const { return is_newest_; }
   /// A commit was made since the file was opened, or the state cannot be read any more.
   bool changed() const;
 
@@ -104,7 +106,7 @@ class FileMaps {
   decomposed::OpenState which_;
   std::optional<Error> damage_;
   decomposed::State newest_;  // when it was opened
-  bool damaged_slot_ = false;
+  bool damaged_slot_ = false, is_newest_ = false;
   mutable std::mutex reading_;
   mutable Report report_;
   mutable decomposed::Selector selector_;

@@ -16,7 +16,7 @@ using logged::Parser;
 using logged::Printer;
 
 constexpr std::uint32_t front_magic = data_file_word, root_magic = 0x4642'4452,
-                        state_magic = 0x4642'4453, section_magic = 0x4642'4445;  // FBDR, S, E
+                        state_magic = state_word, section_magic = 0x4642'4445;  // FBDR, FBDE
 constexpr std::size_t hash_bytes = 8;
 
 /// A slot: what was printed, zeros, and a hash at the end of the sector.

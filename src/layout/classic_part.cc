@@ -2,10 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <limits>
 
 #include "base/attempt.h"
+#include "comm/agree.h"
 #include "format/classic.h"
 #include "storage/directory.h"
 
@@ -21,6 +24,29 @@ void each_with_beside(F&& f) {
 }
 
 }  // namespace
+
+void keep_added_records(Schema& schema, Count in_header, Offset file_size) {
+  if (in_header <= schema.numrecs) return;
+  Offset begin = std::numeric_limits<Offset>::max();
+  for (const Variable& var : schema.vars) {
+    Count bytes = 0;
+    if (!var.is_record) continue;
+    if (!var.decomposed && !var.chunking) begin = std::min(begin, var.begin);
+    // What cannot be was never written.
+    if (!multiply_fits(in_header, var.inner_bytes(), bytes)) return;
+  }
+  if (begin >= file_size || schema.recsize == 0) return;
+  const Count in_file = (file_size - begin - 1) / schema.recsize + 1;
+  schema.numrecs = std::max(schema.numrecs, std::min(in_header, in_file));
+}
+
+void give_up_records(const ClassicSite& site, Count in_header) {
+  if (!site.file.writable() || in_header <= site.schema.numrecs) return;
+  by_root(site.comm, [&] {
+    site.file.write_at(classic::numrecs_offset, classic::print_numrecs(site.schema));
+    site.file.sync();
+  });
+}
 
 bool has_beside(const std::string& path) noexcept {
   bool any = false;
@@ -49,24 +75,34 @@ void remove_beside(const std::string& path, const std::optional<Schema>& header)
   });
 }
 
+namespace {
+
+// The definitions last, by which the folder is known. A kill may have left it without them.
+void remove_directory(const std::string& path) {
+  directory::remove_data(path);
+  const std::string header = directory::header_of(path);
+  if (::unlink(header.c_str()) != 0 && errno != ENOENT)
+    throw system_error(errno, Errc::efile, "removing", header);
+  if (::rmdir(path.c_str()) != 0 && errno != ENOENT)
+    throw system_error(errno, Errc::ecantremove, "removing the folder", path);
+}
+
+}  // namespace
+
 void remove_whole(const std::string& path) {
-  const bool in_directory = directory::is_one(path);
-  if (in_directory && !std::filesystem::is_symlink(path) && !directory::is_ours(path))
+  // Of a link to a directory the link goes, as of one to a file.
+  const bool is_link = std::filesystem::is_symlink(path);
+  if (!is_link && (directory::is_ours(path) || directory::is_unfinished(path)))
+    return remove_directory(path);
+  if (!is_link && directory::is_one(path))
     throw Error(Errc::ecantremove, path + " is a folder with other things in it",
                 "remove what is not to stay by hand");
-  // Of a link to a directory the link goes, as of one to a file.
-  const bool whole = in_directory && !std::filesystem::is_symlink(path);
-  const std::string file = whole ? directory::to_open(path) : path;
-  // The definitions last, by which the folder is known.
-  if (whole) directory::remove_data(path);
-  const auto header = header_for_beside(file);
-  if (::unlink(file.c_str()) != 0) {
+  const auto header = header_for_beside(path);
+  if (::unlink(path.c_str()) != 0) {
     if (errno == EISDIR) throw Error(Errc::eaccess, path + " is a folder");
     throw system_error(errno, Errc::efile, "removing", path);
   }
-  remove_beside(file, header);
-  if (whole && ::rmdir(path.c_str()) != 0 && errno != ENOENT)
-    throw system_error(errno, Errc::ecantremove, "removing the folder", path);
+  remove_beside(path, header);
 }
 
 namespace {

@@ -91,8 +91,10 @@ class ApartPart : public ClassicPart {
   virtual void start(const Schema* old, const std::function<void(const Move&)>& relocate) = 0;
   /// Local. As Container::stored_decomposition.
   virtual std::shared_ptr<const Decomposition> stored_decomposition(int) { return nullptr; }
-  /// Collective, when the file was opened and the header read.
-  virtual void load() = 0;
+  /// Collective, when the file was opened and the header read. Returns whether what was loaded is
+  /// the newest state, and nothing damaged may have been a newer one. Else it is about to become
+  /// that when the file is writable, and records that only the header tells of are given up.
+  virtual bool load() = 0;
   /// Local, the same on all ranks. The header tells less than is known by now.
   virtual bool header_is_old() const = 0;
   virtual void header_written() = 0;
@@ -112,7 +114,7 @@ class ApartPart : public ClassicPart {
   /// Collective. Frees what needs all ranks for it.
   virtual void release() {}
   /// Local, behind release(). Closes files beside this one: errors that the system kept until then
-  /// are thrown.
+  /// are thrown. The destructor leaves them (File::leave), behind the last meeting.
   virtual void close() {}
 };
 
@@ -160,6 +162,18 @@ struct LayoutEntry : Part {
   const char* to_read = nullptr;
 };
 
+/// Local, when the newest state of what parts keep has told `schema.numrecs`, of a file of so many
+/// bytes whose header says `in_header`. No kill leaves a header ahead of that state: another
+/// program has added records to the classic variables, which count, as far as they begin within the
+/// file. (A power failure may have left the header of a state that it lost, which looks no
+/// different.)
+void keep_added_records(Schema& schema, Count in_header, Offset file_size);
+
+/// Collective, when a state that is not the newest has told `schema.numrecs`, ahead of anything
+/// that makes it that: the records of later ones are given up in the header first, on the device,
+/// or who is killed would leave them as added ones.
+void give_up_records(const ClassicSite& site, Count in_header);
+
 /// Local. Whether layouts keep anything beside a file of that path.
 bool has_beside(const std::string& path) noexcept;
 /// Local, on one rank. What the header of that file says; nothing if nothing lies beside it, or the
@@ -169,8 +183,9 @@ std::optional<Schema> header_for_beside(const std::string& path) noexcept;
 /// that header.
 void remove_beside(const std::string& path, const std::optional<Schema>& header) noexcept;
 /// Local, on one rank. Removes a file, or a directory that is taken as one, with what layouts keep
-/// beside it. Errc::eaccess for another folder, Errc::ecantremove where the directory holds other
-/// things, of which nothing goes then; else as the system's.
+/// beside it; also an empty folder, which a kill leaves where a directory was made. Errc::eaccess
+/// for another folder, Errc::ecantremove where the directory holds other things, of which nothing
+/// goes then; else as the system's.
 void remove_whole(const std::string& path);
 /// Local, on one rank. `to` becomes what `from` is, with what lies beside it; what `to` was goes.
 /// In one step where both are single files; else `to` is whole or not there. Errors as the

@@ -78,6 +78,18 @@ Group group_of(const Comm& comm, const Method& method) {
   return group;
 }
 
+void leave_data_files(const std::string& path, const std::set<std::uint32_t>& numbers, Rank rank,
+                      Report& report, ClientCaches caches) noexcept {
+  for (const std::uint32_t number : numbers) {
+    attempt_to([&] {
+      File file(data_path(path, number), true, rank, report);
+      file.share(caches);
+      file.ensure_open();
+      file.leave();
+    });
+  }
+}
+
 std::shared_ptr<File> Opened::file(std::uint32_t number) {
   const std::lock_guard lock(opening_);
   const auto found = std::find_if(files_.begin(), files_.end(),
@@ -90,6 +102,7 @@ std::shared_ptr<File> Opened::file(std::uint32_t number) {
   file->share(caches_);
   file->ensure_open();  // names itself where it fails
   naming(file->path(), [&] { check_front(*file, {id_, number}); });
+  if (file->has_weak_caches()) seen_.insert(number);
   files_.emplace_front(number, file);
   if (files_.size() > most) files_.pop_back();
   return file;
@@ -99,5 +112,7 @@ void Opened::look_again() {
   const std::lock_guard lock(opening_);
   for (const auto& [number, file] : files_) file->look_again();
 }
+
+void Opened::leave() noexcept { leave_data_files(path_, seen_, rank_, report_, caches_); }
 
 }  // namespace forebay::data_files

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,6 +59,10 @@ struct Group {
 /// Collective. Ranks of a node, or as many as the method asks for, or all.
 Group group_of(const Comm& comm, const Method& method);
 
+/// Local, by who may write them. As File::leave() of data files that were opened to read.
+void leave_data_files(const std::string& path, const std::set<std::uint32_t>& numbers, Rank rank,
+                      Report& report, ClientCaches caches) noexcept;
+
 /// Data files that are read: opened when they are needed, so many at a time at most, and compared
 /// with what they must begin with. Several threads may use one.
 class Opened {
@@ -71,6 +76,8 @@ class Opened {
   std::shared_ptr<File> file(std::uint32_t number);
   /// What others have written since is to be seen.
   void look_again();
+  /// Local, once. As leave_data_files() of those that were opened.
+  void leave() noexcept;
 
  private:
   std::string path_;
@@ -80,6 +87,7 @@ class Opened {
   ClientCaches caches_;
   std::mutex opening_;
   std::list<std::pair<std::uint32_t, std::shared_ptr<File>>> files_;  // used most recently first
+  std::set<std::uint32_t> seen_;                                      // where caches are weak
 };
 
 }  // namespace forebay::data_files

@@ -3,21 +3,56 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <filesystem>
 #include <string_view>
 
+#include "base/attempt.h"
 #include "base/leavings.h"
 #include "storage/file.h"
 
 namespace forebay::directory {
 namespace {
 
-constexpr std::string_view name = "/header.nc";
+constexpr std::string_view name = "/header.nc", beside = ".subfiles";
 
-bool may_be_data_file(const std::string& path) {
-  Report unseen;
-  std::array<std::byte, enough_of_beginning> bytes{};
-  const std::size_t n = File(path, false, 0, unseen).read_at(0, bytes);
-  return beginning_of(std::span(bytes).first(n)) != Beginning::foreign;
+/// By its name, and by what it begins with; a state by what any of its slots does. What cannot be
+/// read is not known to be ours.
+Beginning beginning_in(const std::string& folder, std::string_view file) noexcept {
+  const bool is_state = file == "state";
+  if (!is_state && file != "index" && !is_number(file)) return Beginning::foreign;
+  auto its = Beginning::foreign;
+  attempt_to([&] {
+    Report unseen;
+    std::array<std::byte, enough_of_beginning> bytes{};
+    File opened(folder + "/" + std::string(file), false, 0, unseen);
+    const auto read = std::span<const std::byte>(bytes).first(opened.read_at(0, bytes));
+    its = beginning_of(read, is_state ? state_word : data_file_word);
+    constexpr std::size_t slot = 512;
+    for (std::size_t at = slot; is_state && at <= 2 * slot && at < read.size(); at += slot)
+      if (beginning_of(read.subspan(at), state_word) == Beginning::data_file)
+        its = Beginning::data_file;
+  });
+  return its;
+}
+
+/// Whether all in a folder but its definitions is ours, and whether any of that shows it.
+struct Contents {
+  bool ours = true, known = false, empty = true;
+};
+
+Contents contents_of(const std::string& folder) {
+  Contents found;
+  found.ours = each_in_folder(folder,
+                              [&](int, const char* file, bool is_regular) {
+                                found.empty = false;
+                                if (is_regular && file == name.substr(1)) return;
+                                const Beginning its =
+                                    is_regular ? beginning_in(folder, file) : Beginning::foreign;
+                                found.ours &= its != Beginning::foreign;
+                                found.known |= its == Beginning::data_file;
+                              }) &&
+               found.ours;
+  return found;
 }
 
 }  // namespace
@@ -35,29 +70,27 @@ bool is_one(const std::string& path) {
 
 bool is_header(const std::string& path) { return path == name.substr(1) || path.ends_with(name); }
 
-bool is_ours(const std::string& path) {
-  if (!is_one(path)) return false;
-  bool ours = true;
-  const bool can_be_read = each_in_folder(path, [&](int, const char* entry, bool is_regular) {
-    const std::string_view file = entry;
-    if (!ours || file == name.substr(1) || file == "state") {
-      ours &= is_regular;
-    } else {
-      ours = is_regular && (file == "index" || is_number(file)) &&
-             may_be_data_file(path + "/" + entry);
-    }
-  });
-  return can_be_read && ours;
+bool is_ours(const std::string& path) { return is_one(path) && contents_of(path).ours; }
+
+bool is_unfinished(const std::string& path) {
+  std::error_code failed;
+  const std::string real = std::filesystem::canonical(path, failed).string();
+  if (failed || real.ends_with(beside) || is_one(path)) return false;
+  const Contents found = contents_of(path);
+  return found.ours && (found.known || found.empty);
 }
 
+// Those that show whose the folder is go last: whoever is killed leaves it ours.
 void remove_data(const std::string& directory) noexcept {
-  remove_leavings(directory, [](std::string_view file) { return file != name.substr(1); });
+  for (const Beginning its : {Beginning::torn, Beginning::data_file})
+    remove_leavings(directory,
+                    [&](std::string_view file) { return beginning_in(directory, file) == its; });
 }
 
 std::string to_open(const std::string& path) { return is_one(path) ? header_of(path) : path; }
 
 std::string folder_beside(const std::string& path) {
-  if (!is_header(path)) return path + ".subfiles";
+  if (!is_header(path)) return path + std::string(beside);
   if (path == name.substr(1)) return ".";
   return path.size() == name.size() ? "/" : path.substr(0, path.size() - name.size());
 }

@@ -1,9 +1,17 @@
 #include "storage/directory.h"
 
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace forebay {
 namespace {
@@ -32,8 +40,17 @@ TEST(Directory, is_ours_by_names_and_by_what_data_files_begin_with) {
   };
   EXPECT_FALSE(directory::is_ours(folder));
   put("header.nc", "CDF");
-  put("state", "anything");
-  EXPECT_TRUE(directory::is_ours(folder));
+  const std::string damaged(512, 'x'), slot = "FBDS" + std::string(508, '\1');
+  for (const std::string& state :
+       {slot, damaged + slot, damaged + damaged + slot, std::string(), std::string(1536, '\0')}) {
+    put("state", state);
+    EXPECT_TRUE(directory::is_ours(folder)) << state.size();
+  }
+  for (const std::string& state : {damaged, std::string("mine"), std::string("FBDF")}) {
+    put("state", state);
+    EXPECT_FALSE(directory::is_ours(folder)) << state.size();
+  }
+  put("state", slot);
   for (const std::string name : {"index", "0", "17"}) {
     for (const std::string text : {"FBDF and so on", "", "\1", "FBD", "mine"}) {
       put(name, text);
@@ -52,6 +69,104 @@ TEST(Directory, is_ours_by_names_and_by_what_data_files_begin_with) {
   EXPECT_TRUE(fs::exists(folder / "header.nc"));
   for (const char* name : {"state", "index", "0", "17"}) EXPECT_FALSE(fs::exists(folder / name));
   EXPECT_TRUE(directory::is_ours(folder));
+  fs::remove_all(folder);
+}
+
+TEST(Directory, is_unfinished_by_a_file_that_shows_whose_it_is) {
+  const fs::path folder = ::testing::TempDir() + "/forebay-unfinished";
+  fs::remove_all(folder);
+  EXPECT_FALSE(directory::is_unfinished(folder));
+  fs::create_directories(folder);
+  const auto put = [&](const std::string& name, const std::string& text) {
+    std::ofstream(folder / name, std::ios::binary) << text;
+  };
+  EXPECT_TRUE(directory::is_unfinished(folder)) << "an empty one is nobody's";
+  for (const char* name : {"0", "index", "state"}) put(name, "");
+  EXPECT_FALSE(directory::is_unfinished(folder)) << "files of nothing may be anybody's";
+  const std::pair<const char*, const char*> words[] = {
+      {"0", "FBDF"}, {"index", "FBDF"}, {"state", "FBDS"}};
+  for (const auto& [name, word] : words) {
+    put(name, word);
+    EXPECT_TRUE(directory::is_unfinished(folder)) << name;
+    EXPECT_FALSE(directory::is_ours(folder)) << name;
+    put("mine", "");
+    EXPECT_FALSE(directory::is_unfinished(folder)) << name;
+    fs::remove(folder / "mine");
+    put(name, "");
+  }
+  put("0", "FBDF");
+  put("header.nc", "");
+  EXPECT_FALSE(directory::is_unfinished(folder)) << "it has definitions";
+  EXPECT_TRUE(directory::is_ours(folder));
+  fs::remove_all(folder);
+}
+
+TEST(Directory, beside_a_file_is_none) {
+  const fs::path folder = ::testing::TempDir() + "/forebay.nc.subfiles", link = folder / "../link";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  fs::remove(link);
+  fs::create_directory_symlink(folder, link);
+  std::ofstream(folder / "0") << "FBDF";
+  for (const fs::path& path : {folder, folder / "", folder / ".", link})
+    EXPECT_FALSE(directory::is_unfinished(path)) << path;
+  fs::remove(link);
+  fs::remove_all(folder);
+}
+
+TEST(Directory, with_a_file_that_cannot_be_read_is_not_ours) {
+  const fs::path folder = ::testing::TempDir() + "/forebay-unreadable";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  fs::permissions(folder, fs::perms::all);
+  std::ofstream(folder / "header.nc") << "CDF";
+  std::ofstream(folder / "0") << "FBDF";
+  fs::permissions(folder / "0", fs::perms::none);
+  const uid_t me = ::geteuid();
+  if (me == 0) {
+    ASSERT_EQ(0, ::seteuid(65534));
+  }
+  EXPECT_FALSE(directory::is_ours(folder));
+  directory::remove_data(folder);
+  if (me == 0) {
+    ASSERT_EQ(0, ::seteuid(me));
+  }
+  EXPECT_TRUE(fs::exists(folder / "0"));
+  fs::remove_all(folder);
+}
+
+TEST(Directory, loses_its_data_first_what_shows_whose_they_are_last) {
+  const fs::path folder = ::testing::TempDir() + "/forebay-going";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  const auto put = [&](const std::string& name, const std::string& text) {
+    std::ofstream(folder / name, std::ios::binary) << text;
+  };
+  constexpr int torn = 20;
+  for (int i = 0; i < torn; ++i) put(std::to_string(i), "");
+  put("index", "FBDF");
+  put("state", "FBDS");
+  for (const char* name : {"header.nc", "notes"}) put(name, "mine");
+  put("99", "mine, too");
+  const int seen = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+  ASSERT_GE(::inotify_add_watch(seen, folder.c_str(), IN_DELETE), 0);
+  directory::remove_data(folder);
+  alignas(inotify_event) std::array<char, 8192> events{};
+  const ssize_t n = ::read(seen, events.data(), events.size());
+  ::close(seen);
+  std::vector<std::string> gone;
+  for (ssize_t at = 0; at < n;) {
+    inotify_event event{};
+    std::memcpy(&event, events.data() + at, sizeof event);
+    at += static_cast<ssize_t>(sizeof event);
+    gone.emplace_back(events.data() + at);
+    at += event.len;
+  }
+  ASSERT_EQ(torn + 2, gone.size());
+  std::sort(gone.end() - 2, gone.end());
+  EXPECT_EQ((std::vector<std::string>{"index", "state"}),
+            std::vector<std::string>(gone.end() - 2, gone.end()));
+  for (const char* name : {"header.nc", "notes", "99"}) EXPECT_TRUE(fs::exists(folder / name));
   fs::remove_all(folder);
 }
 

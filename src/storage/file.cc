@@ -48,6 +48,7 @@ void File::create(bool exclusive) {
   const int flags = O_RDWR | O_CREAT | O_CLOEXEC | (exclusive ? O_EXCL : O_TRUNC);
   if (!fault("open")) fd_ = ::open(path_.c_str(), flags, 0666);
   if (fd_ < 0) throw system_error(errno, Errc::eofile, "creating", path_);
+  was_open_ = true;
 }
 
 std::unique_ptr<File> make_nameless_file(const std::string& path, Rank rank, Report& report) {
@@ -69,6 +70,7 @@ void File::ensure_open() {
   if (fd_ < 0 && errno == EWOULDBLOCK && ::stat(path_.c_str(), &st) == 0 && S_ISREG(st.st_mode))
     fd_ = ::open(path_.c_str(), flags & ~O_NONBLOCK);
   if (fd_ < 0) throw system_error(errno, Errc::eofile, "opening", path_);
+  was_open_ = true;
   if (::fstat(fd_, &st) == 0 && (S_ISDIR(st.st_mode) || S_ISFIFO(st.st_mode))) {
     throw Error(Errc::efile, path_ + (S_ISDIR(st.st_mode) ? " is a directory" : " is a pipe"),
                 "give the path of a file");
@@ -207,6 +209,14 @@ void File::refresh() {
   sync();
   go_to_server(fd_, caches_);
   stale_ = false;
+}
+
+void File::leave() noexcept {
+  if (!has_weak_caches()) return;
+  attempt_to([&] {
+    if (writable_ && was_open_) refresh();
+  });
+  attempt_to([&] { close(); });
 }
 
 bool File::release(Offset offset, Count bytes) {

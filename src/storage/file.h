@@ -73,6 +73,10 @@ class File : public ByteFile {
   /// Local. Bytes were written other than by this object; others are about to be read so.
   void note_written();
   void refresh();
+  /// Local, behind the last meeting. Where caches are weak: what this node has kept of a file that
+  /// was opened to write goes, since whoever opens it next here, if only to read, could not make it
+  /// go. It may be closed before; what fails was told by that and by meet().
+  void leave() noexcept;
   /// Local. What this object writes counts as written by `other`, which outlives it.
   void write_for(File& other) { other_ = &other; }
 
@@ -91,6 +95,7 @@ class File : public ByteFile {
   Rank rank_;
   Report& report_;
   int fd_ = -1;
+  bool was_open_ = false;
   ClientCaches caches_ = ClientCaches::coherent;
   std::atomic<bool> dirty_ = false;  // written to since the last meeting; on any thread
   std::atomic<bool> stale_ = false;  // not read from since

@@ -198,3 +198,93 @@ TEST(Directory, leaves_other_folders_alone) {
   EXPECT_TRUE(before == bytes());
   on_root([&] { fs::remove_all(path); });
 }
+
+// Beside a plain file lies what looks like a directory without definitions.
+TEST(Directory, is_not_what_holds_the_values_of_a_file_beside_it) {
+  const std::string path = world.path(), folder = path + ".subfiles", link = path + ".link";
+  on_root([&] { fs::remove_all(folder); });
+  make(Info(hints_of("classic", "decomposed")));
+  on_root([&] {
+    fs::remove(link);
+    fs::create_directory_symlink(folder, link);
+  });
+  const auto refused = [](int code, const std::string& at) {
+    EXPECT_EQ(at + ": refused", at + (code == NC_EFILE || code == NC_EACCESS || code == NC_EEXIST
+                                          ? ": refused"
+                                          : ": " + error_name(code)));
+  };
+  for (const std::string& at : {folder, folder + "/", folder + "/.", link}) {
+    for (const std::string container : {"directory", "classic"}) {
+      int id = -1;
+      refused(ncmpi_create(MPI_COMM_WORLD, at.c_str(), NC_CLOBBER,
+                           Info(hints_of(container, "decomposed")), &id),
+              at);
+      expect_values(records);
+    }
+    if (at == link) continue;
+    on_root([&] { refused(ncmpi_delete(at.c_str(), MPI_INFO_NULL), at); });
+    expect_values(records);
+  }
+  on_root([&] {
+    EXPECT_OK(ncmpi_delete(link.c_str(), MPI_INFO_NULL));  // of a link the link goes
+    EXPECT_TRUE(kind_of(link) == Kind::nothing);
+  });
+  expect_values(records);
+  on_root([&] { EXPECT_OK(ncmpi_delete(path.c_str(), MPI_INFO_NULL)); });
+  EXPECT_TRUE(kind_of(folder) == Kind::nothing);
+}
+
+TEST(Directory, that_a_kill_left_is_taken_and_removed) {
+  const std::string path = world.path();
+  const auto remains = [&](const std::string& name) { return kind_of(path + "/" + name); };
+  for (const std::string layout : {"canonical", "chunked", "decomposed"}) {
+    const Info settings(hints_of("directory", layout));
+    // Ahead of the definitions; with an empty file of them, as an enddef that was killed has it;
+    // without them, which no kill but a power failure leaves.
+    for (const std::string left : {"nothing", "no definitions", "data files"}) {
+      if (left == "data files" && layout == "canonical") continue;
+      const auto leave = [&] {
+        on_root([&] { fs::remove_all(path); });
+        if (left != "nothing") make(settings);
+        on_root([&] {
+          if (left == "nothing") fs::create_directory(path);
+          if (left == "data files") fs::remove(path + "/header.nc");
+          if (left == "no definitions") fs::resize_file(path + "/header.nc", 0);
+        });
+      };
+      int id = -1;
+      leave();
+      EXPECT_ERR(NC_EEXIST,
+                 ncmpi_create(MPI_COMM_WORLD, path.c_str(), NC_NOCLOBBER, settings, &id));
+      make(settings);
+      expect_values(records);
+      // By another layout's files nothing of these is taken for its own.
+      leave();
+      make(Info(hints_of("directory", "canonical")));
+      for (const char* name : {"state", "index", "0"}) EXPECT_TRUE(remains(name) == Kind::nothing);
+      expect_values(records);
+      leave();
+      on_root([&] { EXPECT_OK(ncmpi_delete(path.c_str(), MPI_INFO_NULL)); });
+      EXPECT_TRUE(kind_of(path) == Kind::nothing);
+      // A file in its place: only in that of a folder with definitions.
+      leave();
+      const Info file(hints_of("classic", "canonical"));
+      if (left != "no definitions") {
+        EXPECT_ERR(NC_EFILE, ncmpi_create(MPI_COMM_WORLD, path.c_str(), NC_CLOBBER, file, &id));
+        EXPECT_TRUE(kind_of(path) == Kind::folder);
+      } else {
+        make(file);
+        EXPECT_TRUE(kind_of(path) == Kind::file);
+        expect_values(records);
+      }
+      // Somebody's things: nothing goes.
+      leave();
+      on_root([&] { std::ofstream(path + "/notes") << "mine"; });
+      EXPECT_ERR(NC_EEXIST, ncmpi_create(MPI_COMM_WORLD, path.c_str(), NC_CLOBBER, settings, &id));
+      on_root([&] { EXPECT_TRUE(ncmpi_delete(path.c_str(), MPI_INFO_NULL) != NC_NOERR); });
+      EXPECT_TRUE(remains("notes") == Kind::file);
+      EXPECT_TRUE((remains("0") == Kind::file) == (left != "nothing" && layout != "canonical"));
+    }
+  }
+  on_root([&] { fs::remove_all(path); });
+}

@@ -130,11 +130,8 @@ ClassicContainer::ClassicContainer(const ContainerSite& site)
 // The engine's parts refer to each other, in the order of the members.
 ClassicContainer::~ClassicContainer() {
   comm_.before_meetings({});
-  if (!file_.has_weak_caches()) return;
-  attempt_to([&] {
-    if (site_.writable) file_.refresh();
-    file_.close();
-  });
+  if (file_.has_weak_caches() && site_.writable) attempt_to([&] { file_.ensure_open(); });
+  file_.leave();
 }
 
 // Each rank decides for its own node. Nodes may mount one file system in different ways, and the
@@ -213,7 +210,15 @@ void ClassicContainer::open() {
     if (any) add_part(std::move(kept));
   }
   parts_begin();
-  each_begun_apart([](ApartPart& part) { part.load(); });
+  const Count in_header = schema_.numrecs;
+  bool newest = true;
+  each_begun_apart([&](ApartPart& part) { newest &= part.load(); });
+  if (newest && in_header > schema_.numrecs) {
+    Offset size = 0;
+    by_root(comm_, [&] { size = file_.size(); });
+    comm_.broadcast(&size, sizeof size);
+    keep_added_records(schema_, in_header, size);
+  }
 }
 
 void ClassicContainer::add_part(Kept kept) {
@@ -344,12 +349,11 @@ void ClassicContainer::publish_last() {
 }
 
 // Where caches are weak, what this node has kept of the file goes when all have met once more, and
-// so know that rank 0 has set its size: whoever opens the file next here, if only to read, could
-// not make it go.
+// so know that rank 0 has set its size (File::leave). Parts do the same with files beside it.
 void ClassicContainer::close() {
   auto failed = attempt_to([&] { meet(); });
   each_apart([&](ApartPart& part) { attempt_into(failed, [&] { part.close(); }); });
-  if (!file_.has_weak_caches()) attempt_into(failed, [&] { file_.close(); });
+  attempt_into(failed, [&] { file_.close(); });
   if (failed) throw *failed;
 }
 

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 
 #include "base/attempt.h"
 #include "comm/agree.h"
@@ -52,17 +51,18 @@ class DirectoryContainer : private HeaderPath, public ClassicContainer {
   bool in_directory() const override { return true; }
 
  private:
-  /// Returns whether it holds a file of ours, whose data may go. An empty folder serves: a file
+  /// Returns whether it was there, so that data in it may go. An empty folder serves: a file
   /// system may have been told of it how its files are striped.
   bool make_folder(bool exclusive, bool& made) {
     struct stat status {};
     const bool is_there = ::stat(folder_.c_str(), &status) == 0;
     if (is_there && exclusive) throw system_error(EEXIST, Errc::eexist, "creating", folder_);
     if (is_there && S_ISDIR(status.st_mode)) {
-      if (directory::is_ours(folder_)) return true;
-      if (std::filesystem::is_empty(folder_)) return false;
-      throw Error(Errc::eexist, folder_ + " is a folder with other things in it",
-                  "give the file another name, or empty the folder");
+      if (directory::is_ours(folder_) || directory::is_unfinished(folder_)) return true;
+      throw Error(
+          Errc::eexist,
+          folder_ + " is a folder with other things in it, or of data files of another file",
+          "give the file another name, or empty the folder");
     }
     if (is_there && !S_ISREG(status.st_mode))
       throw Error(Errc::eexist, folder_ + " is no file", "give the file another name");

@@ -229,9 +229,11 @@ void ChunkedLayout::write_anchors(const Schema* old) {
   });
 }
 
-void ChunkedLayout::load() {
+bool ChunkedLayout::load() {
   const auto state = site_.method.chunk_state == "synced" ? OpenState::synced : OpenState::newest;
+  const Count in_header = schema_.numrecs;
   Offset size = 0;
+  bool newest = false;
   agree_on_error(comm_, attempt_to([&] {
                    if (apart_) {
                      files_ = std::make_unique<FilesBeside>(site_, id_);
@@ -244,7 +246,7 @@ void ChunkedLayout::load() {
       size = files_->open_index();
       store_.lie_apart(files_->index_io());
     }
-    store_.load(root_, size, state);
+    newest = store_.load(root_, size, state);
   });
   // A rank may have failed otherwise while the others found damage: all do the same.
   const bool damaged =
@@ -262,10 +264,14 @@ void ChunkedLayout::load() {
     // synced states must not be overwritten.
     by_root(comm_, [&] { files_ ? files_->sync_index() : site_.file.sync(); });
   }
-  if (files_ && !error && site_.file.writable()) files_->open_to_write(store_.data_files());
+  if (files_ && !error && site_.file.writable()) {
+    if (!newest) give_up_records(site_, in_header);
+    files_->open_to_write(store_.data_files());
+  }
   shapes_in_header_ = -1;
   renew_codings();
   begun_ = true;
+  return newest && !error;
 }
 
 // Each rank writes fill values over its share of the record.

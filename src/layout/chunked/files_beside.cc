@@ -131,6 +131,12 @@ FilesBeside::FilesBeside(const ClassicSite& site, std::uint64_t id)
       index_(make_file(index_path(site.path))),
       to_read_(site.path, id, site.comm.rank(), site.report, site.file.caches()) {}
 
+FilesBeside::~FilesBeside() {
+  index_->leave();
+  if (group_) group_->file->leave();
+  if (site_.file.writable()) to_read_.leave();
+}
+
 std::shared_ptr<File> FilesBeside::make_file(const std::string& path) const {
   auto file = std::make_shared<File>(path, site_.file.writable(), site_.comm.rank(), site_.report);
   file->share(site_.file.caches());

@@ -43,6 +43,9 @@ class FilesBeside {
  public:
   /// Local; all of the site outlives it.
   FilesBeside(const ClassicSite& site, std::uint64_t id);
+  ~FilesBeside();
+  FilesBeside(const FilesBeside&) = delete;
+  FilesBeside& operator=(const FilesBeside&) = delete;
 
   /// Collective. New, empty files, in place of what an enddef left that failed, or was killed.
   /// Errc::eexist where others' are there.

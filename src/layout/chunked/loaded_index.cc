@@ -59,15 +59,19 @@ LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, Ope
   std::optional<Root> newest;
   int slot = 0;
   std::uint32_t last = 0;
+  bool any_damaged = false;
   for (int s = 0; s < slots; ++s) {
     const auto bytes = read(root + s * slot_stride, slot_bytes);
     const auto r = parse_root(bytes);
-    if (!r && state == OpenState::newest &&
-        std::any_of(bytes.begin(), bytes.end(), [](std::byte b) { return b != std::byte{0}; })) {
+    if (!r) {
+      const bool is_damaged =
+          std::any_of(bytes.begin(), bytes.end(), [](std::byte b) { return b != std::byte{0}; });
       // A torn write leaves one of its copies whole.
-      damaged("both copies of root " + std::to_string(s) + ", which may name the newest state");
+      if (is_damaged && state == OpenState::newest)
+        damaged("both copies of root " + std::to_string(s) + ", which may name the newest state");
+      any_damaged |= is_damaged;
+      continue;
     }
-    if (!r) continue;
     last = std::max(last, r->generation);
     if (state == OpenState::synced && !r->synced) continue;
     if (newest && newest->generation > r->generation) continue;
@@ -79,6 +83,7 @@ LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, Ope
   }
   LoadedIndex index = read_below(read, *newest, slot, file_size);
   index.last_generation = last;
+  index.is_newest = newest->generation == last && !any_damaged;
   return index;
 }
 

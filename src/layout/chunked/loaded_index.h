@@ -21,6 +21,7 @@ struct LoadedIndex {
   Root root;
   int slot = 0;
   std::uint32_t last_generation = 0;  ///< of any root of the file; the next one counts on from it
+  bool is_newest = true;              ///< no root is newer, nor a damaged one that may have been
   Directory directory;                ///< as the journal leaves it
   std::vector<std::byte> pages;       ///< stored bytes of the directory's pages, one after another
   std::vector<std::byte> journal;     ///< stored bytes

@@ -51,6 +51,7 @@ void send(const Comm& comm, LoadedIndex& index) {
   comm.broadcast(root.data(), root.size());
   comm.broadcast(&index.slot, sizeof index.slot);
   comm.broadcast(&index.last_generation, sizeof index.last_generation);
+  comm.broadcast(&index.is_newest, sizeof index.is_newest);
   comm.broadcast(directory);
   comm.broadcast(index.pages);
   comm.broadcast(index.journal);
@@ -61,7 +62,7 @@ void send(const Comm& comm, LoadedIndex& index) {
 
 }  // namespace
 
-void ChunkStore::load(Offset root, Offset file_size, OpenState state) {
+bool ChunkStore::load(Offset root, Offset file_size, OpenState state) {
   root_ = root;
   LoadedIndex newest, synced;
   bool two = false;
@@ -119,6 +120,7 @@ void ChunkStore::load(Offset root, Offset file_size, OpenState state) {
   space_.skip_to(newest.directory.end);
   numrecs_ = newest.directory.numrecs;
   tell(tables_, numrecs_, schema_);
+  return newest.is_newest;
 }
 
 void ChunkStore::grow(std::size_t variables) {

@@ -47,8 +47,8 @@ class ChunkStore {
   void create(Offset root);
   /// Collective. Reads the index whose root slots are at `root`; `file_size` is known on rank 0.
   /// Sets the chunk shapes of the schema's variables from it. Errc::enotnc when no root, or not all
-  /// of the index, can be read.
-  void load(Offset root, Offset file_size, OpenState state);
+  /// of the index, can be read. Returns LoadedIndex::is_newest.
+  bool load(Offset root, Offset file_size, OpenState state);
 
   /// Local, equal on all ranks: the index cannot be read; chunked variables say why when used.
   void give_up(const std::string& why);

@@ -40,8 +40,9 @@ Count index_memory(const Method& method) {
   return std::max(std::min(method.log_memory, method.buffer_limit), least_index_memory);
 }
 
-ReaderOptions reader_options(const Method& method, bool alone) {
+ReaderOptions reader_options(const Method& method, bool alone, ClientCaches caches) {
   ReaderOptions options;
+  options.caches = caches;
   options.index_memory = index_memory(method);
   options.hole_threshold = method.hole_threshold;
   options.parts.cache_bytes = std::min(method.chunk_cache, method.buffer_limit / 4);
@@ -68,11 +69,21 @@ DecomposedLayout::DecomposedLayout(const ClassicSite& site)
       schema_(site.schema),
       comm_(site.comm),
       selector_(site.method.buffer_limit / 4),
-      reader_(schema_, site.path, site.read, reader_options(site.method, site.comm.size() == 1),
+      reader_(schema_, site.path, site.read,
+              reader_options(site.method, site.comm.size() == 1, site.file.caches()),
               site.comm.rank(), site.report),
       dealt_(comm_, schema_, reader_, index_memory(site.method)),
       waiting_(site.method.buffer_limit / 4,
                [this] { return make_nameless_file(site_.path, comm_.rank(), temporary_report_); }) {
+}
+
+DecomposedLayout::~DecomposedLayout() {
+  if (group_) {
+    group_->file->leave();
+    for (auto& stale : group_->stale) stale.file->leave();
+  }
+  if (state_file_) static_cast<File&>(state_file_->file()).leave();
+  if (site_.file.writable()) reader_.leave();
 }
 
 void DecomposedLayout::require_readable() const {

@@ -48,6 +48,9 @@ inline OpenState wanted_state(const Method& method) {
 class DecomposedLayout : public ApartPart {
  public:
   explicit DecomposedLayout(const ClassicSite& site);
+  ~DecomposedLayout() override;
+  DecomposedLayout(const DecomposedLayout&) = delete;
+  DecomposedLayout& operator=(const DecomposedLayout&) = delete;
 
   void carry_out(std::span<Request> requests, bool write, bool collective) override;
   void flush() override;
@@ -62,7 +65,7 @@ class DecomposedLayout : public ApartPart {
   void make_files() override;
   void start(const Schema* old, const std::function<void(const Move&)>& relocate) override;
   std::shared_ptr<const Decomposition> stored_decomposition(int id) override;
-  void load() override;
+  bool load() override;
   bool header_is_old() const override { return false; }
   void header_written() override {}
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "array/decomposition.h"
 #include "base/attempt.h"
@@ -107,7 +108,7 @@ Schema DecomposedLayout::take_over(Schema stored) {
 
 std::shared_ptr<File> DecomposedLayout::make_file(const std::string& path, bool writable) {
   auto file = std::make_shared<File>(path, writable, comm_.rank(), site_.report);
-  file->share(client_caches_of(folder_of(site_.path)));
+  file->share(site_.file.caches());
   return file;
 }
 
@@ -313,7 +314,7 @@ void DecomposedLayout::write_anchors(const Schema* old) {
   });
 }
 
-void DecomposedLayout::load() {
+bool DecomposedLayout::load() {
   begun_ = true;
   const bool writes = site_.file.writable();
   const OpenState which = wanted_state(site_.method);
@@ -342,14 +343,17 @@ void DecomposedLayout::load() {
     // All ranks have heard of it, in other words.
     comm_.forget_failed_meeting();
     unreadable_ = *failed;
-    return;
+    return false;
   }
-  schema_.numrecs = state_.records;
+  const Count in_header = std::exchange(schema_.numrecs, state_.records);
+  const bool damaged_slot = known[2] != 0;
+  const bool newest = state_.epoch == known[0] && !damaged_slot;
+  if (!newest) give_up_records(site_, in_header);
   synced_through_ = known[1];
   // Whoever opens the synced commit knows that there may be a later one.
-  const bool damaged_slot = known[2] != 0;
   reader_.use(state_, damaged_slot && which == OpenState::newest);
   if (writes) open_to_write(known[0], damaged_slot);
+  return newest;
 }
 
 // Nothing is written before later states are overruled, if there are any: who is killed leaves the

@@ -109,6 +109,10 @@ Reader::Reader(const Schema& schema, std::string path, ReadExtents read, ReaderO
       parts_(options.parts, report),
       plans_(2 * most_pieces() + 64) {}
 
+void Reader::leave() noexcept {
+  data_files::leave_data_files(path_, seen_, rank_, report_, options_.caches);
+}
+
 std::size_t Reader::most_pieces() const {
   // Those of a plan, of several put together, and as extents; plans that are kept as much again.
   const auto most = static_cast<std::size_t>(options_.index_memory) / (8 * sizeof(Piece));
@@ -143,7 +147,8 @@ Reader::Opened& Reader::opened(std::uint32_t number) {
                             [&](const Opened& o) { return o.number == number; });
   if (found == files_.end()) {
     auto file = std::make_shared<File>(data_path(path_, number), false, rank_, report_);
-    file->share(client_caches_of(folder_of(path_)));
+    file->share(options_.caches);
+    if (file->has_weak_caches()) seen_.insert(number);
     files_.push_front({number, file, DataFileReader(file, {state_.id, number}), {}, {}});
     found = files_.begin();
     if (files_.size() > std::max<std::size_t>(options_.most_files, 1)) {
@@ -561,7 +566,7 @@ void Reader::read(const Request& request, std::span<const Part> parts) {
 Reader::Newest Reader::newest(OpenState which) {
   if (!state_file_) {
     auto file = std::make_shared<File>(state_path(path_), false, rank_, report_);
-    file->share(client_caches_of(folder_of(path_)));
+    file->share(options_.caches);
     state_file_.emplace(file, state_.id);
   }
   static_cast<File&>(state_file_->file()).look_again();

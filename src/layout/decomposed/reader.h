@@ -50,6 +50,7 @@ struct ReaderOptions {
   Count index_memory = 64 << 20;
   Count hole_threshold = 64 << 10;
   std::size_t most_files = 64;
+  ClientCaches caches = ClientCaches::coherent;
   PartReaderOptions parts = {};
 };
 
@@ -69,6 +70,8 @@ class Reader {
   const State& state() const { return state_; }
   /// Local. So many threads decode from here on.
   void use_threads(int threads) { parts_.use_threads(threads); }
+  /// Local, once, by who may write them. As data_files::leave_data_files().
+  void leave() noexcept;
   /// Local. Files are opened anew, and what is known of them is forgotten.
   void forget();
   /// Local. Where all data files have been looked into: Errc::enotnc if their roots are not those
@@ -191,6 +194,7 @@ class Reader {
   PartReader parts_;
   std::set<std::pair<std::uint32_t, std::uint64_t>> damaged_inverses_;  // file, hash
   std::list<Opened> files_;                                             // the one used last first
+  std::set<std::uint32_t> seen_;  // data files, where caches are weak
   PlanCache plans_;
   std::int64_t plans_made_ = 0, plans_found_ = 0, indexes_loaded_ = 0;
 };

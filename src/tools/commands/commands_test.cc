@@ -108,7 +108,7 @@ TEST_F(CommandsTest, info_as_json_tells_schema_and_byte_ranges) {
   auto expected = nlohmann::json::parse(R"({
     "format": "CDF-1", "file_size": 236, "expected_size": 236,
     "header": {"size": 0, "extent": 200},
-    "records": {"dimension": "time", "count": 2, "size": 12, "begin": 212},
+    "records": {"dimension": "time", "count": 2, "added": 0, "size": 12, "begin": 212},
     "dimensions": [{"name": "time", "length": 2, "unlimited": true},
                    {"name": "x", "length": 3, "unlimited": false}],
     "variables": [

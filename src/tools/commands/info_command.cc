@@ -193,6 +193,7 @@ Json info_json(const ClassicFile& file) {
   if (const auto dim = schema.record_dim()) {
     json["records"] = {{"dimension", schema.dims[static_cast<std::size_t>(*dim)].name},
                        {"count", schema.numrecs},
+                       {"added", file.added_records()},
                        {"size", schema.recsize},
                        {"begin", schema.begin_rec}};
     // Chunks have no record section.
@@ -309,6 +310,8 @@ std::string summary_text(const ClassicFile& file) {
       text += fmt::format(", {} each, from byte {}", friendly_size(schema.recsize),
                           grouped(schema.begin_rec));
     }
+    if (file.added_records() > 0)
+      text += fmt::format("; {} in the header alone", grouped(file.added_records()));
     table.add({"records", text});
   }
   if (any_chunks(file)) add_chunks(file, table);

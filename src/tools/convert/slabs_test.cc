@@ -228,6 +228,25 @@ TEST_F(SlabsTest, of_writes_that_overlap_the_later_one_stays) {
   }
 }
 
+TEST_F(SlabsTest, data_files_are_no_output) {
+  write(at("in.nc"), 2);
+  ConvertOptions options;
+  options.in = at("in.nc");
+  options.out = at("out.nc");
+  options.keys = {{"layout", "decomposed"}};
+  options.quiet = options.force = true;
+  convert_on(1, options);
+  for (const char* container : {"classic", "directory"}) {
+    options.out = at("out.nc.subfiles");
+    options.keys = {{"layout", "decomposed"}, {"container", container}};
+    const auto refused = attempt_to([&] { convert_on(1, options); });
+    ASSERT_TRUE(refused);
+    EXPECT_NE(refused->message().find("out.nc.subfiles is a directory"), std::string::npos)
+        << refused->message();
+    expect_equal(options.in, at("out.nc"));
+  }
+}
+
 // Data files go where the output goes, in the place of what was there.
 TEST_F(SlabsTest, outputs_may_be_decomposed) {
   write(at("in.nc"), 2);
