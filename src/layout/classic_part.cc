@@ -91,7 +91,7 @@ void remove_directory(const std::string& path) {
 
 void remove_whole(const std::string& path) {
   // Of a link to a directory the link goes, as of one to a file.
-  const bool is_link = std::filesystem::is_symlink(path);
+  const bool is_link = directory::is_link(path);
   if (!is_link && (directory::is_ours(path) || directory::is_unfinished(path)))
     return remove_directory(path);
   if (!is_link && directory::is_one(path))

@@ -94,7 +94,7 @@ class ApartPart : public ClassicPart {
   /// Collective, when the file was opened and the header read. Returns whether what was loaded is
   /// the newest state, and nothing damaged may have been a newer one. Else it is about to become
   /// that when the file is writable, and records that only the header tells of are given up.
-  virtual bool load() = 0;
+  virtual bool load(Count in_header) = 0;
   /// Local, the same on all ranks. The header tells less than is known by now.
   virtual bool header_is_old() const = 0;
   virtual void header_written() = 0;

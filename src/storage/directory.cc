@@ -35,9 +35,9 @@ Beginning beginning_in(const std::string& folder, std::string_view file) noexcep
   return its;
 }
 
-/// Whether all in a folder but its definitions is ours, and whether any of that shows it.
+/// Whether definitions are in a folder, all else in it is ours, and any of that shows it.
 struct Contents {
-  bool ours = true, known = false, empty = true;
+  bool header = false, ours = true, known = false, empty = true;
 };
 
 Contents contents_of(const std::string& folder) {
@@ -45,7 +45,10 @@ Contents contents_of(const std::string& folder) {
   found.ours = each_in_folder(folder,
                               [&](int, const char* file, bool is_regular) {
                                 found.empty = false;
-                                if (is_regular && file == name.substr(1)) return;
+                                if (is_regular && file == name.substr(1)) {
+                                  found.header = true;
+                                  return;
+                                }
                                 const Beginning its =
                                     is_regular ? beginning_in(folder, file) : Beginning::foreign;
                                 found.ours &= its != Beginning::foreign;
@@ -72,12 +75,20 @@ bool is_header(const std::string& path) { return path == name.substr(1) || path.
 
 bool is_ours(const std::string& path) { return is_one(path) && contents_of(path).ours; }
 
+bool is_link(const std::string& path) {
+  auto normal = std::filesystem::path(path).lexically_normal();
+  if (!normal.has_filename()) normal = normal.parent_path();
+  std::error_code failed;
+  return std::filesystem::is_symlink(normal, failed);
+}
+
+// Data files of a plain file may lie elsewhere, behind a link with the name that they have there.
 bool is_unfinished(const std::string& path) {
   std::error_code failed;
   const std::string real = std::filesystem::canonical(path, failed).string();
-  if (failed || real.ends_with(beside) || is_one(path)) return false;
+  if (failed || real.ends_with(beside)) return false;
   const Contents found = contents_of(path);
-  return found.ours && (found.known || found.empty);
+  return found.ours && !found.header && (found.empty || (found.known && !is_link(path)));
 }
 
 // Those that show whose the folder is go last: whoever is killed leaves it ours.

@@ -13,12 +13,15 @@ std::string header_of(const std::string& directory);
 bool is_one(const std::string& path);
 /// Whether a path is that of such a file, by its name.
 bool is_header(const std::string& path);
+/// Local. Whether a path, with or without a slash behind it, is that of a symbolic link.
+bool is_link(const std::string& path);
 /// Local. Whether it is one with nothing else in it than is ours: numbered data files, an index and
 /// a state, by what they begin with, too. Only then may it be removed, or become another file.
 bool is_ours(const std::string& path);
 /// Local. Whether it is a folder without definitions, as a kill or a power failure leaves one that
 /// was being made: empty, or with nothing else in it than is ours, of which a file shows it. It may
-/// be removed, or become a directory. Never FILE.subfiles, whose definitions lie elsewhere.
+/// be removed, or become a directory. Never FILE.subfiles, whose definitions lie elsewhere, nor
+/// what a link leads to, which may have that name.
 bool is_unfinished(const std::string& path);
 /// Local. Removes what is ours of one, but for the file of definitions, as far as it can.
 void remove_data(const std::string& directory) noexcept;

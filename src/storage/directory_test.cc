@@ -111,6 +111,18 @@ TEST(Directory, beside_a_file_is_none) {
   for (const fs::path& path : {folder, folder / "", folder / ".", link})
     EXPECT_FALSE(directory::is_unfinished(path)) << path;
   fs::remove(link);
+  // The files may lie on another disk.
+  const fs::path elsewhere = (folder / "../elsewhere").lexically_normal();
+  fs::remove_all(elsewhere);
+  fs::rename(folder, elsewhere);
+  fs::create_directory_symlink(elsewhere, folder);
+  fs::create_directory_symlink(folder, link);
+  EXPECT_TRUE(directory::is_unfinished(elsewhere));
+  for (const fs::path& path : {folder, folder / "", folder / ".", link, link / ""})
+    EXPECT_FALSE(directory::is_unfinished(path)) << path;
+  fs::remove(link);
+  fs::remove(folder);
+  fs::remove_all(elsewhere);
   fs::remove_all(folder);
 }
 

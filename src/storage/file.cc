@@ -214,7 +214,9 @@ void File::refresh() {
 void File::leave() noexcept {
   if (!has_weak_caches()) return;
   attempt_to([&] {
-    if (writable_ && was_open_) refresh();
+    if (!writable_ || !was_open_) return;
+    look_again();  // what was only read is kept, too
+    refresh();
   });
   attempt_to([&] { close(); });
 }

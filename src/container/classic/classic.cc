@@ -212,7 +212,7 @@ void ClassicContainer::open() {
   parts_begin();
   const Count in_header = schema_.numrecs;
   bool newest = true;
-  each_begun_apart([&](ApartPart& part) { newest &= part.load(); });
+  each_begun_apart([&](ApartPart& part) { newest &= part.load(in_header); });
   if (newest && in_header > schema_.numrecs) {
     Offset size = 0;
     by_root(comm_, [&] { size = file_.size(); });

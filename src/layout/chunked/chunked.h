@@ -78,7 +78,7 @@ class ChunkedLayout : public HeapPart {
   void take_over_placed(std::span<const std::byte> placed) override;
   void make_files() override;
   void start(const Schema* old, const std::function<void(const Move&)>& relocate) override;
-  bool load() override;
+  bool load(Count in_header) override;
   bool header_is_old() const override;
   void header_written() override;
   void publish() override { store_.publish(); }

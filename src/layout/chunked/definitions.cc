@@ -229,9 +229,8 @@ void ChunkedLayout::write_anchors(const Schema* old) {
   });
 }
 
-bool ChunkedLayout::load() {
+bool ChunkedLayout::load(Count in_header) {
   const auto state = site_.method.chunk_state == "synced" ? OpenState::synced : OpenState::newest;
-  const Count in_header = schema_.numrecs;
   Offset size = 0;
   bool newest = false;
   agree_on_error(comm_, attempt_to([&] {

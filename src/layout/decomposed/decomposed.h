@@ -65,7 +65,7 @@ class DecomposedLayout : public ApartPart {
   void make_files() override;
   void start(const Schema* old, const std::function<void(const Move&)>& relocate) override;
   std::shared_ptr<const Decomposition> stored_decomposition(int id) override;
-  bool load() override;
+  bool load(Count in_header) override;
   bool header_is_old() const override { return false; }
   void header_written() override {}
 

@@ -314,7 +314,7 @@ void DecomposedLayout::write_anchors(const Schema* old) {
   });
 }
 
-bool DecomposedLayout::load() {
+bool DecomposedLayout::load(Count in_header) {
   begun_ = true;
   const bool writes = site_.file.writable();
   const OpenState which = wanted_state(site_.method);
@@ -345,7 +345,7 @@ bool DecomposedLayout::load() {
     unreadable_ = *failed;
     return false;
   }
-  const Count in_header = std::exchange(schema_.numrecs, state_.records);
+  schema_.numrecs = state_.records;
   const bool damaged_slot = known[2] != 0;
   const bool newest = state_.epoch == known[0] && !damaged_slot;
   if (!newest) give_up_records(site_, in_header);
