@@ -136,6 +136,13 @@ int run(int argc, char** argv, const char* name, const Play& play) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   std::signal(SIGALRM, too_late);
   const char* file = argc > 1 ? argv[1] : "no_memory/file";
+  // Whoever repeats a case by hand may name any.
+  const auto folder = std::filesystem::path(file).parent_path().filename().string();
+  if (!folder.starts_with("no_memory")) {
+    std::fprintf(stderr, "%s: all in the file's folder goes: call it no_memory, not %s\n", name,
+                 folder.c_str());
+    return 2;
+  }
   double seconds = 10;
   unsigned long seed = 1;
   Case only;
