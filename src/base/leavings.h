@@ -18,6 +18,9 @@ inline bool is_number(std::string_view name) {
 /// "FBDF", which data files begin with, and "FBDS", as slots of a state do.
 constexpr std::uint32_t data_file_word = 0x4642'4446, state_word = 0x4642'4453;
 
+/// Slots of a state, one behind the other, of so many bytes each.
+constexpr int state_slots = 3, state_slot_bytes = 512;
+
 /// What a file begins with: that word; what a kill or a power failure leaves in its place, nothing
 /// or zeros, little more than definitions take; something else, which may begin with zeros, too.
 enum class Beginning { data_file, torn, foreign };

@@ -41,6 +41,17 @@ void by_root(const Comm& comm, F&& f) {
   agree_on_error(comm, comm.is_root() ? attempt_to(f) : std::nullopt);
 }
 
+/// Collective. What f(), which returns a std::int64_t that is not negative, returns on rank 0; what
+/// it throws there is thrown on all.
+template <typename F>
+std::int64_t told_by_root(const Comm& comm, F&& f) {
+  std::int64_t told = 0;
+  std::optional<Error> failed;
+  if (comm.is_root()) failed = attempt_to([&] { told = f(); });
+  agree_on_error(comm, failed, std::span(&told, 1), Reduce::max);
+  return told;
+}
+
 /// Collective. For outcomes that are expected, and dealt with by all ranks alike: the error that
 /// agree_on_error would throw, if there is one.
 inline std::optional<Error> worst_of_all(const Comm& comm, const std::optional<Error>& mine) {

@@ -86,7 +86,7 @@ class Records final : public GroupWriter {
     if (is_split()) return start_files(append);
     if (append) {
       // An empty file is what a run left that ended before its first step.
-      const std::int64_t there = told_by_root([&]() -> std::int64_t {
+      const std::int64_t there = told_by_root(comm_, [&]() -> std::int64_t {
         return fs::is_directory(path_) || (fs::exists(path_) && fs::file_size(path_) > 0);
       });
       if (there != 0) return go_on();
@@ -126,8 +126,6 @@ class Records final : public GroupWriter {
  private:
   bool is_split() const { return method_.split == "step"; }
   std::string path_of_step() const { return is_split() ? file_of_step(path_, steps_) : path_; }
-  template <typename F>
-  std::int64_t told_by_root(F&& f) const;
   void create(const std::string& path, int version);
   void start_files(bool append);
   void go_on();
@@ -174,16 +172,6 @@ class Records final : public GroupWriter {
 
 // -- files
 
-/// Collective. What f() returns on rank 0, which is not negative.
-template <typename F>
-std::int64_t Records::told_by_root(F&& f) const {
-  std::int64_t told = 0;
-  std::optional<Error> failed;
-  if (comm_.is_root()) failed = attempt_to([&] { told = f(); });
-  agree_on_error(comm_, failed, std::span(&told, 1), Reduce::max);
-  return told;
-}
-
 void Records::create(const std::string& path, int version) {
   defined_ = false;
   whole_.clear();
@@ -198,7 +186,7 @@ void Records::create(const std::string& path, int version) {
 // once it is known that there can be new ones.
 void Records::start_files(bool append) {
   std::vector<std::uint64_t> there;
-  steps_ = static_cast<std::uint64_t>(told_by_root([&] {
+  steps_ = static_cast<std::uint64_t>(told_by_root(comm_, [&] {
     there = files_of_steps(path_);
     return append && !there.empty() ? static_cast<std::int64_t>(there.back()) + 1 : 0;
   }));

@@ -24,13 +24,14 @@
 #include <span>
 #include <vector>
 
+#include "base/leavings.h"
 #include "base/types.h"
 
 namespace forebay::decomposed {
 
 /// Slots are written whole, by one system call within a sector.
-constexpr Count slot_bytes = 512;
-constexpr int slots = 3;
+constexpr Count slot_bytes = state_slot_bytes;
+constexpr int slots = state_slots;
 
 struct Front {
   std::uint64_t id = 0;  ///< random; the header of the classic file has it, too

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <string_view>
@@ -27,10 +28,11 @@ Beginning beginning_in(const std::string& folder, std::string_view file) noexcep
     File opened(folder + "/" + std::string(file), false, 0, unseen);
     const auto read = std::span<const std::byte>(bytes).first(opened.read_at(0, bytes));
     its = beginning_of(read, is_state ? state_word : data_file_word);
-    constexpr std::size_t slot = 512;
-    for (std::size_t at = slot; is_state && at <= 2 * slot && at < read.size(); at += slot)
-      if (beginning_of(read.subspan(at), state_word) == Beginning::data_file)
+    for (int slot = 1; is_state && slot < state_slots; ++slot) {
+      const auto at = static_cast<std::size_t>(slot * state_slot_bytes);
+      if (beginning_of(read.subspan(std::min(at, read.size())), state_word) == Beginning::data_file)
         its = Beginning::data_file;
+    }
   });
   return its;
 }

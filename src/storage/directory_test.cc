@@ -18,6 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+void put(const fs::path& folder, const std::string& name, const std::string& text) {
+  std::ofstream(folder / name, std::ios::binary) << text;
+}
+
 TEST(Directory, names_what_lies_in_it) {
   EXPECT_EQ(directory::header_of("run/out"), "run/out/header.nc");
   EXPECT_EQ(directory::header_of("run/out/"), "run/out/header.nc");
@@ -35,31 +39,28 @@ TEST(Directory, is_ours_by_names_and_by_what_data_files_begin_with) {
   const fs::path folder = ::testing::TempDir() + "/forebay-ours";
   fs::remove_all(folder);
   fs::create_directories(folder);
-  const auto put = [&](const std::string& name, const std::string& text) {
-    std::ofstream(folder / name, std::ios::binary) << text;
-  };
   EXPECT_FALSE(directory::is_ours(folder));
-  put("header.nc", "CDF");
+  put(folder, "header.nc", "CDF");
   const std::string damaged(512, 'x'), slot = "FBDS" + std::string(508, '\1');
   for (const std::string& state :
        {slot, damaged + slot, damaged + damaged + slot, std::string(), std::string(1536, '\0')}) {
-    put("state", state);
+    put(folder, "state", state);
     EXPECT_TRUE(directory::is_ours(folder)) << state.size();
   }
   for (const std::string& state : {damaged, std::string("mine"), std::string("FBDF")}) {
-    put("state", state);
+    put(folder, "state", state);
     EXPECT_FALSE(directory::is_ours(folder)) << state.size();
   }
-  put("state", slot);
+  put(folder, "state", slot);
   for (const std::string name : {"index", "0", "17"}) {
     for (const std::string text : {"FBDF and so on", "", "\1", "FBD", "mine"}) {
-      put(name, text);
+      put(folder, name, text);
       EXPECT_EQ(directory::is_ours(folder), text.empty() || text.starts_with("FBDF")) << text;
     }
-    put(name, std::string(100, '\0'));
+    put(folder, name, std::string(100, '\0'));
     EXPECT_TRUE(directory::is_ours(folder));
   }
-  put("notes", "FBDF");
+  put(folder, "notes", "FBDF");
   EXPECT_FALSE(directory::is_ours(folder));
   fs::remove(folder / "notes");
   fs::create_directory(folder / "1");
@@ -77,25 +78,22 @@ TEST(Directory, is_unfinished_by_a_file_that_shows_whose_it_is) {
   fs::remove_all(folder);
   EXPECT_FALSE(directory::is_unfinished(folder));
   fs::create_directories(folder);
-  const auto put = [&](const std::string& name, const std::string& text) {
-    std::ofstream(folder / name, std::ios::binary) << text;
-  };
   EXPECT_TRUE(directory::is_unfinished(folder)) << "an empty one is nobody's";
-  for (const char* name : {"0", "index", "state"}) put(name, "");
+  for (const char* name : {"0", "index", "state"}) put(folder, name, "");
   EXPECT_FALSE(directory::is_unfinished(folder)) << "files of nothing may be anybody's";
   const std::pair<const char*, const char*> words[] = {
       {"0", "FBDF"}, {"index", "FBDF"}, {"state", "FBDS"}};
   for (const auto& [name, word] : words) {
-    put(name, word);
+    put(folder, name, word);
     EXPECT_TRUE(directory::is_unfinished(folder)) << name;
     EXPECT_FALSE(directory::is_ours(folder)) << name;
-    put("mine", "");
+    put(folder, "mine", "");
     EXPECT_FALSE(directory::is_unfinished(folder)) << name;
     fs::remove(folder / "mine");
-    put(name, "");
+    put(folder, name, "");
   }
-  put("0", "FBDF");
-  put("header.nc", "");
+  put(folder, "0", "FBDF");
+  put(folder, "header.nc", "");
   EXPECT_FALSE(directory::is_unfinished(folder)) << "it has definitions";
   EXPECT_TRUE(directory::is_ours(folder));
   fs::remove_all(folder);
@@ -151,15 +149,12 @@ TEST(Directory, loses_its_data_first_what_shows_whose_they_are_last) {
   const fs::path folder = ::testing::TempDir() + "/forebay-going";
   fs::remove_all(folder);
   fs::create_directories(folder);
-  const auto put = [&](const std::string& name, const std::string& text) {
-    std::ofstream(folder / name, std::ios::binary) << text;
-  };
   constexpr int torn = 20;
-  for (int i = 0; i < torn; ++i) put(std::to_string(i), "");
-  put("index", "FBDF");
-  put("state", "FBDS");
-  for (const char* name : {"header.nc", "notes"}) put(name, "mine");
-  put("99", "mine, too");
+  for (int i = 0; i < torn; ++i) put(folder, std::to_string(i), "");
+  put(folder, "index", "FBDF");
+  put(folder, "state", "FBDS");
+  for (const char* name : {"header.nc", "notes"}) put(folder, name, "mine");
+  put(folder, "99", "mine, too");
   const int seen = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
   ASSERT_GE(::inotify_add_watch(seen, folder.c_str(), IN_DELETE), 0);
   directory::remove_data(folder);

@@ -10,16 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int failures;
-
-#define TRY(call)                                             \
-  do {                                                        \
-    int code_ = (call);                                       \
-    if (code_ != NC_NOERR) {                                  \
-      fprintf(stderr, "%s: %s\n", #call, nc_strerror(code_)); \
-      ++failures;                                             \
-    }                                                         \
-  } while (0)
+#define ERROR_TEXT nc_strerror
+#include "try.h"
 
 #define REQUIRE(condition, what, name)                                    \
   do {                                                                    \

@@ -10,18 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ERROR_TEXT ncmpi_strerror
+#include "try.h"
+
 enum { NT = 3, NY = 37, NX = 53, written_rows = 20, long_text = 9000 };
-
-static int failures;
-
-#define TRY(call)                                                \
-  do {                                                           \
-    int code_ = (call);                                          \
-    if (code_ != NC_NOERR) {                                     \
-      fprintf(stderr, "%s: %s\n", #call, ncmpi_strerror(code_)); \
-      ++failures;                                                \
-    }                                                            \
-  } while (0)
 
 static int rank, ranks;
 

@@ -13,18 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#define ERROR_TEXT ncmpi_strerror
+#include "try.h"
+
 enum { columns = 32 }; /* of a rank */
 
-static int failures, rank, ranks;
-
-#define TRY(call)                                                \
-  do {                                                           \
-    int code_ = (call);                                          \
-    if (code_ != NC_NOERR) {                                     \
-      fprintf(stderr, "%s: %s\n", #call, ncmpi_strerror(code_)); \
-      ++failures;                                                \
-    }                                                            \
-  } while (0)
+static int rank, ranks;
 
 static int id_of(int id, const char* name) {
   int var = -1;

@@ -214,10 +214,7 @@ void ClassicContainer::open() {
   bool newest = true;
   each_begun_apart([&](ApartPart& part) { newest &= part.load(in_header); });
   if (newest && in_header > schema_.numrecs) {
-    Offset size = 0;
-    by_root(comm_, [&] { size = file_.size(); });
-    comm_.broadcast(&size, sizeof size);
-    keep_added_records(schema_, in_header, size);
+    keep_added_records(schema_, in_header, told_by_root(comm_, [&] { return file_.size(); }));
   }
 }
 

@@ -218,11 +218,7 @@ void SlabEncoder::place_and_write(Work& work, std::span<const PlannedPart> round
         {part.elements, total, told.bytes, static_cast<std::uint32_t>(told.skipped), told.hash});
     total += with_padding(told.bytes);
   }
-  Offset begin = 0;
-  by_root(group_, [&] {
-    if (file) begin = file->allocate(total);
-  });
-  group_.broadcast(&begin, sizeof begin);
+  const Offset begin = told_by_root(group_, [&] { return file ? file->allocate(total) : 0; });
   for (StoredPart& part : parts) part.offset += begin;
   std::vector<Extent> extents;
   for (std::size_t i = 0, own = 0; i < round.size(); ++i) {
