@@ -32,7 +32,8 @@ std::string_view trimmed(std::string_view text) {
 }
 
 const char* order_problem(Kind earlier, Kind later) {
-  if (later == Kind::compress) return nullptr;
+  if (later == Kind::levels) return "comes first";
+  if (later == Kind::compress || earlier == Kind::levels) return nullptr;
   if (earlier == Kind::compress) return "needs elements, and a compressor leaves none";
   if (earlier == Kind::values) return "needs elements, and the codec before it leaves none";
   if (earlier == Kind::shuffle)
@@ -123,8 +124,14 @@ Pipeline Pipeline::parse(std::string_view text) {
     text.remove_prefix(comma + 1);
   }
   check_order(pipeline.stages_);
-  pipeline.text_ = join_texts(pipeline.stages_);
+  pipeline.settle();
   return pipeline;
+}
+
+void Pipeline::settle() {
+  text_ = join_texts(stages_);
+  if (!stages_.empty() && stages_[0]->kind() == Kind::levels)
+    levels_ = stages_[0]->over(std::span(stages_).subspan(1));
 }
 
 bool Pipeline::lossy() const {
@@ -138,7 +145,7 @@ Pipeline Pipeline::for_type(Type type) const {
     fitting.stages_.push_back(stage);
     type = stage->type_after(type);
   }
-  fitting.text_ = join_texts(fitting.stages_);
+  fitting.settle();
   return fitting;
 }
 
@@ -146,8 +153,31 @@ Pipeline Pipeline::lossless() const {
   Pipeline exact;
   for (const auto& stage : stages_)
     if (!stage->lossy()) exact.stages_.push_back(stage);
-  exact.text_ = join_texts(exact.stages_);
+  exact.settle();
   return exact;
+}
+
+int Pipeline::parts() const { return levels_ ? levels_->levels() + 1 : 1; }
+
+int Pipeline::parts_of(std::string_view text) {
+  try {
+    const auto stage = make_stage(trimmed(text.substr(0, text.find(','))));
+    return stage->kind() == Kind::levels ? stage->over({})->levels() + 1 : 1;
+  } catch (const Error&) {
+    return 1;
+  }
+}
+
+Count Pipeline::most_bytes(const ChunkInfo& chunk) const {
+  return levels_ ? levels_->most_bytes(chunk) : chunk.bytes();
+}
+
+bool Pipeline::wants_range() const { return levels_ && levels_->wants_range(); }
+
+std::vector<Count> level_shape(std::span<const Count> shape, int level) {
+  std::vector<Count> coarse(shape.begin(), shape.end());
+  for (Count& n : coarse) n = ((n - 1) >> level) + 1;
+  return coarse;
 }
 
 double Pipeline::encode_work() const {
@@ -168,6 +198,18 @@ double Pipeline::decode_work() const {
     share *= share_left(stage->kind());
   }
   return work;
+}
+
+void Pipeline::encode(const ChunkInfo& chunk, std::span<const std::byte> raw,
+                      std::span<EncodedChunk> parts, CodecWorkspace& workspace) const {
+  if (levels_) return levels_->encode(chunk, raw, parts, workspace.state());
+  parts[0] = encode(chunk, raw, workspace);
+}
+
+void Pipeline::decode(const ChunkInfo& chunk, std::span<const EncodedChunk> parts,
+                      std::span<std::byte> raw, CodecWorkspace& workspace) const {
+  if (levels_) return levels_->decode(chunk, parts, raw, workspace.state());
+  decode(chunk, parts[0].bytes, parts[0].skipped, raw, workspace);
 }
 
 EncodedChunk Pipeline::encode(const ChunkInfo& chunk, std::span<const std::byte> raw,

@@ -26,11 +26,16 @@
 namespace forebay {
 
 class CodecStage;
+class LevelCoder;
 
 /// What a chunk is to those codecs that look at values.
 struct ChunkInfo {
   Type type = Type::none;
   std::vector<Count> shape;  ///< slowest first; empty: one element
+  /// One element in external form that stands for none, and is kept as it is; empty: there is none.
+  std::span<const std::byte> fill = {};
+  /// Largest less smallest value of all that is written together; 0 where nobody asks for it.
+  double range = 0;
 
   Count elements() const;
   Count bytes() const { return elements() * size_of(type); }
@@ -84,6 +89,16 @@ class Pipeline {
   /// The same without its lossy stages.
   Pipeline lossless() const;
 
+  /// In how many parts a chunk is stored, coarse to fine: 1, but for a pipeline that begins with a
+  /// hierarchy (codec/wavelet_stage.cc), which has one for each level and one more.
+  int parts() const;
+  /// The same of a pipeline's text, also where this build lacks one of its codecs.
+  static int parts_of(std::string_view text);
+  /// Bytes that all parts of a chunk take together, at most.
+  Count most_bytes(const ChunkInfo& chunk) const;
+  /// Whether ChunkInfo::range is needed to encode.
+  bool wants_range() const;
+
   /// Time that encoding (decoding) one byte takes, relative to encoding with deflate:6; 0.02 for an
   /// empty pipeline. For planning only.
   double encode_work() const;
@@ -96,6 +111,16 @@ class Pipeline {
   EncodedChunk encode(const ChunkInfo& chunk, std::span<const std::byte> raw,
                       CodecWorkspace& workspace) const;
 
+  /// The same for any pipeline; `parts` has parts() elements. A part may have no bytes, but for the
+  /// first. The bytes are views of the workspace, or of the chunk itself.
+  void encode(const ChunkInfo& chunk, std::span<const std::byte> raw, std::span<EncodedChunk> parts,
+              CodecWorkspace& workspace) const;
+
+  /// Decodes the first parts of a chunk, parts() of them or fewer, into `raw`: all its elements, or
+  /// those of a coarser level (level_shape()). Errors as decode().
+  void decode(const ChunkInfo& chunk, std::span<const EncodedChunk> parts, std::span<std::byte> raw,
+              CodecWorkspace& workspace) const;
+
   /// Decodes into `raw` (chunk.bytes() bytes). Errc::enotnc when `stored` is not what encode() made
   /// of such a chunk: never reads or writes outside the two spans, never allocates more than a
   /// small multiple of chunk.bytes().
@@ -103,9 +128,15 @@ class Pipeline {
               std::span<std::byte> raw, CodecWorkspace& workspace) const;
 
  private:
+  void settle();  // once stages_ are there
+
   std::vector<std::shared_ptr<const CodecStage>> stages_;
+  std::shared_ptr<const LevelCoder> levels_;  // where the first one is a hierarchy
   std::string text_ = "none";
 };
+
+/// The shape of a chunk at a level of a hierarchy: every axis halved so often, rounded up.
+std::vector<Count> level_shape(std::span<const Count> shape, int level);
 
 /// One codec, as shown to people (docs/methods.md, `forebay info`, error messages).
 struct CodecDescription {

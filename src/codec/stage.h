@@ -66,10 +66,30 @@ struct StageInput {
   std::span<const std::byte> bytes;
 };
 
+/// Codes a chunk as a hierarchy: each level in a part of its own, so that the first parts are the
+/// chunk at a coarser resolution. Immutable, as stages are.
+class LevelCoder {
+ public:
+  LevelCoder() = default;
+  LevelCoder(const LevelCoder&) = delete;
+  LevelCoder& operator=(const LevelCoder&) = delete;
+  virtual ~LevelCoder() = default;
+
+  virtual int levels() const = 0;  ///< besides the coarsest one
+  virtual bool wants_range() const = 0;
+  /// As Pipeline's functions of the same names; parts are coarse to fine.
+  virtual Count most_bytes(const ChunkInfo& chunk) const = 0;
+  virtual void encode(const ChunkInfo& chunk, std::span<const std::byte> raw,
+                      std::span<EncodedChunk> parts, CodecWorkspace::State& state) const = 0;
+  virtual void decode(const ChunkInfo& chunk, std::span<const EncodedChunk> parts,
+                      std::span<std::byte> raw, CodecWorkspace::State& state) const = 0;
+};
+
 /// Immutable; used by several threads at once, each with a workspace of its own.
 class CodecStage {
  public:
   enum class Kind {
+    levels,    ///< elements to a hierarchy of them; stands first, and codes it by the others
     convert,   ///< elements to elements of another type (type_after)
     shuffle,   ///< elements to the same bytes in another order
     values,    ///< elements to bytes, by their values
@@ -88,6 +108,11 @@ class CodecStage {
   /// Whether elements of this type can go through and may gain by it.
   virtual bool applies_to(Type) const { return true; }
   virtual Type type_after(Type type) const { return type; }
+  /// Of Kind::levels alone: codes by the stages behind it. Errc::einval where they cannot follow.
+  virtual std::shared_ptr<const LevelCoder> over(
+      std::span<const std::shared_ptr<const CodecStage>> /*rest*/) const {
+    return nullptr;
+  }
 
   /// Time for a byte of this stage's decoded side, relative to encoding with deflate:6.
   virtual double encode_work() const = 0;

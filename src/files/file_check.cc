@@ -64,7 +64,8 @@ class FileChecker {
   Survey survey(const RootSlot& slot);
   void survey_pages(Survey& found, const Directory::Item& item, const std::string& state);
   void check_variable(VarId id, const Survey& state);
-  void check_chunk(VarId id, Count chunk, const chunked::Entry& entry, chunked::TaskSlot& slot);
+  void check_chunk(VarId id, Count chunk, const chunked::ChunkTable& table,
+                   chunked::TaskSlot& slot);
   std::optional<std::string> block_problem(const BlockRef& ref, Offset shift,
                                            std::vector<std::byte>& bytes);
   void add(Damage::Part part, std::optional<VarId> var, std::string problem) {
@@ -309,17 +310,19 @@ void FileChecker::check_variable(VarId id, const Survey& state) {
   chunked::TaskSlot slot;
   const Count in_grid = coding.grid.chunks(schema_.numrecs);
   Count beyond = 0;
-  std::vector<std::pair<Count, const chunked::Entry*>> all;  // those of a data file together
-  table.for_each(
-      [&](Count chunk, const chunked::Entry& entry) { all.emplace_back(chunk, &entry); });
+  std::vector<std::pair<Count, std::uint32_t>> all;  // and data files: those of one together
+  table.for_each([&](Count entry, const chunked::Entry& e) {
+    const Count chunk = entry / coding.parts();
+    if (all.empty() || all.back().first != chunk) all.emplace_back(chunk, e.file);
+  });
   std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.second->file < b.second->file; });
-  for (const auto& [chunk, entry] : all) {
+                   [](const auto& a, const auto& b) { return a.second < b.second; });
+  for (const auto& [chunk, file] : all) {
     if (chunk >= in_grid) {
       ++beyond;
       if (!variable(id).is_record) continue;
     }
-    check_chunk(id, chunk, *entry, slot);
+    check_chunk(id, chunk, table, slot);
   }
   if (beyond > 0 && variable(id).is_record) {
     result_.notes.push_back(plural(beyond, "chunk") + " of variable " + variable(id).name +
@@ -336,13 +339,13 @@ void FileChecker::check_variable(VarId id, const Survey& state) {
     check.problem = std::to_string(check.damaged) + " of " + plural(in_grid, "chunk") + " damaged";
 }
 
-void FileChecker::check_chunk(VarId id, Count chunk, const chunked::Entry& entry,
+void FileChecker::check_chunk(VarId id, Count chunk, const chunked::ChunkTable& table,
                               chunked::TaskSlot& slot) {
   VariableCheck& check = of(id);
   ++check.present;
   ++result_.chunks;
   if (const auto error =
-          attempt_to([&] { file_.chunks()->load(id, chunk, entry, options_.decode, slot); })) {
+          attempt_to([&] { file_.chunks()->load(id, chunk, table, options_.decode, slot); })) {
     ++check.damaged;
     Damage damage;
     damage.var = id;
@@ -354,8 +357,12 @@ void FileChecker::check_chunk(VarId id, Count chunk, const chunked::Entry& entry
       damage.problem.erase(0, at + std::string_view(" is damaged: ").size());
     result_.damages.push_back(std::move(damage));
   }
-  check.stored_bytes += entry.bytes;
-  result_.bytes += entry.bytes;
+  Count bytes = 0;
+  const chunked::VariableCoding& coding = file_.chunks()->coding(id);
+  for (int part = 0; part < coding.parts(); ++part)
+    bytes += table.get(coding.entry(chunk, part)).bytes;
+  check.stored_bytes += bytes;
+  result_.bytes += bytes;
   if (options_.progress) options_.progress(result_.bytes, all_bytes_);
 }
 

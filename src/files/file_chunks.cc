@@ -141,9 +141,16 @@ FileChunks::FileChunks(Schema& schema, ChunkIndex index, Offset file_size, ReadI
   for (std::size_t v = 0; v < schema.vars.size(); ++v) {
     const Variable& var = schema.vars[v];
     if (!var.chunking) continue;
-    items_[v].refused = attempt_to([&] {
-      items_[v].coding = chunked::make_coding(var, index_.tables[v].fault, least_chunk_bytes);
+    Item& its = items_[v];
+    its.refused = attempt_to([&] {
+      int levels = 0;
+      for (int level = 0; level <= levels; ++level) {
+        its.codings.push_back(
+            chunked::make_coding(var, index_.tables[v].fault, least_chunk_bytes, level));
+        levels = its.codings[0].parts() - 1;
+      }
     });
+    if (its.refused) its.codings.clear();
   }
 }
 
@@ -153,7 +160,9 @@ const chunked::ChunkTable& FileChunks::table(VarId var) const {
   return index_.tables[static_cast<std::size_t>(var)];
 }
 
-const chunked::VariableCoding& FileChunks::coding(VarId var) const { return *item(var).coding; }
+int FileChunks::levels(VarId var) const {
+  return std::max(0, static_cast<int>(std::ssize(item(var).codings)) - 1);
+}
 
 ChunkFacts FileChunks::facts(VarId id) const {
   const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
@@ -166,9 +175,10 @@ ChunkFacts FileChunks::facts(VarId id) const {
   std::optional<ChunkGrid> without_codec;
   if (its.refused && its.refused->code() == Errc::enotsupport && !facts.shape.empty())
     without_codec.emplace(var, facts.shape);
-  const ChunkGrid* grid = its.coding      ? &its.coding->grid
-                          : without_codec ? &*without_codec
-                                          : nullptr;
+  const chunked::VariableCoding* its_coding = its.codings.empty() ? nullptr : its.codings.data();
+  const ChunkGrid* grid = its_coding != nullptr ? &its_coding->grid
+                          : without_codec       ? &*without_codec
+                                                : nullptr;
   if (grid == nullptr || facts.shape.empty()) return facts;
   facts.chunks = grid->chunks(schema_.numrecs);
   for (int d = 0; d < grid->ndims(); ++d) {
@@ -176,15 +186,22 @@ ChunkFacts FileChunks::facts(VarId id) const {
     facts.grid.push_back(records ? facts.chunks / std::max<Count>(grid->chunks_per_row(), 1)
                                  : grid->grid_length(d));
   }
-  const std::uint32_t all_stages = its.coding ? (1u << its.coding->pipeline.size()) - 1 : 0;
-  table(id).for_each([&](Count chunk, const chunked::Entry& e) {
+  const std::uint32_t all_stages =
+      its_coding != nullptr ? (1u << its_coding->pipeline.size()) - 1 : 0;
+  const int parts = Pipeline::parts_of(facts.codec);
+  if (parts > 1) facts.level_bytes.assign(static_cast<std::size_t>(parts), 0);
+  table(id).for_each([&](Count entry, const chunked::Entry& e) {
+    const Count chunk = entry / parts;
     if (!var.is_record && chunk >= facts.chunks) return;
+    facts.stored_bytes += e.bytes;
+    if (parts > 1)
+      facts.level_bytes[static_cast<std::size_t>(parts - 1 - entry % parts)] += e.bytes;
+    if (entry % parts != 0) return;
     const Count bytes = grid->bytes(chunk);
     ++facts.present;
-    facts.stored_bytes += e.bytes;
     facts.raw_bytes += bytes;
     // Of a codec that this build lacks the number of stages is not known.
-    if (its.coding ? e.skipped == all_stages : e.skipped != 0 && e.bytes == bytes) {
+    if (its_coding != nullptr ? e.skipped == all_stages : e.skipped != 0 && e.bytes == bytes) {
       ++facts.raw;
     } else if (e.skipped != 0) {
       ++facts.partly;
@@ -196,11 +213,17 @@ ChunkFacts FileChunks::facts(VarId id) const {
 void FileChunks::each_stored(VarId var, const std::function<void(const ChunkPlace&)>& visit) const {
   const ChunkFacts known = facts(var);
   std::vector<Count> at(known.grid.size());
-  table(var).for_each([&](Count chunk, const chunked::Entry& entry) {
-    if (chunk >= known.chunks) return;
+  const int parts = Pipeline::parts_of(known.codec);
+  const chunked::ChunkTable& entries = table(var);
+  entries.for_each([&](Count id, const chunked::Entry& entry) {
+    Count chunk = id / parts;
+    if (id % parts != 0 || chunk >= known.chunks) return;
+    Count bytes = 0;
+    for (int part = 0; part < parts; ++part) bytes += entries.get(id + part).bytes;
     for (std::size_t d = at.size(); d-- > 0; chunk /= known.grid[d]) at[d] = chunk % known.grid[d];
-    const auto place = entry.file == 0 ? std::optional(entry.offset + shift()) : std::nullopt;
-    visit({at, entry.bytes, place, entry.skipped == 0});
+    const bool in_one = parts == 1 && entry.file == 0;
+    const auto place = in_one ? std::optional(entry.offset + shift()) : std::nullopt;
+    visit({at, bytes, place, entry.skipped == 0});
   });
 }
 
@@ -219,29 +242,49 @@ std::vector<std::string> FileChunks::problems_of_files() const {
   return problems;
 }
 
-chunked::Chunk FileChunks::fetch(VarId var, Count id, const chunked::Entry& entry,
-                                 chunked::TaskSlot& slot) const {
-  chunked::Chunk chunk{
-      coding(var), schema_.vars[static_cast<std::size_t>(var)].name, id, entry, {}};
-  if (!chunk.is_stored()) return chunk;
+chunked::Chunk FileChunks::fetch(const chunked::VariableCoding& coding, VarId var, Count id,
+                                 const chunked::ChunkTable& table, chunked::TaskSlot& slot,
+                                 std::vector<chunked::StoredPart>& parts) const {
+  chunked::Chunk chunk{coding, schema_.vars[static_cast<std::size_t>(var)].name, id, {}};
+  if (!table.get(coding.entry(id, 0)).present() || coding.provisional) return chunk;
+  parts.clear();
   chunked::LookedAt at;
-  chunked::check_place(chunk.coding, chunk.name, id, entry, file_size_ - index_.shift, files_, at);
-  const auto bytes = slot.stored(entry.bytes);
-  if (!at.file) {
-    read_(entry.offset + index_.shift, bytes);
-  } else if (at.file->read_at(entry.offset, bytes) != bytes.size()) {
-    throw chunked::damaged_chunk(chunk.name, chunk.coding.grid, id,
-                                 at.file->path() + " became shorter while it was read");
+  Count all = 0;
+  const auto room = [&](const chunked::Entry& e) { return round_up(e.bytes, 8); };
+  for (int part = 0; part < coding.parts_needed(); ++part) {
+    const chunked::Entry& entry = table.get(coding.entry(id, part));
+    parts.push_back({&entry, {}});
+    if (!entry.present()) continue;
+    chunked::check_place(coding, chunk.name, id, entry, file_size_ - index_.shift, files_, at);
+    all += room(entry);
   }
-  chunk.stored = bytes;
+  auto rest = slot.stored(all);
+  for (chunked::StoredPart& part : parts) {
+    const chunked::Entry& entry = *part.entry;
+    if (!entry.present()) continue;
+    chunked::check_place(coding, chunk.name, id, entry, file_size_ - index_.shift, files_, at);
+    const auto bytes = rest.first(static_cast<std::size_t>(entry.bytes));
+    rest = rest.subspan(static_cast<std::size_t>(room(entry)));
+    if (!at.file) {
+      read_(entry.offset + index_.shift, bytes);
+    } else if (at.file->read_at(entry.offset, bytes) != bytes.size()) {
+      throw chunked::damaged_chunk(chunk.name, coding.stored_grid(), id,
+                                   at.file->path() + " became shorter while it was read");
+    }
+    part.bytes = bytes;
+  }
+  chunk.parts = parts;
   return chunk;
 }
 
-std::span<const std::byte> FileChunks::load(VarId var, Count id, const chunked::Entry& entry,
+std::span<const std::byte> FileChunks::load(VarId var, Count id, const chunked::ChunkTable& table,
                                             bool decode, chunked::TaskSlot& slot) const {
-  const chunked::Chunk chunk = fetch(var, id, entry, slot);
+  std::vector<chunked::StoredPart> parts;
+  const chunked::Chunk chunk = fetch(coding(var), var, id, table, slot, parts);
   if (!decode) {
-    chunked::verify_chunk(chunk.coding, chunk.name, id, entry, chunk.stored);
+    for (std::size_t part = 0; part < chunk.parts.size(); ++part)
+      chunked::verify_chunk(chunk.coding, chunk.name, id, static_cast<int>(part),
+                            chunk.parts[part]);
     return {};
   }
   const auto raw = slot.chunk(chunk.coding.grid.bytes(id));
@@ -249,15 +292,18 @@ std::span<const std::byte> FileChunks::load(VarId var, Count id, const chunked::
   return raw;
 }
 
-bool FileChunks::read(VarId id, const Subarray& selection, Type type, void* out,
-                      int threads) const {
+bool FileChunks::read(VarId id, const Subarray& selection, Type type, void* out, int threads,
+                      int level) const {
   if (index_.facts.damage) {
     const Error& e = *index_.facts.damage;
     const std::string& name = schema_.vars[static_cast<std::size_t>(id)].name;
     throw Error(e.code(), "variable " + name + " is chunked: " + e.message(), e.advice());
   }
   if (item(id).refused) throw *item(id).refused;
-  const chunked::VariableCoding& its = coding(id);
+  if (level < 0 || level > levels(id))
+    throw Error(Errc::einval, "variable " + schema_.vars[static_cast<std::size_t>(id)].name +
+                                  " has no level " + std::to_string(level));
+  const chunked::VariableCoding& its = coding(id, level);
 
   Request request;
   request.var = id;
@@ -266,7 +312,9 @@ bool FileChunks::read(VarId id, const Subarray& selection, Type type, void* out,
   const chunked::Target target(static_cast<std::byte*>(out),
                                external_for(its.type, type, schema_.version), type);
   std::vector<ChunkTouch> touches = touched_chunks(its.grid, request);
-  const auto file_of = [&](const ChunkTouch& t) { return table(id).get(t.chunk).file; };
+  const auto file_of = [&](const ChunkTouch& t) {
+    return table(id).get(its.entry(t.chunk, 0)).file;
+  };
   // So that each data file is opened once.
   std::stable_sort(touches.begin(), touches.end(), [&](const ChunkTouch& a, const ChunkTouch& b) {
     return file_of(a) < file_of(b);
@@ -278,7 +326,8 @@ bool FileChunks::read(VarId id, const Subarray& selection, Type type, void* out,
     if (failed) return;  // nobody begins another chunk
     const Count at = touches[i].chunk;
     try {
-      const chunked::Chunk chunk = fetch(id, at, table(id).get(at), slot);
+      std::vector<chunked::StoredPart> parts;
+      const chunked::Chunk chunk = fetch(its, id, at, table(id), slot, parts);
       if (chunked::unpack(chunk, {ChunkPieces(its.grid, request, at, {}), target}, slot))
         out_of_range = true;
     } catch (...) {

@@ -75,15 +75,19 @@ struct ChunkFacts {
   Count partly = 0;        ///< some stages skipped, others not
   Count stored_bytes = 0;  ///< in the file
   Count raw_bytes = 0;     ///< after decoding
+  /// Of these, by level, from 0, which has the finest details, to the coarsest; of variables in
+  /// patches.
+  std::vector<Count> level_bytes;
   std::string codec, reason;
 };
 
 /// A chunk that is in the file.
 struct ChunkPlace {
-  std::span<const Count> at;    ///< its place in the grid of chunks
-  Count bytes = 0;              ///< in the file
-  std::optional<Offset> place;  ///< in the file, where that is known, and chunks lie there
-  bool filtered = true;         ///< false: some of the variable's filters or codecs were left out
+  std::span<const Count> at;  ///< its place in the grid of chunks
+  Count bytes = 0;            ///< in the file
+  /// In the file, where that is known, and chunks lie there, each in one piece.
+  std::optional<Offset> place;
+  bool filtered = true;  ///< false: some of the variable's filters or codecs were left out
 };
 
 /// Verifies and decodes chunks. Immutable after construction: several threads may use one.
@@ -113,29 +117,37 @@ class FileChunks {
   /// written are the fill value. Chunks are decoded on up to `threads` threads, the caller's among
   /// them; each holds one chunk, decoded and as stored, besides `out` (and what the codec needs).
   /// Errc::enotnc for a damaged index or chunk, Errc::enotsupport for a codec that this build
-  /// lacks.
-  bool read(VarId var, const Subarray& selection, Type type, void* out, int threads = 1) const;
+  /// lacks. `level`: what is selected is the variable at a coarser level (levels()), of which
+  /// coding(var, level) has the shape.
+  bool read(VarId var, const Subarray& selection, Type type, void* out, int threads = 1,
+            int level = 0) const;
+  /// How many coarser levels a variable has; 0 also for one that is refused.
+  int levels(VarId var) const;
 
   /// Why no chunk of a variable can be decoded, if so: its codec is not in this build
   /// (Errc::enotsupport), its shape cannot be, or the header contradicts the index (Errc::enotnc).
   const std::optional<Error>& refused(VarId var) const;
   const chunked::ChunkTable& table(VarId var) const;
-  /// Only of variables that are not refused.
-  const chunked::VariableCoding& coding(VarId var) const;
+  /// Only of variables that are not refused, and levels that they have.
+  const chunked::VariableCoding& coding(VarId var, int level = 0) const {
+    return item(var).codings[static_cast<std::size_t>(level)];
+  }
 
-  /// Reads a chunk's stored bytes into slot.stored() and verifies their checksum; decodes them into
-  /// slot.chunk(), which it returns, if asked to. Errc::enotnc naming the variable and the chunk's
-  /// box.
-  std::span<const std::byte> load(VarId var, Count id, const chunked::Entry& entry, bool decode,
-                                  chunked::TaskSlot& slot) const;
+  /// Reads the stored bytes of a chunk, which `table` tells of, into slot.stored() and verifies
+  /// their checksums; decodes them into slot.chunk(), which it returns, if asked to. Errc::enotnc
+  /// naming the variable and the chunk's box.
+  std::span<const std::byte> load(VarId var, Count id, const chunked::ChunkTable& table,
+                                  bool decode, chunked::TaskSlot& slot) const;
 
  private:
   struct Item {
-    std::optional<chunked::VariableCoding> coding;
+    std::vector<chunked::VariableCoding> codings;  // by level; none of a variable that is refused
     std::optional<Error> refused;
   };
-  chunked::Chunk fetch(VarId var, Count id, const chunked::Entry& entry,
-                       chunked::TaskSlot& slot) const;
+  /// The parts stay valid as long as `parts` and the slot's stored bytes do.
+  chunked::Chunk fetch(const chunked::VariableCoding& coding, VarId var, Count id,
+                       const chunked::ChunkTable& table, chunked::TaskSlot& slot,
+                       std::vector<chunked::StoredPart>& parts) const;
   const Item& item(VarId var) const { return items_[static_cast<std::size_t>(var)]; }
 
   const Schema& schema_;

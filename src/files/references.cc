@@ -167,6 +167,7 @@ class Maker {
     const FileChunks& chunks = *file_.chunks();
     if (const auto& refused = chunks.refused(id)) return refused->message();
     const chunked::VariableCoding& coding = chunks.coding(id);
+    if (coding.parts() > 1) return "its chunks are hierarchies: convert the file";
     const zarr::Coding stored = zarr::coding_of(coding.pipeline.text(), var.type, '>');
     if (!stored.refused.empty()) return stored.refused;
     const std::vector<Count>& shape = coding.grid.shape();
@@ -184,7 +185,7 @@ class Maker {
             ? refer(key, entry.offset + chunks.shift(), entry.bytes, url_)
             : refer(key, entry.offset, entry.bytes, data_files::data_path(url_, entry.file - 1));
       } else {
-        why = put_in(key, id, chunk, entry, stored, box);
+        why = put_in(key, id, chunk, stored, box);
       }
     });
     if (!why.empty()) {
@@ -195,12 +196,12 @@ class Maker {
     return {};
   }
 
-  std::string put_in(const std::string& key, VarId id, Count chunk, const chunked::Entry& entry,
-                     const zarr::Coding& stored, const ChunkGrid::Box& box) {
+  std::string put_in(const std::string& key, VarId id, Count chunk, const zarr::Coding& stored,
+                     const ChunkGrid::Box& box) {
     const FileChunks& chunks = *file_.chunks();
     const chunked::VariableCoding& coding = chunks.coding(id);
     const std::vector<Count>& shape = coding.grid.shape();
-    const auto raw = chunks.load(id, chunk, entry, true, slot_);
+    const auto raw = chunks.load(id, chunk, chunks.table(id), true, slot_);
     const std::vector<std::byte> whole = padded(raw, box.extent, shape, coding.fill);
     std::vector<std::byte> bytes;
     try {

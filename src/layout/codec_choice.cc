@@ -16,16 +16,29 @@ bool has_rule(const Method& method, const Variable& var, const char* key) {
                      [&](const VariableRule& r) { return r.keys.contains(key); });
 }
 
+namespace {
+
+// Hierarchies are of patches alone.
+Pipeline asked_for(const std::string& text) {
+  Pipeline pipeline = Pipeline::parse(text);
+  if (pipeline.parts() > 1)
+    throw Error(Errc::einval, "codec " + pipeline.text() + ": a hierarchy is no codec to choose",
+                "layout=patches makes it; name the codec of its details");
+  return pipeline;
+}
+
+}  // namespace
+
 std::string codec_for(const Method& method, const Schema& schema, const Variable& var) {
   const std::string text = variable_method(method, var.name).at("codec");
-  const Pipeline pipeline = Pipeline::parse(text);
+  const Pipeline pipeline = asked_for(text);
   if (pipeline.lossy() && !has_rule(method, var, "codec") && is_coordinate(schema, var))
     return pipeline.lossless().for_type(var.type).text();
   return pipeline.for_type(var.type).text();
 }
 
 std::string codec_by_program(const Variable& var, const std::string& text) {
-  const Pipeline pipeline = Pipeline::parse(text);
+  const Pipeline pipeline = asked_for(text);
   if (pipeline.lossy() && !is_floating(var.type)) {
     throw Error(Errc::einval,
                 "variable " + var.name + " of type " + name_of(var.type) +

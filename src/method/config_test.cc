@@ -78,16 +78,6 @@ TEST(Config, bad_values_name_file_and_line) {
             "-36: run.xml:2: there is no key \"agregators\" (did you mean \"aggregators\"? ");
 }
 
-TEST(Config, methods_not_in_this_build_are_named_as_such) {
-  EXPECT_EQ(refusal(R"(<forebay>
-  <file match="restart*.nc" transport="aggregated" aggregators="4">
-    <variable match="T*" layout="patches" codec="shuffle,zstd:3"/>
-  </file>
-</forebay>)"),
-            "-214: run.xml:3: layout \"patches\" is not in this build (this build has: "
-            "auto|canonical|chunked|decomposed|log|process-group|null)");
-}
-
 TEST(Config, codecs_of_variables_are_checked) {
   EXPECT_EQ(refusal("<forebay><file match='a'>\n<variable match='T' codec='zfp'/></file></forebay>")
                 .substr(0, 22),

@@ -47,22 +47,8 @@ std::string joined(std::span<const std::string_view> words, std::string_view bet
               did_you_mean(value, words) + "accepted: " + spec.shown.accepted);
 }
 
-[[noreturn]] void refuse_for_now(const KeySpec& spec, std::string_view value,
-                                 const std::string& where) {
-  throw Error(Errc::enotsupport,
-              where + ": " + spec.shown.name + " " + quoted(value) + " is not in this build",
-              std::string("this build has: ") + spec.shown.accepted);
-}
-
 bool contains(std::span<const std::string_view> words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-// The words that a user may have meant: what this build has and what it names as not there yet.
-std::vector<std::string_view> all_words(const KeySpec& spec) {
-  std::vector<std::string_view> words(spec.words.begin(), spec.words.end());
-  words.insert(words.end(), spec.later.begin(), spec.later.end());
-  return words;
 }
 
 /// The canonical text of a pipeline.
@@ -77,8 +63,7 @@ std::string checked_codec(const KeySpec& spec, std::string_view value, const std
 
 void set_word(Method& method, const KeySpec& spec, const std::string& value,
               const std::string& where) {
-  if (contains(spec.later, value)) refuse_for_now(spec, value, where);
-  if (!contains(spec.words, value)) refuse_value(spec, value, where, all_words(spec));
+  if (!contains(spec.words, value)) refuse_value(spec, value, where, spec.words);
   (spec.word ? method.*spec.word : method.of_parts[spec.shown.name]) = value;
 }
 

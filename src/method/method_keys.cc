@@ -12,7 +12,6 @@
 namespace forebay {
 namespace {
 
-constexpr std::array<std::string_view, 1> later_layouts = {"patches"};
 constexpr std::array<std::string_view, 3> exchanges = {"auto", "shared", "message"};
 constexpr std::array<std::string_view, 3> client_caches = {"auto", "coherent", "weak"};
 constexpr std::array<std::string_view, 2> splits = {"none", "step"};
@@ -29,9 +28,9 @@ const char* kept(std::string text) {
 }
 
 /// The key that chooses among the parts of a kind. `other`: a word that is none of them, and its
-/// help. `later`: names that will be parts of it.
+/// help.
 KeySpec part_key(PartKind kind, const char* name, const char* standard, std::string Method::*member,
-                 const char* question, Words later = {}, const char* other = nullptr,
+                 const char* question, const char* other = nullptr,
                  const char* help_of_other = nullptr) {
   static std::deque<std::vector<std::string_view>> kept_words;
   auto& words = kept_words.emplace_back();
@@ -43,14 +42,9 @@ KeySpec part_key(PartKind kind, const char* name, const char* standard, std::str
   }
   if (other) help += std::string("; ") + other + ": " + help_of_other;
   accepted += part_names(kind, "|");
-  auto& not_yet = kept_words.emplace_back();
-  std::copy_if(later.begin(), later.end(), std::back_inserter(not_yet),
-               [&](std::string_view word) { return !find_part(kind, word); });
-  KeySpec key = word_key(
+  return word_key(
       {name, kept(accepted), standard, kept(std::string(question) + " " + help + "."), "method"},
       member, words);
-  key.later = not_yet;
-  return key;
 }
 
 /// "none, or stages of shuffle|…", with those that this build may lack.
@@ -71,7 +65,7 @@ void add_method_keys(std::vector<KeySpec>& keys) {
                           "Which rank makes which system call."));
   keys.push_back(
       part_key(PartKind::layout, "layout", "canonical", &Method::layout,
-               "Where the elements of a variable lie.", later_layouts, "auto",
+               "Where the elements of a variable lie.", "auto",
                "canonical for netCDF, and for HDF5, where it is the default, log for all files "
                "that a log can serve; for groups, where it is the default, too, canonical where "
                "the path ends in .nc, else process-group"));

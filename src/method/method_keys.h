@@ -36,7 +36,6 @@ struct KeySpec {
   int Method::*count = nullptr;
   Count least = 0, most = std::numeric_limits<Count>::max();
   std::span<const std::string_view> words = {};  ///< accepted
-  std::span<const std::string_view> later = {};  ///< known, but not in this build
   const char* chosen = nullptr;
 };
 

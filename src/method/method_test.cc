@@ -195,7 +195,7 @@ TEST(Method, bad_values_in_forebay_hints_are_refused_with_what_is_accepted) {
             "least 0)");
   EXPECT_EQ(refusal("layout="),
             "-36: FOREBAY_HINTS: \"\" is no value of layout (accepted: "
-            "auto|canonical|chunked|decomposed|log|process-group|null)");
+            "auto|canonical|chunked|patches|decomposed|log|process-group|null)");
   EXPECT_NE(refusal("codec=zstdd:3").find("zstd"), std::string::npos);
   EXPECT_EQ(refusal("codec=zstdd:3").substr(0, 26), "-36: FOREBAY_HINTS: codec:");
   EXPECT_EQ(
@@ -205,10 +205,7 @@ TEST(Method, bad_values_in_forebay_hints_are_refused_with_what_is_accepted) {
             "-36: FOREBAY_HINTS: \"posix\" is no key=value pair (accepted: key=value;key=value)");
 }
 
-TEST(Method, methods_of_the_design_that_are_not_built_are_told_apart_from_unknown_ones) {
-  EXPECT_EQ(refusal("layout=patches"),
-            "-214: FOREBAY_HINTS: layout \"patches\" is not in this build (this build has: "
-            "auto|canonical|chunked|decomposed|log|process-group|null)");
+TEST(Method, codecs_are_told_with_every_parameter) {
   EXPECT_EQ(with_forebay_hints("codec=shuffle,zstd").codec, "shuffle,zstd:3");
 }
 

@@ -104,6 +104,10 @@ class ChunkedLayout : public HeapPart {
   // chunked.cc
   void renew_codings();
   const VariableCoding& coding(VarId var);
+  /// Of a chunk's first part, which is there if any is.
+  const Entry& first_entry(VarId var, Count id) {
+    return store_.table(var).get(coding(var).entry(id, 0));
+  }
   std::span<Request> usable(std::span<Request> requests, std::optional<Error>& refused);
   Team& team();
   TaskTeam& tasks();
@@ -122,24 +126,35 @@ class ChunkedLayout : public HeapPart {
   void write_and_publish(Operation& op);
   void plan(Operation& op, bool write);
   void note_owners(const Operation& op, const CostOf& cost);
-  void prepare_rounds(Operation& op, std::span<const std::uint32_t> first,
-                      std::vector<Entry>& entries);
+  /// What becomes of an operation's chunks: an entry for each part of each chunk.
+  struct Entries {
+    std::vector<Entry> list;
+    std::vector<std::size_t> first;  // of each chunk, and one past the last
+
+    std::span<Entry> of(std::size_t chunk) {
+      return std::span(list).subspan(first[chunk], first[chunk + 1] - first[chunk]);
+    }
+    std::span<const Entry> of(std::size_t chunk) const {
+      return std::span(list).subspan(first[chunk], first[chunk + 1] - first[chunk]);
+    }
+  };
+  void prepare_rounds(Operation& op, std::span<const std::uint32_t> first, Entries& entries);
   std::optional<Error> write_rounds(Operation& op,
                                     const std::vector<std::vector<std::uint32_t>>& own,
-                                    std::span<Entry> entries);
+                                    Entries& entries);
   void prepare_buffers(Operation& op, std::span<const std::uint32_t> own);
-  std::vector<StoredChunk> encode(Operation& op, std::span<const std::uint32_t> own, Arena& arena,
-                                  bool in_place);
+  std::vector<StoredChunk> encode(Operation& op, std::span<const std::uint32_t> own,
+                                  const Entries& entries, Arena& arena, bool in_place);
   std::vector<Extent> extents_of(std::span<const StoredChunk> stored,
-                                 std::span<const std::uint32_t> own,
-                                 std::span<const Entry> entries) const;
+                                 std::span<const std::uint32_t> own, const Entries& entries) const;
   std::span<const std::byte> collect(Operation& op, std::uint32_t chunk, TaskSlot& slot);
-  std::optional<Error> agree_on_places(const Operation& op, std::uint32_t round, std::size_t own,
+  std::optional<Error> agree_on_places(const Operation& op, std::uint32_t round,
+                                       std::span<const std::uint32_t> own,
                                        std::span<const StoredChunk> stored,
-                                       const std::optional<Error>& mine, std::span<Entry> entries,
+                                       const std::optional<Error>& mine, Entries& entries,
                                        std::optional<Error>& lost);
   void take_places(const Operation& op, std::uint32_t round, std::span<const std::byte> told,
-                   std::span<const std::int64_t> sizes, std::span<Entry> entries);
+                   std::span<const std::int64_t> sizes, Entries& entries);
   void remember(Operation& op, std::span<const std::uint32_t> own);
 
   // chunked_read.cc

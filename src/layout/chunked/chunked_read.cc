@@ -46,7 +46,7 @@ void ChunkedLayout::read_together(std::span<Request> requests) {
         op.requests, op.finder, [&](VarId v) -> auto& { return coding(v).grid; });
     // What was never written is fill values, which every rank knows.
     for (const Touch& t : all)
-      (store_.table(t.var).get(t.id).present() ? op.touches : by_myself).push_back(t);
+      (first_entry(t.var, t.id).present() ? op.touches : by_myself).push_back(t);
     plan(op, false);
     everyone = choose_read_plans(op);
   }
@@ -145,18 +145,29 @@ class ChunkedLayout::StoredBytes {
  public:
   StoredBytes(ChunkedLayout& layout, std::span<const Key> keys) {
     std::size_t total = 0;
-    for (const auto& [var, id] : keys) {
-      const Entry& e = layout.store_.table(var).get(id);
-      places_.push_back({&e, total});
-      // What says that it is larger is refused below.
-      total += static_cast<std::size_t>(
-          std::clamp<Count>(e.bytes, 0, layout.coding(var).grid.bytes(id)));
+    for (std::size_t key = 0; key < keys.size(); ++key) {
+      const auto& [var, id] = keys[key];
+      const VariableCoding& coding = layout.coding(var);
+      const Count most = coding.pipeline.most_bytes(coding.info(id));
+      first_.push_back(parts_.size());
+      for (int part = 0; part < coding.parts_needed(); ++part) {
+        const Entry& e = layout.store_.table(var).get(coding.entry(id, part));
+        places_.push_back({key, total});
+        // What says that it is larger is refused below.
+        const auto bytes = static_cast<std::size_t>(std::clamp<Count>(e.bytes, 0, most));
+        parts_.push_back({&e, {static_cast<const std::byte*>(nullptr), bytes}});
+        total += bytes;
+      }
     }
+    first_.push_back(parts_.size());
     layout.stored_.reset(static_cast<Count>(total));
     memory_ = layout.stored_.take(total);
-    std::vector<std::size_t> order(keys.size());
-    std::iota(order.begin(), order.end(), 0);
-    const auto file_of = [&](std::size_t i) { return places_[i].entry->file; };
+    for (std::size_t i = 0; i < parts_.size(); ++i)
+      parts_[i].bytes = {memory_ + places_[i].at, parts_[i].bytes.size()};
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < parts_.size(); ++i)
+      if (parts_[i].entry->present()) order.push_back(i);
+    const auto file_of = [&](std::size_t i) { return parts_[i].entry->file; };
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return file_of(a) < file_of(b); });
     for (auto first = order.begin(); first != order.end();) {
@@ -166,23 +177,23 @@ class ChunkedLayout::StoredBytes {
       first = last;
     }
   }
-  const Entry& entry(std::size_t i) const { return *places_[i].entry; }
-  std::span<const std::byte> bytes(std::size_t i) const {
-    return {memory_ + places_[i].at, static_cast<std::size_t>(places_[i].entry->bytes)};
+  /// Of the key with that number.
+  std::span<const StoredPart> parts(std::size_t i) const {
+    return std::span(parts_).subspan(first_[i], first_[i + 1] - first_[i]);
   }
 
  private:
   struct Place {
-    const Entry* entry;
+    std::size_t key;
     std::size_t at;
   };
-  /// Chunks of one file.
+  /// Parts of one file.
   void read(ChunkedLayout& layout, std::span<const Key> keys, std::span<const std::size_t> those) {
     LookedAt file;
     std::vector<Extent> extents;
     for (const std::size_t i : those) {
-      const auto& [var, id] = keys[i];
-      const Entry& e = *places_[i].entry;
+      const auto& [var, id] = keys[places_[i].key];
+      const Entry& e = *parts_[i].entry;
       check_place(layout.coding(var), layout.name_of(var), id, e,
                   std::numeric_limits<Offset>::max() - layout.store_.in_file(0),
                   layout.files_ ? &layout.files_->to_read() : nullptr, file);
@@ -190,15 +201,17 @@ class ChunkedLayout::StoredBytes {
     }
     ListStream stream(std::move(extents));
     if (stream.summary().empty()) return;
-    const VarId var = keys[those.front()].first;
-    const bool one = keys[those.back()].first == var;
+    const VarId var = keys[places_[those.front()].key].first;
+    const bool one = keys[places_[those.back()].key].first == var;
     naming("chunks of variable " + layout.name_of(var) + (one ? "" : " and others"), [&] {
       if (!file.file) return layout.io_.read(stream);
       layout.site_.read(*file.file, stream, layout.site_.method.hole_threshold, layout.report_);
     });
   }
-  std::vector<Place> places_;
-  std::byte* memory_;  // the layout's, used for one set at a time
+  std::vector<StoredPart> parts_;
+  std::vector<Place> places_;       // of each part
+  std::vector<std::size_t> first_;  // part of each key, and one past the last
+  std::byte* memory_;               // the layout's, used for one set at a time
 };
 
 void ChunkedLayout::decode(std::span<const Wanted> wanted) {
@@ -210,8 +223,7 @@ void ChunkedLayout::decode(std::span<const Wanted> wanted) {
   report_[Counter::chunks_decoded] += static_cast<std::int64_t>(wanted.size());
   tasks().run(wanted.size(), [&](std::size_t i, TaskSlot& slot) {
     const Wanted& w = wanted[i];
-    decode_chunk(coding(w.var), name_of(w.var), w.id, stored.entry(i), stored.bytes(i), w.raw,
-                 slot.workspace);
+    decode_chunk(coding(w.var), name_of(w.var), w.id, stored.parts(i), w.raw, slot.workspace);
   });
 }
 
@@ -235,7 +247,7 @@ void ChunkedLayout::read_locally(std::span<Request> requests, std::span<const To
       for (; at < touches.size() && Key{touches[at].var, touches[at].id} == key; ++at)
         finder.positions(requests[touches[at].request]);
       LocalRead item{touches.subspan(first, at - first), nullptr, -1};
-      if (!v.provisional && store_.table(key.first).get(key.second).present()) {
+      if (!v.provisional && first_entry(key.first, key.second).present()) {
         item.known = cache_.find(key.first, key.second);
         if (!item.known) {
           item.stored = static_cast<std::ptrdiff_t>(keys.size());
@@ -270,9 +282,9 @@ void ChunkedLayout::read_one(std::span<Request> requests, LocalRead& item,
     const Request& r = requests[each.request];
     return Part(ChunkPieces(v.grid, r, t.id, finder.positions(r)), Target(r.packed, r.swap));
   };
-  Chunk chunk{v, name_of(t.var), t.id, store_.table(t.var).get(t.id), {}};
+  Chunk chunk{v, name_of(t.var), t.id, {}};
   if (item.stored >= 0) {
-    chunk.stored = stored.bytes(static_cast<std::size_t>(item.stored));
+    chunk.parts = stored.parts(static_cast<std::size_t>(item.stored));
     // What is asked for in small parts is likely to be asked for again.
     Count touched = 0;
     for (const Touch& each : item.touches) touched += each.bytes;

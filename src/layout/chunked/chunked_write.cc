@@ -16,7 +16,7 @@ namespace {
 /// of 64. To look at them takes twice as much.
 constexpr Count accesses_part = 32;
 
-/// What the owner of a chunk tells about it.
+/// What the owner of a chunk tells about each of its parts.
 struct Told {
   std::int64_t code = 0;  ///< of the rank's error; the same in all that a rank tells
   Count bytes = 0;
@@ -93,7 +93,7 @@ void ChunkedLayout::write_and_publish(Operation& op) {
   // A chunk that is put together from what is there already may be in another rank's queue.
   if (later && op.merges_unpublished)
     agree_on_error(comm_, attempt_to([&] { site_.later->drain(); }));
-  std::vector<Entry> entries;
+  Entries entries;
   prepare_rounds(op, own[0], entries);
   store_.change([&] {
     auto failed = write_rounds(op, own, entries);
@@ -127,10 +127,9 @@ void ChunkedLayout::plan(Operation& op, bool write) {
   note_owners(op, cost);
   for (PlannedChunk& c : op.chunks) {
     // Put together from what is there already, where its owner's node shares it.
-    const bool merges =
-        write && !(c.flags & covers_chunk) && store_.table(c.var).get(c.id).present();
+    const bool merges = write && !(c.flags & covers_chunk) && first_entry(c.var, c.id).present();
     c.shared = c.shared || merges;
-    op.merges_unpublished |= merges && store_.table(c.var).get(c.id).birth > store_.generation();
+    op.merges_unpublished |= merges && first_entry(c.var, c.id).birth > store_.generation();
   }
 
   // A rank holds its shared chunks of a round, what it made of a round's chunks, twice (one being
@@ -165,11 +164,18 @@ void ChunkedLayout::note_owners(const Operation& op, const CostOf& cost) {
 }
 
 void ChunkedLayout::prepare_rounds(Operation& op, std::span<const std::uint32_t> first,
-                                   std::vector<Entry>& entries) {
+                                   Entries& entries) {
   StepTimer timer(report_, Step::exchange);
   team().make_room(op, 1);
   const auto error = attempt_to([&] {
-    entries.resize(op.chunks.size());
+    entries.first.reserve(op.chunks.size() + 1);
+    std::size_t all = 0;
+    for (const PlannedChunk& c : op.chunks) {
+      entries.first.push_back(all);
+      all += static_cast<std::size_t>(coding(c.var).parts());
+    }
+    entries.first.push_back(all);
+    entries.list.resize(all);
     prepare_buffers(op, first);
     if (op.deferred) op.deferred->make_room(op);
   });
@@ -181,7 +187,7 @@ void ChunkedLayout::prepare_rounds(Operation& op, std::span<const std::uint32_t>
 // Errors are told by what ranks tell of their chunks, so that all stop after the same round.
 std::optional<Error> ChunkedLayout::write_rounds(Operation& op,
                                                  const std::vector<std::vector<std::uint32_t>>& own,
-                                                 std::span<Entry> entries) {
+                                                 Entries& entries) {
   const auto grid = [&](VarId v) -> const ChunkGrid& { return coding(v).grid; };
   for (const PlannedChunk& c : op.chunks) {
     if (c.owner != comm_.rank()) cache_.drop(c.var, c.id);
@@ -204,12 +210,13 @@ std::optional<Error> ChunkedLayout::write_rounds(Operation& op,
       team().node_barrier();
     }
     std::vector<StoredChunk> stored;
-    if (!mine) note(attempt_to([&] { stored = encode(op, own[round], arenas_[round % 2], last); }));
+    if (!mine)
+      note(attempt_to([&] { stored = encode(op, own[round], entries, arenas_[round % 2], last); }));
     if (mine) stored.clear();
     attempt_to([&] { remember(op, own[round]); });  // without memory nothing is remembered
     // This rank's part of the memory alone, which nobody else uses until all agree on places.
     if (!last) note(attempt_to([&] { prepare_buffers(op, own[round + 1]); }));
-    theirs = agree_on_places(op, round, own[round].size(), stored, mine, entries, lost);
+    theirs = agree_on_places(op, round, own[round], stored, mine, entries, lost);
     note(behind.wait());
     if (theirs) break;
     note(lost);  // the others hear of it in the next round
@@ -221,10 +228,14 @@ std::optional<Error> ChunkedLayout::write_rounds(Operation& op,
   if (lost) throw *lost;  // the ranks' indices differ
   auto outcome = worst_of_all(comm_, mine ? mine : theirs);
   for (std::size_t i = 0; i < op.chunks.size(); ++i) {
-    if (outcome) {
-      if (entries[i].present()) store_.give_back(entries[i], later);
-    } else {
-      store_.replace(op.chunks[i].var, op.chunks[i].id, entries[i]);
+    const PlannedChunk& c = op.chunks[i];
+    int part = 0;
+    for (const Entry& entry : entries.of(i)) {
+      if (!outcome) {
+        store_.replace(c.var, coding(c.var).entry(c.id, part++), entry);
+      } else if (entry.present()) {
+        store_.give_back(entry, later);
+      }
     }
   }
   if (outcome) cache_.clear();
@@ -240,7 +251,7 @@ void ChunkedLayout::prepare_buffers(Operation& op, std::span<const std::uint32_t
       const PlannedChunk& c = op.chunks[i];
       if (!c.shared || (c.flags & covers_chunk)) continue;
       const std::span<std::byte> raw(team().buffer(c), static_cast<std::size_t>(c.bytes));
-      if (!store_.table(c.var).get(c.id).present()) {
+      if (!first_entry(c.var, c.id).present()) {
         fill_chunk(coding(c.var).fill, raw);
       } else if (const auto known = cache_.find(c.var, c.id)) {
         std::memcpy(raw.data(), known->data(), raw.size());
@@ -256,43 +267,54 @@ void ChunkedLayout::prepare_buffers(Operation& op, std::span<const std::uint32_t
 // written too, so that neighbours make one system call.
 std::vector<Extent> ChunkedLayout::extents_of(std::span<const StoredChunk> stored,
                                               std::span<const std::uint32_t> own,
-                                              std::span<const Entry> entries) const {
+                                              const Entries& entries) const {
   std::vector<Extent> extents;
-  for (std::size_t i = 0; i < stored.size(); ++i) {
-    const Entry& e = entries[own[i]];
-    const Count length = stored[i].padded ? round_up(e.bytes, FileSpace::unit) : e.bytes;
-    extents.push_back(
-        {store_.in_file(e), length, const_cast<std::byte*>(stored[i].bytes.data()), 0, 1});
+  extents.reserve(stored.size());
+  auto next = stored.begin();
+  if (stored.empty()) return extents;
+  for (const std::uint32_t i : own) {
+    for (const Entry& e : entries.of(i)) {
+      const StoredChunk& part = *next++;
+      if (!e.present()) continue;
+      const Count length = part.padded ? round_up(e.bytes, FileSpace::unit) : e.bytes;
+      extents.push_back(
+          {store_.in_file(e), length, const_cast<std::byte*>(part.bytes.data()), 0, 1});
+    }
   }
   return extents;
 }
 
 std::vector<StoredChunk> ChunkedLayout::encode(Operation& op, std::span<const std::uint32_t> own,
-                                               Arena& arena, bool in_place) {
+                                               const Entries& entries, Arena& arena,
+                                               bool in_place) {
   StepTimer timer(report_, Step::encode);
   Count bytes = 0;
-  for (const std::uint32_t i : own) bytes += round_up(op.chunks[i].bytes, FileSpace::unit);
+  std::vector<std::size_t> first;  // part of each chunk
+  std::size_t parts = 0;
+  for (const std::uint32_t i : own) {
+    bytes += arena_bytes(coding(op.chunks[i].var), op.chunks[i].id);
+    first.push_back(parts);
+    parts += entries.of(i).size();
+  }
   arena.reset(bytes);
-  std::vector<StoredChunk> stored(own.size());
-  for (const std::uint32_t i : own) coding(op.chunks[i].var);  // made before threads ask for them
+  std::vector<StoredChunk> stored(parts);
   if (!own.empty()) {
     for (const Touch& t : op.touches_of_round(op.chunks[own[0]].round))
       op.finder.positions(op.requests[t.request]);
   }
   tasks().run(own.size(), [&](std::size_t k, TaskSlot& slot) {
     const PlannedChunk& c = op.chunks[own[k]];
-    if (c.shared) {
-      stored[k] =
-          encode_chunk(coding(c.var), c.id, {team_->buffer(c), static_cast<std::size_t>(c.bytes)},
-                       arena, in_place, slot.workspace);
-    } else {
-      stored[k] = encode_chunk(coding(c.var), c.id, collect(op, own[k], slot), arena, false,
-                               slot.workspace);
-    }
+    const auto its = std::span(stored).subspan(first[k], entries.of(own[k]).size());
+    const std::span<const std::byte> raw =
+        c.shared ? std::span<const std::byte>(team_->buffer(c), static_cast<std::size_t>(c.bytes))
+                 : collect(op, own[k], slot);
+    encode_chunk(coding(c.var), c.id, 0, raw, arena, c.shared && in_place, slot.workspace, its);
   });
   for (std::size_t k = 0; k < own.size(); ++k) {
     const PlannedChunk& c = op.chunks[own[k]];
-    const auto size = static_cast<Count>(stored[k].bytes.size());
+    Count size = 0;
+    for (const StoredChunk& part : std::span(stored).subspan(first[k], entries.of(own[k]).size()))
+      size += std::ssize(part.bytes);
     ++report_[Counter::chunks_encoded];
     if (size == c.bytes) ++report_[Counter::chunks_raw];
     report_[Counter::bytes_encoded] += c.bytes;
@@ -316,21 +338,26 @@ std::span<const std::byte> ChunkedLayout::collect(Operation& op, std::uint32_t c
 }
 
 // All learn what the owners made of the round's chunks, and give them places in the same order.
-std::optional<Error> ChunkedLayout::agree_on_places(
-    const Operation& op, std::uint32_t round, std::size_t own, std::span<const StoredChunk> stored,
-    const std::optional<Error>& mine, std::span<Entry> entries, std::optional<Error>& lost) {
+std::optional<Error> ChunkedLayout::agree_on_places(const Operation& op, std::uint32_t round,
+                                                    std::span<const std::uint32_t> own,
+                                                    std::span<const StoredChunk> stored,
+                                                    const std::optional<Error>& mine,
+                                                    Entries& entries, std::optional<Error>& lost) {
   StepTimer timer(report_, Step::wait);
   std::vector<Told> tell;
   std::vector<std::int64_t> sizes;
   const auto failed = attempt_to([&] {
-    tell.resize(1 + own);
+    std::size_t parts = 0;
+    for (const std::uint32_t i : own) parts += entries.of(i).size();
+    tell.resize(1 + parts);
     tell[0].code = mine ? to_int(mine->code()) : 0;
     for (std::size_t i = 0; i < stored.size(); ++i)
       tell[i + 1] = {0, static_cast<Count>(stored[i].bytes.size()), stored[i].hash,
                      stored[i].skipped};
     sizes.assign(static_cast<std::size_t>(comm_.size()), sizeof(Told));
     for (const std::uint32_t i : op.of_round[round])
-      sizes[static_cast<std::size_t>(op.chunks[i].owner)] += sizeof(Told);
+      sizes[static_cast<std::size_t>(op.chunks[i].owner)] +=
+          static_cast<std::int64_t>(entries.of(i).size() * sizeof(Told));
   });
   team().node_barrier();  // sleeps while others encode
   if (failed) throw *failed;
@@ -353,7 +380,7 @@ std::optional<Error> ChunkedLayout::agree_on_places(
 
 void ChunkedLayout::take_places(const Operation& op, std::uint32_t round,
                                 std::span<const std::byte> told,
-                                std::span<const std::int64_t> sizes, std::span<Entry> entries) {
+                                std::span<const std::int64_t> sizes, Entries& entries) {
   std::vector<std::size_t> next;  // of each rank, in `told`
   next.reserve(sizes.size());
   std::size_t at = 0;
@@ -361,17 +388,38 @@ void ChunkedLayout::take_places(const Operation& op, std::uint32_t round,
     next.push_back(at + sizeof(Told));
     at += static_cast<std::size_t>(size);
   }
+  std::size_t most_parts = 0;
   for (const std::uint32_t i : op.of_round[round]) {
-    Told t;
     std::size_t& its = next[static_cast<std::size_t>(op.chunks[i].owner)];
-    std::memcpy(&t, told.data() + its, sizeof t);
-    its += sizeof t;
-    entries[i].bytes = t.bytes;
-    entries[i].hash = t.hash;
-    entries[i].skipped = static_cast<std::uint32_t>(t.skipped);
-    entries[i].file = files_ ? files_->file_of(op.chunks[i].owner) : 0;
-    entries[i].offset = store_.allocate(t.bytes, entries[i].file);
+    most_parts = std::max(most_parts, entries.of(i).size());
+    for (Entry& e : entries.of(i)) {
+      Told t;
+      std::memcpy(&t, told.data() + its, sizeof t);
+      its += sizeof t;
+      e.bytes = t.bytes;
+      e.hash = t.hash;
+      e.skipped = static_cast<std::uint32_t>(t.skipped);
+      e.file = files_ ? files_->file_of(op.chunks[i].owner) : 0;
+    }
     if (owners_) owners_->note(op.chunks[i].var, op.chunks[i].id, op.chunks[i].owner);
+  }
+  const auto place = [&](Entry& e) {
+    if (e.bytes > 0)
+      e.offset = store_.allocate(e.bytes, e.file);
+    else
+      e = {};
+  };
+  // Either all of a level lies together, or all of a chunk.
+  const bool by_level = method_value(site_.method, "patch_order") == "level";
+  for (std::size_t part = 0; part < (by_level ? most_parts : 1); ++part) {
+    for (const std::uint32_t i : op.of_round[round]) {
+      const auto its = entries.of(i);
+      if (!by_level) {
+        for (Entry& e : its) place(e);
+      } else if (part < its.size()) {
+        place(its[part]);
+      }
+    }
   }
 }
 

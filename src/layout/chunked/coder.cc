@@ -8,6 +8,7 @@
 
 #include "base/attempt.h"
 #include "base/hash.h"
+#include "base/small_list.h"
 #include "layout/codec_choice.h"
 #include "plan/chunk_shape.h"
 #include "plan/file_space.h"
@@ -51,11 +52,47 @@ void TaskTeam::run(std::size_t count, const std::function<void(std::size_t, Task
   }
 }
 
-VariableCoding make_coding(const Variable& var, const std::string& fault, Count least_bytes) {
+Variable at_level(const Variable& var, int level) {
+  Variable coarse = var;
+  std::vector<Count>& shape = coarse.chunking->shape;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] > 1 && !(d == 0 && var.is_record))
+      coarse.shape[d] = level_shape(std::span(&var.shape[d], 1), level)[0];
+  }
+  shape = level_shape(shape, level);
+  coarse.inner_elements = 1;
+  for (std::size_t d = var.is_record ? 1 : 0; d < shape.size(); ++d)
+    coarse.inner_elements *= coarse.shape[d];
+  return coarse;
+}
+
+namespace {
+
+// Chunks of a coarser level would not meet otherwise.
+void check_levels(const Variable& var, int levels) {
+  if (var.chunking->shape.empty()) throw Error(Errc::enotnc, "its patches have no shape");
+  const Count step = Count{1} << levels;
+  if (var.is_record && var.chunking->shape[0] != 1)
+    throw Error(Errc::enotnc, "chunks of several records have no levels");
+  for (std::size_t d = var.is_record ? 1 : 0; d < var.shape.size(); ++d) {
+    const Count length = var.chunking->shape[d];
+    if (length > 1 && length < var.shape[d] && length % step != 0)
+      throw Error(Errc::enotnc, "chunks of " + std::to_string(length) + " elements have no " +
+                                    std::to_string(levels) + " levels");
+  }
+}
+
+}  // namespace
+
+VariableCoding make_coding(const Variable& var, const std::string& fault, Count least_bytes,
+                           int level) {
   const bool open = var.chunking->shape.empty();
+  int levels = 0;
   const auto damage = attempt_to([&] {
     if (!fault.empty()) throw Error(Errc::enotnc, fault);
     if (!open) check_chunk_shape(var, var.chunking->shape);
+    levels = Pipeline::parts_of(var.chunking->codec) - 1;
+    if (levels > 0) check_levels(var, levels);
   });
   if (damage && damage->code() != Errc::enomem) {
     throw Error(Errc::enotnc, "variable " + var.name + ": " + damage->message(),
@@ -64,8 +101,23 @@ VariableCoding make_coding(const Variable& var, const std::string& fault, Count 
   if (damage) throw *damage;
   const std::vector<Count> shape =
       open ? default_chunk_shape(var, "", least_bytes).shape : var.chunking->shape;
-  const std::string& codec = var.chunking->codec;
-  return {ChunkGrid(var, shape), stored_pipeline(var, codec), var.type, external_fill(var), open};
+  Pipeline pipeline = stored_pipeline(var, var.chunking->codec);
+  if (level < 0 || level >= pipeline.parts()) {
+    throw Error(
+        Errc::einval, "variable " + var.name + " has no level " + std::to_string(level),
+        pipeline.parts() == 1
+            ? "only variables in patches have coarser levels (layout=patches)"
+            : "its levels are 0, which is all of it, to " + std::to_string(pipeline.parts() - 1));
+  }
+  VariableCoding coding{ChunkGrid(var, shape), std::move(pipeline), var.type, external_fill(var),
+                        open};
+  if (level > 0) {
+    const Variable coarse = at_level(var, level);
+    coding.full.emplace(std::move(coding.grid));
+    coding.grid = ChunkGrid(coarse, coarse.chunking->shape);
+    coding.level = level;
+  }
+  return coding;
 }
 
 void fill_chunk(std::span<const std::byte> value, std::span<std::byte> chunk) {
@@ -95,15 +147,10 @@ void Arena::reset(Count bytes) {
 
 std::byte* Arena::take(std::size_t bytes) { return memory_.get() + used_.fetch_add(bytes); }
 
-StoredChunk encode_chunk(const VariableCoding& coding, Count id, std::span<const std::byte> raw,
-                         Arena& arena, bool keep_raw_in_place, CodecWorkspace& workspace) {
-  return encode_chunk(coding.pipeline, coding.info(id), raw, arena, keep_raw_in_place, workspace);
-}
+namespace {
 
-StoredChunk encode_chunk(const Pipeline& pipeline, const ChunkInfo& info,
-                         std::span<const std::byte> raw, Arena& arena, bool keep_raw_in_place,
-                         CodecWorkspace& workspace) {
-  const EncodedChunk encoded = pipeline.encode(info, raw, workspace);
+StoredChunk to_store(const EncodedChunk& encoded, std::span<const std::byte> raw, Arena& arena,
+                     bool keep_raw_in_place) {
   StoredChunk stored;
   stored.skipped = encoded.skipped;
   stored.bytes = encoded.bytes;
@@ -118,6 +165,33 @@ StoredChunk encode_chunk(const Pipeline& pipeline, const ChunkInfo& info,
   }
   stored.hash = hash_of(stored.bytes);
   return stored;
+}
+
+}  // namespace
+
+StoredChunk encode_chunk(const Pipeline& pipeline, const ChunkInfo& info,
+                         std::span<const std::byte> raw, Arena& arena, bool keep_raw_in_place,
+                         CodecWorkspace& workspace) {
+  return to_store(pipeline.encode(info, raw, workspace), raw, arena, keep_raw_in_place);
+}
+
+void encode_chunk(const VariableCoding& coding, Count id, double range,
+                  std::span<const std::byte> raw, Arena& arena, bool keep_raw_in_place,
+                  CodecWorkspace& workspace, std::span<StoredChunk> parts) {
+  ChunkInfo info = coding.info(id);
+  info.range = range;
+  std::vector<EncodedChunk> encoded(parts.size());
+  coding.pipeline.encode(info, raw, encoded, workspace);
+  Count bytes = 0;
+  for (const EncodedChunk& part : encoded) bytes += std::ssize(part.bytes);
+  if (bytes > coding.pipeline.most_bytes(info))
+    throw Error(Errc::einternal, "a chunk takes more bytes than its codec said");
+  for (std::size_t p = 0; p < parts.size(); ++p)
+    parts[p] = to_store(encoded[p], raw, arena, keep_raw_in_place);
+}
+
+Count arena_bytes(const VariableCoding& coding, Count id) {
+  return coding.pipeline.most_bytes(coding.info(id)) + coding.parts() * FileSpace::unit;
 }
 
 std::string describe_chunk(const std::string& name, const ChunkGrid& grid, Count id) {
@@ -142,30 +216,37 @@ Error damaged_chunk(const std::string& name, const ChunkGrid& grid, Count id,
 void check_entry(const VariableCoding& coding, const std::string& name, Count id,
                  const Entry& entry, Offset end) {
   // What says that it is larger than its chunk is not to be allocated for.
-  if (entry.bytes > coding.grid.bytes(id)) {
-    throw damaged_chunk(name, coding.grid, id,
+  if (entry.bytes > coding.pipeline.most_bytes(coding.info(id))) {
+    throw damaged_chunk(name, coding.stored_grid(), id,
                         "its table says " + std::to_string(entry.bytes) + " bytes");
   }
   if (!lies_within(entry.offset, entry.bytes, end))
-    throw damaged_chunk(name, coding.grid, id, "its bytes lie outside the file");
+    throw damaged_chunk(name, coding.stored_grid(), id, "its bytes lie outside the file");
 }
 
-void verify_chunk(const VariableCoding& coding, const std::string& name, Count id,
-                  const Entry& entry, std::span<const std::byte> stored) {
-  if (hash_of(stored) == entry.hash) return;
-  throw damaged_chunk(name, coding.grid, id,
-                      "the checksum of its " + std::to_string(stored.size()) + " bytes is wrong");
+void verify_chunk(const VariableCoding& coding, const std::string& name, Count id, int number,
+                  const StoredPart& part) {
+  if (part.entry->present() ? hash_of(part.bytes) == part.entry->hash : part.bytes.empty()) return;
+  const int levels = coding.parts() - 1;
+  const std::string of = levels > 0 ? " of level " + std::to_string(levels - number) : "";
+  throw damaged_chunk(
+      name, coding.stored_grid(), id,
+      "the checksum of its " + std::to_string(part.bytes.size()) + " bytes" + of + " is wrong");
 }
 
 void decode_chunk(const VariableCoding& coding, const std::string& name, Count id,
-                  const Entry& entry, std::span<const std::byte> stored, std::span<std::byte> raw,
+                  std::span<const StoredPart> parts, std::span<std::byte> raw,
                   CodecWorkspace& workspace) {
-  verify_chunk(coding, name, id, entry, stored);
+  SmallList<EncodedChunk, 1> encoded;
+  for (const StoredPart& part : parts) {
+    verify_chunk(coding, name, id, static_cast<int>(encoded.size()), part);
+    encoded.push_back({part.bytes, part.entry->skipped});
+  }
   try {
-    coding.pipeline.decode(coding.info(id), stored, entry.skipped, raw, workspace);
+    coding.pipeline.decode(coding.info(id), {encoded.data(), encoded.size()}, raw, workspace);
   } catch (const Error& error) {
     if (error.code() == Errc::enomem) throw;
-    throw damaged_chunk(name, coding.grid, id, error.message());
+    throw damaged_chunk(name, coding.stored_grid(), id, error.message());
   }
 }
 

@@ -57,20 +57,35 @@ struct VariableCoding {
   Type type;
   std::vector<std::byte> fill;  ///< external
   bool provisional = false;     ///< the grid stands in until a shape is chosen
+  /// Where `grid` is that of a coarser level: how coarse, and the grid of what is stored.
+  int level = 0;
+  std::optional<ChunkGrid> full = std::nullopt;
 
-  ChunkInfo info(Count id) const { return {type, grid.box(id).extent}; }
+  const ChunkGrid& stored_grid() const { return full ? *full : grid; }
+  ChunkInfo info(Count id) const { return {type, stored_grid().box(id).extent, fill}; }
+  /// Parts that a chunk is stored in, and how many of them the level needs: the first ones.
+  int parts() const { return pipeline.parts(); }
+  int parts_needed() const { return parts() - level; }
+  /// The number of a part's entry in the variable's table.
+  Count entry(Count chunk, int part) const { return chunk * parts() + part; }
 };
 
 /// `var` is chunked; `fault` is its table's (ChunkTable). `least_bytes` is for a shape that is
 /// still open (default_chunk_shape). The same on all ranks, whenever they ask. Errors begin with
 /// the variable's name: Errc::enotnc where header or index say what cannot be, Errc::enotsupport
-/// for a codec that this build lacks.
-VariableCoding make_coding(const Variable& var, const std::string& fault, Count least_bytes);
+/// for a codec that this build lacks, Errc::einval for a level that it does not have.
+VariableCoding make_coding(const Variable& var, const std::string& fault, Count least_bytes,
+                           int level = 0);
+
+/// What a variable is at a coarser level: every dimension that its chunks are longer than one
+/// element along is halved so often, rounded up. `var` is chunked, and has a shape.
+Variable at_level(const Variable& var, int level);
 
 /// Fills a chunk with the fill value.
 void fill_chunk(std::span<const std::byte> value, std::span<std::byte> chunk);
 
-/// A chunk as it goes to storage; `bytes` is the arena's, or the chunk's own memory.
+/// A chunk, or a part of one, as it goes to storage; `bytes` is the arena's, or the chunk's own
+/// memory.
 struct StoredChunk {
   std::span<const std::byte> bytes;
   std::uint64_t hash = 0;
@@ -96,21 +111,31 @@ class Arena {
 StoredChunk encode_chunk(const Pipeline& pipeline, const ChunkInfo& info,
                          std::span<const std::byte> raw, Arena& arena, bool keep_raw_in_place,
                          CodecWorkspace& workspace);
-StoredChunk encode_chunk(const VariableCoding& coding, Count id, std::span<const std::byte> raw,
-                         Arena& arena, bool keep_raw_in_place, CodecWorkspace& workspace);
+/// All parts of a chunk, coding.parts() of them; the arena has room for arena_bytes(). `range` as
+/// in ChunkInfo.
+void encode_chunk(const VariableCoding& coding, Count id, double range,
+                  std::span<const std::byte> raw, Arena& arena, bool keep_raw_in_place,
+                  CodecWorkspace& workspace, std::span<StoredChunk> parts);
+Count arena_bytes(const VariableCoding& coding, Count id);
+
+/// A part of a chunk as it was read.
+struct StoredPart {
+  const Entry* entry = nullptr;
+  std::span<const std::byte> bytes;
+};
 
 /// Errc::enotnc, naming variable and chunk, for an entry that is not to be read: of more bytes than
 /// encoding leaves, or outside of the `end` bytes that entries may tell of.
 void check_entry(const VariableCoding& coding, const std::string& name, Count id,
                  const Entry& entry, Offset end);
-/// The same where the checksum is wrong.
-void verify_chunk(const VariableCoding& coding, const std::string& name, Count id,
-                  const Entry& entry, std::span<const std::byte> stored);
+/// The same where the checksum of a part, the `number`th, is wrong.
+void verify_chunk(const VariableCoding& coding, const std::string& name, Count id, int number,
+                  const StoredPart& part);
 
-/// Verifies and decodes. Errc::enotnc naming variable and chunk when the checksum is wrong or the
-/// bytes are no such chunk.
+/// Verifies and decodes `parts`, coding.parts_needed() of them. Errc::enotnc naming variable and
+/// chunk when a checksum is wrong or the bytes are no such chunk.
 void decode_chunk(const VariableCoding& coding, const std::string& name, Count id,
-                  const Entry& entry, std::span<const std::byte> stored, std::span<std::byte> raw,
+                  std::span<const StoredPart> parts, std::span<std::byte> raw,
                   CodecWorkspace& workspace);
 
 /// The chunk's place in its variable, for messages: "T[2, 0:180, 360:720]".

@@ -103,14 +103,21 @@ class CoderTest : public ::testing::Test {
     arena_.reset(1 << 20);
   }
 
+  StoredChunk encode(bool in_place) {
+    StoredChunk stored;
+    encode_chunk(*coding_, 0, 0, raw_, arena_, in_place, workspace_, {&stored, 1});
+    return stored;
+  }
   Errc decode(const StoredChunk& stored, std::uint64_t hash) {
     Entry entry;
+    entry.offset = 0;
     entry.bytes = static_cast<Count>(stored.bytes.size());
     entry.hash = hash;
     entry.skipped = stored.skipped;
     decoded_.assign(raw_.size(), std::byte{0xff});
     try {
-      decode_chunk(*coding_, "T", 0, entry, stored.bytes, decoded_, workspace_);
+      const StoredPart part{&entry, stored.bytes};
+      decode_chunk(*coding_, "T", 0, {&part, 1}, decoded_, workspace_);
     } catch (const Error& error) {
       message_ = error.message();
       return error.code();
@@ -127,7 +134,7 @@ class CoderTest : public ::testing::Test {
 };
 
 TEST_F(CoderTest, a_chunk_comes_back) {
-  const StoredChunk stored = encode_chunk(*coding_, 0, raw_, arena_, true, workspace_);
+  const StoredChunk stored = encode(true);
   EXPECT_LT(stored.bytes.size(), raw_.size());
   EXPECT_EQ(stored.skipped, 0u);
   EXPECT_EQ(decode(stored, stored.hash), Errc::ok);
@@ -137,10 +144,10 @@ TEST_F(CoderTest, a_chunk_comes_back) {
 TEST_F(CoderTest, a_chunk_that_does_not_become_smaller_stays_where_it_is_or_is_copied) {
   for (std::size_t i = 0; i < raw_.size() / 8; ++i)
     store_be(raw_.data() + 8 * i, (i + 1) * 0x9e3779b97f4a7c15u * (i + 7));
-  const StoredChunk kept = encode_chunk(*coding_, 0, raw_, arena_, true, workspace_);
+  const StoredChunk kept = encode(true);
   EXPECT_EQ(kept.bytes.data(), raw_.data());
   EXPECT_EQ(kept.skipped, 3u);
-  const StoredChunk copied = encode_chunk(*coding_, 0, raw_, arena_, false, workspace_);
+  const StoredChunk copied = encode(false);
   EXPECT_NE(copied.bytes.data(), raw_.data());
   EXPECT_EQ(copied.hash, kept.hash);
   EXPECT_EQ(decode(copied, copied.hash), Errc::ok);
@@ -148,7 +155,7 @@ TEST_F(CoderTest, a_chunk_that_does_not_become_smaller_stays_where_it_is_or_is_c
 }
 
 TEST_F(CoderTest, damage_is_told_with_the_chunks_place) {
-  const StoredChunk stored = encode_chunk(*coding_, 0, raw_, arena_, true, workspace_);
+  const StoredChunk stored = encode(true);
   EXPECT_EQ(decode(stored, stored.hash ^ 1), Errc::enotnc);
   EXPECT_NE(
       message_.find("chunk 0 of variable T, which is T[0:20, 0:70], is damaged: the checksum"),

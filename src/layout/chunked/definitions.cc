@@ -13,6 +13,7 @@
 #include "format/chunk_schema.h"
 #include "format/classic.h"
 #include "layout/chunked/chunked.h"
+#include "layout/chunked/patches.h"
 #include "layout/codec_choice.h"
 #include "plan/chunk_shape.h"
 
@@ -27,7 +28,9 @@ constexpr Count heap_align = chunked::slot_stride;
 /// Whether the method wants a variable in chunks. What would be stored as it is in any case costs
 /// more to find than it takes: it stays where every reader finds it, but for a rule of its own.
 bool wants_chunks(const Method& method, const Variable& var) {
-  if (var.ndims() == 0 || variable_method(method, var.name).at("layout") != "chunked") return false;
+  if (var.ndims() == 0) return false;
+  if (!wants_patches(method, var) && variable_method(method, var.name).at("layout") != "chunked")
+    return false;
   const Count few = std::min(Pipeline::least_bytes, method.chunk_bytes);
   return var.is_record || var.inner_bytes() >= few || has_rule(method, var, "layout");
 }
@@ -78,6 +81,15 @@ void ChunkedLayout::choose(const Schema* old, const KeptElsewhere& elsewhere) {
         !wants_chunks(site_.method, var))
       continue;
     var.chunking = Chunking{{}, codec_for(site_.method, schema_, var), {}};
+  }
+  for (std::size_t i = first; i < schema_.vars.size(); ++i) {
+    Variable& var = schema_.vars[i];
+    if (!var.chunking || !var.chunking->shape.empty() || !wants_patches(site_.method, var))
+      continue;
+    if (auto patches = patches_of(site_.method, var, var.chunking->codec))
+      var.chunking = std::move(patches);
+    else
+      var.chunking->codec = codec_beside_patches(var.chunking->codec, var.type);
   }
   if (!schema_.any_chunked()) return;
   for (std::size_t i = first; i < schema_.vars.size(); ++i) {

@@ -102,12 +102,14 @@ void check_place(const VariableCoding& coding, const std::string& name, Count id
                  const Entry& entry, Offset end, data_files::Opened* files, LookedAt& last) {
   if (files == nullptr && entry.file != 0)
     throw damaged_chunk(
-        name, coding.grid, id,
+        name, coding.stored_grid(), id,
         "its table names data file " + std::to_string(entry.file - 1) + ", and the file has none");
   if (files == nullptr) return check_entry(coding, name, id, entry, end);
-  if (entry.file == 0) throw damaged_chunk(name, coding.grid, id, "its table names no data file");
+  if (entry.file == 0)
+    throw damaged_chunk(name, coding.stored_grid(), id, "its table names no data file");
   if (!may_lie(entry, true, 0))
-    throw damaged_chunk(name, coding.grid, id, "its bytes lie within the front of a data file");
+    throw damaged_chunk(name, coding.stored_grid(), id,
+                        "its bytes lie within the front of a data file");
   check_entry(coding, name, id, entry, std::numeric_limits<Offset>::max());
   try {
     if (last.number != entry.file) {
@@ -120,7 +122,8 @@ void check_place(const VariableCoding& coding, const std::string& name, Count id
       throw Error(Errc::enotnc, last.file->path() + " ends before its bytes do",
                   "forebay check FILE lists all damaged chunks");
   } catch (const Error& error) {
-    throw Error(error.code(), damaged_chunk(name, coding.grid, id, error.message()).message(),
+    throw Error(error.code(),
+                damaged_chunk(name, coding.stored_grid(), id, error.message()).message(),
                 error.advice());
   }
 }

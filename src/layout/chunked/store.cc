@@ -157,6 +157,7 @@ void ChunkStore::retire(const Retired& place, std::uint32_t birth) {
 
 void ChunkStore::replace(VarId var, Count id, Entry entry) {
   ChunkTable& its = table(var);
+  if (!entry.present() && !its.get(id).present()) return;  // a level of a chunk that has no details
   if (!listed_[static_cast<std::size_t>(var)]) shape_chosen(var);
   index_bytes_ -= its.bytes_around(id);
   Entry& e = its.set(id);

@@ -40,7 +40,7 @@ bool put_part(const Part& part, const std::byte* chunk) {
 
 void Chunk::decode(std::span<std::byte> raw, CodecWorkspace& workspace) const {
   if (is_stored()) {
-    decode_chunk(coding, name, id, entry, stored, raw, workspace);
+    decode_chunk(coding, name, id, parts, raw, workspace);
   } else {
     fill_chunk(coding.fill, raw);
   }

@@ -45,16 +45,15 @@ using Part = std::pair<ChunkPieces, Target>;
 /// Hands out elements of a chunk. True if a value did not fit its type.
 bool put_part(const Part& part, const std::byte* chunk);
 
-/// A chunk of a variable, and its stored bytes, if it is there.
+/// A chunk of a variable, and the stored bytes of the parts that are needed, if it is there.
 struct Chunk {
   const VariableCoding& coding;
   const std::string& name;  ///< of the variable
   Count id;
-  const Entry& entry;
-  std::span<const std::byte> stored;
+  std::span<const StoredPart> parts;
 
   /// Whether it has stored bytes; else it is fill values.
-  bool is_stored() const { return entry.present() && !coding.provisional; }
+  bool is_stored() const { return !parts.empty() && !coding.provisional; }
   /// All elements, as the file has them. Throws as decode_chunk does.
   void decode(std::span<std::byte> raw, CodecWorkspace& workspace) const;
 };

@@ -31,7 +31,8 @@ class UnpackTest : public ::testing::Test {
     for (std::size_t i = 0; i < 5600; ++i)
       store_be(raw.data() + 4 * i, first + static_cast<std::int32_t>(i));
     arena_.reset(1 << 20);
-    const StoredChunk stored = encode_chunk(*coding_, 0, raw, arena_, false, slot_.workspace);
+    StoredChunk stored;
+    encode_chunk(*coding_, 0, 0, raw, arena_, false, slot_.workspace, {&stored, 1});
     bytes_ = stored.bytes;
     entry_.offset = 0;
     entry_.bytes = std::ssize(stored.bytes);
@@ -44,7 +45,10 @@ class UnpackTest : public ::testing::Test {
     request_.elements = selection.elements();
     return {ChunkPieces(coding_->grid, request_, 0, {}), target};
   }
-  Chunk chunk() const { return {*coding_, var_.name, 0, entry_, bytes_}; }
+  Chunk chunk() {
+    part_ = {&entry_, bytes_};
+    return {*coding_, var_.name, 0, {&part_, entry_.present() ? 1u : 0u}};
+  }
 
   Variable var_;
   std::optional<VariableCoding> coding_;
@@ -52,6 +56,7 @@ class UnpackTest : public ::testing::Test {
   TaskSlot slot_;
   std::span<const std::byte> bytes_;
   Entry entry_;
+  StoredPart part_;
   Request request_;
 };
 
