@@ -172,7 +172,10 @@ Count Pipeline::most_bytes(const ChunkInfo& chunk) const {
   return levels_ ? levels_->most_bytes(chunk) : chunk.bytes();
 }
 
-bool Pipeline::wants_range() const { return levels_ && levels_->wants_range(); }
+bool Pipeline::wants_range() const {
+  return std::any_of(stages_.begin(), stages_.end(),
+                     [](const auto& s) { return s->wants_range(); });
+}
 
 std::vector<Count> level_shape(std::span<const Count> shape, int level) {
   std::vector<Count> coarse(shape.begin(), shape.end());

@@ -76,7 +76,6 @@ class LevelCoder {
   virtual ~LevelCoder() = default;
 
   virtual int levels() const = 0;  ///< besides the coarsest one
-  virtual bool wants_range() const = 0;
   /// As Pipeline's functions of the same names; parts are coarse to fine.
   virtual Count most_bytes(const ChunkInfo& chunk) const = 0;
   virtual void encode(const ChunkInfo& chunk, std::span<const std::byte> raw,
@@ -105,6 +104,9 @@ class CodecStage {
   /// The canonical text, with every parameter.
   virtual std::string text() const = 0;
   virtual bool lossy() const { return false; }
+  virtual bool wants_range() const { return false; }  ///< as Pipeline's
+  /// The largest absolute error that it leaves, where it is told one, of values of this range.
+  virtual std::optional<double> bound(double /*range*/) const { return std::nullopt; }
   /// Whether elements of this type can go through and may gain by it.
   virtual bool applies_to(Type) const { return true; }
   virtual Type type_after(Type type) const { return type; }

@@ -2,15 +2,12 @@
 //
 // What is stored is zfp's stream alone, as little-endian words: the shape, the type and the mode
 // are known from the chunk and the pipeline. Arrays of more than four dimensions have their slowest
-// ones merged. accuracy=X: an absolute bound on each element, checked. precision=N and rate=X keep
-// N bit planes and X bits an element; they promise no bound. reversible: exact, checked bit for
-// bit.
-//
-// libzfp reads words without looking for the stream's end. How many bits one block can take is
-// known from its mode, so a decoder that gets the stream in a buffer of
-// zfp_stream_maximum_size() bytes, zeros after it, stays inside whatever the bytes say.
-#include <zfp.h>
-
+// ones merged. accuracy=X: an absolute bound on each element, checked. relative=R: R times the
+// range of all that is written together, rounded down to a power of two; its exponent follows the
+// stream, in two bytes, little-endian. precision=N and rate=X keep N bit planes and X bits an
+// element; they promise no bound. reversible: exact, checked bit for bit.
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -18,46 +15,18 @@
 #include "base/byteorder.h"
 #include "codec/stage.h"
 #include "codec/values.h"
+#include "codec/zfp_stream.h"
 
 namespace forebay {
 
 namespace {
-
-struct CloseStream {
-  void operator()(zfp_stream* s) const { zfp_stream_close(s); }
-};
-struct CloseBits {
-  void operator()(bitstream* b) const { stream_close(b); }
-};
-struct FreeField {
-  void operator()(zfp_field* f) const { zfp_field_free(f); }
-};
-using Stream = std::unique_ptr<zfp_stream, CloseStream>;
-using Bits = std::unique_ptr<bitstream, CloseBits>;
-using Field = std::unique_ptr<zfp_field, FreeField>;
-
-template <typename Owner>
-Owner made_or_no_memory(typename Owner::pointer made) {
-  if (made == nullptr) throw Error(Errc::enomem, "no memory to run zfp");
-  return Owner(made);
-}
-
-zfp_type zfp_type_of(Type type) { return type == Type::float32 ? zfp_type_float : zfp_type_double; }
-
-// zfp's stream is written in words of the machine's order; in a file they are little-endian.
-void order_words(std::span<std::byte> stream) {
-  if constexpr (!native_is_big_endian) return;
-  const std::size_t word = stream_word_bits / 8;
-  for (std::size_t at = 0; at + word <= stream.size(); at += word)
-    for (std::size_t i = 0; i < word / 2; ++i) std::swap(stream[at + i], stream[at + word - 1 - i]);
-}
 
 constexpr int least_precision = 1, most_precision = 64;
 constexpr double most_rate = 64;
 
 class ZfpStage final : public CodecStage {
  public:
-  enum class Mode { accuracy, precision, rate, reversible };
+  enum class Mode { accuracy, relative, precision, rate, reversible };
 
   ZfpStage(Mode mode, double parameter) : mode_(mode), parameter_(parameter) {}
 
@@ -67,8 +36,17 @@ class ZfpStage final : public CodecStage {
   double encode_work() const override { return mode_ == Mode::reversible ? 0.9 : 0.7; }
   double decode_work() const override { return mode_ == Mode::reversible ? 0.35 : 0.2; }
 
+  bool wants_range() const override { return mode_ == Mode::relative; }
+  std::optional<double> bound(double range) const override {
+    if (mode_ == Mode::accuracy) return parameter_;
+    if (mode_ == Mode::relative) return parameter_ * range;
+    return std::nullopt;
+  }
+
   std::string text() const override {
     switch (mode_) {
+      case Mode::relative:
+        return "zfp:relative=" + number_text(parameter_);
       case Mode::accuracy:
         return "zfp:accuracy=" + number_text(parameter_);
       case Mode::precision:
@@ -88,50 +66,82 @@ class ZfpStage final : public CodecStage {
     const bool single = in.chunk.type == Type::float32;
     if (lossy() && !in_range(values, n, single)) return std::nullopt;
 
+    const double range = in.chunk.range > 0 || mode_ != Mode::relative
+                             ? in.chunk.range
+                             : range_of(values, n, single);
+    const int exponent = exponent_of(range);
+    const double tolerance = mode_ == Mode::relative ? std::ldexp(1, exponent) : parameter_;
+    const auto shape = merged_shape(in.chunk.shape, 4);
+    const ZfpMode mode = zfp_mode(tolerance);
     // zfp only reads what it encodes.
-    auto* data = const_cast<std::byte*>(values.data());
-    const Run run = set_up(in.chunk, data);
-    const std::size_t capacity = capacity_of(run);
-    const auto to = out.reserve(capacity);
-    const Bits bits = attach(run, to);
-    const std::size_t size = zfp_compress(run.stream.get(), run.field.get());
-    if (size == 0 || size >= in.bytes.size() || size > capacity) return std::nullopt;
-    if (verified() && !comes_back(in.chunk, values, to, state)) return std::nullopt;
-    order_words(to.first(size));
-    return size;
+    const ZfpField field{in.chunk.type, shape, const_cast<std::byte*>(values.data())};
+    const std::size_t capacity = zfp_capacity(field, mode);
+    const auto to = out.reserve(capacity + behind());
+    const std::size_t size = zfp_compress_to(field, mode, to.first(capacity));
+    if (size == 0 || size + behind() >= in.bytes.size() || size > capacity) return std::nullopt;
+    if (verified() && !comes_back(in.chunk, field, to.first(capacity), tolerance, state))
+      return std::nullopt;
+    zfp_order_words(to.first(size));
+    for (std::size_t i = 0; i < behind(); ++i)
+      to[size + i] = static_cast<std::byte>(static_cast<unsigned>(exponent) >> 8 * i & 0xff);
+    return size + behind();
   }
 
   std::size_t decode(const ChunkInfo& chunk, std::span<const std::byte> in,
                      std::span<std::byte> out, CodecWorkspace::State& state) const override {
     const auto values = state.values.reserve(out.size());
-    const Run run = set_up(chunk, values.data());
-    const std::size_t capacity = capacity_of(run);
-    if (in.empty() || in.size() > capacity)
-      throw_damaged("zfp", "its size is not one that such a chunk can have");
-    const auto padded = state.check.reserve(capacity);
-    std::memcpy(padded.data(), in.data(), in.size());
-    std::memset(padded.data() + in.size(), 0, capacity - in.size());
-    order_words(padded.first(in.size()));
-    const Bits bits = attach(run, padded);
-    // zfp tells how many whole words it has used: encode() stored just as many.
-    if (zfp_decompress(run.stream.get(), run.field.get()) != in.size())
-      throw_damaged("zfp", "the stream ends elsewhere than its bytes");
+    if (in.size() < behind()) throw_damaged("zfp", "it is shorter than what follows its stream");
+    double tolerance = parameter_;
+    if (mode_ == Mode::relative) {
+      const auto low = std::to_integer<unsigned>(in[in.size() - 2]);
+      const auto high = std::to_integer<unsigned>(in[in.size() - 1]);
+      tolerance = std::ldexp(1, static_cast<std::int16_t>(high << 8 | low));
+      in = in.first(in.size() - behind());
+    }
+    const auto shape = merged_shape(chunk.shape, 4);
+    zfp_decompress_from(in, {chunk.type, shape, values.data()}, zfp_mode(tolerance), state.check);
     copy_swapped(out.data(), values.data(), out.size(), size_of(chunk.type));
     return out.size();
   }
 
  private:
-  struct Run {
-    Stream stream;
-    Field field;
-  };
+  ZfpMode zfp_mode(double tolerance) const {
+    switch (mode_) {
+      case Mode::precision:
+        return {ZfpMode::Kind::precision, parameter_};
+      case Mode::rate:
+        return {ZfpMode::Kind::rate, parameter_};
+      case Mode::reversible:
+        return {ZfpMode::Kind::reversible, 0};
+      default:
+        return {ZfpMode::Kind::accuracy, tolerance};
+    }
+  }
+  bool bounded() const { return mode_ == Mode::accuracy || mode_ == Mode::relative; }
+  bool verified() const { return bounded() || mode_ == Mode::reversible; }
+  std::size_t behind() const { return mode_ == Mode::relative ? 2 : 0; }
 
-  bool verified() const { return mode_ == Mode::accuracy || mode_ == Mode::reversible; }
+  // Where nobody told that of all.
+  static double range_of(std::span<const std::byte> values, std::size_t n, bool single) {
+    const auto look = [n](const auto* v) {
+      const auto [least, most] = std::minmax_element(v, v + n);
+      return n == 0 ? 0.0 : static_cast<double>(*most) - static_cast<double>(*least);
+    };
+    return single ? look(reinterpret_cast<const float*>(values.data()))
+                  : look(reinterpret_cast<const double*>(values.data()));
+  }
+
+  // Of the largest power of two that the bound allows; of the smallest number for equal values.
+  int exponent_of(double range) const {
+    constexpr int least = std::numeric_limits<double>::min_exponent - 1;
+    const double wanted = mode_ == Mode::relative ? parameter_ * range : 0;
+    return wanted > 0 ? std::max(std::ilogb(wanted), least) : least;
+  }
 
   // Finite, and still so after decoding: zfp's fixed point can give back at most four times the
   // largest value of a block. In accuracy mode the bound's check sees to that.
   bool in_range(std::span<const std::byte> values, std::size_t n, bool single) const {
-    const int headroom = mode_ == Mode::accuracy ? 1 : 8;
+    const int headroom = bounded() ? 1 : 8;
     if (single)
       return all_at_most(reinterpret_cast<const float*>(values.data()), n,
                          std::numeric_limits<float>::max() / static_cast<float>(headroom));
@@ -139,59 +149,21 @@ class ZfpStage final : public CodecStage {
                        std::numeric_limits<double>::max() / headroom);
   }
 
-  // A stream in this stage's mode and the field of a chunk's elements at `data`.
-  Run set_up(const ChunkInfo& chunk, std::byte* data) const {
-    const auto shape = merged_shape(chunk.shape, 4);
-    const auto type = zfp_type_of(chunk.type);
-    Run run;
-    run.stream = made_or_no_memory<Stream>(zfp_stream_open(nullptr));
-    run.field = made_or_no_memory<Field>(zfp_field_alloc());
-    zfp_field_set_pointer(run.field.get(), data);
-    zfp_field_set_type(run.field.get(), type);
-    // zfp's x is the fastest dimension.
-    const auto length = [&](std::size_t i) { return shape[shape.size() - 1 - i]; };
-    const auto dims = static_cast<unsigned>(shape.size());
-    zfp_field* field = run.field.get();
-    if (dims == 1) zfp_field_set_size_1d(field, length(0));
-    if (dims == 2) zfp_field_set_size_2d(field, length(0), length(1));
-    if (dims == 3) zfp_field_set_size_3d(field, length(0), length(1), length(2));
-    if (dims == 4) zfp_field_set_size_4d(field, length(0), length(1), length(2), length(3));
-    zfp_stream* stream = run.stream.get();
-    if (mode_ == Mode::accuracy) zfp_stream_set_accuracy(stream, parameter_);
-    if (mode_ == Mode::precision)
-      zfp_stream_set_precision(stream, static_cast<unsigned>(parameter_));
-    if (mode_ == Mode::rate) zfp_stream_set_rate(stream, parameter_, type, dims, 0);
-    if (mode_ == Mode::reversible) zfp_stream_set_reversible(stream);
-    return run;
-  }
-
-  // What no stream in this mode outgrows, and the word that the decoder reads ahead.
-  static std::size_t capacity_of(const Run& run) {
-    return zfp_stream_maximum_size(run.stream.get(), run.field.get()) + 2 * sizeof(std::uint64_t);
-  }
-
-  static Bits attach(const Run& run, std::span<std::byte> buffer) {
-    Bits bits = made_or_no_memory<Bits>(stream_open(buffer.data(), buffer.size()));
-    zfp_stream_set_bit_stream(run.stream.get(), bits.get());
-    zfp_stream_rewind(run.stream.get());
-    return bits;
-  }
-
   // Decodes what was made and compares: bit for bit, or element for element with the bound.
-  bool comes_back(const ChunkInfo& chunk, std::span<const std::byte> values,
-                  std::span<std::byte> stream, CodecWorkspace::State& state) const {
+  bool comes_back(const ChunkInfo& chunk, const ZfpField& field, std::span<std::byte> stream,
+                  double tolerance, CodecWorkspace::State& state) const {
+    const std::span<const std::byte> values(field.values, static_cast<std::size_t>(chunk.bytes()));
     const auto decoded = state.check.reserve(values.size());
-    const Run run = set_up(chunk, decoded.data());
-    const Bits bits = attach(run, stream);
-    if (zfp_decompress(run.stream.get(), run.field.get()) == 0) return false;
+    const ZfpField back{field.type, field.shape, decoded.data()};
+    if (!zfp_decompress_in_place(back, zfp_mode(tolerance), stream)) return false;
     if (mode_ == Mode::reversible)
       return std::memcmp(values.data(), decoded.data(), values.size()) == 0;
     const auto n = static_cast<std::size_t>(chunk.elements());
     if (chunk.type == Type::float32)
       return all_within(reinterpret_cast<const float*>(values.data()),
-                        reinterpret_cast<const float*>(decoded.data()), n, parameter_);
+                        reinterpret_cast<const float*>(decoded.data()), n, tolerance);
     return all_within(reinterpret_cast<const double*>(values.data()),
-                      reinterpret_cast<const double*>(decoded.data()), n, parameter_);
+                      reinterpret_cast<const double*>(decoded.data()), n, tolerance);
   }
 
   Mode mode_;
@@ -199,8 +171,9 @@ class ZfpStage final : public CodecStage {
 };
 
 constexpr const char* accepted =
-    "write zfp:accuracy=X with X the largest absolute error, zfp:precision=N with N bit planes, "
-    "zfp:rate=X with X bits an element, or zfp:reversible";
+    "write zfp:accuracy=X with X the largest absolute error, zfp:relative=X with X times the range "
+    "of all values, zfp:precision=N with N bit planes, zfp:rate=X with X bits an element, or "
+    "zfp:reversible";
 
 std::shared_ptr<const CodecStage> make(const StageParameter& parameter) {
   using Mode = ZfpStage::Mode;
@@ -210,6 +183,8 @@ std::shared_ptr<const CodecStage> make(const StageParameter& parameter) {
   if (parameter.key == "accuracy")
     return std::make_shared<ZfpStage>(Mode::accuracy,
                                       parameter.positive(std::numeric_limits<double>::infinity()));
+  if (parameter.key == "relative")
+    return std::make_shared<ZfpStage>(Mode::relative, parameter.positive(1));
   if (parameter.key == "precision")
     return std::make_shared<ZfpStage>(
         Mode::precision, parameter.whole("precision", least_precision, most_precision));
@@ -223,7 +198,7 @@ std::shared_ptr<const CodecStage> make(const StageParameter& parameter) {
 
 extern const CodecEntry zfp_codec{
     60,
-    {"zfp", "accuracy=X, precision=N, rate=X or reversible; one must be given",
+    {"zfp", "accuracy=X, relative=X, precision=N, rate=X or reversible; one must be given",
      "Lossy compression of smooth floating-point fields; reversible is exact.", true, true},
     make,
     ""};

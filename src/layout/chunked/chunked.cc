@@ -110,6 +110,7 @@ void ChunkedLayout::defer(std::span<Request> requests) {
   for (Request& r : usable(requests, refused)) {
     if (r.elements == 0) continue;
     deferred_.add(coding(r.var).grid, r);
+    note_range(r, deferred_ranges_);
     if (!is_open(r.var)) continue;
     Request pattern;
     pattern.var = r.var;
@@ -141,9 +142,10 @@ void ChunkedLayout::flush() {
     op.requests = deferred_.requests();
     op.touches = deferred_.touch_list();
     op.deferred = &deferred_;
-    write_and_publish(op);
+    write_and_publish(op, std::move(deferred_ranges_));
   });
   deferred_.clear();
+  deferred_ranges_.clear();
   deferred_patterns_.clear();
   if (failed) throw *failed;
 }

@@ -28,6 +28,7 @@
 #include "layout/chunked/operation.h"
 #include "layout/chunked/store.h"
 #include "layout/chunked/team.h"
+#include "layout/chunked/value_ranges.h"
 #include "layout/classic_part.h"
 #include "plan/chunk_read.h"
 
@@ -123,7 +124,8 @@ class ChunkedLayout : public HeapPart {
   /// when they are not.
   bool writes_later() const { return site_.later && site_.later->is_open(); }
   void write_together(std::span<Request> requests);
-  void write_and_publish(Operation& op);
+  void note_range(const Request& write, ValueRanges& ranges);
+  void write_and_publish(Operation& op, ValueRanges ranges);
   void plan(Operation& op, bool write);
   void note_owners(const Operation& op, const CostOf& cost);
   /// What becomes of an operation's chunks: an entry for each part of each chunk.
@@ -141,10 +143,11 @@ class ChunkedLayout : public HeapPart {
   void prepare_rounds(Operation& op, std::span<const std::uint32_t> first, Entries& entries);
   std::optional<Error> write_rounds(Operation& op,
                                     const std::vector<std::vector<std::uint32_t>>& own,
-                                    Entries& entries);
+                                    const ValueRanges& ranges, Entries& entries);
   void prepare_buffers(Operation& op, std::span<const std::uint32_t> own);
   std::vector<StoredChunk> encode(Operation& op, std::span<const std::uint32_t> own,
-                                  const Entries& entries, Arena& arena, bool in_place);
+                                  const ValueRanges& ranges, const Entries& entries,
+                                  Arena& arena, bool in_place);
   std::vector<Extent> extents_of(std::span<const StoredChunk> stored,
                                  std::span<const std::uint32_t> own, const Entries& entries) const;
   std::span<const std::byte> collect(Operation& op, std::uint32_t chunk, TaskSlot& slot);
@@ -212,6 +215,7 @@ class ChunkedLayout : public HeapPart {
   std::array<Arena, 2> arenas_;  // encoded chunks of a round, and of the round before
 
   DeferredWrites deferred_;
+  ValueRanges deferred_ranges_;
   std::vector<Request> deferred_patterns_;  // those to variables without a shape; without data
 
   // For the report.

@@ -72,20 +72,32 @@ void ChunkedLayout::write_together(std::span<Request> requests) {
   const auto good = usable(requests, refused);
   Operation op;
   op.requests = good;
+  ValueRanges ranges;
   {
     StepTimer timer(report_, Step::plan);
     settle_shapes(good);
     op.touches = find_touches(
         op.requests, op.finder, [&](VarId v) -> auto& { return coding(v).grid; });
+    for (const Request& r : good) note_range(r, ranges);
   }
-  write_and_publish(op);
+  write_and_publish(op, std::move(ranges));
   if (refused) throw *refused;
 }
 
-void ChunkedLayout::write_and_publish(Operation& op) {
+void ChunkedLayout::note_range(const Request& write, ValueRanges& ranges) {
+  const VariableCoding& v = coding(write.var);
+  if (v.pipeline.wants_range()) ranges.add(write, v.type, v.fill);
+}
+
+void ChunkedLayout::write_and_publish(Operation& op, ValueRanges ranges) {
   {
     StepTimer timer(report_, Step::plan);
     plan(op, true);
+    std::vector<VarId> vars;
+    for (const PlannedChunk& c : op.chunks)
+      if ((vars.empty() || vars.back() != c.var) && coding(c.var).pipeline.wants_range())
+        vars.push_back(c.var);
+    if (!vars.empty()) ranges.share(comm_, vars);
   }
   const bool later = writes_later();
   if (op.chunks.empty()) return later ? void() : store_.publish();
@@ -96,7 +108,7 @@ void ChunkedLayout::write_and_publish(Operation& op) {
   Entries entries;
   prepare_rounds(op, own[0], entries);
   store_.change([&] {
-    auto failed = write_rounds(op, own, entries);
+    auto failed = write_rounds(op, own, ranges, entries);
     StepTimer timer(report_, Step::header);
     return failed || later ? failed : store_.publish_changes();
   });
@@ -187,7 +199,7 @@ void ChunkedLayout::prepare_rounds(Operation& op, std::span<const std::uint32_t>
 // Errors are told by what ranks tell of their chunks, so that all stop after the same round.
 std::optional<Error> ChunkedLayout::write_rounds(Operation& op,
                                                  const std::vector<std::vector<std::uint32_t>>& own,
-                                                 Entries& entries) {
+                                                 const ValueRanges& ranges, Entries& entries) {
   const auto grid = [&](VarId v) -> const ChunkGrid& { return coding(v).grid; };
   for (const PlannedChunk& c : op.chunks) {
     if (c.owner != comm_.rank()) cache_.drop(c.var, c.id);
@@ -211,7 +223,7 @@ std::optional<Error> ChunkedLayout::write_rounds(Operation& op,
     }
     std::vector<StoredChunk> stored;
     if (!mine)
-      note(attempt_to([&] { stored = encode(op, own[round], entries, arenas_[round % 2], last); }));
+      note(attempt_to([&] { stored = encode(op, own[round], ranges, entries, arenas_[round % 2], last); }));
     if (mine) stored.clear();
     attempt_to([&] { remember(op, own[round]); });  // without memory nothing is remembered
     // This rank's part of the memory alone, which nobody else uses until all agree on places.
@@ -285,8 +297,8 @@ std::vector<Extent> ChunkedLayout::extents_of(std::span<const StoredChunk> store
 }
 
 std::vector<StoredChunk> ChunkedLayout::encode(Operation& op, std::span<const std::uint32_t> own,
-                                               const Entries& entries, Arena& arena,
-                                               bool in_place) {
+                                               const ValueRanges& ranges, const Entries& entries,
+                                               Arena& arena, bool in_place) {
   StepTimer timer(report_, Step::encode);
   Count bytes = 0;
   std::vector<std::size_t> first;  // part of each chunk
@@ -308,7 +320,7 @@ std::vector<StoredChunk> ChunkedLayout::encode(Operation& op, std::span<const st
     const std::span<const std::byte> raw =
         c.shared ? std::span<const std::byte>(team_->buffer(c), static_cast<std::size_t>(c.bytes))
                  : collect(op, own[k], slot);
-    encode_chunk(coding(c.var), c.id, 0, raw, arena, c.shared && in_place, slot.workspace, its);
+    encode_chunk(coding(c.var), c.id, ranges.of(c.var), raw, arena, c.shared && in_place, slot.workspace, its);
   });
   for (std::size_t k = 0; k < own.size(); ++k) {
     const PlannedChunk& c = op.chunks[own[k]];

@@ -1,0 +1,710 @@
+#include "codec/hierarchy.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <type_traits>
+
+#include "base/byteorder.h"
+#include "base/hash.h"
+#include "base/varint.h"
+#include "codec/missing_values.h"
+#include "codec/stage.h"
+#include "codec/wavelet.h"
+#include "codec/zfp_stream.h"
+
+namespace forebay {
+namespace {
+
+using wavelet::Box;
+
+constexpr int most_levels = 16;
+constexpr int more_than_bound = 2;    ///< τ is looked for from 2^2 times the bound on
+constexpr int least_below_bound = 4;  ///< and down to 2^-4, which suffices but for rounding
+constexpr int exact_below_range = 12;
+constexpr int most_exponent = 960;
+constexpr int huge_scale = -8;  ///< of patches whose sums might not be numbers
+constexpr const char* default_residuals = "shuffle,zstd:3";
+
+enum class Kind : std::uint8_t { constant, bounded, exact };
+
+struct Head {
+  Kind kind = Kind::bounded;
+  int scale = 0;     ///< values were multiplied by 2^scale
+  int exponent = 0;  ///< of τ
+  float error = 0;
+  std::vector<float> details;
+};
+
+float rounded_up(double value) {
+  const auto f = static_cast<float>(value);
+  return static_cast<double>(f) < value ? std::nextafter(f, std::numeric_limits<float>::infinity())
+                                        : f;
+}
+
+template <typename T>
+void put_number(std::vector<std::byte>& to, T value) {
+  to.resize(to.size() + sizeof value);
+  store_be(to.data() + to.size() - sizeof value, value);
+}
+
+void put(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
+  to.insert(to.end(), bytes.begin(), bytes.end());
+}
+
+void put_size(std::vector<std::byte>& to, std::size_t size) {
+  std::array<std::byte, most_varint_bytes> bytes;
+  const std::byte* const end = put_varint(bytes.data(), size);
+  to.insert(to.end(), static_cast<const std::byte*>(bytes.data()), end);
+}
+
+void print(const Head& head, std::vector<std::byte>& to) {
+  put_number(to, static_cast<std::uint8_t>(head.kind));
+  put_number(to, static_cast<std::int8_t>(head.scale));
+  put_number(to, static_cast<std::int16_t>(head.exponent));
+  put_number(to, head.error);
+  for (const float d : head.details) put_number(to, d);
+}
+
+[[noreturn]] void damaged(const char* what) { throw_damaged("wavelet", what); }
+
+/// What is left of a part that is being read.
+class PartReader {
+ public:
+  explicit PartReader(std::span<const std::byte> bytes) : left_(bytes) {}
+  template <typename T>
+  T take() {
+    const auto bytes = take(sizeof(T));
+    return load_be<T>(bytes.data());
+  }
+  std::span<const std::byte> take(std::size_t size) {
+    if (size > left_.size()) damaged("a part ends too early");
+    const auto bytes = left_.first(size);
+    left_ = left_.subspan(size);
+    return bytes;
+  }
+  std::size_t take_size() {
+    const std::byte* at = left_.data();
+    std::uint64_t size = 0;
+    if (!get_varint(at, left_.data() + left_.size(), size)) damaged("a length is none");
+    left_ = left_.subspan(static_cast<std::size_t>(at - left_.data()));
+    return static_cast<std::size_t>(size);
+  }
+  std::span<const std::byte> rest() { return take(left_.size()); }
+  bool empty() const { return left_.empty(); }
+
+ private:
+  std::span<const std::byte> left_;
+};
+
+Head take_head(PartReader& part, int levels) {
+  Head head;
+  const auto kind = part.take<std::uint8_t>();
+  if (kind > static_cast<std::uint8_t>(Kind::exact)) damaged("a patch of a kind that is not known");
+  head.kind = static_cast<Kind>(kind);
+  head.scale = part.take<std::int8_t>();
+  head.exponent = part.take<std::int16_t>();
+  head.error = part.take<float>();
+  for (int k = 0; k < levels; ++k) head.details.push_back(part.take<float>());
+  if (head.scale != 0 && head.scale != huge_scale) damaged("a scale that no patch has");
+  if (std::abs(head.exponent) > 1024) damaged("a tolerance that no patch has");
+  return head;
+}
+
+Box box_of(const ChunkInfo& chunk) {
+  Box box{1, 1, 1};
+  std::size_t axes = 0;
+  for (const Count n : chunk.shape) axes += n > 1;
+  if (axes > box.size()) throw Error(Errc::einternal, "a patch has more than three axes");
+  std::size_t axis = box.size() - axes;
+  for (const Count n : chunk.shape)
+    if (n > 1) box[axis++] = static_cast<std::size_t>(n);
+  return box;
+}
+
+std::size_t padded(std::size_t n) { return n == 1 ? 1 : (n + 3) / 4 * 4; }
+
+/// The shape that zfp gets.
+std::vector<std::size_t> shape_of(const Box& box) {
+  std::vector<std::size_t> shape;
+  for (const std::size_t n : box)
+    if (n > 1) shape.push_back(n);
+  if (shape.empty()) shape.push_back(1);
+  return shape;
+}
+
+/// Where the kinds of details of one level lie: in the array that split() makes, and stacked.
+struct Details {
+  struct Band {
+    Box from{}, size{};      ///< in the transformed array
+    std::size_t begin = 0;   ///< of its first slice, stacked
+    std::size_t slices = 0;  ///< with padding
+  };
+  Box all{}, stacked{1, 1, 1};
+  std::size_t axis = 0;  ///< along which they are stacked
+  std::vector<Band> bands;
+
+  explicit Details(const Box& box) : all(box) {
+    const Box low = wavelet::smooth_of(box);
+    while (axis < box.size() && box[axis] == 1) ++axis;
+    if (axis == box.size()) return;
+    for (unsigned mask = 1; mask < 8; ++mask) {
+      Band band;
+      bool any = true;
+      for (std::size_t a = 0; a < box.size(); ++a) {
+        const bool high = (mask >> (box.size() - 1 - a) & 1U) != 0;
+        band.from[a] = high ? low[a] : 0;
+        band.size[a] = high ? box[a] / 2 : low[a];
+        any &= band.size[a] > 0;
+      }
+      if (any) bands.push_back(band);
+    }
+    std::size_t slices = 0;
+    for (Band& band : bands) {
+      for (std::size_t a = axis + 1; a < box.size(); ++a)
+        stacked[a] = std::max(stacked[a], padded(band.size[a]));
+      band.begin = slices;
+      // A stack of several has no blocks of two.
+      band.slices = (band.size[axis] + 3) / 4 * 4;
+      slices += band.slices;
+    }
+    stacked[axis] = bands.size() == 1 ? bands[0].size[axis] : slices;
+    if (bands.size() == 1) bands[0].slices = bands[0].size[axis];
+  }
+  std::size_t size() const { return bands.empty() ? 0 : wavelet::elements(stacked); }
+
+  /// Calls f(band, stacked row, row in the transformed array, elements of it) for all rows of all
+  /// bands, those of padding too: they repeat the last one.
+  template <typename F>
+  void each_row(F&& f) const {
+    for (const Band& band : bands) {
+      Box padded_size = stacked;
+      padded_size[axis] = band.slices;
+      Box at{};
+      for (at[0] = 0; at[0] < padded_size[0]; ++at[0]) {
+        for (at[1] = 0; at[1] < padded_size[1]; ++at[1]) {
+          Box to = at;
+          to[axis] += band.begin;
+          if (axis == 2) to[2] = band.begin;
+          const std::size_t z = band.from[0] + std::min(at[0], band.size[0] - 1);
+          const std::size_t y = band.from[1] + std::min(at[1], band.size[1] - 1);
+          const bool inside = at[0] < band.size[0] && at[1] < band.size[1];
+          f(band, (to[0] * stacked[1] + to[1]) * stacked[2] + (axis == 2 ? to[2] : 0),
+            (z * all[1] + y) * all[2] + band.from[2], inside, padded_size[2]);
+        }
+      }
+    }
+  }
+};
+
+/// What a thread works with.
+template <typename T>
+struct Room {
+  std::vector<T> scratch, moving, back;
+  std::vector<std::vector<T>> levels;   // exact ones, by level
+  std::vector<std::vector<T>> details;  // stacked, by level
+  std::vector<T> stacked;               // decoded
+  std::vector<Missing> mask;
+  std::vector<std::vector<std::byte>> streams, best, parts;
+  ScratchBuffer zfp;
+  CodecWorkspace inner;
+};
+
+template <typename T>
+class Patch {
+ public:
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  static constexpr Type type = sizeof(T) == 4 ? Type::float32 : Type::float64;
+  static constexpr Type bits_type = sizeof(T) == 4 ? Type::uint32 : Type::uint64;
+
+  Patch(const ChunkInfo& chunk, int levels, CodecWorkspace::State& state)
+      : chunk_(chunk), levels_(levels), room_(state.context<Room<T>>(0, [] { return Room<T>(); })) {
+    boxes_.push_back(box_of(chunk));
+    for (int k = 0; k < levels; ++k) boxes_.push_back(wavelet::smooth_of(boxes_.back()));
+    if (!chunk.fill.empty()) fill_ = load_be<T>(chunk.fill.data());
+    room_.scratch.resize(wavelet::elements(boxes_[0]));
+    room_.moving.resize(room_.scratch.size());
+  }
+
+  void encode(std::span<const std::byte> raw, std::optional<double> bound,
+              const Pipeline& residuals, std::span<EncodedChunk> parts);
+  void decode(std::span<const EncodedChunk> parts, const Pipeline& residuals,
+              std::span<std::byte> raw);
+
+ private:
+  const T* fill() const { return fill_ ? &*fill_ : nullptr; }
+  std::size_t size(int level) const { return wavelet::elements(boxes_[index(level)]); }
+  static std::size_t index(int level) { return static_cast<std::size_t>(level); }
+  static double power(int exponent) { return std::ldexp(1.0, exponent); }
+
+  void transform();
+  double attempt(int exponent, double enough);
+  std::optional<double> search(double bound, int& exponent);
+  void compress(std::vector<T>& values, std::span<const std::size_t> shape, double tolerance,
+                std::vector<std::byte>& stream);
+  void decompress(std::span<const std::byte> stream, std::vector<T>& values, std::size_t n,
+                  std::span<const std::size_t> shape, double tolerance);
+  void refine(int level, const Details& details, bool any);
+  static double largest(std::span<const T> values);
+  static double difference(std::span<const T> a, std::span<const T> b);
+  static Bits ordered(T value) {
+    const auto bits = std::bit_cast<Bits>(value);
+    constexpr Bits top = Bits{1} << (8 * sizeof(T) - 1);
+    return (bits & top) != 0 ? ~bits : bits | top;
+  }
+  static T number(Bits place) {
+    constexpr Bits top = Bits{1} << (8 * sizeof(T) - 1);
+    return std::bit_cast<T>((place & top) != 0 ? place & ~top : ~place);
+  }
+  void print_parts(const Head& head, bool masked, std::span<EncodedChunk> parts);
+  void print_residuals(std::span<const std::byte> raw, const Pipeline& pipeline,
+                       std::vector<std::byte>& to);
+  void add_residuals(PartReader& part, const Pipeline& pipeline, std::span<std::byte> raw);
+
+  const ChunkInfo& chunk_;
+  int levels_;
+  Room<T>& room_;
+  std::vector<Box> boxes_;  // by level
+  std::optional<T> fill_;
+};
+
+template <typename T>
+double Patch<T>::largest(std::span<const T> values) {
+  T most = 0;
+  for (const T v : values) most = std::max(most, std::fabs(v));
+  return static_cast<double>(most);
+}
+
+template <typename T>
+double Patch<T>::difference(std::span<const T> a, std::span<const T> b) {
+  double most = 0;
+  bool number = true;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double d = std::fabs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    most = std::max(most, d);
+    number &= d <= std::numeric_limits<double>::max();
+  }
+  return number ? most : std::numeric_limits<double>::infinity();
+}
+
+// Exact levels, and their details, stacked.
+template <typename T>
+void Patch<T>::transform() {
+  room_.details.resize(index(levels_));
+  for (int k = 0; k < levels_; ++k) {
+    const Box& box = boxes_[index(k)];
+    const Box low = wavelet::smooth_of(box);
+    std::copy(room_.levels[index(k)].begin(), room_.levels[index(k)].end(), room_.moving.begin());
+    wavelet::split(room_.moving.data(), box, room_.scratch.data());
+    auto& smooth = room_.levels[index(k + 1)];
+    smooth.resize(wavelet::elements(low));
+    for (std::size_t z = 0; z < low[0]; ++z)
+      for (std::size_t y = 0; y < low[1]; ++y)
+        std::copy_n(room_.moving.begin() + static_cast<std::ptrdiff_t>((z * box[1] + y) * box[2]),
+                    low[2],
+                    smooth.begin() + static_cast<std::ptrdiff_t>((z * low[1] + y) * low[2]));
+    const Details details(box);
+    auto& stacked = room_.details[index(k)];
+    stacked.resize(details.size());
+    details.each_row(
+        [&](const Details::Band& band, std::size_t to, std::size_t from, bool, std::size_t length) {
+          const T* const row = room_.moving.data() + from;
+          T* const at = stacked.data() + to;
+          std::copy_n(row, band.size[2], at);
+          std::fill(at + band.size[2], at + length, row[band.size[2] - 1]);
+        });
+  }
+}
+
+template <typename T>
+void Patch<T>::compress(std::vector<T>& values, std::span<const std::size_t> shape,
+                        double tolerance, std::vector<std::byte>& stream) {
+  stream.clear();
+  if (values.empty() || largest(values) <= tolerance) return;  // zeros are as good
+  const ZfpField field{type, shape, reinterpret_cast<std::byte*>(values.data())};
+  const ZfpMode mode{ZfpMode::Kind::accuracy, tolerance};
+  const auto out = room_.zfp.reserve(zfp_capacity(field, mode));
+  const std::size_t size = zfp_compress_to(field, mode, out);
+  if (size == 0) throw Error(Errc::einternal, "zfp makes nothing of a patch");
+  zfp_order_words(out.first(size));
+  stream.assign(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(size));
+}
+
+template <typename T>
+void Patch<T>::decompress(std::span<const std::byte> stream, std::vector<T>& values, std::size_t n,
+                          std::span<const std::size_t> shape, double tolerance) {
+  values.resize(n);
+  if (stream.empty()) return std::fill(values.begin(), values.end(), T(0));
+  const ZfpField field{type, shape, reinterpret_cast<std::byte*>(values.data())};
+  zfp_decompress_from(stream, field, {ZfpMode::Kind::accuracy, tolerance}, room_.zfp);
+}
+
+// room_.back, a level, becomes the next finer one; room_.stacked has its details, if there are any.
+template <typename T>
+void Patch<T>::refine(int level, const Details& details, bool any) {
+  const Box& box = boxes_[index(level)];
+  const Box low = wavelet::smooth_of(box);
+  T* const moving = room_.moving.data();
+  if (!any) std::fill_n(moving, wavelet::elements(box), T(0));
+  for (std::size_t z = 0; z < low[0]; ++z)
+    for (std::size_t y = 0; y < low[1]; ++y)
+      std::copy_n(room_.back.begin() + static_cast<std::ptrdiff_t>((z * low[1] + y) * low[2]),
+                  low[2], moving + (z * box[1] + y) * box[2]);
+  if (any) {
+    details.each_row(
+        [&](const Details::Band& band, std::size_t from, std::size_t to, bool inside, std::size_t) {
+          if (inside) std::copy_n(room_.stacked.data() + from, band.size[2], moving + to);
+        });
+  }
+  wavelet::merge(moving, box, room_.scratch.data());
+  room_.back.assign(moving, moving + wavelet::elements(box));
+}
+
+// Makes streams for τ = 2^exponent, decodes them, and returns the largest difference of any level;
+// leaves level 0 in room_.back. Ends early, with a difference of more than `enough`, at the first
+// level that has one.
+template <typename T>
+double Patch<T>::attempt(int exponent, double enough) {
+  room_.streams.resize(index(levels_) + 1);
+  const auto coarsest = shape_of(boxes_[index(levels_)]);
+  auto& coarse = room_.levels[index(levels_)];
+  const double tolerance = power(exponent - levels_);
+  compress(coarse, coarsest, tolerance, room_.streams[0]);
+  decompress(room_.streams[0], room_.back, coarse.size(), coarsest, tolerance);
+  double error = difference(room_.back, coarse);
+  for (int k = levels_ - 1; k >= 0 && error <= enough; --k) {
+    const Details details(boxes_[index(k)]);
+    const auto shape = shape_of(details.stacked);
+    auto& stream = room_.streams[index(levels_ - k)];
+    compress(room_.details[index(k)], shape, power(exponent - k), stream);
+    if (!stream.empty())
+      decompress(stream, room_.stacked, details.size(), shape, power(exponent - k));
+    refine(k, details, !stream.empty());
+    error = std::max(error, difference(room_.back, room_.levels[index(k)]));
+  }
+  return error;
+}
+
+// The largest τ that keeps the bound; room_.best has its streams. Nothing: none does.
+template <typename T>
+std::optional<double> Patch<T>::search(double bound, int& exponent) {
+  const int middle = std::clamp(std::ilogb(bound), -most_exponent, most_exponent);
+  const int lowest = middle - least_below_bound;
+  std::optional<double> found;
+  int next = middle + more_than_bound, fails_from = std::numeric_limits<int>::max();
+  while (next < fails_from && (!found || next > exponent)) {
+    const double error = attempt(next, bound);
+    int change = error > 0 ? more_than_bound - least_below_bound : more_than_bound;
+    if (error > 0 && error <= std::numeric_limits<double>::max())
+      change = static_cast<int>(std::floor(std::log2(bound) - std::log2(error)));
+    if (error <= bound) {
+      found = error;
+      exponent = next;
+      std::swap(room_.best, room_.streams);
+      next = std::min(next + change, middle + 2 * most_levels);
+      if (change <= 0) break;
+    } else {
+      fails_from = next;
+      if (next == lowest) break;
+      next = std::max(next + std::min(change, -1), lowest);
+    }
+  }
+  return found;
+}
+
+template <typename T>
+void Patch<T>::encode(std::span<const std::byte> raw, std::optional<double> bound,
+                      const Pipeline& residuals, std::span<EncodedChunk> parts) {
+  const std::size_t n = size(0);
+  room_.parts.resize(parts.size());
+  for (auto& part : room_.parts) part.clear();
+  Head head;
+  head.details.assign(index(levels_), 0.0F);
+  const auto point = [&] {
+    for (std::size_t p = 0; p < parts.size(); ++p) parts[p] = {room_.parts[p], 0};
+  };
+  if (std::memcmp(raw.data(), raw.data() + sizeof(T), raw.size() - sizeof(T)) == 0) {
+    head.kind = Kind::constant;
+    print(head, room_.parts[0]);
+    put(room_.parts[0], raw.first(sizeof(T)));
+    return point();
+  }
+  room_.levels.resize(index(levels_) + 1);
+  auto& values = room_.levels[0];
+  values.resize(n);
+  copy_swapped(reinterpret_cast<std::byte*>(values.data()), raw.data(), raw.size(), sizeof(T));
+  const bool masked = find_missing(std::span<const T>(values), fill(), room_.mask) > 0;
+  T least = std::numeric_limits<T>::max(), most = std::numeric_limits<T>::lowest();
+  for (std::size_t i = 0; i < n; ++i) {
+    if (room_.mask[i] != Missing::no) continue;
+    least = std::min(least, values[i]);
+    most = std::max(most, values[i]);
+  }
+  const T huge = std::numeric_limits<T>::max() / 16;
+  if (most > huge || (least < -huge && least <= most)) head.scale = huge_scale;
+  const T scale = static_cast<T>(power(head.scale));
+  if (head.scale != 0)
+    for (T& v : values) v *= scale;
+  if (masked) fill_in(std::span<T>(values), boxes_[0], std::span<const Missing>(room_.mask));
+  transform();
+  for (int k = 0; k < levels_; ++k) {
+    // Details add up to no more than the sum of the largest of each kind.
+    const Details details(boxes_[index(k)]);
+    std::vector<double> largest_of(details.bands.size());
+    details.each_row(
+        [&](const Details::Band& band, std::size_t at, std::size_t, bool, std::size_t length) {
+          double& its = largest_of[static_cast<std::size_t>(&band - details.bands.data())];
+          its = std::max(its, largest({room_.details[index(k)].data() + at, length}));
+        });
+    double sum = 0;
+    for (const double each : largest_of) sum += each;
+    head.details[index(k)] = rounded_up(sum / power(head.scale));
+  }
+  std::optional<double> error;
+  if (bound && *bound > 0) error = search(*bound * power(head.scale), head.exponent);
+  if (!error) {
+    head.kind = Kind::exact;
+    const double range =
+        least < most ? static_cast<double>(most * scale) - static_cast<double>(least * scale) : 0;
+    const double from = range > 0 ? range : largest(values);
+    head.exponent =
+        from > 0 ? std::clamp(std::ilogb(from), -most_exponent, most_exponent) - exact_below_range
+                 : 0;
+    error = attempt(head.exponent, std::numeric_limits<double>::infinity());
+    std::swap(room_.best, room_.streams);
+  }
+  head.error = rounded_up(*error / power(head.scale));
+  print_parts(head, masked, parts);
+  if (head.kind == Kind::exact) {
+    if (head.scale != 0)
+      for (T& v : room_.back) v *= static_cast<T>(power(-head.scale));
+    print_residuals(raw, residuals, room_.parts.back());
+  }
+  point();
+}
+
+// A part: the bytes of its mask, 0 where it has none, and the mask; its stream, of which an exact
+// patch's last part tells the size.
+template <typename T>
+void Patch<T>::print_parts(const Head& head, bool masked, std::span<EncodedChunk> parts) {
+  static const Pipeline mask_pipeline = Pipeline::parse("zstd:3");
+  std::vector<Missing> mask;
+  if (masked) mask = room_.mask;
+  for (int level = 0; level <= levels_; ++level) {
+    if (level > 0 && !mask.empty()) mask = coarser(mask, boxes_[index(level - 1)]);
+    const std::size_t p = parts.size() - 1 - index(level);
+    auto& part = room_.parts[p];
+    if (p == 0) print(head, part);
+    const bool any =
+        std::any_of(mask.begin(), mask.end(), [](Missing m) { return m != Missing::no; });
+    const auto& stream = room_.best[p];
+    const bool last_of_exact = head.kind == Kind::exact && level == 0;
+    if (p > 0 && !any && stream.empty() && !last_of_exact) continue;
+    if (any) {
+      const auto bytes = std::as_bytes(std::span(mask));
+      const EncodedChunk coded =
+          mask_pipeline.encode({Type::byte, {std::ssize(bytes)}}, bytes, room_.inner);
+      put_size(part, 1 + coded.bytes.size());
+      part.push_back(static_cast<std::byte>(coded.skipped));
+      put(part, coded.bytes);
+    } else {
+      put_size(part, 0);
+    }
+    if (last_of_exact) put_size(part, stream.size());
+    put(part, stream);
+  }
+}
+
+// Differences from what is decoded, as integers: small ones first in either direction.
+template <typename T>
+void Patch<T>::print_residuals(std::span<const std::byte> raw, const Pipeline& pipeline,
+                               std::vector<std::byte>& to) {
+  std::vector<std::byte> residuals(raw.size());
+  for (std::size_t i = 0; i < room_.back.size(); ++i) {
+    const Bits d = ordered(load_be<T>(raw.data() + i * sizeof(T))) - ordered(room_.back[i]);
+    const Bits sign =
+        static_cast<Bits>(-static_cast<std::make_signed_t<Bits>>(d >> (8 * sizeof(T) - 1)));
+    store_be(residuals.data() + i * sizeof(T), static_cast<Bits>((d << 1) ^ sign));
+  }
+  const ChunkInfo info{bits_type, {std::ssize(room_.back)}};
+  const EncodedChunk coded = pipeline.encode(info, residuals, room_.inner);
+  put_number(to, hash_of(raw));
+  put_number(to, static_cast<std::uint8_t>(coded.skipped));
+  put(to, coded.bytes);
+}
+
+template <typename T>
+void Patch<T>::add_residuals(PartReader& part, const Pipeline& pipeline, std::span<std::byte> raw) {
+  const auto hash = part.take<std::uint64_t>();
+  const auto skipped = part.take<std::uint8_t>();
+  std::vector<std::byte> residuals(raw.size());
+  const ChunkInfo info{bits_type, {std::ssize(room_.back)}};
+  pipeline.decode(info, part.rest(), skipped, residuals, room_.inner);
+  for (std::size_t i = 0; i < room_.back.size(); ++i) {
+    const auto z = load_be<Bits>(residuals.data() + i * sizeof(T));
+    const Bits d = (z >> 1) ^ static_cast<Bits>(-static_cast<std::make_signed_t<Bits>>(z & 1));
+    store_be(raw.data() + i * sizeof(T), number(ordered(room_.back[i]) + d));
+  }
+  if (hash_of(raw) != hash) damaged("its values are not those that were written");
+}
+
+template <typename T>
+void Patch<T>::decode(std::span<const EncodedChunk> parts, const Pipeline& residuals,
+                      std::span<std::byte> raw) {
+  const int level = levels_ + 1 - static_cast<int>(parts.size());
+  if (raw.size() != size(level) * sizeof(T))
+    throw Error(Errc::einternal, "a level of a patch is decoded into another size");
+  PartReader first(parts[0].bytes);
+  const Head head = take_head(first, levels_);
+  if (head.kind == Kind::constant) {
+    const auto value = first.take(sizeof(T));
+    for (std::size_t at = 0; at < raw.size(); at += sizeof(T))
+      std::memcpy(raw.data() + at, value.data(), sizeof(T));
+    if (!first.empty()) damaged("a constant patch goes on");
+    return;
+  }
+  std::span<const std::byte> mask;
+  std::optional<PartReader> last;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const int now = levels_ - static_cast<int>(p);
+    PartReader part = p == 0 ? first : PartReader(parts[p].bytes);
+    std::span<const std::byte> stream;
+    mask = {};
+    const bool last_of_exact = head.kind == Kind::exact && now == 0;
+    if (!part.empty() || p == 0 || last_of_exact) {
+      mask = part.take(part.take_size());
+      stream = last_of_exact ? part.take(part.take_size()) : part.rest();
+    }
+    if (last_of_exact) last.emplace(part);
+    if (p == 0) {
+      decompress(stream, room_.back, size(now), shape_of(boxes_[index(now)]),
+                 power(head.exponent - now));
+      continue;
+    }
+    const Details details(boxes_[index(now)]);
+    if (!stream.empty())
+      decompress(stream, room_.stacked, details.size(), shape_of(details.stacked),
+                 power(head.exponent - now));
+    refine(now, details, !stream.empty());
+  }
+  if (head.scale != 0)
+    for (T& v : room_.back) v *= static_cast<T>(power(-head.scale));
+  if (last) return add_residuals(*last, residuals, raw);
+  if (!mask.empty()) {
+    static const Pipeline mask_pipeline = Pipeline::parse("zstd:3");
+    room_.mask.resize(room_.back.size());
+    const auto bytes = std::as_writable_bytes(std::span(room_.mask));
+    mask_pipeline.decode({Type::byte, {std::ssize(bytes)}}, mask.subspan(1),
+                         std::to_integer<std::uint32_t>(mask[0]), bytes, room_.inner);
+    for (std::size_t i = 0; i < room_.back.size(); ++i) {
+      if (room_.mask[i] > Missing::minus_infinity) damaged("a mask of what it does not know");
+      if (room_.mask[i] != Missing::no) room_.back[i] = value_of<T>(room_.mask[i], fill());
+    }
+  }
+  copy_swapped(raw.data(), reinterpret_cast<const std::byte*>(room_.back.data()), raw.size(),
+               sizeof(T));
+}
+
+class HierarchyCoder final : public LevelCoder {
+ public:
+  /// `cuts`: the stage that tells the bound, null for exact patches.
+  HierarchyCoder(int levels, std::shared_ptr<const CodecStage> cuts, Pipeline residuals)
+      : levels_(levels), cuts_(std::move(cuts)), residuals_(std::move(residuals)) {}
+
+  int levels() const override { return levels_; }
+  // Noise takes as many bits in zfp's streams as its own, and once more as differences.
+  Count most_bytes(const ChunkInfo& chunk) const override { return 3 * chunk.bytes() + 8192; }
+
+  void encode(const ChunkInfo& chunk, std::span<const std::byte> raw, std::span<EncodedChunk> parts,
+              CodecWorkspace::State& state) const override {
+    const auto bound = cuts_ ? cuts_->bound(chunk.range) : std::nullopt;
+    if (chunk.type == Type::float32)
+      Patch<float>(chunk, levels_, state).encode(raw, bound, residuals_, parts);
+    else
+      Patch<double>(chunk, levels_, state).encode(raw, bound, residuals_, parts);
+  }
+
+  void decode(const ChunkInfo& chunk, std::span<const EncodedChunk> parts, std::span<std::byte> raw,
+              CodecWorkspace::State& state) const override {
+    if (chunk.type == Type::float32)
+      Patch<float>(chunk, levels_, state).decode(parts, residuals_, raw);
+    else
+      Patch<double>(chunk, levels_, state).decode(parts, residuals_, raw);
+  }
+
+ private:
+  int levels_;
+  std::shared_ptr<const CodecStage> cuts_;
+  Pipeline residuals_;
+};
+
+class WaveletStage final : public CodecStage {
+ public:
+  explicit WaveletStage(int levels) : levels_(levels) {}
+
+  Kind kind() const override { return Kind::levels; }
+  std::string text() const override { return "wavelet:" + std::to_string(levels_); }
+  bool applies_to(Type type) const override { return is_floating(type); }
+  double encode_work() const override { return 1.5; }
+  double decode_work() const override { return 0.3; }
+
+  std::optional<std::size_t> encode(const StageInput&, ScratchBuffer&,
+                                    CodecWorkspace::State&) const override {
+    throw Error(Errc::einternal, "a hierarchy is made of chunks in parts");
+  }
+  std::size_t decode(const ChunkInfo&, std::span<const std::byte>, std::span<std::byte>,
+                     CodecWorkspace::State&) const override {
+    throw Error(Errc::einternal, "a hierarchy is read from chunks in parts");
+  }
+
+  std::shared_ptr<const LevelCoder> over(
+      std::span<const std::shared_ptr<const CodecStage>> rest) const override {
+    std::shared_ptr<const CodecStage> cuts;
+    std::string residuals;
+    for (const auto& stage : rest) {
+      if (stage->lossy()) {
+        if (!stage->bound(1) || rest.size() > 1)
+          throw Error(Errc::einval, "patches cannot go through " + stage->text(),
+                      "their codec is zfp:accuracy=X, zfp:relative=X, or one without loss: "
+                      "shuffle,zstd:3");
+        cuts = stage;
+      } else if (stage->applies_to(Type::uint64)) {
+        residuals += (residuals.empty() ? "" : ",") + stage->text();
+      }
+    }
+    if (residuals.empty() && !rest.empty()) residuals = default_residuals;
+    return std::make_shared<HierarchyCoder>(levels_, std::move(cuts), Pipeline::parse(residuals));
+  }
+
+ private:
+  int levels_;
+};
+
+std::shared_ptr<const CodecStage> make(const StageParameter& parameter) {
+  return std::make_shared<WaveletStage>(parameter.whole("levels", 1, most_levels));
+}
+
+}  // namespace
+
+HierarchyFacts hierarchy_facts(std::span<const std::byte> first_part, int levels) {
+  PartReader part(first_part);
+  const Head head = take_head(part, levels);
+  HierarchyFacts facts;
+  facts.exact = head.kind != Kind::bounded;
+  facts.error = head.error;
+  facts.details.assign(head.details.begin(), head.details.end());
+  return facts;
+}
+
+extern const CodecEntry wavelet_codec{
+    80,
+    {"wavelet", "levels", "A hierarchy of levels, which layout=patches makes of its chunks.", false,
+     true},
+    make,
+    ""};
+
+}  // namespace forebay

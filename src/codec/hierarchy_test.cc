@@ -1,0 +1,413 @@
+#include "codec/hierarchy.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+#include "base/byteorder.h"
+#include "base/error.h"
+#include "codec/pipeline.h"
+#include "codec/wavelet.h"
+
+namespace forebay {
+namespace {
+
+using wavelet::Box;
+
+template <typename T>
+std::vector<std::byte> external(const std::vector<T>& values) {
+  std::vector<std::byte> bytes(values.size() * sizeof(T));
+  for (std::size_t i = 0; i < values.size(); ++i) store_be(bytes.data() + i * sizeof(T), values[i]);
+  return bytes;
+}
+
+template <typename T>
+std::vector<T> native(std::span<const std::byte> bytes) {
+  std::vector<T> values(bytes.size() / sizeof(T));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = load_be<T>(bytes.data() + i * sizeof(T));
+  return values;
+}
+
+template <typename T>
+constexpr Type type_of = sizeof(T) == 4 ? Type::float32 : Type::float64;
+
+/// A patch that went through a pipeline, part by part.
+template <typename T>
+struct Coded {
+  Pipeline pipeline;
+  ChunkInfo info;
+  std::vector<std::byte> raw, fill;
+  std::vector<std::vector<std::byte>> parts;
+  CodecWorkspace workspace;
+
+  Coded(const std::string& text, std::vector<Count> shape, const std::vector<T>& values,
+        std::optional<T> fill_value = std::nullopt, double range = 0)
+      : pipeline(Pipeline::parse(text)), raw(external(values)) {
+    if (fill_value) fill = external(std::vector<T>{*fill_value});
+    info = {type_of<T>, std::move(shape), fill, range};
+    std::vector<EncodedChunk> encoded(static_cast<std::size_t>(pipeline.parts()));
+    pipeline.encode(info, raw, encoded, workspace);
+    for (const EncodedChunk& part : encoded)
+      parts.emplace_back(part.bytes.begin(), part.bytes.end());
+  }
+  Coded(const Coded&) = delete;
+  Coded& operator=(const Coded&) = delete;
+
+  int levels() const { return pipeline.parts() - 1; }
+  std::size_t bytes() const {
+    std::size_t sum = 0;
+    for (const auto& part : parts) sum += part.size();
+    return sum;
+  }
+  std::vector<T> level(int k) {
+    std::vector<EncodedChunk> some;
+    for (int p = 0; p <= levels() - k; ++p) some.push_back({parts[static_cast<std::size_t>(p)], 0});
+    ChunkInfo coarse = info;
+    coarse.shape = level_shape(info.shape, k);
+    std::vector<std::byte> out(static_cast<std::size_t>(coarse.bytes()));
+    pipeline.decode(info, some, out, workspace);
+    return native<T>(out);
+  }
+};
+
+/// Levels as the transform makes them, in long double: by the formula, axis after axis.
+std::vector<long double> halved(const std::vector<long double>& x, std::size_t n, std::size_t row) {
+  const std::size_t low = (n + 1) / 2, high = n / 2, outer = x.size() / (n * row);
+  std::vector<long double> out(outer * low * row);
+  for (std::size_t o = 0; o < outer; ++o) {
+    for (std::size_t k = 0; k < row; ++k) {
+      const auto at = [&](std::size_t i) { return x[(o * n + i) * row + k]; };
+      const auto d = [&](std::size_t i) {
+        return at(2 * i + 1) - (at(2 * i) + at(2 * i + 2 < n ? 2 * i + 2 : 2 * i)) / 2;
+      };
+      for (std::size_t i = 0; i < low; ++i) {
+        const long double left = high == 0 ? 0 : d(i > 0 ? i - 1 : 0);
+        const long double right = high == 0 ? 0 : d(i < high ? i : high - 1);
+        out[(o * low + i) * row + k] = at(2 * i) + (left + right) / 4;
+      }
+    }
+  }
+  return out;
+}
+
+template <typename T>
+std::vector<std::vector<long double>> true_levels(const std::vector<T>& values,
+                                                  std::vector<Count> shape, int levels) {
+  std::vector<std::vector<long double>> all{{values.begin(), values.end()}};
+  for (int k = 0; k < levels; ++k) {
+    auto x = all.back();
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+      std::size_t row = 1;
+      for (std::size_t a = axis + 1; a < shape.size(); ++a)
+        row *= static_cast<std::size_t>(shape[a]);
+      if (shape[axis] > 1) x = halved(x, static_cast<std::size_t>(shape[axis]), row);
+      shape[axis] = (shape[axis] + 1) / 2;
+    }
+    all.push_back(std::move(x));
+  }
+  return all;
+}
+
+template <typename T>
+double largest_error(const std::vector<T>& got, const std::vector<long double>& wanted) {
+  EXPECT_EQ(got.size(), wanted.size());
+  double worst = 0;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    worst = std::max(worst, static_cast<double>(std::fabs(got[i] - wanted[i])));
+  return worst;
+}
+
+template <typename T>
+std::vector<T> smooth_field(const std::vector<Count>& shape, std::mt19937& random, double noise) {
+  std::size_t n = 1;
+  for (const Count s : shape) n *= static_cast<std::size_t>(s);
+  std::vector<T> values(n);
+  std::normal_distribution<double> some;
+  const double a = 0.05 + 0.2 * std::fabs(some(random)), b = 0.05 + 0.1 * std::fabs(some(random));
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto x = static_cast<double>(i % static_cast<std::size_t>(shape.back()));
+    const auto y = static_cast<double>(i / static_cast<std::size_t>(shape.back()));
+    values[i] = static_cast<T>(20 + 5 * std::sin(a * x) * std::cos(b * y) + noise * some(random));
+  }
+  return values;
+}
+
+std::vector<Count> random_shape(std::mt19937& random, Count most) {
+  std::vector<Count> shape(1 + random() % 3);
+  for (Count& n : shape) n = 1 + static_cast<Count>(random() % static_cast<unsigned>(most));
+  if (random() % 3 == 0) shape.insert(shape.begin(), 1);
+  return shape;
+}
+
+template <typename T>
+class Hierarchy : public ::testing::Test {};
+using Types = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(Hierarchy, Types);
+
+TYPED_TEST(Hierarchy, split_and_merge_are_each_others_inverse) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 40; ++round) {
+    const Box box{1 + random() % 9, 1 + random() % 9, 1 + random() % 9};
+    std::vector<TypeParam> values(wavelet::elements(box)), scratch(values.size());
+    // Whole numbers below 2^16, halved six times at most, stay exact.
+    for (auto& v : values) v = static_cast<TypeParam>(random() % 4096);
+    auto both = values;
+    wavelet::split(both.data(), box, scratch.data());
+    wavelet::merge(both.data(), box, scratch.data());
+    EXPECT_EQ(both, values);
+  }
+}
+
+// What one detail, or one smooth element, of one adds to any element is one at most, so that errors
+// of levels and kinds add up to no more than their sum.
+TYPED_TEST(Hierarchy, kinds_of_details_have_gains_of_one_at_most) {
+  for (const std::size_t n : {1U, 2U, 3U, 4U, 5U, 8U, 13U}) {
+    for (const std::size_t m : {1U, 2U, 7U, 8U}) {
+      const Box box{n, m, n}, low = wavelet::smooth_of(box);
+      const std::size_t all = wavelet::elements(box);
+      // Sums over all elements of a kind of what they add, each with the worst sign.
+      for (unsigned kind = 0; kind < 8; ++kind) {
+        std::vector<double> gain(all);
+        for (std::size_t i = 0; i < all; ++i) {
+          const Box at{i / (box[1] * box[2]), i / box[2] % box[1], i % box[2]};
+          unsigned its = 0;
+          for (std::size_t a = 0; a < 3; ++a) its |= (at[a] >= low[a] ? 1U : 0U) << (2 - a);
+          if (its != kind) continue;
+          std::vector<TypeParam> one(all), scratch(all);
+          one[i] = 1;
+          wavelet::merge(one.data(), box, scratch.data());
+          for (std::size_t k = 0; k < all; ++k) gain[k] += std::fabs(static_cast<double>(one[k]));
+        }
+        EXPECT_LE(*std::max_element(gain.begin(), gain.end()), 1) << n << " " << m << " " << kind;
+      }
+    }
+  }
+}
+
+TYPED_TEST(Hierarchy, keeps_its_bound_at_every_level) {
+  std::mt19937 random(2);
+  for (int round = 0; round < 60; ++round) {
+    const auto shape = random_shape(random, 40);
+    const int levels = 1 + static_cast<int>(random() % 4);
+    const double bound = std::pow(10.0, -1.0 - static_cast<double>(random() % 4));
+    const auto values = smooth_field<TypeParam>(shape, random, round % 3 == 0 ? 1 : 0.01);
+    Coded<TypeParam> coded(
+        "wavelet:" + std::to_string(levels) + ",zfp:accuracy=" + std::to_string(bound), shape,
+        values);
+    const auto wanted = true_levels(values, shape, levels);
+    const HierarchyFacts facts = hierarchy_facts(coded.parts[0], levels);
+    ASSERT_EQ(facts.details.size(), static_cast<std::size_t>(levels));
+    double details = 0;
+    for (int k = 0; k <= levels; ++k) {
+      const double rounding = 64 * std::numeric_limits<TypeParam>::epsilon();
+      const auto got = coded.level(k);
+      const double error = largest_error(got, wanted[static_cast<std::size_t>(k)]);
+      EXPECT_LE(error, bound + rounding) << k;
+      EXPECT_LE(error, facts.error + rounding) << k;
+      if (k == 0) EXPECT_LE(error, bound);
+      if (k == levels) break;
+      details += facts.details[static_cast<std::size_t>(k)];
+    }
+    EXPECT_GT(details, 0);
+  }
+}
+
+// The stated bound of a coarser level: against the patch, with no details.
+TYPED_TEST(Hierarchy, tells_how_much_coarser_levels_leave_out) {
+  std::mt19937 random(3);
+  const std::vector<Count> shape{24, 17, 30};
+  const auto values = smooth_field<TypeParam>(shape, random, 0.3);
+  Coded<TypeParam> coded("wavelet:2,zfp:accuracy=0.001", shape, values);
+  const HierarchyFacts facts = hierarchy_facts(coded.parts[0], 2);
+  double stated = facts.error;
+  for (int k = 1; k <= 2; ++k) {
+    stated += facts.details[static_cast<std::size_t>(k - 1)];
+    auto level = coded.level(k);
+    for (int finer = k - 1; finer >= 0; --finer) {
+      const auto large = level_shape(shape, finer);
+      const Box box{static_cast<std::size_t>(large[0]), static_cast<std::size_t>(large[1]),
+                    static_cast<std::size_t>(large[2])};
+      const Box low = wavelet::smooth_of(box);
+      std::vector<TypeParam> moving(wavelet::elements(box)), scratch(moving.size());
+      for (std::size_t i = 0; i < level.size(); ++i)
+        moving[(i / (low[1] * low[2]) * box[1] + i / low[2] % low[1]) * box[2] + i % low[2]] =
+            level[i];
+      wavelet::merge(moving.data(), box, scratch.data());
+      level = moving;
+    }
+    double worst = 0;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      worst = std::max(worst,
+                       std::fabs(static_cast<double>(level[i]) - static_cast<double>(values[i])));
+    EXPECT_LE(worst, stated) << k;
+    EXPECT_GT(worst, stated / 20) << k;
+  }
+}
+
+TYPED_TEST(Hierarchy, is_exact_bit_for_bit_without_loss) {
+  std::mt19937_64 bits(4);
+  std::mt19937 random(4);
+  for (const char* rest : {"", ",shuffle,zstd:3", ",zfp:reversible", ",deflate:1"}) {
+    for (int round = 0; round < 12; ++round) {
+      const auto shape = random_shape(random, 24);
+      const int levels = 1 + static_cast<int>(random() % 3);
+      auto values = smooth_field<TypeParam>(shape, random, 0.1);
+      if (round % 3 == 1) {  // any bits: payloads, negative zeros, infinities, the smallest numbers
+        for (auto& v : values) {
+          const std::uint64_t some = bits();
+          std::memcpy(&v, &some, sizeof v);
+        }
+      }
+      if (round % 3 == 2 && values.size() > 3) {
+        values[0] = -TypeParam(0);
+        values[1] = std::numeric_limits<TypeParam>::infinity();
+        values[2] = std::numeric_limits<TypeParam>::denorm_min();
+        values[3] = std::numeric_limits<TypeParam>::max();
+      }
+      Coded<TypeParam> coded("wavelet:" + std::to_string(levels) + rest, shape, values);
+      EXPECT_EQ(external(coded.level(0)), coded.raw) << rest << " " << round;
+      EXPECT_LE(coded.bytes(), static_cast<std::size_t>(coded.pipeline.most_bytes(coded.info)));
+      for (int k = 1; k <= levels; ++k) coded.level(k);
+    }
+  }
+}
+
+TYPED_TEST(Hierarchy, a_bound_that_rounding_cannot_keep_makes_the_patch_exact) {
+  std::mt19937 random(5);
+  const std::vector<Count> shape{20, 20, 20};
+  auto values = smooth_field<TypeParam>(shape, random, 1);
+  for (auto& v : values) v *= TypeParam(1e6);
+  const double bound = sizeof(TypeParam) == 4 ? 1e-3 : 1e-12;
+  Coded<TypeParam> coded(
+      "wavelet:2,zfp:accuracy=" + std::string(sizeof(TypeParam) == 4 ? "1e-3" : "1e-12"), shape,
+      values);
+  EXPECT_TRUE(hierarchy_facts(coded.parts[0], 2).exact);
+  EXPECT_EQ(external(coded.level(0)), coded.raw) << bound;
+}
+
+TYPED_TEST(Hierarchy, missing_values_stay_missing_and_do_not_spoil_the_others) {
+  std::mt19937 random(6);
+  const std::vector<Count> shape{24, 16, 32};
+  const TypeParam fill = TypeParam(-999);
+  const auto whole = smooth_field<TypeParam>(shape, random, 0.01);
+  auto values = whole;
+  std::size_t i = 0;
+  for (auto& v : values) {
+    const std::size_t x = i % 32, y = i / 32 % 16, z = i / 512;
+    if (x < 8 && y < 8) v = fill;  // land
+    if (z == 3 && x == 20) v = std::numeric_limits<TypeParam>::quiet_NaN();
+    if (z == 4 && x == 21) v = -std::numeric_limits<TypeParam>::infinity();
+    if (z == 5 && x == 22) v = std::numeric_limits<TypeParam>::infinity();
+    ++i;
+  }
+  Coded<TypeParam> coded("wavelet:2,zfp:accuracy=0.01", shape, values, fill);
+  EXPECT_FALSE(hierarchy_facts(coded.parts[0], 2).exact);
+  const auto got = coded.level(0);
+  for (i = 0; i < values.size(); ++i) {
+    if (values[i] == fill || std::isinf(values[i]))
+      ASSERT_EQ(got[i], values[i]) << i;
+    else if (std::isnan(values[i]))
+      ASSERT_TRUE(std::isnan(got[i])) << i;
+    else
+      ASSERT_LE(std::fabs(static_cast<double>(got[i]) - static_cast<double>(values[i])), 0.01) << i;
+  }
+  // Missing where all under it are; a lonely one leaves no hole.
+  const auto coarse = coded.level(2);
+  for (i = 0; i < coarse.size(); ++i) {
+    const std::size_t x = i % 8, y = i / 8 % 4;
+    EXPECT_EQ(coarse[i] == fill, x < 2 && y < 2) << i;
+    EXPECT_TRUE(std::isfinite(coarse[i])) << i;
+    if (coarse[i] != fill) EXPECT_NEAR(static_cast<double>(coarse[i]), 20, 12) << i;
+  }
+  // All over: nothing else is told.
+  std::vector<TypeParam> none(values.size(), fill);
+  none[5] = std::numeric_limits<TypeParam>::quiet_NaN();
+  Coded<TypeParam> empty("wavelet:2,zfp:accuracy=0.01", shape, none, fill);
+  EXPECT_EQ(empty.level(0)[4], fill);
+  EXPECT_TRUE(std::isnan(empty.level(0)[5]));
+  EXPECT_LT(empty.bytes(), 600U);
+}
+
+TYPED_TEST(Hierarchy, values_near_the_largest_number_come_back) {
+  std::mt19937 random(7);
+  const std::vector<Count> shape{16, 16, 16};
+  auto values = smooth_field<TypeParam>(shape, random, 0.01);
+  const TypeParam huge = std::numeric_limits<TypeParam>::max() / 30;
+  for (auto& v : values) v *= huge;
+  Coded<TypeParam> exact("wavelet:2", shape, values);
+  EXPECT_EQ(external(exact.level(0)), exact.raw);
+  Coded<TypeParam> cut("wavelet:2,zfp:relative=1e-3", shape, values, std::nullopt,
+                       static_cast<double>(huge) * 10);
+  const auto got = cut.level(0);
+  for (std::size_t i = 0; i < got.size(); ++i)
+    ASSERT_LE(std::fabs(static_cast<double>(got[i]) - static_cast<double>(values[i])),
+              static_cast<double>(huge) * 1e-2);
+  EXPECT_FALSE(hierarchy_facts(cut.parts[0], 2).exact);
+}
+
+TYPED_TEST(Hierarchy, constants_take_one_value_and_zero_details_nothing) {
+  const std::vector<Count> shape{16, 16, 16};
+  Coded<TypeParam> constant("wavelet:2", shape, std::vector<TypeParam>(4096, TypeParam(3.5)));
+  EXPECT_LE(constant.bytes(), 16 + sizeof(TypeParam));
+  EXPECT_TRUE(constant.parts[1].empty() && constant.parts[2].empty());
+  for (int k = 0; k <= 2; ++k)
+    for (const TypeParam v : constant.level(k)) ASSERT_EQ(v, TypeParam(3.5));
+  std::vector<TypeParam> linear(17 * 17 * 17);
+  for (std::size_t i = 0; i < linear.size(); ++i) linear[i] = static_cast<TypeParam>(i / (17 * 17));
+  Coded<TypeParam> ramp("wavelet:2,zfp:accuracy=0.01", {17, 17, 17}, linear);
+  EXPECT_TRUE(ramp.parts[2].empty());
+}
+
+TYPED_TEST(Hierarchy, cut_or_foreign_bytes_are_errors) {
+  std::mt19937 random(8);
+  const std::vector<Count> shape{12, 12, 12};
+  auto values = smooth_field<TypeParam>(shape, random, 0.1);
+  values[7] = std::numeric_limits<TypeParam>::quiet_NaN();
+  for (const char* text : {"wavelet:2,zfp:accuracy=0.01", "wavelet:2,zstd:3"}) {
+    Coded<TypeParam> coded(text, shape, values);
+    const auto whole = coded.parts;
+    int errors = 0, tries = 0;
+    for (int round = 0; round < 400; ++round) {
+      coded.parts = whole;
+      auto& part = coded.parts[random() % coded.parts.size()];
+      if (part.empty()) continue;
+      if (round % 2 == 0)
+        part.resize(random() % part.size());
+      else
+        part[random() % part.size()] ^= static_cast<std::byte>(1 + random() % 255);
+      ++tries;
+      try {
+        coded.level(static_cast<int>(random() % 3));
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Errc::enotnc) << error.what();
+        ++errors;
+      }
+    }
+    EXPECT_GT(errors, tries / 4);
+  }
+}
+
+TEST(HierarchyText, goes_with_what_keeps_a_bound_or_everything) {
+  EXPECT_EQ(Pipeline::parse("wavelet:4,zfp:relative=1e-3").parts(), 5);
+  EXPECT_TRUE(Pipeline::parse("wavelet:4,zfp:relative=1e-3").wants_range());
+  EXPECT_EQ(Pipeline::parts_of("wavelet:3,none-of-ours"), 4);
+  EXPECT_EQ(Pipeline::parts_of("zstd:3"), 1);
+  for (const char* text :
+       {"wavelet:4,zfp:rate=4", "wavelet:4,float32", "wavelet:2,zfp:accuracy=1,zstd:1",
+        "zstd:3,wavelet:2", "wavelet:0", "wavelet:2,wavelet:2", "wavelet"}) {
+    try {
+      Pipeline::parse(text);
+      ADD_FAILURE() << text;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::einval) << text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace forebay

@@ -1,0 +1,32 @@
+// The multilinear B-spline wavelet, CDF 5/3 (Cohen, Daubechies, Feauveau 1992), lifted along each
+// axis (H §III-A, IV-B):
+//
+//     d[i] = x[2i+1] - (x[2i] + x[2i+2]) / 2        s[i] = x[2i] + (d[i-1] + d[i]) / 4
+//
+// Beyond an end values are those of the mirror whose glass lies on the last element, so that any n
+// elements give ⌈n/2⌉ smooth ones and ⌊n/2⌋ details, a patch needs nobody else's values, and s[i]
+// stands where x[2i] does. Sums, and products with powers of two: the same bits from any processor.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+namespace forebay::wavelet {
+
+/// Elements along each axis, slowest first; 1 for those that an array has not.
+using Box = std::array<std::size_t, 3>;
+
+constexpr std::size_t elements(const Box& box) { return box[0] * box[1] * box[2]; }
+/// The same, halved along each axis, rounded up.
+constexpr Box smooth_of(const Box& box) {
+  return {(box[0] + 1) / 2, (box[1] + 1) / 2, (box[2] + 1) / 2};
+}
+/// One level down: smooth elements come first along each axis, then details. `scratch` has room for
+/// as many elements. T is float or double.
+template <typename T>
+void split(T* values, const Box& box, T* scratch);
+/// And back.
+template <typename T>
+void merge(T* values, const Box& box, T* scratch);
+
+}  // namespace forebay::wavelet

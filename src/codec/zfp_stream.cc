@@ -1,0 +1,123 @@
+#include "codec/zfp_stream.h"
+
+#include <zfp.h>
+
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "base/byteorder.h"
+
+namespace forebay {
+namespace {
+
+struct CloseStream {
+  void operator()(zfp_stream* s) const { zfp_stream_close(s); }
+};
+struct CloseBits {
+  void operator()(bitstream* b) const { stream_close(b); }
+};
+struct FreeField {
+  void operator()(zfp_field* f) const { zfp_field_free(f); }
+};
+using Stream = std::unique_ptr<zfp_stream, CloseStream>;
+using Bits = std::unique_ptr<bitstream, CloseBits>;
+using Field = std::unique_ptr<zfp_field, FreeField>;
+
+template <typename Owner>
+Owner made_or_no_memory(typename Owner::pointer made) {
+  if (made == nullptr) throw Error(Errc::enomem, "no memory to run zfp");
+  return Owner(made);
+}
+
+struct Run {
+  Stream stream;
+  Field field;
+  Bits bits;
+
+  Run(const ZfpField& of, const ZfpMode& mode)
+      : stream(made_or_no_memory<Stream>(zfp_stream_open(nullptr))),
+        field(made_or_no_memory<Field>(zfp_field_alloc())) {
+    const auto type = of.type == Type::float32 ? zfp_type_float : zfp_type_double;
+    const auto dims = static_cast<unsigned>(of.shape.size());
+    zfp_field* f = field.get();
+    zfp_field_set_pointer(f, of.values);
+    zfp_field_set_type(f, type);
+    // zfp's x is the fastest dimension.
+    const auto length = [&](std::size_t i) { return of.shape[of.shape.size() - 1 - i]; };
+    if (dims == 1) zfp_field_set_size_1d(f, length(0));
+    if (dims == 2) zfp_field_set_size_2d(f, length(0), length(1));
+    if (dims == 3) zfp_field_set_size_3d(f, length(0), length(1), length(2));
+    if (dims == 4) zfp_field_set_size_4d(f, length(0), length(1), length(2), length(3));
+    zfp_stream* s = stream.get();
+    switch (mode.kind) {
+      case ZfpMode::Kind::accuracy:
+        zfp_stream_set_accuracy(s, mode.parameter);
+        break;
+      case ZfpMode::Kind::precision:
+        zfp_stream_set_precision(s, static_cast<unsigned>(mode.parameter));
+        break;
+      case ZfpMode::Kind::rate:
+        zfp_stream_set_rate(s, mode.parameter, type, dims, 0);
+        break;
+      case ZfpMode::Kind::reversible:
+        zfp_stream_set_reversible(s);
+        break;
+    }
+  }
+
+  // What no stream in this mode outgrows, and the word that the decoder reads ahead.
+  std::size_t capacity() const {
+    return zfp_stream_maximum_size(stream.get(), field.get()) + 2 * sizeof(std::uint64_t);
+  }
+
+  void attach(std::span<std::byte> buffer) {
+    bits = made_or_no_memory<Bits>(stream_open(buffer.data(), buffer.size()));
+    zfp_stream_set_bit_stream(stream.get(), bits.get());
+    zfp_stream_rewind(stream.get());
+  }
+};
+
+}  // namespace
+
+std::size_t zfp_capacity(const ZfpField& field, const ZfpMode& mode) {
+  return Run(field, mode).capacity();
+}
+
+std::size_t zfp_compress_to(const ZfpField& field, const ZfpMode& mode, std::span<std::byte> out) {
+  Run run(field, mode);
+  run.attach(out);
+  return zfp_compress(run.stream.get(), run.field.get());
+}
+
+void zfp_order_words(std::span<std::byte> stream) {
+  if constexpr (!native_is_big_endian) return;
+  const std::size_t word = stream_word_bits / 8;
+  for (std::size_t at = 0; at + word <= stream.size(); at += word)
+    for (std::size_t i = 0; i < word / 2; ++i) std::swap(stream[at + i], stream[at + word - 1 - i]);
+}
+
+bool zfp_decompress_in_place(const ZfpField& field, const ZfpMode& mode,
+                             std::span<std::byte> stream) {
+  Run run(field, mode);
+  run.attach(stream);
+  return zfp_decompress(run.stream.get(), run.field.get()) != 0;
+}
+
+void zfp_decompress_from(std::span<const std::byte> stream, const ZfpField& field,
+                         const ZfpMode& mode, ScratchBuffer& scratch) {
+  Run run(field, mode);
+  const std::size_t capacity = run.capacity();
+  if (stream.empty() || stream.size() > capacity)
+    throw_damaged("zfp", "its size is not one that such a chunk can have");
+  const auto padded = scratch.reserve(capacity);
+  std::memcpy(padded.data(), stream.data(), stream.size());
+  std::memset(padded.data() + stream.size(), 0, capacity - stream.size());
+  zfp_order_words(padded.first(stream.size()));
+  run.attach(padded);
+  // zfp tells how many whole words it has used: just as many are stored.
+  if (zfp_decompress(run.stream.get(), run.field.get()) != stream.size())
+    throw_damaged("zfp", "the stream ends elsewhere than its bytes");
+}
+
+}  // namespace forebay

@@ -1,0 +1,36 @@
+// The range of values that all ranks write to a variable in one operation, for codecs whose error
+// bound is a part of it.
+#pragma once
+
+#include <limits>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "array/request.h"
+#include "array/type.h"
+#include "base/types.h"
+#include "comm/comm.h"
+
+namespace forebay::chunked {
+
+class ValueRanges {
+ public:
+  /// Local. Takes what a write has for a variable of a floating-point type into account, but for
+  /// what is not finite, and `fill`, an element in external form.
+  void add(const Request& write, Type type, std::span<const std::byte> fill);
+  /// Collective. What all ranks have of these variables, which are the same on all of them.
+  void share(const Comm& comm, std::span<const VarId> vars);
+  /// Largest less smallest value; 0 where there is none.
+  double of(VarId var) const;
+  void clear() { known_.clear(); }
+
+ private:
+  struct Range {
+    double least = std::numeric_limits<double>::infinity();
+    double most = -std::numeric_limits<double>::infinity();
+  };
+  std::map<VarId, Range> known_;
+};
+
+}  // namespace forebay::chunked
