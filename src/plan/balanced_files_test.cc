@@ -130,24 +130,46 @@ Imbalances imbalances(std::span<const Count> sizes, Count files) {
       static_cast<double>(least_largest_file(sizes, files)) * static_cast<double>(files) / total};
 }
 
+// No rule gets below the optimum; ours stays within its bound, and does not fall behind H's.
+void expect_balanced(std::span<const Count> sizes, Count files) {
+  SCOPED_TRACE(files);
+  const Imbalances found = imbalances(sizes, files);
+  const auto total = static_cast<double>(std::accumulate(sizes.begin(), sizes.end(), Count{0}));
+  const double largest = static_cast<double>(*std::max_element(sizes.begin(), sizes.end())) *
+                         static_cast<double>(files) / total;
+  EXPECT_LE(found.optimum, found.ours);
+  EXPECT_LE(found.ours, 1 + largest);
+  EXPECT_LE(found.ours, found.running * 1.02);
+  EXPECT_GE(found.counts, 1.5 * found.ours - 0.01);
+}
+
 // H fig. 8: the patches and the total of its table I, on 4,096 ranks; the field is ours.
 TEST(BalancedFiles, of_a_flame) {
-  const auto sizes = flame_sizes({64, 50, 13}, 786616672);
-  for (Count files = 4096; files >= 512; files /= 2) {
-    const auto found = imbalances(sizes, files);
-    printf("flame %ld: ours %.3f H %.3f counts %.3f opt %.3f\n", long(files), found.ours,
-           found.running, found.counts, found.optimum);
+  const std::vector<Count> grid{64, 50, 13};
+  for (Count files = 4096; files >= 512; files /= 2)
+    expect_balanced(flame_sizes(grid, 786616672), files);
+  Imbalances mean{0, 0, 0, 0};
+  for (unsigned seed = 1; seed <= 21; seed += 4) {
+    const Imbalances found = imbalances(flame_sizes(grid, 786616672, 1.5, seed), 512);
+    EXPECT_LE(found.ours, 1.1);
+    mean.ours += found.ours / 6, mean.running += found.running / 6;
+    mean.counts += found.counts / 6, mean.optimum += found.optimum / 6;
   }
+  EXPECT_NEAR(mean.ours, 1.07, 0.01);
+  EXPECT_NEAR(mean.running, 1.08, 0.01);
+  EXPECT_NEAR(mean.counts, 4.4, 0.3);
+  EXPECT_NEAR(mean.optimum, 1.02, 0.005);
 }
 
 // H fig. 7: 4096³ in patches of 64³, on 32,768 ranks.
 TEST(BalancedFiles, of_turbulence) {
   const auto sizes = turbulence_sizes({64, 64, 64}, 38989451056);
-  for (Count files = 32768; files >= 512; files /= 2) {
-    const auto found = imbalances(sizes, files);
-    printf("turb %ld: ours %.3f H %.3f counts %.3f opt %.3f\n", long(files), found.ours,
-           found.running, found.counts, found.optimum);
-  }
+  for (const Count files : {32768, 8192, 4096, 512}) expect_balanced(sizes, files);
+  const Imbalances few = imbalances(sizes, 512), many = imbalances(sizes, 32768);
+  EXPECT_LE(few.ours, 1.01);
+  EXPECT_LE(many.ours, 1.2);
+  // The flame gains more.
+  EXPECT_LE(few.counts, 2);
 }
 
 }  // namespace

@@ -116,6 +116,23 @@ TEST(PatchDistribution, fewer_patches_than_ranks_go_to_one_rank_each) {
   expect_targets(ours.owners, 9, 5);
 }
 
+TEST(PatchDistribution, a_home_asks_nobody_of_whom_it_knows_to_be_full) {
+  std::vector<Count> ids;  // of one home
+  for (Count id = 0; ids.size() < 6; ++id)
+    if (home_of_patch(id, 3) == 1) ids.push_back(id);
+  const auto parts_of = [&](Rank r, std::vector<PatchPart>& parts) {
+    parts.clear();
+    for (std::size_t i = 0; i < 6; ++i) {
+      if (i >= 2 || r == 0)
+        parts.push_back({ids[i], std::vector<Count>{40, 50, 30}[std::size_t(r)]});
+    }
+  };
+  // Two proposals fill rank 0, two of four rank 1; the other two go straight to rank 2.
+  const PatchOwners ours = distribute(3, ids.back() + 1, parts_of);
+  EXPECT_EQ(ours.rounds, 2);
+  EXPECT_EQ(ours.dealt, 0);
+}
+
 TEST(PatchDistribution, without_patches_nothing_is_sent) {
   const PatchOwners ours = distribute(3, 0, [](Rank, auto& parts) { parts.clear(); });
   EXPECT_EQ(ours.letters, 0);
