@@ -88,9 +88,9 @@ TEST(Morton, the_largest_grids_have_64_bit_numbers) {
     std::mt19937_64 random(1);
     Count before = -1;
     Cell previous;
-    std::vector<Count> numbers;
-    for (int i = 0; i < 200; ++i)
-      numbers.push_back(static_cast<Count>(random() % static_cast<std::uint64_t>(order.cells())));
+    std::vector<Count> numbers(200);
+    for (Count& n : numbers)
+      n = static_cast<Count>(random() % static_cast<std::uint64_t>(order.cells()));
     std::sort(numbers.begin(), numbers.end());
     for (const Count n : numbers) {
       order.position_of(n, back);

@@ -179,8 +179,7 @@ TEST(PatchDistribution, every_rank_meets_its_target_over_random_parts_in_any_ord
 
 TEST(PatchDistribution, verdicts_come_to_holders_and_owners_with_what_they_wait_for) {
   // Patches 0 to 5 are rank 0's and, less of each, rank 1's; rank 2 gets two without a part.
-  std::vector<PatchDistribution> all;
-  for (Rank r = 0; r < 3; ++r) all.emplace_back(r, 3);
+  std::vector<PatchDistribution> all{{0, 3}, {1, 3}, {2, 3}};
   Post<PatchPart> told(3);
   for (Rank r = 0; r < 2; ++r) {
     std::vector<PatchPart> parts;

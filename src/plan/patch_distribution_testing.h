@@ -31,8 +31,9 @@ class PatchDomain {
   }
   Count patches() const { return grid_.chunks(0); }
   std::vector<Count> patch_grid() const {
-    std::vector<Count> lengths;
-    for (int d = 0; d < grid_.ndims(); ++d) lengths.push_back(grid_.grid_length(d));
+    std::vector<Count> lengths(grid_.lengths().size());
+    for (int d = 0; d < grid_.ndims(); ++d)
+      lengths[static_cast<std::size_t>(d)] = grid_.grid_length(d);
     return lengths;
   }
   const ChunkGrid& grid() const { return grid_; }
@@ -250,8 +251,9 @@ inline std::vector<Rank> greedy_owners(const PatchHolders& holders) {
 inline std::vector<Rank> sequential_owners(const PatchHolders& holders, int ranks) {
   const auto patches = std::ssize(holders.of);
   std::vector<Rank> owners(holders.of.size(), -1);
-  std::vector<Count> room;
-  for (Rank r = 0; r < ranks; ++r) room.push_back(patch_target(r, ranks, patches));
+  std::vector<Count> room(static_cast<std::size_t>(ranks));
+  for (Rank r = 0; r < ranks; ++r)
+    room[static_cast<std::size_t>(r)] = patch_target(r, ranks, patches);
   const auto give = [&](std::size_t patch, Rank to) {
     owners[patch] = to;
     --room[static_cast<std::size_t>(to)];
