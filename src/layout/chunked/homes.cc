@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "base/attempt.h"
+#include "base/mixed.h"
 #include "comm/agree.h"
 #include "comm/exchange.h"
 #include "comm/message_bytes.h"
@@ -240,14 +241,11 @@ std::vector<Told> Homes::decisions() const {
 
 }  // namespace
 
-// Mixed first, by the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): the modulus alone
-// gives ids whose stride shares a factor with `ranks` few homes.
+// Mixed first: the modulus alone gives ids whose stride shares a factor with `ranks` few homes.
 Rank home_of(std::int32_t var, Count id, int ranks) {
-  auto x = static_cast<std::uint64_t>(id) ^ (static_cast<std::uint64_t>(var) * 0x9e3779b97f4a7c15);
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  x ^= x >> 31;
-  return static_cast<Rank>(x % static_cast<std::uint64_t>(ranks));
+  const auto x =
+      static_cast<std::uint64_t>(id) ^ (static_cast<std::uint64_t>(var) * 0x9e3779b97f4a7c15);
+  return static_cast<Rank>(mixed(x) % static_cast<std::uint64_t>(ranks));
 }
 
 std::vector<PlannedChunk> plan_at_homes(const Comm& comm, std::span<const Access> mine,

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/attempt.h"
+#include "base/mixed.h"
 #include "base/small_list.h"
 #include "comm/agree.h"
 #include "format/bp_read.h"
@@ -135,12 +136,6 @@ class Points {
 
  private:
   static Offset first(Offset begin) { return begin / page + (begin % page != 0); }
-  // SplitMix64's last step (Steele, Lea, Flood: Fast splittable pseudorandom number generators).
-  static std::uint64_t mixed(std::uint64_t x) {
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-    x = (x ^ x >> 27) * 0x94d049bb133111eb;
-    return x ^ x >> 31;
-  }
 
   std::uint64_t share_ = 1;
   std::int64_t hits_ = 0;

@@ -1,0 +1,276 @@
+// What the distribution of patches is tested and simulated on: domains that are divided among
+// ranks, all ranks of patch_distribution.h in one process, and the two rules that it is measured
+// against. Only tests and bench/limits/patch_scale.cc use this.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "array/chunk_grid.h"
+#include "plan/letter_testing.h"
+#include "plan/patch_distribution.h"
+
+namespace forebay {
+
+/// A domain of bytes, divided among a grid of ranks into blocks of as equal lengths as can be, and
+/// into patches of `edge` in every dimension. Slowest dimension first; ranks are numbered likewise.
+class PatchDomain {
+ public:
+  PatchDomain(const std::vector<Count>& shape, std::vector<int> ranks, Count edge)
+      : ranks_(std::move(ranks)), grid_(variable(shape), std::vector<Count>(shape.size(), edge)) {}
+
+  int ranks() const {
+    int n = 1;
+    for (const int r : ranks_) n *= r;
+    return n;
+  }
+  Count patches() const { return grid_.chunks(0); }
+  std::vector<Count> patch_grid() const {
+    std::vector<Count> lengths(grid_.lengths().size());
+    for (int d = 0; d < grid_.ndims(); ++d)
+      lengths[static_cast<std::size_t>(d)] = grid_.grid_length(d);
+    return lengths;
+  }
+  const ChunkGrid& grid() const { return grid_; }
+
+  void parts_of(Rank rank, std::vector<PatchPart>& parts) const {
+    parts.clear();
+    for (const ChunkTouch& t : touched_chunks(grid_, block_of(rank)))
+      if (t.bytes > 0) parts.push_back({t.chunk, t.bytes});
+  }
+
+ private:
+  static Variable variable(const std::vector<Count>& shape) {
+    Variable v;
+    v.type = Type::byte;
+    v.shape = shape;
+    return v;
+  }
+  Request block_of(Rank rank) const {
+    Subarray block;
+    const std::size_t n = ranks_.size();
+    block.start.resize(n);
+    block.count.resize(n);
+    for (std::size_t d = n; d-- > 0;) {
+      const Count at = rank % ranks_[d], length = grid_.lengths()[d];
+      rank /= ranks_[d];
+      block.start[d] = length * at / ranks_[d];
+      block.count[d] = length * (at + 1) / ranks_[d] - block.start[d];
+    }
+    Request request;
+    request.selection = std::move(block);
+    return request;
+  }
+
+  std::vector<int> ranks_;
+  ChunkGrid grid_;
+};
+
+/// Who owns each patch, and what that costs.
+struct PatchOwners {
+  std::vector<Rank> owners;  ///< of each patch; -1: nobody has a part of it
+  int rounds = 0;
+  Count dealt = 0;     ///< patches that no rank took
+  Count letters = 0;   ///< of all kinds
+  Count messages = 0;  ///< letters of one kind from one rank to another in one step are one
+};
+
+/// All ranks of patch_distribution.h. `parts_of(rank, parts)` says what a rank has of patches 0 to
+/// `patches` − 1.
+template <typename Parts>
+PatchOwners distribute(int ranks, Count patches, Parts&& parts_of, bool backwards = false) {
+  PatchOwners result;
+  result.owners.assign(static_cast<std::size_t>(patches), -1);
+  std::vector<PatchDistribution> all;
+  all.reserve(static_cast<std::size_t>(ranks));
+  for (Rank r = 0; r < ranks; ++r) all.emplace_back(r, ranks);
+  const auto of = [&](Rank r) -> PatchDistribution& { return all[static_cast<std::size_t>(r)]; };
+  const auto count = [&](const auto& post) {
+    result.letters += post.letters();
+    result.messages += post.messages();
+  };
+  // Step `give` of all ranks, then `take` where letters have come; so many ranks at once that
+  // their letters take little memory.
+  const auto in_batches = [&]<typename T>(T, auto&& give, auto&& take) {
+    constexpr Rank batch = 1 << 16;
+    for (Rank first = 0; first < ranks; first += batch) {
+      Post<T> post(ranks, backwards);
+      Letters<T> out;
+      for (Rank r = first; r < ranks && r - first < batch; ++r) {
+        give(r, out);
+        post.send(r, out);
+      }
+      count(post);
+      post.deliver(take);
+    }
+  };
+
+  std::vector<PatchPart> parts;
+  in_batches(
+      PatchPart{},
+      [&](Rank r, auto& out) {
+        parts_of(r, parts);
+        of(r).tell(parts, out);
+      },
+      [&](Rank r, auto in) { of(r).hear(in); });
+  Count told = 0;
+  for (auto& rank : all) told += rank.look();
+  for (auto& rank : all) rank.begin(told);
+
+  const auto proposing = [&] {
+    Count n = 0;
+    for (const auto& rank : all) n += rank.proposing();
+    return n;
+  };
+  for (; result.rounds < PatchDistribution::most_rounds && proposing() > 0; ++result.rounds) {
+    Post<PatchProposal> proposals(ranks, backwards);
+    Post<PatchAnswer> answers(ranks, backwards);
+    Letters<PatchProposal> proposed;
+    Letters<PatchAnswer> answered;
+    for (Rank r = 0; r < ranks; ++r) {
+      of(r).propose(proposed);
+      proposals.send(r, proposed);
+    }
+    count(proposals);
+    proposals.deliver([&](Rank r, auto in) {
+      of(r).judge(in, answered);
+      answers.send(r, answered);
+    });
+    count(answers);
+    answers.deliver([&](Rank r, auto in) { of(r).hear(in); });
+  }
+
+  for (const auto& rank : all) result.dealt += rank.left();
+  Post<DealtPlaces> rooms(ranks, backwards), wanted(ranks, backwards);
+  Letters<DealtPlaces> out_rooms, out_wanted;
+  Count room_before = 0, left_before = 0;
+  for (Rank r = 0; r < ranks; ++r) {
+    of(r).lay_out(room_before, left_before, result.dealt, out_rooms, out_wanted);
+    rooms.send(r, out_rooms);
+    wanted.send(r, out_wanted);
+    room_before += of(r).room();
+    left_before += of(r).left();
+  }
+  count(rooms);
+  count(wanted);
+  std::vector<Letters<DealtPlaces>> rooms_at(all.size()), wanted_at(all.size());
+  rooms.deliver([&](Rank r, auto in) { rooms_at[std::size_t(r)].assign(in.begin(), in.end()); });
+  wanted.deliver([&](Rank r, auto in) { wanted_at[std::size_t(r)].assign(in.begin(), in.end()); });
+  Post<DealtRoom> dealt(ranks, backwards);
+  Letters<DealtRoom> out_dealt;
+  for (Rank r = 0; r < ranks; ++r) {
+    PatchDistribution::match(rooms_at[std::size_t(r)], wanted_at[std::size_t(r)], out_dealt);
+    dealt.send(r, out_dealt);
+  }
+  count(dealt);
+  dealt.deliver([&](Rank r, auto in) { of(r).hear(in); });
+
+  in_batches(
+      PatchVerdict{}, [&](Rank r, auto& out) { of(r).decide(out); },
+      [&](Rank r, auto in) {
+        for (const auto& letter : in)
+          if (letter.what.owner == r)
+            result.owners[static_cast<std::size_t>(letter.what.patch)] = r;
+      });
+  return result;
+}
+
+inline PatchOwners distribute(const PatchDomain& domain) {
+  return distribute(domain.ranks(), domain.patches(),
+                    [&](Rank r, auto& parts) { domain.parts_of(r, parts); });
+}
+
+/// How many patches each rank has.
+inline std::vector<Count> patch_counts(std::span<const Rank> owners, int ranks) {
+  std::vector<Count> counts(static_cast<std::size_t>(ranks), 0);
+  for (const Rank owner : owners)
+    if (owner >= 0) ++counts[static_cast<std::size_t>(owner)];
+  return counts;
+}
+
+/// How many ranks have so many patches.
+inline std::map<Count, Count> ranks_by_patches(std::span<const Rank> owners, int ranks) {
+  std::map<Count, Count> histogram;
+  for (const Count n : patch_counts(owners, ranks)) ++histogram[n];
+  return histogram;
+}
+
+/// The part of all bytes that goes to another rank.
+inline double moved(const PatchDomain& domain, std::span<const Rank> owners) {
+  double all = 0, away = 0;
+  std::vector<PatchPart> parts;
+  for (Rank r = 0; r < domain.ranks(); ++r) {
+    domain.parts_of(r, parts);
+    for (const PatchPart& part : parts) {
+      const auto bytes = static_cast<double>(part.bytes);
+      all += bytes;
+      if (owners[static_cast<std::size_t>(part.patch)] != r) away += bytes;
+    }
+  }
+  return away / all;
+}
+
+/// Who has parts of each patch, by increasing rank.
+struct PatchHolders {
+  struct Holder {
+    Rank rank;
+    Count bytes;
+  };
+  std::vector<std::vector<Holder>> of;
+
+  explicit PatchHolders(const PatchDomain& domain)
+      : of(static_cast<std::size_t>(domain.patches())) {
+    std::vector<PatchPart> parts;
+    for (Rank r = 0; r < domain.ranks(); ++r) {
+      domain.parts_of(r, parts);
+      for (const PatchPart& part : parts)
+        of[static_cast<std::size_t>(part.patch)].push_back({r, part.bytes});
+    }
+  }
+};
+
+/// The greedy rule of H §IV-A: a patch goes to the rank that has most of it, the lowest of several.
+inline std::vector<Rank> greedy_owners(const PatchHolders& holders) {
+  std::vector<Rank> owners;
+  for (const auto& of : holders.of) {
+    const auto most = std::max_element(
+        of.begin(), of.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+    owners.push_back(most == of.end() ? -1 : most->rank);
+  }
+  return owners;
+}
+
+/// H's own rule (§IV-A): patches that one rank has alone stay; the others, in order, go to the
+/// lowest of those that have a part and are below their target, else to the lowest rank of all that
+/// is. Where none is, since some rank has more than its target, to the last one.
+inline std::vector<Rank> sequential_owners(const PatchHolders& holders, int ranks) {
+  const auto patches = std::ssize(holders.of);
+  std::vector<Rank> owners(holders.of.size(), -1);
+  std::vector<Count> room(static_cast<std::size_t>(ranks));
+  for (Rank r = 0; r < ranks; ++r)
+    room[static_cast<std::size_t>(r)] = patch_target(r, ranks, patches);
+  const auto give = [&](std::size_t patch, Rank to) {
+    owners[patch] = to;
+    --room[static_cast<std::size_t>(to)];
+  };
+  for (std::size_t p = 0; p < owners.size(); ++p)
+    if (holders.of[p].size() == 1) give(p, holders.of[p][0].rank);
+  Rank lowest = 0;
+  for (std::size_t p = 0; p < owners.size(); ++p) {
+    const auto& of = holders.of[p];
+    if (of.size() < 2) continue;
+    const auto below = std::find_if(of.begin(), of.end(), [&](const auto& h) {
+      return room[static_cast<std::size_t>(h.rank)] > 0;
+    });
+    while (lowest < ranks - 1 && room[static_cast<std::size_t>(lowest)] <= 0) ++lowest;
+    give(p, below != of.end() ? below->rank : lowest);
+  }
+  return owners;
+}
+
+}  // namespace forebay
