@@ -63,11 +63,11 @@ json told_of_owners(const PatchDomain& domain, const std::string& rule, const Pa
   std::printf("%9d %9lld  %-18s %4lld - %-4lld %7.1f", domain.ranks(),
               static_cast<long long>(domain.patches()), rule.c_str(),
               static_cast<long long>(*least), static_cast<long long>(*most), percent);
-  if (found.letters > 0)
+  if (found.notes > 0)
     std::printf(" %6d %7.2f %8.1f %8.1f", found.rounds,
                 100 * static_cast<double>(found.dealt) / static_cast<double>(domain.patches()),
                 static_cast<double>(found.messages) / ranks,
-                static_cast<double>(found.letters) / ranks);
+                static_cast<double>(found.notes) / ranks);
   else
     std::printf(" %6s %7s %8s %8s", "", "", "", "");
   std::printf(" %8.2f %8.0f\n", seconds, peak_mib());
@@ -81,7 +81,7 @@ json told_of_owners(const PatchDomain& domain, const std::string& rule, const Pa
           {"moved_percent", percent},
           {"rounds", found.rounds},
           {"dealt", found.dealt},
-          {"letters", found.letters},
+          {"notes", found.notes},
           {"messages", found.messages},
           {"seconds", {seconds}},
           {"peak_mib", peak_mib()}};
@@ -167,7 +167,7 @@ int main(int argc, char** argv) {
   for (const Cube& cube : cubes) {
     const PatchDomain domain = domain_of(cube);
     std::printf("%9s %9s  %-18s %11s %7s %6s %7s %8s %8s %8s %8s\n", "ranks", "patches",
-                "owners by", "patches", "moved %", "rounds", "dealt %", "messages", "letters", "s",
+                "owners by", "patches", "moved %", "rounds", "dealt %", "messages", "notes", "s",
                 "MiB");
     const auto owners = plan_owners(domain, records);
     std::printf("%9s %9s  %-11s %9s %8s %8s %8s %8s %8s %8s\n", "ranks", "patches", "sizes of",

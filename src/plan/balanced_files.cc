@@ -34,7 +34,7 @@ BalancedFiles::BalancedFiles(int ranks, Count positions, Count files)
   require(ranks >= 1 && positions >= 0 && files >= 1, "nothing to balance");
 }
 
-void BalancedFiles::tell(std::span<const PatchSize> mine, Letters<PatchSize>& out) const {
+void BalancedFiles::tell(std::span<const PatchSize> mine, Notes<PatchSize>& out) const {
   std::vector<PatchSize> sorted(mine.begin(), mine.end());
   std::sort(sorted.begin(), sorted.end(), [](const PatchSize& a, const PatchSize& b) {
     return std::tie(a.position, a.bytes) < std::tie(b.position, b.bytes);
@@ -50,7 +50,7 @@ void BalancedFiles::tell(std::span<const PatchSize> mine, Letters<PatchSize>& ou
   }
 }
 
-void BalancedFiles::hear(std::span<const Letter<PatchSize>> in) {
+void BalancedFiles::hear(std::span<const Note<PatchSize>> in) {
   told_.reserve(told_.size() + in.size());
   for (const auto& [from, size] : in) {
     require(add_fits(bytes_, size.bytes, bytes_), "more bytes than can be counted");
@@ -58,7 +58,7 @@ void BalancedFiles::hear(std::span<const Letter<PatchSize>> in) {
   }
 }
 
-void BalancedFiles::answer(Count before, Count total, Letters<PatchFile>& out) {
+void BalancedFiles::answer(Count before, Count total, Notes<PatchFile>& out) {
   require(total - before >= bytes_, "more bytes than there are");
   std::sort(told_.begin(), told_.end(), [](const Told& a, const Told& b) {
     return std::tie(a.size.position, a.rank) < std::tie(b.size.position, b.rank);

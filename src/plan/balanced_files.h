@@ -18,7 +18,7 @@
 // Patches of several variables at one position of the domain stay together: their sizes are summed,
 // and "patch" here means a position. Sizes are with their owners, who are not in Morton order. So
 // the positions are dealt to ranks in blocks, in order; owners tell the size there, and are told
-// the file. "→" carries letters to their ranks; all ranks take all steps:
+// the file. "→" carries notes to their ranks; all ranks take all steps:
 //
 //     tell → hear
 //     exclusive scan of bytes(), for answer()
@@ -32,7 +32,7 @@
 #include <vector>
 
 #include "base/types.h"
-#include "plan/letter.h"
+#include "plan/note.h"
 
 namespace forebay {
 
@@ -57,15 +57,15 @@ class BalancedFiles {
   /// Errc::einternal for what cannot be, here and below; nothing else is thrown.
   BalancedFiles(int ranks, Count positions, Count files);
 
-  /// `mine` in any order; a position may stand in it several times. Letters to one rank follow each
+  /// `mine` in any order; a position may stand in it several times. Notes to one rank follow each
   /// other, here and below.
-  void tell(std::span<const PatchSize> mine, Letters<PatchSize>& out) const;
+  void tell(std::span<const PatchSize> mine, Notes<PatchSize>& out) const;
   /// May be called several times.
-  void hear(std::span<const Letter<PatchSize>> in);
+  void hear(std::span<const Note<PatchSize>> in);
   Count bytes() const { return bytes_; }  ///< of all positions in this rank's block
-  /// `before`: the sum of bytes() over lower ranks; `total`: over all ranks. One letter for each
+  /// `before`: the sum of bytes() over lower ranks; `total`: over all ranks. One note for each
   /// position that a rank told of, by increasing position.
-  void answer(Count before, Count total, Letters<PatchFile>& out);
+  void answer(Count before, Count total, Notes<PatchFile>& out);
 
  private:
   struct Told {

@@ -75,16 +75,16 @@ TEST(BalancedFiles, ranks_that_know_their_own_sizes_come_to_the_same) {
 TEST(BalancedFiles, sizes_of_several_variables_and_ranks_at_a_position_are_summed) {
   // Position 0: 10 at rank 0, 20 + 30 at rank 1; position 1: 40 at rank 1; position 3: 60.
   BalancedFiles first(1, 4, 3);
-  Letters<PatchSize> told, more;
+  Notes<PatchSize> told, more;
   first.tell(std::vector<PatchSize>{{3, 60}, {0, 10}}, told);
   first.tell(std::vector<PatchSize>{{0, 20}, {1, 40}, {0, 30}}, more);
   ASSERT_EQ(more.size(), 2U);
   EXPECT_EQ(more[0].what.bytes, 50);
-  for (auto& letter : more) letter.peer = 1;
+  for (auto& note : more) note.peer = 1;
   first.hear(more);
   first.hear(told);
   EXPECT_EQ(first.bytes(), 160);
-  Letters<PatchFile> out;
+  Notes<PatchFile> out;
   first.answer(0, 160, out);
   ASSERT_EQ(out.size(), 4U);  // rank 0's two, then rank 1's, by position
   const std::vector<std::vector<Count>> expected{{0, 0, 0}, {0, 3, 2}, {1, 0, 0}, {1, 1, 1}};
@@ -109,13 +109,13 @@ TEST(BalancedFiles, what_cannot_be_is_refused) {
   EXPECT_THROW(BalancedFiles(0, 1, 1), Error);
   EXPECT_THROW(BalancedFiles(1, 1, 0), Error);
   BalancedFiles one(1, 2, 1);
-  Letters<PatchSize> out;
+  Notes<PatchSize> out;
   EXPECT_THROW(one.tell(std::vector<PatchSize>{{2, 1}}, out), Error);
   EXPECT_THROW(one.tell(std::vector<PatchSize>{{-1, 1}}, out), Error);
   EXPECT_THROW(one.tell(std::vector<PatchSize>{{0, -1}}, out), Error);
   EXPECT_THROW(one.tell(std::vector<PatchSize>{{0, most}, {0, 1}}, out), Error);
-  one.hear(std::vector<Letter<PatchSize>>{{0, {0, most}}});
-  EXPECT_THROW(one.hear(std::vector<Letter<PatchSize>>{{0, {1, 1}}}), Error);
+  one.hear(std::vector<Note<PatchSize>>{{0, {0, most}}});
+  EXPECT_THROW(one.hear(std::vector<Note<PatchSize>>{{0, {1, 1}}}), Error);
 }
 
 struct Imbalances {

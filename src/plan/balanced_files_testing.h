@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "plan/balanced_files.h"
-#include "plan/letter_testing.h"
 #include "plan/morton.h"
+#include "plan/note_testing.h"
 
 namespace forebay {
 
@@ -125,7 +125,7 @@ std::vector<Count> balance(std::span<const Count> sizes, Count files, int ranks,
   std::vector<BalancedFiles> all(static_cast<std::size_t>(ranks),
                                  BalancedFiles(ranks, positions, files));
   Post<PatchSize> told(ranks, backwards);
-  Letters<PatchSize> telling;
+  Notes<PatchSize> telling;
   for (Rank r = 0; r < ranks; ++r) {
     all[static_cast<std::size_t>(r)].tell(mine[static_cast<std::size_t>(r)], telling);
     told.send(r, telling);
@@ -134,7 +134,7 @@ std::vector<Count> balance(std::span<const Count> sizes, Count files, int ranks,
   Count total = 0;
   for (const BalancedFiles& rank : all) total += rank.bytes();
   Post<PatchFile> answers(ranks, backwards);
-  Letters<PatchFile> answering;
+  Notes<PatchFile> answering;
   Count before = 0;
   for (Rank r = 0; r < ranks; ++r) {
     BalancedFiles& rank = all[static_cast<std::size_t>(r)];
@@ -145,8 +145,8 @@ std::vector<Count> balance(std::span<const Count> sizes, Count files, int ranks,
   }
   std::vector<Count> result(sizes.size(), -1);
   answers.deliver([&](Rank, auto in) {
-    for (const auto& letter : in)
-      result[static_cast<std::size_t>(letter.what.position)] = letter.what.file;
+    for (const auto& note : in)
+      result[static_cast<std::size_t>(note.what.position)] = note.what.file;
   });
   return result;
 }

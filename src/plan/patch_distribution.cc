@@ -18,9 +18,9 @@ void require(bool holds, const char* what) {
 }
 
 template <typename T>
-void sort_by_peer(Letters<T>& letters, std::size_t from) {
-  std::stable_sort(letters.begin() + static_cast<std::ptrdiff_t>(from), letters.end(),
-                   [](const Letter<T>& a, const Letter<T>& b) { return a.peer < b.peer; });
+void sort_by_peer(Notes<T>& notes, std::size_t from) {
+  std::stable_sort(notes.begin() + static_cast<std::ptrdiff_t>(from), notes.end(),
+                   [](const Note<T>& a, const Note<T>& b) { return a.peer < b.peer; });
 }
 
 Count places_of_a_broker(Count all, int ranks) {
@@ -28,7 +28,7 @@ Count places_of_a_broker(Count all, int ranks) {
 }
 
 // [first, first + count), cut where another broker's places begin.
-void to_brokers(Count first, Count count, Count each, Letters<DealtPlaces>& out) {
+void to_brokers(Count first, Count count, Count each, Notes<DealtPlaces>& out) {
   for (const Count end = first + count; first < end;) {
     const Count broker = first / each;
     const Count to = std::min(end, (broker + 1) * each);
@@ -54,7 +54,7 @@ PatchDistribution::PatchDistribution(Rank rank, int ranks) : rank_(rank), ranks_
   require(rank >= 0 && rank < ranks, "no such rank");
 }
 
-void PatchDistribution::tell(std::span<const PatchPart> mine, Letters<PatchPart>& out) const {
+void PatchDistribution::tell(std::span<const PatchPart> mine, Notes<PatchPart>& out) const {
   const std::size_t from = out.size();
   for (const PatchPart& part : mine) {
     require(part.patch >= 0 && part.bytes > 0, "a part that cannot be");
@@ -63,7 +63,7 @@ void PatchDistribution::tell(std::span<const PatchPart> mine, Letters<PatchPart>
   sort_by_peer(out, from);
 }
 
-void PatchDistribution::hear(std::span<const Letter<PatchPart>> in) {
+void PatchDistribution::hear(std::span<const Note<PatchPart>> in) {
   told_.reserve(told_.size() + in.size());
   for (const auto& [from, part] : in) told_.push_back({part.patch, part.bytes, from});
 }
@@ -113,7 +113,7 @@ Count PatchDistribution::proposing() const {
   return n;
 }
 
-void PatchDistribution::propose(Letters<PatchProposal>& out) const {
+void PatchDistribution::propose(Notes<PatchProposal>& out) const {
   const std::size_t from = out.size();
   for (std::size_t at = 0; at < patches_.size(); ++at) {
     if (!proposes(at)) continue;
@@ -123,11 +123,10 @@ void PatchDistribution::propose(Letters<PatchProposal>& out) const {
   sort_by_peer(out, from);
 }
 
-void PatchDistribution::judge(std::span<const Letter<PatchProposal>> in,
-                              Letters<PatchAnswer>& out) {
-  std::vector<const Letter<PatchProposal>*> best;
+void PatchDistribution::judge(std::span<const Note<PatchProposal>> in, Notes<PatchAnswer>& out) {
+  std::vector<const Note<PatchProposal>*> best;
   best.reserve(in.size());
-  for (const auto& letter : in) best.push_back(&letter);
+  for (const auto& note : in) best.push_back(&note);
   std::sort(best.begin(), best.end(), [](const auto* a, const auto* b) {
     return a->what.bytes != b->what.bytes ? a->what.bytes > b->what.bytes
                                           : a->what.patch < b->what.patch;
@@ -142,7 +141,7 @@ void PatchDistribution::judge(std::span<const Letter<PatchProposal>> in,
   sort_by_peer(out, from);
 }
 
-void PatchDistribution::hear(std::span<const Letter<PatchAnswer>> in) {
+void PatchDistribution::hear(std::span<const Note<PatchAnswer>> in) {
   const std::size_t known = full_.size();
   for (const auto& [from, answer] : in) {
     require(answer.at >= 0 && answer.at < std::ssize(patches_), "an answer to no proposal");
@@ -169,7 +168,7 @@ Count PatchDistribution::left() const {
 }
 
 void PatchDistribution::lay_out(Count room_before, Count left_before, Count all_left,
-                                Letters<DealtPlaces>& rooms, Letters<DealtPlaces>& patches) {
+                                Notes<DealtPlaces>& rooms, Notes<DealtPlaces>& patches) {
   const Count each = places_of_a_broker(all_left, ranks_);
   left_before_ = left_before;
   require(room_before + room() <= all_left && left_before + left() <= all_left,
@@ -178,11 +177,10 @@ void PatchDistribution::lay_out(Count room_before, Count left_before, Count all_
   to_brokers(left_before, left(), each, patches);
 }
 
-void PatchDistribution::match(std::span<const Letter<DealtPlaces>> rooms,
-                              std::span<const Letter<DealtPlaces>> patches,
-                              Letters<DealtRoom>& out) {
-  const auto sorted = [](std::span<const Letter<DealtPlaces>> letters) {
-    Letters<DealtPlaces> copy(letters.begin(), letters.end());
+void PatchDistribution::match(std::span<const Note<DealtPlaces>> rooms,
+                              std::span<const Note<DealtPlaces>> patches, Notes<DealtRoom>& out) {
+  const auto sorted = [](std::span<const Note<DealtPlaces>> notes) {
+    Notes<DealtPlaces> copy(notes.begin(), notes.end());
     std::sort(copy.begin(), copy.end(),
               [](const auto& a, const auto& b) { return a.what.first < b.what.first; });
     return copy;
@@ -203,10 +201,10 @@ void PatchDistribution::match(std::span<const Letter<DealtPlaces>> rooms,
   sort_by_peer(out, from);
 }
 
-void PatchDistribution::hear(std::span<const Letter<DealtRoom>> in) {
+void PatchDistribution::hear(std::span<const Note<DealtRoom>> in) {
   std::vector<DealtRoom> rooms;
   rooms.reserve(in.size());
-  for (const auto& letter : in) rooms.push_back(letter.what);
+  for (const auto& note : in) rooms.push_back(note.what);
   std::sort(rooms.begin(), rooms.end(),
             [](const DealtRoom& a, const DealtRoom& b) { return a.first < b.first; });
   Count place = left_before_;
@@ -220,7 +218,7 @@ void PatchDistribution::hear(std::span<const Letter<DealtRoom>> in) {
   }
 }
 
-void PatchDistribution::decide(Letters<PatchVerdict>& out) const {
+void PatchDistribution::decide(Notes<PatchVerdict>& out) const {
   const std::size_t from = out.size();
   for (std::size_t at = 0; at < patches_.size(); ++at) {
     const AtHome& patch = patches_[at];

@@ -32,7 +32,7 @@
 // What a rank does and keeps is proportional to the parts that it has, and those at its home:
 // O(M/N) where parts are a few a patch.
 //
-// How to drive it, where "→" carries letters to their ranks; all ranks take all steps:
+// How to drive it, where "→" carries notes to their ranks; all ranks take all steps:
 //
 //     tell → hear                          sum look() over ranks for begin()
 //     at most most_rounds times, while the sum of proposing() is not 0:
@@ -47,7 +47,7 @@
 #include <vector>
 
 #include "base/types.h"
-#include "plan/letter.h"
+#include "plan/note.h"
 
 namespace forebay {
 
@@ -95,10 +95,10 @@ class PatchDistribution {
   /// for what cannot be, and only that.
   PatchDistribution(Rank rank, int ranks);
 
-  /// A patch may stand in it several times. Letters to one rank follow each other, here and below.
-  void tell(std::span<const PatchPart> mine, Letters<PatchPart>& out) const;
+  /// A patch may stand in it several times. Notes to one rank follow each other, here and below.
+  void tell(std::span<const PatchPart> mine, Notes<PatchPart>& out) const;
   /// At homes; may be called several times.
-  void hear(std::span<const Letter<PatchPart>> in);
+  void hear(std::span<const Note<PatchPart>> in);
   /// How many patches are at home here. Nothing is heard behind it.
   Count look();
 
@@ -108,23 +108,23 @@ class PatchDistribution {
 
   /// How many patches at home here have somebody to propose to.
   Count proposing() const;
-  void propose(Letters<PatchProposal>& out) const;
+  void propose(Notes<PatchProposal>& out) const;
   /// All proposals of a round at once.
-  void judge(std::span<const Letter<PatchProposal>> in, Letters<PatchAnswer>& out);
-  void hear(std::span<const Letter<PatchAnswer>> in);
+  void judge(std::span<const Note<PatchProposal>> in, Notes<PatchAnswer>& out);
+  void hear(std::span<const Note<PatchAnswer>> in);
 
   Count room() const { return target_ - taken_; }  ///< patches that this rank is to get yet
   Count left() const;                              ///< patches at home here without an owner
   /// `room_before`, `left_before`: sums over lower ranks; `all_left`: over all ranks.
-  void lay_out(Count room_before, Count left_before, Count all_left, Letters<DealtPlaces>& rooms,
-               Letters<DealtPlaces>& patches);
-  /// At brokers; all letters at once.
-  static void match(std::span<const Letter<DealtPlaces>> rooms,
-                    std::span<const Letter<DealtPlaces>> patches, Letters<DealtRoom>& out);
-  void hear(std::span<const Letter<DealtRoom>> in);
+  void lay_out(Count room_before, Count left_before, Count all_left, Notes<DealtPlaces>& rooms,
+               Notes<DealtPlaces>& patches);
+  /// At brokers; all notes at once.
+  static void match(std::span<const Note<DealtPlaces>> rooms,
+                    std::span<const Note<DealtPlaces>> patches, Notes<DealtRoom>& out);
+  void hear(std::span<const Note<DealtRoom>> in);
 
   /// Once all patches have owners.
-  void decide(Letters<PatchVerdict>& out) const;
+  void decide(Notes<PatchVerdict>& out) const;
 
  private:
   struct Told {

@@ -135,7 +135,7 @@ TEST(PatchDistribution, a_home_asks_nobody_of_whom_it_knows_to_be_full) {
 
 TEST(PatchDistribution, without_patches_nothing_is_sent) {
   const PatchOwners ours = distribute(3, 0, [](Rank, auto& parts) { parts.clear(); });
-  EXPECT_EQ(ours.letters, 0);
+  EXPECT_EQ(ours.notes, 0);
   EXPECT_EQ(ours.rounds, 0);
 }
 
@@ -149,7 +149,7 @@ TEST(PatchDistribution, parts_of_one_rank_in_a_patch_count_together) {
   EXPECT_EQ(distribute(2, 2, parts_of).owners, (std::vector<Rank>{1, 0}));
 }
 
-TEST(PatchDistribution, every_rank_meets_its_target_over_random_parts_in_any_order_of_letters) {
+TEST(PatchDistribution, every_rank_meets_its_target_over_random_parts_in_any_order_of_notes) {
   for (unsigned seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
@@ -184,7 +184,7 @@ TEST(PatchDistribution, verdicts_come_to_holders_and_owners_with_what_they_wait_
   for (Rank r = 0; r < 2; ++r) {
     std::vector<PatchPart> parts;
     for (Count p = 0; p < 6; ++p) parts.push_back({p, 20 - 10 * r});
-    Letters<PatchPart> out;
+    Notes<PatchPart> out;
     all[static_cast<std::size_t>(r)].tell(parts, out);
     told.send(r, out);
   }
@@ -195,7 +195,7 @@ TEST(PatchDistribution, verdicts_come_to_holders_and_owners_with_what_they_wait_
   for (auto& rank : all) rank.begin(patches);
   // No rounds at all: everything is dealt.
   Post<DealtPlaces> rooms(3), wanted(3);
-  Letters<DealtPlaces> out_rooms, out_wanted;
+  Notes<DealtPlaces> out_rooms, out_wanted;
   Count left = 0;
   for (Rank r = 0; r < 3; ++r) {
     auto& rank = all[static_cast<std::size_t>(r)];
@@ -204,18 +204,18 @@ TEST(PatchDistribution, verdicts_come_to_holders_and_owners_with_what_they_wait_
     rooms.send(r, out_rooms);
     wanted.send(r, out_wanted);
   }
-  std::vector<Letters<DealtPlaces>> rooms_at(3), wanted_at(3);
+  std::vector<Notes<DealtPlaces>> rooms_at(3), wanted_at(3);
   rooms.deliver([&](Rank r, auto in) { rooms_at[std::size_t(r)].assign(in.begin(), in.end()); });
   wanted.deliver([&](Rank r, auto in) { wanted_at[std::size_t(r)].assign(in.begin(), in.end()); });
   Post<DealtRoom> dealt(3);
-  Letters<DealtRoom> out_dealt;
+  Notes<DealtRoom> out_dealt;
   for (Rank r = 0; r < 3; ++r) {
     PatchDistribution::match(rooms_at[std::size_t(r)], wanted_at[std::size_t(r)], out_dealt);
     dealt.send(r, out_dealt);
   }
   dealt.deliver([&](Rank r, auto in) { all[static_cast<std::size_t>(r)].hear(in); });
   Post<PatchVerdict> verdicts(3);
-  Letters<PatchVerdict> out;
+  Notes<PatchVerdict> out;
   for (Rank r = 0; r < 3; ++r) {
     all[static_cast<std::size_t>(r)].decide(out);
     verdicts.send(r, out);
@@ -239,14 +239,14 @@ TEST(PatchDistribution, what_cannot_be_is_refused) {
   EXPECT_THROW(PatchDistribution(3, 3), Error);
   EXPECT_THROW(PatchDistribution(-1, 3), Error);
   PatchDistribution one(0, 1);
-  Letters<PatchPart> out;
+  Notes<PatchPart> out;
   EXPECT_THROW(one.tell(std::vector<PatchPart>{{-1, 1}}, out), Error);
   EXPECT_THROW(one.tell(std::vector<PatchPart>{{0, 0}}, out), Error);
-  one.hear(std::vector<Letter<PatchPart>>{{0, {7, 1}}});
+  one.hear(std::vector<Note<PatchPart>>{{0, {7, 1}}});
   EXPECT_EQ(one.look(), 1);
   EXPECT_THROW(one.begin(0), Error);
-  EXPECT_THROW(one.hear(std::vector<Letter<PatchAnswer>>{{0, {1, 1, 0}}}), Error);
-  Letters<PatchVerdict> verdicts;
+  EXPECT_THROW(one.hear(std::vector<Note<PatchAnswer>>{{0, {1, 1, 0}}}), Error);
+  Notes<PatchVerdict> verdicts;
   EXPECT_THROW(one.decide(verdicts), Error);
 }
 

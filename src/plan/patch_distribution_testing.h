@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "array/chunk_grid.h"
-#include "plan/letter_testing.h"
+#include "plan/note_testing.h"
 #include "plan/patch_distribution.h"
 
 namespace forebay {
@@ -76,8 +76,8 @@ struct PatchOwners {
   std::vector<Rank> owners;  ///< of each patch; -1: nobody has a part of it
   int rounds = 0;
   Count dealt = 0;     ///< patches that no rank took
-  Count letters = 0;   ///< of all kinds
-  Count messages = 0;  ///< letters of one kind from one rank to another in one step are one
+  Count notes = 0;     ///< of all kinds
+  Count messages = 0;  ///< notes of one kind from one rank to another in one step are one
 };
 
 /// All ranks of patch_distribution.h. `parts_of(rank, parts)` says what a rank has of patches 0 to
@@ -91,16 +91,16 @@ PatchOwners distribute(int ranks, Count patches, Parts&& parts_of, bool backward
   for (Rank r = 0; r < ranks; ++r) all.emplace_back(r, ranks);
   const auto of = [&](Rank r) -> PatchDistribution& { return all[static_cast<std::size_t>(r)]; };
   const auto count = [&](const auto& post) {
-    result.letters += post.letters();
+    result.notes += post.notes();
     result.messages += post.messages();
   };
-  // Step `give` of all ranks, then `take` where letters have come; so many ranks at once that
-  // their letters take little memory.
+  // Step `give` of all ranks, then `take` where notes have come; so many ranks at once that
+  // their notes take little memory.
   const auto in_batches = [&]<typename T>(T, auto&& give, auto&& take) {
     constexpr Rank batch = 1 << 16;
     for (Rank first = 0; first < ranks; first += batch) {
       Post<T> post(ranks, backwards);
-      Letters<T> out;
+      Notes<T> out;
       for (Rank r = first; r < ranks && r - first < batch; ++r) {
         give(r, out);
         post.send(r, out);
@@ -130,8 +130,8 @@ PatchOwners distribute(int ranks, Count patches, Parts&& parts_of, bool backward
   for (; result.rounds < PatchDistribution::most_rounds && proposing() > 0; ++result.rounds) {
     Post<PatchProposal> proposals(ranks, backwards);
     Post<PatchAnswer> answers(ranks, backwards);
-    Letters<PatchProposal> proposed;
-    Letters<PatchAnswer> answered;
+    Notes<PatchProposal> proposed;
+    Notes<PatchAnswer> answered;
     for (Rank r = 0; r < ranks; ++r) {
       of(r).propose(proposed);
       proposals.send(r, proposed);
@@ -147,7 +147,7 @@ PatchOwners distribute(int ranks, Count patches, Parts&& parts_of, bool backward
 
   for (const auto& rank : all) result.dealt += rank.left();
   Post<DealtPlaces> rooms(ranks, backwards), wanted(ranks, backwards);
-  Letters<DealtPlaces> out_rooms, out_wanted;
+  Notes<DealtPlaces> out_rooms, out_wanted;
   Count room_before = 0, left_before = 0;
   for (Rank r = 0; r < ranks; ++r) {
     of(r).lay_out(room_before, left_before, result.dealt, out_rooms, out_wanted);
@@ -158,11 +158,11 @@ PatchOwners distribute(int ranks, Count patches, Parts&& parts_of, bool backward
   }
   count(rooms);
   count(wanted);
-  std::vector<Letters<DealtPlaces>> rooms_at(all.size()), wanted_at(all.size());
+  std::vector<Notes<DealtPlaces>> rooms_at(all.size()), wanted_at(all.size());
   rooms.deliver([&](Rank r, auto in) { rooms_at[std::size_t(r)].assign(in.begin(), in.end()); });
   wanted.deliver([&](Rank r, auto in) { wanted_at[std::size_t(r)].assign(in.begin(), in.end()); });
   Post<DealtRoom> dealt(ranks, backwards);
-  Letters<DealtRoom> out_dealt;
+  Notes<DealtRoom> out_dealt;
   for (Rank r = 0; r < ranks; ++r) {
     PatchDistribution::match(rooms_at[std::size_t(r)], wanted_at[std::size_t(r)], out_dealt);
     dealt.send(r, out_dealt);
@@ -173,9 +173,8 @@ PatchOwners distribute(int ranks, Count patches, Parts&& parts_of, bool backward
   in_batches(
       PatchVerdict{}, [&](Rank r, auto& out) { of(r).decide(out); },
       [&](Rank r, auto in) {
-        for (const auto& letter : in)
-          if (letter.what.owner == r)
-            result.owners[static_cast<std::size_t>(letter.what.patch)] = r;
+        for (const auto& note : in)
+          if (note.what.owner == r) result.owners[static_cast<std::size_t>(note.what.patch)] = r;
       });
   return result;
 }

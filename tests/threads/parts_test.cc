@@ -54,11 +54,17 @@ struct Combination {
     return {};
   }
   HintMap hints(const std::string& folder) const {
-    HintMap hints = {
-        {"container", container->name}, {"layout", layout->name},         {"stage", stage->name},
-        {"transport", transport->name}, {"nc_burst_buf_dirname", folder}, {"buffer_limit", "4k"},
-        {"window_size", "4k"},          {"chunk_bytes", "256"},           {"chunk_cache", "512"},
-        {"codec", "shuffle,zstd:1"}};
+    HintMap hints = {{"container", container->name},
+                     {"layout", layout->name},
+                     {"stage", stage->name},
+                     {"transport", transport->name},
+                     {"nc_burst_buf_dirname", folder},
+                     {"buffer_limit", "4k"},
+                     {"window_size", "4k"},
+                     {"chunk_bytes", "256"},
+                     {"chunk_cache", "512"},
+                     {"codec", "shuffle,zstd:1"},
+                     {"patch_edge", "16"}};
     if (ranks == 4) hints.insert({{"ranks_per_node", "2"}, {"chunk_read", "owners"}});
     return hints;
   }
@@ -417,7 +423,7 @@ TEST(Toys, are_told_of_where_people_are_told_of_parts) {
   std::map<std::string, MethodKey> keys;
   for (const MethodKey& key : method_keys()) keys.emplace(key.name, key);
   EXPECT_STREQ(keys.at("layout").accepted,
-               "auto|canonical|chunked|decomposed|log|process-group|null|toy");
+               "auto|canonical|chunked|patches|decomposed|log|process-group|null|toy");
   EXPECT_STREQ(keys.at("transport").accepted, "auto|posix|independent|collective|aggregated|toy");
   EXPECT_STREQ(keys.at("container").accepted, "classic|directory");
   EXPECT_STREQ(keys.at("toy_piece").standard, "64");

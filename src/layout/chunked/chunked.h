@@ -127,6 +127,7 @@ class ChunkedLayout : public HeapPart {
   void note_range(const Request& write, ValueRanges& ranges);
   void write_and_publish(Operation& op, ValueRanges ranges);
   void plan(Operation& op, bool write);
+  void distribute(Operation& op, std::span<const Access> mine);
   void note_owners(const Operation& op, const CostOf& cost);
   /// What becomes of an operation's chunks: an entry for each part of each chunk.
   struct Entries {
@@ -146,8 +147,8 @@ class ChunkedLayout : public HeapPart {
                                     const ValueRanges& ranges, Entries& entries);
   void prepare_buffers(Operation& op, std::span<const std::uint32_t> own);
   std::vector<StoredChunk> encode(Operation& op, std::span<const std::uint32_t> own,
-                                  const ValueRanges& ranges, const Entries& entries,
-                                  Arena& arena, bool in_place);
+                                  const ValueRanges& ranges, const Entries& entries, Arena& arena,
+                                  bool in_place);
   std::vector<Extent> extents_of(std::span<const StoredChunk> stored,
                                  std::span<const std::uint32_t> own, const Entries& entries) const;
   std::span<const std::byte> collect(Operation& op, std::uint32_t chunk, TaskSlot& slot);

@@ -6,7 +6,9 @@
 
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "comm/message_bytes.h"
 #include "layout/chunked/chunked.h"
+#include "layout/patches/planning.h"
 
 namespace forebay::chunked {
 
@@ -136,6 +138,9 @@ void ChunkedLayout::plan(Operation& op, bool write) {
     adopt_chunks(op, plan_at_homes(comm_, mine, cost), mine, comm_.rank());
   }
   find_chunks_of_touches(op);
+  if (write && std::any_of(op.chunks.begin(), op.chunks.end(),
+                           [&](const PlannedChunk& c) { return coding(c.var).parts() > 1; }))
+    distribute(op, mine);
   note_owners(op, cost);
   for (PlannedChunk& c : op.chunks) {
     // Put together from what is there already, where its owner's node shares it.
@@ -159,6 +164,41 @@ void ChunkedLayout::plan(Operation& op, bool write) {
                           comm_.size(), limits);
   most_rounds_ = std::max<std::int64_t>(most_rounds_, op.rounds);
   op.sort_by_round();
+}
+
+// Patches are dealt out evenly (plan/patch_distribution.h); chunks of other variables keep their
+// owners.
+void ChunkedLayout::distribute(Operation& op, std::span<const Access> mine) {
+  struct Owned {
+    std::int64_t chunk, local, shared;
+  };
+  std::vector<PatchPart> parts;
+  std::size_t at = 0;
+  const auto is_patch = [&](const PlannedChunk& c) { return coding(c.var).parts() > 1; };
+  for (const Access& a : mine) {
+    while (op.chunks[at].var != a.var || op.chunks[at].id != a.id) ++at;
+    if (is_patch(op.chunks[at])) parts.push_back({static_cast<Count>(at), a.bytes});
+  }
+  std::vector<Owned> owned;
+  auto part = parts.begin();
+  for (const PatchVerdict& v : patches::distribute_patches(comm_, parts)) {
+    while (part != parts.end() && part->patch < v.patch) ++part;
+    if (v.owner != comm_.rank()) continue;
+    const bool has_part = part != parts.end() && part->patch == v.patch;
+    owned.push_back({v.patch, has_part ? part->bytes : 0, has_part && v.parts == 1 ? 0 : 1});
+  }
+  std::vector<std::int64_t> sizes;
+  const auto all = comm_.all_gather_bytes(std::as_bytes(std::span(owned)), sizes);
+  std::span<const std::byte> rest(all);
+  for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+    for (std::int64_t left = sizes[rank]; left > 0; left -= std::int64_t{sizeof(Owned)}) {
+      const auto told = take<Owned>(rest);
+      PlannedChunk& c = op.chunks[static_cast<std::size_t>(told.chunk)];
+      c.owner = static_cast<Rank>(rank);
+      c.local = told.local;
+      c.shared = told.shared != 0;
+    }
+  }
 }
 
 // For the report.
@@ -223,7 +263,8 @@ std::optional<Error> ChunkedLayout::write_rounds(Operation& op,
     }
     std::vector<StoredChunk> stored;
     if (!mine)
-      note(attempt_to([&] { stored = encode(op, own[round], ranges, entries, arenas_[round % 2], last); }));
+      note(attempt_to(
+          [&] { stored = encode(op, own[round], ranges, entries, arenas_[round % 2], last); }));
     if (mine) stored.clear();
     attempt_to([&] { remember(op, own[round]); });  // without memory nothing is remembered
     // This rank's part of the memory alone, which nobody else uses until all agree on places.
@@ -320,7 +361,8 @@ std::vector<StoredChunk> ChunkedLayout::encode(Operation& op, std::span<const st
     const std::span<const std::byte> raw =
         c.shared ? std::span<const std::byte>(team_->buffer(c), static_cast<std::size_t>(c.bytes))
                  : collect(op, own[k], slot);
-    encode_chunk(coding(c.var), c.id, ranges.of(c.var), raw, arena, c.shared && in_place, slot.workspace, its);
+    encode_chunk(coding(c.var), c.id, ranges.of(c.var), raw, arena, c.shared && in_place,
+                 slot.workspace, its);
   });
   for (std::size_t k = 0; k < own.size(); ++k) {
     const PlannedChunk& c = op.chunks[own[k]];

@@ -10,9 +10,9 @@
 namespace forebay::patches {
 namespace {
 
-/// One for each rank that there are letters for; empties `out`.
+/// One for each rank that there are notes for; empties `out`.
 template <typename T>
-std::vector<Message> messages_of(Letters<T>& out) {
+std::vector<Message> messages_of(Notes<T>& out) {
   std::vector<Message> messages;
   for (std::size_t i = 0; i < out.size();) {
     Message& message = messages.emplace_back(Message{out[i].peer, {}});
@@ -27,8 +27,8 @@ std::vector<Message> messages_of(Letters<T>& out) {
 
 /// Right behind a meeting: nothing of what could fail before it is left to be told.
 template <typename T>
-Letters<T> exchanged(const Comm& comm, std::span<const Message> messages) {
-  Letters<T> in;
+Notes<T> exchanged(const Comm& comm, std::span<const Message> messages) {
+  Notes<T> in;
   sparse_exchange(comm, messages, [&](Rank from, std::span<const std::byte> bytes) {
     for (const T& what : all_of<T>(bytes)) in.push_back({from, what});
   });
@@ -36,7 +36,7 @@ Letters<T> exchanged(const Comm& comm, std::span<const Message> messages) {
 }
 
 template <typename T>
-Letters<T> carried(const Comm& comm, Letters<T>& out) {
+Notes<T> carried(const Comm& comm, Notes<T>& out) {
   const auto messages = messages_of(out);
   comm.meet();
   return exchanged<T>(comm, messages);
@@ -44,11 +44,11 @@ Letters<T> carried(const Comm& comm, Letters<T>& out) {
 
 void let_patches_propose(const Comm& comm, PatchDistribution& plan) {
   for (int round = 0; round < PatchDistribution::most_rounds; ++round) {
-    Letters<PatchProposal> proposals;
+    Notes<PatchProposal> proposals;
     plan.propose(proposals);
     const auto messages = messages_of(proposals);
     if (comm.all_reduce(plan.proposing(), Reduce::sum) == 0) break;
-    Letters<PatchAnswer> answers;
+    Notes<PatchAnswer> answers;
     plan.judge(exchanged<PatchProposal>(comm, messages), answers);
     plan.hear(carried(comm, answers));
   }
@@ -58,11 +58,11 @@ void deal_the_rest(const Comm& comm, PatchDistribution& plan) {
   std::array<std::int64_t, 2> before{plan.room(), plan.left()}, all{};
   comm.exclusive_scan(before, all);
   if (all[1] == 0) return;
-  Letters<DealtPlaces> rooms, patches;
+  Notes<DealtPlaces> rooms, patches;
   plan.lay_out(before[0], before[1], all[1], rooms, patches);
   const auto room_at = carried(comm, rooms);
   const auto patches_at = carried(comm, patches);
-  Letters<DealtRoom> dealt;
+  Notes<DealtRoom> dealt;
   PatchDistribution::match(room_at, patches_at, dealt);
   plan.hear(carried(comm, dealt));
 }
@@ -71,18 +71,18 @@ void deal_the_rest(const Comm& comm, PatchDistribution& plan) {
 
 std::vector<PatchVerdict> distribute_patches(const Comm& comm, std::span<const PatchPart> mine) {
   PatchDistribution plan(comm.rank(), comm.size());
-  Letters<PatchPart> parts;
+  Notes<PatchPart> parts;
   plan.tell(mine, parts);
   plan.hear(carried(comm, parts));
   plan.begin(comm.all_reduce(plan.look(), Reduce::sum));
   let_patches_propose(comm, plan);
   deal_the_rest(comm, plan);
-  Letters<PatchVerdict> out;
+  Notes<PatchVerdict> out;
   plan.decide(out);
   const auto in = carried(comm, out);
   std::vector<PatchVerdict> verdicts;
   verdicts.reserve(in.size());
-  for (const auto& letter : in) verdicts.push_back(letter.what);
+  for (const auto& note : in) verdicts.push_back(note.what);
   std::sort(verdicts.begin(), verdicts.end(),
             [](const PatchVerdict& a, const PatchVerdict& b) { return a.patch < b.patch; });
   return verdicts;
@@ -91,16 +91,16 @@ std::vector<PatchVerdict> distribute_patches(const Comm& comm, std::span<const P
 std::vector<PatchFile> balance_files(const Comm& comm, std::span<const PatchSize> mine,
                                      Count positions, Count files) {
   BalancedFiles plan(comm.size(), positions, files);
-  Letters<PatchSize> sizes;
+  Notes<PatchSize> sizes;
   plan.tell(mine, sizes);
   plan.hear(carried(comm, sizes));
   std::int64_t before = plan.bytes(), total = 0;
   comm.exclusive_scan(std::span(&before, 1), std::span(&total, 1));
-  Letters<PatchFile> answers;
+  Notes<PatchFile> answers;
   plan.answer(before, total, answers);
   std::vector<PatchFile> found;
   found.reserve(mine.size());
-  for (const auto& letter : carried(comm, answers)) found.push_back(letter.what);
+  for (const auto& note : carried(comm, answers)) found.push_back(note.what);
   std::sort(found.begin(), found.end(),
             [](const PatchFile& a, const PatchFile& b) { return a.position < b.position; });
   return found;

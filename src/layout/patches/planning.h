@@ -1,4 +1,4 @@
-// The planners of patches over a communicator: letters of plan/patch_distribution.h and
+// The planners of patches over a communicator: notes of plan/patch_distribution.h and
 // plan/balanced_files.h are carried by sparse exchanges, sums by meetings.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Carries letters between ranks that are all here, one after another. Only tests and
+// Carries notes between ranks that are all here, one after another. Only tests and
 // bench/limits/patch_scale.cc use this.
 #pragma once
 
@@ -9,19 +9,19 @@
 #include <span>
 #include <vector>
 
-#include "plan/letter.h"
+#include "plan/note.h"
 
 namespace forebay {
 
 template <typename T>
 class Post {
  public:
-  /// Letters for a rank come in the order of senders, or `backwards`.
+  /// Notes for a rank come in the order of senders, or `backwards`.
   explicit Post(int ranks, bool backwards = false)
       : ranks_(static_cast<std::size_t>(ranks)), backwards_(backwards) {}
 
-  /// Takes all letters out of `out`.
-  void send(Rank from, Letters<T>& out) {
+  /// Takes all notes out of `out`.
+  void send(Rank from, Notes<T>& out) {
     Rank last = -1;
     for (const auto& [to, what] : out) {
       messages_ += to != last;
@@ -30,26 +30,26 @@ class Post {
     }
     out.clear();
   }
-  Count letters() const { return std::ssize(sent_); }
-  /// Letters that followed each other to one rank are one.
+  Count notes() const { return std::ssize(sent_); }
+  /// Notes that followed each other to one rank are one.
   Count messages() const { return messages_; }
 
-  /// f(rank, letters) for each rank that has any, by increasing rank; then there are none.
+  /// f(rank, notes) for each rank that has any, by increasing rank; then there are none.
   template <typename F>
   void deliver(F&& f) {
     std::vector<std::size_t> end(ranks_ + 1, 0);
     for (const Sent& s : sent_) ++end[static_cast<std::size_t>(s.to) + 1];
     std::partial_sum(end.begin(), end.end(), end.begin());
-    Letters<T> sorted(sent_.size());
+    Notes<T> sorted(sent_.size());
     std::vector<std::size_t> at(end.begin(), end.end() - 1);
     for (const Sent& s : sent_) sorted[at[static_cast<std::size_t>(s.to)]++] = {s.from, s.what};
     std::vector<Sent>().swap(sent_);
-    const std::span<Letter<T>> all(sorted);
+    const std::span<Note<T>> all(sorted);
     for (std::size_t r = 0; r < ranks_; ++r) {
       if (end[r] == end[r + 1]) continue;
       const auto its = all.subspan(end[r], end[r + 1] - end[r]);
       if (backwards_) std::reverse(its.begin(), its.end());
-      f(static_cast<Rank>(r), std::span<const Letter<T>>(its));
+      f(static_cast<Rank>(r), std::span<const Note<T>>(its));
     }
   }
 
