@@ -264,4 +264,24 @@ const Run* ChunkPieces::first_reaching(const Run* run, const Run* last, Offset b
                               [begin](const Run& r) { return r.offset + r.length <= begin; });
 }
 
+std::vector<Count> level_shape(std::span<const Count> shape, int level) {
+  std::vector<Count> coarse(shape.begin(), shape.end());
+  for (Count& n : coarse) n = ((n - 1) >> level) + 1;
+  return coarse;
+}
+
+Variable at_level(const Variable& var, int level) {
+  Variable coarse = var;
+  std::vector<Count>& shape = coarse.chunking->shape;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] > 1 && var.shape[d] > 0 && !(d == 0 && var.is_record))
+      coarse.shape[d] = ((var.shape[d] - 1) >> level) + 1;
+  }
+  shape = level_shape(shape, level);
+  coarse.inner_elements = 1;
+  for (std::size_t d = var.is_record ? 1 : 0; d < shape.size(); ++d)
+    coarse.inner_elements *= coarse.shape[d];
+  return coarse;
+}
+
 }  // namespace forebay

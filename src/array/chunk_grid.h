@@ -71,6 +71,14 @@ class ChunkGrid {
   int split_ = 0;  // the last dimension that is cut; all faster ones are whole
 };
 
+/// Levels of chunks that are hierarchies (codec/hierarchy.h). The shape at a level: every axis
+/// halved so often, rounded up; none is 0.
+std::vector<Count> level_shape(std::span<const Count> shape, int level);
+/// What a variable is at a coarser level: every dimension that its chunks are longer than one
+/// element along is halved so often, rounded up; its chunks are, too. It has chunks, and a shape of
+/// them.
+Variable at_level(const Variable& var, int level);
+
 /// How many bytes of which chunks a selection touches; by increasing chunk id, each once. Linear in
 /// chunks for subarrays, in runs for run lists. For run lists that overlap themselves (reads)
 /// doubly selected bytes count twice.

@@ -35,6 +35,7 @@ struct Request {
   Count last_record = 0;  ///< one past the highest record touched (0 for fixed variables); grows
                           ///< numrecs on write
   Count elements = 0;     ///< number of elements selected
+  int level = 0;          ///< of a read: the selection is one of at_level() of the variable
   Memory memory;
   bool buffered = false;  ///< bput: the data is copied out of `memory` when posted
   /// Runs once when the request has completed or was cancelled (a read's data is in `memory.data`

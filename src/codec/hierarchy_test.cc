@@ -8,6 +8,7 @@
 #include <limits>
 #include <random>
 
+#include "array/chunk_grid.h"
 #include "base/byteorder.h"
 #include "base/error.h"
 #include "codec/pipeline.h"

@@ -177,12 +177,6 @@ bool Pipeline::wants_range() const {
                      [](const auto& s) { return s->wants_range(); });
 }
 
-std::vector<Count> level_shape(std::span<const Count> shape, int level) {
-  std::vector<Count> coarse(shape.begin(), shape.end());
-  for (Count& n : coarse) n = ((n - 1) >> level) + 1;
-  return coarse;
-}
-
 double Pipeline::encode_work() const {
   if (stages_.empty()) return work_of_no_stage;
   double work = 0, share = 1;

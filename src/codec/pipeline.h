@@ -135,9 +135,6 @@ class Pipeline {
   std::string text_ = "none";
 };
 
-/// The shape of a chunk at a level of a hierarchy: every axis halved so often, rounded up.
-std::vector<Count> level_shape(std::span<const Count> shape, int level);
-
 /// One codec, as shown to people (docs/methods.md, `forebay info`, error messages).
 struct CodecDescription {
   const char* name;        ///< "zstd"

@@ -135,8 +135,15 @@ class Player {
         everywhere("def_dim", [&] { return ncmpi_def_dim(id_, "column", columns, &dims[2]); });
     defined &= everywhere("set_fill", [&] { return ncmpi_set_fill(id_, NC_FILL, &old); });
     const int of_record[2] = {dims[0], dims[2]};
+    // Patches are of numbers that are no integers; these are exact, as is the fill value.
+    const bool as_double = std::getenv("NO_MEMORY_DOUBLE") != nullptr;
+    const nc_type type = as_double ? NC_DOUBLE : NC_INT;
+    const double fill = NC_FILL_INT;
     defined &= everywhere(
-        "def_var", [&] { return ncmpi_def_var(id_, "fixed", NC_INT, 2, dims + 1, &fixed_id_); });
+        "def_var", [&] { return ncmpi_def_var(id_, "fixed", type, 2, dims + 1, &fixed_id_); });
+    if (as_double)
+      defined &=
+          everywhere("def_var_fill", [&] { return ncmpi_def_var_fill(id_, fixed_id_, 0, &fill); });
     defined &= everywhere("def_var", [&] {
       return ncmpi_def_var(id_, "record", NC_DOUBLE, 2, of_record, &record_id_);
     });

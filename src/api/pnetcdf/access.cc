@@ -5,7 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "array/chunk_grid.h"
 #include "array/convert.h"
+#include "codec/pipeline.h"
 #include "comm/datatype.h"
 
 namespace forebay::pnetcdf {
@@ -25,6 +27,14 @@ SelectionLimits limits_of(const Dataset& ds, const Variable& var, bool write) {
   return {write ? ds.most_records(var) : schema.numrecs, ds.method().strict_start};
 }
 
+}  // namespace
+
+int levels_of(const Variable& var) {
+  return var.chunking ? Pipeline::parts_of(var.chunking->codec) - 1 : 0;
+}
+
+namespace {
+
 /// var: everything there is.
 void select_whole(const Dataset& ds, const Variable& var, Request& request) {
   Subarray all;
@@ -40,6 +50,18 @@ void select_whole(const Dataset& ds, const Variable& var, Request& request) {
 
 /// var1, vara, vars, varm.
 void select_subarray(const Dataset& ds, const Variable& var, const Selection& s, Request& request) {
+  if (s.level.value_or(0) != 0) {
+    const int levels = levels_of(var);
+    if (*s.level < 0 || *s.level > levels)
+      throw Error(
+          Errc::einval, "variable " + var.name + " has no level " + std::to_string(*s.level),
+          levels == 0 ? "only variables in patches have coarser levels (layout=patches)"
+                      : "its levels are 0, which is all of it, to " + std::to_string(levels));
+    Selection same = s;
+    same.level.reset();
+    request.level = *s.level;
+    return select_subarray(ds, at_level(var, *s.level), same, request);
+  }
   const int n = var.ndims();
   const bool one = s.kind == Kind::element;
   check_selection(var, limits_of(ds, var, request.write), counts_of(s.start), counts_of(s.count),

@@ -2,6 +2,7 @@
 // which function with them is to be run; all checking and all work is behind these declarations.
 #pragma once
 
+#include <optional>
 #include <type_traits>
 
 #include "api/pnetcdf/interface.h"
@@ -27,6 +28,9 @@ struct Selection {
   MPI_Offset* const* counts = nullptr;
   MPI_Datatype file_type = MPI_DATATYPE_NULL;
   int first = 0;  ///< of `num` pieces of a decomposition map; num -1: all
+  /// Of a variable in patches, whose start and count these are; nothing: all functions but those of
+  /// levels.
+  std::optional<int> level = std::nullopt;
 };
 
 inline Selection var() { return {.kind = Kind::whole}; }

@@ -3,8 +3,10 @@
 #include <cstring>
 #include <string>
 
+#include "api/pnetcdf/access.h"
 #include "api/pnetcdf/files.h"
 #include "api/pnetcdf/interface.h"
+#include "array/chunk_grid.h"
 #include "array/convert.h"
 #include "array/names.h"
 #include "comm/mpi.h"
@@ -173,6 +175,23 @@ int ncmpi_var_get_filter(int ncid, int varid, MPI_Offset* lenp, char* pipeline) 
     const std::string text = var.chunking ? var.chunking->codec : var.slab_codec.value_or("none");
     if (lenp != nullptr) *lenp = static_cast<MPI_Offset>(text.size());
     if (pipeline != nullptr) std::memcpy(pipeline, text.c_str(), text.size() + 1);
+  });
+}
+
+// How many coarser levels a variable has, and how long its dimensions are at one of them; level 0
+// is all of it. Either pointer may be NULL. Errc::einval for a level that it does not have.
+int ncmpi_inq_var_levels(int ncid, int varid, int level, int* nlevelsp, MPI_Offset* shape) {
+  return guard([&] {
+    Dataset& ds = dataset(ncid);
+    const Variable& var = variable_of(ds, varid);
+    const int levels = levels_of(var);
+    give(nlevelsp, levels);
+    if (shape == nullptr) return;
+    if (level < 0 || level > levels)
+      throw Error(Errc::einval, "variable " + var.name + " has no level " + std::to_string(level));
+    const std::vector<Count> lengths = level == 0 ? var.shape : at_level(var, level).shape;
+    std::copy(lengths.begin(), lengths.end(), shape);
+    if (var.is_record) shape[0] = ds.schema().numrecs;
   });
 }
 

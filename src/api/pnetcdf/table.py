@@ -407,6 +407,11 @@ int ncmpi_var_get_chunk(int ncid, int varid, MPI_Offset *shape)
 int ncmpi_var_set_filter(int ncid, int varid, const char *pipeline)
 int ncmpi_var_get_filter(int ncid, int varid, MPI_Offset *lenp, char *pipeline)
 
+levels of variables in patches (not in PnetCDF)
+int ncmpi_inq_var_levels(int ncid, int varid, int level, int *nlevelsp, MPI_Offset *shape)
+int ncmpi_get_vara_level(int ncid, int varid, int level, const MPI_Offset *start, const MPI_Offset *count, void *buf, MPI_Offset bufcount, MPI_Datatype buftype)
+int ncmpi_get_vara_level_all(int ncid, int varid, int level, const MPI_Offset *start, const MPI_Offset *count, void *buf, MPI_Offset bufcount, MPI_Datatype buftype)
+
 variables defined by a decomposition (not in PnetCDF)
 int ncmpi_def_decom(int ncid, int ndims, const int *dimids, int nreqs, MPI_Offset* const *starts, MPI_Offset* const *counts, int *decomidp)
 int ncmpi_def_decom_var(int ncid, const char *name, nc_type xtype, int ndims, const int *dimidsp, int decomid, int *varidp)

@@ -63,6 +63,8 @@ int transfer(Direction direction, Coordination coordination, int ncid, int varid
   return guard([&] {
     Dataset& ds = dataset(ncid);
     check_mode(ds, direction, coordination);
+    // Coarser levels are those of what is in the file.
+    if (selection.level && coordination == collective) ds.flush();
     std::vector<Request> requests;
     auto mine = error_of([&] {
       if (selection.kind == Kind::file_type) {
@@ -123,3 +125,23 @@ int post(Verb verb, int ncid, int varid, const Selection& selection, const Buffe
 }
 
 }  // namespace forebay::pnetcdf
+
+using namespace forebay::pnetcdf;
+
+// start and count are those of the level, whose dimensions are as long as ncmpi_inq_var_levels
+// says. What other ranks have written is there once it is in the file: behind a collective call.
+int ncmpi_get_vara_level(int ncid, int varid, int level, const MPI_Offset* start,
+                         const MPI_Offset* count, void* buf, MPI_Offset bufcount,
+                         MPI_Datatype buftype) {
+  Selection selection = vara(start, count);
+  selection.level = level;
+  return transfer(get, independent, ncid, varid, selection, memory(buf, bufcount, buftype));
+}
+
+int ncmpi_get_vara_level_all(int ncid, int varid, int level, const MPI_Offset* start,
+                             const MPI_Offset* count, void* buf, MPI_Offset bufcount,
+                             MPI_Datatype buftype) {
+  Selection selection = vara(start, count);
+  selection.level = level;
+  return transfer(get, collective, ncid, varid, selection, memory(buf, bufcount, buftype));
+}

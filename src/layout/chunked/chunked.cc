@@ -54,10 +54,20 @@ void ChunkedLayout::renew_codings() {
 
 void ChunkedLayout::carry_out(std::span<Request> requests, bool write, bool collective) {
   store_.require_whole();
+  // Coarser levels are few bytes: each rank reads its own.
+  std::optional<Error> failed;
+  if (!write) {
+    const auto fine = std::stable_partition(requests.begin(), requests.end(),
+                                            [](const Request& r) { return r.level == 0; });
+    failed = attempt_to([&] {
+      for (Request& r : std::span(fine, requests.end())) read_level(r);
+    });
+    requests = {requests.begin(), fine};
+  }
   if (write) {
     collective || comm_.size() == 1 ? write_together(requests) : defer(requests);
   } else if (collective) {
-    read_together(requests);
+    read_together(requests, std::move(failed));
   } else {
     std::optional<Error> refused;
     const auto good = usable(requests, refused);
@@ -65,6 +75,7 @@ void ChunkedLayout::carry_out(std::span<Request> requests, bool write, bool coll
     const auto touches = find_touches(
         good, finder, [&](VarId v) -> auto& { return coding(v).grid; });
     read_locally(good, touches, finder);
+    if (failed) throw *failed;
     if (refused) throw *refused;
   }
 }

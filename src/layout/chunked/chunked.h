@@ -162,9 +162,11 @@ class ChunkedLayout : public HeapPart {
   void remember(Operation& op, std::span<const std::uint32_t> own);
 
   // chunked_read.cc
-  void read_together(std::span<Request> requests);
+  /// Throws `failed`, what this rank has met before, on all ranks in the end; so does
+  /// read_rounds().
+  void read_together(std::span<Request> requests, std::optional<Error> failed);
+  void read_level(Request& request);
   std::vector<bool> choose_read_plans(const Operation& op);
-  /// Throws `failure`, what this rank has met before, on all ranks in the end.
   void read_rounds(Operation& op, std::optional<Error> failure);
   void read_locally(std::span<Request> requests, std::span<const Touch> touches,
                     TouchFinder& finder);

@@ -33,7 +33,7 @@ void add_up(const Comm& comm, std::span<ReadFacts> facts) {
 
 }  // namespace
 
-void ChunkedLayout::read_together(std::span<Request> requests) {
+void ChunkedLayout::read_together(std::span<Request> requests, std::optional<Error> failed) {
   std::optional<Error> refused;
   const auto good = usable(requests, refused);
   Operation op;
@@ -60,6 +60,7 @@ void ChunkedLayout::read_together(std::span<Request> requests) {
     return a.var != b.var ? a.var < b.var : a.id < b.id;
   });
   auto failure = attempt_to([&] { read_locally(op.requests, by_myself, op.finder); });
+  if (!failure) failure = std::move(failed);
   for (PlannedChunk& c : op.chunks)
     c.shared = c.shared && !everyone[static_cast<std::size_t>(c.var)];
   op.sort_by_round();
@@ -143,11 +144,13 @@ void ChunkedLayout::read_rounds(Operation& op, std::optional<Error> failure) {
 // The stored bytes of chunks, read in one go of each file.
 class ChunkedLayout::StoredBytes {
  public:
-  StoredBytes(ChunkedLayout& layout, std::span<const Key> keys) {
+  /// `one`: the coding of a variable that all keys are of, at a coarser level; null: of all of it.
+  StoredBytes(ChunkedLayout& layout, std::span<const Key> keys, const VariableCoding* one = nullptr)
+      : one_(one) {
     std::size_t total = 0;
     for (std::size_t key = 0; key < keys.size(); ++key) {
       const auto& [var, id] = keys[key];
-      const VariableCoding& coding = layout.coding(var);
+      const VariableCoding& coding = coding_of(layout, var);
       const Count most = coding.pipeline.most_bytes(coding.info(id));
       first_.push_back(parts_.size());
       for (int part = 0; part < coding.parts_needed(); ++part) {
@@ -187,6 +190,9 @@ class ChunkedLayout::StoredBytes {
     std::size_t key;
     std::size_t at;
   };
+  const VariableCoding& coding_of(ChunkedLayout& layout, VarId var) const {
+    return one_ != nullptr ? *one_ : layout.coding(var);
+  }
   /// Parts of one file.
   void read(ChunkedLayout& layout, std::span<const Key> keys, std::span<const std::size_t> those) {
     LookedAt file;
@@ -194,7 +200,7 @@ class ChunkedLayout::StoredBytes {
     for (const std::size_t i : those) {
       const auto& [var, id] = keys[places_[i].key];
       const Entry& e = *parts_[i].entry;
-      check_place(layout.coding(var), layout.name_of(var), id, e,
+      check_place(coding_of(layout, var), layout.name_of(var), id, e,
                   std::numeric_limits<Offset>::max() - layout.store_.in_file(0),
                   layout.files_ ? &layout.files_->to_read() : nullptr, file);
       extents.push_back({layout.store_.in_file(e), e.bytes, memory_ + places_[i].at, 0, 1});
@@ -208,6 +214,7 @@ class ChunkedLayout::StoredBytes {
       layout.site_.read(*file.file, stream, layout.site_.method.hole_threshold, layout.report_);
     });
   }
+  const VariableCoding* one_;
   std::vector<StoredPart> parts_;
   std::vector<Place> places_;       // of each part
   std::vector<std::size_t> first_;  // part of each key, and one past the last
@@ -225,6 +232,40 @@ void ChunkedLayout::decode(std::span<const Wanted> wanted) {
     const Wanted& w = wanted[i];
     decode_chunk(coding(w.var), name_of(w.var), w.id, stored.parts(i), w.raw, slot.workspace);
   });
+}
+
+// As read_locally, of one request.
+void ChunkedLayout::read_level(Request& request) {
+  if (request.elements == 0) return;
+  const VarId var = request.var;
+  const Variable& whole = schema_.vars[static_cast<std::size_t>(var)];
+  const VariableCoding v =
+      make_coding(whole, store_.table(var).fault, options_.chunk_bytes, request.level);
+  const auto touches = touched_chunks(v.grid, request);
+  const Count limit = std::min<Count>(options_.buffer_limit / 4, tasks().threads() * read_batch);
+  for (std::size_t at = 0; at < touches.size();) {
+    std::vector<Key> keys;
+    std::vector<std::ptrdiff_t> stored_at;
+    const std::size_t first = at;
+    Count held = 0;
+    for (; at < touches.size() && (at == first || held < limit); ++at) {
+      held += v.grid.bytes(touches[at].chunk);
+      const bool there = first_entry(var, touches[at].chunk).present();
+      stored_at.push_back(there ? std::ssize(keys) : -1);
+      if (there) keys.emplace_back(var, touches[at].chunk);
+    }
+    const StoredBytes stored(*this, keys, &v);
+    StepTimer timer(report_, Step::decode);
+    report_[Counter::chunks_decoded] += static_cast<std::int64_t>(keys.size());
+    tasks().run(at - first, [&](std::size_t i, TaskSlot& slot) {
+      const Count id = touches[first + i].chunk;
+      Chunk chunk{v, name_of(var), id, {}};
+      if (stored_at[i] >= 0) chunk.parts = stored.parts(static_cast<std::size_t>(stored_at[i]));
+      unpack(chunk,
+             Part(ChunkPieces(v.grid, request, id, {}), Target(request.packed, request.swap)),
+             slot);
+    });
+  }
 }
 
 // Chunk after chunk, as many at a time as the limit allows; each is decoded and taken apart while

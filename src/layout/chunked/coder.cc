@@ -52,20 +52,6 @@ void TaskTeam::run(std::size_t count, const std::function<void(std::size_t, Task
   }
 }
 
-Variable at_level(const Variable& var, int level) {
-  Variable coarse = var;
-  std::vector<Count>& shape = coarse.chunking->shape;
-  for (std::size_t d = 0; d < shape.size(); ++d) {
-    if (shape[d] > 1 && !(d == 0 && var.is_record))
-      coarse.shape[d] = level_shape(std::span(&var.shape[d], 1), level)[0];
-  }
-  shape = level_shape(shape, level);
-  coarse.inner_elements = 1;
-  for (std::size_t d = var.is_record ? 1 : 0; d < shape.size(); ++d)
-    coarse.inner_elements *= coarse.shape[d];
-  return coarse;
-}
-
 namespace {
 
 // Chunks of a coarser level would not meet otherwise.

@@ -77,10 +77,6 @@ struct VariableCoding {
 VariableCoding make_coding(const Variable& var, const std::string& fault, Count least_bytes,
                            int level = 0);
 
-/// What a variable is at a coarser level: every dimension that its chunks are longer than one
-/// element along is halved so often, rounded up. `var` is chunked, and has a shape.
-Variable at_level(const Variable& var, int level);
-
 /// Fills a chunk with the fill value.
 void fill_chunk(std::span<const std::byte> value, std::span<std::byte> chunk);
 

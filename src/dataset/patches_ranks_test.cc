@@ -1,0 +1,215 @@
+// Layout patches through the engine: ranks as threads, on other numbers of ranks, at every level.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "array/chunk_grid.h"
+#include "comm/thread_ranks.h"
+#include "dataset/dataset.h"
+
+namespace forebay {
+namespace {
+
+// rho(time, z, y, x), float, and e(c, z, y), double: components are patches of their own.
+constexpr std::array<Count, 3> cube{21, 45, 50};
+constexpr Count records = 2, components = 3;
+
+float rho(Count t, Count z, Count y, Count x) {
+  return static_cast<float>(10 * static_cast<double>(t) + std::sin(0.1 * static_cast<double>(x)) +
+                            std::cos(0.2 * static_cast<double>(y + z)));
+}
+double e(Count c, Count z, Count y) {
+  if (c == 1 && z < 8 && y < 16) return std::numeric_limits<double>::quiet_NaN();
+  return std::exp(-0.01 * static_cast<double>((z - 10) * (z - 10) + (y - 20) * (y - 20))) +
+         static_cast<double>(c);
+}
+
+HintMap hints(const char* codec, const char* order) {
+  return {{"layout", "patches"},   {"codec", codec},      {"patch_edge", "8"},
+          {"buffer_limit", "64k"}, {"window_size", "4k"}, {"patch_order", order},
+          {"ranks_per_node", "2"}, {"chunk_cache", "4k"}};
+}
+
+template <typename T>
+Request request(VarId var, bool write, std::vector<T>& data, std::vector<Count> start,
+                std::vector<Count> count, int level = 0) {
+  Request r;
+  r.var = var;
+  r.write = write;
+  r.selection = Subarray{std::move(start), std::move(count), {}};
+  r.elements = std::get<Subarray>(r.selection).elements();
+  data.resize(static_cast<std::size_t>(r.elements));
+  r.memory.data = reinterpret_cast<std::byte*>(data.data());
+  r.memory.type = sizeof(T) == 4 ? Type::float32 : Type::float64;
+  r.level = level;
+  return r;
+}
+
+std::string path_of(const std::string& name) {
+  return ::testing::TempDir() + "/forebay_patches_" + name + ".nc";
+}
+
+void write(const std::string& path, int ranks, const HintMap& chosen) {
+  run_as_threads(ranks, [&](const Comm& comm) {
+    auto ds = Dataset::create(comm, path, 5, false, chosen);
+    const DimId t = ds->def_dim("time", 0), c = ds->def_dim("c", components);
+    const DimId z = ds->def_dim("z", cube[0]), y = ds->def_dim("y", cube[1]),
+                x = ds->def_dim("x", cube[2]);
+    const VarId rho_id = ds->def_var("rho", Type::float32, std::array{t, z, y, x});
+    const VarId e_id = ds->def_var("e", Type::float64, std::array{c, z, y});
+    ds->enddef();
+    // Rows that patches do not follow; the last rank has none.
+    const Count holders = std::max(1, comm.size() - 1);
+    const Count first = comm.rank() < holders ? cube[1] * comm.rank() / holders : cube[1];
+    const Count last = comm.rank() < holders ? cube[1] * (comm.rank() + 1) / holders : cube[1];
+    for (Count n = 0; n < records; ++n) {
+      std::vector<float> a;
+      std::vector<double> b;
+      std::vector<Request> both;
+      both.push_back(
+          request(rho_id, true, a, {n, 0, first, 0}, {1, cube[0], last - first, cube[2]}));
+      both.back().last_record = n + 1;
+      std::size_t i = 0;
+      for (Count k = 0; k < cube[0]; ++k)
+        for (Count j = first; j < last; ++j)
+          for (Count l = 0; l < cube[2]; ++l) a[i++] = rho(n, k, j, l);
+      if (n == 0) {
+        both.push_back(request(e_id, true, b, {0, 0, first}, {components, cube[0], last - first}));
+        i = 0;
+        for (Count m = 0; m < components; ++m)
+          for (Count k = 0; k < cube[0]; ++k)
+            for (Count j = first; j < last; ++j) b[i++] = e(m, k, j);
+      }
+      ds->execute(both, true);
+    }
+    ds->close();
+  });
+}
+
+/// A level of a variable as one rank reads it.
+template <typename T>
+std::vector<T> level_of(Dataset& ds, VarId var, int level, bool collective) {
+  const Variable& whole = ds.schema().vars[static_cast<std::size_t>(var)];
+  std::vector<Count> count = level == 0 ? whole.shape : at_level(whole, level).shape;
+  if (whole.is_record) count[0] = ds.schema().numrecs;
+  std::vector<T> data;
+  std::vector<Request> one;
+  one.push_back(request(var, false, data, std::vector<Count>(count.size(), 0), count, level));
+  ds.execute(one, collective);
+  return data;
+}
+
+template <typename T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+TEST(Patches, are_the_same_at_every_level_whoever_writes_and_reads) {
+  for (const char* codec : {"shuffle,zstd:1", "zfp:relative=1e-3"}) {
+    const bool exact = codec[0] == 's';
+    const std::string one = path_of("one");
+    write(one, 1, hints(codec, "level"));
+    for (const int writers : {3, 4, 7}) {
+      const std::string path = path_of("many");
+      write(path, writers, hints(codec, writers == 4 ? "patch" : "level"));
+      for (const int readers : {1, 4}) {
+        run_as_threads(readers, [&](const Comm& comm) {
+          auto ds = Dataset::open(comm, path, false, hints(codec, "level"));
+          auto alone = Dataset::open(Comm(), one, false, hints(codec, "level"));
+          for (int level = 0; level <= 1; ++level) {
+            const auto a = level_of<float>(*ds, 0, level, true);
+            const auto b = level_of<double>(*ds, 1, level, true);
+            EXPECT_TRUE(same_bits(a, level_of<float>(*alone, 0, level, true))) << level;
+            EXPECT_TRUE(same_bits(b, level_of<double>(*alone, 1, level, true))) << level;
+            if (level > 0) continue;
+            double worst = 0;
+            std::size_t i = 0;
+            for (Count t = 0; t < records; ++t)
+              for (Count k = 0; k < cube[0]; ++k)
+                for (Count j = 0; j < cube[1]; ++j)
+                  for (Count l = 0; l < cube[2]; ++l, ++i)
+                    worst = std::max(worst, std::fabs(static_cast<double>(a[i] - rho(t, k, j, l))));
+            // The range of a record's values, which are written together, is about 4.
+            EXPECT_LE(worst, exact ? 0 : 4.1e-3);
+            if (!exact) EXPECT_GT(worst, 1e-5);
+            i = 0;
+            for (Count m = 0; m < components; ++m)
+              for (Count k = 0; k < cube[0]; ++k)
+                for (Count j = 0; j < cube[1]; ++j, ++i)
+                  if (std::isnan(e(m, k, j)))
+                    ASSERT_TRUE(std::isnan(b[i]));
+                  else
+                    ASSERT_NEAR(b[i], e(m, k, j), exact ? 0 : 3.1e-3);
+          }
+          ds->begin_independent();
+          if (comm.rank() == comm.size() - 1)
+            EXPECT_TRUE(
+                same_bits(level_of<float>(*ds, 0, 1, false), level_of<float>(*alone, 0, 1, true)));
+          ds->end_independent();
+          alone->close();
+          ds->close();
+        });
+      }
+      std::filesystem::remove(path);
+    }
+    std::filesystem::remove(one);
+  }
+}
+
+// Each rank owns as many patches as any other, but for one.
+TEST(Patches, are_dealt_out_evenly) {
+  const std::string path = path_of("even");
+  Method method = choose_method(path, hints("shuffle,zstd:1", "level"));
+  const std::string report = ::testing::TempDir() + "/forebay_patches.json";
+  method.report = "json:" + report;
+  run_as_threads(5, [&](const Comm& comm) {
+    auto ds = Dataset::create_by(comm, path, 5, false, method);
+    const DimId y = ds->def_dim("y", 80), x = ds->def_dim("x", 64);
+    const VarId v = ds->def_var("v", Type::float32, std::array{y, x});
+    ds->enddef();
+    // Two ranks have it all.
+    std::vector<float> data;
+    std::vector<Request> one;
+    if (comm.rank() < 2) {
+      one.push_back(request(v, true, data, {40 * comm.rank(), 0}, {40, 64}));
+      for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<float>(i % 91);
+    }
+    ds->execute(one, true);
+    ds->close();
+  });
+  const auto owners = nlohmann::json::parse(std::ifstream(report))["chunk_owners"]["v"];
+  std::array<int, 5> of{};
+  for (const int owner : owners) ++of.at(static_cast<std::size_t>(owner));
+  for (const int n : of) EXPECT_EQ(n, 16);
+  std::filesystem::remove(report);
+  std::filesystem::remove(path);
+}
+
+TEST(Patches, levels_that_are_not_there_and_damage_are_told_on_all_ranks) {
+  const std::string path = path_of("damaged");
+  write(path, 2, hints("shuffle,zstd:1", "level"));
+  run_as_threads(3, [&](const Comm& comm) {
+    auto ds = Dataset::open(comm, path, false, hints("none", "level"));
+    std::vector<float> data;
+    std::vector<Request> one;
+    if (comm.rank() == 1) one.push_back(request(0, false, data, {0, 0, 0, 0}, {1, 1, 1, 1}, 9));
+    try {
+      ds->execute(one, true);
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::einval);
+    }
+    ds->close();
+  });
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace forebay
