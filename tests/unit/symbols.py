@@ -11,8 +11,10 @@ import sys
 import tempfile
 
 # The last one came after PnetCDF 1.12.3.
-OWN_MACROS = {"FOREBAY_PNETCDF", "FOREBAY_HAS_CHUNKS", "FOREBAY_HAS_DECOMPOSITIONS", "NC_COUNT_IGNORE"}
-OWN_INTERFACE = {"ncmpi_var_set_chunk", "ncmpi_var_get_chunk", "ncmpi_var_set_filter", "ncmpi_var_get_filter"}
+OWN_MACROS = {"FOREBAY_PNETCDF", "FOREBAY_HAS_CHUNKS", "FOREBAY_HAS_DECOMPOSITIONS", "FOREBAY_HAS_LEVELS",
+              "NC_COUNT_IGNORE"}
+OWN_INTERFACE = {"ncmpi_var_set_chunk", "ncmpi_var_get_chunk", "ncmpi_var_set_filter", "ncmpi_var_get_filter",
+                 "ncmpi_inq_var_levels", "ncmpi_get_vara_level", "ncmpi_get_vara_level_all"}
 
 
 def own_functions(headers):
