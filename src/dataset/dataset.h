@@ -171,6 +171,8 @@ class Dataset {
   /// How many records a write may reach to: one bound for all variables and layouts, which recovery
   /// has, too, as all record variables get as many records.
   Count most_records(const Variable& var) const;
+  /// How many coarser levels a variable has (Request::level): 0, but for those in patches.
+  static int levels(const Variable& var);
   /// The distance between records in file types (vard): ncmpi_inq_recsize, in every layout.
   Count file_type_stride(const Variable& var) const;
   Count record_stride() const { return record_stride_; }

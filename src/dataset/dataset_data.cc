@@ -6,6 +6,7 @@
 #include "array/convert.h"
 #include "base/attempt.h"
 #include "base/byteorder.h"
+#include "codec/pipeline.h"
 #include "dataset/dataset.h"
 
 namespace forebay {
@@ -57,6 +58,10 @@ Error out_of_range() {
 }
 
 }  // namespace
+
+int Dataset::levels(const Variable& var) {
+  return var.chunking ? Pipeline::parts_of(var.chunking->codec) - 1 : 0;
+}
 
 Count Dataset::most_records(const Variable& var) const {
   return max_records(schema_.version, std::max(file_type_stride(var), var.inner_bytes()));

@@ -7,7 +7,6 @@
 
 #include "array/chunk_grid.h"
 #include "array/convert.h"
-#include "codec/pipeline.h"
 #include "comm/datatype.h"
 
 namespace forebay::pnetcdf {
@@ -27,14 +26,6 @@ SelectionLimits limits_of(const Dataset& ds, const Variable& var, bool write) {
   return {write ? ds.most_records(var) : schema.numrecs, ds.method().strict_start};
 }
 
-}  // namespace
-
-int levels_of(const Variable& var) {
-  return var.chunking ? Pipeline::parts_of(var.chunking->codec) - 1 : 0;
-}
-
-namespace {
-
 /// var: everything there is.
 void select_whole(const Dataset& ds, const Variable& var, Request& request) {
   Subarray all;
@@ -51,7 +42,7 @@ void select_whole(const Dataset& ds, const Variable& var, Request& request) {
 /// var1, vara, vars, varm.
 void select_subarray(const Dataset& ds, const Variable& var, const Selection& s, Request& request) {
   if (s.level.value_or(0) != 0) {
-    const int levels = levels_of(var);
+    const int levels = Dataset::levels(var);
     if (*s.level < 0 || *s.level > levels)
       throw Error(
           Errc::einval, "variable " + var.name + " has no level " + std::to_string(*s.level),

@@ -14,9 +14,6 @@ void check_mode(const Dataset& ds, Direction direction, Coordination coordinatio
 /// Errc::eglobal, enotvar; echar if `native` (Type::none: not known yet) does not convert.
 const Variable& check_variable(const Dataset& ds, int varid, Type native);
 
-/// How many coarser levels a variable has: 0, but for those in patches.
-int levels_of(const Variable& var);
-
 /// put_vard and get_vard. The file type counts from the variable's begin and may reach into the
 /// variables and records that follow, if they have the same element type; what belongs to no
 /// element of theirs is Errc::etypesize. One access for each stretch of memory that goes to one

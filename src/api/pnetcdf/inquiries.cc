@@ -3,7 +3,6 @@
 #include <cstring>
 #include <string>
 
-#include "api/pnetcdf/access.h"
 #include "api/pnetcdf/files.h"
 #include "api/pnetcdf/interface.h"
 #include "array/chunk_grid.h"
@@ -184,7 +183,7 @@ int ncmpi_inq_var_levels(int ncid, int varid, int level, int* nlevelsp, MPI_Offs
   return guard([&] {
     Dataset& ds = dataset(ncid);
     const Variable& var = variable_of(ds, varid);
-    const int levels = levels_of(var);
+    const int levels = Dataset::levels(var);
     give(nlevelsp, levels);
     if (shape == nullptr) return;
     if (level < 0 || level > levels)
