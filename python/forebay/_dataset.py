@@ -201,6 +201,43 @@ class Variable:
         n = self.ndim
         return StoredChunks(table[:, :n], table[:, n], table[:, n + 1], table[:, n + 2] != 0, raw_nbytes)
 
+    @property
+    def levels(self) -> int:
+        """How many coarser levels there are: of variables in patches (layout=patches); else 0."""
+        return len(self._level_shapes()) - 1
+
+    def level(self, level: int) -> Level:
+        """The variable at a coarser level: every dimension that is cut has ⌈n / 2^level⌉ elements, of which element i
+        stands where element i · 2^level of the variable does. IndexError for a level that there is not.
+        """
+        if not 0 <= level <= self.levels:
+            raise IndexError(f"{self.name} has no level {level}: its levels are 0 to {self.levels}")
+        return Level(self, level)
+
+    def refine(self, key: Any = ..., *, error: float = 0.0) -> Iterator[tuple[int, np.ndarray]]:
+        """Yields (level, array) of what `key` selects, coarse to fine: previews that become sharper.
+
+        `key` has slices without steps, of the variable itself; each level yields its elements that stand there. Ends at
+        level 0, or with the first level that is within `error` of the variable everywhere (Level.resolution_error).
+        """
+        box = select(key, self.shape, self.name)
+        if any(s not in (None, 1) for s in box.strides or ()) or any(box.flip or ()):
+            raise ValueError(f"{self.name}: refine() takes slices without steps")
+        for level in range(self.levels, -1, -1):
+            at = self.level(level)
+            parts = []
+            for first, count, step in zip(box.start, box.count, at.steps, strict=True):
+                parts.append(slice(-(-first // step), -(-(first + count) // step)))
+            yield level, at[tuple(parts)]
+            if at.resolution_error <= error:
+                return
+
+    def _level_shapes(self) -> list[tuple[int, ...]]:
+        handle = self._dataset._handle_for_use()
+        if not hasattr(handle, "levels"):
+            return [self.shape]
+        return [tuple(shape) for shape in handle.levels(self._number)[1]]
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
             raise ValueError(f"{self.name} lies in a file: an array of it is always a copy")
@@ -215,6 +252,57 @@ class Variable:
 
     def _repr_html_(self) -> str:
         return _repr.variable_html(self)
+
+
+class Level(Variable):
+    """A variable at a coarser level (Variable.level), which is indexed and read as a variable is."""
+
+    def __init__(self, variable: Variable, level: int):
+        self.__dict__.update(variable.__dict__)
+        self._level = level
+        whole, shape = variable.shape, variable._level_shapes()[level]
+        cut = [c > 1 for c in variable.chunks or [1] * len(shape)]
+        #: How far apart, in elements of the variable, those of the level are, in each dimension.
+        self.steps: tuple[int, ...] = tuple(
+            2**level if c and not d.unlimited else 1 for c, d in zip(cut, variable._dims, strict=True)
+        )
+        self._fixed_shape = shape if len(shape) == len(whole) else whole
+        if self._chunks:
+            self._chunks = tuple(-(-c // s) for c, s in zip(self._chunks, self.steps, strict=True))
+
+    @property
+    def error(self) -> float:
+        """How far an element can be from what the transform makes of the exact variable at this level."""
+        return self._errors()[0]
+
+    @property
+    def resolution_error(self) -> float:
+        """How far the level, interpolated linearly, can be from the variable itself."""
+        return self._errors()[1]
+
+    def _errors(self) -> tuple[float, float]:
+        if not hasattr(self._dataset._handle_for_use(), "level_errors"):
+            return 0.0, 0.0
+        return self._dataset._handle_for_use().level_errors(self._number, self._level)
+
+    def level(self, level: int) -> Level:
+        return self._dataset[self.name].level(level)
+
+    def stored_chunks(self) -> StoredChunks:
+        return self._dataset[self.name].stored_chunks()
+
+    def _read(self, selection: Selection, out: np.ndarray | None, threads: int | None) -> np.ndarray:
+        array = np.empty(selection.count, self.dtype) if out is None else out
+        if array.size:
+            self._dataset._read(self._number, selection, array, threads, self._level)
+        return array
+
+    def __reduce__(self) -> tuple:
+        return _level_of, (self._dataset, self.name, self._level)
+
+
+def _level_of(dataset: Dataset, name: str, level: int) -> Level:
+    return dataset[name].level(level)
 
 
 def _variable_of(dataset: Dataset, name: str) -> Variable:
@@ -377,7 +465,9 @@ class Dataset(Mapping):
             self._attribute_cache[owner] = found
         return found
 
-    def _read(self, number: int, selection: Selection, out: np.ndarray, threads: int | None) -> None:
+    def _read(
+        self, number: int, selection: Selection, out: np.ndarray, threads: int | None, level: int = 0
+    ) -> None:
         handle = self._handle_for_use()
         if threads is None:
             threads = self.threads if out.nbytes >= _LARGE else 1
@@ -388,7 +478,8 @@ class Dataset(Mapping):
                 if not changed:
                     out.flat = values
             else:
-                changed = handle.read(number, *box, out, threads, self._check_changes)
+                coarse = (level,) if level else ()
+                changed = handle.read(number, *box, out, threads, self._check_changes, *coarse)
         except ValueError as error:
             # Another thread may have closed it since. Damage is a ValueError too, and stays what it is.
             if self._closed and not isinstance(error, FormatError):

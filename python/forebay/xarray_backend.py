@@ -30,11 +30,13 @@ from ._open import open as open_file
 class ForebayArray(BackendArray):
     """One variable, read when it is indexed. Pickles as the path: the file is opened once a process."""
 
-    __slots__ = ("_manager", "_group", "_name", "dtype", "shape")
+    __slots__ = ("_manager", "_group", "_name", "_level", "_steps", "dtype", "shape")
 
-    def __init__(self, manager: CachingFileManager, group: str, variable: Variable):
+    def __init__(self, manager: CachingFileManager, group: str, variable: Variable, level: int, steps: tuple[int, ...]):
         self._manager, self._group, self._name = manager, group, variable.name
-        self.dtype, self.shape = variable.dtype, variable.shape
+        self._level, self._steps = level, steps
+        self.dtype = variable.dtype
+        self.shape = tuple(-(-n // s) for n, s in zip(variable.shape, steps, strict=True))
         if self.dtype.hasobject:  # as xarray marks strings of any length
             self.dtype = np.dtype("O", metadata={"element_type": str})
 
@@ -43,13 +45,29 @@ class ForebayArray(BackendArray):
 
     def _read(self, key: tuple) -> np.ndarray:
         dataset: Dataset = self._manager.acquire(needs_lock=False)
-        return group_of(dataset, self._group)[self._name].read(key)
+        variable = group_of(dataset, self._group)[self._name]
+        if self._level:
+            variable = variable.level(self._level)
+        if any(s > 1 for s in self._steps):
+            key = tuple(_with_step(k, n, s) for k, n, s in zip(key, self.shape, self._steps, strict=True))
+        return variable.read(key)
+
+
+def _with_step(key: int | slice, length: int, step: int) -> int | slice:
+    """What an index of every step-th element is among all of them."""
+    if not isinstance(key, slice):
+        return (key + length if key < 0 else key) * step
+    chosen = range(*key.indices(length))
+    if not chosen:
+        return slice(0, 0)
+    last = chosen[-1] * step + (1 if chosen.step > 0 else -1)
+    return slice(chosen.start * step, last if last >= 0 else None, chosen.step * step)
 
 
 class ForebayStore(AbstractDataStore):
     """An open file as xarray's readers see it."""
 
-    def __init__(self, path: str, threads: int | None, group: str):
+    def __init__(self, path: str, threads: int | None, group: str, level: int = 0):
         self._manager = CachingFileManager(open_file, path, mode="r", kwargs={"threads": threads}, lock=False)
         self._group = group
         try:
@@ -57,18 +75,34 @@ class ForebayStore(AbstractDataStore):
         except KeyError as error:
             self._manager.close()
             raise OSError(*error.args) from None  # what netCDF4's engine raises
+        self._level = level
+        # Dimensions that some variable is cut along, and how far apart their elements are at the level.
+        self._steps: dict[str, int] = {}
+        for variable in self._dataset.values() if level else ():
+            if level <= variable.levels:
+                steps = zip(variable.dimensions, variable.level(level).steps, strict=True)
+                self._steps.update({name: step for name, step in steps if step > 1})
+        if level and not self._steps:
+            self._manager.close()
+            raise ValueError(f"{path}: no variable has a level {level}")
 
     def get_variables(self) -> dict[str, XarrayVariable]:
         return {name: self._variable(variable) for name, variable in self._dataset.items()}
 
     def _variable(self, variable: Variable) -> XarrayVariable:
-        data = indexing.LazilyIndexedArray(ForebayArray(self._manager, self._group, variable))
+        level = self._level if self._level <= variable.levels else 0
+        if level:
+            variable = variable.level(level)
+        there = variable.steps if level else (1,) * variable.ndim
+        steps = tuple(self._steps.get(d, 1) // s for d, s in zip(variable.dimensions, there, strict=True))
+        array = ForebayArray(self._manager, self._group, variable, level, steps)
+        data = indexing.LazilyIndexedArray(array)
         dtype = str if variable.dtype.hasobject else variable.dtype
         encoding: dict[str, Any] = {"dtype": dtype, "original_shape": variable.shape}
         encoding["source"] = self._dataset.path
         if variable.codec is not None:
             encoding["codec"] = variable.codec
-        if variable.chunks:
+        if variable.chunks and array.shape == variable.shape:
             encoding["chunksizes"] = variable.chunks
             # A chunk may reach beyond a dimension that is shorter, which dask would not have.
             lengths = [min(c, max(n, 1)) for c, n in zip(variable.chunks, variable.shape, strict=True)]
@@ -79,7 +113,8 @@ class ForebayStore(AbstractDataStore):
         return dict(self._dataset.attributes)
 
     def get_dimensions(self) -> dict[str, int]:
-        return {name: dimension.size for name, dimension in self._dataset.dimensions.items()}
+        sizes = {name: dimension.size for name, dimension in self._dataset.dimensions.items()}
+        return {name: -(-size // self._steps.get(name, 1)) for name, size in sizes.items()}
 
     def get_encoding(self) -> dict[str, Any]:
         unlimited = {name for name, dimension in self._dataset.dimensions.items() if dimension.unlimited}
@@ -105,6 +140,7 @@ class ForebayBackend(BackendEntrypoint):
         "decode_timedelta",
         "group",
         "threads",
+        "level",
     )
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
@@ -128,10 +164,14 @@ class ForebayBackend(BackendEntrypoint):
         decode_timedelta: Any = None,
         group: str | None = None,
         threads: int | None = None,
+        level: int = 0,
     ):
+        """`level`: variables in patches at that coarser level, and every 2^level-th element of all others along
+        their dimensions.
+        """
         if not isinstance(filename_or_obj, (str, os.PathLike)):
             raise ValueError("the engine forebay opens files by their path")
-        store = ForebayStore(os.path.abspath(os.fspath(filename_or_obj)), threads, group or "")
+        store = ForebayStore(os.path.abspath(os.fspath(filename_or_obj)), threads, group or "", level)
         try:
             return StoreBackendEntrypoint().open_dataset(
                 store,
@@ -147,8 +187,14 @@ class ForebayBackend(BackendEntrypoint):
             store.close()
             raise
 
-    def open_groups_as_dict(self, filename_or_obj: Any, *, group: str | None = None, **options: Any) -> dict[str, Any]:
-        """Every group of a file as a dataset, by its path from `group` on."""
+    def open_groups_as_dict(
+        self, filename_or_obj: Any, *, group: str | None = None, levels: bool = False, **options: Any
+    ) -> dict[str, Any]:
+        """Every group of a file as a dataset, by its path from `group` on; with `levels`, every level of the group's
+        variables in patches, by its number.
+        """
+        if levels:
+            return self._open_levels(filename_or_obj, group=group, **options)
         with open_file(filename_or_obj) as file:
             try:
                 paths = list(_paths(group_of(file, group or "")))
@@ -158,6 +204,19 @@ class ForebayBackend(BackendEntrypoint):
         try:
             for path in paths:
                 made[path] = self.open_dataset(filename_or_obj, group=f"{group or ''}/{path}", **options)
+        except BaseException:
+            for dataset in made.values():
+                dataset.close()
+            raise
+        return made
+
+    def _open_levels(self, filename_or_obj: Any, group: str | None, **options: Any) -> dict[str, Any]:
+        with open_file(filename_or_obj) as file:
+            most = max((variable.levels for variable in group_of(file, group or "").values()), default=0)
+        made: dict[str, Any] = {}
+        try:
+            for level in range(most + 1):
+                made[f"/{level}"] = self.open_dataset(filename_or_obj, group=group, level=level, **options)
         except BaseException:
             for dataset in made.values():
                 dataset.close()

@@ -46,7 +46,7 @@ class Reader {
 /// if the file was written to since it was opened, so that what was read may mix two states of it
 /// (or could not be read for that).
 bool read(const Reader& self, VarId var, std::vector<Count> start, std::vector<Count> count,
-          std::vector<Count> stride, nb::handle out, int threads, bool check) {
+          std::vector<Count> stride, nb::handle out, int threads, bool check, int level) {
   const auto file = self.file();
   const auto& vars = file->schema().vars;
   if (var < 0 || std::cmp_greater_equal(var, vars.size()))
@@ -58,7 +58,7 @@ bool read(const Reader& self, VarId var, std::vector<Count> start, std::vector<C
   const nb::gil_scoped_release unlocked;
   std::optional<Error> failed;
   try {
-    file->read(var, selection, variable.type, memory.bytes().data(), threads);
+    file->read(var, selection, variable.type, memory.bytes().data(), threads, level);
   } catch (const Error& error) {
     failed = error;
   }
@@ -100,6 +100,26 @@ nb::tuple stored_chunks(const Reader& self, VarId var) {
   return nb::make_tuple(chunks.rows(), raw_bytes);
 }
 
+/// (how many coarser levels, [shape of each, from 0 on]).
+nb::tuple levels(const Reader& self, VarId var) {
+  const auto file = self.file();
+  nb::list shapes;
+  for (int level = 0; level <= file->levels(var); ++level)
+    shapes.append(nb::cast(file->shape(var, level)));
+  return nb::make_tuple(file->levels(var), shapes);
+}
+
+/// (largest error of a level, and of that level interpolated).
+nb::tuple level_errors(const Reader& self, VarId var, int level) {
+  const auto file = self.file();
+  LevelErrors errors;
+  {
+    const nb::gil_scoped_release unlocked;
+    errors = file->level_errors(var, level);
+  }
+  return nb::make_tuple(errors.error, errors.resolution);
+}
+
 /// What there is to tell of writes that are staged for a file and that no job will bring in, or
 /// None.
 nb::object staged_writes(const nb::bytes& path) {
@@ -133,7 +153,9 @@ void bind_reader(nb::module_& module) {
           },
           nb::arg("owner"))
       .def("read", read, nb::arg("var"), nb::arg("start"), nb::arg("count"), nb::arg("stride"),
-           nb::arg("out"), nb::arg("threads"), nb::arg("check"))
+           nb::arg("out"), nb::arg("threads"), nb::arg("check"), nb::arg("level") = 0)
+      .def("levels", levels, nb::arg("var"))
+      .def("level_errors", level_errors, nb::arg("var"), nb::arg("level"))
       .def("references", references, nb::arg("url"), nb::arg("inline_limit"), nb::arg("skip"))
       .def("stored_chunks", stored_chunks, nb::arg("var"))
       .def("changed", [](const Reader& r) { return r.file()->changed(); })

@@ -210,14 +210,14 @@ Count ClassicFile::zero_beyond_end() {
   return end - file_size_;
 }
 
-std::vector<Count> ClassicFile::shape(VarId var) const {
+std::vector<Count> ClassicFile::shape(VarId var, int level) const {
   const Variable& variable = schema_.vars[static_cast<std::size_t>(var)];
-  std::vector<Count> lengths = variable.shape;
+  std::vector<Count> lengths = level == 0 ? variable.shape : at_level(variable, level).shape;
   if (variable.is_record) lengths[0] = schema_.numrecs;
   return lengths;
 }
 
-void ClassicFile::check(VarId id, const Subarray& selection, Type type) const {
+void ClassicFile::check(VarId id, const Subarray& selection, Type type, int level) const {
   if (id < 0 || static_cast<std::size_t>(id) >= schema_.vars.size()) {
     throw Error(Errc::enotvar, path_ + ": there is no variable " + std::to_string(id));
   }
@@ -229,8 +229,16 @@ void ClassicFile::check(VarId id, const Subarray& selection, Type type) const {
                 path_ + ": variable " + var.name + " has " + std::to_string(n) + " dimensions",
                 "give start and count for each");
   }
+  if (level < 0 || level > levels(id)) {
+    const std::string last = std::to_string(levels(id));
+    throw Error(Errc::einval,
+                path_ + ": variable " + var.name + " has no level " + std::to_string(level),
+                levels(id) == 0 ? "only variables in patches have coarser levels (layout=patches)"
+                                : "its levels are 0, which is all of it, to " + last);
+  }
   naming(path_, [&] {
-    check_selection(var, schema_.numrecs, selection.start.data(), selection.count.data(),
+    check_selection(level == 0 ? var : at_level(var, level), schema_.numrecs,
+                    selection.start.data(), selection.count.data(),
                     selection.stride.empty() ? nullptr : selection.stride.data(), true);
   });
   if (!convertible(var.type, type)) {
@@ -239,16 +247,26 @@ void ClassicFile::check(VarId id, const Subarray& selection, Type type) const {
   }
 }
 
-bool ClassicFile::read(VarId id, const Subarray& selection, Type type, void* out,
-                       int threads) const {
-  check(id, selection, type);
+bool ClassicFile::read(VarId id, const Subarray& selection, Type type, void* out, int threads,
+                       int level) const {
+  check(id, selection, type, level);
   const auto& count = selection.count;
   if (std::find(count.begin(), count.end(), 0) != count.end()) return false;
   const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
   if (var.decomposed)
     return naming(path_, [&] { return maps_->read(id, selection, type, out, threads); });
   if (!var.chunking) return read_plain(id, selection, type, out, threads);
-  return naming(path_, [&] { return chunks_->read(id, selection, type, out, threads); });
+  return naming(path_, [&] { return chunks_->read(id, selection, type, out, threads, level); });
+}
+
+int ClassicFile::levels(VarId id) const {
+  const bool chunked = schema_.vars[static_cast<std::size_t>(id)].chunking.has_value();
+  return chunked ? chunks_->levels(id) : 0;
+}
+
+LevelErrors ClassicFile::level_errors(VarId id, int level) const {
+  if (levels(id) == 0) return {};
+  return naming(path_, [&] { return chunks_->level_errors(id, level); });
 }
 
 bool ClassicFile::read_plain(VarId id, const Subarray& selection, Type type, void* out,

@@ -52,8 +52,14 @@ class ClassicFile {
   /// calls; within the resolution of the file system's time stamps.
   bool changed() const;
 
-  /// The shape of a variable with the record dimension at its present length.
-  std::vector<Count> shape(VarId var) const;
+  /// The shape of a variable with the record dimension at its present length; at a coarser level,
+  /// where it has that.
+  std::vector<Count> shape(VarId var, int level = 0) const;
+  /// How many coarser levels a variable has: 0, but for those in patches.
+  int levels(VarId var) const;
+  /// How far a level of a variable is from what was written, by what its patches say. Reads a part
+  /// of each. Zero for variables in no patches. Errors as read().
+  LevelErrors level_errors(VarId var, int level) const;
 
   /// Reads the selected elements, row-major, as native values of `type` into `out`, which has room
   /// for all of them. Returns true if a value did not fit `type` (its place holds that type's
@@ -64,7 +70,9 @@ class ClassicFile {
   /// `out`, or one chunk, on each of up to `threads` threads (the caller's among them; small reads
   /// use fewer); neighbouring elements are read together, and what needs no conversion is read
   /// straight into `out`.
-  bool read(VarId var, const Subarray& selection, Type type, void* out, int threads = 1) const;
+  /// `level`: the selection is one of that level of the variable, Errc::einval where it has none.
+  bool read(VarId var, const Subarray& selection, Type type, void* out, int threads = 1,
+            int level = 0) const;
 
   /// From now on elements of plain variables that lie beyond the end of the file are zero bytes, as
   /// netCDF-C reads them: PnetCDF leaves a file short whose last variables were never written.
@@ -87,7 +95,7 @@ class ClassicFile {
   static Stamp stamp_of(const struct stat& status);
   static Stamp stamp_at(const std::string& path);
   void open_chunks(chunked::OpenState state);
-  void check(VarId var, const Subarray& selection, Type type) const;
+  void check(VarId var, const Subarray& selection, Type type, int level) const;
   bool read_plain(VarId var, const Subarray& selection, Type type, void* out, int threads) const;
 
   std::string path_;

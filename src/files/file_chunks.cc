@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <numeric>
 #include <set>
 #include <utility>
 
 #include "array/chunk_grid.h"
 #include "array/convert.h"
 #include "base/attempt.h"
+#include "codec/hierarchy.h"
 #include "layout/chunked/files_beside.h"
 #include "plan/chunk_shape.h"
 #include "plan/file_space.h"
@@ -290,6 +292,28 @@ std::span<const std::byte> FileChunks::load(VarId var, Count id, const chunked::
   const auto raw = slot.chunk(chunk.coding.grid.bytes(id));
   chunk.decode(raw, slot.workspace);
   return raw;
+}
+
+LevelErrors FileChunks::level_errors(VarId id, int level) const {
+  const int levels = this->levels(id);
+  const chunked::VariableCoding& coarsest = coding(id, levels);
+  const Count all = coarsest.grid.chunks(schema_.numrecs);
+  const chunked::ChunkTable& entries = table(id);
+  LevelErrors found;
+  chunked::TaskSlot slot;
+  std::vector<chunked::StoredPart> parts;
+  entries.for_each([&](Count entry, const chunked::Entry&) {
+    const Count chunk = entry / coarsest.parts();
+    if (entry % coarsest.parts() != 0 || chunk >= all) return;
+    const chunked::Chunk one = fetch(coarsest, id, chunk, entries, slot, parts);
+    chunked::verify_chunk(coarsest, one.name, chunk, 0, one.parts[0]);
+    const HierarchyFacts facts = hierarchy_facts(one.parts[0].bytes, levels);
+    const double error = level == 0 && facts.exact ? 0 : facts.error;
+    const double finer = std::accumulate(facts.details.begin(), facts.details.begin() + level, 0.0);
+    found.error = std::max(found.error, error);
+    found.resolution = std::max(found.resolution, error + finer);
+  });
+  return found;
 }
 
 bool FileChunks::read(VarId id, const Subarray& selection, Type type, void* out, int threads,

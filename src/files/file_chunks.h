@@ -81,6 +81,12 @@ struct ChunkFacts {
   std::string codec, reason;
 };
 
+/// How far a level of a variable in patches can be from what was written.
+struct LevelErrors {
+  double error = 0;       ///< from what the transform makes of it at that level
+  double resolution = 0;  ///< interpolated linearly, from the variable itself
+};
+
 /// A chunk that is in the file.
 struct ChunkPlace {
   std::span<const Count> at;  ///< its place in the grid of chunks
@@ -123,6 +129,9 @@ class FileChunks {
             int level = 0) const;
   /// How many coarser levels a variable has; 0 also for one that is refused.
   int levels(VarId var) const;
+  /// By what all its patches say of a level that it has. Reads the first part of each. Errc::enotnc
+  /// as read().
+  LevelErrors level_errors(VarId var, int level) const;
 
   /// Why no chunk of a variable can be decoded, if so: its codec is not in this build
   /// (Errc::enotsupport), its shape cannot be, or the header contradicts the index (Errc::enotnc).

@@ -1,0 +1,127 @@
+"""Variables in patches: levels, errors, refining, xarray; against the transform as NumPy does it."""
+
+import pickle
+
+import numpy as np
+import pytest
+import xarray
+
+import forebay
+
+SHAPE = (21, 45, 50)
+EXACT = "layout=patches;patch_edge=8;codec=shuffle,zstd:1"
+BOUNDED = "layout=patches;patch_edge=8;codec=zfp:accuracy=0.01"
+
+
+def halved(values, axis):
+    x = np.moveaxis(values.astype("f8"), axis, 0)
+    even, odd = x[::2], x[1::2]
+    if not len(odd):
+        return np.moveaxis(even, 0, axis)
+    right = np.concatenate([even[1:], even[-1:]])[: len(odd)]
+    d = odd - (even[: len(odd)] + right) / 2
+    left = np.concatenate([d[:1], d])[: len(even)]
+    after = np.concatenate([d, d[-1:]])[: len(even)]
+    return np.moveaxis(even + (left + after) / 4, 0, axis)
+
+
+def coarse(values, edge=8):
+    """Level 1: every patch for itself."""
+    out = np.empty([-(-n // 2) for n in values.shape])
+    for at in np.ndindex(*[-(-n // edge) for n in values.shape]):
+        patch = values[tuple(slice(a * edge, (a + 1) * edge) for a in at)]
+        for axis in (2, 1, 0):
+            patch = halved(patch, axis)
+        first = [a * edge // 2 for a in at]
+        out[tuple(slice(f, f + n) for f, n in zip(first, patch.shape, strict=True))] = patch
+    return out
+
+
+def field():
+    z, y, x = np.meshgrid(*[np.arange(n) for n in SHAPE], indexing="ij")
+    return (np.sin(0.3 * x) * np.cos(0.2 * y) + 0.05 * z + 0.1 * np.sin(z * y)).astype("f4")
+
+
+def write(path, method, values=None):
+    values = field() if values is None else values
+    with forebay.create(path, method) as out:
+        for name, n in zip("zyx", SHAPE, strict=True):
+            out.create_dimension(name, n)
+            out.create_variable(name, "f8", (name,))[...] = np.arange(n) * 10.0
+        rho = out.create_variable("rho", "f4", tuple("zyx"), fill_value=-99.0)
+        rho[...] = values
+        out.create_variable("mask", "i4", ("y", "x"))[...] = np.arange(45 * 50).reshape(45, 50)
+    return path
+
+
+def test_levels_are_what_the_transform_makes(tmp_path):
+    values = field()
+    for method, bound in ((EXACT, 0.0), (BOUNDED, 0.01)):
+        with forebay.open(write(tmp_path / "rho.nc", method)) as file:
+            rho = file["rho"]
+            assert (rho.levels, file["mask"].levels, file["z"].levels) == (1, 0, 0)
+            assert np.abs(rho[:] - values).max() <= bound
+            level = rho.level(1)
+            assert (level.shape, level.steps, level.dimensions) == ((11, 23, 25), (2, 2, 2), ("z", "y", "x"))
+            wanted = coarse(values)
+            assert np.abs(level[:] - wanted).max() <= max(bound, level.error) + 1e-5
+            assert level.error <= max(bound, 1e-2) and rho.level(0).error <= bound
+            assert level.resolution_error > level.error
+            np.testing.assert_array_equal(level[3, ::-2, 4:9], level[:][3, ::-2, 4:9])
+            with pytest.raises(IndexError, match="0 to 1"):
+                rho.level(2)
+            with pytest.raises(IndexError):
+                file["mask"].level(1)
+
+
+def test_a_level_goes_through_pickle(tmp_path):
+    with forebay.open(write(tmp_path / "rho.nc", EXACT)) as file:
+        level = file["rho"].level(1)
+        again = pickle.loads(pickle.dumps(level))
+        assert again.shape == (11, 23, 25)
+        np.testing.assert_array_equal(again[:], level[:])
+        again.dataset.close()
+
+
+def test_missing_values_stay_missing(tmp_path):
+    values = field()
+    values[:8, :16, :8] = -99
+    values[12, 30, 40] = np.nan
+    for method in (EXACT, BOUNDED):
+        with forebay.open(write(tmp_path / "rho.nc", method, values)) as file:
+            got, level = file["rho"][:], file["rho"].level(1)[:]
+            np.testing.assert_array_equal(got == -99, values == -99)
+            np.testing.assert_array_equal(np.isnan(got), np.isnan(values))
+            wanted = np.zeros((11, 23, 25), bool)
+            wanted[:4, :8, :4] = True
+            np.testing.assert_array_equal(level == -99, wanted)
+            assert np.isfinite(level).all()
+
+
+def test_refining_ends_when_it_is_good_enough(tmp_path):
+    with forebay.open(write(tmp_path / "rho.nc", BOUNDED)) as file:
+        rho = file["rho"]
+        steps = list(rho.refine(np.s_[3:13, :, 10:31]))
+        assert [level for level, _ in steps] == [1, 0]
+        np.testing.assert_array_equal(steps[1][1], rho[3:13, :, 10:31])
+        np.testing.assert_array_equal(steps[0][1], rho.level(1)[2:7, :, 5:16])
+        enough = rho.level(1).resolution_error
+        assert [level for level, _ in rho.refine(error=enough)] == [1]
+        with pytest.raises(ValueError, match="without steps"):
+            next(rho.refine(np.s_[::2]))
+
+
+def test_xarray_opens_a_level(tmp_path):
+    path = write(tmp_path / "rho.nc", BOUNDED)
+    with xarray.open_dataset(path, engine="forebay", level=1) as coarser, forebay.open(path) as file:
+        assert dict(coarser.sizes) == {"z": 11, "y": 23, "x": 25}
+        np.testing.assert_array_equal(coarser["x"], np.arange(0, 50, 2) * 10.0)
+        np.testing.assert_array_equal(coarser["mask"], file["mask"][::2, ::2])
+        np.testing.assert_array_equal(coarser["mask"][3:9:2, ::-1][1], file["mask"][::2, ::2][3:9:2, ::-1][1])
+        np.testing.assert_array_equal(coarser["mask"].isel(y=-1, x=slice(20, 2, -3)), file["mask"][::2, ::2][-1, 20:2:-3])
+        np.testing.assert_array_equal(coarser["rho"], file["rho"].level(1)[:])
+        np.testing.assert_array_equal(coarser["rho"].sel(z=40.0, x=slice(100, 200)), file["rho"].level(1)[2, :, 5:11])
+    with pytest.raises(ValueError, match="no variable has a level 5"):
+        xarray.open_dataset(path, engine="forebay", level=5)
+    with xarray.open_datatree(path, engine="forebay", levels=True) as tree:
+        assert [tree[f"{k}"].sizes["x"] for k in (0, 1)] == [50, 25]
