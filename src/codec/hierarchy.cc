@@ -64,7 +64,7 @@ void put_size(std::vector<std::byte>& to, std::size_t size) {
 
 void print(const Head& head, std::vector<std::byte>& to) {
   put_number(to, static_cast<std::uint8_t>(head.kind));
-  put_number(to, static_cast<std::int8_t>(head.scale));
+  put_number(to, static_cast<std::uint8_t>(-head.scale));
   put_number(to, static_cast<std::int16_t>(head.exponent));
   put_number(to, head.error);
   for (const float d : head.details) put_number(to, d);
@@ -106,7 +106,7 @@ Head take_head(PartReader& part, int levels) {
   const auto kind = part.take<std::uint8_t>();
   if (kind > static_cast<std::uint8_t>(Kind::exact)) damaged("a patch of a kind that is not known");
   head.kind = static_cast<Kind>(kind);
-  head.scale = part.take<std::int8_t>();
+  head.scale = -static_cast<int>(part.take<std::uint8_t>());
   head.exponent = part.take<std::int16_t>();
   head.error = part.take<float>();
   for (int k = 0; k < levels; ++k) head.details.push_back(part.take<float>());

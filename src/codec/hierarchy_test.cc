@@ -132,7 +132,8 @@ std::vector<T> smooth_field(const std::vector<Count>& shape, std::mt19937& rando
   const double a = 0.05 + 0.2 * std::fabs(some(random)), b = 0.05 + 0.1 * std::fabs(some(random));
   for (std::size_t i = 0; i < n; ++i) {
     const auto x = static_cast<double>(i % static_cast<std::size_t>(shape.back()));
-    const auto y = static_cast<double>(i / static_cast<std::size_t>(shape.back()));
+    const std::size_t row = i / static_cast<std::size_t>(shape.back());
+    const auto y = static_cast<double>(row);
     values[i] = static_cast<T>(20 + 5 * std::sin(a * x) * std::cos(b * y) + noise * some(random));
   }
   return values;
@@ -359,7 +360,10 @@ TYPED_TEST(Hierarchy, constants_take_one_value_and_zero_details_nothing) {
   for (int k = 0; k <= 2; ++k)
     for (const TypeParam v : constant.level(k)) ASSERT_EQ(v, TypeParam(3.5));
   std::vector<TypeParam> linear(17 * 17 * 17);
-  for (std::size_t i = 0; i < linear.size(); ++i) linear[i] = static_cast<TypeParam>(i / (17 * 17));
+  for (std::size_t i = 0; i < linear.size(); ++i) {
+    const std::size_t slice = i / (17 * 17);
+    linear[i] = static_cast<TypeParam>(slice);
+  }
   Coded<TypeParam> ramp("wavelet:2,zfp:accuracy=0.01", {17, 17, 17}, linear);
   EXPECT_TRUE(ramp.parts[2].empty());
 }

@@ -1,8 +1,9 @@
 #include "codec/missing_values.h"
 
+#include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
+#include <type_traits>
 
 namespace forebay {
 namespace {
@@ -47,6 +48,11 @@ void pull_and_push(std::span<T> values, std::span<float> weights, const Box& box
   });
 }
 
+template <typename T>
+auto bits_of(T value) {
+  return std::bit_cast<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(value);
+}
+
 }  // namespace
 
 template <typename T>
@@ -55,7 +61,7 @@ std::size_t find_missing(std::span<const T> values, const T* fill, std::vector<M
   std::size_t found = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const T v = values[i];
-    if (fill != nullptr && std::memcmp(&v, fill, sizeof v) == 0) {
+    if (fill != nullptr && bits_of(v) == bits_of(*fill)) {
       mask[i] = Missing::fill;
     } else if (std::isnan(v)) {
       mask[i] = Missing::not_a_number;

@@ -168,6 +168,12 @@ int Pipeline::parts_of(std::string_view text) {
   }
 }
 
+std::string Pipeline::without_levels(std::string_view text) {
+  if (parts_of(text) == 1) return std::string(text);
+  const auto comma = text.find(',');
+  return comma == std::string_view::npos ? "none" : std::string(text.substr(comma + 1));
+}
+
 Count Pipeline::most_bytes(const ChunkInfo& chunk) const {
   return levels_ ? levels_->most_bytes(chunk) : chunk.bytes();
 }

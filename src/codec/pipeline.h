@@ -94,6 +94,8 @@ class Pipeline {
   int parts() const;
   /// The same of a pipeline's text, also where this build lacks one of its codecs.
   static int parts_of(std::string_view text);
+  /// And of one without its hierarchy, if it begins with one.
+  static std::string without_levels(std::string_view text);
   /// Bytes that all parts of a chunk take together, at most.
   Count most_bytes(const ChunkInfo& chunk) const;
   /// Whether ChunkInfo::range is needed to encode.

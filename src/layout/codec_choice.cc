@@ -38,7 +38,7 @@ std::string codec_for(const Method& method, const Schema& schema, const Variable
 }
 
 std::string codec_by_program(const Variable& var, const std::string& text) {
-  const Pipeline pipeline = asked_for(text);
+  const Pipeline pipeline = Pipeline::parse(text);
   if (pipeline.lossy() && !is_floating(var.type)) {
     throw Error(Errc::einval,
                 "variable " + var.name + " of type " + name_of(var.type) +

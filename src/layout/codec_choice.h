@@ -20,7 +20,8 @@ bool has_rule(const Method& method, const Variable& var, const char* key);
 /// for the variable is taken at its word.
 std::string codec_for(const Method& method, const Schema& schema, const Variable& var);
 
-/// The pipeline that a program names for a variable, of those stages that its type can go through.
+/// The pipeline that a program names for a variable, of those stages that its type can go through;
+/// a hierarchy, too, as it stands in another file.
 /// Errc::einval for one that is none, or would change what is not floating-point.
 std::string codec_by_program(const Variable& var, const std::string& text);
 

@@ -29,7 +29,7 @@ Beginning beginning_in(const std::string& folder, std::string_view file) noexcep
     const auto read = std::span<const std::byte>(bytes).first(opened.read_at(0, bytes));
     its = beginning_of(read, is_state ? state_word : data_file_word);
     for (int slot = 1; is_state && slot < state_slots; ++slot) {
-      const auto at = static_cast<std::size_t>(slot * state_slot_bytes);
+      const auto at = static_cast<std::size_t>(slot) * state_slot_bytes;
       if (beginning_of(read.subspan(std::min(at, read.size())), state_word) == Beginning::data_file)
         its = Beginning::data_file;
     }

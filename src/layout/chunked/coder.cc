@@ -52,23 +52,22 @@ void TaskTeam::run(std::size_t count, const std::function<void(std::size_t, Task
   }
 }
 
-namespace {
-
 // Chunks of a coarser level would not meet otherwise.
 void check_levels(const Variable& var, int levels) {
   if (var.chunking->shape.empty()) throw Error(Errc::enotnc, "its patches have no shape");
   const Count step = Count{1} << levels;
   if (var.is_record && var.chunking->shape[0] != 1)
     throw Error(Errc::enotnc, "chunks of several records have no levels");
+  int axes = 0;
   for (std::size_t d = var.is_record ? 1 : 0; d < var.shape.size(); ++d) {
     const Count length = var.chunking->shape[d];
+    axes += std::min(length, var.shape[d]) > 1 ? 1 : 0;
+    if (axes > 3) throw Error(Errc::enotnc, "chunks of more than three dimensions have no levels");
     if (length > 1 && length < var.shape[d] && length % step != 0)
       throw Error(Errc::enotnc, "chunks of " + std::to_string(length) + " elements have no " +
                                     std::to_string(levels) + " levels");
   }
 }
-
-}  // namespace
 
 VariableCoding make_coding(const Variable& var, const std::string& fault, Count least_bytes,
                            int level) {

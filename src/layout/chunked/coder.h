@@ -77,6 +77,9 @@ struct VariableCoding {
 VariableCoding make_coding(const Variable& var, const std::string& fault, Count least_bytes,
                            int level = 0);
 
+/// Errc::enotnc, saying why, where a variable's chunks cannot be hierarchies of so many levels.
+void check_levels(const Variable& var, int levels);
+
 /// Fills a chunk with the fill value.
 void fill_chunk(std::span<const std::byte> value, std::span<std::byte> chunk);
 

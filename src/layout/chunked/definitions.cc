@@ -84,8 +84,14 @@ void ChunkedLayout::choose(const Schema* old, const KeptElsewhere& elsewhere) {
   }
   for (std::size_t i = first; i < schema_.vars.size(); ++i) {
     Variable& var = schema_.vars[i];
-    if (!var.chunking || !var.chunking->shape.empty() || !wants_patches(site_.method, var))
+    if (!var.chunking) continue;
+    if (const int levels = Pipeline::parts_of(var.chunking->codec) - 1; levels > 0) {
+      if (const auto failed = attempt_to([&] { check_levels(var, levels); }))
+        throw Error(Errc::einval, "variable " + var.name + ": " + failed->message(),
+                    "set a shape of chunks as patches have it, or leave both to layout=patches");
       continue;
+    }
+    if (!var.chunking->shape.empty() || !wants_patches(site_.method, var)) continue;
     if (auto patches = patches_of(site_.method, var, var.chunking->codec))
       var.chunking = std::move(patches);
     else

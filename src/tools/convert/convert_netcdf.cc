@@ -108,7 +108,10 @@ class NetcdfOutput final : public Output {
       const bool sized = options.keys.contains("chunk_bytes");
       if (sized) shaped.chunking.reset();
       ds_->set_chunk(id, copied_chunk_shape(shaped, sized ? ds_->method().chunk_bytes : 0));
-      if (var.chunking && !options.keys.contains("codec")) ds_->set_filter(id, var.chunking->codec);
+      if (!var.chunking || options.keys.contains("codec")) continue;
+      // What is asked to be chunks is no hierarchy any more.
+      const std::string& codec = var.chunking->codec;
+      ds_->set_filter(id, say_layout ? Pipeline::without_levels(codec) : codec);
     }
   }
 
