@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <random>
 
 #include "base/error.h"
@@ -105,7 +106,11 @@ TEST(PipelineParse, refuses_what_makes_no_sense_and_says_what_would) {
       {"zstd,zstd,zstd,zstd,zstd,zstd,zstd,zstd,zstd", {"at most 8 stages"}},
   };
   for (const auto& [text, words] : cases) {
-    if (std::string_view(text) == "sz3" && !codec_descriptions().back().here) continue;
+    const auto all = codec_descriptions();
+    if (std::any_of(all.begin(), all.end(), [&](const CodecDescription& codec) {
+          return std::string_view(text) == codec.name && !codec.here;
+        }))
+      continue;
     const std::string message = problem(text);
     for (const char* word : words)
       EXPECT_NE(message.find(word), std::string::npos) << text << ": " << message;

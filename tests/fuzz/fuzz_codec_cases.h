@@ -28,7 +28,8 @@ inline constexpr std::array texts{
 /// One of the pipelines above; none for a codec that this build lacks.
 inline forebay::Pipeline pipeline(std::uint8_t choice) {
   const std::string_view text = texts[choice % texts.size()];
-  if (text.starts_with("sz3") && !forebay::codec_descriptions().back().here) return {};
+  for (const auto& codec : forebay::codec_descriptions())
+    if (text.starts_with(codec.name) && !codec.here) return {};
   return forebay::Pipeline::parse(text);
 }
 
