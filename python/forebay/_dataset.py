@@ -283,7 +283,7 @@ class Level(Variable):
     def _errors(self) -> tuple[float, float]:
         if not hasattr(self._dataset._handle_for_use(), "level_errors"):
             return 0.0, 0.0
-        return self._dataset._handle_for_use().level_errors(self._number, self._level)
+        return self._dataset._handle_for_use().level_errors(self._number)[self._level]
 
     def level(self, level: int) -> Level:
         return self._dataset[self.name].level(level)

@@ -109,15 +109,17 @@ nb::tuple levels(const Reader& self, VarId var) {
   return nb::make_tuple(file->levels(var), shapes);
 }
 
-/// (largest error of a level, and of that level interpolated).
-nb::tuple level_errors(const Reader& self, VarId var, int level) {
+/// For each level (its largest error, and that of the level interpolated).
+nb::list level_errors(const Reader& self, VarId var) {
   const auto file = self.file();
-  LevelErrors errors;
+  std::vector<LevelErrors> errors;
   {
     const nb::gil_scoped_release unlocked;
-    errors = file->level_errors(var, level);
+    errors = file->level_errors(var);
   }
-  return nb::make_tuple(errors.error, errors.resolution);
+  nb::list all;
+  for (const LevelErrors& of : errors) all.append(nb::make_tuple(of.error, of.resolution));
+  return all;
 }
 
 /// What there is to tell of writes that are staged for a file and that no job will bring in, or
@@ -155,7 +157,7 @@ void bind_reader(nb::module_& module) {
       .def("read", read, nb::arg("var"), nb::arg("start"), nb::arg("count"), nb::arg("stride"),
            nb::arg("out"), nb::arg("threads"), nb::arg("check"), nb::arg("level") = 0)
       .def("levels", levels, nb::arg("var"))
-      .def("level_errors", level_errors, nb::arg("var"), nb::arg("level"))
+      .def("level_errors", level_errors, nb::arg("var"))
       .def("references", references, nb::arg("url"), nb::arg("inline_limit"), nb::arg("skip"))
       .def("stored_chunks", stored_chunks, nb::arg("var"))
       .def("changed", [](const Reader& r) { return r.file()->changed(); })

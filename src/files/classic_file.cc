@@ -264,9 +264,9 @@ int ClassicFile::levels(VarId id) const {
   return chunked ? chunks_->levels(id) : 0;
 }
 
-LevelErrors ClassicFile::level_errors(VarId id, int level) const {
-  if (levels(id) == 0) return {};
-  return naming(path_, [&] { return chunks_->level_errors(id, level); });
+std::vector<LevelErrors> ClassicFile::level_errors(VarId id) const {
+  if (levels(id) == 0) return std::vector<LevelErrors>(1);
+  return naming(path_, [&] { return chunks_->level_errors(id); });
 }
 
 bool ClassicFile::read_plain(VarId id, const Subarray& selection, Type type, void* out,

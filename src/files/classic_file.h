@@ -57,9 +57,9 @@ class ClassicFile {
   std::vector<Count> shape(VarId var, int level = 0) const;
   /// How many coarser levels a variable has: 0, but for those in patches.
   int levels(VarId var) const;
-  /// How far a level of a variable is from what was written, by what its patches say. Reads a part
-  /// of each. Zero for variables in no patches. Errors as read().
-  LevelErrors level_errors(VarId var, int level) const;
+  /// How far each level of a variable is from what was written, by what its patches say. Reads a
+  /// part of each. Zero for variables in no patches. Errors as read().
+  std::vector<LevelErrors> level_errors(VarId var) const;
 
   /// Reads the selected elements, row-major, as native values of `type` into `out`, which has room
   /// for all of them. Returns true if a value did not fit `type` (its place holds that type's

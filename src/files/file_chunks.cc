@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -294,12 +293,13 @@ std::span<const std::byte> FileChunks::load(VarId var, Count id, const chunked::
   return raw;
 }
 
-LevelErrors FileChunks::level_errors(VarId id, int level) const {
+std::vector<LevelErrors> FileChunks::level_errors(VarId id) const {
   const int levels = this->levels(id);
+  std::vector<LevelErrors> found(static_cast<std::size_t>(levels) + 1);
+  if (levels == 0) return found;
   const chunked::VariableCoding& coarsest = coding(id, levels);
   const Count all = coarsest.grid.chunks(schema_.numrecs);
   const chunked::ChunkTable& entries = table(id);
-  LevelErrors found;
   chunked::TaskSlot slot;
   std::vector<chunked::StoredPart> parts;
   entries.for_each([&](Count entry, const chunked::Entry&) {
@@ -308,10 +308,13 @@ LevelErrors FileChunks::level_errors(VarId id, int level) const {
     const chunked::Chunk one = fetch(coarsest, id, chunk, entries, slot, parts);
     chunked::verify_chunk(coarsest, one.name, chunk, 0, one.parts[0]);
     const HierarchyFacts facts = hierarchy_facts(one.parts[0].bytes, levels);
-    const double error = level == 0 && facts.exact ? 0 : facts.error;
-    const double finer = std::accumulate(facts.details.begin(), facts.details.begin() + level, 0.0);
-    found.error = std::max(found.error, error);
-    found.resolution = std::max(found.resolution, error + finer);
+    double finer = 0;
+    for (std::size_t level = 0; level < found.size(); ++level) {
+      const double error = level == 0 && facts.exact ? 0 : facts.error;
+      found[level].error = std::max(found[level].error, error);
+      found[level].resolution = std::max(found[level].resolution, error + finer);
+      if (level < facts.details.size()) finer += facts.details[level];
+    }
   });
   return found;
 }

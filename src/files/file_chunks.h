@@ -129,9 +129,9 @@ class FileChunks {
             int level = 0) const;
   /// How many coarser levels a variable has; 0 also for one that is refused.
   int levels(VarId var) const;
-  /// By what all its patches say of a level that it has. Reads the first part of each. Errc::enotnc
-  /// as read().
-  LevelErrors level_errors(VarId var, int level) const;
+  /// Of each level, from 0 to the coarsest, by what all its patches say. Reads the first part of
+  /// each. Errc::enotnc as read().
+  std::vector<LevelErrors> level_errors(VarId var) const;
 
   /// Why no chunk of a variable can be decoded, if so: its codec is not in this build
   /// (Errc::enotsupport), its shape cannot be, or the header contradicts the index (Errc::enotnc).

@@ -82,6 +82,7 @@ Json chunking_json(const ChunkFacts& facts) {
                {"raw_bytes", facts.raw_bytes}};
   json["ratio"] = facts.present == 0 ? Json() : Json(ratio_of(facts.raw_bytes, facts.stored_bytes));
   json["reason"] = facts.reason;
+  if (!facts.level_bytes.empty()) json["level_bytes"] = facts.level_bytes;
   return json;
 }
 
@@ -390,6 +391,33 @@ std::string chunked_text(const ClassicFile& file) {
   return "\nchunked variables\n" + table.text();
 }
 
+/// Of variables in patches; nothing where there are none.
+std::string levels_text(const ClassicFile& file) {
+  const Schema& schema = file.schema();
+  TextTable table("lrlrrrr");
+  table.add({"name", "level", "shape", "stored", "to read", "error", "error if interpolated"});
+  bool any = false;
+  for (std::size_t v = 0; v < schema.vars.size(); ++v) {
+    const auto id = static_cast<VarId>(v);
+    const int levels = file.levels(id);
+    if (levels == 0) continue;
+    any = true;
+    const ChunkFacts facts = file.chunks()->facts(id);
+    std::vector<LevelErrors> errors;
+    const auto failed = attempt_to([&] { errors = file.level_errors(id); });
+    Count needed = 0;
+    for (int level = levels; level >= 0; --level) {
+      const auto at = static_cast<std::size_t>(level);
+      needed += facts.level_bytes[at];
+      table.add({printable(schema.vars[v].name), std::to_string(level),
+                 product_text(file.shape(id, level)), friendly_size(facts.level_bytes[at]),
+                 friendly_size(needed), failed ? "damaged" : fmt::format("{:.3g}", errors[at].error),
+                 failed ? "damaged" : fmt::format("{:.3g}", errors[at].resolution)});
+    }
+  }
+  return any ? "\nlevels\n" + table.text() : "";
+}
+
 /// Of variables whose slabs are encoded; nothing where there are none.
 std::string encoded_text(const ClassicFile& file) {
   const Schema& schema = file.schema();
@@ -416,7 +444,7 @@ std::string info_text(const ClassicFile& file, bool with_attributes) {
   std::string text = summary_text(file);
   if (!schema.dims.empty()) text += dimensions_text(schema);
   if (!schema.vars.empty()) text += variables_text(schema, with_attributes);
-  if (any_chunks(file)) text += chunked_text(file);
+  if (any_chunks(file)) text += chunked_text(file) + levels_text(file);
   text += encoded_text(file);
   if (schema.attributes.size() > 0) {
     TextTable table("lll");
