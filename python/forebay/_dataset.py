@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -257,16 +257,17 @@ class Variable:
 class Level(Variable):
     """A variable at a coarser level (Variable.level), which is indexed and read as a variable is."""
 
-    def __init__(self, variable: Variable, level: int):
+    def __init__(self, variable: Variable, level: int, steps: Sequence[int] | None = None):
+        """`steps`: multiples of those of the level, for those of its elements alone."""
         self.__dict__.update(variable.__dict__)
         self._level = level
-        whole, shape = variable.shape, variable._level_shapes()[level]
-        cut = [c > 1 for c in variable.chunks or [1] * len(shape)]
+        cut = [c > 1 for c in variable.chunks or [1] * variable.ndim]
+        own = [2**level if c and not d.unlimited else 1 for c, d in zip(cut, variable._dims, strict=True)]
         #: How far apart, in elements of the variable, those of the level are, in each dimension.
-        self.steps: tuple[int, ...] = tuple(
-            2**level if c and not d.unlimited else 1 for c, d in zip(cut, variable._dims, strict=True)
-        )
-        self._fixed_shape = shape if len(shape) == len(whole) else whole
+        self.steps: tuple[int, ...] = tuple(own if steps is None else steps)
+        self._stride = [s // o for s, o in zip(self.steps, own, strict=True)]
+        # A dimension has ⌈n / step⌉ elements either way.
+        self._fixed_shape = tuple(-(-n // s) for n, s in zip(variable.shape, self.steps, strict=True))
         if self._chunks:
             self._chunks = tuple(-(-c // s) for c, s in zip(self._chunks, self.steps, strict=True))
 
@@ -281,9 +282,10 @@ class Level(Variable):
         return self._errors()[1]
 
     def _errors(self) -> tuple[float, float]:
-        if not hasattr(self._dataset._handle_for_use(), "level_errors"):
+        handle = self._dataset._handle_for_use()
+        if not hasattr(handle, "level_errors"):
             return 0.0, 0.0
-        return self._dataset._handle_for_use().level_errors(self._number)[self._level]
+        return handle.level_errors(self._number)[self._level]
 
     def level(self, level: int) -> Level:
         return self._dataset[self.name].level(level)
@@ -294,15 +296,68 @@ class Level(Variable):
     def _read(self, selection: Selection, out: np.ndarray | None, threads: int | None) -> np.ndarray:
         array = np.empty(selection.count, self.dtype) if out is None else out
         if array.size:
-            self._dataset._read(self._number, selection, array, threads, self._level)
+            start = [a * s for a, s in zip(selection.start, self._stride, strict=True)]
+            stride = [a * s for a, s in zip(selection.stride, self._stride, strict=True)]
+            box = Selection(start, selection.count, stride, None, selection.shape)
+            self._dataset._read(self._number, box, array, threads, self._level)
         return array
 
     def __reduce__(self) -> tuple:
-        return _level_of, (self._dataset, self.name, self._level)
+        return _level_of, (self._dataset, self.name, self._level, self.steps)
 
 
-def _level_of(dataset: Dataset, name: str, level: int) -> Level:
-    return dataset[name].level(level)
+class LevelDataset(Mapping):
+    """A dataset at a coarser level (Dataset.at_level): variables in patches at that level, and of all others every
+    2^level-th element along the same dimensions.
+    """
+
+    def __init__(self, dataset: Dataset, level: int):
+        self._dataset = dataset
+        self.level = level
+        self.path, self.groups, self.left_out = dataset.path, {}, dataset.left_out
+        steps: dict[int, int] = {}  # of dimensions, by id
+        for variable in dataset.values():
+            if 0 < level <= variable.levels:
+                own = zip(variable._dims, variable.level(level).steps, strict=True)
+                steps |= {id(d): step for d, step in own if step > 1}
+        if level and not steps:
+            raise IndexError(f"{dataset.path}: no variable has a level {level}")
+        coarse: dict[int, Dimension] = {}
+        for d in [*dataset.dimensions.values(), *(d for v in dataset.values() for d in v._dims)]:
+            coarse.setdefault(id(d), Dimension(d.name, -(-d.size // steps.get(id(d), 1)), d.unlimited, self))
+        self.dimensions = {name: coarse[id(d)] for name, d in dataset.dimensions.items()}
+        self.variables: dict[str, Level] = {}
+        for name, variable in dataset.items():
+            its = Level(variable, level if level <= variable.levels else 0, [steps.get(id(d), 1) for d in variable._dims])
+            its._dims = tuple(coarse[id(d)] for d in variable._dims)
+            self.variables[name] = its
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        return self._dataset.attributes
+
+    def _records(self, size: int) -> int:
+        return self._dataset._records(size)
+
+    def at_level(self, level: int) -> LevelDataset:
+        """All of it as it is at a coarser level. IndexError for one that no variable has."""
+        made: dict[int, LevelDataset] = self.__dict__.setdefault("_at_level", {})
+        if level not in made:
+            made[level] = LevelDataset(self, level)
+        return made[level]
+
+    def __getitem__(self, name: str) -> Variable:
+        return self.variables[name] if name in self.variables else self._dataset[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.variables)
+
+    def __len__(self) -> int:
+        return len(self.variables)
+
+
+def _level_of(dataset: Dataset, name: str, level: int, steps: tuple[int, ...]) -> Level:
+    return Level(dataset[name], level, steps)
 
 
 def _variable_of(dataset: Dataset, name: str) -> Variable:

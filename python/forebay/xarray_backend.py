@@ -21,7 +21,7 @@ from xarray.backends.store import StoreBackendEntrypoint
 from xarray.core import indexing
 from xarray.core.variable import Variable as XarrayVariable
 
-from ._dataset import Dataset, Variable, needs_forebay
+from ._dataset import Dataset, LevelDataset, Variable, needs_forebay
 from ._groups import group_of
 from ._open import can_open, holds_log, is_cdf5
 from ._open import open as open_file
@@ -30,13 +30,11 @@ from ._open import open as open_file
 class ForebayArray(BackendArray):
     """One variable, read when it is indexed. Pickles as the path: the file is opened once a process."""
 
-    __slots__ = ("_manager", "_group", "_name", "_level", "_steps", "dtype", "shape")
+    __slots__ = ("_manager", "_group", "_level", "_name", "dtype", "shape")
 
-    def __init__(self, manager: CachingFileManager, group: str, variable: Variable, level: int, steps: tuple[int, ...]):
-        self._manager, self._group, self._name = manager, group, variable.name
-        self._level, self._steps = level, steps
-        self.dtype = variable.dtype
-        self.shape = tuple(-(-n // s) for n, s in zip(variable.shape, steps, strict=True))
+    def __init__(self, manager: CachingFileManager, group: str, level: int, variable: Variable):
+        self._manager, self._group, self._level, self._name = manager, group, level, variable.name
+        self.dtype, self.shape = variable.dtype, variable.shape
         if self.dtype.hasobject:  # as xarray marks strings of any length
             self.dtype = np.dtype("O", metadata={"element_type": str})
 
@@ -44,24 +42,8 @@ class ForebayArray(BackendArray):
         return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.BASIC, self._read)
 
     def _read(self, key: tuple) -> np.ndarray:
-        dataset: Dataset = self._manager.acquire(needs_lock=False)
-        variable = group_of(dataset, self._group)[self._name]
-        if self._level:
-            variable = variable.level(self._level)
-        if any(s > 1 for s in self._steps):
-            key = tuple(_with_step(k, n, s) for k, n, s in zip(key, self.shape, self._steps, strict=True))
-        return variable.read(key)
-
-
-def _with_step(key: int | slice, length: int, step: int) -> int | slice:
-    """What an index of every step-th element is among all of them."""
-    if not isinstance(key, slice):
-        return (key + length if key < 0 else key) * step
-    chosen = range(*key.indices(length))
-    if not chosen:
-        return slice(0, 0)
-    last = chosen[-1] * step + (1 if chosen.step > 0 else -1)
-    return slice(chosen.start * step, last if last >= 0 else None, chosen.step * step)
+        dataset: Dataset = group_of(self._manager.acquire(needs_lock=False), self._group)
+        return (dataset.at_level(self._level) if self._level else dataset)[self._name].read(key)
 
 
 class ForebayStore(AbstractDataStore):
@@ -76,33 +58,26 @@ class ForebayStore(AbstractDataStore):
             self._manager.close()
             raise OSError(*error.args) from None  # what netCDF4's engine raises
         self._level = level
-        # Dimensions that some variable is cut along, and how far apart their elements are at the level.
-        self._steps: dict[str, int] = {}
-        for variable in self._dataset.values() if level else ():
-            if level <= variable.levels:
-                steps = zip(variable.dimensions, variable.level(level).steps, strict=True)
-                self._steps.update({name: step for name, step in steps if step > 1})
-        if level and not self._steps:
-            self._manager.close()
-            raise ValueError(f"{path}: no variable has a level {level}")
+        self._shown: Dataset | LevelDataset = self._dataset
+        if level:
+            try:
+                self._shown = self._dataset.at_level(level)
+            except IndexError as error:
+                self._manager.close()
+                raise ValueError(*error.args) from None
 
     def get_variables(self) -> dict[str, XarrayVariable]:
-        return {name: self._variable(variable) for name, variable in self._dataset.items()}
+        return {name: self._variable(variable) for name, variable in self._shown.items()}
 
     def _variable(self, variable: Variable) -> XarrayVariable:
-        level = self._level if self._level <= variable.levels else 0
-        if level:
-            variable = variable.level(level)
-        there = variable.steps if level else (1,) * variable.ndim
-        steps = tuple(self._steps.get(d, 1) // s for d, s in zip(variable.dimensions, there, strict=True))
-        array = ForebayArray(self._manager, self._group, variable, level, steps)
+        array = ForebayArray(self._manager, self._group, self._level, variable)
         data = indexing.LazilyIndexedArray(array)
         dtype = str if variable.dtype.hasobject else variable.dtype
         encoding: dict[str, Any] = {"dtype": dtype, "original_shape": variable.shape}
         encoding["source"] = self._dataset.path
         if variable.codec is not None:
             encoding["codec"] = variable.codec
-        if variable.chunks and array.shape == variable.shape:
+        if variable.chunks:
             encoding["chunksizes"] = variable.chunks
             # A chunk may reach beyond a dimension that is shorter, which dask would not have.
             lengths = [min(c, max(n, 1)) for c, n in zip(variable.chunks, variable.shape, strict=True)]
@@ -113,8 +88,7 @@ class ForebayStore(AbstractDataStore):
         return dict(self._dataset.attributes)
 
     def get_dimensions(self) -> dict[str, int]:
-        sizes = {name: dimension.size for name, dimension in self._dataset.dimensions.items()}
-        return {name: -(-size // self._steps.get(name, 1)) for name, size in sizes.items()}
+        return {name: dimension.size for name, dimension in self._shown.dimensions.items()}
 
     def get_encoding(self) -> dict[str, Any]:
         unlimited = {name for name, dimension in self._dataset.dimensions.items() if dimension.unlimited}

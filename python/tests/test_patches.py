@@ -111,6 +111,39 @@ def test_refining_ends_when_it_is_good_enough(tmp_path):
             next(rho.refine(np.s_[::2]))
 
 
+def test_a_dataset_at_a_level(tmp_path):
+    with forebay.open(write(tmp_path / "rho.nc", EXACT)) as file:
+        coarser = file.at_level(1)
+        assert {name: d.size for name, d in coarser.dimensions.items()} == {"z": 11, "y": 23, "x": 25}
+        assert list(coarser) == list(file) and coarser["mask"].shape == (23, 25)
+        np.testing.assert_array_equal(coarser["mask"][2:20:3, ::-1], file["mask"][::2, ::2][2:20:3, ::-1])
+        np.testing.assert_array_equal(coarser["rho"][:], file["rho"].level(1)[:])
+        again = pickle.loads(pickle.dumps(coarser["mask"]))
+        np.testing.assert_array_equal(again[:], file["mask"][::2, ::2])
+        again.dataset.close()
+        with pytest.raises(IndexError, match="no variable has a level 3"):
+            file.at_level(3)
+
+
+def test_pictures_of_a_level(tmp_path):
+    pytest.importorskip("matplotlib")
+    from forebay import plot
+    from forebay.plot import _field
+
+    path = write(tmp_path / "rho.nc", EXACT)
+    assert plot.field(path, "rho", resolution_level=1, level=2) is not None
+    with pytest.raises(IndexError):
+        plot.field(path, "rho", resolution_level=2)
+    with forebay.open(path) as file:
+        assert _field._level_that_fills(file["rho"]) == 0
+        enough, _field._ENOUGH = _field._ENOUGH, 20
+        try:
+            assert _field._level_that_fills(file["rho"]) == 1
+            assert _field._level_that_fills(file["mask"]) == 0
+        finally:
+            _field._ENOUGH = enough
+
+
 def test_xarray_opens_a_level(tmp_path):
     path = write(tmp_path / "rho.nc", BOUNDED)
     with xarray.open_dataset(path, engine="forebay", level=1) as coarser, forebay.open(path) as file:

@@ -260,6 +260,12 @@ class Patch {
     constexpr Bits top = Bits{1} << (8 * sizeof(T) - 1);
     return std::bit_cast<T>((place & top) != 0 ? place & ~top : ~place);
   }
+  // Means and what is cut off may be beyond the largest number.
+  void unscale(int scale) {
+    if (scale == 0) return;
+    const T most = std::numeric_limits<T>::max() * static_cast<T>(power(scale));
+    for (T& v : room_.back) v = std::clamp(v, -most, most) * static_cast<T>(power(-scale));
+  }
   void print_parts(const Head& head, bool masked, std::span<EncodedChunk> parts);
   void print_residuals(std::span<const std::byte> raw, const Pipeline& pipeline,
                        std::vector<std::byte>& to);
@@ -480,8 +486,7 @@ void Patch<T>::encode(std::span<const std::byte> raw, std::optional<double> boun
   head.error = rounded_up(*error / power(head.scale));
   print_parts(head, masked, parts);
   if (head.kind == Kind::exact) {
-    if (head.scale != 0)
-      for (T& v : room_.back) v *= static_cast<T>(power(-head.scale));
+    unscale(head.scale);
     print_residuals(raw, residuals, room_.parts.back());
   }
   point();
@@ -591,8 +596,7 @@ void Patch<T>::decode(std::span<const EncodedChunk> parts, const Pipeline& resid
                  power(head.exponent - now));
     refine(now, details, !stream.empty());
   }
-  if (head.scale != 0)
-    for (T& v : room_.back) v *= static_cast<T>(power(-head.scale));
+  unscale(head.scale);
   if (last) return add_residuals(*last, residuals, raw);
   if (!mask.empty()) {
     static const Pipeline mask_pipeline = Pipeline::parse("zstd:3");
@@ -676,7 +680,7 @@ class WaveletStage final : public CodecStage {
         residuals += (residuals.empty() ? "" : ",") + stage->text();
       }
     }
-    if (residuals.empty() && !rest.empty()) residuals = default_residuals;
+    if (residuals.empty()) residuals = default_residuals;
     return std::make_shared<HierarchyCoder>(levels_, std::move(cuts), Pipeline::parse(residuals));
   }
 

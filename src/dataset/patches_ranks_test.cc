@@ -192,6 +192,30 @@ TEST(Patches, are_dealt_out_evenly) {
   std::filesystem::remove(path);
 }
 
+// What is staged selects elements of the variable, which are none of a coarser level.
+TEST(Patches, levels_are_those_of_the_file_while_writes_are_staged) {
+  const std::string path = path_of("staged");
+  HintMap chosen = hints("shuffle,zstd:1", "level");
+  chosen.insert({{"stage", "burst"}, {"nc_burst_buf_dirname", ::testing::TempDir()}});
+  write(path, 2, chosen);
+  run_as_threads(2, [&](const Comm& comm) {
+    auto ds = Dataset::open(comm, path, true, chosen);
+    const auto before = level_of<float>(*ds, 0, 1, true);
+    ds->begin_independent();
+    std::vector<float> data;
+    std::vector<Request> one;
+    one.push_back(request(0, true, data, {0, 0, 0, 0}, {1, 4, 40, 40}));
+    std::fill(data.begin(), data.end(), 1000.0F);
+    if (comm.is_root()) ds->execute(one, false);
+    EXPECT_TRUE(same_bits(level_of<float>(*ds, 0, 1, false), before));
+    ds->end_independent();
+    ds->flush();
+    EXPECT_FALSE(same_bits(level_of<float>(*ds, 0, 1, true), before));
+    ds->close();
+  });
+  std::filesystem::remove(path);
+}
+
 TEST(Patches, levels_that_are_not_there_and_damage_are_told_on_all_ranks) {
   const std::string path = path_of("damaged");
   write(path, 2, hints("shuffle,zstd:1", "level"));

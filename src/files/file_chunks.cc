@@ -259,6 +259,7 @@ chunked::Chunk FileChunks::fetch(const chunked::VariableCoding& coding, VarId va
     chunked::check_place(coding, chunk.name, id, entry, file_size_ - index_.shift, files_, at);
     all += room(entry);
   }
+  chunked::check_size(coding, chunk.name, id, all - 8 * coding.parts());
   auto rest = slot.stored(all);
   for (chunked::StoredPart& part : parts) {
     const chunked::Entry& entry = *part.entry;

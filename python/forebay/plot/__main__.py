@@ -47,6 +47,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("-r", "--record", type=int)
     made.add_argument("-c", "--coords", type=_two_names, metavar="LAT,LON")
     made.add_argument("--range", type=_two_numbers, metavar="LOW,HIGH")
+    made.add_argument("--resolution-level", type=int)
     made.add_argument("--chunks", action="store_true")
     made.add_argument("--report", metavar="JSON")
     made.add_argument("--plan", metavar="JSON")
@@ -70,6 +71,7 @@ def _draw(options: argparse.Namespace, refuse):
             record=options.record,
             coords=options.coords,
             range=options.range,
+            resolution_level=options.resolution_level,
         )
     return refuse(
         "it is not clear what to draw: FILE VAR -o PICTURE, FILE VAR --chunks [--report JSON] -o PICTURE, "

@@ -32,6 +32,7 @@ from ._values import (
 _MOST_ROWS = 720
 _MOST_POINTS = 16 << 20
 _BLOCK = 1 << 20  # elements that are read at once
+_ENOUGH = _MOST_ROWS  # elements along each side of a picture
 
 
 @styled
@@ -44,6 +45,7 @@ def field(
     record: int | None = None,
     coords: tuple[str, str] | None = None,
     range: tuple[float, float] | None = None,  # noqa: A002  # as the command has it
+    resolution_level: int | None = None,
 ) -> Figure:
     """A map or section of a slice of a variable; of one dimension a line.
 
@@ -51,13 +53,27 @@ def field(
     are indices along those dimensions, from 0 or, backwards, from -1. Of dimensions that are not chosen so the last two
     longer than 1 are drawn, and the first index of the others. `coords` names the latitudes and longitudes, which are
     found by their units or names otherwise; where they are of one dimension, every pixel takes the nearest point.
-    `range` gives the values at the ends of the colours. More elements than pixels are averaged.
+    `range` gives the values at the ends of the colours. More elements than pixels are averaged. `resolution_level` is
+    the level of a variable in patches (Variable.level): the coarsest that fills the picture if it is not given and
+    nothing else is chosen.
 
     Raises KeyError for a variable that is not there, TypeError for text, IndexError for a slice, level or record that
     is not there, ValueError for what cannot be drawn. Memory: three numbers a point (of at most 16 million), or 20 MiB.
     """
     with opened(file) as dataset:
+        if resolution_level is None and not select and level is None:
+            resolution_level = _level_that_fills(dataset.variables.get(variable))
+        if resolution_level:
+            dataset = dataset.at_level(resolution_level)
         return _map.draw(_Reader(dataset, variable, select, level, record, coords).read(), dataset.path, range)
+
+
+def _level_that_fills(variable: Variable | None) -> int:
+    """The coarsest level whose last two dimensions, as they are drawn, have as many elements as pixels."""
+    for level in reversed(range(1, variable.levels + 1) if variable is not None else ()):
+        if min(variable.level(level).shape[-2:]) >= _ENOUGH:
+            return level
+    return 0
 
 
 @dataclass
@@ -93,6 +109,8 @@ class _Reader:
 
     def read(self) -> _map.Field:
         found = _map.Field(title=_name_with_units(self._variable))
+        if level := getattr(self._variable, "_level", 0):
+            found.remarks.append(f"level {level}")
         points = self._find_points()
         if points is None or not self._read_points(found, *points):
             self._read_grid(found)

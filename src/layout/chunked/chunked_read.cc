@@ -153,6 +153,7 @@ class ChunkedLayout::StoredBytes {
       const VariableCoding& coding = coding_of(layout, var);
       const Count most = coding.pipeline.most_bytes(coding.info(id));
       first_.push_back(parts_.size());
+      Count its = 0;
       for (int part = 0; part < coding.parts_needed(); ++part) {
         const Entry& e = layout.store_.table(var).get(coding.entry(id, part));
         places_.push_back({key, total});
@@ -160,7 +161,9 @@ class ChunkedLayout::StoredBytes {
         const auto bytes = static_cast<std::size_t>(std::clamp<Count>(e.bytes, 0, most));
         parts_.push_back({&e, {static_cast<const std::byte*>(nullptr), bytes}});
         total += bytes;
+        its += std::clamp<Count>(e.bytes, 0, most + 1);
       }
+      check_size(coding, layout.name_of(var), id, its);
     }
     first_.push_back(parts_.size());
     layout.stored_.reset(static_cast<Count>(total));

@@ -198,13 +198,16 @@ Error damaged_chunk(const std::string& name, const ChunkGrid& grid, Count id,
                "the rest can be read; forebay check FILE lists all damaged chunks");
 }
 
+// What says that it is larger than its chunk is not to be allocated for.
+void check_size(const VariableCoding& coding, const std::string& name, Count id, Count bytes) {
+  if (bytes > coding.pipeline.most_bytes(coding.info(id)))
+    throw damaged_chunk(name, coding.stored_grid(), id,
+                        "its table says " + std::to_string(bytes) + " bytes");
+}
+
 void check_entry(const VariableCoding& coding, const std::string& name, Count id,
                  const Entry& entry, Offset end) {
-  // What says that it is larger than its chunk is not to be allocated for.
-  if (entry.bytes > coding.pipeline.most_bytes(coding.info(id))) {
-    throw damaged_chunk(name, coding.stored_grid(), id,
-                        "its table says " + std::to_string(entry.bytes) + " bytes");
-  }
+  check_size(coding, name, id, entry.bytes);
   if (!lies_within(entry.offset, entry.bytes, end))
     throw damaged_chunk(name, coding.stored_grid(), id, "its bytes lie outside the file");
 }

@@ -127,6 +127,8 @@ struct StoredPart {
 /// encoding leaves, or outside of the `end` bytes that entries may tell of.
 void check_entry(const VariableCoding& coding, const std::string& name, Count id,
                  const Entry& entry, Offset end);
+/// The same for all parts of a chunk that are to be read, of so many bytes together.
+void check_size(const VariableCoding& coding, const std::string& name, Count id, Count bytes);
 /// The same where the checksum of a part, the `number`th, is wrong.
 void verify_chunk(const VariableCoding& coding, const std::string& name, Count id, int number,
                   const StoredPart& part);

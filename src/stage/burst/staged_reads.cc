@@ -129,6 +129,7 @@ std::vector<std::uint32_t> StagedWrites::meeting(const Schema& schema, VarId var
 }
 
 bool covers(std::span<StagedWrites* const> staged, const Schema& schema, const Request& read) {
+  if (read.level != 0) return false;  // it selects among other elements
   if (selects_twice(read)) {
     auto parts = parts_of(read);
     return std::all_of(parts.begin(), parts.end(),
@@ -153,6 +154,7 @@ bool covers(std::span<StagedWrites* const> staged, const Schema& schema, const R
 
 bool overlay(std::span<StagedWrites* const> staged, const Schema& schema, Request& read,
              const staging::ReadData& data) {
+  if (read.level != 0) return false;
   bool any = false;
   if (selects_twice(read)) {
     for (Request& part : parts_of(read)) any = overlay(staged, schema, part, data) || any;

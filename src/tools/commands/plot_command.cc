@@ -38,6 +38,7 @@ std::string find_python() {
 struct Values {
   std::string file, variable, output, slice, coords, range, report, plan;
   Count level = 0, record = 0;
+  int resolution_level = 0;
   int entry = -1;
   bool chunks = false;
 };
@@ -67,6 +68,10 @@ void add_plot_command(CLI::App& app, int& /*status*/) {
       .type_name("LAT,LON");
   command.add_option("--range", values->range, "values at the ends of the colours")
       .type_name("LOW,HIGH");
+  command.add_option(
+      "--resolution-level", values->resolution_level,
+      "of a variable in patches, the level that is drawn (default: the coarsest that "
+      "fills the picture, or 0 with --slice or --level)");
   command.add_flag(
       "--chunks", values->chunks,
       "draw how many bytes each chunk of VAR takes, and who encoded it (with --report) "
