@@ -339,13 +339,6 @@ class LevelDataset(Mapping):
     def _records(self, size: int) -> int:
         return self._dataset._records(size)
 
-    def at_level(self, level: int) -> LevelDataset:
-        """All of it as it is at a coarser level. IndexError for one that no variable has."""
-        made: dict[int, LevelDataset] = self.__dict__.setdefault("_at_level", {})
-        if level not in made:
-            made[level] = LevelDataset(self, level)
-        return made[level]
-
     def __getitem__(self, name: str) -> Variable:
         return self.variables[name] if name in self.variables else self._dataset[name]
 
@@ -442,6 +435,13 @@ class Dataset(Mapping):
     def unlimited(self) -> str | None:
         """The name of the unlimited (record) dimension, the first of several; None if there is none."""
         return next((d.name for d in self._dims if d.unlimited), None)
+
+    def at_level(self, level: int) -> LevelDataset:
+        """All of it as it is at a coarser level. IndexError for one that no variable has."""
+        made: dict[int, LevelDataset] = self.__dict__.setdefault("_at_level", {})
+        if level not in made:
+            made[level] = LevelDataset(self, level)
+        return made[level]
 
     def __getitem__(self, name: str) -> Variable:
         try:

@@ -708,7 +708,7 @@ def test_the_command_has_the_same_options(tmp_path):
     told = subprocess.run([COMMAND, "plot", "--help"], capture_output=True, text=True, check=True).stdout
     ours = {name for action in parser()._actions for name in action.option_strings}
     assert set(re.findall(r"(?<![\w-])(-\w|--\w[\w-]*)(?=[ ,\n])", told.split("-h,--help")[0] + "-h,--help ")) <= ours
-    named = set(re.findall(r"^ +(?:(-\w),)?(--\w+)", told, re.MULTILINE))
+    named = set(re.findall(r"^ +(?:(-\w),)?(--\w[\w-]*)", told, re.MULTILINE))
     assert {name for names in named for name in names if name} == ours
 
 
