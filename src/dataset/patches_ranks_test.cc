@@ -192,6 +192,44 @@ TEST(Patches, are_dealt_out_evenly) {
   std::filesystem::remove(path);
 }
 
+// Three parts a chunk: the last chunk's last part alone is on the second page of the index.
+TEST(Patches, a_page_whose_entries_have_all_gone_is_none) {
+  const std::string path = path_of("page");
+  HintMap chosen = hints("shuffle,zstd:1", "level");
+  chosen["patch_edge"] = "16";
+  constexpr Count chunks = 171, edge = 16;
+  run_as_threads(2, [&](const Comm& comm) {
+    const auto put = [&](Dataset& ds, Count first, Count count, bool constant) {
+      std::vector<float> data;
+      std::vector<Request> one;
+      if (comm.is_root())
+        one.push_back(request(0, true, data, {first * edge, 0}, {count * edge, edge}));
+      for (std::size_t i = 0; i < data.size(); ++i)
+        data[i] = constant ? 7.0F : static_cast<float>(i * i % 1009);
+      ds.execute(one, true);
+    };
+    auto ds = Dataset::create(comm, path, 5, false, chosen);
+    ds->def_var("v", Type::float32,
+                std::array{ds->def_dim("y", chunks * edge), ds->def_dim("x", edge)});
+    ds->enddef();
+    put(*ds, 0, chunks, false);
+    ds->close();
+    ds = Dataset::open(comm, path, true, chosen);
+    put(*ds, chunks - 1, 1, true);
+    ds->close();
+    ds = Dataset::open(comm, path, true, chosen);
+    const auto all = level_of<float>(*ds, 0, 0, true);
+    EXPECT_EQ(all.back(), 7.0F);
+    EXPECT_EQ(all[30], static_cast<float>(900));
+    put(*ds, chunks - 1, 1, false);
+    ds->close();
+    ds = Dataset::open(comm, path, false, chosen);
+    EXPECT_EQ(level_of<float>(*ds, 0, 0, true).back(), static_cast<float>(255 * 255 % 1009));
+    ds->close();
+  });
+  std::filesystem::remove(path);
+}
+
 // What is staged selects elements of the variable, which are none of a coarser level.
 TEST(Patches, levels_are_those_of_the_file_while_writes_are_staged) {
   const std::string path = path_of("staged");

@@ -45,11 +45,11 @@ constexpr KeySpec keys[] = {
     word_key({"patch_edge", "auto|8|16|32|...|1024", "auto",
               "Elements along the edges of a patch; auto: 64, or 256 in two dimensions.", "engine"},
              nullptr, edges),
-    count_key({"patch_levels", "a number, 0 to 16", "16",
+    count_key({"patch_levels", "a number, 1 to 16", "16",
                "How often a patch is halved, at most, along its three (two) axes; each keeps four "
                "elements in any case.",
                "engine"},
-              nullptr, 0, most_levels),
+              nullptr, 1, most_levels),
     word_key({"patch_order", "level|patch", "level",
               "What lies together in the file: all patches of a level, which is what previews "
               "read, or all levels of a patch, which is what regions in full read.",

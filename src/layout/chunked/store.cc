@@ -255,11 +255,12 @@ ChunkStore::Block ChunkStore::lay_out_index(Root& root, bool with_journal) {
   // Rank 0 prints; the others need to know the places only.
   const bool prints = comm_.is_root();
   for (Changed& c : changed) {
-    c.page->place = {at, c.bytes, 0};
+    // All of its chunks may have lost their last parts: the directory names no empty page.
+    c.page->place = c.bytes == 0 ? BlockRef{} : BlockRef{at, c.bytes, 0};
     c.page->birth = root.generation;
     c.page->dirty = false;
     at += c.bytes;
-    if (!prints) continue;
+    if (!prints || c.bytes == 0) continue;
     const auto printed = print_page(*c.page);
     c.page->place.hash = hash_of(printed);
     block.bytes.insert(block.bytes.end(), printed.begin(), printed.end());
