@@ -328,7 +328,8 @@ class LevelDataset(Mapping):
         self.dimensions = {name: coarse[id(d)] for name, d in dataset.dimensions.items()}
         self.variables: dict[str, Level] = {}
         for name, variable in dataset.items():
-            its = Level(variable, level if level <= variable.levels else 0, [steps.get(id(d), 1) for d in variable._dims])
+            own = [steps.get(id(d), 1) for d in variable._dims]
+            its = Level(variable, level if level <= variable.levels else 0, own)
             its._dims = tuple(coarse[id(d)] for d in variable._dims)
             self.variables[name] = its
 

@@ -1,5 +1,3 @@
-#include <sched.h>
-
 #include <array>
 #include <climits>
 #include <cstdio>
@@ -9,6 +7,7 @@
 #include "base/attempt.h"
 #include "base/error.h"
 #include "comm/backend_mpi.h"
+#include "comm/give_way.h"
 #include "comm/mpi.h"
 
 namespace forebay {
@@ -143,7 +142,7 @@ void MpiBackend::exchange(std::span<const Message> outgoing, const Receive& rece
       }
     }
     // Ranks may outnumber cores: whoever has nothing to do gives way.
-    if (!done) ::sched_yield();
+    if (!done) give_way();
   }
   if (failure) std::rethrow_exception(failure);
 }

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/attempt.h"
+#include "comm/give_way.h"
 
 namespace forebay {
 
@@ -101,7 +102,7 @@ void Peers::rest(int idle, std::atomic<std::uint32_t>* word, std::uint32_t seen,
   ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
   if (now.tv_sec != std::exchange(looked_at_, now.tv_sec)) look_after_them(word, seen);
   if (idle < soon) {
-    ::sched_yield();
+    give_way();
   } else if (word != nullptr) {
     ::syscall(SYS_futex, word, FUTEX_WAIT, seen, &a_moment, nullptr, 0);
   } else {

@@ -143,7 +143,7 @@ StoredChunk to_store(const EncodedChunk& encoded, std::span<const std::byte> raw
     const std::size_t size = encoded.bytes.size();
     const auto room = static_cast<std::size_t>(round_up(static_cast<Count>(size), FileSpace::unit));
     std::byte* to = arena.take(room);
-    std::memcpy(to, encoded.bytes.data(), size);
+    if (size > 0) std::memcpy(to, encoded.bytes.data(), size);
     std::memset(to + size, 0, room - size);
     stored.padded = true;
     stored.bytes = {to, encoded.bytes.size()};

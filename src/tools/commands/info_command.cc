@@ -411,7 +411,8 @@ std::string levels_text(const ClassicFile& file) {
       needed += facts.level_bytes[at];
       table.add({printable(schema.vars[v].name), std::to_string(level),
                  product_text(file.shape(id, level)), friendly_size(facts.level_bytes[at]),
-                 friendly_size(needed), failed ? "damaged" : fmt::format("{:.3g}", errors[at].error),
+                 friendly_size(needed),
+                 failed ? "damaged" : fmt::format("{:.3g}", errors[at].error),
                  failed ? "damaged" : fmt::format("{:.3g}", errors[at].resolution)});
     }
   }
