@@ -521,9 +521,7 @@ class Dataset(Mapping):
             self._attribute_cache[owner] = found
         return found
 
-    def _read(
-        self, number: int, selection: Selection, out: np.ndarray, threads: int | None, level: int = 0
-    ) -> None:
+    def _read(self, number: int, selection: Selection, out: np.ndarray, threads: int | None, level: int = 0) -> None:
         handle = self._handle_for_use()
         if threads is None:
             threads = self.threads if out.nbytes >= _LARGE else 1

@@ -2,7 +2,8 @@
 #pragma once
 
 #include <sched.h>
-#include <time.h>
+
+#include <ctime>
 
 namespace forebay {
 
