@@ -278,7 +278,7 @@ class Level(Variable):
 
     @property
     def resolution_error(self) -> float:
-        """How far the level, interpolated linearly, can be from the variable itself."""
+        """How far the level, taken back to full resolution patch by patch, can be from the variable."""
         return self._errors()[1]
 
     def _errors(self) -> tuple[float, float]:

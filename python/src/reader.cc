@@ -109,7 +109,7 @@ nb::tuple levels(const Reader& self, VarId var) {
   return nb::make_tuple(file->levels(var), shapes);
 }
 
-/// For each level (its largest error, and that of the level interpolated).
+/// For each level (its largest error, and that of the level taken back to full resolution, patch by patch).
 nb::list level_errors(const Reader& self, VarId var) {
   const auto file = self.file();
   std::vector<LevelErrors> errors;

@@ -27,23 +27,50 @@ constexpr int more_than_bound = 2;    ///< τ is looked for from 2^2 times the b
 constexpr int least_below_bound = 4;  ///< and down to 2^-4, which suffices but for rounding
 constexpr int exact_below_range = 12;
 constexpr int most_exponent = 960;
-constexpr int huge_scale = -8;  ///< of patches whose sums might not be numbers
 constexpr const char* default_residuals = "shuffle,zstd:3";
 
 enum class Kind : std::uint8_t { constant, bounded, exact };
+constexpr std::uint8_t has_bound = 64;  ///< beside the kind
+
+/// What values were multiplied by: a power of two for those whose sums might not be numbers, and
+/// for those that are too small for zfp's scale.
+enum class Scale : std::uint8_t { none = 0, up = 1, down = 8 };
 
 struct Head {
   Kind kind = Kind::bounded;
-  int scale = 0;     ///< values were multiplied by 2^scale
+  Scale scale = Scale::none;
   int exponent = 0;  ///< of τ
   float error = 0;
   std::vector<float> details;
+  /// That was asked for, where it is none of the pipeline's; infinite where no value is bound.
+  std::optional<float> bound;
 };
 
 float rounded_up(double value) {
   const auto f = static_cast<float>(value);
   return static_cast<double>(f) < value ? std::nextafter(f, std::numeric_limits<float>::infinity())
                                         : f;
+}
+
+float rounded_down(double value) {
+  if (value >= std::numeric_limits<float>::max()) return std::numeric_limits<float>::max();
+  const auto f = static_cast<float>(value);
+  return static_cast<double>(f) > value ? std::nextafter(f, 0.0F) : f;
+}
+
+/// zfp multiplies a block of largest value 2^e by 2^(30 - e), or 2^(62 - e), which must be a
+/// number. A block smaller than its tolerance by 2^8 is zeros to it, so no tolerance is below this.
+template <typename T>
+constexpr int least_tolerance = sizeof(T) == 4 ? -90 : -954;
+/// Values below 2^smallest are scaled up: exact_below_range and most_levels below their last bits
+/// are tolerances still.
+template <typename T>
+constexpr int smallest = sizeof(T) == 4 ? -36 : -870;
+
+template <typename T>
+constexpr int exponent_of(Scale scale) {
+  if (scale == Scale::up) return sizeof(T) == 4 ? 90 : 200;
+  return scale == Scale::down ? -8 : 0;
 }
 
 template <typename T>
@@ -63,11 +90,13 @@ void put_size(std::vector<std::byte>& to, std::size_t size) {
 }
 
 void print(const Head& head, std::vector<std::byte>& to) {
-  put_number(to, static_cast<std::uint8_t>(head.kind));
-  put_number(to, static_cast<std::uint8_t>(-head.scale));
+  put_number(to, static_cast<std::uint8_t>(static_cast<std::uint8_t>(head.kind) |
+                                           (head.bound ? has_bound : 0)));
+  put_number(to, static_cast<std::uint8_t>(head.scale));
   put_number(to, static_cast<std::int16_t>(head.exponent));
   put_number(to, head.error);
   for (const float d : head.details) put_number(to, d);
+  if (head.bound) put_number(to, *head.bound);
 }
 
 [[noreturn]] void damaged(const char* what) { throw_damaged("wavelet", what); }
@@ -103,14 +132,18 @@ class PartReader {
 
 Head take_head(PartReader& part, int levels) {
   Head head;
-  const auto kind = part.take<std::uint8_t>();
+  const auto first = part.take<std::uint8_t>();
+  const auto kind = static_cast<std::uint8_t>(first & ~has_bound);
   if (kind > static_cast<std::uint8_t>(Kind::exact)) damaged("a patch of a kind that is not known");
   head.kind = static_cast<Kind>(kind);
-  head.scale = -static_cast<int>(part.take<std::uint8_t>());
+  head.scale = static_cast<Scale>(part.take<std::uint8_t>());
   head.exponent = part.take<std::int16_t>();
   head.error = part.take<float>();
   for (int k = 0; k < levels; ++k) head.details.push_back(part.take<float>());
-  if (head.scale != 0 && head.scale != huge_scale) damaged("a scale that no patch has");
+  if ((first & has_bound) != 0) head.bound = part.take<float>();
+  if (head.scale != Scale::none && head.scale != Scale::up && head.scale != Scale::down)
+    damaged("a scale that no patch has");
+  if (head.bound && !(*head.bound >= 0)) damaged("a bound that no patch has");
   if (std::abs(head.exponent) > 1024) damaged("a tolerance that no patch has");
   return head;
 }
@@ -230,17 +263,20 @@ class Patch {
     room_.moving.resize(room_.scratch.size());
   }
 
-  void encode(std::span<const std::byte> raw, std::optional<double> bound,
-              const Pipeline& residuals, std::span<EncodedChunk> parts);
-  void decode(std::span<const EncodedChunk> parts, const Pipeline& residuals,
-              std::span<std::byte> raw);
+  void encode(std::span<const std::byte> raw, const CodecStage* cuts, const Pipeline& residuals,
+              std::span<EncodedChunk> parts);
+  std::optional<double> decode(std::span<const EncodedChunk> parts, const Pipeline& residuals,
+                               std::span<std::byte> raw);
 
  private:
   const T* fill() const { return fill_ ? &*fill_ : nullptr; }
   std::size_t size(int level) const { return wavelet::elements(boxes_[index(level)]); }
   static std::size_t index(int level) { return static_cast<std::size_t>(level); }
   static double power(int exponent) { return std::ldexp(1.0, exponent); }
+  static double power(Scale scale) { return power(exponent_of<T>(scale)); }
+  int least_exponent() const { return least_tolerance<T> + levels_; }
 
+  std::optional<double> bound_of(const CodecStage* cuts, double range) const;
   void transform();
   double attempt(int exponent, double enough);
   std::optional<double> search(double bound, int& exponent);
@@ -261,10 +297,11 @@ class Patch {
     return std::bit_cast<T>((place & top) != 0 ? place & ~top : ~place);
   }
   // Means and what is cut off may be beyond the largest number.
-  void unscale(int scale) {
-    if (scale == 0) return;
-    const T most = std::numeric_limits<T>::max() * static_cast<T>(power(scale));
-    for (T& v : room_.back) v = std::clamp(v, -most, most) * static_cast<T>(power(-scale));
+  void unscale(Scale scale) {
+    if (scale == Scale::none) return;
+    const T most = std::numeric_limits<T>::max() * static_cast<T>(std::min(power(scale), 1.0));
+    const T back = static_cast<T>(power(-exponent_of<T>(scale)));
+    for (T& v : room_.back) v = std::clamp(v, -most, most) * back;
   }
   void print_parts(const Head& head, bool masked, std::span<EncodedChunk> parts);
   void print_residuals(std::span<const std::byte> raw, const Pipeline& pipeline,
@@ -344,6 +381,7 @@ template <typename T>
 void Patch<T>::decompress(std::span<const std::byte> stream, std::vector<T>& values, std::size_t n,
                           std::span<const std::size_t> shape, double tolerance) {
   values.resize(n);
+  if (n == 0) damaged("details where there are none");
   if (stream.empty()) return std::fill(values.begin(), values.end(), T(0));
   const ZfpField field{type, shape, reinterpret_cast<std::byte*>(values.data())};
   zfp_decompress_from(stream, field, {ZfpMode::Kind::accuracy, tolerance}, room_.zfp);
@@ -398,8 +436,8 @@ double Patch<T>::attempt(int exponent, double enough) {
 // The largest τ that keeps the bound; room_.best has its streams. Nothing: none does.
 template <typename T>
 std::optional<double> Patch<T>::search(double bound, int& exponent) {
-  const int middle = std::clamp(std::ilogb(bound), -most_exponent, most_exponent);
-  const int lowest = middle - least_below_bound;
+  const int middle = std::clamp(std::ilogb(bound), least_exponent(), most_exponent);
+  const int lowest = std::max(middle - least_below_bound, least_exponent());
   std::optional<double> found;
   int next = middle + more_than_bound, fails_from = std::numeric_limits<int>::max();
   while (next < fails_from && (!found || next > exponent)) {
@@ -422,8 +460,17 @@ std::optional<double> Patch<T>::search(double bound, int& exponent) {
   return found;
 }
 
+// That of values of this range; where nobody told the range of all, theirs counts.
 template <typename T>
-void Patch<T>::encode(std::span<const std::byte> raw, std::optional<double> bound,
+std::optional<double> Patch<T>::bound_of(const CodecStage* cuts, double range) const {
+  if (cuts == nullptr) return std::nullopt;
+  const double bound = *cuts->bound(chunk_.range.value_or(range));
+  return std::min(chunk_.bound ? std::min(bound, *chunk_.bound) : bound,
+                  std::numeric_limits<double>::max());
+}
+
+template <typename T>
+void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
                       const Pipeline& residuals, std::span<EncodedChunk> parts) {
   const std::size_t n = size(0);
   room_.parts.resize(parts.size());
@@ -433,8 +480,12 @@ void Patch<T>::encode(std::span<const std::byte> raw, std::optional<double> boun
   const auto point = [&] {
     for (std::size_t p = 0; p < parts.size(); ++p) parts[p] = {room_.parts[p], 0};
   };
+  const bool tells_bound = cuts != nullptr && cuts->wants_range();
   if (std::memcmp(raw.data(), raw.data() + sizeof(T), raw.size() - sizeof(T)) == 0) {
     head.kind = Kind::constant;
+    if (tells_bound) head.bound = rounded_down(*bound_of(cuts, 0));
+    if (tells_bound && std::ranges::equal(raw.first(sizeof(T)), chunk_.fill))
+      head.bound = std::numeric_limits<float>::infinity();
     print(head, room_.parts[0]);
     put(room_.parts[0], raw.first(sizeof(T)));
     return point();
@@ -450,11 +501,21 @@ void Patch<T>::encode(std::span<const std::byte> raw, std::optional<double> boun
     least = std::min(least, values[i]);
     most = std::max(most, values[i]);
   }
+  const bool any = least <= most;
   const T huge = std::numeric_limits<T>::max() / 16;
-  if (most > huge || (least < -huge && least <= most)) head.scale = huge_scale;
+  const T tiny = static_cast<T>(power(smallest<T>));
+  if (any && (most > huge || least < -huge)) head.scale = Scale::down;
+  if (any && most < tiny && least > -tiny) head.scale = Scale::up;
   const T scale = static_cast<T>(power(head.scale));
-  if (head.scale != 0)
+  if (head.scale != Scale::none)
     for (T& v : values) v *= scale;
+  // Halves, or the range of all numbers would not be one.
+  const double range =
+      any ? 2 * std::min(static_cast<double>(most) / 2 - static_cast<double>(least) / 2,
+                         std::numeric_limits<double>::max() / 2)
+          : 0;
+  const auto bound = bound_of(cuts, range);
+  if (tells_bound) head.bound = any ? rounded_down(*bound) : std::numeric_limits<float>::infinity();
   if (masked) fill_in(std::span<T>(values), boxes_[0], std::span<const Missing>(room_.mask));
   transform();
   for (int k = 0; k < levels_; ++k) {
@@ -471,19 +532,24 @@ void Patch<T>::encode(std::span<const std::byte> raw, std::optional<double> boun
     head.details[index(k)] = rounded_up(sum / power(head.scale));
   }
   std::optional<double> error;
-  if (bound && *bound > 0) error = search(*bound * power(head.scale), head.exponent);
+  // What is scaled back loses half of the smallest number.
+  const double lost = head.scale == Scale::up ? std::numeric_limits<T>::denorm_min() : 0;
+  const double scaled_bound =
+      bound ? std::min((*bound - lost) * power(head.scale), std::numeric_limits<double>::max()) : 0;
+  if (scaled_bound > 0) error = search(scaled_bound, head.exponent);
   if (!error) {
     head.kind = Kind::exact;
-    const double range =
-        least < most ? static_cast<double>(most * scale) - static_cast<double>(least * scale) : 0;
-    const double from = range > 0 ? range : largest(values);
-    head.exponent =
-        from > 0 ? std::clamp(std::ilogb(from), -most_exponent, most_exponent) - exact_below_range
-                 : 0;
+    const double from = range > 0 ? range * power(head.scale) : largest(values);
+    head.exponent = most_exponent;
+    if (from > 0) head.exponent = std::ilogb(from) - exact_below_range;
+    // Coarser levels keep the bound, too, but for rounding.
+    if (scaled_bound > 0)
+      head.exponent = std::min(head.exponent, std::ilogb(scaled_bound) - least_below_bound);
+    head.exponent = std::clamp(head.exponent, least_exponent(), most_exponent);
     error = attempt(head.exponent, std::numeric_limits<double>::infinity());
     std::swap(room_.best, room_.streams);
   }
-  head.error = rounded_up(*error / power(head.scale));
+  head.error = rounded_up(*error / power(head.scale) + lost);
   print_parts(head, masked, parts);
   if (head.kind == Kind::exact) {
     unscale(head.scale);
@@ -558,8 +624,8 @@ void Patch<T>::add_residuals(PartReader& part, const Pipeline& pipeline, std::sp
 }
 
 template <typename T>
-void Patch<T>::decode(std::span<const EncodedChunk> parts, const Pipeline& residuals,
-                      std::span<std::byte> raw) {
+std::optional<double> Patch<T>::decode(std::span<const EncodedChunk> parts,
+                                       const Pipeline& residuals, std::span<std::byte> raw) {
   const int level = levels_ + 1 - static_cast<int>(parts.size());
   if (raw.size() != size(level) * sizeof(T))
     throw Error(Errc::einternal, "a level of a patch is decoded into another size");
@@ -570,7 +636,7 @@ void Patch<T>::decode(std::span<const EncodedChunk> parts, const Pipeline& resid
     for (std::size_t at = 0; at < raw.size(); at += sizeof(T))
       std::memcpy(raw.data() + at, value.data(), sizeof(T));
     if (!first.empty()) damaged("a constant patch goes on");
-    return;
+    return head.bound;
   }
   std::span<const std::byte> mask;
   std::optional<PartReader> last;
@@ -597,7 +663,10 @@ void Patch<T>::decode(std::span<const EncodedChunk> parts, const Pipeline& resid
     refine(now, details, !stream.empty());
   }
   unscale(head.scale);
-  if (last) return add_residuals(*last, residuals, raw);
+  if (last) {
+    add_residuals(*last, residuals, raw);
+    return head.bound;
+  }
   if (!mask.empty()) {
     static const Pipeline mask_pipeline = Pipeline::parse("zstd:3");
     room_.mask.resize(room_.back.size());
@@ -611,6 +680,7 @@ void Patch<T>::decode(std::span<const EncodedChunk> parts, const Pipeline& resid
   }
   copy_swapped(raw.data(), reinterpret_cast<const std::byte*>(room_.back.data()), raw.size(),
                sizeof(T));
+  return head.bound;
 }
 
 class HierarchyCoder final : public LevelCoder {
@@ -621,23 +691,34 @@ class HierarchyCoder final : public LevelCoder {
 
   int levels() const override { return levels_; }
   // Noise takes as many bits in zfp's streams as its own, and once more as differences.
-  Count most_bytes(const ChunkInfo& chunk) const override { return 3 * chunk.bytes() + 8192; }
+  Count most_bytes(const ChunkInfo& chunk) const override {
+    constexpr Count of_head = 64, of_part = 32;
+    Count most = of_head + chunk.bytes();
+    Box box = box_of(chunk);
+    for (int k = 0; k <= levels_; ++k) {
+      const Details details(box);
+      const auto shape = shape_of(k < levels_ ? details.stacked : box);
+      most += of_part + static_cast<Count>(sizeof(float)) +
+              static_cast<Count>(wavelet::elements(box)) + zfp_most_bytes(chunk.type, shape);
+      box = wavelet::smooth_of(box);
+    }
+    return most;
+  }
 
   void encode(const ChunkInfo& chunk, std::span<const std::byte> raw, std::span<EncodedChunk> parts,
               CodecWorkspace::State& state) const override {
-    const auto bound = cuts_ ? cuts_->bound(chunk.range) : std::nullopt;
     if (chunk.type == Type::float32)
-      Patch<float>(chunk, levels_, state).encode(raw, bound, residuals_, parts);
+      Patch<float>(chunk, levels_, state).encode(raw, cuts_.get(), residuals_, parts);
     else
-      Patch<double>(chunk, levels_, state).encode(raw, bound, residuals_, parts);
+      Patch<double>(chunk, levels_, state).encode(raw, cuts_.get(), residuals_, parts);
   }
 
-  void decode(const ChunkInfo& chunk, std::span<const EncodedChunk> parts, std::span<std::byte> raw,
-              CodecWorkspace::State& state) const override {
+  std::optional<double> decode(const ChunkInfo& chunk, std::span<const EncodedChunk> parts,
+                               std::span<std::byte> raw,
+                               CodecWorkspace::State& state) const override {
     if (chunk.type == Type::float32)
-      Patch<float>(chunk, levels_, state).decode(parts, residuals_, raw);
-    else
-      Patch<double>(chunk, levels_, state).decode(parts, residuals_, raw);
+      return Patch<float>(chunk, levels_, state).decode(parts, residuals_, raw);
+    return Patch<double>(chunk, levels_, state).decode(parts, residuals_, raw);
   }
 
  private:

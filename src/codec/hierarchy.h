@@ -10,8 +10,9 @@
 // Within a bound (zfp:accuracy, zfp:relative): the tolerance of level k is τ · 2^-k. τ is looked
 // for from four times the bound on: what was made is decoded, and every level compared with what
 // the transform made of the values. A patch that keeps its bound with no τ, and any with lossless
-// codecs, is exact: the last part has the differences too, as integers in the order of the numbers,
-// bit for bit, through those codecs, and a checksum of the patch.
+// codecs, is exact (its coarser levels keep a bound but for rounding): the last part has the
+// differences too, as integers in the order of the numbers, bit for bit, through those codecs, and
+// a checksum of the patch.
 //
 // Fill values and what is not finite are masked, each level by a mask of its own, and replaced by
 // averages of their surroundings. docs/formats.md has the grammar.
@@ -29,8 +30,8 @@ struct HierarchyFacts {
   /// an exact patch has none.
   double error = 0;
   /// For each level k, from 0 on, but for the coarsest one: how much the details of which level
-  /// k + 1 lacks can be. The sum of the first k bounds the difference between level k, interpolated
-  /// linearly, and the patch, but for `error`.
+  /// k + 1 lacks can be. The sum of the first k bounds the difference between level k, taken back
+  /// without details, and the patch, but for `error`.
   std::vector<double> details;
 };
 

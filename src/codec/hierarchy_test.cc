@@ -45,12 +45,14 @@ struct Coded {
   std::vector<std::byte> raw, fill;
   std::vector<std::vector<std::byte>> parts;
   CodecWorkspace workspace;
+  std::optional<double> told;  ///< by the last decode()
 
   Coded(const std::string& text, std::vector<Count> shape, const std::vector<T>& values,
-        std::optional<T> fill_value = std::nullopt, double range = 0)
+        std::optional<T> fill_value = std::nullopt, std::optional<double> range = std::nullopt,
+        std::optional<double> bound = std::nullopt)
       : pipeline(Pipeline::parse(text)), raw(external(values)) {
     if (fill_value) fill = external(std::vector<T>{*fill_value});
-    info = {type_of<T>, std::move(shape), fill, range};
+    info = {type_of<T>, std::move(shape), fill, range, bound};
     std::vector<EncodedChunk> encoded(static_cast<std::size_t>(pipeline.parts()));
     pipeline.encode(info, raw, encoded, workspace);
     for (const EncodedChunk& part : encoded)
@@ -71,7 +73,7 @@ struct Coded {
     ChunkInfo coarse = info;
     coarse.shape = level_shape(info.shape, k);
     std::vector<std::byte> out(static_cast<std::size_t>(coarse.bytes()));
-    pipeline.decode(info, some, out, workspace);
+    told = pipeline.decode(info, some, out, workspace);
     return native<T>(out);
   }
 };
@@ -290,6 +292,127 @@ TYPED_TEST(Hierarchy, a_bound_that_rounding_cannot_keep_makes_the_patch_exact) {
       values);
   EXPECT_TRUE(hierarchy_facts(coded.parts[0], 2).exact);
   EXPECT_EQ(external(coded.level(0)), coded.raw) << bound;
+}
+
+// Where level 0 needs the differences, coarser levels are within the bound as far as rounding lets
+// them, not within a part of the patch's range.
+TYPED_TEST(Hierarchy, coarser_levels_of_exact_patches_keep_the_bound_but_for_rounding) {
+  std::mt19937 random(15);
+  const std::vector<Count> shape{20, 20, 20};
+  auto values = smooth_field<TypeParam>(shape, random, 1);
+  for (auto& v : values) v *= TypeParam(1e6);
+  const double rounding = 2e7 * static_cast<double>(std::numeric_limits<TypeParam>::epsilon());
+  const double bound = rounding / 2;
+  Coded<TypeParam> coded("wavelet:2,zfp:relative=0.5", shape, values, std::nullopt, 2 * bound);
+  const HierarchyFacts facts = hierarchy_facts(coded.parts[0], 2);
+  EXPECT_TRUE(facts.exact);
+  EXPECT_LE(facts.error, bound + 8 * rounding);
+  const auto wanted = true_levels(values, shape, 2);
+  for (int k = 1; k <= 2; ++k)
+    EXPECT_LE(largest_error(coded.level(k), wanted[static_cast<std::size_t>(k)]),
+              bound + 16 * rounding)
+        << k;
+}
+
+// zfp multiplies by a power of two that must be a number.
+TYPED_TEST(Hierarchy, the_smallest_values_have_levels_like_any_others) {
+  std::mt19937 random(16);
+  const std::vector<Count> shape{16, 20, 24};
+  const auto ones = smooth_field<TypeParam>(shape, random, 0.01);
+  const int least = std::numeric_limits<TypeParam>::min_exponent;
+  for (const int exponent : {least + 60, least + 20, least + 2, least - 8}) {
+    auto values = ones;
+    for (auto& v : values) v = std::ldexp(v, exponent);
+    const double unit = std::ldexp(1.0, exponent);
+    const double smallest = std::numeric_limits<TypeParam>::denorm_min();
+    const double told = std::numeric_limits<float>::denorm_min();  // as a float
+    Coded<TypeParam> exact("wavelet:2", shape, values);
+    EXPECT_EQ(external(exact.level(0)), exact.raw) << exponent;
+    Coded<TypeParam> cut("wavelet:2,zfp:relative=1e-2", shape, values);
+    EXPECT_LE(cut.bytes(), cut.raw.size() / 2) << exponent;
+    for (Coded<TypeParam>* coded : {&exact, &cut}) {
+      const auto wanted = true_levels(values, shape, 2);
+      for (int k = 0; k <= 2; ++k)
+        EXPECT_LE(largest_error(coded->level(k), wanted[static_cast<std::size_t>(k)]),
+                  0.11 * unit + 2 * smallest)
+            << exponent << " " << k;
+      EXPECT_LE(hierarchy_facts(coded->parts[0], 2).error, 0.11 * unit + 2 * smallest + told);
+    }
+  }
+}
+
+TYPED_TEST(Hierarchy, bounds_that_are_parts_of_a_range_are_stored_and_kept_beside_others) {
+  std::mt19937 random(17);
+  const std::vector<Count> shape{16, 16, 16};
+  const TypeParam fill = TypeParam(1e30);
+  auto values = smooth_field<TypeParam>(shape, random, 0.1);
+  values[9] = fill;
+  const auto worst_of = [&](Coded<TypeParam>& coded) {
+    const auto got = coded.level(0);
+    double worst = 0;
+    for (std::size_t i = 0; i < got.size(); ++i)
+      worst =
+          std::max(worst, std::fabs(static_cast<double>(got[i]) - static_cast<double>(values[i])));
+    return worst;
+  };
+  const char* text = "wavelet:2,zfp:relative=0.01";
+  Coded<TypeParam> alone(text, shape, values, fill, 1000.0);
+  EXPECT_GT(worst_of(alone), 1);
+  EXPECT_DOUBLE_EQ(*alone.told, 10);
+  Coded<TypeParam> beside(text, shape, values, fill, 1000.0, 0.25);
+  EXPECT_LE(worst_of(beside), 0.25);
+  EXPECT_DOUBLE_EQ(*beside.told, 0.25);
+  // Nobody told the range of all: the patch's own, in which fill values do not count.
+  Coded<TypeParam> own(text, shape, values, fill);
+  EXPECT_LE(worst_of(own), 0.2);
+  // All that was written together is equal: what else is here is exact.
+  Coded<TypeParam> equal(text, shape, values, fill, 0.0);
+  EXPECT_EQ(worst_of(equal), 0);
+  EXPECT_EQ(equal.told, 0);
+  // Fill values bind nobody.
+  Coded<TypeParam> none(text, shape, std::vector<TypeParam>(values.size(), fill), fill, 1.0);
+  none.level(0);
+  EXPECT_EQ(none.told, std::numeric_limits<double>::infinity());
+  Coded<TypeParam> fixed("wavelet:2,zfp:accuracy=0.01", shape, values, fill);
+  fixed.level(0);
+  EXPECT_FALSE(fixed.told);
+}
+
+// Padding makes thin patches larger than themselves.
+TYPED_TEST(Hierarchy, says_how_many_bytes_a_patch_of_any_shape_takes_at_most) {
+  std::mt19937_64 bits(18);
+  for (const std::vector<Count>& shape : {std::vector<Count>{3, 3, 512},
+                                          {512, 3, 3},
+                                          {5, 1, 300},
+                                          {9, 9, 9},
+                                          {2, 2, 2},
+                                          {1, 7},
+                                          {33},
+                                          {5, 5, 200}}) {
+    for (const char* rest : {"", ",zfp:accuracy=1e-15", ",zfp:accuracy=1e-300"}) {
+      std::size_t n = 1;
+      for (const Count s : shape) n *= static_cast<std::size_t>(s);
+      std::vector<TypeParam> values(n);
+      for (auto& v : values) v = static_cast<TypeParam>(static_cast<double>(bits()) / 1.8e19 + 0.5);
+      if (n > 20) values[11] = std::numeric_limits<TypeParam>::quiet_NaN();
+      Coded<TypeParam> coded("wavelet:3" + std::string(rest), shape, values);
+      EXPECT_LE(coded.bytes(), static_cast<std::size_t>(coded.pipeline.most_bytes(coded.info)))
+          << rest << " " << n;
+    }
+  }
+}
+
+// A level of one element has no details.
+TYPED_TEST(Hierarchy, details_of_nothing_are_refused) {
+  Coded<TypeParam> coded("wavelet:3", {1, 2}, {TypeParam(1), TypeParam(2)});
+  coded.parts[1] = std::vector<std::byte>(9);
+  coded.parts[1][8] = std::byte{1};
+  try {
+    coded.level(2);
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Errc::enotnc) << error.what();
+  }
 }
 
 TYPED_TEST(Hierarchy, missing_values_stay_missing_and_do_not_spoil_the_others) {

@@ -32,6 +32,8 @@ std::string_view trimmed(std::string_view text) {
 }
 
 const char* order_problem(Kind earlier, Kind later) {
+  if (later == Kind::check || earlier == Kind::check)
+    return "does not go with a checksum alone: what is encoded has one in any case";
   if (later == Kind::levels) return "comes first";
   if (later == Kind::compress || earlier == Kind::levels) return nullptr;
   if (earlier == Kind::compress) return "needs elements, and a compressor leaves none";
@@ -209,10 +211,10 @@ void Pipeline::encode(const ChunkInfo& chunk, std::span<const std::byte> raw,
   parts[0] = encode(chunk, raw, workspace);
 }
 
-void Pipeline::decode(const ChunkInfo& chunk, std::span<const EncodedChunk> parts,
-                      std::span<std::byte> raw, CodecWorkspace& workspace) const {
+std::optional<double> Pipeline::decode(const ChunkInfo& chunk, std::span<const EncodedChunk> parts,
+                                       std::span<std::byte> raw, CodecWorkspace& workspace) const {
   if (levels_) return levels_->decode(chunk, parts, raw, workspace.state());
-  decode(chunk, parts[0].bytes, parts[0].skipped, raw, workspace);
+  return decode(chunk, parts[0].bytes, parts[0].skipped, raw, workspace);
 }
 
 EncodedChunk Pipeline::encode(const ChunkInfo& chunk, std::span<const std::byte> raw,
@@ -243,9 +245,9 @@ EncodedChunk Pipeline::encode(const ChunkInfo& chunk, std::span<const std::byte>
   return encoded.bytes.size() < raw.size() ? encoded : untouched;
 }
 
-void Pipeline::decode(const ChunkInfo& chunk, std::span<const std::byte> stored,
-                      std::uint32_t skipped, std::span<std::byte> raw,
-                      CodecWorkspace& workspace) const {
+std::optional<double> Pipeline::decode(const ChunkInfo& chunk, std::span<const std::byte> stored,
+                                       std::uint32_t skipped, std::span<std::byte> raw,
+                                       CodecWorkspace& workspace) const {
   check_stored(*this, chunk, skipped, raw.size());
 
   // Forwards: what each applied stage got when it encoded.
@@ -270,10 +272,11 @@ void Pipeline::decode(const ChunkInfo& chunk, std::span<const std::byte> stored,
   if (applied.empty()) {
     if (stored.size() != raw.size()) throw_damaged("none", "its size is not that of the chunk");
     if (!raw.empty()) std::memcpy(raw.data(), stored.data(), raw.size());
-    return;
+    return std::nullopt;
   }
 
   CodecWorkspace::State& state = workspace.state();
+  state.bound.reset();
   ScratchBuffer* out = &state.front;
   ScratchBuffer* other = &state.back;
   for (std::size_t i = applied.size(); i-- > 0;) {
@@ -286,6 +289,7 @@ void Pipeline::decode(const ChunkInfo& chunk, std::span<const std::byte> stored,
     stored = to.first(size);
     std::swap(out, other);
   }
+  return state.bound;
 }
 
 }  // namespace forebay

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,8 +35,11 @@ struct ChunkInfo {
   std::vector<Count> shape;  ///< slowest first; empty: one element
   /// One element in external form that stands for none, and is kept as it is; empty: there is none.
   std::span<const std::byte> fill = {};
-  /// Largest less smallest value of all that is written together; 0 where nobody asks for it.
-  double range = 0;
+  /// Largest less smallest value of all that is written together, for codecs whose bound is a part
+  /// of it (Pipeline::wants_range()); without it they take that of the chunk.
+  std::optional<double> range = {};
+  /// With such codecs: a bound that holds beside theirs, of values that are encoded once more.
+  std::optional<double> bound = {};
 
   Count elements() const;
   Count bytes() const { return elements() * size_of(type); }
@@ -119,15 +123,17 @@ class Pipeline {
               CodecWorkspace& workspace) const;
 
   /// Decodes the first parts of a chunk, parts() of them or fewer, into `raw`: all its elements, or
-  /// those of a coarser level (level_shape()). Errors as decode().
-  void decode(const ChunkInfo& chunk, std::span<const EncodedChunk> parts, std::span<std::byte> raw,
-              CodecWorkspace& workspace) const;
+  /// those of a coarser level (level_shape()). Errors and result as decode().
+  std::optional<double> decode(const ChunkInfo& chunk, std::span<const EncodedChunk> parts,
+                               std::span<std::byte> raw, CodecWorkspace& workspace) const;
 
   /// Decodes into `raw` (chunk.bytes() bytes). Errc::enotnc when `stored` is not what encode() made
   /// of such a chunk: never reads or writes outside the two spans, never allocates more than a
-  /// small multiple of chunk.bytes().
-  void decode(const ChunkInfo& chunk, std::span<const std::byte> stored, std::uint32_t skipped,
-              std::span<std::byte> raw, CodecWorkspace& workspace) const;
+  /// small multiple of chunk.bytes(). Returns the bound that was asked for, where it is stored
+  /// with the values (some of those of wants_range()).
+  std::optional<double> decode(const ChunkInfo& chunk, std::span<const std::byte> stored,
+                               std::uint32_t skipped, std::span<std::byte> raw,
+                               CodecWorkspace& workspace) const;
 
  private:
   void settle();  // once stages_ are there

@@ -40,6 +40,8 @@ struct CodecWorkspace::State {
   ScratchBuffer front, back;
   ScratchBuffer values;  ///< elements in native order
   ScratchBuffer check;   ///< what decoding gives, to verify a bound
+  /// Told by a stage that decodes, where what it stores has it: as Pipeline::decode() returns it.
+  std::optional<double> bound;
 
   /// The workspace's T for this key (a level, say); made by `make()` at first use.
   template <typename T, typename Make>
@@ -80,8 +82,9 @@ class LevelCoder {
   virtual Count most_bytes(const ChunkInfo& chunk) const = 0;
   virtual void encode(const ChunkInfo& chunk, std::span<const std::byte> raw,
                       std::span<EncodedChunk> parts, CodecWorkspace::State& state) const = 0;
-  virtual void decode(const ChunkInfo& chunk, std::span<const EncodedChunk> parts,
-                      std::span<std::byte> raw, CodecWorkspace::State& state) const = 0;
+  virtual std::optional<double> decode(const ChunkInfo& chunk, std::span<const EncodedChunk> parts,
+                                       std::span<std::byte> raw,
+                                       CodecWorkspace::State& state) const = 0;
 };
 
 /// Immutable; used by several threads at once, each with a workspace of its own.
@@ -93,6 +96,7 @@ class CodecStage {
     shuffle,   ///< elements to the same bytes in another order
     values,    ///< elements to bytes, by their values
     compress,  ///< any bytes to fewer bytes
+    check,     ///< nothing is changed; stands alone
   };
 
   CodecStage() = default;
@@ -105,7 +109,8 @@ class CodecStage {
   virtual std::string text() const = 0;
   virtual bool lossy() const { return false; }
   virtual bool wants_range() const { return false; }  ///< as Pipeline's
-  /// The largest absolute error that it leaves, where it is told one, of values of this range.
+  /// The largest absolute error that it leaves, where it is told one, of values of this range; 0
+  /// for none at all.
   virtual std::optional<double> bound(double /*range*/) const { return std::nullopt; }
   /// Whether elements of this type can go through and may gain by it.
   virtual bool applies_to(Type) const { return true; }

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <type_traits>
 
 #include "base/byteorder.h"
 #include "codec/stage.h"
@@ -66,10 +67,8 @@ class ZfpStage final : public CodecStage {
     const bool single = in.chunk.type == Type::float32;
     if (lossy() && !in_range(values, n, single)) return std::nullopt;
 
-    const double range = in.chunk.range > 0 || mode_ != Mode::relative
-                             ? in.chunk.range
-                             : range_of(values, n, single);
-    const int exponent = exponent_of(range);
+    const double wanted = wanted_of(in.chunk, values);
+    const int exponent = exponent_of(wanted);
     const double tolerance = mode_ == Mode::relative ? std::ldexp(1, exponent) : parameter_;
     const auto shape = merged_shape(in.chunk.shape, 4);
     const ZfpMode mode = zfp_mode(tolerance);
@@ -79,7 +78,8 @@ class ZfpStage final : public CodecStage {
     const auto to = out.reserve(capacity + behind());
     const std::size_t size = zfp_compress_to(field, mode, to.first(capacity));
     if (size == 0 || size + behind() >= in.bytes.size() || size > capacity) return std::nullopt;
-    if (verified() && !comes_back(in.chunk, field, to.first(capacity), tolerance, state))
+    const double bound = wanted < tolerance ? 0 : tolerance;  // that of equal values is too small
+    if (verified() && !comes_back(in.chunk, field, to.first(capacity), mode, bound, state))
       return std::nullopt;
     zfp_order_words(to.first(size));
     for (std::size_t i = 0; i < behind(); ++i)
@@ -96,6 +96,7 @@ class ZfpStage final : public CodecStage {
       const auto low = std::to_integer<unsigned>(in[in.size() - 2]);
       const auto high = std::to_integer<unsigned>(in[in.size() - 1]);
       tolerance = std::ldexp(1, static_cast<std::int16_t>(high << 8 | low));
+      state.bound = tolerance;
       in = in.first(in.size() - behind());
     }
     const auto shape = merged_shape(chunk.shape, 4);
@@ -121,20 +122,31 @@ class ZfpStage final : public CodecStage {
   bool verified() const { return bounded() || mode_ == Mode::reversible; }
   std::size_t behind() const { return mode_ == Mode::relative ? 2 : 0; }
 
-  // Where nobody told that of all.
-  static double range_of(std::span<const std::byte> values, std::size_t n, bool single) {
-    const auto look = [n](const auto* v) {
-      const auto [least, most] = std::minmax_element(v, v + n);
-      return n == 0 ? 0.0 : static_cast<double>(*most) - static_cast<double>(*least);
+  // The bound for these values; where nobody told the range of all, theirs counts.
+  double wanted_of(const ChunkInfo& chunk, std::span<const std::byte> values) const {
+    if (mode_ != Mode::relative) return parameter_;
+    double wanted = parameter_ * (chunk.range ? *chunk.range : range_of(chunk, values));
+    if (chunk.bound) wanted = std::min(wanted, *chunk.bound);
+    return wanted;
+  }
+  static double range_of(const ChunkInfo& chunk, std::span<const std::byte> values) {
+    Extremes extremes;
+    const auto look = [&](const auto* v) {
+      using T = std::remove_cvref_t<decltype(*v)>;
+      extremes.add<T>(
+          static_cast<std::size_t>(chunk.elements()), [v](std::size_t i) { return v[i]; },
+          chunk.fill);
     };
-    return single ? look(reinterpret_cast<const float*>(values.data()))
-                  : look(reinterpret_cast<const double*>(values.data()));
+    if (chunk.type == Type::float32)
+      look(reinterpret_cast<const float*>(values.data()));
+    else
+      look(reinterpret_cast<const double*>(values.data()));
+    return extremes.range();
   }
 
   // Of the largest power of two that the bound allows; of the smallest number for equal values.
-  int exponent_of(double range) const {
+  static int exponent_of(double wanted) {
     constexpr int least = std::numeric_limits<double>::min_exponent - 1;
-    const double wanted = mode_ == Mode::relative ? parameter_ * range : 0;
     return wanted > 0 ? std::max(std::ilogb(wanted), least) : least;
   }
 
@@ -151,19 +163,19 @@ class ZfpStage final : public CodecStage {
 
   // Decodes what was made and compares: bit for bit, or element for element with the bound.
   bool comes_back(const ChunkInfo& chunk, const ZfpField& field, std::span<std::byte> stream,
-                  double tolerance, CodecWorkspace::State& state) const {
+                  const ZfpMode& mode, double bound, CodecWorkspace::State& state) const {
     const std::span<const std::byte> values(field.values, static_cast<std::size_t>(chunk.bytes()));
     const auto decoded = state.check.reserve(values.size());
     const ZfpField back{field.type, field.shape, decoded.data()};
-    if (!zfp_decompress_in_place(back, zfp_mode(tolerance), stream)) return false;
+    if (!zfp_decompress_in_place(back, mode, stream)) return false;
     if (mode_ == Mode::reversible)
       return std::memcmp(values.data(), decoded.data(), values.size()) == 0;
     const auto n = static_cast<std::size_t>(chunk.elements());
     if (chunk.type == Type::float32)
       return all_within(reinterpret_cast<const float*>(values.data()),
-                        reinterpret_cast<const float*>(decoded.data()), n, tolerance);
+                        reinterpret_cast<const float*>(decoded.data()), n, bound);
     return all_within(reinterpret_cast<const double*>(values.data()),
-                      reinterpret_cast<const double*>(decoded.data()), n, tolerance);
+                      reinterpret_cast<const double*>(decoded.data()), n, bound);
   }
 
   Mode mode_;

@@ -84,6 +84,18 @@ std::size_t zfp_capacity(const ZfpField& field, const ZfpMode& mode) {
   return Run(field, mode).capacity();
 }
 
+// A block has a bit for whether it is zeros, an exponent, and of each value at most all its planes
+// and one bit more where groups are told apart.
+Count zfp_most_bytes(Type type, std::span<const std::size_t> shape) {
+  constexpr Count of_exponent = 16, of_stream = 64;
+  Count blocks = 1, values = 1;
+  for (const std::size_t n : shape) {
+    blocks *= static_cast<Count>((n + 3) / 4);
+    values *= 4;
+  }
+  return (blocks * (values * (8 * size_of(type) + 1) + of_exponent)) / 8 + of_stream;
+}
+
 std::size_t zfp_compress_to(const ZfpField& field, const ZfpMode& mode, std::span<std::byte> out) {
   Run run(field, mode);
   run.attach(out);

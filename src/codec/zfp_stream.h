@@ -31,6 +31,9 @@ struct ZfpField {
 /// Bytes that a stream of such a field takes at most.
 std::size_t zfp_capacity(const ZfpField& field, const ZfpMode& mode);
 
+/// The same of mode accuracy, told without libzfp: no less, and little more.
+Count zfp_most_bytes(Type type, std::span<const std::size_t> shape);
+
 /// Writes the stream into `out`, of zfp_capacity() bytes, aligned for any element; returns its
 /// size, 0 where zfp fails. The words are the machine's: decompress_in_place() takes them so, and
 /// order_words() makes them a file's. Errc::enomem.

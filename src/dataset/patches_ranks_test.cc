@@ -164,6 +164,56 @@ TEST(Patches, are_the_same_at_every_level_whoever_writes_and_reads) {
 }
 
 // Each rank owns as many patches as any other, but for one.
+// Values that were written within a bound of their own keep it when others, of a larger range, are
+// written into the same chunk: errors of the two codings add up, no more.
+TEST(Patches, old_values_of_a_chunk_keep_the_bound_that_they_were_written_with) {
+  for (const char* layout : {"patches", "chunked"}) {
+    for (const char* cache : {"0", "4M"}) {
+      const std::string path = path_of("merged");
+      auto chosen = hints("zfp:relative=1e-2", "level");
+      chosen["layout"] = layout;
+      chosen["patch_edge"] = "16";
+      chosen["chunk_size"] = "16k";
+      chosen["chunk_cache"] = cache;
+      run_as_threads(3, [&](const Comm& comm) {
+        auto ds = Dataset::create(comm, path, 5, false, chosen);
+        const DimId z = ds->def_dim("z", 16), y = ds->def_dim("y", 16), x = ds->def_dim("x", 48);
+        const VarId v = ds->def_var("v", Type::float32, std::array{z, y, x});
+        ds->enddef();
+        const auto value = [](Count k, Count j, Count l) {
+          const double wave =
+              std::sin(0.3 * static_cast<double>(l)) + std::cos(0.2 * static_cast<double>(j));
+          return static_cast<float>(k < 8 ? wave : 1e6 * wave);
+        };
+        for (const Count first : {0, 8}) {
+          std::vector<float> data;
+          std::vector<Request> one;
+          const Count count = comm.rank() == 1 ? 8 : 0;
+          one.push_back(request(v, true, data, {first, 0, 0}, {count, 16, 48}));
+          std::size_t i = 0;
+          for (Count k = first; k < first + count; ++k)
+            for (Count j = 0; j < 16; ++j)
+              for (Count l = 0; l < 48; ++l) data[i++] = value(k, j, l);
+          ds->execute(one, true);
+        }
+        const auto all = level_of<float>(*ds, v, 0, true);
+        double worst = 0, later = 0;
+        std::size_t i = 0;
+        for (Count k = 0; k < 16; ++k)
+          for (Count j = 0; j < 16; ++j)
+            for (Count l = 0; l < 48; ++l, ++i) {
+              const double error =
+                  std::fabs(static_cast<double>(all[i]) - static_cast<double>(value(k, j, l)));
+              (k < 8 ? worst : later) = std::max(k < 8 ? worst : later, error);
+            }
+        EXPECT_LE(worst, 2 * 4e-2) << layout;
+        EXPECT_LE(later, 4e4) << layout;
+        ds->close();
+      });
+    }
+  }
+}
+
 TEST(Patches, are_dealt_out_evenly) {
   const std::string path = path_of("even");
   Method method = choose_method(path, hints("shuffle,zstd:1", "level"));

@@ -344,8 +344,12 @@ void FileChecker::check_chunk(VarId id, Count chunk, const chunked::ChunkTable& 
   VariableCheck& check = of(id);
   ++check.present;
   ++result_.chunks;
-  if (const auto error =
-          attempt_to([&] { file_.chunks()->load(id, chunk, table, options_.decode, slot); })) {
+  const auto error = attempt_to([&] {
+    if (!table.get(file_.chunks()->coding(id).entry(chunk, 0)).present())
+      throw Error(Errc::enotnc, "the index has finer levels of it, but not the coarsest one");
+    file_.chunks()->load(id, chunk, table, options_.decode, slot);
+  });
+  if (error) {
     ++check.damaged;
     Damage damage;
     damage.var = id;

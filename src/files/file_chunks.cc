@@ -189,7 +189,7 @@ ChunkFacts FileChunks::facts(VarId id) const {
   }
   const std::uint32_t all_stages =
       its_coding != nullptr ? (1u << its_coding->pipeline.size()) - 1 : 0;
-  const int parts = Pipeline::parts_of(facts.codec);
+  const int parts = its_coding != nullptr ? its_coding->parts() : Pipeline::parts_of(facts.codec);
   if (parts > 1) facts.level_bytes.assign(static_cast<std::size_t>(parts), 0);
   table(id).for_each([&](Count entry, const chunked::Entry& e) {
     const Count chunk = entry / parts;
@@ -214,7 +214,8 @@ ChunkFacts FileChunks::facts(VarId id) const {
 void FileChunks::each_stored(VarId var, const std::function<void(const ChunkPlace&)>& visit) const {
   const ChunkFacts known = facts(var);
   std::vector<Count> at(known.grid.size());
-  const int parts = Pipeline::parts_of(known.codec);
+  const Item& its = item(var);
+  const int parts = its.codings.empty() ? Pipeline::parts_of(known.codec) : its.codings[0].parts();
   const chunked::ChunkTable& entries = table(var);
   entries.for_each([&](Count id, const chunked::Entry& entry) {
     Count chunk = id / parts;

@@ -84,7 +84,7 @@ struct ChunkFacts {
 /// How far a level of a variable in patches can be from what was written.
 struct LevelErrors {
   double error = 0;       ///< from what the transform makes of it at that level
-  double resolution = 0;  ///< interpolated linearly, from the variable itself
+  double resolution = 0;  ///< taken back to level 0 patch by patch, from the variable itself
 };
 
 /// A chunk that is in the file.

@@ -146,6 +146,7 @@ class ChunkedLayout : public HeapPart {
                                     const std::vector<std::vector<std::uint32_t>>& own,
                                     const ValueRanges& ranges, Entries& entries);
   void prepare_buffers(Operation& op, std::span<const std::uint32_t> own);
+  ChunkInfo info_of(const Operation& op, std::uint32_t chunk, const ValueRanges& ranges);
   std::vector<StoredChunk> encode(Operation& op, std::span<const std::uint32_t> own,
                                   const ValueRanges& ranges, const Entries& entries, Arena& arena,
                                   bool in_place);
@@ -175,6 +176,7 @@ class ChunkedLayout : public HeapPart {
     VarId var;
     Count id;
     std::span<std::byte> raw;
+    std::optional<double>* bound = nullptr;  // told what Pipeline::decode() tells
   };
   void decode(std::span<const Wanted> wanted);
   class StoredBytes;

@@ -31,6 +31,15 @@ void add_up(const Comm& comm, std::span<ReadFacts> facts) {
   }
 }
 
+// What is allocated to read the parts that a level needs, before their sizes are checked.
+Count claimed_bytes(const VariableCoding& coding, const ChunkTable& table, Count id) {
+  const Count most = coding.pipeline.most_bytes(coding.info(id));
+  Count bytes = 0;
+  for (int part = 0; part < coding.parts_needed(); ++part)
+    bytes += std::clamp<Count>(table.get(coding.entry(id, part)).bytes, 0, most);
+  return bytes;
+}
+
 }  // namespace
 
 void ChunkedLayout::read_together(std::span<Request> requests, std::optional<Error> failed) {
@@ -233,7 +242,9 @@ void ChunkedLayout::decode(std::span<const Wanted> wanted) {
   report_[Counter::chunks_decoded] += static_cast<std::int64_t>(wanted.size());
   tasks().run(wanted.size(), [&](std::size_t i, TaskSlot& slot) {
     const Wanted& w = wanted[i];
-    decode_chunk(coding(w.var), name_of(w.var), w.id, stored.parts(i), w.raw, slot.workspace);
+    const auto bound =
+        decode_chunk(coding(w.var), name_of(w.var), w.id, stored.parts(i), w.raw, slot.workspace);
+    if (w.bound != nullptr) *w.bound = bound;
   });
 }
 
@@ -252,7 +263,9 @@ void ChunkedLayout::read_level(Request& request) {
     const std::size_t first = at;
     Count held = 0;
     for (; at < touches.size() && (at == first || held < limit); ++at) {
-      held += v.grid.bytes(touches[at].chunk);
+      // A coarse level may claim more than what it becomes.
+      const Count id = touches[at].chunk;
+      held += std::max(v.grid.bytes(id), claimed_bytes(v, store_.table(var), id));
       const bool there = first_entry(var, touches[at].chunk).present();
       stored_at.push_back(there ? std::ssize(keys) : -1);
       if (there) keys.emplace_back(var, touches[at].chunk);

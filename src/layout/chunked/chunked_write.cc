@@ -298,6 +298,7 @@ std::optional<Error> ChunkedLayout::write_rounds(Operation& op,
 // A chunk that its owner's node will not get all of begins as what it was, or as fill values.
 void ChunkedLayout::prepare_buffers(Operation& op, std::span<const std::uint32_t> own) {
   std::vector<Wanted> old;
+  std::vector<std::uint32_t> kept;
   {
     StepTimer timer(report_, Step::pack);
     for (const std::uint32_t i : own) {
@@ -306,6 +307,10 @@ void ChunkedLayout::prepare_buffers(Operation& op, std::span<const std::uint32_t
       const std::span<std::byte> raw(team().buffer(c), static_cast<std::size_t>(c.bytes));
       if (!first_entry(c.var, c.id).present()) {
         fill_chunk(coding(c.var).fill, raw);
+      } else if (coding(c.var).pipeline.wants_range()) {
+        // What is decoded tells the bound that it must keep; the cache does not know it.
+        kept.push_back(i);
+        old.push_back({c.var, c.id, raw, &op.kept[i].bound});
       } else if (const auto known = cache_.find(c.var, c.id)) {
         std::memcpy(raw.data(), known->data(), raw.size());
       } else {
@@ -314,6 +319,27 @@ void ChunkedLayout::prepare_buffers(Operation& op, std::span<const std::uint32_t
     }
   }
   decode(old);
+  for (const std::uint32_t i : kept) {
+    const PlannedChunk& c = op.chunks[i];
+    Operation::Kept& its = op.kept[i];
+    if (its.bound) continue;
+    const VariableCoding& v = coding(c.var);
+    its.range =
+        range_of_values(v.type, {team().buffer(c), static_cast<std::size_t>(c.bytes)}, v.fill);
+  }
+}
+
+// What the values of a chunk are coded by.
+ChunkInfo ChunkedLayout::info_of(const Operation& op, std::uint32_t chunk,
+                                 const ValueRanges& ranges) {
+  const PlannedChunk& c = op.chunks[chunk];
+  ChunkInfo info = coding(c.var).info(c.id);
+  info.range = ranges.of(c.var);
+  if (const auto kept = op.kept.find(chunk); kept != op.kept.end()) {
+    info.bound = kept->second.bound;
+    if (kept->second.range && info.range) info.range = std::min(*info.range, *kept->second.range);
+  }
+  return info;
 }
 
 // Places are multiples of FileSpace::unit; what is left of a unit is
@@ -361,7 +387,7 @@ std::vector<StoredChunk> ChunkedLayout::encode(Operation& op, std::span<const st
     const std::span<const std::byte> raw =
         c.shared ? std::span<const std::byte>(team_->buffer(c), static_cast<std::size_t>(c.bytes))
                  : collect(op, own[k], slot);
-    encode_chunk(coding(c.var), c.id, ranges.of(c.var), raw, arena, c.shared && in_place,
+    encode_chunk(coding(c.var), info_of(op, own[k], ranges), raw, arena, c.shared && in_place,
                  slot.workspace, its);
   });
   for (std::size_t k = 0; k < own.size(); ++k) {

@@ -160,11 +160,9 @@ StoredChunk encode_chunk(const Pipeline& pipeline, const ChunkInfo& info,
   return to_store(pipeline.encode(info, raw, workspace), raw, arena, keep_raw_in_place);
 }
 
-void encode_chunk(const VariableCoding& coding, Count id, double range,
+void encode_chunk(const VariableCoding& coding, const ChunkInfo& info,
                   std::span<const std::byte> raw, Arena& arena, bool keep_raw_in_place,
                   CodecWorkspace& workspace, std::span<StoredChunk> parts) {
-  ChunkInfo info = coding.info(id);
-  info.range = range;
   std::vector<EncodedChunk> encoded(parts.size());
   coding.pipeline.encode(info, raw, encoded, workspace);
   Count bytes = 0;
@@ -222,16 +220,17 @@ void verify_chunk(const VariableCoding& coding, const std::string& name, Count i
       "the checksum of its " + std::to_string(part.bytes.size()) + " bytes" + of + " is wrong");
 }
 
-void decode_chunk(const VariableCoding& coding, const std::string& name, Count id,
-                  std::span<const StoredPart> parts, std::span<std::byte> raw,
-                  CodecWorkspace& workspace) {
+std::optional<double> decode_chunk(const VariableCoding& coding, const std::string& name, Count id,
+                                   std::span<const StoredPart> parts, std::span<std::byte> raw,
+                                   CodecWorkspace& workspace) {
   SmallList<EncodedChunk, 1> encoded;
   for (const StoredPart& part : parts) {
     verify_chunk(coding, name, id, static_cast<int>(encoded.size()), part);
     encoded.push_back({part.bytes, part.entry->skipped});
   }
   try {
-    coding.pipeline.decode(coding.info(id), {encoded.data(), encoded.size()}, raw, workspace);
+    return coding.pipeline.decode(coding.info(id), {encoded.data(), encoded.size()}, raw,
+                                  workspace);
   } catch (const Error& error) {
     if (error.code() == Errc::enomem) throw;
     throw damaged_chunk(name, coding.stored_grid(), id, error.message());

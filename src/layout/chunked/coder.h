@@ -110,9 +110,9 @@ class Arena {
 StoredChunk encode_chunk(const Pipeline& pipeline, const ChunkInfo& info,
                          std::span<const std::byte> raw, Arena& arena, bool keep_raw_in_place,
                          CodecWorkspace& workspace);
-/// All parts of a chunk, coding.parts() of them; the arena has room for arena_bytes(). `range` as
-/// in ChunkInfo.
-void encode_chunk(const VariableCoding& coding, Count id, double range,
+/// All parts of a chunk, coding.parts() of them; the arena has room for arena_bytes(). `info` is
+/// coding.info() and what the caller knows of the values.
+void encode_chunk(const VariableCoding& coding, const ChunkInfo& info,
                   std::span<const std::byte> raw, Arena& arena, bool keep_raw_in_place,
                   CodecWorkspace& workspace, std::span<StoredChunk> parts);
 Count arena_bytes(const VariableCoding& coding, Count id);
@@ -135,9 +135,9 @@ void verify_chunk(const VariableCoding& coding, const std::string& name, Count i
 
 /// Verifies and decodes `parts`, coding.parts_needed() of them. Errc::enotnc naming variable and
 /// chunk when a checksum is wrong or the bytes are no such chunk.
-void decode_chunk(const VariableCoding& coding, const std::string& name, Count id,
-                  std::span<const StoredPart> parts, std::span<std::byte> raw,
-                  CodecWorkspace& workspace);
+std::optional<double> decode_chunk(const VariableCoding& coding, const std::string& name, Count id,
+                                   std::span<const StoredPart> parts, std::span<std::byte> raw,
+                                   CodecWorkspace& workspace);
 
 /// The chunk's place in its variable, for messages: "T[2, 0:180, 360:720]".
 std::string describe_chunk(const std::string& name, const ChunkGrid& grid, Count id);

@@ -105,7 +105,7 @@ class CoderTest : public ::testing::Test {
 
   StoredChunk encode(bool in_place) {
     StoredChunk stored;
-    encode_chunk(*coding_, 0, 0, raw_, arena_, in_place, workspace_, {&stored, 1});
+    encode_chunk(*coding_, coding_->info(0), raw_, arena_, in_place, workspace_, {&stored, 1});
     return stored;
   }
   Errc decode(const StoredChunk& stored, std::uint64_t hash) {

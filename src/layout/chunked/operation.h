@@ -3,6 +3,7 @@
 // §5.3).
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -85,6 +86,12 @@ struct Operation {
   /// How many rounds before each have shared chunks. Ranks wait for each other in these alone, so
   /// buffers that are used in turn change by this number, never by that of the round.
   std::vector<std::uint32_t> met;
+  /// What holds for values that chunks of this rank's have already, of those whose codecs want a
+  /// range: the bound that they were stored with, or their range.
+  struct Kept {
+    std::optional<double> bound, range;
+  };
+  std::map<std::uint32_t, Kept> kept;
 
   /// To be called once rounds are known, or what is shared has changed: brings the touches into the
   /// order of rounds, and sets `of_round`, `meets` and `met`.

@@ -32,7 +32,7 @@ class UnpackTest : public ::testing::Test {
       store_be(raw.data() + 4 * i, first + static_cast<std::int32_t>(i));
     arena_.reset(1 << 20);
     StoredChunk stored;
-    encode_chunk(*coding_, 0, 0, raw, arena_, false, slot_.workspace, {&stored, 1});
+    encode_chunk(*coding_, coding_->info(0), raw, arena_, false, slot_.workspace, {&stored, 1});
     bytes_ = stored.bytes;
     entry_.offset = 0;
     entry_.bytes = std::ssize(stored.bytes);

@@ -1,10 +1,10 @@
 #include "layout/chunked/value_ranges.h"
 
-#include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
+#include <vector>
 
 #include "base/byteorder.h"
 
@@ -23,38 +23,43 @@ double number(std::int64_t place) {
 }
 
 template <typename T>
-void look(const Request& write, std::span<const std::byte> fill, double& least, double& most) {
-  T none = std::numeric_limits<T>::quiet_NaN();
-  if (fill.size() == sizeof(T)) none = load_be<T>(fill.data());
-  T low = std::numeric_limits<T>::infinity(), high = -low;
-  for (Count i = 0; i < write.elements; ++i) {
-    const std::byte* at = write.packed + i * static_cast<Count>(sizeof(T));
-    T value;
-    if (write.swap > 1) {
-      std::memcpy(&value, at, sizeof value);
-    } else {
-      value = load_be<T>(at);
-    }
-    if (!(std::fabs(value) <= std::numeric_limits<T>::max()) || value == none) continue;
-    low = std::min(low, value);
-    high = std::max(high, value);
-  }
-  least = std::min<double>(least, low);
-  most = std::max<double>(most, high);
+T load(const std::byte* at, bool native) {
+  if (!native) return load_be<T>(at);
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+void look(Type type, std::span<const std::byte> values, bool native,
+          std::span<const std::byte> fill, Extremes& extremes) {
+  const auto each = [&](auto zero) {
+    using T = decltype(zero);
+    extremes.add<T>(
+        values.size() / sizeof(T),
+        [&](std::size_t i) { return load<T>(values.data() + i * sizeof(T), native); }, fill);
+  };
+  if (type == Type::float32) each(0.0F);
+  if (type == Type::float64) each(0.0);
 }
 
 }  // namespace
 
+std::optional<double> range_of_values(Type type, std::span<const std::byte> raw,
+                                      std::span<const std::byte> fill) {
+  Extremes extremes;
+  look(type, raw, false, fill, extremes);
+  return extremes.any() ? std::optional(extremes.range()) : std::nullopt;
+}
+
 void ValueRanges::add(const Request& write, Type type, std::span<const std::byte> fill) {
-  Range& range = known_[write.var];
-  if (type == Type::float32) look<float>(write, fill, range.least, range.most);
-  if (type == Type::float64) look<double>(write, fill, range.least, range.most);
+  const auto bytes = static_cast<std::size_t>(write.elements * size_of(type));
+  look(type, {write.packed, bytes}, write.swap > 1, fill, known_[write.var]);
 }
 
 void ValueRanges::share(const Comm& comm, std::span<const VarId> vars) {
   std::vector<std::int64_t> values;
   for (const VarId var : vars) {
-    const Range range = known_[var];
+    const Extremes range = known_[var];
     values.insert(values.end(), {ordered(range.least), ordered(-range.most)});
   }
   comm.all_reduce(values, Reduce::min);
@@ -62,12 +67,9 @@ void ValueRanges::share(const Comm& comm, std::span<const VarId> vars) {
     known_[vars[i]] = {number(values[2 * i]), -number(values[2 * i + 1])};
 }
 
-double ValueRanges::of(VarId var) const {
+std::optional<double> ValueRanges::of(VarId var) const {
   const auto found = known_.find(var);
-  if (found == known_.end() || found->second.least > found->second.most) return 0;
-  // Halves, or the range of all numbers would not be one.
-  const double half = found->second.most / 2 - found->second.least / 2;
-  return std::min(half, std::numeric_limits<double>::max() / 2) * 2;
+  return found == known_.end() ? std::nullopt : std::optional(found->second.range());
 }
 
 }  // namespace forebay::chunked

@@ -2,17 +2,21 @@
 // bound is a part of it.
 #pragma once
 
-#include <limits>
 #include <map>
+#include <optional>
 #include <span>
-#include <vector>
 
 #include "array/request.h"
 #include "array/type.h"
 #include "base/types.h"
+#include "codec/values.h"
 #include "comm/comm.h"
 
 namespace forebay::chunked {
+
+/// Local. The range of a chunk's values, in external form; nothing where it has none.
+std::optional<double> range_of_values(Type type, std::span<const std::byte> raw,
+                                      std::span<const std::byte> fill);
 
 class ValueRanges {
  public:
@@ -21,16 +25,13 @@ class ValueRanges {
   void add(const Request& write, Type type, std::span<const std::byte> fill);
   /// Collective. What all ranks have of these variables, which are the same on all of them.
   void share(const Comm& comm, std::span<const VarId> vars);
-  /// Largest less smallest value; 0 where there is none.
-  double of(VarId var) const;
+  /// Largest less smallest value, 0 where there is none; nothing for variables that were neither
+  /// added nor shared.
+  std::optional<double> of(VarId var) const;
   void clear() { known_.clear(); }
 
  private:
-  struct Range {
-    double least = std::numeric_limits<double>::infinity();
-    double most = -std::numeric_limits<double>::infinity();
-  };
-  std::map<VarId, Range> known_;
+  std::map<VarId, Extremes> known_;
 };
 
 }  // namespace forebay::chunked

@@ -395,7 +395,7 @@ std::string chunked_text(const ClassicFile& file) {
 std::string levels_text(const ClassicFile& file) {
   const Schema& schema = file.schema();
   TextTable table("lrlrrrr");
-  table.add({"name", "level", "shape", "stored", "to read", "error", "error if interpolated"});
+  table.add({"name", "level", "shape", "stored", "to read", "error", "error at full size"});
   bool any = false;
   for (std::size_t v = 0; v < schema.vars.size(); ++v) {
     const auto id = static_cast<VarId>(v);
