@@ -34,7 +34,7 @@ void check_method(const Method& method) {
                 "leave it out: a group's file is a BP4 directory");
   require("layout", method.layout, {"auto", "process-group"});
   require("codec", method.codec, {"none"});
-  require("stage", method.stage, {"auto", "direct"});
+  require("stage", method.stage, {"auto", "direct", "async"});
   require("transport", method.transport, {"auto", "posix"});
 }
 
@@ -114,6 +114,7 @@ process_group::WriteOptions group_write_options(const Method& method) {
   process_group::WriteOptions options;
   if (method.subfiling == "node") options.ranks_per_file = options.ranks_of_node;
   if (method.subfiling == "ranks") options.ranks_per_file = method.subfile_ranks;
+  if (method.stage == "async") options.async_memory = method.async_memory;
   constexpr Count beyond = Count{1} << 40;  // which the writer refuses
   if (method.striping_unit > 0)
     options.alignment = (std::min(method.striping_unit, beyond) + 63) / 64 * 64;

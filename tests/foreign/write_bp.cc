@@ -1,7 +1,8 @@
 // Writes BP4 files, for check_bp.py, which knows what is to be in them. The ranks are threads, or
 // processes where an MPI launcher started them.
 //
-//   write_bp DIR RANKS RANKS_PER_FILE FIRST LAST [append] [column]     steps FIRST to LAST, from 0
+//   write_bp DIR RANKS RANKS_PER_FILE FIRST LAST [append] [column] [async]     steps FIRST to LAST,
+//   from 0
 //
 // Prints "ended N" behind each step; where a step fails, "failed N", and goes on.
 #include <complex>
@@ -148,6 +149,7 @@ int main(int argc, char** argv) {
   for (int i = 6; i < argc; ++i) {
     append |= std::strcmp(argv[i], "append") == 0;
     options.column_major |= std::strcmp(argv[i], "column") == 0;
+    if (std::strcmp(argv[i], "async") == 0) options.async_memory = 4096;
   }
   const auto work = [&](const Comm& comm) {
     Report report;

@@ -28,6 +28,8 @@ struct WriteOptions {
   static constexpr int all_ranks = 0, ranks_of_node = -1;
   /// Where process groups begin: a multiple of 64, of a stripe if there is one.
   Count alignment = 4096;
+  /// Bytes of a rank that wait for the thread of stage async; 0: steps are written at once.
+  Count async_memory = 0;
 };
 
 class BpFiles {

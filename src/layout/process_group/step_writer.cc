@@ -39,8 +39,14 @@ struct Piece {
   std::span<const std::byte> bytes;
 };
 
-/// Ascending pieces; those that touch go out in one call.
+/// Ascending pieces; those that touch go out in one call, or to the file's queue where that is
+/// open.
 void write_pieces(File& file, std::span<const Piece> pieces) {
+  if (file.writes_later()) {
+    for (const Piece& piece : pieces)
+      if (!piece.bytes.empty()) file.write_data_at(piece.at, piece.bytes);
+    return;
+  }
   std::vector<iovec> together;
   Offset from = 0, end = -1;
   const auto write = [&] {
@@ -64,6 +70,12 @@ void write_pieces(File& file, std::span<const Piece> pieces) {
 StepWriter::StepWriter(const Comm& comm, const std::string& path, const WriteOptions& options,
                        bool append, Report& report)
     : comm_(comm), options_(options), report_(report), files_(comm, path, options, append, report) {
+  agree_on_error(comm, attempt_to([&] {
+                   if (options.async_memory <= 0) return;
+                   later_ = std::make_unique<WriteQueue>(options.async_memory, report);
+                   files_.data().use_queue(later_.get());
+                   files_.metadata().use_queue(later_.get());
+                 }));
   if (!append) return;
   catalogue_.learn(comm, files_.names);
   agree_on_error(comm, attempt_to([&] {
@@ -454,6 +466,20 @@ void StepWriter::write_flush(const std::optional<Error>& failed_before) {
   flushed_.end = end;
 }
 
+/// Collective. All of the step is in its files: it may be seen.
+void StepWriter::show(const bp::StepRecord& record) {
+  by_root(comm_, [&] { files_.index().write_at(files_.index_end, bp::print_record(record)); });
+  files_.index_end += bp::record_bytes;
+}
+
+/// The step that was left to the queues.
+void StepWriter::finish_last() {
+  if (!held_) return;
+  agree_on_error(comm_, attempt_to([&] { later_->drain(); }));
+  show(*held_);
+  held_.reset();
+}
+
 void StepWriter::write_step() {
   Laid step;
   agree(step, std::nullopt, [&] { lay_out(step); });
@@ -464,6 +490,8 @@ void StepWriter::write_step() {
   const auto failed = attempt_to([&] {
     const StepTimer timer(report_, Step::write);
     const IndexPlan plan = plan_metadata(step);
+    std::optional<WriteQueue::Open> open;
+    if (later_) open.emplace(*later_);
     write_data(step, at);
     for (const auto& [from, entry_end] : step.own)
       bp::move_entry(std::span(step.entries).subspan(from, entry_end - from), at);
@@ -473,11 +501,13 @@ void StepWriter::write_step() {
     record.time = record_time();
   });
   agree_on_error(comm_, failed);
-  // All of the step is in its files: it may be seen.
-  by_root(comm_, [&] { files_.index().write_at(files_.index_end, bp::print_record(record)); });
+  if (later_) {
+    held_ = record;
+  } else {
+    show(record);
+  }
   files_.data_end = end;
   files_.metadata_end = record.end;
-  files_.index_end += bp::record_bytes;
   files_.steps = step.number;
   for (const std::size_t n : step.names)
     attribute_written_[n] = catalogue_[n].kind == Kind::attribute;
@@ -496,9 +526,14 @@ void StepWriter::forget_step() {
   flushed_ = {};
 }
 
-// All ranks have ended their writes. What lies behind whole steps is given back where that works;
-// the next step is written over it in any case.
+// All ranks have ended their writes, as far as they are this step's. What lies behind whole steps
+// is given back where that works; the next step is written over it in any case.
 void StepWriter::give_up_step() {
+  if (later_ && !held_) {
+    later_->drop(files_.data());
+    later_->drop(files_.metadata());
+    attempt_to([&] { comm_.meet(); });
+  }
   if (files_.data_ranks().is_root()) attempt_to([&] { files_.data().truncate(files_.data_end); });
   if (comm_.is_root()) {
     attempt_to([&] { files_.metadata().truncate(files_.metadata_end); });
@@ -511,6 +546,7 @@ void StepWriter::give_up_step() {
 void StepWriter::end_step() {
   const StepTimer timer(report_, Step::wait);
   try {
+    finish_last();
     write_step();
   } catch (...) {
     give_up_step();
@@ -531,6 +567,7 @@ void StepWriter::flush(const std::optional<Error>& failed) {
 }
 
 void StepWriter::sync() {
+  finish_last();
   const StepTimer timer(report_, Step::sync);
   agree_on_error(comm_, attempt_to([&] {
                    files_.data().sync();
@@ -547,7 +584,13 @@ void StepWriter::sync() {
 
 void StepWriter::close() {
   forget_step();
-  std::optional<Error> failed;
+  auto failed = attempt_to([&] { finish_last(); });
+  if (failed) failed = attempt_to([&] { finish_last(); });  // the last time that it can be tried
+  if (later_) {
+    later_->drop(files_.data());
+    later_->drop(files_.metadata());
+    later_->tell();
+  }
   attempt_into(failed, [&] { files_.data().close(); });
   attempt_into(failed, [&] { files_.metadata().close(); });
   if (comm_.is_root()) attempt_into(failed, [&] { files_.index().close(); });

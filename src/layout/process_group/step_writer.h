@@ -9,6 +9,11 @@
 // Ranks exchange sums alone: of the bytes of their groups, and for each variable of the bytes and
 // number of its entries. A rank holds its own entries and two numbers a variable, twice.
 //
+// With stage async bytes are copied to a queue (storage/write_queue.h), which a thread writes while
+// the program goes on; the record of a step is held back until all ranks' queues are empty, which
+// the next end_step, sync or close makes sure of first. So a step is in the file when the next one
+// has ended, and what was held may be tried again.
+//
 // Invariant: nothing that a record of md.idx tells of is ever written again; what lies behind the
 // ends of whole steps (BpFiles) belongs to the step under way.
 #pragma once
@@ -30,6 +35,7 @@
 #include "layout/process_group/bp_files.h"
 #include "layout/process_group/catalogue.h"
 #include "layout/process_group/step_index.h"
+#include "storage/write_queue.h"
 
 namespace forebay::process_group {
 
@@ -73,17 +79,21 @@ class StepWriter {
   /// of those that share a data file where there are several, and up to 3 where there are new names
   /// (catalogue.h).
   /// When it throws, on all ranks, the step is not in the file, its blocks are dropped, earlier
-  /// steps are as they were, and another step may be written.
+  /// steps are as they were, and another step may be written. With stage async the step before is
+  /// in the file when this returns, for one meeting more; if that cannot be written, this throws
+  /// and writes nothing, and the next call tries it again.
   void end_step();
 
   /// Collective. All steps so far are on the device when this returns.
   void sync();
-  /// Collective. Blocks of a step that was not ended are dropped.
+  /// Collective. Blocks of a step that was not ended are dropped; with stage async so is the last
+  /// step where this throws, as it cannot be written.
   void close();
 
   /// Local. Bytes that copies of blocks take, or took in the last step.
   std::size_t memory() const { return copies_.memory(); }
-  std::uint64_t steps() const { return files_.steps; }  ///< in the file, whoever wrote them
+  /// That have ended, whoever wrote them.
+  std::uint64_t steps() const { return files_.steps; }
 
  private:
   struct Pending {
@@ -125,6 +135,8 @@ class StepWriter {
   std::uint32_t next_step() const;
   template <typename F>
   void agree(Laid& step, std::optional<Error> failed, F&& lay_out);
+  void show(const bp::StepRecord& record);
+  void finish_last();
   void write_step();
   void write_flush(const std::optional<Error>& failed);
   void begin_image(Laid& step);
@@ -160,6 +172,8 @@ class StepWriter {
   Flushed flushed_;
   std::vector<bp::Attribute> attributes_;  // not written yet
   CopyRoom copies_;
+  std::unique_ptr<WriteQueue> later_;   // of stage async; goes before its files do
+  std::optional<bp::StepRecord> held_;  // of the step that it writes; on all ranks, root's counts
 };
 
 }  // namespace forebay::process_group

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/attempt.h"
@@ -137,6 +139,103 @@ TEST_F(StepWriterRanks, a_disk_that_is_full_for_one_rank_fails_on_all_and_leaves
     if (!fails) expected_data = data;
     EXPECT_EQ(data.size(), expected_data.size());
   }
+}
+
+std::vector<double> values_of(const std::string& path, std::uint32_t step) {
+  Report report;
+  const BpReader file(Comm(), path, report);
+  std::vector<double> all(12, -1);
+  file.read(file.find("v"), step, {{0}, {12}, {}}, reinterpret_cast<std::byte*>(all.data()));
+  return all;
+}
+
+// Whatever fits into the queue, and with a rank that is late: the last step but one is in the file
+// when a step has ended, all are behind sync and close, and lent bytes are the caller's again.
+TEST_F(StepWriterRanks, asynchronous_steps_are_in_the_file_when_the_next_one_has_ended) {
+  for (const Count memory : {1, 100, 1 << 20}) {
+    for (const int ranks_per_file : {0, 2}) {
+      SetUp();
+      WriteOptions options;
+      options.async_memory = memory;
+      options.ranks_per_file = ranks_per_file;
+      run_as_threads(3, [&](const Comm& comm) {
+        Report report;
+        auto file = StepWriter::create(comm, path_, options, report);
+        const auto add = [&](int step) {
+          if (comm.rank() == 2) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+          std::vector<double> mine(4, 100 * step + comm.rank());
+          file->add({"v", bp::Type::float64}, {{12}, {4 * comm.rank()}, {4}}, bytes(mine), true);
+          file->end_step();
+          mine.assign(4, -7);  // ours again
+        };
+        for (int step = 0; step < 6; ++step) {
+          add(step);
+          comm.barrier();
+          EXPECT_EQ(records(), static_cast<std::size_t>(step)) << memory;
+          comm.barrier();
+        }
+        file->sync();
+        EXPECT_EQ(records(), 6U);
+        add(6);
+        file->close();
+        file = StepWriter::append(comm, path_, options, report);
+        add(7);
+        file->flush();
+        add(8);
+        file->close();
+      });
+      ASSERT_EQ(records(), 9U);
+      for (std::uint32_t step = 0; step < 9; ++step)
+        for (std::size_t i = 0; i < 12; ++i)
+          EXPECT_EQ(values_of(path_, step)[i], 100 * step + static_cast<double>(i / 4)) << step;
+    }
+  }
+}
+
+// What the thread cannot write is told by the next call, on all ranks, and tried again by those
+// that follow; the step that was not begun may be written again.
+TEST_F(StepWriterRanks, an_asynchronous_step_that_cannot_be_written_is_kept) {
+  WriteOptions options;
+  options.async_memory = 1 << 20;
+  run_as_threads(3, [&](const Comm& comm) {
+    Report report;
+    const auto file = StepWriter::create(comm, path_, options, report);
+    if (comm.is_root()) add_block(comm, *file, "v");
+    file->end_step();
+    file->sync();
+    // Rank 1 has not opened it yet; the others go on with the file itself.
+    if (comm.is_root()) {
+      fs::rename(path_ / "data.0", path_ / "real");
+      fs::create_symlink("/dev/full", path_ / "data.0");
+    }
+    comm.barrier();
+    const auto add = [&](int step) {
+      const std::vector<double> mine(4, 100 * step + comm.rank());
+      file->add({"v", bp::Type::float64}, {{12}, {4 * comm.rank()}, {4}}, bytes(mine), false);
+    };
+    add(1);
+    file->end_step();
+    for (int time = 0; time < 3; ++time) {
+      add(2);
+      EXPECT_EQ(code_of(attempt_to([&] { file->end_step(); })), Errc::eno_space);
+      EXPECT_EQ(records(), 1U);
+    }
+    EXPECT_EQ(code_of(attempt_to([&] { file->sync(); })), Errc::eno_space);
+    EXPECT_EQ(file->steps(), 2U);
+    EXPECT_EQ(code_of(attempt_to([&] { file->close(); })), Errc::eno_space);
+    comm.barrier();
+    if (comm.is_root()) fs::rename(path_ / "real", path_ / "data.0");
+    comm.barrier();
+    // Nothing tells of it, and another is written over it.
+    const auto again = StepWriter::append(comm, path_, options, report);
+    EXPECT_EQ(again->steps(), 1U);
+    const std::vector<double> mine(4, 300 + comm.rank());
+    again->add({"v", bp::Type::float64}, {{12}, {4 * comm.rank()}, {4}}, bytes(mine), false);
+    again->end_step();
+    again->close();
+  });
+  EXPECT_EQ(records(), 2U);
+  EXPECT_EQ(values_of(path_, 1)[5], 301);
 }
 
 TEST_F(StepWriterRanks, lent_bytes_are_taken_when_the_step_ends_and_others_when_they_are_added) {
