@@ -238,6 +238,36 @@ TEST_F(StepWriterRanks, an_asynchronous_step_that_cannot_be_written_is_kept) {
   EXPECT_EQ(values_of(path_, 1)[5], 301);
 }
 
+// Of a step that fails while ranks hand it over nothing waits any more.
+TEST_F(StepWriterRanks, an_asynchronous_step_that_is_given_up_leaves_the_queues) {
+  WriteOptions options;
+  options.async_memory = 64;
+  run_as_threads(3, [&](const Comm& comm) {
+    Report report;
+    const auto file = StepWriter::create(comm, path_, options, report);
+    if (comm.is_root()) add_block(comm, *file, "v");
+    file->end_step();
+    file->sync();
+    if (comm.is_root()) {
+      fs::rename(path_ / "data.0", path_ / "real");
+      fs::create_symlink("/dev/full", path_ / "data.0");
+    }
+    comm.barrier();
+    const std::vector<double> mine(400, comm.rank());
+    file->add({"v", bp::Type::float64}, {{1200}, {400 * comm.rank()}, {400}}, bytes(mine), false);
+    EXPECT_EQ(code_of(attempt_to([&] { file->end_step(); })), Errc::eno_space);
+    comm.barrier();
+    if (comm.is_root()) fs::rename(path_ / "real", path_ / "data.0");
+    comm.barrier();
+    const std::vector<double> all(12, 5);
+    if (comm.is_root()) file->add({"v", bp::Type::float64}, {{12}, {0}, {12}}, bytes(all), false);
+    file->end_step();
+    file->close();
+  });
+  EXPECT_EQ(records(), 2U);
+  EXPECT_EQ(values_of(path_, 1), std::vector<double>(12, 5));
+}
+
 TEST_F(StepWriterRanks, lent_bytes_are_taken_when_the_step_ends_and_others_when_they_are_added) {
   run_as_threads(2, [&](const Comm& comm) {
     Report report;
