@@ -214,23 +214,17 @@ class Variable:
             raise IndexError(f"{self.name} has no level {level}: its levels are 0 to {self.levels}")
         return Level(self, level)
 
-    def refine(self, key: Any = ..., *, error: float = 0.0) -> Iterator[tuple[int, np.ndarray]]:
+    def refine(self, key: Any = ..., *, error: float = 0.0) -> Refinement:
         """Yields (level, array) of what `key` selects, coarse to fine: previews that become sharper.
 
-        `key` has slices without steps, of the variable itself; each level yields its elements that stand there. Ends at
-        level 0, or with the first level that is within `error` of the variable everywhere (Level.resolution_error).
+        `key` has slices without steps, of the variable itself (an integer keeps its dimension); each level yields its
+        elements that stand there. Ends at level 0, or as soon as each patch, taken back to full resolution, is within
+        `error` of the variable. Each step reads the details of one more level, of those patches alone that are not.
         """
         box = select(key, self.shape, self.name)
         if any(s not in (None, 1) for s in box.strides or ()) or any(box.flip or ()):
             raise ValueError(f"{self.name}: refine() takes slices without steps")
-        for level in range(self.levels, -1, -1):
-            at = self.level(level)
-            parts = []
-            for first, count, step in zip(box.start, box.count, at.steps, strict=True):
-                parts.append(slice(-(-first // step), -(-(first + count) // step)))
-            yield level, at[tuple(parts)]
-            if at.resolution_error <= error:
-                return
+        return Refinement(self, box, error)
 
     def _level_shapes(self) -> list[tuple[int, ...]]:
         handle = self._dataset._handle_for_use()
@@ -252,6 +246,52 @@ class Variable:
 
     def _repr_html_(self) -> str:
         return _repr.variable_html(self)
+
+
+class Refinement(Iterator):
+    """A part of a variable that becomes finer with each step (Variable.refine)."""
+
+    def __init__(self, variable: Variable, box: Selection, error: float):
+        self._variable, self._box, self._wanted = variable, box, float(error)
+        self._its: Any = None
+        self._ended = False
+        #: The level of the last array; None before the first one.
+        self.level: int | None = None
+        #: How far what was yielded last, taken back to full resolution patch by patch, can be from the variable.
+        self.error: float = np.inf
+        #: Bytes of the file that were read for all steps so far.
+        self.bytes_read: int = 0
+
+    def __next__(self) -> tuple[int, np.ndarray]:
+        while not self._ended:
+            array = self._all() if self._variable.levels == 0 else self._finer()
+            # A coarse level may have no element in a small box.
+            if array.size or self._ended:
+                return self.level or 0, array
+        raise StopIteration
+
+    def _finer(self) -> np.ndarray:
+        variable = self._variable
+        if self._its is None:
+            dataset = variable._dataset
+            start, count = list(self._box.start), list(self._box.count)
+            self._its = dataset._handle_for_use().refining(variable._number, start, count, dataset.threads)
+        else:
+            self._its.refine(self._wanted)
+        array = np.empty(tuple(self._its.count), variable.dtype)
+        if array.size:
+            self._its.values(array)
+        self.level, self.error, self.bytes_read = self._its.level, self._its.error, self._its.bytes_read
+        self._ended = self.level == 0 or (self.error <= self._wanted and array.size > 0)
+        return array
+
+    def _all(self) -> np.ndarray:
+        """Of a variable that has level 0 alone."""
+        array = np.empty(tuple(self._box.count), self._variable.dtype)
+        if array.size:
+            self._variable._dataset._read(self._variable._number, self._box, array, None)
+        self.level, self.error, self.bytes_read, self._ended = 0, 0.0, array.nbytes, True
+        return array
 
 
 class Level(Variable):
@@ -307,8 +347,9 @@ class Level(Variable):
 
 
 class LevelDataset(Mapping):
-    """A dataset at a coarser level (Dataset.at_level): variables in patches at that level, and of all others every
-    2^level-th element along the same dimensions.
+    """A dataset at a coarser level (Dataset.at_level): variables in patches at that level, or at the coarsest that they
+    have, of which every so-many-th element counts then; and of all others every 2^level-th element along the same
+    dimensions.
     """
 
     def __init__(self, dataset: Dataset, level: int):
@@ -329,7 +370,11 @@ class LevelDataset(Mapping):
         self.variables: dict[str, Level] = {}
         for name, variable in dataset.items():
             own = [steps.get(id(d), 1) for d in variable._dims]
-            its = Level(variable, level if level <= variable.levels else 0, own)
+            # Of one with fewer levels, its coarsest, and elements of that.
+            its_level = min(level, variable.levels)
+            if any(mine % its_own for mine, its_own in zip(own, variable.level(its_level).steps, strict=True)):
+                its_level = 0
+            its = Level(variable, its_level, own)
             its._dims = tuple(coarse[id(d)] for d in variable._dims)
             self.variables[name] = its
 

@@ -140,8 +140,8 @@ class ForebayBackend(BackendEntrypoint):
         threads: int | None = None,
         level: int = 0,
     ):
-        """`level`: variables in patches at that coarser level, and every 2^level-th element of all others along
-        their dimensions.
+        """`level`: variables in patches at that coarser level (or their coarsest one, thinned out to it), and every
+        2^level-th element of all others along their dimensions.
         """
         if not isinstance(filename_or_obj, (str, os.PathLike)):
             raise ValueError("the engine forebay opens files by their path")

@@ -1,5 +1,6 @@
 // Reading: forebay::ClassicFile, kept alive while a thread reads and closed when all have ended.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
@@ -10,6 +11,7 @@
 #include "base/error.h"
 #include "files/classic_file.h"
 #include "files/references.h"
+#include "files/refinement.h"
 #include "stage/burst/staging_control.h"
 #include "support.h"
 
@@ -109,7 +111,8 @@ nb::tuple levels(const Reader& self, VarId var) {
   return nb::make_tuple(file->levels(var), shapes);
 }
 
-/// For each level (its largest error, and that of the level taken back to full resolution, patch by patch).
+/// For each level (its largest error, and that of the level taken back to full resolution, patch by
+/// patch).
 nb::list level_errors(const Reader& self, VarId var) {
   const auto file = self.file();
   std::vector<LevelErrors> errors;
@@ -121,6 +124,42 @@ nb::list level_errors(const Reader& self, VarId var) {
   for (const LevelErrors& of : errors) all.append(nb::make_tuple(of.error, of.resolution));
   return all;
 }
+
+/// A part of a variable in patches that becomes finer step by step; keeps its file.
+class Refining {
+ public:
+  Refining(const Reader& reader, VarId var, std::vector<Count> start, std::vector<Count> count,
+           int threads)
+      : file_(reader.file()), var_(file_->schema().vars.at(static_cast<std::size_t>(var))) {
+    const auto shape = file_->shape(var);
+    const auto rank = static_cast<std::size_t>(var_.ndims());
+    if (file_->levels(var) == 0 || start.size() != rank || count.size() != rank)
+      throw Error(Errc::einval, "variable " + var_.name + " cannot be refined so");
+    for (std::size_t d = 0; d < rank; ++d)
+      if (start[d] < 0 || count[d] < 0 || start[d] > shape[d] || count[d] > shape[d] - start[d])
+        throw Error(Errc::einvalcoords, "a selection outside of variable " + var_.name);
+    const nb::gil_scoped_release unlocked;
+    its_.emplace(*file_->chunks(), var, Subarray{std::move(start), std::move(count), {}}, threads);
+  }
+
+  void refine(double error) {
+    if (its_->level() == 0) throw Error(Errc::einval, "there is nothing finer than level 0");
+    const nb::gil_scoped_release unlocked;
+    its_->refine(error);
+  }
+  void values(nb::handle out) const {
+    const Buffer memory(out, true);
+    check_size(var_, its_->selection().elements(), size_of(var_.type), memory.bytes().size());
+    const nb::gil_scoped_release unlocked;
+    its_->values(var_.type, memory.bytes().data());
+  }
+  const Refinement& its() const { return *its_; }
+
+ private:
+  std::shared_ptr<const ClassicFile> file_;
+  const Variable& var_;
+  std::optional<Refinement> its_;
+};
 
 /// What there is to tell of writes that are staged for a file and that no job will bring in, or
 /// None.
@@ -145,6 +184,13 @@ nb::object staged_writes(const nb::bytes& path) {
 }  // namespace
 
 void bind_reader(nb::module_& module) {
+  nb::class_<Refining>(module, "Refining")
+      .def("refine", &Refining::refine, nb::arg("error"))
+      .def("values", &Refining::values, nb::arg("out"))
+      .def_prop_ro("level", [](const Refining& r) { return r.its().level(); })
+      .def_prop_ro("count", [](const Refining& r) { return r.its().selection().count; })
+      .def_prop_ro("error", [](const Refining& r) { return r.its().error(); })
+      .def_prop_ro("bytes_read", [](const Refining& r) { return r.its().bytes_read(); });
   nb::class_<Reader>(module, "Reader")
       .def("__init__", construct<Reader>, nb::arg("path"))
       .def("describe", [](const Reader& r) { return describe(r.file()->schema()); })
@@ -157,6 +203,13 @@ void bind_reader(nb::module_& module) {
       .def("read", read, nb::arg("var"), nb::arg("start"), nb::arg("count"), nb::arg("stride"),
            nb::arg("out"), nb::arg("threads"), nb::arg("check"), nb::arg("level") = 0)
       .def("levels", levels, nb::arg("var"))
+      .def(
+          "refining",
+          [](const Reader& r, VarId var, std::vector<Count> start, std::vector<Count> count,
+             int threads) {
+            return std::make_unique<Refining>(r, var, std::move(start), std::move(count), threads);
+          },
+          nb::arg("var"), nb::arg("start"), nb::arg("count"), nb::arg("threads"))
       .def("level_errors", level_errors, nb::arg("var"))
       .def("references", references, nb::arg("url"), nb::arg("inline_limit"), nb::arg("skip"))
       .def("stored_chunks", stored_chunks, nb::arg("var"))

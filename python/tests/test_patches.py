@@ -111,6 +111,75 @@ def test_refining_ends_when_it_is_good_enough(tmp_path):
             next(rho.refine(np.s_[::2]))
 
 
+def full_resolution(array, level, shape, edge):
+    """A level taken back patch by patch, by the inverse of PyWavelets' kind of steps without details."""
+
+    def lines(x, n):
+        fine = np.repeat(x, 2, axis=0)[:n].astype(float)
+        right = np.concatenate([x[1:], x[-1:]])
+        odd = (x + right) / 2
+        fine[1::2] = odd[: n // 2]
+        return fine
+
+    out = np.empty(shape)
+    for at in np.ndindex(*[-(-n // edge) for n in shape]):
+        first = [i * edge for i in at]
+        sizes = [min(edge, n - f) for f, n in zip(first, shape, strict=True)]
+        part = array[
+            tuple(slice(f >> level, (f >> level) + -(-s // 2**level)) for f, s in zip(first, sizes, strict=True))
+        ]
+        for k in range(level - 1, -1, -1):
+            for axis, s in enumerate(sizes):
+                n = -(-s // 2**k)
+                part = np.moveaxis(lines(np.moveaxis(part, axis, 0), n), 0, axis)
+        out[tuple(slice(f, f + s) for f, s in zip(first, sizes, strict=True))] = part
+    return out
+
+
+def test_refining_reads_what_is_missing_and_keeps_its_word(tmp_path):
+    rng = np.random.default_rng(3)
+    values = field()
+    values[:16] += 40  # a step at a seam
+    values[:8, :8, :8] += rng.normal(0, 5, (8, 8, 8)).astype("f4")  # one patch that is rough
+    for method in (EXACT, BOUNDED):
+        path = write(tmp_path / "rho.nc", method + ";patch_edge=8;patch_levels=1", values)
+        with forebay.open(path) as file:
+            rho = file["rho"]
+            whole = rho.stored_chunks().nbytes.sum()
+            ask = rho.refine()
+            for level, array in ask:
+                back = full_resolution(array.astype(float), level, values.shape, 8)
+                assert np.abs(back - values).max() <= ask.error + 1e-4
+            assert ask.bytes_read == whole
+            np.testing.assert_array_equal(array, rho[:])
+            # Only the rough patch, and those that are not good enough, are read further.
+            for error in (20.0, 1.0, 0.3):
+                ask = rho.refine(error=error)
+                for level, array in ask:
+                    back = full_resolution(array.astype(float), level, values.shape, 8)
+                    assert np.abs(back - values).max() <= ask.error + 1e-4
+                assert ask.error <= error
+                assert ask.bytes_read < whole or error < 1
+                assert error < 20 or ask.bytes_read < 0.7 * whole
+            # A few elements of few patches.
+            ask = rho.refine(np.s_[9:12, 9:12, 7])
+            assert [array.shape for _, array in ask] == [(1, 1, 1), (3, 3, 1)] or [a for a, _ in ask] == []
+            assert ask.bytes_read < whole / 8
+
+
+def test_refining_does_not_lose_what_is_missing(tmp_path):
+    values = field()
+    values[3, 4, 5] = -99
+    for method in (EXACT, BOUNDED):
+        with forebay.open(write(tmp_path / "rho.nc", method, values)) as file:
+            *_, (level, array) = file["rho"].refine(error=1e6)
+            if level == 0:
+                assert array[3, 4, 5] == -99
+            mask = list(file["mask"].refine())
+            assert len(mask) == 1 and mask[0][0] == 0
+            np.testing.assert_array_equal(mask[0][1], file["mask"][:])
+
+
 def test_a_dataset_at_a_level(tmp_path):
     with forebay.open(write(tmp_path / "rho.nc", EXACT)) as file:
         coarser = file.at_level(1)
@@ -123,6 +192,26 @@ def test_a_dataset_at_a_level(tmp_path):
         again.dataset.close()
         with pytest.raises(IndexError, match="no variable has a level 3"):
             file.at_level(3)
+
+
+def test_a_dataset_at_a_level_that_some_variables_do_not_have(tmp_path):
+    path = tmp_path / "two.nc"
+    values = np.random.default_rng(1).normal(size=(64, 64, 64)).astype("f4")
+    with forebay.create(path, "layout=patches;codec=shuffle,zstd:1;patch_edge=64") as out:
+        for name, n in (("z", 64), ("y", 64), ("x", 64), ("thin", 8)):
+            out.create_dimension(name, n)
+        out.create_variable("rho", "f4", ("z", "y", "x"))[...] = values
+        out.create_variable("flat", "f4", ("thin", "y", "x"))[...] = values[:8]
+    with forebay.open(path) as file:
+        rho, flat = file["rho"], file["flat"]
+        assert rho.levels > flat.levels > 0
+        level, fewer = rho.levels, flat.levels
+        coarse = file.at_level(level)
+        assert coarse["rho"].shape == tuple(64 >> level for _ in "zyx")
+        assert coarse["flat"].shape == (8, *coarse["rho"].shape[1:])  # no variable with that level has its first one
+        np.testing.assert_array_equal(coarse["flat"][:], flat[:, :: 2**level, :: 2**level])
+        between = file.at_level(fewer)
+        np.testing.assert_array_equal(between["flat"][:], flat.level(fewer)[:])
 
 
 def test_pictures_of_a_level(tmp_path):

@@ -30,7 +30,7 @@ constexpr int most_exponent = 960;
 constexpr const char* default_residuals = "shuffle,zstd:3";
 
 enum class Kind : std::uint8_t { constant, bounded, exact };
-constexpr std::uint8_t has_bound = 64;  ///< beside the kind
+constexpr std::uint8_t has_bound = 64, is_whole = 128;  ///< beside the kind
 
 /// What values were multiplied by: a power of two for those whose sums might not be numbers, and
 /// for those that are too small for zfp's scale.
@@ -38,6 +38,7 @@ enum class Scale : std::uint8_t { none = 0, up = 1, down = 8 };
 
 struct Head {
   Kind kind = Kind::bounded;
+  bool whole = false;  ///< no element is missing
   Scale scale = Scale::none;
   int exponent = 0;  ///< of τ
   float error = 0;
@@ -90,8 +91,9 @@ void put_size(std::vector<std::byte>& to, std::size_t size) {
 }
 
 void print(const Head& head, std::vector<std::byte>& to) {
-  put_number(to, static_cast<std::uint8_t>(static_cast<std::uint8_t>(head.kind) |
-                                           (head.bound ? has_bound : 0)));
+  put_number(to,
+             static_cast<std::uint8_t>(static_cast<std::uint8_t>(head.kind) |
+                                       (head.bound ? has_bound : 0) | (head.whole ? is_whole : 0)));
   put_number(to, static_cast<std::uint8_t>(head.scale));
   put_number(to, static_cast<std::int16_t>(head.exponent));
   put_number(to, head.error);
@@ -133,9 +135,10 @@ class PartReader {
 Head take_head(PartReader& part, int levels) {
   Head head;
   const auto first = part.take<std::uint8_t>();
-  const auto kind = static_cast<std::uint8_t>(first & ~has_bound);
+  const auto kind = static_cast<std::uint8_t>(first & ~(has_bound | is_whole));
   if (kind > static_cast<std::uint8_t>(Kind::exact)) damaged("a patch of a kind that is not known");
   head.kind = static_cast<Kind>(kind);
+  head.whole = (first & is_whole) != 0;
   head.scale = static_cast<Scale>(part.take<std::uint8_t>());
   head.exponent = part.take<std::int16_t>();
   head.error = part.take<float>();
@@ -483,6 +486,7 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
   const bool tells_bound = cuts != nullptr && cuts->wants_range();
   if (std::memcmp(raw.data(), raw.data() + sizeof(T), raw.size() - sizeof(T)) == 0) {
     head.kind = Kind::constant;
+    head.whole = true;
     if (tells_bound) head.bound = rounded_down(*bound_of(cuts, 0));
     if (tells_bound && std::ranges::equal(raw.first(sizeof(T)), chunk_.fill))
       head.bound = std::numeric_limits<float>::infinity();
@@ -495,6 +499,7 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
   values.resize(n);
   copy_swapped(reinterpret_cast<std::byte*>(values.data()), raw.data(), raw.size(), sizeof(T));
   const bool masked = find_missing(std::span<const T>(values), fill(), room_.mask) > 0;
+  head.whole = !masked;
   T least = std::numeric_limits<T>::max(), most = std::numeric_limits<T>::lowest();
   for (std::size_t i = 0; i < n; ++i) {
     if (room_.mask[i] != Missing::no) continue;
@@ -626,7 +631,9 @@ void Patch<T>::add_residuals(PartReader& part, const Pipeline& pipeline, std::sp
 template <typename T>
 std::optional<double> Patch<T>::decode(std::span<const EncodedChunk> parts,
                                        const Pipeline& residuals, std::span<std::byte> raw) {
-  const int level = levels_ + 1 - static_cast<int>(parts.size());
+  // Details that are not there are none.
+  int level = levels_ + 1 - static_cast<int>(parts.size());
+  while (level > 0 && raw.size() != size(level) * sizeof(T)) --level;
   if (raw.size() != size(level) * sizeof(T))
     throw Error(Errc::einternal, "a level of a patch is decoded into another size");
   PartReader first(parts[0].bytes);
@@ -661,6 +668,10 @@ std::optional<double> Patch<T>::decode(std::span<const EncodedChunk> parts,
       decompress(stream, room_.stacked, details.size(), shape_of(details.stacked),
                  power(head.exponent - now));
     refine(now, details, !stream.empty());
+  }
+  for (int now = levels_ - static_cast<int>(parts.size()); now >= level; --now) {
+    refine(now, Details(boxes_[index(now)]), false);
+    mask = {};
   }
   unscale(head.scale);
   if (last) {
@@ -780,6 +791,7 @@ HierarchyFacts hierarchy_facts(std::span<const std::byte> first_part, int levels
   const Head head = take_head(part, levels);
   HierarchyFacts facts;
   facts.exact = head.kind != Kind::bounded;
+  facts.whole = head.whole;
   facts.error = head.error;
   facts.details.assign(head.details.begin(), head.details.end());
   return facts;

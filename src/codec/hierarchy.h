@@ -26,6 +26,8 @@ namespace forebay {
 
 struct HierarchyFacts {
   bool exact = false;
+  /// No element is missing at any level, so that details which are left out are small.
+  bool whole = false;
   /// Largest difference of any level from what the transform makes of the exact patch; level 0 of
   /// an exact patch has none.
   double error = 0;

@@ -295,6 +295,29 @@ std::span<const std::byte> FileChunks::load(VarId var, Count id, const chunked::
   return raw;
 }
 
+Type FileChunks::external(Type stored, Type type) const {
+  return external_for(stored, type, schema_.version);
+}
+
+std::vector<std::byte> FileChunks::part(VarId var, Count id, int number) const {
+  const chunked::VariableCoding& its = coding(var);
+  const chunked::Entry& entry = table(var).get(its.entry(id, number));
+  std::vector<std::byte> bytes;
+  if (entry.present()) {
+    chunked::LookedAt at;
+    chunked::check_place(its, name(var), id, entry, file_size_ - index_.shift, files_, at);
+    bytes.resize(static_cast<std::size_t>(entry.bytes));
+    if (!at.file) {
+      read_(entry.offset + index_.shift, bytes);
+    } else if (at.file->read_at(entry.offset, bytes) != bytes.size()) {
+      throw chunked::damaged_chunk(name(var), its.stored_grid(), id,
+                                   at.file->path() + " became shorter while it was read");
+    }
+  }
+  chunked::verify_chunk(its, name(var), id, number, {&entry, bytes});
+  return bytes;
+}
+
 std::vector<LevelErrors> FileChunks::level_errors(VarId id) const {
   const int levels = this->levels(id);
   std::vector<LevelErrors> found(static_cast<std::size_t>(levels) + 1);

@@ -142,6 +142,15 @@ class FileChunks {
     return item(var).codings[static_cast<std::size_t>(level)];
   }
 
+  /// One part of a chunk that is there, as stored, verified; empty where it has no bytes. Errors as
+  /// load().
+  std::vector<std::byte> part(VarId var, Count id, int number) const;
+  const std::string& name(VarId var) const {
+    return schema_.vars[static_cast<std::size_t>(var)].name;
+  }
+  /// What elements of a type count as where they become values of another.
+  Type external(Type stored, Type type) const;
+
   /// Reads the stored bytes of a chunk, which `table` tells of, into slot.stored() and verifies
   /// their checksums; decodes them into slot.chunk(), which it returns, if asked to. Errc::enotnc
   /// naming the variable and the chunk's box.
