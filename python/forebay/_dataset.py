@@ -219,7 +219,8 @@ class Variable:
 
         `key` has slices without steps, of the variable itself (an integer keeps its dimension); each level yields its
         elements that stand there. Ends at level 0, or as soon as each patch, taken back to full resolution, is within
-        `error` of the variable. Each step reads the details of one more level, of those patches alone that are not.
+        `error` of the variable, where that is not missing. Each step reads the details of one more level, of those
+        patches alone that are not, or where elements are missing: those that are, are so at that level.
         """
         box = select(key, self.shape, self.name)
         if any(s not in (None, 1) for s in box.strides or ()) or any(box.flip or ()):

@@ -169,12 +169,16 @@ def test_refining_reads_what_is_missing_and_keeps_its_word(tmp_path):
 
 def test_refining_does_not_lose_what_is_missing(tmp_path):
     values = field()
-    values[3, 4, 5] = -99
+    values[:8, :16, :8] = -99  # patches of land
+    values[8:16, :8, :8] = 3
+    values[11, 4, 5] = -99  # and a hole where all else is good enough
+    values[16:, 40:, 40:] += np.random.default_rng(3).normal(0, 5, (5, 5, 10)).astype("f4")
     for method in (EXACT, BOUNDED):
         with forebay.open(write(tmp_path / "rho.nc", method, values)) as file:
-            *_, (level, array) = file["rho"].refine(error=1e6)
-            if level == 0:
-                assert array[3, 4, 5] == -99
+            rho = file["rho"]
+            for level, array in rho.refine(error=0.5):
+                np.testing.assert_array_equal(array == -99, rho.level(level)[:] == -99)
+            assert level == 0 and array[11, 4, 5] == -99
             mask = list(file["mask"].refine())
             assert len(mask) == 1 and mask[0][0] == 0
             np.testing.assert_array_equal(mask[0][1], file["mask"][:])

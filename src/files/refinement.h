@@ -22,8 +22,8 @@ class Refinement {
   int level() const { return level_; }
   /// What of that level stands in the box; some of its counts may be 0.
   const Subarray& selection() const { return selection_; }
-  /// How far the variable can be, anywhere in the box, from what the patches hold so far, taken
-  /// back to full resolution patch by patch.
+  /// How far the variable can be, wherever in the box it is not missing, from what the patches hold
+  /// so far, taken back to full resolution patch by patch.
   double error() const;
   Count bytes_read() const { return bytes_read_; }
 
