@@ -60,6 +60,11 @@ Error take_error(std::span<const std::byte>& bytes) {
           std::string(advice.begin(), advice.end())};
 }
 
+/// Of a slab, on the way and in memory, no less than either.
+Count bytes_of(const Entry& entry) {
+  return slab_bytes + static_cast<Count>(entry.parts.size() * sizeof(StoredPart));
+}
+
 Count bytes_of(const Selected& what) {
   return std::ssize(what.pattern.runs) * static_cast<Count>(sizeof(PatternRun)) +
          std::ssize(what.gather) * static_cast<Count>(sizeof(Gathered));
@@ -182,25 +187,30 @@ void DealtIndex::take_up(std::vector<Place>& places) {
     const Job& job = jobs_[under_way_];
     if (std::exchange(what, job.part.what.get()) != job.part.what.get())
       taken += bytes_of(*job.part.what);
-    if (job.slabs)
-      taken += std::exchange(last, job.slabs.get()) != job.slabs.get() ? slabs : 0;
-    else
-      taken += all.insert({job.request->var, job.part.record}).second ? slabs : 0;
+    if (job.slabs && std::exchange(last, job.slabs.get()) != job.slabs.get())
+      for (const Slab& slab : *job.slabs) taken += bytes_of(slab.entry);
+    if (!job.slabs) taken += all.insert({job.request->var, job.part.record}).second ? slabs : 0;
   }
   places.assign(all.begin(), all.end());
 }
 
-void DealtIndex::find_slabs(std::span<const Place> places, Failure& failed) {
-  std::vector<std::vector<Slab>> found;
-  attempt_into(failed, [&] { found.resize(places.size()); });
+std::size_t DealtIndex::Found::known() const {
+  std::size_t first = slabs.size();
+  for (const auto& [keeper, cursor] : remaining) first = std::min(first, std::size_t{cursor.place});
+  return first;
+}
+
+// Collective. Once: keepers tell as much as there is room for. Where much is held already, only
+// those are asked who have not told all of the first place.
+void DealtIndex::ask_for_slabs(std::span<const Place> places, Found& found, Failure& failed) {
   const auto make = [&] {
     std::vector<Message> questions;
-    if (places.empty()) return questions;
-    std::set<Rank> keepers;
-    for (std::uint32_t file = 0; file < files(); ++file) keepers.insert(keeper_of(file));
-    for (const Rank keeper : keepers) {
+    for (const auto& [keeper, cursor] : found.remaining) {
+      if (found.bytes > slabs_limit() && cursor.place > found.known()) continue;
+      Message& question = questions.emplace_back(Message{keeper, {}});
+      put(question.bytes, cursor);
       const auto bytes = std::as_bytes(places);
-      questions.push_back({keeper, {bytes.begin(), bytes.end()}});
+      question.bytes.insert(question.bytes.end(), bytes.begin(), bytes.end());
     }
     return questions;
   };
@@ -208,56 +218,102 @@ void DealtIndex::find_slabs(std::span<const Place> places, Failure& failed) {
     tell_slabs(question, answer);
   };
   const auto hear = [&](Rank from, std::span<const std::byte> bytes) {
-    for (const std::uint32_t file : files_of(from, files(), comm_.size())) {
-      if (take<Answer>(bytes) == Answer::failed)
+    const auto kept = files_of(from, files(), comm_.size());
+    std::optional<Cursor> goes_on;
+    while (!bytes.empty()) {
+      const auto answer = take<Answer>(bytes);
+      if (answer == Answer::failed)
         naming("variable " + schema_.vars[static_cast<std::size_t>(places[0].var)].name,
                [&] { throw take_error(bytes); });
-      for (std::vector<Slab>& slabs : found) {
-        for (auto n = take<std::uint32_t>(bytes); n > 0; --n) {
-          const auto head = take<SlabHead>(bytes);
-          Entry entry{head.var,    head.record, head.order, head.number,
-                      head.offset, head.bytes,  head.epoch, take_list<StoredPart>(bytes)};
-          slabs.push_back({std::move(entry), file, head.map, head.elements});
-        }
+      if (answer == Answer::later) {
+        goes_on = take<Cursor>(bytes);
+        continue;
       }
+      const auto at = take<Cursor>(bytes);
+      const auto head = take<SlabHead>(bytes);
+      Entry entry{head.var,    head.record, head.order, head.number,
+                  head.offset, head.bytes,  head.epoch, take_list<StoredPart>(bytes)};
+      found.bytes += bytes_of(entry);
+      found.slabs[at.place].push_back({std::move(entry), kept[at.file], head.map, head.elements});
     }
+    if (goes_on)
+      found.remaining[from] = *goes_on;
+    else
+      found.remaining.erase(from);
   };
+  ++askings_;
   ask(failed, make, tell, hear);
+  most_held_ = std::max(most_held_, found.bytes);
+}
+
+// Places that are not known in the end are those of which others left too little room: jobs that
+// want them wait for the next round. The first place is always known, unless something failed.
+void DealtIndex::find_slabs(std::span<const Place> places, Failure& failed) {
+  Found found;
+  attempt_into(failed, [&] {
+    found.slabs.resize(places.size());
+    if (places.empty()) return;
+    for (std::uint32_t file = 0; file < files(); ++file)
+      found.remaining.emplace(keeper_of(file), Cursor{});
+  });
+  for (bool more = true; more;) {
+    if (failed) found.remaining.clear();
+    ask_for_slabs(places, found, failed);
+    if (!failed && found.bytes > slabs_limit() && found.known() > 0) {
+      found.slabs.resize(found.known());
+      found.remaining.clear();
+    }
+    more = comm_.all_reduce(!failed && !found.remaining.empty() ? 1 : 0, Reduce::max) != 0;
+  }
   if (failed) return;
   attempt_into(failed, [&] {
     std::vector<std::shared_ptr<const std::vector<Slab>>> slabs;
-    for (std::vector<Slab>& its : found) {
+    for (std::vector<Slab>& its : found.slabs) {
       std::sort(its.begin(), its.end(), is_newer);
       slabs.push_back(std::make_shared<const std::vector<Slab>>(std::move(its)));
     }
     for (std::size_t i = 0; i < under_way_; ++i) {
       Job& job = jobs_[i];
+      if (job.slabs) continue;
       const Place place{job.request->var, job.part.record};
-      const auto at = std::lower_bound(places.begin(), places.end(), place);
-      if (!job.slabs) job.slabs = slabs[static_cast<std::size_t>(at - places.begin())];
+      const auto at = static_cast<std::size_t>(
+          std::lower_bound(places.begin(), places.end(), place) - places.begin());
+      if (at < slabs.size()) job.slabs = slabs[at];
     }
   });
 }
 
+// One slab is told in any case, so that each asking gets on.
 void DealtIndex::tell_slabs(const Question& question, Message& answer) {
-  const auto places = all_of<Place>(question.bytes);
+  std::span<const std::byte> bytes = question.bytes;
+  auto at = take<Cursor>(bytes);
+  const auto places = all_of<Place>(bytes);
   std::vector<std::byte>& to = answer.bytes;
-  std::vector<Slab> slabs;
-  for (const std::uint32_t file : files_of(comm_.rank(), files(), comm_.size()))
-    put_or_fail(to, [&] {
-      put(to, Answer::here);
-      for (const Place& place : places) {
+  put_or_fail(to, [&] {
+    const auto kept = files_of(comm_.rank(), files(), comm_.size());
+    std::vector<Slab> slabs;
+    for (; at.place < places.size(); ++at.place, at.file = 0) {
+      for (; at.file < kept.size(); ++at.file, at.slab = 0) {
+        const Place& place = places[at.place];
         slabs.clear();
-        reader_.add_slabs(file, static_cast<VarId>(place.var), place.record, slabs);
-        put(to, static_cast<std::uint32_t>(slabs.size()));
-        for (const Slab& slab : slabs) {
+        reader_.add_slabs(kept[at.file], static_cast<VarId>(place.var), place.record, slabs);
+        for (; at.slab < slabs.size(); ++at.slab) {
+          const Slab& slab = slabs[at.slab];
           const Entry& e = slab.entry;
+          if (!to.empty() && std::ssize(to) + bytes_of(e) > share()) {
+            put(to, Answer::later);
+            return put(to, at);
+          }
+          put(to, Answer::here);
+          put(to, at);
           put(to, SlabHead{slab.map, slab.elements, e.record, e.offset, e.bytes, e.epoch, e.var,
                            e.order, e.map});
           put_list(to, std::span<const StoredPart>(e.parts));
         }
       }
-    });
+    }
+  });
+  longest_message_ = std::max(longest_message_, std::ssize(to));
 }
 
 // -- plans
@@ -268,6 +324,7 @@ bool DealtIndex::look_for_plans() {
   bool any = false;
   for (std::size_t i = 0; i < under_way_; ++i) {
     Job& job = jobs_[i];
+    if (!job.slabs) continue;
     for (const Slab& slab : *job.slabs) {
       if (job.plans.contains(slab.map)) continue;
       if (auto known = reader_.plans().find(slab.map, job.part.what))
@@ -287,6 +344,8 @@ void DealtIndex::find_plans(Failure& failed) {
       std::vector<SentWant> wants;
       std::uint32_t number = 0;  // of patterns
       const Selected* last = nullptr;
+
+      std::size_t bytes() const { return patterns.size() + wants.size() * sizeof(SentWant); }
     };
     std::map<Rank, Letter> letters;
     std::set<std::pair<Key, const Selected*>> asked;
@@ -294,6 +353,7 @@ void DealtIndex::find_plans(Failure& failed) {
       Job& job = jobs_[i];
       const Selected* const what = job.part.what.get();
       std::vector<std::byte> packed;
+      if (!job.slabs) continue;
       for (const Slab& slab : *job.slabs) {
         if (job.plans.contains(slab.map) || asked.contains({slab.map, what})) continue;
         if (packed.empty()) packed = packer_.pack(what->pattern);
@@ -301,10 +361,11 @@ void DealtIndex::find_plans(Failure& failed) {
         if (job.to_be_halved) break;
         const Rank keeper = keeper_of(slab.file);
         Letter& letter = letters[keeper];
+        // The first one finds room in any case, so that each round gets on.
+        const std::size_t more = letter.last != what ? packed.size() : 0;
+        if (!letter.wants.empty() && letter.bytes() + more + sizeof(SentWant) > most_bytes)
+          continue;
         if (letter.last != what) {
-          // The first one finds room in any case, so that each round gets on.
-          if (!letter.wants.empty() && letter.patterns.size() + packed.size() > most_bytes)
-            continue;
           put_list(letter.patterns, std::span<const std::byte>(packed));
           letter.last = what;
           ++letter.number;
@@ -320,6 +381,7 @@ void DealtIndex::find_plans(Failure& failed) {
       put(question.bytes, letter.number);
       question.bytes.insert(question.bytes.end(), letter.patterns.begin(), letter.patterns.end());
       put_list(question.bytes, std::span<const SentWant>(letter.wants));
+      longest_message_ = std::max(longest_message_, std::ssize(question.bytes));
     }
     return questions;
   };
@@ -366,6 +428,7 @@ void DealtIndex::tell_plans(const Question& question, Message& answer) {
       room -= std::min(room, plan->pieces.size());
     });
   }
+  longest_message_ = std::max(longest_message_, std::ssize(to));
 }
 
 void DealtIndex::hear_plans(Rank from, std::span<const std::byte> bytes) {
@@ -388,7 +451,7 @@ void DealtIndex::hear_plans(Rank from, std::span<const std::byte> bytes) {
     for (std::size_t i = 0; i < under_way_; ++i) {
       Job& job = jobs_[i];
       const auto has = [&](const Slab& slab) { return slab.map == want.map; };
-      if (job.part.what.get() != want.what ||
+      if (!job.slabs || job.part.what.get() != want.what ||
           std::none_of(job.slabs->begin(), job.slabs->end(), has))
         continue;
       if (plan && !plan->target) {
@@ -414,8 +477,9 @@ void DealtIndex::read_what_is_known() {
       if (told.error) throw *told.error;
       return told.plan;
     };
-    const bool known = std::all_of(job.slabs->begin(), job.slabs->end(),
-                                   [&](const Slab& slab) { return job.plans.contains(slab.map); });
+    const bool known =
+        job.slabs && std::all_of(job.slabs->begin(), job.slabs->end(),
+                                 [&](const Slab& slab) { return job.plans.contains(slab.map); });
     if (known && !job.to_be_halved) {
       const Variable& var = schema_.vars[static_cast<std::size_t>(job.request->var)];
       job.to_be_halved = !naming("variable " + var.name, [&] {

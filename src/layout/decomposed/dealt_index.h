@@ -9,6 +9,10 @@
 //     patterns  → plans     plans that the asker has not got (plan.h): each keeper finds the
 //                           pieces in its own files' maps
 //
+// A keeper tells slabs place by place, as many at a time as there is room for; who is not told all
+// is told how to go on, and asks again. Where that becomes more than a rank may hold, places of
+// which it knows all are read first, and the others asked for in the next round.
+//
 // Then each rank reads its own extents. Programs that read variable after variable by the same
 // selections ask for places only. A selection whose pattern or pieces are more than fits into a
 // message is halved, and asked for in the next round.
@@ -60,8 +64,12 @@ class DealtIndex {
   static Rank keeper_of(std::uint32_t file, Rank asker, std::uint32_t files, int ranks);
   static std::vector<std::uint32_t> files_of(Rank keeper, std::uint32_t files, int ranks);
 
-  /// Of all reads.
+  /// Of all reads: rounds, how often slabs were asked for in them, the longest message with slabs
+  /// or plans, and most bytes of slabs that were held at a time.
   std::int64_t rounds() const { return rounds_; }
+  std::int64_t askings() const { return askings_; }
+  Count longest_message() const { return longest_message_; }
+  Count most_held() const { return most_held_; }
 
  private:
   struct Told {
@@ -90,6 +98,20 @@ class DealtIndex {
     Key map;
     const Selected* what;
   };
+  /// What a keeper tells next.
+  struct Cursor {
+    std::uint32_t place = 0;  ///< of those that were asked for
+    std::uint32_t file = 0;   ///< of those that it keeps
+    std::uint32_t slab = 0;
+    std::uint32_t unused = 0;
+  };
+  struct Found {  // of the places that are asked for
+    std::vector<std::vector<Slab>> slabs;
+    Count bytes = 0;                   // of all of them
+    std::map<Rank, Cursor> remaining;  // what keepers have not told yet
+
+    std::size_t known() const;  // so many places, from the first one on
+  };
   using Failure = std::optional<Error>;
 
   std::uint32_t files() const { return reader_.state().files; }
@@ -98,6 +120,8 @@ class DealtIndex {
   void check_roots();
   void take_up(std::vector<Place>& places);
   void find_slabs(std::span<const Place> places, Failure& failed);
+  Count slabs_limit() const { return memory_ / 8; }  // of what is held of slabs
+  void ask_for_slabs(std::span<const Place> places, Found& found, Failure& failed);
   void tell_slabs(const Question& question, Message& answer);
   bool look_for_plans();
   void find_plans(Failure& failed);
@@ -113,7 +137,8 @@ class DealtIndex {
   Count memory_;
   std::optional<std::uint64_t> checked_;  // epoch
   logged::PatternPacker packer_;
-  std::int64_t rounds_ = 0;
+  std::int64_t rounds_ = 0, askings_ = 0;
+  Count longest_message_ = 0, most_held_ = 0;
 
   // Of one read.
   std::deque<Job> jobs_;

@@ -30,7 +30,7 @@ constexpr VarId fixed = 0, by_record = 1;
 /// Data files of two variables, and what each element is.
 class Files {
  public:
-  explicit Files(std::uint32_t files) {
+  explicit Files(std::uint32_t files, int maps = 1) {
     path_ = fs::path(testing::TempDir()) / ("forebay_dealt_" + std::to_string(::getpid()));
     fs::create_directories(folder_of(path_));
     schema_.version = 5;
@@ -45,7 +45,7 @@ class Files {
     state_.id = id, state_.epoch = state_.through = 1, state_.files = files;
     values_.assign((1 + records) * columns, nothing);
     std::mt19937 random(files);
-    for (std::uint32_t file = 0; file < files; ++file) write(file, random);
+    for (std::uint32_t file = 0; file < files; ++file) write(file, maps, random);
   }
   ~Files() { fs::remove_all(folder_of(path_)); }
   Files(const Files&) = delete;
@@ -55,47 +55,75 @@ class Files {
   const std::string& path() const { return path_; }
   const State& state() const { return state_; }
   std::int32_t value(VarId var, Count record, Count x) const {
-    return values_[static_cast<std::size_t>((var == by_record ? 1 + record : 0) * columns + x)];
+    return values_[place(var, record, x)];
   }
 
  private:
-  // Every file's two ranks have runs of three scattered columns, and skip some. Later files' ranks
-  // are higher, so that theirs stay where they have the same.
-  void write(std::uint32_t number, std::mt19937& random) {
+  static std::size_t place(VarId var, Count record, Count x) {
+    return static_cast<std::size_t>((var == by_record ? 1 + record : 0) * columns + x);
+  }
+  std::int32_t& cell(VarId var, Count record, Count x) { return values_[place(var, record, x)]; }
+  static std::int32_t written(std::uint32_t number, int map, VarId var, Count record, Count x) {
+    return static_cast<std::int32_t>(100000 * map + 10000 * static_cast<Count>(number) +
+                                     1000 * var + 300 * record + x);
+  }
+  template <typename F>
+  static void for_each_place(F&& f) {
+    for (const VarId var : {fixed, by_record})
+      for (Count record = 0; record < (var == fixed ? 1 : records); ++record) f(var, record);
+  }
+  template <typename F>
+  static void each_column(const Selected& what, F&& f) {
+    for (const PatternRun& run : what.pattern.runs)
+      for (Count x = run.offset; x < run.end(); ++x) f(x);
+  }
+
+  // Every file's two ranks have runs of three scattered columns, and skip some, by each map. Later
+  // files' ranks are higher, so that theirs stay where they have the same; of a rank's the last
+  // map.
+  void write(std::uint32_t number, int maps, std::mt19937& random) {
     auto file = std::make_shared<File>(data_path(path_, number), true, 0, report_);
     file->create(false);
     DataFileWriter writer(file, {id, number});
     writer.create();
-    std::vector<std::shared_ptr<const Selected>> patterns;
-    std::vector<DataFileWriter::MapMember> members;
-    for (std::uint32_t r = 0; r < 2; ++r) {
-      std::vector<forebay::Run> runs;
-      for (Count x = static_cast<Count>(random() % 9); x + 3 <= columns;
-           x += 4 + static_cast<Count>(random() % (3 * state_.files)))
-        runs.push_back({x, 3});
-      patterns.push_back(make_selected(factored(std::vector{columns}, runs), {}));
-      members.push_back({2 * number + r, patterns.back()->key, patterns.back()->elements});
+    using Patterns = std::vector<std::shared_ptr<const Selected>>;
+    std::vector<Patterns> by_map;
+    for (int m = 0; m < maps; ++m) {
+      Patterns& patterns = by_map.emplace_back();
+      for (std::uint32_t r = 0; r < 2; ++r) {
+        std::vector<forebay::Run> runs;
+        for (Count x = static_cast<Count>(random() % 9); x + 3 <= columns;
+             x += 4 + static_cast<Count>(random() % (3 * state_.files)))
+          runs.push_back({x, 3});
+        patterns.push_back(make_selected(factored(std::vector{columns}, runs), {}));
+      }
     }
-    const std::uint32_t map = writer.number_of(members);
-    for (const auto& what : patterns)
-      if (writer.wants(what->key)) writer.give(what->key, packer_.pack(what->pattern));
-    for (const VarId var : {fixed, by_record})
-      for (Count record = 0; record < (var == fixed ? 1 : records); ++record) {
+    for (int m = 0; m < maps; ++m) {
+      const Patterns& patterns = by_map[static_cast<std::size_t>(m)];
+      std::vector<DataFileWriter::MapMember> members;
+      for (std::uint32_t r = 0; r < 2; ++r)
+        members.push_back({2 * number + r, patterns[r]->key, patterns[r]->elements});
+      const std::uint32_t map = writer.number_of(members);
+      for (const auto& what : patterns)
+        if (writer.wants(what->key)) writer.give(what->key, packer_.pack(what->pattern));
+      for_each_place([&](VarId var, Count record) {
         std::vector<std::byte> bytes;
         for (const auto& what : patterns)
-          for (const PatternRun& run : what->pattern.runs)
-            for (Count x = run.offset; x < run.end(); ++x) {
-              const auto value = static_cast<std::int32_t>(10000 * static_cast<Count>(number) +
-                                                           1000 * var + 300 * record + x);
-              values_[static_cast<std::size_t>((var == by_record ? 1 + record : 0) * columns + x)] =
-                  value;
-              bytes.resize(bytes.size() + 4);
-              store_be(bytes.data() + bytes.size() - 4, value);
-            }
+          each_column(*what, [&](Count x) {
+            bytes.resize(bytes.size() + 4);
+            store_be(bytes.data() + bytes.size() - 4, written(number, m, var, record, x));
+          });
         const Offset at = writer.allocate(std::ssize(bytes));
         file->write_at(at, bytes);
-        writer.add({var, record, 0, map, at, std::ssize(bytes), 0});
-      }
+        writer.add({var, record, static_cast<std::uint32_t>(m), map, at, std::ssize(bytes), 0});
+      });
+    }
+    for (std::uint32_t r = 0; r < 2; ++r)
+      for (int m = 0; m < maps; ++m)
+        for_each_place([&](VarId var, Count record) {
+          each_column(*by_map[static_cast<std::size_t>(m)][r],
+                      [&](Count x) { cell(var, record, x) = written(number, m, var, record, x); });
+        });
     writer.write(1);
     state_.roots += writer.change();
   }
@@ -213,6 +241,41 @@ TEST(DealtIndex, reads_what_was_written_and_each_rank_loads_its_share) {
           if (memory >= 1 << 20) EXPECT_EQ(dealt.rounds(), 4);
         });
       }
+}
+
+// However many slabs a record has: what is told at a time, and held but for one record's slabs, is
+// what there is memory for.
+TEST(DealtIndex, slabs_and_plans_come_in_messages_that_there_is_room_for) {
+  constexpr int maps = 40;
+  for (const std::uint32_t files : {2U, 7U})
+    for (const int ranks : {2, 3, 7}) {
+      const Files all(files, maps);
+      for (const Count memory : {Count{64} << 10, Count{16} << 20}) {
+        run_as_threads(ranks, [&](const Comm& comm) {
+          Report report;
+          ReaderOptions options;
+          options.index_memory = 64 << 20;
+          Reader reader(all.schema(), all.path(), read_directly, options, comm.rank(), report);
+          reader.use(all.state());
+          DealtIndex dealt(comm, all.schema(), reader, memory);
+          const Asker asker(all, asked_by(comm.rank(), ranks, 1));
+          dealt.read(asker.wanted());
+          EXPECT_EQ(asker.wrong(), 0) << files << " files, rank " << comm.rank() << " of " << ranks;
+          constexpr Count one_slab = 256, pattern = 1024, few_pieces = 16 * 48;
+          const Count of_a_record = one_slab * maps * files;
+          if (memory > 1 << 20) {
+            EXPECT_EQ(dealt.askings(), 1);
+            EXPECT_EQ(dealt.rounds(), 1);
+            return;
+          }
+          EXPECT_GE(dealt.askings(), 5);
+          EXPECT_GE(dealt.rounds(), 5);
+          const Count share = memory / 8 / (static_cast<int>(files) >= ranks ? ranks : 2 * files);
+          EXPECT_LE(dealt.longest_message(), std::max(share, pattern) + pattern + few_pieces);
+          EXPECT_LE(dealt.most_held(), 2 * (memory / 8) + of_a_record);
+        });
+      }
+    }
 }
 
 TEST(DealtIndex, damage_is_told_to_those_who_read_and_nobody_waits) {
