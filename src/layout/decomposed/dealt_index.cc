@@ -292,6 +292,7 @@ void DealtIndex::tell_slabs(const Question& question, Message& answer) {
   put_or_fail(to, [&] {
     const auto kept = files_of(comm_.rank(), files(), comm_.size());
     std::vector<Slab> slabs;
+    Count told = 0;
     for (; at.place < places.size(); ++at.place, at.file = 0) {
       for (; at.file < kept.size(); ++at.file, at.slab = 0) {
         const Place& place = places[at.place];
@@ -300,7 +301,7 @@ void DealtIndex::tell_slabs(const Question& question, Message& answer) {
         for (; at.slab < slabs.size(); ++at.slab) {
           const Slab& slab = slabs[at.slab];
           const Entry& e = slab.entry;
-          if (!to.empty() && std::ssize(to) + bytes_of(e) > share()) {
+          if (!to.empty() && told + bytes_of(e) > share()) {
             put(to, Answer::later);
             return put(to, at);
           }
@@ -309,6 +310,7 @@ void DealtIndex::tell_slabs(const Question& question, Message& answer) {
           put(to, SlabHead{slab.map, slab.elements, e.record, e.offset, e.bytes, e.epoch, e.var,
                            e.order, e.map});
           put_list(to, std::span<const StoredPart>(e.parts));
+          told += bytes_of(e);
         }
       }
     }
