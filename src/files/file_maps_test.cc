@@ -227,6 +227,42 @@ TEST_F(DamagedMaps, an_older_copy_of_a_data_file_is_told_of) {
   expect_told("several data files");
 }
 
+// Ranks that are fewer than the files, as many, or more, ask each file's keeper, also of a file
+// that has nothing of what they read.
+TEST_F(DamagedMaps, an_older_copy_of_any_data_file_is_told_to_all_who_read_together) {
+  const auto failures = [&](int readers) {
+    std::atomic<int> failed = 0, named = 0;
+    run_as_threads(readers, [&](const Comm& comm) {
+      const auto ds = Dataset::open(comm, path_, false, {});
+      std::vector<std::int32_t> data(1);
+      Request r;
+      r.var = series;
+      r.elements = 1;
+      r.memory.data = reinterpret_cast<std::byte*>(data.data());
+      r.memory.type = Type::int32;
+      r.selection = Subarray{{0, columns / ranks}, {1, 1}, {}};
+      const auto error = attempt_to([&] { ds->execute(std::span(&r, 1), true); });
+      if (error) ++failed;
+      if (error && error->message().find(path_ + ".subfiles") != std::string::npos) ++named;
+      if (!error) {
+        EXPECT_EQ(data[0], value(0, columns / ranks));
+      }
+      ds->close();
+    });
+    EXPECT_EQ(named > 0, failed > 0);
+    return failed.load();
+  };
+  for (const int readers : {1, 2, 3, 4, 5, 7, 9}) {
+    EXPECT_EQ(failures(readers), 0);
+    for (std::uint32_t n = 0; n < ranks; ++n) {
+      fs::copy_file(folder_ / "older" / std::to_string(n), data_path(n),
+                    fs::copy_options::overwrite_existing);
+      EXPECT_EQ(failures(readers), readers) << "file " << n << ", " << readers << " ranks";
+      restore();
+    }
+  }
+}
+
 TEST_F(DamagedMaps, a_damaged_front_is_told_of) {
   flip(data_path(2), 9);
   expect_told(data_path(2), false);
