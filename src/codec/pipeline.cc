@@ -32,6 +32,8 @@ std::string_view trimmed(std::string_view text) {
 }
 
 const char* order_problem(Kind earlier, Kind later) {
+  if (later == Kind::check || earlier == Kind::check)
+    return "does not go with a checksum alone: what is encoded has one in any case";
   if (later == Kind::levels) return "comes first";
   if (later == Kind::compress || earlier == Kind::levels) return nullptr;
   if (earlier == Kind::compress) return "needs elements, and a compressor leaves none";

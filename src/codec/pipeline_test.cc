@@ -54,6 +54,23 @@ TEST(PipelineParse, text_has_every_parameter_and_reads_back_as_itself) {
   }
 }
 
+TEST(PipelineParse, a_checksum_changes_nothing_and_stands_alone) {
+  const Pipeline pipeline = Pipeline::parse("checksum");
+  EXPECT_EQ(pipeline.text(), "checksum");
+  EXPECT_EQ(pipeline.for_type(Type::byte).text(), "checksum");
+  EXPECT_FALSE(pipeline.lossy());
+  const std::vector<std::byte> zeros(8192);
+  CodecWorkspace workspace;
+  const EncodedChunk encoded = pipeline.encode({Type::int32, {2048}}, zeros, workspace);
+  EXPECT_EQ(encoded.bytes.data(), zeros.data());
+  std::vector<std::byte> back(zeros.size(), std::byte{1});
+  pipeline.decode({Type::int32, {2048}}, encoded.bytes, encoded.skipped, back, workspace);
+  EXPECT_EQ(back, zeros);
+  for (const char* text :
+       {"checksum,zstd:1", "shuffle,checksum", "checksum,checksum", "checksum:1"})
+    EXPECT_NE(problem(text), "") << text;
+}
+
 TEST(PipelineParse, refuses_what_makes_no_sense_and_says_what_would) {
   // The words after each text stand in its message.
   const std::vector<std::pair<const char*, std::vector<const char*>>> cases{

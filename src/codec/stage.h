@@ -96,6 +96,7 @@ class CodecStage {
     shuffle,   ///< elements to the same bytes in another order
     values,    ///< elements to bytes, by their values
     compress,  ///< any bytes to fewer bytes
+    check,     ///< nothing is changed; stands alone
   };
 
   CodecStage() = default;

@@ -209,6 +209,7 @@ const std::vector<Hints> ways = {
      {"buffer_limit", "64k"}},
     {{"chunk_bytes", "16"}, {"chunk_cache", "0"}, {"transport", "posix"}},
     {{"chunk_bytes", "1M"}, {"buffer_limit", "64M"}},
+    {{"codec", "checksum"}},
 };
 
 }  // namespace
@@ -420,27 +421,30 @@ TEST(EncodedSlabs, a_codec_that_the_program_names_is_taken_and_kept) {
 
 // All ranks fail together, and what is not damaged is read.
 TEST(EncodedSlabs, damage_is_told_with_file_and_variable) {
-  const File f = create({{"chunk_bytes", "4k"}, {"buffer_limit", "64k"}});
-  write_all(f, 1);
-  EXPECT_OK(ncmpi_close(f.id));
-  if (world.rank == 0) {  // the first slabs are those of `fixed`
-    std::fstream file(folder() + "/0", std::ios::binary | std::ios::in | std::ios::out);
-    file.seekp(4096 + 600);
-    const int byte = file.get();
-    file.seekp(4096 + 600);
-    file.put(static_cast<char>(byte ^ 8));
+  for (const char* codec : {"shuffle,zstd:1", "checksum"}) {
+    SCOPED_TRACE(codec);
+    const File f = create({{"codec", codec}, {"chunk_bytes", "4k"}, {"buffer_limit", "64k"}});
+    write_all(f, 1);
+    EXPECT_OK(ncmpi_close(f.id));
+    if (world.rank == 0) {  // the first slabs are those of `fixed`
+      std::fstream file(folder() + "/0", std::ios::binary | std::ios::in | std::ios::out);
+      file.seekp(4096 + 600);
+      const int byte = file.get();
+      file.seekp(4096 + 600);
+      file.put(static_cast<char>(byte ^ 8));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    const int id = reopen(MPI_COMM_WORLD, NC_NOWRITE);
+    const MPI_Offset start[] = {0, 0}, count[] = {rows, columns()};
+    std::vector<double> got(static_cast<size_t>(rows * columns()));
+    const int code = ncmpi_get_vara_double_all(id, f.fixed, start, count, got.data());
+    EXPECT_ERR(NC_ENOTNC, code);
+    const std::string text = forebay_error_message();
+    EXPECT_NE(text.find("variable fixed"), std::string::npos) << text;
+    EXPECT_NE(text.find(".subfiles/0"), std::string::npos) << text;
+    EXPECT_NE(text.find("checksum"), std::string::npos) << text;
+    for (MPI_Offset r = 0; r < records; ++r) expect_box(id, f.series, 1, r, 0, columns(), false);
+    EXPECT_OK(ncmpi_close(id));
+    remove_file();
   }
-  MPI_Barrier(MPI_COMM_WORLD);
-  const int id = reopen(MPI_COMM_WORLD, NC_NOWRITE);
-  const MPI_Offset start[] = {0, 0}, count[] = {rows, columns()};
-  std::vector<double> got(static_cast<size_t>(rows * columns()));
-  const int code = ncmpi_get_vara_double_all(id, f.fixed, start, count, got.data());
-  EXPECT_ERR(NC_ENOTNC, code);
-  const std::string text = forebay_error_message();
-  EXPECT_NE(text.find("variable fixed"), std::string::npos) << text;
-  EXPECT_NE(text.find(".subfiles/0"), std::string::npos) << text;
-  EXPECT_NE(text.find("checksum"), std::string::npos) << text;
-  for (MPI_Offset r = 0; r < records; ++r) expect_box(id, f.series, 1, r, 0, columns(), false);
-  EXPECT_OK(ncmpi_close(id));
-  remove_file();
 }

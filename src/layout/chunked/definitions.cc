@@ -21,6 +21,9 @@ namespace forebay::chunked {
 
 namespace {
 
+// Chunks have checksums in any case.
+std::string of_chunks(std::string codec) { return codec == "checksum" ? "none" : codec; }
+
 /// Room that a header of a file with chunks is given to grow in, before all behind it must move.
 constexpr Count header_room = 4096;
 constexpr Count heap_align = chunked::slot_stride;
@@ -80,7 +83,7 @@ void ChunkedLayout::choose(const Schema* old, const KeptElsewhere& elsewhere) {
     if (var.chunking || old_records || others_files || elsewhere(var) ||
         !wants_chunks(site_.method, var))
       continue;
-    var.chunking = Chunking{{}, codec_for(site_.method, schema_, var), {}};
+    var.chunking = Chunking{{}, of_chunks(codec_for(site_.method, schema_, var)), {}};
   }
   for (std::size_t i = first; i < schema_.vars.size(); ++i) {
     Variable& var = schema_.vars[i];
@@ -347,13 +350,13 @@ void set_shape(const Schema& schema, const Method& method, Variable& var,
   if (!shape.empty()) {
     check_chunk_shape(var, clipped = clipped_chunk_shape(var, shape));
   }
-  if (!var.chunking) var.chunking = Chunking{{}, codec_for(method, schema, var), {}};
+  if (!var.chunking) var.chunking = Chunking{{}, of_chunks(codec_for(method, schema, var)), {}};
   var.chunking->shape = std::move(clipped);
   var.chunking->reason = var.chunking->shape.empty() ? "" : "set by the program";
 }
 
 bool set_codec(const Schema& schema, const Method& method, Variable& var, const std::string& text) {
-  std::string codec = codec_by_program(var, text);
+  std::string codec = of_chunks(codec_by_program(var, text));
   if (!var.chunking) set_shape(schema, method, var, {});
   var.chunking->codec = std::move(codec);
   return true;
