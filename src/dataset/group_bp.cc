@@ -9,6 +9,7 @@
 #include "dataset/group_writer.h"
 #include "dataset/print_report.h"
 #include "layout/process_group/step_writer.h"
+#include "method/method_keys.h"
 
 namespace forebay {
 namespace {
@@ -114,6 +115,7 @@ process_group::WriteOptions group_write_options(const Method& method) {
   process_group::WriteOptions options;
   if (method.subfiling == "node") options.ranks_per_file = options.ranks_of_node;
   if (method.subfiling == "ranks") options.ranks_per_file = method.subfile_ranks;
+  options.open_stagger = std::stoi(method_value(method, "open_stagger"));
   if (method.stage == "async") options.async_memory = method.async_memory;
   constexpr Count beyond = Count{1} << 40;  // which the writer refuses
   if (method.striping_unit > 0)

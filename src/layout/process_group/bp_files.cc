@@ -122,6 +122,21 @@ BpFiles::BpFiles(const Comm& comm, const std::string& path, const WriteOptions& 
                  }));
   data_ranks_.broadcast(&data_end, sizeof data_end);
   if (append) follow_openings();
+  if (options.open_stagger > 0) open_in_turns(options.open_stagger);
+}
+
+// A server of metadata that all ranks ask at once makes some wait for minutes.
+void BpFiles::open_in_turns(int at_a_time) {
+  std::optional<Error> failed;
+  for (int first = 0; first < comm_.size(); first += std::min(at_a_time, comm_.size() - first)) {
+    if (comm_.rank() >= first && comm_.rank() - first < at_a_time)
+      failed = attempt_to([&] {
+        data_->ensure_open();
+        metadata_->ensure_open();
+      });
+    comm_.barrier();
+  }
+  agree_on_error(comm_, failed);
 }
 
 // Clocks may go back, and what follows a step has to be found by its opening.

@@ -28,6 +28,8 @@ struct WriteOptions {
   static constexpr int all_ranks = 0, ranks_of_node = -1;
   /// Where process groups begin: a multiple of 64, of a stripe if there is one.
   Count alignment = 4096;
+  /// So many ranks open files at a time (A §IV.A.3); 0: each does when it first writes.
+  int open_stagger = 0;
   /// Bytes of a rank that wait for the thread of stage async; 0: steps are written at once.
   Count async_memory = 0;
 };
@@ -64,6 +66,7 @@ class BpFiles {
   void follow_openings();
   void choose_data_file(const WriteOptions& options);
   void open_data(Count alignment, bool append);
+  void open_in_turns(int at_a_time);
 
   Comm comm_, data_ranks_;
   std::string path_;

@@ -268,6 +268,30 @@ TEST_F(StepWriterRanks, an_asynchronous_step_that_is_given_up_leaves_the_queues)
   EXPECT_EQ(values_of(path_, 1), std::vector<double>(12, 5));
 }
 
+// With turns all ranks have opened their files when the group is open.
+TEST_F(StepWriterRanks, files_are_opened_in_turns_where_that_is_asked_for) {
+  for (const int at_a_time : {1, 2, 7}) {
+    SetUp();
+    WriteOptions options;
+    options.open_stagger = at_a_time;
+    run_as_threads(5, [&](const Comm& comm) {
+      Report report;
+      const auto file = StepWriter::create(comm, path_, options, report);
+      if (comm.is_root()) {
+        fs::rename(path_ / "data.0", path_ / "real");
+        fs::create_symlink("/dev/full", path_ / "data.0");
+      }
+      comm.barrier();
+      add_block(comm, *file, "v");
+      file->end_step();
+      file->close();
+      comm.barrier();
+      if (comm.is_root()) fs::rename(path_ / "real", path_ / "data.0");
+    });
+    EXPECT_EQ(records(), 1U);
+  }
+}
+
 TEST_F(StepWriterRanks, lent_bytes_are_taken_when_the_step_ends_and_others_when_they_are_added) {
   run_as_threads(2, [&](const Comm& comm) {
     Report report;
