@@ -19,6 +19,8 @@ constexpr Count slab_bytes = 256;
 constexpr std::size_t least_pieces = 16;
 /// A pattern of no more bytes is not halved for its size.
 constexpr std::size_t least_pattern = 1024;
+/// A file with patterns of more different arrays than this has something anywhere.
+constexpr std::size_t most_bounds = 16;
 
 /// An entry without its parts, which follow.
 struct SlabHead {
@@ -174,6 +176,110 @@ void DealtIndex::check_roots() {
   checked_ = reader_.state().epoch;
 }
 
+// -- where files have anything
+
+namespace {
+
+bool meet(const Bounds& a, const Bounds& b) {
+  // Of arrays with other extents, which are other variables' as a rule, places tell less.
+  if (a.inner != b.inner) return a.first < b.last && b.first < a.last;
+  for (std::size_t d = 0; d < a.low.size(); ++d)
+    if (a.low[d] >= b.high[d] || b.low[d] >= a.high[d]) return false;
+  return true;
+}
+
+void widen(Bounds& all, const Bounds& by) {
+  for (std::size_t d = 0; d < all.low.size(); ++d) {
+    all.low[d] = std::min(all.low[d], by.low[d]);
+    all.high[d] = std::max(all.high[d], by.high[d]);
+  }
+  all.first = std::min(all.first, by.first);
+  all.last = std::max(all.last, by.last);
+}
+
+void put_bounds(std::vector<std::byte>& to, std::span<const Bounds> all) {
+  put(to, static_cast<std::uint32_t>(all.size()));
+  for (const Bounds& b : all) {
+    for (const auto* list : {&b.low, &b.high, &b.inner})
+      put_list(to, std::span<const Count>(*list));
+    put(to, b.first);
+    put(to, b.last);
+  }
+}
+
+std::vector<Bounds> take_bounds(std::span<const std::byte>& bytes) {
+  std::vector<Bounds> all(take<std::uint32_t>(bytes));
+  for (Bounds& b : all) {
+    for (auto* list : {&b.low, &b.high, &b.inner}) *list = take_list<Count>(bytes);
+    b.first = take<Count>(bytes);
+    b.last = take<Count>(bytes);
+  }
+  return all;
+}
+
+}  // namespace
+
+// Patterns that are new since the last time.
+void DealtIndex::look_into(std::uint32_t file, Where& where) {
+  const FileIndex& index = reader_.index(file);
+  const std::uint32_t seen = where.patterns;
+  if (seen > index.patterns() || (seen > 0 && !(index.pattern(seen - 1).key == where.last)))
+    where = {};
+  for (; where.patterns < index.patterns(); ++where.patterns) {
+    where.last = reader_.index(file).pattern(where.patterns).key;
+    const Pattern pattern = reader_.pattern(file, where.patterns);
+    if (pattern.runs.empty()) continue;
+    const Bounds bounds = bounds_of(pattern, 0);
+    const auto same = std::find_if(where.bounds.begin(), where.bounds.end(),
+                                   [&](const Bounds& b) { return b.inner == bounds.inner; });
+    if (same != where.bounds.end()) {
+      widen(*same, bounds);
+    } else if (where.bounds.size() <= most_bounds) {
+      where.bounds.push_back(bounds);
+    }
+  }
+}
+
+// Collective. Of files that cannot be looked into nobody knows: they are asked, and tell of that.
+void DealtIndex::learn_where() {
+  if (files() <= few_files_ || learned_ == reader_.state().epoch) return;
+  std::vector<std::byte> mine;
+  attempt_to([&] {
+    for (const std::uint32_t file : files_of(comm_.rank(), files(), comm_.size())) {
+      if (keeper_of(file, 0, files(), comm_.size()) != comm_.rank()) continue;
+      const std::size_t before = mine.size();
+      const auto failed = attempt_to([&] {
+        Where& where = own_where_[file];
+        look_into(file, where);
+        if (where.bounds.size() > most_bounds) return;
+        put(mine, file);
+        put_bounds(mine, where.bounds);
+      });
+      if (!failed) continue;
+      mine.resize(before);
+      own_where_.erase(file);
+    }
+  });
+  std::vector<std::int64_t> sizes;
+  const auto all = comm_.all_gather_bytes(mine, sizes);
+  where_.clear();
+  if (attempt_to([&] {
+        where_.resize(files());
+        for (std::span<const std::byte> bytes = all; !bytes.empty();) {
+          const auto file = take<std::uint32_t>(bytes);
+          where_[file] = take_bounds(bytes);
+        }
+      }))
+    where_.clear();
+  learned_ = reader_.state().epoch;
+}
+
+bool DealtIndex::may_have(std::uint32_t file, const Bounds& wanted) const {
+  if (files() <= few_files_ || file >= where_.size() || !where_[file]) return true;
+  return std::any_of(where_[file]->begin(), where_[file]->end(),
+                     [&](const Bounds& b) { return meet(b, wanted); });
+}
+
 // -- slabs
 
 // The jobs of this round, and the places of those whose slabs are not known.
@@ -212,6 +318,7 @@ void DealtIndex::ask_for_slabs(std::span<const Place> places, Found& found, Fail
       const auto bytes = std::as_bytes(places);
       question.bytes.insert(question.bytes.end(), bytes.begin(), bytes.end());
     }
+    questions_ += std::ssize(questions);
     return questions;
   };
   const auto tell = [&](const Question& question, Message& answer) {
@@ -253,8 +360,16 @@ void DealtIndex::find_slabs(std::span<const Place> places, Failure& failed) {
   attempt_into(failed, [&] {
     found.slabs.resize(places.size());
     if (places.empty()) return;
+    std::map<const Selected*, Bounds> wanted;
+    for (std::size_t i = 0; i < under_way_; ++i) {
+      const Selected* const what = jobs_[i].part.what.get();
+      if (!jobs_[i].slabs && !wanted.contains(what))
+        wanted.emplace(what, bounds_of(what->pattern, 0));
+    }
     for (std::uint32_t file = 0; file < files(); ++file)
-      found.remaining.emplace(keeper_of(file), Cursor{});
+      if (std::any_of(wanted.begin(), wanted.end(),
+                      [&](const auto& w) { return may_have(file, w.second); }))
+        found.remaining.emplace(keeper_of(file), Cursor{});
   });
   for (bool more = true; more;) {
     if (failed) found.remaining.clear();
@@ -511,6 +626,7 @@ void DealtIndex::read_what_is_known() {
 void DealtIndex::read(std::span<const Wanted> wanted) {
   if (comm_.all_reduce(wanted.empty() ? 0 : 1, Reduce::max) == 0) return;
   check_roots();
+  learn_where();
   Failure failed;
   attempt_into(failed, [&] {
     jobs_.clear();

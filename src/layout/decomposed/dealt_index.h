@@ -13,6 +13,9 @@
 // is told how to go on, and asks again. Where that becomes more than a rank may hold, places of
 // which it knows all are read first, and the others asked for in the next round.
 //
+// Whom to ask for slabs: where data files are many, ranks know of each about where in arrays it has
+// anything, and ask those alone that may have what they want.
+//
 // Then each rank reads its own extents. Programs that read variable after variable by the same
 // selections ask for places only. A selection whose pattern or pieces are more than fits into a
 // message is halved, and asked for in the next round.
@@ -45,9 +48,11 @@ namespace forebay::decomposed {
 
 class DealtIndex {
  public:
-  /// What is referred to outlives it. `reader` has its files' indexes, and reads.
-  DealtIndex(const Comm& comm, const Schema& schema, Reader& reader, Count memory)
-      : comm_(comm), schema_(schema), reader_(reader), memory_(memory) {}
+  /// What is referred to outlives it. `reader` has its files' indexes, and reads. All are asked
+  /// where there are no more than `few_files`.
+  DealtIndex(const Comm& comm, const Schema& schema, Reader& reader, Count memory,
+             std::uint32_t few_files = 8)
+      : comm_(comm), schema_(schema), reader_(reader), memory_(memory), few_files_(few_files) {}
 
   struct Wanted {
     const Request* request;
@@ -68,6 +73,7 @@ class DealtIndex {
   /// or plans, and most bytes of slabs that were held at a time.
   std::int64_t rounds() const { return rounds_; }
   std::int64_t askings() const { return askings_; }
+  std::int64_t questions() const { return questions_; }  ///< for slabs, of this rank
   Count longest_message() const { return longest_message_; }
   Count most_held() const { return most_held_; }
 
@@ -112,12 +118,21 @@ class DealtIndex {
 
     std::size_t known() const;  // so many places, from the first one on
   };
+  /// What bounds all patterns of a data file that were made at the same extents.
+  struct Where {
+    std::uint32_t patterns = 0;  ///< looked at; and the last one's key, to know them again
+    Key last = {};
+    std::vector<Bounds> bounds = {};
+  };
   using Failure = std::optional<Error>;
 
   std::uint32_t files() const { return reader_.state().files; }
   Rank keeper_of(std::uint32_t file) const;
   Count share() const;  // of `memory_`: of one who asks
   void check_roots();
+  void look_into(std::uint32_t file, Where& where);
+  void learn_where();
+  bool may_have(std::uint32_t file, const Bounds& wanted) const;
   void take_up(std::vector<Place>& places);
   void find_slabs(std::span<const Place> places, Failure& failed);
   Count slabs_limit() const { return memory_ / 8; }  // of what is held of slabs
@@ -135,9 +150,12 @@ class DealtIndex {
   const Schema& schema_;
   Reader& reader_;
   Count memory_;
-  std::optional<std::uint64_t> checked_;  // epoch
+  std::uint32_t few_files_;
+  std::optional<std::uint64_t> checked_, learned_;  // epochs
+  std::map<std::uint32_t, Where> own_where_;        // of files that this rank is the first to keep
+  std::vector<std::optional<std::vector<Bounds>>> where_;  // of all files; none: anywhere
   logged::PatternPacker packer_;
-  std::int64_t rounds_ = 0, askings_ = 0;
+  std::int64_t rounds_ = 0, askings_ = 0, questions_ = 0;
   Count longest_message_ = 0, most_held_ = 0;
 
   // Of one read.

@@ -30,7 +30,8 @@ constexpr VarId fixed = 0, by_record = 1;
 /// Data files of two variables, and what each element is.
 class Files {
  public:
-  explicit Files(std::uint32_t files, int maps = 1) {
+  /// `apart`: each has columns of its own.
+  explicit Files(std::uint32_t files, int maps = 1, bool apart = false) : apart_(apart) {
     path_ = fs::path(testing::TempDir()) / ("forebay_dealt_" + std::to_string(::getpid()));
     fs::create_directories(folder_of(path_));
     schema_.version = 5;
@@ -54,6 +55,9 @@ class Files {
   const Schema& schema() const { return schema_; }
   const std::string& path() const { return path_; }
   const State& state() const { return state_; }
+  Count first_of(std::uint32_t file) const {
+    return columns * static_cast<Count>(file) / static_cast<Count>(state_.files);
+  }
   std::int32_t value(VarId var, Count record, Count x) const {
     return values_[place(var, record, x)];
   }
@@ -92,7 +96,9 @@ class Files {
       Patterns& patterns = by_map.emplace_back();
       for (std::uint32_t r = 0; r < 2; ++r) {
         std::vector<forebay::Run> runs;
-        for (Count x = static_cast<Count>(random() % 9); x + 3 <= columns;
+        const Count first = apart_ ? first_of(number) : 0;
+        const Count last = apart_ ? first_of(number + 1) : columns;
+        for (Count x = first + static_cast<Count>(random() % 9); x + 3 <= last;
              x += 4 + static_cast<Count>(random() % (3 * state_.files)))
           runs.push_back({x, 3});
         patterns.push_back(make_selected(factored(std::vector{columns}, runs), {}));
@@ -128,6 +134,7 @@ class Files {
     state_.roots += writer.change();
   }
 
+  bool apart_;
   std::string path_;
   Schema schema_;
   State state_;
@@ -217,6 +224,41 @@ TEST(DealtIndex, keepers_share_files_and_askers) {
     }
 }
 
+// Where each file has a part of the array of its own, who reads a part asks one keeper, however
+// many files there are.
+TEST(DealtIndex, only_who_may_have_what_is_wanted_is_asked) {
+  const std::uint32_t files = 12;
+  const Files all(files, 1, true);
+  for (const std::uint32_t few : {0U, 100U}) {
+    run_as_threads(4, [&](const Comm& comm) {
+      Report report;
+      Reader reader(all.schema(), all.path(), read_directly, {}, comm.rank(), report);
+      reader.use(all.state());
+      DealtIndex dealt(comm, all.schema(), reader, 1 << 20, few);
+      Selector selector(1 << 20);
+      std::int64_t asked = 0;
+      for (std::uint32_t file = static_cast<std::uint32_t>(comm.rank()); file < files; file += 4) {
+        const Count first = all.first_of(file), n = all.first_of(file + 1) - first;
+        std::vector<std::int32_t> values(static_cast<std::size_t>(n), -1);
+        Request r;
+        r.var = fixed;
+        r.selection = Subarray{{first}, {n}, {}};
+        r.elements = n;
+        r.element_size = r.swap = 4;
+        r.packed = reinterpret_cast<std::byte*>(values.data());
+        std::vector<DealtIndex::Wanted> wanted;
+        for (const Part& part : selector.parts_of(r, all.schema().vars[fixed]))
+          wanted.push_back({&r, part});
+        dealt.read(wanted);
+        ++asked;
+        for (Count x = 0; x < n; ++x)
+          EXPECT_EQ(values[static_cast<std::size_t>(x)], all.value(fixed, 0, first + x));
+      }
+      EXPECT_EQ(dealt.questions(), few == 0 ? asked : 4 * asked);
+    });
+  }
+}
+
 TEST(DealtIndex, reads_what_was_written_and_each_rank_loads_its_share) {
   for (const std::uint32_t files : {2U, 3U, 7U})
     for (const int ranks : {2, 3, 5, 7})
@@ -228,7 +270,8 @@ TEST(DealtIndex, reads_what_was_written_and_each_rank_loads_its_share) {
           options.index_memory = 64 * memory;
           Reader reader(all.schema(), all.path(), read_directly, options, comm.rank(), report);
           reader.use(all.state());
-          DealtIndex dealt(comm, all.schema(), reader, memory);
+          // All are asked, or those that may have something; a rank may know of no file then.
+          DealtIndex dealt(comm, all.schema(), reader, memory, ranks % 2 == 0 ? 8 : 0);
           for (int read = 0; read < 4; ++read) {
             const Asker asker(all, asked_by(comm.rank(), ranks, read));
             dealt.read(asker.wanted());
