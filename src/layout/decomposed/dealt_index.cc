@@ -181,8 +181,8 @@ void DealtIndex::check_roots() {
 namespace {
 
 bool meet(const Bounds& a, const Bounds& b) {
-  // Of arrays with other extents, which are other variables' as a rule, places tell less.
-  if (a.inner != b.inner) return a.first < b.last && b.first < a.last;
+  if (a.first >= b.last || b.first >= a.last) return false;
+  if (a.inner != b.inner) return true;  // coordinates of other extents tell nothing
   for (std::size_t d = 0; d < a.low.size(); ++d)
     if (a.low[d] >= b.high[d] || b.low[d] >= a.high[d]) return false;
   return true;
