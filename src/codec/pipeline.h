@@ -123,8 +123,8 @@ class Pipeline {
               CodecWorkspace& workspace) const;
 
   /// Decodes the first parts of a chunk, parts() of them or fewer, into `raw`: all its elements, or
-  /// those of a coarser level (level_shape()). Fewer than the level has: the others count as details
-  /// of zero, and what is missing in them is not known. Errors and result as decode().
+  /// those of a coarser level (level_shape()). Fewer than the level has: the others count as
+  /// details of zero, and what is missing in them is not known. Errors and result as decode().
   std::optional<double> decode(const ChunkInfo& chunk, std::span<const EncodedChunk> parts,
                                std::span<std::byte> raw, CodecWorkspace& workspace) const;
 

@@ -22,7 +22,7 @@ namespace forebay::chunked {
 namespace {
 
 // Chunks have checksums in any case.
-std::string of_chunks(std::string codec) { return codec == "checksum" ? "none" : codec; }
+std::string of_chunks(const std::string& codec) { return codec == "checksum" ? "none" : codec; }
 
 /// Room that a header of a file with chunks is given to grow in, before all behind it must move.
 constexpr Count header_room = 4096;
