@@ -159,6 +159,7 @@ class StepWriter {
   Comm comm_;
   WriteOptions options_;
   Report& report_;
+  std::unique_ptr<WriteQueue> later_;  // of stage async; outlives the files, which drop what waits
   BpFiles files_;
   Catalogue catalogue_;
   std::vector<bool> attribute_written_;  // by place in the catalogue
@@ -172,7 +173,6 @@ class StepWriter {
   Flushed flushed_;
   std::vector<bp::Attribute> attributes_;  // not written yet
   CopyRoom copies_;
-  std::unique_ptr<WriteQueue> later_;   // of stage async; goes before its files do
   std::optional<bp::StepRecord> held_;  // of the step that it writes; on all ranks, root's counts
 };
 
