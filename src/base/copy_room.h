@@ -42,6 +42,7 @@ class CopyRoom {
     std::reverse(chunks_.begin(), chunks_.end());
     taken_ = 0;
   }
+  std::size_t taken() const { return taken_; }  ///< of bytes that are in use
   std::size_t memory() const {
     std::size_t bytes = 0;
     for (const RawBytes& chunk : chunks_) bytes += chunk.size();

@@ -117,6 +117,8 @@ process_group::WriteOptions group_write_options(const Method& method) {
   if (method.subfiling == "ranks") options.ranks_per_file = method.subfile_ranks;
   options.open_stagger = std::stoi(method_value(method, "open_stagger"));
   if (method.stage == "async") options.async_memory = method.async_memory;
+  options.step_memory = method.buffer_limit;
+  options.ranks_per_node = method.ranks_per_node;
   constexpr Count beyond = Count{1} << 40;  // which the writer refuses
   if (method.striping_unit > 0)
     options.alignment = (std::min(method.striping_unit, beyond) + 63) / 64 * 64;

@@ -28,6 +28,8 @@ void check_text(std::string_view text);
 // ---- data.K
 
 inline constexpr Count payload_alignment = 64;
+/// Of a block whose writer does not know yet which number all ranks give its variable.
+inline constexpr std::uint32_t unknown_member = 0xffffffff;
 /// Bytes of the smallest group that fills().
 inline constexpr Count least_filler = 82;
 

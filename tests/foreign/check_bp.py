@@ -311,7 +311,7 @@ def kills(writer, folder, command):
         late = attempt >= 8
         path = folder / "killed.bp"
         shutil.rmtree(path, ignore_errors=True)
-        words = [writer, str(path), "3", "2", "0", "100000"] + ["async"] * late
+        words = [writer, str(path), "3", "2", "0", "100000"] + ["async"] * late + ["early"] * (attempt % 3 == 0)
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
             for _ in range(1 + late):  # a step is in the file
                 process.stdout.readline()
@@ -386,6 +386,8 @@ def main():
             walk(options.bp4dbg, path)
             recover(options.command, path, ranks)
             print(f"{ranks} ranks, {per_file} a data file: as written")
+    for ranks, per_file in ((1, 0), (3, 0), (4, 2)):
+        early(options, write, ranks, per_file)
     path = options.dir / "column.bp"
     write(path, 3, 0, 0, 0, "column")
     with adios2.FileReader(str(path)) as file:
@@ -409,6 +411,28 @@ def main():
     if options.command:
         recover_adios2(options.command, options.dir / "adios2.bp")
     return 0
+
+
+def early(options, write, ranks, per_file):
+    """Ranks without memory for a step: what is beyond it lies in one more data file, of the node."""
+    path = options.dir / f"early{ranks}.bp"
+    write(path, ranks, per_file, 0, 2, "early")
+    File(path, ranks, [0, 1, 2]).check()
+    last = path / f"data.{-(-ranks // per_file) if per_file else 1}"
+    assert sorted(path.glob("data.*"))[-1] == last
+    assert walk_groups(last) > 3 * ranks
+    write(path, ranks, per_file, 3, 4, "append", "early", "async")
+    write(path, ranks, per_file, 5, 5, "append")
+    File(path, ranks, range(6)).check()
+    assert walk_groups(last) > 5 * ranks
+    walk(options.bp4dbg, path)
+    if options.command:
+        for name in ("md.0", "md.idx"):
+            (path / name).unlink()
+        found = json.loads(run(options.command, "recover", "--json", path))
+        assert found["steps"] == found["by_groups"] == 6, found
+        File(path, ranks, range(6)).check()
+    print(f"{ranks} ranks without memory for a step: as written")
 
 
 def walk(bp4dbg, path):

@@ -150,6 +150,7 @@ int main(int argc, char** argv) {
     append |= std::strcmp(argv[i], "append") == 0;
     options.column_major |= std::strcmp(argv[i], "column") == 0;
     if (std::strcmp(argv[i], "async") == 0) options.async_memory = 4096;
+    if (std::strcmp(argv[i], "early") == 0) options.step_memory = 512;
   }
   const auto work = [&](const Comm& comm) {
     Report report;

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cctype>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -79,6 +81,18 @@ void share_places(const Comm& comm, Places& places) {
     places[static_cast<std::uint32_t>(flat[i])] = flat[i + 1];
 }
 
+/// What goes into a data file at `end` before the next group: its head, and a filler.
+bp::Bytes front_at(Offset end, Count alignment) {
+  bp::Bytes front;
+  if (end < bp::head_bytes) {
+    const auto head = bp::print_head("Data");
+    front.assign(head.begin(), head.end());
+  }
+  const Count gap = bp::gap_before_group(end + static_cast<Count>(front.size()), alignment);
+  if (gap > 0) bp::append_filler(front, gap, 0);
+  return front;
+}
+
 std::uint64_t new_opening() {
   const auto time = std::chrono::system_clock::now().time_since_epoch();
   return static_cast<std::uint64_t>(
@@ -94,6 +108,13 @@ std::uint64_t record_time() {
 }
 
 bool begins_as_bp(const std::string& path) { return beginning(path) == tag; }
+
+/// Shared by the ranks of a node.
+struct BpFiles::EarlyEnd {
+  Offset begin;              // of what this opening writes there
+  std::atomic<Offset> next;  // where the next group goes
+  static_assert(std::atomic<Offset>::is_always_lock_free);
+};
 
 BpFiles::BpFiles(const Comm& comm, const std::string& path, const WriteOptions& options,
                  bool append, Report& report)
@@ -121,6 +142,7 @@ BpFiles::BpFiles(const Comm& comm, const std::string& path, const WriteOptions& 
                    if (data_ranks_.is_root()) open_data(options.alignment, append);
                  }));
   data_ranks_.broadcast(&data_end, sizeof data_end);
+  if (options.step_memory > 0) prepare_early(options, append);
   if (append) follow_openings();
   if (options.open_stagger > 0) open_in_turns(options.open_stagger);
 }
@@ -273,9 +295,10 @@ void BpFiles::choose_data_file(const WriteOptions& options) {
   switch (options.ranks_per_file) {
     case WriteOptions::all_ranks:
       data_ranks_ = comm_;
+      early_number_ = 1;
       return;
     case WriteOptions::ranks_of_node:
-      data_ranks_ = comm_.split_node(0);
+      data_ranks_ = comm_.split_node(options.ranks_per_node);
       break;
     default:
       data_ranks_ = comm_.split_node(options.ranks_per_file);
@@ -285,28 +308,67 @@ void BpFiles::choose_data_file(const WriteOptions& options) {
   data_ranks_.broadcast(&number, sizeof number);
   number_ = static_cast<std::uint32_t>(number);
   one_data_file_ = files == 1;
+  early_number_ = static_cast<std::uint32_t>(files);
+}
+
+/// Of one that is there: behind what a torn group says that it has, and none that it seems to end
+/// with. What is no data file yet ends at 0.
+Offset BpFiles::end_of_data(File& data, std::uint32_t number) {
+  const auto told = whole_ends_.find(number);
+  const Offset whole = told == whole_ends_.end() ? 0 : told->second;
+  const Leftover left = left_behind(data, std::max(whole, bp::head_bytes));
+  last_opening_ = std::max(last_opening_, left.opening);
+  return left.end < bp::head_bytes ? 0 : left.end;
 }
 
 void BpFiles::open_data(Count alignment, bool append) {
   Offset end = 0;
-  if (append && fs::exists(data_->path())) {
-    // Behind what a torn group says that it has: none that it seems to end with.
-    const Offset whole = std::max(whole_ends_[number_], bp::head_bytes);
-    const Leftover left = left_behind(*data_, whole);
-    end = left.end;
-    last_opening_ = std::max(last_opening_, left.opening);
-  }
-  bp::Bytes front;
-  if (end < bp::head_bytes) {
-    end = 0;
-    data_->create(false);
-    const auto head = bp::print_head("Data");
-    front.assign(head.begin(), head.end());
-  }
-  const Count gap = bp::gap_before_group(end + static_cast<Count>(front.size()), alignment);
-  if (gap > 0) bp::append_filler(front, gap, 0);
+  if (append && fs::exists(data_->path())) end = end_of_data(*data_, number_);
+  if (end == 0) data_->create(false);
+  const bp::Bytes front = front_at(end, alignment);
   if (!front.empty()) data_->write_at(end, front);
   data_end = end + static_cast<Count>(front.size());
+}
+
+/// Collective.
+void BpFiles::prepare_early(const WriteOptions& options, bool append) {
+  const Comm node = comm_.split_node(options.ranks_per_node);
+  std::int64_t number = node.is_root(), nodes = 0;
+  comm_.exclusive_scan(std::span(&number, 1), std::span(&nodes, 1));
+  node.broadcast(&number, sizeof number);
+  early_number_ += static_cast<std::uint32_t>(number);
+  early_end_ = NodeMemory::create(node, sizeof(EarlyEnd));
+  alignment_ = options.alignment;
+  agree_on_error(comm_, attempt_to([&] {
+                   if (!early_end_) return;
+                   early_ = std::make_unique<File>(path_ + "/data." + std::to_string(early_number_),
+                                                   true, comm_.rank(), report_);
+                   if (!node.is_root()) return;
+                   Offset end = 0;
+                   if (append && fs::exists(early_->path()))
+                     end = end_of_data(*early_, early_number_);
+                   auto* const shared = new (early_end_.data()) EarlyEnd{end, 0};
+                   shared->next = end + std::ssize(front_at(end, alignment_));
+                 }));
+}
+
+Offset BpFiles::take_early(Count bytes) {
+  auto* const shared = std::launder(reinterpret_cast<EarlyEnd*>(early_end_.data()));
+  if (!early_is_open_) {
+    auto failed = attempt_to([&] { early_->ensure_open(); });
+    if (failed) failed = attempt_to([&] { early_->create(true); });
+    if (failed) early_->ensure_open();  // another rank has made it meanwhile
+    // Each rank writes the same: nobody knows whether another has got so far.
+    const bp::Bytes front = front_at(shared->begin, alignment_);
+    if (const auto full = attempt_to([&] {
+          if (!front.empty()) early_->write_at(shared->begin, front);
+        })) {
+      attempt_to([&] { early_->close(); });
+      throw *full;
+    }
+    early_is_open_ = true;
+  }
+  return shared->next.fetch_add(bytes);
 }
 
 }  // namespace forebay::process_group

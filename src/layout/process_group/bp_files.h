@@ -8,6 +8,7 @@
 #include "base/report.h"
 #include "base/types.h"
 #include "comm/comm.h"
+#include "comm/node_memory.h"
 #include "layout/process_group/catalogue.h"
 #include "layout/process_group/group_walk.h"
 #include "storage/file.h"
@@ -32,6 +33,10 @@ struct WriteOptions {
   int open_stagger = 0;
   /// Bytes of a rank that wait for the thread of stage async; 0: steps are written at once.
   Count async_memory = 0;
+  /// Bytes of a rank's copies of a step; what is more goes to the file before the step ends. 0: all
+  /// are kept.
+  Count step_memory = 0;
+  int ranks_per_node = 0;  ///< as Comm::split_node() has it
 };
 
 class BpFiles {
@@ -51,6 +56,19 @@ class BpFiles {
   File& metadata() { return *metadata_; }  ///< md.0
   File& index() { return *index_; }        ///< md.idx; root alone
 
+  // Groups that go out before their step ends have places that no other node asks for: in a data
+  // file of each node, which is there as soon as one of its ranks has such a group. Places are
+  // taken one behind the other, by addition in memory that the node's ranks share. What a step
+  // that is given up has there stays, and belongs to no step.
+
+  /// Not without WriteOptions::step_memory, nor where the node's ranks cannot share memory.
+  bool has_early() const { return early_ != nullptr; }
+  std::uint32_t early_number() const { return early_number_; }  ///< K of that data.K
+  /// Local. Where to put a group of so many bytes, a multiple of WriteOptions::alignment.
+  Offset take_early(Count bytes);
+  File& early() { return *early_; }  ///< behind take_early()
+  bool wrote_early() const { return early_is_open_; }
+
   // How far whole steps reach. All but data_end are equal on all ranks, that on data_ranks().
   Offset data_end = 0, metadata_end = 0, index_end = 0;
   std::uint64_t steps = 0;    ///< the number of the last one
@@ -65,7 +83,9 @@ class BpFiles {
   void learn_opening(const bp::StepRecord& record);
   void follow_openings();
   void choose_data_file(const WriteOptions& options);
+  Offset end_of_data(File& data, std::uint32_t number);
   void open_data(Count alignment, bool append);
+  void prepare_early(const WriteOptions& options, bool append);
   void open_in_turns(int at_a_time);
 
   Comm comm_, data_ranks_;
@@ -73,9 +93,13 @@ class BpFiles {
   Report& report_;
   Places whole_ends_;  // of data files that were there: where their blocks of whole steps end
   std::uint64_t last_opening_ = 0;  // the largest that was found in this rank's files; 0: none
-  std::uint32_t number_ = 0;
+  std::uint32_t number_ = 0, early_number_ = 0;
   bool one_data_file_ = true;
-  std::unique_ptr<File> data_, metadata_, index_;
+  std::unique_ptr<File> data_, metadata_, index_, early_;
+  struct EarlyEnd;
+  NodeMemory early_end_;
+  bool early_is_open_ = false;
+  Count alignment_ = 0;
 };
 
 }  // namespace forebay::process_group

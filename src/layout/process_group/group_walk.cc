@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -102,18 +103,36 @@ void check_entry(std::span<const std::byte> entry, bool column_major) {
 
 }  // namespace
 
-/// Of a step, by numbers of variables and attributes.
+/// Of a step, by names of variables and numbers of attributes.
 struct GroupWalk::Entries {
   struct OfVariable {
     bp::Variable variable;
+    std::uint32_t member = bp::unknown_member;
     bp::Bytes bytes;
     std::uint64_t blocks = 0;
   };
-  std::map<std::uint32_t, OfVariable> variables;
+  std::map<std::string, OfVariable> variables;
   std::map<std::uint32_t, bp::Bytes> attributes;
   std::size_t name_bytes = 0;  // of the groups' names, which have one length
   bool column_major = false;
 };
+
+namespace {
+
+/// Variables by their numbers; those that no block tells follow the others.
+template <typename Variables>
+auto by_number(Variables& variables) {
+  std::map<std::uint32_t, typename Variables::mapped_type*> numbers;
+  for (auto& [name, entry] : variables)
+    if (entry.member != bp::unknown_member && !numbers.emplace(entry.member, &entry).second)
+      bp::damaged("two variables with one number");
+  std::uint32_t next = numbers.empty() ? 0 : std::prev(numbers.end())->first + 1;
+  for (auto& [name, entry] : variables)
+    if (entry.member == bp::unknown_member) numbers.emplace(next++, &entry);
+  return numbers;
+}
+
+}  // namespace
 
 Leftover left_behind(File& data, Offset from) {
   IndexWindow window(data);
@@ -220,12 +239,20 @@ std::optional<std::uint64_t> GroupWalk::opening_of(std::uint32_t step, Rank rank
 
 bool GroupWalk::may_be_whole(std::uint32_t step,
                              std::span<const std::pair<Rank, Offset>> groups) const {
-  std::set<std::pair<Rank, Offset>> whole, torn;
+  // Two data files may have one of a rank at the same place.
+  std::multiset<std::pair<Rank, Offset>> whole, torn;
   for (const FoundGroup& group : groups_)
     if (group.step == step) (group.whole ? whole : torn).emplace(group.rank, group.place);
-  const auto is_whole = [&](const auto& group) { return whole.contains(group); };
-  const auto has_mark = [&](const auto& group) { return is_whole(group) || torn.contains(group); };
-  return std::ranges::none_of(groups, has_mark) || std::ranges::all_of(groups, is_whole);
+  const auto has_mark = [&](const auto& group) {
+    return whole.contains(group) || torn.contains(group);
+  };
+  if (std::ranges::none_of(groups, has_mark)) return true;
+  return std::ranges::all_of(groups, [&](const auto& group) {
+    const auto found = whole.find(group);
+    if (found == whole.end()) return false;
+    whole.erase(found);
+    return true;
+  });
 }
 
 Unused GroupWalk::unused(std::uint64_t next, std::uint64_t opening, const Places& before) const {
@@ -266,9 +293,12 @@ void GroupWalk::take(const FoundGroup& group, Entries& all, bp::Bytes& of_groups
     block.payload = at + parsed.payload;
     if (block.at.count.empty() && !block.has_value)
       take_scalar(parsed, window.bytes(block.payload, parsed.bytes - parsed.payload, attributes));
-    auto& entry = all.variables[parsed.member];
+    auto& entry = all.variables[parsed.variable.name];
     if (entry.blocks++ == 0) entry.variable = parsed.variable;
-    if (entry.variable != parsed.variable) bp::damaged("one variable with two names");
+    if (entry.variable != parsed.variable) bp::damaged("one variable with two types");
+    if (entry.member == bp::unknown_member) entry.member = parsed.member;
+    if (parsed.member != entry.member && parsed.member != bp::unknown_member)
+      bp::damaged("one variable with two numbers");
     bp::append_block(entry.bytes, parsed.variable, block);
     at += parsed.bytes;
   }
@@ -292,7 +322,8 @@ bp::StepRecord GroupWalk::print_index(std::span<const FoundGroup> groups, Offset
   for (const FoundGroup& group : groups)
     naming(data(group.file).file.path() + ", group at " + std::to_string(group.place),
            [&] { take(group, all, of_groups); });
-  for (auto& [member, entry] : all.variables) {
+  for (const auto& [member, variable] : by_number(all.variables)) {
+    auto& entry = *variable;
     const std::size_t from = of_variables.size();
     bp::append_variable_head(of_variables, entry.variable, member, entry.blocks,
                              std::ssize(entry.bytes));

@@ -65,6 +65,21 @@ void write_pieces(File& file, std::span<const Piece> pieces) {
   write();
 }
 
+void write_image(File& file, const bp::GroupImage& image, Offset at) {
+  std::vector<Piece> pieces;
+  for (const auto bytes : image.pieces()) {
+    pieces.push_back({at, bytes});
+    at += static_cast<Offset>(bytes.size());
+  }
+  write_pieces(file, pieces);
+}
+
+void take_range(bp::Block& block, const Range& range) {
+  block.has_range = range.any;
+  block.min = range.min;
+  block.max = range.max;
+}
+
 }  // namespace
 
 StepWriter::StepWriter(const Comm& comm, const std::string& path, const WriteOptions& options,
@@ -141,18 +156,26 @@ void StepWriter::add(const bp::Variable& variable, const bp::Shape& shape,
     std::copy(data.begin(), data.end(), block.min.begin());
     block.max = block.min;
   }
-  if (!lent) {
+  // What has no room even when all is gone is written from where it is.
+  const bool is_beyond = !lent && is_beyond_memory(data.size());
+  if (is_beyond) write_early();
+  const bool through = is_beyond && is_beyond_memory(data.size());
+  if (through && !block.has_value) take_range(block, range_of(variable.type, data));
+  if (!lent && !through) {
     std::byte* const room = copies_.find(data.size());
     const Range range = copy_with_range(variable.type, data, room);
     copies_.take(data.size());
     pending.data = {room, data.size()};
-    if (!block.has_value) {
-      block.has_range = range.any;
-      block.min = range.min;
-      block.max = range.max;
-    }
+    if (!block.has_value) take_range(block, range);
   }
   pending_.push_back(std::move(pending));
+  if (through) {
+    const auto failed = attempt_to([&] { write_early(); });
+    if (failed) {
+      pending_.pop_back();
+      throw *failed;
+    }
+  }
   ++report_[Counter::requests];
   report_[Counter::bytes_asked_write] += static_cast<std::int64_t>(data.size());
 }
@@ -176,10 +199,7 @@ void StepWriter::measure_lent() {
     } else if (block.has_value) {
       std::copy(pending.data.begin(), pending.data.end(), block.min.begin());
     } else {
-      const Range range = range_of(type, pending.data);
-      block.has_range = range.any;
-      block.min = range.min;
-      block.max = range.max;
+      take_range(block, range_of(type, pending.data));
     }
   }
 }
@@ -203,11 +223,18 @@ void StepWriter::keep_own_attributes() {
   });
 }
 
-/// Blocks in the order of the catalogue; of each its number there.
-std::vector<std::size_t> StepWriter::sort_blocks() {
-  std::vector<std::size_t> known, numbers;
+/// Of names_, behind the agreement: their places in the catalogue.
+std::vector<std::size_t> StepWriter::known_names() const {
+  std::vector<std::size_t> known;
   for (const OwnName& own : names_)
     known.push_back(own.known ? *own.known : *catalogue_.find(own.name.variable.name, false));
+  return known;
+}
+
+/// Blocks in the order of the catalogue; of each its number there.
+std::vector<std::size_t> StepWriter::sort_blocks() {
+  const std::vector<std::size_t> known = known_names();
+  std::vector<std::size_t> numbers;
   std::stable_sort(pending_.begin(), pending_.end(), [&](const Pending& a, const Pending& b) {
     return known[a.name] < known[b.name];
   });
@@ -215,42 +242,46 @@ std::vector<std::size_t> StepWriter::sort_blocks() {
   return numbers;
 }
 
-/// Into this rank's group, and its entry behind `entries`, with places counted from the group.
-void StepWriter::put_block(Pending& pending, std::size_t number, Laid& step, bp::Bytes& entries) {
+/// Into a group of this rank, and its entry behind `entries`, with places counted from the group.
+void StepWriter::put_block(Pending& pending, std::uint32_t member, std::uint32_t file,
+                           std::uint32_t step, bp::GroupImage& image, bp::Bytes& entries) const {
   const Name& name = names_[pending.name].name;
   bp::Block& block = pending.block;
-  block.step = step.number;
-  block.file = files_.number();
+  block.step = step;
+  block.file = file;
   // Of a local value a group has the head alone.
   const auto data = name.kind == Kind::local_value ? std::span<const std::byte>() : pending.data;
-  const auto places =
-      step.image->add(name.variable, static_cast<std::uint32_t>(number), block, data);
+  const auto places = image.add(name.variable, member, block, data);
   block.place = places.head;
   block.payload = places.payload;
   bp::append_block(entries, name.variable, block);
 }
 
-/// Entries of variables in the order of the catalogue, of each those first that were flushed.
+/// Entries of variables in the order of the catalogue, of each as its blocks lie in the files:
+/// those first that were flushed, and early ones last.
 void StepWriter::put_blocks(Laid& step, std::span<const std::size_t> slots) {
-  auto flushed = flushed_.entries.begin();
-  const auto put_flushed = [&](std::size_t end) {
-    for (; flushed != flushed_.entries.end() && flushed->first < end; ++flushed) {
-      const auto& [bytes, number] = flushed->second;
-      step.entries.insert(step.entries.end(), bytes.begin(), bytes.end());
-      step.mine[slots[flushed->first]] += std::ssize(bytes);
-      step.mine[slots[flushed->first] + 1] += number;
-    }
+  const auto put_written = [&](const std::map<std::size_t, Entries>& written, std::size_t n) {
+    const auto found = written.find(n);
+    if (found == written.end()) return;
+    const auto& [bytes, number] = found->second;
+    step.entries.insert(step.entries.end(), bytes.begin(), bytes.end());
+    step.mine[slots[n]] += std::ssize(bytes);
+    step.mine[slots[n] + 1] += number;
   };
   const std::vector<std::size_t> numbers = sort_blocks();
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    put_flushed(numbers[i] + 1);
-    const std::size_t from = step.entries.size(), slot = slots[numbers[i]];
-    put_block(pending_[i], numbers[i], step, step.entries);
-    step.own.emplace_back(from, step.entries.size());
-    step.mine[slot] += static_cast<std::int64_t>(step.entries.size() - from);
-    ++step.mine[slot + 1];
+  std::size_t i = 0;
+  for (std::size_t n = 0; n < catalogue_.size(); ++n) {
+    put_written(flushed_.entries, n);
+    for (; i < numbers.size() && numbers[i] == n; ++i) {
+      const std::size_t from = step.entries.size();
+      put_block(pending_[i], static_cast<std::uint32_t>(n), files_.number(), step.number,
+                *step.image, step.entries);
+      step.own.emplace_back(from, step.entries.size());
+      step.mine[slots[n]] += static_cast<std::int64_t>(step.entries.size() - from);
+      ++step.mine[slots[n] + 1];
+    }
+    put_written(flushed_.early_entries, n);
   }
-  put_flushed(catalogue_.size());
 }
 
 void StepWriter::put_attributes(Laid& step, std::span<const std::size_t> slots) {
@@ -267,9 +298,9 @@ void StepWriter::put_attributes(Laid& step, std::span<const std::size_t> slots) 
   }
 }
 
-void StepWriter::begin_image(Laid& step) {
-  step.image.emplace(options_.group, options_.column_major, step.number,
-                     bp::GroupMark{comm_.rank(), files_.opening, 0});
+bp::GroupImage StepWriter::new_image(std::uint32_t step) const {
+  return {options_.group, options_.column_major, step,
+          bp::GroupMark{comm_.rank(), files_.opening, 0}};
 }
 
 void StepWriter::end_image(Laid& step) {
@@ -280,6 +311,7 @@ void StepWriter::end_image(Laid& step) {
 
 void StepWriter::lay_out(Laid& step) {
   keep_own_attributes();
+  keep_early();
   std::vector<std::size_t> slots(catalogue_.size());
   const auto admit = [&](bool attributes) {
     for (std::size_t n = 0; n < catalogue_.size(); ++n) {
@@ -296,10 +328,11 @@ void StepWriter::lay_out(Laid& step) {
   step.total.resize(step.mine.size());
   // One group at least says how many there are, and has an entry that readers take the language
   // from.
-  if (comm_.is_root() || !pending_.empty() || !attributes_.empty()) begin_image(step);
+  if (comm_.is_root() || !pending_.empty() || !attributes_.empty())
+    step.image.emplace(new_image(step.number));
   put_blocks(step, slots);
   put_attributes(step, slots);
-  step.mine[groups] = std::ssize(flushed_.groups);
+  step.mine[groups] = std::ssize(flushed_.groups) + std::ssize(flushed_.early_groups);
   if (step.image) end_image(step);
   step.before = step.mine;
 }
@@ -378,6 +411,7 @@ void StepWriter::write_metadata(const Laid& step, const IndexPlan& plan, Offset 
   };
   for (const Offset at : flushed_.groups) put_group(at);
   if (step.image) put_group(group_at);
+  for (const Offset at : flushed_.early_groups) put_group(at);
   const Count before_mine =
       step.before[groups] * bp::group_entry_bytes(options_.group, step.number);
   pieces.push_back({plan.record.groups + bp::groups_head_bytes + before_mine, own_groups});
@@ -392,16 +426,6 @@ void StepWriter::write_metadata(const Laid& step, const IndexPlan& plan, Offset 
   }
   std::sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
   write_pieces(files_.metadata(), pieces);
-}
-
-void StepWriter::write_data(const Laid& step, Offset at) {
-  if (!step.image) return;
-  std::vector<Piece> pieces;
-  for (const auto bytes : step.image->pieces()) {
-    pieces.push_back({at, bytes});
-    at += static_cast<Offset>(bytes.size());
-  }
-  write_pieces(files_.data(), pieces);
 }
 
 std::uint32_t StepWriter::next_step() const {
@@ -440,10 +464,12 @@ void StepWriter::write_flush(const std::optional<Error>& failed_before) {
   agree(step, failed_before, [&] {
     step.mine.resize(of_names);
     step.total.resize(of_names);
-    if (!pending_.empty()) begin_image(step);
+    if (!pending_.empty()) step.image.emplace(new_image(step.number));
+    keep_early();
     numbers = sort_blocks();
     for (std::size_t i = 0; i < numbers.size(); ++i) {
-      put_block(pending_[i], numbers[i], step, entries);
+      put_block(pending_[i], static_cast<std::uint32_t>(numbers[i]), files_.number(), step.number,
+                *step.image, entries);
       ends.push_back(entries.size());
     }
     if (step.image) end_image(step);
@@ -453,8 +479,10 @@ void StepWriter::write_flush(const std::optional<Error>& failed_before) {
   const Offset at = place_of(step, end);
   agree_on_error(comm_, attempt_to([&] {
                    const StepTimer timer(report_, Step::write);
-                   write_data(step, at);
-                   if (step.image) flushed_.groups.push_back(at);
+                   if (step.image) {
+                     write_image(files_.data(), *step.image, at);
+                     flushed_.groups.push_back(at);
+                   }
                    for (std::size_t i = 0, from = 0; i < ends.size(); from = ends[i++]) {
                      const auto entry = std::span(entries).subspan(from, ends[i] - from);
                      bp::move_entry(entry, at);
@@ -464,6 +492,58 @@ void StepWriter::write_flush(const std::optional<Error>& failed_before) {
                    }
                  }));
   flushed_.end = end;
+}
+
+void StepWriter::make_room(std::size_t bytes) {
+  copies_.find(files_.has_early() ? std::min(bytes, static_cast<std::size_t>(options_.step_memory))
+                                  : bytes);
+}
+
+bool StepWriter::is_beyond_memory(std::size_t bytes) const {
+  const auto most = static_cast<std::size_t>(options_.step_memory);
+  return files_.has_early() && (bytes > most || copies_.taken() > most - bytes);
+}
+
+/// Local. What the step has in copies goes to the file, as a group of its own; what was lent takes
+/// no memory and waits. When it throws, nothing has changed.
+void StepWriter::write_early() {
+  const auto is_lent = [](const Pending& pending) { return pending.lent; };
+  if (std::all_of(pending_.begin(), pending_.end(), is_lent)) return;
+  const StepTimer timer(report_, Step::write);
+  const std::uint32_t step = next_step();
+  bp::GroupImage image = new_image(step);
+  std::vector<std::pair<std::size_t, bp::Bytes>> entries;
+  for (Pending& pending : pending_) {
+    if (pending.lent) continue;
+    bp::Bytes& entry = entries.emplace_back(pending.name, bp::Bytes()).second;
+    const auto known = names_[pending.name].known;
+    const auto member = known ? static_cast<std::uint32_t>(*known) : bp::unknown_member;
+    put_block(pending, member, files_.early_number(), step, image, entry);
+  }
+  image.finish(options_.alignment);
+  flushed_.early.reserve(flushed_.early.size() + entries.size());
+  flushed_.early_groups.reserve(flushed_.early_groups.size() + 1);
+  const Offset at = files_.take_early(image.bytes());
+  write_image(files_.early(), image, at);
+  flushed_.early_groups.push_back(at);
+  for (auto& [name, entry] : entries) {
+    bp::move_entry(entry, at);
+    flushed_.early.emplace_back(name, std::move(entry));
+  }
+  std::erase_if(pending_, [&](const Pending& pending) { return !is_lent(pending); });
+  copies_.clear();
+  ++report_[Counter::flushes];
+}
+
+/// Behind the agreement on names.
+void StepWriter::keep_early() {
+  const std::vector<std::size_t> known = known_names();
+  for (const auto& [name, entry] : flushed_.early) {
+    auto& [bytes, number] = flushed_.early_entries[known[name]];
+    bytes.insert(bytes.end(), entry.begin(), entry.end());
+    ++number;
+  }
+  flushed_.early.clear();
 }
 
 /// Collective. All of the step is in its files: it may be seen.
@@ -492,7 +572,7 @@ void StepWriter::write_step() {
     const IndexPlan plan = plan_metadata(step);
     std::optional<WriteQueue::Open> open;
     if (later_) open.emplace(*later_);
-    write_data(step, at);
+    if (step.image) write_image(files_.data(), *step.image, at);
     for (const auto& [from, entry_end] : step.own)
       bp::move_entry(std::span(step.entries).subspan(from, entry_end - from), at);
     write_metadata(step, plan, at);
@@ -571,6 +651,7 @@ void StepWriter::sync() {
   const StepTimer timer(report_, Step::sync);
   agree_on_error(comm_, attempt_to([&] {
                    files_.data().sync();
+                   if (files_.wrote_early()) files_.early().sync();
                    files_.metadata().sync();
                  }));
   by_root(comm_, [&] {
@@ -592,6 +673,7 @@ void StepWriter::close() {
     later_->tell();
   }
   attempt_into(failed, [&] { files_.data().close(); });
+  if (files_.wrote_early()) attempt_into(failed, [&] { files_.early().close(); });
   attempt_into(failed, [&] { files_.metadata().close(); });
   if (comm_.is_root()) attempt_into(failed, [&] { files_.index().close(); });
   agree_on_error(comm_, failed);

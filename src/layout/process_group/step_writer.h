@@ -2,6 +2,8 @@
 // group, and where all of it lies goes into an index that no rank ever holds.
 //
 //     add        the block's head and memory are noted, or its bytes copied          local
+//                beyond step_memory what was copied goes to the node's file as a
+//                group, and entries are kept
 //     flush      what there is so far goes to data.K as a group, entries are kept    collective
 //     end_step   sizes are added up over ranks; groups go to data.K, entries to md.0;
 //                behind a meeting one record in md.idx makes the step readable       collective
@@ -57,11 +59,13 @@ class StepWriter {
   /// way to tell it from a scalar, nor does a global array that has none on any rank.
   /// Errors: Errc::emultidefine_var_type, a block of another type or number of dimensions than
   /// before; einval, eedge, ebadtype, emaxname, evarsize: what the file has no room for. The step
-  /// goes on without the block then.
+  /// goes on without the block then, as it does where what was copied has to go to the file first
+  /// (WriteOptions::step_memory) and cannot.
   void add(const bp::Variable& variable, const bp::Shape& shape, std::span<const std::byte> data,
            bool lent);
-  /// Local. Room for so many bytes of copies in the step under way, in one piece.
-  void make_room(std::size_t bytes) { copies_.find(bytes); }
+  /// Local. Room for so many bytes of copies in the step under way, in one piece; for as much of
+  /// them as is kept at a time.
+  void make_room(std::size_t bytes);
   /// Local. Written in the first step that has it, once, by the lowest rank that gave it; one that
   /// is in the file already is left as it is.
   void add_attribute(const bp::Attribute& attribute);
@@ -119,11 +123,16 @@ class StepWriter {
     bp::Bytes bytes;
     std::int64_t number = 0;
   };
-  /// What flush() wrote of the step under way.
+  /// What went to the file of the step under way: groups by their places, and entries of blocks by
+  /// the places of their variables in the catalogue.
   struct Flushed {
-    std::vector<Offset> groups;              // their places
-    std::map<std::size_t, Entries> entries;  // of blocks, by place in the catalogue
-    Offset end = 0;                          // of data.K, over data_ranks(); 0: nothing
+    std::vector<Offset> groups;  // in data.K
+    std::map<std::size_t, Entries> entries;
+    Offset end = 0;  // of data.K, over data_ranks(); 0: nothing
+    // In the node's file; and blocks whose variables not all ranks know yet, by place in names_.
+    std::vector<Offset> early_groups;
+    std::map<std::size_t, Entries> early_entries;
+    std::vector<std::pair<std::size_t, bp::Bytes>> early;
   };
 
   StepWriter(const Comm& comm, const std::string& path, const WriteOptions& options, bool append,
@@ -139,10 +148,15 @@ class StepWriter {
   void finish_last();
   void write_step();
   void write_flush(const std::optional<Error>& failed);
-  void begin_image(Laid& step);
+  bool is_beyond_memory(std::size_t bytes) const;
+  void write_early();
+  void keep_early();
+  bp::GroupImage new_image(std::uint32_t step) const;
   void end_image(Laid& step);
+  std::vector<std::size_t> known_names() const;
   std::vector<std::size_t> sort_blocks();
-  void put_block(Pending& pending, std::size_t number, Laid& step, bp::Bytes& entries);
+  void put_block(Pending& pending, std::uint32_t member, std::uint32_t file, std::uint32_t step,
+                 bp::GroupImage& image, bp::Bytes& entries) const;
   void put_blocks(Laid& step, std::span<const std::size_t> slots);
   void put_attributes(Laid& step, std::span<const std::size_t> slots);
   void lay_out(Laid& step);
@@ -150,7 +164,6 @@ class StepWriter {
   IndexPlan plan_metadata(const Laid& step) const;
   void print_heads(const Laid& step, const IndexPlan& plan, bp::Bytes& heads,
                    std::vector<std::pair<Offset, std::size_t>>& places) const;
-  void write_data(const Laid& step, Offset at);
   void write_metadata(const Laid& step, const IndexPlan& plan, Offset group_at);
   void give_up_step();
   void forget_blocks();

@@ -1,0 +1,202 @@
+// Steps that have more than a rank keeps in memory (WriteOptions::step_memory).
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/attempt.h"
+#include "comm/thread_ranks.h"
+#include "layout/process_group/bp_reader.h"
+#include "layout/process_group/recovery.h"
+#include "layout/process_group/step_writer.h"
+
+namespace forebay::process_group {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Count ranks = 3, blocks = 20;  // of each rank, of two elements
+constexpr Count large = 40;              // elements of a block that no memory has room for
+
+class EarlyRanks : public testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = fs::path(testing::TempDir()) / ("forebay_early_" + std::to_string(::getpid()) + ".bp");
+    fs::remove_all(path_);
+  }
+  void TearDown() override { fs::remove_all(path_); }
+
+  static std::unique_ptr<StepWriter> open(const Comm& comm, const fs::path& path, bool append,
+                                          int per_file, Report& report, int per_node = 0) {
+    WriteOptions options;
+    options.ranks_per_node = per_node;
+    options.ranks_per_file = per_file;
+    options.step_memory = 100;  // six blocks
+    return append ? StepWriter::append(comm, path, options, report)
+                  : StepWriter::create(comm, path, options, report);
+  }
+
+  void write(int steps, bool append, int per_file) const {
+    run_as_threads(static_cast<int>(ranks), [&](const Comm& comm) {
+      Report report;
+      const auto file = open(comm, path_, append, per_file, report);
+      for (int n = 0; n < steps; ++n) write_step(comm, *file, static_cast<int>(file->steps()));
+      EXPECT_EQ(report[Counter::flushes], comm.rank() == 0 ? 0 : 5 * steps);
+      file->sync();
+      file->close();
+    });
+  }
+
+  // Rank 0 lends all that it has, and stays within its memory. The variables of rank 2 come in
+  // another order, and "large" is nobody else's.
+  static void write_step(const Comm& comm, StepWriter& file, int step) {
+    const bool lends = comm.is_root();
+    std::vector<std::vector<double>> lent;
+    const auto add = [&](const std::string& name, Count first, Count count, Count all) {
+      auto& values = lent.emplace_back();
+      for (Count i = first; i < first + count; ++i)
+        values.push_back(static_cast<double>(1000 * step + i));
+      file.add({name, bp::Type::float64}, {{all}, {first}, {count}},
+               std::as_bytes(std::span(values)), lends);
+      if (!lends) values = {};
+    };
+    for (Count b = 0; b < blocks; ++b) {
+      if (comm.rank() == step % ranks && b == blocks / 2)
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      for (const std::string name : {"a", "b"})
+        if ((b % 2 == 0) == (name == (comm.rank() == 2 ? "b" : "a")))
+          add(name, 2 * (b / 2 * ranks + comm.rank()), 2, blocks * ranks);
+    }
+    const std::vector<double> number(1, step);
+    if (comm.rank() > 0) add("large", large * (comm.rank() - 1), large, large * (ranks - 1));
+    if (comm.rank() == 1)
+      file.add({"number", bp::Type::float64}, {}, std::as_bytes(std::span(number)), false);
+    EXPECT_LE(file.memory(), std::size_t{1} << 20);
+    file.end_step();
+  }
+
+  void check(int steps) const {
+    Report report;
+    const BpReader file(Comm(), path_, report);
+    ASSERT_EQ(file.steps(), static_cast<std::size_t>(steps));
+    for (int step = 0; step < steps; ++step) {
+      for (const std::string name : {"a", "b", "large"}) {
+        const std::size_t v = file.find(name);
+        const auto s = static_cast<std::size_t>(step);
+        const Count all = name == "large" ? large * (ranks - 1) : blocks * ranks;
+        ASSERT_EQ(file.array(v, s).shape, std::vector<Count>{all});
+        std::vector<double> values(static_cast<std::size_t>(all), -1);
+        file.read(v, s, {{0}, {all}, {}}, reinterpret_cast<std::byte*>(values.data()));
+        for (Count i = 0; i < all; ++i)
+          ASSERT_EQ(values[static_cast<std::size_t>(i)], 1000 * step + i) << name << " " << step;
+        EXPECT_EQ(file.blocks(v, s).size(),
+                  static_cast<std::size_t>(name == "large" ? ranks - 1 : blocks / 2 * ranks));
+      }
+    }
+  }
+
+  bool is_there(const char* name) const { return fs::exists(path_ / name); }
+
+  fs::path path_;
+};
+
+TEST_F(EarlyRanks, what_is_beyond_memory_is_in_the_step_too) {
+  write(4, false, WriteOptions::all_ranks);
+  check(4);
+  EXPECT_TRUE(is_there("data.1"));
+  EXPECT_FALSE(is_there("data.2"));  // one for all ranks of the node
+  // What was the node's file is a rank's now.
+  write(3, true, 1);
+  check(7);
+  EXPECT_TRUE(is_there("data.3"));
+  write(2, true, WriteOptions::ranks_of_node);
+  check(9);
+}
+
+TEST_F(EarlyRanks, nodes_have_files_of_their_own) {
+  run_as_threads(4, [&](const Comm& comm) {
+    Report report;
+    const auto file = open(comm, path_, false, WriteOptions::all_ranks, report, 2);
+    for (int step = 0; step < 2; ++step) {
+      for (Count b = 0; b < blocks; ++b) {
+        const double values[2] = {static_cast<double>(b), static_cast<double>(step)};
+        file->add({"v", bp::Type::float64}, {{}, {}, {2}}, std::as_bytes(std::span(values)), false);
+      }
+      file->end_step();
+    }
+    file->close();
+  });
+  EXPECT_TRUE(is_there("data.1"));
+  EXPECT_TRUE(is_there("data.2"));
+  EXPECT_FALSE(is_there("data.3"));
+  Report report;
+  const BpReader file(Comm(), path_, report);
+  EXPECT_EQ(file.blocks(0, 1).size(), static_cast<std::size_t>(4 * blocks));
+}
+
+TEST_F(EarlyRanks, an_index_is_made_again_from_the_groups) {
+  write(3, false, WriteOptions::all_ranks);
+  write(2, true, WriteOptions::all_ranks);
+  fs::remove(path_ / "md.0");
+  fs::remove(path_ / "md.idx");
+  Report report;
+  const auto found = recover_index(path_, {}, 0, report);
+  EXPECT_EQ(found.by_groups, 5U);
+  check(5);
+  EXPECT_FALSE(recover_index(path_, {}, 0, report).needed);
+  write(1, true, WriteOptions::all_ranks);
+  check(6);
+}
+
+// Groups of a step that is given up lie where they lie, and are of no step.
+TEST_F(EarlyRanks, a_full_disk_is_the_error_of_the_block_and_a_step_that_fails_is_given_up) {
+  run_as_threads(static_cast<int>(ranks), [&](const Comm& comm) {
+    Report report;
+    const auto file = open(comm, path_, false, WriteOptions::all_ranks, report);
+    if (comm.is_root()) fs::create_symlink("/dev/full", path_ / "data.1");
+    comm.barrier();
+    const std::vector<double> values(2, 7), many(large, 7);
+    const auto add = [&](const std::string& name, const std::vector<double>& what) {
+      const auto failed = attempt_to([&] {
+        file->add({name, bp::Type::float64}, {{}, {}, {std::ssize(what)}},
+                  std::as_bytes(std::span(what)), false);
+      });
+      return failed ? failed->code() : Errc::ok;
+    };
+    for (int b = 0; b < 6; ++b) EXPECT_EQ(add("v", values), Errc::ok);
+    EXPECT_EQ(add("v", values), Errc::eno_space);
+    EXPECT_EQ(add("w", many), Errc::eno_space);
+    file->end_step();  // with what there was room for
+    comm.barrier();
+    if (comm.is_root()) fs::remove(path_ / "data.1");
+    comm.barrier();
+    if (comm.rank() == 1) EXPECT_EQ(add("w", many), Errc::ok);
+    std::optional<Error> mine;
+    if (comm.rank() == 1) mine = Error(Errc::eread, "it cannot be read");
+    EXPECT_TRUE(attempt_to([&] { file->flush(mine); }));
+    EXPECT_EQ(add("w", many), Errc::ok);
+    file->end_step();
+    file->close();
+  });
+  for (const bool again : {false, true}) {
+    Report report;
+    if (again) {
+      fs::remove(path_ / "md.0");
+      fs::remove(path_ / "md.idx");
+      EXPECT_EQ(recover_index(path_, {}, 0, report).by_groups, 2U);
+    }
+    const BpReader file(Comm(), path_, report);
+    ASSERT_EQ(file.steps(), 2U);
+    EXPECT_EQ(file.blocks(file.find("v"), 0).size(), static_cast<std::size_t>(6 * ranks));
+    EXPECT_EQ(file.blocks(file.find("w"), 1).size(), static_cast<std::size_t>(ranks));
+  }
+}
+
+}  // namespace
+}  // namespace forebay::process_group
