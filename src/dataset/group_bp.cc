@@ -36,7 +36,7 @@ void check_method(const Method& method) {
   require("layout", method.layout, {"auto", "process-group"});
   require("codec", method.codec, {"none"});
   require("stage", method.stage, {"auto", "direct", "async"});
-  require("transport", method.transport, {"auto", "posix"});
+  require("transport", method.transport, {"auto", "posix", "null"});
 }
 
 process_group::WriteOptions options_of(const GroupDefinition& group, const Method& method) {
@@ -119,6 +119,7 @@ process_group::WriteOptions group_write_options(const Method& method) {
   if (method.stage == "async") options.async_memory = method.async_memory;
   options.step_memory = method.buffer_limit;
   options.ranks_per_node = method.ranks_per_node;
+  options.drop_all = method.transport == "null";
   constexpr Count beyond = Count{1} << 40;  // which the writer refuses
   if (method.striping_unit > 0)
     options.alignment = (std::min(method.striping_unit, beyond) + 63) / 64 * 64;

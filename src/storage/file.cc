@@ -45,6 +45,7 @@ void File::tally(Counter counter, std::int64_t n) {
 }
 
 void File::create(bool exclusive) {
+  if (drops_) return;
   const int flags = O_RDWR | O_CREAT | O_CLOEXEC | (exclusive ? O_EXCL : O_TRUNC);
   if (!fault("open")) fd_ = ::open(path_.c_str(), flags, 0666);
   if (fd_ < 0) throw system_error(errno, Errc::eofile, "creating", path_);
@@ -61,7 +62,7 @@ std::unique_ptr<File> make_nameless_file(const std::string& path, Rank rank, Rep
 }
 
 void File::ensure_open() {
-  if (fd_ >= 0) return;
+  if (fd_ >= 0 || drops_) return;
   // Not to wait for who writes to a pipe.
   const int flags = (writable_ ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK;
   if (!fault("open")) fd_ = ::open(path_.c_str(), flags);
@@ -92,6 +93,7 @@ void File::close() {
 }
 
 Offset File::size() {
+  if (drops_) return 0;
   const int fd = descriptor();
   refresh();
   struct stat st {};
@@ -105,11 +107,12 @@ bool File::is_regular() {
 }
 
 void File::truncate(Offset size) {
-  if (::ftruncate(descriptor(), size) != 0)
+  if (!drops_ && ::ftruncate(descriptor(), size) != 0)
     throw system_error(errno, Errc::ewrite, "setting the size of", path_);
 }
 
 std::size_t File::read_at(Offset offset, std::span<std::byte> into) {
+  if (drops_) return 0;
   const int fd = descriptor();
   refresh();
   const std::size_t read = transfer(Transfer::read, into.size(), path_, [&](std::size_t done) {
@@ -128,6 +131,7 @@ void File::write_at(Offset offset, std::span<iovec> pieces) {
   const int fd = descriptor();
   std::size_t bytes = 0;
   for (const iovec& piece : pieces) bytes += piece.iov_len;
+  if (drops_) return tally(Counter::bytes_written, static_cast<std::int64_t>(bytes));
   const auto skip = [&](std::size_t moved) {
     for (; !pieces.empty() && moved >= pieces.front().iov_len; pieces = pieces.subspan(1))
       moved -= pieces.front().iov_len;

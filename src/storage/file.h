@@ -59,6 +59,10 @@ class File : public ByteFile {
   /// less a nanosecond a byte. The largest number until there were a few.
   std::int64_t least_latency() const override;
 
+  /// Local, before all else. From here on nothing is opened: what is written is counted and
+  /// dropped, and there is nothing to read.
+  void drop_all() { drops_ = true; }
+
   // Where caches are weak (storage/client_caches.h) what ranks write is seen by others behind their
   // next meeting, as elsewhere, if both sides go to the server for it. Where they are coherent, as
   // they are unless share() tells otherwise, none of this makes a system call.
@@ -95,7 +99,7 @@ class File : public ByteFile {
   Rank rank_;
   Report& report_;
   int fd_ = -1;
-  bool was_open_ = false;
+  bool was_open_ = false, drops_ = false;
   ClientCaches caches_ = ClientCaches::coherent;
   std::atomic<bool> dirty_ = false;  // written to since the last meeting; on any thread
   std::atomic<bool> stale_ = false;  // not read from since

@@ -68,6 +68,10 @@ def main():
     assert "layout log is for HDF5 files" in said, said
     run("nothing.nc", "layout=null")
     assert not (folder / "nothing.nc").exists()
+    run("nothing.bp", "transport=null")
+    assert not (folder / "nothing.bp").exists()
+    said = run("nothing.nc", "transport=null", code=1)
+    assert "for groups that are written as process groups" in said, said
     print(f"{len(methods)} methods: the same values")
 
 

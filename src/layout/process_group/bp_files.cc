@@ -118,13 +118,11 @@ struct BpFiles::EarlyEnd {
 
 BpFiles::BpFiles(const Comm& comm, const std::string& path, const WriteOptions& options,
                  bool append, Report& report)
-    : comm_(comm), path_(plain_path(path)), report_(report) {
-  const auto open = [&](const std::string& name) {
-    return std::make_unique<File>(path_ + "/" + name, true, comm.rank(), report);
-  };
+    : comm_(comm), path_(plain_path(path)), report_(report), drops_all_(options.drop_all) {
+  append &= !drops_all_;
   by_root(comm_, [&] {
-    metadata_ = open("md.0");
-    index_ = open("md.idx");
+    metadata_ = new_file("md.0");
+    index_ = new_file("md.idx");
     open_by_root(append, options.column_major);
   });
   std::array<std::int64_t, 4> told{metadata_end, index_end, static_cast<std::int64_t>(steps),
@@ -137,14 +135,27 @@ BpFiles::BpFiles(const Comm& comm, const std::string& path, const WriteOptions& 
   choose_data_file(options);
   if (append) share_places(comm_, whole_ends_);
   agree_on_error(comm_, attempt_to([&] {
-                   if (!metadata_) metadata_ = open("md.0");
-                   data_ = open("data." + std::to_string(number_));
+                   if (!metadata_) metadata_ = new_file("md.0");
+                   data_ = new_file("data." + std::to_string(number_));
                    if (data_ranks_.is_root()) open_data(options.alignment, append);
                  }));
   data_ranks_.broadcast(&data_end, sizeof data_end);
   if (options.step_memory > 0) prepare_early(options, append);
   if (append) follow_openings();
   if (options.open_stagger > 0) open_in_turns(options.open_stagger);
+}
+
+std::unique_ptr<File> BpFiles::new_file(const std::string& name) const {
+  auto file = std::make_unique<File>(path_ + "/" + name, true, comm_.rank(), report_);
+  if (drops_all_) file->drop_all();
+  return file;
+}
+
+void BpFiles::sync_names() const {
+  if (drops_all_) return;
+  const fs::path above = fs::path(path_).parent_path();
+  sync_path(path_);
+  sync_path(above.empty() ? "." : above.string());
 }
 
 // A server of metadata that all ranks ask at once makes some wait for minutes.
@@ -172,7 +183,7 @@ void BpFiles::follow_openings() {
 void BpFiles::open_by_root(bool append, bool column_major) {
   // One without an index is what a kill left while it was made.
   if (append && has_index(path_)) return read_index(column_major);
-  make_directory();
+  if (!drops_all_) make_directory();
   metadata_->create(false);
   metadata_->write_at(0, bp::print_head("Metadata"));
   index_->create(false);  // last: with it the directory is a file
@@ -341,8 +352,7 @@ void BpFiles::prepare_early(const WriteOptions& options, bool append) {
   alignment_ = options.alignment;
   agree_on_error(comm_, attempt_to([&] {
                    if (!early_end_) return;
-                   early_ = std::make_unique<File>(path_ + "/data." + std::to_string(early_number_),
-                                                   true, comm_.rank(), report_);
+                   early_ = new_file("data." + std::to_string(early_number_));
                    if (!node.is_root()) return;
                    Offset end = 0;
                    if (append && fs::exists(early_->path()))

@@ -36,6 +36,8 @@ struct WriteOptions {
   /// Bytes of a rank's copies of a step; what is more goes to the file before the step ends. 0: all
   /// are kept.
   Count step_memory = 0;
+  /// Nothing is opened nor written; all else is done.
+  bool drop_all = false;
   int ranks_per_node = 0;  ///< as Comm::split_node() has it
 };
 
@@ -69,6 +71,8 @@ class BpFiles {
   File& early() { return *early_; }  ///< behind take_early()
   bool wrote_early() const { return early_is_open_; }
 
+  void sync_names() const;  ///< the directory's, and its own, reach the device
+
   // How far whole steps reach. All but data_end are equal on all ranks, that on data_ranks().
   Offset data_end = 0, metadata_end = 0, index_end = 0;
   std::uint64_t steps = 0;    ///< the number of the last one
@@ -76,6 +80,7 @@ class BpFiles {
   std::vector<Name> names;    ///< in the file when it was opened; on rank 0
 
  private:
+  std::unique_ptr<File> new_file(const std::string& name) const;
   void open_by_root(bool append, bool column_major);
   void make_directory();
   void read_index(bool column_major);
@@ -91,6 +96,7 @@ class BpFiles {
   Comm comm_, data_ranks_;
   std::string path_;
   Report& report_;
+  bool drops_all_;
   Places whole_ends_;  // of data files that were there: where their blocks of whole steps end
   std::uint64_t last_opening_ = 0;  // the largest that was found in this rank's files; 0: none
   std::uint32_t number_ = 0, early_number_ = 0;

@@ -154,6 +154,30 @@ TEST_F(EarlyRanks, an_index_is_made_again_from_the_groups) {
   check(6);
 }
 
+TEST_F(EarlyRanks, all_is_done_but_writing_where_that_is_asked_for) {
+  run_as_threads(2, [&](const Comm& comm) {
+    Report report;
+    WriteOptions options;
+    options.step_memory = 100;
+    options.drop_all = true;
+    for (const bool append : {false, true}) {
+      const auto file = append ? StepWriter::append(comm, path_, options, report)
+                               : StepWriter::create(comm, path_, options, report);
+      const std::vector<double> values(10);
+      for (int b = 0; b < 10; ++b)
+        file->add({"v", bp::Type::float64}, {{}, {}, {10}}, std::as_bytes(std::span(values)),
+                  b > 5);
+      file->end_step();
+      file->sync();
+      file->close();
+      EXPECT_EQ(file->steps(), 1U);
+    }
+    EXPECT_EQ(report[Counter::write_calls], 0);
+    EXPECT_GT(report[Counter::bytes_written], 2 * 800);
+    EXPECT_FALSE(fs::exists(path_));
+  });
+}
+
 // Groups of a step that is given up lie where they lie, and are of no step.
 TEST_F(EarlyRanks, a_full_disk_is_the_error_of_the_block_and_a_step_that_fails_is_given_up) {
   run_as_threads(static_cast<int>(ranks), [&](const Comm& comm) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <limits>
 #include <numeric>
 
@@ -12,8 +11,6 @@
 #include "layout/process_group/range.h"
 
 namespace forebay::process_group {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -656,10 +653,7 @@ void StepWriter::sync() {
                  }));
   by_root(comm_, [&] {
     files_.index().sync();
-    sync_path(files_.path());
-    sync_path(fs::path(files_.path()).parent_path().empty()
-                  ? "."
-                  : fs::path(files_.path()).parent_path());
+    files_.sync_names();
   });
 }
 

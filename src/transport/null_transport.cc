@@ -1,0 +1,20 @@
+// null: what process groups are written by that are to reach no file (storage/file.h, drop_all).
+#include "base/error.h"
+#include "transport/transport.h"
+
+namespace forebay {
+
+namespace {
+
+std::unique_ptr<Transport> make(const Comm&, std::shared_ptr<ByteFile>, const TransportOptions&,
+                                Report&) {
+  throw Error(Errc::enotsupport, "transport null is for groups that are written as process groups",
+              "choose another transport, or layout=null, which drops what a group writes");
+}
+
+}  // namespace
+
+extern const TransportEntry null_transport{
+    {"null", "groups: all is done but system calls; no file is made", 50}, make, "process groups"};
+
+}  // namespace forebay
