@@ -116,6 +116,14 @@ FOREBAY_EXPORT extern int forebay_inq_block(int file, const char* name, int64_t 
 FOREBAY_EXPORT extern int forebay_inq_statistics(int file, const char* name, int64_t step, int* any,
                                                  double* least, double* greatest);
 
+/* How many values of a step are finite, their mean and their standard deviation (that of all of
+ * them, not of a sample), by the index alone: of variables with characteristics="mean". `count` is
+ * -1 where the index does not tell, as of other variables, of blocks of 2^32 values and more, and
+ * in netCDF files; `mean` and `deviation` (either may be NULL) are left as they are then, and where
+ * it is 0. */
+FOREBAY_EXPORT extern int forebay_inq_moments(int file, const char* name, int64_t step,
+                                              int64_t* count, double* mean, double* deviation);
+
 /* Blocks that have, or may have, elements of which a condition is true, by the index alone: "T >
  * 300", "T >= 1 and T < 5". The first `most` of their steps and numbers go to `steps` and `blocks`
  * (either may be NULL); `found` is how many there are. Only finite values count, and a block whose

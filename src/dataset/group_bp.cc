@@ -67,7 +67,9 @@ class ProcessGroups final : public GroupWriter {
   void add(std::size_t variable, const bp::Shape& at, std::span<const std::byte> data,
            bool lent) override {
     const GroupVariable& of = group_.variables[variable];
-    file_->add({of.name, bp_type(of.type)}, at, data, lent);
+    const auto measure =
+        of.moments ? process_group::Measure::moments : process_group::Measure::bounds;
+    file_->add({of.name, bp_type(of.type)}, at, data, lent, measure);
   }
   void make_room(std::size_t bytes) override { file_->make_room(bytes); }
   void end_step() override {

@@ -1,6 +1,7 @@
 #include "dataset/group_file.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <span>
 #include <type_traits>
@@ -127,8 +128,38 @@ void GroupFile::add(const GroupVariable& v, const bp::Shape& shape, const void* 
     throw Error(Errc::einval, "variable " + v.name + ": no data", "give the address of its values");
   if (v.type == GroupType::string)
     bytes = static_cast<Count>(std::strlen(static_cast<const char*>(data)));
-  writer_->add(static_cast<std::size_t>(&v - group_.variables.data()), shape,
-               {static_cast<const std::byte*>(data), static_cast<std::size_t>(bytes)}, lent);
+  const std::span values(static_cast<const std::byte*>(data), static_cast<std::size_t>(bytes));
+  writer_->add(number_of(v), shape, values, lent);
+  if (v.histogram && lent)
+    lent_.emplace_back(&v, values);  // which the program may still change
+  else if (v.histogram)
+    add_histogram(v, values);
+}
+
+std::size_t GroupFile::number_of(const GroupVariable& v) const {
+  return static_cast<std::size_t>(&v - group_.variables.data());
+}
+
+/// Of one block. NaN is nowhere, infinities lie below and above.
+void GroupFile::add_histogram(const GroupVariable& v, std::span<const std::byte> values) {
+  if (values.empty()) return;
+  const Histogram& wanted = *v.histogram;
+  const double width = (wanted.greatest - wanted.least) / wanted.bins;
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(wanted.bins) + 2);
+  bp::with_number(bp_type(v.type), [&](auto kind) {
+    for (std::size_t at = 0; at < values.size(); at += sizeof kind) {
+      std::memcpy(&kind, values.data() + at, sizeof kind);
+      const auto value = static_cast<double>(kind);
+      if (std::isnan(value)) continue;
+      const double bin = std::clamp((value - wanted.least) / width, 0.0, wanted.bins - 0.5);
+      const std::size_t place = value < wanted.least      ? 0
+                                : value > wanted.greatest ? counts.size() - 1
+                                                          : 1 + static_cast<std::size_t>(bin);
+      ++counts[place];
+    }
+  });
+  writer_->add(number_of(v) + 1, {{}, {}, {std::ssize(counts)}}, std::as_bytes(std::span(counts)),
+               false);
 }
 
 // Integers beyond 63 bits are no sizes: who names one is told that it has no value.
@@ -148,8 +179,15 @@ void GroupFile::expect_size(std::int64_t bytes) {
   writer_->make_room(static_cast<std::size_t>(bytes));
 }
 
-void GroupFile::write(const std::string& name, const void* data, bool lent) {
+const GroupVariable& GroupFile::own_variable(const std::string& name) const {
   const GroupVariable& v = variable(name);
+  if (v.is_histogram)
+    throw Error(Errc::einval, name + " is written by the library, with the variable it is of");
+  return v;
+}
+
+void GroupFile::write(const std::string& name, const void* data, bool lent) {
+  const GroupVariable& v = own_variable(name);
   if (written_.contains(name))
     throw Error(Errc::einval, "variable " + name + " was written in this step already",
                 "end the step, or write further boxes of an array with forebay_write_box");
@@ -162,7 +200,7 @@ void GroupFile::write(const std::string& name, const void* data, bool lent) {
 
 void GroupFile::write_box(const std::string& name, const GroupBox& box, const void* data,
                           bool lent) {
-  const GroupVariable& v = variable(name);
+  const GroupVariable& v = own_variable(name);
   const bp::Shape shape = shape_of(v, box);
   if (!is_left_out(v)) add(v, shape, data, lent);
 }
@@ -170,7 +208,12 @@ void GroupFile::write_box(const std::string& name, const GroupBox& box, const vo
 void GroupFile::end_step() {
   scalars_.clear();
   written_.clear();
+  const auto failed = attempt_to([&] {
+    for (const auto& [variable, values] : lent_) add_histogram(*variable, values);
+  });
+  lent_.clear();
   writer_->end_step();
+  if (failed) throw Error(*failed).as_own_matter(true);
 }
 
 }  // namespace forebay

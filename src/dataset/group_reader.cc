@@ -1,6 +1,7 @@
 #include "dataset/group_reader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <span>
@@ -109,6 +110,16 @@ void GroupReader::block(const std::string& name, std::int64_t step, std::int64_t
 int GroupReader::range(const std::string& name, std::int64_t step, double& least,
                        double& greatest) const {
   return file_->range(file_->find(name), checked(step), least, greatest);
+}
+
+std::int64_t GroupReader::moments(const std::string& name, std::int64_t step, double& mean,
+                                  double& deviation) const {
+  const bp::Moments all = file_->moments(file_->find(name), checked(step));
+  if (all.count <= 0) return all.count;
+  const auto n = static_cast<double>(all.count);
+  mean = all.sum / n;
+  deviation = std::sqrt(std::max(0.0, all.squares / n - mean * mean));
+  return all.count;
 }
 
 template <typename F>

@@ -42,6 +42,10 @@ class GroupReader {
   /// The least and greatest finite value, over the blocks of a step, as the index has them, and 1.
   /// 0: there is none, or the type has no order. -1: the index does not tell.
   int range(const std::string& name, std::int64_t step, double& least, double& greatest) const;
+  /// How many values are finite, over the blocks of a step, their mean and standard deviation, as
+  /// the index has them. Returns -1 where it does not tell; of none `mean` and `deviation` stay.
+  std::int64_t moments(const std::string& name, std::int64_t step, double& mean,
+                       double& deviation) const;
 
   /// A box in the variable's type and C's order; null: all of it. A string: its text and a zero.
   void read(const std::string& name, std::int64_t step, const std::int64_t* start,

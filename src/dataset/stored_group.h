@@ -13,6 +13,7 @@
 #include "base/report.h"
 #include "base/types.h"
 #include "comm/comm.h"
+#include "format/bp.h"
 #include "method/method.h"
 
 namespace forebay {
@@ -48,6 +49,8 @@ class StoredGroup {
   /// Its least and greatest value in a step, as GroupReader has it.
   virtual int range(std::size_t variable, std::int64_t step, double& least,
                     double& greatest) const = 0;
+  /// Of all its blocks in a step; a count of -1: the index does not tell.
+  virtual bp::Moments moments(std::size_t variable, std::int64_t step) const = 0;
   /// Blocks by a condition, as GroupReader has it.
   virtual std::int64_t find(const std::string& condition, std::int64_t most, std::int64_t* steps,
                             std::int64_t* blocks) const = 0;

@@ -61,6 +61,7 @@ class StoredProcessGroups final : public StoredGroup {
   }
   Subarray block(std::size_t v, std::int64_t step, std::int64_t number) const override;
   int range(std::size_t v, std::int64_t step, double& least, double& greatest) const override;
+  bp::Moments moments(std::size_t v, std::int64_t step) const override;
   std::int64_t find(const std::string& condition, std::int64_t most, std::int64_t* steps,
                     std::int64_t* blocks) const override;
   void read(std::size_t v, std::int64_t step, const Subarray& box, std::byte* out) const override {
@@ -141,6 +142,25 @@ int StoredProcessGroups::range(std::size_t v, std::int64_t step, double& least,
   least = lowest;
   greatest = highest;
   return 1;
+}
+
+bp::Moments StoredProcessGroups::moments(std::size_t v, std::int64_t step) const {
+  const bp::Type type = stored(v).variable.type;
+  bp::Moments all;
+  for (const bp::Block& block : blocks_of(v, step)) {
+    if (block.bytes == 0) continue;
+    bp::Moments one = block.moments;
+    if (block.has_value && to_engine(type) != Type::none) {
+      const auto value = bp::number_of<double>(type, block.min);
+      one = std::isfinite(value) ? bp::Moments{1, value, value * value} : bp::Moments{};
+    } else if (!block.has_moments) {
+      return {-1};
+    }
+    all.count += one.count;
+    all.sum += one.sum;
+    all.squares += one.squares;
+  }
+  return all;
 }
 
 std::int64_t StoredProcessGroups::find(const std::string& condition, std::int64_t most,

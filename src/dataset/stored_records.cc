@@ -132,6 +132,7 @@ class StoredRecords final : public StoredGroup {
     return box;
   }
   int range(std::size_t v, std::int64_t step, double& least, double& greatest) const override;
+  bp::Moments moments(std::size_t, std::int64_t) const override { return {-1}; }
   std::int64_t find(const std::string& condition, std::int64_t most, std::int64_t* steps,
                     std::int64_t* blocks) const override;
   void read(std::size_t v, std::int64_t step, const Subarray& box, std::byte* out) const override {

@@ -210,6 +210,12 @@ As number_of(Type type, const Value& value) {
   return number;
 }
 
+/// Of the finite values of a block, or of several.
+struct Moments {
+  std::int64_t count = 0;
+  double sum = 0, squares = 0;  ///< of the values, and of their squares
+};
+
 /// What md.0 holds of a block. Where no element counts `min` is above `max`, in the file too (the
 /// type's largest and least value, or infinities): so the range of all blocks is right for readers
 /// that take every block's.
@@ -222,7 +228,9 @@ struct Block {
   Count bytes = 0;         ///< of the payload; not in the file: count × size, or the text's length
   bool has_value = false;  ///< a scalar or a local value, which `min`, `max` or `text` hold
   bool has_range = false;  ///< `min` and `max` are those of its finite elements
+  bool has_moments = false;
   Value min{}, max{};
+  Moments moments;  ///< with has_moments; the file has room for a count below 2^32
   std::string text;
   std::string operation;  ///< an operator of adios2 that the payload lies behind; empty: none
 };
@@ -275,6 +283,11 @@ inline constexpr std::uint8_t bp_version = 4;
 inline constexpr Count groups_head_bytes = 16;
 inline constexpr Count elements_head_bytes = 12;  ///< of variables, and of attributes
 
+/// Characteristic::stat, by the bits of Characteristic::bitmap, in this order.
+enum class Statistic : std::uint8_t { min, max, count, sum, squares, histogram, finite, all };
+/// Those of blocks that have moments.
+inline constexpr std::uint32_t bits_with_moments = 0b11111;
+
 /// What an entry of md.0 tells of a block or attribute, by number.
 enum class Characteristic : std::uint8_t {
   value = 0,
@@ -286,7 +299,7 @@ enum class Characteristic : std::uint8_t {
   payload_offset = 6,
   file_index = 7,
   time_index = 8,
-  bitmap = 9,  // which statistics the next one holds
+  bitmap = 9,  // u32, bits: which statistics the next one holds
   stat = 10,
   transform_type = 11,  // values are behind an operator
   minmax = 12           // u16 parts (1: the block whole), min, max

@@ -1,6 +1,7 @@
 #include "format/bp_group.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <limits>
 #include <string_view>
@@ -84,6 +85,15 @@ void parse_characteristics(Cursor from, Type type, Block& block) {
       block.min = value_of(from, type);
       block.max = value_of(from, type);
       block.has_range = true;
+    } else if (what == Characteristic::bitmap) {
+      if (from.number<std::uint32_t>() != bits_with_moments) damaged("a block with statistics");
+    } else if (what == Characteristic::stat) {
+      block.min = value_of(from, type);
+      block.max = value_of(from, type);
+      block.moments.count = from.number<std::uint32_t>();
+      block.moments.sum = std::bit_cast<double>(from.number<std::uint64_t>());
+      block.moments.squares = std::bit_cast<double>(from.number<std::uint64_t>());
+      block.has_range = block.has_moments = true;
     } else {
       damaged("a block with a characteristic " + std::to_string(static_cast<int>(what)));
     }

@@ -1,6 +1,7 @@
 #include "format/bp_read.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <string_view>
@@ -104,37 +105,51 @@ void skip_histogram(Cursor& from) {
   from.take(8 + 8 + 4 * (breaks + 1) + 8 * breaks);  // least, greatest, frequencies, breaks
 }
 
+double sum_of(Cursor& from, std::size_t bytes) {
+  if (bytes == sizeof(double)) return std::bit_cast<double>(from.number<std::uint64_t>());
+  from.take(bytes);
+  return 0;
+}
+
 // Statistics as BP3 has them: those whose bits are set, in this order. Complex numbers have them
 // three times, of their absolute values and both parts, in floating numbers of 8 bytes.
 void parse_statistics(Cursor& from, std::uint32_t bits, Type type, bool swapped, Block& block) {
-  enum { min, max, count, sum, squares, histogram, finite, all };
   const Type bound = is_complex(type) ? Type::float64 : type;
   const std::size_t sums = type == Type::long_double ? 16 : 8;
   bool any = true;  // value that counts; else the bounds are those of nothing
   for (int set = 0; set < (is_complex(type) ? 3 : 1); ++set)
-    for (int bit = 0; bit < all; ++bit) {
+    for (int bit = 0; bit < static_cast<int>(Statistic::all); ++bit) {
       if ((bits >> bit & 1) == 0) continue;
-      switch (bit) {
-        case min:
+      switch (static_cast<Statistic>(bit)) {
+        case Statistic::min:
           block.min = value_of(from, bound, swapped);
           break;
-        case max:
+        case Statistic::max:
           block.max = value_of(from, bound, swapped);
           break;
-        case count:
-          any = from.number<std::uint32_t>() > 0;
+        case Statistic::count:
+          block.moments.count = from.number<std::uint32_t>();
+          any = block.moments.count > 0;
           break;
-        case finite:
+        case Statistic::sum:
+          block.moments.sum = sum_of(from, sums);
+          break;
+        case Statistic::squares:
+          block.moments.squares = sum_of(from, sums);
+          break;
+        case Statistic::finite:
           from.take(1);
           break;
-        case histogram:
+        case Statistic::histogram:
           skip_histogram(from);
           break;
-        default:
-          from.take(sums);
+        case Statistic::all:
+          break;
       }
     }
   block.has_range = (bits & 3) == 3 && any && !is_complex(type);
+  block.has_moments = (bits & bits_with_moments) == bits_with_moments && sums == sizeof(double) &&
+                      !is_complex(type);
 }
 
 void parse_ranges(Cursor& from, Type type, std::size_t dimensions, bool swapped, Block& block) {

@@ -99,11 +99,25 @@ void put_value(Bytes& out, Type type, const Block& block) {
   type == Type::string ? put_text(out, block.text) : put_value(out, type, block.min);
 }
 
-void put_range(Bytes& out, Type type, const Block& block) {
-  put_id(out, Characteristic::minmax);
-  put(out, std::uint16_t{1});
+/// Returns how many characteristics that are.
+int put_range(Bytes& out, Type type, const Block& block) {
+  const bool moments =
+      block.has_moments && std::in_range<std::uint32_t>(block.moments.count);  // as BP3 has them
+  if (moments) {
+    put_id(out, Characteristic::bitmap);
+    put(out, bits_with_moments);
+    put_id(out, Characteristic::stat);
+  } else {
+    put_id(out, Characteristic::minmax);
+    put(out, std::uint16_t{1});
+  }
   put_value(out, type, block.min);
   put_value(out, type, block.max);
+  if (!moments) return 1;
+  put(out, static_cast<std::uint32_t>(block.moments.count));
+  put(out, block.moments.sum);
+  put(out, block.moments.squares);
+  return 2;
 }
 
 constexpr std::size_t mark_groups_digits = 8;
@@ -123,6 +137,7 @@ class Characteristics {
  public:
   explicit Characteristics(Bytes& out) : out_(out), at_(out.size()) { out.resize(at_ + 5); }
   void one() { ++number_; }
+  void some(int number) { number_ = static_cast<std::uint8_t>(number_ + number); }
   template <typename T>
   void add(Characteristic id, T value) {
     put_id(out_, id);
@@ -311,8 +326,7 @@ GroupImage::Places GroupImage::add(const Variable& variable, std::uint32_t membe
   put_dimensions(own_, block.at, true);
   Characteristics characteristics(own_);
   if (tells_range(variable, block)) {
-    put_range(own_, variable.type, block);
-    characteristics.one();
+    characteristics.some(put_range(own_, variable.type, block));
   } else if (is_local_value(block.at)) {
     put_value(own_, variable.type, block);
     characteristics.one();
@@ -472,8 +486,7 @@ void append_block(Bytes& out, const Variable& variable, const Block& block) {
     put_value(out, variable.type, block);
     characteristics.one();
   } else if (tells_range(variable, block)) {
-    put_range(out, variable.type, block);
-    characteristics.one();
+    characteristics.some(put_range(out, variable.type, block));
   }
   characteristics.add(Characteristic::offset, block.place);
   characteristics.add(Characteristic::payload_offset, block.payload);

@@ -133,7 +133,20 @@ TEST(GroupConfig, variables_that_make_no_sense_are_refused) {
   EXPECT_TRUE(
       says(refused_in_group(
                "<var name=\"v\" type=\"int8\" characteristics=\"minmax,histogram:0,1,5\"/>"),
-           "\"histogram:0\" is not made"));
+           "no array of real numbers"));
+  const auto wrong = [](const std::string& list) {
+    return refused_in_group("<var name=\"v\" type=\"int8\" dimensions=\"4\" characteristics=\"" +
+                            list + "\"/>");
+  };
+  for (const char* list :
+       {"histogram:0,1", "histogram:1,1,5", "histogram:0,1,0", "histogram:0,1,2e9",
+        "histogram:0,nan,5", "histogram:-1e308,1e308,5", "histogram:,,"})
+    EXPECT_TRUE(says(wrong(list), "no least and greatest value and number of bins")) << list;
+  EXPECT_TRUE(says(wrong("median"), "\"median\" is none"));
+  EXPECT_TRUE(says(refused_in_group("<var name=\"v\" type=\"int8\" dimensions=\"4\" "
+                                    "characteristics=\"histogram:0,1,2\"/>"
+                                    "<var name=\"v.histogram\" type=\"int8\"/>"),
+                   "has two variables v.histogram"));
 }
 
 TEST(GroupConfig, global_arrays_have_as_many_offsets_as_dimensions) {

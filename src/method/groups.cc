@@ -1,7 +1,9 @@
 #include "method/groups.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "base/error.h"
@@ -70,27 +72,87 @@ void place_joined(GroupVariable& variable, const GroupVariableText& text, const 
   variable.joined = static_cast<int>(*dimension);
 }
 
-// Ranges go to every file without being asked for.
-void check_characteristics(const std::string& list, const std::string& me) {
-  for (std::size_t at = 0; at <= list.size();) {
-    const std::size_t end = std::min(list.find(',', at), list.size());
-    const std::string word(trimmed(std::string_view(list).substr(at, end - at)));
-    if (word != "minmax" && !list.empty()) {
-      throw Error(
-          Errc::enotsupport,
-          me + ": characteristics=\"" + list + "\": \"" + word + "\" is not made by this version",
-          "accepted: minmax, which every variable has");
-    }
-    at = end + 1;
-  }
-}
-
 template <typename T>
 bool is_number(std::string_view text) {
   T value{};
   if (text.starts_with('+')) text.remove_prefix(1);
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
   return failed == std::errc() && end == text.data() + text.size();
+}
+
+Histogram parse_histogram(const std::vector<std::string>& words, std::size_t first,
+                          const std::string& me) {
+  const auto number = [&](std::size_t n, auto& value) {
+    if (first + n >= words.size()) return false;
+    std::string_view text = words[first + n];
+    if (n == 0) text.remove_prefix(std::string_view("histogram:").size());
+    text = trimmed(text);
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return failed == std::errc() && end == text.data() + text.size();
+  };
+  Histogram histogram;
+  if (!number(0, histogram.least) || !number(1, histogram.greatest) || !number(2, histogram.bins) ||
+      !std::isfinite(histogram.least) || !std::isfinite(histogram.greatest) ||
+      !std::isfinite(histogram.greatest - histogram.least) ||
+      histogram.least >= histogram.greatest || histogram.bins < 1 ||
+      histogram.bins > Histogram::most_bins)
+    refuse(me + ": its histogram has no least and greatest value and number of bins",
+           "accepted: histogram:0,1000,50 and its like, with up to 2^20 bins");
+  return histogram;
+}
+
+// Ranges go to every file without being asked for.
+void take_characteristics(GroupVariable& variable, const std::string& list, const std::string& me) {
+  if (list.empty()) return;
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t end = std::min(list.find(',', at), list.size());
+    words.emplace_back(trimmed(std::string_view(list).substr(at, end - at)));
+    at = end + 1;
+  }
+  const bool has_numbers = variable.type < GroupType::complex64;
+  for (std::size_t w = 0; w < words.size(); ++w) {
+    const std::string& word = words[w];
+    if (word == "minmax") continue;
+    const bool is_histogram = word.starts_with("histogram:");
+    if (word != "mean" && !is_histogram)
+      refuse(me + ": characteristics=\"" + list + "\": \"" + word + "\" is none",
+             "accepted: minmax, which every variable has, mean, histogram:LEAST,GREATEST,BINS");
+    if (!has_numbers || variable.dimensions.empty())
+      refuse(me + " is no array of real numbers, and has no " + (is_histogram ? "histogram" : word),
+             "leave its characteristics out");
+    if (!is_histogram) {
+      variable.moments = true;
+      continue;
+    }
+    variable.histogram = parse_histogram(words, w, me);
+    w += 2;
+  }
+}
+
+std::string in_digits(double value) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
+/// What goes to the file with a variable that has a histogram: it is a variable itself, a local
+/// array of counts, below, of each bin, and above, so that all programs can read it.
+void add_histogram(GroupDefinition& group, const GroupVariable& of) {
+  const Histogram& histogram = *of.histogram;
+  GroupVariable variable;
+  variable.name = of.name + ".histogram";
+  if (group.find(variable.name) != nullptr)
+    refuse("group " + group.name + " has a variable " + variable.name + " already",
+           "give it another name, or " + of.name + " no histogram");
+  variable.type = GroupType::int64;
+  variable.dimensions = parse_expressions(std::to_string(histogram.bins + 2));
+  variable.once = of.once;
+  variable.is_histogram = true;
+  group.places.emplace(variable.name, group.variables.size());
+  const std::string name = variable.name;
+  group.variables.push_back(std::move(variable));
+  define_attribute(group, name + "/bounds",
+                   in_digits(histogram.least) + "," + in_digits(histogram.greatest), "double");
 }
 
 bool is_of(GroupType type, std::string_view text) {
@@ -154,10 +216,11 @@ void define_variable(GroupDefinition& group, const GroupVariableText& text) {
   if (!text.steps.empty() && text.steps != "once" && text.steps != "every")
     refuse(me + ": steps=\"" + text.steps + "\"", "accepted: every, once");
   variable.once = text.steps == "once";
-  check_characteristics(text.characteristics, me);
+  take_characteristics(variable, text.characteristics, me);
   variable.gwrite = text.gwrite;
   group.places.emplace(variable.name, group.variables.size());
   group.variables.push_back(std::move(variable));
+  if (const GroupVariable made = group.variables.back(); made.histogram) add_histogram(group, made);
 }
 
 void define_attribute(GroupDefinition& group, const std::string& name, const std::string& value,

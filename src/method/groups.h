@@ -4,7 +4,8 @@
 //   group     ::= <group name="NAME" [language="C"|"Fortran"]> (var | global | attribute)* </group>
 //   global    ::= <global dimensions="LIST" offsets="LIST"> var* </global>
 //   var       ::= <var name="NAME" type="TYPE" [dimensions="LIST"] [joined="D"]
-//                      [steps="every"|"once"] [gwrite="EXPRESSION OF THE PROGRAM"]/>
+//                      [steps="every"|"once"] [gwrite="EXPRESSION OF THE PROGRAM"]
+//                      [characteristics="minmax,mean,histogram:LEAST,GREATEST,BINS"]/>
 //   attribute ::= <attribute name="NAME" value="VALUE" [type="TYPE"]/>
 //   method    ::= <method group="NAME" KEY="VALUE".../>
 //
@@ -30,15 +31,25 @@ struct GroupVariableText {
   std::string name, type, dimensions, global, offsets, joined, steps, gwrite, characteristics;
 };
 
+/// `bins` equal parts of the values from `least` to `greatest`, with this one.
+struct Histogram {
+  double least = 0, greatest = 0;
+  int bins = 0;
+  static constexpr int most_bins = 1 << 20;
+};
+
 struct GroupVariable {
   std::string name;
   GroupType type = GroupType::int32;
   std::vector<Expression> dimensions;  ///< of this rank's block; none: a scalar
   std::vector<Expression> global,
-      offsets;                ///< of the array it is part of; none: of this rank alone
-  std::optional<int> joined;  ///< the dimension along which ranks' blocks follow
-  bool once = false;          ///< in the first step only
-  std::string gwrite;         ///< what the program writes, for generated code
+      offsets;                         ///< of the array it is part of; none: of this rank alone
+  std::optional<int> joined;           ///< the dimension along which ranks' blocks follow
+  bool once = false;                   ///< in the first step only
+  bool moments = false;                ///< the index has sums of its values, and of their squares
+  std::optional<Histogram> histogram;  ///< another variable, behind it, has how often values occur
+  bool is_histogram = false;           ///< it is that one, which the library writes
+  std::string gwrite;                  ///< what the program writes, for generated code
 };
 
 struct GroupAttribute {
@@ -60,7 +71,6 @@ struct GroupDefinition {
 
 /// Local. Errc::einval, with what would be accepted: a name, type or language that makes no sense,
 /// a second variable or attribute of that name, dimensions of a global array that differ in number.
-/// Errc::enotsupport: characteristics that are not made.
 GroupDefinition define_group(const std::string& name, const std::string& language);
 void define_variable(GroupDefinition& group, const GroupVariableText& text);
 void define_attribute(GroupDefinition& group, const std::string& name, const std::string& value,

@@ -23,6 +23,7 @@
 namespace {
 
 using namespace forebay;
+using process_group::Measure;
 using process_group::StepWriter;
 using process_group::WriteOptions;
 
@@ -96,7 +97,8 @@ class Program {
 
   template <typename T>
   void put(const bp::Variable& variable, const bp::Shape& at, const std::vector<T>& values) {
-    file_.add(variable, at, std::as_bytes(std::span(values)), false);
+    const auto measure = comm_.rank() % 2 == 1 ? Measure::moments : Measure::bounds;
+    file_.add(variable, at, std::as_bytes(std::span(values)), false, measure);
   }
   void put_text(const std::string& name, const std::string& text) {
     file_.add({name, bp::Type::string}, {}, std::as_bytes(std::span(text)), false);

@@ -2,6 +2,7 @@
  * or more has nothing; another one is late, and writes what is refused: the others' steps are
  * whole. */
 #include <forebay_groups.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,29 @@ static void write_boxes(const char* path) {
 
 /* The same for all ranks at a time: columns of T, all of the ions, and nothing. One rank is late,
  * and asks for what is not there. */
+/* What XML asks for of T and of ions. */
+static void moments(int f, int64_t step, int64_t total) {
+  int64_t n = 0, counts[6 * 64];
+  double mean = 0, deviation = 0, all = (double)(total * 8);
+  OK(forebay_inq_moments(f, "T", step, &n, &mean, &deviation));
+  require((int)n, (int)all, "values of T");
+  require(fabs(mean - (1000.0 * (double)step + (all - 1) / 2)) < 1e-9, 1, "the mean of T");
+  require(fabs(deviation - sqrt((all * all - 1) / 12)) < 1e-4, 1, "the deviation of T");
+  OK(forebay_inq_moments(f, "ions", step, &n, NULL, NULL));
+  require((int)n, -1, "no moments");
+  /* Below 0, four bins of 500, above 2000: of one block behind the other. */
+  int64_t shape[1] = {0}, bins[6] = {0}, bytes = 0;
+  OK(forebay_inq_shape(f, "T.histogram", step, shape, &bytes));
+  require(shape[0] % 6 == 0 && bytes <= (int64_t)sizeof counts, 1, "the shape of a histogram");
+  OK(forebay_read(f, "T.histogram", step, NULL, NULL, counts));
+  for (int64_t i = 0; i < shape[0]; ++i) bins[i % 6] += counts[i];
+  for (int64_t i = 0; i < total * 8; ++i) {
+    const int64_t value = 1000 * step + i;
+    --bins[value > 2000 ? 5 : value == 2000 ? 4 : 1 + value / 500];
+  }
+  for (int i = 0; i < 6; ++i) require((int)bins[i], 0, "a histogram");
+}
+
 static void read_together(int f, int64_t steps, int64_t total) {
   double* columns = malloc((size_t)(steps * total * 8) * sizeof(double));
   float* ions = malloc((size_t)(total * 7) * sizeof(float));
@@ -180,7 +204,7 @@ static void read_back(const char* path) {
   OK(forebay_inq_steps(f, &steps));
   require((int)steps, 7, "steps");
   OK(forebay_inq_nvars(f, &nvars));
-  require(nvars, 9, "variables");
+  require(nvars, 11, "variables");
   OK(forebay_inq_varname(f, nvars - 1, &name));
   OK(forebay_inq_var(f, name, NULL, NULL));
   ERR(enotvar, forebay_inq_varname(f, nvars, &name));
@@ -217,6 +241,7 @@ static void read_back(const char* path) {
     OK(forebay_inq_statistics(f, "T", step, &any, &low, &high));
     require(any && low == 1000.0 * (double)step, 1, "the least T");
     require(high == 1000.0 * (double)step + (double)(total * 8 - 1), 1, "the greatest T");
+    moments(f, step, total);
   }
   read_together(f, steps, total);
   /* Steps' values begin a thousand apart. */

@@ -395,6 +395,16 @@ int forebay_inq_statistics(int file, const char* name, int64_t step, int* any, d
   });
 }
 
+int forebay_inq_moments(int file, const char* name, int64_t step, int64_t* count, double* mean,
+                        double* deviation) {
+  return guard([&] {
+    double about = 0, spread = 0;
+    to(count) = reader_of(file).moments(name_argument(name), step, about, spread);
+    if (mean && *count > 0) *mean = about;
+    if (deviation && *count > 0) *deviation = spread;
+  });
+}
+
 int forebay_find(int file, const char* condition, int64_t most, int64_t* steps, int64_t* blocks,
                  int64_t* found) {
   return guard([&] {

@@ -15,7 +15,7 @@ constexpr std::size_t lanes = 32;
 // What stays in the first cache between its copy and its comparison.
 constexpr std::size_t part_bytes = 16 << 10;
 
-template <typename T>
+template <typename T, Measure measure>
 class Bounds {
  public:
   Bounds() {
@@ -44,6 +44,13 @@ class Bounds {
     range.any = min <= max;
     std::memcpy(range.min.data(), &min, sizeof min);
     std::memcpy(range.max.data(), &max, sizeof max);
+    if constexpr (measure == Measure::moments) {
+      for (std::size_t l = 0; l < lanes; ++l) {
+        range.moments.count += count_[l];
+        range.moments.sum += sum_[l];
+        range.moments.squares += squares_[l];
+      }
+    }
     return range;
   }
 
@@ -58,14 +65,23 @@ class Bounds {
   void take(T v, std::size_t lane) {
     min_[lane] = (v < min_[lane]) & (v >= Limits::lowest()) ? v : min_[lane];
     max_[lane] = (v > max_[lane]) & (v <= Limits::max()) ? v : max_[lane];
+    if constexpr (measure == Measure::moments) {
+      const bool counts = (v >= Limits::lowest()) & (v <= Limits::max());
+      const double number = counts ? static_cast<double>(v) : 0.0;
+      count_[lane] += counts;
+      sum_[lane] += number;
+      squares_[lane] += number * number;
+    }
   }
 
   T min_[lanes], max_[lanes];
+  std::int64_t count_[lanes] = {};
+  double sum_[lanes] = {}, squares_[lanes] = {};
 };
 
-template <typename T>
+template <typename T, Measure measure>
 Range pass(std::span<const std::byte> elements, std::byte* to) {
-  Bounds<T> bounds;
+  Bounds<T, measure> bounds;
   while (!elements.empty()) {
     const auto part = elements.first(std::min(part_bytes, elements.size()));
     if (to) {
@@ -78,22 +94,25 @@ Range pass(std::span<const std::byte> elements, std::byte* to) {
   return bounds.range();
 }
 
-Range any_pass(bp::Type type, std::span<const std::byte> elements, std::byte* to) {
+Range any_pass(bp::Type type, std::span<const std::byte> elements, std::byte* to, Measure measure) {
   Range range;
-  const bool is_number =
-      bp::with_number(type, [&](auto kind) { range = pass<decltype(kind)>(elements, to); });
+  const bool is_number = bp::with_number(type, [&](auto kind) {
+    range = measure == Measure::moments ? pass<decltype(kind), Measure::moments>(elements, to)
+                                        : pass<decltype(kind), Measure::bounds>(elements, to);
+  });
   if (!is_number && to && !elements.empty()) std::memcpy(to, elements.data(), elements.size());
   return range;
 }
 
 }  // namespace
 
-Range range_of(bp::Type type, std::span<const std::byte> elements) {
-  return any_pass(type, elements, nullptr);
+Range range_of(bp::Type type, std::span<const std::byte> elements, Measure measure) {
+  return any_pass(type, elements, nullptr, measure);
 }
 
-Range copy_with_range(bp::Type type, std::span<const std::byte> elements, std::byte* to) {
-  return any_pass(type, elements, to);
+Range copy_with_range(bp::Type type, std::span<const std::byte> elements, std::byte* to,
+                      Measure measure) {
+  return any_pass(type, elements, to, measure);
 }
 
 Range together(bp::Type type, const Range& a, const Range& b) {

@@ -73,5 +73,27 @@ TEST(ProcessGroupRange, complex_numbers_have_none) {
   EXPECT_FALSE(of(bp::Type::complex64, std::vector<float>{1, 2}).any);
 }
 
+TEST(ProcessGroupRange, sums_are_of_what_is_finite) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  std::vector<double> values(1000);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i) - 3;
+  values[7] = inf, values[500] = -inf, values[999] = std::numeric_limits<double>::quiet_NaN();
+  const auto bytes = std::as_bytes(std::span(values));
+  std::vector<double> copy(values.size());
+  for (const Range& range :
+       {range_of(bp::Type::float64, bytes, Measure::moments),
+        copy_with_range(bp::Type::float64, bytes, reinterpret_cast<std::byte*>(copy.data()),
+                        Measure::moments)}) {
+    EXPECT_EQ(range.moments.count, 997);
+    // All of -3 to 996, without 4, 497 and 996.
+    EXPECT_EQ(range.moments.sum, 496500.0 - 1497);
+    EXPECT_EQ(range.moments.squares, 329845500.0 - 16 - 247009 - 992016);
+  }
+  EXPECT_EQ(range_of(bp::Type::float64, bytes).moments.count, 0);
+  const std::vector<std::uint8_t> small(300, 255);
+  const Range range = range_of(bp::Type::uint8, std::as_bytes(std::span(small)), Measure::moments);
+  EXPECT_EQ(range.moments.sum, 300.0 * 255);
+}
+
 }  // namespace
 }  // namespace forebay::process_group

@@ -8,7 +8,6 @@
 #include "base/attempt.h"
 #include "comm/agree.h"
 #include "layout/process_group/block_shape.h"
-#include "layout/process_group/range.h"
 
 namespace forebay::process_group {
 
@@ -71,10 +70,12 @@ void write_image(File& file, const bp::GroupImage& image, Offset at) {
   write_pieces(file, pieces);
 }
 
-void take_range(bp::Block& block, const Range& range) {
+void take_range(bp::Block& block, const Range& range, Measure measure) {
   block.has_range = range.any;
   block.min = range.min;
   block.max = range.max;
+  block.has_moments = measure == Measure::moments;
+  block.moments = range.moments;
 }
 
 }  // namespace
@@ -133,7 +134,7 @@ void StepWriter::announce(const bp::Variable& variable, Kind kind, std::size_t d
 }
 
 void StepWriter::add(const bp::Variable& variable, const bp::Shape& shape,
-                     std::span<const std::byte> data, bool lent) {
+                     std::span<const std::byte> data, bool lent, Measure measure) {
   const StepTimer timer(report_, Step::post);
   bp::check(variable, shape);
   const Kind kind = kind_of(variable, shape, static_cast<Count>(data.size()));
@@ -147,6 +148,7 @@ void StepWriter::add(const bp::Variable& variable, const bp::Shape& shape,
   block.at = shape;
   block.has_value = kind == Kind::scalar || kind == Kind::local_value;
   pending.lent = lent;
+  pending.measure = measure;
   pending.data = data;
   if (is_text) block.text.assign(reinterpret_cast<const char*>(data.data()), data.size());
   if (!is_text && block.has_value) {
@@ -157,13 +159,14 @@ void StepWriter::add(const bp::Variable& variable, const bp::Shape& shape,
   const bool is_beyond = !lent && is_beyond_memory(data.size());
   if (is_beyond) write_early();
   const bool through = is_beyond && is_beyond_memory(data.size());
-  if (through && !block.has_value) take_range(block, range_of(variable.type, data));
+  if (through && !block.has_value)
+    take_range(block, range_of(variable.type, data, measure), measure);
   if (!lent && !through) {
     std::byte* const room = copies_.find(data.size());
-    const Range range = copy_with_range(variable.type, data, room);
+    const Range range = copy_with_range(variable.type, data, room, measure);
     copies_.take(data.size());
     pending.data = {room, data.size()};
-    if (!block.has_value) take_range(block, range);
+    if (!block.has_value) take_range(block, range, measure);
   }
   pending_.push_back(std::move(pending));
   if (through) {
@@ -196,7 +199,7 @@ void StepWriter::measure_lent() {
     } else if (block.has_value) {
       std::copy(pending.data.begin(), pending.data.end(), block.min.begin());
     } else {
-      take_range(block, range_of(type, pending.data));
+      take_range(block, range_of(type, pending.data, pending.measure), pending.measure);
     }
   }
 }

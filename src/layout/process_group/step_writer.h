@@ -36,6 +36,7 @@
 #include "format/bp_write.h"
 #include "layout/process_group/bp_files.h"
 #include "layout/process_group/catalogue.h"
+#include "layout/process_group/range.h"
 #include "layout/process_group/step_index.h"
 #include "storage/write_queue.h"
 
@@ -61,8 +62,9 @@ class StepWriter {
   /// before; einval, eedge, ebadtype, emaxname, evarsize: what the file has no room for. The step
   /// goes on without the block then, as it does where what was copied has to go to the file first
   /// (WriteOptions::step_memory) and cannot.
+  /// `measure`: what the index tells of its values besides their range.
   void add(const bp::Variable& variable, const bp::Shape& shape, std::span<const std::byte> data,
-           bool lent);
+           bool lent, Measure measure = Measure::bounds);
   /// Local. Room for so many bytes of copies in the step under way, in one piece; for as much of
   /// them as is kept at a time.
   void make_room(std::size_t bytes);
@@ -105,6 +107,7 @@ class StepWriter {
     bp::Block block;
     std::span<const std::byte> data;
     bool lent = false;
+    Measure measure = Measure::bounds;
   };
   /// What this rank has of a step once names are agreed on.
   struct Laid {

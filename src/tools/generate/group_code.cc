@@ -72,7 +72,9 @@ class Generator {
   }
 
   std::string read() {
-    const bool sums = std::any_of(group_.variables.begin(), group_.variables.end(), is_summed);
+    const bool sums =
+        std::any_of(group_.variables.begin(), group_.variables.end(),
+                    [](const GroupVariable& v) { return !v.is_histogram && is_summed(v); });
     begin("Reads this rank's share of a step of group ", speech_->needs_to_read(sums), box_names());
     for_each(is_scalar, [&](const GroupVariable& v) {
       if (named_.contains(v.name)) return;
@@ -117,7 +119,7 @@ class Generator {
   void for_each(const std::function<bool(const GroupVariable&)>& which,
                 const std::function<void(const GroupVariable&)>& f) const {
     for (const GroupVariable& v : group_.variables)
-      if (which(v)) f(v);
+      if (!v.is_histogram && which(v)) f(v);
   }
 
   std::string spoken_name(const std::string& name) const {

@@ -25,7 +25,8 @@ module forebay
             forebay_write, forebay_write_later, forebay_write_box, forebay_write_string, &
             forebay_end_step, forebay_sync, forebay_close, forebay_inq_steps, forebay_inq_nvars, &
             forebay_inq_varname, forebay_inq_var, forebay_expect, forebay_inq_shape, &
-            forebay_inq_blocks, forebay_inq_block, forebay_inq_statistics, forebay_find, &
+            forebay_inq_blocks, forebay_inq_block, forebay_inq_statistics, &
+            forebay_inq_moments, forebay_find, &
             forebay_read, forebay_read_later, forebay_perform_reads, forebay_read_block, &
             forebay_read_string, forebay_error_message, forebay_version
 
@@ -195,6 +196,15 @@ module forebay
       integer(long), value :: step
       integer(c_int), intent(inout) :: any
       real(c_double), intent(inout) :: least, greatest
+    end function
+    integer(c_int) function c_inq_moments(file, name, step, count, mean, deviation) &
+        bind(c, name="forebay_inq_moments")
+      import :: c_int, c_char, long, c_double
+      integer(c_int), value :: file
+      character(kind=c_char), intent(in) :: name(*)
+      integer(long), value :: step
+      integer(long), intent(inout) :: count
+      real(c_double), intent(inout) :: mean, deviation
     end function
     integer(c_int) function c_find(file, condition, most, steps, blocks, found) &
         bind(c, name="forebay_find")
@@ -495,6 +505,16 @@ contains
     real(c_double), intent(inout) :: least, greatest
     integer, intent(out) :: ierr
     ierr = c_inq_statistics(file, to_c(name), step, any, least, greatest)
+  end subroutine
+
+  subroutine forebay_inq_moments(file, name, step, count, mean, deviation, ierr)
+    integer, intent(in) :: file
+    character(*), intent(in) :: name
+    integer(long), intent(in) :: step
+    integer(long), intent(inout) :: count
+    real(c_double), intent(inout) :: mean, deviation
+    integer, intent(out) :: ierr
+    ierr = c_inq_moments(file, to_c(name), step, count, mean, deviation)
   end subroutine
 
   ! As many as go into both `steps` and `blocks`; `found` may be more.
