@@ -17,7 +17,11 @@ namespace {
 // Written before each test, read by the alarm handler.
 char running_case[256];
 int running_rank = 0;
+#ifdef __SANITIZE_ADDRESS__
+int case_timeout = 450;  // as the limits of whole tests
+#else
 int case_timeout = 150;
+#endif
 
 void on_alarm(int) {
   char line[512];

@@ -1,0 +1,236 @@
+#include "plan/bundle.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <numeric>
+#include <random>
+#include <set>
+
+#include "base/attempt.h"
+#include "base/error.h"
+
+namespace forebay {
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+
+// GEOS-5's bundles in planes of 1 MiB: moist, tend, turb, gwd, prog, surf, bud. B gives none of
+// them; these are near GEOS's public lists, and give table I.
+const Sizes geos = [] {
+  Sizes sizes{1201, 960, 720, 532, 435, 105, 42};
+  for (auto& size : sizes) size <<= 20;
+  return sizes;
+}();
+
+std::vector<int> groups_of(const Sizes& sizes, int ranks, int per_node, BundleScheme scheme) {
+  const BundlePlan plan = plan_bundle(sizes, ranks, per_node, scheme);
+  std::vector<int> groups;
+  for (std::size_t file = 0; file < sizes.size(); ++file) groups.push_back(plan.group(file).ranks);
+  return groups;
+}
+
+double most_a_rank(const Sizes& sizes, const std::vector<int>& groups) {
+  double most = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    most = std::max(most, static_cast<double>(sizes[i]) / groups[i]);
+  return most;
+}
+
+TEST(Bundle, figure_6) {
+  const BundlePlan plan = plan_bundle(Sizes{3, 1}, 4, 1, BundleScheme::bps);
+  EXPECT_EQ(plan.group(0).ranks, 3);
+  EXPECT_EQ(plan.group(1).ranks, 1);
+  for (Rank unit = 0; unit < 3; ++unit) EXPECT_EQ(plan.owner(0, unit, 3), unit);
+  EXPECT_EQ(plan.owner(1, 0, 1), 3);
+}
+
+TEST(Bundle, figure_7) {
+  const BundlePlan plan = plan_bundle(Sizes{5, 3, 1}, 9, 1, BundleScheme::ips);
+  EXPECT_EQ(groups_of({5, 3, 1}, 9, 1, BundleScheme::ips), (std::vector{5, 3, 1}));
+  // P1 to P5 receive from P6 to P9, one each: no member hears from two.
+  std::set<Rank> receivers;
+  for (Rank sender = 5; sender < 9; ++sender) {
+    const Rank receiver = plan.gatherer(0, sender);
+    EXPECT_LT(receiver, 5);
+    EXPECT_TRUE(receivers.insert(receiver).second);
+  }
+  // Of the second file all six others send, two to each of its three.
+  std::vector<int> heard(9);
+  for (const Rank sender : {0, 1, 2, 3, 4, 8})
+    ++heard[static_cast<std::size_t>(plan.gatherer(1, sender))];
+  EXPECT_EQ(heard, (std::vector{0, 0, 0, 0, 0, 2, 2, 2, 0}));
+  EXPECT_EQ(plan.root(1), 5);
+}
+
+TEST(Bundle, table_1_of_bps_and_ips) {
+  for (const auto& [ranks, moist] : {std::pair{32, 11}, {64, 21}, {128, 39}, {256, 79}, {512, 155}})
+    for (const BundleScheme scheme : {BundleScheme::bps, BundleScheme::ips})
+      EXPECT_EQ(groups_of(geos, ranks, 8, scheme)[0], moist) << ranks;
+}
+
+// B's row has 8 ranks at 64 and 128, and 136 at 512; with these sizes eq. 4 yields 32 and 144 for
+// the latter, and with any that give the row of bps. At 64 it gives one node of eight to each of
+// seven files; here the eighth goes to the largest.
+TEST(Bundle, table_1_of_lps) {
+  for (const auto& [ranks, moist] :
+       {std::pair{32, 8}, {64, 16}, {128, 32}, {256, 72}, {512, 144}}) {
+    const auto groups = groups_of(geos, ranks, 8, BundleScheme::lps);
+    EXPECT_EQ(groups[0], moist) << ranks;
+    for (const int group : groups) EXPECT_EQ(group % 8, 0);
+  }
+}
+
+TEST(Bundle, groups_are_all_ranks_in_order) {
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 300; ++round) {
+    Sizes sizes(1 + random() % 12);
+    for (auto& size : sizes) size = static_cast<std::int64_t>(random() % (1ULL << (random() % 50)));
+    const int ranks = 1 + static_cast<int>(random() % 40),
+              per_node = 1 + static_cast<int>(random() % 9);
+    for (const BundleScheme scheme : bundle_schemes) {
+      const BundlePlan plan = plan_bundle(sizes, ranks, per_node, scheme);
+      Rank next = 0;
+      std::int64_t bytes = 0;
+      for (const BundleGroup& group : plan.groups) {
+        EXPECT_EQ(group.first, next);
+        EXPECT_GE(group.ranks, 1);
+        if (scheme == BundleScheme::lps) {
+          EXPECT_EQ(group.first % per_node, 0);
+        }
+        next += group.ranks;
+        bytes += group.bytes;
+      }
+      EXPECT_EQ(next, ranks);
+      EXPECT_EQ(bytes, std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}));
+      for (std::size_t file = 0; file < sizes.size(); ++file) {
+        const BundleGroup& group = plan.group(file);
+        Rank last = group.first;
+        std::vector<Count> owned(static_cast<std::size_t>(group.ranks));
+        for (Count unit = 0; unit < 50; ++unit) {
+          const Rank owner = plan.owner(file, unit, 50);
+          EXPECT_GE(owner, last);
+          ++owned.at(static_cast<std::size_t>(owner - group.first));
+          last = owner;
+        }
+        const auto [least, most] = std::minmax_element(owned.begin(), owned.end());
+        EXPECT_LE(*most - *least, 1);
+        std::vector<int> heard(static_cast<std::size_t>(group.ranks));
+        for (Rank sender = 0; sender < ranks; ++sender)
+          if (sender < group.first || sender >= group.first + group.ranks)
+            ++heard.at(static_cast<std::size_t>(plan.gatherer(file, sender) - group.first));
+        const auto [few, many] = std::minmax_element(heard.begin(), heard.end());
+        EXPECT_LE(*many - *few, 1);
+      }
+      EXPECT_EQ(plan, plan_bundle(sizes, ranks, per_node, scheme));
+    }
+  }
+}
+
+// By trying all divisions.
+TEST(Bundle, balanced_has_the_least_largest_share) {
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 200; ++round) {
+    const Sizes sizes{static_cast<std::int64_t>(random() % 1000),
+                      static_cast<std::int64_t>(random() % 1000),
+                      static_cast<std::int64_t>(random() % 100)};
+    const int ranks = 3 + static_cast<int>(random() % 20);
+    double best = std::numeric_limits<double>::infinity();
+    for (int a = 1; a + 2 <= ranks; ++a)
+      for (int b = 1; a + b + 1 <= ranks; ++b)
+        best = std::min(best, most_a_rank(sizes, {a, b, ranks - a - b}));
+    EXPECT_EQ(most_a_rank(sizes, groups_of(sizes, ranks, 4, BundleScheme::balanced)), best);
+  }
+}
+
+TEST(Bundle, small_files_share_ranks_where_there_are_more_files) {
+  const Sizes sizes{10, 1, 2, 7, 3};
+  const BundlePlan plan = plan_bundle(sizes, 3, 1, BundleScheme::bps);
+  ASSERT_EQ(plan.groups.size(), 3U);
+  EXPECT_EQ(plan.group_of, (std::vector{0, 1, 1, 2, 1}));
+  EXPECT_EQ(plan.groups[1].bytes, 6);
+  // Of nodes there are fewer.
+  EXPECT_EQ(plan_bundle(sizes, 8, 4, BundleScheme::lps).groups.size(), 2U);
+}
+
+TEST(Bundle, a_million_ranks_and_thirty_files) {
+  Sizes sizes;
+  for (std::int64_t i = 0; i < 30; ++i) sizes.push_back((i * i * i + 1) << 20);
+  for (const BundleScheme scheme : bundle_schemes) {
+    const BundlePlan plan = plan_bundle(sizes, 1000000, 64, scheme);
+    EXPECT_GT(predict(plan, {}).seconds, 0);
+    EXPECT_LE(plan.groups.size(), 30U);
+  }
+}
+
+TEST(Bundle, what_makes_no_sense_is_refused) {
+  const auto code = [](const Sizes& sizes, int ranks, int per_node) {
+    const auto failed =
+        attempt_to([&] { plan_bundle(sizes, ranks, per_node, BundleScheme::balanced); });
+    return failed ? failed->code() : Errc::ok;
+  };
+  EXPECT_EQ(code({1}, 0, 1), Errc::einval);
+  EXPECT_EQ(code({1}, 1, 0), Errc::einval);
+  EXPECT_EQ(code({-1}, 1, 1), Errc::einval);
+  EXPECT_EQ(code({std::numeric_limits<std::int64_t>::max(), 1}, 1, 1), Errc::einval);
+  EXPECT_EQ(code({}, 5, 1), Errc::ok);
+  EXPECT_EQ(code({0, 0}, 5, 1), Errc::ok);
+  EXPECT_EQ(code({std::numeric_limits<std::int64_t>::max() - 1, 1}, 1 << 30, 1), Errc::ok);
+  EXPECT_EQ(bundle_scheme("ips"), BundleScheme::ips);
+  EXPECT_FALSE(bundle_scheme("none"));
+}
+
+// ---- B §V, with rates that are stated here
+
+struct Findings {
+  BundlePrediction bps, lps, ips;
+  explicit Findings(int ranks)
+      : bps(of(ranks, BundleScheme::bps)),
+        lps(of(ranks, BundleScheme::lps)),
+        ips(of(ranks, BundleScheme::ips)) {}
+  static BundlePrediction of(int ranks, BundleScheme scheme) {
+    BundleRates rates;
+    rates.message = 3e-5;
+    rates.pairs = 2000;
+    rates.unit_bytes = 1 << 20;  // a plane
+    return predict(plan_bundle(geos, ranks, 8, scheme), rates);
+  }
+};
+
+TEST(Bundle, ips_shuffles_least_and_has_the_slowest_collective_write) {
+  for (const int ranks : {64, 128, 256, 512}) {
+    const Findings found(ranks);
+    const auto& [bps, lps, ips] = std::tie(found.bps, found.lps, found.ips);
+    EXPECT_LT(ips.files[0].shuffle, bps.files[0].shuffle) << ranks;
+    EXPECT_LT(ips.files[0].shuffle, lps.files[0].shuffle) << ranks;
+    EXPECT_GT(ips.files[0].collective_write(), bps.files[0].collective_write()) << ranks;
+    // Those of the others are close to each other.
+    EXPECT_NEAR(bps.files[0].collective_write() / lps.files[0].collective_write(), 1, 0.1);
+  }
+}
+
+TEST(Bundle, lps_shuffles_longest) {
+  for (const int ranks : {64, 128, 256, 512}) {
+    const Findings found(ranks);
+    EXPECT_GT(found.lps.files[0].shuffle, found.bps.files[0].shuffle) << ranks;
+  }
+}
+
+TEST(Bundle, bps_is_best_up_to_128_ranks) {
+  for (const int ranks : {32, 64, 128}) {
+    const Findings found(ranks);
+    EXPECT_LT(found.bps.seconds, found.ips.seconds) << ranks;
+    EXPECT_LE(found.bps.seconds, found.lps.seconds) << ranks;
+  }
+}
+
+TEST(Bundle, ips_is_best_and_lps_worst_at_256_and_512_ranks) {
+  for (const int ranks : {256, 512}) {
+    const Findings found(ranks);
+    EXPECT_LT(found.ips.seconds, found.bps.seconds) << ranks;
+    EXPECT_LT(found.bps.seconds, found.lps.seconds) << ranks;
+  }
+}
+
+}  // namespace
+}  // namespace forebay
