@@ -183,7 +183,7 @@ TEST(Method, unknown_key_in_forebay_hints_is_refused_with_what_was_meant) {
 TEST(Method, bad_values_in_forebay_hints_are_refused_with_what_is_accepted) {
   EXPECT_EQ(refusal("transport=agregated"),
             "-36: FOREBAY_HINTS: \"agregated\" is no value of transport (did you mean "
-            "\"aggregated\"? accepted: auto|posix|independent|collective|aggregated)");
+            "\"aggregated\"? accepted: auto|posix|independent|collective|aggregated|null)");
   EXPECT_EQ(
       refusal("window_size=1k"),
       "-36: FOREBAY_HINTS: \"1k\" is no value of window_size (accepted: bytes, 4KiB to 1GiB)");
@@ -286,7 +286,7 @@ TEST(Method, own_keys_must_make_sense_in_the_api_too) {
   };
   EXPECT_EQ(refusal_of({{"transport", "fast"}}),
             "-36: MPI_Info: \"fast\" is no value of transport (accepted: "
-            "auto|posix|independent|collective|aggregated)");
+            "auto|posix|independent|collective|aggregated|null)");
   EXPECT_EQ(refusal_of({{"nc_burst_buf", "perhaps"}}), "none");  // ignored, as PnetCDF does
 }
 

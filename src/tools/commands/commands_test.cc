@@ -191,8 +191,29 @@ TEST_F(CommandsTest, config_refuses_mistakes) {
   save(xml_, "<forebay>\n<file match='*' transport='fast'/></forebay>");
   EXPECT_EQ(run({"config", xml_}), xml_ +
                                        ":2: \"fast\" is no value of transport (accepted: "
-                                       "auto|posix|independent|collective|aggregated)");
+                                       "auto|posix|independent|collective|aggregated|null)");
   EXPECT_EQ(run({"config", "none.xml"}), "none.xml: cannot be read (give the path of an XML file)");
+}
+
+// Table I of the paper has 155 for the largest of these (plan/bundle_test.cc).
+TEST_F(CommandsTest, bundles_are_planned_by_every_scheme) {
+  std::vector<std::string> words{"bundle", "plan",    "--ranks", "512",    "--ranks-per-node",
+                                 "8",      "1201MiB", "960MiB",  "720MiB", "532MiB",
+                                 "435MiB", "105MiB",  "42MiB"};
+  const std::string text = run(words);
+  EXPECT_NE(text.find("off   joint    bps    lps    ips  balanced"), std::string::npos) << text;
+  words.push_back("--json");
+  const auto json = nlohmann::json::parse(run(words));
+  ASSERT_EQ(json["schemes"].size(), 6U);
+  EXPECT_EQ(json["schemes"][2]["scheme"], "bps");
+  EXPECT_EQ(json["schemes"][2]["files"][0]["ranks"], 155);
+  EXPECT_EQ(json["schemes"][2]["files"][1]["first_rank"], 155);
+  save(xml_, std::string(1000, ' '));
+  EXPECT_EQ(nlohmann::json::parse(run({"bundle", "plan", "--ranks", "2", "--scheme", "joint",
+                                       "--json", xml_}))["schemes"][0]["files"][0]["bytes"],
+            1000);
+  EXPECT_EQ(run({"bundle", "plan", "--ranks", "2", "no.nc"}),
+            "no.nc is neither a file nor a size (give files, or sizes such as 1201MiB)");
 }
 
 TEST_F(CommandsTest, docs_lists_every_key) {
