@@ -152,6 +152,8 @@ class StepWriter {
                    std::vector<std::pair<Offset, std::size_t>>& places) const;
   void write_data(const Laid& step, Offset at);
   void write_metadata(const Laid& step, const IndexPlan& plan, Offset group_at);
+  template <typename F>
+  void carry_out(F&& f);
   void give_up_step();
   void forget_blocks();
   void forget_step();
