@@ -143,22 +143,30 @@ class Refining {
   }
 
   void refine(double error) {
-    if (its_->level() == 0) throw Error(Errc::einval, "there is nothing finer than level 0");
     const nb::gil_scoped_release unlocked;
+    const std::lock_guard alone(mutex_);
+    if (its_->level() == 0) throw Error(Errc::einval, "there is nothing finer than level 0");
     its_->refine(error);
   }
   void values(nb::handle out) const {
     const Buffer memory(out, true);
-    check_size(var_, its_->selection().elements(), size_of(var_.type), memory.bytes().size());
     const nb::gil_scoped_release unlocked;
+    const std::lock_guard alone(mutex_);
+    check_size(var_, its_->selection().elements(), size_of(var_.type), memory.bytes().size());
     its_->values(var_.type, memory.bytes().data());
   }
-  const Refinement& its() const { return *its_; }
+  /// What f() tells of it.
+  template <typename F>
+  auto tell(F&& f) const {
+    const std::lock_guard alone(mutex_);
+    return f(*its_);
+  }
 
  private:
   std::shared_ptr<const ClassicFile> file_;
   const Variable& var_;
   std::optional<Refinement> its_;
+  mutable std::mutex mutex_;  // Python's threads may share one, and run while it reads
 };
 
 /// What there is to tell of writes that are staged for a file and that no job will bring in, or
@@ -187,10 +195,21 @@ void bind_reader(nb::module_& module) {
   nb::class_<Refining>(module, "Refining")
       .def("refine", &Refining::refine, nb::arg("error"))
       .def("values", &Refining::values, nb::arg("out"))
-      .def_prop_ro("level", [](const Refining& r) { return r.its().level(); })
-      .def_prop_ro("count", [](const Refining& r) { return r.its().selection().count; })
-      .def_prop_ro("error", [](const Refining& r) { return r.its().error(); })
-      .def_prop_ro("bytes_read", [](const Refining& r) { return r.its().bytes_read(); });
+      .def_prop_ro("level",
+                   [](const Refining& r) {
+                     return r.tell([](const Refinement& its) { return its.level(); });
+                   })
+      .def_prop_ro("count",
+                   [](const Refining& r) {
+                     return r.tell([](const Refinement& its) { return its.selection().count; });
+                   })
+      .def_prop_ro("error",
+                   [](const Refining& r) {
+                     return r.tell([](const Refinement& its) { return its.error(); });
+                   })
+      .def_prop_ro("bytes_read", [](const Refining& r) {
+        return r.tell([](const Refinement& its) { return its.bytes_read(); });
+      });
   nb::class_<Reader>(module, "Reader")
       .def("__init__", construct<Reader>, nb::arg("path"))
       .def("describe", [](const Reader& r) { return describe(r.file()->schema()); })

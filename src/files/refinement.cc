@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "array/convert.h"
+#include "base/attempt.h"
 #include "layout/chunked/coder.h"
 #include "layout/chunked/unpack.h"
 
@@ -85,19 +86,29 @@ void Refinement::read_part(Patch& patch) {
   patch.parts.push_back(chunks_.part(var_, patch.id, static_cast<int>(patch.parts.size())));
 }
 
+// What some patches have got is dropped where others fail, so that the step may be taken again.
 void Refinement::refine(double error) {
-  --level_;
-  select();
+  std::vector<std::size_t> had;
+  for (const Patch& patch : patches_) had.push_back(patch.parts.size());
+  const auto wanted = static_cast<std::size_t>(levels_ + 1 - (level_ - 1));
   std::atomic<Count> bytes = 0;
-  team_of(threads_, patches_.size()).run(patches_.size(), [&](std::size_t i, chunked::TaskSlot&) {
-    Patch& patch = patches_[i];
-    if (patch.parts.empty() || (patch.facts.whole && error_of(patch) <= error)) return;
-    while (static_cast<int>(patch.parts.size()) < levels_ + 1 - level_) {
-      read_part(patch);
-      bytes += std::ssize(patch.parts.back());
-    }
+  const auto failed = attempt_to([&] {
+    team_of(threads_, patches_.size()).run(patches_.size(), [&](std::size_t i, chunked::TaskSlot&) {
+      Patch& patch = patches_[i];
+      if (patch.parts.empty() || (patch.facts.whole && error_of(patch) <= error)) return;
+      while (patch.parts.size() < wanted) {
+        read_part(patch);
+        bytes += std::ssize(patch.parts.back());
+      }
+    });
   });
   bytes_read_ += bytes;
+  if (failed) {
+    for (std::size_t i = 0; i < had.size(); ++i) patches_[i].parts.resize(had[i]);
+    throw *failed;
+  }
+  --level_;
+  select();
 }
 
 bool Refinement::values(Type type, void* out) const {

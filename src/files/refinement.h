@@ -28,7 +28,8 @@ class Refinement {
   Count bytes_read() const { return bytes_read_; }
 
   /// Goes to the next finer level, which there is: reads its part of the patches whose error is
-  /// above `error`, and of those where elements are missing.
+  /// above `error`, and of those where elements are missing. Errors as FileChunks::read(); it may
+  /// be called again then, and all else is as before but for bytes_read().
   void refine(double error);
   /// All elements of selection(), as values of `type`. True if a value does not fit that.
   bool values(Type type, void* out) const;

@@ -623,26 +623,27 @@ void StepWriter::give_up_step() {
   ++files_.opening;  // what is left of it belongs to no other step with its number
 }
 
+// What fails on one rank all know of before they meet to give the step up.
+template <typename F>
+void StepWriter::carry_out(F&& f) {
+  const auto failed = up_to_meeting(comm_, f);
+  if (!failed) return;
+  give_up_step();
+  throw Error(*failed).as_own_matter(false);
+}
+
 void StepWriter::end_step() {
   const StepTimer timer(report_, Step::wait);
-  try {
+  carry_out([&] {
     finish_last();
     write_step();
-  } catch (...) {
-    give_up_step();
-    throw;
-  }
+  });
   forget_step();
 }
 
 void StepWriter::flush(const std::optional<Error>& failed) {
   const StepTimer timer(report_, Step::wait);
-  try {
-    write_flush(failed);
-  } catch (...) {
-    give_up_step();
-    throw;
-  }
+  carry_out([&] { write_flush(failed); });
   forget_blocks();
 }
 

@@ -168,6 +168,8 @@ class StepWriter {
   void print_heads(const Laid& step, const IndexPlan& plan, bp::Bytes& heads,
                    std::vector<std::pair<Offset, std::size_t>>& places) const;
   void write_metadata(const Laid& step, const IndexPlan& plan, Offset group_at);
+  template <typename F>
+  void carry_out(F&& f);
   void give_up_step();
   void forget_blocks();
   void forget_step();

@@ -268,6 +268,53 @@ TEST_F(StepWriterRanks, an_asynchronous_step_that_is_given_up_leaves_the_queues)
   EXPECT_EQ(values_of(path_, 1), std::vector<double>(12, 5));
 }
 
+// A flush of a step while the one before cannot be written, and its failure, leave that one alone.
+TEST_F(StepWriterRanks, what_a_failed_flush_gives_up_is_not_the_asynchronous_step_before) {
+  for (const bool flush_fails : {false, true}) {
+    SetUp();
+    WriteOptions options;
+    options.async_memory = 1 << 20;
+    run_as_threads(3, [&](const Comm& comm) {
+      Report report;
+      const auto file = StepWriter::create(comm, path_, options, report);
+      if (comm.is_root()) add_block(comm, *file, "v");
+      file->end_step();
+      file->sync();
+      // Ranks 1 and 2 have not opened it yet.
+      if (comm.is_root()) {
+        fs::rename(path_ / "data.0", path_ / "real");
+        fs::create_symlink("/dev/full", path_ / "data.0");
+      }
+      comm.barrier();
+      const auto add = [&](int step) {
+        const std::vector<double> mine(4, 100 * step + comm.rank());
+        file->add({"v", bp::Type::float64}, {{12}, {4 * comm.rank()}, {4}}, bytes(mine), false);
+      };
+      add(1);
+      file->end_step();
+      if (flush_fails || comm.is_root()) add(2);
+      EXPECT_EQ(code_of(attempt_to([&] { file->flush(); })),
+                flush_fails ? Errc::eno_space : Errc::ok);
+      EXPECT_EQ(code_of(attempt_to([&] { file->end_step(); })), Errc::eno_space);
+      EXPECT_EQ(records(), 1U);
+      comm.barrier();
+      EXPECT_EQ(code_of(attempt_to([&] { file->close(); })), Errc::eno_space);
+      comm.barrier();
+      if (comm.is_root()) fs::rename(path_ / "real", path_ / "data.0");
+      comm.barrier();
+      const auto again = StepWriter::append(comm, path_, options, report);
+      EXPECT_EQ(again->steps(), 1U);
+      const std::vector<double> mine(4, 300 + comm.rank());
+      again->add({"v", bp::Type::float64}, {{12}, {4 * comm.rank()}, {4}}, bytes(mine), false);
+      again->end_step();
+      again->flush();
+      again->close();
+    });
+    EXPECT_EQ(records(), 2U);
+    EXPECT_EQ(values_of(path_, 1)[5], 301);
+  }
+}
+
 // With turns all ranks have opened their files when the group is open.
 TEST_F(StepWriterRanks, files_are_opened_in_turns_where_that_is_asked_for) {
   for (const int at_a_time : {1, 2, 7}) {
