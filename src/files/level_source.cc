@@ -14,11 +14,10 @@ namespace forebay {
 namespace {
 
 CoarseSchema coarse_schema_of(const Source& source, int level) {
-  try {
-    return coarse_schema(source.schema(), levels_of(source), level);
-  } catch (const Error& error) {
-    throw Error(error.code(), printable(source.path()) + ": " + error.message(), error.advice());
-  }
+  if (source.classic() != nullptr) return source.classic()->coarse(level);
+  throw Error(Errc::einval,
+              printable(source.path()) + ": a " + source.format() + " file has no levels",
+              "variables in patches have (layout=patches)");
 }
 
 // Values of a level are what they are: another lossy codec would add its errors to theirs.

@@ -214,10 +214,11 @@ std::string attributes_text(const AttributeList& attributes, const JsonAttribute
 }
 
 std::string attributes_text(const Schema& schema, const Variable& var) {
+  const std::string group = var.name.substr(0, var.name.rfind('/') + 1);
   std::vector<std::string> dims;
   for (const DimId dim : var.dimids) {
     const std::string& name = schema.dims[static_cast<std::size_t>(dim)].name;
-    dims.push_back(name.substr(name.rfind('/') + 1));
+    dims.push_back(name.starts_with(group) ? name.substr(group.size()) : name);
   }
   return attributes_text(var.attributes, dims);
 }

@@ -42,7 +42,7 @@ std::string array_text(const Variable& var, const std::vector<Count>& shape,
                        char order, char separator = '.');
 
 /// The text of .zattrs: attributes but _FillValue; of a variable also _ARRAY_DIMENSIONS, whose
-/// names are without a group's.
+/// names are without that of the variable's group.
 std::string attributes_text(const AttributeList& attributes);
 std::string attributes_text(const Schema& schema, const Variable& var);
 std::string attributes_text(const AttributeList& attributes, const std::vector<std::string>& dims);

@@ -5,6 +5,7 @@ usage: check_levels.py STORE LEVEL0 LEVEL1 ...
 The files hold the levels, each converted alone. Prints how many arrays are equal; exit code 0 if
 all are and the metadata is OME-NGFF's (0.4), 77 if a package is missing.
 """
+
 import sys
 
 try:
