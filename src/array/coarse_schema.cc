@@ -78,13 +78,82 @@ CoarseSchema coarse_schema(const Schema& schema, std::span<const int> levels, in
   return coarse;
 }
 
+bool is_whole_level(const CoarseVariable& var) {
+  return std::all_of(var.stride.begin(), var.stride.end(), [](Count s) { return s == 1; });
+}
+
 Subarray at_its_level(const CoarseVariable& var, Subarray selection) {
+  if (is_whole_level(var)) return selection;
   if (selection.stride.empty()) selection.stride.assign(selection.start.size(), 1);
   for (std::size_t d = 0; d < selection.start.size(); ++d) {
     selection.start[d] *= var.stride[d];
     selection.stride[d] *= var.stride[d];
   }
   return selection;
+}
+
+namespace {
+
+// Consecutive elements of a coarse variable as runs of the variable that it is read from. They stay
+// in their order, as all coordinates grow.
+class Scatter {
+ public:
+  Scatter(const Variable& coarse, const Variable& fine, const CoarseVariable& its)
+      : width_(size_of(coarse.type)), shape_(coarse.shape), stride_(its.stride) {
+    Count step = width_;
+    for (std::size_t d = shape_.size(); d-- > 0;) {
+      step_.insert(step_.begin(), step);
+      step *= d == 0 ? 1 : fine.shape[d];  // records have no end
+    }
+  }
+
+  void add(Offset offset, Count length, RunList& list) const {
+    for (const Offset end = offset + length; offset < end;) {
+      const auto [there, bytes] = place_of(offset / width_);
+      list.runs.push_back({there, std::min(bytes, end - offset)});
+      offset += list.runs.back().length;
+    }
+  }
+
+ private:
+  // Where an element lies, and how many bytes are together from there on.
+  Run place_of(Count element) const {
+    Run run{0, width_};
+    for (std::size_t d = shape_.size(); d-- > 0;) {
+      const Count at = d == 0 ? element : element % shape_[d];
+      run.offset += at * stride_[d] * step_[d];
+      if (d == 0) break;
+      if (d + 1 == shape_.size() && stride_[d] == 1) run.length = (shape_[d] - at) * width_;
+      element /= shape_[d];
+    }
+    return run;
+  }
+
+  Count width_;
+  std::vector<Count> shape_, stride_, step_;  // step_: bytes between neighbours
+};
+
+}  // namespace
+
+Runs at_its_level(const CoarseVariable& its, const Variable& coarse, const Variable& fine,
+                  const Runs& selection) {
+  if (is_whole_level(its)) return selection;
+  const Scatter scatter(coarse, fine, its);
+  const RunList& from = *selection.list;
+  auto list = std::make_shared<RunList>();
+  list->bytes = from.bytes;
+  list->overlapping = from.overlapping;
+  for (std::size_t i = 0; i < from.runs.size(); ++i) {
+    const std::size_t first = list->runs.size();
+    scatter.add(selection.base + from.runs[i].offset, from.runs[i].length, *list);
+    if (from.memory.empty()) continue;
+    Offset position = from.memory[i];
+    for (std::size_t j = first; j < list->runs.size(); ++j) {
+      list->memory.push_back(position);
+      position += list->runs[j].length;
+    }
+  }
+  return {std::move(list), 0};
 }
 
 }  // namespace forebay

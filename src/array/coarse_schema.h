@@ -35,7 +35,13 @@ std::vector<Count> level_steps(const Variable& var, int level);
 /// a level that no variable has.
 CoarseSchema coarse_schema(const Schema& schema, std::span<const int> levels, int level);
 
+/// Whether it is all of the level that it is read at.
+bool is_whole_level(const CoarseVariable& var);
 /// A selection of the coarse variable as one of the level that it is read at.
 Subarray at_its_level(const CoarseVariable& var, Subarray selection);
+/// The same of runs. `fine`: what the variable is at that level. Where elements are left out every
+/// one, or every row of those that are neighbours still, is a run of its own: 16 bytes each.
+Runs at_its_level(const CoarseVariable& its, const Variable& coarse, const Variable& fine,
+                  const Runs& selection);
 
 }  // namespace forebay
