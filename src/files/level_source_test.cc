@@ -116,33 +116,5 @@ TEST_F(LevelSourceTest, a_pyramid_has_a_group_for_each_level) {
   EXPECT_EQ(pyramid.steps(mask).size(), 1u);
 }
 
-TEST(CoarseSchema, a_variable_with_fewer_levels_is_its_coarsest_one_thinned_out) {
-  Schema schema;
-  for (const Count n : {100, 30, 9}) schema.add_dim({"d" + std::to_string(n), n});
-  const auto add = [&](const char* name, std::vector<DimId> dims, std::vector<Count> chunk) {
-    Variable var;
-    var.name = name;
-    var.dimids = std::move(dims);
-    var.type = Type::float32;
-    if (!chunk.empty()) var.chunking = Chunking{std::move(chunk), "none", {}};
-    schema.add_var(std::move(var));
-  };
-  add("deep", {0, 1}, {32, 32});
-  add("shallow", {0, 1}, {8, 8});
-  add("other", {0, 2}, {8, 8});
-  add("plain", {1, 2}, {});
-  const CoarseSchema coarse = coarse_schema(schema, std::vector<int>{3, 1, 1, 0}, 2);
-  EXPECT_EQ(coarse.schema.vars[1].shape, (std::vector<Count>{25, 8}));
-  EXPECT_EQ(coarse.vars[1].level, 1);
-  EXPECT_EQ(coarse.vars[1].stride, (std::vector<Count>{2, 2}));
-  // Its last dimension stays as long as it is, so that its level 1 has too few elements.
-  EXPECT_EQ(coarse.schema.vars[2].shape, (std::vector<Count>{25, 9}));
-  EXPECT_EQ(coarse.vars[2].level, 0);
-  EXPECT_EQ(coarse.vars[2].stride, (std::vector<Count>{4, 1}));
-  EXPECT_EQ(coarse.schema.vars[3].shape, (std::vector<Count>{8, 9}));
-  EXPECT_EQ(coarse.schema.vars[1].chunking->shape, (std::vector<Count>{8, 8}));
-  EXPECT_EQ(coarse.schema.vars[0].inner_elements, 200);
-}
-
 }  // namespace
 }  // namespace forebay
