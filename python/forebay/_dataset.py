@@ -357,27 +357,21 @@ class LevelDataset(Mapping):
         self._dataset = dataset
         self.level = level
         self.path, self.groups, self.left_out = dataset.path, {}, dataset.left_out
-        steps: dict[int, int] = {}  # of dimensions, by id
-        for variable in dataset.values():
-            if 0 < level <= variable.levels:
-                own = zip(variable._dims, variable.level(level).steps, strict=True)
-                steps |= {id(d): step for d, step in own if step > 1}
-        if level and not steps:
+        if not 0 <= level <= max((variable.levels for variable in dataset.values()), default=0):
             raise IndexError(f"{dataset.path}: no variable has a level {level}")
-        coarse: dict[int, Dimension] = {}
-        for d in [*dataset.dimensions.values(), *(d for v in dataset.values() for d in v._dims)]:
-            coarse.setdefault(id(d), Dimension(d.name, -(-d.size // steps.get(id(d), 1)), d.unlimited, self))
-        self.dimensions = {name: coarse[id(d)] for name, d in dataset.dimensions.items()}
+        handle = dataset._handle_for_use()
+        its = handle.at_level(level) if level else None  # (its own level, steps) of each variable
+        coarse: dict[int, Dimension] = {}  # by the other's id
         self.variables: dict[str, Level] = {}
         for name, variable in dataset.items():
-            own = [steps.get(id(d), 1) for d in variable._dims]
-            # Of one with fewer levels, its coarsest, and elements of that.
-            its_level = min(level, variable.levels)
-            if any(mine % its_own for mine, its_own in zip(own, variable.level(its_level).steps, strict=True)):
-                its_level = 0
-            its = Level(variable, its_level, own)
-            its._dims = tuple(coarse[id(d)] for d in variable._dims)
-            self.variables[name] = its
+            shown = Level(variable, *its[variable._number]) if its else Level(variable, 0)
+            for d, n in zip(variable._dims, shown._fixed_shape, strict=True):
+                coarse.setdefault(id(d), Dimension(d.name, n, d.unlimited, self))
+            shown._dims = tuple(coarse[id(d)] for d in variable._dims)
+            self.variables[name] = shown
+        for d in dataset.dimensions.values():  # those of no variable
+            coarse.setdefault(id(d), Dimension(d.name, d.size, d.unlimited, self))
+        self.dimensions = {name: coarse[id(d)] for name, d in dataset.dimensions.items()}
 
     @property
     def attributes(self) -> Mapping[str, Any]:

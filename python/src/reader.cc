@@ -111,6 +111,15 @@ nb::tuple levels(const Reader& self, VarId var) {
   return nb::make_tuple(file->levels(var), shapes);
 }
 
+/// The file at a level: for each variable (which of its own levels that is, [step in each
+/// dimension]).
+nb::list at_level(const Reader& self, int level) {
+  nb::list all;
+  for (const CoarseVariable& var : self.file()->coarse(level).vars)
+    all.append(nb::make_tuple(var.level, nb::cast(var.step)));
+  return all;
+}
+
 /// For each level (its largest error, and that of the level taken back to full resolution, patch by
 /// patch).
 nb::list level_errors(const Reader& self, VarId var) {
@@ -222,6 +231,7 @@ void bind_reader(nb::module_& module) {
       .def("read", read, nb::arg("var"), nb::arg("start"), nb::arg("count"), nb::arg("stride"),
            nb::arg("out"), nb::arg("threads"), nb::arg("check"), nb::arg("level") = 0)
       .def("levels", levels, nb::arg("var"))
+      .def("at_level", at_level, nb::arg("level"))
       .def(
           "refining",
           [](const Reader& r, VarId var, std::vector<Count> start, std::vector<Count> count,

@@ -270,12 +270,15 @@ std::vector<Count> level_shape(std::span<const Count> shape, int level) {
   return coarse;
 }
 
+bool is_cut(const Variable& var, std::size_t dim) {
+  return var.chunking->shape[dim] > 1 && var.shape[dim] > 0 && !(dim == 0 && var.is_record);
+}
+
 Variable at_level(const Variable& var, int level) {
   Variable coarse = var;
   std::vector<Count>& shape = coarse.chunking->shape;
   for (std::size_t d = 0; d < shape.size(); ++d) {
-    if (shape[d] > 1 && var.shape[d] > 0 && !(d == 0 && var.is_record))
-      coarse.shape[d] = ((var.shape[d] - 1) >> level) + 1;
+    if (is_cut(var, d)) coarse.shape[d] = ((var.shape[d] - 1) >> level) + 1;
   }
   shape = level_shape(shape, level);
   coarse.inner_elements = 1;

@@ -74,6 +74,9 @@ class ChunkGrid {
 /// Levels of chunks that are hierarchies (codec/hierarchy.h). The shape at a level: every axis
 /// halved so often, rounded up; none is 0.
 std::vector<Count> level_shape(std::span<const Count> shape, int level);
+/// Whether a variable in such chunks, which have a shape, has fewer elements along a dimension at
+/// coarser levels.
+bool is_cut(const Variable& var, std::size_t dim);
 /// What a variable is at a coarser level: every dimension that its chunks are longer than one
 /// element along is halved so often, rounded up; its chunks are, too. It has chunks, and a shape of
 /// them.

@@ -169,9 +169,10 @@ void Dataset::begin_old(std::unique_ptr<Dataset>& ds, const Comm& comm, const st
   meet_leftover_logs(comm, ds->path_, ds->writable_, false, ds->method_);
   ds->use_container();
   ds->container_->open();
-  ds->record_stride_ = record_size(ds->schema_);
   // The file does not say which variables were filled; PnetCDF takes all of them to be.
   for (Variable& var : ds->schema_.vars) var.no_fill = false;
+  ds->coarse_ = CoarseView::of(ds->schema_, ds->method_, writable);
+  ds->record_stride_ = record_size(ds->schema());
   ds->start_staging();
 }
 
@@ -188,10 +189,11 @@ void Dataset::use_container() {
 }
 
 const Variable& Dataset::variable(VarId id) const {
-  if (id < 0 || static_cast<std::size_t>(id) >= schema_.vars.size()) {
+  const auto& vars = schema().vars;
+  if (id < 0 || static_cast<std::size_t>(id) >= vars.size()) {
     throw Error(Errc::enotvar, "no variable has id " + std::to_string(id) + " in " + path_);
   }
-  return schema_.vars[static_cast<std::size_t>(id)];
+  return vars[static_cast<std::size_t>(id)];
 }
 
 void Dataset::require_define() const {
@@ -268,6 +270,7 @@ void Dataset::sync() {
   require_data();
   if (!writable_) {
     container_->look_again();
+    if (coarse_) coarse_->set_records(schema_.numrecs);
     return comm_.barrier();
   }
   StepTimer timer(report_, Step::sync);

@@ -25,6 +25,7 @@
 #include "comm/agree.h"
 #include "comm/comm.h"
 #include "container/container.h"
+#include "dataset/coarse_view.h"
 #include "dataset/consistency.h"
 #include "layout/layout.h"
 #include "method/method.h"
@@ -64,7 +65,7 @@ class Dataset {
 
   // -- schema (local unless said otherwise)
   // ------------------------------------------------------------------------
-  const Schema& schema() const { return schema_; }
+  const Schema& schema() const { return coarse_ ? coarse_->schema() : schema_; }
   const Comm& comm() const { return comm_; }
   const std::string& path() const { return path_; }
   const Method& method() const { return method_; }
@@ -247,6 +248,7 @@ class Dataset {
   std::string path_;
   Method method_;
   Schema schema_;
+  std::unique_ptr<CoarseView> coarse_;  // what is shown instead, with read_level
   std::optional<Schema> before_redef_;
   Mode mode_ = Mode::define;
   bool writable_ = true;

@@ -77,6 +77,7 @@ void Dataset::prepare(Request& r, bool copy, Errc& deferred) {
   const Variable& var = variable(r.var);
   r.sequence = next_sequence_++;
   r.element_size = size_of(var.type);
+  if (coarse_) coarse_->translate(r);
 
   const Memory& memory = r.memory;
   const Type external = external_for(var.type, memory.type, schema_.version);

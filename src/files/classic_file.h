@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "array/coarse_schema.h"
 #include "array/schema.h"
 #include "array/selection.h"
 #include "array/type.h"
@@ -57,6 +58,8 @@ class ClassicFile {
   std::vector<Count> shape(VarId var, int level = 0) const;
   /// How many coarser levels a variable has: 0, but for those in patches.
   int levels(VarId var) const;
+  /// The whole file at a level. Errc::einval for one that no variable has.
+  CoarseSchema coarse(int level) const;
   /// How far each level of a variable is from what was written, by what its patches say. Reads a
   /// part of each. Zero for variables in no patches. Errors as read().
   std::vector<LevelErrors> level_errors(VarId var) const;

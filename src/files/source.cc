@@ -24,6 +24,7 @@ class ClassicSource final : public Source {
     file_.read(var, selection, schema().vars[static_cast<std::size_t>(var)].type, out);
   }
   const ClassicFile* classic() const override { return &file_; }
+  std::optional<int> classic_version() const override { return schema().version; }
   Count zero_beyond_end() override { return file_.zero_beyond_end(); }
   void each_stored_chunk(VarId var,
                          const std::function<void(const ChunkPlace&)>& visit) const override {

@@ -13,6 +13,8 @@
 
 namespace forebay {
 
+class Pyramid;
+
 /// A group below the root, as netCDF-4 has them. Names of what lies in it begin with its path.
 struct SourceGroup {
   std::string path;  ///< "a/b"
@@ -55,6 +57,10 @@ class Source {
   virtual void read(VarId var, const Subarray& selection, void* out) const = 0;
   /// The reader behind it, where the file is a classic one; else null.
   virtual const ClassicFile* classic() const { return nullptr; }
+  /// The levels behind it, where its groups are those of one file; else null.
+  virtual const Pyramid* pyramid() const { return nullptr; }
+  /// The version of the classic formats that the file has, if it has one.
+  virtual std::optional<int> classic_version() const { return std::nullopt; }
   virtual bool is_hdf5() const { return false; }
   /// ClassicFile::zero_beyond_end(), where the file is a classic one.
   virtual Count zero_beyond_end() { return 0; }

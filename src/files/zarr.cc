@@ -190,25 +190,36 @@ Json fill_value(Type type, std::span<const std::byte> external) {
 
 std::string array_text(const Variable& var, const std::vector<Count>& shape,
                        const std::vector<Count>& chunks, const Coding& coding, const Json& fill,
-                       char order) {
-  return printed({{"chunks", chunks},
-                  {"compressor", coding.compressor},
-                  {"dtype", dtype(var.type, order)},
-                  {"fill_value", fill},
-                  {"filters", coding.filters},
-                  {"order", "C"},
-                  {"shape", shape},
-                  {"zarr_format", 2}});
+                       char order, char separator) {
+  Json json = {{"chunks", chunks},
+               {"compressor", coding.compressor},
+               {"dtype", dtype(var.type, order)},
+               {"fill_value", fill},
+               {"filters", coding.filters},
+               {"order", "C"},
+               {"shape", shape},
+               {"zarr_format", 2}};
+  if (separator != '.') json["dimension_separator"] = std::string(1, separator);
+  return printed(json);
 }
 
 std::string attributes_text(const AttributeList& attributes) {
   return printed(attributes_json(attributes));
 }
 
+std::string attributes_text(const AttributeList& attributes, const JsonAttribute& more) {
+  Json json = attributes_json(attributes);
+  json[more.name] = more.value;
+  return printed(json);
+}
+
 std::string attributes_text(const Schema& schema, const Variable& var) {
+  const std::string group = var.name.substr(0, var.name.rfind('/') + 1);
   std::vector<std::string> dims;
-  for (const DimId dim : var.dimids)
-    dims.push_back(schema.dims[static_cast<std::size_t>(dim)].name);
+  for (const DimId dim : var.dimids) {
+    const std::string& name = schema.dims[static_cast<std::size_t>(dim)].name;
+    dims.push_back(name.starts_with(group) ? name.substr(group.size()) : name);
+  }
   return attributes_text(var.attributes, dims);
 }
 
@@ -249,9 +260,12 @@ std::vector<std::byte> encode(const Coding& coding, const Pipeline& pipeline, co
   return bytes;
 }
 
-std::string chunk_key(const std::vector<Count>& coordinates) {
+std::string chunk_key(const std::vector<Count>& coordinates, char separator) {
   std::string key;
-  for (const Count c : coordinates) key += (key.empty() ? "" : ".") + std::to_string(c);
+  for (const Count c : coordinates) {
+    if (!key.empty()) key += separator;
+    key += std::to_string(c);
+  }
   return key.empty() ? "0" : key;
 }
 

@@ -36,12 +36,13 @@ std::string dtype(Type type, char order);
 /// An element in external form as Zarr writes fill values; null for none.
 Json fill_value(Type type, std::span<const std::byte> external);
 
-/// The text of .zarray. `fill` as fill_value() gives it.
+/// The text of .zarray. `fill` as fill_value() gives it; `separator` stands in keys of chunks.
 std::string array_text(const Variable& var, const std::vector<Count>& shape,
                        const std::vector<Count>& chunks, const Coding& coding, const Json& fill,
-                       char order);
+                       char order, char separator = '.');
 
-/// The text of .zattrs: attributes but _FillValue; of a variable also _ARRAY_DIMENSIONS.
+/// The text of .zattrs: attributes but _FillValue; of a variable also _ARRAY_DIMENSIONS, whose
+/// names are without that of the variable's group.
 std::string attributes_text(const AttributeList& attributes);
 std::string attributes_text(const Schema& schema, const Variable& var);
 std::string attributes_text(const AttributeList& attributes, const std::vector<std::string>& dims);
@@ -56,6 +57,13 @@ std::vector<std::byte> encode(const Coding& coding, const Pipeline& pipeline, co
                               std::span<const std::byte> raw, CodecWorkspace& workspace);
 
 /// "0.3.1"; "0" for a scalar.
-std::string chunk_key(const std::vector<Count>& coordinates);
+std::string chunk_key(const std::vector<Count>& coordinates, char separator = '.');
+
+/// An attribute of JSON's own kind, put into the text of .zattrs.
+struct JsonAttribute {
+  std::string name;
+  Json value;
+};
+std::string attributes_text(const AttributeList& attributes, const JsonAttribute& more);
 
 }  // namespace forebay::zarr

@@ -113,6 +113,12 @@ constexpr KeySpec common_keys[] = {
     count_key({"ranks_per_node", "a number, at least 0", "0",
                "For tests: pretend that every node has this many ranks; 0 asks MPI.", "engine"},
               &Method::ranks_per_node, 0, most_ranks),
+    count_key({"read_level", "a number, 0 to 16", "0",
+               "Of files with variables in patches that are opened for reading: programs see them "
+               "at this level, where dimensions have ⌈n/2^k⌉ elements and other variables every "
+               "2^k-th one (docs/patches.md).",
+               "engine"},
+              nullptr, 0, 16),
     word_key({"nc_in_place_swap", "auto|enable|disable", "auto",
               "Whether the byte order may be changed in the caller's own write buffer. Accepted "
               "for compatibility: Forebay never writes to it.",

@@ -24,3 +24,11 @@ for codec in shuffle,zstd:3 deflate:6 shuffle,deflate:1 zstd:1 none; do
   "$forebay" refs chunked.nc -o chunked.json && check chunked.json
   "$forebay" convert chunked.nc field.zarr --force --to zarr --verify && check field.zarr
 done
+
+"$forebay" convert field.nc patches.nc --force -m "layout=patches;patch_edge=16"
+"$forebay" convert patches.nc levels.zarr --force --to zarr --levels --verify
+for level in 0 1 2; do
+  "$forebay" convert patches.nc "level$level.nc" --force --to netcdf --resolution-level "$level"
+done
+"$forebay" diff level0.nc field.nc
+"$python" -W ignore "$here/check_levels.py" levels.zarr level0.nc level1.nc level2.nc

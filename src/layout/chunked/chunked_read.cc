@@ -255,7 +255,9 @@ void ChunkedLayout::read_level(Request& request) {
   const Variable& whole = schema_.vars[static_cast<std::size_t>(var)];
   const VariableCoding v =
       make_coding(whole, store_.table(var).fault, options_.chunk_bytes, request.level);
-  const auto touches = touched_chunks(v.grid, request);
+  TouchFinder finder;
+  const auto touches = finder.find(v.grid, request);
+  const auto positions = finder.positions(request);
   const Count limit = std::min<Count>(options_.buffer_limit / 4, tasks().threads() * read_batch);
   for (std::size_t at = 0; at < touches.size();) {
     std::vector<Key> keys;
@@ -277,9 +279,10 @@ void ChunkedLayout::read_level(Request& request) {
       const Count id = touches[first + i].chunk;
       Chunk chunk{v, name_of(var), id, {}};
       if (stored_at[i] >= 0) chunk.parts = stored.parts(static_cast<std::size_t>(stored_at[i]));
-      unpack(chunk,
-             Part(ChunkPieces(v.grid, request, id, {}), Target(request.packed, request.swap)),
-             slot);
+      unpack(
+          chunk,
+          Part(ChunkPieces(v.grid, request, id, positions), Target(request.packed, request.swap)),
+          slot);
     });
   }
 }

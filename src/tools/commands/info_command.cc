@@ -82,7 +82,53 @@ Json chunking_json(const ChunkFacts& facts) {
                {"raw_bytes", facts.raw_bytes}};
   json["ratio"] = facts.present == 0 ? Json() : Json(ratio_of(facts.raw_bytes, facts.stored_bytes));
   json["reason"] = facts.reason;
-  if (!facts.level_bytes.empty()) json["level_bytes"] = facts.level_bytes;
+  return json;
+}
+
+/// One level of a variable in patches.
+struct LevelFacts {
+  int level = 0;
+  std::vector<Count> shape;
+  Count stored = 0, to_read = 0;      ///< bytes: its details; those of all coarser levels, too
+  double ratio = 0;                   ///< the variable's values over what is read; 0: nothing is
+  std::optional<LevelErrors> errors;  ///< nothing where a patch is damaged
+};
+
+/// Coarse to fine; none of a variable in no patches.
+std::vector<LevelFacts> level_facts(const ClassicFile& file, VarId id) {
+  std::vector<LevelFacts> all;
+  const int levels = file.levels(id);
+  if (levels == 0) return all;
+  const ChunkFacts facts = file.chunks()->facts(id);
+  std::vector<LevelErrors> errors;
+  attempt_to([&] { errors = file.level_errors(id); });
+  Count to_read = 0;
+  for (int level = levels; level >= 0; --level) {
+    const auto at = static_cast<std::size_t>(level);
+    to_read += facts.level_bytes[at];
+    LevelFacts& its = all.emplace_back();
+    its = {level,
+           file.shape(id, level),
+           facts.level_bytes[at],
+           to_read,
+           ratio_of(facts.raw_bytes, to_read),
+           {}};
+    if (!errors.empty()) its.errors = errors[at];
+  }
+  return all;
+}
+
+Json levels_json(const std::vector<LevelFacts>& levels) {
+  Json json = Json::array();
+  for (const LevelFacts& its : levels) {
+    json.push_back({{"level", its.level},
+                    {"shape", its.shape},
+                    {"stored_bytes", its.stored},
+                    {"read_bytes", its.to_read},
+                    {"ratio", its.to_read == 0 ? Json() : Json(its.ratio)},
+                    {"error", its.errors ? Json(its.errors->error) : Json()},
+                    {"resolution_error", its.errors ? Json(its.errors->resolution) : Json()}});
+  }
   return json;
 }
 
@@ -162,6 +208,8 @@ Json variable_json(const ClassicFile& file, VarId id, const std::vector<SlabFact
   if (var.is_record) json["bytes_per_record"] = var.inner_bytes();
   json["alignment"] = alignment_of(var.begin);
   if (var.chunking) json["chunking"] = chunking_json(file.chunks()->facts(id));
+  if (const auto levels = level_facts(file, id); !levels.empty())
+    json["levels"] = levels_json(levels);
   if (var.decomposed && id < std::ssize(slabs))
     json["slabs"] = slabs_json(var, slabs[static_cast<std::size_t>(id)]);
   json["attributes"] = attributes_json(var.attributes);
@@ -394,26 +442,18 @@ std::string chunked_text(const ClassicFile& file) {
 /// Of variables in patches; nothing where there are none.
 std::string levels_text(const ClassicFile& file) {
   const Schema& schema = file.schema();
-  TextTable table("lrlrrrr");
-  table.add({"name", "level", "shape", "stored", "to read", "error", "error at full size"});
+  TextTable table("lrlrrrrr");
+  table.add(
+      {"name", "level", "shape", "stored", "to read", "ratio", "error", "error at full size"});
   bool any = false;
   for (std::size_t v = 0; v < schema.vars.size(); ++v) {
-    const auto id = static_cast<VarId>(v);
-    const int levels = file.levels(id);
-    if (levels == 0) continue;
-    any = true;
-    const ChunkFacts facts = file.chunks()->facts(id);
-    std::vector<LevelErrors> errors;
-    const auto failed = attempt_to([&] { errors = file.level_errors(id); });
-    Count needed = 0;
-    for (int level = levels; level >= 0; --level) {
-      const auto at = static_cast<std::size_t>(level);
-      needed += facts.level_bytes[at];
-      table.add({printable(schema.vars[v].name), std::to_string(level),
-                 product_text(file.shape(id, level)), friendly_size(facts.level_bytes[at]),
-                 friendly_size(needed),
-                 failed ? "damaged" : fmt::format("{:.3g}", errors[at].error),
-                 failed ? "damaged" : fmt::format("{:.3g}", errors[at].resolution)});
+    for (const LevelFacts& its : level_facts(file, static_cast<VarId>(v))) {
+      any = true;
+      table.add({printable(schema.vars[v].name), std::to_string(its.level), product_text(its.shape),
+                 friendly_size(its.stored), friendly_size(its.to_read),
+                 its.to_read == 0 ? "-" : fmt::format("{:.2f}", its.ratio),
+                 its.errors ? fmt::format("{:.3g}", its.errors->error) : "damaged",
+                 its.errors ? fmt::format("{:.3g}", its.errors->resolution) : "damaged"});
     }
   }
   return any ? "\nlevels\n" + table.text() : "";

@@ -24,6 +24,7 @@
 #include "files/bp_source.h"
 #include "files/bp_writer.h"
 #include "files/hdf5/open.h"
+#include "files/level_source.h"
 #include "tools/convert/jobs.h"
 #include "tools/progress.h"
 
@@ -200,8 +201,8 @@ class Conversion {
 
   ConvertResult run() {
     const auto began = std::chrono::steady_clock::now();
-    const bool copies =
-        options_.to == "hdf5" && options_.group.empty() && has_hdf5() && is_hdf5_file(options_.in);
+    const bool copies = options_.to == "hdf5" && options_.group.empty() && options_.level == 0 &&
+                        has_hdf5() && is_hdf5_file(options_.in);
     agree_on_error(comm_, attempt_to([&] {
                      if (!copies) open_input();
                    }));
@@ -248,6 +249,11 @@ class Conversion {
                               printable(result_.left_out[0].name), result_.left_out[0].what, to),
                   source_->is_hdf5() ? "--skip leaves it out, --to hdf5 copies it"
                                      : "--skip leaves it out");
+    if (options_.levels) {
+      source_ = std::make_unique<Pyramid>(std::move(source_));
+    } else if (options_.level != 0) {
+      source_ = std::make_unique<LevelSource>(std::move(source_), options_.level);
+    }
   }
 
   void copy_source(const std::string& temporary) {

@@ -31,6 +31,8 @@ struct ConvertOptions {
   HintMap keys;                ///< of the method, checked
   std::optional<int> version;  ///< of the classic formats: 1, 2, 5
   std::string group;           ///< of a netCDF-4 input: this one alone; "/" is the root
+  int level = 0;               ///< write the file as it is at this level
+  bool levels = false;         ///< zarr: every level, as a group
   bool skip = false;           ///< leave out what the output has no word for
   bool verify = false;         ///< read the output again and compare
   bool force = false;          ///< replace an existing output
@@ -90,7 +92,8 @@ std::unique_ptr<Output> create_hdf5(const Source& source, const std::string& pat
 /// word for too; sets variables, bytes and verified of the result, on rank 0.
 ConvertResult copy_hdf5_file(const Comm& comm, const std::string& in, const std::string& out,
                              const ConvertOptions& options);
-/// One process. A Zarr store (version 2, consolidated) in a directory.
+/// One process. A Zarr store (version 2, consolidated) in a directory. Of a Pyramid with what tells
+/// OME-NGFF's readers of its levels.
 std::unique_ptr<Output> create_zarr(const Source& source, const std::string& path,
                                     const ConvertOptions& options);
 /// Collective. A BP4 directory. Keys of the method that count are those of groups.

@@ -103,6 +103,10 @@ void prepare(Options& options) {
     if (options.to == "netcdf" && !options.how.keys.contains("layout"))
       options.how.keys["layout"] = "canonical";
   }
+  if (options.how.levels && options.how.to != "zarr")
+    throw Error(Errc::einval, "--levels is for zarr", "add --to zarr, or take one level alone");
+  if (options.how.levels && options.how.level != 0)
+    throw Error(Errc::einval, "--levels writes all levels", "leave out --resolution-level");
   if (!options.format.empty()) {
     options.how.version = options.format.back() - '0';
     if (options.how.to != "netcdf")
@@ -169,6 +173,13 @@ void add_convert_command(CLI::App& app, int& status) {
       .one_of({"cdf1", "cdf2", "cdf5"});
   command.add_option("--group", options->how.group,
                      "of a netCDF-4 file, this group alone; / is the root without its groups");
+  command
+      .add_option("--resolution-level", options->how.level,
+                  "the file as it is at this level of its variables in patches: each one halves "
+                  "dimensions")
+      .not_negative();
+  command.add_flag("--levels", options->how.levels,
+                   "zarr: every level, as a group 0, 1, ..., with OME-NGFF's metadata");
   command.add_flag("--skip", options->how.skip,
                    "leave out what the output has no word for: strings, compound types");
   command.add_flag("--verify", options->how.verify,
@@ -181,6 +192,8 @@ void add_convert_command(CLI::App& app, int& status) {
       "attributes, fill values, records and the unlimited dimension are kept; chunk shapes and "
       "codecs too, where the output has chunks and --method says nothing else. A codec implies "
       "layout=chunked.\n"
+      "At a --resolution-level variables in patches are what that level shows, other variables "
+      "every 2^K-th element along the same dimensions; patches become chunks without loss.\n"
       "In a BP4 directory records are steps, and dimensions and attributes are attributes, so that "
       "it converts back as it was; text is arrays of characters.\n"
       "Classic netCDF, Zarr and BP have no groups, strings or compound types: a netCDF-4 input "

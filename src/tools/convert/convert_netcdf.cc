@@ -16,7 +16,7 @@ namespace {
 // The least version that can hold the source; a classic source keeps its own.
 int version_for(const Source& source, const ConvertOptions& options) {
   if (options.version) return *options.version;
-  if (source.classic() != nullptr) return source.schema().version;
+  if (const auto version = source.classic_version()) return *version;
   const auto is_new = [](Type type) { return !valid_in_version(type, 2); };
   const auto any_new = [&](const AttributeList& list) {
     return std::any_of(list.begin(), list.end(), [&](auto& a) { return is_new(a.type); });

@@ -1,7 +1,7 @@
 // Zarr stores as output of a conversion: version 2, with consolidated metadata, in a directory.
 // Elements are little-endian; codecs are zstd, zlib and shuffle. Each chunk is a file; what is not
-// a multiple of a chunk is padded with the fill value.
-
+// a multiple of a chunk is padded with the fill value. Groups of the source are groups of the
+// store.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include "files/zarr.h"
 #include "method/method_values.h"
 #include "tools/convert/convert.h"
+#include "tools/convert/ngff.h"
 
 namespace forebay::tools {
 namespace {
@@ -24,6 +25,9 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "chunks are written in native order");
 
 namespace fs = std::filesystem;
+
+// Between the numbers of a chunk: OME-NGFF wants folders.
+char separator_of(const Source& source) { return source.pyramid() == nullptr ? '.' : '/'; }
 
 // How one variable is stored.
 struct Array {
@@ -145,18 +149,15 @@ class ZarrOutput final : public Output {
     std::error_code failed;
     fs::create_directory(path_, failed);
     if (failed) throw system_error(failed.value(), Errc::ecantcreate, "create", path_);
-    put_metadata(".zgroup", R"({"zarr_format":2})");
-    put_metadata(".zattrs", zarr::attributes_text(schema.attributes));
-    for (const Array& array : arrays_) {
-      check_name(array.var.name);
-      fs::create_directory(path_ + "/" + array.var.name);
-      const bool own = own_fill_value(array.var, array.var.type) != nullptr;
-      const zarr::Json fill =
-          own ? zarr::fill_value(array.var.type, external_fill(array.var)) : zarr::Json();
-      put_metadata(array.var.name + "/.zarray",
-                   zarr::array_text(array.var, array.shape, array.chunks, array.coding, fill, '<'));
-      put_metadata(array.var.name + "/.zattrs", zarr::attributes_text(schema, array.var));
+    const Pyramid* const pyramid = source.pyramid();
+    put_group("", pyramid == nullptr
+                      ? zarr::attributes_text(schema.attributes)
+                      : zarr::attributes_text(schema.attributes, multiscales(*pyramid)));
+    for (const SourceGroup& group : source.groups()) {
+      fs::create_directory(path_ + "/" + group.path);
+      put_group(group.path + "/", zarr::attributes_text(group.attributes));
     }
+    for (const Array& array : arrays_) put_array(array);
   }
 
   const Variable& variable(VarId var) const override { return array(var).var; }
@@ -179,9 +180,32 @@ class ZarrOutput final : public Output {
  private:
   const Array& array(VarId var) const { return arrays_[static_cast<std::size_t>(var)]; }
 
-  // A name is a folder here.
-  static void check_name(const std::string& name) {
-    if (name.find('/') == std::string::npos && name[0] != '.') return;
+  void put_group(const std::string& prefix, const std::string& attributes) {
+    put_metadata(prefix + ".zgroup", R"({"zarr_format":2})");
+    put_metadata(prefix + ".zattrs", attributes);
+  }
+
+  void put_array(const Array& array) {
+    check_name(array.var.name);
+    fs::create_directory(path_ + "/" + array.var.name);
+    const bool own = own_fill_value(array.var, array.var.type) != nullptr;
+    const zarr::Json fill =
+        own ? zarr::fill_value(array.var.type, external_fill(array.var)) : zarr::Json();
+    put_metadata(array.var.name + "/.zarray",
+                 zarr::array_text(array.var, array.shape, array.chunks, array.coding, fill, '<',
+                                  separator_of(source_)));
+    put_metadata(array.var.name + "/.zattrs", zarr::attributes_text(source_.schema(), array.var));
+  }
+
+  // A name is a folder here, in that of its group.
+  void check_name(const std::string& name) const {
+    const std::size_t slash = name.rfind('/');
+    const auto& groups = source_.groups();
+    const bool placed = slash == std::string::npos ||
+                        std::any_of(groups.begin(), groups.end(), [&](const SourceGroup& group) {
+                          return group.path == std::string_view(name).substr(0, slash);
+                        });
+    if (placed && name[slash + 1] != '.') return;  // npos + 1 is 0
     throw Error(Errc::ebadname, "variable \"" + name + "\" cannot be a folder of a Zarr store",
                 "rename it first");
   }
@@ -204,7 +228,10 @@ class ZarrOutput final : public Output {
                     });
     const std::vector<std::byte> bytes = zarr::encode(
         array.coding, array.pipeline, {array.var.type, array.chunks}, chunk_, workspace_);
-    save(path_ + "/" + array.var.name + "/" + zarr::chunk_key(at), std::as_bytes(std::span(bytes)));
+    const std::string path =
+        path_ + "/" + array.var.name + "/" + zarr::chunk_key(at, separator_of(source_));
+    if (separator_of(source_) == '/') fs::create_directories(fs::path(path).parent_path());
+    save(path, std::as_bytes(std::span(bytes)));
   }
 
   const Source& source_;
@@ -239,7 +266,8 @@ class ZarrSource final : public Source {
 
  private:
   std::vector<std::byte> load(const Array& array, const std::vector<Count>& at) const {
-    const std::string name = path_ + "/" + array.var.name + "/" + zarr::chunk_key(at);
+    const std::string name =
+        path_ + "/" + array.var.name + "/" + zarr::chunk_key(at, separator_of(source_));
     std::ifstream file(name, std::ios::binary);
     const std::string stored((std::istreambuf_iterator<char>(file)), {});
     if (!file) throw Error(Errc::ecantread, name + " cannot be read");

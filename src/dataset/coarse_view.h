@@ -1,0 +1,31 @@
+// What programs see that open a file with `read_level=k`: the file at that level, read only
+// (array/coarse_schema.h).
+#pragma once
+
+#include <memory>
+
+#include "array/coarse_schema.h"
+#include "array/request.h"
+#include "method/method.h"
+
+namespace forebay {
+
+class CoarseView {
+ public:
+  /// Null where the method asks for no coarser level, or no variable of the file has any.
+  /// Errc::einval for a level that none has, Errc::eperm for a file that is open for writing.
+  static std::unique_ptr<CoarseView> of(const Schema& file, const Method& method, bool writable);
+
+  const Schema& schema() const { return coarse_.schema; }
+  void set_records(Count n) { coarse_.schema.numrecs = n; }
+  /// A read of what is shown, as one of what is in the file.
+  void translate(Request& request) const;
+
+ private:
+  CoarseView(const Schema& file, CoarseSchema coarse) : file_(file), coarse_(std::move(coarse)) {}
+
+  const Schema& file_;
+  CoarseSchema coarse_;
+};
+
+}  // namespace forebay
