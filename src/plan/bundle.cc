@@ -97,6 +97,7 @@ void take(const std::vector<Part>& parts, std::vector<std::int64_t>& shares, std
 std::vector<std::int64_t> shares_of_bps(const std::vector<Part>& parts, std::int64_t n,
                                         std::int64_t total) {
   std::vector<std::int64_t> shares;
+  shares.reserve(parts.size());
   const auto spare = n - std::ssize(parts);
   for (const Part& part : parts)
     shares.push_back(
@@ -109,6 +110,7 @@ std::vector<std::int64_t> shares_of_bps(const std::vector<Part>& parts, std::int
 std::vector<std::int64_t> shares_of_lps(const std::vector<Part>& parts, std::int64_t nodes,
                                         std::int64_t total) {
   std::vector<std::int64_t> shares;
+  shares.reserve(parts.size());
   const Wide spare = nodes - std::ssize(parts);
   for (const Part& part : parts) {
     // Half a node, and the fraction is dropped.
@@ -123,6 +125,7 @@ std::vector<std::int64_t> shares_of_lps(const std::vector<Part>& parts, std::int
 std::vector<std::int64_t> balanced_shares(const std::vector<Part>& parts, std::int64_t n,
                                           std::int64_t total) {
   std::vector<std::int64_t> shares;
+  shares.reserve(parts.size());
   const Wide spare = n - std::ssize(parts);
   // These add up to n at most, and whoever gives ranks one by one comes by here.
   for (const Part& part : parts)

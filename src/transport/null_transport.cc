@@ -6,6 +6,7 @@ namespace forebay {
 
 namespace {
 
+// The arguments are those of all transports. NOLINTNEXTLINE(performance-unnecessary-value-param)
 std::unique_ptr<Transport> make(const Comm&, std::shared_ptr<ByteFile>, const TransportOptions&,
                                 Report&) {
   throw Error(Errc::enotsupport, "transport null is for groups that are written as process groups",
