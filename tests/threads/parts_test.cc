@@ -424,7 +424,7 @@ TEST(Toys, are_told_of_where_people_are_told_of_parts) {
   for (const MethodKey& key : method_keys()) keys.emplace(key.name, key);
   EXPECT_STREQ(keys.at("layout").accepted,
                "auto|canonical|chunked|patches|decomposed|log|process-group|null|toy");
-  EXPECT_STREQ(keys.at("transport").accepted, "auto|posix|independent|collective|aggregated|toy");
+  EXPECT_STREQ(keys.at("transport").accepted, "auto|posix|independent|collective|aggregated|null|toy");
   EXPECT_STREQ(keys.at("container").accepted, "classic|directory");
   EXPECT_STREQ(keys.at("toy_piece").standard, "64");
   EXPECT_EQ(to_hints(Method{}).at("toy_piece"), "64");
@@ -432,7 +432,7 @@ TEST(Toys, are_told_of_where_people_are_told_of_parts) {
     choose_method("x.nc", {{"transport", "posics"}}, {});
     FAIL() << "there is no such transport";
   } catch (const Error& error) {
-    EXPECT_NE(error.advice().find("aggregated|toy"), std::string::npos) << error.advice();
+    EXPECT_NE(error.advice().find("null|toy"), std::string::npos) << error.advice();
   }
 }
 
