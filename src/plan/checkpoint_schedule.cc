@@ -61,10 +61,9 @@ class Slots {
   }
 
  private:
-  Count slots_of(int tier) const { return state_.free[static_cast<std::size_t>(tier)] / predicted_; }
-  bool fits(int tier) const {
-    return state_.here.value_or(predicted_) <= state_.free[static_cast<std::size_t>(tier)];
-  }
+  Count room_of(int tier) const { return state_.free[static_cast<std::size_t>(tier)]; }
+  Count slots_of(int tier) const { return room_of(tier) / predicted_; }
+  bool fits(int tier) const { return state_.here.value_or(predicted_) <= room_of(tier); }
 
   const AdjointState& state_;
   Count predicted_ = 1;
@@ -94,7 +93,8 @@ AdjointAction restore(const AdjointState& state) {
 }
 
 [[noreturn]] void throw_no_room(const AdjointState& state) {
-  const Count room = state.free.empty() ? 0 : *std::max_element(state.free.begin(), state.free.end());
+  Count room = 0;
+  for (const Count free : state.free) room = std::max(room, free);
   throw Error(Errc::eno_space,
               "state " + std::to_string(state.model) + ", from which all others are computed, " +
                   "does not fit: the largest tier has " + std::to_string(room) + " bytes",
@@ -192,6 +192,11 @@ Count steps_within(Count states, Count repeats) {
       return most;
   }
   return product;
+}
+
+Count slots_left(const AdjointState& state) {
+  check(state);
+  return Slots(state).all();
 }
 
 AdjointAction next_action(const AdjointState& state) {

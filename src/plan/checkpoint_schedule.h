@@ -71,6 +71,10 @@ struct AdjointAction {
 /// begin from, or `state` makes no sense.
 AdjointAction next_action(const AdjointState& state);
 
+/// How many more states there is room for, as far as those that are stored tell; `here` tells where
+/// there are none. For ranks that have to act alike and ask the one that has the least room.
+Count slots_left(const AdjointState& state);
+
 /// Steps that can be reversed with so many states, the first one among them, if none runs more
 /// than `repeats` times before it is reversed: C(states + repeats, states), or the largest number.
 Count steps_within(Count states, Count repeats);

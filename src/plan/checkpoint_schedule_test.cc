@@ -69,8 +69,9 @@ struct Program {
     }
     room -= bytes;
     ++writes[static_cast<std::size_t>(action.tier)];
-    const auto at = std::lower_bound(state.stored.begin(), state.stored.end(), action.from,
-                                     [](const StoredState& s, Count step) { return s.step < step; });
+    const auto at =
+        std::lower_bound(state.stored.begin(), state.stored.end(), action.from,
+                         [](const StoredState& s, Count step) { return s.step < step; });
     ASSERT_TRUE(at == state.stored.end() || at->step != action.from) << "stored twice";
     tiers.insert(tiers.begin() + (at - state.stored.begin()), action.tier);
     state.stored.insert(at, {action.from, bytes});
@@ -185,8 +186,9 @@ std::vector<Count> drifting(std::mt19937& random, Count n, double noise) {
   const double growth = part(random), time = 2 + 13 * part(random);
   std::vector<Count> sizes;
   for (Count i = 0; i < n; ++i)
-    sizes.push_back(std::llround(20 * (1 + growth * (1 - std::exp(-static_cast<double>(i) / time))) *
-                                 (1 + noise * (2 * part(random) - 1))));
+    sizes.push_back(
+        std::llround(20 * (1 + growth * (1 - std::exp(-static_cast<double>(i) / time))) *
+                     (1 + noise * (2 * part(random) - 1))));
   return sizes;
 }
 
