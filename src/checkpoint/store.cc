@@ -253,7 +253,7 @@ void Store::keep_in_memory(Lock& lock, State& state, Draft& draft) {
   while (held_ + bytes > memory_) {
     tell_failure();
     const StatePtr next = to_move();
-    if (!next && !moving_) throw_no_room(draft.record.id);
+    if (!next && !moving_ && !decoding_) throw_no_room(draft.record.id);
     if (!thread_.joinable()) {
       move_down(lock, next);
       continue;

@@ -181,7 +181,7 @@ class Store {
   bool popped_ = false;     ///< but a pop: the next one is likely to be one, too
   std::optional<Ahead> ahead_;
   std::optional<Error> failed_;  ///< of the thread, and nobody has been told
-  bool moving_ = false;          ///< a state is on its way down
+  bool moving_ = false, decoding_ = false;  ///< what goes on beside
   bool stopping_ = false;
   Count waits_ = 0, ahead_used_ = 0;
   CodecWorkspace of_thread_;

@@ -123,7 +123,7 @@ Store::StatePtr Store::to_decode() const {
 }
 
 void Store::decode_ahead(Lock& lock, const StatePtr& state) {
-  state->busy = true;
+  state->busy = decoding_ = true;
   ahead_.reset();
   lock.unlock();
   Ahead made{state->record.serial, {}};
@@ -137,7 +137,7 @@ void Store::decode_ahead(Lock& lock, const StatePtr& state) {
   if (failed) made.values.clear();  // who reads it is told
   lock.lock();
   ahead_ = std::move(made);
-  state->busy = false;
+  state->busy = decoding_ = false;
   changed_.notify_all();
 }
 

@@ -103,10 +103,10 @@ AdjointAction restore(const AdjointState& state) {
 
 AdjointAction next_of_known(const AdjointState& state) {
   const Count steps = *state.adjoint;
-  if (steps == 0) return {Kind::done, 0, 0, 0};
   const bool any = !state.stored.empty();
   const Count newest = any ? state.stored.back().step : AdjointState::nowhere;
   if (newest >= steps) return {Kind::drop, newest, newest, 0};
+  if (steps == 0) return {Kind::done, 0, 0, 0};
   if (state.model >= steps || state.model < std::max<Count>(newest, 0)) return restore(state);
   const Count left = steps - state.model;
   if (left == 1) return {Kind::turn, state.model, steps, 0};

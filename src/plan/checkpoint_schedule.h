@@ -58,7 +58,7 @@ struct AdjointAction {
     restore,  ///< the model has state `from` again, which stays stored
     drop,     ///< state `from` goes
     turn,     ///< step `from` runs once more and is reversed; the model is at `to`, adjoint `from`
-    done,     ///< everything is reversed
+    done,     ///< everything is reversed, and nothing is stored any more
   };
   Kind kind = Kind::done;
   Count from = 0, to = 0;

@@ -108,6 +108,7 @@ struct Program {
         break;
       case Kind::done:
         EXPECT_EQ(*state.adjoint, 0);
+        EXPECT_TRUE(state.stored.empty());
         return false;
     }
     return true;
