@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <thread>
 #include <utility>
 
+#include "base/attempt.h"
 #include "base/byteorder.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -31,17 +33,42 @@ double range_of(const Part& part, std::span<const std::byte> values) {
   return extremes.range();
 }
 
-/// Calls f(piece's number, what it is to its codec, its values' place and number of bytes).
-template <typename F>
-void each_piece(const Part& part, F&& f) {
+/// A piece among the others.
+struct Place {
+  ChunkInfo chunk;
+  std::size_t at = 0, bytes = 0;  ///< its values
+};
+
+std::vector<Place> places_of(const Part& part) {
   const Cut cut = cut_of(part);
+  std::vector<Place> places;
   std::size_t at = 0;
   for (Count i = 0; i < cut.pieces; ++i) {
-    ChunkInfo chunk{part.type, shape_of_piece(part, cut, i)};
-    const auto bytes = static_cast<std::size_t>(chunk.bytes());
-    f(static_cast<std::size_t>(i), std::move(chunk), at, bytes);
-    at += bytes;
+    places.push_back({{part.type, shape_of_piece(part, cut, i)}, at, 0});
+    places.back().bytes = static_cast<std::size_t>(places.back().chunk.bytes());
+    at += places.back().bytes;
   }
+  return places;
+}
+
+/// Calls f(member, first, last) for ranges of n pieces, one for each member of a team. Where a
+/// thread is not to be had the caller does its work.
+template <typename F>
+void share(std::size_t n, Team& team, F&& f) {
+  const std::size_t members = std::clamp<std::size_t>(n, 1, team.size());
+  std::vector<std::optional<Error>> failed(members);
+  const auto work = [&](std::size_t member) {
+    failed[member] =
+        attempt_to([&] { f(member, member * n / members, (member + 1) * n / members); });
+  };
+  std::vector<std::thread> threads;
+  threads.reserve(members);
+  for (std::size_t member = 1; member < members; ++member)
+    if (attempt_to([&] { threads.emplace_back(work, member); })) work(member);
+  work(0);
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& error : failed)
+    if (error) throw *error;
 }
 
 [[noreturn]] void throw_damaged(const std::string& where) {
@@ -72,47 +99,62 @@ Pipeline codec_of(const Part& part, const Pipeline& wanted) {
 }
 
 RawBytes encode(Part& part, const Pipeline& wanted, std::span<const std::byte> values,
-                CodecWorkspace& workspace) {
+                Team& team) {
   const Pipeline codec = codec_of(part, wanted);
   part.codec = codec.text();
   part.pieces.clear();
-  RawBytes stored;
   if (codec.empty()) {
     if (!values.empty()) part.pieces.push_back({std::ssize(values), 0, hash_of(values)});
-    return stored;
+    return {};
   }
   std::optional<double> range;
   if (codec.wants_range()) range = range_of(part, values);
-  RawBytes external;
-  stored.reserve(values.size());  // pages that are not written to take no memory
-  each_piece(part, [&](std::size_t, ChunkInfo chunk, std::size_t at, std::size_t bytes) {
-    chunk.range = range;
-    external.resize(bytes);
-    copy_swapped(external.data(), values.data() + at, bytes, size_of(part.type));
-    const EncodedChunk encoded = codec.encode(chunk, external, workspace);
-    part.pieces.push_back(
-        {std::ssize(encoded.bytes), encoded.skipped, hash_of(encoded.bytes)});
-    stored.insert(stored.end(), encoded.bytes.begin(), encoded.bytes.end());
+  const std::vector<Place> places = places_of(part);
+  part.pieces.resize(places.size());
+  std::vector<RawBytes> stored(team.size());  // of each member
+  share(places.size(), team, [&](std::size_t member, std::size_t first, std::size_t last) {
+    if (first == last) return;
+    RawBytes external;
+    // Pages that are not written to take no memory.
+    stored[member].reserve(places[last - 1].at + places[last - 1].bytes - places[first].at);
+    for (std::size_t i = first; i < last; ++i) {
+      const auto& [whole, at, bytes] = places[i];
+      ChunkInfo chunk = whole;
+      chunk.range = range;
+      external.resize(bytes);
+      copy_swapped(external.data(), values.data() + at, bytes, size_of(part.type));
+      const EncodedChunk encoded = codec.encode(chunk, external, team[member]);
+      part.pieces[i] = {std::ssize(encoded.bytes), encoded.skipped, hash_of(encoded.bytes)};
+      stored[member].insert(stored[member].end(), encoded.bytes.begin(), encoded.bytes.end());
+    }
   });
-  return stored;
+  RawBytes all = std::move(stored[0]);
+  for (std::size_t member = 1; member < stored.size(); ++member)
+    all.insert(all.end(), stored[member].begin(), stored[member].end());
+  return all;
 }
 
-void decode(const Part& part, const Fetch& fetch, std::span<std::byte> values,
-            CodecWorkspace& workspace, const std::string& where) {
+void decode(const Part& part, const Fetch& fetch, std::span<std::byte> values, Team& team,
+            const std::string& where) {
   if (values.empty()) return;
   if (part.codec == "none") return fetch_as_they_are(part, fetch, values, where);
-  const Pipeline codec = Pipeline::parse(part.codec);
-  RawBytes stored;
-  Count offset = 0;
-  each_piece(part, [&](std::size_t i, const ChunkInfo& chunk, std::size_t at, std::size_t bytes) {
-    const Piece& piece = part.pieces[i];
-    stored.resize(static_cast<std::size_t>(piece.bytes));
-    fetch(offset, stored);
-    offset += piece.bytes;
-    if (hash_of(stored) != piece.hash) throw_damaged(where);
-    const auto into = values.subspan(at, bytes);
-    codec.decode(chunk, stored, piece.skipped, into, workspace);
-    copy_swapped(into.data(), into.data(), bytes, size_of(part.type));
+  const Pipeline codec = codec_of(part, Pipeline::parse(part.codec));
+  if (codec.text() != part.codec) throw_damaged(where);
+  const std::vector<Place> places = places_of(part);
+  std::vector<Count> offsets(places.size());
+  for (std::size_t i = 1; i < offsets.size(); ++i)
+    offsets[i] = offsets[i - 1] + part.pieces[i - 1].bytes;
+  share(places.size(), team, [&](std::size_t member, std::size_t first, std::size_t last) {
+    RawBytes stored;
+    for (std::size_t i = first; i < last; ++i) {
+      const Piece& piece = part.pieces[i];
+      stored.resize(static_cast<std::size_t>(piece.bytes));
+      fetch(offsets[i], stored);
+      if (hash_of(stored) != piece.hash) throw_damaged(where);
+      const auto into = values.subspan(places[i].at, places[i].bytes);
+      codec.decode(places[i].chunk, stored, piece.skipped, into, team[member]);
+      copy_swapped(into.data(), into.data(), into.size(), size_of(part.type));
+    }
   });
 }
 

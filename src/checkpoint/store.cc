@@ -45,6 +45,14 @@ std::span<const std::byte> bytes_at(const void* values, Count bytes) {
   return {static_cast<const std::byte*>(values), static_cast<std::size_t>(bytes)};
 }
 
+/// Of a process alone all processors, where nobody says how many.
+std::size_t threads_of(const Comm& comm, const Method& method) {
+  constexpr int most = 64;
+  const int chosen = comm.size() == 1 ? static_cast<int>(std::thread::hardware_concurrency()) : 1;
+  const int threads = method.codec_threads > 0 ? method.codec_threads : chosen;
+  return static_cast<std::size_t>(std::clamp(threads, 1, most));
+}
+
 constexpr std::string_view nowhere = "none";
 
 [[noreturn]] void throw_no_room(const StateId& id) {
@@ -67,7 +75,9 @@ std::string prefix_in(const std::string& directory, const std::string& name, Ran
 Store::Store(const Comm& comm, const std::string& name, const Method& method)
     : comm_(comm),
       method_(method),
-      memory_(method.checkpoint_memory) {
+      memory_(method.checkpoint_memory),
+      team_(threads_of(comm, method)),
+      team_beside_(team_.size()) {
   together(comm_, [&] {
     if (std::filesystem::path(name).filename().empty())
       throw Error(Errc::ebadname, "checkpoints without a name", "give the path of a file");
@@ -173,7 +183,7 @@ void Store::add_part(Part part, const Pipeline& codec, std::span<const std::byte
   for (const Part& other : draft_->record.parts)
     if (other.name == part.name)
       throw Error(Errc::enameinuse, "a second " + part.name + " of one state");
-  RawBytes owned = encode(part, codec, values, workspace_);
+  RawBytes owned = encode(part, codec, values, team_);
   if (owned.empty() && !stays) owned.assign(values.begin(), values.end());
   const auto bytes = static_cast<std::size_t>(part.stored_bytes());
   auto* from = owned.empty() ? const_cast<std::byte*>(values.data()) : owned.data();
@@ -346,7 +356,7 @@ std::size_t Store::part_of(const std::string& name) const {
 }
 
 void Store::read_part(const State& state, std::size_t number, std::span<std::byte> into,
-                      CodecWorkspace& workspace) const {
+                      Team& team) const {
   const Part& part = state.record.parts[number];
   Offset begin = state.record.place;
   for (std::size_t i = 0; i < number; ++i) begin += state.record.parts[i].stored_bytes();
@@ -356,11 +366,11 @@ void Store::read_part(const State& state, std::size_t number, std::span<std::byt
     const auto fetch = [&](Count offset, std::span<std::byte> to) {
       if (!to.empty()) std::memcpy(to.data(), from + offset, to.size());
     };
-    return decode(part, fetch, into, workspace, where);
+    return decode(part, fetch, into, team, where);
   }
   FileTier& file = *files(state.tier);
   const auto fetch = [&](Count offset, std::span<std::byte> to) { file.read(begin + offset, to); };
-  decode(part, fetch, into, workspace, where + " (" + file.path() + ")");
+  decode(part, fetch, into, team, where + " (" + file.path() + ")");
 }
 
 void Store::get(int variable, void* values) {
@@ -394,7 +404,7 @@ void Store::get_bytes(const std::string& name, std::span<std::byte> into) {
   const std::size_t number = part_of(name);
   if (std::ssize(into) != reading_->record.parts[number].raw_bytes())
     throw Error(Errc::einval, name + " has another number of bytes", "ask for it first");
-  if (!reading_ahead_) return read_part(*reading_, number, into, workspace_);
+  if (!reading_ahead_) return read_part(*reading_, number, into, team_);
   const RawBytes& values = reading_ahead_->values[number];
   if (!into.empty()) std::memcpy(into.data(), values.data(), into.size());
 }

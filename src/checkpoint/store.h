@@ -144,7 +144,7 @@ class Store {
   void wait_for(Lock& lock, const State& state);
   std::size_t part_of(const std::string& name) const;
   void read_part(const State& state, std::size_t part, std::span<std::byte> into,
-                 CodecWorkspace& workspace) const;
+                 Team& team) const;
   void restore();
   void end_reading(bool drops);
 
@@ -165,7 +165,7 @@ class Store {
   std::unique_ptr<FileTier> fast_, directory_;
   std::vector<std::string> damage_;
   std::vector<Variable> variables_;
-  CodecWorkspace workspace_;
+  Team team_;
   std::optional<Draft> draft_;
   StatePtr reading_;
   std::optional<Ahead> reading_ahead_;
@@ -184,7 +184,7 @@ class Store {
   bool moving_ = false, decoding_ = false;  ///< what goes on beside
   bool stopping_ = false;
   Count waits_ = 0, ahead_used_ = 0;
-  CodecWorkspace of_thread_;
+  Team team_beside_;  ///< the thread's
   std::thread thread_;
 };
 

@@ -208,7 +208,9 @@ TEST(CheckpointStore, values_of_many_pieces_and_types_come_back) {
     field[i] = std::sin(static_cast<float>(i) / 1000.0F);
   std::vector<std::int32_t> whole(5000, 7);
   const auto before = field;
-  Store store({}, "run", folder.method(0, -1, "zfp:relative=1e-4"));
+  Method method = folder.method(0, -1, "zfp:relative=1e-4");
+  method.codec_threads = 3;
+  Store store({}, "run", method);
   store.add_variable("field", Type::float32, {3, 300, 1000}, {}, field.data());
   store.add_variable("whole", Type::int32, {5000}, {}, whole.data());
   store.push({Kind::state, 1});

@@ -130,7 +130,7 @@ void Store::decode_ahead(Lock& lock, const StatePtr& state) {
   const auto failed = attempt_to([&] {
     for (std::size_t i = 0; i < state->record.parts.size(); ++i) {
       RawBytes values(static_cast<std::size_t>(state->record.parts[i].raw_bytes()));
-      read_part(*state, i, values, of_thread_);
+      read_part(*state, i, values, team_beside_);
       made.values.push_back(std::move(values));
     }
   });

@@ -78,6 +78,7 @@ Part parse_part(Parser& from) {
   for (Count& length : part.shape) length = from.count();
   check_shape(part);
   part.codec = parse_text(from);
+  require(part.type != Type::none || part.codec == "none", "bytes with a codec");
   part.pieces.resize(from.items(2 + hash_bytes));
   require(std::ssize(part.pieces) == cut_of(part).pieces, "pieces that the shape has not");
   for (Piece& piece : part.pieces) {
