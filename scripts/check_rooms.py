@@ -37,6 +37,7 @@ ROOMS = {
     "storage": Room(["base", "comm"]),
     "staging_log": Room(["base", "array", "format"]),
     "method": Room(BASIS + ["codec"]),
+    "checkpoint": Room(BASIS + ["plan", "codec", "format", "storage", "method"]),
     "layout": Room(ENGINE),
     "layout/logged": Room(ENGINE + ["layout"]),
     "layout/process_group": Room(ENGINE + ["layout"]),
@@ -50,7 +51,7 @@ ROOMS = {
     "api/pnetcdf": Room(BASIS + ["method", "dataset"], mpi=True),
     "api/hdf5vol": Room(BASIS + ["method", "storage", "layout/logged", "dataset"], mpi=True, hdf5=True),
     "api/groups": Room(BASIS + ["method", "dataset"], mpi=True),
-    "api/checkpoint": Room(BASIS + ["method", "dataset"]),
+    "api/checkpoint": Room(BASIS + ["plan", "method", "checkpoint"], mpi=True),
     "tools": Room(BASIS + ["method", "stage", "layout/logged", "transport", "simulation", "dataset", "files", "files/hdf5"], hdf5=True),
 }
 

@@ -66,4 +66,5 @@ NB_MODULE(_forebay, module) {
   module.def("find_in_bp", python::find_in_directory, nb::arg("path"), nb::arg("condition"),
              nb::arg("values"));
   python::bind_writer(module);
+  python::bind_checkpoints(module);
 }

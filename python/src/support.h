@@ -98,5 +98,6 @@ void register_errors();
 
 void bind_reader(nb::module_& module);
 void bind_writer(nb::module_& module);
+void bind_checkpoints(nb::module_& module);
 
 }  // namespace forebay::python

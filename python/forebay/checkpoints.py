@@ -1,0 +1,159 @@
+"""Checkpoints of adjoint computations: states of a model by their steps, compressed, in memory and files.
+
+    from forebay import checkpoints
+
+    with checkpoints.Store("run", memory="1GiB", codec={"theta": "zfp:accuracy=1e-3"}) as store:
+        for i in range(n):
+            store[i] = {"theta": theta, "mask": mask}    # the arrays may change from here on
+            step()
+        while store:
+            i, state = store.pop()
+            adjoint_step(state["theta"], state["mask"])
+
+docs/checkpoints.md tells the whole of it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _forebay
+from ._types import DTYPES, type_number
+from ._writing import _communicator, method_keys
+
+__all__ = ["StateInfo", "Store"]
+
+
+class StateInfo(NamedTuple):
+    """Where a state is, and how large."""
+
+    step: int
+    adjoint: bool
+    tier: str
+    bytes: int
+    raw_bytes: int
+
+
+class _States(MutableMapping):
+    """The states of one kind: dicts of arrays by step. Iteration goes from the first step to the last."""
+
+    def __init__(self, store: _forebay.Checkpoints, codec: Any, adjoint: bool):
+        self._store = store
+        self._codec = codec
+        self._adjoint = adjoint
+
+    def __setitem__(self, step: int, state: Mapping[str, Any]) -> None:
+        given = []
+        for name, values in state.items():
+            array = np.asarray(values)
+            # An array of its own where it is not contiguous, or in another byte order.
+            array = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
+            number = type_number(array.dtype)
+            given.append((name, number, list(array.shape), self._codec_of(name), array.view(DTYPES[number])))
+        self._store.put(int(step), self._adjoint, given)
+
+    def _codec_of(self, name: str) -> str | None:
+        return self._codec.get(name) if isinstance(self._codec, Mapping) else self._codec
+
+    def __getitem__(self, step: int) -> dict[str, np.ndarray]:
+        if step not in self:
+            raise KeyError(step)
+        state = {}
+        parts = self._store.begin(int(step), self._adjoint)
+        try:
+            for name, number, shape in parts:
+                state[name] = np.empty(shape, DTYPES.get(number, np.dtype("u1")))
+                self._store.get(name, state[name])
+        except BaseException:
+            self._store.abandon()
+            raise
+        self._store.end()
+        return state
+
+    def __delitem__(self, step: int) -> None:
+        if step not in self:
+            raise KeyError(step)
+        self._store.drop(int(step), self._adjoint)
+
+    def __contains__(self, step: object) -> bool:
+        return step in self._steps()
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._steps())
+
+    def __len__(self) -> int:
+        return len(self._steps())
+
+    def _steps(self) -> list[int]:
+        return [] if self._store.closed else [s[0] for s in self._store.list() if s[1] == self._adjoint]
+
+
+class Store(_States):
+    """The checkpoints `name`, the path of their files, by step: dicts of arrays. What is there already is found again.
+
+    `memory`, `fast`, `fast_bytes`, `directory`, `directory_bytes`: the tiers (checkpoint_memory, checkpoint_fast, …).
+    `codec`: of all arrays, or of each by its name; without it that of XML and FOREBAY_HINTS. `comm`: an mpi4py
+    communicator of ranks that open and close together, and have the same steps afterwards.
+
+    Leaving a `with` removes the files; close(keep=True) leaves them.
+    """
+
+    def __init__(
+        self,
+        name: str | os.PathLike,
+        *,
+        memory: int | str | None = None,
+        fast: str | os.PathLike | None = None,
+        fast_bytes: int | str | None = None,
+        directory: str | os.PathLike | None = None,
+        directory_bytes: int | str | None = None,
+        codec: str | Mapping[str, str] | None = None,
+        comm: Any = None,
+    ):
+        given = {
+            "memory": memory,
+            "fast": fast,
+            "fast_bytes": fast_bytes,
+            "dir": directory,
+            "dir_bytes": directory_bytes,
+        }
+        keys = method_keys({f"checkpoint_{key}": value for key, value in given.items() if value is not None})
+        handle = None if comm is None else _communicator(comm)
+        super().__init__(_forebay.Checkpoints(os.fsencode(name), keys, handle), codec, False)
+        #: The states of the adjoint, beside those of the model, for a job that is killed on its way back.
+        self.adjoint: MutableMapping = _States(self._store, codec, True)
+
+    def pop(self, *step: int) -> Any:
+        """(step, state) of the latest step, which is dropped; with a step, and perhaps a default, as of a dict."""
+        if step:
+            return super().pop(*step)
+        steps = self._steps()
+        if not steps:
+            raise KeyError("there is no state to pop")
+        return steps[-1], super().pop(steps[-1])
+
+    def expect(self, steps: Iterable[int]) -> None:
+        """The steps that are read next, in their order: they are decoded ahead."""
+        self._store.expect([int(step) for step in steps])
+
+    def info(self) -> list[StateInfo]:
+        """What there is, and where."""
+        return [StateInfo(*state) for state in self._store.list()]
+
+    def sync(self) -> None:
+        """All states are on the device when it returns."""
+        self._store.sync()
+
+    def close(self, keep: bool = False) -> None:
+        """Keeps the states in files, or removes them."""
+        self._store.close(keep)
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()

@@ -1,0 +1,151 @@
+// Checkpoints of adjoint computations: checkpoint::Store, a state at a time.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "base/error.h"
+#include "checkpoint/store.h"
+#include "method/method.h"
+#include "support.h"
+#if FOREBAY_MPI
+#include "comm/mpi.h"
+#endif
+
+namespace forebay::python {
+namespace {
+
+using checkpoint::Kind;
+using checkpoint::Part;
+using checkpoint::StateId;
+using checkpoint::Store;
+
+Comm comm_of(std::optional<int> handle) {
+#if FOREBAY_MPI
+  if (handle) return make_comm(MPI_Comm_f2c(static_cast<MPI_Fint>(*handle)));
+#else
+  if (handle) throw Error(Errc::enotsupport, "this build of the Python package has no MPI");
+#endif
+  return {};
+}
+
+StateId id_of(Count step, bool adjoint) { return {adjoint ? Kind::adjoint : Kind::state, step}; }
+
+/// A store that is open. One thread at a time is let in, without the interpreter's lock.
+class Checkpoints {
+ public:
+  Checkpoints(const nb::bytes& path, const HintMap& keys, std::optional<int> comm) {
+    const std::string name(path.c_str(), path.size());
+    const nb::gil_scoped_release unlocked;
+    const Comm ranks = comm_of(comm);
+    Method method = choose_method(name, {}, share_method_sources(ranks));
+    for (const auto& [key, value] : keys)
+      set_method_key(method, key, value, "method " + key + "=" + value, "Python");
+    store_ = std::make_unique<Store>(ranks, name, method);
+  }
+
+  template <typename Work>
+  auto with(Work&& work) {
+    const nb::gil_scoped_release unlocked;
+    const std::lock_guard lock(mutex_);
+    if (!store_) throw Error(Errc::einval, "the checkpoints are closed");
+    return work(*store_);
+  }
+
+  void close(bool keep) {
+    const nb::gil_scoped_release unlocked;
+    const std::lock_guard lock(mutex_);
+    if (!store_) return;
+    const auto last = std::move(store_);
+    last->close(keep);
+  }
+  bool closed() const { return !store_; }
+
+ private:
+  std::mutex mutex_;
+  std::unique_ptr<Store> store_;
+};
+
+/// (name, type, shape, codec or None, buffer)
+using Given =
+    std::tuple<std::string, int, std::vector<Count>, std::optional<std::string>, nb::object>;
+
+void put(Checkpoints& to, Count step, bool adjoint, const std::vector<Given>& variables) {
+  std::vector<std::unique_ptr<Buffer>> buffers;
+  for (const Given& given : variables)
+    buffers.push_back(std::make_unique<Buffer>(std::get<4>(given), false));
+  to.with([&](Store& store) {
+    store.begin_write(id_of(step, adjoint));
+    try {
+      for (std::size_t i = 0; i < variables.size(); ++i) {
+        const auto& [name, type, shape, codec, object] = variables[i];
+        store.put(name, static_cast<Type>(type), shape, codec, buffers[i]->bytes().data());
+      }
+      store.end();
+    } catch (...) {
+      store.abandon();
+      throw;
+    }
+  });
+}
+
+/// [(name, type, shape)] of a state that is being read from here on.
+nb::list begin(Checkpoints& from, Count step, bool adjoint) {
+  const auto parts = from.with([&](Store& store) {
+    store.begin_read(id_of(step, adjoint));
+    return store.parts();
+  });
+  nb::list list;
+  for (const Part& part : parts)
+    list.append(nb::make_tuple(part.name, static_cast<int>(part.type), nb::cast(part.shape)));
+  return list;
+}
+
+void get(Checkpoints& from, const std::string& name, nb::handle into) {
+  const Buffer buffer(into, true);
+  from.with([&](Store& store) { store.get_bytes(name, buffer.bytes()); });
+}
+
+/// [(step, is of the adjoint, tier, stored bytes, bytes of values)]
+nb::list list_of(Checkpoints& of) {
+  constexpr const char* tiers[] = {"memory", "fast", "directory"};
+  nb::list list;
+  for (const auto& state : of.with([](Store& store) { return store.list(); }))
+    list.append(nb::make_tuple(state.id.step, state.id.kind == Kind::adjoint,
+                               tiers[static_cast<int>(state.tier)], state.bytes, state.raw_bytes));
+  return list;
+}
+
+}  // namespace
+
+void bind_checkpoints(nb::module_& module) {
+  nb::class_<Checkpoints>(module, "Checkpoints")
+      .def(nb::init<const nb::bytes&, const HintMap&, std::optional<int>>(), nb::arg("path"),
+           nb::arg("keys"), nb::arg("comm").none())
+      .def("put", put)
+      .def("begin", begin)
+      .def("get", get)
+      .def("end", [](Checkpoints& c) { c.with([](Store& store) { store.end(); }); })
+      .def("abandon", [](Checkpoints& c) { c.with([](Store& store) { store.abandon(); }); })
+      .def("drop",
+           [](Checkpoints& c, Count step, bool adjoint) {
+             c.with([&](Store& store) { store.drop(id_of(step, adjoint)); });
+           })
+      .def("expect",
+           [](Checkpoints& c, std::vector<Count> steps) {
+             c.with([&](Store& store) { store.expect(std::move(steps)); });
+           })
+      .def("list", list_of)
+      .def("sync", [](Checkpoints& c) { c.with([](Store& store) { store.sync(); }); })
+      .def("close", &Checkpoints::close, nb::arg("keep"))
+      .def_prop_ro("closed", &Checkpoints::closed);
+}
+
+}  // namespace forebay::python

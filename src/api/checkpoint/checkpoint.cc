@@ -1,0 +1,283 @@
+// Open stores by number, and one guard around each function.
+#include <forebay_checkpoint.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/checkpoint/guard.h"
+#include "array/group_type.h"
+#include "base/attempt.h"
+#include "base/error.h"
+#include "checkpoint/store.h"
+#include "comm/agree.h"
+#include "method/method.h"
+#include "method/method_values.h"
+#include "plan/checkpoint_schedule.h"
+
+namespace forebay::checkpoint {
+namespace {
+
+std::string text_of(const char* text) { return text ? text : ""; }
+
+/// Never destroyed: stores left open at exit must not call MPI, which has ended by then.
+struct Stores {
+  std::mutex mutex;
+  std::map<int, std::unique_ptr<Store>> open;
+  int last = 0;
+};
+Stores& stores() {
+  static auto* all = new Stores;
+  return *all;
+}
+
+Store& store_of(int number) {
+  const std::lock_guard lock(stores().mutex);
+  const auto found = stores().open.find(number);
+  if (found == stores().open.end() || !found->second)
+    throw Error(Errc::ebadid, std::to_string(number) + " is no open store of checkpoints");
+  return *found->second;
+}
+
+template <typename T>
+T& to(T* place) {
+  if (!place) throw Error(Errc::einval, "nowhere to put what was asked for", "give an address");
+  return *place;
+}
+
+Type type_of_word(const char* word) {
+  const std::string name = lower_case(text_of(word));
+  for (int t = 1; is_valid(static_cast<Type>(t)); ++t)
+    if (name == name_of(static_cast<Type>(t))) return static_cast<Type>(t);
+  const auto type = group_type(name);
+  switch (type.value_or(GroupType::string)) {
+    case GroupType::int8:
+      return Type::byte;
+    case GroupType::int16:
+      return Type::int16;
+    case GroupType::int32:
+      return Type::int32;
+    case GroupType::int64:
+      return Type::int64;
+    case GroupType::uint8:
+      return Type::uint8;
+    case GroupType::uint16:
+      return Type::uint16;
+    case GroupType::uint32:
+      return Type::uint32;
+    case GroupType::uint64:
+      return Type::uint64;
+    case GroupType::float32:
+      return Type::float32;
+    case GroupType::float64:
+      return Type::float64;
+    case GroupType::text:
+      return Type::chr;
+    default:
+      throw Error(Errc::ebadtype, "checkpoints have no type \"" + text_of(word) + "\"",
+                  "accepted: double, float, int, long, …; what else there is, as bytes");
+  }
+}
+
+StateId id_of(int64_t step, int mode) {
+  return {(mode & FOREBAY_ADJOINT) != 0 ? Kind::adjoint : Kind::state, step};
+}
+
+/// The same on all ranks: sizes and rooms differ, so it counts states, and the rank that has room
+/// for the fewest tells how many more there may be.
+AdjointState common_state(Store& store, int64_t model, int64_t adjoint) {
+  AdjointState state;
+  state.model = model;
+  if (adjoint >= 0) state.adjoint = adjoint;
+  for (const StateInfo& kept : store.list())
+    if (kept.id.kind == Kind::state) state.stored.push_back({kept.id.step, kept.bytes});
+  state.here = store.raw_bytes();
+  state.free = store.free_bytes();
+  Count slots = store.comm().all_reduce(slots_left(state), Reduce::min);
+  if (state.stored.empty()) slots = std::max<Count>(slots, 1);  // a codec may make it fit
+  for (StoredState& kept : state.stored) kept.bytes = 1;
+  state.here.reset();
+  state.free = {slots};
+  return state;
+}
+
+}  // namespace
+
+void open_store(const Comm& comm, const char* name, const char* hints, int* number) {
+  std::unique_ptr<Store> made;
+  int mine = 0;
+  const auto failed = attempt_to([&] {
+    together(comm, [&] {
+      const MethodSources sources = share_method_sources(comm);
+      Method method = choose_method(text_of(name), {}, sources);
+      apply_hints(method, text_of(hints), "forebay_checkpoint_open");
+      to(number);
+      {
+        const std::lock_guard lock(stores().mutex);
+        mine = stores().last + 1;
+        stores().open[mine];  // behind the opening nothing fails
+        stores().last = mine;
+      }
+      made = std::make_unique<Store>(comm, text_of(name), method);
+    });
+  });
+  const std::lock_guard lock(stores().mutex);
+  if (failed) {
+    stores().open.erase(mine);
+    throw *failed;
+  }
+  stores().open[mine] = std::move(made);
+  *number = mine;
+}
+
+}  // namespace forebay::checkpoint
+
+using namespace forebay;              // NOLINT(google-build-using-namespace)
+using namespace forebay::checkpoint;  // NOLINT(google-build-using-namespace)
+
+int forebay_checkpoint_open(const char* name, const char* hints, int* store) {
+  return guard([&] { open_store(Comm(), name, hints, store); });
+}
+
+int forebay_checkpoint_var(int store, const char* name, const char* type, int ndims,
+                           const int64_t* shape, const char* codec, void* memory, int* var) {
+  return guard([&] {
+    Store& in = store_of(store);
+    if (ndims < 0 || (ndims > 0 && !shape))
+      throw Error(Errc::einval, "variable " + text_of(name) + " has no shape", "give its extents");
+    const std::span extents(shape, static_cast<std::size_t>(ndims));
+    std::optional<std::string> words;
+    if (codec) words = codec;
+    const int number = in.add_variable(text_of(name), type_of_word(type),
+                                       {extents.begin(), extents.end()}, words, memory);
+    if (var) *var = number;
+  });
+}
+
+int forebay_checkpoint_push(int store, int64_t step) {
+  return guard([&] { store_of(store).push({Kind::state, step}); });
+}
+
+int forebay_checkpoint_pop(int store, int64_t* step) {
+  return guard([&] {
+    const Count popped = store_of(store).pop();
+    if (step) *step = popped;
+  });
+}
+
+int forebay_checkpoint_peek(int store, int64_t step) {
+  return guard([&] { store_of(store).peek({Kind::state, step}); });
+}
+
+int forebay_checkpoint_drop(int store, int64_t step) {
+  return guard([&] { store_of(store).drop({Kind::state, step}); });
+}
+
+int forebay_checkpoint_drop_adjoint(int store, int64_t step) {
+  return guard([&] { store_of(store).drop({Kind::adjoint, step}); });
+}
+
+int forebay_checkpoint_begin(int store, int64_t step, int mode) {
+  return guard([&] {
+    if ((mode & ~(FOREBAY_WRITE | FOREBAY_ADJOINT)) != 0)
+      throw Error(Errc::einval, "mode " + std::to_string(mode),
+                  "accepted: FOREBAY_READ, FOREBAY_WRITE, each with FOREBAY_ADJOINT");
+    Store& in = store_of(store);
+    const StateId id = id_of(step, mode);
+    (mode & FOREBAY_WRITE) != 0 ? in.begin_write(id) : in.begin_read(id);
+  });
+}
+
+int forebay_checkpoint_put(int store, int var, const void* values) {
+  return guard([&] { store_of(store).put(var, values); });
+}
+
+int forebay_checkpoint_get(int store, int var, void* values) {
+  return guard([&] { store_of(store).get(var, values); });
+}
+
+int forebay_checkpoint_put_bytes(int store, const char* name, const void* bytes, int64_t size) {
+  return guard([&] {
+    if (size < 0 || (size > 0 && !bytes))
+      throw Error(Errc::einval, "no bytes of " + text_of(name), "give their address");
+    store_of(store).put_bytes(
+        text_of(name), {static_cast<const std::byte*>(bytes), static_cast<std::size_t>(size)});
+  });
+}
+
+int forebay_checkpoint_get_bytes(int store, const char* name, void* bytes, int64_t* size) {
+  return guard([&] {
+    Store& in = store_of(store);
+    const Count there = in.bytes_of(text_of(name));
+    const Count room = std::exchange(to(size), there);
+    if (!bytes) return;
+    if (room < there)
+      throw Error(Errc::einsuffbuf, text_of(name) + " has " + std::to_string(there) +
+                                        " bytes, and there is room for " + std::to_string(room));
+    in.get_bytes(text_of(name), {static_cast<std::byte*>(bytes), static_cast<std::size_t>(there)});
+  });
+}
+
+int forebay_checkpoint_end(int store) {
+  return guard([&] { store_of(store).end(); });
+}
+
+int forebay_checkpoint_abandon(int store) {
+  return guard([&] { store_of(store).abandon(); });
+}
+
+int forebay_checkpoint_expect(int store, const int64_t* steps, int64_t n) {
+  return guard([&] {
+    if (n < 0 || (n > 0 && !steps)) throw Error(Errc::einval, "no steps to expect");
+    const std::span all(steps, static_cast<std::size_t>(n));
+    store_of(store).expect({all.begin(), all.end()});
+  });
+}
+
+int forebay_checkpoint_list(int store, int mode, int64_t most, int64_t* steps, int64_t* found) {
+  return guard([&] {
+    int64_t n = 0;
+    for (const StateInfo& state : store_of(store).list()) {
+      if (state.id.kind != id_of(0, mode).kind) continue;
+      if (steps && n < most) steps[n] = state.id.step;
+      ++n;
+    }
+    to(found) = n;
+  });
+}
+
+int forebay_checkpoint_sync(int store) {
+  return guard([&] { store_of(store).sync(); });
+}
+
+int forebay_checkpoint_close(int store, int keep) {
+  return guard([&] {
+    store_of(store);
+    std::unique_ptr<Store> last;
+    {
+      const std::lock_guard lock(stores().mutex);
+      last = std::move(stores().open[store]);
+      stores().open.erase(store);
+    }
+    last->close(keep != 0);
+  });
+}
+
+int forebay_checkpoint_next(int store, int64_t model, int64_t adjoint, int* action, int64_t* from,
+                            int64_t* to_state) {
+  return guard([&] {
+    static_assert(static_cast<int>(AdjointAction::Kind::done) == FOREBAY_DONE &&
+                  static_cast<int>(AdjointAction::Kind::turn) == FOREBAY_TURN &&
+                  static_cast<int>(AdjointAction::Kind::store) == FOREBAY_STORE);
+    const AdjointAction next = next_action(common_state(store_of(store), model, adjoint));
+    to(action) = static_cast<int>(next.kind);
+    to(from) = next.from;
+    to(to_state) = next.to;
+  });
+}

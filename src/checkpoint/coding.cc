@@ -1,0 +1,161 @@
+#include "checkpoint/coding.h"
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/attempt.h"
+#include "base/byteorder.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "codec/values.h"
+
+namespace forebay::checkpoint {
+
+namespace {
+
+/// What a fetch brings at a time of values that are not encoded.
+constexpr std::size_t part_of_fetch = 4 << 20;
+
+/// Largest less smallest of all values, for codecs whose bound is a part of it.
+double range_of(const Part& part, std::span<const std::byte> values) {
+  Extremes extremes;
+  const auto look = [&](const auto* v) {
+    using T = std::remove_cvref_t<decltype(*v)>;
+    extremes.add<T>(
+        values.size() / sizeof(T), [v](std::size_t i) { return v[i]; }, {});
+  };
+  if (part.type == Type::float32)
+    look(reinterpret_cast<const float*>(values.data()));
+  else if (part.type == Type::float64)
+    look(reinterpret_cast<const double*>(values.data()));
+  return extremes.range();
+}
+
+/// A piece among the others.
+struct Place {
+  ChunkInfo chunk;
+  std::size_t at = 0, bytes = 0;  ///< its values
+};
+
+std::vector<Place> places_of(const Part& part) {
+  const Cut cut = cut_of(part);
+  std::vector<Place> places;
+  std::size_t at = 0;
+  for (Count i = 0; i < cut.pieces; ++i) {
+    places.push_back({{part.type, shape_of_piece(part, cut, i)}, at, 0});
+    places.back().bytes = static_cast<std::size_t>(places.back().chunk.bytes());
+    at += places.back().bytes;
+  }
+  return places;
+}
+
+/// Calls f(member, first, last) for ranges of n pieces, one for each member of a team. Where a
+/// thread is not to be had the caller does its work.
+template <typename F>
+void share(std::size_t n, Team& team, F&& f) {
+  const std::size_t members = std::clamp<std::size_t>(n, 1, team.size());
+  std::vector<std::optional<Error>> failed(members);
+  const auto work = [&](std::size_t member) {
+    failed[member] =
+        attempt_to([&] { f(member, member * n / members, (member + 1) * n / members); });
+  };
+  std::vector<std::thread> threads;
+  threads.reserve(members);
+  for (std::size_t member = 1; member < members; ++member)
+    if (attempt_to([&] { threads.emplace_back(work, member); })) work(member);
+  work(0);
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& error : failed)
+    if (error) throw *error;
+}
+
+[[noreturn]] void throw_damaged(const std::string& where) {
+  throw Error(Errc::ebadlog, where + " is damaged: its checksum does not hold",
+              "begin from another checkpoint");
+}
+
+void fetch_as_they_are(const Part& part, const Fetch& fetch, std::span<std::byte> values,
+                       const std::string& where) {
+  RunningHash hash;
+  for (std::size_t at = 0; at < values.size();) {
+    const auto now = values.subspan(at, std::min(part_of_fetch, values.size() - at));
+    fetch(static_cast<Count>(at), now);
+    hash.add(now);
+    at += now.size();
+  }
+  if (hash.value() != part.pieces[0].hash) throw_damaged(where);
+}
+
+}  // namespace
+
+Pipeline codec_of(const Part& part, const Pipeline& wanted) {
+  if (wanted.parts() > 1)
+    throw Error(Errc::einval, "codec " + wanted.text() + " of " + part.name + " is a hierarchy",
+                "its levels are for reading; name the codecs behind it alone");
+  if (part.type == Type::none || part.raw_bytes() < Pipeline::least_bytes) return {};
+  return wanted.for_type(part.type);
+}
+
+RawBytes encode(Part& part, const Pipeline& wanted, std::span<const std::byte> values,
+                Team& team) {
+  const Pipeline codec = codec_of(part, wanted);
+  part.codec = codec.text();
+  part.pieces.clear();
+  if (codec.empty()) {
+    if (!values.empty()) part.pieces.push_back({std::ssize(values), 0, hash_of(values)});
+    return {};
+  }
+  std::optional<double> range;
+  if (codec.wants_range()) range = range_of(part, values);
+  const std::vector<Place> places = places_of(part);
+  part.pieces.resize(places.size());
+  std::vector<RawBytes> stored(team.size());  // of each member
+  share(places.size(), team, [&](std::size_t member, std::size_t first, std::size_t last) {
+    if (first == last) return;
+    RawBytes external;
+    // Pages that are not written to take no memory.
+    stored[member].reserve(places[last - 1].at + places[last - 1].bytes - places[first].at);
+    for (std::size_t i = first; i < last; ++i) {
+      const auto& [whole, at, bytes] = places[i];
+      ChunkInfo chunk = whole;
+      chunk.range = range;
+      external.resize(bytes);
+      copy_swapped(external.data(), values.data() + at, bytes, size_of(part.type));
+      const EncodedChunk encoded = codec.encode(chunk, external, team[member]);
+      part.pieces[i] = {std::ssize(encoded.bytes), encoded.skipped, hash_of(encoded.bytes)};
+      stored[member].insert(stored[member].end(), encoded.bytes.begin(), encoded.bytes.end());
+    }
+  });
+  RawBytes all = std::move(stored[0]);
+  for (std::size_t member = 1; member < stored.size(); ++member)
+    all.insert(all.end(), stored[member].begin(), stored[member].end());
+  return all;
+}
+
+void decode(const Part& part, const Fetch& fetch, std::span<std::byte> values, Team& team,
+            const std::string& where) {
+  if (values.empty()) return;
+  if (part.codec == "none") return fetch_as_they_are(part, fetch, values, where);
+  const Pipeline codec = codec_of(part, Pipeline::parse(part.codec));
+  if (codec.text() != part.codec) throw_damaged(where);
+  const std::vector<Place> places = places_of(part);
+  std::vector<Count> offsets(places.size());
+  for (std::size_t i = 1; i < offsets.size(); ++i)
+    offsets[i] = offsets[i - 1] + part.pieces[i - 1].bytes;
+  share(places.size(), team, [&](std::size_t member, std::size_t first, std::size_t last) {
+    RawBytes stored;
+    for (std::size_t i = first; i < last; ++i) {
+      const Piece& piece = part.pieces[i];
+      stored.resize(static_cast<std::size_t>(piece.bytes));
+      fetch(offsets[i], stored);
+      if (hash_of(stored) != piece.hash) throw_damaged(where);
+      const auto into = values.subspan(places[i].at, places[i].bytes);
+      codec.decode(places[i].chunk, stored, piece.skipped, into, team[member]);
+      copy_swapped(into.data(), into.data(), into.size(), size_of(part.type));
+    }
+  });
+}
+
+}  // namespace forebay::checkpoint

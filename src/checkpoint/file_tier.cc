@@ -1,0 +1,194 @@
+#include "checkpoint/file_tier.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include "base/attempt.h"
+#include "base/error.h"
+#include "base/random_number.h"
+
+namespace forebay::checkpoint {
+
+namespace {
+
+/// A journal that is shorter is not written anew.
+constexpr Offset least_shortened = 64 << 10;
+
+std::string words_for(const StateId& id) {
+  return (id.kind == Kind::adjoint ? "adjoint state " : "state ") + std::to_string(id.step);
+}
+
+}  // namespace
+
+FileTier::FileTier(const std::string& prefix, Rank rank, int ranks, Count limit)
+    : prefix_(prefix), limit_(limit) {
+  data_ = std::make_unique<File>(prefix + ".data", true, rank, report_);
+  journal_ = std::make_unique<File>(prefix + ".journal", true, rank, report_);
+  header_ = {0, rank, ranks};
+  if (!std::filesystem::exists(journal_->path())) {
+    begin_anew();
+    return;
+  }
+  std::vector<std::byte> front(header_bytes);
+  front.resize(journal_->read_at(0, front));
+  const auto found = naming(journal_->path(), [&] { return parse_header(front); });
+  if (!found) {  // killed while it was made
+    begin_anew();
+    return;
+  }
+  if (found->ranks != ranks || found->rank != rank)
+    throw Error(Errc::einval,
+                journal_->path() + " is that of rank " + std::to_string(found->rank) + " of " +
+                    std::to_string(found->ranks) + ", not of " + std::to_string(rank) + " of " +
+                    std::to_string(ranks),
+                "go on with as many ranks as wrote the checkpoints, or give another name");
+  header_ = *found;
+  read_journal();
+}
+
+void FileTier::begin_anew() {
+  header_.session = random_number();
+  data_->create(false);
+  journal_->create(false);
+  journal_->write_at(0, print_header(header_));
+}
+
+void FileTier::read_journal() {
+  if (!std::filesystem::exists(data_->path())) data_->create(false);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(journal_->size()));
+  bytes.resize(journal_->read_at(0, bytes));
+  const std::span<const std::byte> all(bytes);
+  std::size_t whole = header_bytes;  // one past the last entry that is whole
+  for (std::size_t at = whole; at < all.size();) {
+    auto parsed = parse_entry(all.subspan(at), header_.session);
+    if (!parsed) {
+      at += 8;  // entries begin at such places
+      continue;
+    }
+    if (at != whole)
+      damage_.push_back(journal_->path() + ": what lies at byte " + std::to_string(whole) +
+                        " is no whole entry");
+    at = whole = at + parsed->bytes;
+    if (auto* record = std::get_if<Record>(&parsed->entry))
+      live_[record->serial] = std::move(*record);
+    else
+      live_.erase(std::get<Dropped>(parsed->entry).serial);
+  }
+  end_ = static_cast<Offset>(whole);
+  if (end_ < std::ssize(all)) journal_->truncate(end_);
+  const Offset size = data_->size();
+  std::vector<FileSpace::Range> used;
+  for (auto it = live_.begin(); it != live_.end();) {
+    const Record& record = it->second;
+    if (record.place + record.bytes <= size) {
+      used.push_back({record.place, record.place + std::max<Count>(record.bytes, 1)});
+      used_ += record.bytes;
+      ++it;
+      continue;
+    }
+    damage_.push_back(data_->path() + " ends within " + words_for(record.id));
+    it = live_.erase(it);
+  }
+  space_ = FileSpace(0, std::move(used));
+}
+
+Count FileTier::used() const {
+  const std::lock_guard lock(mutex_);
+  return used_;
+}
+
+bool FileTier::add(Record& record, std::span<const iovec> pieces) {
+  std::vector<iovec> to_write(pieces.begin(), pieces.end());
+  {
+    const std::lock_guard lock(mutex_);
+    if (record.bytes > limit_ - used_) return false;
+    record.place = space_.allocate(record.bytes);
+    used_ += record.bytes;
+  }
+  try {
+    data_->write_at(record.place, std::span(to_write));
+    const std::lock_guard lock(mutex_);
+    live_[record.serial] = record;
+    append(record);
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    live_.erase(record.serial);
+    give_back(record);
+    throw;
+  }
+  return true;
+}
+
+void FileTier::read(Offset place, std::span<std::byte> into) {
+  if (data_->read_at(place, into) != into.size())
+    throw Error(Errc::ebadlog, data_->path() + " ends too early", "begin from another checkpoint");
+}
+
+void FileTier::append(const Entry& entry) {
+  std::vector<std::byte> bytes;
+  print_entry(entry, header_.session, bytes);
+  try {
+    journal_->write_at(end_, bytes);
+  } catch (...) {
+    // What is left of it is overwritten by the next entry, or cut when the journal is read.
+    attempt_to([&] { journal_->truncate(end_); });
+    throw;
+  }
+  end_ += std::ssize(bytes);
+}
+
+void FileTier::give_back(const Record& record) {
+  space_.release(record.place, record.bytes);
+  used_ -= record.bytes;
+}
+
+void FileTier::drop(std::uint64_t serial) {
+  const std::lock_guard lock(mutex_);
+  const auto found = live_.find(serial);
+  if (found == live_.end()) return;
+  append(Dropped{serial});
+  give_back(found->second);
+  live_.erase(found);
+  attempt_to([&] { shorten(); });  // where that fails it is as long as it was
+}
+
+/// Once most of a journal is of the past it is written anew, beside it, and takes its place.
+void FileTier::shorten() {
+  if (end_ < least_shortened) return;
+  std::vector<std::byte> bytes = print_header(header_);
+  for (const auto& [serial, record] : live_) print_entry(record, header_.session, bytes);
+  if (std::ssize(bytes) > end_ / 2) return;
+  auto next = std::make_unique<File>(prefix_ + ".next", true, header_.rank, report_);
+  next->create(false);
+  next->write_at(0, bytes);
+  next->sync();
+  if (std::rename(next->path().c_str(), (prefix_ + ".journal").c_str()) != 0)
+    throw system_error(errno, Errc::ewrite, "renaming", next->path());
+  journal_ = std::move(next);
+  end_ = std::ssize(bytes);
+}
+
+void FileTier::sync() {
+  data_->sync();
+  const std::lock_guard lock(mutex_);
+  journal_->sync();
+  sync_path(std::filesystem::absolute(prefix_).parent_path().string());
+}
+
+void FileTier::close() {
+  data_->close();
+  journal_->close();
+}
+
+void FileTier::remove() noexcept {
+  attempt_to([&] { close(); });
+  attempt_to([&] {
+    // The journal first: without it the data are nothing.
+    for (const char* what : {".journal", ".next", ".data"})
+      std::remove((prefix_ + what).c_str());
+  });
+}
+
+}  // namespace forebay::checkpoint

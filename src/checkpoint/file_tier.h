@@ -1,0 +1,74 @@
+// One rank's checkpoints in one directory: a data file, whose space is used again, and the journal
+// that tells what is where (format/checkpoint.h).
+//
+// A state is written before the journal tells of it, and its space is free once the journal says
+// that it was dropped: whoever is killed between leaves what was there before. Threads may call at
+// a time.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/report.h"
+#include "format/checkpoint.h"
+#include "plan/file_space.h"
+#include "storage/file.h"
+
+namespace forebay::checkpoint {
+
+class FileTier {
+ public:
+  static constexpr Count no_limit = std::numeric_limits<Count>::max();
+
+  /// Local. Opens PREFIX.data and PREFIX.journal, which are made where they are not there. A torn
+  /// tail of the journal is cut. Errc::einval where they are those of another number of ranks,
+  /// Errc::ebadlog where they are no journal of this machine's.
+  FileTier(const std::string& prefix, Rank rank, int ranks, Count limit);
+
+  /// What the journal told when it was opened, by serial.
+  const std::map<std::uint64_t, Record>& records() const { return live_; }
+  /// What is damaged, in words; other states are as they were.
+  const std::vector<std::string>& damage() const { return damage_; }
+  const std::string& path() const { return data_->path(); }
+
+  Count used() const;  ///< bytes of states
+  Count limit() const { return limit_; }
+  /// Writes a state to a place of its own and notes it. False where the limit leaves no room.
+  /// Throws as ByteFile::write_at: nothing is changed then.
+  bool add(Record& record, std::span<const iovec> pieces);
+  void read(Offset place, std::span<std::byte> into);  ///< Errc::ebadlog where the file ends
+  void drop(std::uint64_t serial);
+  void sync();
+  void close();
+  void remove() noexcept;
+
+ private:
+  void begin_anew();
+  void read_journal();
+  void append(const Entry& entry);
+  void shorten();
+  void give_back(const Record& record);
+
+  mutable std::mutex mutex_;  // of space and journal
+  Report report_;
+  std::string prefix_;
+  Header header_;
+  Count limit_;
+  std::unique_ptr<File> data_, journal_;
+  FileSpace space_;
+  Count used_ = 0;
+  Offset end_ = header_bytes;  ///< of the journal
+  std::map<std::uint64_t, Record> live_;
+  std::vector<std::string> damage_;
+};
+
+}  // namespace forebay::checkpoint

@@ -1,0 +1,545 @@
+#include "checkpoint/store.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "base/attempt.h"
+#include "base/error.h"
+#include "comm/agree.h"
+
+namespace forebay::checkpoint {
+
+namespace {
+
+std::string words_for(const StateId& id) {
+  return (id.kind == Kind::adjoint ? "adjoint state " : "state ") + std::to_string(id.step);
+}
+
+std::string words_for(const Part& part) {
+  if (part.type == Type::none) return std::to_string(part.raw_bytes()) + " bytes";
+  std::string text = std::string(name_of(part.type)) + "(";
+  for (std::size_t d = 0; d < part.shape.size(); ++d)
+    text += (d > 0 ? ", " : "") + std::to_string(part.shape[d]);
+  return text + ")";
+}
+
+void check_variable(const Part& part) {
+  if (part.name.empty()) throw Error(Errc::ebadname, "a variable of checkpoints without a name");
+  if (!is_valid(part.type))
+    throw Error(Errc::ebadtype, "variable " + part.name + " is of a type that there is not");
+  if (part.shape.size() > most_dimensions)
+    throw Error(Errc::emaxdims, "variable " + part.name + " has more than " +
+                                    std::to_string(most_dimensions) + " dimensions");
+  Count bytes = size_of(part.type);
+  for (const Count length : part.shape) {
+    if (length < 0) throw Error(Errc::einval, "variable " + part.name + " has a negative extent");
+    if (!multiply_fits(bytes, length, bytes) || bytes > Count{1} << 60)
+      throw Error(Errc::evarsize, "variable " + part.name + " is too large");
+  }
+}
+
+std::span<const std::byte> bytes_at(const void* values, Count bytes) {
+  return {static_cast<const std::byte*>(values), static_cast<std::size_t>(bytes)};
+}
+
+/// Of a process alone all processors, where nobody says how many.
+std::size_t threads_of(const Comm& comm, const Method& method) {
+  constexpr int most = 64;
+  const int chosen = comm.size() == 1 ? static_cast<int>(std::thread::hardware_concurrency()) : 1;
+  const int threads = method.codec_threads > 0 ? method.codec_threads : chosen;
+  return static_cast<std::size_t>(std::clamp(threads, 1, most));
+}
+
+constexpr std::string_view nowhere = "none";
+
+[[noreturn]] void throw_no_room(const StateId& id) {
+  throw Error(Errc::eno_space, words_for(id) + " has room in no tier",
+              "give checkpoints more room, or a codec");
+}
+
+Count limit_of(Count bytes) { return bytes == 0 ? FileTier::no_limit : bytes; }
+
+/// Where files lie: NAME itself, or its last part in a directory that was given.
+std::string prefix_in(const std::string& directory, const std::string& name, Rank rank) {
+  const std::filesystem::path path(name);
+  const auto base =
+      directory == nowhere ? path : std::filesystem::path(directory) / path.filename();
+  return base.string() + "." + std::to_string(rank);
+}
+
+}  // namespace
+
+Store::Store(const Comm& comm, const std::string& name, const Method& method)
+    : comm_(comm),
+      method_(method),
+      memory_(method.checkpoint_memory),
+      team_(threads_of(comm, method)),
+      team_beside_(team_.size()) {
+  together(comm_, [&] {
+    if (std::filesystem::path(name).filename().empty())
+      throw Error(Errc::ebadname, "checkpoints without a name", "give the path of a file");
+    open_tiers(name);
+    keep_common();
+  });
+  attempt_to([&] { thread_ = std::thread([this] { work(); }); });
+}
+
+Store::~Store() { stop(); }
+
+void Store::open_tiers(const std::string& name) {
+  const Rank rank = comm_.rank();
+  if (method_.checkpoint_fast != nowhere)
+    fast_ = std::make_unique<FileTier>(prefix_in(method_.checkpoint_fast, name, rank), rank,
+                                       comm_.size(), limit_of(method_.checkpoint_fast_bytes));
+  directory_ = std::make_unique<FileTier>(prefix_in(method_.checkpoint_dir, name, rank), rank,
+                                          comm_.size(), limit_of(method_.checkpoint_dir_bytes));
+  if (fast_) take_states(Tier::fast);
+  take_states(Tier::directory);
+}
+
+/// What the files of a tier have. Of two that are one state the later one stays: a job was killed
+/// while it replaced or moved it.
+void Store::take_states(Tier tier) {
+  FileTier& from = *files(tier);
+  damage_.insert(damage_.end(), from.damage().begin(), from.damage().end());
+  const auto records = from.records();
+  for (const auto& [serial, record] : records) {
+    last_serial_ = std::max(last_serial_, serial);
+    StatePtr& known = states_[record.id];
+    if (known && known->record.serial >= serial) {
+      from.drop(serial);
+      continue;
+    }
+    if (known) files(known->tier)->drop(known->record.serial);
+    known = std::make_shared<State>();
+    known->record = record;
+    known->tier = tier;
+  }
+}
+
+/// Collective. Drops what not all ranks have: they were killed while some had pushed it.
+void Store::keep_common() {
+  if (comm_.size() == 1) return;
+  std::vector<std::byte> listed;
+  if (comm_.is_root())
+    for (const auto& [id, state] : states_) {
+      const auto* bytes = reinterpret_cast<const std::byte*>(&id);
+      listed.insert(listed.end(), bytes, bytes + sizeof id);
+    }
+  comm_.broadcast(listed);
+  std::vector<StateId> ids(listed.size() / sizeof(StateId));
+  if (!ids.empty()) std::memcpy(ids.data(), listed.data(), listed.size());
+  std::vector<std::int64_t> has(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) has[i] = states_.contains(ids[i]) ? 1 : 0;
+  if (!has.empty()) comm_.all_reduce(has, Reduce::min);
+  std::vector<StatePtr> others;
+  for (const auto& [id, state] : states_) {
+    const auto at = std::lower_bound(ids.begin(), ids.end(), id);
+    if (at == ids.end() || *at != id || has[static_cast<std::size_t>(at - ids.begin())] == 0)
+      others.push_back(state);
+  }
+  for (const StatePtr& state : others) forget(state);
+}
+
+Store::Variable Store::make_variable(const std::string& name, Type type, std::vector<Count> shape,
+                                     const std::optional<std::string>& codec, void* memory) const {
+  Variable made{{name, type, std::move(shape), "none", {}}, {}, static_cast<std::byte*>(memory)};
+  check_variable(made.part);
+  made.codec = Pipeline::parse(codec ? *codec : variable_method(method_, name)["codec"]);
+  codec_of(made.part, made.codec);  // tells what cannot be
+  return made;
+}
+
+int Store::add_variable(const std::string& name, Type type, std::vector<Count> shape,
+                        std::optional<std::string> codec, void* memory) {
+  Variable made = make_variable(name, type, std::move(shape), codec, memory);
+  for (const Variable& other : variables_)
+    if (other.part.name == name)
+      throw Error(Errc::enameinuse, "a second variable " + name, "give it another name");
+  variables_.push_back(std::move(made));
+  return static_cast<int>(variables_.size()) - 1;
+}
+
+void Store::require_idle() const {
+  if (draft_ || reading_)
+    throw Error(Errc::eperm, "a state of checkpoints is being written or read", "end it first");
+}
+
+// -- writing --------------------------------------------------------------------------------------
+
+void Store::begin_write(StateId id) {
+  require_idle();
+  if (id.step < 0) throw Error(Errc::einval, "a state of a negative step");
+  draft_.emplace();
+  draft_->record.id = id;
+}
+
+void Store::add_part(Part part, const Pipeline& codec, std::span<const std::byte> values,
+                     bool stays) {
+  if (!draft_) throw Error(Errc::eperm, "no state is being written", "begin one");
+  for (const Part& other : draft_->record.parts)
+    if (other.name == part.name)
+      throw Error(Errc::enameinuse, "a second " + part.name + " of one state");
+  RawBytes owned = encode(part, codec, values, team_);
+  if (owned.empty() && !stays) owned.assign(values.begin(), values.end());
+  const auto bytes = static_cast<std::size_t>(part.stored_bytes());
+  auto* from = owned.empty() ? const_cast<std::byte*>(values.data()) : owned.data();
+  draft_->pieces.push_back({from, bytes});
+  draft_->owned.push_back(std::move(owned));
+  draft_->record.bytes += part.stored_bytes();
+  draft_->record.parts.push_back(std::move(part));
+}
+
+void Store::put(int variable, const void* values) {
+  if (variable < 0 || variable >= std::ssize(variables_))
+    throw Error(Errc::enotvar, "there is no variable " + std::to_string(variable));
+  const Variable& of = variables_[static_cast<std::size_t>(variable)];
+  if (!values && of.part.raw_bytes() > 0)
+    throw Error(Errc::einval, "no values of " + of.part.name, "give their address");
+  add_part(of.part, of.codec, bytes_at(values, of.part.raw_bytes()), false);
+}
+
+void Store::put(const std::string& name, Type type, std::vector<Count> shape,
+                const std::optional<std::string>& codec, const void* values) {
+  const Variable of = make_variable(name, type, std::move(shape), codec, nullptr);
+  add_part(of.part, of.codec, bytes_at(values, of.part.raw_bytes()), false);
+}
+
+void Store::put_bytes(const std::string& name, std::span<const std::byte> bytes) {
+  if (name.empty()) throw Error(Errc::ebadname, "bytes without a name");
+  add_part({name, Type::none, {std::ssize(bytes)}, "none", {}}, {}, bytes, false);
+}
+
+void Store::push(StateId id) {
+  begin_write(id);
+  try {
+    for (const Variable& v : variables_)
+      if (v.memory || v.part.raw_bytes() == 0)
+        add_part(v.part, v.codec, bytes_at(v.memory, v.part.raw_bytes()), true);
+    commit();
+  } catch (...) {
+    abandon();
+    throw;
+  }
+}
+
+void Store::commit() {
+  const auto state = std::make_shared<State>();
+  Draft& draft = *draft_;
+  Lock lock(mutex_);
+  tell_failure();
+  backwards_ = popped_ = false;
+  ahead_.reset();
+  draft.record.serial = ++last_serial_;
+  needed_ = draft.record.bytes;
+  if (memory_ > 0 && needed_ <= memory_) {
+    keep_in_memory(lock, *state, draft);
+  } else {
+    lock.unlock();
+    state->tier = keep_in_files(draft.record, draft.pieces, Tier::fast);
+    state->record = std::move(draft.record);
+    lock.lock();
+  }
+  StatePtr& place = states_[state->record.id];
+  if (place) {
+    wait_for(lock, *place);
+    attempt_to([&] {
+      if (place->tier != Tier::memory) files(place->tier)->drop(place->record.serial);
+    });
+    // Where that fails it is known by its serial to be of the past.
+    if (place->tier == Tier::memory) held_ -= place->record.bytes;
+  }
+  place = state;
+  draft_.reset();
+  wake_.notify_all();
+}
+
+/// Waits until there is room.
+void Store::keep_in_memory(Lock& lock, State& state, Draft& draft) {
+  const Count bytes = draft.record.bytes;
+  while (held_ + bytes > memory_) {
+    tell_failure();
+    const StatePtr next = to_move();
+    if (!next && !moving_ && !decoding_) throw_no_room(draft.record.id);
+    if (!thread_.joinable()) {
+      move_down(lock, next);
+      continue;
+    }
+    ++waits_;
+    wake_.notify_all();
+    changed_.wait(lock);
+  }
+  held_ += bytes;
+  lock.unlock();
+  const auto failed = attempt_to([&] {
+    for (std::size_t i = 0; i < draft.pieces.size(); ++i) {
+      const iovec& piece = draft.pieces[i];
+      RawBytes& own = draft.owned[i];
+      const auto* from = static_cast<const std::byte*>(piece.iov_base);
+      if (own.empty() && piece.iov_len > 0) own.assign(from, from + piece.iov_len);
+      own.shrink_to_fit();
+    }
+  });
+  lock.lock();
+  if (failed) {
+    held_ -= bytes;
+    throw *failed;
+  }
+  state.record = std::move(draft.record);
+  state.memory = std::move(draft.owned);
+}
+
+/// Into the first tier from `first` on that has room and takes it.
+Tier Store::keep_in_files(Record& record, std::span<const iovec> pieces, Tier first) {
+  std::optional<Error> failed;
+  for (const Tier tier : {Tier::fast, Tier::directory}) {
+    if (tier < first || !files(tier)) continue;
+    bool kept = false;
+    if (attempt_into(failed, [&] { kept = files(tier)->add(record, pieces); }) && kept) return tier;
+  }
+  if (failed) throw *failed;
+  throw_no_room(record.id);
+}
+
+void Store::end() {
+  if (draft_) return commit();
+  if (!reading_) throw Error(Errc::eperm, "no state is being written or read", "begin one");
+  end_reading(false);
+}
+
+void Store::abandon() noexcept {
+  draft_.reset();
+  if (!reading_) return;
+  const Lock lock(mutex_);
+  reading_->busy = false;
+  reading_.reset();
+  reading_ahead_.reset();
+  changed_.notify_all();
+}
+
+// -- reading --------------------------------------------------------------------------------------
+
+Store::StatePtr Store::find(StateId id) const {
+  const auto found = states_.find(id);
+  if (found != states_.end()) return found->second;
+  throw Error(Errc::enodata, words_for(id) + " is not among the checkpoints",
+              "list them, and begin from one that is there");
+}
+
+void Store::wait_for(Lock& lock, const State& state) {
+  if (state.busy) ++waits_;
+  changed_.wait(lock, [&] { return !state.busy; });
+}
+
+void Store::begin_read(StateId id) {
+  require_idle();
+  Lock lock(mutex_);
+  const StatePtr state = find(id);
+  wait_for(lock, *state);
+  if (ahead_ && ahead_->serial == state->record.serial && !ahead_->values.empty()) {
+    reading_ahead_ = std::move(ahead_);
+    ++ahead_used_;
+  }
+  ahead_.reset();
+  state->busy = true;
+  reading_ = state;
+}
+
+std::size_t Store::part_of(const std::string& name) const {
+  for (std::size_t i = 0; i < parts().size(); ++i)
+    if (parts()[i].name == name) return i;
+  throw Error(Errc::enotvar, words_for(reading_->record.id) + " has no " + name,
+              "declare what was kept");
+}
+
+void Store::read_part(const State& state, std::size_t number, std::span<std::byte> into,
+                      Team& team) const {
+  const Part& part = state.record.parts[number];
+  Offset begin = state.record.place;
+  for (std::size_t i = 0; i < number; ++i) begin += state.record.parts[i].stored_bytes();
+  std::string where = words_for(state.record.id) + ", " + part.name;
+  if (state.tier == Tier::memory) {
+    const std::byte* from = state.memory[number].data();
+    const auto fetch = [&](Count offset, std::span<std::byte> to) {
+      if (!to.empty()) std::memcpy(to.data(), from + offset, to.size());
+    };
+    return decode(part, fetch, into, team, where);
+  }
+  FileTier& file = *files(state.tier);
+  const auto fetch = [&](Count offset, std::span<std::byte> to) { file.read(begin + offset, to); };
+  decode(part, fetch, into, team, where + " (" + file.path() + ")");
+}
+
+void Store::get(int variable, void* values) {
+  if (variable < 0 || variable >= std::ssize(variables_))
+    throw Error(Errc::enotvar, "there is no variable " + std::to_string(variable));
+  const Part& wanted = variables_[static_cast<std::size_t>(variable)].part;
+  const std::size_t number = part_of(wanted.name);
+  const Part& part = reading_->record.parts[number];
+  if (part.type != wanted.type || part.shape != wanted.shape)
+    throw Error(Errc::etype_mismatch,
+                words_for(reading_->record.id) + " has " + wanted.name + " as " + words_for(part) +
+                    ", and it is declared as " + words_for(wanted),
+                "declare it as it was");
+  if (!values && part.raw_bytes() > 0)
+    throw Error(Errc::einval, "nowhere to put " + wanted.name, "give an address");
+  const std::span into(static_cast<std::byte*>(values), static_cast<std::size_t>(part.raw_bytes()));
+  get_bytes(wanted.name, into);
+}
+
+const std::vector<Part>& Store::parts() const {
+  if (!reading_) throw Error(Errc::eperm, "no state is being read", "begin one");
+  return reading_->record.parts;
+}
+
+Count Store::bytes_of(const std::string& name) const {
+  const std::size_t number = part_of(name);
+  return parts()[number].raw_bytes();
+}
+
+void Store::get_bytes(const std::string& name, std::span<std::byte> into) {
+  const std::size_t number = part_of(name);
+  if (std::ssize(into) != reading_->record.parts[number].raw_bytes())
+    throw Error(Errc::einval, name + " has another number of bytes", "ask for it first");
+  if (!reading_ahead_) return read_part(*reading_, number, into, team_);
+  const RawBytes& values = reading_ahead_->values[number];
+  if (!into.empty()) std::memcpy(into.data(), values.data(), into.size());
+}
+
+void Store::restore() {
+  for (int v = 0; v < std::ssize(variables_); ++v)
+    if (std::byte* memory = variables_[static_cast<std::size_t>(v)].memory) get(v, memory);
+}
+
+void Store::end_reading(bool drops) {
+  const StatePtr state = reading_;
+  Lock lock(mutex_);
+  if (drops) forget(state);
+  state->busy = false;
+  reading_.reset();
+  reading_ahead_.reset();
+  const auto said = std::find(expected_.begin(), expected_.end(), state->record.id.step);
+  if (said != expected_.end() && state->record.id.kind == Kind::state) expected_.erase(said);
+  backwards_ = true;
+  popped_ = drops;
+  wake_.notify_all();
+}
+
+void Store::peek(StateId id) {
+  begin_read(id);
+  try {
+    restore();
+    end_reading(false);
+  } catch (...) {
+    abandon();
+    throw;
+  }
+}
+
+Count Store::pop() {
+  require_idle();
+  StateId last;
+  {
+    const Lock lock(mutex_);
+    bool any = false;
+    for (const auto& [id, state] : states_)
+      if (id.kind == Kind::state) last = id, any = true;
+    if (!any) throw Error(Errc::enodata, "there is no state to pop", "push one first");
+  }
+  begin_read(last);
+  try {
+    restore();
+    end_reading(true);
+  } catch (...) {
+    abandon();
+    throw;
+  }
+  return last.step;
+}
+
+void Store::drop(StateId id) {
+  require_idle();
+  Lock lock(mutex_);
+  const StatePtr state = find(id);
+  wait_for(lock, *state);
+  forget(state);
+}
+
+/// Nobody is busy with it, but for the caller.
+void Store::forget(const StatePtr& state) {
+  if (state->tier != Tier::memory)
+    files(state->tier)->drop(state->record.serial);
+  else
+    held_ -= state->record.bytes;
+  if (ahead_ && ahead_->serial == state->record.serial) ahead_.reset();
+  states_.erase(state->record.id);
+}
+
+void Store::expect(std::vector<Count> steps) {
+  const Lock lock(mutex_);
+  expected_.assign(steps.begin(), steps.end());
+  backwards_ = true;
+  wake_.notify_all();
+}
+
+std::vector<StateInfo> Store::list() const {
+  const Lock lock(mutex_);
+  std::vector<StateInfo> all;
+  for (const auto& [id, state] : states_) {
+    Count raw = 0;
+    for (const Part& part : state->record.parts) raw += part.raw_bytes();
+    all.push_back({id, state->tier, state->record.bytes, raw});
+  }
+  return all;
+}
+
+Count Store::raw_bytes() const {
+  Count bytes = 0;
+  for (const Variable& v : variables_) bytes += v.part.raw_bytes();
+  return bytes;
+}
+
+std::vector<Count> Store::free_bytes() {
+  Lock lock(mutex_);
+  changed_.wait(lock, [&] { return !moving_; });
+  std::vector<Count> free{std::max<Count>(memory_ - held_, 0)};
+  for (const FileTier* tier : {fast_.get(), directory_.get()})
+    if (tier) free.push_back(std::max<Count>(tier->limit() - tier->used(), 0));
+  return free;
+}
+
+void Store::sync() {
+  require_idle();
+  {
+    Lock lock(mutex_);
+    tell_failure();
+    std::vector<StatePtr> all;
+    for (const auto& [id, state] : states_) all.push_back(state);
+    for (const StatePtr& state : all) {
+      wait_for(lock, *state);
+      if (state->tier == Tier::memory) move_down(lock, state);
+      tell_failure();
+    }
+  }
+  if (fast_) fast_->sync();
+  directory_->sync();
+}
+
+void Store::close(bool keep) {
+  together(comm_, [&] {
+    if (keep) sync();
+    stop();
+    for (FileTier* tier : {fast_.get(), directory_.get()}) {
+      if (!tier) continue;
+      if (keep)
+        tier->close();
+      else
+        tier->remove();
+    }
+  });
+}
+
+}  // namespace forebay::checkpoint

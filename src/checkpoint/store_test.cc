@@ -1,0 +1,472 @@
+#include "checkpoint/store.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <random>
+#include <utility>
+
+#include "base/error.h"
+
+namespace forebay::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder of its own, with "quick" and "slow" in it.
+struct Folder {
+  fs::path path;
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "forebay_store_XXXXXX").string();
+    path = mkdtemp(name.data());
+    fs::create_directory(path / "quick");
+    fs::create_directory(path / "slow");
+  }
+  ~Folder() { fs::remove_all(path); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  Method method(Count memory, Count fast = -1, const std::string& codec = "none") const {
+    Method method;
+    method.checkpoint_memory = memory;
+    method.checkpoint_dir = (path / "slow").string();
+    if (fast >= 0) method.checkpoint_fast = (path / "quick").string();
+    method.checkpoint_fast_bytes = std::max<Count>(fast, 0);
+    method.codec = codec;
+    return method;
+  }
+  std::string file(const std::string& name) const { return (path / name).string(); }
+};
+
+Errc code_of(const std::function<void()>& act, const std::string& words = {}) {
+  try {
+    act();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    return error.code();
+  }
+  return Errc::ok;
+}
+
+/// A model with one field, whose values tell the step.
+struct Model {
+  std::vector<double> field;
+  explicit Model(std::size_t n = 1000) : field(n) {}
+  void set(Count step) {
+    for (std::size_t i = 0; i < field.size(); ++i)
+      field[i] = static_cast<double>(step) + 0.5 * std::sin(static_cast<double>(i) / 40);
+  }
+  bool is(Count step, double bound = 0) const {
+    Model wanted(field.size());
+    wanted.set(step);
+    for (std::size_t i = 0; i < field.size(); ++i)
+      if (!(std::fabs(field[i] - wanted.field[i]) <= bound)) return false;
+    return true;
+  }
+  void declare(Store& store, std::optional<std::string> codec = {}) {
+    store.add_variable("theta", Type::float64, {std::ssize(field)}, std::move(codec), field.data());
+  }
+};
+
+TEST(CheckpointStore, what_is_pushed_last_is_popped_first_whatever_tiers_there_are) {
+  for (const auto& [memory, fast] : std::vector<std::pair<Count, Count>>{
+           {1 << 20, -1}, {0, -1}, {20'000, -1}, {20'000, 20'000}, {0, 20'000}, {9'000, 0}}) {
+    for (const char* codec : {"none", "zstd:1", "float32", "zfp:accuracy=1e-3"}) {
+      const Folder folder;
+      Model model;
+      Store store({}, "run", folder.method(memory, fast, codec));
+      model.declare(store);
+      for (Count step = 0; step < 12; ++step) {
+        model.set(step);
+        store.push({Kind::state, step});
+      }
+      EXPECT_EQ(store.list().size(), 12U);
+      for (Count step = 12; step-- > 0;) {
+        ASSERT_EQ(store.pop(), step);
+        EXPECT_TRUE(model.is(step, 1e-3)) << step << ", " << codec;
+      }
+      EXPECT_EQ(code_of([&] { store.pop(); }), Errc::enodata);
+      store.close(false);
+      EXPECT_TRUE(fs::is_empty(folder.path / "slow"));
+      EXPECT_TRUE(fs::is_empty(folder.path / "quick"));
+    }
+  }
+}
+
+TEST(CheckpointStore, what_is_wanted_last_moves_down) {
+  const Folder folder;
+  Model model;  // 8000 bytes a state
+  Store store({}, "run", folder.method(25'000, 17'000));
+  model.declare(store);
+  for (Count step = 0; step < 8; ++step) store.push({Kind::state, step});
+  store.sync();
+  store.push({Kind::state, 8});
+  const auto list = store.list();
+  EXPECT_EQ(list[8].tier, Tier::memory);
+  EXPECT_EQ(list[0].tier, Tier::directory);
+  Count fast = 0;
+  for (const auto& state : list) fast += state.tier == Tier::fast ? state.bytes : 0;
+  EXPECT_LE(fast, 17'000);
+  EXPECT_GT(fast, 0);
+}
+
+TEST(CheckpointStore, states_that_are_expected_are_found_decoded) {
+  const Folder folder;
+  Model model;
+  Store store({}, "run", folder.method(0, -1, "zfp:accuracy=1e-6"));
+  model.declare(store);
+  for (Count step = 0; step < 8; ++step) {
+    model.set(step);
+    store.push({Kind::state, step});
+  }
+  store.expect({3, 1, 7, 3});
+  for (const Count step : {3, 1, 7, 3}) {
+    for (int i = 0; i < 2000; ++i) usleep(5);  // the program computes
+    store.peek({Kind::state, step});
+    EXPECT_TRUE(model.is(step, 1e-6));
+  }
+  EXPECT_GE(store.decoded_ahead(), 3);
+}
+
+TEST(CheckpointStore, states_outlive_the_program_that_closes_or_syncs) {
+  const Folder folder;
+  Model model;
+  for (const bool closes : {true, false}) {
+    {
+      Store store({}, "run", folder.method(1 << 20));
+      model.declare(store, "zstd:3");
+      for (Count step = 0; step < 5; ++step) {
+        model.set(step);
+        store.push({Kind::state, step});
+      }
+      store.drop({Kind::state, 2});
+      model.set(77);
+      store.push({Kind::adjoint, 4});
+      closes ? store.close(true) : store.sync();
+    }
+    Store again({}, "run", folder.method(1 << 20));
+    EXPECT_TRUE(again.damage().empty());
+    model.declare(again);
+    again.peek({Kind::adjoint, 4});
+    EXPECT_TRUE(model.is(77));
+    for (const Count step : {4, 3, 1, 0}) {
+      EXPECT_EQ(again.pop(), step);
+      EXPECT_TRUE(model.is(step));
+    }
+    again.close(false);
+  }
+}
+
+TEST(CheckpointStore, pieces_and_bytes_of_any_length_come_back) {
+  const Folder folder;
+  for (const Count memory : {Count{0}, Count{1} << 20}) {
+    Store store({}, "run", folder.method(memory));
+    const std::vector<float> rows{1, 2, 3, 4, 5, 6};
+    const int v = store.add_variable("rows", Type::float32, {2, 3}, {}, nullptr);
+    const int none = store.add_variable("none", Type::int32, {0}, {}, nullptr);
+    store.begin_write({Kind::state, 9});
+    store.put(v, rows.data());
+    store.put(none, nullptr);
+    {
+      std::string tape = "what a tape has";
+      store.put_bytes("tape", std::as_bytes(std::span(tape)));
+      tape.assign(tape.size(), 'x');
+    }
+    store.put_bytes("empty", {});
+    EXPECT_EQ(code_of([&] { store.begin_read({Kind::state, 9}); }), Errc::eperm);
+    store.end();
+    store.begin_read({Kind::state, 9});
+    std::vector<float> got(6);
+    store.get(v, got.data());
+    EXPECT_EQ(got, rows);
+    std::string text(static_cast<std::size_t>(store.bytes_of("tape")), ' ');
+    store.get_bytes("tape", std::as_writable_bytes(std::span(text)));
+    EXPECT_EQ(text, "what a tape has");
+    EXPECT_EQ(store.bytes_of("empty"), 0);
+    EXPECT_EQ(code_of([&] { store.bytes_of("other"); }, "other"), Errc::enotvar);
+    store.end();
+    store.begin_write({Kind::state, 10});
+    store.put(v, rows.data());
+    store.abandon();
+    EXPECT_EQ(store.list().size(), 1U);
+    store.close(false);
+  }
+}
+
+TEST(CheckpointStore, values_of_many_pieces_and_types_come_back) {
+  const Folder folder;
+  std::vector<float> field(3 * 300 * 1000);
+  for (std::size_t i = 0; i < field.size(); ++i)
+    field[i] = std::sin(static_cast<float>(i) / 1000.0F);
+  std::vector<std::int32_t> whole(5000, 7);
+  const auto before = field;
+  Method method = folder.method(0, -1, "zfp:relative=1e-4");
+  method.codec_threads = 3;
+  Store store({}, "run", method);
+  store.add_variable("field", Type::float32, {3, 300, 1000}, {}, field.data());
+  store.add_variable("whole", Type::int32, {5000}, {}, whole.data());
+  store.push({Kind::state, 1});
+  EXPECT_LT(store.list()[0].bytes, store.list()[0].raw_bytes / 2);
+  std::fill(field.begin(), field.end(), 0.0F);
+  std::fill(whole.begin(), whole.end(), 0);
+  store.pop();
+  for (std::size_t i = 0; i < field.size(); ++i) ASSERT_NEAR(field[i], before[i], 2e-4);
+  EXPECT_EQ(whole, std::vector<std::int32_t>(5000, 7));
+}
+
+TEST(CheckpointStore, what_is_wrong_is_named) {
+  const Folder folder;
+  Model model(10), other(11);
+  {
+    Store store({}, "run", folder.method(0));
+    model.declare(store);
+    EXPECT_EQ(code_of([&] { model.declare(store); }, "theta"), Errc::enameinuse);
+    EXPECT_EQ(code_of([&] { store.add_variable("", Type::int32, {}, {}, nullptr); }),
+              Errc::ebadname);
+    EXPECT_EQ(code_of([&] { store.add_variable("x", Type::none, {}, {}, nullptr); }),
+              Errc::ebadtype);
+    EXPECT_EQ(code_of([&] { store.add_variable("x", Type::int32, {-1}, {}, nullptr); }),
+              Errc::einval);
+    EXPECT_EQ(code_of([&] {
+                store.add_variable("x", Type::int32, {1L << 40, 1L << 40}, {}, nullptr);
+              }),
+              Errc::evarsize);
+    EXPECT_EQ(code_of([&] { store.add_variable("x", Type::int32, {1}, "zstt", nullptr); }, "zstt"),
+              Errc::einval);
+    EXPECT_EQ(code_of([&] { store.peek({Kind::state, 3}); }, "state 3"), Errc::enodata);
+    EXPECT_EQ(code_of([&] { store.drop({Kind::adjoint, 3}); }, "adjoint"), Errc::enodata);
+    EXPECT_EQ(code_of([&] { store.push({Kind::state, -3}); }), Errc::einval);
+    EXPECT_EQ(code_of([&] { store.end(); }), Errc::eperm);
+    EXPECT_EQ(code_of([&] { store.get(0, model.field.data()); }), Errc::eperm);
+    EXPECT_EQ(code_of([&] { store.put(4, model.field.data()); }), Errc::enotvar);
+    store.push({Kind::state, 3});
+    store.close(true);
+  }
+  Store store({}, "run", folder.method(0));
+  other.declare(store);
+  EXPECT_EQ(code_of([&] { store.pop(); }, "state 3 has theta as double(10)"),
+            Errc::etype_mismatch);
+  EXPECT_EQ(store.list().size(), 1U);
+  EXPECT_EQ(code_of([&] { Store elsewhere({}, folder.file("no/where"), Method{}); }, "no/where"),
+            Errc::enoent);
+}
+
+TEST(CheckpointStore, files_of_another_number_of_ranks_are_refused) {
+  const Folder folder;
+  { const FileTier tier(folder.file("run.0"), 0, 4, FileTier::no_limit); }
+  EXPECT_EQ(code_of([&] { Store store({}, folder.file("run"), Method{}); }, "rank 0 of 4"),
+            Errc::einval);
+}
+
+void flip(const fs::path& path, std::streamoff at) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(at);
+  const int byte = file.get();
+  file.seekp(at);
+  file.put(static_cast<char>(byte ^ 4));
+}
+
+TEST(CheckpointStore, a_state_that_is_damaged_is_named_and_others_stay) {
+  const Folder folder;
+  Model model(100);
+  {
+    Store store({}, "run", folder.method(0));
+    model.declare(store);
+    for (Count step = 0; step < 3; ++step) {
+      model.set(step);
+      store.push({Kind::state, step});
+    }
+    store.close(true);
+  }
+  flip(folder.path / "slow/run.0.data", 850);
+  {
+    Store store({}, "run", folder.method(0));
+    model.declare(store);
+    EXPECT_EQ(code_of([&] { store.peek({Kind::state, 1}); }, "state 1, theta"), Errc::ebadlog);
+    store.peek({Kind::state, 0});
+    EXPECT_TRUE(model.is(0));
+    store.peek({Kind::state, 2});
+    EXPECT_TRUE(model.is(2));
+    store.close(true);
+  }
+  flip(folder.path / "slow/run.0.journal", header_bytes + 20);
+  Store store({}, "run", folder.method(0));
+  EXPECT_EQ(store.damage().size(), 1U);
+  EXPECT_EQ(store.list().size(), 2U);
+}
+
+TEST(CheckpointStore, a_journal_may_end_anywhere) {
+  const Folder folder;
+  Model model(10);
+  {
+    Store store({}, "run", folder.method(0));
+    model.declare(store);
+    for (Count step = 0; step < 4; ++step) {
+      model.set(step);
+      store.push({Kind::state, step});
+    }
+    store.close(true);
+  }
+  const fs::path journal = folder.path / "slow/run.0.journal";
+  std::string bytes(fs::file_size(journal), ' ');
+  std::ifstream(journal, std::ios::binary).read(bytes.data(), std::ssize(bytes));
+  std::size_t last = 4;
+  for (auto size = std::ssize(bytes); size >= header_bytes; --size) {
+    std::ofstream(journal, std::ios::binary).write(bytes.data(), size);
+    Store store({}, "run", folder.method(0));
+    const std::size_t found = store.list().size();
+    ASSERT_LE(found, last);
+    ASSERT_GE(found + 1, last);
+    last = found;
+    EXPECT_TRUE(store.damage().empty());
+  }
+  EXPECT_EQ(last, 0U);
+}
+
+TEST(CheckpointStore, space_is_used_again_and_journals_stay_short) {
+  const Folder folder;
+  Model model;
+  Store store({}, "run", folder.method(0));
+  model.declare(store);
+  for (int i = 0; i < 3000; ++i) {
+    store.push({Kind::state, i});
+    if (i >= 3) store.drop({Kind::state, i - 3});
+  }
+  EXPECT_LE(fs::file_size(folder.path / "slow/run.0.data"), 5U * 8000);
+  EXPECT_LE(fs::file_size(folder.path / "slow/run.0.journal"), 130U << 10);
+  store.close(true);
+  EXPECT_EQ(Store({}, "run", folder.method(0)).list().size(), 3U);
+}
+
+/// One random call, and the same on a map; whether they agree.
+void step_at_random(std::mt19937& random, Store& store, Model& model, std::map<Count, Count>& all,
+                    Count& version) {
+  const Count step = std::uniform_int_distribution<Count>(0, 20)(random);
+  const StateId id{Kind::state, step};
+  switch (std::uniform_int_distribution<int>(0, 5)(random)) {
+    case 0:
+    case 1:
+      model.set(++version);
+      store.push(id);
+      all[step] = version;
+      break;
+    case 2:
+      if (all.empty()) break;
+      ASSERT_EQ(store.pop(), all.rbegin()->first);
+      ASSERT_TRUE(model.is(all.rbegin()->second, 1e-4));
+      all.erase(std::prev(all.end()));
+      break;
+    case 3:
+      if (all.contains(step)) {
+        store.peek(id);
+        ASSERT_TRUE(model.is(all[step], 1e-4));
+      } else {
+        ASSERT_EQ(code_of([&] { store.peek(id); }), Errc::enodata);
+      }
+      break;
+    case 4:
+      if (all.erase(step) > 0) store.drop(id);
+      break;
+    default:
+      if (random() % 4 == 0) store.sync();
+      if (random() % 4 == 0) store.expect({step, step / 2});
+  }
+  std::vector<Count> steps;
+  for (const auto& state : store.list()) steps.push_back(state.id.step);
+  ASSERT_EQ(steps.size(), all.size());
+}
+
+TEST(CheckpointStore, a_store_is_what_a_map_is) {
+  for (unsigned seed = 0; seed < 12; ++seed) {
+    std::mt19937 random(seed);
+    const Folder folder;
+    const Count memory = std::vector<Count>{0, 3000, 20'000}[seed % 3];
+    const Count fast = std::vector<Count>{-1, 4000, 20'000, 0}[seed % 4];
+    const char* codec = std::vector<const char*>{"none", "zfp:accuracy=1e-4", "zstd:1"}[seed / 4];
+    Model model(300);
+    std::map<Count, Count> all;
+    Count version = 0;
+    for (int opening = 0; opening < 3; ++opening) {
+      Store store({}, "run", folder.method(memory, fast, codec));
+      model.declare(store);
+      ASSERT_EQ(store.list().size(), all.size());
+      for (int i = 0; i < 150; ++i) {
+        step_at_random(random, store, model, all, version);
+        if (testing::Test::HasFatalFailure()) FAIL() << "seed " << seed << ", call " << i;
+      }
+      store.close(true);
+    }
+  }
+}
+
+TEST(CheckpointStore, a_push_that_has_returned_survives_a_kill) {
+  const Folder folder;
+  std::mt19937 random(5);
+  for (int run = 0; run < 12; ++run) {
+    int told[2];
+    ASSERT_EQ(pipe(told), 0);
+    const pid_t child = fork();
+    if (child == 0) {  // pushes and pops for ever, and says which steps are there
+      Store store({}, "run", folder.method(0, run % 2 ? 30'000 : -1, "zstd:1"));
+      Model model;
+      model.declare(store);
+      for (Count i = 0;; i = (i + 1) % 40) {
+        // Two steps that are there whatever becomes of the third.
+        model.set(i);
+        store.push({Kind::state, i});
+        const auto step = static_cast<char>(i);
+        if (write(told[1], &step, 1) != 1) _exit(1);
+        if (i >= 3) store.drop({Kind::state, i - 3});
+      }
+    }
+    close(told[1]);
+    usleep(std::uniform_int_distribution<useconds_t>(2'000, 40'000)(random));
+    kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFSIGNALED(status));
+    char step = 0, last = -1;
+    while (read(told[0], &step, 1) == 1) last = step;
+    close(told[0]);
+    Store store({}, "run", folder.method(0, run % 2 ? 30'000 : -1));
+    EXPECT_TRUE(store.damage().empty());
+    Model model;
+    model.declare(store);
+    if (last < 0) continue;
+    store.peek({Kind::state, last});
+    EXPECT_TRUE(model.is(last));
+    store.close(false);
+  }
+}
+
+TEST(CheckpointStore, a_directory_that_is_full_is_told_by_that_push) {
+  const Folder folder;
+  Model model;
+  Store store({}, "run", folder.method(0));
+  model.declare(store);
+  store.push({Kind::state, 1});
+  rlimit before{}, small{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  small = {8200, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  EXPECT_NE(code_of([&] { store.push({Kind::state, 2}); }), Errc::ok);
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(store.list().size(), 1U);
+  model.set(2);
+  store.push({Kind::state, 2});
+  EXPECT_EQ(store.pop(), 2);
+  EXPECT_TRUE(model.is(2));
+}
+
+}  // namespace
+}  // namespace forebay::checkpoint

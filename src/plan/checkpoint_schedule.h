@@ -1,0 +1,82 @@
+// What a program that computes an adjoint does next: go on, keep a state, go back to one, reverse a
+// step (D4 ch. 4; Griewank and Walther 2000).
+//
+// The problem: step i takes state i to state i+1, and is reversed from state i. States come in
+// order, steps are reversed in the opposite one, and not all states fit into the room that there
+// is: those that are missing are computed again from the newest one before. States are compressed,
+// so they have sizes of their own, which nobody knows before they are stored.
+//
+// The answer depends on what is given alone, and nothing is kept from one to the next: so it serves
+// sizes that drift, room that changes, and a program that was killed and goes on.
+//
+// - *Steps known.* Room is counted in slots: free bytes by what states took lately. Between two
+//   states the split is binomial: with equal sizes no schedule takes fewer steps. Of the splits
+//   that are as good as each other one towards the late ones is taken, which sizes that turn out
+//   otherwise harm least (checkpoint_schedule_test.cc compares with the optimum over bytes).
+// - *Steps not known.* States are kept where the split of a run that ended as late as its number of
+//   repetitions allows would have them; others make room (Wang, Moin and Iaccarino 2009).
+// - *Tiers.* Of the slots that are still needed the next state to be kept has the one that is
+//   written and read least (Stumm and Walther 2009): it lies in the slowest tier that is needed.
+//   That is not so of a few short runs; on the whole it takes fewer accesses of slow tiers than
+//   the best of those schedules that keep each slot in one tier.
+//
+// An answer costs O(stored states + slots that steps not known look at).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/types.h"
+
+namespace forebay {
+
+struct StoredState {
+  Count step = 0;
+  Count bytes = 0;
+};
+
+struct AdjointState {
+  static constexpr Count nowhere = -1;
+
+  Count model = 0;  ///< the state that the program has; nowhere: none, or what no step begins with
+  /// Steps [0, adjoint) are still to be reversed; none while the model runs and nobody knows its
+  /// end. The program sets it to the number of steps when it has got there.
+  std::optional<Count> adjoint;
+  std::vector<StoredState> stored;  ///< by step, each one once
+  std::vector<Count> free;          ///< bytes of each tier, the quickest first
+  /// Bytes of the model's state, where that is known: to be set once it was found not to fit. Of
+  /// the first state a bound helps to choose its tier.
+  std::optional<Count> here;
+};
+
+struct AdjointAction {
+  enum class Kind {
+    advance,  ///< the model goes from state `from` to state `to`; steps not known: or ends before
+    store,    ///< the model's state is kept, in `tier`
+    restore,  ///< the model has state `from` again, which stays stored
+    drop,     ///< state `from` goes
+    turn,     ///< step `from` runs once more and is reversed; the model is at `to`, adjoint `from`
+    done,     ///< everything is reversed, and nothing is stored any more
+  };
+  Kind kind = Kind::done;
+  Count from = 0, to = 0;
+  int tier = 0;
+
+  bool operator==(const AdjointAction&) const = default;
+};
+
+/// Errc::eno_space where not even the first state fits, Errc::einval where there is no state to
+/// begin from, or `state` makes no sense.
+AdjointAction next_action(const AdjointState& state);
+
+/// How many more states there is room for, as far as those that are stored tell; `here` tells where
+/// there are none. For ranks that have to act alike and ask the one that has the least room.
+Count slots_left(const AdjointState& state);
+
+/// Steps that can be reversed with so many states, the first one among them, if none runs more
+/// than `repeats` times before it is reversed: C(states + repeats, states), or the largest number.
+Count steps_within(Count states, Count repeats);
+
+}  // namespace forebay

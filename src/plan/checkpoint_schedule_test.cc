@@ -1,0 +1,350 @@
+#include "plan/checkpoint_schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "base/error.h"
+
+namespace forebay {
+namespace {
+
+using Kind = AdjointAction::Kind;
+
+/// What Griewank and Walther (2000) show to be the least number of steps, besides those that are
+/// reversed, with `c` states: r l - C(c + r, c + 1) for C(c + r - 1, c) < l <= C(c + r, c).
+Count least_steps(Count l, Count c) {
+  const auto choose = [](Count n, Count k) {
+    double value = 1;
+    for (Count i = 1; i <= k; ++i)
+      value = value * static_cast<double>(n - k + i) / static_cast<double>(i);
+    return value;
+  };
+  Count r = 0;
+  while (choose(c + r, c) < static_cast<double>(l)) ++r;
+  return r == 0 ? 0 : r * l - std::llround(choose(c + r, c + 1));
+}
+
+/// A program that does as it is told, and sees that what it is told can be done.
+struct Program {
+  AdjointState state;
+  std::vector<Count> sizes;  ///< of states
+  std::vector<int> tiers;    ///< of stored ones
+  Count steps_run = 0;       ///< but for those that are reversed
+  std::vector<Count> writes, reads;  ///< of each tier
+
+  Program(std::vector<Count> of_states, std::vector<Count> room) : sizes(std::move(of_states)) {
+    state.adjoint = std::ssize(sizes);
+    state.free = std::move(room);
+    writes.resize(state.free.size());
+    reads.resize(state.free.size());
+  }
+  Count length() const { return std::ssize(sizes); }
+  Count size_of(Count step) const { return sizes.at(static_cast<std::size_t>(step)); }
+
+  std::size_t find(Count step) const {
+    for (std::size_t i = 0; i < state.stored.size(); ++i)
+      if (state.stored[i].step == step) return i;
+    ADD_FAILURE() << "state " << step << " is not stored";
+    throw std::runtime_error("not stored");
+  }
+  void forget(Count step) {
+    const auto i = find(step);
+    state.free[static_cast<std::size_t>(tiers[i])] += state.stored[i].bytes;
+    state.stored.erase(state.stored.begin() + static_cast<std::ptrdiff_t>(i));
+    tiers.erase(tiers.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  void keep(const AdjointAction& action) {
+    const Count bytes = size_of(action.from);
+    Count& room = state.free.at(static_cast<std::size_t>(action.tier));
+    if (bytes > room) {
+      ASSERT_NE(state.here, bytes) << "told twice to store what does not fit";
+      state.here = bytes;
+      return;
+    }
+    room -= bytes;
+    ++writes[static_cast<std::size_t>(action.tier)];
+    const auto at =
+        std::lower_bound(state.stored.begin(), state.stored.end(), action.from,
+                         [](const StoredState& s, Count step) { return s.step < step; });
+    ASSERT_TRUE(at == state.stored.end() || at->step != action.from) << "stored twice";
+    tiers.insert(tiers.begin() + (at - state.stored.begin()), action.tier);
+    state.stored.insert(at, {action.from, bytes});
+  }
+
+  /// False when all is done.
+  bool carry_out(const AdjointAction& action) {
+    switch (action.kind) {
+      case Kind::advance:
+        EXPECT_EQ(action.from, state.model);
+        EXPECT_LT(action.from, action.to);
+        if (state.adjoint) EXPECT_LT(action.to, *state.adjoint);
+        steps_run += action.to - action.from;
+        state.model = action.to;
+        state.here.reset();
+        break;
+      case Kind::store:
+        EXPECT_EQ(action.from, state.model);
+        keep(action);
+        break;
+      case Kind::restore:
+        ++reads[static_cast<std::size_t>(tiers[find(action.from)])];
+        state.model = action.from;
+        state.here.reset();
+        break;
+      case Kind::drop:
+        forget(action.from);
+        break;
+      case Kind::turn:
+        EXPECT_EQ(action.from, state.model);
+        EXPECT_EQ(action.to, *state.adjoint);
+        state.model = action.to;
+        state.adjoint = action.from;
+        break;
+      case Kind::done:
+        EXPECT_EQ(*state.adjoint, 0);
+        EXPECT_TRUE(state.stored.empty());
+        return false;
+    }
+    return true;
+  }
+  void reverse() {
+    for (Count i = 0; carry_out(next_action(state)); ++i)
+      ASSERT_LT(i, 40 * length() * length()) << "it goes on for ever";
+  }
+  /// Runs as one whose length nobody knows, until `length()` steps have been made.
+  void run_on() {
+    state.adjoint.reset();
+    while (state.model < length()) {
+      AdjointAction action = next_action(state);
+      if (action.kind == Kind::advance) action.to = std::min(action.to, length());
+      carry_out(action);
+    }
+    state.adjoint = length();
+  }
+};
+
+std::vector<Count> equal(Count n, Count bytes) {
+  return std::vector<Count>(static_cast<std::size_t>(n), bytes);
+}
+
+TEST(CheckpointSchedule, equal_sizes_take_the_least_number_of_steps) {
+  EXPECT_EQ(least_steps(10, 3), 15);
+  EXPECT_EQ(least_steps(100, 3), 490);
+  EXPECT_EQ(least_steps(100, 9), 234);
+  EXPECT_EQ(least_steps(1000, 10), 3636);
+  for (Count l = 1; l <= 200; ++l) {
+    for (Count c = 1; c <= 20; ++c) {
+      Program program(equal(l, 8), {8 * c + 7});
+      program.reverse();
+      ASSERT_EQ(program.steps_run, least_steps(l, c)) << l << " steps, " << c << " states";
+    }
+  }
+  Program large(equal(1000, 3), {30});
+  large.reverse();
+  EXPECT_EQ(large.steps_run, 3636);
+}
+
+/// The least number of steps for states of these sizes, all of which are known.
+class Optimum {
+ public:
+  Optimum(const std::vector<Count>& sizes, Count room)
+      : sizes_(sizes),
+        length_(std::ssize(sizes)),
+        room_(room),
+        known_(static_cast<std::size_t>((length_ + 1) * (length_ + 1) * (room + 1)), -1) {}
+  Count steps() { return least(0, length_, room_ - sizes_[0]); }
+
+ private:
+  Count least(Count from, Count to, Count free) {
+    const Count n = to - from;
+    if (n <= 1) return 0;
+    Count& known = known_[static_cast<std::size_t>(
+        (from * (length_ + 1) + to) * (room_ + 1) + free)];
+    if (known >= 0) return known;
+    Count best = n * (n - 1) / 2;
+    for (Count m = from + 1; m < to; ++m) {
+      const Count bytes = sizes_[static_cast<std::size_t>(m)];
+      if (bytes <= free)
+        best = std::min(best, m - from + least(m, to, free - bytes) + least(from, m, free));
+    }
+    return known = best;
+  }
+
+  const std::vector<Count>& sizes_;
+  Count length_, room_;
+  std::vector<Count> known_;
+};
+
+/// States that compress worse and worse, as models leave their first state (D4 §4.3.1).
+std::vector<Count> drifting(std::mt19937& random, Count n, double noise) {
+  std::uniform_real_distribution<double> part(0, 1);
+  const double growth = part(random), time = 2 + 13 * part(random);
+  std::vector<Count> sizes;
+  for (Count i = 0; i < n; ++i)
+    sizes.push_back(
+        std::llround(20 * (1 + growth * (1 - std::exp(-static_cast<double>(i) / time))) *
+                     (1 + noise * (2 * part(random) - 1))));
+  return sizes;
+}
+
+TEST(CheckpointSchedule, sizes_that_drift_take_little_more_than_the_optimum) {
+  std::mt19937 random(19);
+  double sum = 0;
+  constexpr int runs = 40;
+  for (int run = 0; run < runs; ++run) {
+    const auto length = std::uniform_int_distribution<Count>(20, 60)(random);
+    const auto sizes = drifting(random, length, 0.03);
+    const double mean =
+        static_cast<double>(std::accumulate(sizes.begin(), sizes.end(), Count{0})) /
+        static_cast<double>(length);
+    const double states = std::uniform_real_distribution<double>(5, 12)(random);
+    const Count room = std::llround(states * mean);
+    Program program(sizes, {room});
+    program.reverse();
+    const double ratio = static_cast<double>(program.steps_run) /
+                         static_cast<double>(Optimum(sizes, room).steps());
+    EXPECT_LE(ratio, 1.1) << length << " steps, room for " << states;
+    EXPECT_GE(ratio, 1) << "the optimum is none";
+    sum += ratio;
+  }
+  EXPECT_LE(sum / runs, 1.04);
+}
+
+TEST(CheckpointSchedule, any_sizes_and_tiers_are_reversed_within_the_room) {
+  std::mt19937 random(7);
+  for (int run = 0; run < 300; ++run) {
+    std::vector<Count> sizes(std::uniform_int_distribution<std::size_t>(1, 60)(random));
+    for (Count& s : sizes) s = std::uniform_int_distribution<Count>(0, 100)(random);
+    std::vector<Count> room(std::uniform_int_distribution<std::size_t>(1, 3)(random));
+    for (Count& r : room) r = std::uniform_int_distribution<Count>(0, 300)(random);
+    room.back() += 100;  // the first one fits
+    Program program(sizes, room);
+    program.reverse();  // which sees that no tier is overdrawn
+    EXPECT_EQ(program.state.model, 1);
+    Program unknown(sizes, room);
+    unknown.run_on();
+    unknown.reverse();
+    EXPECT_EQ(unknown.state.model, 1);
+  }
+}
+
+TEST(CheckpointSchedule, room_that_changes_and_a_program_that_begins_anew_are_no_matter) {
+  Program program(equal(100, 10), {100});
+  for (int i = 0; i < 60; ++i) program.carry_out(next_action(program.state));
+  program.state.model = AdjointState::nowhere;  // killed, and it has what is stored
+  program.state.free[0] = 0;
+  program.reverse();
+  EXPECT_EQ(program.state.model, 1);
+}
+
+/// Accesses of the slower tier if the slots that are used least are in it.
+Count least_accesses(Count l, Count quick, Count slow) {
+  // Each slot is a tier here: states lie in slots as on a stack.
+  const Count c = quick + slow;
+  Program program(equal(l, 1), {c});
+  std::vector<Count> by_slot(static_cast<std::size_t>(c));
+  for (bool more = true; more;) {
+    const auto action = next_action(program.state);
+    if (action.kind == Kind::store) ++by_slot[program.state.stored.size()];
+    if (action.kind == Kind::restore) ++by_slot[program.state.stored.size() - 1];
+    more = program.carry_out(action);
+  }
+  std::sort(by_slot.begin(), by_slot.end());
+  return std::accumulate(by_slot.begin(), by_slot.begin() + slow, Count{0});
+}
+
+TEST(CheckpointSchedule, what_is_read_least_lies_in_the_slower_tier) {
+  Count fixed = 0, ours = 0;
+  double worst = 0;
+  for (Count l = 2; l <= 60; ++l) {
+    for (Count quick = 1; quick <= 5; ++quick) {
+      for (Count slow = 1; slow <= 5; ++slow) {
+        Program program(equal(l, 1), {quick, slow});
+        program.state.here = 1;
+        program.reverse();
+        EXPECT_EQ(program.steps_run, least_steps(l, quick + slow));
+        const Count accesses = program.writes[1] + program.reads[1];
+        const Count least = least_accesses(l, quick, slow);
+        worst = std::max(worst, static_cast<double>(accesses) / static_cast<double>(least));
+        if (l - 1 < quick) EXPECT_EQ(accesses, 0);
+        fixed += least;
+        ours += accesses;
+      }
+    }
+  }
+  EXPECT_LE(worst, 1.5);  // three for two, in very short runs
+  EXPECT_LT(ours, fixed * 95 / 100);
+}
+
+TEST(CheckpointSchedule, a_run_whose_end_nobody_knows_repeats_no_more_than_it_must) {
+  double worst = 0;
+  for (Count c = 2; c <= 10; ++c) {
+    for (Count l = 2; l <= 150; ++l) {
+      Program program(equal(l, 4), {4 * c});
+      program.run_on();
+      // The last step's own run is no repetition: known ends save it.
+      const Count known = least_steps(l, c) + 1;
+      program.reverse();
+      EXPECT_GE(program.steps_run, known);
+      worst = std::max(worst, static_cast<double>(program.steps_run) / static_cast<double>(known));
+    }
+  }
+  EXPECT_LT(worst, 1.34);
+}
+
+Errc code_of(const AdjointState& state) {
+  try {
+    next_action(state);
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return Errc::ok;
+}
+
+TEST(CheckpointSchedule, what_makes_no_sense_is_refused) {
+  AdjointState state;
+  state.adjoint = 5;
+  state.free = {10};
+  EXPECT_EQ(code_of(state), Errc::ok);
+  state.here = 11;
+  EXPECT_EQ(code_of(state), Errc::eno_space);
+  state.adjoint.reset();
+  EXPECT_EQ(code_of(state), Errc::eno_space);
+  state = {.model = AdjointState::nowhere, .adjoint = 5, .stored = {}, .free = {10}, .here = {}};
+  EXPECT_EQ(code_of(state), Errc::einval);
+  state = {.model = 0, .adjoint = 5, .stored = {{3, 1}, {3, 1}}, .free = {10}, .here = {}};
+  EXPECT_EQ(code_of(state), Errc::einval);
+  state = {.model = 0, .adjoint = 5, .stored = {{3, -1}}, .free = {10}, .here = {}};
+  EXPECT_EQ(code_of(state), Errc::einval);
+  state = {.model = 0, .adjoint = 5, .stored = {}, .free = {-1}, .here = {}};
+  EXPECT_EQ(code_of(state), Errc::einval);
+  state = {.model = 0, .adjoint = -1, .stored = {}, .free = {1}, .here = {}};
+  EXPECT_EQ(code_of(state), Errc::einval);
+}
+
+TEST(CheckpointSchedule, one_step_needs_no_room) {
+  AdjointState state;
+  state.adjoint = 1;
+  EXPECT_EQ(next_action(state), (AdjointAction{Kind::turn, 0, 1, 0}));
+}
+
+TEST(CheckpointSchedule, long_runs_do_not_overflow) {
+  EXPECT_EQ(steps_within(3, 7), 120);
+  EXPECT_EQ(steps_within(0, 7), 1);
+  EXPECT_EQ(steps_within(7, -1), 0);
+  EXPECT_EQ(steps_within(1'000'000, 1'000'000), std::numeric_limits<Count>::max());
+  AdjointState state;
+  state.adjoint = std::numeric_limits<Count>::max();
+  state.stored = {{0, 1}};
+  state.free = {std::numeric_limits<Count>::max(), std::numeric_limits<Count>::max()};
+  EXPECT_EQ(next_action(state).kind, Kind::advance);
+}
+
+}  // namespace
+}  // namespace forebay

@@ -1,0 +1,154 @@
+// The C interface of checkpoints: each rank has states of its own, and all act alike.
+#include <mpi.h>
+#include <pnetcdf.h>
+// behind MPI, for what it adds
+#include <forebay_checkpoint.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "support/harness.h"
+
+using namespace forebay_test;
+
+namespace {
+
+constexpr int64_t steps = 40;
+
+// A rank's state after `step` steps; ranks have states of different sizes, the last one none.
+std::vector<double> state_of(int64_t step) {
+  const int size = world.rank == world.size - 1 ? 0 : 100 * (world.rank + 1);
+  std::vector<double> values(static_cast<size_t>(size));
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<double>(step * 1000 + world.rank) + 0.25 * static_cast<double>(i);
+  return values;
+}
+
+int open(const std::string& hints) {
+  int store = -1;
+  EXPECT_OK(forebay_checkpoint_open_mpi(MPI_COMM_WORLD, world.path("run").c_str(), hints.c_str(),
+                                        &store));
+  return store;
+}
+
+void declare(int store, std::vector<double>& values) {
+  const int64_t shape[1] = {static_cast<int64_t>(values.size())};
+  EXPECT_OK(forebay_checkpoint_var(store, "u", "double", 1, shape, nullptr, values.data(), nullptr));
+}
+
+struct Outcome {
+  int64_t advanced = 0, kept = 0, turned = 0;
+};
+
+// Does what it is told until `most` actions are done, or all.
+Outcome reverse(int store, std::vector<double>& values, int64_t& model, int64_t& left, int most) {
+  Outcome outcome;
+  for (int i = 0; i < most; ++i) {
+    int action = -1;
+    int64_t from = -1, to = -1;
+    EXPECT_OK(forebay_checkpoint_next(store, model, left, &action, &from, &to));
+    EXPECT_TRUE(same_on_all_ranks(action * 1000000 + from * 1000 + to));
+    switch (action) {
+      case FOREBAY_ADVANCE:
+        outcome.advanced += to - model;
+        model = to;
+        values.assign(values.size(), 0);
+        std::copy_n(state_of(model).begin(), values.size(), values.begin());
+        break;
+      case FOREBAY_STORE:
+        ++outcome.kept;
+        EXPECT_OK(forebay_checkpoint_push(store, from));
+        break;
+      case FOREBAY_RESTORE:
+        EXPECT_OK(forebay_checkpoint_peek(store, from));
+        EXPECT_TRUE(values == state_of(from));
+        model = from;
+        break;
+      case FOREBAY_DROP:
+        EXPECT_OK(forebay_checkpoint_drop(store, from));
+        break;
+      case FOREBAY_TURN:
+        EXPECT_TRUE(values == state_of(from));
+        ++outcome.turned;
+        left = from;
+        model = -1;
+        break;
+      default:
+        EXPECT_EQ(action, FOREBAY_DONE);
+        return outcome;
+    }
+  }
+  return outcome;
+}
+
+}  // namespace
+
+TEST(Checkpoints, all_ranks_act_alike_though_their_states_differ_in_size) {
+  std::vector<double> values = state_of(0);
+  const int store = open("checkpoint_memory=2KiB;checkpoint_dir_bytes=8KiB");
+  declare(store, values);
+  int64_t model = 0, left = steps;
+  const Outcome outcome = reverse(store, values, model, left, 100000);
+  EXPECT_EQ(outcome.turned, steps);
+  EXPECT_EQ(left, 0);
+  if (world.size > 2) {
+    EXPECT_GT(outcome.advanced, steps);
+  }
+  EXPECT_OK(forebay_checkpoint_close(store, 0));
+}
+
+TEST(Checkpoints, a_job_that_ends_on_its_way_back_goes_on_there) {
+  const std::string hints = "checkpoint_memory=0;checkpoint_dir_bytes=16KiB";
+  int64_t model = 0, left = steps, reversed = 0;
+  {
+    std::vector<double> values = state_of(0);
+    const int store = open(hints);
+    declare(store, values);
+    reversed = reverse(store, values, model, left, 60).turned;
+    EXPECT_OK(forebay_checkpoint_begin(store, left, FOREBAY_WRITE | FOREBAY_ADJOINT));
+    EXPECT_OK(forebay_checkpoint_put_bytes(store, "left", &left, sizeof left));
+    EXPECT_OK(forebay_checkpoint_end(store));
+    EXPECT_OK(forebay_checkpoint_close(store, 1));
+  }
+  std::vector<double> values = state_of(0);
+  const int store = open(hints);
+  declare(store, values);
+  int64_t step = -1, found = 0, size = 0, again = -1;
+  EXPECT_OK(forebay_checkpoint_list(store, FOREBAY_ADJOINT, 1, &step, &found));
+  EXPECT_EQ(found, 1);
+  EXPECT_OK(forebay_checkpoint_begin(store, step, FOREBAY_READ | FOREBAY_ADJOINT));
+  EXPECT_OK(forebay_checkpoint_get_bytes(store, "left", nullptr, &size));
+  EXPECT_EQ(size, 8);
+  size = 4;
+  EXPECT_ERR(NC_EINSUFFBUF, forebay_checkpoint_get_bytes(store, "left", &again, &size));
+  EXPECT_OK(forebay_checkpoint_get_bytes(store, "left", &again, &size));
+  EXPECT_OK(forebay_checkpoint_end(store));
+  EXPECT_EQ(again, left);
+  model = -1;
+  EXPECT_EQ(reversed + reverse(store, values, model, again, 100000).turned, steps);
+  EXPECT_OK(forebay_checkpoint_drop_adjoint(store, step));
+  EXPECT_ERR(NC_ENODATA, forebay_checkpoint_pop(store, nullptr));
+  EXPECT_OK(forebay_checkpoint_close(store, 0));
+}
+
+TEST(Checkpoints, what_is_wrong_is_told_by_codes) {
+  int store = -1, variable = -1;
+  const std::string path = world.path("run") + std::to_string(world.rank);
+  EXPECT_ERR(NC_EINVAL, forebay_checkpoint_open(path.c_str(), "checkpoint_memory=much", &store));
+  EXPECT_ERR(NC_EINVAL, forebay_checkpoint_open(path.c_str(), nullptr, nullptr));
+  EXPECT_ERR(NC_EBADNAME, forebay_checkpoint_open(nullptr, nullptr, &store));
+  EXPECT_ERR(NC_EBADID, forebay_checkpoint_push(77, 1));
+  EXPECT_OK(forebay_checkpoint_open(path.c_str(), nullptr, &store));
+  EXPECT_ERR(NC_EBADTYPE,
+             forebay_checkpoint_var(store, "u", "complex", 0, nullptr, nullptr, nullptr, nullptr));
+  EXPECT_ERR(NC_EINVAL,
+             forebay_checkpoint_var(store, "u", "int", 2, nullptr, nullptr, nullptr, nullptr));
+  EXPECT_OK(forebay_checkpoint_var(store, "u", "int", 0, nullptr, nullptr, nullptr, &variable));
+  EXPECT_ERR(NC_EINVAL, forebay_checkpoint_begin(store, 1, 8));
+  EXPECT_ERR(NC_EPERM, forebay_checkpoint_put(store, variable, &store));
+  EXPECT_ERR(NC_ENODATA, forebay_checkpoint_peek(store, 1));
+  EXPECT_TRUE(std::string(forebay_error_message()).find("state 1") != std::string::npos);
+  EXPECT_OK(forebay_checkpoint_close(store, 0));
+  EXPECT_ERR(NC_EBADID, forebay_checkpoint_close(store, 0));
+}
