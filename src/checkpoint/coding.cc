@@ -1,6 +1,7 @@
 #include "checkpoint/coding.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -98,6 +99,12 @@ Pipeline codec_of(const Part& part, const Pipeline& wanted) {
   return wanted.for_type(part.type);
 }
 
+void append(RawBytes& to, std::span<const std::byte> from) {
+  if (from.empty()) return;
+  to.resize(to.size() + from.size());
+  std::memcpy(to.data() + to.size() - from.size(), from.data(), from.size());
+}
+
 RawBytes encode(Part& part, const Pipeline& wanted, std::span<const std::byte> values,
                 Team& team) {
   const Pipeline codec = codec_of(part, wanted);
@@ -125,12 +132,12 @@ RawBytes encode(Part& part, const Pipeline& wanted, std::span<const std::byte> v
       copy_swapped(external.data(), values.data() + at, bytes, size_of(part.type));
       const EncodedChunk encoded = codec.encode(chunk, external, team[member]);
       part.pieces[i] = {std::ssize(encoded.bytes), encoded.skipped, hash_of(encoded.bytes)};
-      stored[member].insert(stored[member].end(), encoded.bytes.begin(), encoded.bytes.end());
+      append(stored[member], encoded.bytes);
     }
   });
   RawBytes all = std::move(stored[0]);
   for (std::size_t member = 1; member < stored.size(); ++member)
-    all.insert(all.end(), stored[member].begin(), stored[member].end());
+    append(all, stored[member]);
   return all;
 }
 

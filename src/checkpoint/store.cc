@@ -53,6 +53,8 @@ std::size_t threads_of(const Comm& comm, const Method& method) {
   return static_cast<std::size_t>(std::clamp(threads, 1, most));
 }
 
+constexpr Count least_spare = 64 << 10;  ///< below it the C library keeps memory itself
+
 constexpr std::string_view nowhere = "none";
 
 [[noreturn]] void throw_no_room(const StateId& id) {
@@ -184,7 +186,7 @@ void Store::add_part(Part part, const Pipeline& codec, std::span<const std::byte
     if (other.name == part.name)
       throw Error(Errc::enameinuse, "a second " + part.name + " of one state");
   RawBytes owned = encode(part, codec, values, team_);
-  if (owned.empty() && !stays) owned.assign(values.begin(), values.end());
+  if (owned.empty() && !stays) append(owned, values);
   const auto bytes = static_cast<std::size_t>(part.stored_bytes());
   auto* from = owned.empty() ? const_cast<std::byte*>(values.data()) : owned.data();
   draft_->pieces.push_back({from, bytes});
@@ -250,7 +252,7 @@ void Store::commit() {
       if (place->tier != Tier::memory) files(place->tier)->drop(place->record.serial);
     });
     // Where that fails it is known by its serial to be of the past.
-    if (place->tier == Tier::memory) held_ -= place->record.bytes;
+    if (place->tier == Tier::memory) leave_memory(*place);
   }
   place = state;
   draft_.reset();
@@ -273,23 +275,46 @@ void Store::keep_in_memory(Lock& lock, State& state, Draft& draft) {
     changed_.wait(lock);
   }
   held_ += bytes;
+  std::vector<RawBytes> spare = std::exchange(spare_, {});
+  spare_bytes_ = 0;
   lock.unlock();
   const auto failed = attempt_to([&] {
     for (std::size_t i = 0; i < draft.pieces.size(); ++i) {
       const iovec& piece = draft.pieces[i];
       RawBytes& own = draft.owned[i];
-      const auto* from = static_cast<const std::byte*>(piece.iov_base);
-      if (own.empty() && piece.iov_len > 0) own.assign(from, from + piece.iov_len);
+      if (own.empty()) {
+        const auto fits = std::find_if(spare.begin(), spare.end(), [&](const RawBytes& bytes) {
+          return bytes.capacity() == piece.iov_len;
+        });
+        if (fits != spare.end()) own.swap(*fits);
+        own.clear();
+        append(own, bytes_at(piece.iov_base, static_cast<Count>(piece.iov_len)));
+      }
       own.shrink_to_fit();
     }
   });
   lock.lock();
+  set_aside(std::move(spare));
   if (failed) {
     held_ -= bytes;
     throw *failed;
   }
   state.record = std::move(draft.record);
   state.memory = std::move(draft.owned);
+}
+
+void Store::leave_memory(State& state) {
+  held_ -= state.record.bytes;
+  set_aside(std::exchange(state.memory, {}));
+}
+
+/// Memory that the next states of this size are put into: the system would have to clear it.
+void Store::set_aside(std::vector<RawBytes> memory) {
+  for (RawBytes& bytes : memory) {
+    const auto size = static_cast<Count>(bytes.capacity());
+    if (size < least_spare || held_ + spare_bytes_ + size > memory_) continue;
+    if (!attempt_to([&] { spare_.push_back(std::move(bytes)); })) spare_bytes_ += size;
+  }
 }
 
 /// Into the first tier from `first` on that has room and takes it.
@@ -473,7 +498,7 @@ void Store::forget(const StatePtr& state) {
   if (state->tier != Tier::memory)
     files(state->tier)->drop(state->record.serial);
   else
-    held_ -= state->record.bytes;
+    leave_memory(*state);
   if (ahead_ && ahead_->serial == state->record.serial) ahead_.reset();
   states_.erase(state->record.id);
 }
