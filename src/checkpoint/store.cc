@@ -388,6 +388,10 @@ void Store::read_part(const State& state, std::size_t number, std::span<std::byt
   std::string where = words_for(state.record.id) + ", " + part.name;
   if (state.tier == Tier::memory) {
     const std::byte* from = state.memory[number].data();
+    if (part.codec == "none") {  // nothing has come near it
+      if (!into.empty()) std::memcpy(into.data(), from, into.size());
+      return;
+    }
     const auto fetch = [&](Count offset, std::span<std::byte> to) {
       if (!to.empty()) std::memcpy(to.data(), from + offset, to.size());
     };
