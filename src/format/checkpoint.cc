@@ -127,6 +127,10 @@ Entry parse_body(std::span<const std::byte> body) {
 
 }  // namespace
 
+std::string words_for(const StateId& id) {
+  return (id.kind == Kind::adjoint ? "adjoint state " : "state ") + std::to_string(id.step);
+}
+
 Count Part::raw_bytes() const {
   Count bytes = width_of(type);
   for (const Count length : shape) bytes *= length;
