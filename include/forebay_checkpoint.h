@@ -89,7 +89,8 @@ FOREBAY_EXPORT extern int forebay_checkpoint_close(int store, int keep);
  * repetition in the room that there is: checkpoint_memory, checkpoint_fast_bytes and
  * checkpoint_dir_bytes (0: no limit). `model`: the state that the program has, or -1; `adjoint`:
  * steps [0, adjoint) are still to be reversed, or -1 while the model runs and nobody knows its end.
- * All ranks are told the same.
+ * All ranks are told the same, as long as they have the same steps: where a push fails on one, the
+ * others drop theirs.
  *
  *   FOREBAY_ADVANCE  go from state `from` to state `to`   FOREBAY_DROP  drop step `from`
  *   FOREBAY_STORE    push step `from`                     FOREBAY_TURN  reverse step `from`

@@ -1,6 +1,7 @@
 #include "checkpoint/coding.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -14,9 +15,6 @@
 namespace forebay::checkpoint {
 
 namespace {
-
-/// What a fetch brings at a time of values that are not encoded.
-constexpr std::size_t part_of_fetch = 4 << 20;
 
 /// Largest less smallest of all values, for codecs whose bound is a part of it.
 double range_of(const Part& part, std::span<const std::byte> values) {
@@ -76,18 +74,6 @@ void share(std::size_t n, Team& team, F&& f) {
               "begin from another checkpoint");
 }
 
-void fetch_as_they_are(const Part& part, const Fetch& fetch, std::span<std::byte> values,
-                       const std::string& where) {
-  RunningHash hash;
-  for (std::size_t at = 0; at < values.size();) {
-    const auto now = values.subspan(at, std::min(part_of_fetch, values.size() - at));
-    fetch(static_cast<Count>(at), now);
-    hash.add(now);
-    at += now.size();
-  }
-  if (hash.value() != part.pieces[0].hash) throw_damaged(where);
-}
-
 }  // namespace
 
 Pipeline codec_of(const Part& part, const Pipeline& wanted) {
@@ -96,6 +82,12 @@ Pipeline codec_of(const Part& part, const Pipeline& wanted) {
                 "its levels are for reading; name the codecs behind it alone");
   if (part.type == Type::none || part.raw_bytes() < Pipeline::least_bytes) return {};
   return wanted.for_type(part.type);
+}
+
+void append(RawBytes& to, std::span<const std::byte> from) {
+  if (from.empty()) return;
+  to.resize(to.size() + from.size());
+  std::memcpy(to.data() + to.size() - from.size(), from.data(), from.size());
 }
 
 RawBytes encode(Part& part, const Pipeline& wanted, std::span<const std::byte> values,
@@ -125,19 +117,23 @@ RawBytes encode(Part& part, const Pipeline& wanted, std::span<const std::byte> v
       copy_swapped(external.data(), values.data() + at, bytes, size_of(part.type));
       const EncodedChunk encoded = codec.encode(chunk, external, team[member]);
       part.pieces[i] = {std::ssize(encoded.bytes), encoded.skipped, hash_of(encoded.bytes)};
-      stored[member].insert(stored[member].end(), encoded.bytes.begin(), encoded.bytes.end());
+      append(stored[member], encoded.bytes);
     }
   });
   RawBytes all = std::move(stored[0]);
   for (std::size_t member = 1; member < stored.size(); ++member)
-    all.insert(all.end(), stored[member].begin(), stored[member].end());
+    append(all, stored[member]);
   return all;
 }
 
 void decode(const Part& part, const Fetch& fetch, std::span<std::byte> values, Team& team,
             const std::string& where) {
   if (values.empty()) return;
-  if (part.codec == "none") return fetch_as_they_are(part, fetch, values, where);
+  if (part.codec == "none") {
+    fetch(0, values);
+    if (hash_of(values) != part.pieces[0].hash) throw_damaged(where);
+    return;
+  }
   const Pipeline codec = codec_of(part, Pipeline::parse(part.codec));
   if (codec.text() != part.codec) throw_damaged(where);
   const std::vector<Place> places = places_of(part);

@@ -17,6 +17,9 @@ namespace forebay::checkpoint {
 /// where it is too small for one. Errc::einval for a hierarchy, whose levels nobody would read.
 Pipeline codec_of(const Part& part, const Pipeline& wanted);
 
+/// Not by insert(), which takes one byte after another.
+void append(RawBytes& to, std::span<const std::byte> from);
+
 /// Threads that share the pieces of a variable, each with a workspace of its own: as many as there
 /// are workspaces, the caller's among them.
 using Team = std::vector<CodecWorkspace>;

@@ -16,10 +16,6 @@ namespace {
 /// A journal that is shorter is not written anew.
 constexpr Offset least_shortened = 64 << 10;
 
-std::string words_for(const StateId& id) {
-  return (id.kind == Kind::adjoint ? "adjoint state " : "state ") + std::to_string(id.step);
-}
-
 }  // namespace
 
 FileTier::FileTier(const std::string& prefix, Rank rank, int ranks, Count limit)

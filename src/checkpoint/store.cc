@@ -14,18 +14,6 @@ namespace forebay::checkpoint {
 
 namespace {
 
-std::string words_for(const StateId& id) {
-  return (id.kind == Kind::adjoint ? "adjoint state " : "state ") + std::to_string(id.step);
-}
-
-std::string words_for(const Part& part) {
-  if (part.type == Type::none) return std::to_string(part.raw_bytes()) + " bytes";
-  std::string text = std::string(name_of(part.type)) + "(";
-  for (std::size_t d = 0; d < part.shape.size(); ++d)
-    text += (d > 0 ? ", " : "") + std::to_string(part.shape[d]);
-  return text + ")";
-}
-
 void check_variable(const Part& part) {
   if (part.name.empty()) throw Error(Errc::ebadname, "a variable of checkpoints without a name");
   if (!is_valid(part.type))
@@ -52,6 +40,8 @@ std::size_t threads_of(const Comm& comm, const Method& method) {
   const int threads = method.codec_threads > 0 ? method.codec_threads : chosen;
   return static_cast<std::size_t>(std::clamp(threads, 1, most));
 }
+
+constexpr Count least_spare = 64 << 10;  ///< below it the C library keeps memory itself
 
 constexpr std::string_view nowhere = "none";
 
@@ -184,7 +174,7 @@ void Store::add_part(Part part, const Pipeline& codec, std::span<const std::byte
     if (other.name == part.name)
       throw Error(Errc::enameinuse, "a second " + part.name + " of one state");
   RawBytes owned = encode(part, codec, values, team_);
-  if (owned.empty() && !stays) owned.assign(values.begin(), values.end());
+  if (owned.empty() && !stays) append(owned, values);
   const auto bytes = static_cast<std::size_t>(part.stored_bytes());
   auto* from = owned.empty() ? const_cast<std::byte*>(values.data()) : owned.data();
   draft_->pieces.push_back({from, bytes});
@@ -250,7 +240,7 @@ void Store::commit() {
       if (place->tier != Tier::memory) files(place->tier)->drop(place->record.serial);
     });
     // Where that fails it is known by its serial to be of the past.
-    if (place->tier == Tier::memory) held_ -= place->record.bytes;
+    if (place->tier == Tier::memory) leave_memory(*place);
   }
   place = state;
   draft_.reset();
@@ -273,23 +263,46 @@ void Store::keep_in_memory(Lock& lock, State& state, Draft& draft) {
     changed_.wait(lock);
   }
   held_ += bytes;
+  std::vector<RawBytes> spare = std::exchange(spare_, {});
+  spare_bytes_ = 0;
   lock.unlock();
   const auto failed = attempt_to([&] {
     for (std::size_t i = 0; i < draft.pieces.size(); ++i) {
       const iovec& piece = draft.pieces[i];
       RawBytes& own = draft.owned[i];
-      const auto* from = static_cast<const std::byte*>(piece.iov_base);
-      if (own.empty() && piece.iov_len > 0) own.assign(from, from + piece.iov_len);
+      if (own.empty()) {
+        const auto fits = std::find_if(spare.begin(), spare.end(), [&](const RawBytes& bytes) {
+          return bytes.capacity() == piece.iov_len;
+        });
+        if (fits != spare.end()) own.swap(*fits);
+        own.clear();
+        append(own, bytes_at(piece.iov_base, static_cast<Count>(piece.iov_len)));
+      }
       own.shrink_to_fit();
     }
   });
   lock.lock();
+  set_aside(std::move(spare));
   if (failed) {
     held_ -= bytes;
     throw *failed;
   }
   state.record = std::move(draft.record);
   state.memory = std::move(draft.owned);
+}
+
+void Store::leave_memory(State& state) {
+  held_ -= state.record.bytes;
+  set_aside(std::exchange(state.memory, {}));
+}
+
+/// Memory that the next states of this size are put into: the system would have to clear it.
+void Store::set_aside(std::vector<RawBytes> memory) {
+  for (RawBytes& bytes : memory) {
+    const auto size = static_cast<Count>(bytes.capacity());
+    if (size < least_spare || held_ + spare_bytes_ + size > memory_) continue;
+    if (!attempt_to([&] { spare_.push_back(std::move(bytes)); })) spare_bytes_ += size;
+  }
 }
 
 /// Into the first tier from `first` on that has room and takes it.
@@ -320,7 +333,7 @@ void Store::abandon() noexcept {
   changed_.notify_all();
 }
 
-// -- reading --------------------------------------------------------------------------------------
+// -- all states -----------------------------------------------------------------------------------
 
 Store::StatePtr Store::find(StateId id) const {
   const auto found = states_.find(id);
@@ -332,132 +345,6 @@ Store::StatePtr Store::find(StateId id) const {
 void Store::wait_for(Lock& lock, const State& state) {
   if (state.busy) ++waits_;
   changed_.wait(lock, [&] { return !state.busy; });
-}
-
-void Store::begin_read(StateId id) {
-  require_idle();
-  Lock lock(mutex_);
-  const StatePtr state = find(id);
-  wait_for(lock, *state);
-  if (ahead_ && ahead_->serial == state->record.serial && !ahead_->values.empty()) {
-    reading_ahead_ = std::move(ahead_);
-    ++ahead_used_;
-  }
-  ahead_.reset();
-  state->busy = true;
-  reading_ = state;
-}
-
-std::size_t Store::part_of(const std::string& name) const {
-  for (std::size_t i = 0; i < parts().size(); ++i)
-    if (parts()[i].name == name) return i;
-  throw Error(Errc::enotvar, words_for(reading_->record.id) + " has no " + name,
-              "declare what was kept");
-}
-
-void Store::read_part(const State& state, std::size_t number, std::span<std::byte> into,
-                      Team& team) const {
-  const Part& part = state.record.parts[number];
-  Offset begin = state.record.place;
-  for (std::size_t i = 0; i < number; ++i) begin += state.record.parts[i].stored_bytes();
-  std::string where = words_for(state.record.id) + ", " + part.name;
-  if (state.tier == Tier::memory) {
-    const std::byte* from = state.memory[number].data();
-    const auto fetch = [&](Count offset, std::span<std::byte> to) {
-      if (!to.empty()) std::memcpy(to.data(), from + offset, to.size());
-    };
-    return decode(part, fetch, into, team, where);
-  }
-  FileTier& file = *files(state.tier);
-  const auto fetch = [&](Count offset, std::span<std::byte> to) { file.read(begin + offset, to); };
-  decode(part, fetch, into, team, where + " (" + file.path() + ")");
-}
-
-void Store::get(int variable, void* values) {
-  if (variable < 0 || variable >= std::ssize(variables_))
-    throw Error(Errc::enotvar, "there is no variable " + std::to_string(variable));
-  const Part& wanted = variables_[static_cast<std::size_t>(variable)].part;
-  const std::size_t number = part_of(wanted.name);
-  const Part& part = reading_->record.parts[number];
-  if (part.type != wanted.type || part.shape != wanted.shape)
-    throw Error(Errc::etype_mismatch,
-                words_for(reading_->record.id) + " has " + wanted.name + " as " + words_for(part) +
-                    ", and it is declared as " + words_for(wanted),
-                "declare it as it was");
-  if (!values && part.raw_bytes() > 0)
-    throw Error(Errc::einval, "nowhere to put " + wanted.name, "give an address");
-  const std::span into(static_cast<std::byte*>(values), static_cast<std::size_t>(part.raw_bytes()));
-  get_bytes(wanted.name, into);
-}
-
-const std::vector<Part>& Store::parts() const {
-  if (!reading_) throw Error(Errc::eperm, "no state is being read", "begin one");
-  return reading_->record.parts;
-}
-
-Count Store::bytes_of(const std::string& name) const {
-  const std::size_t number = part_of(name);
-  return parts()[number].raw_bytes();
-}
-
-void Store::get_bytes(const std::string& name, std::span<std::byte> into) {
-  const std::size_t number = part_of(name);
-  if (std::ssize(into) != reading_->record.parts[number].raw_bytes())
-    throw Error(Errc::einval, name + " has another number of bytes", "ask for it first");
-  if (!reading_ahead_) return read_part(*reading_, number, into, team_);
-  const RawBytes& values = reading_ahead_->values[number];
-  if (!into.empty()) std::memcpy(into.data(), values.data(), into.size());
-}
-
-void Store::restore() {
-  for (int v = 0; v < std::ssize(variables_); ++v)
-    if (std::byte* memory = variables_[static_cast<std::size_t>(v)].memory) get(v, memory);
-}
-
-void Store::end_reading(bool drops) {
-  const StatePtr state = reading_;
-  Lock lock(mutex_);
-  if (drops) forget(state);
-  state->busy = false;
-  reading_.reset();
-  reading_ahead_.reset();
-  const auto said = std::find(expected_.begin(), expected_.end(), state->record.id.step);
-  if (said != expected_.end() && state->record.id.kind == Kind::state) expected_.erase(said);
-  backwards_ = true;
-  popped_ = drops;
-  wake_.notify_all();
-}
-
-void Store::peek(StateId id) {
-  begin_read(id);
-  try {
-    restore();
-    end_reading(false);
-  } catch (...) {
-    abandon();
-    throw;
-  }
-}
-
-Count Store::pop() {
-  require_idle();
-  StateId last;
-  {
-    const Lock lock(mutex_);
-    bool any = false;
-    for (const auto& [id, state] : states_)
-      if (id.kind == Kind::state) last = id, any = true;
-    if (!any) throw Error(Errc::enodata, "there is no state to pop", "push one first");
-  }
-  begin_read(last);
-  try {
-    restore();
-    end_reading(true);
-  } catch (...) {
-    abandon();
-    throw;
-  }
-  return last.step;
 }
 
 void Store::drop(StateId id) {
@@ -473,7 +360,7 @@ void Store::forget(const StatePtr& state) {
   if (state->tier != Tier::memory)
     files(state->tier)->drop(state->record.serial);
   else
-    held_ -= state->record.bytes;
+    leave_memory(*state);
   if (ahead_ && ahead_->serial == state->record.serial) ahead_.reset();
   states_.erase(state->record.id);
 }

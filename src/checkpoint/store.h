@@ -139,6 +139,8 @@ class Store {
   void keep_in_memory(Lock& lock, State& state, Draft& draft);
   Tier keep_in_files(Record& record, std::span<const iovec> pieces, Tier first);
   void forget(const StatePtr& state);
+  void leave_memory(State& state);
+  void set_aside(std::vector<RawBytes> memory);
 
   StatePtr find(StateId id) const;
   void wait_for(Lock& lock, const State& state);
@@ -176,6 +178,8 @@ class Store {
   std::uint64_t last_serial_ = 0;
   std::deque<Count> expected_;
   Count held_ = 0;     ///< bytes of states in memory
+  std::vector<RawBytes> spare_;  ///< memory of states that are gone, as far as there is room
+  Count spare_bytes_ = 0;
   Count needed_ = 0;   ///< bytes of the next state that is pushed
   bool backwards_ = false;  ///< the last thing that was done was not a push
   bool popped_ = false;     ///< but a pop: the next one is likely to be one, too

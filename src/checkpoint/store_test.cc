@@ -103,19 +103,45 @@ TEST(CheckpointStore, what_is_pushed_last_is_popped_first_whatever_tiers_there_a
 
 TEST(CheckpointStore, what_is_wanted_last_moves_down) {
   const Folder folder;
-  Model model;  // 8000 bytes a state
+  Model model;  // 8000 bytes a state: three, two, and the others
   Store store({}, "run", folder.method(25'000, 17'000));
   model.declare(store);
-  for (Count step = 0; step < 8; ++step) store.push({Kind::state, step});
-  store.sync();
-  store.push({Kind::state, 8});
+  for (Count step = 0; step < 9; ++step) store.push({Kind::state, step});
   const auto list = store.list();
-  EXPECT_EQ(list[8].tier, Tier::memory);
-  EXPECT_EQ(list[0].tier, Tier::directory);
-  Count fast = 0;
-  for (const auto& state : list) fast += state.tier == Tier::fast ? state.bytes : 0;
+  EXPECT_EQ(list.front().tier, Tier::directory);
+  EXPECT_EQ(list.back().tier, Tier::memory);
+  Count memory = 0, fast = 0;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (i > 0) EXPECT_GE(list[i - 1].tier, list[i].tier) << i;
+    (list[i].tier == Tier::memory ? memory : fast) += list[i].tier == Tier::directory ? 0 : 8000;
+  }
+  EXPECT_LE(memory, 25'000);
   EXPECT_LE(fast, 17'000);
-  EXPECT_GT(fast, 0);
+}
+
+TEST(CheckpointStore, of_a_state_that_is_in_two_tiers_the_later_one_holds) {
+  for (const bool later_in_fast : {false, true}) {
+    const Folder folder;
+    for (const bool fast : {false, true}) {
+      double value = fast == later_in_fast ? 2 : 1;
+      FileTier tier((folder.path / (fast ? "quick" : "slow") / "run.0").string(), 0, 1,
+                    FileTier::no_limit);
+      Record record{{Kind::state, 6}, fast == later_in_fast ? 9U : 4U, 0, 8, {}};
+      record.parts.push_back({"value", Type::float64, {}, "none", {}});
+      Team team(1);
+      encode(record.parts[0], {}, std::as_bytes(std::span(&value, 1)), team);
+      const iovec piece{&value, sizeof value};
+      EXPECT_TRUE(tier.add(record, {&piece, 1}));
+    }
+    for (int opening = 0; opening < 2; ++opening) {
+      double value = 0;
+      Store store({}, "run", folder.method(0, 0));
+      store.add_variable("value", Type::float64, {}, {}, &value);
+      ASSERT_EQ(store.list().size(), 1U);
+      store.peek({Kind::state, 6});
+      EXPECT_EQ(value, 2);
+    }
+  }
 }
 
 TEST(CheckpointStore, states_that_are_expected_are_found_decoded) {

@@ -92,8 +92,7 @@ void Store::move_down(Lock& lock, const StatePtr& state) {
     state->record.place = record.place;
     state->tier = to;
     if (from == Tier::memory) {
-      held_ -= record.bytes;
-      state->memory = {};
+      leave_memory(*state);
     } else {
       failed = attempt_to([&] { files(from)->drop(record.serial); });
     }

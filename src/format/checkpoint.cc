@@ -80,10 +80,13 @@ Part parse_part(Parser& from) {
   part.codec = parse_text(from);
   require(part.type != Type::none || part.codec == "none", "bytes with a codec");
   part.pieces.resize(from.items(2 + hash_bytes));
-  require(std::ssize(part.pieces) == cut_of(part).pieces, "pieces that the shape has not");
-  for (Piece& piece : part.pieces) {
+  const Cut cut = cut_of(part);
+  require(std::ssize(part.pieces) == cut.pieces, "pieces that the shape has not");
+  for (std::size_t i = 0; i < part.pieces.size(); ++i) {
+    Piece& piece = part.pieces[i];
     piece.bytes = from.count();
-    require(piece.bytes <= part.raw_bytes(), "a piece larger than what it stands for");
+    const Part whole{{}, part.type, shape_of_piece(part, cut, static_cast<Count>(i)), {}, {}};
+    require(piece.bytes <= whole.raw_bytes(), "a piece larger than what it stands for");
     const std::uint64_t skipped = from.number();
     require(skipped <= UINT32_MAX, "a mask of stages that is too long");
     piece.skipped = static_cast<std::uint32_t>(skipped);
@@ -123,6 +126,10 @@ Entry parse_body(std::span<const std::byte> body) {
 }
 
 }  // namespace
+
+std::string words_for(const StateId& id) {
+  return (id.kind == Kind::adjoint ? "adjoint state " : "state ") + std::to_string(id.step);
+}
 
 Count Part::raw_bytes() const {
   Count bytes = width_of(type);

@@ -43,6 +43,9 @@ struct StateId {
   auto operator<=>(const StateId&) const = default;
 };
 
+/// "state 12", "adjoint state 12".
+std::string words_for(const StateId& id);
+
 struct Piece {
   Count bytes = 0;            ///< as stored
   std::uint32_t skipped = 0;  ///< stages of the codec that were not applied

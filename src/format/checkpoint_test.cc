@@ -5,7 +5,9 @@
 #include <numeric>
 #include <random>
 
+#include "base/byteorder.h"
 #include "base/error.h"
+#include "base/hash.h"
 
 namespace forebay::checkpoint {
 namespace {
@@ -87,6 +89,43 @@ TEST(CheckpointFormat, a_record_that_makes_no_sense_is_none_though_its_hash_hold
   EXPECT_TRUE(refused([](Record& r) { r.parts[0].shape.resize(40, 1); }));
   EXPECT_TRUE(refused([](Record& r) { r.parts[3].codec = "zstd:3"; }));
   EXPECT_TRUE(refused([](Record& r) { r.id.kind = static_cast<Kind>(3); }));
+}
+
+/// Its hash is right, whatever else it says.
+void seal(std::span<std::byte> entry, std::uint64_t session) {
+  std::byte front[8];
+  store_be(front, session);
+  RunningHash hash;
+  hash.add(front);
+  hash.add(entry.first(entry.size() - 8));
+  store_be(entry.data() + entry.size() - 8, hash.value());
+}
+
+TEST(CheckpointFormat, whatever_an_entry_says_it_is_refused_or_makes_sense) {
+  std::mt19937 random(11);
+  std::vector<std::byte> good;
+  print_entry(sample(), 5, good);
+  int accepted = 0;
+  for (int run = 0; run < 30'000; ++run) {
+    auto bytes = good;
+    for (int change = 0; change <= run % 3; ++change)
+      bytes[8 + random() % (bytes.size() - 16)] = static_cast<std::byte>(random());
+    seal(bytes, 5);
+    const auto parsed = parse_entry(bytes, 5);
+    if (!parsed || !std::holds_alternative<Record>(parsed->entry)) continue;
+    ++accepted;
+    const auto& record = std::get<Record>(parsed->entry);
+    Count sum = 0;
+    for (const Part& part : record.parts) {
+      ASSERT_GE(part.raw_bytes(), part.stored_bytes());
+      ASSERT_EQ(cut_of(part).pieces, std::ssize(part.pieces));
+      for (const Piece& piece : part.pieces) ASSERT_GE(piece.bytes, 0);
+      sum += part.stored_bytes();
+    }
+    ASSERT_EQ(sum, record.bytes);
+    ASSERT_GE(record.place, 0);
+  }
+  EXPECT_GT(accepted, 1000);
 }
 
 TEST(CheckpointFormat, pieces_are_cut_along_the_slowest_dimensions_and_make_up_the_whole) {

@@ -1,0 +1,153 @@
+// Restoring states.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "checkpoint/store.h"
+
+namespace forebay::checkpoint {
+
+namespace {
+
+std::string words_for(const Part& part) {
+  if (part.type == Type::none) return std::to_string(part.raw_bytes()) + " bytes";
+  std::string text = std::string(name_of(part.type)) + "(";
+  for (std::size_t d = 0; d < part.shape.size(); ++d)
+    text += (d > 0 ? ", " : "") + std::to_string(part.shape[d]);
+  return text + ")";
+}
+
+}  // namespace
+
+void Store::begin_read(StateId id) {
+  require_idle();
+  Lock lock(mutex_);
+  const StatePtr state = find(id);
+  wait_for(lock, *state);
+  if (ahead_ && ahead_->serial == state->record.serial && !ahead_->values.empty()) {
+    reading_ahead_ = std::move(ahead_);
+    ++ahead_used_;
+  }
+  ahead_.reset();
+  state->busy = true;
+  reading_ = state;
+}
+
+std::size_t Store::part_of(const std::string& name) const {
+  for (std::size_t i = 0; i < parts().size(); ++i)
+    if (parts()[i].name == name) return i;
+  throw Error(Errc::enotvar, words_for(reading_->record.id) + " has no " + name,
+              "declare what was kept");
+}
+
+void Store::read_part(const State& state, std::size_t number, std::span<std::byte> into,
+                      Team& team) const {
+  const Part& part = state.record.parts[number];
+  Offset begin = state.record.place;
+  for (std::size_t i = 0; i < number; ++i) begin += state.record.parts[i].stored_bytes();
+  std::string where = words_for(state.record.id) + ", " + part.name;
+  if (state.tier == Tier::memory) {
+    const std::byte* from = state.memory[number].data();
+    if (part.codec == "none") {  // nothing has come near it
+      if (!into.empty()) std::memcpy(into.data(), from, into.size());
+      return;
+    }
+    const auto fetch = [&](Count offset, std::span<std::byte> to) {
+      if (!to.empty()) std::memcpy(to.data(), from + offset, to.size());
+    };
+    return decode(part, fetch, into, team, where);
+  }
+  FileTier& file = *files(state.tier);
+  const auto fetch = [&](Count offset, std::span<std::byte> to) { file.read(begin + offset, to); };
+  decode(part, fetch, into, team, where + " (" + file.path() + ")");
+}
+
+void Store::get(int variable, void* values) {
+  if (variable < 0 || variable >= std::ssize(variables_))
+    throw Error(Errc::enotvar, "there is no variable " + std::to_string(variable));
+  const Part& wanted = variables_[static_cast<std::size_t>(variable)].part;
+  const std::size_t number = part_of(wanted.name);
+  const Part& part = reading_->record.parts[number];
+  if (part.type != wanted.type || part.shape != wanted.shape)
+    throw Error(Errc::etype_mismatch,
+                words_for(reading_->record.id) + " has " + wanted.name + " as " + words_for(part) +
+                    ", and it is declared as " + words_for(wanted),
+                "declare it as it was");
+  if (!values && part.raw_bytes() > 0)
+    throw Error(Errc::einval, "nowhere to put " + wanted.name, "give an address");
+  const std::span into(static_cast<std::byte*>(values), static_cast<std::size_t>(part.raw_bytes()));
+  get_bytes(wanted.name, into);
+}
+
+const std::vector<Part>& Store::parts() const {
+  if (!reading_) throw Error(Errc::eperm, "no state is being read", "begin one");
+  return reading_->record.parts;
+}
+
+Count Store::bytes_of(const std::string& name) const {
+  const std::size_t number = part_of(name);
+  return parts()[number].raw_bytes();
+}
+
+void Store::get_bytes(const std::string& name, std::span<std::byte> into) {
+  const std::size_t number = part_of(name);
+  if (std::ssize(into) != reading_->record.parts[number].raw_bytes())
+    throw Error(Errc::einval, name + " has another number of bytes", "ask for it first");
+  if (!reading_ahead_) return read_part(*reading_, number, into, team_);
+  const RawBytes& values = reading_ahead_->values[number];
+  if (!into.empty()) std::memcpy(into.data(), values.data(), into.size());
+}
+
+void Store::restore() {
+  for (int v = 0; v < std::ssize(variables_); ++v)
+    if (std::byte* memory = variables_[static_cast<std::size_t>(v)].memory) get(v, memory);
+}
+
+void Store::end_reading(bool drops) {
+  const StatePtr state = reading_;
+  Lock lock(mutex_);
+  if (drops) forget(state);
+  state->busy = false;
+  reading_.reset();
+  reading_ahead_.reset();
+  const auto said = std::find(expected_.begin(), expected_.end(), state->record.id.step);
+  if (said != expected_.end() && state->record.id.kind == Kind::state) expected_.erase(said);
+  backwards_ = true;
+  popped_ = drops;
+  wake_.notify_all();
+}
+
+void Store::peek(StateId id) {
+  begin_read(id);
+  try {
+    restore();
+    end_reading(false);
+  } catch (...) {
+    abandon();
+    throw;
+  }
+}
+
+Count Store::pop() {
+  require_idle();
+  StateId last;
+  {
+    const Lock lock(mutex_);
+    bool any = false;
+    for (const auto& [id, state] : states_)
+      if (id.kind == Kind::state) last = id, any = true;
+    if (!any) throw Error(Errc::enodata, "there is no state to pop", "push one first");
+  }
+  begin_read(last);
+  try {
+    restore();
+    end_reading(true);
+  } catch (...) {
+    abandon();
+    throw;
+  }
+  return last.step;
+}
+
+}  // namespace forebay::checkpoint
