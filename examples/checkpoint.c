@@ -1,5 +1,6 @@
 /* The gradient of a model that runs for more steps than there is room for states: checkpoints in
- * memory and, beyond that, in files, and a schedule that says what to do next (docs/checkpoints.md).
+ * memory and, beyond that, in files, and a schedule that says what to do next
+ * (docs/checkpoints.md).
  *
  *   cc checkpoint.c -lforebay -lm -o checkpoint && ./checkpoint run
  *

@@ -34,14 +34,14 @@ FOREBAY_EXPORT extern int forebay_checkpoint_open_mpi(MPI_Comm comm, const char*
 #endif
 
 /* A variable of the states that are pushed from here on. `type`: "double", "float", "int", as in
- * CDL or in XML of groups; `shape`: ndims extents, in C's order. `codec`: "zfp:accuracy=1e-3,zstd" or
- * others; NULL: as hints and XML say. Stages that change values leave alone what is no
+ * CDL or in XML of groups; `shape`: ndims extents, in C's order. `codec`: "zfp:accuracy=1e-3,zstd"
+ * or others; NULL: as hints and XML say. Stages that change values leave alone what is no
  * floating-point type, and small variables are kept as they are. `memory`: where push takes values
  * from, and pop and peek put them, which stays; NULL: they come and go by put and get. `var`: its
  * number. */
 FOREBAY_EXPORT extern int forebay_checkpoint_var(int store, const char* name, const char* type,
-                                                 int ndims, const int64_t* shape,
-                                                 const char* codec, void* memory, int* var);
+                                                 int ndims, const int64_t* shape, const char* codec,
+                                                 void* memory, int* var);
 
 /* Keeps the values of all variables that have memory, which may change when this returns. A state
  * of that step is replaced. Where it fails nothing is changed. With checkpoint_memory=0 a push

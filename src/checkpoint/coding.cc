@@ -21,8 +21,7 @@ double range_of(const Part& part, std::span<const std::byte> values) {
   Extremes extremes;
   const auto look = [&](const auto* v) {
     using T = std::remove_cvref_t<decltype(*v)>;
-    extremes.add<T>(
-        values.size() / sizeof(T), [v](std::size_t i) { return v[i]; }, {});
+    extremes.add<T>(values.size() / sizeof(T), [v](std::size_t i) { return v[i]; }, {});
   };
   if (part.type == Type::float32)
     look(reinterpret_cast<const float*>(values.data()));
@@ -90,8 +89,7 @@ void append(RawBytes& to, std::span<const std::byte> from) {
   std::memcpy(to.data() + to.size() - from.size(), from.data(), from.size());
 }
 
-RawBytes encode(Part& part, const Pipeline& wanted, std::span<const std::byte> values,
-                Team& team) {
+RawBytes encode(Part& part, const Pipeline& wanted, std::span<const std::byte> values, Team& team) {
   const Pipeline codec = codec_of(part, wanted);
   part.codec = codec.text();
   part.pieces.clear();
@@ -121,8 +119,7 @@ RawBytes encode(Part& part, const Pipeline& wanted, std::span<const std::byte> v
     }
   });
   RawBytes all = std::move(stored[0]);
-  for (std::size_t member = 1; member < stored.size(); ++member)
-    append(all, stored[member]);
+  for (std::size_t member = 1; member < stored.size(); ++member) append(all, stored[member]);
   return all;
 }
 

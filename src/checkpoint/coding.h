@@ -33,7 +33,7 @@ using Fetch = std::function<void(Count offset, std::span<std::byte> into)>;
 
 /// The values again. Errc::ebadlog where bytes are not those that were stored; `where` is in the
 /// message.
-void decode(const Part& part, const Fetch& fetch, std::span<std::byte> values,
-            Team& team, const std::string& where);
+void decode(const Part& part, const Fetch& fetch, std::span<std::byte> values, Team& team,
+            const std::string& where);
 
 }  // namespace forebay::checkpoint

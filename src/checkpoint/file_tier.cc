@@ -182,8 +182,7 @@ void FileTier::remove() noexcept {
   attempt_to([&] { close(); });
   attempt_to([&] {
     // The journal first: without it the data are nothing.
-    for (const char* what : {".journal", ".next", ".data"})
-      std::remove((prefix_ + what).c_str());
+    for (const char* what : {".journal", ".next", ".data"}) std::remove((prefix_ + what).c_str());
   });
 }
 

@@ -145,8 +145,7 @@ class Store {
   StatePtr find(StateId id) const;
   void wait_for(Lock& lock, const State& state);
   std::size_t part_of(const std::string& name) const;
-  void read_part(const State& state, std::size_t part, std::span<std::byte> into,
-                 Team& team) const;
+  void read_part(const State& state, std::size_t part, std::span<std::byte> into, Team& team) const;
   void restore();
   void end_reading(bool drops);
 
@@ -177,14 +176,14 @@ class Store {
   std::map<StateId, StatePtr> states_;
   std::uint64_t last_serial_ = 0;
   std::deque<Count> expected_;
-  Count held_ = 0;     ///< bytes of states in memory
+  Count held_ = 0;               ///< bytes of states in memory
   std::vector<RawBytes> spare_;  ///< memory of states that are gone, as far as there is room
   Count spare_bytes_ = 0;
-  Count needed_ = 0;   ///< bytes of the next state that is pushed
+  Count needed_ = 0;        ///< bytes of the next state that is pushed
   bool backwards_ = false;  ///< the last thing that was done was not a push
   bool popped_ = false;     ///< but a pop: the next one is likely to be one, too
   std::optional<Ahead> ahead_;
-  std::optional<Error> failed_;  ///< of the thread, and nobody has been told
+  std::optional<Error> failed_;             ///< of the thread, and nobody has been told
   bool moving_ = false, decoding_ = false;  ///< what goes on beside
   bool stopping_ = false;
   Count waits_ = 0, ahead_used_ = 0;

@@ -106,9 +106,8 @@ TEST(CheckpointStores, a_rank_that_cannot_open_or_close_tells_all) {
   const Folder folder;
   const std::string name = (folder.path / "run").string();
   { const FileTier other(name + ".1", 1, 5, FileTier::no_limit); }
-  run_as_threads(3, [&](const Comm& comm) {
-    EXPECT_THROW(Store(comm, name, without_memory()), Error);
-  });
+  run_as_threads(
+      3, [&](const Comm& comm) { EXPECT_THROW(Store(comm, name, without_memory()), Error); });
   fs::remove(name + ".1.journal");
   run_as_threads(3, [&](const Comm& comm) {
     Store store(comm, name, without_memory());

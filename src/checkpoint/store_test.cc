@@ -278,8 +278,7 @@ TEST(CheckpointStore, what_is_wrong_is_named) {
   }
   Store store({}, "run", folder.method(0));
   other.declare(store);
-  EXPECT_EQ(code_of([&] { store.pop(); }, "state 3 has theta as double(10)"),
-            Errc::etype_mismatch);
+  EXPECT_EQ(code_of([&] { store.pop(); }, "state 3 has theta as double(10)"), Errc::etype_mismatch);
   EXPECT_EQ(store.list().size(), 1U);
   EXPECT_EQ(code_of([&] { Store elsewhere({}, folder.file("no/where"), Method{}); }, "no/where"),
             Errc::enoent);

@@ -33,8 +33,8 @@ class LevelCoder;
 struct ChunkInfo {
   Type type = Type::none;
   std::vector<Count> shape;  ///< slowest first; empty: one element
-  /// One element in external form that stands for none; empty: there is none. Hierarchies keep it as
-  /// it is, other lossy codecs as one value among others.
+  /// One element in external form that stands for none; empty: there is none. Hierarchies keep it
+  /// as it is, other lossy codecs as one value among others.
   std::span<const std::byte> fill = {};
   /// Largest less smallest value of all that is written together, for codecs whose bound is a part
   /// of it (Pipeline::wants_range()); without it they take that of the chunk.

@@ -429,7 +429,8 @@ TEST(ClassicHeader, sizes_beyond_the_version_are_refused) {
   EXPECT_EQ(code_after(5, overflow), Errc::evarsize);
 }
 
-// Processor seconds to print and parse `count` variables and as many attributes; other work beside does not count.
+// Processor seconds to print and parse `count` variables and as many attributes; other work beside
+// does not count.
 double seconds_for(int version, int count) {
   Schema schema;
   schema.version = version;
@@ -449,7 +450,8 @@ double seconds_for(int version, int count) {
 TEST_P(Versions, time_is_linear_in_the_number_of_variables_and_attributes) {
   const double few = seconds_for(GetParam(), 4000);
   const double many = seconds_for(GetParam(), 64000);
-  EXPECT_LT(many, 64 * few) << few << " s for 4000";  // 16 times as many: quadratic work takes 256 times as long
+  EXPECT_LT(many, 64 * few)
+      << few << " s for 4000";  // 16 times as many: quadratic work takes 256 times as long
 }
 
 }  // namespace

@@ -98,13 +98,13 @@ struct Method {
   Count burst_flush_size = 0;  ///< staged bytes that are flushed meanwhile; 0: never
   int burst_flush_time = 0;    ///< seconds after which they are; 0: never
   std::string burst_order = "two-level";
-  Count async_memory = 128 << 20;  ///< bytes a rank that wait for the thread of stage async
+  Count async_memory = 128 << 20;        ///< bytes a rank that wait for the thread of stage async
   Count checkpoint_memory = 256 << 20;   ///< bytes a rank of states in memory; 0: none
   std::string checkpoint_fast = "none";  ///< directory that is quicker than the checkpoints' own
   Count checkpoint_fast_bytes = 0;       ///< bytes a rank there; 0: as many as there is room for
   Count checkpoint_dir_bytes = 0;        ///< bytes a rank there; 0: the same
   std::string checkpoint_dir = "none";   ///< of the checkpoints; none: where their name says
-  std::string recover = "refuse";  ///< refuse | auto | ignore: logs that a dead job left
+  std::string recover = "refuse";        ///< refuse | auto | ignore: logs that a dead job left
 
   bool safe_mode = false;  ///< PNETCDF_SAFE_MODE: check that arguments agree over ranks
   /// PNETCDF_RELAX_COORD_BOUND=0: a start at the end of a dimension is wrong, even with count 0.

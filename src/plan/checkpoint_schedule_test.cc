@@ -33,9 +33,9 @@ Count least_steps(Count l, Count c) {
 /// A program that does as it is told, and sees that what it is told can be done.
 struct Program {
   AdjointState state;
-  std::vector<Count> sizes;  ///< of states
-  std::vector<int> tiers;    ///< of stored ones
-  Count steps_run = 0;       ///< but for those that are reversed
+  std::vector<Count> sizes;          ///< of states
+  std::vector<int> tiers;            ///< of stored ones
+  Count steps_run = 0;               ///< but for those that are reversed
   std::vector<Count> writes, reads;  ///< of each tier
 
   Program(std::vector<Count> of_states, std::vector<Count> room) : sizes(std::move(of_states)) {
@@ -164,8 +164,8 @@ class Optimum {
   Count least(Count from, Count to, Count free) {
     const Count n = to - from;
     if (n <= 1) return 0;
-    Count& known = known_[static_cast<std::size_t>(
-        (from * (length_ + 1) + to) * (room_ + 1) + free)];
+    Count& known =
+        known_[static_cast<std::size_t>((from * (length_ + 1) + to) * (room_ + 1) + free)];
     if (known >= 0) return known;
     Count best = n * (n - 1) / 2;
     for (Count m = from + 1; m < to; ++m) {
@@ -200,15 +200,14 @@ TEST(CheckpointSchedule, sizes_that_drift_take_little_more_than_the_optimum) {
   for (int run = 0; run < runs; ++run) {
     const auto length = std::uniform_int_distribution<Count>(20, 60)(random);
     const auto sizes = drifting(random, length, 0.03);
-    const double mean =
-        static_cast<double>(std::accumulate(sizes.begin(), sizes.end(), Count{0})) /
-        static_cast<double>(length);
+    const double mean = static_cast<double>(std::accumulate(sizes.begin(), sizes.end(), Count{0})) /
+                        static_cast<double>(length);
     const double states = std::uniform_real_distribution<double>(5, 12)(random);
     const Count room = std::llround(states * mean);
     Program program(sizes, {room});
     program.reverse();
-    const double ratio = static_cast<double>(program.steps_run) /
-                         static_cast<double>(Optimum(sizes, room).steps());
+    const double ratio =
+        static_cast<double>(program.steps_run) / static_cast<double>(Optimum(sizes, room).steps());
     EXPECT_LE(ratio, 1.1) << length << " steps, room for " << states;
     EXPECT_GE(ratio, 1) << "the optimum is none";
     sum += ratio;

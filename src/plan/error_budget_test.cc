@@ -97,8 +97,8 @@ TEST(ErrorBudget, what_makes_no_sense_is_refused) {
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
   for (const double target : {0.0, -1.0, nan, infinity})
     EXPECT_EQ(code_of([&] { error_bounds({}, target); }), Errc::einval) << target;
-  const std::vector<LossyVariable> wrong{
-      {-1, 1.0}, {1, -1.0}, {1, nan}, {1, infinity}, {1, 1.0, -1.0}, {1, 1.0, nan}};
+  const std::vector<LossyVariable> wrong{{-1, 1.0},     {1, -1.0},      {1, nan},
+                                         {1, infinity}, {1, 1.0, -1.0}, {1, 1.0, nan}};
   for (const LossyVariable& v : wrong)
     EXPECT_EQ(code_of([&] { error_bounds({&v, 1}, 1); }), Errc::einval);
   EXPECT_EQ(code_of([] { sensitivity_of({0, 1}, {1, 1}); }), Errc::einval);

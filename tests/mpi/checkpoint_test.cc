@@ -34,7 +34,8 @@ int open(const std::string& hints) {
 
 void declare(int store, std::vector<double>& values) {
   const int64_t shape[1] = {static_cast<int64_t>(values.size())};
-  EXPECT_OK(forebay_checkpoint_var(store, "u", "double", 1, shape, nullptr, values.data(), nullptr));
+  EXPECT_OK(
+      forebay_checkpoint_var(store, "u", "double", 1, shape, nullptr, values.data(), nullptr));
 }
 
 struct Outcome {

@@ -424,7 +424,8 @@ TEST(Toys, are_told_of_where_people_are_told_of_parts) {
   for (const MethodKey& key : method_keys()) keys.emplace(key.name, key);
   EXPECT_STREQ(keys.at("layout").accepted,
                "auto|canonical|chunked|patches|decomposed|log|process-group|null|toy");
-  EXPECT_STREQ(keys.at("transport").accepted, "auto|posix|independent|collective|aggregated|null|toy");
+  EXPECT_STREQ(keys.at("transport").accepted,
+               "auto|posix|independent|collective|aggregated|null|toy");
   EXPECT_STREQ(keys.at("container").accepted, "classic|directory");
   EXPECT_STREQ(keys.at("toy_piece").standard, "64");
   EXPECT_EQ(to_hints(Method{}).at("toy_piece"), "64");

@@ -8,6 +8,5 @@
 
 int forebay_checkpoint_open_mpi(MPI_Comm comm, const char* name, const char* hints, int* store) {
   using namespace forebay;  // NOLINT(google-build-using-namespace)
-  return checkpoint::guard(
-      [&] { checkpoint::open_store(make_comm(comm), name, hints, store); });
+  return checkpoint::guard([&] { checkpoint::open_store(make_comm(comm), name, hints, store); });
 }
