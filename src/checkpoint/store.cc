@@ -144,7 +144,7 @@ Store::Variable Store::make_variable(const std::string& name, Type type, std::ve
 }
 
 int Store::add_variable(const std::string& name, Type type, std::vector<Count> shape,
-                        std::optional<std::string> codec, void* memory) {
+                        const std::optional<std::string>& codec, void* memory) {
   Variable made = make_variable(name, type, std::move(shape), codec, memory);
   for (const Variable& other : variables_)
     if (other.part.name == name)

@@ -59,7 +59,7 @@ class Store {
   /// pop() and peek() put them; null: they come and go by put() and get(). Returns its number.
   /// Errc::enameinuse, ebadtype, einval.
   int add_variable(const std::string& name, Type type, std::vector<Count> shape,
-                   std::optional<std::string> codec, void* memory);
+                   const std::optional<std::string>& codec, void* memory);
 
   /// Keeps the values of all variables that have memory; a state of that step goes, once this one
   /// is there. The memory is the caller's again. Errc::eno_space and others: nothing is changed.

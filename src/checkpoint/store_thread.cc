@@ -61,7 +61,7 @@ bool Store::has_room_below(const State& state) const {
 /// A state of a tier in which one more like the last would find no room.
 Store::StatePtr Store::to_move() const {
   if (failed_ || backwards_) return nullptr;
-  const auto if_it_fits = [&](StatePtr state) {
+  const auto if_it_fits = [&](const StatePtr& state) {
     return state && has_room_below(*state) ? state : nullptr;
   };
   if (fast_ && needed_ > fast_->limit() - fast_->used())

@@ -40,7 +40,7 @@ enum class Kind : std::uint8_t { state = 0, adjoint = 1 };
 struct StateId {
   Kind kind = Kind::state;
   Count step = 0;
-  auto operator<=>(const StateId&) const = default;
+  auto operator<=>(const StateId&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// "state 12", "adjoint state 12".
