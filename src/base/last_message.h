@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <type_traits>
 
 namespace forebay {
 
@@ -10,5 +11,20 @@ const std::string& last_message() noexcept;
 
 /// In a handler: the code of the exception in flight, whose text is kept.
 int code_of_current_exception() noexcept;
+
+/// Runs the body of a C function. Exceptions become codes; a body may also return a code.
+template <typename F>
+int guard(F&& body) noexcept {
+  try {
+    if constexpr (std::is_void_v<decltype(body())>) {
+      body();
+      return 0;
+    } else {
+      return body();
+    }
+  } catch (...) {
+    return code_of_current_exception();
+  }
+}
 
 }  // namespace forebay

@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/types.h"
+#include "method/method_values.h"
 
 namespace forebay::tools {
 
@@ -41,6 +44,19 @@ Option& Option::one_value_each() {
 Option& Option::one_of(std::initializer_list<std::string> values) {
   option_->check(CLI::IsMember(std::vector<std::string>(values)));
   return *this;
+}
+
+Option& Option::size() {
+  return type_name("SIZE").check([](const std::string& text) {
+    return parse_size(text) ? "" : text + " is not a size: 65536, 64KiB, 1.5GiB";
+  });
+}
+
+Option& Option::positive() {
+  return type_name("NUMBER").check([](const std::string& text) {
+    const double number = std::atof(text.c_str());
+    return std::isfinite(number) && number > 0 ? "" : text + " is not a number above 0";
+  });
 }
 
 Option& Option::not_negative() {

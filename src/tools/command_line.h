@@ -36,6 +36,10 @@ class Option {
   Option& one_value_each();
   Option& one_of(std::initializer_list<std::string> values);
   Option& not_negative();
+  /// As method keys take sizes: "64KiB" (parse_size).
+  Option& size();
+  /// A finite number above 0.
+  Option& positive();
   /// `fault` gives what is wrong with a value, empty if nothing is.
   Option& check(std::function<std::string(const std::string&)> fault);
   Option& excludes(const Option& other);

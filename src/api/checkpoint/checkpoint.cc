@@ -11,10 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "api/checkpoint/guard.h"
+#include "api/checkpoint/open_store.h"
 #include "array/group_type.h"
 #include "base/attempt.h"
 #include "base/error.h"
+#include "base/last_message.h"
 #include "checkpoint/store.h"
 #include "comm/agree.h"
 #include "method/method.h"

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "api/groups/guard.h"
 #include "array/group_type.h"
 #include "base/error.h"
+#include "base/last_message.h"
 
 namespace forebay::groups {
 namespace {

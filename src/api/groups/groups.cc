@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "api/groups/guard.h"
 #include "base/attempt.h"
 #include "base/hash.h"
+#include "base/last_message.h"
 #include "comm/agree.h"
 #include "comm/mpi.h"
 #include "dataset/group_file.h"

@@ -17,21 +17,6 @@
 
 namespace forebay::pnetcdf {
 
-/// Runs the body of a C function. Exceptions become codes; a body may also return a code.
-template <typename F>
-int guard(F&& body) noexcept {
-  try {
-    if constexpr (std::is_void_v<decltype(body())>) {
-      body();
-      return NC_NOERR;
-    } else {
-      return body();
-    }
-  } catch (...) {
-    return code_of_current_exception();
-  }
-}
-
 /// Before a collective call does anything: `check` throws for what is wrong with this rank's
 /// arguments, in PnetCDF's order, and returns those that all ranks must have alike. In safe mode
 /// all ranks get the code of either; without it ranks may differ, and rank 0's definitions count.

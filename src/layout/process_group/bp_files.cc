@@ -13,6 +13,7 @@
 #include <string_view>
 #include <system_error>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/attempt.h"
@@ -79,6 +80,15 @@ void share_places(const Comm& comm, Places& places) {
   if (size > 0) comm.broadcast(flat.data(), flat.size() * sizeof(std::int64_t));
   for (std::size_t i = 0; i < flat.size(); i += 2)
     places[static_cast<std::uint32_t>(flat[i])] = flat[i + 1];
+}
+
+/// Collective. Of this rank's group among those that `comm` is divided into, and how many there
+/// are.
+std::pair<std::uint32_t, std::uint32_t> number_of(const Comm& comm, const Comm& group) {
+  std::int64_t number = group.is_root(), all = 0;
+  comm.exclusive_scan(std::span(&number, 1), std::span(&all, 1));
+  group.broadcast(&number, sizeof number);
+  return {static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(all)};
 }
 
 /// What goes into a data file at `end` before the next group: its head, and a filler.
@@ -314,12 +324,10 @@ void BpFiles::choose_data_file(const WriteOptions& options) {
     default:
       data_ranks_ = comm_.split_node(options.ranks_per_file);
   }
-  std::int64_t number = data_ranks_.is_root(), files = 0;
-  comm_.exclusive_scan(std::span(&number, 1), std::span(&files, 1));
-  data_ranks_.broadcast(&number, sizeof number);
-  number_ = static_cast<std::uint32_t>(number);
+  const auto [number, files] = number_of(comm_, data_ranks_);
+  number_ = number;
   one_data_file_ = files == 1;
-  early_number_ = static_cast<std::uint32_t>(files);
+  early_number_ = files;
 }
 
 /// Of one that is there: behind what a torn group says that it has, and none that it seems to end
@@ -344,10 +352,7 @@ void BpFiles::open_data(Count alignment, bool append) {
 /// Collective.
 void BpFiles::prepare_early(const WriteOptions& options, bool append) {
   const Comm node = comm_.split_node(options.ranks_per_node);
-  std::int64_t number = node.is_root(), nodes = 0;
-  comm_.exclusive_scan(std::span(&number, 1), std::span(&nodes, 1));
-  node.broadcast(&number, sizeof number);
-  early_number_ += static_cast<std::uint32_t>(number);
+  early_number_ += number_of(comm_, node).first;
   early_end_ = NodeMemory::create(node, sizeof(EarlyEnd));
   alignment_ = options.alignment;
   agree_on_error(comm_, attempt_to([&] {

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <memory>
@@ -29,10 +27,6 @@ struct Options {
   BundleRates rates;
   bool json = false;
 };
-
-std::string size_fault(const std::string& text) {
-  return parse_size(text) ? "" : text + " is not a size: 65536, 64KiB, 1.5GiB";
-}
 
 // A size stands for a file that is not there yet; a file or folder of that name wins.
 std::int64_t bytes_of(const std::string& text) {
@@ -132,12 +126,7 @@ int plan(Options options) {
 }
 
 void add_rate(Command& command, const std::string& name, double& value, const std::string& text) {
-  command.add_option(name, value, fmt::format("{} (default: {})", text, value))
-      .type_name("NUMBER")
-      .check([](const std::string& given) {
-        const double rate = std::atof(given.c_str());
-        return std::isfinite(rate) && rate > 0 ? "" : given + " is not a number above 0";
-      });
+  command.add_option(name, value, fmt::format("{} (default: {})", text, value)).positive();
 }
 
 }  // namespace
@@ -158,8 +147,7 @@ void add_bundle_command(CLI::App& app, int& status) {
   command
       .add_option("--unit", options->unit,
                   "what one rank receives in whole: a window, a chunk, a plane (default: 1MiB)")
-      .type_name("SIZE")
-      .check(size_fault);
+      .size();
   BundleRates& rates = options->rates;
   add_rate(command, "--message", rates.message, "seconds for a message");
   add_rate(command, "--node-bytes", rates.node_bytes, "bytes a second into a node");

@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,26 +35,17 @@ struct Options {
   bool json = false;
 };
 
-std::string size_fault(const std::string& text) {
-  return parse_size(text) ? "" : text + " is not a size: 65536, 64KiB, 1.5GiB";
-}
-
 std::optional<Count> size_of(const std::string& text) {
   return text.empty() ? std::nullopt : parse_size(text);
 }
 
 Option add_size(Command& command, const std::string& name, std::string& value,
                 const std::string& text) {
-  return command.add_option(name, value, text).type_name("SIZE").check(size_fault);
+  return command.add_option(name, value, text).size();
 }
 
 void add_rate(Command& command, const std::string& name, double& value, const std::string& text) {
-  command.add_option(name, value, fmt::format("{} (default: {})", text, value))
-      .type_name("NUMBER")
-      .check([](const std::string& given) {
-        const double rate = std::atof(given.c_str());
-        return std::isfinite(rate) && rate > 0 ? "" : given + " is not a number above 0";
-      });
+  command.add_option(name, value, fmt::format("{} (default: {})", text, value)).positive();
 }
 
 constexpr const char* blocks = "contiguous strided checkerboard ior-strided ior-contiguous";
