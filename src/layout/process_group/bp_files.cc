@@ -119,7 +119,8 @@ std::uint64_t record_time() {
 
 bool begins_as_bp(const std::string& path) { return beginning(path) == tag; }
 
-/// Shared by the ranks of a node.
+/// Shared by the ranks of a node. Their first writes it, and the others touch it behind the
+/// agreement of prepare_early() alone; from there on `begin` stays and `next` is only added to.
 struct BpFiles::EarlyEnd {
   Offset begin;              // of what this opening writes there
   std::atomic<Offset> next;  // where the next group goes
