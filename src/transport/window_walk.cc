@@ -15,11 +15,28 @@ namespace forebay {
 static_assert(2 * WindowGrid::most_together <= Mailbox::tags);
 static_assert(sizeof(WindowHead) <= Letter::few);
 
+namespace {
+
+// A rank that has to wait for one window waits for some more, as many as half the ring has: it then
+// goes through them at one go. Else each window that is finished wakes all ranks for one window's
+// pieces, and where ranks outnumber cores most of the time goes into that. Nobody waits for ever:
+// those windows lie before all that their ranks have not come to yet, in the one order that all go
+// by. That is so in a ring of one kind: between nodes there are two, and waiting for the next of
+// one may take windows of the other.
+std::size_t windows_ahead(const RingSizes& rings) {
+  return rings.away > 0 ? 0 : static_cast<std::size_t>(rings.home - 1) / 2;
+}
+
+}  // namespace
+
 WindowWalk::WindowWalk(const WindowSite& site, const WindowGrid& grid,
                        std::span<const Visit> visits, bool writing)
-    : site_(site), grid_(grid), visits_(visits), writing_(writing), meanwhile_([this] {
-        return progress();
-      }) {
+    : site_(site),
+      grid_(grid),
+      visits_(visits),
+      writing_(writing),
+      ahead_(windows_ahead(site.slots.rings())),
+      meanwhile_([this] { return progress(); }) {
   const auto [home, away] = site_.slots.rings();
   const auto open = static_cast<std::size_t>(home);
   asked_.reserve(static_cast<std::size_t>(away));
@@ -63,10 +80,7 @@ void WindowWalk::write(std::optional<ExtentReader>& pieces) {
   for (std::size_t i = 0; i < visits_.size(); ++i) {
     if (!visit(i).mine) continue;
     const Slots::Use use = use_at(i);
-    {
-      StepTimer timer(site_.report, Step::wait);
-      site_.slots.wait_until_free(use, meanwhile_);
-    }
+    wait_until_free(i);
     {
       StepTimer timer(site_.report, Step::pack);
       Slots::Placer placer(site_.slots, use);
@@ -83,19 +97,19 @@ void WindowWalk::write(std::optional<ExtentReader>& pieces) {
 void WindowWalk::read(ReadWalks& walks) {
   std::array<std::size_t, Slots::most> used{};  // visits up to the last that had the slot
   std::size_t copied = 0;                       // visits before it
-  const auto copy_up_to = [&](std::size_t end) {
-    for (; copied < end; ++copied)
-      if (visit(copied).mine) copy(copied, walks.copies);
+  const auto copy_up_to = [&](std::size_t end, std::size_t marked) {
+    for (; copied < end; ++copied) {
+      if (!visit(copied).mine) continue;
+      wait_until_read(copied, marked);
+      copy(copied, walks.copies);
+    }
   };
   for (std::size_t i = 0; i < visits_.size(); ++i) {
     const Slots::Use use = use_at(i);
     const std::size_t had_it = std::exchange(used[static_cast<std::size_t>(use.slot)], i + 1);
     if (!visit(i).mine) continue;
-    copy_up_to(had_it);
-    {
-      StepTimer timer(site_.report, Step::wait);
-      site_.slots.wait_until_free(use, meanwhile_);
-    }
+    copy_up_to(had_it, i);
+    wait_until_free(i);
     {
       StepTimer timer(site_.report, Step::plan);
       if (visit(i).home) {
@@ -107,16 +121,30 @@ void WindowWalk::read(ReadWalks& walks) {
     }
     arrive(i);
   }
-  copy_up_to(visits_.size());
+  copy_up_to(visits_.size(), visits_.size());
   settle();
+}
+
+void WindowWalk::wait_until_free(std::size_t i) {
+  StepTimer timer(site_.report, Step::wait);
+  const Slots::Use use = use_at(i);
+  if (writing_ && ahead_ > 0 && !site_.slots.is_free(use)) {
+    const Count later = visit(i).turn + static_cast<Count>(ahead_);
+    site_.slots.wait_until_empty(site_.slots.use_at(visit(i).home, later, use.begin), meanwhile_);
+  }
+  site_.slots.wait_until_free(use, meanwhile_);
+}
+
+// Of the windows behind it only those count that this rank has marked: others wait for it there.
+void WindowWalk::wait_until_read(std::size_t i, std::size_t marked) {
+  StepTimer timer(site_.report, Step::wait);
+  if (ahead_ > 0 && !site_.slots.is_read(use_at(i)))
+    site_.slots.wait_until_read(use_at(std::min(i + ahead_, marked - 1)), meanwhile_);
+  site_.slots.wait_until_read(use_at(i), meanwhile_);
 }
 
 void WindowWalk::copy(std::size_t i, std::optional<ExtentReader>& copies) {
   const Slots::Use use = use_at(i);
-  {
-    StepTimer timer(site_.report, Step::wait);
-    site_.slots.wait_until_read(use, meanwhile_);
-  }
   StepTimer timer(site_.report, Step::unpack);
   walk(copies, i, [&](const Extent& e) { copy_in(e, site_.slots.data(use, e.offset)); });
   site_.slots.depart(use, who_come(i));

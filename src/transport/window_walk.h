@@ -102,6 +102,8 @@ class WindowWalk {
   void answer(Delegated& d, std::vector<Wish>& wishes);
   void receive_answers();
   void post(Rank to, int tag, const WindowHead& head, RawBytes&& message, bool apart);
+  void wait_until_free(std::size_t i);
+  void wait_until_read(std::size_t i, std::size_t marked);
   void copy(std::size_t i, std::optional<ExtentReader>& copies);
   void settle();
   template <typename F>
@@ -113,6 +115,7 @@ class WindowWalk {
   WindowGrid grid_;  // the part
   std::span<const Visit> visits_;
   bool writing_;
+  std::size_t ahead_;  // windows that a rank which has to wait waits for beyond the one it needs
   Slots::Meanwhile meanwhile_;
   std::vector<Delegated> delegated_;
   std::size_t front_ = 0;                  // of those that are not over
