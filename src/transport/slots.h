@@ -88,7 +88,7 @@ class Slots {
   /// sequences before, are over, so that what they write comes first.
   bool is_free(const Use& use) const;
   void wait_until_free(const Use& use, const Meanwhile& meanwhile);
-  /// Until the uses of the slot before this one are over. It may be another's by then.
+  /// Until the uses of the slot before this one are over.
   void wait_until_empty(const Use& use, const Meanwhile& meanwhile);
 
   /// Puts the pieces of one source, which come in file order and lie within the window, into the

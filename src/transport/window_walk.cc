@@ -125,13 +125,18 @@ void WindowWalk::read(ReadWalks& walks) {
   settle();
 }
 
+// The last window up to `ahead_` behind it, and before `end`, that this rank has pieces in.
+std::size_t WindowWalk::ahead_of(std::size_t i, std::size_t end) const {
+  std::size_t last = std::min(i + ahead_, end - 1);
+  while (last > i && !visit(last).mine) --last;
+  return last;
+}
+
 void WindowWalk::wait_until_free(std::size_t i) {
   StepTimer timer(site_.report, Step::wait);
   const Slots::Use use = use_at(i);
-  if (writing_ && ahead_ > 0 && !site_.slots.is_free(use)) {
-    const Count later = visit(i).turn + static_cast<Count>(ahead_);
-    site_.slots.wait_until_empty(site_.slots.use_at(visit(i).home, later, use.begin), meanwhile_);
-  }
+  if (writing_ && ahead_ > 0 && !site_.slots.is_free(use))
+    site_.slots.wait_until_empty(use_at(ahead_of(i, visits_.size())), meanwhile_);
   site_.slots.wait_until_free(use, meanwhile_);
 }
 
@@ -139,7 +144,7 @@ void WindowWalk::wait_until_free(std::size_t i) {
 void WindowWalk::wait_until_read(std::size_t i, std::size_t marked) {
   StepTimer timer(site_.report, Step::wait);
   if (ahead_ > 0 && !site_.slots.is_read(use_at(i)))
-    site_.slots.wait_until_read(use_at(std::min(i + ahead_, marked - 1)), meanwhile_);
+    site_.slots.wait_until_read(use_at(ahead_of(i, marked)), meanwhile_);
   site_.slots.wait_until_read(use_at(i), meanwhile_);
 }
 

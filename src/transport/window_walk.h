@@ -102,6 +102,7 @@ class WindowWalk {
   void answer(Delegated& d, std::vector<Wish>& wishes);
   void receive_answers();
   void post(Rank to, int tag, const WindowHead& head, RawBytes&& message, bool apart);
+  std::size_t ahead_of(std::size_t i, std::size_t end) const;
   void wait_until_free(std::size_t i);
   void wait_until_read(std::size_t i, std::size_t marked);
   void copy(std::size_t i, std::optional<ExtentReader>& copies);
