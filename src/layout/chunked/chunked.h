@@ -100,7 +100,6 @@ class ChunkedLayout : public HeapPart {
   using Key = std::pair<VarId, Count>;
 
   // definitions.cc
-  void write_anchors(const Schema* old);  // collective
 
   // chunked.cc
   void renew_codings();

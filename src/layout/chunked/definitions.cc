@@ -12,6 +12,7 @@
 #include "comm/agree.h"
 #include "format/chunk_schema.h"
 #include "format/classic.h"
+#include "layout/anchors.h"
 #include "layout/chunked/chunked.h"
 #include "layout/chunked/patches.h"
 #include "layout/codec_choice.h"
@@ -208,7 +209,10 @@ void ChunkedLayout::start(const Schema* old, const std::function<void(const Move
     table.shape = schema_.vars[i].chunking->shape;
     table.reason = schema_.vars[i].chunking->reason;
   }
-  write_anchors(old);
+  by_root(comm_, [&] {
+    write_anchors(site_.file, schema_, old ? old->vars.size() : 0,
+                  [](const Variable& var) { return var.chunking.has_value(); });
+  });
   renew_codings();
   begun_ = true;
 }
@@ -223,31 +227,6 @@ void ChunkedLayout::synced() {
   if (!store_.mark_synced()) return;
   by_root(comm_, [&] { files_ ? files_->sync_index() : site_.file.sync(); });
   store_.forget_older_synced();
-}
-
-// An anchor holds the fill value, so that readers that know nothing of chunks show no number.
-void ChunkedLayout::write_anchors(const Schema* old) {
-  by_root(comm_, [&] {
-    std::vector<std::byte> bytes;
-    Offset begin = 0;
-    const auto write = [&] {
-      if (!bytes.empty()) site_.file.write_at(begin, bytes);
-      bytes.clear();
-    };
-    for (std::size_t i = old ? old->vars.size() : 0; i < schema_.vars.size(); ++i) {
-      const Variable& var = schema_.vars[i];
-      if (!var.chunking) continue;
-      if (bytes.empty() || var.begin < begin ||
-          var.begin > begin + static_cast<Offset>(bytes.size()) + 8) {
-        write();
-        begin = var.begin;
-      }
-      bytes.resize(static_cast<std::size_t>(var.begin - begin));
-      const auto fill = external_fill(var);
-      bytes.insert(bytes.end(), fill.begin(), fill.end());
-    }
-    write();
-  });
 }
 
 bool ChunkedLayout::load(Count in_header) {

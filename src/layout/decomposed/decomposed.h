@@ -98,7 +98,6 @@ class DecomposedLayout : public ApartPart {
   };
 
   // definitions.cc
-  void write_anchors(const Schema* old);                            // collective
   void define(std::vector<std::size_t> fresh);                      // collective, within commit
   void make_group();                                                // collective
   void make_io();                                                   // the same

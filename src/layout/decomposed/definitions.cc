@@ -16,6 +16,7 @@
 #include "comm/agree.h"
 #include "comm/topology.h"
 #include "format/decomposed_schema.h"
+#include "layout/anchors.h"
 #include "layout/codec_choice.h"
 #include "layout/decomposed/decomposed.h"
 #include "storage/directory.h"
@@ -216,7 +217,10 @@ void DecomposedLayout::start(const Schema* old, const std::function<void(const M
   const auto maps = new_maps(schema_, old);
   if (!begun_ || !maps.empty()) commit([&] { define(maps); });
   begun_ = true;
-  write_anchors(old);
+  by_root(comm_, [&] {
+    write_anchors(site_.file, schema_, old ? old->vars.size() : 0,
+                  [](const Variable& var) { return var.decomposed; });
+  });
 }
 
 // So that the ranks of maps find their pieces when they open the file again. Only where memory
@@ -302,16 +306,6 @@ std::shared_ptr<const Decomposition> DecomposedLayout::stored_decomposition(int 
   std::vector<Run> runs;
   if (mine) runs = runs_of(*mine, told, site_.method.buffer_limit);
   return std::make_shared<const Decomposition>(told.dims(), told.shape(), told.ranks(), runs);
-}
-
-// An anchor holds the fill value, so that readers that know nothing of maps show no number.
-void DecomposedLayout::write_anchors(const Schema* old) {
-  by_root(comm_, [&] {
-    for (std::size_t i = old ? old->vars.size() : 0; i < schema_.vars.size(); ++i) {
-      const Variable& var = schema_.vars[i];
-      if (var.decomposed) site_.file.write_at(var.begin, external_fill(var));
-    }
-  });
 }
 
 bool DecomposedLayout::load(Count in_header) {

@@ -1,0 +1,31 @@
+#include "layout/anchors.h"
+
+#include <vector>
+
+namespace forebay {
+
+void write_anchors(ByteFile& file, const Schema& schema, std::size_t first,
+                   const std::function<bool(const Variable&)>& is_anchor) {
+  constexpr Offset padding = 3;  // at most, between neighbours: another variable takes four
+  std::vector<std::byte> bytes;
+  Offset begin = 0;
+  const auto write = [&] {
+    if (!bytes.empty()) file.write_at(begin, bytes);
+    bytes.clear();
+  };
+  for (std::size_t i = first; i < schema.vars.size(); ++i) {
+    const Variable& var = schema.vars[i];
+    if (!is_anchor(var)) continue;
+    if (bytes.empty() || var.begin < begin ||
+        var.begin > begin + static_cast<Offset>(bytes.size()) + padding) {
+      write();
+      begin = var.begin;
+    }
+    bytes.resize(static_cast<std::size_t>(var.begin - begin));
+    const auto fill = external_fill(var);
+    bytes.insert(bytes.end(), fill.begin(), fill.end());
+  }
+  write();
+}
+
+}  // namespace forebay
