@@ -92,11 +92,12 @@ class SlabsTest : public ::testing::Test {
   }
 
   /// Groups of `group` ranks.
-  void write(const std::string& path, int group, const char* codec = "none") const {
+  void write(const std::string& path, int group, const char* codec = "none",
+             const char* chunk_bytes = "2k") const {
     run_as_threads(writers, [&](const Comm& comm) {
       const HintMap hints{{"layout", "decomposed"},
                           {"codec", codec},
-                          {"chunk_bytes", "2k"},
+                          {"chunk_bytes", chunk_bytes},
                           {"subfiling", "ranks"},
                           {"subfile_ranks", std::to_string(group)}};
       auto ds = Dataset::create(comm, path, 5, false, hints);
@@ -317,7 +318,7 @@ std::vector<std::byte> from_base64(const std::string& text) {
 // What is stored with checksums alone is stored as it is; where its pieces lie apart, as those of
 // odd numbers of short elements do, it is put in.
 TEST_F(SlabsTest, references_name_slabs_with_checksums_too) {
-  write(at("in.nc"), 2, "checksum");
+  write(at("in.nc"), 2, "checksum", "200");
   const ClassicFile file(at("in.nc"));
   ReferenceOptions options;
   options.skip = true;
@@ -327,13 +328,13 @@ TEST_F(SlabsTest, references_name_slabs_with_checksums_too) {
   const auto refs = nlohmann::json::parse(made.json)["refs"];
   int named = 0, put_in = 0;
   const auto check = [&]<typename T>(VarId var, const std::string& name, Type type, Count layers,
-                                     T) {
+                                     const std::string& key, T) {
     for (const int group : {0, 1}) {
       std::vector<Count> wanted;
       for (const int rank : {2 * group, 2 * group + 1})
         for (Count layer = 0; layer < layers; ++layer)
           for (const Count cell : cells_of(rank)) wanted.push_back(layer * cells + cell);
-      const auto& place = refs.at(name + "." + std::to_string(group) + "/0.0");
+      const auto& place = refs.at(name + "." + std::to_string(group) + key);
       std::vector<std::byte> bytes(wanted.size() * sizeof(T));
       if (place.is_array()) {
         ++named;
@@ -352,10 +353,10 @@ TEST_F(SlabsTest, references_name_slabs_with_checksums_too) {
         ASSERT_EQ(got[i], static_cast<T>(value(var, 0, wanted[i]))) << name;
     }
   };
-  check(deep, "deep", Type::float64, levels, double{});
-  check(series, "series", Type::float32, 1, float{});
+  check(deep, "deep", Type::float64, levels, "/0.0", double{});
+  check(fixed, "fixed", Type::int16, 1, "/0", std::int16_t{});
   EXPECT_GE(named, 2);
-  EXPECT_EQ(named + put_in, 4);
+  EXPECT_GE(put_in, 1);
   // Nothing is put in beyond its limit.
   options.inline_limit = 0;
   EXPECT_GE(make_references(file, options).left_out.size(), 1U);
