@@ -1,14 +1,19 @@
 // Steps that are larger than buffer_limit, on nodes that share no memory: every value is read back.
 //
-//   early_groups FILES     how many data files there are to be in the end
+//   early_groups FILES [RANK]     how many data files there are to be in the end
+//
+// RANK, the first of its node, cannot share memory when the file is opened, so that the ranks of
+// its node write files of their own.
 //
 // Ranks have unequal parts, one of them none. A later opening appends. Every rank reads everything,
 // alone and in turns with the others; the index tells ranges, sums and histograms.
 #include <forebay_groups.h>
 #include <mpi.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -62,9 +67,19 @@ void write_step(int f, int64_t step) {
   OK(forebay_end_step(f));
 }
 
-void write_steps(const char* mode, int64_t first, int64_t last) {
+// Memory that is shared is a file, which is larger than files may be then.
+void open_apart(int* f, const char* mode, bool apart) {
+  rlimit limit{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  const rlimit little{8, limit.rlim_max};
+  if (apart) setrlimit(RLIMIT_FSIZE, &little);
+  OK(forebay_open(f, "g", path, mode, MPI_COMM_WORLD));
+  setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+void write_steps(const char* mode, int64_t first, int64_t last, bool apart) {
   int f = 0;
-  OK(forebay_open(&f, "g", path, mode, MPI_COMM_WORLD));
+  open_apart(&f, mode, apart);
   for (int64_t step = first; step < last; ++step) {
     write_step(f, step);
   }
@@ -141,8 +156,10 @@ int main(int argc, char** argv) {
                         "characteristics=mean,histogram:0,1000000,4"));
   OK(forebay_define_var("g", "own", "integer", "1", nullptr, nullptr, nullptr));
   OK(forebay_define_method("g", "buffer_limit=64k"));
-  write_steps("w", 0, 3);
-  write_steps("a", 3, 5);
+  std::signal(SIGXFSZ, SIG_IGN);
+  const bool apart = argc > 2 && std::strtol(argv[2], nullptr, 10) == rank;
+  write_steps("w", 0, 3, apart);
+  write_steps("a", 3, 5, apart);
   MPI_Barrier(MPI_COMM_WORLD);
 
   if (rank == 0) {
