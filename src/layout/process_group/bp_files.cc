@@ -19,6 +19,7 @@
 #include "base/attempt.h"
 #include "base/error.h"
 #include "comm/agree.h"
+#include "comm/turns.h"
 #include "format/bp_read.h"
 #include "format/bp_write.h"
 #include "layout/process_group/bp_reader.h"
@@ -171,16 +172,10 @@ void BpFiles::sync_names() const {
 
 // A server of metadata that all ranks ask at once makes some wait for minutes.
 void BpFiles::open_in_turns(int at_a_time) {
-  std::optional<Error> failed;
-  for (int first = 0; first < comm_.size(); first += std::min(at_a_time, comm_.size() - first)) {
-    if (comm_.rank() >= first && comm_.rank() - first < at_a_time)
-      failed = attempt_to([&] {
-        data_->ensure_open();
-        metadata_->ensure_open();
-      });
-    comm_.barrier();
-  }
-  agree_on_error(comm_, failed);
+  in_turns(comm_, at_a_time, [&] {
+    data_->ensure_open();
+    metadata_->ensure_open();
+  });
 }
 
 // Clocks may go back, and what follows a step has to be found by its opening.
@@ -352,9 +347,13 @@ void BpFiles::open_data(Count alignment, bool append) {
 
 /// Collective.
 void BpFiles::prepare_early(const WriteOptions& options, bool append) {
-  const Comm node = comm_.split_node(options.ranks_per_node);
-  early_number_ += number_of(comm_, node).first;
+  Comm node = comm_.split_node(options.ranks_per_node);
   early_end_ = NodeMemory::create(node, sizeof(EarlyEnd));
+  if (!early_end_) {  // then each has a file of its own
+    node = Comm();
+    early_end_ = NodeMemory::create(node, sizeof(EarlyEnd));
+  }
+  early_number_ += number_of(comm_, node).first;
   alignment_ = options.alignment;
   agree_on_error(comm_, attempt_to([&] {
                    if (!early_end_) return;

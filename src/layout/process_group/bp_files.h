@@ -60,10 +60,11 @@ class BpFiles {
 
   // Groups that go out before their step ends have places that no other node asks for: in a data
   // file of each node, which is there as soon as one of its ranks has such a group. Places are
-  // taken one behind the other, by addition in memory that the node's ranks share. What a step
-  // that is given up has there stays, and belongs to no step.
+  // taken one behind the other, by addition in memory that the node's ranks share; those that
+  // cannot share any have a file each. What a step that is given up has there stays, and belongs to
+  // no step.
 
-  /// Not without WriteOptions::step_memory, nor where the node's ranks cannot share memory.
+  /// Not without WriteOptions::step_memory.
   bool has_early() const { return early_ != nullptr; }
   std::uint32_t early_number() const { return early_number_; }  ///< K of that data.K
   /// Local. Where to put a group of so many bytes, a multiple of WriteOptions::alignment.
