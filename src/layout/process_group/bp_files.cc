@@ -121,7 +121,8 @@ std::uint64_t record_time() {
 bool begins_as_bp(const std::string& path) { return beginning(path) == tag; }
 
 /// Shared by the ranks of a node. Their first writes it, and the others touch it behind the
-/// agreement of prepare_early() alone; from there on `begin` stays and `next` is only added to.
+/// agreement of prepare_early() alone; from there on `begin` stays, and `next` is only added to,
+/// but in drop_early(), between two meetings of all.
 struct BpFiles::EarlyEnd {
   Offset begin;              // of what this opening writes there
   std::atomic<Offset> next;  // where the next group goes
@@ -364,11 +365,31 @@ void BpFiles::prepare_early(const WriteOptions& options, bool append) {
                      end = end_of_data(*early_, early_number_);
                    auto* const shared = new (early_end_.data()) EarlyEnd{end, 0};
                    shared->next = end + std::ssize(front_at(end, alignment_));
+                   cuts_early_ = true;
+                   early_kept_ = shared->next;
                  }));
 }
 
+BpFiles::EarlyEnd& BpFiles::early_end() const {
+  return *std::launder(reinterpret_cast<EarlyEnd*>(early_end_.data()));
+}
+
+// Others may be in their next step already, whose first groups stay then, too.
+void BpFiles::keep_early() {
+  if (cuts_early_) early_kept_ = early_end().next;
+}
+
+void BpFiles::drop_early() {
+  if (!cuts_early_ || early_end().next == early_kept_) return;
+  early_end().next = early_kept_;
+  attempt_to([&] {
+    early_->ensure_open();
+    if (early_->size() > early_kept_) early_->truncate(early_kept_);
+  });
+}
+
 Offset BpFiles::take_early(Count bytes) {
-  auto* const shared = std::launder(reinterpret_cast<EarlyEnd*>(early_end_.data()));
+  EarlyEnd* const shared = &early_end();
   if (!early_is_open_) {
     auto failed = attempt_to([&] { early_->ensure_open(); });
     if (failed) failed = attempt_to([&] { early_->create(true); });

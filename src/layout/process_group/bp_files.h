@@ -71,6 +71,11 @@ class BpFiles {
   Offset take_early(Count bytes);
   File& early() { return *early_; }  ///< behind take_early()
   bool wrote_early() const { return early_is_open_; }
+  /// Local, once all ranks have ended a step: what there is so far stays.
+  void keep_early();
+  /// Local, once all ranks have given a step up, which has to be told to all before any of them
+  /// writes again: what came since is given back, where that works, and belongs to no step.
+  void drop_early();
 
   void sync_names() const;  ///< the directory's, and its own, reach the device
 
@@ -104,7 +109,10 @@ class BpFiles {
   bool one_data_file_ = true;
   std::unique_ptr<File> data_, metadata_, index_, early_;
   struct EarlyEnd;
+  EarlyEnd& early_end() const;
   NodeMemory early_end_;
+  bool cuts_early_ = false;  // one of the ranks that share it
+  Offset early_kept_ = 0;    // of that one: what is before it stays
   bool early_is_open_ = false;
   Count alignment_ = 0;
 };

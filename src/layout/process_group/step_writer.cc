@@ -626,6 +626,10 @@ void StepWriter::give_up_step() {
     attempt_to([&] { files_.metadata().truncate(files_.metadata_end); });
     attempt_to([&] { files_.index().truncate(files_.index_end); });
   }
+  if (options_.step_memory > 0) {
+    files_.drop_early();
+    attempt_to([&] { comm_.meet(); });
+  }
   forget_step();
   ++files_.opening;  // what is left of it belongs to no other step with its number
 }
@@ -645,6 +649,7 @@ void StepWriter::end_step() {
     finish_last();
     write_step();
   });
+  files_.keep_early();
   forget_step();
 }
 
