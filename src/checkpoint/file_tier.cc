@@ -29,7 +29,7 @@ Descriptor lock_of(const std::string& path) {
   if (file.get() < 0) throw system_error(errno, Errc::eofile, "opening", path);
   if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     throw Error(Errc::eperm, path + " is open already, in this program or another one",
-                "give each tier a directory, and each job a name, of its own");
+                "close it, or give each tier a directory and each job a name of its own");
   return file;
 }
 
@@ -84,21 +84,29 @@ void FileTier::read_journal() {
   const std::vector<std::byte> bytes = all_of(*journal_);
   const std::span<const std::byte> all(bytes);
   std::size_t whole = header_bytes;  // one past the last entry that is whole
+  std::size_t looked_at = 0;         // bytes of damaged ones
+  const auto tell = [&] {
+    damage_.push_back(journal_->path() + ": what lies at byte " + std::to_string(whole) +
+                      " is no whole entry");
+  };
   for (std::size_t at = whole; at < all.size();) {
     auto parsed = parse_entry(all.subspan(at), header_.session);
     if (!parsed) {
-      at += 8;  // entries begin at such places
+      // Entries begin at multiples of 8. Where many are damaged their lengths are believed, so that
+      // no byte is looked at again and again.
+      const std::size_t told = told_bytes(all.subspan(at));
+      at += looked_at > all.size() ? std::max<std::size_t>(told, 8) : 8;
+      looked_at += told;
       continue;
     }
-    if (at != whole)
-      damage_.push_back(journal_->path() + ": what lies at byte " + std::to_string(whole) +
-                        " is no whole entry");
+    if (at != whole) tell();
     at = whole = at + parsed->bytes;
     if (auto* record = std::get_if<Record>(&parsed->entry))
       live_[record->serial] = std::move(*record);
     else
       live_.erase(std::get<Dropped>(parsed->entry).serial);
   }
+  if (whole < all.size() && told_bytes(all.subspan(whole)) > 0) tell();  // else it is torn
   end_ = static_cast<Offset>(whole);
   if (end_ < std::ssize(all)) journal_->truncate(end_);
   keep_those_that_are_there();
@@ -228,11 +236,13 @@ void FileTier::close() {
 }
 
 void FileTier::remove() noexcept {
-  attempt_to([&] { close(); });
+  attempt_to([&] { data_->close(); });
+  attempt_to([&] { journal_->close(); });
   attempt_to([&] {
     // The journal first: without it the data are nothing.
     for (const char* what : {".journal", ".next", ".data"}) std::remove((prefix_ + what).c_str());
   });
+  lock_ = Descriptor();  // the next one makes files of its own
 }
 
 }  // namespace forebay::checkpoint

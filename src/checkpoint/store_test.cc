@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cmath>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -346,10 +347,18 @@ TEST(CheckpointStore, a_state_that_is_damaged_is_named_and_others_stay) {
     EXPECT_TRUE(model.is(2));
     store.close(true);
   }
-  flip(folder.path / "slow/run.0.journal", header_bytes + 20);
-  Store store({}, "run", folder.method(0));
-  EXPECT_EQ(store.damage().size(), 1U);
-  EXPECT_EQ(store.list().size(), 2U);
+  const fs::path journal = folder.path / "slow/run.0.journal";
+  flip(journal, header_bytes + 20);
+  {
+    const Store store({}, "run", folder.method(0));
+    EXPECT_EQ(store.damage().size(), 1U);
+    EXPECT_EQ(store.list().size(), 2U);
+  }
+  // The last entry is not taken for one that a kill left.
+  flip(journal, static_cast<std::streamoff>(fs::file_size(journal)) - 1);
+  const Store store({}, "run", folder.method(0));
+  EXPECT_EQ(store.damage().size(), 2U);
+  EXPECT_EQ(store.list().size(), 1U);
 }
 
 /// Of the last entry of the journal, by its place from there.
@@ -415,6 +424,24 @@ TEST(CheckpointStore, a_journal_that_no_memory_holds_is_named) {
   if (failed) GTEST_SKIP() << "no file may be so large here";
   EXPECT_EQ(code_of([&] { Store store({}, folder.file("run"), Method{}); }, "too many to read"),
             Errc::enomem);
+}
+
+TEST(CheckpointStore, a_journal_of_damaged_entries_is_read_once) {
+  const Folder folder;
+  { const FileTier tier(folder.file("run.0"), 0, 1, FileTier::no_limit); }
+  // Each says that it reaches to the end.
+  constexpr std::uint32_t size = 8 << 20;
+  std::string bytes;
+  for (std::uint32_t left = size; left > 0; left -= 32) {
+    bytes += "FBCE";
+    for (const int shift : {24, 16, 8, 0}) bytes += static_cast<char>(left >> shift & 255);
+    bytes.resize(bytes.size() + 24);
+  }
+  std::ofstream(folder.file("run.0.journal"), std::ios::binary | std::ios::app) << bytes;
+  const std::clock_t began = std::clock();
+  const FileTier tier(folder.file("run.0"), 0, 1, FileTier::no_limit);
+  EXPECT_LT(static_cast<double>(std::clock() - began) / CLOCKS_PER_SEC, 10);
+  EXPECT_EQ(tier.damage().size(), 1U);
 }
 
 // What was synced and moves to another tier is on the device there before it leaves the first.
@@ -597,9 +624,14 @@ TEST(CheckpointStore, a_directory_that_is_full_is_told_by_that_push) {
   small = {8200, before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &small);
   EXPECT_NE(code_of([&] { store.push({Kind::state, 2}); }), Errc::ok);
+  store.begin_write({Kind::adjoint, 2});
+  store.put(0, model.field.data());
+  EXPECT_NE(code_of([&] { store.end(); }), Errc::ok);
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   EXPECT_EQ(store.list().size(), 1U);
+  store.end();  // again, with what was put
+  EXPECT_EQ(store.list().size(), 2U);
   model.set(2);
   store.push({Kind::state, 2});
   EXPECT_EQ(store.pop(), 2);
