@@ -232,6 +232,12 @@ void FileTier::sync() {
 void FileTier::close() {
   data_->close();
   journal_->close();
+  let_go();
+}
+
+// Whoever has a copy of the descriptor, as children of this process may, lets go of it, too.
+void FileTier::let_go() {
+  if (lock_.get() >= 0) ::flock(lock_.get(), LOCK_UN);
   lock_ = Descriptor();
 }
 
@@ -242,7 +248,7 @@ void FileTier::remove() noexcept {
     // The journal first: without it the data are nothing.
     for (const char* what : {".journal", ".next", ".data"}) std::remove((prefix_ + what).c_str());
   });
-  lock_ = Descriptor();  // the next one makes files of its own
+  let_go();  // the next one makes files of its own
 }
 
 }  // namespace forebay::checkpoint

@@ -56,6 +56,7 @@ class FileTier {
  private:
   void begin_anew();
   void read_journal();
+  void let_go();
   void keep_those_that_are_there();
   void append(const Entry& entry);
   void shorten();

@@ -410,7 +410,16 @@ TEST(CheckpointStore, files_that_are_open_are_nobody_elses) {
     EXPECT_EQ(code_of([&] { Store other({}, "run", folder.method(0)); }, "run.0.data is open"),
               Errc::eperm);
     Store other({}, "another", folder.method(0));
+    // A child that was forked meanwhile, and goes on.
+    const pid_t child = fork();
+    if (child == 0) {
+      pause();
+      _exit(0);
+    }
     store.close(true);
+    EXPECT_EQ(code_of([&] { Store once({}, "run", folder.method(0)); }), Errc::ok);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
     Store later({}, "run", folder.method(0));
   }
   Store later({}, "run", folder.method(0));
