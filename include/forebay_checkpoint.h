@@ -24,6 +24,7 @@ extern "C" {
 /* Opens the checkpoints of this process alone. `name`: the path of their files, to which a number
  * and an ending are added. `hints`: "key=value;key=value" of docs/methods.md, or NULL; XML and
  * FOREBAY_HINTS hold as for files, and are weaker. What an earlier job left there is found again.
+ * NC_EPERM: the files are open, in this program or another one.
  * `store` becomes a number greater than 0. */
 FOREBAY_EXPORT extern int forebay_checkpoint_open(const char* name, const char* hints, int* store);
 #if defined(MPI_VERSION) /* <mpi.h> was included before */
@@ -55,7 +56,8 @@ FOREBAY_EXPORT extern int forebay_checkpoint_drop(int store, int64_t step);
 
 /* A state in pieces: begin, puts or gets, end, which keeps it; abandon leaves all as it was.
  * `mode`: FOREBAY_READ or FOREBAY_WRITE, with FOREBAY_ADJOINT added where it is a state of the
- * adjoint, which pop does not see. Values may change after each put. Bytes are of any length, and
+ * adjoint, which pop does not see. Values may change after each put. Where end fails the state is
+ * still being written: end tries again. Bytes are of any length, and
  * have names among which variables' are not. */
 #define FOREBAY_READ 0
 #define FOREBAY_WRITE 1

@@ -1,12 +1,18 @@
 #include "checkpoint/file_tier.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "base/attempt.h"
 #include "base/error.h"
+#include "base/memory_at_hand.h"
 #include "base/random_number.h"
 
 namespace forebay::checkpoint {
@@ -16,10 +22,33 @@ namespace {
 /// A journal that is shorter is not written anew.
 constexpr Offset least_shortened = 64 << 10;
 
+/// Two that have one file open would write over each other's states: an earlier job that still
+/// runs, a second tier in the same directory. Where the file system knows no locks there is none.
+Descriptor lock_of(const std::string& path) {
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (file.get() < 0) throw system_error(errno, Errc::eofile, "opening", path);
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    throw Error(Errc::eperm, path + " is open already, in this program or another one",
+                "close it, or give each tier a directory and each job a name of its own");
+  return file;
+}
+
+/// Bytes of a journal, all of them, as entries may have any length.
+std::vector<std::byte> all_of(File& journal) {
+  const Offset size = journal.size();
+  if (const auto room = memory_at_hand(); room && static_cast<std::uint64_t>(size) > *room / 2)
+    throw Error(Errc::enomem,
+                journal.path() + " has " + std::to_string(size) + " bytes, too many to read",
+                "a journal has some bytes for each MiB of checkpoints: see whether it is one");
+  std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+  bytes.resize(journal.read_at(0, bytes));
+  return bytes;
+}
+
 }  // namespace
 
 FileTier::FileTier(const std::string& prefix, Rank rank, int ranks, Count limit)
-    : prefix_(prefix), limit_(limit) {
+    : prefix_(prefix), limit_(limit), lock_(lock_of(prefix + ".data")) {
   data_ = std::make_unique<File>(prefix + ".data", true, rank, report_);
   journal_ = std::make_unique<File>(prefix + ".journal", true, rank, report_);
   header_ = {0, rank, ranks};
@@ -52,41 +81,68 @@ void FileTier::begin_anew() {
 }
 
 void FileTier::read_journal() {
-  if (!std::filesystem::exists(data_->path())) data_->create(false);
-  std::vector<std::byte> bytes(static_cast<std::size_t>(journal_->size()));
-  bytes.resize(journal_->read_at(0, bytes));
+  const std::vector<std::byte> bytes = all_of(*journal_);
   const std::span<const std::byte> all(bytes);
   std::size_t whole = header_bytes;  // one past the last entry that is whole
+  std::size_t looked_at = 0;         // bytes of damaged ones
+  const auto tell = [&] {
+    damage_.push_back(journal_->path() + ": what lies at byte " + std::to_string(whole) +
+                      " is no whole entry");
+  };
   for (std::size_t at = whole; at < all.size();) {
     auto parsed = parse_entry(all.subspan(at), header_.session);
     if (!parsed) {
-      at += 8;  // entries begin at such places
+      // Entries begin at multiples of 8. Where many are damaged their lengths are believed, so that
+      // no byte is looked at again and again.
+      const std::size_t told = told_bytes(all.subspan(at));
+      at += looked_at > all.size() ? std::max<std::size_t>(told, 8) : 8;
+      looked_at += told;
       continue;
     }
-    if (at != whole)
-      damage_.push_back(journal_->path() + ": what lies at byte " + std::to_string(whole) +
-                        " is no whole entry");
+    if (at != whole) tell();
     at = whole = at + parsed->bytes;
     if (auto* record = std::get_if<Record>(&parsed->entry))
       live_[record->serial] = std::move(*record);
     else
       live_.erase(std::get<Dropped>(parsed->entry).serial);
   }
+  if (whole < all.size() && told_bytes(all.subspan(whole)) > 0) tell();  // else it is torn
   end_ = static_cast<Offset>(whole);
   if (end_ < std::ssize(all)) journal_->truncate(end_);
+  keep_those_that_are_there();
+}
+
+/// Not those that the data file is too short for; nor those whose bytes are a later one's: they
+/// were dropped, and the entry that said so is damaged. Their space is not free.
+void FileTier::keep_those_that_are_there() {
   const Offset size = data_->size();
-  std::vector<FileSpace::Range> used;
-  for (auto it = live_.begin(); it != live_.end();) {
+  std::map<Offset, Offset> taken;  // begin and end, without overlap
+  std::vector<std::uint64_t> lost, gone;
+  for (auto it = live_.rbegin(); it != live_.rend(); ++it) {
     const Record& record = it->second;
-    if (record.place + record.bytes <= size) {
-      used.push_back({record.place, record.place + std::max<Count>(record.bytes, 1)});
-      used_ += record.bytes;
-      ++it;
+    const Offset end = record.place + std::max<Count>(record.bytes, 1);
+    const auto next = taken.lower_bound(record.place);
+    const bool overlaps = (next != taken.end() && next->first < end) ||
+                          (next != taken.begin() && std::prev(next)->second > record.place);
+    const bool ends_early = record.place + record.bytes > size;
+    if (ends_early || overlaps || record.place % FileSpace::unit != 0) {
+      damage_.push_back(ends_early ? data_->path() + " ends within " + words_for(record.id)
+                                   : data_->path() + " has another state in the place of " +
+                                         words_for(record.id));
+      (ends_early ? lost : gone).push_back(record.serial);
       continue;
     }
-    damage_.push_back(data_->path() + " ends within " + words_for(record.id));
-    it = live_.erase(it);
+    taken.emplace(record.place, end);
+    used_ += record.bytes;
   }
+  for (const std::uint64_t serial : lost) live_.erase(serial);
+  for (const std::uint64_t serial : gone) {
+    live_.erase(serial);
+    attempt_to([&] { append(Dropped{serial}); });  // else it is found again
+  }
+  std::vector<FileSpace::Range> used;
+  used.reserve(taken.size());
+  for (const auto& [begin, end] : taken) used.push_back({begin, end});
   space_ = FileSpace(0, std::move(used));
 }
 
@@ -176,14 +232,23 @@ void FileTier::sync() {
 void FileTier::close() {
   data_->close();
   journal_->close();
+  let_go();
+}
+
+// Whoever has a copy of the descriptor, as children of this process may, lets go of it, too.
+void FileTier::let_go() {
+  if (lock_.get() >= 0) ::flock(lock_.get(), LOCK_UN);
+  lock_ = Descriptor();
 }
 
 void FileTier::remove() noexcept {
-  attempt_to([&] { close(); });
+  attempt_to([&] { data_->close(); });
+  attempt_to([&] { journal_->close(); });
   attempt_to([&] {
     // The journal first: without it the data are nothing.
     for (const char* what : {".journal", ".next", ".data"}) std::remove((prefix_ + what).c_str());
   });
+  let_go();  // the next one makes files of its own
 }
 
 }  // namespace forebay::checkpoint

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/report.h"
 #include "format/checkpoint.h"
 #include "plan/file_space.h"
@@ -30,8 +31,9 @@ class FileTier {
   static constexpr Count no_limit = std::numeric_limits<Count>::max();
 
   /// Local. Opens PREFIX.data and PREFIX.journal, which are made where they are not there. A torn
-  /// tail of the journal is cut. Errc::einval where they are those of another number of ranks,
-  /// Errc::ebadlog where they are no journal of this machine's.
+  /// tail of the journal is cut. They are this tier's until it is closed: Errc::eperm where they
+  /// are open already, in whatever program. Errc::einval where they are those of another number of
+  /// ranks, Errc::ebadlog where they are no journal of this machine's.
   FileTier(const std::string& prefix, Rank rank, int ranks, Count limit);
 
   /// What the journal told when it was opened, by serial.
@@ -54,6 +56,8 @@ class FileTier {
  private:
   void begin_anew();
   void read_journal();
+  void let_go();
+  void keep_those_that_are_there();
   void append(const Entry& entry);
   void shorten();
   void give_back(const Record& record);
@@ -63,6 +67,7 @@ class FileTier {
   std::string prefix_;
   Header header_;
   Count limit_;
+  Descriptor lock_;  // of the data file
   std::unique_ptr<File> data_, journal_;
   FileSpace space_;
   Count used_ = 0;

@@ -88,6 +88,7 @@ void Store::open_tiers(const std::string& name) {
                                           comm_.size(), limit_of(method_.checkpoint_dir_bytes));
   if (fast_) take_states(Tier::fast);
   take_states(Tier::directory);
+  synced_ = last_serial_;  // by an earlier program, perhaps
 }
 
 /// What the files of a tier have. Of two that are one state the later one stays: a job was killed
@@ -410,6 +411,8 @@ void Store::sync() {
       if (state->tier == Tier::memory) move_down(lock, state);
       tell_failure();
     }
+    // What moves from here on is brought to the device before it leaves its tier.
+    synced_ = last_serial_;
   }
   if (fast_) fast_->sync();
   directory_->sync();

@@ -175,6 +175,7 @@ class Store {
   std::condition_variable wake_, changed_;
   std::map<StateId, StatePtr> states_;
   std::uint64_t last_serial_ = 0;
+  std::uint64_t synced_ = 0;  ///< states up to this one are on the device, and stay there
   std::deque<Count> expected_;
   Count held_ = 0;               ///< bytes of states in memory
   std::vector<RawBytes> spare_;  ///< memory of states that are gone, as far as there is room

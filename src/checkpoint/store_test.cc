@@ -2,19 +2,44 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <random>
+#include <set>
+#include <thread>
 #include <utility>
 
 #include "base/error.h"
+
+namespace {
+
+/// Names of files that were brought to the device.
+std::mutex synced_mutex;
+std::set<std::string> synced;
+
+}  // namespace
+
+// In place of the C library's.
+extern "C" int fsync(int fd) {
+  char name[4096] = {};
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  if (readlink(link.c_str(), name, sizeof name - 1) > 0) {
+    const std::lock_guard lock(synced_mutex);
+    synced.insert(std::filesystem::path(name).filename());
+  }
+  return static_cast<int>(syscall(SYS_fsync, fd));
+}
 
 namespace forebay::checkpoint {
 namespace {
@@ -322,10 +347,134 @@ TEST(CheckpointStore, a_state_that_is_damaged_is_named_and_others_stay) {
     EXPECT_TRUE(model.is(2));
     store.close(true);
   }
-  flip(folder.path / "slow/run.0.journal", header_bytes + 20);
-  Store store({}, "run", folder.method(0));
-  EXPECT_EQ(store.damage().size(), 1U);
-  EXPECT_EQ(store.list().size(), 2U);
+  const fs::path journal = folder.path / "slow/run.0.journal";
+  flip(journal, header_bytes + 20);
+  {
+    const Store store({}, "run", folder.method(0));
+    EXPECT_EQ(store.damage().size(), 1U);
+    EXPECT_EQ(store.list().size(), 2U);
+  }
+  // The last entry is not taken for one that a kill left.
+  flip(journal, static_cast<std::streamoff>(fs::file_size(journal)) - 1);
+  const Store store({}, "run", folder.method(0));
+  EXPECT_EQ(store.damage().size(), 2U);
+  EXPECT_EQ(store.list().size(), 1U);
+}
+
+/// Of the last entry of the journal, by its place from there.
+void damage_last_entry(const fs::path& journal, std::streamoff entry_bytes) {
+  flip(journal, static_cast<std::streamoff>(fs::file_size(journal)) - entry_bytes + 9);
+}
+
+// The entry that says that a state was dropped may be the damaged one: its bytes are another's.
+TEST(CheckpointStore, a_state_that_comes_back_by_damage_takes_no_space_from_later_ones) {
+  const Folder folder;
+  Model model(100);
+  const fs::path journal = folder.path / "slow/run.0.journal";
+  {
+    Store store({}, "run", folder.method(0));
+    model.declare(store);
+    model.set(1);
+    store.push({Kind::state, 1});
+    store.drop({Kind::state, 1});
+    damage_last_entry(journal, 24);
+    model.set(2);
+    store.push({Kind::state, 2});  // where state 1 was
+    store.close(true);
+  }
+  for (const bool again : {false, true}) {
+    Store store({}, "run", folder.method(0));
+    model.declare(store);
+    EXPECT_EQ(store.damage().size(), 2U - again);  // the entry stays
+    if (!again) {
+      EXPECT_NE(store.damage()[1].find("another state in the place of state 1"), std::string::npos);
+      ASSERT_EQ(store.list().size(), 1U);
+      model.set(3);
+      store.push({Kind::state, 3});
+    }
+    store.peek({Kind::state, 2});
+    EXPECT_TRUE(model.is(2));
+    store.peek({Kind::state, 3});
+    EXPECT_TRUE(model.is(3));
+    store.close(true);
+  }
+}
+
+TEST(CheckpointStore, files_that_are_open_are_nobody_elses) {
+  const Folder folder;
+  Method same = folder.method(0, 1000);
+  same.checkpoint_fast = same.checkpoint_dir + "/.";
+  EXPECT_EQ(code_of([&] { Store store({}, "run", same); }, "is open already"), Errc::eperm);
+  {
+    Store store({}, "run", folder.method(0));
+    EXPECT_EQ(code_of([&] { Store other({}, "run", folder.method(0)); }, "run.0.data is open"),
+              Errc::eperm);
+    Store other({}, "another", folder.method(0));
+    // A child that was forked meanwhile, and goes on.
+    const pid_t child = fork();
+    if (child == 0) {
+      pause();
+      _exit(0);
+    }
+    store.close(true);
+    EXPECT_EQ(code_of([&] { Store once({}, "run", folder.method(0)); }), Errc::ok);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    Store later({}, "run", folder.method(0));
+  }
+  Store later({}, "run", folder.method(0));
+}
+
+TEST(CheckpointStore, a_journal_that_no_memory_holds_is_named) {
+  const Folder folder;
+  { const FileTier tier(folder.file("run.0"), 0, 1, FileTier::no_limit); }
+  std::error_code failed;
+  fs::resize_file(folder.file("run.0.journal"), std::uintmax_t{1} << 42, failed);
+  if (failed) GTEST_SKIP() << "no file may be so large here";
+  EXPECT_EQ(code_of([&] { Store store({}, folder.file("run"), Method{}); }, "too many to read"),
+            Errc::enomem);
+}
+
+TEST(CheckpointStore, a_journal_of_damaged_entries_is_read_once) {
+  const Folder folder;
+  { const FileTier tier(folder.file("run.0"), 0, 1, FileTier::no_limit); }
+  // Each says that it reaches to the end.
+  constexpr std::uint32_t size = 8 << 20;
+  std::string bytes;
+  for (std::uint32_t left = size; left > 0; left -= 32) {
+    bytes += "FBCE";
+    for (const int shift : {24, 16, 8, 0}) bytes += static_cast<char>(left >> shift & 255);
+    bytes.resize(bytes.size() + 24);
+  }
+  std::ofstream(folder.file("run.0.journal"), std::ios::binary | std::ios::app) << bytes;
+  const std::clock_t began = std::clock();
+  const FileTier tier(folder.file("run.0"), 0, 1, FileTier::no_limit);
+  EXPECT_LT(static_cast<double>(std::clock() - began) / CLOCKS_PER_SEC, 10);
+  EXPECT_EQ(tier.damage().size(), 1U);
+}
+
+// What was synced and moves to another tier is on the device there before it leaves the first.
+TEST(CheckpointStore, what_is_on_the_device_stays_there_when_it_moves) {
+  for (const bool syncs : {false, true}) {
+    const Folder folder;
+    Model model;  // 8000 bytes a state, and room for three
+    Store store({}, "run", folder.method(0, 24'500));
+    model.declare(store);
+    for (Count step = 0; step < 2; ++step) store.push({Kind::state, step});
+    if (syncs) store.sync();
+    {
+      const std::lock_guard lock(synced_mutex);
+      synced.clear();
+    }
+    store.push({Kind::state, 2});
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (store.list()[0].tier != Tier::directory && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ASSERT_EQ(store.list()[0].tier, Tier::directory);
+    const std::lock_guard lock(synced_mutex);
+    EXPECT_EQ(synced.contains("run.0.data"), syncs);
+    EXPECT_EQ(synced.contains("run.0.journal"), syncs);
+  }
 }
 
 TEST(CheckpointStore, a_journal_may_end_anywhere) {
@@ -484,9 +633,14 @@ TEST(CheckpointStore, a_directory_that_is_full_is_told_by_that_push) {
   small = {8200, before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &small);
   EXPECT_NE(code_of([&] { store.push({Kind::state, 2}); }), Errc::ok);
+  store.begin_write({Kind::adjoint, 2});
+  store.put(0, model.field.data());
+  EXPECT_NE(code_of([&] { store.end(); }), Errc::ok);
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   EXPECT_EQ(store.list().size(), 1U);
+  store.end();  // again, with what was put
+  EXPECT_EQ(store.list().size(), 2U);
   model.set(2);
   store.push({Kind::state, 2});
   EXPECT_EQ(store.pop(), 2);

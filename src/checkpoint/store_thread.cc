@@ -88,6 +88,13 @@ void Store::move_down(Lock& lock, const StatePtr& state) {
     to = keep_in_files(record, pieces, from == Tier::memory ? Tier::fast : Tier::directory);
   });
   lock.lock();
+  // A sync has told of it: it is on the device at its new place before it leaves the old one.
+  if (!failed && from != Tier::memory && record.serial <= synced_) {
+    lock.unlock();
+    failed = attempt_to([&] { files(to)->sync(); });
+    lock.lock();
+    if (failed) attempt_to([&] { files(to)->drop(record.serial); });
+  }
   if (!failed) {
     state->record.place = record.place;
     state->tier = to;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <span>
 
 #include "base/attempt.h"
@@ -118,7 +119,8 @@ std::int64_t GroupReader::moments(const std::string& name, std::int64_t step, do
   if (all.count <= 0) return all.count;
   const auto n = static_cast<double>(all.count);
   mean = all.sum / n;
-  deviation = std::sqrt(std::max(0.0, all.squares / n - mean * mean));
+  deviation = std::isfinite(all.squares) ? std::sqrt(std::max(0.0, all.squares / n - mean * mean))
+                                         : std::numeric_limits<double>::infinity();
   return all.count;
 }
 

@@ -82,6 +82,22 @@ TEST_F(GroupReaderTest, statistics_are_of_all_elements_or_not_known) {
   EXPECT_EQ(of({value(4, true), value(inf, true), value(-2, true)}), (Statistics{1, -2, 4}));
 }
 
+TEST_F(GroupReaderTest, squares_beyond_the_largest_number_are_not_taken_for_none) {
+  Block block = array(2, -1e200, 1e200);
+  block.has_moments = true;
+  block.moments = {2, 0, std::numeric_limits<double>::infinity()};
+  make({block});
+  const GroupReader file(Comm(), path_.string());
+  double mean = 9, deviation = 9;
+  EXPECT_EQ(file.moments("T", 0, mean, deviation), 2);
+  EXPECT_EQ(mean, 0);
+  EXPECT_TRUE(std::isinf(deviation));
+  block.moments = {2, 2e200, std::numeric_limits<double>::infinity()};
+  make({block});
+  EXPECT_EQ(GroupReader(Comm(), path_.string()).moments("T", 0, mean, deviation), 2);
+  EXPECT_TRUE(std::isinf(deviation));
+}
+
 TEST_F(GroupReaderTest, values_of_ranks_lie_one_behind_the_other) {
   make({value(4, true), value(5, true)});
   const GroupReader file(Comm(), path_.string());

@@ -6,6 +6,7 @@
 
 #include "base/attempt.h"
 #include "base/byteorder.h"
+#include "base/error.h"
 #include "comm/agree.h"
 #include "dataset/group_terms.h"
 #include "dataset/group_writer.h"
@@ -72,7 +73,12 @@ BpWriter::BpWriter(const Comm& comm, const std::string& path, const Source& sour
                    const Method& method)
     : comm_(comm), path_(path), method_(method) {
   process_group::WriteOptions options;
-  agree_on_error(comm_, attempt_to([&] { options = group_write_options(method_); }));
+  agree_on_error(comm_, attempt_to([&] {
+                   options = group_write_options(method_);
+                   if (options.drop_all)
+                     throw Error(Errc::enotsupport, "transport null writes nothing",
+                                 "leave it out where there is to be a file");
+                 }));
   start_timeline(comm_, method_, report_, opened_);
   writer_ = process_group::StepWriter::create(comm_, path_, options, report_);
   agree_on_error(comm_, attempt_to([&] { define(source); }));

@@ -96,6 +96,20 @@ std::vector<Count> FileMaps::Slabs::places_of(const decomposed::ReplayPart& part
   return replay_.places_of(part);
 }
 
+std::optional<Offset> FileMaps::Slabs::plain_place(const decomposed::ReplayPart& part) {
+  const std::lock_guard<std::mutex> lock(maps_.reading_);
+  std::optional<Offset> place;
+  maps_.reader_.as_of_newest(maps_.which_, [&] { place = replay_.plain_place(part); });
+  return place;
+}
+
+std::vector<std::byte> FileMaps::Slabs::slab_bytes(const decomposed::ReplayPart& part) {
+  const std::lock_guard<std::mutex> lock(maps_.reading_);
+  std::vector<std::byte> bytes;
+  maps_.reader_.as_of_newest(maps_.which_, [&] { bytes = replay_.slab_bytes(part); });
+  return bytes;
+}
+
 Runs FileMaps::Slabs::read(const decomposed::ReplayPart& part, std::byte* out) {
   const std::lock_guard<std::mutex> lock(maps_.reading_);
   Runs runs;

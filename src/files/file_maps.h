@@ -73,6 +73,8 @@ class FileMaps {
     /// As Replay has them, of the data file of a part.
     Count elements_of(const decomposed::ReplayPart& part);
     std::vector<Count> places_of(const decomposed::ReplayPart& part);
+    std::optional<Offset> plain_place(const decomposed::ReplayPart& part);
+    std::vector<std::byte> slab_bytes(const decomposed::ReplayPart& part);
     /// Reads the values of a part, native, into `out`, and tells which elements they are.
     Runs read(const decomposed::ReplayPart& part, std::byte* out);
 

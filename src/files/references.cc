@@ -224,7 +224,9 @@ class Maker {
   // A map's slabs are the chunks of an array of their own, over a dimension whose variable tells
   // where in a record each element belongs, as CF gathers what is compressed.
   std::string add_decomposed(VarId id, const Variable& var) {
-    if (decomposed::is_encoded(var)) return "its slabs are encoded: convert the file";
+    // Slabs with checksums alone are stored as they are.
+    if (decomposed::is_encoded(var) && *var.slab_codec != "checksum")
+      return "its slabs are encoded: convert the file";
     if (!slabs_) slabs_.emplace(*file_.maps(), slabs_memory);
     const auto parts = slabs_->parts_of(id);
     if (!parts) return "its slabs overlap, or its records are too long to tell: convert the file";
@@ -249,9 +251,24 @@ class Maker {
       if (var.is_record) at.insert(at.begin(), part.record);
       const std::string key = name + "/" + zarr::chunk_key(at);
       if (mine_.contains(key)) continue;  // a long slab has several parts
-      refer(key, part.offset, slabs_->elements_of(part) * size_of(var.type),
-            decomposed::data_path(url_, part.file));
+      const Count bytes = slabs_->elements_of(part) * size_of(var.type);
+      if (const auto place = slabs_->plain_place(part)) {
+        refer(key, *place, bytes, decomposed::data_path(url_, part.file));
+      } else if (std::string why = put_in_slab(key, part, bytes); !why.empty()) {
+        return why;
+      }
     }
+    return {};
+  }
+
+  // A slab with checksums that lies in pieces.
+  std::string put_in_slab(const std::string& key, const decomposed::ReplayPart& part, Count bytes) {
+    if (bytes > options_.inline_limit - result_.inlined_bytes)
+      return "its slabs lie in pieces, and are more than may be put into the references (" +
+             std::to_string(options_.inline_limit) + " bytes)";
+    mine_[key] = "base64:" + base64(slabs_->slab_bytes(part));
+    result_.inlined_bytes += bytes;
+    ++result_.inlined;
     return {};
   }
 

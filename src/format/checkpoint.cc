@@ -229,12 +229,16 @@ void print_entry(const Entry& entry, std::uint64_t session, std::vector<std::byt
   out.insert(out.end(), bytes.begin(), bytes.end());
 }
 
-std::optional<ParsedEntry> parse_entry(std::span<const std::byte> bytes, std::uint64_t session) {
-  if (bytes.size() < front_bytes || load_be<std::uint32_t>(bytes.data()) != entry_word)
-    return std::nullopt;
+std::size_t told_bytes(std::span<const std::byte> bytes) {
+  if (bytes.size() < front_bytes || load_be<std::uint32_t>(bytes.data()) != entry_word) return 0;
   const std::size_t length = load_be<std::uint32_t>(bytes.data() + 4);
-  if (length > bytes.size() || length % 8 != 0 || length < front_bytes + 8 + hash_bytes)
-    return std::nullopt;
+  const bool fits = length <= bytes.size() && length % 8 == 0;
+  return fits && length >= front_bytes + 8 + hash_bytes ? length : 0;
+}
+
+std::optional<ParsedEntry> parse_entry(std::span<const std::byte> bytes, std::uint64_t session) {
+  const std::size_t length = told_bytes(bytes);
+  if (length == 0) return std::nullopt;
   const auto hashed = bytes.first(length - hash_bytes);
   if (load_be<std::uint64_t>(bytes.data() + hashed.size()) != hash_within(session, hashed))
     return std::nullopt;

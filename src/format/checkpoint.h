@@ -97,6 +97,10 @@ std::optional<Header> parse_header(std::span<const std::byte> bytes);
 /// Appends an entry, a multiple of 8 bytes.
 void print_entry(const Entry& entry, std::uint64_t session, std::vector<std::byte>& out);
 
+/// How long the entry says that it is that `bytes` begin with, where there is so much; else 0. One
+/// that is not whole then is not torn, but damaged.
+std::size_t told_bytes(std::span<const std::byte> bytes);
+
 struct ParsedEntry {
   Entry entry;
   std::size_t bytes = 0;

@@ -149,6 +149,27 @@ TEST(GroupConfig, variables_that_make_no_sense_are_refused) {
                    "has two variables v.histogram"));
 }
 
+// Calls go on behind a refusal, and the histogram of a variable is the one that follows it.
+TEST(GroupConfig, a_variable_whose_histogram_is_refused_is_not_there) {
+  GroupDefinition group = define_group("g", "C");
+  GroupVariableText counts{"v.histogram", "int8", {}, {}, {}, {}, {}, {}, {}};
+  GroupVariableText v{"v", "int8", "4", {}, {}, {}, {}, {}, "histogram:0,1,2"};
+  define_variable(group, counts);
+  EXPECT_THROW(define_variable(group, v), Error);
+  define_attribute(group, "w.histogram/bounds", "1", "int8");
+  GroupVariableText w = v;
+  w.name = "w";
+  EXPECT_THROW(define_variable(group, w), Error);
+  EXPECT_EQ(group.find("v"), nullptr);
+  EXPECT_EQ(group.find("w"), nullptr);
+  EXPECT_EQ(group.variables.size(), 1U);
+  EXPECT_EQ(group.attributes.size(), 1U);
+  v.name = "u";
+  define_variable(group, v);
+  ASSERT_EQ(group.variables.size(), 3U);
+  EXPECT_EQ(group.variables[2].name, "u.histogram");
+}
+
 TEST(GroupConfig, global_arrays_have_as_many_offsets_as_dimensions) {
   const std::string var = "<var name=\"v\" type=\"int8\" dimensions=\"nx\"/>";
   EXPECT_TRUE(says(refused_in_group("<global dimensions=\"9\">" + var + "</global>"),

@@ -137,22 +137,23 @@ std::string in_digits(double value) {
 
 /// What goes to the file with a variable that has a histogram: it is a variable itself, a local
 /// array of counts, below, of each bin, and above, so that all programs can read it.
-void add_histogram(GroupDefinition& group, const GroupVariable& of) {
-  const Histogram& histogram = *of.histogram;
+GroupVariable histogram_of(const GroupDefinition& group, const GroupVariable& of) {
   GroupVariable variable;
   variable.name = of.name + ".histogram";
+  check_name(variable.name, "the histogram of " + of.name);
   if (group.find(variable.name) != nullptr)
     refuse("group " + group.name + " has a variable " + variable.name + " already",
            "give it another name, or " + of.name + " no histogram");
   variable.type = GroupType::int64;
-  variable.dimensions = parse_expressions(std::to_string(histogram.bins + 2));
+  variable.dimensions = parse_expressions(std::to_string(of.histogram->bins + 2));
   variable.once = of.once;
   variable.is_histogram = true;
+  return variable;
+}
+
+void append(GroupDefinition& group, GroupVariable&& variable) {
   group.places.emplace(variable.name, group.variables.size());
-  const std::string name = variable.name;
   group.variables.push_back(std::move(variable));
-  define_attribute(group, name + "/bounds",
-                   in_digits(histogram.least) + "," + in_digits(histogram.greatest), "double");
 }
 
 bool is_of(GroupType type, std::string_view text) {
@@ -218,9 +219,14 @@ void define_variable(GroupDefinition& group, const GroupVariableText& text) {
   variable.once = text.steps == "once";
   take_characteristics(variable, text.characteristics, me);
   variable.gwrite = text.gwrite;
-  group.places.emplace(variable.name, group.variables.size());
-  group.variables.push_back(std::move(variable));
-  if (const GroupVariable made = group.variables.back(); made.histogram) add_histogram(group, made);
+  if (!variable.histogram) return append(group, std::move(variable));
+  // Behind the variable, and neither without the other.
+  GroupVariable counts = histogram_of(group, variable);
+  const auto& [least, greatest, bins] = *variable.histogram;
+  define_attribute(group, counts.name + "/bounds", in_digits(least) + "," + in_digits(greatest),
+                   "double");
+  append(group, std::move(variable));
+  append(group, std::move(counts));
 }
 
 void define_attribute(GroupDefinition& group, const std::string& name, const std::string& value,

@@ -67,6 +67,13 @@ bool less_a_rank(std::int64_t a, std::int64_t m, std::int64_t b, std::int64_t n)
   return Wide{a} * n < Wide{b} * m;
 }
 
+/// As even as can be, as it does not matter who has how many of no bytes.
+std::vector<std::int64_t> even_shares(std::int64_t parts, std::int64_t all) {
+  std::vector<std::int64_t> shares(static_cast<std::size_t>(parts), all / parts);
+  for (std::int64_t i = 0; i < all % parts; ++i) ++shares[static_cast<std::size_t>(i)];
+  return shares;
+}
+
 /// One more for the part with most bytes a rank, until there are `all`.
 void give(const std::vector<Part>& parts, std::vector<std::int64_t>& shares, std::int64_t all) {
   for (auto left = all - std::accumulate(shares.begin(), shares.end(), std::int64_t{0}); left > 0;
@@ -100,8 +107,7 @@ std::vector<std::int64_t> shares_of_bps(const std::vector<Part>& parts, std::int
   shares.reserve(parts.size());
   const auto spare = n - std::ssize(parts);
   for (const Part& part : parts)
-    shares.push_back(
-        1 + (total == 0 ? 0 : static_cast<std::int64_t>(Wide{spare} * part.bytes / total)));
+    shares.push_back(1 + static_cast<std::int64_t>(Wide{spare} * part.bytes / total));
   shares[largest_of(parts)] += n - std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
   return shares;
 }
@@ -114,7 +120,7 @@ std::vector<std::int64_t> shares_of_lps(const std::vector<Part>& parts, std::int
   const Wide spare = nodes - std::ssize(parts);
   for (const Part& part : parts) {
     // Half a node, and the fraction is dropped.
-    const Wide twice = total == 0 ? 0 : 2 * spare * part.bytes / total;
+    const Wide twice = 2 * spare * part.bytes / total;
     shares.push_back(1 + static_cast<std::int64_t>((twice + 1) / 2));
   }
   take(parts, shares, nodes);
@@ -130,9 +136,15 @@ std::vector<std::int64_t> balanced_shares(const std::vector<Part>& parts, std::i
   // These add up to n at most, and whoever gives ranks one by one comes by here.
   for (const Part& part : parts)
     shares.push_back(std::max<std::int64_t>(
-        1, total == 0 ? 1 : static_cast<std::int64_t>((spare * part.bytes + total - 1) / total)));
+        1, static_cast<std::int64_t>((spare * part.bytes + total - 1) / total)));
   give(parts, shares, n);
   return shares;
+}
+
+/// Of a number that is at least 0; the largest where it is beyond.
+std::int64_t whole(double number) {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  return number < static_cast<double>(most) ? static_cast<std::int64_t>(number) : most;
 }
 
 }  // namespace
@@ -205,7 +217,8 @@ BundlePlan plan_bundle(std::span<const std::int64_t> bytes, int ranks, int ranks
   const int nodes = (ranks + ranks_per_node - 1) / ranks_per_node;
   const int slots = by_nodes ? nodes : ranks;
   const std::vector<Part> parts = parts_of(bytes, static_cast<std::size_t>(slots));
-  const auto shares = by_nodes                           ? shares_of_lps(parts, nodes, total)
+  const auto shares = total == 0                         ? even_shares(std::ssize(parts), slots)
+                      : by_nodes                         ? shares_of_lps(parts, nodes, total)
                       : scheme == BundleScheme::balanced ? balanced_shares(parts, ranks, total)
                                                          : shares_of_bps(parts, ranks, total);
   std::int64_t first = 0;
@@ -248,8 +261,8 @@ BundlePrediction predict(const BundlePlan& plan, const BundleRates& rates) {
       messages = units / members * (n - 1);
       bytes_in = bytes / members * (n - 1) / n;
     }
-    cost.messages = static_cast<std::int64_t>(std::ceil(messages));
-    cost.bytes_in = static_cast<std::int64_t>(bytes_in);
+    cost.messages = whole(std::ceil(messages));
+    cost.bytes_in = whole(bytes_in);
     const double beside = std::min<double>(members, plan.ranks_per_node);
     cost.shuffle = messages * rates.message * crowd + bytes_in * beside / rates.node_bytes;
     // The group's root receives what it does not own, and writes.

@@ -163,6 +163,30 @@ TEST(Bundle, a_million_ranks_and_thirty_files) {
   }
 }
 
+// Nobody goes through the ranks one by one.
+TEST(Bundle, files_without_bytes_share_any_number_of_ranks_evenly) {
+  constexpr int ranks = 1 << 30;
+  for (const BundleScheme scheme :
+       {BundleScheme::bps, BundleScheme::lps, BundleScheme::ips, BundleScheme::balanced}) {
+    const BundlePlan plan = plan_bundle(Sizes(4, 0), ranks, 8, scheme);
+    ASSERT_EQ(plan.groups.size(), 4U);
+    for (const BundleGroup& group : plan.groups) EXPECT_EQ(group.ranks, ranks / 4);
+    EXPECT_GE(predict(plan, {}).seconds, 0);
+  }
+  EXPECT_EQ(plan_bundle(Sizes(3, 0), 8, 1, BundleScheme::bps).groups[0].ranks, 3);
+}
+
+TEST(Bundle, counts_beyond_63_bits_are_the_largest) {
+  BundleRates rates;
+  rates.unit_bytes = 1;
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  const auto plan = plan_bundle(Sizes{most - 1, 1}, 1 << 20, 8, BundleScheme::bps);
+  EXPECT_EQ(
+      predict(plan_bundle(Sizes{1, most - 1}, 3, 8, BundleScheme::bps), rates).files[1].messages,
+      most);
+  for (const BundleCost& cost : predict(plan, rates).files) EXPECT_GE(cost.messages, 0);
+}
+
 TEST(Bundle, what_makes_no_sense_is_refused) {
   const auto code = [](const Sizes& sizes, int ranks, int per_node) {
     const auto failed =

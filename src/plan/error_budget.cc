@@ -59,11 +59,12 @@ std::vector<double> error_bounds(std::span<const LossyVariable> variables, doubl
       if (settled[i]) continue;
       const LossyVariable& v = variables[i];
       const auto n = static_cast<double>(v.elements);
-      bounds[i] = target * (n / elements) / *v.sensitivity;
+      const double share = target * (n / elements);
+      bounds[i] = share / *v.sensitivity;
       if (bounds[i] < v.most) continue;
       bounds[i] = v.most;
       settled[i] = changed = true;
-      left -= *v.sensitivity * v.most;
+      left -= std::min(*v.sensitivity * v.most, share);  // both may be without an end
       sharing -= n;
     }
     target = std::max(left, 0.0);

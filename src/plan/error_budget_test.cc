@@ -77,6 +77,14 @@ TEST(ErrorBudget, what_does_not_matter_and_what_is_not_linear_have_no_share) {
   EXPECT_TRUE(error_bounds({}, 1).empty());
 }
 
+// Its bound is beyond all numbers, and takes no more than its share.
+TEST(ErrorBudget, what_hardly_matters_leaves_the_others_theirs) {
+  const std::vector<LossyVariable> variables{{10, 1e-320}, {10, 2.0}};
+  const std::vector<double> bounds = error_bounds(variables, 1e-2);
+  EXPECT_GT(bounds[0], 1e300);
+  EXPECT_NEAR(bounds[1], 2.5e-3, 1e-12);
+}
+
 TEST(ErrorBudget, a_probe_at_two_bounds_tells_whether_it_is_linear) {
   EXPECT_DOUBLE_EQ(*sensitivity_of({1e-3, 2e-3}, {1e-2, 3e-2}), 3);
   EXPECT_DOUBLE_EQ(*sensitivity_of({1e-3, 0}, {1e-2, 0}), 0);

@@ -133,6 +133,19 @@ TEST(Checkpoints, a_job_that_ends_on_its_way_back_goes_on_there) {
   EXPECT_OK(forebay_checkpoint_close(store, 0));
 }
 
+TEST(Checkpoints, a_rank_that_asks_for_what_makes_no_sense_leaves_nobody_waiting) {
+  std::vector<double> values = state_of(0);
+  const int store = open("checkpoint_memory=2KiB");
+  declare(store, values);
+  int action = -1;
+  int64_t from = -1, to = -1;
+  const int64_t model = world.rank == world.size - 1 ? -5 : 0;
+  EXPECT_ERR(NC_EINVAL, forebay_checkpoint_next(store, model, steps, &action, &from, &to));
+  EXPECT_OK(forebay_checkpoint_next(store, 0, steps, &action, &from, &to));
+  EXPECT_EQ(action, FOREBAY_STORE);
+  EXPECT_OK(forebay_checkpoint_close(store, 0));
+}
+
 TEST(Checkpoints, what_is_wrong_is_told_by_codes) {
   int store = -1, variable = -1;
   const std::string path = world.path("run") + std::to_string(world.rank);

@@ -94,13 +94,17 @@ StateId id_of(int64_t step, int mode) {
 /// for the fewest tells how many more there may be.
 AdjointState common_state(Store& store, int64_t model, int64_t adjoint) {
   AdjointState state;
-  state.model = model;
-  if (adjoint >= 0) state.adjoint = adjoint;
-  for (const StateInfo& kept : store.list())
-    if (kept.id.kind == Kind::state) state.stored.push_back({kept.id.step, kept.bytes});
-  state.here = store.raw_bytes();
-  state.free = store.free_bytes();
-  Count slots = store.comm().all_reduce(slots_left(state), Reduce::min);
+  Count slots = 0;
+  const auto failed = attempt_to([&] {
+    state.model = model;
+    if (adjoint >= 0) state.adjoint = adjoint;
+    for (const StateInfo& kept : store.list())
+      if (kept.id.kind == Kind::state) state.stored.push_back({kept.id.step, kept.bytes});
+    state.here = store.raw_bytes();
+    state.free = store.free_bytes();
+    slots = slots_left(state);
+  });
+  agree_on_error(store.comm(), failed, std::span(&slots, 1), Reduce::min);
   if (state.stored.empty()) slots = std::max<Count>(slots, 1);  // a codec may make it fit
   for (StoredState& kept : state.stored) kept.bytes = 1;
   state.here.reset();

@@ -9,6 +9,7 @@
 #include "base/attempt.h"
 #include "base/byteorder.h"
 #include "base/error.h"
+#include "format/decomposed_schema.h"
 
 namespace forebay::decomposed {
 namespace {
@@ -359,8 +360,7 @@ Replay::Way& Replay::way_of(std::uint32_t stretch) {
   return ways_.front();
 }
 
-void Replay::read_slab(const ReplayPart& part, const Way& way, const Variable& var,
-                       std::byte* out) {
+Slab Replay::slab_of(const ReplayPart& part) {
   const auto slabs = reader_.index(part.file).slabs(part.var, part.record);
   const auto there = std::find_if(slabs.begin(), slabs.end(), [&](const Entry& e) {
     return e.offset == part.offset && e.epoch == part.epoch && e.map == part.map;
@@ -368,7 +368,38 @@ void Replay::read_slab(const ReplayPart& part, const Way& way, const Variable& v
   if (there == slabs.end())
     throw Error(Errc::enotnc, "it was written again while it was copied",
                 "copy the file when nobody writes it");
-  const Slab slab{*there, part.file, {}, reader_.index(part.file).elements(part.map)};
+  return {*there, part.file, {}, reader_.index(part.file).elements(part.map)};
+}
+
+std::optional<Offset> Replay::plain_place(const ReplayPart& part) {
+  const Variable& var = schema_.vars[static_cast<std::size_t>(part.var)];
+  return naming("variable " + var.name, [&]() -> std::optional<Offset> {
+    const Entry entry = slab_of(part).entry;
+    if (entry.parts.empty()) return entry.offset;
+    if (is_encoded(var) && *var.slab_codec != "checksum") return std::nullopt;
+    Offset next = entry.parts[0].offset;
+    for (const StoredPart& stored : entry.parts) {
+      if (stored.offset != next || stored.bytes != stored.elements * size_of(var.type))
+        return std::nullopt;
+      next += stored.bytes;
+    }
+    return entry.parts[0].offset;
+  });
+}
+
+std::vector<std::byte> Replay::slab_bytes(const ReplayPart& part) {
+  const Variable& var = schema_.vars[static_cast<std::size_t>(part.var)];
+  return naming("variable " + var.name, [&] {
+    const Slab slab = slab_of(part);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(slab.entry.bytes));
+    reader_.read_values(slab, var, 0, bytes, 1);
+    return bytes;
+  });
+}
+
+void Replay::read_slab(const ReplayPart& part, const Way& way, const Variable& var,
+                       std::byte* out) {
+  const Slab slab = slab_of(part);
   const int width = size_of(var.type);
   const Offset from = stretches_[part.stretch].begin * width;
   const auto bytes = static_cast<std::size_t>(part.elements * width);

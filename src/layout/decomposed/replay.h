@@ -58,6 +58,12 @@ class Replay {
   Count elements_of(const ReplayPart& part) { return reader_.index(part.file).elements(part.map); }
   std::vector<Count> places_of(const ReplayPart& part);
 
+  /// Local. Where all values of a part's slab lie one behind the other as they are; nothing where
+  /// they are encoded, or lie apart. Errors as read() has them.
+  std::optional<Offset> plain_place(const ReplayPart& part);
+  /// Local. Those values, in the order and byte order of the file.
+  std::vector<std::byte> slab_bytes(const ReplayPart& part);
+
   /// Local. Reads a part's values, native, in the order of the array, and tells which those are.
   /// `out` has room for its elements. Errc::enotnc naming the variable if it was written again
   /// since parts_of(), so that the slab is gone.
@@ -96,6 +102,7 @@ class Replay {
   void each_pattern(MapNumber map, Count from, Count to, F&& f);
   Way& way_of(std::uint32_t stretch);
   Way find_way(std::uint32_t stretch);
+  Slab slab_of(const ReplayPart& part);
   void read_slab(const ReplayPart& part, const Way& way, const Variable& var, std::byte* out);
 
   Reader& reader_;

@@ -19,6 +19,7 @@
 #include "base/attempt.h"
 #include "base/error.h"
 #include "comm/agree.h"
+#include "comm/turns.h"
 #include "format/bp_read.h"
 #include "format/bp_write.h"
 #include "layout/process_group/bp_reader.h"
@@ -120,7 +121,8 @@ std::uint64_t record_time() {
 bool begins_as_bp(const std::string& path) { return beginning(path) == tag; }
 
 /// Shared by the ranks of a node. Their first writes it, and the others touch it behind the
-/// agreement of prepare_early() alone; from there on `begin` stays and `next` is only added to.
+/// agreement of prepare_early() alone; from there on `begin` stays, and `next` is only added to,
+/// but in drop_early(), between two meetings of all.
 struct BpFiles::EarlyEnd {
   Offset begin;              // of what this opening writes there
   std::atomic<Offset> next;  // where the next group goes
@@ -171,16 +173,10 @@ void BpFiles::sync_names() const {
 
 // A server of metadata that all ranks ask at once makes some wait for minutes.
 void BpFiles::open_in_turns(int at_a_time) {
-  std::optional<Error> failed;
-  for (int first = 0; first < comm_.size(); first += std::min(at_a_time, comm_.size() - first)) {
-    if (comm_.rank() >= first && comm_.rank() - first < at_a_time)
-      failed = attempt_to([&] {
-        data_->ensure_open();
-        metadata_->ensure_open();
-      });
-    comm_.barrier();
-  }
-  agree_on_error(comm_, failed);
+  in_turns(comm_, at_a_time, [&] {
+    data_->ensure_open();
+    metadata_->ensure_open();
+  });
 }
 
 // Clocks may go back, and what follows a step has to be found by its opening.
@@ -352,9 +348,13 @@ void BpFiles::open_data(Count alignment, bool append) {
 
 /// Collective.
 void BpFiles::prepare_early(const WriteOptions& options, bool append) {
-  const Comm node = comm_.split_node(options.ranks_per_node);
-  early_number_ += number_of(comm_, node).first;
+  Comm node = comm_.split_node(options.ranks_per_node);
   early_end_ = NodeMemory::create(node, sizeof(EarlyEnd));
+  if (!early_end_) {  // then each has a file of its own
+    node = Comm();
+    early_end_ = NodeMemory::create(node, sizeof(EarlyEnd));
+  }
+  early_number_ += number_of(comm_, node).first;
   alignment_ = options.alignment;
   agree_on_error(comm_, attempt_to([&] {
                    if (!early_end_) return;
@@ -365,11 +365,31 @@ void BpFiles::prepare_early(const WriteOptions& options, bool append) {
                      end = end_of_data(*early_, early_number_);
                    auto* const shared = new (early_end_.data()) EarlyEnd{end, 0};
                    shared->next = end + std::ssize(front_at(end, alignment_));
+                   cuts_early_ = true;
+                   early_kept_ = shared->next;
                  }));
 }
 
+BpFiles::EarlyEnd& BpFiles::early_end() const {
+  return *std::launder(reinterpret_cast<EarlyEnd*>(early_end_.data()));
+}
+
+// Others may be in their next step already, whose first groups stay then, too.
+void BpFiles::keep_early() {
+  if (cuts_early_) early_kept_ = early_end().next;
+}
+
+void BpFiles::drop_early() {
+  if (!cuts_early_ || early_end().next == early_kept_) return;
+  early_end().next = early_kept_;
+  attempt_to([&] {
+    early_->ensure_open();
+    if (early_->size() > early_kept_) early_->truncate(early_kept_);
+  });
+}
+
 Offset BpFiles::take_early(Count bytes) {
-  auto* const shared = std::launder(reinterpret_cast<EarlyEnd*>(early_end_.data()));
+  EarlyEnd* const shared = &early_end();
   if (!early_is_open_) {
     auto failed = attempt_to([&] { early_->ensure_open(); });
     if (failed) failed = attempt_to([&] { early_->create(true); });

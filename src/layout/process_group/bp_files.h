@@ -60,16 +60,22 @@ class BpFiles {
 
   // Groups that go out before their step ends have places that no other node asks for: in a data
   // file of each node, which is there as soon as one of its ranks has such a group. Places are
-  // taken one behind the other, by addition in memory that the node's ranks share. What a step
-  // that is given up has there stays, and belongs to no step.
+  // taken one behind the other, by addition in memory that the node's ranks share; those that
+  // cannot share any have a file each. What a step that is given up has there stays, and belongs to
+  // no step.
 
-  /// Not without WriteOptions::step_memory, nor where the node's ranks cannot share memory.
+  /// Not without WriteOptions::step_memory.
   bool has_early() const { return early_ != nullptr; }
   std::uint32_t early_number() const { return early_number_; }  ///< K of that data.K
   /// Local. Where to put a group of so many bytes, a multiple of WriteOptions::alignment.
   Offset take_early(Count bytes);
   File& early() { return *early_; }  ///< behind take_early()
   bool wrote_early() const { return early_is_open_; }
+  /// Local, once all ranks have ended a step: what there is so far stays.
+  void keep_early();
+  /// Local, once all ranks have given a step up, which has to be told to all before any of them
+  /// writes again: what came since is given back, where that works, and belongs to no step.
+  void drop_early();
 
   void sync_names() const;  ///< the directory's, and its own, reach the device
 
@@ -103,7 +109,10 @@ class BpFiles {
   bool one_data_file_ = true;
   std::unique_ptr<File> data_, metadata_, index_, early_;
   struct EarlyEnd;
+  EarlyEnd& early_end() const;
   NodeMemory early_end_;
+  bool cuts_early_ = false;  // one of the ranks that share it
+  Offset early_kept_ = 0;    // of that one: what is before it stays
   bool early_is_open_ = false;
   Count alignment_ = 0;
 };

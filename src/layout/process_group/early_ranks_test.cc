@@ -77,7 +77,6 @@ class EarlyRanks : public testing::Test {
     if (comm.rank() > 0) add("large", large * (comm.rank() - 1), large, large * (ranks - 1));
     if (comm.rank() == 1)
       file.add({"number", bp::Type::float64}, {}, std::as_bytes(std::span(number)), false);
-    EXPECT_LE(file.memory(), std::size_t{1} << 20);
     file.end_step();
   }
 
@@ -117,6 +116,30 @@ TEST_F(EarlyRanks, what_is_beyond_memory_is_in_the_step_too) {
   EXPECT_TRUE(is_there("data.3"));
   write(2, true, WriteOptions::ranks_of_node);
   check(9);
+}
+
+TEST_F(EarlyRanks, a_step_takes_no_more_memory_than_it_may) {
+  constexpr Count most = 4 << 20, block = 40'000, number = 100;  // 32 MB of each rank
+  run_as_threads(2, [&](const Comm& comm) {
+    Report report;
+    WriteOptions options;
+    options.step_memory = most;
+    const auto file = StepWriter::create(comm, path_, options, report);
+    std::vector<double> values(block);
+    for (int step = 0; step < 2; ++step) {
+      for (Count b = 0; b < number; ++b) {
+        values.assign(block, static_cast<double>(100 * b + comm.rank()));
+        file->add({"v", bp::Type::float64}, {{}, {}, {block}}, std::as_bytes(std::span(values)),
+                  false);
+        EXPECT_LE(file->memory(), static_cast<std::size_t>(most + (8 << 20)));  // a piece of it
+      }
+      file->end_step();
+    }
+    file->close();
+  });
+  Report report;
+  const BpReader file(Comm(), path_, report);
+  EXPECT_EQ(file.blocks(0, 1).size(), static_cast<std::size_t>(2 * number));
 }
 
 TEST_F(EarlyRanks, nodes_have_files_of_their_own) {
@@ -178,7 +201,60 @@ TEST_F(EarlyRanks, all_is_done_but_writing_where_that_is_asked_for) {
   });
 }
 
-// Groups of a step that is given up lie where they lie, and are of no step.
+TEST_F(EarlyRanks, a_step_that_is_given_up_gives_its_space_back) {
+  for (const bool is_first : {true, false}) {
+    SetUp();
+    run_as_threads(4, [&](const Comm& comm) {
+      Report report;
+      const auto file = open(comm, path_, false, 1, report, 2);
+      const auto write = [&](int step, bool fails) {
+        for (int b = 0; b < 20; ++b) {
+          const double values[2] = {static_cast<double>(step), static_cast<double>(b)};
+          file->add({"v", bp::Type::float64}, {{160}, {2 * (20 * comm.rank() + b)}, {2}},
+                    std::as_bytes(std::span(values)), false);
+        }
+        std::optional<Error> mine;
+        if (fails && comm.rank() == 3) mine = Error(Errc::eread, "it cannot be read");
+        if (fails) {
+          EXPECT_TRUE(attempt_to([&] { file->flush(mine); }));
+          return;
+        }
+        file->end_step();
+      };
+      const auto bytes = [&](const char* name) {
+        comm.barrier();
+        const auto size = fs::file_size(path_ / name);
+        comm.barrier();
+        return size;
+      };
+      if (!is_first) write(1, false);
+      std::uintmax_t before[2] = {4096, 4096};
+      if (!is_first) before[0] = bytes("data.4"), before[1] = bytes("data.5");
+      for (int again = 0; again < 3; ++again) write(2, true);
+      EXPECT_LE(bytes("data.4"), before[0]);
+      EXPECT_LE(bytes("data.5"), before[1]);
+      write(3, false);
+      file->close();
+    });
+    for (const bool again : {false, true}) {
+      Report report;
+      if (again) {
+        fs::remove(path_ / "md.0");
+        fs::remove(path_ / "md.idx");
+        EXPECT_EQ(recover_index(path_, {}, 0, report).by_groups, is_first ? 1U : 2U);
+      }
+      const BpReader file(Comm(), path_, report);
+      const std::size_t last = is_first ? 0 : 1;
+      ASSERT_EQ(file.steps(), last + 1);
+      ASSERT_EQ(file.blocks(0, last).size(), 80U);
+      std::vector<double> values(160);
+      file.read(0, last, {{0}, {160}, {}}, reinterpret_cast<std::byte*>(values.data()));
+      for (std::size_t i = 0; i < values.size(); i += 2) EXPECT_EQ(values[i], 3);
+    }
+  }
+}
+
+// Groups of a step that is given up are of no step, where they cannot be given back either.
 TEST_F(EarlyRanks, a_full_disk_is_the_error_of_the_block_and_a_step_that_fails_is_given_up) {
   run_as_threads(static_cast<int>(ranks), [&](const Comm& comm) {
     Report report;

@@ -70,6 +70,13 @@ void write_image(File& file, const bp::GroupImage& image, Offset at) {
   write_pieces(file, pieces);
 }
 
+/// For so many more, as they are added again and again: reserve() alone has room for just those.
+template <typename T>
+void make_room_for(std::vector<T>& list, std::size_t more) {
+  if (list.capacity() - list.size() < more)
+    list.reserve(std::max(list.size() + more, 2 * list.capacity()));
+}
+
 void take_range(bp::Block& block, const Range& range, Measure measure) {
   block.has_range = range.any;
   block.min = range.min;
@@ -521,8 +528,8 @@ void StepWriter::write_early() {
     put_block(pending, member, files_.early_number(), step, image, entry);
   }
   image.finish(options_.alignment);
-  flushed_.early.reserve(flushed_.early.size() + entries.size());
-  flushed_.early_groups.reserve(flushed_.early_groups.size() + 1);
+  make_room_for(flushed_.early, entries.size());
+  make_room_for(flushed_.early_groups, 1);
   const Offset at = files_.take_early(image.bytes());
   write_image(files_.early(), image, at);
   flushed_.early_groups.push_back(at);
@@ -619,6 +626,10 @@ void StepWriter::give_up_step() {
     attempt_to([&] { files_.metadata().truncate(files_.metadata_end); });
     attempt_to([&] { files_.index().truncate(files_.index_end); });
   }
+  if (options_.step_memory > 0) {
+    files_.drop_early();
+    attempt_to([&] { comm_.meet(); });
+  }
   forget_step();
   ++files_.opening;  // what is left of it belongs to no other step with its number
 }
@@ -638,6 +649,7 @@ void StepWriter::end_step() {
     finish_last();
     write_step();
   });
+  files_.keep_early();
   forget_step();
 }
 

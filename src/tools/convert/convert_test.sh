@@ -51,6 +51,12 @@ for from in "layout=canonical" "layout=decomposed" "layout=decomposed;container=
     rm -rf f.nc f.nc.subfiles
   done
 done
+# What writes nothing is no output, and what is there stays.
+"$@" "$forebay" convert a.nc g.bp --to bp >out.txt 2>&1 || fail "to bp: $(cat out.txt)"
+"$@" "$forebay" convert a.nc g.bp --to bp -f -m transport=null >out.txt 2>&1 && fail "nothing was written"
+grep -q "transport null writes nothing" out.txt || fail "transport null: $(cat out.txt)"
+"$forebay" check g.bp >out.txt 2>&1 || fail "g.bp is gone: $(cat out.txt)"
+rm -rf g.bp
 # A level is the same whoever reads it.
 "$forebay" convert a.nc p.nc -m "layout=patches;patch_edge=16" >out.txt 2>&1 || fail "to patches: $(cat out.txt)"
 "$forebay" convert p.nc p1.nc --resolution-level 1 >out.txt 2>&1 || fail "a level: $(cat out.txt)"

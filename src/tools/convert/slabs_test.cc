@@ -92,11 +92,12 @@ class SlabsTest : public ::testing::Test {
   }
 
   /// Groups of `group` ranks.
-  void write(const std::string& path, int group, const char* codec = "none") const {
+  void write(const std::string& path, int group, const char* codec = "none",
+             const char* chunk_bytes = "2k") const {
     run_as_threads(writers, [&](const Comm& comm) {
       const HintMap hints{{"layout", "decomposed"},
                           {"codec", codec},
-                          {"chunk_bytes", "2k"},
+                          {"chunk_bytes", chunk_bytes},
                           {"subfiling", "ranks"},
                           {"subfile_ranks", std::to_string(group)}};
       auto ds = Dataset::create(comm, path, 5, false, hints);
@@ -289,7 +290,6 @@ TEST_F(SlabsTest, a_damaged_data_file_is_told_on_all_ranks_and_leaves_no_output)
     EXPECT_FALSE(left.path().filename().string().starts_with(".forebay")) << left.path();
 }
 
-// Each data file an array of gathered elements, whose chunks are slabs.
 // Nothing else could decode their parts.
 TEST_F(SlabsTest, slabs_that_are_encoded_are_not_referred_to) {
   write(at("in.nc"), 2, "deflate:1");
@@ -301,6 +301,68 @@ TEST_F(SlabsTest, slabs_that_are_encoded_are_not_referred_to) {
     EXPECT_NE(why.find("its slabs are encoded"), std::string::npos) << why;
 }
 
+std::vector<std::byte> from_base64(const std::string& text) {
+  const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::vector<std::byte> bytes;
+  unsigned value = 0, bits = 0;
+  for (const char c : text) {
+    const auto digit = digits.find(c);
+    if (digit == std::string::npos) break;
+    value = value << 6 | static_cast<unsigned>(digit);
+    if ((bits += 6) < 8) continue;
+    bytes.push_back(static_cast<std::byte>(value >> (bits -= 8)));
+  }
+  return bytes;
+}
+
+// What is stored with checksums alone is stored as it is; where its pieces lie apart, as those of
+// odd numbers of short elements do, it is put in.
+TEST_F(SlabsTest, references_name_slabs_with_checksums_too) {
+  write(at("in.nc"), 2, "checksum", "200");
+  const ClassicFile file(at("in.nc"));
+  ReferenceOptions options;
+  options.skip = true;
+  const References made = make_references(file, options);
+  ASSERT_EQ(made.left_out.size(), 1U);
+  EXPECT_TRUE(made.left_out[0].starts_with("twice: its slabs overlap")) << made.left_out[0];
+  const auto refs = nlohmann::json::parse(made.json)["refs"];
+  int named = 0, put_in = 0;
+  const auto check = [&]<typename T>(VarId var, const std::string& name, Type type, Count layers,
+                                     const std::string& key, T) {
+    for (const int group : {0, 1}) {
+      std::vector<Count> wanted;
+      for (const int rank : {2 * group, 2 * group + 1})
+        for (Count layer = 0; layer < layers; ++layer)
+          for (const Count cell : cells_of(rank)) wanted.push_back(layer * cells + cell);
+      const auto& place = refs.at(name + "." + std::to_string(group) + key);
+      std::vector<std::byte> bytes(wanted.size() * sizeof(T));
+      if (place.is_array()) {
+        ++named;
+        ASSERT_EQ(place[2], std::ssize(bytes));
+        std::ifstream data(place[0].get<std::string>(), std::ios::binary);
+        data.seekg(place[1].get<std::streamoff>());
+        data.read(reinterpret_cast<char*>(bytes.data()), std::ssize(bytes));
+      } else {
+        ++put_in;
+        bytes = from_base64(place.get<std::string>().substr(7));
+        ASSERT_EQ(bytes.size(), wanted.size() * sizeof(T));
+      }
+      std::vector<T> got(wanted.size());
+      from_external(type, bytes.data(), type, got.data(), std::ssize(got), nullptr);
+      for (std::size_t i = 0; i < got.size(); ++i)
+        ASSERT_EQ(got[i], static_cast<T>(value(var, 0, wanted[i]))) << name;
+    }
+  };
+  check(deep, "deep", Type::float64, levels, "/0.0", double{});
+  check(fixed, "fixed", Type::int16, 1, "/0", std::int16_t{});
+  EXPECT_GE(named, 2);
+  EXPECT_GE(put_in, 1);
+  // Nothing is put in beyond its limit.
+  options.inline_limit = 0;
+  EXPECT_GE(make_references(file, options).left_out.size(), 1U);
+}
+
+// Each data file an array of gathered elements, whose chunks are slabs.
 TEST_F(SlabsTest, references_name_slabs_as_chunks) {
   write(at("in.nc"), 2);
   const ClassicFile file(at("in.nc"));
