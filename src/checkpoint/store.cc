@@ -153,6 +153,14 @@ int Store::add_variable(const std::string& name, Type type, std::vector<Count> s
   return static_cast<int>(variables_.size()) - 1;
 }
 
+const Store::Variable& Store::declared(int number) const {
+  if (number < 0 || number >= std::ssize(variables_))
+    throw Error(Errc::enotvar, "there is no variable " + std::to_string(number));
+  return variables_[static_cast<std::size_t>(number)];
+}
+
+const Part& Store::variable(int number) const { return declared(number).part; }
+
 void Store::require_idle() const {
   if (draft_ || reading_)
     throw Error(Errc::eperm, "a state of checkpoints is being written or read", "end it first");
@@ -184,9 +192,7 @@ void Store::add_part(Part part, const Pipeline& codec, std::span<const std::byte
 }
 
 void Store::put(int variable, const void* values) {
-  if (variable < 0 || variable >= std::ssize(variables_))
-    throw Error(Errc::enotvar, "there is no variable " + std::to_string(variable));
-  const Variable& of = variables_[static_cast<std::size_t>(variable)];
+  const Variable& of = declared(variable);
   if (!values && of.part.raw_bytes() > 0)
     throw Error(Errc::einval, "no values of " + of.part.name, "give their address");
   add_part(of.part, of.codec, bytes_at(values, of.part.raw_bytes()), false);

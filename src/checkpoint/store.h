@@ -61,6 +61,8 @@ class Store {
   int add_variable(const std::string& name, Type type, std::vector<Count> shape,
                    const std::optional<std::string>& codec, void* memory);
 
+  const Part& variable(int number) const;  ///< as it was declared; Errc::enotvar
+
   /// Keeps the values of all variables that have memory; a state of that step goes, once this one
   /// is there. The memory is the caller's again. Errc::eno_space and others: nothing is changed.
   void push(StateId id);
@@ -111,6 +113,7 @@ class Store {
   };
   Variable make_variable(const std::string& name, Type type, std::vector<Count> shape,
                          const std::optional<std::string>& codec, void* memory) const;
+  const Variable& declared(int number) const;
   struct State {
     Record record;
     Tier tier = Tier::memory;

@@ -64,9 +64,7 @@ void Store::read_part(const State& state, std::size_t number, std::span<std::byt
 }
 
 void Store::get(int variable, void* values) {
-  if (variable < 0 || variable >= std::ssize(variables_))
-    throw Error(Errc::enotvar, "there is no variable " + std::to_string(variable));
-  const Part& wanted = variables_[static_cast<std::size_t>(variable)].part;
+  const Part& wanted = declared(variable).part;
   const std::size_t number = part_of(wanted.name);
   const Part& part = reading_->record.parts[number];
   if (part.type != wanted.type || part.shape != wanted.shape)

@@ -38,14 +38,6 @@ Stores& stores() {
   return *all;
 }
 
-Store& store_of(int number) {
-  const std::lock_guard lock(stores().mutex);
-  const auto found = stores().open.find(number);
-  if (found == stores().open.end() || !found->second)
-    throw Error(Errc::ebadid, std::to_string(number) + " is no open store of checkpoints");
-  return *found->second;
-}
-
 template <typename T>
 T& to(T* place) {
   if (!place) throw Error(Errc::einval, "nowhere to put what was asked for", "give an address");
@@ -109,6 +101,14 @@ AdjointState common_state(Store& store, int64_t model, int64_t adjoint) {
 }
 
 }  // namespace
+
+Store& store_of(int number) {
+  const std::lock_guard lock(stores().mutex);
+  const auto found = stores().open.find(number);
+  if (found == stores().open.end() || !found->second)
+    throw Error(Errc::ebadid, std::to_string(number) + " is no open store of checkpoints");
+  return *found->second;
+}
 
 void open_store(const Comm& comm, const char* name, const char* hints, int* number) {
   std::unique_ptr<Store> made;
