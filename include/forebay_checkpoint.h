@@ -80,6 +80,13 @@ FOREBAY_EXPORT extern int forebay_checkpoint_expect(int store, const int64_t* st
  * how many there are. `mode`: 0, or FOREBAY_ADJOINT. */
 FOREBAY_EXPORT extern int forebay_checkpoint_list(int store, int mode, int64_t most, int64_t* steps,
                                                   int64_t* found);
+/* Where a state is, how many bytes it takes there, and how many its values are; each may be NULL.
+ * `mode`: as above. */
+#define FOREBAY_IN_MEMORY 0
+#define FOREBAY_IN_FAST 1
+#define FOREBAY_IN_DIR 2
+FOREBAY_EXPORT extern int forebay_checkpoint_inq_state(int store, int64_t step, int mode, int* tier,
+                                                       int64_t* bytes, int64_t* raw_bytes);
 /* All states are on the device when it returns. */
 FOREBAY_EXPORT extern int forebay_checkpoint_sync(int store);
 /* Collective over the ranks that opened. `keep` 0: the files go. The number is free in any case. */

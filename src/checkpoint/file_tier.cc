@@ -7,7 +7,9 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/random_number.h"
+#include "checkpoint/coding.h"
 
 namespace forebay::checkpoint {
 
@@ -96,7 +98,6 @@ Count FileTier::used() const {
 }
 
 bool FileTier::add(Record& record, std::span<const iovec> pieces) {
-  std::vector<iovec> to_write(pieces.begin(), pieces.end());
   {
     const std::lock_guard lock(mutex_);
     if (record.bytes > limit_ - used_) return false;
@@ -104,7 +105,7 @@ bool FileTier::add(Record& record, std::span<const iovec> pieces) {
     used_ += record.bytes;
   }
   try {
-    data_->write_at(record.place, std::span(to_write));
+    write(record, pieces);
     const std::lock_guard lock(mutex_);
     live_[record.serial] = record;
     append(record);
@@ -115,6 +116,61 @@ bool FileTier::add(Record& record, std::span<const iovec> pieces) {
     throw;
   }
   return true;
+}
+
+/// Large values as they are go block by block: each is in the processor's cache when it is written.
+void FileTier::write(Record& record, std::span<const iovec> pieces) {
+  std::vector<iovec> waiting;
+  Offset at = record.place, begin = at;  // of the next piece; of those that wait
+  const auto write_waiting = [&] {
+    if (!waiting.empty()) data_->write_at(begin, std::span(waiting));
+    waiting.clear();
+  };
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    Part& part = record.parts[i];
+    const iovec piece = pieces[i];
+    const bool wants_hash =
+        part.codec == "none" && !part.pieces.empty() && part.pieces[0].hash == 0;
+    const auto* bytes = static_cast<std::byte*>(piece.iov_base);
+    if (!wants_hash || piece.iov_len <= hashed_at_once) {
+      if (wants_hash) part.pieces[0].hash = hash_of({bytes, piece.iov_len});
+      waiting.push_back(piece);
+      at += static_cast<Offset>(piece.iov_len);
+      continue;
+    }
+    write_waiting();
+    RunningHash hash;
+    for (std::size_t done = 0; done < piece.iov_len; done += hashed_at_once) {
+      const std::size_t size = std::min(hashed_at_once, piece.iov_len - done);
+      hash.add({bytes + done, size});
+      iovec block{const_cast<std::byte*>(bytes) + done, size};
+      data_->write_at(at, std::span(&block, 1));
+      at += static_cast<Offset>(size);
+    }
+    part.pieces[0].hash = hash.value();
+    begin = at;
+  }
+  write_waiting();
+}
+
+std::span<const std::byte> ReadWindow::at(FileTier& file, Offset place, Count size) {
+  constexpr Count most = 4 << 20, small = most / 4;
+  const bool follows = place == next_;
+  next_ = place + size;
+  if (size > small) return {};
+  if (place < begin_ || next_ > begin_ + std::ssize(bytes_)) {
+    // Whoever jumps about gets no more than was asked for.
+    bytes_.resize(static_cast<std::size_t>(follows ? std::min(most, end_ - place) : size));
+    begin_ = place;
+    try {
+      file.read(place, bytes_);
+    } catch (...) {
+      bytes_.clear();
+      throw;
+    }
+  }
+  return std::span(bytes_).subspan(static_cast<std::size_t>(place - begin_),
+                                   static_cast<std::size_t>(size));
 }
 
 void FileTier::read(Offset place, std::span<std::byte> into) {

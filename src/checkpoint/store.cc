@@ -336,6 +336,7 @@ void Store::abandon() noexcept {
   reading_->busy = false;
   reading_.reset();
   reading_ahead_.reset();
+  window_.reset();
   changed_.notify_all();
 }
 
@@ -378,14 +379,21 @@ void Store::expect(std::vector<Count> steps) {
   wake_.notify_all();
 }
 
+StateInfo Store::info_of(const State& state) {
+  Count raw = 0;
+  for (const Part& part : state.record.parts) raw += part.raw_bytes();
+  return {state.record.id, state.tier, state.record.bytes, raw};
+}
+
+StateInfo Store::info(StateId id) const {
+  const Lock lock(mutex_);
+  return info_of(*find(id));
+}
+
 std::vector<StateInfo> Store::list() const {
   const Lock lock(mutex_);
   std::vector<StateInfo> all;
-  for (const auto& [id, state] : states_) {
-    Count raw = 0;
-    for (const Part& part : state->record.parts) raw += part.raw_bytes();
-    all.push_back({id, state->tier, state->record.bytes, raw});
-  }
+  for (const auto& [id, state] : states_) all.push_back(info_of(*state));
   return all;
 }
 

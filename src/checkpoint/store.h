@@ -91,6 +91,7 @@ class Store {
   /// before.
   void expect(std::vector<Count> steps);
   std::vector<StateInfo> list() const;  ///< by kind, then step
+  StateInfo info(StateId id) const;     ///< Errc::enodata
   /// All states are on the device.
   void sync();
   /// Collective. Keeps all states on the device, or removes the files.
@@ -146,9 +147,11 @@ class Store {
   void set_aside(std::vector<RawBytes> memory);
 
   StatePtr find(StateId id) const;
+  static StateInfo info_of(const State& state);
   void wait_for(Lock& lock, const State& state);
   std::size_t part_of(const std::string& name) const;
-  void read_part(const State& state, std::size_t part, std::span<std::byte> into, Team& team) const;
+  void read_part(const State& state, std::size_t part, std::span<std::byte> into,
+                 ReadWindow& window, Team& team) const;
   void restore();
   void end_reading(bool drops);
 
@@ -173,6 +176,7 @@ class Store {
   std::optional<Draft> draft_;
   StatePtr reading_;
   std::optional<Ahead> reading_ahead_;
+  std::optional<ReadWindow> window_;  ///< of reading_
 
   mutable std::mutex mutex_;  // of what follows, and of states
   std::condition_variable wake_, changed_;

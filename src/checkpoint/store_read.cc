@@ -30,6 +30,7 @@ void Store::begin_read(StateId id) {
     ++ahead_used_;
   }
   ahead_.reset();
+  window_.emplace(state->record);
   state->busy = true;
   reading_ = state;
 }
@@ -42,7 +43,7 @@ std::size_t Store::part_of(const std::string& name) const {
 }
 
 void Store::read_part(const State& state, std::size_t number, std::span<std::byte> into,
-                      Team& team) const {
+                      ReadWindow& window, Team& team) const {
   const Part& part = state.record.parts[number];
   Offset begin = state.record.place;
   for (std::size_t i = 0; i < number; ++i) begin += state.record.parts[i].stored_bytes();
@@ -59,7 +60,11 @@ void Store::read_part(const State& state, std::size_t number, std::span<std::byt
     return decode(part, fetch, into, team, where);
   }
   FileTier& file = *files(state.tier);
-  const auto fetch = [&](Count offset, std::span<std::byte> to) { file.read(begin + offset, to); };
+  const std::span<const std::byte> there = window.at(file, begin, part.stored_bytes());
+  const auto fetch = [&](Count offset, std::span<std::byte> to) {
+    if (there.empty()) return file.read(begin + offset, to);
+    if (!to.empty()) std::memcpy(to.data(), there.data() + offset, to.size());
+  };
   decode(part, fetch, into, team, where + " (" + file.path() + ")");
 }
 
@@ -92,7 +97,7 @@ void Store::get_bytes(const std::string& name, std::span<std::byte> into) {
   const std::size_t number = part_of(name);
   if (std::ssize(into) != reading_->record.parts[number].raw_bytes())
     throw Error(Errc::einval, name + " has another number of bytes", "ask for it first");
-  if (!reading_ahead_) return read_part(*reading_, number, into, team_);
+  if (!reading_ahead_) return read_part(*reading_, number, into, *window_, team_);
   const RawBytes& values = reading_ahead_->values[number];
   if (!into.empty()) std::memcpy(into.data(), values.data(), into.size());
 }
@@ -109,6 +114,7 @@ void Store::end_reading(bool drops) {
   state->busy = false;
   reading_.reset();
   reading_ahead_.reset();
+  window_.reset();
   const auto said = std::find(expected_.begin(), expected_.end(), state->record.id.step);
   if (said != expected_.end() && state->record.id.kind == Kind::state) expected_.erase(said);
   backwards_ = true;

@@ -13,8 +13,8 @@ program checkpoint_fortran
   real(c_double), target, asynchronous :: theta(columns, 5)
   real(c_float) :: salt(3, 2, columns), salt_back(3, 2, columns)
   integer, target, asynchronous :: counter
-  integer :: store, v_theta, v_counter, v_salt, v, ierr, faults = 0, all_faults, rank, i
-  integer(long) :: step, list(40), found, bytes
+  integer :: store, v_theta, v_counter, v_salt, v, ierr, faults = 0, all_faults, rank, i, tier
+  integer(long) :: step, list(40), found, bytes, raw_bytes
   character(12) :: note
   character(200) :: name
 
@@ -67,6 +67,11 @@ program checkpoint_fortran
   call forebay_checkpoint_list(store, 0, list, found, ierr)
   call must(ierr, "list")
   call expect(found == 6 .and. all(list(1:6) == [1, 2, 3, 4, 5, 6]), "the list")
+
+  call forebay_checkpoint_inq_state(store, 6_long, 0, tier, bytes, raw_bytes, ierr)
+  call must(ierr, "inq_state")
+  call expect(raw_bytes == 8*columns*5 + 4 .and. bytes < raw_bytes .and. bytes > 0, "bytes of a state")
+  call expect(tier == forebay_in_memory .or. tier == forebay_in_dir, "where a state is")
 
   ! In pieces, and a state of the adjoint.
   salt = reshape([(real(i + rank), i=1, size(salt))], shape(salt))

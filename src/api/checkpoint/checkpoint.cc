@@ -253,6 +253,19 @@ int forebay_checkpoint_list(int store, int mode, int64_t most, int64_t* steps, i
   });
 }
 
+int forebay_checkpoint_inq_state(int store, int64_t step, int mode, int* tier, int64_t* bytes,
+                                 int64_t* raw_bytes) {
+  return guard([&] {
+    static_assert(static_cast<int>(Tier::memory) == FOREBAY_IN_MEMORY &&
+                  static_cast<int>(Tier::fast) == FOREBAY_IN_FAST &&
+                  static_cast<int>(Tier::directory) == FOREBAY_IN_DIR);
+    const StateInfo state = store_of(store).info(id_of(step, mode));
+    if (tier) *tier = static_cast<int>(state.tier);
+    if (bytes) *bytes = state.bytes;
+    if (raw_bytes) *raw_bytes = state.raw_bytes;
+  });
+}
+
 int forebay_checkpoint_sync(int store) {
   return guard([&] { store_of(store).sync(); });
 }

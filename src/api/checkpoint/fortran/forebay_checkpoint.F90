@@ -24,7 +24,8 @@ module forebay_checkpoint
             forebay_checkpoint_get, forebay_checkpoint_put_bytes, forebay_checkpoint_inq_bytes, &
             forebay_checkpoint_get_bytes, forebay_checkpoint_end, forebay_checkpoint_abandon, &
             forebay_checkpoint_drop_adjoint, forebay_checkpoint_expect, forebay_checkpoint_list, &
-            forebay_checkpoint_sync, forebay_checkpoint_close, forebay_checkpoint_next
+            forebay_checkpoint_inq_state, forebay_checkpoint_sync, forebay_checkpoint_close, &
+            forebay_checkpoint_next
   public :: forebay_error_message
 
   integer, parameter :: long = c_int64_t
@@ -32,6 +33,8 @@ module forebay_checkpoint
   ! Modes of forebay_checkpoint_begin: one of the first two, plus forebay_adjoint where it is a state
   ! of the adjoint. (The module forebay has a forebay_read.)
   integer, parameter, public :: forebay_reading = 0, forebay_writing = 1, forebay_adjoint = 2
+  ! Where a state is.
+  integer, parameter, public :: forebay_in_memory = 0, forebay_in_fast = 1, forebay_in_dir = 2
   ! What forebay_checkpoint_next says.
   integer, parameter, public :: forebay_advance = 0, forebay_store = 1, forebay_restore = 2, &
                                 forebay_drop = 3, forebay_turn = 4, forebay_done = 5
@@ -152,6 +155,14 @@ module forebay_checkpoint
       integer(c_int), value :: store, mode
       integer(long), value :: most
       integer(long), intent(inout) :: steps(*), found
+    end function
+    integer(c_int) function c_inq_state(store, step, mode, tier, bytes, raw_bytes) &
+        bind(c, name="forebay_checkpoint_inq_state")
+      import :: c_int, long
+      integer(c_int), value :: store, mode
+      integer(long), value :: step
+      integer(c_int), intent(inout) :: tier
+      integer(long), intent(inout) :: bytes, raw_bytes
     end function
     integer(c_int) function c_sync(store) bind(c, name="forebay_checkpoint_sync")
       import :: c_int
@@ -340,6 +351,15 @@ contains
     integer(long), intent(inout) :: steps(:), found
     integer, intent(out) :: ierr
     ierr = c_list(store, mode, size(steps, kind=long), steps, found)
+  end subroutine
+
+  subroutine forebay_checkpoint_inq_state(store, step, mode, tier, bytes, raw_bytes, ierr)
+    integer, intent(in) :: store, mode
+    integer(long), intent(in) :: step
+    integer, intent(inout) :: tier
+    integer(long), intent(inout) :: bytes, raw_bytes
+    integer, intent(out) :: ierr
+    ierr = c_inq_state(store, step, mode, tier, bytes, raw_bytes)
   end subroutine
 
   subroutine forebay_checkpoint_sync(store, ierr)
