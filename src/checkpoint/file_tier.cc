@@ -57,25 +57,13 @@ void FileTier::read_journal() {
   if (!std::filesystem::exists(data_->path())) data_->create(false);
   std::vector<std::byte> bytes(static_cast<std::size_t>(journal_->size()));
   bytes.resize(journal_->read_at(0, bytes));
-  const std::span<const std::byte> all(bytes);
-  std::size_t whole = header_bytes;  // one past the last entry that is whole
-  for (std::size_t at = whole; at < all.size();) {
-    auto parsed = parse_entry(all.subspan(at), header_.session);
-    if (!parsed) {
-      at += 8;  // entries begin at such places
-      continue;
-    }
-    if (at != whole)
-      damage_.push_back(journal_->path() + ": what lies at byte " + std::to_string(whole) +
-                        " is no whole entry");
-    at = whole = at + parsed->bytes;
-    if (auto* record = std::get_if<Record>(&parsed->entry))
-      live_[record->serial] = std::move(*record);
-    else
-      live_.erase(std::get<Dropped>(parsed->entry).serial);
-  }
-  end_ = static_cast<Offset>(whole);
-  if (end_ < std::ssize(all)) journal_->truncate(end_);
+  Journal journal = parse_journal(bytes, header_.session);
+  for (const std::size_t at : journal.damaged)
+    damage_.push_back(journal_->path() + ": what lies at byte " + std::to_string(at) +
+                      " is no whole entry");
+  live_ = std::move(journal.live);
+  end_ = static_cast<Offset>(journal.whole);
+  if (end_ < std::ssize(bytes)) journal_->truncate(end_);
   const Offset size = data_->size();
   std::vector<FileSpace::Range> used;
   for (auto it = live_.begin(); it != live_.end();) {

@@ -245,4 +245,23 @@ std::optional<ParsedEntry> parse_entry(std::span<const std::byte> bytes, std::ui
   }
 }
 
+Journal parse_journal(std::span<const std::byte> bytes, std::uint64_t session) {
+  Journal journal;
+  journal.whole = header_bytes;
+  for (std::size_t at = journal.whole; at < bytes.size();) {
+    auto parsed = parse_entry(bytes.subspan(at), session);
+    if (!parsed) {
+      at += 8;  // entries begin at such places
+      continue;
+    }
+    if (at != journal.whole) journal.damaged.push_back(journal.whole);
+    at = journal.whole = at + parsed->bytes;
+    if (auto* record = std::get_if<Record>(&parsed->entry))
+      journal.live[record->serial] = std::move(*record);
+    else
+      journal.live.erase(std::get<Dropped>(parsed->entry).serial);
+  }
+  return journal;
+}
+
 }  // namespace forebay::checkpoint

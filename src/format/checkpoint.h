@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -104,5 +105,13 @@ struct ParsedEntry {
 /// The entry that `bytes` begin with, or nothing where that is none, or none that is whole: what a
 /// record says can be taken at its word, but for the place in the data file.
 std::optional<ParsedEntry> parse_entry(std::span<const std::byte> bytes, std::uint64_t session);
+
+struct Journal {
+  std::map<std::uint64_t, Record> live;  ///< states that are there, by serial
+  std::size_t whole = 0;                 ///< one past the last entry that is whole
+  std::vector<std::size_t> damaged;      ///< where, before the last of them, something else lies
+};
+/// What all the bytes of a journal tell, whose header was parsed.
+Journal parse_journal(std::span<const std::byte> bytes, std::uint64_t session);
 
 }  // namespace forebay::checkpoint
