@@ -43,6 +43,10 @@ FOREBAY_EXPORT extern int forebay_checkpoint_var(int store, const char* name, co
                                                  int ndims, const int64_t* shape, const char* codec,
                                                  void* memory, int* var);
 
+/* A floating-point variable is off by at most `bound` in states that are pushed from here on: the
+ * codec's lossy stage gets that bound, zfp where it has none. 0: exact, without lossy stages. */
+FOREBAY_EXPORT extern int forebay_checkpoint_set_bound(int store, int var, double bound);
+
 /* Keeps the values of all variables that have memory, which may change when this returns. A state
  * of that step is replaced. Where it fails nothing is changed. With checkpoint_memory=0 a push
  * that has returned survives a kill of the process. */

@@ -1,6 +1,7 @@
 #include "checkpoint/coding.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <optional>
 #include <thread>
@@ -81,6 +82,27 @@ Pipeline codec_of(const Part& part, const Pipeline& wanted) {
                 "its levels are for reading; name the codecs behind it alone");
   if (part.type == Type::none || part.raw_bytes() < Pipeline::least_bytes) return {};
   return wanted.for_type(part.type);
+}
+
+std::string codec_within(const std::string& codec, double bound) {
+  std::string number(32, '\0');
+  number.resize(static_cast<std::size_t>(
+      std::to_chars(number.data(), number.data() + number.size(), bound).ptr - number.data()));
+  std::string lossy = "zfp:accuracy=" + number, others;
+  for (std::size_t begin = 0; begin <= codec.size();) {
+    const std::size_t end = std::min(codec.find(',', begin), codec.size());
+    const std::string stage = codec.substr(begin, end - begin);
+    begin = end + 1;
+    if (stage.starts_with("sz3")) lossy = "sz3:abs=" + number;
+    const bool replaced = stage.starts_with("sz3") || stage.starts_with("zfp") ||
+                          stage == "float32" || stage == "none" || stage.empty();
+    // Bytes of lossy stages have no elements to be shuffled.
+    const bool shuffles =
+        bound > 0 && (stage.starts_with("shuffle") || stage.starts_with("bitshuffle"));
+    if (!replaced && !shuffles) others += (others.empty() ? "" : ",") + stage;
+  }
+  if (bound == 0) return others.empty() ? "none" : others;
+  return others.empty() ? lossy : lossy + "," + others;
 }
 
 void append(RawBytes& to, std::span<const std::byte> from) {

@@ -17,6 +17,10 @@ namespace forebay::checkpoint {
 /// where it is too small for one. Errc::einval for a hierarchy, whose levels nobody would read.
 Pipeline codec_of(const Part& part, const Pipeline& wanted);
 
+/// The words of a codec whose values are off by at most `bound`: its lossy stage with that bound,
+/// or zfp before the others where there is none; 0: without lossy stages.
+std::string codec_within(const std::string& codec, double bound);
+
 /// Not by insert(), which takes one byte after another.
 void append(RawBytes& to, std::span<const std::byte> from);
 

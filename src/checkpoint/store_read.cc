@@ -22,15 +22,21 @@ std::string words_for(const Part& part) {
 
 void Store::begin_read(StateId id) {
   require_idle();
+  const Stopwatch watch(account_[Account::read_ns]);
   Lock lock(mutex_);
   const StatePtr state = find(id);
   wait_for(lock, *state);
   if (ahead_ && ahead_->serial == state->record.serial && !ahead_->values.empty()) {
     reading_ahead_ = std::move(ahead_);
-    ++ahead_used_;
+    ++account_[Account::decoded_ahead];
   }
   ahead_.reset();
   window_.emplace(state->record);
+  ++account_[Account::reads];
+  if (account_.told.size() < Account::most_told) {
+    const StateInfo info = info_of(*state);
+    account_.told.push_back({id, state->pushed, state->tier, info.bytes, info.raw_bytes});
+  }
   state->busy = true;
   reading_ = state;
 }
@@ -95,6 +101,7 @@ Count Store::bytes_of(const std::string& name) const {
 
 void Store::get_bytes(const std::string& name, std::span<std::byte> into) {
   const std::size_t number = part_of(name);
+  const Stopwatch watch(account_[Account::read_ns]);
   if (std::ssize(into) != reading_->record.parts[number].raw_bytes())
     throw Error(Errc::einval, name + " has another number of bytes", "ask for it first");
   if (!reading_ahead_) return read_part(*reading_, number, into, *window_, team_);

@@ -95,6 +95,7 @@ void Store::move_down(Lock& lock, const StatePtr& state) {
   if (!failed) {
     state->record = std::move(record);
     state->tier = to;
+    ++account_[Account::moved_down];
     if (from == Tier::memory) {
       leave_memory(*state);
     } else {

@@ -18,6 +18,7 @@
 #include "base/last_message.h"
 #include "checkpoint/store.h"
 #include "comm/agree.h"
+#include "method/checkpoint_method.h"
 #include "method/method.h"
 #include "method/method_values.h"
 #include "plan/checkpoint_schedule.h"
@@ -116,7 +117,7 @@ void open_store(const Comm& comm, const char* name, const char* hints, int* numb
   const auto failed = attempt_to([&] {
     together(comm, [&] {
       const MethodSources sources = share_method_sources(comm);
-      Method method = choose_method(text_of(name), {}, sources);
+      Method method = choose_checkpoint_method(text_of(name), sources);
       apply_hints(method, text_of(hints), "forebay_checkpoint_open");
       to(number);
       {
@@ -159,6 +160,10 @@ int forebay_checkpoint_var(int store, const char* name, const char* type, int nd
                                        {extents.begin(), extents.end()}, words, memory);
     if (var) *var = number;
   });
+}
+
+int forebay_checkpoint_set_bound(int store, int var, double bound) {
+  return guard([&] { store_of(store).set_bound(var, bound); });
 }
 
 int forebay_checkpoint_push(int store, int64_t step) {
@@ -289,7 +294,10 @@ int forebay_checkpoint_next(int store, int64_t model, int64_t adjoint, int* acti
     static_assert(static_cast<int>(AdjointAction::Kind::done) == FOREBAY_DONE &&
                   static_cast<int>(AdjointAction::Kind::turn) == FOREBAY_TURN &&
                   static_cast<int>(AdjointAction::Kind::store) == FOREBAY_STORE);
+    Account& account = store_of(store).account();
     const AdjointAction next = next_action(common_state(store_of(store), model, adjoint));
+    if (next.kind == AdjointAction::Kind::advance) account.note_advance(next.from, next.to);
+    if (next.kind == AdjointAction::Kind::turn) ++account[Account::turned];
     to(action) = static_cast<int>(next.kind);
     to(from) = next.from;
     to(to_state) = next.to;

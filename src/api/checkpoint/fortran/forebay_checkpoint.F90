@@ -19,7 +19,7 @@ module forebay_checkpoint
   private
 
   public :: forebay_checkpoint_open, forebay_checkpoint_open_mpi, forebay_checkpoint_var, &
-            forebay_checkpoint_push, forebay_checkpoint_pop, forebay_checkpoint_peek, &
+            forebay_checkpoint_set_bound, forebay_checkpoint_push, forebay_checkpoint_pop, forebay_checkpoint_peek, &
             forebay_checkpoint_drop, forebay_checkpoint_begin, forebay_checkpoint_put, &
             forebay_checkpoint_get, forebay_checkpoint_put_bytes, forebay_checkpoint_inq_bytes, &
             forebay_checkpoint_get_bytes, forebay_checkpoint_end, forebay_checkpoint_abandon, &
@@ -73,6 +73,12 @@ module forebay_checkpoint
       integer(long), intent(in) :: shape(*)
       type(c_ptr), value :: memory
       integer(c_int), intent(inout) :: var
+    end function
+    integer(c_int) function c_set_bound(store, var, bound) &
+        bind(c, name="forebay_checkpoint_set_bound")
+      import :: c_int, c_double
+      integer(c_int), value :: store, var
+      real(c_double), value :: bound
     end function
     integer(c_int) function c_push(store, step) bind(c, name="forebay_checkpoint_push")
       import :: c_int, long
@@ -236,6 +242,13 @@ contains
     integer, intent(inout) :: var
     integer, intent(out) :: ierr
     ierr = c_var(store, to_c(name), to_c(type), size(shape), shape, to_c(codec), 1, c_null_ptr, var)
+  end subroutine
+
+  subroutine forebay_checkpoint_set_bound(store, var, bound, ierr)
+    integer, intent(in) :: store, var
+    real(c_double), intent(in) :: bound
+    integer, intent(out) :: ierr
+    ierr = c_set_bound(store, var, bound)
   end subroutine
 
   ! -- states ----------------------------------------------------------------------------------------
