@@ -139,8 +139,9 @@ class Study:
         computing = statistics.median(r["seconds"] - spent(r) for r in rows)
         print(
             f"\ncase {case}: a state of {raw['raw_bytes'] / 2**20:.1f} MiB on {self.options.ranks} ranks, "
-            f"{len(raw['bytes'])} of them; store of {rate / self.options.ranks / 1e6:.2f} MB/s a rank; the model computes "
-            f"for {computing:.1f} s, raw checkpoints take {100 * spent(raw) / (spent(raw) + computing):.0f} % of the run"
+            f"{len(raw['bytes'])} of them; store of {rate / self.options.ranks / 1e6:.2f} MB/s a rank; the model "
+            f"computes for {computing:.1f} s, raw checkpoints take "
+            f"{100 * spent(raw) / (spent(raw) + computing):.0f} % of the run"
         )
         print(
             "| codec | end to end, measured s | raw ÷ it (D4) | bytes saved % (D4) | store s | restore s | "

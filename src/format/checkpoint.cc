@@ -150,10 +150,13 @@ Cut cut_of(const Part& part) {
   Cut cut;
   Count inner = width_of(part.type);  // bytes of one index of the axis
   cut.axis = part.shape.size() - 1;
-  while (cut.axis > 0 && inner * part.shape[cut.axis] <= piece_bytes)
-    inner *= part.shape[cut.axis--];
+  const auto block_fits = [&](Count index) {
+    return index * std::min(block_rows, part.shape[cut.axis - 1]) <= most_piece_bytes;
+  };
+  while (cut.axis > 0 && block_fits(inner * part.shape[cut.axis])) inner *= part.shape[cut.axis--];
   const Count length = part.shape[cut.axis];
-  cut.rows = std::clamp<Count>(piece_bytes / inner, 1, length);
+  const Count blocks = std::max<Count>(piece_bytes / inner / block_rows, 1);
+  cut.rows = std::min(blocks * block_rows, length);
   cut.pieces = (length + cut.rows - 1) / cut.rows;
   for (std::size_t d = 0; d < cut.axis; ++d) cut.pieces *= part.shape[d];
   return cut;

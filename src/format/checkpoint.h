@@ -27,7 +27,9 @@
 namespace forebay::checkpoint {
 
 constexpr Count header_bytes = 64;
-constexpr Count piece_bytes = 1 << 20;  ///< of values in a piece, at most, but for long elements
+/// Of values in a piece: about the one, and at most the other, with a multiple of so many indices
+/// of the dimension that is cut, as codecs that transform blocks fill up what is missing.
+constexpr Count piece_bytes = 1 << 20, most_piece_bytes = 4 << 20, block_rows = 4;
 constexpr std::size_t most_dimensions = 32;
 
 struct Header {
@@ -66,7 +68,8 @@ struct Part {
 };
 
 /// How an array is cut into pieces that are contiguous in memory: `rows` indices of dimension
-/// `axis` each, with one index of those before it and all of those behind.
+/// `axis` each, with one index of those before it and all of those behind. It is the slowest
+/// dimension of which block_rows indices are no more than most_piece_bytes.
 struct Cut {
   Count pieces = 0;
   std::size_t axis = 0;
