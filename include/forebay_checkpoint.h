@@ -44,6 +44,10 @@ FOREBAY_EXPORT extern int forebay_checkpoint_var(int store, const char* name, co
                                                  int ndims, const int64_t* shape, const char* codec,
                                                  void* memory, int* var);
 
+/* A floating-point variable is off by at most `bound` in states that are pushed from here on: the
+ * codec's lossy stage gets that bound, zfp where it has none. 0: exact, without lossy stages. */
+FOREBAY_EXPORT extern int forebay_checkpoint_set_bound(int store, int var, double bound);
+
 /* Keeps the values of all variables that have memory, which may change when this returns. A state
  * of that step is replaced. Where it fails nothing is changed. With checkpoint_memory=0 a push
  * that has returned survives a kill of the process. */
@@ -82,6 +86,13 @@ FOREBAY_EXPORT extern int forebay_checkpoint_expect(int store, const int64_t* st
  * how many there are. `mode`: 0, or FOREBAY_ADJOINT. */
 FOREBAY_EXPORT extern int forebay_checkpoint_list(int store, int mode, int64_t most, int64_t* steps,
                                                   int64_t* found);
+/* Where a state is, how many bytes it takes there, and how many its values are; each may be NULL.
+ * `mode`: as above. */
+#define FOREBAY_IN_MEMORY 0
+#define FOREBAY_IN_FAST 1
+#define FOREBAY_IN_DIR 2
+FOREBAY_EXPORT extern int forebay_checkpoint_inq_state(int store, int64_t step, int mode, int* tier,
+                                                       int64_t* bytes, int64_t* raw_bytes);
 /* All states are on the device when it returns. */
 FOREBAY_EXPORT extern int forebay_checkpoint_sync(int store);
 /* Collective over the ranks that opened. `keep` 0: the files go. The number is free in any case. */

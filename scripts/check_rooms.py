@@ -52,7 +52,7 @@ ROOMS = {
     "api/hdf5vol": Room(BASIS + ["method", "storage", "layout/logged", "dataset"], mpi=True, hdf5=True),
     "api/groups": Room(BASIS + ["method", "dataset"], mpi=True),
     "api/checkpoint": Room(BASIS + ["plan", "method", "checkpoint"], mpi=True),
-    "tools": Room(BASIS + ["method", "stage", "layout/logged", "transport", "simulation", "dataset", "files", "files/hdf5"], hdf5=True),
+    "tools": Room(BASIS + ["method", "checkpoint", "stage", "layout/logged", "transport", "simulation", "dataset", "files", "files/hdf5"], hdf5=True),
 }
 
 SOURCE_SUFFIXES = {".h", ".hpp", ".c", ".cc", ".cpp", ".inc", ".in"}

@@ -10,13 +10,15 @@
             i, state = store.pop()
             adjoint_step(state["theta"], state["mask"])
 
-docs/checkpoints.md tells the whole of it.
+run, Schedule, calibrate, gradient (jax), Storage (pyrevolve) and TapePackageData (pyadjoint) are adapters, imported
+when they are asked for, with the package that each needs. docs/checkpoints.md tells the whole of it.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +28,26 @@ from ._types import DTYPES, type_number
 from ._writing import _communicator, method_keys
 
 __all__ = ["StateInfo", "Store"]
+
+_ADAPTERS = {
+    "Calibration": "_calibrate",
+    "calibrate": "_calibrate",
+    "Schedule": "_adjoint",
+    "run": "_adjoint",
+    "gradient": "_jax",
+    "Storage": "_pyrevolve",
+    "TapePackageData": "_pyadjoint",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ADAPTERS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_ADAPTERS[name]}", __package__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_ADAPTERS])
 
 
 class StateInfo(NamedTuple):
@@ -143,6 +165,10 @@ class Store(_States):
     def info(self) -> list[StateInfo]:
         """What there is, and where."""
         return [StateInfo(*state) for state in self._store.list()]
+
+    def free(self) -> list[int]:
+        """Free bytes of each tier, the quickest first."""
+        return self._store.free()
 
     def sync(self) -> None:
         """All states are on the device when it returns."""

@@ -13,7 +13,10 @@
 
 #include "base/error.h"
 #include "checkpoint/store.h"
+#include "method/checkpoint_method.h"
 #include "method/method.h"
+#include "plan/checkpoint_schedule.h"
+#include "plan/error_budget.h"
 #include "support.h"
 #if FOREBAY_MPI
 #include "comm/mpi.h"
@@ -45,7 +48,7 @@ class Checkpoints {
     const std::string name(path.c_str(), path.size());
     const nb::gil_scoped_release unlocked;
     const Comm ranks = comm_of(comm);
-    Method method = choose_method(name, {}, share_method_sources(ranks));
+    Method method = choose_checkpoint_method(name, share_method_sources(ranks));
     for (const auto& [key, value] : keys)
       set_method_key(method, key, value, "method " + key + "=" + value, "Python");
     store_ = std::make_unique<Store>(ranks, name, method);
@@ -123,6 +126,26 @@ nb::list list_of(Checkpoints& of) {
   return list;
 }
 
+/// (what, from, to, tier): AdjointAction.
+nb::tuple next_of(Count model, std::optional<Count> adjoint,
+                  const std::vector<std::tuple<Count, Count>>& stored, std::vector<Count> free,
+                  std::optional<Count> here) {
+  constexpr const char* kinds[] = {"advance", "store", "restore", "drop", "turn", "done"};
+  AdjointState state{model, adjoint, {}, std::move(free), here};
+  for (const auto& [step, bytes] : stored) state.stored.push_back({step, bytes});
+  const AdjointAction next = next_action(state);
+  return nb::make_tuple(kinds[static_cast<int>(next.kind)], next.from, next.to, next.tier);
+}
+
+/// Of [(elements, sensitivity or None, largest bound)].
+std::vector<double> bounds_of(
+    const std::vector<std::tuple<Count, std::optional<double>, double>>& given, double target) {
+  std::vector<LossyVariable> variables;
+  for (const auto& [elements, sensitivity, most] : given)
+    variables.push_back({elements, sensitivity, most});
+  return error_bounds(variables, target);
+}
+
 }  // namespace
 
 void bind_checkpoints(nb::module_& module) {
@@ -143,9 +166,16 @@ void bind_checkpoints(nb::module_& module) {
              c.with([&](Store& store) { store.expect(std::move(steps)); });
            })
       .def("list", list_of)
+      .def("free", [](Checkpoints& c) { return c.with([](Store& s) { return s.free_bytes(); }); })
       .def("sync", [](Checkpoints& c) { c.with([](Store& store) { store.sync(); }); })
       .def("close", &Checkpoints::close, nb::arg("keep"))
       .def_prop_ro("closed", &Checkpoints::closed);
+  module.def("next_action", next_of, nb::arg("model"), nb::arg("adjoint").none(), nb::arg("stored"),
+             nb::arg("free"), nb::arg("here").none());
+  module.def("error_bounds", bounds_of);
+  module.def("sensitivity_of", [](double bound, double error, double other_bound, double other) {
+    return sensitivity_of({bound, error}, {other_bound, other});
+  });
 }
 
 }  // namespace forebay::python

@@ -19,6 +19,7 @@ import numpy as np
 from mpi4py import MPI
 
 import forebay
+from forebay.checkpoints import Store
 
 comm = MPI.COMM_WORLD
 rank, ranks = comm.rank, comm.size
@@ -106,6 +107,30 @@ def report_of_all_ranks(path):
             assert {"define", "exchange"} <= {row["step"] for row in rows}
 
 
+def checkpoints_of_all_ranks(path):
+    """Each rank has states of its own; after a close they are those that all ranks have."""
+    name = path.parent / "run"
+    store = Store(name, memory="1KiB", comm=comm)
+    for step in range(4):
+        store[step] = {"x": np.full(100 + rank, 10 * step + rank)}
+    if rank == 0:
+        store[4] = {"x": np.zeros(3)}  # the others were killed before they had pushed it
+    assert store.pop()[0] == (4 if rank == 0 else 3)
+    store[4 + rank] = {"x": np.zeros(3)}
+    store.close(keep=True)
+    with Store(name, comm=comm) as again:
+        assert list(again) == ([0, 1, 2] if ranks > 1 else [0, 1, 2, 3, 4])
+        np.testing.assert_array_equal(again[2]["x"], np.full(100 + rank, 20 + rank))
+    if ranks > 1 and rank == 0:
+        try:
+            Store(name, memory="nonsense")
+            raise AssertionError("a size that is none")
+        except ValueError:
+            pass
+    comm.barrier()
+    assert not list(name.parent.glob("run.*"))
+
+
 def main():
     assert forebay.has_mpi
     folder = comm.bcast(tempfile.mkdtemp() if rank == 0 else None)
@@ -118,6 +143,7 @@ def main():
         (ranks_on_their_own,),
         (report_of_all_ranks,),
         (one_process_alone,),
+        (checkpoints_of_all_ranks,),
     ]
     for work, *arguments in cases:
         work(path, *arguments)

@@ -59,6 +59,14 @@ bench_groups() {
 
 # One benchmark by name, or a short list of them.
 cmd_bench() {
+  if [[ ${1:-} == adjoint ]]; then
+    ensure_packages build test
+    configure release
+    build release
+    shift
+    "$python" "$root/bench/driver/adjoint.py" --build "$root/build/release" --dir "$root/build" "$@"
+    return
+  fi
   if [[ ${1:-} == groups ]]; then
     ensure_packages build peer test adios
     configure release

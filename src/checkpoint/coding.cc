@@ -1,6 +1,7 @@
 #include "checkpoint/coding.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <optional>
 #include <thread>
@@ -83,6 +84,27 @@ Pipeline codec_of(const Part& part, const Pipeline& wanted) {
   return wanted.for_type(part.type);
 }
 
+std::string codec_within(const std::string& codec, double bound) {
+  std::string number(32, '\0');
+  number.resize(static_cast<std::size_t>(
+      std::to_chars(number.data(), number.data() + number.size(), bound).ptr - number.data()));
+  std::string lossy = "zfp:accuracy=" + number, others;
+  for (std::size_t begin = 0; begin <= codec.size();) {
+    const std::size_t end = std::min(codec.find(',', begin), codec.size());
+    const std::string stage = codec.substr(begin, end - begin);
+    begin = end + 1;
+    if (stage.starts_with("sz3")) lossy = "sz3:abs=" + number;
+    const bool replaced = stage.starts_with("sz3") || stage.starts_with("zfp") ||
+                          stage == "float32" || stage == "none" || stage.empty();
+    // Bytes of lossy stages have no elements to be shuffled.
+    const bool shuffles =
+        bound > 0 && (stage.starts_with("shuffle") || stage.starts_with("bitshuffle"));
+    if (!replaced && !shuffles) others += (others.empty() ? "" : ",") + stage;
+  }
+  if (bound == 0) return others.empty() ? "none" : others;
+  return others.empty() ? lossy : lossy + "," + others;
+}
+
 void append(RawBytes& to, std::span<const std::byte> from) {
   if (from.empty()) return;
   to.resize(to.size() + from.size());
@@ -94,7 +116,7 @@ RawBytes encode(Part& part, const Pipeline& wanted, std::span<const std::byte> v
   part.codec = codec.text();
   part.pieces.clear();
   if (codec.empty()) {
-    if (!values.empty()) part.pieces.push_back({std::ssize(values), 0, hash_of(values)});
+    if (!values.empty()) part.pieces.push_back({std::ssize(values), 0, 0});
     return {};
   }
   std::optional<double> range;
@@ -127,8 +149,13 @@ void decode(const Part& part, const Fetch& fetch, std::span<std::byte> values, T
             const std::string& where) {
   if (values.empty()) return;
   if (part.codec == "none") {
-    fetch(0, values);
-    if (hash_of(values) != part.pieces[0].hash) throw_damaged(where);
+    RunningHash hash;
+    for (std::size_t at = 0; at < values.size(); at += hashed_at_once) {
+      const auto block = values.subspan(at, std::min(hashed_at_once, values.size() - at));
+      fetch(static_cast<Count>(at), block);
+      hash.add(block);
+    }
+    if (hash.value() != part.pieces[0].hash) throw_damaged(where);
     return;
   }
   const Pipeline codec = codec_of(part, Pipeline::parse(part.codec));

@@ -17,6 +17,10 @@ namespace forebay::checkpoint {
 /// where it is too small for one. Errc::einval for a hierarchy, whose levels nobody would read.
 Pipeline codec_of(const Part& part, const Pipeline& wanted);
 
+/// The words of a codec whose values are off by at most `bound`: its lossy stage with that bound,
+/// or zfp before the others where there is none; 0: without lossy stages.
+std::string codec_within(const std::string& codec, double bound);
+
 /// Not by insert(), which takes one byte after another.
 void append(RawBytes& to, std::span<const std::byte> from);
 
@@ -25,8 +29,12 @@ void append(RawBytes& to, std::span<const std::byte> from);
 using Team = std::vector<CodecWorkspace>;
 
 /// Encodes `values` (part.raw_bytes() of them, in native order), piece by piece: part.codec and
-/// part.pieces tell of it then. Returns the stored bytes; none where they are `values` as they are.
+/// part.pieces tell of it then. Returns the stored bytes; none where they are `values` as they are,
+/// whose checksum is not there yet.
 RawBytes encode(Part& part, const Pipeline& wanted, std::span<const std::byte> values, Team& team);
+
+/// Values as they are go through checksums in blocks of so many bytes, read or written in between.
+constexpr std::size_t hashed_at_once = 4 << 20;
 
 /// Fetches stored bytes of the part, from `offset` among them on; called by several threads.
 using Fetch = std::function<void(Count offset, std::span<std::byte> into)>;

@@ -12,8 +12,10 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/memory_at_hand.h"
 #include "base/random_number.h"
+#include "checkpoint/coding.h"
 
 namespace forebay::checkpoint {
 
@@ -82,33 +84,13 @@ void FileTier::begin_anew() {
 
 void FileTier::read_journal() {
   const std::vector<std::byte> bytes = all_of(*journal_);
-  const std::span<const std::byte> all(bytes);
-  std::size_t whole = header_bytes;  // one past the last entry that is whole
-  std::size_t looked_at = 0;         // bytes of damaged ones
-  const auto tell = [&] {
-    damage_.push_back(journal_->path() + ": what lies at byte " + std::to_string(whole) +
+  Journal journal = parse_journal(bytes, header_.session);
+  for (const std::size_t at : journal.damaged)
+    damage_.push_back(journal_->path() + ": what lies at byte " + std::to_string(at) +
                       " is no whole entry");
-  };
-  for (std::size_t at = whole; at < all.size();) {
-    auto parsed = parse_entry(all.subspan(at), header_.session);
-    if (!parsed) {
-      // Entries begin at multiples of 8. Where many are damaged their lengths are believed, so that
-      // no byte is looked at again and again.
-      const std::size_t told = told_bytes(all.subspan(at));
-      at += looked_at > all.size() ? std::max<std::size_t>(told, 8) : 8;
-      looked_at += told;
-      continue;
-    }
-    if (at != whole) tell();
-    at = whole = at + parsed->bytes;
-    if (auto* record = std::get_if<Record>(&parsed->entry))
-      live_[record->serial] = std::move(*record);
-    else
-      live_.erase(std::get<Dropped>(parsed->entry).serial);
-  }
-  if (whole < all.size() && told_bytes(all.subspan(whole)) > 0) tell();  // else it is torn
-  end_ = static_cast<Offset>(whole);
-  if (end_ < std::ssize(all)) journal_->truncate(end_);
+  live_ = std::move(journal.live);
+  end_ = static_cast<Offset>(journal.whole);
+  if (end_ < std::ssize(bytes)) journal_->truncate(end_);
   keep_those_that_are_there();
 }
 
@@ -152,7 +134,6 @@ Count FileTier::used() const {
 }
 
 bool FileTier::add(Record& record, std::span<const iovec> pieces) {
-  std::vector<iovec> to_write(pieces.begin(), pieces.end());
   {
     const std::lock_guard lock(mutex_);
     if (record.bytes > limit_ - used_) return false;
@@ -160,7 +141,7 @@ bool FileTier::add(Record& record, std::span<const iovec> pieces) {
     used_ += record.bytes;
   }
   try {
-    data_->write_at(record.place, std::span(to_write));
+    write(record, pieces);
     const std::lock_guard lock(mutex_);
     live_[record.serial] = record;
     append(record);
@@ -171,6 +152,61 @@ bool FileTier::add(Record& record, std::span<const iovec> pieces) {
     throw;
   }
   return true;
+}
+
+/// Large values as they are go block by block: each is in the processor's cache when it is written.
+void FileTier::write(Record& record, std::span<const iovec> pieces) {
+  std::vector<iovec> waiting;
+  Offset at = record.place, begin = at;  // of the next piece; of those that wait
+  const auto write_waiting = [&] {
+    if (!waiting.empty()) data_->write_at(begin, std::span(waiting));
+    waiting.clear();
+  };
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    Part& part = record.parts[i];
+    const iovec piece = pieces[i];
+    const bool wants_hash =
+        part.codec == "none" && !part.pieces.empty() && part.pieces[0].hash == 0;
+    const auto* bytes = static_cast<std::byte*>(piece.iov_base);
+    if (!wants_hash || piece.iov_len <= hashed_at_once) {
+      if (wants_hash) part.pieces[0].hash = hash_of({bytes, piece.iov_len});
+      waiting.push_back(piece);
+      at += static_cast<Offset>(piece.iov_len);
+      continue;
+    }
+    write_waiting();
+    RunningHash hash;
+    for (std::size_t done = 0; done < piece.iov_len; done += hashed_at_once) {
+      const std::size_t size = std::min(hashed_at_once, piece.iov_len - done);
+      hash.add({bytes + done, size});
+      iovec block{const_cast<std::byte*>(bytes) + done, size};
+      data_->write_at(at, std::span(&block, 1));
+      at += static_cast<Offset>(size);
+    }
+    part.pieces[0].hash = hash.value();
+    begin = at;
+  }
+  write_waiting();
+}
+
+std::span<const std::byte> ReadWindow::at(FileTier& file, Offset place, Count size) {
+  constexpr Count most = 4 << 20, small = most / 4;
+  const bool follows = place == next_;
+  next_ = place + size;
+  if (size > small) return {};
+  if (place < begin_ || next_ > begin_ + std::ssize(bytes_)) {
+    // Whoever jumps about gets no more than was asked for.
+    bytes_.resize(static_cast<std::size_t>(follows ? std::min(most, end_ - place) : size));
+    begin_ = place;
+    try {
+      file.read(place, bytes_);
+    } catch (...) {
+      bytes_.clear();
+      throw;
+    }
+  }
+  return std::span(bytes_).subspan(static_cast<std::size_t>(place - begin_),
+                                   static_cast<std::size_t>(size));
 }
 
 void FileTier::read(Offset place, std::span<std::byte> into) {

@@ -19,12 +19,29 @@
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/raw_bytes.h"
 #include "base/report.h"
 #include "format/checkpoint.h"
 #include "plan/file_space.h"
 #include "storage/file.h"
 
 namespace forebay::checkpoint {
+
+class FileTier;
+
+/// Small parts of a state that are read one after another come with one read.
+class ReadWindow {
+ public:
+  explicit ReadWindow(const Record& record)
+      : next_(record.place), end_(record.place + record.bytes) {}
+  /// `size` stored bytes at `place` in the file, valid until the next call; empty where there are
+  /// so many that they are better read by themselves.
+  std::span<const std::byte> at(FileTier& file, Offset place, Count size);
+
+ private:
+  Offset begin_ = 0, next_, end_;  ///< of bytes_; where the last part ended; of the state
+  RawBytes bytes_;
+};
 
 class FileTier {
  public:
@@ -44,8 +61,9 @@ class FileTier {
 
   Count used() const;  ///< bytes of states
   Count limit() const { return limit_; }
-  /// Writes a state to a place of its own and notes it. False where the limit leaves no room.
-  /// Throws as ByteFile::write_at: nothing is changed then.
+  /// Writes a state, one piece for each part, to a place of its own and notes it. Values as they
+  /// are get their checksums on the way. False where the limit leaves no room. Throws as
+  /// ByteFile::write_at: nothing is changed then.
   bool add(Record& record, std::span<const iovec> pieces);
   void read(Offset place, std::span<std::byte> into);  ///< Errc::ebadlog where the file ends
   void drop(std::uint64_t serial);
@@ -58,6 +76,7 @@ class FileTier {
   void read_journal();
   void let_go();
   void keep_those_that_are_there();
+  void write(Record& record, std::span<const iovec> pieces);
   void append(const Entry& entry);
   void shorten();
   void give_back(const Record& record);

@@ -1,6 +1,7 @@
 #include "checkpoint/store.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
@@ -64,6 +65,7 @@ std::string prefix_in(const std::string& directory, const std::string& name, Ran
 
 Store::Store(const Comm& comm, const std::string& name, const Method& method)
     : comm_(comm),
+      name_(name),
       method_(method),
       memory_(method.checkpoint_memory),
       team_(threads_of(comm, method)),
@@ -73,8 +75,10 @@ Store::Store(const Comm& comm, const std::string& name, const Method& method)
       throw Error(Errc::ebadname, "checkpoints without a name", "give the path of a file");
     open_tiers(name);
     keep_common();
+    account_[Account::drops] = 0;  // what was not of this job
   });
-  attempt_to([&] { thread_ = std::thread([this] { work(); }); });
+  if (attempt_to([&] { thread_ = std::thread([this] { work(); }); }))
+    account_.note_reason("no thread was to be had: pushes move states down themselves");
 }
 
 Store::~Store() { stop(); }
@@ -107,7 +111,7 @@ void Store::take_states(Tier tier) {
     if (known) files(known->tier)->drop(known->record.serial);
     known = std::make_shared<State>();
     known->record = record;
-    known->tier = tier;
+    known->tier = known->pushed = tier;
   }
 }
 
@@ -150,9 +154,33 @@ int Store::add_variable(const std::string& name, Type type, std::vector<Count> s
   for (const Variable& other : variables_)
     if (other.part.name == name)
       throw Error(Errc::enameinuse, "a second variable " + name, "give it another name");
+  const Pipeline kept = codec_of(made.part, made.codec);
+  if (kept.text() != made.codec.text())
+    account_.note_reason("variable " + name + ": codec " + kept.text() + ", not " +
+                         made.codec.text() + ", for " +
+                         (made.part.raw_bytes() < Pipeline::least_bytes ? "its size" : "its type"));
   variables_.push_back(std::move(made));
   return static_cast<int>(variables_.size()) - 1;
 }
+
+const Store::Variable& Store::declared(int number) const {
+  if (number < 0 || number >= std::ssize(variables_))
+    throw Error(Errc::enotvar, "there is no variable " + std::to_string(number));
+  return variables_[static_cast<std::size_t>(number)];
+}
+
+void Store::set_bound(int number, double bound) {
+  const Variable& of = declared(number);
+  if (!(bound >= 0) || std::isinf(bound))
+    throw Error(Errc::einval, "the bound of " + of.part.name + " is no finite number from 0 on");
+  if (of.part.type != Type::float32 && of.part.type != Type::float64)
+    throw Error(Errc::ebadtype,
+                of.part.name + " is always kept exactly: it is no floating-point type");
+  variables_[static_cast<std::size_t>(number)].codec =
+      Pipeline::parse(codec_within(of.codec.text(), bound));
+}
+
+const Part& Store::variable(int number) const { return declared(number).part; }
 
 void Store::require_idle() const {
   if (draft_ || reading_)
@@ -171,6 +199,7 @@ void Store::begin_write(StateId id) {
 void Store::add_part(Part part, const Pipeline& codec, std::span<const std::byte> values,
                      bool stays) {
   if (!draft_) throw Error(Errc::eperm, "no state is being written", "begin one");
+  const Stopwatch watch(account_[Account::push_ns]);
   for (const Part& other : draft_->record.parts)
     if (other.name == part.name)
       throw Error(Errc::enameinuse, "a second " + part.name + " of one state");
@@ -185,9 +214,7 @@ void Store::add_part(Part part, const Pipeline& codec, std::span<const std::byte
 }
 
 void Store::put(int variable, const void* values) {
-  if (variable < 0 || variable >= std::ssize(variables_))
-    throw Error(Errc::enotvar, "there is no variable " + std::to_string(variable));
-  const Variable& of = variables_[static_cast<std::size_t>(variable)];
+  const Variable& of = declared(variable);
   if (!values && of.part.raw_bytes() > 0)
     throw Error(Errc::einval, "no values of " + of.part.name, "give their address");
   add_part(of.part, of.codec, bytes_at(values, of.part.raw_bytes()), false);
@@ -218,6 +245,7 @@ void Store::push(StateId id) {
 }
 
 void Store::commit() {
+  const Stopwatch watch(account_[Account::push_ns]);
   const auto state = std::make_shared<State>();
   Draft& draft = *draft_;
   Lock lock(mutex_);
@@ -234,6 +262,7 @@ void Store::commit() {
     state->record = std::move(draft.record);
     lock.lock();
   }
+  note_push(*state);
   StatePtr& place = states_[state->record.id];
   if (place) {
     wait_for(lock, *place);
@@ -248,6 +277,15 @@ void Store::commit() {
   wake_.notify_all();
 }
 
+void Store::note_push(State& state) {
+  const StateInfo info = info_of(state);
+  state.pushed = state.tier;
+  ++account_[Account::pushes];
+  account_[Account::raw_bytes] += info.raw_bytes;
+  account_[Account::stored_bytes] += info.bytes;
+  ++account_[static_cast<Account::Number>(Account::in_memory + static_cast<int>(state.tier))];
+}
+
 /// Waits until there is room.
 void Store::keep_in_memory(Lock& lock, State& state, Draft& draft) {
   const Count bytes = draft.record.bytes;
@@ -259,8 +297,9 @@ void Store::keep_in_memory(Lock& lock, State& state, Draft& draft) {
       move_down(lock, next);
       continue;
     }
-    ++waits_;
+    ++account_[Account::waits];
     wake_.notify_all();
+    const Stopwatch watch(account_[Account::wait_ns]);
     changed_.wait(lock);
   }
   held_ += bytes;
@@ -331,6 +370,7 @@ void Store::abandon() noexcept {
   reading_->busy = false;
   reading_.reset();
   reading_ahead_.reset();
+  window_.reset();
   changed_.notify_all();
 }
 
@@ -344,7 +384,9 @@ Store::StatePtr Store::find(StateId id) const {
 }
 
 void Store::wait_for(Lock& lock, const State& state) {
-  if (state.busy) ++waits_;
+  if (!state.busy) return;
+  ++account_[Account::waits];
+  const Stopwatch watch(account_[Account::wait_ns]);
   changed_.wait(lock, [&] { return !state.busy; });
 }
 
@@ -358,6 +400,7 @@ void Store::drop(StateId id) {
 
 /// Nobody is busy with it, but for the caller.
 void Store::forget(const StatePtr& state) {
+  ++account_[Account::drops];
   if (state->tier != Tier::memory)
     files(state->tier)->drop(state->record.serial);
   else
@@ -373,14 +416,21 @@ void Store::expect(std::vector<Count> steps) {
   wake_.notify_all();
 }
 
+StateInfo Store::info_of(const State& state) {
+  Count raw = 0;
+  for (const Part& part : state.record.parts) raw += part.raw_bytes();
+  return {state.record.id, state.tier, state.record.bytes, raw};
+}
+
+StateInfo Store::info(StateId id) const {
+  const Lock lock(mutex_);
+  return info_of(*find(id));
+}
+
 std::vector<StateInfo> Store::list() const {
   const Lock lock(mutex_);
   std::vector<StateInfo> all;
-  for (const auto& [id, state] : states_) {
-    Count raw = 0;
-    for (const Part& part : state->record.parts) raw += part.raw_bytes();
-    all.push_back({id, state->tier, state->record.bytes, raw});
-  }
+  for (const auto& [id, state] : states_) all.push_back(info_of(*state));
   return all;
 }
 
@@ -419,17 +469,21 @@ void Store::sync() {
 }
 
 void Store::close(bool keep) {
-  together(comm_, [&] {
-    if (keep) sync();
-    stop();
-    for (FileTier* tier : {fast_.get(), directory_.get()}) {
-      if (!tier) continue;
-      if (keep)
-        tier->close();
-      else
-        tier->remove();
-    }
+  auto failed = attempt_to([&] {
+    together(comm_, [&] {
+      if (keep) sync();
+      stop();
+      for (FileTier* tier : {fast_.get(), directory_.get()}) {
+        if (!tier) continue;
+        if (keep)
+          tier->close();
+        else
+          tier->remove();
+      }
+    });
   });
+  print_account(comm_, name_, method_, account_);
+  if (failed) throw *failed;
 }
 
 }  // namespace forebay::checkpoint

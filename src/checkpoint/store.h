@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "base/raw_bytes.h"
+#include "checkpoint/account.h"
 #include "checkpoint/coding.h"
 #include "checkpoint/file_tier.h"
 #include "codec/pipeline.h"
@@ -35,9 +36,6 @@
 #include "method/method.h"
 
 namespace forebay::checkpoint {
-
-/// Where a state is, the quickest first.
-enum class Tier { memory, fast, directory };
 
 struct StateInfo {
   StateId id;
@@ -60,6 +58,10 @@ class Store {
   /// Errc::enameinuse, ebadtype, einval.
   int add_variable(const std::string& name, Type type, std::vector<Count> shape,
                    const std::optional<std::string>& codec, void* memory);
+
+  /// Of states that are pushed from here on; 0: exact. Errc::enotvar, einval, ebadtype.
+  void set_bound(int variable, double bound);
+  const Part& variable(int number) const;  ///< as it was declared; Errc::enotvar
 
   /// Keeps the values of all variables that have memory; a state of that step goes, once this one
   /// is there. The memory is the caller's again. Errc::eno_space and others: nothing is changed.
@@ -89,6 +91,7 @@ class Store {
   /// before.
   void expect(std::vector<Count> steps);
   std::vector<StateInfo> list() const;  ///< by kind, then step
+  StateInfo info(StateId id) const;     ///< Errc::enodata
   /// All states are on the device.
   void sync();
   /// Collective. Keeps all states on the device, or removes the files.
@@ -100,8 +103,9 @@ class Store {
   std::vector<Count> free_bytes();
   const std::vector<std::string>& damage() const { return damage_; }
   /// Times that a caller waited for the thread, and states that it found decoded.
-  Count waits() const { return waits_; }
-  Count decoded_ahead() const { return ahead_used_; }
+  Count waits() { return account_[Account::waits]; }
+  Count decoded_ahead() { return account_[Account::decoded_ahead]; }
+  Account& account() { return account_; }
 
  private:
   struct Variable {
@@ -111,9 +115,10 @@ class Store {
   };
   Variable make_variable(const std::string& name, Type type, std::vector<Count> shape,
                          const std::optional<std::string>& codec, void* memory) const;
+  const Variable& declared(int number) const;
   struct State {
     Record record;
-    Tier tier = Tier::memory;
+    Tier tier = Tier::memory, pushed = Tier::memory;
     std::vector<RawBytes> memory;  ///< of each part, while it is in memory
     bool busy = false;             ///< somebody reads or moves it
   };
@@ -136,6 +141,7 @@ class Store {
 
   void add_part(Part part, const Pipeline& codec, std::span<const std::byte> values, bool stays);
   void commit();
+  void note_push(State& state);
   void keep_in_memory(Lock& lock, State& state, Draft& draft);
   Tier keep_in_files(Record& record, std::span<const iovec> pieces, Tier first);
   void forget(const StatePtr& state);
@@ -143,9 +149,11 @@ class Store {
   void set_aside(std::vector<RawBytes> memory);
 
   StatePtr find(StateId id) const;
+  static StateInfo info_of(const State& state);
   void wait_for(Lock& lock, const State& state);
   std::size_t part_of(const std::string& name) const;
-  void read_part(const State& state, std::size_t part, std::span<std::byte> into, Team& team) const;
+  void read_part(const State& state, std::size_t part, std::span<std::byte> into,
+                 ReadWindow& window, Team& team) const;
   void restore();
   void end_reading(bool drops);
 
@@ -161,6 +169,7 @@ class Store {
   void stop();
 
   Comm comm_;
+  std::string name_;
   Method method_;
   Count memory_ = 0;  ///< bytes of states in memory, at most
   std::unique_ptr<FileTier> fast_, directory_;
@@ -170,6 +179,7 @@ class Store {
   std::optional<Draft> draft_;
   StatePtr reading_;
   std::optional<Ahead> reading_ahead_;
+  std::optional<ReadWindow> window_;  ///< of reading_
 
   mutable std::mutex mutex_;  // of what follows, and of states
   std::condition_variable wake_, changed_;
@@ -187,7 +197,7 @@ class Store {
   std::optional<Error> failed_;             ///< of the thread, and nobody has been told
   bool moving_ = false, decoding_ = false;  ///< what goes on beside
   bool stopping_ = false;
-  Count waits_ = 0, ahead_used_ = 0;
+  Account account_;
   Team team_beside_;  ///< the thread's
   std::thread thread_;
 };

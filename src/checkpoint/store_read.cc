@@ -22,14 +22,21 @@ std::string words_for(const Part& part) {
 
 void Store::begin_read(StateId id) {
   require_idle();
+  const Stopwatch watch(account_[Account::read_ns]);
   Lock lock(mutex_);
   const StatePtr state = find(id);
   wait_for(lock, *state);
   if (ahead_ && ahead_->serial == state->record.serial && !ahead_->values.empty()) {
     reading_ahead_ = std::move(ahead_);
-    ++ahead_used_;
+    ++account_[Account::decoded_ahead];
   }
   ahead_.reset();
+  window_.emplace(state->record);
+  ++account_[Account::reads];
+  if (account_.told.size() < Account::most_told) {
+    const StateInfo info = info_of(*state);
+    account_.told.push_back({id, state->pushed, state->tier, info.bytes, info.raw_bytes});
+  }
   state->busy = true;
   reading_ = state;
 }
@@ -42,7 +49,7 @@ std::size_t Store::part_of(const std::string& name) const {
 }
 
 void Store::read_part(const State& state, std::size_t number, std::span<std::byte> into,
-                      Team& team) const {
+                      ReadWindow& window, Team& team) const {
   const Part& part = state.record.parts[number];
   Offset begin = state.record.place;
   for (std::size_t i = 0; i < number; ++i) begin += state.record.parts[i].stored_bytes();
@@ -59,14 +66,16 @@ void Store::read_part(const State& state, std::size_t number, std::span<std::byt
     return decode(part, fetch, into, team, where);
   }
   FileTier& file = *files(state.tier);
-  const auto fetch = [&](Count offset, std::span<std::byte> to) { file.read(begin + offset, to); };
+  const std::span<const std::byte> there = window.at(file, begin, part.stored_bytes());
+  const auto fetch = [&](Count offset, std::span<std::byte> to) {
+    if (there.empty()) return file.read(begin + offset, to);
+    if (!to.empty()) std::memcpy(to.data(), there.data() + offset, to.size());
+  };
   decode(part, fetch, into, team, where + " (" + file.path() + ")");
 }
 
 void Store::get(int variable, void* values) {
-  if (variable < 0 || variable >= std::ssize(variables_))
-    throw Error(Errc::enotvar, "there is no variable " + std::to_string(variable));
-  const Part& wanted = variables_[static_cast<std::size_t>(variable)].part;
+  const Part& wanted = declared(variable).part;
   const std::size_t number = part_of(wanted.name);
   const Part& part = reading_->record.parts[number];
   if (part.type != wanted.type || part.shape != wanted.shape)
@@ -92,9 +101,10 @@ Count Store::bytes_of(const std::string& name) const {
 
 void Store::get_bytes(const std::string& name, std::span<std::byte> into) {
   const std::size_t number = part_of(name);
+  const Stopwatch watch(account_[Account::read_ns]);
   if (std::ssize(into) != reading_->record.parts[number].raw_bytes())
     throw Error(Errc::einval, name + " has another number of bytes", "ask for it first");
-  if (!reading_ahead_) return read_part(*reading_, number, into, team_);
+  if (!reading_ahead_) return read_part(*reading_, number, into, *window_, team_);
   const RawBytes& values = reading_ahead_->values[number];
   if (!into.empty()) std::memcpy(into.data(), values.data(), into.size());
 }
@@ -111,6 +121,7 @@ void Store::end_reading(bool drops) {
   state->busy = false;
   reading_.reset();
   reading_ahead_.reset();
+  window_.reset();
   const auto said = std::find(expected_.begin(), expected_.end(), state->record.id.step);
   if (said != expected_.end() && state->record.id.kind == Kind::state) expected_.erase(said);
   backwards_ = true;

@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 #include <thread>
@@ -167,6 +168,74 @@ TEST(CheckpointStore, of_a_state_that_is_in_two_tiers_the_later_one_holds) {
       EXPECT_EQ(value, 2);
     }
   }
+}
+
+TEST(CheckpointStore, an_account_tells_what_was_done) {
+  const Folder folder;
+  Method method = folder.method(3000, -1, "zfp:accuracy=1e-6");
+  method.report = "json:" + folder.file("report.json");
+  {
+    Store store({}, "run", method);
+    std::vector<double> x(300, 1.25);
+    std::vector<std::int32_t> k(500, 7);
+    store.add_variable("x", Type::float64, {300}, "none", x.data());
+    store.add_variable("k", Type::int32, {500}, "zfp:accuracy=1", k.data());
+    for (Count step = 0; step < 3; ++step) store.push({Kind::state, step});
+    store.peek({Kind::state, 0});
+    while (!store.list().empty()) store.pop();
+    store.account().note_advance(0, 5);
+    store.account().note_advance(2, 7);
+    store.close(false);
+  }
+  std::ifstream file(folder.file("report.json"));
+  const auto json = nlohmann::json::parse(file);
+  EXPECT_EQ(json["pushes"], 3);
+  EXPECT_EQ(json["reads"], 4);
+  EXPECT_EQ(json["drops"], 3);
+  EXPECT_EQ(json["raw_bytes"], 3 * 4400);
+  EXPECT_EQ(json["stored_bytes"], 3 * 4400);
+  EXPECT_EQ(json["in_dir"], 3);  // larger than the memory
+  EXPECT_EQ(json["advanced"], 10);
+  EXPECT_EQ(json["recomputed"], 3);
+  ASSERT_EQ(json["read_steps"].size(), 4U);
+  EXPECT_EQ(json["read_steps"][0]["step"], 0);
+  EXPECT_EQ(json["read_steps"][1]["read"], "dir");
+  ASSERT_EQ(json["reasons"].size(), 1U);
+  EXPECT_EQ(json["reasons"][0], "variable k: codec none, not zfp:accuracy=1, for its type");
+}
+
+TEST(CheckpointStore, a_bound_may_change_between_states) {
+  EXPECT_EQ(codec_within("none", 1e-3), "zfp:accuracy=0.001");
+  EXPECT_EQ(codec_within("shuffle,zstd:3", 0.5), "zfp:accuracy=0.5,zstd:3");
+  EXPECT_EQ(codec_within("sz3:abs=1,zstd:1", 2), "sz3:abs=2,zstd:1");
+  EXPECT_EQ(codec_within("zfp:accuracy=1e-3", 0), "none");
+  EXPECT_EQ(codec_within("float32", 0), "none");
+  EXPECT_EQ(codec_within("shuffle,zstd:1", 0), "shuffle,zstd:1");
+  const Folder folder;
+  Store store({}, "run", folder.method(1 << 20));
+  std::vector<double> x(4000), before;
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(0.01 * static_cast<double>(i));
+  before = x;
+  std::vector<std::int32_t> k(500);
+  const int variable = store.add_variable("x", Type::float64, {4000}, "deflate:1", x.data());
+  const int integers = store.add_variable("k", Type::int32, {500}, {}, k.data());
+  Count smallest = 1 << 20;
+  for (const double bound : {0.0, 1e-6, 1e-2}) {
+    store.set_bound(variable, bound);
+    store.push({Kind::state, 1});
+    EXPECT_LT(store.list()[0].bytes, smallest);
+    smallest = store.list()[0].bytes;
+    store.pop();
+    double off = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) off = std::max(off, std::abs(x[i] - before[i]));
+    EXPECT_LE(off, bound);
+    EXPECT_EQ(off == 0, bound == 0);
+    x = before;
+  }
+  EXPECT_EQ(code_of([&] { store.set_bound(variable, -1); }), Errc::einval);
+  EXPECT_EQ(code_of([&] { store.set_bound(variable, std::nan("")); }), Errc::einval);
+  EXPECT_EQ(code_of([&] { store.set_bound(integers, 1); }), Errc::ebadtype);
+  EXPECT_EQ(code_of([&] { store.set_bound(9, 1); }), Errc::enotvar);
 }
 
 TEST(CheckpointStore, states_that_are_expected_are_found_decoded) {

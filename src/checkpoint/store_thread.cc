@@ -83,7 +83,11 @@ void Store::move_down(Lock& lock, const StatePtr& state) {
     } else {
       read.resize(static_cast<std::size_t>(record.bytes));
       files(from)->read(record.place, read);
-      pieces.push_back({read.data(), read.size()});
+      std::byte* at = read.data();
+      for (const Part& part : record.parts) {
+        pieces.push_back({at, static_cast<std::size_t>(part.stored_bytes())});
+        at += part.stored_bytes();
+      }
     }
     to = keep_in_files(record, pieces, from == Tier::memory ? Tier::fast : Tier::directory);
   });
@@ -96,8 +100,9 @@ void Store::move_down(Lock& lock, const StatePtr& state) {
     if (failed) attempt_to([&] { files(to)->drop(record.serial); });
   }
   if (!failed) {
-    state->record.place = record.place;
+    state->record = std::move(record);
     state->tier = to;
+    ++account_[Account::moved_down];
     if (from == Tier::memory) {
       leave_memory(*state);
     } else {
@@ -133,10 +138,11 @@ void Store::decode_ahead(Lock& lock, const StatePtr& state) {
   ahead_.reset();
   lock.unlock();
   Ahead made{state->record.serial, {}};
+  ReadWindow window(state->record);
   const auto failed = attempt_to([&] {
     for (std::size_t i = 0; i < state->record.parts.size(); ++i) {
       RawBytes values(static_cast<std::size_t>(state->record.parts[i].raw_bytes()));
-      read_part(*state, i, values, team_beside_);
+      read_part(*state, i, values, window, team_beside_);
       made.values.push_back(std::move(values));
     }
   });

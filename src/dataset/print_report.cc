@@ -1,19 +1,16 @@
 #include "dataset/print_report.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string_view>
 
+#include "base/append_report.h"
 #include "method/method_values.h"
 
 namespace forebay {
@@ -61,21 +58,6 @@ void append_method(std::string& text, const Method& method) {
     const std::string setting = keys[i] + "=" + shown_method_value(method, keys[i]);
     text += fmt::format("  {:<6} {:<32} {}\n", i == 0 ? "method" : "", setting,
                         origin_of(method, keys[i]));
-  }
-}
-
-// In one write, so that lines of programs that share the file stay whole.
-void append_to_file(const std::string& path, const std::string& line) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  int fault = fd < 0 ? errno : 0;
-  if (fd >= 0) {
-    const ssize_t written = ::write(fd, line.data(), line.size());
-    if (written < 0) fault = errno;
-    if (written >= 0 && static_cast<std::size_t>(written) < line.size()) fault = ENOSPC;
-    ::close(fd);
-  }
-  if (fault != 0) {
-    fmt::print(stderr, "forebay: cannot append the report to {}: {}\n", path, std::strerror(fault));
   }
 }
 
@@ -216,8 +198,8 @@ void print_report(const Comm& comm, const std::string& path, const Report& repor
   const ReportSummary summary = summarize(comm, report, as_json);
   if (!comm.is_root()) return;
   if (as_json) {
-    append_to_file(method.report.substr(json_prefix.size()),
-                   report_json(path, summary, method, reasons, owners));
+    append_report(method.report.substr(json_prefix.size()),
+                  report_json(path, summary, method, reasons, owners));
   } else {
     const std::string table = report_table(path, summary, method, reasons);
     std::fwrite(table.data(), 1, table.size(), stderr);

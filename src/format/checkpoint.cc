@@ -150,10 +150,13 @@ Cut cut_of(const Part& part) {
   Cut cut;
   Count inner = width_of(part.type);  // bytes of one index of the axis
   cut.axis = part.shape.size() - 1;
-  while (cut.axis > 0 && inner * part.shape[cut.axis] <= piece_bytes)
-    inner *= part.shape[cut.axis--];
+  const auto block_fits = [&](Count index) {
+    return index * std::min(block_rows, part.shape[cut.axis - 1]) <= most_piece_bytes;
+  };
+  while (cut.axis > 0 && block_fits(inner * part.shape[cut.axis])) inner *= part.shape[cut.axis--];
   const Count length = part.shape[cut.axis];
-  cut.rows = std::clamp<Count>(piece_bytes / inner, 1, length);
+  const Count blocks = std::max<Count>(piece_bytes / inner / block_rows, 1);
+  cut.rows = std::min(blocks * block_rows, length);
   cut.pieces = (length + cut.rows - 1) / cut.rows;
   for (std::size_t d = 0; d < cut.axis; ++d) cut.pieces *= part.shape[d];
   return cut;
@@ -247,6 +250,32 @@ std::optional<ParsedEntry> parse_entry(std::span<const std::byte> bytes, std::ui
   } catch (const Error&) {
     return std::nullopt;
   }
+}
+
+Journal parse_journal(std::span<const std::byte> bytes, std::uint64_t session) {
+  Journal journal;
+  journal.whole = header_bytes;
+  std::size_t looked_at = 0;  // bytes of damaged entries
+  for (std::size_t at = journal.whole; at < bytes.size();) {
+    auto parsed = parse_entry(bytes.subspan(at), session);
+    if (!parsed) {
+      // Entries begin at multiples of 8. Where many are damaged their lengths are believed, so that
+      // no byte is looked at again and again.
+      const std::size_t told = told_bytes(bytes.subspan(at));
+      at += looked_at > bytes.size() ? std::max<std::size_t>(told, 8) : 8;
+      looked_at += told;
+      continue;
+    }
+    if (at != journal.whole) journal.damaged.push_back(journal.whole);
+    at = journal.whole = at + parsed->bytes;
+    if (auto* record = std::get_if<Record>(&parsed->entry))
+      journal.live[record->serial] = std::move(*record);
+    else
+      journal.live.erase(std::get<Dropped>(parsed->entry).serial);
+  }
+  const bool torn = journal.whole >= bytes.size() || told_bytes(bytes.subspan(journal.whole)) == 0;
+  if (!torn) journal.damaged.push_back(journal.whole);
+  return journal;
 }
 
 }  // namespace forebay::checkpoint

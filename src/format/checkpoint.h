@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,7 +27,9 @@
 namespace forebay::checkpoint {
 
 constexpr Count header_bytes = 64;
-constexpr Count piece_bytes = 1 << 20;  ///< of values in a piece, at most, but for long elements
+/// Of values in a piece: about the one, and at most the other, with a multiple of so many indices
+/// of the dimension that is cut, as codecs that transform blocks fill up what is missing.
+constexpr Count piece_bytes = 1 << 20, most_piece_bytes = 4 << 20, block_rows = 4;
 constexpr std::size_t most_dimensions = 32;
 
 struct Header {
@@ -65,7 +68,8 @@ struct Part {
 };
 
 /// How an array is cut into pieces that are contiguous in memory: `rows` indices of dimension
-/// `axis` each, with one index of those before it and all of those behind.
+/// `axis` each, with one index of those before it and all of those behind. It is the slowest
+/// dimension of which block_rows indices are no more than most_piece_bytes.
 struct Cut {
   Count pieces = 0;
   std::size_t axis = 0;
@@ -108,5 +112,13 @@ struct ParsedEntry {
 /// The entry that `bytes` begin with, or nothing where that is none, or none that is whole: what a
 /// record says can be taken at its word, but for the place in the data file.
 std::optional<ParsedEntry> parse_entry(std::span<const std::byte> bytes, std::uint64_t session);
+
+struct Journal {
+  std::map<std::uint64_t, Record> live;  ///< states that are there, by serial
+  std::size_t whole = 0;                 ///< one past the last entry that is whole
+  std::vector<std::size_t> damaged;      ///< where something else lies, but for a torn end
+};
+/// What all the bytes of a journal tell, whose header was parsed.
+Journal parse_journal(std::span<const std::byte> bytes, std::uint64_t session);
 
 }  // namespace forebay::checkpoint

@@ -52,12 +52,14 @@ class Parser {
                   "<forebay> has no attribute " + std::string(attribute.name()),
                   "set keys in <file match=\"*\" ...>");
     }
-    constexpr std::array<std::string_view, 3> accepted = {"file", "group", "method"};
+    constexpr std::array<std::string_view, 4> accepted = {"file", "group", "method", "checkpoint"};
     for (const pugi::xml_node node : root.children()) {
-      xml_.require_element(node, accepted,
-                           "accepted in <forebay>: <file match=\"...\" ...>, <group name=\"...\">, "
-                           "<method group=\"...\" ...>");
-      if (node.name() == accepted[0]) config.files.push_back(parse_file(node));
+      xml_.require_element(
+          node, accepted,
+          "accepted in <forebay>: <file match=\"...\" ...>, <checkpoint match=\"...\" "
+          "...>, <group name=\"...\">, <method group=\"...\" ...>");
+      if (node.name() == accepted[0] || node.name() == accepted[3])
+        config.files.push_back(parse_file(node));
       if (node.name() == accepted[1]) add_group(parse_group(xml_, node), config);
       if (node.name() == accepted[2]) config.group_methods.push_back(parse_method(node));
     }
@@ -112,9 +114,12 @@ class Parser {
     FileRule rule;
     rule.pattern = pattern_of(node);
     rule.line = xml_.line_of(node);
+    rule.of_checkpoints = std::string_view(node.name()) == "checkpoint";
     rule.settings = settings_of(node, "match");
     for (const pugi::xml_node child : node.children()) {
-      xml_.require_element(child, "variable", "accepted in <file>: <variable match=\"...\" ...>");
+      xml_.require_element(
+          child, "variable",
+          std::string("accepted in <") + node.name() + ">: <variable match=\"...\" ...>");
       rule.variables.push_back(parse_variable(child));
     }
     return rule;
@@ -155,7 +160,7 @@ Config parse_config(std::string_view text, const std::string& name) {
 }
 
 void apply_config(const Config& config, const std::string& path, Method& method,
-                  const std::string& group) {
+                  const std::string& group, bool is_checkpoint) {
   const auto apply = [&](const std::vector<ConfigSetting>& settings) {
     for (const ConfigSetting& setting : settings) {
       const std::string origin = config.name + ":" + std::to_string(setting.line);
@@ -163,6 +168,7 @@ void apply_config(const Config& config, const std::string& path, Method& method,
     }
   };
   for (const FileRule& rule : config.files) {
+    if (rule.of_checkpoints && !is_checkpoint) continue;
     if (!glob_match_path(rule.pattern, path)) continue;
     apply(rule.settings);
     method.variables.insert(method.variables.end(), rule.variables.begin(), rule.variables.end());

@@ -1,7 +1,8 @@
 // The configuration file of FOREBAY_CONFIG: which methods hold for which files and variables.
 //
-//   config   ::= <forebay> (file | group | method)* </forebay>
+//   config   ::= <forebay> (file | checkpoint | group | method)* </forebay>
 //   file     ::= <file match="PATTERN" KEY="VALUE"...> variable* </file>
+//   checkpoint ::= the same with another name, for checkpoints alone
 //   variable ::= <variable match="PATTERN" KEY="VALUE".../>
 //
 // group, method: see groups.h. KEY is a method key; of variables, layout or codec. PATTERN: see
@@ -30,6 +31,7 @@ struct FileRule {
   int line = 0;
   std::vector<ConfigSetting> settings;
   std::vector<VariableRule> variables;
+  bool of_checkpoints = false;  ///< not for files
 };
 
 /// Keys of files that a group is written to; they win over those of FileRule.
@@ -51,8 +53,9 @@ struct Config {
 /// build does not have), with name, line, and what would be accepted. Local, deterministic.
 Config parse_config(std::string_view text, const std::string& name);
 
-/// Applies all matching rules to `method`; of `group` too, where the file is a group's.
+/// Applies all matching rules to `method`; of `group` too, where the file is a group's, and those
+/// of checkpoints where it is one.
 void apply_config(const Config& config, const std::string& path, Method& method,
-                  const std::string& group = {});
+                  const std::string& group = {}, bool is_checkpoint = false);
 
 }  // namespace forebay

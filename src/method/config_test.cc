@@ -55,6 +55,29 @@ TEST(Config, all_matching_elements_apply_in_order) {
   EXPECT_TRUE(chosen(text, "other.cdf").origin.empty());
 }
 
+TEST(Config, elements_of_checkpoints_are_for_them_alone) {
+  const Config config = parse_config(R"(<forebay>
+  <file match="*" codec="deflate:1" checkpoint_memory="1MiB"/>
+  <checkpoint match="run" checkpoint_memory="2MiB">
+    <variable match="theta" codec="zfp:accuracy=1e-3"/>
+  </checkpoint>
+</forebay>)",
+                                     "run.xml");
+  Method file, checkpoint, other;
+  apply_config(config, "/scratch/run", file);
+  apply_config(config, "/scratch/run", checkpoint, {}, true);
+  apply_config(config, "/scratch/walk", other, {}, true);
+  EXPECT_EQ(file.checkpoint_memory, 1 << 20);
+  EXPECT_TRUE(file.variables.empty());
+  EXPECT_EQ(checkpoint.checkpoint_memory, 2 << 20);
+  EXPECT_EQ(checkpoint.origin.at("checkpoint_memory"), "run.xml:3");
+  EXPECT_EQ(variable_method(checkpoint, "theta")["codec"], "zfp:accuracy=1e-3");
+  EXPECT_EQ(other.checkpoint_memory, 1 << 20);
+  EXPECT_EQ(refusal("<forebay>\n<checkpoint match='a'><x/></checkpoint></forebay>"),
+            "-36: run.xml:2: there is no element <x> here (accepted in <checkpoint>: <variable "
+            "match=\"...\" ...>)");
+}
+
 TEST(Config, variable_rules_of_matching_names_win_in_order) {
   Method method;
   method.variables = {{"T*", {{"codec", "a"}}, "x:1"}, {"T1", {{"codec", "b"}}, "x:2"}};
@@ -98,13 +121,15 @@ TEST(Config, bad_patterns_are_explained) {
 TEST(Config, elements_out_of_place_are_refused) {
   EXPECT_EQ(refusal("<forebay>\n<files match='a'/></forebay>"),
             "-36: run.xml:2: there is no element <files> here (accepted in <forebay>: <file "
-            "match=\"...\" ...>, <group name=\"...\">, <method group=\"...\" ...>)");
+            "match=\"...\" ...>, <checkpoint match=\"...\" ...>, <group name=\"...\">, <method "
+            "group=\"...\" ...>)");
   EXPECT_EQ(refusal("<foreby/>"),
             "-36: run.xml:1: there is no element <foreby> here (a configuration is one <forebay> "
             "element)");
   EXPECT_EQ(refusal("<forebay>\n\n words </forebay>"),
             "-36: run.xml:3: text where an element was expected: \"words\" (accepted in <forebay>: "
-            "<file match=\"...\" ...>, <group name=\"...\">, <method group=\"...\" ...>)");
+            "<file match=\"...\" ...>, <checkpoint match=\"...\" ...>, <group name=\"...\">, "
+            "<method group=\"...\" ...>)");
   EXPECT_EQ(refusal("<forebay><file match='a'>\n<variable match='b'><x/></variable>"
                     "</file></forebay>"),
             "-36: run.xml:2: <variable> holds nothing but attributes (close it with />)");

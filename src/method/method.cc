@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "codec/pipeline.h"
+#include "method/checkpoint_method.h"
 #include "method/config.h"
 #include "method/glob.h"
 #include "method/method_keys.h"
@@ -223,14 +224,15 @@ void apply_aliases(Method& method) {
 }
 
 void apply_configuration(Method& method, const std::string& path, const MethodSources& sources,
-                         const std::string& group) {
+                         const std::string& group, bool is_checkpoint) {
   if (sources.config_name.empty()) return;
   if (!sources.config_error.empty()) {
     throw Error(Errc::einval,
                 "FOREBAY_CONFIG: cannot read " + sources.config_name + ": " + sources.config_error,
                 "accepted: the path of a readable XML file, or nothing");
   }
-  apply_config(parse_config(sources.config_text, sources.config_name), path, method, group);
+  apply_config(parse_config(sources.config_text, sources.config_name), path, method, group,
+               is_checkpoint);
 }
 
 void apply_report(Method& method, const std::string& value) {
@@ -337,18 +339,31 @@ MethodSources share_method_sources(const Comm& comm, std::string* beside,
   return sources;
 }
 
-Method choose_method(const std::string& path, const HintMap& api_hints,
-                     const MethodSources& sources, const std::string& group) {
+namespace {
+
+Method choose(const std::string& path, const HintMap& api_hints, const MethodSources& sources,
+              const std::string& group, bool is_checkpoint) {
   Method method;
   method.safe_mode = sources.safe_mode;
   method.strict_start = sources.strict_start;
   apply_report(method, sources.report);
-  apply_configuration(method, path, sources, group);
+  apply_configuration(method, path, sources, group, is_checkpoint);
   apply_pnetcdf_hints(method, sources.pnetcdf_hints);
   apply_hints(method, sources.forebay_hints, from_forebay_hints);
   for (const auto& [key, value] : api_hints) set_foreign_hint(method, key, value, from_api);
   apply_aliases(method);
   return method;
+}
+
+}  // namespace
+
+Method choose_method(const std::string& path, const HintMap& api_hints,
+                     const MethodSources& sources, const std::string& group) {
+  return choose(path, api_hints, sources, group, false);
+}
+
+Method choose_checkpoint_method(const std::string& name, const MethodSources& sources) {
+  return choose(name, {}, sources, {}, true);
 }
 
 Method choose_method(const std::string& path, const HintMap& api_hints) {

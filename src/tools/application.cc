@@ -45,6 +45,7 @@ void build_application(CLI::App& app, int& status) {
   add_plot_command(app, status);
   add_plan_command(app, status);
   add_bundle_command(app, status);
+  add_checkpoint_command(app, status);
   add_config_command(app, status);
   add_generate_command(app, status);
   add_bench_command(app);

@@ -34,6 +34,7 @@ void add_generate_command(CLI::App& app, int& status);
 void add_plot_command(CLI::App& app, int& status);
 void add_plan_command(CLI::App& app, int& status);
 void add_bundle_command(CLI::App& app, int& status);
+void add_checkpoint_command(CLI::App& app, int& status);
 /// Both print what is generated from all of `app`, as it is when they run.
 void add_completion_command(CLI::App& app, int& status);
 void add_docs_command(CLI::App& app, int& status);

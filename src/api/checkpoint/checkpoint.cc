@@ -18,6 +18,7 @@
 #include "base/last_message.h"
 #include "checkpoint/store.h"
 #include "comm/agree.h"
+#include "method/checkpoint_method.h"
 #include "method/method.h"
 #include "method/method_values.h"
 #include "plan/checkpoint_schedule.h"
@@ -36,14 +37,6 @@ struct Stores {
 Stores& stores() {
   static auto* all = new Stores;
   return *all;
-}
-
-Store& store_of(int number) {
-  const std::lock_guard lock(stores().mutex);
-  const auto found = stores().open.find(number);
-  if (found == stores().open.end() || !found->second)
-    throw Error(Errc::ebadid, std::to_string(number) + " is no open store of checkpoints");
-  return *found->second;
 }
 
 template <typename T>
@@ -114,13 +107,21 @@ AdjointState common_state(Store& store, int64_t model, int64_t adjoint) {
 
 }  // namespace
 
+Store& store_of(int number) {
+  const std::lock_guard lock(stores().mutex);
+  const auto found = stores().open.find(number);
+  if (found == stores().open.end() || !found->second)
+    throw Error(Errc::ebadid, std::to_string(number) + " is no open store of checkpoints");
+  return *found->second;
+}
+
 void open_store(const Comm& comm, const char* name, const char* hints, int* number) {
   std::unique_ptr<Store> made;
   int mine = 0;
   const auto failed = attempt_to([&] {
     together(comm, [&] {
       const MethodSources sources = share_method_sources(comm);
-      Method method = choose_method(text_of(name), {}, sources);
+      Method method = choose_checkpoint_method(text_of(name), sources);
       apply_hints(method, text_of(hints), "forebay_checkpoint_open");
       to(number);
       {
@@ -163,6 +164,10 @@ int forebay_checkpoint_var(int store, const char* name, const char* type, int nd
                                        {extents.begin(), extents.end()}, words, memory);
     if (var) *var = number;
   });
+}
+
+int forebay_checkpoint_set_bound(int store, int var, double bound) {
+  return guard([&] { store_of(store).set_bound(var, bound); });
 }
 
 int forebay_checkpoint_push(int store, int64_t step) {
@@ -257,6 +262,19 @@ int forebay_checkpoint_list(int store, int mode, int64_t most, int64_t* steps, i
   });
 }
 
+int forebay_checkpoint_inq_state(int store, int64_t step, int mode, int* tier, int64_t* bytes,
+                                 int64_t* raw_bytes) {
+  return guard([&] {
+    static_assert(static_cast<int>(Tier::memory) == FOREBAY_IN_MEMORY &&
+                  static_cast<int>(Tier::fast) == FOREBAY_IN_FAST &&
+                  static_cast<int>(Tier::directory) == FOREBAY_IN_DIR);
+    const StateInfo state = store_of(store).info(id_of(step, mode));
+    if (tier) *tier = static_cast<int>(state.tier);
+    if (bytes) *bytes = state.bytes;
+    if (raw_bytes) *raw_bytes = state.raw_bytes;
+  });
+}
+
 int forebay_checkpoint_sync(int store) {
   return guard([&] { store_of(store).sync(); });
 }
@@ -280,7 +298,10 @@ int forebay_checkpoint_next(int store, int64_t model, int64_t adjoint, int* acti
     static_assert(static_cast<int>(AdjointAction::Kind::done) == FOREBAY_DONE &&
                   static_cast<int>(AdjointAction::Kind::turn) == FOREBAY_TURN &&
                   static_cast<int>(AdjointAction::Kind::store) == FOREBAY_STORE);
+    Account& account = store_of(store).account();
     const AdjointAction next = next_action(common_state(store_of(store), model, adjoint));
+    if (next.kind == AdjointAction::Kind::advance) account.note_advance(next.from, next.to);
+    if (next.kind == AdjointAction::Kind::turn) ++account[Account::turned];
     to(action) = static_cast<int>(next.kind);
     to(from) = next.from;
     to(to_state) = next.to;

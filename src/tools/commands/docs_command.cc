@@ -56,7 +56,7 @@ pattern without `/` is for the file's base name; one that begins with `/` is for
 any other is for as many last components as it has. `*` and `?` do not match `/`.
 
 All `<file>` elements that match apply, from the first to the last: where two set the same key, the later one wins. The
-same holds for `<variable>`, which takes `layout` and `codec`. Check a file and see what it chooses with
+same holds for `<variable>`, which takes `layout` and `codec`. `<checkpoint match="…">` is a `<file>` for checkpoints alone. Check a file and see what it chooses with
 
     forebay config run.xml --name restart0001.nc --var T850
 

@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+"""The study of checkpoints of an adjoint (D4 ch. 4): runs forebay-bench-adjoint, prints D4's tables beside ours.
+
+  adjoint.py --build build/release [--ranks 2] [--quick] [--plot FILE.png] [--json FILE]
+
+Case a is D4's hs94: large tiles, most of a state does not change. Its checkpoints lie on a slow store that is so slow
+that raw ones take 55 % of the run, as in D4, and at most 10 MB/s a rank. Case b is its halfpipe: tiles of 20 x 10, and
+an implicit solve in each step. Times are those of the slowest rank."""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from bench_launch import Failure
+from bench_slow_store import SlowStore
+
+CODECS = ("none", "float32", "deflate", "zfp:accuracy=1e-3", "sz3:abs=1e-3")
+LOSSY = ("float32", "zfp:accuracy=1e-3", "sz3:abs=1e-3")
+BUDGETS = (1, 2, 4, 8, 16, 32)
+RAW_SHARE = 0.55
+MOST_PER_RANK = 10e6  # bytes a second
+# What D4 prints of cases a and b: seconds end to end (table 4.1); % of bytes and of checkpoint time saved (§4.3.1).
+D4 = {
+    "a": {
+        "none": (104.2, 0, 0),
+        "float32": (78.8, 50, 46),
+        "deflate": (59.4, 90, 65),
+        "zfp": (54.7, 94, 86),
+        "sz3": (71.9, 98, 51),
+    },
+    "b": {
+        "none": (807.2, 0, 0),
+        "float32": (831.4, 50, 34),
+        "deflate": (804.7, 84, 43),
+        "zfp": (832.5, 65, 59),
+        "sz3": (897.2, 71, None),
+    },
+}
+
+
+def short(codec):
+    return codec.split(":")[0]
+
+
+class Study:
+    def __init__(self, options):
+        self.options = options
+        self.program = os.path.join(options.build, "bench", "forebay-bench-adjoint")
+        if not os.path.isfile(self.program):
+            raise Failure(f"there is no {self.program}: build first")
+        self.folder = tempfile.mkdtemp(prefix="adjoint-", dir=options.dir)
+        self.results = {}
+
+    def run(self, way, *arguments, ranks=None, rate=0):
+        """One line of JSON; `rate`: bytes a second of all ranks, 0: as quick as it is."""
+        command = [
+            "mpiexec",
+            "--oversubscribe",
+            "--bind-to",
+            "none",
+            "-n",
+            str(ranks or self.options.ranks),
+            self.program,
+            way,
+            "--name",
+            os.path.join(self.folder, "run"),
+            *map(str, arguments),
+        ]
+        if rate == 0:
+            return self.answer(command, {})
+        slow = argparse.Namespace(
+            slow_latency=0.5, slow_bandwidth=rate / 1e6, slow_stripe="1MiB", slow_switch=0, slow_servers=1
+        )
+        # MPI's launcher is not slowed: the ranks get the library by its option.
+        with SlowStore(slow, self.options.build).around(self.folder) as (environment, _):
+            given = [word for name, value in environment.items() for word in ("-x", f"{name}={value}")]
+            return self.answer(command[:1] + given + command[1:], {})
+
+    def answer(self, command, environment):
+        done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise Failure(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")
+        return json.loads(done.stdout.strip().splitlines()[-1])
+
+    # -- what takes how long ------------------------------------------------------------------------------------------
+
+    def end_to_end(self, case, rate):
+        """Runs of a case with each codec. `rate` None: so slow that raw states take their share."""
+        size = self.size(case)
+        if rate is None:
+            free = self.run("run", *size, "--hints", "checkpoint_memory=8GiB")
+            computing = free["seconds"] - free["store"] - free["restore"]
+            moved = free["raw_bytes"] * (2 * len(free["bytes"]) - 1)
+            rate = moved / (computing * RAW_SHARE / (1 - RAW_SHARE))
+            rate = min(rate, MOST_PER_RANK * self.options.ranks)
+        rows = []
+        for codec in CODECS:
+            rows.append(
+                self.run("run", *size, "--codec", codec, "--hints", "checkpoint_memory=0;codec_threads=1", rate=rate)
+            )
+        beside = None
+        if case == "a":  # not of D4: the states wait in memory for the thread that writes them
+            room = int(rows[3]["bytes"][-1] * 40)
+            beside = self.run(
+                "run", *size, "--codec", CODECS[3], "--hints", f"checkpoint_memory={room};codec_threads=1", rate=rate
+            )
+        self.results[case] = {"rate": rate, "runs": rows, "beside": beside}
+        self.print_end_to_end(case, rate, rows, beside)
+        return rate
+
+    def size(self, case):
+        quick = self.options.quick
+        words = ["--case", case]
+        if case == "a":
+            words += ["--steps", 4 if quick else self.options.steps]
+            words += [
+                "--columns",
+                48 if quick else self.options.columns,
+                "--rows",
+                48 if quick else self.options.columns,
+            ]
+        else:
+            words += ["--steps", 1 if quick else self.options.solves]
+        return words + ["--iterations", 6 if quick else 32]
+
+    def print_end_to_end(self, case, rate, rows, beside):
+        """Between runs the model itself takes longer or shorter, as others use the cores: the ratio is that of runs in
+        which it takes the median."""
+        raw = rows[0]
+
+        def spent(row):
+            return row["store"] + row["restore"]
+
+        computing = statistics.median(r["seconds"] - spent(r) for r in rows)
+        print(
+            f"\ncase {case}: a state of {raw['raw_bytes'] / 2**20:.1f} MiB on {self.options.ranks} ranks, "
+            f"{len(raw['bytes'])} of them; store of {rate / self.options.ranks / 1e6:.2f} MB/s a rank; the model "
+            f"computes for {computing:.1f} s, raw checkpoints take "
+            f"{100 * spent(raw) / (spent(raw) + computing):.0f} % of the run"
+        )
+        print(
+            "| codec | end to end, measured s | raw ÷ it (D4) | bytes saved % (D4) | store s | restore s | "
+            "checkpoint time saved % (D4) |"
+        )
+        print("| --- | --- | --- | --- | --- | --- | --- |")
+        for row in rows:
+            theirs = D4[case][short(row["codec"])]
+            saved = 100 * (1 - sum(row["bytes"]) / (row["raw_bytes"] * len(row["bytes"])))
+            time = 100 * (1 - spent(row) / spent(raw))
+            ratio = (computing + spent(raw)) / (computing + spent(row))
+            print(
+                f"| `{row['codec']}` | {row['seconds']:.1f} | {ratio:.2f} ({D4[case]['none'][0] / theirs[0]:.2f}) | "
+                f"{saved:.0f} ({theirs[1]}) | {row['store']:.2f} | {row['restore']:.2f} | "
+                f"{time:.0f} ({'-' if theirs[2] is None else theirs[2]}) |"
+            )
+        first, last = rows[2]["bytes"][0], rows[2]["bytes"][-1]
+        print(
+            f"deflate: the first state saves {100 * (1 - first / raw['raw_bytes']):.1f} %, "
+            f"the last one {100 * (1 - last / raw['raw_bytes']):.1f} %"
+        )
+        if beside:
+            ratio = (computing + spent(raw)) / (computing + spent(beside))
+            print(
+                f"zfp, written by the thread beside (checkpoint_memory): {beside['seconds']:.1f} s, store "
+                f"{beside['store']:.2f} s, restore {beside['restore']:.2f} s, raw ÷ it {ratio:.2f}"
+            )
+
+    # -- errors -------------------------------------------------------------------------------------------------------
+
+    def errors(self, case):
+        size = ["--case", case, "--iterations", 32]
+        if case == "a":
+            size += ["--columns", 48, "--rows", 48, "--steps", 4, "--constants", 3]
+        else:
+            size += ["--steps", 1, "--columns", 80, "--rows", 40, "--constants", 0]
+        budgets = BUDGETS if case == "a" else BUDGETS[3:]  # D4 begins there, too: steps of b cost much
+        if self.options.quick:
+            budgets = budgets[-2:]
+        rows = self.run("errors", *size, "--codecs", "+".join(LOSSY), "--budgets", ",".join(map(str, budgets)))
+        self.results["errors " + case] = rows
+        print(
+            f"\ncase {case}: error of the gradient in %, the largest of four points / of all, after 32 iterations "
+            "with so many checkpoints (D4: zfp < 1" + (", SZ 7)" if case == "a" else ", SZ < 1)")
+        )
+        print("| codec |" + "".join(f" {n} |" for n in budgets) + "\n| --- |" + " --- |" * len(budgets))
+        for codec in LOSSY:
+            cells = [f" {100 * r['sampled']:.2g} / {100 * r['whole']:.2g} |" for r in rows if r["codec"] == codec]
+            print(f"| `{codec}` |" + "".join(cells))
+
+    # -- rows of the issue ---------------------------------------------------------------------------------------------
+
+    def speed(self):
+        rows = {r["way"]: r for r in self.run("speed", ranks=1)}
+        self.results["speed"] = rows
+        print("\nno codec, a state of 32 MiB, medians in ms")
+        print("| way | store | restore |\n| --- | --- | --- |")
+        for name, row in rows.items():
+            print(f"| {name} | {1e3 * row['write']:.2f} | {1e3 * row['read']:.2f} |")
+        copy = rows["memcpy"]
+        print(
+            f"memory tier: {copy['write'] / rows['memory tier']['write']:.2f} of memcpy's speed to store, "
+            f"{copy['read'] / rows['memory tier']['read']:.2f} to restore"
+        )
+        if "unformatted" in rows:
+            peer, ours = rows["unformatted"], rows["file tier"]
+            print(
+                f"file tier: {peer['write'] / ours['write']:.2f} times unformatted's speed to store, "
+                f"{peer['read'] / ours['read']:.2f} to restore"
+            )
+
+    def fewer_advances(self):
+        size = ["--case", "a", "--columns", 32, "--rows", 32, "--steps", 1, "--iterations", 100, "--constants", 0]
+        raw = self.run("run", *size, "--checkpoints", 3, ranks=1)
+        ours = self.run("run", *size, "--room", 3, "--codec", "zfp:accuracy=1e-3", ranks=1)
+        ratio = raw["raw_bytes"] / max(ours["bytes"])
+        self.results["advances"] = {"revolve": raw["advances"], "ours": ours["advances"], "ratio": ratio}
+        print(
+            f"\n100 steps, room for 3 raw states, zfp (ratio {ratio:.1f}): {ours['advances']} advances; "
+            f"Revolve with 3 states: {raw['advances']}; ÷ {raw['advances'] / ours['advances']:.2f}"
+        )
+
+    def prefetch(self, rate):
+        size = [
+            "--case",
+            "a",
+            "--columns",
+            48,
+            "--rows",
+            48,
+            "--iterations",
+            12,
+            "--codec",
+            "zfp:accuracy=1e-3",
+            "--hints",
+            "checkpoint_memory=0;codec_threads=1",
+        ]
+        made = self.run("prefetch", *size, ranks=1, rate=rate)  # the thread that reads needs a core
+        self.results["prefetch"] = made
+        for name in ("not_expected", "expected"):
+            row = made[name]
+            print(
+                f"reverse sweep, steps of {made['ratio']:g} times reading a state ({1e3 * made['reading']:.0f} ms), "
+                f"{name.replace('_', ' ')}: waits {100 * row['waited'] / row['seconds']:.0f} % of its time"
+            )
+
+
+def draw(results, path):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(2, 3, figsize=(13, 7), constrained_layout=True)
+    for line, case in zip(axes, "ab", strict=True):
+        rows = results[case]["runs"]
+        names = [short(r["codec"]) for r in rows]
+        line[0].bar(names, [r["store"] for r in rows], label="store")
+        line[0].bar(names, [r["restore"] for r in rows], bottom=[r["store"] for r in rows], label="restore")
+        line[0].set(ylabel="seconds of 32 checkpoints", title=f"case {case}: time")
+        line[0].legend()
+        for row in rows[1:]:
+            line[1].plot([b / 2**20 for b in row["bytes"]], label=short(row["codec"]))
+        line[1].set(xlabel="iteration", ylabel="MiB", title="size", yscale="log")
+        line[1].legend()
+        errors = results["errors " + case]
+        for codec in LOSSY:
+            some = [r for r in errors if r["codec"] == codec]
+            line[2].plot([r["checkpoints"] for r in some], [100 * r["sampled"] for r in some], "o-", label=short(codec))
+        line[2].set(xlabel="checkpoints", ylabel="% of the gradient", title="error", xscale="log", yscale="log")
+        line[2].legend()
+    figure.savefig(path, dpi=120)
+    print(f"\n{path} is drawn")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="build/release")
+    parser.add_argument("--dir", default="build", help="where checkpoints lie (default: %(default)s)")
+    parser.add_argument("--ranks", type=int, default=2, help="2 (default), 1 or 4")
+    parser.add_argument("--columns", type=int, default=64, help="of case a in each direction; 256: D4's 65,536")
+    parser.add_argument("--steps", type=int, default=64, help="of the model in an iteration of case a")
+    parser.add_argument("--solves", type=int, default=2, help="the same of case b")
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that all goes")
+    parser.add_argument("--plot", help="draw the tables into this file, with matplotlib")
+    parser.add_argument("--json", help="write all numbers into this file")
+    options = parser.parse_args()
+    os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
+    os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+    os.makedirs(options.dir, exist_ok=True)
+    options.dir = os.path.abspath(options.dir)
+    study = Study(options)
+    try:
+        rate = study.end_to_end("a", None)
+        study.end_to_end("b", rate)
+        study.errors("a")
+        study.errors("b")
+        study.speed()
+        study.fewer_advances()
+        study.prefetch(rate)
+    finally:
+        shutil.rmtree(study.folder, ignore_errors=True)
+    if options.json:
+        with open(options.json, "w") as out:
+            json.dump(study.results, out)
+    if options.plot:
+        draw(study.results, options.plot)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Failure as failure:
+        sys.exit(str(failure))

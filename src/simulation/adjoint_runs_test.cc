@@ -1,0 +1,37 @@
+#include "simulation/adjoint_runs.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace forebay::simulation {
+namespace {
+
+// Revolve's numbers (Griewank and Walther 2000).
+TEST(AdjointRuns, as_many_advances_as_revolve_has) {
+  EXPECT_EQ(forecast_adjoint(10, 1, {3}).advances, 15);
+  EXPECT_EQ(forecast_adjoint(100, 1, {3}).advances, 490);
+  EXPECT_EQ(forecast_adjoint(100, 7, {20, 43}).advances, 245);
+  EXPECT_EQ(forecast_adjoint(1000, 1, {10}).advances, 3636);
+}
+
+TEST(AdjointRuns, tiers_hold_what_they_have_room_for) {
+  const AdjointForecast runs = forecast_adjoint(60, 10, {25, 30, 1000});
+  EXPECT_EQ(runs.advances, 59);
+  EXPECT_EQ(runs.repeats, 1);
+  Count writes = 0, states = 0;
+  for (const AdjointTier& tier : runs.tiers) writes += tier.writes, states += tier.states;
+  EXPECT_EQ(writes, states);  // each one once
+  EXPECT_LE(runs.tiers[0].states, 2);
+  EXPECT_LE(runs.tiers[1].states, 3);
+  EXPECT_GT(runs.tiers[2].states, 50);
+}
+
+TEST(AdjointRuns, what_makes_no_sense_is_refused) {
+  EXPECT_THROW(forecast_adjoint(0, 1, {3}), Error);
+  EXPECT_THROW(forecast_adjoint(2'000'000, 1, {3}), Error);
+  EXPECT_THROW(forecast_adjoint(5, 4, {3}), Error);
+}
+
+}  // namespace
+}  // namespace forebay::simulation
