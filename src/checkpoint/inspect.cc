@@ -108,9 +108,9 @@ Inspection inspect(const std::string& name, bool verify) {
     throw Error(Errc::enoent, "there are no checkpoints " + name,
                 "give the name that the program gave, with the directory where they are");
   int ranks = 0;
-  for (const auto& [rank, prefix] : prefixes) {
+  for (const auto& files : prefixes) {
     const auto failed = attempt_to([&] {
-      all.ranks.push_back(look_at(prefix, verify));
+      all.ranks.push_back(look_at(files.second, verify));
       ranks = std::max(ranks, all.ranks.back().header.ranks);
     });
     if (failed) all.damage.push_back(failed->message());

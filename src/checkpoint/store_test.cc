@@ -323,15 +323,17 @@ TEST(CheckpointStore, pieces_and_bytes_of_any_length_come_back) {
 
 TEST(CheckpointStore, values_of_many_pieces_and_types_come_back) {
   const Folder folder;
-  std::vector<float> field(3 * 300 * 1000);
+  std::vector<float> field(12 * 200 * 1000);  // three pieces
   for (std::size_t i = 0; i < field.size(); ++i)
-    field[i] = std::sin(static_cast<float>(i) / 1000.0F);
+    field[i] =
+        std::sin(static_cast<float>(i % 1000) / 100 + static_cast<float>(i / 1000 % 200) / 30 +
+                 static_cast<float>(i / 200'000) / 4);
   std::vector<std::int32_t> whole(5000, 7);
   const auto before = field;
   Method method = folder.method(0, -1, "zfp:relative=1e-4");
   method.codec_threads = 3;
   Store store({}, "run", method);
-  store.add_variable("field", Type::float32, {3, 300, 1000}, {}, field.data());
+  store.add_variable("field", Type::float32, {12, 200, 1000}, {}, field.data());
   store.add_variable("whole", Type::int32, {5000}, {}, whole.data());
   store.push({Kind::state, 1});
   EXPECT_LT(store.list()[0].bytes, store.list()[0].raw_bytes / 2);

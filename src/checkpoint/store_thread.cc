@@ -106,7 +106,7 @@ void Store::move_down(Lock& lock, const StatePtr& state) {
     if (from == Tier::memory) {
       leave_memory(*state);
     } else {
-      failed = attempt_to([&] { files(from)->drop(record.serial); });
+      failed = attempt_to([&] { files(from)->drop(state->record.serial); });
     }
   }
   keep_first(failed_, std::move(failed));

@@ -170,6 +170,7 @@ int plan(const Options& options) {
   if (tiers.empty())
     throw Error(Errc::einval, "there is no room for states", "give --memory, --fast or --dir");
   std::vector<Count> rooms;
+  rooms.reserve(tiers.size());
   for (const NamedTier& tier : tiers) rooms.push_back(tier.bytes);
   const auto raw = static_cast<double>(*parse_size(options.state));
   TextTable table("r" + std::string(2 + 3 * tiers.size(), 'r'));
