@@ -74,6 +74,9 @@ def recovered(options, path, ranks, steps):
         cut.write_bytes(whole[:size])
         found = json.loads(run(options.command, "recover", "--list", "--json", cut, code=None))
         assert found["steps"] == left and cut.stat().st_size == size, (size, found)
+        for what in ("ls", "check"):
+            done = subprocess.run([options.command, what, str(cut)], capture_output=True, text=True)
+            assert done.returncode != 0 and "recover" in done.stdout + done.stderr, done
         run(options.command, "recover", cut, code=0 if left else None)
         if left:
             assert cut.read_bytes().startswith(whole[:size])

@@ -234,11 +234,9 @@ void BpFiles::open_one_file(const WriteOptions& options, bool append) {
 
 /// What is there is replaced where it is empty, a BP3 file, or what a kill left of one.
 void BpFiles::check_replaced() const {
-  constexpr std::string_view group = "[PGI";
   if (drops_all_ || !fs::exists(path_)) return;
   const auto first = beginning(path_);
-  if (first && (first->empty() || first->starts_with(group))) return;
-  if (!fs::is_directory(path_) && is_bp_file(path_)) return;
+  if ((first && first->empty()) || is_bp_file(path_)) return;
   throw Error(Errc::eexist, path_ + " is there, and no BP3 file",
               "choose another name, or remove it");
 }

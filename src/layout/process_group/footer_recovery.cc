@@ -1,10 +1,7 @@
 #include "layout/process_group/footer_recovery.h"
 
-#include <array>
-#include <cstring>
 #include <limits>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "base/attempt.h"
@@ -111,14 +108,6 @@ class FooterRecovery {
 };
 
 }  // namespace
-
-bool begins_with_group(const std::string& path) {
-  constexpr std::string_view tag = "[PGI";
-  Report report;
-  std::array<std::byte, tag.size()> first{};
-  const auto failed = attempt_to([&] { File(path, false, 0, report).read_at(0, first); });
-  return !failed && std::memcmp(first.data(), tag.data(), tag.size()) == 0;
-}
 
 BpRecovery recover_footer(const std::string& path, const BpRecoveryOptions& options, Rank rank,
                           Report& report) {

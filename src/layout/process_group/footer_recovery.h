@@ -8,9 +8,6 @@
 
 namespace forebay::process_group {
 
-/// Local. Whether a file begins with a process group of this library.
-bool begins_with_group(const std::string& path);
-
 /// Local, while nobody writes the file. Takes memory for the index of all steps, twice, and 40
 /// bytes for each group.
 BpRecovery recover_footer(const std::string& path, const BpRecoveryOptions& options, Rank rank,

@@ -289,7 +289,7 @@ class Recovery {
 }  // namespace
 
 bool has_bp_files(const std::string& path) {
-  if (fs::is_regular_file(path)) return begins_with_group(path) || is_bp_file(path);
+  if (fs::is_regular_file(path)) return is_bp_file(path);
   if (!fs::is_directory(path)) return false;
   std::vector<std::string> names{"md.idx", "md.0"};
   for (const std::uint32_t number : data_files(path))
