@@ -209,8 +209,10 @@ void BpFiles::open_one_file(const WriteOptions& options, bool append) {
                    trailing_ = std::make_unique<TrailingIndex>(comm_, *data_, drops_all_);
                  }));
   by_root(comm_, [&] {
-    if (append && fs::exists(path_)) {
-      if (fs::is_directory(path_)) cannot_append(path_, "it is a directory, and no BP3 file");
+    if (append && fs::is_directory(path_))
+      cannot_append(path_, "it is a directory, and no BP3 file");
+    // An empty one is what a kill left while it was made.
+    if (append && fs::exists(path_) && !(fs::is_regular_file(path_) && fs::is_empty(path_))) {
       found = TrailingIndex::find(path_, options.column_major, comm_.rank(), report_);
       data_end = found.data_end + bp::gap_before_group(found.data_end, bp::payload_alignment);
     } else {

@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <random>
 #include <string>
@@ -260,6 +261,42 @@ TEST_F(OneFileRanks, what_it_cannot_do_is_refused) {
     nothing->close();
     EXPECT_FALSE(fs::exists(folder_ / "none.bp"));
   });
+}
+
+// A restart loop that always appends goes on where a kill left an empty file; what was damaged
+// stays as it is.
+TEST_F(OneFileRanks, who_appends_looks_at_what_is_there) {
+  Report report;
+  std::ofstream(path_).close();
+  const auto write = [&] {
+    const auto file = StepWriter::append(Comm(), path_, one_, report);
+    file->add_attribute({"units", bp::Type::string, {}, {"K"}});
+    add_block(Comm(), *file, "v", 0, 40);
+    file->end_step();
+    file->close();
+  };
+  write();
+  write();
+  EXPECT_EQ(BpReader(Comm(), path_, report).steps(), 2U);
+  std::string whole(fs::file_size(path_), ' ');
+  std::ifstream(path_, std::ios::binary).read(whole.data(), std::ssize(whole));
+  const std::size_t footer = whole.size() - bp::whole_footer_bytes;
+  std::int64_t begin = 0;
+  std::memcpy(&begin, whole.data() + footer + 28, sizeof begin);
+  int refused = 0;
+  for (auto at = static_cast<std::size_t>(begin); at < whole.size(); ++at) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x40);
+    std::ofstream(path_, std::ios::binary) << damaged;
+    const auto failed = attempt_to([&] { StepWriter::append(Comm(), path_, one_, report); });
+    if (!failed) continue;
+    ++refused;
+    EXPECT_EQ(failed->code(), Errc::ebad_file) << at << ": " << failed->message();
+    std::string after(fs::file_size(path_), ' ');
+    std::ifstream(path_, std::ios::binary).read(after.data(), std::ssize(after));
+    EXPECT_EQ(after, damaged) << at;
+  }
+  EXPECT_GT(refused, 100);
 }
 
 // The index takes several shares and pieces of 1 MiB.

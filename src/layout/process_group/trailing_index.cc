@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -35,16 +36,28 @@ class OldIndex {
 
   TrailingIndex::Found read() {
     read_footer();
-    read_groups();
-    each_element(window_, footer_.variables, footer_.attributes, false,
-                 [&](Offset at, Count n) { take_variable(at, n); });
-    const Offset end = each_element(window_, footer_.attributes, end_, false,
-                                    [&](Offset at, Count n) { take_attribute(at, n); });
-    if (end != end_) cannot_append(path_, "its index does not end at its footer");
+    expect_end(read_groups(), footer_.variables);
+    expect_end(each_element(window_, footer_.variables, footer_.attributes, false,
+                            [&](Offset at, Count n) { take_variable(at, n); }),
+               footer_.attributes);
+    expect_end(each_element(window_, footer_.attributes, end_, false,
+                            [&](Offset at, Count n) { take_attribute(at, n); }),
+               end_);
     return std::move(found_);
   }
 
  private:
+  void expect_end(Offset at, Offset end) const {
+    if (at != end) cannot_append(path_, "its index is damaged");
+  }
+
+  void add(Name&& name, const TrailingIndex::List& list) {
+    if (!known_.emplace(name.kind == Kind::attribute, name.variable.name).second)
+      cannot_append(path_, name.variable.name + " is twice in its index");
+    found_.names.push_back(std::move(name));
+    found_.contents.names.push_back(list);
+  }
+
   void read_footer() {
     const Count size = window_.file_bytes();
     std::array<std::byte, bp::whole_footer_bytes> last{};
@@ -61,7 +74,7 @@ class OldIndex {
     contents.bytes = end_ - footer_.groups;
   }
 
-  void read_groups() {
+  Offset read_groups() {
     Offset at = footer_.groups, last = -1;
     const Offset end = footer_.variables;
     std::uint64_t groups =
@@ -76,11 +89,12 @@ class OldIndex {
       found_.steps = std::max<std::uint64_t>(found_.steps, group.step);
       at += n;
     }
-    if (last < 0) return;
+    if (last < 0) return at;
     const auto written = written_group(file_, last);
     if (!written) cannot_append(path_, "its last group is not there", "see `forebay recover`");
     found_.opening = written->opening;
     found_.data_end = written->end;
+    return at;
   }
 
   void take_variable(Offset at, Count n) {
@@ -89,17 +103,17 @@ class OldIndex {
     const auto head = static_cast<Count>(entry.at());
     std::uint64_t blocks = 0;
     std::memcpy(&blocks, window_.bytes(at + head - 8, 8, at + n).data(), sizeof blocks);
+    if (blocks > static_cast<std::uint64_t>((n - head) / bp::block_head_bytes))
+      cannot_append(path_, "its index is damaged");
     const StoredVariable& stored = reader_.variables()[reader_.find(entry.variable().name)];
-    found_.names.push_back(
-        {stored.variable, stored.kind, static_cast<std::uint8_t>(stored.dimensions)});
-    found_.contents.names.push_back(
+    add({stored.variable, stored.kind, static_cast<std::uint8_t>(stored.dimensions)},
         {at + head - footer_.groups, n - head, static_cast<std::int64_t>(blocks)});
   }
 
   void take_attribute(Offset at, Count n) {
     const auto parsed = bp::parse_attribute(window_.bytes(at, n, at + n), {.form = bp::Form::bp3});
-    found_.names.push_back({{parsed.attribute.name, parsed.attribute.type}, Kind::attribute});
-    found_.contents.names.push_back({at - footer_.groups, n, 1});
+    add({{parsed.attribute.name, parsed.attribute.type}, Kind::attribute},
+        {at - footer_.groups, n, 1});
   }
 
   std::string path_;
@@ -108,6 +122,7 @@ class OldIndex {
   IndexWindow window_;
   bp::Footer footer_;
   Offset end_ = 0;
+  std::set<std::pair<bool, std::string>> known_;
   TrailingIndex::Found found_;
 };
 
