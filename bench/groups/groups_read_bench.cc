@@ -5,6 +5,10 @@
 //   forebay_read        each rank for itself
 //   forebay_read_later  all together
 //   canonical           ncmpi_iget and ncmpi_wait_all
+//   adios2-bp4, -bp5    ADIOS2's engines of these names, where it was built, each from the file
+//   that
+//                       it wrote: deferred gets, and one PerformGets
+//   adios2-of-groups    its BP4, from the file of groups
 //
 // Patterns: slabs, each rank's along the fastest dimension; blocks, in three dimensions; all, every
 // rank all of it. Times are from open to close, of the slowest rank; medians over rounds, in which
@@ -22,6 +26,10 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#ifdef FOREBAY_BENCH_ADIOS2
+#include <adios2.h>
+#endif
 
 #include "ways.h"
 
@@ -147,6 +155,47 @@ void read_canonical(const Work& work, const Box& box, Values& values) {
   check(ncmpi_close(file), "ncmpi_close");
 }
 
+#ifdef FOREBAY_BENCH_ADIOS2
+adios2::Dims dims(const std::array<MPI_Offset, 3>& some) {
+  return {static_cast<std::size_t>(some[0]), static_cast<std::size_t>(some[1]),
+          static_cast<std::size_t>(some[2])};
+}
+
+std::string path_of(const Work& work, const std::string& engine) {
+  return work.folder / (engine + ".bp");
+}
+
+void write_adios2(const Work& work, const Box& box, const Values& values, const char* engine) {
+  adios2::ADIOS adios(MPI_COMM_WORLD);
+  adios2::IO io = adios.DeclareIO("g");
+  io.SetEngine(engine);
+  adios2::Engine file = io.Open(path_of(work, engine), adios2::Mode::Write);
+  file.BeginStep();
+  for (int v = 0; v < work.variables; ++v)
+    file.Put(
+        io.DefineVariable<double>(name_of(v), dims({work.shape[0], work.shape[1], work.shape[2]}),
+                                  dims(box.start), dims(box.count)),
+        values[static_cast<std::size_t>(v)].data());
+  file.EndStep();
+  file.Close();
+}
+
+void read_adios2(const Work& work, const Box& box, Values& values, const char* engine,
+                 const std::string& path) {
+  adios2::ADIOS adios(MPI_COMM_WORLD);
+  adios2::IO io = adios.DeclareIO("g");
+  io.SetEngine(engine);
+  adios2::Engine file = io.Open(path, adios2::Mode::ReadRandomAccess);
+  for (int v = 0; v < work.variables; ++v) {
+    auto variable = io.InquireVariable<double>(name_of(v));
+    variable.SetSelection({dims(box.start), dims(box.count)});
+    file.Get(variable, values[static_cast<std::size_t>(v)].data());
+  }
+  file.PerformGets();
+  file.Close();
+}
+#endif
+
 void compare(const Work& work, const Box& box, Values& values, const std::string& way) {
   for (int v = 0; v < work.variables; ++v) {
     auto& some = values[static_cast<std::size_t>(v)];
@@ -162,6 +211,14 @@ void measure(const Work& work, const Box& box, Values& values, int rounds) {
   ways.push_back({"forebay_read", [&] { read_groups(work, box, values, false); }, {}});
   ways.push_back({"forebay_read_later", [&] { read_groups(work, box, values, true); }, {}});
   ways.push_back({"canonical", [&] { read_canonical(work, box, values); }, {}});
+#ifdef FOREBAY_BENCH_ADIOS2
+  const auto add = [&](const char* name, const char* engine, const std::string& path) {
+    ways.push_back({name, [&, engine, path] { read_adios2(work, box, values, engine, path); }, {}});
+  };
+  add("adios2-bp4", "BP4", path_of(work, "BP4"));
+  add("adios2-bp5", "BP5", path_of(work, "BP5"));
+  add("adios2-of-groups", "BP4", work.groups());
+#endif
   take_turns(
       ways, rounds, [](const Way&) {},
       [&](const Way& way, bool counts) {
@@ -209,6 +266,9 @@ int main(int argc, char** argv) {
       });
     write_groups(work, box, values);
     write_canonical(work, box, values);
+#ifdef FOREBAY_BENCH_ADIOS2
+    for (const char* engine : {"BP4", "BP5"}) write_adios2(work, box, values, engine);
+#endif
   }
   if (rounds > 0) measure(work, box, values, rounds);
   MPI_Barrier(MPI_COMM_WORLD);

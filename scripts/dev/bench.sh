@@ -37,9 +37,9 @@ bench_configure() {
 }
 
 # bench_groups [--ranks LIST] [--dirs LIST] [options of forebay-bench-groups]: the works of docs/performance.md, "Groups", on the
-# disk and in memory.
+# disk and in memory, against ADIOS 1, then against ADIOS2 and parallel HDF5.
 bench_groups() {
-  local list=4,16 dirs=build/bench_groups,/dev/shm ranks dir work
+  local list=4,16 dirs=build/bench_groups,/dev/shm ranks dir work program
   while (($# > 1)) && [[ $1 == --ranks || $1 == --dirs ]]; do
     [[ $1 == --ranks ]] && list=$2 || dirs=$2
     shift 2
@@ -50,11 +50,25 @@ bench_groups() {
       mkdir -p "$dir"
       for work in "8 1048576 2" "80 1440 10" "2000 1000 5"; do
         read -r -a work <<<"$work"
-        mpiexec --oversubscribe --bind-to none -n "$ranks" "$root/build/release/bench/forebay-bench-groups" \
-          --dir "$dir/forebay-bench-groups" --variables "${work[0]}" --elements "${work[1]}" --steps "${work[2]}" "$@"
+        for program in forebay-bench-groups forebay-bench-groups-peers; do
+          mpiexec --oversubscribe --bind-to none -n "$ranks" "$root/build/release/bench/$program" \
+            --dir "$dir/forebay-bench-groups" --variables "${work[0]}" --elements "${work[1]}" --steps "${work[2]}" "$@"
+        done
       done
     done
+    bench_groups_one "$dir/forebay-bench-groups"
   done
+}
+
+# bench_groups_one DIR: one of 1.2 million blocks, each way in processes of its own, whose memory is told.
+bench_groups_one() {
+  local way one=("$root/build/release/bench/forebay-bench-groups-one" --dir "$1") ways=(forebay)
+  [[ -z $adios2_prefix ]] || ways+=(adios2-bp4 adios2-of-groups)
+  mpiexec --oversubscribe --bind-to none -n 4 "${one[@]}" --make --rounds 0
+  for way in "${ways[@]}"; do
+    mpiexec --oversubscribe --bind-to none -n 4 "${one[@]}" --way "$way"
+  done
+  rm -rf "$1"
 }
 
 # One benchmark by name, or a short list of them.
@@ -69,7 +83,10 @@ cmd_bench() {
   fi
   if [[ ${1:-} == groups ]]; then
     ensure_packages build peer test adios
-    configure release
+    provide_adios2
+    provide_hdf5
+    configure release "-DFOREBAY_ADIOS2_ROOT=$adios2_prefix" "-DHDF5_ROOT=$hdf5_prefix" -UFOREBAY_BENCH_HDF5_INCLUDE \
+      -UFOREBAY_BENCH_HDF5_LIBRARY
     build release
     shift
     bench_groups "$@"

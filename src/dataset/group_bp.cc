@@ -32,7 +32,7 @@ void check_method(const Method& method) {
   if (const auto origin = method.origin.find("container"); origin != method.origin.end())
     throw Error(Errc::enotsupport,
                 origin->second + ": groups have no container " + method.container,
-                "leave it out: a group's file is a BP4 directory");
+                "leave it out: a group's file is a BP file");
   require("layout", method.layout, {"auto", "process-group"});
   require("codec", method.codec, {"none"});
   require("stage", method.stage, {"auto", "direct", "async"});
@@ -122,6 +122,7 @@ process_group::WriteOptions group_write_options(const Method& method) {
   options.step_memory = method.buffer_limit;
   options.ranks_per_node = method.ranks_per_node;
   options.drop_all = method.transport == "null";
+  options.one_file = method_value(method, "bp_version") == "3";
   constexpr Count beyond = Count{1} << 40;  // which the writer refuses
   if (method.striping_unit > 0)
     options.alignment = (std::min(method.striping_unit, beyond) + 63) / 64 * 64;

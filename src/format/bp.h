@@ -44,6 +44,11 @@ enum class Type : std::uint8_t {
   reference = 255  // an attribute that has a variable's value, of the variable's type
 };
 
+/// Who wrote an index, and how. ADIOS 1 has time among the dimensions of blocks, a path beside each
+/// name ("grid/T" here, for "/grid" and "T"), and of what lies behind its transforms the type and
+/// extents of the bytes that they made.
+enum class Form : std::uint8_t { bp4, bp3, adios1 };
+
 /// Bytes of an element; 0 for strings, and for numbers that are no type.
 constexpr Count size_of(Type type) {
   switch (type) {
@@ -286,7 +291,7 @@ inline constexpr Count elements_head_bytes = 12;  ///< of variables, and of attr
 /// Characteristic::stat, by the bits of Characteristic::bitmap, in this order.
 enum class Statistic : std::uint8_t { min, max, count, sum, squares, histogram, finite, all };
 /// Those of blocks that have moments.
-inline constexpr std::uint32_t bits_with_moments = 0b11111;
+inline constexpr std::uint32_t bits_with_moments = 0b11111, bits_of_range = 0b11;
 
 /// What an entry of md.0 tells of a block or attribute, by number.
 enum class Characteristic : std::uint8_t {

@@ -16,8 +16,10 @@ constexpr int has_subfiles = 1, known_flags = 3;
 constexpr int versions_before = 2, version_now = 3;  // of which the index is the same
 
 [[noreturn]] void no_footer() {
-  throw Error(Errc::ebad_file, "it does not end as files of BP3 do",
-              "give the path of a BP3 file, or of a BP4 directory");
+  throw Error(
+      Errc::ebad_file, "it does not end as files of BP3 do",
+      "give the path of a BP3 file, or of a BP4 directory; `forebay recover` gives a file of "
+      "this library its index again");
 }
 
 }  // namespace

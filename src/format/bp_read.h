@@ -39,10 +39,7 @@ bool parse_column_major(std::span<const std::byte> groups, bool swapped);
 /// As many bytes hold that of any file.
 inline constexpr Count column_major_bytes = groups_head_bytes + 2 + 2 + 65536 + 1;
 
-/// Who wrote an index, and how. ADIOS 1 has time among the dimensions of blocks, a path beside each
-/// name ("grid/T" here, for "/grid" and "T"), and of what lies behind its transforms the type and
-/// extents of the bytes that they made.
-enum class Form : std::uint8_t { bp4, bp3, adios1 };
+/// How the numbers and names of an index are to be taken.
 struct Origin {
   bool swapped = false;  ///< it has the other byte order than this machine
   bool column_major = false;

@@ -100,12 +100,13 @@ void put_value(Bytes& out, Type type, const Block& block) {
 }
 
 /// Returns how many characteristics that are.
-int put_range(Bytes& out, Type type, const Block& block) {
+int put_range(Bytes& out, Type type, const Block& block, Form form = Form::bp4) {
   const bool moments =
       block.has_moments && std::in_range<std::uint32_t>(block.moments.count);  // as BP3 has them
-  if (moments) {
+  const bool as_stat = moments || form == Form::bp3;  // ADIOS 1 knows no other
+  if (as_stat) {
     put_id(out, Characteristic::bitmap);
-    put(out, bits_with_moments);
+    put(out, moments ? bits_with_moments : bits_of_range);
     put_id(out, Characteristic::stat);
   } else {
     put_id(out, Characteristic::minmax);
@@ -113,11 +114,12 @@ int put_range(Bytes& out, Type type, const Block& block) {
   }
   put_value(out, type, block.min);
   put_value(out, type, block.max);
-  if (!moments) return 1;
-  put(out, static_cast<std::uint32_t>(block.moments.count));
-  put(out, block.moments.sum);
-  put(out, block.moments.squares);
-  return 2;
+  if (moments) {
+    put(out, static_cast<std::uint32_t>(block.moments.count));
+    put(out, block.moments.sum);
+    put(out, block.moments.squares);
+  }
+  return as_stat ? 2 : 1;
 }
 
 constexpr std::size_t mark_groups_digits = 8;
@@ -464,18 +466,22 @@ void append_group(Bytes& out, const Group& group) {
 }
 
 void append_variable_head(Bytes& out, const Variable& variable, std::uint32_t member,
-                          std::uint64_t blocks, Count bytes) {
+                          std::uint64_t blocks, Count bytes, Form form) {
   put(out, checked_length(variable_head_bytes(variable.name) - 4 + bytes, variable.name));
   put(out, member);
   put_text(out, "");  // group
   put_text(out, variable.name);
-  put(out, 'K');
-  put(out, std::uint8_t{0});
+  if (form == Form::bp4) {
+    put(out, 'K');
+    put(out, std::uint8_t{0});
+  } else {
+    put_text(out, "");  // path
+  }
   put(out, static_cast<std::uint8_t>(variable.type));
   put(out, blocks);
 }
 
-void append_block(Bytes& out, const Variable& variable, const Block& block) {
+void append_block(Bytes& out, const Variable& variable, const Block& block, Form form) {
   Characteristics characteristics(out);
   characteristics.add(Characteristic::time_index, block.step);
   characteristics.add(Characteristic::file_index, block.file);
@@ -486,10 +492,13 @@ void append_block(Bytes& out, const Variable& variable, const Block& block) {
     put_value(out, variable.type, block);
     characteristics.one();
   } else if (tells_range(variable, block)) {
-    characteristics.some(put_range(out, variable.type, block));
+    characteristics.some(put_range(out, variable.type, block, form));
   }
   characteristics.add(Characteristic::offset, block.place);
-  characteristics.add(Characteristic::payload_offset, block.payload);
+  // ADIOS 1 takes a text from where it begins, not from its length.
+  const bool is_text = variable.type == Type::string && !is_local_value(block.at);
+  const Offset ahead = form == Form::bp3 && is_text ? sizeof(std::uint16_t) : 0;
+  characteristics.add(Characteristic::payload_offset, block.payload + ahead);
   characteristics.end(variable.name);
 }
 
@@ -528,6 +537,22 @@ void append_attribute(Bytes& out, const Attribute& attribute, std::uint32_t memb
   characteristics.end(attribute.name);
   put_at(out, length_at,
          checked_length(static_cast<Count>(out.size() - length_at - 4), attribute.name));
+}
+
+// ---- BP3
+
+std::array<std::byte, whole_footer_bytes> print_footer(Offset groups, Offset variables,
+                                                       Offset attributes) {
+  constexpr std::size_t digits_at = 24, places_at = 28, order_at = 52, flags_at = 54;
+  std::array<std::byte, whole_footer_bytes> footer{};
+  std::memcpy(footer.data(), own_footer_tag.data(), own_footer_tag.size());
+  std::memcpy(footer.data() + digits_at, version_digits.data(), version_digits.size());
+  const std::array<Offset, 3> places{groups, variables, attributes};
+  std::memcpy(footer.data() + places_at, places.data(), sizeof places);
+  footer[order_at] = std::byte{std::endian::native == std::endian::big};
+  footer[flags_at] = std::byte{0};      // no subfiles
+  footer[flags_at + 1] = std::byte{3};  // the version of the format
+  return footer;
 }
 
 }  // namespace forebay::bp

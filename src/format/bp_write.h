@@ -1,9 +1,11 @@
-// Printing BP4 (format/bp.h): heads, process groups, entries of md.0, records of md.idx.
+// Printing BP4 (format/bp.h): heads, process groups, entries of md.0, records of md.idx; and the
+// index and footer of BP3, whose entries are the same but for what Form tells (bp4 or bp3).
 //
 // Numbers go out in the machine's byte order. Where a name, a text or an entry is longer than its
 // field can tell, these throw Errc::emaxname or Errc::evarsize.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -94,16 +96,25 @@ Count group_entry_bytes(std::string_view name, std::uint32_t step);
 
 /// What stands before the entries of a variable's blocks, which have `bytes` together.
 void append_variable_head(Bytes& out, const Variable& variable, std::uint32_t member,
-                          std::uint64_t blocks, Count bytes);
+                          std::uint64_t blocks, Count bytes, Form form = Form::bp4);
 inline Count variable_head_bytes(std::string_view name) {
   return 23 + static_cast<Count>(name.size());
 }
 /// Places may be counted from anywhere, if move_entry() follows.
-void append_block(Bytes& out, const Variable& variable, const Block& block);
+void append_block(Bytes& out, const Variable& variable, const Block& block, Form form = Form::bp4);
 /// Adds `by` to the places of an entry that append_block made.
 void move_entry(std::span<std::byte> entry, Offset by);
 
 void append_attribute(Bytes& out, const Attribute& attribute, std::uint32_t member,
                       std::uint32_t step, std::uint32_t file);
+
+// ---- BP3
+
+/// What a file of BP3 ends with: a tag, places of the three parts of its index, and how to read it.
+inline constexpr Count whole_footer_bytes = 56;
+std::array<std::byte, whole_footer_bytes> print_footer(Offset groups, Offset variables,
+                                                       Offset attributes);
+/// Of those that print_footer() makes, what the tag begins with.
+inline constexpr std::string_view own_footer_tag = "ADIOS-BP v2.9.0 forebay";
 
 }  // namespace forebay::bp

@@ -6,6 +6,7 @@
 #include <forebay_groups.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -133,6 +134,10 @@ class Player {
                  .c_str());
       return;
     }
+    if (std::filesystem::is_regular_file(path_)) {
+      if (last_step() != expected_) fail("the file has other steps than those that ended");
+      return;
+    }
     const auto bytes = std::filesystem::file_size(std::string(path_) + "/md.idx");
     if (bytes != 64 * (static_cast<std::uintmax_t>(expected_) + 1))
       fail("the file has other steps than those that ended");
@@ -145,6 +150,27 @@ class Player {
     file.seekg(4);
     for (int byte = 0; byte < 8; ++byte) number = number * 256 + file.get();
     return file ? number : 0;  // where no step ended there may be no header yet
+  }
+
+  // As the index at the end of a BP3 file has it.
+  std::int64_t last_step() const {
+    std::ifstream file(path_, std::ios::binary);
+    const auto number = [&](int width) {
+      std::int64_t value = 0;
+      file.read(reinterpret_cast<char*>(&value), width);
+      return value;
+    };
+    file.seekg(-28, std::ios::end);
+    file.seekg(number(8));
+    std::int64_t last = 0;
+    const std::int64_t groups = number(8);
+    file.seekg(8, std::ios::cur);
+    for (std::int64_t group = 0; file && group < groups; ++group) {
+      file.seekg(number(2) - 12, std::ios::cur);
+      last = std::max(last, number(4));
+      file.seekg(8, std::ios::cur);
+    }
+    return file ? last : -1;
   }
 
   const char* path_;

@@ -49,6 +49,13 @@ def main():
         code, said = diff("run.bp", f"{name}.nc")
         assert code == 0, f"{hints}: {said}"
 
+    run("three.bp", "bp_version=3;subfiling=none")
+    assert (folder / "three.bp").is_file()
+    code, said = diff("run.bp", "three.bp")
+    assert code == 0, said
+    for key, wrong in (("subfiling=node", "one file for all ranks"), ("stage=async", "written at once")):
+        said = run("none.bp", "bp_version=3;subfiling=none;" + key, code=1)
+        assert wrong in said, said
     with netCDF4.Dataset(folder / "plain.nc") as file:
         whole = file["T"][:]
         assert file["T"].dimensions[0] == "step" and file.dimensions["step"].isunlimited()

@@ -1,8 +1,8 @@
-// Writes BP4 files, for check_bp.py, which knows what is to be in them. The ranks are threads, or
-// processes where an MPI launcher started them.
+// Writes BP4 and BP3 files, for check_bp.py, which knows what is to be in them. The ranks are
+// threads, or processes where an MPI launcher started them.
 //
-//   write_bp DIR RANKS RANKS_PER_FILE FIRST LAST [append] [column] [async]     steps FIRST to LAST,
-//   from 0
+//   write_bp DIR RANKS RANKS_PER_FILE FIRST LAST [append] [column] [async] [bp3]     steps FIRST to
+//   LAST, from 0
 //
 // Prints "ended N" behind each step; where a step fails, "failed N", and goes on.
 #include <complex>
@@ -153,6 +153,7 @@ int main(int argc, char** argv) {
     options.column_major |= std::strcmp(argv[i], "column") == 0;
     if (std::strcmp(argv[i], "async") == 0) options.async_memory = 4096;
     if (std::strcmp(argv[i], "early") == 0) options.step_memory = 512;
+    options.one_file |= std::strcmp(argv[i], "bp3") == 0;
   }
   const auto work = [&](const Comm& comm) {
     Report report;

@@ -23,7 +23,9 @@
 #include "format/bp_read.h"
 #include "format/bp_write.h"
 #include "layout/process_group/bp_reader.h"
+#include "layout/process_group/bp_scan.h"
 #include "layout/process_group/index_walk.h"
+#include "storage/client_caches.h"
 
 namespace forebay::process_group {
 
@@ -133,6 +135,10 @@ BpFiles::BpFiles(const Comm& comm, const std::string& path, const WriteOptions& 
                  bool append, Report& report)
     : comm_(comm), path_(plain_path(path)), report_(report), drops_all_(options.drop_all) {
   append &= !drops_all_;
+  if (options.one_file) {
+    open_one_file(options, append);
+    return;
+  }
   by_root(comm_, [&] {
     metadata_ = new_file("md.0");
     index_ = new_file("md.idx");
@@ -167,7 +173,7 @@ std::unique_ptr<File> BpFiles::new_file(const std::string& name) const {
 void BpFiles::sync_names() const {
   if (drops_all_) return;
   const fs::path above = fs::path(path_).parent_path();
-  sync_path(path_);
+  if (!trailing_) sync_path(path_);
   sync_path(above.empty() ? "." : above.string());
 }
 
@@ -175,7 +181,7 @@ void BpFiles::sync_names() const {
 void BpFiles::open_in_turns(int at_a_time) {
   in_turns(comm_, at_a_time, [&] {
     data_->ensure_open();
-    metadata_->ensure_open();
+    if (!trailing_) metadata_->ensure_open();
   });
 }
 
@@ -187,7 +193,56 @@ void BpFiles::follow_openings() {
   opening = std::max(opening, static_cast<std::uint64_t>(last) + 1);
 }
 
+/// Collective.
+void BpFiles::open_one_file(const WriteOptions& options, bool append) {
+  data_ranks_ = comm_;
+  TrailingIndex::Found found;
+  agree_on_error(comm_, attempt_to([&] {
+                   data_ = std::make_unique<File>(path_, true, comm_.rank(), report_);
+                   if (drops_all_) data_->drop_all();
+                   const auto folder = fs::path(path_).parent_path();
+                   data_->share(client_caches_of(folder.empty() ? "." : folder.string()));
+                   trailing_ = std::make_unique<TrailingIndex>(comm_, *data_, drops_all_);
+                 }));
+  by_root(comm_, [&] {
+    if (append && fs::is_directory(path_))
+      cannot_append(path_, "it is a directory, and no BP3 file");
+    // An empty one is what a kill left while it was made.
+    if (append && fs::exists(path_) && !(fs::is_regular_file(path_) && fs::is_empty(path_))) {
+      found = TrailingIndex::find(path_, options.column_major, comm_.rank(), report_);
+      data_end = found.data_end + bp::gap_before_group(found.data_end, bp::payload_alignment);
+    } else {
+      check_replaced();
+      if (!drops_all_) data_->create(false);
+      trailing_->write_empty();
+    }
+    data_->meet();
+  });
+  names = std::move(found.names);
+  std::array<std::int64_t, 3> told{
+      data_end, static_cast<std::int64_t>(found.steps),
+      static_cast<std::int64_t>(std::max(new_opening(), found.opening + 1))};
+  comm_.broadcast(told.data(), sizeof told);
+  data_end = told[0];
+  steps = static_cast<std::uint64_t>(told[1]);
+  opening = static_cast<std::uint64_t>(told[2]);
+  trailing_->learn(std::move(found.contents));
+  if (options.open_stagger > 0) open_in_turns(options.open_stagger);
+}
+
+/// What is there is replaced where it is empty, a BP3 file, or what a kill left of one.
+void BpFiles::check_replaced() const {
+  if (drops_all_ || !fs::exists(path_)) return;
+  const auto first = beginning(path_);
+  if ((first && first->empty()) || is_bp_file(path_)) return;
+  throw Error(Errc::eexist, path_ + " is there, and no BP3 file",
+              "choose another name, or remove it");
+}
+
 void BpFiles::open_by_root(bool append, bool column_major) {
+  if (fs::is_regular_file(path_))
+    throw Error(Errc::eexist, path_ + " is a file, and no directory of BP4",
+                "choose another name, or bp_version=3 where it is a file of that");
   // One without an index is what a kill left while it was made.
   if (append && has_index(path_)) return read_index(column_major);
   if (!drops_all_) make_directory();

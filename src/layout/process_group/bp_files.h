@@ -1,4 +1,5 @@
-// The files of a BP4 directory while ranks write it: who opens which, and how far each is written.
+// The files of a BP4 directory, or the one file of BP3, while ranks write it: who opens which, and
+// how far each is written.
 #pragma once
 
 #include <memory>
@@ -11,6 +12,7 @@
 #include "comm/node_memory.h"
 #include "layout/process_group/catalogue.h"
 #include "layout/process_group/group_walk.h"
+#include "layout/process_group/trailing_index.h"
 #include "storage/file.h"
 
 namespace forebay::process_group {
@@ -38,6 +40,9 @@ struct WriteOptions {
   Count step_memory = 0;
   /// Nothing is opened nor written; all else is done.
   bool drop_all = false;
+  /// BP3: one file, with the index of all steps at its end. All ranks share it, steps are written
+  /// at once, and what of a step was copied is kept until it ends, whatever step_memory says.
+  bool one_file = false;
   int ranks_per_node = 0;  ///< as Comm::split_node() has it
 };
 
@@ -55,14 +60,16 @@ class BpFiles {
   const Comm& data_ranks() const { return data_ranks_; }
   bool one_data_file() const { return one_data_file_; }
   File& data() { return *data_; }
-  File& metadata() { return *metadata_; }  ///< md.0
-  File& index() { return *index_; }        ///< md.idx; root alone
+  File& metadata() { return trailing_ ? *data_ : *metadata_; }  ///< md.0
+  File& index() { return *index_; }                             ///< md.idx; root alone
 
   // Groups that go out before their step ends have places that no other node asks for: in a data
   // file of each node, which is there as soon as one of its ranks has such a group. Places are
   // taken one behind the other, by addition in memory that the node's ranks share; those that
   // cannot share any have a file each. What a step that is given up has there stays, and belongs to
   // no step.
+
+  TrailingIndex* trailing() { return trailing_.get(); }  ///< of BP3, which has no md.0 nor md.idx
 
   /// Not without WriteOptions::step_memory.
   bool has_early() const { return early_ != nullptr; }
@@ -88,6 +95,8 @@ class BpFiles {
  private:
   std::unique_ptr<File> new_file(const std::string& name) const;
   void open_by_root(bool append, bool column_major);
+  void open_one_file(const WriteOptions& options, bool append);
+  void check_replaced() const;
   void make_directory();
   void read_index(bool column_major);
   std::size_t look_through(bool column_major);
@@ -108,6 +117,7 @@ class BpFiles {
   std::uint32_t number_ = 0, early_number_ = 0;
   bool one_data_file_ = true;
   std::unique_ptr<File> data_, metadata_, index_, early_;
+  std::unique_ptr<TrailingIndex> trailing_;
   struct EarlyEnd;
   EarlyEnd& early_end() const;
   NodeMemory early_end_;

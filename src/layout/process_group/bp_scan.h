@@ -19,7 +19,8 @@ std::vector<std::byte> scan_directory(const std::string& path, Rank rank, Report
 /// Statistics of ADIOS 1 about itself (__adios__) are passed over.
 std::vector<std::byte> scan_file(const std::string& path, Rank rank, Report& report);
 
-/// Local. Whether a file ends as those of BP3 do, and does not begin as those of netCDF or HDF5.
+/// Local. Whether a file ends as those of BP3 do, and does not begin as those of netCDF or HDF5; or
+/// begins as those of this library.
 bool is_bp_file(const std::string& path);
 
 }  // namespace forebay::process_group

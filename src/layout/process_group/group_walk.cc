@@ -95,9 +95,9 @@ bool lies_behind(const FoundGroup& group, const Places& before) {
   return place == before.end() || group.place > place->second;
 }
 
-/// What readers of md.0 make of the entry of a variable.
-void check_entry(std::span<const std::byte> entry, bool column_major) {
-  bp::VariableEntry parsed(entry, {false, column_major});
+/// What readers of the index make of the entry of a variable.
+void check_entry(std::span<const std::byte> entry, bp::Origin origin) {
+  bp::VariableEntry parsed(entry, origin);
   for (bp::Block block; parsed.next(block);) continue;
 }
 
@@ -112,20 +112,24 @@ struct GroupWalk::Entries {
     std::uint64_t blocks = 0;
   };
   std::map<std::string, OfVariable> variables;
-  std::map<std::uint32_t, bp::Bytes> attributes;
+  std::map<std::pair<std::uint64_t, std::uint32_t>, bp::Bytes> attributes;  // opening first
+  bp::Form form = bp::Form::bp4;
   std::size_t name_bytes = 0;  // of the groups' names, which have one length
   bool column_major = false;
 };
 
 namespace {
 
-/// Variables by their numbers; those that no block tells follow the others.
+/// Variables by their numbers; those that no block tells follow the others. In BP3 openings may
+/// have different ones, which are told as the first one has them.
 template <typename Variables>
-auto by_number(Variables& variables) {
+auto by_number(Variables& variables, bp::Form form) {
   std::map<std::uint32_t, typename Variables::mapped_type*> numbers;
   for (auto& [name, entry] : variables)
-    if (entry.member != bp::unknown_member && !numbers.emplace(entry.member, &entry).second)
-      bp::damaged("two variables with one number");
+    if (entry.member != bp::unknown_member && !numbers.emplace(entry.member, &entry).second) {
+      if (form == bp::Form::bp4) bp::damaged("two variables with one number");
+      entry.member = bp::unknown_member;
+    }
   std::uint32_t next = numbers.empty() ? 0 : std::prev(numbers.end())->first + 1;
   for (auto& [name, entry] : variables)
     if (entry.member == bp::unknown_member) numbers.emplace(next++, &entry);
@@ -146,7 +150,9 @@ Leftover left_behind(File& data, Offset from) {
   return found;
 }
 
-std::optional<bp::GroupMark> mark_at(File& data, Offset place, std::uint64_t step) {
+namespace {
+
+std::optional<bp::GroupHead> group_head_at(File& data, Offset place) {
   IndexWindow window(data);
   bp::GroupHead head;
   const auto failed = attempt_to([&] {
@@ -154,8 +160,25 @@ std::optional<bp::GroupMark> mark_at(File& data, Offset place, std::uint64_t ste
     head = bp::parse_group_head(head_at(window, place, window.file_bytes()));
   });
   if (failed && failed->code() != Errc::ebad_file) throw *failed;
-  if (failed || head.step != step) return std::nullopt;
-  return head.mark;
+  if (failed) return std::nullopt;
+  return head;
+}
+
+}  // namespace
+
+std::optional<bp::GroupMark> mark_at(File& data, Offset place, std::uint64_t step) {
+  const auto head = group_head_at(data, place);
+  if (!head || head->step != step) return std::nullopt;
+  return head->mark;
+}
+
+std::optional<WrittenGroup> written_group(File& data, Offset place) {
+  const auto head = group_head_at(data, place);
+  if (!head || head->bytes > data.size() - place) return std::nullopt;
+  WrittenGroup found{place + head->bytes, head->mark ? head->mark->opening : 0};
+  const auto next = group_head_at(data, found.end);
+  if (next && !next->mark && next->name.empty()) found.end += next->bytes;
+  return found;
 }
 
 std::vector<std::uint32_t> data_files(const std::string& path) {
@@ -175,17 +198,23 @@ std::vector<std::uint32_t> data_files(const std::string& path) {
 }
 
 GroupWalk::GroupWalk(const std::string& path, Rank rank, Report& report)
-    : path_(path), rank_(rank), report_(report) {
-  for (const std::uint32_t number : data_files(path)) walk(number);
+    : path_(path), one_file_(fs::is_regular_file(path)), rank_(rank), report_(report) {
+  if (one_file_)
+    walk(0);
+  else
+    for (const std::uint32_t number : data_files(path)) walk(number);
   std::stable_sort(groups_.begin(), groups_.end(),
                    [](const FoundGroup& a, const FoundGroup& b) { return a.step < b.step; });
+}
+
+std::string GroupWalk::data_path(std::uint32_t number) const {
+  return one_file_ ? path_ : path_ + "/data." + std::to_string(number);
 }
 
 GroupWalk::OpenFile& GroupWalk::data(std::uint32_t number) const {
   if (!open_.contains(number)) {
     open_.clear();
-    open_[number] =
-        std::make_unique<OpenFile>(path_ + "/data." + std::to_string(number), rank_, report_);
+    open_[number] = std::make_unique<OpenFile>(data_path(number), rank_, report_);
   }
   return *open_[number];
 }
@@ -193,13 +222,14 @@ GroupWalk::OpenFile& GroupWalk::data(std::uint32_t number) const {
 void GroupWalk::walk(std::uint32_t number) {
   File& file = data(number).file;
   IndexWindow& window = data(number).window;
-  if (!is_of_this_machine(file)) return;
-  each_group(file, window, bp::head_bytes, [&](const auto& head, Offset at, bool whole) {
-    if (!head.mark && head.blocks > 0 && !head.name.empty()) unmarked_[number] = at;
-    if (head.mark)
-      groups_.push_back(
-          {head.mark->opening, at, head.step, number, head.mark->groups, head.mark->rank, whole});
-  });
+  if (!one_file_ && !is_of_this_machine(file)) return;
+  each_group(file, window, one_file_ ? 0 : bp::head_bytes,
+             [&](const auto& head, Offset at, bool whole) {
+               if (!head.mark && head.blocks > 0 && !head.name.empty()) unmarked_[number] = at;
+               if (head.mark)
+                 groups_.push_back({head.mark->opening, at, head.step, number, head.mark->groups,
+                                    head.mark->rank, whole});
+             });
 }
 
 std::vector<FoundGroup> GroupWalk::step(std::uint32_t number, std::uint64_t opening,
@@ -276,7 +306,8 @@ void GroupWalk::take(const FoundGroup& group, Entries& all, bp::Bytes& of_groups
   if (of_groups.empty()) {
     all.name_bytes = head.name.size();
     all.column_major = head.column_major;
-  } else if (head.name.size() != all.name_bytes || head.column_major != all.column_major) {
+  } else if ((head.name.size() != all.name_bytes && !one_file_) ||
+             head.column_major != all.column_major) {
     bp::damaged("groups of different programs");
   }
   bp::append_group(of_groups, {head.name, head.column_major, static_cast<std::uint32_t>(group.rank),
@@ -297,9 +328,9 @@ void GroupWalk::take(const FoundGroup& group, Entries& all, bp::Bytes& of_groups
     if (entry.blocks++ == 0) entry.variable = parsed.variable;
     if (entry.variable != parsed.variable) bp::damaged("one variable with two types");
     if (entry.member == bp::unknown_member) entry.member = parsed.member;
-    if (parsed.member != entry.member && parsed.member != bp::unknown_member)
+    if (parsed.member != entry.member && parsed.member != bp::unknown_member && !one_file_)
       bp::damaged("one variable with two numbers");
-    bp::append_block(entry.bytes, parsed.variable, block);
+    bp::append_block(entry.bytes, parsed.variable, block, all.form);
     at += parsed.bytes;
   }
   if (at != attributes) bp::damaged("a group whose blocks do not fill it");
@@ -309,7 +340,7 @@ void GroupWalk::take(const FoundGroup& group, Entries& all, bp::Bytes& of_groups
   for (std::uint32_t n = 0; n < number; ++n) {
     const Count bytes = bp::parse_group_attribute_bytes(window.bytes(at, 8, end));
     const auto parsed = bp::parse_group_attribute(window.bytes(at, bytes, end));
-    append_checked(all.attributes[parsed.member], parsed, group);
+    append_checked(all.attributes[{group.opening, parsed.member}], parsed, group);
     at += bytes;
   }
   if (at != end) bp::damaged("a group whose attributes do not fill it");
@@ -318,19 +349,21 @@ void GroupWalk::take(const FoundGroup& group, Entries& all, bp::Bytes& of_groups
 bp::StepRecord GroupWalk::print_index(std::span<const FoundGroup> groups, Offset at,
                                       bp::Bytes& out) const {
   Entries all;
+  all.form = one_file_ ? bp::Form::bp3 : bp::Form::bp4;
   bp::Bytes of_groups, of_variables, of_attributes;
   for (const FoundGroup& group : groups)
     naming(data(group.file).file.path() + ", group at " + std::to_string(group.place),
            [&] { take(group, all, of_groups); });
-  for (const auto& [member, variable] : by_number(all.variables)) {
+  for (const auto& [member, variable] : by_number(all.variables, all.form)) {
     auto& entry = *variable;
     const std::size_t from = of_variables.size();
     bp::append_variable_head(of_variables, entry.variable, member, entry.blocks,
-                             std::ssize(entry.bytes));
+                             std::ssize(entry.bytes), all.form);
     of_variables.insert(of_variables.end(), entry.bytes.begin(), entry.bytes.end());
     entry.bytes = {};
-    naming(entry.variable.name,
-           [&] { check_entry(std::span(of_variables).subspan(from), all.column_major); });
+    naming(entry.variable.name, [&] {
+      check_entry(std::span(of_variables).subspan(from), {false, all.column_major, all.form});
+    });
   }
   for (const auto& [member, entry] : all.attributes)
     of_attributes.insert(of_attributes.end(), entry.begin(), entry.end());

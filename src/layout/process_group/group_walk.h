@@ -1,5 +1,5 @@
 // The process groups of a BP4 directory by its data files alone, and what md.0 has of them: what is
-// left where the index is lost.
+// left where the index is lost. Those of a BP3 file, too.
 //
 // Groups lie one behind the other. Behind one that a kill left, which is not as long as it says,
 // the next one is looked for at multiples of 64 bytes.
@@ -47,6 +47,14 @@ Leftover left_behind(File& data, Offset from);
 /// What the group at `place` says; nothing where there is none. Local.
 std::optional<bp::GroupMark> mark_at(File& data, Offset place, std::uint64_t step);
 
+/// Of a group that is there.
+struct WrittenGroup {
+  Offset end = 0;             ///< with a filler that follows it
+  std::uint64_t opening = 0;  ///< 0: it does not say
+};
+/// Local. Nothing where there is none.
+std::optional<WrittenGroup> written_group(File& data, Offset place);
+
 /// Numbers K of the files data.K of a directory, ascending. Local.
 std::vector<std::uint32_t> data_files(const std::string& path);
 
@@ -79,6 +87,7 @@ class GroupWalk {
 
   /// What md.0 has of these groups, to stand at `at`, is appended to `out`. Errc::ebad_file: a
   /// group is damaged. Takes memory for that, twice.
+  /// Of BP3 groups of several steps, in their order.
   bp::StepRecord print_index(std::span<const FoundGroup> groups, Offset at, bp::Bytes& out) const;
 
   bool any() const { return !groups_.empty(); }
@@ -92,10 +101,12 @@ class GroupWalk {
     IndexWindow window;
   };
   OpenFile& data(std::uint32_t number) const;
+  std::string data_path(std::uint32_t number) const;
   void walk(std::uint32_t number);
   void take(const FoundGroup& group, Entries& all, bp::Bytes& of_groups) const;
 
   std::string path_;
+  bool one_file_;  // of BP3
   Rank rank_;
   Report& report_;
   mutable std::map<std::uint32_t, std::unique_ptr<OpenFile>> open_;  // one at a time

@@ -5,7 +5,14 @@
 namespace forebay {
 namespace {
 
+constexpr std::string_view versions[] = {"4", "3"};
+
 constexpr KeySpec keys[] = {
+    word_key({"bp_version", "4, 3", "4",
+              "What groups are written as: 4, a directory whose index grows by each step; 3, one "
+              "file with the index of all steps at its end, as ADIOS 1 has it.",
+              "engine"},
+             nullptr, versions),
     count_key({"open_stagger", "a number, at least 0", "0",
                "Ranks that open the files of a group at a time, when it is opened; 0: each opens "
                "them when it first writes.",
@@ -17,7 +24,7 @@ constexpr KeySpec keys[] = {
 
 extern const LayoutEntry process_group_layout{{"process-group",
                                                "what each rank writes in a step is appended as one "
-                                               "process group, in a BP4 directory, for groups",
+                                               "process group, in a BP file, for groups",
                                                40, keys},
                                               {},
                                               "BP",

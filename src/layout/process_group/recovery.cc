@@ -15,6 +15,8 @@
 #include "format/bp_read.h"
 #include "format/bp_write.h"
 #include "layout/process_group/bp_files.h"
+#include "layout/process_group/bp_scan.h"
+#include "layout/process_group/footer_recovery.h"
 #include "layout/process_group/group_walk.h"
 #include "layout/process_group/index_walk.h"
 #include "storage/file.h"
@@ -287,6 +289,7 @@ class Recovery {
 }  // namespace
 
 bool has_bp_files(const std::string& path) {
+  if (fs::is_regular_file(path)) return is_bp_file(path);
   if (!fs::is_directory(path)) return false;
   std::vector<std::string> names{"md.idx", "md.0"};
   for (const std::uint32_t number : data_files(path))
@@ -298,6 +301,7 @@ bool has_bp_files(const std::string& path) {
 BpRecovery recover_index(const std::string& path, const BpRecoveryOptions& options, Rank rank,
                          Report& report) {
   try {
+    if (fs::is_regular_file(path)) return recover_footer(path, options, rank, report);
     return Recovery(path, options, rank, report).run();
   } catch (const fs::filesystem_error& error) {
     throw system_error(error.code().value(), Errc::ewrite, "recovering", path);

@@ -7,9 +7,12 @@
 //     steps of which all groups are in data.K                              get an index, and
 //     records
 //
-// Data files are never written to. New index files are made beside the old ones, reach the device,
-// and take their names, md.0 first: whatever kills it, it can be run again. The old ones stay as
-// md.idx.old and md.0.old; those of an earlier recovery are not replaced.
+// A BP3 file that does not end with its footer, or has whole steps beyond it, gets a new one behind
+// all that is there, made from its process groups (of other programs none).
+//
+// Data files of BP4 are never written to. New index files are made beside the old ones, reach the
+// device, and take their names, md.0 first: whatever kills it, it can be run again. The old ones
+// stay as md.idx.old and md.0.old; those of an earlier recovery are not replaced.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +30,7 @@ struct BpRecoveryOptions {
 };
 
 struct BpRecovery {
-  std::uint64_t before = 0;                   ///< steps that md.idx told of
+  std::uint64_t before = 0;                   ///< steps that md.idx, or the footer, told of
   std::uint64_t steps = 0;                    ///< that are whole; what it tells of when all is done
   std::uint64_t by_index = 0, by_groups = 0;  ///< of these, what md.0, or the groups, added
   bool needed = false;                        ///< the index was not as it should be
@@ -40,7 +43,8 @@ struct BpRecovery {
   std::uint64_t lost() const { return before > steps ? before - steps : 0; }
 };
 
-/// Local. Whether `path` is a folder with files of BP4 in it, whatever is left of them.
+/// Local. Whether `path` is a folder with files of BP4 in it, whatever is left of them, or a file
+/// of BP3.
 bool has_bp_files(const std::string& path);
 
 /// Local, while nobody writes the file: a step under way would get a record. Steps of adios2 are

@@ -1,6 +1,7 @@
 #include "layout/process_group/step_writer.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <numeric>
@@ -27,6 +28,12 @@ void check(const WriteOptions& options) {
   }
   if (options.ranks_per_file < WriteOptions::ranks_of_node)
     throw Error(Errc::einval, "a data file of so many ranks", "choose 1 or more, or 0 for all");
+  if (options.one_file && options.ranks_per_file != WriteOptions::all_ranks)
+    throw Error(Errc::enotsupport, "BP3 has one file for all ranks",
+                "leave subfiling out, or choose bp_version=4");
+  if (options.one_file && options.async_memory > 0)
+    throw Error(Errc::enotsupport, "BP3 files are written at once",
+                "choose stage=direct, or bp_version=4");
   bp::GroupImage(options.group, false, 1);
 }
 
@@ -144,11 +151,16 @@ void StepWriter::add(const bp::Variable& variable, const bp::Shape& shape,
                      std::span<const std::byte> data, bool lent, Measure measure) {
   const StepTimer timer(report_, Step::post);
   bp::check(variable, shape);
-  const Kind kind = kind_of(variable, shape, static_cast<Count>(data.size()));
+  Kind kind = kind_of(variable, shape, static_cast<Count>(data.size()));
   const bool is_text = variable.type == bp::Type::string;
   if (is_text) bp::check_text({reinterpret_cast<const char*>(data.data()), data.size()});
   if (!leaves_a_trace(kind, shape)) return;
   Pending pending;
+  if (kind == Kind::joined && options_.one_file) {
+    const auto joined = std::find(shape.shape.begin(), shape.shape.end(), bp::joined);
+    pending.joined = static_cast<std::size_t>(joined - shape.shape.begin());
+    kind = Kind::global;
+  }
   const auto dimensions = std::max(shape.shape.size(), shape.count.size());
   pending.name = name_of({variable, kind, static_cast<std::uint8_t>(dimensions)});
   bp::Block& block = pending.block;
@@ -251,7 +263,7 @@ std::vector<std::size_t> StepWriter::sort_blocks() {
 
 /// Into a group of this rank, and its entry behind `entries`, with places counted from the group.
 void StepWriter::put_block(Pending& pending, std::uint32_t member, std::uint32_t file,
-                           std::uint32_t step, bp::GroupImage& image, bp::Bytes& entries) const {
+                           std::uint32_t step, bp::GroupImage& image, bp::Bytes& entries) {
   const Name& name = names_[pending.name].name;
   bp::Block& block = pending.block;
   block.step = step;
@@ -261,7 +273,7 @@ void StepWriter::put_block(Pending& pending, std::uint32_t member, std::uint32_t
   const auto places = image.add(name.variable, member, block, data);
   block.place = places.head;
   block.payload = places.payload;
-  bp::append_block(entries, name.variable, block);
+  bp::append_block(entries, name.variable, block, form());
 }
 
 /// Entries of variables in the order of the catalogue, of each as its blocks lie in the files:
@@ -323,7 +335,7 @@ void StepWriter::lay_out(Laid& step) {
   const auto admit = [&](bool attributes) {
     for (std::size_t n = 0; n < catalogue_.size(); ++n) {
       if ((catalogue_[n].kind == Kind::attribute) != attributes) continue;
-      if (attributes && attribute_written_[n]) continue;
+      if (attributes && attribute_written_[n] && !files_.trailing()) continue;
       slots[n] = of_names + 2 * step.names.size();
       step.names.push_back(n);
     }
@@ -363,7 +375,7 @@ void StepWriter::print_heads(const Laid& step, const IndexPlan& plan, bp::Bytes&
   const bp::StepRecord& record = plan.record;
   const auto length = [](Offset from, Offset to, Count head) { return to - from - head; };
   next(record.groups);
-  bp::append_groups_head(heads, static_cast<std::uint64_t>(step.total[groups]),
+  bp::append_groups_head(heads, static_cast<std::uint64_t>(step.of_groups.entries),
                          length(record.groups, record.variables, bp::groups_head_bytes));
   next(record.variables);
   bp::append_elements_head(heads, plan.variables,
@@ -371,32 +383,46 @@ void StepWriter::print_heads(const Laid& step, const IndexPlan& plan, bp::Bytes&
   for (std::size_t i = 0; i < step.first_attribute; ++i) {
     if (plan.heads[i] == IndexPlan::none) continue;
     next(plan.heads[i]);
-    const std::size_t name = step.names[i], slot = of_names + 2 * i;
+    const std::size_t name = step.names[i];
     bp::append_variable_head(heads, catalogue_[name].variable, static_cast<std::uint32_t>(name),
-                             static_cast<std::uint64_t>(step.total[slot + 1]), step.total[slot]);
+                             static_cast<std::uint64_t>(step.sums[i].entries), step.sums[i].bytes,
+                             form());
   }
   next(record.attributes);
   bp::append_elements_head(heads, plan.attributes,
                            length(record.attributes, record.end, bp::elements_head_bytes));
 }
 
-IndexPlan StepWriter::plan_metadata(const Laid& step) const {
-  std::vector<NameSums> sums(step.names.size());
-  for (std::size_t i = 0; i < sums.size(); ++i) {
+/// What the index at the end of a BP3 file has of it.
+TrailingIndex::List StepWriter::told_of(std::size_t name) {
+  return files_.trailing() ? files_.trailing()->of(name) : TrailingIndex::List();
+}
+
+IndexPlan StepWriter::plan_metadata(Laid& step, Offset data_end) {
+  step.sums.resize(step.names.size());
+  for (std::size_t i = 0; i < step.sums.size(); ++i) {
     const std::size_t slot = of_names + 2 * i;
     const std::string& name = catalogue_[step.names[i]].variable.name;
-    if (step.total[slot] > std::numeric_limits<std::uint32_t>::max() - largest_head)
+    const TrailingIndex::List told = told_of(step.names[i]);
+    NameSums& sums = step.sums[i];
+    sums.bytes = told.bytes + step.total[slot];
+    sums.entries = told.entries + step.total[slot + 1];
+    if (sums.bytes > std::numeric_limits<std::uint32_t>::max() - largest_head)
       throw Error(Errc::evarsize,
-                  name + " has " + std::to_string(step.total[slot + 1]) +
-                      " blocks in this step, whose entries take more than 4 GiB",
-                  "write larger and fewer blocks a step");
-    if (i < step.first_attribute) sums[i].head_bytes = bp::variable_head_bytes(name);
-    sums[i].bytes = step.total[slot];
-    sums[i].entries = step.total[slot + 1];
+                  name + " has " + std::to_string(sums.entries) +
+                      " blocks, whose entries take more than 4 GiB",
+                  files_.trailing() ? "write fewer steps a file, or BP4"
+                                    : "write larger and fewer blocks a step");
+    if (i < step.first_attribute) sums.head_bytes = bp::variable_head_bytes(name);
   }
-  return plan_index(files_.metadata_end,
-                    step.total[groups] * bp::group_entry_bytes(options_.group, step.number), sums,
-                    step.first_attribute);
+  step.of_groups.entries = step.total[groups];
+  step.of_groups.bytes = step.total[groups] * bp::group_entry_bytes(options_.group, step.number);
+  if (files_.trailing()) {
+    step.of_groups.entries += files_.trailing()->groups().entries;
+    step.of_groups.bytes += files_.trailing()->groups().bytes;
+  }
+  return plan_index(files_.trailing() ? data_end : files_.metadata_end, step.of_groups.bytes,
+                    step.sums, step.first_attribute);
 }
 
 /// Every rank writes its own entries, the root the heads between them.
@@ -419,16 +445,16 @@ void StepWriter::write_metadata(const Laid& step, const IndexPlan& plan, Offset 
   for (const Offset at : flushed_.groups) put_group(at);
   if (step.image) put_group(group_at);
   for (const Offset at : flushed_.early_groups) put_group(at);
-  const Count before_mine =
-      step.before[groups] * bp::group_entry_bytes(options_.group, step.number);
+  Count before_mine = step.before[groups] * bp::group_entry_bytes(options_.group, step.number);
+  if (files_.trailing()) before_mine += files_.trailing()->groups().bytes;
   pieces.push_back({plan.record.groups + bp::groups_head_bytes + before_mine, own_groups});
   std::size_t taken = 0;
   for (std::size_t i = 0; i < step.names.size(); ++i) {
     const std::size_t slot = of_names + 2 * i;
     const auto bytes = static_cast<std::size_t>(step.mine[slot]);
     if (bytes == 0) continue;
-    pieces.push_back(
-        {plan.entries[i] + step.before[slot], std::span(step.entries).subspan(taken, bytes)});
+    pieces.push_back({plan.entries[i] + told_of(step.names[i]).bytes + step.before[slot],
+                      std::span(step.entries).subspan(taken, bytes)});
     taken += bytes;
   }
   std::sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
@@ -452,6 +478,7 @@ void StepWriter::agree(Laid& step, std::optional<Error> failed, F&& lay_out) {
   std::vector<Name> fresh;
   attempt_into(failed, [&] { fresh = new_names(); });
   catalogue_.agree(comm_, fresh, failed);
+  if (files_.trailing()) place_joined();
 
   failed = attempt_to(lay_out);
   if (failed) step.before.clear(), step.total.clear();
@@ -463,12 +490,44 @@ void StepWriter::agree(Laid& step, std::optional<Error> failed, F&& lay_out) {
   if (failed) throw Error(*failed).as_own_matter(false);
 }
 
+/// Collective. Blocks of joined arrays follow one another in the order of ranks.
+void StepWriter::place_joined() {
+  std::vector<std::int64_t> before, total;
+  std::vector<std::size_t> known;
+  const auto failed = attempt_to([&] {
+    before.resize(catalogue_.size());
+    total.resize(catalogue_.size());
+    known = known_names();
+    for (const Pending& pending : pending_)
+      if (pending.joined) before[known[pending.name]] += pending.block.at.count[*pending.joined];
+  });
+  if (failed) before.clear(), total.clear();
+  try {
+    comm_.exclusive_scan(before, total, failed ? failed->code() : Errc::ok);
+  } catch (...) {
+    if (!failed) throw;
+  }
+  if (failed) throw Error(*failed).as_own_matter(false);
+  for (Pending& pending : pending_) {
+    if (!pending.joined) continue;
+    bp::Shape& at = pending.block.at;
+    at.start.assign(at.count.size(), 0);
+    at.shape[*pending.joined] = total[known[pending.name]];
+    at.start[*pending.joined] = before[known[pending.name]];
+    before[known[pending.name]] += at.count[*pending.joined];
+  }
+}
+
 void StepWriter::write_flush(const std::optional<Error>& failed_before) {
   Laid step;
   std::vector<std::size_t> numbers;
   bp::Bytes entries;
   std::vector<std::size_t> ends;
   agree(step, failed_before, [&] {
+    const auto joined = [](const Pending& pending) { return pending.joined.has_value(); };
+    if (std::any_of(pending_.begin(), pending_.end(), joined))
+      throw Error(Errc::enotsupport, "joined arrays of BP3 files have all blocks of a step at once",
+                  "end the step, or choose bp_version=4");
     step.mine.resize(of_names);
     step.total.resize(of_names);
     if (!pending_.empty()) step.image.emplace(new_image(step.number));
@@ -484,6 +543,8 @@ void StepWriter::write_flush(const std::optional<Error>& failed_before) {
   });
   Offset end = 0;
   const Offset at = place_of(step, end);
+  // More of the step will follow.
+  if (files_.trailing()) files_.trailing()->make_way(end + (end - files_.data_end), std::nullopt);
   agree_on_error(comm_, attempt_to([&] {
                    const StepTimer timer(report_, Step::write);
                    if (step.image) {
@@ -559,6 +620,27 @@ void StepWriter::show(const bp::StepRecord& record) {
   files_.index_end += bp::record_bytes;
 }
 
+/// Collective. The same in a BP3 file.
+void StepWriter::show_trailing(const Laid& step, const IndexPlan& plan) {
+  const bp::StepRecord& places = plan.record;
+  TrailingIndex::Contents contents;
+  const auto failed = attempt_to([&] {
+    contents.begin = places.groups;
+    contents.variables = places.variables - places.groups;
+    contents.attributes = places.attributes - places.groups;
+    contents.bytes = places.end - places.groups;
+    contents.groups = {bp::groups_head_bytes, step.of_groups.bytes, step.of_groups.entries};
+    contents.names.resize(catalogue_.size());
+    for (std::size_t i = 0; i < step.names.size(); ++i)
+      if (plan.entries[i] != IndexPlan::none)
+        contents.names[step.names[i]] = {plan.entries[i] - places.groups, step.sums[i].bytes,
+                                         step.sums[i].entries};
+    files_.data().meet();
+  });
+  agree_on_error(comm_, failed);
+  files_.trailing()->show(places, std::move(contents));
+}
+
 /// The step that was left to the queues.
 void StepWriter::finish_last() {
   if (!held_) return;
@@ -573,22 +655,28 @@ void StepWriter::write_step() {
   if (step.image) step.image->tell_groups(step.total[groups]);
   Offset end = 0;
   const Offset at = place_of(step, end);
-  bp::StepRecord record;
-  const auto failed = attempt_to([&] {
+  IndexPlan plan;
+  auto failed = attempt_to([&] { plan = plan_metadata(step, end); });
+  if (files_.trailing())
+    files_.trailing()->make_way(plan.record.end + bp::whole_footer_bytes, failed);
+  const auto write_all = [&] {
     const StepTimer timer(report_, Step::write);
-    const IndexPlan plan = plan_metadata(step);
     std::optional<WriteQueue::Open> open;
     if (later_) open.emplace(*later_);
     if (step.image) write_image(files_.data(), *step.image, at);
     for (const auto& [from, entry_end] : step.own)
       bp::move_entry(std::span(step.entries).subspan(from, entry_end - from), at);
     write_metadata(step, plan, at);
-    record = plan.record;
-    record.step = step.number;
-    record.time = record_time();
-  });
+    if (files_.trailing()) files_.trailing()->carry(plan, step.names);
+  };
+  if (!failed) failed = attempt_to(write_all);
   agree_on_error(comm_, failed);
-  if (later_) {
+  bp::StepRecord record = plan.record;
+  record.step = step.number;
+  record.time = record_time();
+  if (files_.trailing()) {
+    show_trailing(step, plan);
+  } else if (later_) {
     held_ = record;
   } else {
     show(record);
@@ -613,6 +701,14 @@ void StepWriter::forget_step() {
   flushed_ = {};
 }
 
+// Behind it lies the index of earlier steps: it cannot be cut off. But none shall make a step of
+// it.
+void StepWriter::spoil_groups() {
+  constexpr std::array<std::byte, 4> nothing{};
+  if (!comm_.is_root() || files_.trailing()->begin() <= files_.data_end) return;
+  attempt_to([&] { files_.data().write_at(files_.data_end, nothing); });
+}
+
 // All ranks have ended their writes, as far as they are this step's. What lies behind whole steps
 // is given back where that works; the next step is written over it in any case.
 void StepWriter::give_up_step() {
@@ -621,8 +717,11 @@ void StepWriter::give_up_step() {
     later_->drop(files_.metadata());
     attempt_to([&] { comm_.meet(); });
   }
-  if (files_.data_ranks().is_root()) attempt_to([&] { files_.data().truncate(files_.data_end); });
-  if (comm_.is_root()) {
+  if (files_.trailing())
+    spoil_groups();
+  else if (files_.data_ranks().is_root())
+    attempt_to([&] { files_.data().truncate(files_.data_end); });
+  if (comm_.is_root() && !files_.trailing()) {
     attempt_to([&] { files_.metadata().truncate(files_.metadata_end); });
     attempt_to([&] { files_.index().truncate(files_.index_end); });
   }
@@ -665,10 +764,10 @@ void StepWriter::sync() {
   agree_on_error(comm_, attempt_to([&] {
                    files_.data().sync();
                    if (files_.wrote_early()) files_.early().sync();
-                   files_.metadata().sync();
+                   if (!files_.trailing()) files_.metadata().sync();
                  }));
   by_root(comm_, [&] {
-    files_.index().sync();
+    if (!files_.trailing()) files_.index().sync();
     files_.sync_names();
   });
 }
@@ -682,10 +781,14 @@ void StepWriter::close() {
     later_->drop(files_.metadata());
     later_->tell();
   }
+  // Where a step failed the index lies behind what there is of it.
+  TrailingIndex* const trailing = files_.trailing();
+  if (trailing && trailing->begin() > trailing->end() - trailing->begin() + files_.data_end)
+    up_to_meeting(comm_, [&] { trailing->move_to(files_.data_end); });  // or it stays there
   attempt_into(failed, [&] { files_.data().close(); });
   if (files_.wrote_early()) attempt_into(failed, [&] { files_.early().close(); });
-  attempt_into(failed, [&] { files_.metadata().close(); });
-  if (comm_.is_root()) attempt_into(failed, [&] { files_.index().close(); });
+  if (!trailing) attempt_into(failed, [&] { files_.metadata().close(); });
+  if (comm_.is_root() && !trailing) attempt_into(failed, [&] { files_.index().close(); });
   agree_on_error(comm_, failed);
 }
 

@@ -16,6 +16,9 @@
 // the next end_step, sync or close makes sure of first. So a step is in the file when the next one
 // has ended, and what was held may be tried again.
 //
+// A BP3 file has all of it, with the index of all steps at its end (trailing_index.h): what a step
+// adds to that lies among what earlier ones have.
+//
 // Invariant: nothing that a record of md.idx tells of is ever written again; what lies behind the
 // ends of whole steps (BpFiles) belongs to the step under way.
 #pragma once
@@ -62,6 +65,7 @@ class StepWriter {
   /// before; einval, eedge, ebadtype, emaxname, evarsize: what the file has no room for. The step
   /// goes on without the block then, as it does where what was copied has to go to the file first
   /// (WriteOptions::step_memory) and cannot.
+  /// A joined array is a global one in a BP3 file.
   /// `measure`: what the index tells of its values besides their range.
   void add(const bp::Variable& variable, const bp::Shape& shape, std::span<const std::byte> data,
            bool lent, Measure measure = Measure::bounds);
@@ -108,6 +112,7 @@ class StepWriter {
     std::span<const std::byte> data;
     bool lent = false;
     Measure measure = Measure::bounds;
+    std::optional<std::size_t> joined;  // of BP3, which has no joined arrays: along which dimension
   };
   /// What this rank has of a step once names are agreed on.
   struct Laid {
@@ -120,6 +125,9 @@ class StepWriter {
     // Sums over the ranks below, and over all: bytes of groups, groups, and then for each of
     // `names` bytes and number of entries.
     std::vector<std::int64_t> mine, before, total;
+    // Of the index, with what BP3's has already: all groups, and each of `names`.
+    NameSums of_groups;
+    std::vector<NameSums> sums;
   };
 
   struct Entries {
@@ -147,7 +155,9 @@ class StepWriter {
   std::uint32_t next_step() const;
   template <typename F>
   void agree(Laid& step, std::optional<Error> failed, F&& lay_out);
+  void place_joined();
   void show(const bp::StepRecord& record);
+  void show_trailing(const Laid& step, const IndexPlan& plan);
   void finish_last();
   void write_step();
   void write_flush(const std::optional<Error>& failed);
@@ -159,18 +169,21 @@ class StepWriter {
   std::vector<std::size_t> known_names() const;
   std::vector<std::size_t> sort_blocks();
   void put_block(Pending& pending, std::uint32_t member, std::uint32_t file, std::uint32_t step,
-                 bp::GroupImage& image, bp::Bytes& entries) const;
+                 bp::GroupImage& image, bp::Bytes& entries);
   void put_blocks(Laid& step, std::span<const std::size_t> slots);
   void put_attributes(Laid& step, std::span<const std::size_t> slots);
   void lay_out(Laid& step);
   Offset place_of(const Laid& step, Offset& end);
-  IndexPlan plan_metadata(const Laid& step) const;
+  IndexPlan plan_metadata(Laid& step, Offset data_end);
   void print_heads(const Laid& step, const IndexPlan& plan, bp::Bytes& heads,
                    std::vector<std::pair<Offset, std::size_t>>& places) const;
   void write_metadata(const Laid& step, const IndexPlan& plan, Offset group_at);
+  TrailingIndex::List told_of(std::size_t name);
+  bp::Form form() const { return options_.one_file ? bp::Form::bp3 : bp::Form::bp4; }
   template <typename F>
   void carry_out(F&& f);
   void give_up_step();
+  void spoil_groups();
   void forget_blocks();
   void forget_step();
 
