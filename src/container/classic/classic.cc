@@ -316,7 +316,27 @@ ClassicContainer::Kept ClassicContainer::make_part(const LayoutEntry& layout) co
 
 void ClassicContainer::publish() {
   each_begun_apart([](ApartPart& part) { part.publish(); });
-  by_root(comm_, [&] { write_numrecs(); });
+  by_root(comm_, [&] { definitions_wait_ ? write_header() : write_numrecs(); });
+  definitions_wait_ = false;
+}
+
+// Where caches are weak ranks have to meet in this file, too.
+ByteFile* ClassicContainer::values_file() {
+  const auto* transport = find_part<TransportEntry>(site_.method.transport);
+  const bool any = transport && transport->of_any_file;
+  return any && parts_.empty() && !file_.has_weak_caches() && !file_.writes_later() ? &file_
+                                                                                    : nullptr;
+}
+
+void ClassicContainer::publish_alone() {
+  if (definitions_wait_) {
+    write_header();
+  } else if (schema_.record_dim()) {
+    write_numrecs();
+  }
+  // A longer file is as it was.
+  if (const Offset end = full_size(); file_.is_regular() && file_.size() < end)
+    file_.truncate(end);
 }
 
 void ClassicContainer::fill_record(VarId id, Count record) {

@@ -1,0 +1,260 @@
+#include "bundle/bundle.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/attempt.h"
+#include "bundle/joint_write.h"
+#include "comm/agree.h"
+#include "comm/topology.h"
+#include "method/method_values.h"
+#include "storage/file.h"
+
+namespace forebay {
+
+BundleOptions bundle_options(const Method& method) {
+  BundleOptions options;
+  options.files = std::stoi(method_value(method, "bundle_files"));
+  options.scheme = bundle_scheme(method_value(method, "bundle_scheme"));
+  options.buffer_limit = method.buffer_limit;
+  options.memory = std::stoll(method_value(method, "bundle_memory"));
+  if (options.memory == 0) options.memory = method.buffer_limit;
+  options.ranks_per_node = method.ranks_to_share_memory();
+  options.window_size = method.window_size;
+  return options;
+}
+
+std::string BundleRecord::json(const std::string& bundle) const {
+  using Json = nlohmann::ordered_json;
+  Json all{{"bundle", bundle},
+           {"scheme", name_of(plan.scheme)},
+           {"why", why},
+           {"ranks", plan.ranks},
+           {"predicted_seconds", predicted},
+           {"seconds", seconds},
+           {"files", Json::array()},
+           {"one_after_another", apart}};
+  for (std::size_t f = 0; f < files.size() && f < plan.bytes.size(); ++f) {
+    const BundleGroup& group = plan.group(f);
+    all["files"].push_back({{"path", files[f]},
+                            {"bytes", plan.bytes[f]},
+                            {"first_rank", group.first},
+                            {"ranks", group.ranks}});
+  }
+  return all.dump();
+}
+
+Bundle::Bundle(Comm comm, std::string name, std::int64_t id, const BundleOptions& options)
+    : comm_(std::move(comm)),
+      name_(std::move(name)),
+      id_(id),
+      options_(options),
+      latency_(std::numeric_limits<std::int64_t>::max()) {}
+
+Bundle::~Bundle() {
+  for (Dataset* member : open_) member->forget_others();
+}
+
+bool Bundle::add(Dataset& dataset) {
+  if (dataset.others())
+    throw Error(Errc::einval, dataset.path() + " is in a bundle already",
+                "a file is a member of one bundle, once");
+  // All have room for it, or none.
+  together(dataset.comm(), [&] {
+    open_.reserve(open_.size() + 1);
+    closed_.reserve(closed_.size() + open_.size() + 1);
+  });
+  if (!dataset.write_with(*this)) return false;
+  open_.push_back(&dataset);
+  return true;
+}
+
+void Bundle::remove(Dataset& dataset) {
+  std::erase(open_, &dataset);
+  dataset.forget_others();
+}
+
+Count Bundle::room() const {
+  Count left = options_.memory;
+  for (const Dataset* member : open_) left -= member->waiting().bytes;
+  for (const Closed& member : closed_) left -= member.dataset->waiting().bytes;
+  return std::max<Count>(left, 0);
+}
+
+std::vector<Dataset*> Bundle::waiting() const {
+  std::vector<Dataset*> all;
+  for (Dataset* member : open_)
+    if (member->waiting().any) all.push_back(member);
+  for (const Closed& member : closed_)
+    if (member.dataset->waiting().any && !member.dropped) all.push_back(member.dataset.get());
+  return all;
+}
+
+void Bundle::close(std::unique_ptr<Dataset> dataset) {
+  const auto failed = attempt_to([&] { close_later(std::move(dataset)); });
+  if (failed && failed->code() != Errc::epending) throw *failed;
+  if (options_.files > 0 && std::ssize(closed_) >= options_.files) complete();
+  if (failed) throw *failed;
+  if (closed_.empty()) tell();
+}
+
+void Bundle::close_later(std::unique_ptr<Dataset> dataset) {
+  std::optional<Error> failed;
+  // What other ranks wait for in a close is done now; only writing is put off.
+  const auto step = [&](auto&& f) {
+    if (!failed) failed = attempt_together(dataset->comm(), f);
+  };
+  if (dataset->mode() == Mode::define) step([&] { dataset->enddef(); });
+  if (dataset->mode() == Mode::independent) step([&] { dataset->end_independent(); });
+  std::optional<Error> pending;
+  if (dataset->pending() > 0) {
+    attempt_to([&] { dataset->cancel(Which::all, {}, {}); });
+    pending = Error(Errc::epending, "nonblocking requests were pending when a file was closed",
+                    "call wait or cancel before close");
+  }
+  std::erase(open_, dataset.get());
+  if (failed) {
+    dataset->forget_others();
+    attempt_to([&] { dataset->close(); });
+    throw *failed;
+  }
+  closed_.push_back({std::move(dataset)});  // there is room
+  if (pending) throw *pending;
+}
+
+void Bundle::write(Dataset& because) {
+  if (busy_) return;
+  static_cast<void>(because);  // it goes along with all that waits
+  complete();
+}
+
+void Bundle::complete() {
+  if (busy_) return;
+  busy_ = true;
+  const auto failed = attempt_together(comm_, [&] {
+    std::vector<std::int64_t> dropped(closed_.size());
+    for (std::size_t i = 0; i < closed_.size(); ++i) dropped[i] = closed_[i].dropped;
+    comm_.all_reduce(dropped, Reduce::max);
+    for (std::size_t i = 0; i < closed_.size(); ++i) closed_[i].dropped = dropped[i] != 0;
+  });
+  if (!failed) {
+    last_ = {};
+    // Where it fails as a whole, each file is written for itself.
+    attempt_together(comm_, [&] { write_jointly(waiting()); });
+    for (Dataset* member : open_)
+      if (member->waiting().any) attempt_to([&] { member->write_alone(); });
+    end_closed();
+  }
+  busy_ = false;
+  if (failed) throw *failed;
+}
+
+void Bundle::write_jointly(std::span<Dataset* const> all) {
+  std::vector<Dataset*> files;
+  for (Dataset* file : all) {
+    const bool joint = options_.scheme != BundleScheme::off && !overlapping_ &&
+                       file->waiting_file() != nullptr;
+    (joint ? files.push_back(file) : last_.apart.push_back(file->path()));
+  }
+  if (files.empty()) return;
+  std::vector<std::unique_ptr<ExtentStream>> streams;
+  for (Dataset* file : files) {
+    streams.push_back(file->waiting_extents());
+    if (!streams.back()) throw Error(Errc::enotsupport, file->path() + " has no extents");
+  }
+  const JointFacts facts = agree_on_facts(comm_, files, streams);
+  const Topology& topology = Topology::of(comm_, options_.ranks_per_node);
+  last_.plan = choose(facts.bytes, topology.largest_node(), last_.why);
+  BundleRates rates;
+  last_.predicted = predict(last_.plan, rates).seconds;
+  const JointOutcome outcome = forebay::write_jointly(comm_, files, std::move(streams), facts,
+                                                      last_.plan, options_, latency_, report_);
+  latency_ = std::min(latency_, outcome.latency);
+  overlapping_ = overlapping_ || outcome.overlapped;
+  last_.seconds = outcome.seconds;
+  for (std::size_t f = 0; f < files.size(); ++f)
+    (outcome.done[f] ? last_.files : last_.apart).push_back(files[f]->path());
+}
+
+BundlePlan Bundle::choose(std::span<const std::int64_t> bytes, int ranks_per_node,
+                          std::string& why) {
+  if (options_.scheme) {
+    why = "as asked for";
+    return plan_bundle(bytes, comm_.size(), ranks_per_node, *options_.scheme);
+  }
+  // Ranks of a node write for each other through its memory: whoever comes last, writes.
+  if (ranks_per_node >= comm_.size()) {
+    why = "one node";
+    return plan_bundle(bytes, comm_.size(), ranks_per_node, BundleScheme::joint);
+  }
+  why = "least predicted";
+  std::optional<BundlePlan> best;
+  double least = 0;
+  for (const BundleScheme scheme :
+       {BundleScheme::joint, BundleScheme::balanced, BundleScheme::bps, BundleScheme::lps}) {
+    BundlePlan plan = plan_bundle(bytes, comm_.size(), ranks_per_node, scheme);
+    const double seconds = predict(plan, {}).seconds;
+    if (best && seconds >= least) continue;
+    least = seconds;
+    best = std::move(plan);
+  }
+  return *best;
+}
+
+void Bundle::end_closed() {
+  for (Closed& member : closed_) {
+    Dataset& dataset = *member.dataset;
+    dataset.forget_others();
+    if (member.dropped) {
+      attempt_to([&] { dataset.drop(false); });  // it may be another's name by now
+      continue;
+    }
+    const auto failed = attempt_to([&] { dataset.close(); });
+    attempt_to([&] {
+      outcomes_.emplace_back(dataset.path(), failed ? to_int(failed->code()) : 0);
+      if (failed) lost_.emplace_back(dataset.path(), *failed);
+    });
+  }
+  closed_.clear();
+}
+
+void Bundle::tell() {
+  if (lost_.empty()) return;
+  const auto lost = std::exchange(lost_, {});
+  const auto& [path, error] = lost.front();
+  const bool named = error.message().find(path) != std::string::npos;
+  throw Error(error.code(), named ? error.message() : path + ": " + error.message(),
+              error.advice());
+}
+
+std::vector<std::pair<std::string, int>> Bundle::take_outcomes() {
+  return std::exchange(outcomes_, {});
+}
+
+namespace {
+
+bool is_same_file(const std::string& one, const std::string& other) {
+  std::error_code none;
+  return one == other || std::filesystem::equivalent(one, other, none);
+}
+
+}  // namespace
+
+bool Bundle::waits(const std::string& path) const {
+  const std::string name = strip_prefix(path);
+  return std::any_of(closed_.begin(), closed_.end(), [&](const Closed& member) {
+    return !member.dropped && is_same_file(member.dataset->path(), name);
+  });
+}
+
+void Bundle::drop(const std::string& path) {
+  const std::string name = strip_prefix(path);
+  for (Closed& member : closed_)
+    if (is_same_file(member.dataset->path(), name)) member.dropped = true;
+}
+
+}  // namespace forebay
