@@ -11,6 +11,7 @@
 #include "bundle/joint_write.h"
 #include "comm/agree.h"
 #include "comm/topology.h"
+#include "dataset/print_report.h"
 #include "method/method_values.h"
 #include "storage/file.h"
 
@@ -45,7 +46,9 @@ std::string BundleRecord::json(const std::string& bundle) const {
                             {"first_rank", group.first},
                             {"ranks", group.ranks}});
   }
-  return all.dump();
+  for (const auto& [name, numbers] : counters)
+    all["counters"][name] = {{"max", numbers[0]}, {"sum", numbers[1]}};
+  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 Bundle::Bundle(Comm comm, std::string name, std::int64_t id, const BundleOptions& options)
@@ -68,6 +71,8 @@ bool Bundle::add(Dataset& dataset) {
     open_.reserve(open_.size() + 1);
     closed_.reserve(closed_.size() + open_.size() + 1);
   });
+  if (report_to_.empty() && dataset.method().wants_json_report())
+    report_to_ = dataset.method().report;
   if (!dataset.write_with(*this)) return false;
   open_.push_back(&dataset);
   return true;
@@ -143,14 +148,39 @@ void Bundle::complete() {
   });
   if (!failed) {
     last_ = {};
+    report_ = {};
     // Where it fails as a whole, each file is written for itself.
-    attempt_together(comm_, [&] { write_jointly(waiting()); });
+    const auto apart = attempt_together(comm_, [&] { write_jointly(waiting()); });
+    if (apart) note_apart(*apart);
+    attempt_together(comm_, [&] { print_record(); });
     for (Dataset* member : open_)
       if (member->waiting().any) attempt_to([&] { member->write_alone(); });
     end_closed();
   }
   busy_ = false;
   if (failed) throw *failed;
+}
+
+void Bundle::note_apart(const Error& why) {
+  attempt_to([&] {
+    last_ = {};
+    last_.why = "not jointly: " + why.message();
+    for (Dataset* member : waiting()) last_.apart.push_back(member->path());
+  });
+}
+
+// Numbers of the joint operation alone: what files do for themselves stands in their reports.
+void Bundle::print_record() {
+  if (report_to_.empty()) return;
+  const bool any = !last_.files.empty() || !last_.apart.empty();
+  if (!any) return;
+  const ReportSummary summary = summarize(comm_, report_);
+  if (!comm_.is_root()) return;
+  for (std::size_t i = 0; i < counter_count; ++i)
+    if (summary.sum.counters[i] > 0)
+      last_.counters.emplace_back(counter_names[i],
+                                  std::array{summary.max.counters[i], summary.sum.counters[i]});
+  append_to_report(report_to_, last_.json(name_) + "\n");
 }
 
 void Bundle::write_jointly(std::span<Dataset* const> all) {
@@ -244,11 +274,13 @@ bool is_same_file(const std::string& one, const std::string& other) {
 
 }  // namespace
 
-bool Bundle::waits(const std::string& path) const {
+Bundle::Waits Bundle::waits(const std::string& path) const {
   const std::string name = strip_prefix(path);
-  return std::any_of(closed_.begin(), closed_.end(), [&](const Closed& member) {
-    return !member.dropped && is_same_file(member.dataset->path(), name);
-  });
+  Waits waits = Waits::no;
+  for (const Closed& member : closed_)
+    if (is_same_file(member.dataset->path(), name))
+      waits = std::max(waits, member.dropped ? Waits::dropped : Waits::yes);
+  return waits;
 }
 
 void Bundle::drop(const std::string& path) {

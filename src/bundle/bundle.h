@@ -13,6 +13,7 @@
 // other. So nothing is lost by trying, and errors are those of each file.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -48,6 +49,8 @@ struct BundleRecord {
   BundlePlan plan;                 ///< of the former
   std::string why;                 ///< that scheme
   double predicted = 0, seconds = 0;
+  /// Of the one operation: the most of a rank's, and the sum; where a report is wanted.
+  std::vector<std::pair<std::string, std::array<std::int64_t, 2>>> counters;
   std::string json(const std::string& bundle) const;
 };
 
@@ -84,8 +87,9 @@ class Bundle final : public WritesTogether {
   /// Of all that were completed since this was called last: 0 or a code, by path.
   std::vector<std::pair<std::string, int>> take_outcomes();
 
+  enum class Waits { no, dropped, yes };
   /// Local. Whether a closed member of that name waits.
-  bool waits(const std::string& path) const;
+  Waits waits(const std::string& path) const;
   /// Local. The file is not wanted any more: if it is closed and waits, nothing is written to it.
   /// One rank may say so, or all.
   void drop(const std::string& path);
@@ -103,6 +107,8 @@ class Bundle final : public WritesTogether {
   std::vector<Dataset*> waiting() const;
   void write_jointly(std::span<Dataset* const> files);
   void end_closed();
+  void print_record();
+  void note_apart(const Error& why);
   BundlePlan choose(std::span<const std::int64_t> bytes, int ranks_per_node, std::string& why);
 
   Comm comm_;

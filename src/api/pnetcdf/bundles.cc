@@ -116,21 +116,30 @@ struct Meant {
 
 int meet_before_opening(const Comm& comm, const char* path, int mode) {
   Bundle* bundle = nullptr;
-  if (path != nullptr && !entries().empty())
-    for (auto& [number, entry] : entries())
-      if (entry.bundle->waits(path)) bundle = entry.bundle.get();
+  auto waits = Bundle::Waits::no;
+  for (auto& [number, entry] : entries()) {
+    const auto here = path != nullptr ? entry.bundle->waits(path) : Bundle::Waits::no;
+    if (here <= waits) continue;
+    waits = here;
+    bundle = entry.bundle.get();
+  }
   Meant meant(comm, bundle);
-  std::array<std::int64_t, 5> all{};
+  std::array<std::int64_t, 6> all{};
   std::copy(meant.facts.begin(), meant.facts.end(), all.begin());
-  all[4] = comm.is_root() ? mode : 0;
-  comm.max_and_sum(all, 4);
-  std::copy(all.begin(), all.end() - 1, meant.facts.begin());
+  all[4] = waits == Bundle::Waits::dropped;  // the others may not have been told
+  all[5] = comm.is_root() ? mode : 0;
+  comm.max_and_sum(all, 5);
+  std::copy_n(all.begin(), 4, meant.facts.begin());
   if (meant.any() && !meant.all())
     throw Error(Errc::eperm, "the file waits to be written with others, by other ranks",
                 "let all ranks of the bundle open it, or complete the bundle before "
                 "(forebay_bundle_flush, or bundle_files)");
-  if (meant.any()) bundle->complete();
-  return static_cast<int>(all[4]);
+  if (meant.any() && all[4] != 0) {
+    bundle->drop(path);
+  } else if (meant.any()) {
+    bundle->complete();
+  }
+  return static_cast<int>(all[5]);
 }
 
 void join_bundle(Dataset& dataset) {

@@ -89,6 +89,9 @@ class ClassicContainer::Dispatch : public Layout {
     }
     return all;
   }
+  std::unique_ptr<ExtentStream> extents_of(std::span<Request> writes) override {
+    return file_.any_begun() ? nullptr : file_.canonical_->extents_of(writes);
+  }
   bool writes_alone() const override {
     return !file_.any_begun() && file_.canonical_->writes_alone();
   }

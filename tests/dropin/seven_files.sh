@@ -1,0 +1,29 @@
+#!/bin/sh
+# Seven files a step of a program that knows nothing of bundles: with one, every file is byte for
+# byte what it is without, and was written with the others.
+#
+# Usage: seven_files.sh DIRECTORY LIBRARY "MPIEXEC ..." PROGRAM
+set -e
+directory=$1 library=$2 launch=$3 program=$4
+rm -rf "$directory"
+mkdir -p "$directory"/apart "$directory"/off
+LD_PRELOAD=$library $launch "$program" "$directory/apart"
+for scheme in auto joint bps lps ips balanced off; do
+  for files in 7 0; do  # 0: the end of the program writes them
+    mkdir -p "$directory/$scheme$files"
+    cat > "$directory/run.xml" <<XML
+<forebay>
+  <file match="*geosgcm_*" bundle="history" bundle_files="$files" bundle_scheme="$scheme" ranks_per_node="2"/>
+</forebay>
+XML
+    FOREBAY_CONFIG=$directory/run.xml LD_PRELOAD=$library $launch "$program" "$directory/$scheme$files"
+    for file in "$directory"/apart/*.nc; do
+      cmp "$file" "$directory/$scheme$files/$(basename "$file")"
+    done
+  done
+done
+# Ranks and reasons are told in the report.
+FOREBAY_REPORT=json:$directory/report.json FOREBAY_CONFIG=$directory/run.xml \
+  FOREBAY_HINTS="bundle_scheme=balanced;bundle_files=7" LD_PRELOAD=$library $launch "$program" "$directory/off"
+test "$(grep -c '"bundle":"history"' "$directory/report.json")" = 2
+grep -q '"scheme":"balanced"' "$directory/report.json"
