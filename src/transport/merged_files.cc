@@ -1,7 +1,7 @@
 #include "transport/merged_files.h"
 
 #include <algorithm>
-#include <limits>
+#include <chrono>
 #include <utility>
 
 #include "base/attempt.h"
@@ -149,23 +149,32 @@ void MergedFile::write_at(Offset offset, std::span<iovec> pieces) {
     const Offset end = (offset / windows_.size() + 1) * windows_.size();
     const auto [file, there] = place(offset);
     part.clear();
+    std::int64_t written = 0;
     while (at < pieces.size() && offset < end) {
       const std::size_t bytes =
           std::min(pieces[at].iov_len - done, static_cast<std::size_t>(end - offset));
       part.push_back({static_cast<std::byte*>(pieces[at].iov_base) + done, bytes});
       offset += static_cast<Offset>(bytes);
+      written += static_cast<std::int64_t>(bytes);
       done += bytes;
       if (done == pieces[at].iov_len) ++at, done = 0;
     }
-    attempt(file, [&, to = there, into = file] { files_[into]->write_at(to, part); });
+    attempt(file, [&, to = there, into = file] {
+      const auto begin = std::chrono::steady_clock::now();
+      files_[into]->write_at(to, part);
+      const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+      note_time(took.count(), written);
+    });
   }
 }
 
-std::int64_t MergedFile::least_latency() const {
-  std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  for (const ByteFile* file : files_)
-    if (file) least = std::min(least, file->least_latency());
-  return least;
+// As File does it, less a nanosecond a byte.
+void MergedFile::note_time(std::int64_t nanoseconds, std::int64_t bytes) {
+  if (bytes > largest_timed) return;
+  const std::int64_t mine = std::max<std::int64_t>(nanoseconds - bytes, 0);
+  std::int64_t least = least_latency_;
+  while (mine < least && !least_latency_.compare_exchange_weak(least, mine)) {
+  }
 }
 
 }  // namespace forebay

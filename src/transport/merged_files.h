@@ -3,6 +3,9 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -63,7 +66,8 @@ class MergedFile : public ByteFile {
   void sync() override {}
   bool release(Offset, Count) override { return false; }
   bool is_linked() override { return true; }
-  std::int64_t least_latency() const override;
+  /// Of what was written here, to any of the files: each alone has too few writes to tell.
+  std::int64_t least_latency() const override { return least_latency_; }
 
   /// Of one file, on this rank. Nobody writes meanwhile.
   const std::optional<Error>& failure(std::size_t file) const { return states_[file]->failure; }
@@ -82,11 +86,13 @@ class MergedFile : public ByteFile {
   bool ready(std::size_t file);
   template <typename F>
   void attempt(std::size_t file, F&& f);
+  void note_time(std::int64_t nanoseconds, std::int64_t bytes);
 
   std::string path_;
   std::vector<ByteFile*> files_;
   const BundleWindows& windows_;
   std::vector<std::unique_ptr<State>> states_;
+  std::atomic<std::int64_t> least_latency_ = std::numeric_limits<std::int64_t>::max();
 };
 
 }  // namespace forebay
