@@ -20,6 +20,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -30,6 +31,18 @@ struct Options {
 };
 
 int rank = 0, size = 1;
+
+/// Seconds of this rank, of all steps.
+struct Phases {
+  double create = 0, define = 0, put = 0, close = 0;
+} phases;
+
+/// The time since it was asked last.
+double lap() {
+  static double before = MPI_Wtime();
+  const double now = MPI_Wtime();
+  return now - std::exchange(before, now);
+}
 
 void check(int code, const char* what) {
   if (code == NC_NOERR) return;
@@ -69,17 +82,22 @@ void write_file(const Options& options, int step, int file, int planes,
                 const std::vector<float>& values, MPI_Info info) {
   const Block block(options, rank);
   int id = -1, dims[3], var = -1;
+  lap();
   check(ncmpi_create(MPI_COMM_WORLD, path_of(options, step, file).c_str(),
                      NC_CLOBBER | NC_64BIT_DATA, info, &id),
         "create");
+  phases.create += lap();
   check(ncmpi_def_dim(id, "lev", planes, &dims[0]), "def_dim");
   check(ncmpi_def_dim(id, "lat", options.ny, &dims[1]), "def_dim");
   check(ncmpi_def_dim(id, "lon", options.nx, &dims[2]), "def_dim");
   check(ncmpi_def_var(id, "field", NC_FLOAT, 3, dims, &var), "def_var");
   check(ncmpi_enddef(id), "enddef");
+  phases.define += lap();
   const MPI_Offset start[] = {0, block.y, block.x}, count[] = {planes, block.ny, block.nx};
   check(ncmpi_put_vara_float_all(id, var, start, count, values.data()), "put");
+  phases.put += lap();
   check(ncmpi_close(id), "close");
+  phases.close += lap();
 }
 
 void must(bool good, const char* what) {
@@ -217,6 +235,10 @@ int main(int argc, char** argv) {
     std::printf("%s, %s, %d ranks: %.1f ms a step, %.1f MB\n", options.workload.c_str(),
                 options.way.c_str(), size, 1e3 * all / options.steps,
                 static_cast<double>(bytes) * 1e-6);
+    if (options.way != "masters")
+      std::printf("rank 0: create %.1f, define %.1f, put %.1f, close %.1f ms a step\n",
+                  1e3 * phases.create / options.steps, 1e3 * phases.define / options.steps,
+                  1e3 * phases.put / options.steps, 1e3 * phases.close / options.steps);
     if (!options.json.empty()) {
       const nlohmann::json record = {{{"workload", options.workload},
                                       {"way", options.way},

@@ -66,14 +66,13 @@ bool Bundle::add(Dataset& dataset) {
   if (dataset.others())
     throw Error(Errc::einval, dataset.path() + " is in a bundle already",
                 "a file is a member of one bundle, once");
-  // All have room for it, or none.
-  together(dataset.comm(), [&] {
+  if (report_to_.empty() && dataset.method().wants_json_report())
+    report_to_ = dataset.method().report;
+  const bool joins = dataset.write_with(*this, [&] {
     open_.reserve(open_.size() + 1);
     closed_.reserve(closed_.size() + open_.size() + 1);
   });
-  if (report_to_.empty() && dataset.method().wants_json_report())
-    report_to_ = dataset.method().report;
-  if (!dataset.write_with(*this)) return false;
+  if (!joins) return false;
   open_.push_back(&dataset);
   return true;
 }
@@ -155,7 +154,7 @@ void Bundle::complete() {
     attempt_together(comm_, [&] { print_record(); });
     for (Dataset* member : open_)
       if (member->waiting().any) attempt_to([&] { member->write_alone(); });
-    end_closed();
+    attempt_together(comm_, [&] { end_closed(); });
   }
   busy_ = false;
   if (failed) throw *failed;
@@ -206,6 +205,10 @@ void Bundle::write_jointly(std::span<Dataset* const> all) {
   latency_ = std::min(latency_, outcome.latency);
   overlapping_ = overlapping_ || outcome.overlapped;
   last_.seconds = outcome.seconds;
+  for (Closed& member : closed_) {
+    const auto at = std::find(files.begin(), files.end(), member.dataset.get()) - files.begin();
+    member.written = at < std::ssize(files) && outcome.done[static_cast<std::size_t>(at)];
+  }
   for (std::size_t f = 0; f < files.size(); ++f)
     (outcome.done[f] ? last_.files : last_.apart).push_back(files[f]->path());
 }
@@ -235,18 +238,35 @@ BundlePlan Bundle::choose(std::span<const std::int64_t> bytes, int ranks_per_nod
   return *best;
 }
 
+// Those that are written have nothing that ranks have to agree on but errors.
 void Bundle::end_closed() {
-  for (Closed& member : closed_) {
-    Dataset& dataset = *member.dataset;
-    dataset.forget_others();
-    if (member.dropped) {
+  std::vector<std::optional<Error>> failed(closed_.size());
+  std::vector<std::int64_t> codes(closed_.size());
+  const auto alone = [](const Closed& member) {
+    return member.written && !member.dropped && member.dataset->may_close_alone();
+  };
+  for (std::size_t i = 0; i < closed_.size(); ++i) {
+    if (!alone(closed_[i])) continue;
+    failed[i] = closed_[i].dataset->close_alone();
+    codes[i] = failed[i] ? to_int(failed[i]->code()) : 0;
+  }
+  const bool any = std::any_of(closed_.begin(), closed_.end(), alone);
+  if (any) attempt_to([&] { comm_.all_reduce(codes, Reduce::min); });
+  for (std::size_t i = 0; i < closed_.size(); ++i) {
+    Dataset& dataset = *closed_[i].dataset;
+    if (closed_[i].dropped) {
       attempt_to([&] { dataset.drop(false); });  // it may be another's name by now
       continue;
     }
-    const auto failed = attempt_to([&] { dataset.close(); });
+    if (!alone(closed_[i])) {
+      dataset.forget_others();
+      failed[i] = attempt_to([&] { dataset.close(); });
+    } else if (!failed[i] && codes[i] != 0) {
+      failed[i] = Error(static_cast<Errc>(codes[i]), "another rank failed to close the file");
+    }
     attempt_to([&] {
-      outcomes_.emplace_back(dataset.path(), failed ? to_int(failed->code()) : 0);
-      if (failed) lost_.emplace_back(dataset.path(), *failed);
+      outcomes_.emplace_back(dataset.path(), failed[i] ? to_int(failed[i]->code()) : 0);
+      if (failed[i]) lost_.emplace_back(dataset.path(), *failed[i]);
     });
   }
   closed_.clear();

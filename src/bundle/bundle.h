@@ -102,6 +102,7 @@ class Bundle final : public WritesTogether {
   struct Closed {
     std::unique_ptr<Dataset> dataset;
     bool dropped = false;
+    bool written = false;  // with the others, and nothing since
   };
 
   std::vector<Dataset*> waiting() const;

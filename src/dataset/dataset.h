@@ -219,7 +219,8 @@ class Dataset {
   /// Collective. From here on collective writes wait, and the definitions of a new file with them,
   /// until `others` write them, or close(). False where they cannot: the file is for reading, or
   /// its stage keeps them elsewhere. `others` outlive the dataset, or it forgets them.
-  bool write_with(WritesTogether& others);
+  /// `also` is called on the way, locally: what it throws on one rank all throw.
+  bool write_with(WritesTogether& others, const std::function<void()>& also = [] {});
   void forget_others();  ///< local; the same on all ranks
   WritesTogether* others() const { return others_; }
   WaitingFacts waiting() const;
@@ -233,6 +234,11 @@ class Dataset {
   void written_together(Count numrecs);
   /// Collective. What waits is written, by this file's own means.
   void write_alone();
+  /// Local, on all ranks: closes a file that has nothing waiting, and whose size is what it should
+  /// be, behind written_together(). The caller brings errors together. Not where a report is
+  /// wanted: that takes all ranks.
+  bool may_close_alone() const { return method_.report.empty() && !numrecs_dirty_; }
+  std::optional<Error> close_alone();
   /// Collective. Closes a file that is not wanted any more: what waits is not written. `removes`:
   /// one that has nothing else in it goes.
   void drop(bool removes);

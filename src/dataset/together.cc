@@ -1,6 +1,7 @@
 // What waits of a dataset that is written together with others.
 #include <utility>
 
+#include "base/attempt.h"
 #include "comm/agree.h"
 #include "dataset/dataset.h"
 #include "dataset/dataset_staging.h"
@@ -25,18 +26,22 @@ void Dataset::forget_others() {
   container_->put_off_definitions(false);
 }
 
-bool Dataset::write_with(WritesTogether& others) {
+bool Dataset::write_with(WritesTogether& others, const std::function<void()>& also) {
   const StageEntry& entry = stage_entry();
   if (!writable_ || entry.converts_late || entry.writes_later) return false;
+  if (mode_ != Mode::define && stage_->may_be_behind())
+    together(comm_, [&] { stage_->flush(true); });
+  std::unique_ptr<HoldingStage> stage;
   together(comm_, [&] {
-    if (mode_ != Mode::define) stage_->flush(true);
-    if (holding_) return;
-    auto stage = make_bundled_stage(
-        {comm_, path_, method_, schema_, container_->layout(), report_, *staging_});
-    comm_.meet();  // all have it
+    also();
+    if (!holding_)
+      stage = make_bundled_stage(
+          {comm_, path_, method_, schema_, container_->layout(), report_, *staging_});
+  });
+  if (stage) {
     holding_ = stage.get();
     stage_ = std::move(stage);
-  });
+  }
   others_ = &others;
   container_->put_off_definitions(true);
   return true;
@@ -76,6 +81,15 @@ void Dataset::write_alone() {
   const auto failed = attempt_together(comm_, [&] { stage_->flush(true); });
   others_ = others;
   if (failed) throw *failed;
+}
+
+std::optional<Error> Dataset::close_alone() {
+  forget_others();
+  std::optional<Error> failed;
+  attempt_into(failed, [&] { stage_->close(false); });
+  attempt_into(failed, [&] { container_->release(); });
+  attempt_into(failed, [&] { container_->close(); });
+  return failed;
 }
 
 void Dataset::drop(bool removes) {
