@@ -8,7 +8,8 @@
  *   forebay_bundle_close(bundle, NULL);     also closes the files
  *
  * Programs that know nothing of this have it by the key `bundle`. From when a file is added its
- * collective writes wait, copied, until the bundle is written: by _flush, _sync, _close, when memory
+ * collective writes wait, copied, until the bundle is written: by _flush, _sync, _close, when
+ * memory
  * (`bundle_memory`) is full on any rank, or when one of the files has to be read. A new file has a
  * length of 0 until then. ncmpi_close of a member waits as well.
  *

@@ -8,9 +8,10 @@
 //     FOREBAY_SLOW_STORE_LATENCY_US, _BYTES_PER_SECOND, _STRIPE, _SWITCH_US, _SERVERS,
 //     _OPEN_US
 //
-// Slowed are opening, where _OPEN_US says so (each call waits so long, several at a time), read, pread, readv, preadv, write, pwrite, writev, pwritev and their variants. Not
-// slowed: truncating, fsync, mmap, copies within the kernel, aio_* (which Open MPI's ompio
-// uses for non-blocking calls only).
+// Slowed are opening, where _OPEN_US says so (each call waits so long, several at a time), read,
+// pread, readv, preadv, write, pwrite, writev, pwritev and their variants. Not slowed: truncating,
+// fsync, mmap, copies within the kernel, aio_* (which Open MPI's ompio uses for non-blocking calls
+// only).
 
 #include <fcntl.h>
 #include <sys/mman.h>

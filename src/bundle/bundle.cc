@@ -1,9 +1,8 @@
 #include "bundle/bundle.h"
 
-#include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -16,6 +15,22 @@
 #include "storage/file.h"
 
 namespace forebay {
+
+namespace {
+
+constexpr FileNumber no_file{0, 0};
+
+FileNumber file_at(const std::string& name) {
+  struct stat info {};
+  return ::stat(name.c_str(), &info) == 0 ? FileNumber(info.st_dev, info.st_ino) : no_file;
+}
+
+std::pair<std::string, FileNumber> known_as(const std::string& path) {
+  const std::string name = strip_prefix(path);
+  return {name, file_at(name)};
+}
+
+}  // namespace
 
 BundleOptions bundle_options(const Method& method) {
   BundleOptions options;
@@ -31,14 +46,9 @@ BundleOptions bundle_options(const Method& method) {
 
 std::string BundleRecord::json(const std::string& bundle) const {
   using Json = nlohmann::ordered_json;
-  Json all{{"bundle", bundle},
-           {"scheme", name_of(plan.scheme)},
-           {"why", why},
-           {"ranks", plan.ranks},
-           {"predicted_seconds", predicted},
-           {"seconds", seconds},
-           {"files", Json::array()},
-           {"one_after_another", apart}};
+  Json all{{"bundle", bundle},       {"scheme", name_of(plan.scheme)}, {"why", why},
+           {"ranks", plan.ranks},    {"predicted_seconds", predicted}, {"seconds", seconds},
+           {"files", Json::array()}, {"one_after_another", apart}};
   for (std::size_t f = 0; f < files.size() && f < plan.bytes.size(); ++f) {
     const BundleGroup& group = plan.group(f);
     all["files"].push_back({{"path", files[f]},
@@ -68,7 +78,7 @@ bool Bundle::add(Dataset& dataset) {
                 "a file is a member of one bundle, once");
   if (report_to_.empty() && dataset.method().wants_json_report())
     report_to_ = dataset.method().report;
-  const bool joins = dataset.write_with(*this, [&] {
+  const bool joins = dataset.write_with(*this, comm_, [&] {
     open_.reserve(open_.size() + 1);
     closed_.reserve(closed_.size() + open_.size() + 1);
   });
@@ -126,7 +136,8 @@ void Bundle::close_later(std::unique_ptr<Dataset> dataset) {
     attempt_to([&] { dataset->close(); });
     throw *failed;
   }
-  closed_.push_back({std::move(dataset)});  // there is room
+  const auto file = file_at(dataset->path());
+  closed_.push_back({std::move(dataset), file});  // there is room
   if (pending) throw *pending;
 }
 
@@ -185,8 +196,8 @@ void Bundle::print_record() {
 void Bundle::write_jointly(std::span<Dataset* const> all) {
   std::vector<Dataset*> files;
   for (Dataset* file : all) {
-    const bool joint = options_.scheme != BundleScheme::off && !overlapping_ &&
-                       file->waiting_file() != nullptr;
+    const bool joint =
+        options_.scheme != BundleScheme::off && !overlapping_ && file->waiting_file() != nullptr;
     (joint ? files.push_back(file) : last_.apart.push_back(file->path()));
   }
   if (files.empty()) return;
@@ -285,28 +296,24 @@ std::vector<std::pair<std::string, int>> Bundle::take_outcomes() {
   return std::exchange(outcomes_, {});
 }
 
-namespace {
-
-bool is_same_file(const std::string& one, const std::string& other) {
-  std::error_code none;
-  return one == other || std::filesystem::equivalent(one, other, none);
+bool Bundle::Closed::is(const std::string& name, FileNumber number) const {
+  return dataset->path() == name || (number != no_file && file == number);
 }
 
-}  // namespace
-
 Bundle::Waits Bundle::waits(const std::string& path) const {
-  const std::string name = strip_prefix(path);
   Waits waits = Waits::no;
+  if (closed_.empty()) return waits;
+  const auto [name, file] = known_as(path);
   for (const Closed& member : closed_)
-    if (is_same_file(member.dataset->path(), name))
+    if (member.is(name, file))
       waits = std::max(waits, member.dropped ? Waits::dropped : Waits::yes);
   return waits;
 }
 
 void Bundle::drop(const std::string& path) {
-  const std::string name = strip_prefix(path);
+  const auto [name, file] = known_as(path);
   for (Closed& member : closed_)
-    if (is_same_file(member.dataset->path(), name)) member.dropped = true;
+    if (member.is(name, file)) member.dropped = true;
 }
 
 }  // namespace forebay

@@ -42,6 +42,9 @@ struct BundleOptions {
 /// What keys `bundle_…` of a method say.
 BundleOptions bundle_options(const Method& method);
 
+/// Device and inode: which file it is, whatever its name. Zeros: none.
+using FileNumber = std::pair<std::uint64_t, std::uint64_t>;
+
 /// How a bundle was written, last.
 struct BundleRecord {
   std::vector<std::string> files;  ///< that were written in one operation
@@ -101,8 +104,11 @@ class Bundle final : public WritesTogether {
  private:
   struct Closed {
     std::unique_ptr<Dataset> dataset;
+    FileNumber file = {};
     bool dropped = false;
     bool written = false;  // with the others, and nothing since
+
+    bool is(const std::string& name, FileNumber number) const;
   };
 
   std::vector<Dataset*> waiting() const;

@@ -1,7 +1,5 @@
 // Bundles over ranks that are threads: what they write is byte for byte what files one after
 // another are, whatever the scheme, and errors are those of each file.
-#include "bundle/bundle.h"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -14,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "bundle/bundle.h"
 #include "comm/thread_ranks.h"
 #include "comm/topology.h"
 
@@ -21,8 +20,7 @@ namespace forebay {
 namespace {
 
 std::string folder() {
-  const std::string path =
-      ::testing::TempDir() + "/forebay_bundles_" + std::to_string(::getpid());
+  const std::string path = ::testing::TempDir() + "/forebay_bundles_" + std::to_string(::getpid());
   std::filesystem::create_directories(path);
   return path;
 }
@@ -55,7 +53,12 @@ struct Program {
       if (vars[static_cast<std::size_t>(f)] == 0) continue;
       const bool often = random() % 3 == 0;
       for (unsigned n = random() % (often ? 9 : 2) + 1; n > 0; --n) {
-        Piece piece{f, static_cast<int>(random() % static_cast<unsigned>(vars[static_cast<std::size_t>(f)])), 0, {}, static_cast<std::int32_t>(random())};
+        Piece piece{
+            f,
+            static_cast<int>(random() % static_cast<unsigned>(vars[static_cast<std::size_t>(f)])),
+            0,
+            {},
+            static_cast<std::int32_t>(random())};
         if (piece.var % 2 == 1) piece.record = random() % 4;
         const Count most = random() % 5 == 0 ? 30 : elements;
         piece.begins.push_back(random() % (elements - most + 1));
@@ -92,8 +95,8 @@ struct Program {
     request.var = piece.var;
     request.write = true;
     const bool record = piece.var % 2 == 1;
-    request.selection = record ? Subarray{{piece.record, start}, {1, count}, {}}
-                               : Subarray{{start}, {count}, {}};
+    request.selection =
+        record ? Subarray{{piece.record, start}, {1, count}, {}} : Subarray{{start}, {count}, {}};
     request.last_record = record && count > 0 ? piece.record + 1 : 0;
     request.elements = count;
     request.memory.data = reinterpret_cast<std::byte*>(values.data());
@@ -179,8 +182,9 @@ TEST(Bundles, more_files_than_ranks_and_memory_for_less_than_all) {
   const Program program(77, 2, 1000);
   write_apart(program, 2);
   for (const char* memory : {"1000", "20k", "1m"}) {
-    write_bundle(program, 2,
-                 {{"bundle_scheme", "balanced"}, {"ranks_per_node", "1"}, {"bundle_memory", memory}});
+    write_bundle(
+        program, 2,
+        {{"bundle_scheme", "balanced"}, {"ranks_per_node", "1"}, {"bundle_memory", memory}});
     for (int f = 0; f < program.files; ++f)
       ASSERT_EQ(content(path_of("bundle", f)) == content(path_of("apart", f)), true) << f;
   }

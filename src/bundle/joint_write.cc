@@ -90,8 +90,7 @@ JointFacts agree_on_facts(const Comm& comm, std::span<Dataset* const> files,
   JointFacts facts;
   for (std::size_t f = 0; f < files.size(); ++f) {
     const bool any = sums[f] > 0;
-    facts.ranges.push_back(any
-                               ? BundleWindows::Range{-most[maxima * f], most[maxima * f + 1]}
+    facts.ranges.push_back(any ? BundleWindows::Range{-most[maxima * f], most[maxima * f + 1]}
                                : BundleWindows::Range{});
     facts.numrecs.push_back(most[maxima * f + 2]);
     facts.bytes.push_back(sums[f]);
@@ -114,11 +113,10 @@ JointOutcome write_jointly(const Comm& comm, std::span<Dataset* const> files,
   for (Dataset* file : files) bytes_of.push_back(file->waiting_file());
 
   const BundleWindows windows(facts.ranges, window_size(facts, files, comm, options, bulk));
-  const auto merged =
-      std::make_shared<MergedFile>(files[0]->path(), std::move(bytes_of), windows);
+  const auto merged = std::make_shared<MergedFile>(files[0]->path(), std::move(bytes_of), windows);
   MergedStream extents(std::move(streams), windows);
-  const PlannedWindows planned{
-      windows.size(), [&](Count position) { return owner_of(plan, windows, position); }};
+  const PlannedWindows planned{windows.size(),
+                               [&](Count position) { return owner_of(plan, windows, position); }};
   TransportOptions to;
   to.kind = plan.groups.size() == 1 ? "auto" : "aggregated";
   to.bulk = bulk;

@@ -219,8 +219,11 @@ class Dataset {
   /// Collective. From here on collective writes wait, and the definitions of a new file with them,
   /// until `others` write them, or close(). False where they cannot: the file is for reading, or
   /// its stage keeps them elsewhere. `others` outlive the dataset, or it forgets them.
-  /// `also` is called on the way, locally: what it throws on one rank all throw.
-  bool write_with(WritesTogether& others, const std::function<void()>& also = [] {});
+  /// `comm`: of the same ranks in the same order; a new file meets there from here on, as far as it
+  /// can: the others have found out who is on which node, and communicators are few. `also` is
+  /// called on the way, locally: what it throws on one rank all throw.
+  bool write_with(
+      WritesTogether& others, const Comm& comm, const std::function<void()>& also = [] {});
   void forget_others();  ///< local; the same on all ranks
   WritesTogether* others() const { return others_; }
   WaitingFacts waiting() const;

@@ -26,7 +26,8 @@ void Dataset::forget_others() {
   container_->put_off_definitions(false);
 }
 
-bool Dataset::write_with(WritesTogether& others, const std::function<void()>& also) {
+bool Dataset::write_with(WritesTogether& others, const Comm& comm,
+                         const std::function<void()>& also) {
   const StageEntry& entry = stage_entry();
   if (!writable_ || entry.converts_late || entry.writes_later) return false;
   if (mode_ != Mode::define && stage_->may_be_behind())
@@ -42,6 +43,9 @@ bool Dataset::write_with(WritesTogether& others, const std::function<void()>& al
     holding_ = stage.get();
     stage_ = std::move(stage);
   }
+  // Nothing has asked yet who is on which node; where caches are weak, files have hooks of their
+  // own.
+  if (created_ && container_->values_file() != nullptr) comm_ = comm;
   others_ = &others;
   container_->put_off_definitions(true);
   return true;

@@ -43,8 +43,8 @@ struct TransportOptions {
   double patience = 2;                 ///< see quicker_way.h
   /// Where windows and their owners have been planned; outlives the transport. Null: chosen.
   const PlannedWindows* planned = nullptr;
-  int ranks_per_node = 0;              ///< as Comm::split_node has it; 1: messages only
-  const Method* method = nullptr;      ///< for keys that are one transport's own
+  int ranks_per_node = 0;          ///< as Comm::split_node has it; 1: messages only
+  const Method* method = nullptr;  ///< for keys that are one transport's own
 };
 
 /// What a method's keys say of it.

@@ -84,7 +84,8 @@ TEST(BundleCalls, files_wait_and_are_closed_together) {
     int values[width];
     std::fill(values, values + width, 100 + world.rank);
     const MPI_Offset start[] = {1, width * world.rank}, count[] = {1, width};
-    EXPECT_OK(ncmpi_iput_vara_int(files.back().id, files.back().var, start, count, values, nullptr));
+    EXPECT_OK(
+        ncmpi_iput_vara_int(files.back().id, files.back().var, start, count, values, nullptr));
     EXPECT_OK(forebay_bundle_wait_all(bundle));
   }
   EXPECT_EQ(bytes_of(files[0].path), 0);

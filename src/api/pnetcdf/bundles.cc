@@ -104,8 +104,7 @@ struct Meant {
 
   Meant(const Comm& comm, const Bundle* bundle) {
     if (bundle == nullptr) return;
-    const bool alike =
-        bundle->comm().rank() == comm.rank() && bundle->comm().size() == comm.size();
+    const bool alike = bundle->comm().rank() == comm.rank() && bundle->comm().size() == comm.size();
     facts = {1, !alike, bundle->id(), -bundle->id()};
   }
   bool any() const { return facts[0] != 0; }
@@ -183,8 +182,8 @@ BundleOptions agreed_options(const Comm& comm, MPI_Info info) {
     const MethodSources sources = share_method_sources(comm);
     if (comm.is_root()) options = bundle_options(choose_method("", hints_of(info), sources));
     if (options.scheme) scheme = static_cast<std::int64_t>(*options.scheme);
-    std::array<std::int64_t, 6> all{options.files,        scheme,
-                                    options.memory,       options.buffer_limit,
+    std::array<std::int64_t, 6> all{options.files,          scheme,
+                                    options.memory,         options.buffer_limit,
                                     options.ranks_per_node, options.window_size};
     comm.broadcast(all.data(), sizeof all);
     options.files = static_cast<int>(all[0]);

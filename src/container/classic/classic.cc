@@ -132,7 +132,8 @@ ClassicContainer::ClassicContainer(const ContainerSite& site)
 
 // The engine's parts refer to each other, in the order of the members.
 ClassicContainer::~ClassicContainer() {
-  comm_.before_meetings({});
+  // The communicator may be several files'.
+  if (file_.has_weak_caches()) comm_.before_meetings({});
   if (file_.has_weak_caches() && site_.writable) attempt_to([&] { file_.ensure_open(); });
   file_.leave();
 }
@@ -338,8 +339,7 @@ void ClassicContainer::publish_alone() {
     write_numrecs();
   }
   // A longer file is as it was.
-  if (const Offset end = full_size(); file_.is_regular() && file_.size() < end)
-    file_.truncate(end);
+  if (const Offset end = full_size(); file_.is_regular() && file_.size() < end) file_.truncate(end);
 }
 
 void ClassicContainer::fill_record(VarId id, Count record) {
