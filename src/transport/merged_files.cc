@@ -134,9 +134,9 @@ void MergedFile::attempt(std::size_t file, F&& f) {
 }
 
 std::size_t MergedFile::read_at(Offset offset, std::span<std::byte> into) {
-  const auto [file, there] = place(offset);
+  const Place at = place(offset);
   std::size_t got = 0;
-  attempt(file, [&] { got = files_[file]->read_at(there, into); });
+  attempt(at.file, [&] { got = files_[at.file]->read_at(at.offset, into); });
   return got;
 }
 

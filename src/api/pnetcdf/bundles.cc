@@ -24,9 +24,9 @@ namespace {
 
 struct Entry {
   std::unique_ptr<Bundle> bundle;
-  std::vector<std::string> added;     // by forebay_bundle_add, in order
-  std::map<std::string, int> closed;  // what became of them
-  std::vector<int> apart;             // ncids of those that could not wait
+  std::vector<std::string> added;       // by forebay_bundle_add, in order
+  std::map<std::string, int> closed;    // what became of them
+  std::map<int, const Dataset*> apart;  // by ncid, those that could not wait
 
   void note_outcomes() {
     for (auto& [path, code] : bundle->take_outcomes()) closed[path] = code;
@@ -240,11 +240,10 @@ int forebay_bundle_add(int id, int ncid) {
       throw Error(Errc::einval, ds.path() + ": its ranks are not those of the bundle",
                   "open the bundle's files on its communicator");
     check_writable(ds);
-    const bool again =
-        std::find(entry.apart.begin(), entry.apart.end(), ncid) != entry.apart.end() &&
-        ds.others() == nullptr;
+    const auto apart = entry.apart.find(ncid);
+    const bool again = apart != entry.apart.end() && apart->second == &ds;
     if (again) throw Error(Errc::einval, ds.path() + " is in the bundle already");
-    if (!entry.bundle->add(ds)) entry.apart.push_back(ncid);
+    if (!entry.bundle->add(ds)) entry.apart[ncid] = &ds;
     entry.added.push_back(ds.path());
     entry.closed.erase(ds.path());
   });
@@ -292,13 +291,13 @@ int forebay_bundle_close(int id, int* statuses) {
       auto closed = take(ncid);
       attempt_into(failed, [&] { entry.bundle->close_later(std::move(closed)); });
     }
-    for (const int ncid : entry.apart) {
-      std::string path;
-      const auto code = attempt_to([&] {
-        path = dataset(ncid).path();
-        take(ncid)->close();
-      });
-      if (code && code->code() == Errc::ebadid) continue;
+    const std::vector<int> open = open_files();
+    for (const auto& [ncid, file] : entry.apart) {
+      // It may have been closed, and its number be another's.
+      if (std::find(open.begin(), open.end(), ncid) == open.end() || &dataset(ncid) != file)
+        continue;
+      const std::string path = file->path();
+      const auto code = attempt_to([&] { take(ncid)->close(); });
       entry.closed[path] = code ? to_int(code->code()) : 0;
       keep_first(failed, code);
     }
