@@ -27,3 +27,22 @@ FOREBAY_REPORT=json:$directory/report.json FOREBAY_CONFIG=$directory/run.xml \
   FOREBAY_HINTS="bundle_scheme=balanced;bundle_files=7" LD_PRELOAD=$library $launch "$program" "$directory/off"
 test "$(grep -c '"bundle":"history"' "$directory/report.json")" = 2
 grep -q '"scheme":"balanced"' "$directory/report.json"
+# A call that fails once is made again, file by file; one that goes on failing is an error of its files alone.
+faulty() {
+  mkdir -p "$directory/$1"
+  FOREBAY_FAULT=$2 FOREBAY_CONFIG=$directory/run.xml LD_PRELOAD=$library \
+    FOREBAY_HINTS="bundle_scheme=balanced;bundle_files=7;ranks_per_node=1" $launch "$program" "$directory/$1" 2> "$directory/$1.txt"
+}
+same() {
+  count=0
+  for file in "$directory"/apart/*.nc; do
+    if cmp -s "$file" "$directory/$1/$(basename "$file")"; then count=$((count + 1)); fi
+  done
+  echo $count
+}
+faulty once pwrite:rank=1:call=1:errno=ENOSPC
+test "$(same once)" = 14
+if faulty always pwrite:rank=0:call=3:errno=ENOSPC:from; then exit 1; fi
+test "$(same always)" -ge 7
+test "$(same always)" -lt 14
+grep -q "ncmpi_close" "$directory/always.txt"
