@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "base/attempt.h"
 #include "bundle/joint_write.h"
@@ -216,12 +217,23 @@ void Bundle::write_jointly(std::span<Dataset* const> all) {
   latency_ = std::min(latency_, outcome.latency);
   overlapping_ = overlapping_ || outcome.overlapped;
   last_.seconds = outcome.seconds;
+  note_time(outcome.seconds, facts.bytes);
   for (Closed& member : closed_) {
     const auto at = std::find(files.begin(), files.end(), member.dataset.get()) - files.begin();
     member.written = at < std::ssize(files) && outcome.done[static_cast<std::size_t>(at)];
   }
   for (std::size_t f = 0; f < files.size(); ++f)
     (outcome.done[f] ? last_.files : last_.apart).push_back(files[f]->path());
+}
+
+// Equal on all ranks, as what it is made of.
+void Bundle::note_time(double seconds, std::span<const std::int64_t> bytes) {
+  const auto all =
+      static_cast<double>(std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}));
+  if (!std::exchange(is_first_, false) && all > 0 && seconds > 0) {
+    double& least = measured_.try_emplace(last_.plan.scheme, seconds / all).first->second;
+    least = std::min(least, seconds / all);
+  }
 }
 
 BundlePlan Bundle::choose(std::span<const std::int64_t> bytes, int ranks_per_node,
@@ -235,18 +247,34 @@ BundlePlan Bundle::choose(std::span<const std::int64_t> bytes, int ranks_per_nod
     why = "one node";
     return plan_bundle(bytes, comm_.size(), ranks_per_node, BundleScheme::joint);
   }
-  why = "least predicted";
-  std::optional<BundlePlan> best;
-  double least = 0;
+  // Steps repeat: what is predicted to be nearly as quick is tried once, and then times tell.
+  struct Candidate {
+    BundlePlan plan;
+    double predicted;
+  };
+  std::vector<Candidate> candidates;
   for (const BundleScheme scheme :
-       {BundleScheme::joint, BundleScheme::balanced, BundleScheme::bps, BundleScheme::lps}) {
+       {BundleScheme::balanced, BundleScheme::bps, BundleScheme::lps, BundleScheme::joint}) {
     BundlePlan plan = plan_bundle(bytes, comm_.size(), ranks_per_node, scheme);
-    const double seconds = predict(plan, {}).seconds;
-    if (best && seconds >= least) continue;
-    least = seconds;
-    best = std::move(plan);
+    const double predicted = predict(plan, {}).seconds;
+    candidates.push_back({std::move(plan), predicted});
   }
-  return *best;
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const auto& a, const auto& b) { return a.predicted < b.predicted; });
+  constexpr double near = 1.2;
+  std::erase_if(candidates, [most = near * candidates[0].predicted](const Candidate& c) {
+    return c.predicted > most;
+  });
+  const auto took = [&](const Candidate& c) {
+    const auto found = measured_.find(c.plan.scheme);
+    return found == measured_.end() ? 0 : found->second;  // who was not tried comes first
+  };
+  auto best = std::min_element(candidates.begin(), candidates.end(),
+                               [&](const auto& a, const auto& b) { return took(a) < took(b); });
+  why = took(*best) > 0              ? "least measured"
+        : best == candidates.begin() ? "least predicted"
+                                     : "tried once: predicted to take 20 % more at most";
+  return std::move(best->plan);
 }
 
 // Those that are written have nothing that ranks have to agree on but errors.

@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -113,6 +114,7 @@ class Bundle final : public WritesTogether {
 
   std::vector<Dataset*> waiting() const;
   void write_jointly(std::span<Dataset* const> files);
+  void note_time(double seconds, std::span<const std::int64_t> bytes);
   void end_closed();
   void print_record();
   void note_apart(const Error& why);
@@ -130,6 +132,8 @@ class Bundle final : public WritesTogether {
   Report report_;
   BundleRecord last_;
   std::int64_t latency_;  // of a write, as ByteFile::least_latency(), of all files so far
+  std::map<BundleScheme, double> measured_;  // least seconds a byte, so far
+  bool is_first_ = true;                     // sets up memory, and finds out how long calls take
   bool busy_ = false, overlapping_ = false;
 };
 

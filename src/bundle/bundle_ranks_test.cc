@@ -378,6 +378,30 @@ TEST(Bundles, members_of_all_layouts_are_completed) {
   });
 }
 
+TEST(Bundles, schemes_that_may_be_as_quick_are_tried_once_and_then_times_tell) {
+  run_as_threads(4, [&](const Comm& comm) {
+    BundleOptions options;
+    options.ranks_per_node = 1;
+    Bundle bundle(comm, "b", 1, options);
+    std::vector<std::string> plans;
+    for (int step = 0; step < 6; ++step) {
+      Simple a(comm, path_of("a", 8)), b(comm, path_of("b", 8));
+      for (Simple* one : {&a, &b}) {
+        EXPECT_TRUE(bundle.add(*one->ds));
+        one->define();
+        one->put(step);
+        bundle.close(std::move(one->ds));
+      }
+      bundle.complete();
+      plans.push_back(bundle.plan_json());
+    }
+    EXPECT_NE(plans[0].find("least predicted"), std::string::npos) << plans[0];
+    EXPECT_NE(plans[2].find("tried once"), std::string::npos) << plans[2];
+    EXPECT_NE(plans[5].find("least measured"), std::string::npos) << plans[5];
+    bundle.tell();
+  });
+}
+
 TEST(Bundles, a_dropped_member_is_not_written) {
   run_as_threads(2, [&](const Comm& comm) {
     Bundle bundle = bundle_of(comm);
