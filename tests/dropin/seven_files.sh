@@ -27,6 +27,16 @@ FOREBAY_REPORT=json:$directory/report.json FOREBAY_CONFIG=$directory/run.xml \
   FOREBAY_HINTS="bundle_scheme=balanced;bundle_files=7" LD_PRELOAD=$library $launch "$program" "$directory/off"
 test "$(grep -c '"bundle":"history"' "$directory/report.json")" = 2
 grep -q '"scheme":"balanced"' "$directory/report.json"
+# One message for each window and each other rank that has pieces in it, as the plan has it: no more.
+rm "$directory/report.json"
+FOREBAY_REPORT=json:$directory/report.json FOREBAY_CONFIG=$directory/run.xml \
+  FOREBAY_HINTS="bundle_scheme=bps;bundle_files=7;exchange=message" LD_PRELOAD=$library $launch "$program" "$directory/off"
+grep '"bundle":"history"' "$directory/report.json" | while read -r line; do
+  messages=$(echo "$line" | sed 's/.*"messages":{"max":[0-9]*,"sum":\([0-9]*\)}.*/\1/')
+  windows=$(echo "$line" | sed 's/.*"windows":{"max":\([0-9]*\),.*/\1/')
+  visits=$(echo "$line" | sed 's/.*"windows":{"max":[0-9]*,"sum":\([0-9]*\)}.*/\1/')
+  test "$messages" -eq $((visits - windows))
+done
 # A call that fails once is made again, file by file; one that goes on failing is an error of its files alone.
 faulty() {
   mkdir -p "$directory/$1"
