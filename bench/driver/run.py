@@ -6,6 +6,7 @@
     run.py strided --ranks 4 --where memory --rounds 9 -- --piece 1KiB
     run.py checkerboard2d flash pandana     compressed arrays: Forebay's chunks, HDF5's, and the least that codecs need
     run.py e3sm --case F,G --backends forebay,forebay-chunked
+    run.py geos manyfiles --ranks 4,16              several files a step, written together, and one after another
     run.py --suite staging --ranks 4,16 --fast /dev/shm --slow DIR      a log on a fast device before a slow store
     run.py --suite log-cost                                             what that log costs beside plain writes
     run.py --suite hdf5 --connector build/release/lib --dir /dev/shm    HDF5 programs through the log connector
@@ -61,6 +62,7 @@ from bench_backends import (ALL, DEFAULT, DEFAULT_ARRAY_CODEC, DEFAULT_ARRAYS, D
                             find_program)
 from bench_compare import Comparison  # noqa: E402
 from bench_launch import Failure, Launcher  # noqa: E402
+import bench_bundles  # noqa: E402
 import bench_hdf5  # noqa: E402
 import bench_slow_store  # noqa: E402
 import bench_staging  # noqa: E402
@@ -69,7 +71,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SHORT_LIST = ("e3sm", "contiguous", "strided", "metadata")
 ARRAYS = ("checkerboard2d", "flash", "pandana")
 NAMES = ("e3sm", "contiguous", "strided", "checkerboard", "metadata", "small") + ARRAYS + bench_staging.WORKLOADS + \
-    tuple(bench_hdf5.WORKLOADS)
+    tuple(bench_hdf5.WORKLOADS) + bench_bundles.WORKLOADS
 E3SM_MAP = "map_f_case_16p.nc"
 FIELDS_PACKAGE = "ferret-datasets"
 
@@ -126,7 +128,10 @@ def parse_arguments(argv):
         if name not in NAMES:
             parser.error(f"no workload is called {name}; there are {', '.join(NAMES)}")
     suite = bench_hdf5 if options.suite in bench_hdf5.SUITES else bench_staging
-    known = suite.BACKENDS if options.suite else ALL
+    bundles = bool(set(options.names) & set(bench_bundles.WORKLOADS))
+    if bundles and (options.suite or not set(options.names) <= set(bench_bundles.WORKLOADS)):
+        parser.error(f"{', '.join(bench_bundles.WORKLOADS)} are measured by themselves")
+    known = bench_bundles.BACKENDS if bundles else suite.BACKENDS if options.suite else ALL
     for backend in (options.backends or "").split(","):
         if backend and backend not in known:
             parser.error(f"no backend is called {backend}; there are {', '.join(known)}")
@@ -248,6 +253,10 @@ def keep(records, more, path):
 
 def main(argv):
     options = parse_arguments(argv)
+    if options.names and set(options.names) <= set(bench_bundles.WORKLOADS):
+        bench_bundles.run_workloads(Launcher(options), options,
+                                    lambda more, all_records=[]: keep(all_records, more, options.json))
+        return 0
     programs = find_programs(options)
     if not (programs["forebay"] or programs["pnetcdf"]):
         raise Failure(f"neither forebay-bench nor forebay-bench-pnetcdf is in {options.build}: build first")

@@ -5,11 +5,13 @@
 //     FOREBAY_SLOW_STORE_DIR         the directory; without it nothing is slowed
 //     FOREBAY_SLOW_STORE_STATE       a zero-filled file of at least sizeof(SlowStoreState), usually
 //                                    in /dev/shm, the same for all processes
-//     FOREBAY_SLOW_STORE_LATENCY_US, _BYTES_PER_SECOND, _STRIPE, _SWITCH_US, _SERVERS
+//     FOREBAY_SLOW_STORE_LATENCY_US, _BYTES_PER_SECOND, _STRIPE, _SWITCH_US, _SERVERS,
+//     _OPEN_US
 //
-// Slowed are read, pread, readv, preadv, write, pwrite, writev, pwritev and their variants. Not
-// slowed: opening, truncating, fsync, mmap, copies within the kernel, aio_* (which Open MPI's ompio
-// uses for non-blocking calls only).
+// Slowed are opening, where _OPEN_US says so (each call waits so long, several at a time), read,
+// pread, readv, preadv, write, pwrite, writev, pwritev and their variants. Not slowed: truncating,
+// fsync, mmap, copies within the kernel, aio_* (which Open MPI's ompio uses for non-blocking calls
+// only).
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -66,6 +68,7 @@ class Store {
     parameters_.stripe_bytes =
         static_cast<std::int64_t>(number("FOREBAY_SLOW_STORE_STRIPE", 1 << 20));
     parameters_.servers = static_cast<int>(number("FOREBAY_SLOW_STORE_SERVERS", 1));
+    open_ns_ = static_cast<std::int64_t>(number("FOREBAY_SLOW_STORE_OPEN_US", 0) * 1e3);
     errno = EINVAL;
     if (parameters_.stripe_bytes < 1) give_up("FOREBAY_SLOW_STORE_STRIPE");
     if (parameters_.servers < 1 || parameters_.servers > forebay::bench::kMostServers) {
@@ -84,6 +87,8 @@ class Store {
     const std::string_view above(directory_);
     return whole.size() > above.size() && whole.starts_with(above) && whole[above.size()] == '/';
   }
+
+  std::int64_t open_ns() const { return open_ns_; }
 
   std::int64_t book(int fd, std::int64_t now, std::int64_t offset, std::int64_t bytes,
                     bool write) const {
@@ -113,6 +118,7 @@ class Store {
 
   char directory_[PATH_MAX] = "";
   SlowStoreParameters parameters_;
+  std::int64_t open_ns_ = 0;
   SlowStoreState* state_ = nullptr;
 };
 
@@ -199,7 +205,17 @@ ssize_t slow_pwritev(int fd, const iovec* pieces, int n, off_t at, int flags) {
 }
 
 int plain_open(int folder, const char* path, int flags, mode_t mode) {
-  return forget(::syscall(SYS_openat, folder, path, flags, mode));
+  const int fd = forget(::syscall(SYS_openat, folder, path, flags, mode));
+  // The library itself opens files while the store is being set up.
+  static thread_local bool inside = false;
+  if (fd < 0 || inside) return fd;
+  inside = true;
+  const int saved = errno;
+  const std::int64_t price = store().open_ns();
+  if (price > 0 && is_slow(fd)) sleep_until(clock_now() + price);
+  errno = saved;
+  inside = false;
+  return fd;
 }
 
 bool has_mode(int flags) { return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE; }

@@ -24,6 +24,7 @@
 
 namespace forebay {
 
+class ByteFile;
 class File;
 class WriteQueue;
 
@@ -103,6 +104,21 @@ class Container {
   virtual bool is_regular() = 0;  ///< local: no pipe, no device
   /// Local. The file by a descriptor of its own, for a thread; the container outlives it.
   virtual std::shared_ptr<File> beside(Report& report) = 0;
+
+  // -- files that are written together. Only of a container of which values_file() is something.
+
+  /// Local. The one file that all values go to, each at a place that the layout knows
+  /// (Layout::extents_of), by a transport that moves bytes of any file; else null.
+  virtual ByteFile* values_file() { return nullptr; }
+  /// Local; the same on all ranks. From here on the definitions of a new file are written only with
+  /// what makes its values visible: until then it has no bytes.
+  virtual void put_off_definitions(bool /*put_off*/) {}
+  /// Local; the same on all ranks. They wait; publish() writes them.
+  virtual bool definitions_wait() const { return false; }
+  /// Local, on one rank: what publish() and fill_up() do. All ranks have agreed on the number of
+  /// records.
+  virtual void publish_alone() {}
+  virtual void published() {}  ///< local, on all ranks, behind it
 
   // -- the end
 

@@ -256,8 +256,9 @@ void Dataset::sync_numrecs() {
 }
 
 void Dataset::write_agreed_numrecs() {
-  if (!schema_.record_dim()) return;
-  std::array<std::int64_t, 2> most{schema_.numrecs, numrecs_dirty_};
+  const bool waits = container_->definitions_wait();
+  if (!schema_.record_dim() && !waits) return;
+  std::array<std::int64_t, 2> most{schema_.numrecs, numrecs_dirty_ || waits};
   comm_.all_reduce(most, Reduce::max);
   schema_.numrecs = most[0];
   if (most[1] == 0) return;
@@ -322,7 +323,7 @@ void Dataset::close() {
     const bool publishes = all_there && container_->publishes_records();
     if (publishes) step([&] { container_->refresh_definitions(); });
     // Its last step is a meeting.
-    if (all_there && schema_.record_dim())
+    if (all_there && (schema_.record_dim() || container_->definitions_wait()))
       keep_first(first, up_to_meeting(comm_, [&] { write_agreed_numrecs(); }));
     if (publishes) step([&] { container_->publish_last(); });
     attempt_into(first, [&] { container_->fill_up(changed_ && all_there); });
@@ -336,6 +337,7 @@ void Dataset::close() {
     step([&] {
       auto reasons = container_->reasons();
       reasons.push_back(stage_->reasons());
+      reasons.insert(reasons.end(), remarks_.begin(), remarks_.end());
       print_report(comm_, path_, report_, method_, reasons, container_->layout().owners());
     });
   }

@@ -39,6 +39,28 @@ enum class Mode { define, collective, independent };
 
 enum class Which { listed, all, puts, gets };  ///< which queued requests a wait or cancel is about
 
+class Dataset;
+
+/// Who writes what waits of several datasets together (bundle/bundle.h).
+class WritesTogether {
+ public:
+  virtual ~WritesTogether() = default;
+  /// Collective. What waits of `because`, and of the others with it, is to be in the files. What
+  /// cannot be written so is left waiting; throws where ranks part.
+  virtual void write(Dataset& because) = 0;
+  /// Local. Bytes that may wait on this rank, besides those that do.
+  virtual Count room() const = 0;
+};
+
+/// What a dataset has waiting, that ranks have to agree on.
+struct WaitingFacts {
+  bool any = false;            ///< writes or definitions: the same on all ranks
+  std::size_t operations = 0;  ///< the same on all ranks
+  Count bytes = 0;             ///< memory that they take here
+  Count numrecs = 0;
+  bool numrecs_changed = false;
+};
+
 class Dataset {
  public:
   /// Collective. Creates (truncating, unless `no_clobber`: Errc::eexist) a file and enters define
@@ -191,6 +213,41 @@ class Dataset {
   Count buffer_size() const;  ///< Errc::enullabuf when none is attached
   Count buffer_usage() const;
 
+  // -- bundles (together.cc)
+  // -----------------------------------------------------------------------------------------
+
+  /// Collective. From here on collective writes wait, and the definitions of a new file with them,
+  /// until `others` write them, or close(). False where they cannot: the file is for reading, or
+  /// its stage keeps them elsewhere. `others` outlive the dataset, or it forgets them.
+  /// `comm`: of the same ranks in the same order; a new file meets there from here on, as far as it
+  /// can: the others have found out who is on which node, and communicators are few. `also` is
+  /// called on the way, locally: what it throws on one rank all throw.
+  bool write_with(
+      WritesTogether& others, const Comm& comm, const std::function<void()>& also = [] {});
+  void forget_others();  ///< local; the same on all ranks
+  WritesTogether* others() const { return others_; }
+  WaitingFacts waiting() const;
+  /// Local. The file that what waits goes to, by its extents; null, on all ranks, where a layout or
+  /// a transport does it otherwise.
+  ByteFile* waiting_file();
+  std::unique_ptr<ExtentStream> waiting_extents();
+  /// Local, on one rank, behind the values: what makes them visible. `numrecs`: which all agree on.
+  void publish_alone(Count numrecs);
+  /// Local, on all ranks: all is in the file, and visible.
+  void written_together(Count numrecs);
+  /// Collective. What waits is written, by this file's own means.
+  void write_alone();
+  /// Local, on all ranks: closes a file that has nothing waiting, and whose size is what it should
+  /// be, behind written_together(). The caller brings errors together. Not where a report is
+  /// wanted: that takes all ranks.
+  bool may_close_alone() const { return method_.report.empty() && !numrecs_dirty_; }
+  std::optional<Error> close_alone();
+  /// Collective. Closes a file that is not wanted any more: what waits is not written. `removes`:
+  /// one that has nothing else in it goes.
+  void drop(bool removes);
+  /// Local. A sentence for the report.
+  void remark(std::string sentence) { remarks_.push_back(std::move(sentence)); }
+
   // -- facts
   // -------------------------------------------------------------------------------------------------------
   /// Bytes that this rank's requests moved since open, in the file's types and before any codec,
@@ -263,6 +320,9 @@ class Dataset {
   std::unique_ptr<Container> container_;
   std::unique_ptr<Staging> staging_;  // what the stage needs, of a file that is open for writing
   std::unique_ptr<Stage> stage_;
+  HoldingStage* holding_ = nullptr;  // what stage_ is, once it is a bundle's
+  WritesTogether* others_ = nullptr;
+  std::vector<std::string> remarks_;
   std::vector<Request> queue_;
   RunListPool pool_;
   std::uint64_t next_sequence_ = 0;

@@ -17,6 +17,8 @@ class Dataset::Staging : public StageHost {
   void publish() override;
   WriteQueue* later() override;
   std::unique_ptr<Aside> aside() override;
+  void write_with_others() override;
+  Count room() override;
 
  private:
   Dataset& dataset_;

@@ -190,6 +190,10 @@ std::string report_json(const std::string& path, const ReportSummary& summary, c
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+void append_to_report(const std::string& report, const std::string& line) {
+  if (report.starts_with(json_prefix)) append_to_file(report.substr(json_prefix.size()), line);
+}
+
 void print_report(const Comm& comm, const std::string& path, const Report& report,
                   const Method& method, const std::vector<std::string>& reasons,
                   const NamedOwners& owners) {

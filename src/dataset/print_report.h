@@ -62,6 +62,10 @@ void print_report(const Comm& comm, const std::string& path, const Report& repor
                   const Method& method, const std::vector<std::string>& reasons,
                   const NamedOwners& owners = {});
 
+/// Local. The line that goes where Method::report says, as print_report() writes; nothing where it
+/// asks for no JSON.
+void append_to_report(const std::string& report, const std::string& line);
+
 /// Collective: the end of a close. Notes the seconds since `opened`, prints the report if one is
 /// wanted, with reasons(), a list, and throws on all ranks if any has `failed`, or
 /// fails here.

@@ -68,6 +68,12 @@ class Layout {
   }
   /// Whether what one rank wrote by itself is in the file when carry_out() returns.
   virtual bool writes_alone() const { return false; }
+  /// Local. The extents of these writes in the one file that has all of them, for whoever writes
+  /// several files together; null where they are not known before they are carried out. `writes`
+  /// outlive it; their order may change as carry_out() changes it.
+  virtual std::unique_ptr<ExtentStream> extents_of(std::span<Request> /*writes*/) {
+    return nullptr;
+  }
   /// How operations were carried out and why, for the report: sentences; may be empty.
   virtual std::string reasons() const { return {}; }
   /// Who encoded what, where the report wants it.

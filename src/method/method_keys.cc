@@ -17,6 +17,9 @@ constexpr std::array<std::string_view, 3> client_caches = {"auto", "coherent", "
 constexpr std::array<std::string_view, 2> splits = {"none", "step"};
 constexpr std::array<std::string_view, 3> swaps = {"auto", "enable", "disable"};
 
+constexpr std::array<std::string_view, 7> bundle_scheme_words = {"auto", "off", "joint",   "bps",
+                                                                 "lps",  "ips", "balanced"};
+
 constexpr Count kib = 1024;
 constexpr Count no_limit = std::numeric_limits<Count>::max();
 constexpr int most_ranks = std::numeric_limits<int>::max();
@@ -110,6 +113,28 @@ constexpr KeySpec common_keys[] = {
               "ranks write one file side by side, each through an opening of its own.",
               "engine"},
              &Method::hole_threshold, 0),
+    plain_key(
+        {"bundle", "a name", "not given",
+         "Files of this name are written together, the ranks divided among them: their writes "
+         "and closes wait until the bundle is written (docs/bundles.md).",
+         "engine"},
+        KeyKind::kept, KeyFamily::own),
+    count_key({"bundle_files", "a number, at least 0", "0",
+               "A bundle is written once so many of its files are closed. 0: when one of them is "
+               "synchronised or opened again, memory is full, or the program ends.",
+               "engine"},
+              nullptr, 0, most_ranks),
+    word_key(
+        {"bundle_scheme", "auto|off|joint|bps|lps|ips|balanced", "auto",
+         "How ranks are divided among the files of a bundle; joint: all for all, off: one file "
+         "after the other.",
+         "engine"},
+        nullptr, bundle_scheme_words),
+    size_key({"bundle_memory", "bytes, at least 0", "0",
+              "Bytes of a bundle's writes that a rank keeps until they are written. 0: "
+              "buffer_limit.",
+              "engine"},
+             nullptr, 0),
     size_key({"checkpoint_memory", "bytes, at least 0", "256MiB",
               "Bytes of checkpoints of an adjoint computation that a rank keeps in memory "
               "(docs/checkpoints.md). 0: each is in a file when it was pushed.",

@@ -13,12 +13,22 @@
 
 namespace forebay {
 
+/// Which node has a window, where that does not go round.
+class WindowHomes {
+ public:
+  virtual ~WindowHomes() = default;
+  virtual int home_of(Count window) const = 0;
+  /// Which of its ranks receives messages.
+  virtual int delegate_of(Count window) const = 0;
+};
+
 /// The range of bytes that one collective operation touches, over all ranks.
 struct WindowGrid {
   Count size = 1;   ///< bytes of a window
   Count first = 0;  ///< number of the first window: byte `first * size` of the file begins it
   Count count = 0;  ///< windows in the range
   int homes = 1;    ///< nodes that aggregate
+  const WindowHomes* given = nullptr;  ///< instead; outlives the grid
 
   static WindowGrid over(Offset begin, Offset end, Count size, int homes) {
     WindowGrid g;
@@ -42,10 +52,12 @@ struct WindowGrid {
 
   Offset begin_of(Count window) const { return window * size; }
   Offset end_of(Count window) const { return (window + 1) * size; }
-  int home_of(Count window) const { return static_cast<int>(window % homes); }
+  int home_of(Count window) const {
+    return given ? given->home_of(window) : static_cast<int>(window % homes);
+  }
   /// Which of a home node's `ranks` receives messages for the window: they take turns.
   int delegate_of(Count window, int ranks) const {
-    return static_cast<int>(window / homes % ranks);
+    return given ? given->delegate_of(window) : static_cast<int>(window / homes % ranks);
   }
 };
 

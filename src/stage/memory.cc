@@ -38,12 +38,15 @@ namespace {
 // A rank's part of an operation above it is worth system calls of its own.
 constexpr Count large_operation = 2 << 20;
 
-class MemoryStage : public Stage {
+class MemoryStage : public HoldingStage {
  public:
-  MemoryStage(const StageSite& site, bool always)
+  enum class When { slow, always, bundled };
+
+  MemoryStage(const StageSite& site, When when)
       : site_(site),
         layout_(&site.layout),
-        always_(always),
+        always_(when != When::slow),
+        bundled_(when == When::bundled),
         limit_(std::max<Count>(site.method.buffer_limit / 4, 1)) {}
 
   StageNeeds offer(std::vector<Request>& writes, const std::vector<Request>& /*reads*/) override {
@@ -54,7 +57,7 @@ class MemoryStage : public Stage {
     bool held = false;
     attempt_to([&] { held = hold(writes); });
     needs.direct = !held;
-    needs.flush = bytes_ >= limit_;
+    needs.flush = !bundled_ && bytes_ >= limit_;
     needs.alike = hash_of(writes);
     needs.unlike = largest_hash - needs.alike;
     return needs;
@@ -101,6 +104,15 @@ class MemoryStage : public Stage {
   bool holds_writes() const override { return !ends_.empty(); }
   void use(Layout& layout) override { layout_ = &layout; }
   void close(bool /*drop*/) override { clear(); }
+
+  std::span<Request> held() override { return std::span(requests_).first(agreed()); }
+  std::size_t operations() const override { return ends_.size(); }
+  Count held_bytes() const override { return bytes_; }
+  void forget_held() override {
+    for (const Request& r : held()) bytes_ -= held_bytes(r);
+    requests_.erase(requests_.begin(), requests_.begin() + static_cast<std::ptrdiff_t>(agreed()));
+    ends_.clear();
+  }
 
   std::string reasons() const override {
     if (held_operations_ == 0) return {};
@@ -151,7 +163,9 @@ class MemoryStage : public Stage {
   bool hold(const std::vector<Request>& writes) {
     Count bytes = 0;
     for (const Request& r : writes) bytes += held_bytes(r);
-    if (bytes > std::min(limit_, large_operation) || bytes_ + bytes > 2 * limit_) return false;
+    if (bundled_ ? bytes > site_.host.room()
+                 : bytes > std::min(limit_, large_operation) || bytes_ + bytes > 2 * limit_)
+      return false;
     StepTimer timer(site_.report, Step::stage);
     ends_.reserve(ends_.size() + 1);
     for (const Request& r : writes) {
@@ -176,14 +190,17 @@ class MemoryStage : public Stage {
 
   // Collective. There is as much to do on all ranks: they hold parts of the same operations.
   void carry_out_held() {
+    site_.host.write_with_others();
     if (!holds_writes()) return;
     refused_.reset();
     together(site_.comm, [&] {
-      carry_out(held());
+      // A bundle's file may be one in which nobody looks.
+      const bool blind = bundled_ && !layout_->sees_overlaps() && ends_.size() > 1;
+      if (!blind) carry_out(held());
       // Where the file has turned out to be quick meanwhile nobody looked.
       const bool watched = always_ || layout_->answers_slowly();
       gave_up_ = gave_up_ || (!always_ && watched && layout_->overlapped());
-      if ((layout_->overlapped() || !watched) && ends_.size() > 1) carry_out_in_turn();
+      if ((blind || layout_->overlapped() || !watched) && ends_.size() > 1) carry_out_in_turn();
       layout_->flush();
       site_.host.write_agreed_numrecs();
     });
@@ -192,8 +209,6 @@ class MemoryStage : public Stage {
     forget_held();
     agree_on_error(site_.comm, refused_);
   }
-
-  std::span<Request> held() { return std::span(requests_).first(agreed()); }
 
   // What is one rank's own matter the others know nothing of: told when all is done.
   void carry_out(std::span<Request> requests) {
@@ -213,12 +228,6 @@ class MemoryStage : public Stage {
     }
   }
 
-  void forget_held() {
-    for (const Request& r : held()) bytes_ -= held_bytes(r);
-    requests_.erase(requests_.begin(), requests_.begin() + static_cast<std::ptrdiff_t>(agreed()));
-    ends_.clear();
-  }
-
   void clear() {
     requests_.clear();
     ends_.clear();
@@ -227,7 +236,7 @@ class MemoryStage : public Stage {
 
   StageSite site_;
   Layout* layout_;
-  bool always_;
+  bool always_, bundled_;
   Count limit_;
   bool alone_ = false, gave_up_ = false;
   bool holds_ = false;             // the operation at hand may wait
@@ -241,16 +250,20 @@ class MemoryStage : public Stage {
 
 }  // namespace
 
+std::unique_ptr<HoldingStage> make_bundled_stage(const StageSite& site) {
+  return std::make_unique<MemoryStage>(site, MemoryStage::When::bundled);
+}
+
 extern const StageEntry auto_stage{
     {"auto", "direct, or memory where the file system answers slowly", 0},
     [](const StageSite& site) -> std::unique_ptr<Stage> {
-      return std::make_unique<MemoryStage>(site, false);
+      return std::make_unique<MemoryStage>(site, MemoryStage::When::slow);
     }};
 
 extern const StageEntry memory_stage{
     {"memory", "kept in memory until there is much of it, and handed over as one operation", 15},
     [](const StageSite& site) -> std::unique_ptr<Stage> {
-      return std::make_unique<MemoryStage>(site, true);
+      return std::make_unique<MemoryStage>(site, MemoryStage::When::always);
     },
     true};
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -93,6 +94,14 @@ class StageHost {
   virtual WriteQueue* later() { return nullptr; }
   /// Local. Null where the layout cannot write from beside.
   virtual std::unique_ptr<Aside> aside() = 0;
+
+  // Of a HoldingStage's.
+
+  /// Collective. What waits has to be in the file. Whatever others write along with theirs does not
+  /// wait any more behind it; the rest the stage writes.
+  virtual void write_with_others() {}
+  /// Local. Bytes that may wait here on this rank, besides those that do.
+  virtual Count room() { return 0; }
 };
 
 /// What a stage shares with the dataset; all of it outlives the stage.
@@ -118,5 +127,19 @@ struct StageEntry : Part {
 };
 
 std::unique_ptr<Stage> make_direct_stage(Layout& layout);
+
+/// Keeps collective writes until they have to be in the file, or its host has no room for more.
+class HoldingStage : public Stage {
+ public:
+  /// Local. What waits, in the order of calls; as many operations on all ranks.
+  virtual std::span<Request> held() = 0;
+  virtual std::size_t operations() const = 0;
+  virtual Count held_bytes() const = 0;  ///< memory that it takes on this rank
+  virtual void forget_held() = 0;        ///< it is in the file
+};
+
+/// Stage `memory` for a file of a bundle (bundle/bundle.h): its host says what may wait, and when
+/// it no longer does.
+std::unique_ptr<HoldingStage> make_bundled_stage(const StageSite& site);
 
 }  // namespace forebay

@@ -267,6 +267,26 @@ void AggregatedTransport::through_windows(const OperationTotal& total, ExtentStr
   attempt_into(failure_, [&] { walk_windows(total, extents, from, to, writing); });
 }
 
+namespace {
+
+class PlannedHomes : public WindowHomes {
+ public:
+  PlannedHomes(const PlannedWindows* planned, const Topology& topology)
+      : planned_(planned), topology_(topology) {}
+  int home_of(Count window) const override { return topology_.node_of(planned_->owner(window)); }
+  int delegate_of(Count window) const override {
+    const Rank owner = planned_->owner(window);
+    const auto ranks = topology_.ranks_of(topology_.node_of(owner));
+    return static_cast<int>(std::lower_bound(ranks.begin(), ranks.end(), owner) - ranks.begin());
+  }
+
+ private:
+  const PlannedWindows* planned_;
+  const Topology& topology_;
+};
+
+}  // namespace
+
 // Windows are looked at in parts, so that what ranks keep of them is small however large the file.
 // Where one node mostly covers them, looking closer at who has pieces where would cost more than
 // visiting a few in vain.
@@ -274,7 +294,9 @@ void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream
                                        Offset from, Offset to, bool writing) {
   OperationTotal range = total;
   range.first = from, range.last = to;
-  const WindowGrid grid = window_grid_for(range, node_counts(), options_, window_);
+  WindowGrid grid = window_grid_for(range, node_counts(), options_, window_);
+  const PlannedHomes planned(options_.planned, *topology_);
+  if (options_.planned) grid.given = &planned;
   WindowSite site{comm_.rank(), *topology_, *slots_, mailbox_ ? &*mailbox_ : nullptr,
                   report_,      failure_,   {},      {}};
   site.write_out = [this](const Slots::Use& use) { finish_write(use); };
@@ -426,9 +448,13 @@ std::unique_ptr<Transport> make(const Comm& comm, std::shared_ptr<ByteFile> file
 extern const TransportEntry auto_transport{
     {"auto",
      "aggregated, or each rank its own where pieces are large enough or that was found quicker", 0},
-    make};
+    make,
+    nullptr,
+    true};
 extern const TransportEntry aggregated_transport{
     {"aggregated", "Forebay's own two-phase exchange, where ranks write for each other", 40, keys},
-    make};
+    make,
+    nullptr,
+    true};
 
 }  // namespace forebay

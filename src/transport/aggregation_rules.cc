@@ -58,7 +58,7 @@ bool carried_out_directly(const OperationTotal& total, const NodeCounts& nodes,
 // Within a node memory is always quicker than a system call for each small piece.
 bool may_try_directly(const OperationTotal& total, const NodeCounts& nodes,
                       const TransportOptions& options, bool write) {
-  return options.kind == "auto" && nodes.nodes > 1 && !options.bulk &&
+  return options.kind == "auto" && nodes.nodes > 1 && !options.bulk && !options.planned &&
          total.mean_piece() >= QuickerWays::least_piece &&
          total.bytes >= options.least_trial * nodes.nodes &&
          (write || !reads_alike(total, options));
@@ -77,6 +77,7 @@ Count windows_of_a_try(const WindowGrid& grid) {
 // writes.
 Count window_size_for(const OperationTotal& total, const NodeCounts& nodes,
                       const TransportOptions& options, Count before) {
+  if (options.planned) return options.planned->size;
   Count largest = options.window_size;
   if (largest == 0 && nodes.nodes == 1) largest = options.bulk ? bulk_window : cached_window;
   // Without shared memory each rank has its own, and that is scarce.

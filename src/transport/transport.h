@@ -15,6 +15,12 @@
 
 namespace forebay {
 
+/// Windows whose size and owners somebody else has chosen.
+struct PlannedWindows {
+  Count size = 0;
+  std::function<Rank(Count window)> owner;  ///< writes it, or its node does
+};
+
 /// What a transport may be told; every member has the default that measured best
 /// (docs/performance.md).
 struct TransportOptions {
@@ -35,8 +41,10 @@ struct TransportOptions {
   int aggregators = 0;                 ///< nodes that aggregate at most; 0: all
   Count least_trial = 256 << 10;       ///< bytes of a node's, to try which way is quicker
   double patience = 2;                 ///< see quicker_way.h
-  int ranks_per_node = 0;              ///< as Comm::split_node has it; 1: messages only
-  const Method* method = nullptr;      ///< for keys that are one transport's own
+  /// Where windows and their owners have been planned; outlives the transport. Null: chosen.
+  const PlannedWindows* planned = nullptr;
+  int ranks_per_node = 0;          ///< as Comm::split_node has it; 1: messages only
+  const Method* method = nullptr;  ///< for keys that are one transport's own
 };
 
 /// What a method's keys say of it.
@@ -56,6 +64,7 @@ struct TransportEntry : Part {
   std::unique_ptr<Transport> (*make)(const Comm&, std::shared_ptr<ByteFile>,
                                      const TransportOptions&, Report&);
   const char* needs = nullptr;  ///< what ranks that are threads, or one process, do not have
+  bool of_any_file = false;     ///< of several as one, too (merged_files.h)
 };
 
 /// Collective. Errc::einval for an unknown kind.

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "api/pnetcdf/bundles.h"
 #include "api/pnetcdf/interface.h"
 #include "array/names.h"
 #include "comm/mpi.h"
@@ -79,6 +80,8 @@ Files& files() {
 
 std::atomic<int> default_format{NC_FORMAT_CLASSIC};
 
+}  // namespace
+
 HintMap hints_of(MPI_Info info) {
   HintMap hints;
   if (info == MPI_INFO_NULL) return hints;
@@ -97,6 +100,8 @@ HintMap hints_of(MPI_Info info) {
   }
   return hints;
 }
+
+namespace {
 
 /// CDF version (1, 2, 5) of a new file.
 int version_of(int cmode) {
@@ -129,15 +134,15 @@ template <typename Make>
 int start_file(MPI_Comm mpi, const char* path, int mode, int* ncidp, int differ, Make&& make) {
   return guard([&]() -> int {
     const Comm comm = make_comm(mpi);
-    int root_mode = mode;
     std::int64_t code = NC_NOERR;
     const auto failed = up_to_meeting(comm, [&] {
-      comm.broadcast(&root_mode, sizeof root_mode);
+      const int root_mode = meet_before_opening(comm, path, mode);
       if (ncidp != nullptr) *ncidp = -1;
       Files::Place place(files());
       if (ncidp == nullptr) throw Error(Errc::einval, "ncidp is a null pointer");
       if (path == nullptr || *path == '\0') throw Error(Errc::ebad_file, "the path is empty");
       std::unique_ptr<Dataset> ds = make(comm, root_mode);  // its last step is a meeting
+      join_bundle(*ds);
       code = root_mode == mode ? NC_NOERR : differ;
       if (ds->method().safe_mode) code = comm.all_reduce(code, Reduce::min);
       *ncidp = place.fill(std::move(ds));
@@ -155,6 +160,11 @@ Dataset& dataset(int ncid) {
 }
 
 std::vector<int> open_files() { return files().ids(); }
+
+std::unique_ptr<Dataset> remove_file(int ncid) {
+  dataset(ncid);
+  return files().remove(ncid);
+}
 
 const Variable& variable_of(const Dataset& ds, int varid) {
   if (varid == NC_GLOBAL) throw Error(Errc::eglobal, "NC_GLOBAL is no variable");
@@ -201,17 +211,11 @@ int ncmpi_open(MPI_Comm comm, const char* path, int omode, MPI_Info info, int* n
 // The ID is free afterwards whatever happens: there is nothing left that a second attempt could
 // close.
 int ncmpi_close(int ncid) {
-  return guard([&] {
-    dataset(ncid);
-    files().remove(ncid)->close();
-  });
+  return guard([&] { close_file(remove_file(ncid)); });
 }
 
 int ncmpi_abort(int ncid) {
-  return guard([&] {
-    dataset(ncid);
-    files().remove(ncid)->abort();
-  });
+  return guard([&] { abort_file(remove_file(ncid)); });
 }
 
 int ncmpi_enddef(int ncid) {

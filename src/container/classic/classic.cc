@@ -89,6 +89,9 @@ class ClassicContainer::Dispatch : public Layout {
     }
     return all;
   }
+  std::unique_ptr<ExtentStream> extents_of(std::span<Request> writes) override {
+    return file_.any_begun() ? nullptr : file_.canonical_->extents_of(writes);
+  }
   bool writes_alone() const override {
     return !file_.any_begun() && file_.canonical_->writes_alone();
   }
@@ -129,7 +132,8 @@ ClassicContainer::ClassicContainer(const ContainerSite& site)
 
 // The engine's parts refer to each other, in the order of the members.
 ClassicContainer::~ClassicContainer() {
-  comm_.before_meetings({});
+  // The communicator may be several files'.
+  if (file_.has_weak_caches()) comm_.before_meetings({});
   if (file_.has_weak_caches() && site_.writable) attempt_to([&] { file_.ensure_open(); });
   file_.leave();
 }
@@ -316,7 +320,26 @@ ClassicContainer::Kept ClassicContainer::make_part(const LayoutEntry& layout) co
 
 void ClassicContainer::publish() {
   each_begun_apart([](ApartPart& part) { part.publish(); });
-  by_root(comm_, [&] { write_numrecs(); });
+  by_root(comm_, [&] { definitions_wait_ ? write_header() : write_numrecs(); });
+  definitions_wait_ = false;
+}
+
+// Where caches are weak ranks have to meet in this file, too.
+ByteFile* ClassicContainer::values_file() {
+  const auto* transport = find_part<TransportEntry>(site_.method.transport);
+  const bool any = transport && transport->of_any_file;
+  return any && parts_.empty() && !file_.has_weak_caches() && !file_.writes_later() ? &file_
+                                                                                    : nullptr;
+}
+
+void ClassicContainer::publish_alone() {
+  if (definitions_wait_) {
+    write_header();
+  } else if (schema_.record_dim()) {
+    write_numrecs();
+  }
+  // A longer file is as it was.
+  if (const Offset end = full_size(); file_.is_regular() && file_.size() < end) file_.truncate(end);
 }
 
 void ClassicContainer::fill_record(VarId id, Count record) {

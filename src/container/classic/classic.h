@@ -49,6 +49,12 @@ class ClassicContainer : public Container {
   bool is_regular() override { return file_.is_regular(); }
   std::shared_ptr<File> beside(Report& report) override;
 
+  ByteFile* values_file() override;
+  void put_off_definitions(bool put_off) override { puts_off_ = put_off; }
+  bool definitions_wait() const override { return definitions_wait_; }
+  void publish_alone() override;
+  void published() override { definitions_wait_ = false; }
+
   void sync() override;
   void look_again() override { file_.look_again(); }
   void refresh_definitions() override;
@@ -111,7 +117,10 @@ class ClassicContainer : public Container {
   void write_header();  // rank 0 only, as the next
   void write_numrecs();
 
+  Offset full_size() const;
+
   // placement.cc
+  bool fills_anything() const;
   Alignment alignment_for(const EnddefArguments& arguments) const;
   void settle_alignment(const Alignment& alignment);
   void relocate(const Moves& moves);                                       // collective
@@ -127,6 +136,7 @@ class ClassicContainer : public Container {
   std::unique_ptr<Layout> canonical_;
   std::vector<Kept> parts_;  // a heap last
   bool has_plain_ = true;    // some variable is nobody's
+  bool puts_off_ = false, definitions_wait_ = false;
   std::unique_ptr<Layout> layout_;
   std::optional<Alignment> alignment_;  // settled at the first enddef since open
 };

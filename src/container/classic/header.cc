@@ -46,6 +46,7 @@ std::shared_ptr<const Decomposition> ClassicContainer::stored_decomposition(int 
 
 void ClassicContainer::write_definitions() {
   by_root(comm_, [&] { write_header(); });
+  definitions_wait_ = false;
   for (const Kept& kept : parts_)
     if (ApartPart* part = kept.part->apart()) part->header_written();
 }
@@ -163,6 +164,14 @@ void ClassicContainer::take_over(std::span<const std::byte> placed) {
 void ClassicContainer::fill_up(bool changed) {
   // Independent writes are known to their own rank only.
   if (comm_.all_reduce(std::int64_t{changed}, Reduce::max) == 0 || !comm_.is_root()) return;
+  const Offset end = full_size();
+  // Without variables nothing tells a reader why the file should go on after a header that has
+  // become shorter.
+  const bool too_long = schema_.vars.empty() && file_.size() > end;
+  if ((file_.size() < end || too_long) && file_.is_regular()) file_.truncate(end);
+}
+
+Offset ClassicContainer::full_size() const {
   Offset end = schema_.header_size;
   for (const Variable& var : schema_.vars) {
     const bool apart = keeper_apart(var) != nullptr, in_records = var.is_record && !apart;
@@ -173,10 +182,7 @@ void ClassicContainer::fill_up(bool changed) {
     if (records > 0)
       end = std::max(end, var.begin + (records - 1) * schema_.recsize * in_records + bytes);
   }
-  // Without variables nothing tells a reader why the file should go on after a header that has
-  // become shorter.
-  const bool too_long = schema_.vars.empty() && file_.size() > end;
-  if ((file_.size() < end || too_long) && file_.is_regular()) file_.truncate(end);
+  return end;
 }
 
 }  // namespace forebay

@@ -103,12 +103,18 @@ void ClassicContainer::redefine(const Schema* old) {
     part.start(old, [&](const Move& move) { relocate([&](const auto& f) { f(move); }); });
   });
   // Where nothing follows here, the meeting that ends define mode tells of a failure, too.
+  definitions_wait_ = puts_off_ && !old && parts_.empty() && !fills_anything();
   if (!parts_.empty()) {
     write_definitions();
-  } else if (comm_.is_root()) {
+  } else if (comm_.is_root() && !definitions_wait_) {
     write_header();
   }
   parts_begin();
+}
+
+bool ClassicContainer::fills_anything() const {
+  return std::any_of(schema_.vars.begin(), schema_.vars.end(),
+                     [](const Variable& var) { return !var.no_fill; });
 }
 
 Alignment alignment_hints(const Method& method) {

@@ -242,19 +242,7 @@ class CanonicalLayout : public Layout {
       : schema_(schema), io_(io), report_(report), flatten_(flatten) {}
 
   void carry_out(std::span<Request> requests, bool write, bool collective) override {
-    std::unique_ptr<ExtentStream> stream;
-    {
-      StepTimer timer(report_, Step::plan);
-      if (flatten_ && write) {
-        stream = std::make_unique<FlattenedStream>(requests, schema_);
-      } else {
-        stream = std::make_unique<CanonicalStream>(requests, schema_, write);
-      }
-    }
-    report_[Counter::requests] += static_cast<std::int64_t>(requests.size());
-    report_[Counter::pieces] += stream->summary().pieces;
-    report_[write ? Counter::bytes_asked_write : Counter::bytes_asked_read] +=
-        stream->summary().bytes;
+    const std::unique_ptr<ExtentStream> stream = stream_of(requests, write);
     if (collective) {
       write ? io_.write_all(*stream) : io_.read_all(*stream);
     } else if (!stream->summary().empty()) {
@@ -270,6 +258,9 @@ class CanonicalLayout : public Layout {
     for (const Request& write : writes) all.add(*range_of(write));
     return all;
   }
+  std::unique_ptr<ExtentStream> extents_of(std::span<Request> writes) override {
+    return stream_of(writes, true);
+  }
   bool writes_alone() const override { return true; }
   void expect_more(bool more) override { io_.expect_more(more); }
   bool answers_slowly() const override { return io_.answers_slowly(); }
@@ -277,6 +268,21 @@ class CanonicalLayout : public Layout {
   bool sees_overlaps() const override { return io_.sees_overlaps(); }
 
  private:
+  std::unique_ptr<ExtentStream> stream_of(std::span<Request> requests, bool write) {
+    StepTimer timer(report_, Step::plan);
+    std::unique_ptr<ExtentStream> stream;
+    if (flatten_ && write) {
+      stream = std::make_unique<FlattenedStream>(requests, schema_);
+    } else {
+      stream = std::make_unique<CanonicalStream>(requests, schema_, write);
+    }
+    report_[Counter::requests] += static_cast<std::int64_t>(requests.size());
+    report_[Counter::pieces] += stream->summary().pieces;
+    report_[write ? Counter::bytes_asked_write : Counter::bytes_asked_read] +=
+        stream->summary().bytes;
+    return stream;
+  }
+
   const Schema& schema_;
   ExtentIo& io_;
   Report& report_;

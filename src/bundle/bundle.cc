@@ -1,0 +1,347 @@
+#include "bundle/bundle.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "base/attempt.h"
+#include "bundle/joint_write.h"
+#include "comm/agree.h"
+#include "comm/topology.h"
+#include "dataset/print_report.h"
+#include "method/method_values.h"
+#include "storage/file.h"
+
+namespace forebay {
+
+namespace {
+
+constexpr FileNumber no_file{0, 0};
+
+FileNumber file_at(const std::string& name) {
+  struct stat info {};
+  return ::stat(name.c_str(), &info) == 0 ? FileNumber(info.st_dev, info.st_ino) : no_file;
+}
+
+std::pair<std::string, FileNumber> known_as(const std::string& path) {
+  const std::string name = strip_prefix(path);
+  return {name, file_at(name)};
+}
+
+}  // namespace
+
+BundleOptions bundle_options(const Method& method) {
+  BundleOptions options;
+  options.files = std::stoi(method_value(method, "bundle_files"));
+  options.scheme = bundle_scheme(method_value(method, "bundle_scheme"));
+  options.buffer_limit = method.buffer_limit;
+  options.memory = std::stoll(method_value(method, "bundle_memory"));
+  if (options.memory == 0) options.memory = method.buffer_limit;
+  options.ranks_per_node = method.ranks_to_share_memory();
+  options.window_size = method.window_size;
+  return options;
+}
+
+std::string BundleRecord::json(const std::string& bundle) const {
+  using Json = nlohmann::ordered_json;
+  Json all{{"bundle", bundle},       {"scheme", name_of(plan.scheme)}, {"why", why},
+           {"ranks", plan.ranks},    {"predicted_seconds", predicted}, {"seconds", seconds},
+           {"files", Json::array()}, {"one_after_another", apart}};
+  for (std::size_t f = 0; f < files.size() && f < plan.bytes.size(); ++f) {
+    const BundleGroup& group = plan.group(f);
+    all["files"].push_back({{"path", files[f]},
+                            {"bytes", plan.bytes[f]},
+                            {"first_rank", group.first},
+                            {"ranks", group.ranks}});
+  }
+  for (const auto& [name, numbers] : counters)
+    all["counters"][name] = {{"max", numbers[0]}, {"sum", numbers[1]}};
+  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Bundle::Bundle(Comm comm, std::string name, std::int64_t id, const BundleOptions& options)
+    : comm_(std::move(comm)),
+      name_(std::move(name)),
+      id_(id),
+      options_(options),
+      latency_(std::numeric_limits<std::int64_t>::max()) {}
+
+Bundle::~Bundle() {
+  for (Dataset* member : open_) member->forget_others();
+}
+
+bool Bundle::add(Dataset& dataset) {
+  if (dataset.others())
+    throw Error(Errc::einval, dataset.path() + " is in a bundle already",
+                "a file is a member of one bundle, once");
+  if (report_to_.empty() && dataset.method().wants_json_report())
+    report_to_ = dataset.method().report;
+  const bool joins = dataset.write_with(*this, comm_, [&] {
+    open_.reserve(open_.size() + 1);
+    closed_.reserve(closed_.size() + open_.size() + 1);
+  });
+  if (!joins) return false;
+  open_.push_back(&dataset);
+  return true;
+}
+
+void Bundle::remove(Dataset& dataset) {
+  std::erase(open_, &dataset);
+  dataset.forget_others();
+}
+
+Count Bundle::room() const {
+  Count left = options_.memory;
+  for (const Dataset* member : open_) left -= member->waiting().bytes;
+  for (const Closed& member : closed_) left -= member.dataset->waiting().bytes;
+  return std::max<Count>(left, 0);
+}
+
+std::vector<Dataset*> Bundle::waiting() const {
+  std::vector<Dataset*> all;
+  for (Dataset* member : open_)
+    if (member->waiting().any) all.push_back(member);
+  for (const Closed& member : closed_)
+    if (member.dataset->waiting().any && !member.dropped) all.push_back(member.dataset.get());
+  return all;
+}
+
+void Bundle::close(std::unique_ptr<Dataset> dataset) {
+  const auto failed = attempt_to([&] { close_later(std::move(dataset)); });
+  if (failed && failed->code() != Errc::epending) throw *failed;
+  if (options_.files > 0 && std::ssize(closed_) >= options_.files) complete();
+  if (failed) throw *failed;
+  if (closed_.empty()) tell();
+}
+
+void Bundle::close_later(std::unique_ptr<Dataset> dataset) {
+  std::optional<Error> failed;
+  // What other ranks wait for in a close is done now; only writing is put off.
+  const auto step = [&](auto&& f) {
+    if (!failed) failed = attempt_together(dataset->comm(), f);
+  };
+  if (dataset->mode() == Mode::define) step([&] { dataset->enddef(); });
+  if (dataset->mode() == Mode::independent) step([&] { dataset->end_independent(); });
+  std::optional<Error> pending;
+  if (dataset->pending() > 0) {
+    attempt_to([&] { dataset->cancel(Which::all, {}, {}); });
+    pending = Error(Errc::epending, "nonblocking requests were pending when a file was closed",
+                    "call wait or cancel before close");
+  }
+  std::erase(open_, dataset.get());
+  if (failed) {
+    dataset->forget_others();
+    attempt_to([&] { dataset->close(); });
+    throw *failed;
+  }
+  const auto file = file_at(dataset->path());
+  closed_.push_back({std::move(dataset), file});  // there is room
+  if (pending) throw *pending;
+}
+
+void Bundle::write(Dataset& because) {
+  if (busy_) return;
+  static_cast<void>(because);  // it goes along with all that waits
+  complete();
+}
+
+void Bundle::complete() {
+  if (busy_) return;
+  busy_ = true;
+  const auto failed = attempt_together(comm_, [&] {
+    std::vector<std::int64_t> dropped(closed_.size());
+    for (std::size_t i = 0; i < closed_.size(); ++i) dropped[i] = closed_[i].dropped;
+    comm_.all_reduce(dropped, Reduce::max);
+    for (std::size_t i = 0; i < closed_.size(); ++i) closed_[i].dropped = dropped[i] != 0;
+  });
+  if (!failed) {
+    last_ = {};
+    report_ = {};
+    // Where it fails as a whole, each file is written for itself.
+    const auto apart = attempt_together(comm_, [&] { write_jointly(waiting()); });
+    if (apart) note_apart(*apart);
+    attempt_together(comm_, [&] { print_record(); });
+    for (Dataset* member : open_)
+      if (member->waiting().any) attempt_to([&] { member->write_alone(); });
+    attempt_together(comm_, [&] { end_closed(); });
+  }
+  busy_ = false;
+  if (failed) throw *failed;
+}
+
+void Bundle::note_apart(const Error& why) {
+  attempt_to([&] {
+    last_ = {};
+    last_.why = "not jointly: " + why.message();
+    for (Dataset* member : waiting()) last_.apart.push_back(member->path());
+  });
+}
+
+// Numbers of the joint operation alone: what files do for themselves stands in their reports.
+void Bundle::print_record() {
+  if (report_to_.empty()) return;
+  const bool any = !last_.files.empty() || !last_.apart.empty();
+  if (!any) return;
+  const ReportSummary summary = summarize(comm_, report_);
+  if (!comm_.is_root()) return;
+  for (std::size_t i = 0; i < counter_count; ++i)
+    if (summary.sum.counters[i] > 0)
+      last_.counters.emplace_back(counter_names[i],
+                                  std::array{summary.max.counters[i], summary.sum.counters[i]});
+  append_to_report(report_to_, last_.json(name_) + "\n");
+}
+
+void Bundle::write_jointly(std::span<Dataset* const> all) {
+  std::vector<Dataset*> files;
+  for (Dataset* file : all) {
+    const bool joint =
+        options_.scheme != BundleScheme::off && !overlapping_ && file->waiting_file() != nullptr;
+    (joint ? files.push_back(file) : last_.apart.push_back(file->path()));
+  }
+  if (files.empty()) return;
+  std::vector<std::unique_ptr<ExtentStream>> streams;
+  for (Dataset* file : files) {
+    streams.push_back(file->waiting_extents());
+    if (!streams.back()) throw Error(Errc::enotsupport, file->path() + " has no extents");
+  }
+  const JointFacts facts = agree_on_facts(comm_, files, streams);
+  const Topology& topology = Topology::of(comm_, options_.ranks_per_node);
+  last_.plan = choose(facts.bytes, topology.largest_node(), last_.why);
+  BundleRates rates;
+  last_.predicted = predict(last_.plan, rates).seconds;
+  const JointOutcome outcome = forebay::write_jointly(comm_, files, std::move(streams), facts,
+                                                      last_.plan, options_, latency_, report_);
+  latency_ = std::min(latency_, outcome.latency);
+  overlapping_ = overlapping_ || outcome.overlapped;
+  last_.seconds = outcome.seconds;
+  note_time(outcome.seconds, facts.bytes);
+  for (Closed& member : closed_) {
+    const auto at = std::find(files.begin(), files.end(), member.dataset.get()) - files.begin();
+    member.written = at < std::ssize(files) && outcome.done[static_cast<std::size_t>(at)];
+  }
+  for (std::size_t f = 0; f < files.size(); ++f)
+    (outcome.done[f] ? last_.files : last_.apart).push_back(files[f]->path());
+}
+
+// Equal on all ranks, as what it is made of.
+void Bundle::note_time(double seconds, std::span<const std::int64_t> bytes) {
+  const auto all =
+      static_cast<double>(std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}));
+  if (!std::exchange(is_first_, false) && all > 0 && seconds > 0) {
+    double& least = measured_.try_emplace(last_.plan.scheme, seconds / all).first->second;
+    least = std::min(least, seconds / all);
+  }
+}
+
+BundlePlan Bundle::choose(std::span<const std::int64_t> bytes, int ranks_per_node,
+                          std::string& why) {
+  if (options_.scheme) {
+    why = "as asked for";
+    return plan_bundle(bytes, comm_.size(), ranks_per_node, *options_.scheme);
+  }
+  // Ranks of a node write for each other through its memory: whoever comes last, writes.
+  if (ranks_per_node >= comm_.size()) {
+    why = "one node";
+    return plan_bundle(bytes, comm_.size(), ranks_per_node, BundleScheme::joint);
+  }
+  // Steps repeat: what is predicted to be nearly as quick is tried once, and then times tell.
+  struct Candidate {
+    BundlePlan plan;
+    double predicted;
+  };
+  std::vector<Candidate> candidates;
+  for (const BundleScheme scheme :
+       {BundleScheme::balanced, BundleScheme::bps, BundleScheme::lps, BundleScheme::joint}) {
+    BundlePlan plan = plan_bundle(bytes, comm_.size(), ranks_per_node, scheme);
+    const double predicted = predict(plan, {}).seconds;
+    candidates.push_back({std::move(plan), predicted});
+  }
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const auto& a, const auto& b) { return a.predicted < b.predicted; });
+  constexpr double near = 1.2;
+  std::erase_if(candidates, [most = near * candidates[0].predicted](const Candidate& c) {
+    return c.predicted > most;
+  });
+  const auto took = [&](const Candidate& c) {
+    const auto found = measured_.find(c.plan.scheme);
+    return found == measured_.end() ? 0 : found->second;  // who was not tried comes first
+  };
+  auto best = std::min_element(candidates.begin(), candidates.end(),
+                               [&](const auto& a, const auto& b) { return took(a) < took(b); });
+  why = took(*best) > 0              ? "least measured"
+        : best == candidates.begin() ? "least predicted"
+                                     : "tried once: predicted to take 20 % more at most";
+  return std::move(best->plan);
+}
+
+// Those that are written have nothing that ranks have to agree on but errors.
+void Bundle::end_closed() {
+  std::vector<std::optional<Error>> failed(closed_.size());
+  std::vector<std::int64_t> codes(closed_.size());
+  const auto alone = [](const Closed& member) {
+    return member.written && !member.dropped && member.dataset->may_close_alone();
+  };
+  for (std::size_t i = 0; i < closed_.size(); ++i) {
+    if (!alone(closed_[i])) continue;
+    failed[i] = closed_[i].dataset->close_alone();
+    codes[i] = failed[i] ? to_int(failed[i]->code()) : 0;
+  }
+  const bool any = std::any_of(closed_.begin(), closed_.end(), alone);
+  if (any) attempt_to([&] { comm_.all_reduce(codes, Reduce::min); });
+  for (std::size_t i = 0; i < closed_.size(); ++i) {
+    Dataset& dataset = *closed_[i].dataset;
+    if (closed_[i].dropped) {
+      attempt_to([&] { dataset.drop(false); });  // it may be another's name by now
+      continue;
+    }
+    if (!alone(closed_[i])) {
+      dataset.forget_others();
+      failed[i] = attempt_to([&] { dataset.close(); });
+    } else if (!failed[i] && codes[i] != 0) {
+      failed[i] = Error(static_cast<Errc>(codes[i]), "another rank failed to close the file");
+    }
+    attempt_to([&] {
+      outcomes_.emplace_back(dataset.path(), failed[i] ? to_int(failed[i]->code()) : 0);
+      if (failed[i]) lost_.emplace_back(dataset.path(), *failed[i]);
+    });
+  }
+  closed_.clear();
+}
+
+void Bundle::tell() {
+  if (lost_.empty()) return;
+  const auto lost = std::exchange(lost_, {});
+  const auto& [path, error] = lost.front();
+  const bool named = error.message().find(path) != std::string::npos;
+  throw Error(error.code(), named ? error.message() : path + ": " + error.message(),
+              error.advice());
+}
+
+std::vector<std::pair<std::string, int>> Bundle::take_outcomes() {
+  return std::exchange(outcomes_, {});
+}
+
+bool Bundle::Closed::is(const std::string& name, FileNumber number) const {
+  return dataset->path() == name || (number != no_file && file == number);
+}
+
+Bundle::Waits Bundle::waits(const std::string& path) const {
+  Waits waits = Waits::no;
+  if (closed_.empty()) return waits;
+  const auto [name, file] = known_as(path);
+  for (const Closed& member : closed_)
+    if (member.is(name, file))
+      waits = std::max(waits, member.dropped ? Waits::dropped : Waits::yes);
+  return waits;
+}
+
+void Bundle::drop(const std::string& path) {
+  const auto [name, file] = known_as(path);
+  for (Closed& member : closed_)
+    if (member.is(name, file)) member.dropped = true;
+}
+
+}  // namespace forebay

@@ -1,0 +1,140 @@
+// Bundles: several files that are written together, by groups of ranks (plan/bundle.h).
+//
+// Members' collective writes wait, copied, and so do the definitions of a new member and its close:
+// until the bundle is written, which is collective. Then everything that waits goes as one
+// operation: one agreement with the sizes of all files, one exchange, with the windows of all files
+// in one sequence (plan/bundle_windows.h), each written by the group of its file. What one rank
+// does alone, header, number of records and size, the first rank of the file's group does, for all
+// files at once, and behind all values: until then a new file has a length of 0 or begins with
+// zeros, and an opened one tells of what it had.
+//
+// The joint operation leaves out what it does not serve (a layout that is not canonical, another
+// transport, a file that failed): that is written as if there were no bundle, one file after the
+// other. So nothing is lost by trying, and errors are those of each file.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/report.h"
+#include "comm/comm.h"
+#include "dataset/dataset.h"
+#include "plan/bundle.h"
+
+namespace forebay {
+
+struct BundleOptions {
+  int files = 0;                       ///< written once so many members are closed; 0: as told
+  std::optional<BundleScheme> scheme;  ///< none: chosen
+  Count memory = 64 << 20;             ///< bytes a rank that may wait
+  Count buffer_limit = 64 << 20;       ///< and under way
+  int ranks_per_node = 0;              ///< as Comm::split_node has it
+  Count window_size = 0;               ///< 0: chosen
+};
+
+/// What keys `bundle_…` of a method say.
+BundleOptions bundle_options(const Method& method);
+
+/// Device and inode: which file it is, whatever its name. Zeros: none.
+using FileNumber = std::pair<std::uint64_t, std::uint64_t>;
+
+/// How a bundle was written, last.
+struct BundleRecord {
+  std::vector<std::string> files;  ///< that were written in one operation
+  std::vector<std::string> apart;  ///< and one after another
+  BundlePlan plan;                 ///< of the former
+  std::string why;                 ///< that scheme
+  double predicted = 0, seconds = 0;
+  /// Of the one operation: the most of a rank's, and the sum; where a report is wanted.
+  std::vector<std::pair<std::string, std::array<std::int64_t, 2>>> counters;
+  std::string json(const std::string& bundle) const;
+};
+
+class Bundle final : public WritesTogether {
+ public:
+  /// Collective. `id` tells it from all others, and is equal on all ranks.
+  Bundle(Comm comm, std::string name, std::int64_t id, const BundleOptions& options);
+  ~Bundle() override;
+
+  const Comm& comm() const { return comm_; }
+  const std::string& name() const { return name_; }
+  std::int64_t id() const { return id_; }
+
+  /// Collective. The dataset's ranks are the bundle's, in their order. False: its writes cannot
+  /// wait. Errc::einval if it is a member, of this bundle or another.
+  bool add(Dataset& dataset);
+  /// Local. It goes, without having been closed here.
+  void remove(Dataset& dataset);
+  /// Collective. Closes a member, which waits. Writes the bundle once there are as many as the
+  /// options say. Errors are this file's, or else, with their names, of those that were completed.
+  void close(std::unique_ptr<Dataset> dataset);
+  /// Collective. The same, but that it waits in any case, and only its own errors are told.
+  void close_later(std::unique_ptr<Dataset> dataset);
+
+  /// Collective. Everything that waits goes to the files, and members that were closed are
+  /// completed. Errors of those are told by what follows.
+  void complete();
+  void write(Dataset& because) override;
+  Count room() const override;
+
+  /// Throws the first error of members that were completed since it was called last, with the
+  /// file's name. The same code on all ranks.
+  void tell();
+  /// Of all that were completed since this was called last: 0 or a code, by path.
+  std::vector<std::pair<std::string, int>> take_outcomes();
+
+  enum class Waits { no, dropped, yes };
+  /// Local. Whether a closed member of that name waits.
+  Waits waits(const std::string& path) const;
+  /// Local. The file is not wanted any more: if it is closed and waits, nothing is written to it.
+  /// One rank may say so, or all.
+  void drop(const std::string& path);
+  bool is_empty() const { return open_.empty() && closed_.empty(); }
+  std::span<Dataset* const> open_members() const { return open_; }
+  /// Of the last time, as JSON: the plan, what was predicted and what it took.
+  std::string plan_json() const { return last_.json(name_); }
+
+ private:
+  struct Closed {
+    std::unique_ptr<Dataset> dataset;
+    FileNumber file = {};
+    bool dropped = false;
+    bool written = false;  // with the others, and nothing since
+
+    bool is(const std::string& name, FileNumber number) const;
+  };
+
+  std::vector<Dataset*> waiting() const;
+  void write_jointly(std::span<Dataset* const> files);
+  void note_time(double seconds, std::span<const std::int64_t> bytes);
+  void end_closed();
+  void print_record();
+  void note_apart(const Error& why);
+  BundlePlan choose(std::span<const std::int64_t> bytes, int ranks_per_node, std::string& why);
+
+  Comm comm_;
+  std::string name_;
+  std::int64_t id_;
+  BundleOptions options_;
+  std::vector<Dataset*> open_;
+  std::vector<Closed> closed_;
+  std::vector<std::pair<std::string, Error>> lost_;
+  std::vector<std::pair<std::string, int>> outcomes_;
+  std::string report_to_;  // as Method::report has it; the first member's
+  Report report_;
+  BundleRecord last_;
+  std::int64_t latency_;  // of a write, as ByteFile::least_latency(), of all files so far
+  std::map<BundleScheme, double> measured_;  // least seconds a byte, so far
+  bool is_first_ = true;                     // sets up memory, and finds out how long calls take
+  bool busy_ = false, overlapping_ = false;
+};
+
+}  // namespace forebay

@@ -1,0 +1,485 @@
+// Bundles over ranks that are threads: what they write is byte for byte what files one after
+// another are, whatever the scheme, and errors are those of each file.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "bundle/bundle.h"
+#include "comm/thread_ranks.h"
+#include "comm/topology.h"
+
+namespace forebay {
+namespace {
+
+std::string folder() {
+  const std::string path = ::testing::TempDir() + "/forebay_bundles_" + std::to_string(::getpid());
+  std::filesystem::create_directories(path);
+  return path;
+}
+
+std::string content(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Which elements of a variable of one dimension a rank writes in an operation, and what.
+struct Piece {
+  int file, var;
+  Count record;
+  std::vector<Count> begins;  // of each rank, and the end; where they begin, all are shifted
+  std::int32_t value;
+};
+
+/// A program that writes several files, the same for all ways to write them.
+struct Program {
+  static constexpr Count elements = 3000;
+  int files = 1;
+  std::vector<int> vars;  // of each file; odd ones are records
+  std::vector<Piece> pieces;
+
+  Program(unsigned seed, int ranks, int most_files) {
+    std::mt19937 random(seed);
+    files = 1 + static_cast<int>(random() % static_cast<unsigned>(most_files));
+    for (int f = 0; f < files; ++f) vars.push_back(static_cast<int>(random() % 4));
+    for (int f = 0; f < files; ++f) {
+      if (vars[static_cast<std::size_t>(f)] == 0) continue;
+      const bool often = random() % 3 == 0;
+      for (unsigned n = random() % (often ? 9 : 2) + 1; n > 0; --n) {
+        Piece piece{
+            f,
+            static_cast<int>(random() % static_cast<unsigned>(vars[static_cast<std::size_t>(f)])),
+            0,
+            {},
+            static_cast<std::int32_t>(random())};
+        if (piece.var % 2 == 1) piece.record = random() % 4;
+        const Count most = random() % 5 == 0 ? 30 : elements;
+        piece.begins.push_back(random() % (elements - most + 1));
+        const Count end = piece.begins[0] + most;
+        for (int r = 0; r < ranks; ++r) {
+          const Count left = end - piece.begins.back();
+          // Some have nothing.
+          const Count length = random() % 4 == 0 ? 0 : random() % (2 * left / ranks + 2);
+          piece.begins.push_back(piece.begins.back() + std::min(length, left));
+        }
+        pieces.push_back(piece);
+      }
+    }
+  }
+
+  void define(Dataset& ds, int file) const {
+    const DimId time = ds.def_dim("time", 0), x = ds.def_dim("x", elements);
+    for (int v = 0; v < vars[static_cast<std::size_t>(file)]; ++v) {
+      const std::string name = "v" + std::to_string(v);
+      v % 2 == 1 ? ds.def_var(name, Type::int32, std::array{time, x})
+                 : ds.def_var(name, Type::int32, std::array{x});
+    }
+    ds.enddef();
+  }
+
+  static void write(Dataset& ds, const Piece& piece, int rank, int ranks) {
+    // Ranks change places from one operation to the next, so that these overlap.
+    const auto r = static_cast<std::size_t>((rank + piece.value % ranks + ranks) % ranks);
+    const Count start = piece.begins[r], count = piece.begins[r + 1] - start;
+    std::vector<std::int32_t> values(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = piece.value + static_cast<std::int32_t>(i);
+    Request request;
+    request.var = piece.var;
+    request.write = true;
+    const bool record = piece.var % 2 == 1;
+    request.selection =
+        record ? Subarray{{piece.record, start}, {1, count}, {}} : Subarray{{start}, {count}, {}};
+    request.last_record = record && count > 0 ? piece.record + 1 : 0;
+    request.elements = count;
+    request.memory.data = reinterpret_cast<std::byte*>(values.data());
+    request.memory.type = Type::int32;
+    std::vector<Request> list;
+    if (count > 0) list.push_back(std::move(request));
+    ds.execute(list, true);
+    std::fill(values.begin(), values.end(), -1);
+  }
+};
+
+std::string path_of(const std::string& kind, int file) {
+  return folder() + "/" + kind + std::to_string(file) + ".nc";
+}
+
+void write_apart(const Program& program, int ranks) {
+  run_as_threads(ranks, [&](const Comm& comm) {
+    for (int f = 0; f < program.files; ++f) {
+      auto ds = Dataset::create(comm, path_of("apart", f), 5, false, {{"stage", "direct"}});
+      program.define(*ds, f);
+      for (const Piece& piece : program.pieces)
+        if (piece.file == f) program.write(*ds, piece, comm.rank(), comm.size());
+      ds->close();
+    }
+  });
+}
+
+/// Returns what rank 0's bundle says of itself.
+std::string write_bundle(const Program& program, int ranks, const HintMap& hints) {
+  std::string plan;
+  run_as_threads(ranks, [&](const Comm& comm) {
+    std::vector<std::unique_ptr<Dataset>> files;
+    std::unique_ptr<Bundle> bundle;
+    for (int f = 0; f < program.files; ++f) {
+      auto ds = Dataset::create(comm, path_of("bundle", f), 5, false, hints);
+      if (!bundle) bundle = std::make_unique<Bundle>(comm, "b", 1, bundle_options(ds->method()));
+      ASSERT_TRUE(bundle->add(*ds));
+      program.define(*ds, f);
+      files.push_back(std::move(ds));
+    }
+    for (const Piece& piece : program.pieces)
+      program.write(*files[static_cast<std::size_t>(piece.file)], piece, comm.rank(), comm.size());
+    for (auto& file : files) bundle->close(std::move(file));
+    bundle->complete();
+    bundle->tell();
+    if (comm.is_root()) plan = bundle->plan_json();
+  });
+  return plan;
+}
+
+class BundleSchemes : public ::testing::TestWithParam<int> {};
+
+TEST_P(BundleSchemes, each_writes_what_files_one_after_another_are) {
+  const int ranks = GetParam();
+  std::map<std::string, int> jointly;
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    const Program program(seed, ranks, 6);
+    write_apart(program, ranks);
+    for (const char* scheme : {"auto", "off", "joint", "bps", "lps", "ips", "balanced"}) {
+      for (const char* node : {"0", "1", "2"}) {
+        const std::string plan = write_bundle(program, ranks,
+                                              {{"bundle_scheme", scheme},
+                                               {"ranks_per_node", node},
+                                               {"window_size", "4k"},
+                                               {"transport", seed % 2 ? "aggregated" : "auto"}});
+        jointly[scheme] += plan.find("\"files\":[{") != std::string::npos;
+        for (int f = 0; f < program.files; ++f)
+          ASSERT_EQ(content(path_of("bundle", f)) == content(path_of("apart", f)), true)
+              << scheme << ", " << ranks << " ranks, " << node << " a node, seed " << seed
+              << ", file " << f << plan;
+      }
+    }
+  }
+  // Overlaps are written file by file; not all programs have them.
+  for (const char* scheme : {"auto", "joint", "bps", "lps", "ips", "balanced"})
+    EXPECT_GT(jointly[scheme], 0) << scheme;
+  EXPECT_EQ(jointly["off"], 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(, BundleSchemes, ::testing::Values(1, 2, 3, 4, 7));
+
+TEST(Bundles, more_files_than_ranks_and_memory_for_less_than_all) {
+  const Program program(77, 2, 1000);
+  write_apart(program, 2);
+  for (const char* memory : {"1000", "20k", "1m"}) {
+    write_bundle(
+        program, 2,
+        {{"bundle_scheme", "balanced"}, {"ranks_per_node", "1"}, {"bundle_memory", memory}});
+    for (int f = 0; f < program.files; ++f)
+      ASSERT_EQ(content(path_of("bundle", f)) == content(path_of("apart", f)), true) << f;
+  }
+}
+
+/// One variable, of `bytes` on each rank.
+struct Simple {
+  std::unique_ptr<Dataset> ds;
+  VarId var = 0;
+
+  Simple(const Comm& comm, const std::string& path, const HintMap& hints = {})
+      : ds(Dataset::create(comm, path, 5, false, hints)) {}
+  void define(bool chunked = false) {
+    var = ds->def_var("v", Type::int32, std::array{ds->def_dim("x", 10 * ds->comm().size())});
+    if (chunked) ds->set_chunk(var, std::array<Count, 1>{7});
+    ds->enddef();
+  }
+  void put(int value) { move(value, true); }
+  int get() { return move(0, false); }
+
+ private:
+  int move(int value, bool write) {
+    std::vector<std::int32_t> values(10, value);
+    std::vector<Request> list(1);
+    list[0].var = var;
+    list[0].write = write;
+    list[0].selection = Subarray{{Count{10} * ds->comm().rank()}, {10}, {}};
+    list[0].elements = 10;
+    list[0].memory = {reinterpret_cast<std::byte*>(values.data()), Type::int32, {}, nullptr};
+    ds->execute(list, true);
+    return values[9];
+  }
+};
+
+Bundle bundle_of(const Comm& comm, int files = 0, Count memory = 1 << 20) {
+  BundleOptions options;
+  options.files = files;
+  options.memory = memory;
+  return Bundle(comm, "b", 1, options);
+}
+
+Count size_of_file(const std::string& path) {
+  return static_cast<Count>(std::filesystem::file_size(path));
+}
+
+TEST(Bundles, members_wait_until_as_many_are_closed) {
+  run_as_threads(3, [&](const Comm& comm) {
+    Bundle bundle = bundle_of(comm, 2);
+    for (int round = 0; round < 2; ++round) {
+      Simple a(comm, path_of("a", round)), b(comm, path_of("b", round));
+      for (Simple* one : {&a, &b}) {
+        EXPECT_TRUE(bundle.add(*one->ds));
+        one->define();
+        one->put(7);
+      }
+      bundle.close(std::move(a.ds));
+      EXPECT_EQ(bundle.waits(path_of("a", round)), Bundle::Waits::yes);
+      EXPECT_EQ(size_of_file(path_of("a", round)), 0);
+      comm.barrier();
+      bundle.close(std::move(b.ds));
+      EXPECT_EQ(bundle.waits(path_of("a", round)), Bundle::Waits::no);
+      EXPECT_GT(size_of_file(path_of("a", round)), 120);
+      EXPECT_EQ(content(path_of("a", round)), content(path_of("b", round)));
+    }
+  });
+}
+
+TEST(Bundles, whatever_needs_one_file_writes_all_of_them) {
+  const std::vector<std::function<void(Simple&)>> needs = {
+      [](Simple& one) { EXPECT_EQ(one.get(), 7); },
+      [](Simple& one) { one.ds->sync(); },
+      [](Simple& one) { one.ds->flush(); },
+      [](Simple& one) { one.ds->begin_independent(), one.ds->end_independent(); },
+      [](Simple& one) { one.ds->redef(), one.ds->enddef(); },
+  };
+  for (std::size_t need = 0; need < needs.size(); ++need) {
+    for (const bool has_written : {true, false}) {
+      run_as_threads(2, [&](const Comm& comm) {
+        Bundle bundle = bundle_of(comm);
+        Simple a(comm, path_of("a", 9)), b(comm, path_of("b", 9)), c(comm, path_of("c", 9));
+        for (Simple* one : {&a, &b, &c}) {
+          EXPECT_TRUE(bundle.add(*one->ds));
+          one->define();
+          if (has_written || need == 0) one->put(7);
+        }
+        bundle.close(std::move(a.ds));
+        comm.barrier();
+        EXPECT_EQ(size_of_file(path_of("a", 9)), 0);
+        EXPECT_EQ(size_of_file(path_of("c", 9)), 0);
+        comm.barrier();
+        needs[need](b);
+        EXPECT_GT(size_of_file(path_of("a", 9)), 120) << need;
+        EXPECT_GT(size_of_file(path_of("c", 9)), 0) << need;
+        EXPECT_EQ(c.get(), has_written || need == 0 ? 7 : 0);
+        bundle.remove(*b.ds);
+        b.ds->close();
+        bundle.close(std::move(c.ds));
+        bundle.complete();
+        bundle.tell();
+      });
+    }
+  }
+}
+
+TEST(Bundles, one_full_disk_of_several_is_that_files_error) {
+  run_as_threads(3, [&](const Comm& comm) {
+    Bundle bundle = bundle_of(comm, 3);
+    Simple a(comm, path_of("a", 1)), full(comm, "/dev/full"), b(comm, path_of("b", 1));
+    for (Simple* one : {&a, &full, &b}) {
+      EXPECT_TRUE(bundle.add(*one->ds));
+      one->define();
+      one->put(3);
+    }
+    bundle.close(std::move(a.ds));
+    bundle.close(std::move(full.ds));
+    std::string told;
+    Errc code = Errc::ok;
+    try {
+      bundle.close(std::move(b.ds));
+    } catch (const Error& error) {
+      told = error.message();
+      code = error.code();
+    }
+    EXPECT_EQ(code, Errc::eno_space);
+    EXPECT_NE(told.find("/dev/full"), std::string::npos) << told;
+    const auto outcomes = bundle.take_outcomes();
+    ASSERT_EQ(outcomes.size(), 3u);
+    EXPECT_EQ(outcomes[0].second, 0);
+    EXPECT_EQ(outcomes[1].second, to_int(Errc::eno_space));
+    EXPECT_EQ(outcomes[2].second, 0);
+    EXPECT_NO_THROW(bundle.tell());
+    for (const char* name : {"a", "b"}) {
+      auto again = Dataset::open(comm, path_of(name, 1), false, {});
+      EXPECT_EQ(again->schema().vars.size(), 1u);
+      again->close();
+    }
+  });
+}
+
+TEST(Bundles, a_file_is_a_member_once) {
+  run_as_threads(2, [&](const Comm& comm) {
+    Bundle bundle = bundle_of(comm), other = bundle_of(comm);
+    Simple a(comm, path_of("a", 2));
+    EXPECT_TRUE(bundle.add(*a.ds));
+    EXPECT_THROW(bundle.add(*a.ds), Error);
+    EXPECT_THROW(other.add(*a.ds), Error);
+    a.define();
+    bundle.close(std::move(a.ds));
+    bundle.complete();
+    EXPECT_TRUE(bundle.is_empty());
+  });
+}
+
+TEST(Bundles, a_file_whose_writes_a_stage_keeps_is_left_out) {
+  run_as_threads(2, [&](const Comm& comm) {
+    Bundle bundle = bundle_of(comm);
+    for (const char* stage : {"burst", "async"}) {
+      Simple a(comm, path_of("a", 3), {{"stage", stage}, {"nc_burst_buf_dirname", folder()}});
+      EXPECT_FALSE(bundle.add(*a.ds)) << stage;
+      a.define();
+      a.put(5);
+      EXPECT_EQ(a.get(), 5);
+      a.ds->close();
+    }
+  });
+}
+
+TEST(Bundles, members_of_all_layouts_are_completed) {
+  run_as_threads(3, [&](const Comm& comm) {
+    Bundle bundle = bundle_of(comm, 4);
+    Simple a(comm, path_of("a", 4)), chunked(comm, path_of("k", 4)),
+        posix(comm, path_of("p", 4), {{"transport", "posix"}}), b(comm, path_of("b", 4));
+    for (Simple* one : {&a, &chunked, &posix, &b}) {
+      EXPECT_TRUE(bundle.add(*one->ds));
+      one->define(one == &chunked);
+      one->put(5);
+    }
+    for (Simple* one : {&a, &chunked, &posix, &b}) bundle.close(std::move(one->ds));
+    EXPECT_NE(bundle.plan_json().find("\"one_after_another\":[\"" + path_of("k", 4)),
+              std::string::npos)
+        << bundle.plan_json();
+    EXPECT_EQ(content(path_of("a", 4)), content(path_of("b", 4)));
+    EXPECT_EQ(content(path_of("a", 4)), content(path_of("p", 4)));
+    for (const char* name : {"a", "k"}) {
+      Simple one(comm, path_of("unused", 4));
+      one.ds->close();
+      one.ds = Dataset::open(comm, path_of(name, 4), false, {});
+      EXPECT_EQ(one.get(), 5) << name;
+      one.ds->close();
+    }
+  });
+}
+
+TEST(Bundles, schemes_that_may_be_as_quick_are_tried_once_and_then_times_tell) {
+  run_as_threads(4, [&](const Comm& comm) {
+    BundleOptions options;
+    options.ranks_per_node = 1;
+    Bundle bundle(comm, "b", 1, options);
+    std::vector<std::string> plans;
+    for (int step = 0; step < 6; ++step) {
+      Simple a(comm, path_of("a", 8)), b(comm, path_of("b", 8));
+      for (Simple* one : {&a, &b}) {
+        EXPECT_TRUE(bundle.add(*one->ds));
+        one->define();
+        one->put(step);
+        bundle.close(std::move(one->ds));
+      }
+      bundle.complete();
+      plans.push_back(bundle.plan_json());
+    }
+    EXPECT_NE(plans[0].find("least predicted"), std::string::npos) << plans[0];
+    EXPECT_NE(plans[2].find("tried once"), std::string::npos) << plans[2];
+    EXPECT_NE(plans[5].find("least measured"), std::string::npos) << plans[5];
+    bundle.tell();
+  });
+}
+
+TEST(Bundles, a_dropped_member_is_not_written) {
+  run_as_threads(2, [&](const Comm& comm) {
+    Bundle bundle = bundle_of(comm);
+    Simple a(comm, path_of("a", 5)), b(comm, path_of("b", 5)), c(comm, path_of("c", 5));
+    for (Simple* one : {&a, &b, &c}) {
+      EXPECT_TRUE(bundle.add(*one->ds));
+      one->define();
+      one->put(5);
+    }
+    bundle.close(std::move(a.ds));
+    bundle.close(std::move(b.ds));
+    comm.barrier();
+    if (comm.rank() == 1) bundle.drop(path_of("a", 5));
+    comm.barrier();
+    std::filesystem::remove(path_of("a", 5));
+    bundle.remove(*c.ds);
+    c.ds->drop(true);
+    EXPECT_FALSE(std::filesystem::exists(path_of("c", 5)));
+    bundle.complete();
+    bundle.tell();
+    EXPECT_FALSE(std::filesystem::exists(path_of("a", 5)));
+    EXPECT_GT(size_of_file(path_of("b", 5)), 80);
+  });
+}
+
+TEST(Bundles, an_opened_file_is_its_old_self_until_then) {
+  run_as_threads(2, [&](const Comm& comm) {
+    Simple old(comm, path_of("a", 6));
+    old.define();
+    old.put(1);
+    old.ds->close();
+    const std::string before = content(path_of("a", 6));
+    Bundle bundle = bundle_of(comm);
+    comm.barrier();
+    old.ds = Dataset::open(comm, path_of("a", 6), true, {});
+    EXPECT_TRUE(bundle.add(*old.ds));
+    old.put(2);
+    bundle.close(std::move(old.ds));
+    EXPECT_EQ(content(path_of("a", 6)), before);
+    comm.barrier();
+    bundle.complete();
+    old.ds = Dataset::open(comm, path_of("a", 6), false, {});
+    EXPECT_EQ(old.get(), 2);
+    old.ds->close();
+  });
+}
+
+TEST(Bundles, pending_requests_and_a_file_that_is_still_in_define_mode) {
+  run_as_threads(2, [&](const Comm& comm) {
+    Bundle bundle = bundle_of(comm);
+    Simple a(comm, path_of("a", 7));
+    EXPECT_TRUE(bundle.add(*a.ds));
+    a.define();
+    std::int32_t value = 1;
+    Request request;
+    request.write = true;
+    request.selection = Subarray{{0}, {1}, {}};
+    request.elements = 1;
+    request.memory = {reinterpret_cast<std::byte*>(&value), Type::int32, {}, nullptr};
+    a.ds->post(std::move(request));
+    Errc code = Errc::ok;
+    try {
+      bundle.close(std::move(a.ds));
+    } catch (const Error& error) {
+      code = error.code();
+    }
+    EXPECT_EQ(code, Errc::epending);
+    Simple b(comm, path_of("b", 7));
+    EXPECT_TRUE(bundle.add(*b.ds));
+    b.ds->def_dim("x", 3);
+    bundle.close(std::move(b.ds));
+    bundle.complete();
+    bundle.tell();
+    auto again = Dataset::open(comm, path_of("b", 7), false, {});
+    EXPECT_EQ(again->schema().dims.size(), 1u);
+    again->close();
+  });
+}
+
+}  // namespace
+}  // namespace forebay

@@ -1,0 +1,164 @@
+#include "bundle/joint_write.h"
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "base/attempt.h"
+#include "bundle/bundle.h"
+#include "comm/agree.h"
+#include "comm/topology.h"
+#include "transport/aggregation_rules.h"
+#include "transport/merged_files.h"
+#include "transport/transport.h"
+
+namespace forebay {
+
+namespace {
+
+constexpr std::int64_t none = std::numeric_limits<std::int64_t>::min();
+
+/// Ranks whose work for all is one rank's are spread, where groups do not do that.
+Rank root_of(const BundlePlan& plan, std::size_t file) {
+  return plan.groups.size() == 1 ? static_cast<Rank>(file % static_cast<std::size_t>(plan.ranks))
+                                 : plan.root(file);
+}
+
+Rank owner_of(const BundlePlan& plan, const BundleWindows& windows, Count position) {
+  if (plan.groups.size() == 1) return static_cast<Rank>(position % plan.ranks);
+  const auto [file, window] = windows.at(position);
+  return plan.owner(file, window, windows.count_of(file));
+}
+
+Count window_size(const JointFacts& facts, std::span<Dataset* const> files, const Comm& comm,
+                  const BundleOptions& options, bool bulk) {
+  OperationTotal total;
+  for (std::size_t f = 0; f < files.size(); ++f)
+    total.last += facts.ranges[f].last - facts.ranges[f].first;
+  TransportOptions chosen;
+  chosen.bulk = bulk;
+  chosen.buffer_limit = options.buffer_limit;
+  chosen.window_size = options.window_size;
+  for (const Dataset* file : files)
+    chosen.striping_unit = std::max(chosen.striping_unit, file->method().striping_unit);
+  const Topology& topology = Topology::of(comm, options.ranks_per_node);
+  return window_size_for(total, {comm.size(), topology.nodes(), true}, chosen, 0);
+}
+
+/// Calls f() for each of several files, side by side where a call takes long: a thread each, but
+/// for few at a time.
+template <typename F>
+void each_at_once(std::span<const std::size_t> files, bool slow, F&& f) {
+  constexpr std::size_t most = 16;
+  for (std::size_t begin = 0; begin < files.size(); begin += most) {
+    const auto some = files.subspan(begin, std::min(most, files.size() - begin));
+    std::vector<std::future<void>> others;
+    std::size_t here = 0;  // the calling thread's, besides those for which no thread was to be had
+    if (slow) {
+      attempt_to([&] {
+        others.reserve(some.size());
+        for (; here + 1 < some.size(); ++here)
+          others.push_back(std::async(std::launch::async, [&f, i = some[here]] { f(i); }));
+      });
+    }
+    for (; here < some.size(); ++here) f(some[here]);
+    for (auto& other : others) other.wait();
+  }
+}
+
+}  // namespace
+
+JointFacts agree_on_facts(const Comm& comm, std::span<Dataset* const> files,
+                          std::span<const std::unique_ptr<ExtentStream>> streams) {
+  constexpr std::size_t maxima = 3;
+  std::vector<std::int64_t> most(files.size() * maxima + 1), sums(files.size() + 1);
+  for (std::size_t f = 0; f < files.size(); ++f) {
+    const StreamSummary mine = streams[f]->summary();
+    const WaitingFacts waits = files[f]->waiting();
+    most[maxima * f] = mine.empty() ? none : -mine.first;
+    most[maxima * f + 1] = mine.empty() ? none : mine.last;
+    most[maxima * f + 2] = waits.numrecs;
+    most.back() |= std::int64_t{waits.operations > 1};
+    sums[f] = mine.bytes;
+    sums.back() += mine.pieces;
+  }
+  comm.all_reduce(most, Reduce::max);
+  comm.all_reduce(sums, Reduce::sum);
+  JointFacts facts;
+  for (std::size_t f = 0; f < files.size(); ++f) {
+    const bool any = sums[f] > 0;
+    facts.ranges.push_back(any ? BundleWindows::Range{-most[maxima * f], most[maxima * f + 1]}
+                               : BundleWindows::Range{});
+    facts.numrecs.push_back(most[maxima * f + 2]);
+    facts.bytes.push_back(sums[f]);
+  }
+  facts.pieces = sums.back();
+  facts.several = most.back() != 0;
+  return facts;
+}
+
+JointOutcome write_jointly(const Comm& comm, std::span<Dataset* const> files,
+                           std::vector<std::unique_ptr<ExtentStream>> streams,
+                           const JointFacts& facts, const BundlePlan& plan,
+                           const BundleOptions& options, std::int64_t latency, Report& report) {
+  const auto began = std::chrono::steady_clock::now();
+  // Of a store that nobody has written to yet is taken what costs least if it is wrong.
+  const bool unknown = latency == std::numeric_limits<std::int64_t>::max();
+  const bool slow = unknown || is_slow(latency);
+  const bool bulk = slow || facts.several;
+  std::vector<ByteFile*> bytes_of;
+  for (Dataset* file : files) bytes_of.push_back(file->waiting_file());
+
+  const BundleWindows windows(facts.ranges, window_size(facts, files, comm, options, bulk));
+  const auto merged = std::make_shared<MergedFile>(files[0]->path(), std::move(bytes_of), windows);
+  MergedStream extents(std::move(streams), windows);
+  const PlannedWindows planned{windows.size(),
+                               [&](Count position) { return owner_of(plan, windows, position); }};
+  TransportOptions to;
+  to.kind = plan.groups.size() == 1 ? "auto" : "aggregated";
+  to.bulk = bulk;
+  to.buffer_limit = options.buffer_limit;
+  to.hole_threshold = files[0]->method().hole_threshold;
+  to.ranks_per_node = options.ranks_per_node;
+  to.planned = &planned;
+  JointOutcome outcome;
+  if (windows.count() > 0) {
+    const auto transport = make_transport(comm, merged, to, report);
+    transport->write_all(extents);
+    outcome.overlapped = facts.several && transport->overlapped();
+    transport->close();
+  }
+
+  std::vector<std::int64_t> codes(files.size() + 1);
+  const auto note = [&](std::size_t f, const std::optional<Error>& failed) {
+    if (failed) codes[f] = std::min<std::int64_t>(codes[f], to_int(failed->code()));
+  };
+  for (std::size_t f = 0; f < files.size(); ++f) note(f, merged->failure(f));
+  codes.back() = merged->least_latency();
+  comm.all_reduce(codes, Reduce::min);
+  outcome.latency = codes.back();
+  outcome.done.resize(files.size());
+  if (outcome.overlapped) return outcome;
+
+  // Behind all values, what makes them visible.
+  std::vector<std::size_t> mine;
+  for (std::size_t f = 0; f < files.size(); ++f)
+    if (codes[f] == 0 && root_of(plan, f) == comm.rank()) mine.push_back(f);
+  each_at_once(mine, slow, [&](std::size_t f) {
+    note(f, attempt_to([&] { files[f]->publish_alone(facts.numrecs[f]); }));
+  });
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - began;
+  codes.back() = -took.count();
+  comm.all_reduce(codes, Reduce::min);
+  outcome.seconds = static_cast<double>(-codes.back()) * 1e-9;
+  for (std::size_t f = 0; f < files.size(); ++f) {
+    outcome.done[f] = codes[f] == 0;
+    if (outcome.done[f]) files[f]->written_together(facts.numrecs[f]);
+  }
+  return outcome;
+}
+
+}  // namespace forebay

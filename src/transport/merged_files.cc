@@ -1,0 +1,180 @@
+#include "transport/merged_files.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/attempt.h"
+
+namespace forebay {
+
+MergedStream::MergedStream(std::vector<std::unique_ptr<ExtentStream>> files,
+                           const BundleWindows& windows)
+    : windows_(windows), files_(files.size()) {
+  order_.reserve(files.size());
+  for (std::size_t f = 0; f < files.size(); ++f) {
+    if (!files[f] || files[f]->summary().empty()) continue;
+    files_[f].stream = std::move(files[f]);
+    const StreamSummary one = files_[f].stream->summary();
+    const auto merged = [&](Offset byte) {
+      const Count window = byte / windows.size() - windows.first_of(f);
+      return windows.position(f, window) * windows.size() + byte % windows.size();
+    };
+    const Offset first = merged(one.first), last = merged(one.last - 1) + 1;
+    if (summary_.empty()) summary_.first = first;
+    summary_.first = std::min(summary_.first, first);
+    summary_.last = std::max(summary_.last, last);
+    summary_.bytes += one.bytes;
+    summary_.pieces += one.pieces;
+  }
+  start();
+}
+
+std::unique_ptr<ExtentStream> MergedStream::clone() const {
+  std::vector<std::unique_ptr<ExtentStream>> copies(files_.size());
+  for (std::size_t f = 0; f < files_.size(); ++f)
+    if (files_[f].stream) copies[f] = files_[f].stream->clone();
+  return std::make_unique<MergedStream>(std::move(copies), windows_);
+}
+
+void MergedStream::rewind() {
+  for (Source& source : files_)
+    if (source.stream) source.stream->rewind();
+  start();
+}
+
+bool MergedStream::Source::fill() {
+  if (at < filled) return true;
+  at = 0;
+  filled = stream->next(batch);
+  return filled > 0;
+}
+
+bool MergedStream::settle(std::size_t file) {
+  Source& source = files_[file];
+  if (!source.fill()) return false;
+  source.window = source.batch[source.at].offset / windows_.size();
+  source.position = windows_.position(file, source.window - windows_.first_of(file));
+  return true;
+}
+
+void MergedStream::start() {
+  order_.clear();
+  for (std::size_t f = 0; f < files_.size(); ++f) {
+    if (!files_[f].stream) continue;
+    files_[f].at = files_[f].filled = 0;
+    if (settle(f)) order_.push_back(f);
+  }
+  const auto later = [&](std::size_t a, std::size_t b) {
+    return files_[a].position > files_[b].position;
+  };
+  std::make_heap(order_.begin(), order_.end(), later);
+}
+
+std::size_t MergedStream::next(std::span<Extent> out) {
+  const auto later = [&](std::size_t a, std::size_t b) {
+    return files_[a].position > files_[b].position;
+  };
+  std::size_t n = 0;
+  while (n < out.size() && !order_.empty()) {
+    const std::size_t file = order_.front();
+    Source& source = files_[file];
+    const Offset begin = source.window * windows_.size(), end = begin + windows_.size();
+    const Offset shift = source.position * windows_.size() - begin;
+    bool goes_on = true;  // in this window
+    while (n < out.size() && goes_on) {
+      Extent& rest = source.batch[source.at];
+      Extent& part = out[n++] = rest;
+      part.length = std::min(rest.end(), end) - rest.offset;
+      part.offset += shift;
+      rest.offset += part.length;
+      rest.skip += part.length;
+      rest.length -= part.length;
+      if (rest.length == 0) ++source.at;
+      goes_on = source.fill() && source.batch[source.at].offset < end;
+    }
+    if (goes_on) break;
+    std::pop_heap(order_.begin(), order_.end(), later);
+    order_.pop_back();
+    if (!settle(file)) continue;
+    order_.push_back(file);
+    std::push_heap(order_.begin(), order_.end(), later);
+  }
+  return n;
+}
+
+MergedFile::MergedFile(std::string path, std::vector<ByteFile*> files, const BundleWindows& windows)
+    : path_(std::move(path)), files_(std::move(files)), windows_(windows) {
+  for (std::size_t f = 0; f < files_.size(); ++f) states_.push_back(std::make_unique<State>());
+}
+
+MergedFile::Place MergedFile::place(Offset offset) const {
+  const BundleWindows::Place at = windows_.at(offset / windows_.size());
+  return {at.file,
+          (windows_.first_of(at.file) + at.window) * windows_.size() + offset % windows_.size()};
+}
+
+// Opening a file may take as long as writing to it, and threads may come at the same time.
+bool MergedFile::ready(std::size_t file) {
+  State& state = *states_[file];
+  const std::lock_guard lock(state.mutex);
+  if (state.failure) return false;
+  if (!state.is_open)
+    state.is_open = attempt_into(state.failure, [&] { files_[file]->ensure_open(); });
+  return state.is_open;
+}
+
+template <typename F>
+void MergedFile::attempt(std::size_t file, F&& f) {
+  if (!ready(file)) return;
+  auto failed = attempt_to(f);
+  if (!failed) return;
+  const std::lock_guard lock(states_[file]->mutex);
+  keep_first(states_[file]->failure, std::move(failed));
+}
+
+std::size_t MergedFile::read_at(Offset offset, std::span<std::byte> into) {
+  const Place at = place(offset);
+  std::size_t got = 0;
+  attempt(at.file, [&] { got = files_[at.file]->read_at(at.offset, into); });
+  return got;
+}
+
+void MergedFile::write_at(Offset offset, std::span<iovec> pieces) {
+  // A caller that writes for itself may join pieces of windows that follow each other.
+  std::vector<iovec> part;
+  std::size_t at = 0;
+  std::size_t done = 0;  // of pieces[at]
+  while (at < pieces.size()) {
+    const Offset end = (offset / windows_.size() + 1) * windows_.size();
+    const auto [file, there] = place(offset);
+    part.clear();
+    std::int64_t written = 0;
+    while (at < pieces.size() && offset < end) {
+      const std::size_t bytes =
+          std::min(pieces[at].iov_len - done, static_cast<std::size_t>(end - offset));
+      part.push_back({static_cast<std::byte*>(pieces[at].iov_base) + done, bytes});
+      offset += static_cast<Offset>(bytes);
+      written += static_cast<std::int64_t>(bytes);
+      done += bytes;
+      if (done == pieces[at].iov_len) ++at, done = 0;
+    }
+    attempt(file, [&, to = there, into = file] {
+      const auto begin = std::chrono::steady_clock::now();
+      files_[into]->write_at(to, part);
+      const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+      note_time(took.count(), written);
+    });
+  }
+}
+
+// As File does it, less a nanosecond a byte.
+void MergedFile::note_time(std::int64_t nanoseconds, std::int64_t bytes) {
+  if (bytes > largest_timed) return;
+  const std::int64_t mine = std::max<std::int64_t>(nanoseconds - bytes, 0);
+  std::int64_t least = least_latency_;
+  while (mine < least && !least_latency_.compare_exchange_weak(least, mine)) {
+  }
+}
+
+}  // namespace forebay

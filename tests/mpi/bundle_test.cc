@@ -1,0 +1,257 @@
+// Bundles through the C interface, and by keys for programs that know nothing of them.
+#include <forebay_bundle.h>
+#include <pnetcdf.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "support/harness.h"
+#include "support/info.h"
+
+using namespace forebay_test;
+
+namespace {
+
+constexpr int width = 12;
+
+struct File {
+  std::string path;
+  int id = -1, var = -1;
+};
+
+File create(const std::string& suffix, const Hints& hints = {}, MPI_Comm comm = MPI_COMM_WORLD) {
+  File file;
+  file.path = world.path(suffix);
+  Info info(hints);
+  EXPECT_OK(ncmpi_create(comm, file.path.c_str(), NC_64BIT_DATA, info, &file.id));
+  return file;
+}
+
+void define(File& file, int ranks = world.size) {
+  int dims[2];
+  EXPECT_OK(ncmpi_def_dim(file.id, "time", NC_UNLIMITED, &dims[0]));
+  EXPECT_OK(ncmpi_def_dim(file.id, "x", width * ranks, &dims[1]));
+  EXPECT_OK(ncmpi_def_var(file.id, "v", NC_INT, 2, dims, &file.var));
+  EXPECT_OK(ncmpi_enddef(file.id));
+}
+
+void put(const File& file, int step, int rank = world.rank) {
+  std::vector<int> values(width, 100 * step + rank);
+  const MPI_Offset start[] = {step, width * rank}, count[] = {1, width};
+  EXPECT_OK(ncmpi_put_vara_int_all(file.id, file.var, start, count, values.data()));
+}
+
+MPI_Offset bytes_of(const std::string& path) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  const auto bytes = static_cast<MPI_Offset>(std::filesystem::file_size(path));
+  MPI_Barrier(MPI_COMM_WORLD);
+  return bytes;
+}
+
+void expect_whole(const std::string& path, int steps) {
+  int id = -1, var = -1;
+  EXPECT_OK(ncmpi_open(MPI_COMM_WORLD, path.c_str(), NC_NOWRITE, MPI_INFO_NULL, &id));
+  EXPECT_OK(ncmpi_inq_varid(id, "v", &var));
+  std::vector<int> values(width, -1);
+  for (int step = 0; step < steps; ++step) {
+    const MPI_Offset start[] = {step, width * world.rank}, count[] = {1, width};
+    EXPECT_OK(ncmpi_get_vara_int_all(id, var, start, count, values.data()));
+    EXPECT_EQ(values[width - 1], 100 * step + world.rank) << path;
+  }
+  EXPECT_OK(ncmpi_close(id));
+}
+
+std::string plan_of(int id) {
+  std::string plan(4096, '\0');
+  const int64_t needed = forebay_bundle_plan(id, plan.data(), 4096);
+  EXPECT_GT(needed, 0);
+  plan.resize(static_cast<std::size_t>(std::max<int64_t>(needed, 1) - 1));
+  return plan;
+}
+
+TEST(BundleCalls, files_wait_and_are_closed_together) {
+  int bundle = 0;
+  EXPECT_OK(forebay_bundle_open(MPI_COMM_WORLD, "calls", MPI_INFO_NULL, &bundle));
+  std::vector<File> files;
+  for (const char* name : {"a.nc", "b.nc", "c.nc"}) {
+    files.push_back(create(name));
+    EXPECT_OK(forebay_bundle_add(bundle, files.back().id));
+    define(files.back());
+    put(files.back(), 0);
+    int values[width];
+    std::fill(values, values + width, 100 + world.rank);
+    const MPI_Offset start[] = {1, width * world.rank}, count[] = {1, width};
+    EXPECT_OK(
+        ncmpi_iput_vara_int(files.back().id, files.back().var, start, count, values, nullptr));
+    EXPECT_OK(forebay_bundle_wait_all(bundle));
+  }
+  EXPECT_EQ(bytes_of(files[0].path), 0);
+  EXPECT_OK(forebay_bundle_flush(bundle));
+  EXPECT_GT(bytes_of(files[2].path), 2 * width * world.size * 4);
+  const std::string plan = plan_of(bundle);
+  EXPECT_NE(plan.find("\"one_after_another\":[]"), std::string::npos) << plan;
+  EXPECT_NE(plan.find("{\"path\":\"" + files[2].path), std::string::npos) << plan;
+  put(files[1], 2);
+  EXPECT_OK(ncmpi_close(files[0].id));
+  EXPECT_OK(forebay_bundle_sync(bundle));
+  put(files[1], 3);
+  std::vector<int> statuses(3, 7);
+  EXPECT_OK(forebay_bundle_close(bundle, statuses.data()));
+  EXPECT_EQ(statuses, std::vector<int>(3, 0));
+  EXPECT_ERR(NC_EBADID, ncmpi_close(files[1].id));
+  EXPECT_ERR(NC_EBADID, forebay_bundle_flush(bundle));
+  expect_whole(files[0].path, 2);
+  expect_whole(files[1].path, 4);
+  expect_whole(files[2].path, 2);
+}
+
+TEST(BundleCalls, what_cannot_be_added) {
+  int bundle = 0, again = 0;
+  EXPECT_OK(forebay_bundle_open(MPI_COMM_WORLD, "refused", MPI_INFO_NULL, &bundle));
+  EXPECT_ERR(NC_EINVAL, forebay_bundle_open(MPI_COMM_WORLD, "refused", MPI_INFO_NULL, &again));
+  EXPECT_ERR(NC_EBADNAME, forebay_bundle_open(MPI_COMM_WORLD, "", MPI_INFO_NULL, &again));
+  EXPECT_ERR(NC_EBADID, forebay_bundle_add(bundle, 999));
+  EXPECT_ERR(NC_EBADID, forebay_bundle_add(bundle + 50, 0));
+  File file = create("a.nc");
+  EXPECT_OK(forebay_bundle_add(bundle, file.id));
+  EXPECT_ERR(NC_EINVAL, forebay_bundle_add(bundle, file.id));
+  define(file);
+  if (world.size > 1) {
+    MPI_Comm half = MPI_COMM_NULL, reversed = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, world.rank % 2, 0, &half);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -world.rank, &reversed);
+    File other = create("half" + std::to_string(world.rank % 2), {}, half);
+    EXPECT_ERR(NC_EINVAL, forebay_bundle_add(bundle, other.id));
+    EXPECT_OK(ncmpi_close(other.id));
+    File turned = create("turned.nc", {}, reversed);
+    EXPECT_ERR(NC_EINVAL, forebay_bundle_add(bundle, turned.id));
+    EXPECT_OK(ncmpi_close(turned.id));
+    MPI_Comm_free(&half);
+    MPI_Comm_free(&reversed);
+  }
+  EXPECT_OK(forebay_bundle_close(bundle, nullptr));
+}
+
+TEST(BundleCalls, a_full_disk_has_its_status) {
+  int bundle = 0;
+  EXPECT_OK(forebay_bundle_open(MPI_COMM_WORLD, "full", MPI_INFO_NULL, &bundle));
+  File good = create("a.nc"), full;
+  EXPECT_OK(ncmpi_create(MPI_COMM_WORLD, "/dev/full", NC_64BIT_DATA, MPI_INFO_NULL, &full.id));
+  for (File* file : {&full, &good}) {
+    EXPECT_OK(forebay_bundle_add(bundle, file->id));
+    define(*file);
+    put(*file, 0);
+  }
+  int statuses[] = {1, 1};
+  EXPECT_ERR(NC_ENO_SPACE, forebay_bundle_close(bundle, statuses));
+  EXPECT_ERR(NC_ENO_SPACE, statuses[0]);
+  EXPECT_OK(statuses[1]);
+  expect_whole(good.path, 1);
+}
+
+Hints keys(const std::string& name, const std::string& files) {
+  return {{"bundle", name}, {"bundle_files", files}};
+}
+
+TEST(BundleKeys, the_last_close_writes_all) {
+  for (int step = 0; step < 2; ++step) {
+    File a = create("a.nc", keys("keys", "2")), b = create("b.nc", keys("keys", "2"));
+    for (File* file : {&a, &b}) {
+      define(*file);
+      put(*file, 0);
+      EXPECT_OK(ncmpi_close(file->id));
+      if (file == &a) {
+        EXPECT_EQ(bytes_of(a.path), 0);
+      }
+    }
+    EXPECT_GT(bytes_of(a.path), 100);
+    expect_whole(a.path, 1);
+    expect_whole(b.path, 1);
+  }
+}
+
+TEST(BundleKeys, a_waiting_file_is_written_before_it_is_opened_again) {
+  File a = create("a.nc", keys("reopened", "9")), b = create("b.nc", keys("reopened", "9"));
+  for (File* file : {&a, &b}) {
+    define(*file);
+    put(*file, 0);
+    EXPECT_OK(ncmpi_close(file->id));
+  }
+  EXPECT_EQ(bytes_of(b.path), 0);
+  expect_whole(b.path, 1);
+  EXPECT_GT(bytes_of(a.path), 100);
+  // By other ranks it cannot be.
+  File c = create("c.nc", keys("reopened", "9"));
+  define(c);
+  put(c, 0);
+  EXPECT_OK(ncmpi_close(c.id));
+  int id = -1;
+  if (world.size > 1) {
+    EXPECT_ERR(NC_EPERM, ncmpi_open(MPI_COMM_SELF, c.path.c_str(), NC_NOWRITE, MPI_INFO_NULL, &id));
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  expect_whole(c.path, 1);
+}
+
+TEST(BundleKeys, deleted_and_aborted_files_are_not_written) {
+  File a = create("a.nc", keys("dropped", "3")), b = create("b.nc", keys("dropped", "3"));
+  File c = create("c.nc", keys("dropped", "3"));
+  for (File* file : {&a, &b, &c}) {
+    define(*file);
+    put(*file, 0);
+  }
+  EXPECT_OK(ncmpi_close(a.id));
+  EXPECT_OK(ncmpi_abort(b.id));
+  EXPECT_FALSE(std::filesystem::exists(b.path));
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (world.rank == 0) {
+    EXPECT_OK(ncmpi_delete(a.path.c_str(), MPI_INFO_NULL));
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  File again = create("a.nc", keys("dropped", "3"));
+  define(again);
+  put(again, 0);
+  EXPECT_OK(ncmpi_close(again.id));
+  EXPECT_OK(ncmpi_close(c.id));  // the third
+  expect_whole(a.path, 1);
+  expect_whole(c.path, 1);
+}
+
+TEST(BundleKeys, files_of_other_ranks_are_left_out) {
+  File a = create("a.nc", keys("left", "0"));
+  define(a);
+  put(a, 0);
+  MPI_Comm half = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, world.rank % 2, 0, &half);
+  int rank = 0, size = 0;
+  MPI_Comm_rank(half, &rank);
+  MPI_Comm_size(half, &size);
+  File other = create("half" + std::to_string(world.rank % 2), keys("left", "0"), half);
+  define(other, size);
+  put(other, 0, rank);
+  EXPECT_OK(ncmpi_close(other.id));
+  if (world.size > 1) {
+    EXPECT_GT(bytes_of(other.path), 100);
+  }
+  MPI_Comm_free(&half);
+  EXPECT_OK(ncmpi_close(a.id));
+  EXPECT_EQ(bytes_of(a.path), 0);
+  expect_whole(a.path, 1);
+}
+
+// Left for MPI_Finalize: what comes behind this program looks at it.
+TEST(BundleKeys, what_is_left_is_written_when_the_program_ends) {
+  File a;
+  a.path = world.directory + "/left_" + std::to_string(world.size) + ".nc";
+  Info info(keys("end", "0"));
+  EXPECT_OK(ncmpi_create(MPI_COMM_WORLD, a.path.c_str(), NC_64BIT_DATA, info, &a.id));
+  define(a);
+  put(a, 0);
+  EXPECT_OK(ncmpi_close(a.id));
+  EXPECT_EQ(bytes_of(a.path), 0);
+}
+
+}  // namespace
