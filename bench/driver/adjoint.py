@@ -288,7 +288,7 @@ def main():
     parser.add_argument("--ranks", type=int, default=1, help="1 (default), 2 or 4")
     parser.add_argument("--columns", type=int, default=48, help="of case a in each direction; 256: D4's 65,536")
     parser.add_argument("--steps", type=int, default=250, help="of the model in an iteration of case a")
-    parser.add_argument("--solves", type=int, default=5, help="the same of case b")
+    parser.add_argument("--solves", type=int, default=20, help="the same of case b")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that all goes")
     parser.add_argument("--only", default="a,b,errors,speed", help="of these (default: all)")
     parser.add_argument("--plot", help="draw the tables into this file, with matplotlib")
