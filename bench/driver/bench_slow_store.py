@@ -33,6 +33,7 @@ def add_options(add):
     add("--slow-switch", type=float, default=SWITCH_MS, help="ms to hand a stripe to another (default: %(default)s)")
     add("--slow-servers", type=int, default=SERVERS,
         help="servers that share the bandwidth and hold stripes in turn (default: %(default)s)")
+    add("--slow-one-server-files", action="store_true", help="all stripes of a file are on one of them")
 
 
 def bytes_of(text):
@@ -53,7 +54,7 @@ class SlowStore:
     def __init__(self, options, build):
         self.parameters = {"latency_ms": options.slow_latency, "MB_per_second": options.slow_bandwidth,
                            "stripe": bytes_of(options.slow_stripe), "switch_ms": options.slow_switch,
-                           "servers": options.slow_servers}
+                           "servers": options.slow_servers, "one_server_files": options.slow_one_server_files}
         places = [os.path.join(build, place, LIBRARY) for place in ("bench", "lib", ".")]
         self.library = next((os.path.abspath(path) for path in places if os.path.isfile(path)), None)
         if not self.library:
@@ -62,6 +63,7 @@ class SlowStore:
     def __str__(self):
         p = self.parameters
         servers = f" of {p['servers']} servers" if p["servers"] > 1 else ""
+        servers += ", a file on one" if p["one_server_files"] else ""
         return (f"slow store: {p['latency_ms']:g} ms a call, {p['MB_per_second']:g} MB/s{servers}, "
                 f"{p['switch_ms']:g} ms to hand over a stripe of {p['stripe'] >> 10} KiB")
 
@@ -75,7 +77,8 @@ class SlowStore:
             environment = {"LD_PRELOAD": loaded}
             for name, value in (("DIR", directory), ("STATE", state.name), ("LATENCY_US", p["latency_ms"] * 1e3),
                                 ("BYTES_PER_SECOND", p["MB_per_second"] * 1e6), ("STRIPE", p["stripe"]),
-                                ("SWITCH_US", p["switch_ms"] * 1e3), ("SERVERS", p["servers"])):
+                                ("SWITCH_US", p["switch_ms"] * 1e3), ("SERVERS", p["servers"]),
+                                ("ONE_SERVER_FILES", int(p["one_server_files"]))):
                 environment["FOREBAY_SLOW_STORE_" + name] = str(value)
 
             def counters():

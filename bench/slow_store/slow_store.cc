@@ -5,7 +5,8 @@
 //     FOREBAY_SLOW_STORE_DIR         the directory; without it nothing is slowed
 //     FOREBAY_SLOW_STORE_STATE       a zero-filled file of at least sizeof(SlowStoreState), usually
 //                                    in /dev/shm, the same for all processes
-//     FOREBAY_SLOW_STORE_LATENCY_US, _BYTES_PER_SECOND, _STRIPE, _SWITCH_US, _SERVERS
+//     FOREBAY_SLOW_STORE_LATENCY_US, _BYTES_PER_SECOND, _STRIPE, _SWITCH_US, _SERVERS,
+//                                    _ONE_SERVER_FILES
 //
 // Slowed are read, pread, readv, preadv, write, pwrite, writev, pwritev and their variants. Not
 // slowed: opening, truncating, fsync, mmap, copies within the kernel, aio_* (which Open MPI's ompio
@@ -66,6 +67,7 @@ class Store {
     parameters_.stripe_bytes =
         static_cast<std::int64_t>(number("FOREBAY_SLOW_STORE_STRIPE", 1 << 20));
     parameters_.servers = static_cast<int>(number("FOREBAY_SLOW_STORE_SERVERS", 1));
+    parameters_.one_server_files = number("FOREBAY_SLOW_STORE_ONE_SERVER_FILES", 0) != 0;
     errno = EINVAL;
     if (parameters_.stripe_bytes < 1) give_up("FOREBAY_SLOW_STORE_STRIPE");
     if (parameters_.servers < 1 || parameters_.servers > forebay::bench::kMostServers) {
