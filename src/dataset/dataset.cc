@@ -336,6 +336,7 @@ void Dataset::close() {
     step([&] {
       auto reasons = container_->reasons();
       reasons.push_back(stage_->reasons());
+      if (coarse_) reasons.push_back(coarse_->reason());
       print_report(comm_, path_, report_, method_, reasons, container_->layout().owners());
     });
   }

@@ -307,6 +307,20 @@ TEST(Patches, levels_are_those_of_the_file_while_writes_are_staged) {
   std::filesystem::remove(path);
 }
 
+TEST(Patches, a_report_tells_that_a_file_was_read_at_a_level) {
+  const std::string path = path_of("told"), report = ::testing::TempDir() + "/forebay_level.json";
+  write(path, 1, hints("shuffle,zstd:1", "level"));
+  Method method = choose_method(path, {{"read_level", "1"}});
+  method.report = "json:" + report;
+  run_as_threads(2,
+                 [&](const Comm& comm) { Dataset::open_by(comm, path, false, method)->close(); });
+  const auto reasons = nlohmann::json::parse(std::ifstream(report))["reasons"];
+  EXPECT_EQ(reasons.back(),
+            "read at level 1: 2 variables in patches, of the others every 2nd element");
+  std::filesystem::remove(report);
+  std::filesystem::remove(path);
+}
+
 /// Bytes of each data file, behind its front, by its number.
 std::map<int, std::int64_t> data_bytes(const std::string& folder) {
   std::map<int, std::int64_t> bytes;

@@ -224,7 +224,8 @@ void FileChunks::each_stored(VarId var, const std::function<void(const ChunkPlac
     for (std::size_t d = at.size(); d-- > 0; chunk /= known.grid[d]) at[d] = chunk % known.grid[d];
     const bool in_one = parts == 1 && entry.file == 0;
     const auto place = in_one ? std::optional(entry.offset + shift()) : std::nullopt;
-    visit({at, bytes, place, entry.skipped == 0});
+    const auto file = entry.file == 0 ? std::nullopt : std::optional(entry.file - 1);
+    visit({at, bytes, place, entry.skipped == 0, file});
   });
 }
 

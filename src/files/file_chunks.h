@@ -95,6 +95,7 @@ struct ChunkPlace {
   /// In the file, where that is known, and chunks lie there, each in one piece.
   std::optional<Offset> place;
   bool filtered = true;  ///< false: some of the variable's filters or codecs were left out
+  std::optional<std::uint32_t> file = std::nullopt;  ///< the data file that it lies in, if it does
 };
 
 /// Verifies and decodes chunks. Immutable after construction: several threads may use one.
