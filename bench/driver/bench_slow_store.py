@@ -34,6 +34,7 @@ def add_options(add):
     add("--slow-open", type=float, default=0.0, help="ms to create or open a file (default: %(default)s)")
     add("--slow-servers", type=int, default=SERVERS,
         help="servers that share the bandwidth and hold stripes in turn (default: %(default)s)")
+    add("--slow-one-server-files", action="store_true", help="all stripes of a file are on one of them")
 
 
 def bytes_of(text):
@@ -54,7 +55,8 @@ class SlowStore:
     def __init__(self, options, build):
         self.parameters = {"latency_ms": options.slow_latency, "MB_per_second": options.slow_bandwidth,
                            "stripe": bytes_of(options.slow_stripe), "switch_ms": options.slow_switch,
-                           "servers": options.slow_servers, "open_ms": options.slow_open}
+                           "servers": options.slow_servers, "open_ms": options.slow_open,
+                           "one_server_files": options.slow_one_server_files}
         places = [os.path.join(build, place, LIBRARY) for place in ("bench", "lib", ".")]
         self.library = next((os.path.abspath(path) for path in places if os.path.isfile(path)), None)
         if not self.library:
@@ -63,6 +65,7 @@ class SlowStore:
     def __str__(self):
         p = self.parameters
         servers = f" of {p['servers']} servers" if p["servers"] > 1 else ""
+        servers += ", a file on one" if p["one_server_files"] else ""
         opening = f", {p['open_ms']:g} ms to open" if p["open_ms"] else ""
         return (f"slow store: {p['latency_ms']:g} ms a call, {p['MB_per_second']:g} MB/s{servers}, "
                 f"{p['switch_ms']:g} ms to hand over a stripe of {p['stripe'] >> 10} KiB{opening}")
@@ -78,7 +81,8 @@ class SlowStore:
             for name, value in (("DIR", directory), ("STATE", state.name), ("LATENCY_US", p["latency_ms"] * 1e3),
                                 ("BYTES_PER_SECOND", p["MB_per_second"] * 1e6), ("STRIPE", p["stripe"]),
                                 ("SWITCH_US", p["switch_ms"] * 1e3), ("SERVERS", p["servers"]),
-                                ("OPEN_US", p["open_ms"] * 1e3)):
+                                ("OPEN_US", p["open_ms"] * 1e3),
+                                ("ONE_SERVER_FILES", int(p["one_server_files"]))):
                 environment["FOREBAY_SLOW_STORE_" + name] = str(value)
 
             def counters():

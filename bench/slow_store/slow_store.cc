@@ -6,7 +6,7 @@
 //     FOREBAY_SLOW_STORE_STATE       a zero-filled file of at least sizeof(SlowStoreState), usually
 //                                    in /dev/shm, the same for all processes
 //     FOREBAY_SLOW_STORE_LATENCY_US, _BYTES_PER_SECOND, _STRIPE, _SWITCH_US, _SERVERS,
-//     _OPEN_US
+//     _OPEN_US, _ONE_SERVER_FILES
 //
 // Slowed are opening, where _OPEN_US says so (each call waits so long, several at a time), read,
 // pread, readv, preadv, write, pwrite, writev, pwritev and their variants. Not slowed: truncating,
@@ -69,6 +69,7 @@ class Store {
         static_cast<std::int64_t>(number("FOREBAY_SLOW_STORE_STRIPE", 1 << 20));
     parameters_.servers = static_cast<int>(number("FOREBAY_SLOW_STORE_SERVERS", 1));
     open_ns_ = static_cast<std::int64_t>(number("FOREBAY_SLOW_STORE_OPEN_US", 0) * 1e3);
+    parameters_.one_server_files = number("FOREBAY_SLOW_STORE_ONE_SERVER_FILES", 0) != 0;
     errno = EINVAL;
     if (parameters_.stripe_bytes < 1) give_up("FOREBAY_SLOW_STORE_STRIPE");
     if (parameters_.servers < 1 || parameters_.servers > forebay::bench::kMostServers) {

@@ -46,6 +46,15 @@ SlowStoreState::Stripe* find_stripe(SlowStoreState& state, std::uint64_t file, s
   return nullptr;
 }
 
+// The how manieth file it is.
+std::uint64_t number_of_file(SlowStoreState& state, std::uint64_t file) {
+  const auto end = state.files.begin() + static_cast<std::ptrdiff_t>(state.known_files);
+  const auto found = std::find(state.files.begin(), end, file);
+  const auto number = static_cast<std::uint64_t>(found - state.files.begin());
+  if (found == end && number < kMostFiles) state.files[state.known_files++] = file;
+  return number;
+}
+
 std::int64_t transfer_ns(std::int64_t bytes, double bytes_per_second) {
   if (bytes_per_second <= 0) return 0;
   return std::llround(static_cast<double>(bytes) / bytes_per_second * kNanoseconds);
@@ -70,7 +79,10 @@ std::int64_t book_call(SlowStoreState& state, const SlowStoreParameters& p,
   std::int64_t granted = call.now;  // when all locks are held
   std::int64_t passed = call.now;   // when the servers have done all that came before, and this
   visit_stripes(p, call, [&](std::int64_t index, std::int64_t bytes) {
-    std::int64_t& server = state.next_free[static_cast<std::size_t>(index % p.servers)];
+    const auto servers = static_cast<std::uint64_t>(p.servers);
+    const auto number =
+        p.one_server_files ? number_of_file(state, call.file) : static_cast<std::uint64_t>(index);
+    std::int64_t& server = state.next_free[static_cast<std::size_t>(number % servers)];
     server = std::max(server, call.now) + transfer_ns(bytes, p.bytes_per_second / p.servers);
     passed = std::max(passed, server);
     SlowStoreState::Stripe* stripe = call.write ? find_stripe(state, call.file, index) : nullptr;
@@ -81,7 +93,8 @@ std::int64_t book_call(SlowStoreState& state, const SlowStoreParameters& p,
     }
     stripe->writer = call.process;
   });
-  const std::int64_t moved = granted + transfer_ns(call.bytes, p.bytes_per_second);
+  const double fastest = p.one_server_files ? p.bytes_per_second / p.servers : p.bytes_per_second;
+  const std::int64_t moved = granted + transfer_ns(call.bytes, fastest);
   const std::int64_t end = std::max(passed, moved) + p.latency_ns;
   if (call.write) {
     visit_stripes(p, call, [&](std::int64_t index, std::int64_t) {

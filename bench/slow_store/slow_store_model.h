@@ -7,6 +7,8 @@
 //     bandwidth   No more bytes than this pass in a second, all processes together. It is that of
 //                 `servers` servers of equal share, to which stripes belong in turn: who touches
 //                 the stripes of one server only gets its share.
+//                 Or each file has its own: all stripes of a file are on one server, as where file
+//                 systems stripe nothing unless they are asked to.
 //     switch      A stripe has one writer at a time, the holder of its lock. Whoever writes to a
 //                 stripe that another process wrote last waits until the other's call has ended,
 //                 and then for the lock to be handed over. The first writer gets it for nothing.
@@ -27,11 +29,13 @@ struct SlowStoreParameters {
   double bytes_per_second = 0;  ///< of all servers; 0: no limit
   std::int64_t stripe_bytes = 1 << 20;
   std::int64_t switch_ns = 0;
-  int servers = 1;  ///< at most kMostServers
+  int servers = 1;                ///< at most kMostServers
+  bool one_server_files = false;  ///< the first ones that are touched each on another
 };
 
 constexpr int kMostServers = 256;
 constexpr std::size_t kStripeSlots = std::size_t{1} << 16;
+constexpr std::size_t kMostFiles = 4096;  ///< that are told apart, of one server each
 
 /// Valid when zero-filled, apart from `mutex`, which attach_state() sets up. Begins with what the
 /// launcher reads: 64-bit numbers, in the order of Counters.
@@ -56,6 +60,8 @@ struct SlowStoreState {
   pthread_mutex_t mutex;
   std::array<std::int64_t, kMostServers> next_free;  ///< of each server, ns
   std::array<Stripe, kStripeSlots> stripes;
+  std::array<std::uint64_t, kMostFiles> files;  ///< in the order of their first calls
+  std::uint64_t known_files = 0;
 };
 
 /// One system call. Times are nanoseconds of one clock that all processes share.

@@ -50,6 +50,19 @@ TEST_F(SlowStoreModel, stripes_of_one_server_get_its_share_only) {
   EXPECT_EQ(write(100 * kMs, 3, 13 * kMiB, kMiB), 104 * kMs) << "its neighbour";
 }
 
+TEST_F(SlowStoreModel, files_of_one_server_get_its_share_and_have_it_alone) {
+  parameters_.bytes_per_second = 1000.0 * kMiB;
+  parameters_.servers = 4;
+  parameters_.one_server_files = true;
+  const auto write_to = [&](std::uint64_t file, std::int64_t process) {
+    return book_call(*state_, parameters_, {0, process, file, 0, 4 * kMiB, true});
+  };
+  for (const std::uint64_t file : {70, 7, 77, 777})
+    EXPECT_EQ(write_to(file, 1), 16 * kMs) << "each on another server";
+  EXPECT_EQ(write_to(7777, 2), 32 * kMs) << "on the first one's";
+  EXPECT_EQ(write_to(7, 2), 32 * kMs) << "where it was";
+}
+
 TEST_F(SlowStoreModel, who_takes_a_stripe_over_waits_for_its_writer_and_the_switch) {
   parameters_.latency_ns = kMs;
   parameters_.switch_ns = 10 * kMs;

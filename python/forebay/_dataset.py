@@ -75,6 +75,7 @@ class StoredChunks(NamedTuple):
     nbytes: np.ndarray  # in the file
     place: np.ndarray  # in bytes from the beginning of the file; -1: not known
     filtered: np.ndarray  # False: stored without some of the variable's filters or codecs
+    file: np.ndarray  # the number of the data file beside this one that it lies in; -1: in none
     raw_nbytes: int  # of all of them, decoded
 
 
@@ -197,9 +198,10 @@ class Variable:
         if not hasattr(handle, "stored_chunks"):
             raise UnsupportedError(f"{self._dataset.path}: chunks are told of files that are open for reading only")
         rows, raw_nbytes = handle.stored_chunks(self._number)
-        table = np.frombuffer(rows, np.int64).reshape(-1, self.ndim + 3)
+        table = np.frombuffer(rows, np.int64).reshape(-1, self.ndim + 4)
         n = self.ndim
-        return StoredChunks(table[:, :n], table[:, n], table[:, n + 1], table[:, n + 2] != 0, raw_nbytes)
+        filtered = table[:, n + 2] != 0
+        return StoredChunks(table[:, :n], table[:, n], table[:, n + 1], filtered, table[:, n + 3], raw_nbytes)
 
     @property
     def levels(self) -> int:

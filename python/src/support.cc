@@ -32,7 +32,8 @@ void check_size(const Variable& var, Count elements, int width, std::size_t byte
 
 void ChunkRows::add(const ChunkPlace& chunk) {
   rows_.insert(rows_.end(), chunk.at.begin(), chunk.at.end());
-  rows_.insert(rows_.end(), {chunk.bytes, chunk.place.value_or(-1), chunk.filtered ? 1 : 0});
+  const Count file = chunk.file ? static_cast<Count>(*chunk.file) : -1;
+  rows_.insert(rows_.end(), {chunk.bytes, chunk.place.value_or(-1), chunk.filtered ? 1 : 0, file});
 }
 
 nb::tuple describe(const Variable& var) {

@@ -437,6 +437,28 @@ def test_variables_without_chunks_are_refused(grid):
 
 
 @pytest.mark.skipif(not forebay.has_hdf5, reason="this build has no HDF5")
+def test_chunks_in_data_files_are_drawn_by_file(tmp_path, monkeypatch):
+    path = str(tmp_path / "p.nc")
+    with forebay.create(path, method="layout=patches;codec=shuffle,zstd:1;patch_edge=8;subfiling=ranks") as file:
+        file.create_dimension("y", 16)
+        file.create_dimension("x", 24)
+        file.create_variable("v", "f4", ("y", "x"))[:] = np.arange(384.0, dtype="f4").reshape(16, 24) ** 2 % 97
+    with forebay.open(path) as file:
+        stored = file["v"].stored_chunks()
+        assert list(stored.file) == [0] * 6 and list(stored.place) == [-1] * 6
+    figure = forebay.plot.chunks(path, "v")
+    assert [text.get_text() for text in figure.axes[1].get_legend().get_texts()] == ["file 0"]
+    # A file of one rank has one data file: those of several are said to be so.
+    several = stored._replace(file=np.array([0, 0, 1, 2, 2, 1]))
+    monkeypatch.setattr(forebay.Variable, "stored_chunks", lambda variable: several)
+    figure = forebay.plot.chunks(path, "v")
+    order = np.ravel_multi_index(tuple(several.at.T), (2, 3))
+    expected = np.empty(6)
+    expected[order] = several.file
+    np.testing.assert_array_equal(image_of(figure, 1), expected.reshape(2, 3))
+    assert len(figure.axes[1].get_legend().get_texts()) == 3
+
+
 def test_chunks_of_hdf5_files_have_sizes_and_places_but_no_owners(tmp_path, saved):
     path = tmp_path / "a.h5"
     with h5py.File(path, "w") as file:

@@ -39,7 +39,16 @@ std::unique_ptr<CoarseView> CoarseView::of(const Schema& file, const Method& met
     var.decomposition = -1;
   }
   coarse.schema.decompositions.clear();
-  return std::unique_ptr<CoarseView>(new CoarseView(file, std::move(coarse)));
+  return std::unique_ptr<CoarseView>(new CoarseView(file, std::move(coarse), level));
+}
+
+std::string CoarseView::reason() const {
+  const auto at_level = std::count_if(coarse_.vars.begin(), coarse_.vars.end(),
+                                      [](const CoarseVariable& v) { return v.level > 0; });
+  const int step = 1 << level_;
+  return "read at level " + std::to_string(level_) + ": " + std::to_string(at_level) +
+         " variables in patches, of the others every " + std::to_string(step) +
+         (step == 2 ? "nd" : "th") + " element";
 }
 
 void CoarseView::translate(Request& request) const {

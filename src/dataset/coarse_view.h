@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "array/coarse_schema.h"
 #include "array/request.h"
@@ -17,15 +18,18 @@ class CoarseView {
   static std::unique_ptr<CoarseView> of(const Schema& file, const Method& method, bool writable);
 
   const Schema& schema() const { return coarse_.schema; }
+  std::string reason() const;  ///< for the report
   void set_records(Count n) { coarse_.schema.numrecs = n; }
   /// A read of what is shown, as one of what is in the file.
   void translate(Request& request) const;
 
  private:
-  CoarseView(const Schema& file, CoarseSchema coarse) : file_(file), coarse_(std::move(coarse)) {}
+  CoarseView(const Schema& file, CoarseSchema coarse, int level)
+      : file_(file), coarse_(std::move(coarse)), level_(level) {}
 
   const Schema& file_;
   CoarseSchema coarse_;
+  int level_;
 };
 
 }  // namespace forebay

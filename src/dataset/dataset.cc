@@ -338,6 +338,7 @@ void Dataset::close() {
       auto reasons = container_->reasons();
       reasons.push_back(stage_->reasons());
       reasons.insert(reasons.end(), remarks_.begin(), remarks_.end());
+      if (coarse_) reasons.push_back(coarse_->reason());
       print_report(comm_, path_, report_, method_, reasons, container_->layout().owners());
     });
   }

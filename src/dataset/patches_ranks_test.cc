@@ -3,16 +3,19 @@
 
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "array/chunk_grid.h"
 #include "comm/thread_ranks.h"
 #include "dataset/dataset.h"
+#include "layout/classic_part.h"
 
 namespace forebay {
 namespace {
@@ -163,7 +166,6 @@ TEST(Patches, are_the_same_at_every_level_whoever_writes_and_reads) {
   }
 }
 
-// Each rank owns as many patches as any other, but for one.
 // Values that were written within a bound of their own keep it when others, of a larger range, are
 // written into the same chunk: errors of the two codings add up, no more.
 TEST(Patches, old_values_of_a_chunk_keep_the_bound_that_they_were_written_with) {
@@ -214,6 +216,7 @@ TEST(Patches, old_values_of_a_chunk_keep_the_bound_that_they_were_written_with) 
   }
 }
 
+// Each rank owns as many patches as any other, but for one.
 TEST(Patches, are_dealt_out_evenly) {
   const std::string path = path_of("even");
   Method method = choose_method(path, hints("shuffle,zstd:1", "level"));
@@ -301,6 +304,260 @@ TEST(Patches, levels_are_those_of_the_file_while_writes_are_staged) {
     EXPECT_FALSE(same_bits(level_of<float>(*ds, 0, 1, true), before));
     ds->close();
   });
+  std::filesystem::remove(path);
+}
+
+TEST(Patches, a_report_tells_that_a_file_was_read_at_a_level) {
+  const std::string path = path_of("told"), report = ::testing::TempDir() + "/forebay_level.json";
+  write(path, 1, hints("shuffle,zstd:1", "level"));
+  Method method = choose_method(path, {{"read_level", "1"}});
+  method.report = "json:" + report;
+  run_as_threads(2,
+                 [&](const Comm& comm) { Dataset::open_by(comm, path, false, method)->close(); });
+  const auto reasons = nlohmann::json::parse(std::ifstream(report))["reasons"];
+  EXPECT_EQ(reasons.back(),
+            "read at level 1: 2 variables in patches, of the others every 2nd element");
+  std::filesystem::remove(report);
+  std::filesystem::remove(path);
+}
+
+/// Bytes of each data file, behind its front, by its number.
+std::map<int, std::int64_t> data_bytes(const std::string& folder) {
+  std::map<int, std::int64_t> bytes;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    const std::string name = file.path().filename().string();
+    if (name.find_first_not_of("0123456789") == std::string::npos)
+      bytes[std::stoi(name)] = static_cast<std::int64_t>(file.file_size()) - 4096;
+  }
+  return bytes;
+}
+
+HintMap hints_of_files(const char* codec, const char* order, int subfile_ranks) {
+  HintMap chosen = hints(codec, order);
+  chosen.insert({{"subfiling", "ranks"}, {"subfile_ranks", std::to_string(subfile_ranks)}});
+  return chosen;
+}
+
+void expect_equal_files(const std::string& path, const std::string& other, int readers) {
+  run_as_threads(readers, [&](const Comm& comm) {
+    auto ds = Dataset::open(comm, path, false, {});
+    auto alone = Dataset::open(Comm(), other, false, {});
+    for (int level = 0; level <= 1; ++level) {
+      EXPECT_TRUE(
+          same_bits(level_of<float>(*ds, 0, level, true), level_of<float>(*alone, 0, level, true)))
+          << level;
+      EXPECT_TRUE(same_bits(level_of<double>(*ds, 1, level, true),
+                            level_of<double>(*alone, 1, level, true)))
+          << level;
+    }
+    alone->close();
+    ds->close();
+  });
+}
+
+// buffer_limit is so small that there are many rounds, and that what goes to a file in one takes
+// several windows.
+TEST(Patches, are_the_same_in_several_files) {
+  const std::string one = path_of("one");
+  write(one, 1, hints("shuffle,zstd:1", "level"));
+  struct Case {
+    int ranks, subfile_ranks, files;
+    const char* order;
+    bool in_directory;
+    const char* buffer_limit;
+  };
+  for (const Case& c : {Case{1, 1, 1, "level", false, "64k"}, Case{3, 1, 3, "level", false, "8k"},
+                        Case{4, 3, 2, "patch", false, "64k"}, Case{4, 2, 2, "level", true, "4M"},
+                        Case{7, 2, 4, "level", false, "4M"}, Case{7, 9, 1, "level", true, "16k"}}) {
+    const std::string path = path_of("files" + std::to_string(c.ranks));
+    HintMap chosen = hints_of_files("shuffle,zstd:1", c.order, c.subfile_ranks);
+    if (c.in_directory) chosen["container"] = "directory";
+    chosen["buffer_limit"] = c.buffer_limit;
+    write(path, c.ranks, chosen);
+    const std::string folder = c.in_directory ? path : path + ".subfiles";
+    const auto bytes = data_bytes(folder);
+    EXPECT_EQ(std::ssize(bytes), c.files) << c.ranks;
+    for (const auto& [number, its] : bytes) {
+      EXPECT_LT(number, c.files);
+      EXPECT_GT(its, 0) << number;
+    }
+    for (const int readers : {1, 3}) expect_equal_files(path, one, readers);
+    remove_whole(path);
+    EXPECT_FALSE(std::filesystem::exists(path));
+    EXPECT_FALSE(std::filesystem::exists(folder));
+  }
+  std::filesystem::remove(one);
+}
+
+// Half of the field is constant, and most of what takes bytes is one rank's.
+TEST(Patches, go_to_files_by_their_sizes) {
+  const std::string path = path_of("balance");
+  HintMap chosen = hints_of_files("zfp:accuracy=1e-3", "level", 1);
+  chosen["buffer_limit"] = "64M";
+  constexpr int ranks = 4;
+  constexpr Count edge = 64, patch_bytes = 8 * 8 * 8 * sizeof(float);
+  for (const char* files : {"balanced", "groups"}) {
+    chosen["patch_files"] = files;
+    run_as_threads(ranks, [&](const Comm& comm) {
+      auto ds = Dataset::create(comm, path, 5, false, chosen);
+      const DimId z = ds->def_dim("z", edge), y = ds->def_dim("y", edge),
+                  x = ds->def_dim("x", edge);
+      const VarId v = ds->def_var("v", Type::float32, std::array{z, y, x});
+      ds->enddef();
+      std::vector<float> data;
+      std::vector<Request> one;
+      const Count share = edge / ranks;
+      one.push_back(request(v, true, data, {share * comm.rank(), 0, 0}, {share, edge, edge}));
+      for (std::size_t i = 0; i < data.size(); ++i)
+        data[i] = comm.rank() != 1 ? 1.0F : static_cast<float>(i * 7919 % 10007);
+      ds->execute(one, true);
+      ds->close();
+    });
+    const auto bytes = data_bytes(path + ".subfiles");
+    ASSERT_EQ(std::ssize(bytes), ranks);
+    std::int64_t total = 0, most = 0;
+    for (const auto& [number, its] : bytes) {
+      total += its;
+      most = std::max(most, its);
+    }
+    if (files[0] == 'b')
+      EXPECT_LE(most, total / ranks + patch_bytes + 512 * 8) << "padding of parts counts";
+    else
+      EXPECT_GT(most, total / ranks + 4 * patch_bytes);
+  }
+  remove_whole(path);
+}
+
+// Other numbers of ranks and files, parts of patches, variables that come later; and in the end a
+// file without data files.
+TEST(Patches, in_files_are_written_again_by_other_ranks) {
+  const std::string path = path_of("again"), plain = path_of("plain");
+  const auto change = [](const std::string& file, int ranks, const HintMap& chosen, Count first) {
+    run_as_threads(ranks, [&](const Comm& comm) {
+      auto ds = Dataset::open(comm, file, true, chosen);
+      ds->redef();
+      const DimId y = ds->schema().find_dim("y").value(), x = ds->schema().find_dim("x").value();
+      const VarId late =
+          ds->def_var("late" + std::to_string(first), Type::float32, std::array{y, x});
+      ds->enddef();
+      std::vector<float> a, b;
+      std::vector<Request> both;
+      // Rows 3 to 20, of two ranks where there are as many.
+      const bool alone = comm.size() == 1;
+      const Count mine = alone ? 18 : comm.rank() < 2 ? 9 : 0;
+      const Count row = 3 + 9 * std::min(comm.rank(), 1);
+      both.push_back(request(0, true, a, {1, first, row, 3}, {1, 5, mine, 40}));
+      for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 40 + 100);
+      if (comm.is_root()) both.push_back(request(late, true, b, {0, 0}, {cube[1], cube[2]}));
+      for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i);
+      ds->execute(both, true);
+      ds->close();
+    });
+  };
+  write(path, 4, hints_of_files("shuffle,zstd:1", "level", 2));
+  write(plain, 1, hints("shuffle,zstd:1", "level"));
+  change(plain, 1, hints("shuffle,zstd:1", "level"), 2);
+  change(path, 7, hints_of_files("shuffle,zstd:1", "patch", 2), 2);
+  EXPECT_EQ(std::ssize(data_bytes(path + ".subfiles")), 4);
+  expect_equal_files(path, plain, 2);
+  change(plain, 2, hints("shuffle,zstd:1", "level"), 11);
+  change(path, 3, {{"ranks_per_node", "2"}}, 11);
+  expect_equal_files(path, plain, 3);
+  write(path, 3, hints("shuffle,zstd:1", "level"));
+  EXPECT_FALSE(std::filesystem::exists(path + ".subfiles"));
+  std::filesystem::remove(path);
+  std::filesystem::remove(plain);
+}
+
+// Whether system calls may be made to fail is looked up once (storage/fault.h).
+const int may_fail = ::setenv("FOREBAY_FAULT", "none", 1);
+void fail(const std::string& plan) { ::setenv("FOREBAY_FAULT", plan.c_str(), 1); }
+
+constexpr Count side = 48;
+float versioned(int version, std::size_t i) {
+  return static_cast<float>((i * 7919 + i * i % 101) % (version == 0 ? 10007 : 499));
+}
+
+/// Writes a version; what ranks are told of it.
+std::vector<Errc> put_version(const std::string& path, const HintMap& chosen, int version) {
+  std::vector<Errc> codes(3, Errc::ok);
+  run_as_threads(3, [&](const Comm& comm) {
+    auto ds = version == 0 ? Dataset::create(comm, path, 5, false, chosen)
+                           : Dataset::open(comm, path, true, chosen);
+    if (version == 0) {
+      ds->def_var("v", Type::float32, std::array{ds->def_dim("y", side), ds->def_dim("x", side)});
+      ds->enddef();
+    }
+    std::vector<float> data;
+    std::vector<Request> one;
+    const Count rows = side / comm.size(), first = rows * comm.rank();
+    one.push_back(request(0, true, data, {first, 0}, {rows, side}));
+    for (std::size_t i = 0; i < data.size(); ++i)
+      data[i] = versioned(version, static_cast<std::size_t>(first * side) + i);
+    const auto told = [&](auto&& f) {
+      try {
+        f();
+      } catch (const Error& error) {
+        Errc& code = codes[static_cast<std::size_t>(comm.rank())];
+        if (code == Errc::ok) code = error.code();
+      }
+    };
+    told([&] { ds->execute(one, true); });
+    told([&] { ds->close(); });
+  });
+  fail("none");
+  return codes;
+}
+
+// Each file has a rank that writes it, and its disk may be full alone.
+TEST(Patches, a_writer_whose_disk_is_full_leaves_the_state_before) {
+  const std::string path = path_of("full");
+  HintMap chosen = hints_of_files("shuffle,zstd:1", "level", 1);
+  chosen["buffer_limit"] = "16k";  // several rounds, and several windows in each
+  int failures = 0;
+  for (int rank = 0; rank < 3; ++rank) {
+    for (int call = 1;; ++call) {
+      ASSERT_LT(call, 200);
+      put_version(path, chosen, 0);
+      fail("pwrite:rank=" + std::to_string(rank) + ":call=" + std::to_string(call) +
+           ":errno=ENOSPC");
+      const auto codes = put_version(path, chosen, 1);
+      const bool failed = codes[0] != Errc::ok;
+      for (const Errc code : codes) EXPECT_EQ(code, codes[0]) << rank << " " << call;
+      if (failed) EXPECT_EQ(codes[0], Errc::eno_space);
+      auto ds = Dataset::open(Comm(), path, false, {});
+      const auto found = level_of<float>(*ds, 0, 0, true);
+      ds->close();
+      std::array<bool, 2> is{true, true};
+      for (std::size_t i = 0; i < found.size(); ++i)
+        for (const int version : {0, 1})
+          is[static_cast<std::size_t>(version)] &= found[i] == versioned(version, i);
+      EXPECT_TRUE(is[1] || (failed && is[0])) << rank << " " << call;
+      if (!failed) break;
+      ++failures;
+    }
+  }
+  EXPECT_GT(failures, 6);
+  remove_whole(path);
+}
+
+TEST(Patches, a_folder_with_other_things_in_it_is_left_alone) {
+  const std::string path = path_of("foreign");
+  std::filesystem::create_directory(path + ".subfiles");
+  std::ofstream(path + ".subfiles/notes.txt") << "mine";
+  run_as_threads(3, [&](const Comm& comm) {
+    auto ds = Dataset::create(comm, path, 5, false, hints_of_files("zstd:1", "level", 1));
+    ds->def_var("v", Type::float32, std::array{ds->def_dim("y", 64), ds->def_dim("x", 64)});
+    try {
+      ds->enddef();
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::eexist);
+    }
+    ds->abort();
+  });
+  EXPECT_TRUE(std::filesystem::exists(path + ".subfiles/notes.txt"));
+  std::filesystem::remove_all(path + ".subfiles");
   std::filesystem::remove(path);
 }
 

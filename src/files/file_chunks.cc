@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <set>
 #include <utility>
 
 #include "array/chunk_grid.h"
@@ -225,20 +224,25 @@ void FileChunks::each_stored(VarId var, const std::function<void(const ChunkPlac
     for (std::size_t d = at.size(); d-- > 0; chunk /= known.grid[d]) at[d] = chunk % known.grid[d];
     const bool in_one = parts == 1 && entry.file == 0;
     const auto place = in_one ? std::optional(entry.offset + shift()) : std::nullopt;
-    visit({at, bytes, place, entry.skipped == 0});
+    const auto file = entry.file == 0 ? std::nullopt : std::optional(entry.file - 1);
+    visit({at, bytes, place, entry.skipped == 0, file});
   });
 }
 
-std::vector<std::string> FileChunks::problems_of_files() const {
-  std::set<std::uint32_t> numbers;
+std::map<std::uint32_t, Count> FileChunks::bytes_of_files() const {
+  std::map<std::uint32_t, Count> bytes;
   for (const chunked::ChunkTable& table : index_.tables)
     table.for_each([&](Count, const chunked::Entry& e) {
-      if (e.file != 0) numbers.insert(e.file - 1);
+      if (e.file != 0) bytes[e.file - 1] += e.bytes;
     });
+  return bytes;
+}
+
+std::vector<std::string> FileChunks::problems_of_files() const {
   std::vector<std::string> problems;
-  for (const std::uint32_t number : numbers) {
+  for (const auto& its : bytes_of_files()) {
     if (files_ == nullptr) continue;
-    if (const auto error = attempt_to([&] { files_->file(number); }))
+    if (const auto error = attempt_to([&] { files_->file(its.first); }))
       problems.push_back(error->message());
   }
   return problems;

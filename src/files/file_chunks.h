@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -94,6 +95,7 @@ struct ChunkPlace {
   /// In the file, where that is known, and chunks lie there, each in one piece.
   std::optional<Offset> place;
   bool filtered = true;  ///< false: some of the variable's filters or codecs were left out
+  std::optional<std::uint32_t> file = std::nullopt;  ///< the data file that it lies in, if it does
 };
 
 /// Verifies and decodes chunks. Immutable after construction: several threads may use one.
@@ -112,6 +114,8 @@ class FileChunks {
   /// Bytes of the file that the index lies in, and how many it has.
   void read_raw(Offset offset, std::span<std::byte> out) const { read_(offset, out); }
   Offset file_size() const { return file_size_; }
+  /// Bytes of chunks in each data file, by its number; none where chunks do not lie in such.
+  std::map<std::uint32_t, Count> bytes_of_files() const;
   /// What is wrong with data files that chunks lie in, a sentence each.
   std::vector<std::string> problems_of_files() const;
   /// Errc::einval for a variable that is not chunked. Linear in the variable's chunks.

@@ -6,6 +6,7 @@
 #include "base/attempt.h"
 #include "base/error.h"
 #include "base/leavings.h"
+#include "plan/file_aggregators.h"
 #include "storage/directory.h"
 
 namespace forebay::data_files {
@@ -49,13 +50,18 @@ void remove_left_by(const std::string& folder, std::optional<std::uint64_t> id) 
 
 namespace {
 
+/// How many files the program asks for in PnetCDF's words; 0: it does not.
+int number_asked_for(const Method& method) {
+  if (method.origin.contains("subfiling")) return 0;
+  if (method_value(method, "pnetcdf_subfiling") != "enable") return 0;
+  return std::stoi(method_value(method, "nc_num_subfiles"));
+}
+
 // Of how many ranks a group is; 0: those of a node.
 int ranks_of_a_group(const Method& method, int ranks) {
   if (method.subfiling == "ranks") return method.subfile_ranks;
-  const int number = std::stoi(method_value(method, "nc_num_subfiles"));
-  const bool by_number = number > 0 && method_value(method, "pnetcdf_subfiling") == "enable";
-  if (!by_number || method.origin.contains("subfiling")) return method.ranks_per_node;
-  return (ranks - 1) / number + 1;
+  const int number = number_asked_for(method);
+  return number == 0 ? method.ranks_per_node : (ranks - 1) / number + 1;
 }
 
 }  // namespace
@@ -76,6 +82,27 @@ Group group_of(const Comm& comm, const Method& method) {
   group.groups = static_cast<std::uint32_t>(groups.nodes());
   group.topology = &groups;
   return group;
+}
+
+bool asks_for_several(const Method& method) {
+  return method.subfiling != "none" || number_asked_for(method) > 0;
+}
+
+std::vector<Rank> writers_of(const Comm& comm, const Method& method) {
+  const Topology& nodes = Topology::of(comm, method.ranks_per_node);
+  const int ranks = ranks_of_a_group(method, comm.size());
+  const Count files = method.subfiling == "node" ? nodes.nodes() : (comm.size() - 1) / ranks + 1;
+  std::vector<int> ranks_of(static_cast<std::size_t>(nodes.nodes()));
+  for (int node = 0; node < nodes.nodes(); ++node)
+    ranks_of[static_cast<std::size_t>(node)] = static_cast<int>(std::ssize(nodes.ranks_of(node)));
+  const FileAggregators aggregators(files, ranks_of);
+  std::vector<Rank> writers;
+  writers.reserve(static_cast<std::size_t>(files));
+  for (Count file = 0; file < files; ++file) {
+    const auto place = aggregators.of(file);
+    writers.push_back(nodes.ranks_of(place.node)[static_cast<std::size_t>(place.rank)]);
+  }
+  return writers;
 }
 
 void leave_data_files(const std::string& path, const std::set<std::uint32_t>& numbers, Rank rank,

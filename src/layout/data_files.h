@@ -59,6 +59,14 @@ struct Group {
 /// Collective. Ranks of a node, or as many as the method asks for, or all.
 Group group_of(const Comm& comm, const Method& method);
 
+/// Whether the method asks for several files, where nothing else makes a layout have some.
+bool asks_for_several(const Method& method);
+
+/// Collective. Where files are not those of groups, but each is one rank's to write, which gets
+/// what goes there from all others (plan/file_aggregators.h): the rank of each file. There are as
+/// many as there would be groups.
+std::vector<Rank> writers_of(const Comm& comm, const Method& method);
+
 /// Local, by who may write them. As File::leave() of data files that were opened to read.
 void leave_data_files(const std::string& path, const std::set<std::uint32_t>& numbers, Rank rank,
                       Report& report, ClientCaches caches) noexcept;

@@ -46,7 +46,7 @@ def parts(path):
     found = [""]
     if os.path.isdir(path + ".subfiles"):
         found += [".subfiles/" + name for name in os.listdir(path + ".subfiles")
-                  if name == "state" or name.isdigit()]
+                  if name in ("state", "index") or name.isdigit()]
     return found
 
 
@@ -173,7 +173,7 @@ class Test:
         lines = [f"{self.file} newest {self.done} {self.under_way} whole"]
         for path in paths:
             lines.append(f"{path} synced {self.synced} {self.syncing} whole")
-            if not os.path.isdir(path + ".subfiles"):
+            if not os.path.exists(path + ".subfiles/state"):
                 lines.append(f"{path} newest {self.synced} {self.highest} damage")
         listing = os.path.join(self.dir, "list")
         with open(listing, "w") as f:

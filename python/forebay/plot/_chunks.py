@@ -48,12 +48,14 @@ class _ChunkMap:
     x_name: str
     y_name: str
     summary: str
+    file: np.ndarray | None = None
     owner: np.ndarray | None = None
 
 
 @styled
 def chunks(file: str | PathLike | Dataset, variable: str, *, report: str | PathLike | None = None) -> Figure:
-    """How many bytes each chunk of a variable takes in the file, and which rank encoded it, or where in the file it is.
+    """How many bytes each chunk of a variable takes in the file, and which rank encoded it, or which data file it lies
+    in, or where in the file it is.
 
     `report` is a file that FOREBAY_REPORT=json:PATH made in the run that wrote the variable: files do not record who
     encoded a chunk, its last entry that tells of the variable does. HDF5 (netCDF-4) files have no owners.
@@ -92,6 +94,8 @@ def _read(variable: Variable, name: str, path: str) -> _ChunkMap:
     sizes[numbers] = stored.nbytes[inside]
     known = stored.place[inside] >= 0
     places[numbers[known]] = stored.place[inside][known]
+    files = np.full(count, np.nan)
+    files[numbers] = np.where(stored.file[inside] >= 0, stored.file[inside], np.nan)
     present, bytes_stored = int(inside.sum()), int(stored.nbytes[inside].sum())
     summary = (
         f"{name}: {present:,} of {count:,} chunks stored, {size_text(stored.raw_nbytes)} in {size_text(bytes_stored)}, "
@@ -108,6 +112,7 @@ def _read(variable: Variable, name: str, path: str) -> _ChunkMap:
         f"chunks along {variable.dimensions[x]}",
         "chunks along " + " × ".join(down) if down else "",
         summary,
+        None if np.isnan(files).all() else files.reshape(-1, grid[x]),
     )
 
 
@@ -137,7 +142,9 @@ def _draw(shown: _ChunkMap, remarks: str) -> Figure:
     remark(upper, remarks + ("  |  grey: never written" if np.isnan(shown.bytes).any() else ""))
     _draw_values(upper, shown, shown.bytes, "stored size of each chunk")
     if shown.owner is not None:
-        _draw_owners(lower, shown)
+        _draw_numbers(lower, shown, shown.owner, "rank that encoded the chunk", "rank")
+    elif shown.file is not None:
+        _draw_numbers(lower, shown, shown.file, "data file that the chunk lies in", "file")
     else:
         known = not np.isnan(shown.place).all() or np.isnan(shown.bytes).all()
         _draw_values(lower, shown, shown.place, "place in the file" if known else "place: not known of so many chunks")
@@ -188,19 +195,20 @@ def _draw_values(axes: Axes, shown: _ChunkMap, values: np.ndarray, what: str) ->
     axes.annotate(what, (1, 1), xycoords="axes fraction", ha="right", va="bottom", fontsize=9)
 
 
-def _draw_owners(axes: Axes, shown: _ChunkMap) -> None:
-    shape = min(shown.owner.shape[0], _MOST_ROWS), min(shown.owner.shape[1], WIDTH)
-    first = [bounds_of_cells(n, cells)[:-1] for n, cells in zip(shown.owner.shape, shape, strict=True)]
-    cells = shown.owner[np.ix_(*first)]
-    axes.annotate("rank that encoded the chunk", (1, 1), xycoords="axes fraction", ha="right", va="bottom", fontsize=9)
-    ranks = np.unique(shown.owner[~np.isnan(shown.owner)]).astype(int)
+def _draw_numbers(axes: Axes, shown: _ChunkMap, values: np.ndarray, what: str, word: str) -> None:
+    """Of ranks or files."""
+    shape = min(values.shape[0], _MOST_ROWS), min(values.shape[1], WIDTH)
+    first = [bounds_of_cells(n, cells)[:-1] for n, cells in zip(values.shape, shape, strict=True)]
+    cells = values[np.ix_(*first)]
+    axes.annotate(what, (1, 1), xycoords="axes fraction", ha="right", va="bottom", fontsize=9)
+    ranks = np.unique(values[~np.isnan(values)]).astype(int)
     if ranks.size == 0 or ranks.max() >= _FEW_RANKS:
         image = _draw_cells(axes, shown, cells, cmap=colours())
         if ranks.size:
-            axes.figure.colorbar(image, ax=axes, label="rank")
+            axes.figure.colorbar(image, ax=axes, label=word)
         return
     kinds = ListedColormap([colour_of_kind(rank) for rank in range(_FEW_RANKS)]).with_extremes(bad=NO_DATA)
     norm = BoundaryNorm(np.arange(_FEW_RANKS + 1) - 0.5, _FEW_RANKS)
     _draw_cells(axes, shown, cells, cmap=kinds, norm=norm)
-    handles = [Patch(facecolor=colour_of_kind(rank), label=f"rank {rank}") for rank in ranks]
+    handles = [Patch(facecolor=colour_of_kind(rank), label=f"{word} {rank}") for rank in ranks]
     axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1, 1))

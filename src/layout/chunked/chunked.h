@@ -24,6 +24,7 @@
 #include "layout/chunked/coder.h"
 #include "layout/chunked/deferred.h"
 #include "layout/chunked/files_beside.h"
+#include "layout/chunked/gathered_writes.h"
 #include "layout/chunked/homes.h"
 #include "layout/chunked/operation.h"
 #include "layout/chunked/store.h"
@@ -151,6 +152,9 @@ class ChunkedLayout : public HeapPart {
                                   bool in_place);
   std::vector<Extent> extents_of(std::span<const StoredChunk> stored,
                                  std::span<const std::uint32_t> own, const Entries& entries) const;
+  std::vector<PlacedPart> placed_parts(const Operation& op, std::uint32_t round,
+                                       std::span<const StoredChunk> stored,
+                                       const Entries& entries) const;
   std::span<const std::byte> collect(Operation& op, std::uint32_t chunk, TaskSlot& slot);
   std::optional<Error> agree_on_places(const Operation& op, std::uint32_t round,
                                        std::span<const std::uint32_t> own,
@@ -159,6 +163,7 @@ class ChunkedLayout : public HeapPart {
                                        std::optional<Error>& lost);
   void take_places(const Operation& op, std::uint32_t round, std::span<const std::byte> told,
                    std::span<const std::int64_t> sizes, Entries& entries);
+  void choose_files(const Operation& op, std::uint32_t round, Entries& entries);
   void remember(Operation& op, std::span<const std::uint32_t> own);
 
   // chunked_read.cc
@@ -191,8 +196,8 @@ class ChunkedLayout : public HeapPart {
   }
 
   std::vector<std::vector<std::uint32_t>> own_chunks(const Operation& op) const;
-  /// For what this rank writes of chunks.
-  ExtentIo& chunk_io() { return files_ ? files_->io() : io_; }
+  /// For what this rank writes of chunks, if it does.
+  ExtentIo& chunk_io() { return files_ && files_->writes() ? files_->io() : io_; }
 
   ClassicSite site_;
   Schema& schema_;

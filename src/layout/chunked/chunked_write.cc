@@ -7,6 +7,7 @@
 #include "base/attempt.h"
 #include "comm/agree.h"
 #include "comm/message_bytes.h"
+#include "layout/chunked/balance.h"
 #include "layout/chunked/chunked.h"
 #include "layout/patches/planning.h"
 
@@ -245,7 +246,8 @@ std::optional<Error> ChunkedLayout::write_rounds(Operation& op,
     if (c.owner != comm_.rank()) cache_.drop(c.var, c.id);
   }
   std::optional<Error> mine, theirs;
-  std::optional<Error> lost;  // this rank does not know of places what the others know
+  std::optional<Error> lost;               // this rank does not know of places what the others know
+  std::optional<GatheredWrites> gathered;  // outlives what is being written
   WriteBehind behind(chunk_io(), report_);
   const bool later = writes_later();  // one thread is enough
   const auto note = [&](std::optional<Error> error) {
@@ -273,7 +275,22 @@ std::optional<Error> ChunkedLayout::write_rounds(Operation& op,
     note(behind.wait());
     if (theirs) break;
     note(lost);  // the others hear of it in the next round
-    if (!lost)
+    if (files_ && files_->balanced()) {
+      const auto failed = attempt_to([&] {
+        if (lost) throw *lost;
+        gathered.emplace(comm_, files_->writers(), placed_parts(op, round, stored, entries),
+                         options_.buffer_limit / 8);
+      });
+      theirs = worst_of_all(comm_, failed);
+      for (std::uint32_t window = 0; !theirs && window < gathered->windows(); ++window) {
+        {
+          StepTimer timer(report_, Step::exchange);
+          note(attempt_to([&] { gathered->gather(window); }));
+        }
+        note(behind.wait());
+        note(attempt_to([&] { behind.start(gathered->runs(window), last || later); }));
+      }
+    } else if (!lost)
       note(attempt_to(
           [&] { behind.start(extents_of(stored, own[round], entries), last || later); }));
   }
@@ -361,6 +378,23 @@ std::vector<Extent> ChunkedLayout::extents_of(std::span<const StoredChunk> store
     }
   }
   return extents;
+}
+
+// Of all ranks, as far as they are known here.
+std::vector<PlacedPart> ChunkedLayout::placed_parts(const Operation& op, std::uint32_t round,
+                                                    std::span<const StoredChunk> stored,
+                                                    const Entries& entries) const {
+  std::vector<PlacedPart> parts;
+  auto next = stored.begin();
+  for (const std::uint32_t i : op.of_round[round]) {
+    const Rank owner = op.chunks[i].owner;
+    for (const Entry& e : entries.of(i)) {
+      const bool mine = owner == comm_.rank() && next != stored.end();
+      const std::byte* const memory = mine ? (next++)->bytes.data() : nullptr;
+      if (e.present()) parts.push_back({e.file - 1, owner, e.offset, e.bytes, memory});
+    }
+  }
+  return parts;
 }
 
 std::vector<StoredChunk> ChunkedLayout::encode(Operation& op, std::span<const std::uint32_t> own,
@@ -479,10 +513,11 @@ void ChunkedLayout::take_places(const Operation& op, std::uint32_t round,
       e.bytes = t.bytes;
       e.hash = t.hash;
       e.skipped = static_cast<std::uint32_t>(t.skipped);
-      e.file = files_ ? files_->file_of(op.chunks[i].owner) : 0;
+      e.file = files_ && !files_->balanced() ? files_->file_of(op.chunks[i].owner) : 0;
     }
     if (owners_) owners_->note(op.chunks[i].var, op.chunks[i].id, op.chunks[i].owner);
   }
+  if (files_ && files_->balanced()) choose_files(op, round, entries);
   const auto place = [&](Entry& e) {
     if (e.bytes > 0)
       e.offset = store_.allocate(e.bytes, e.file);
@@ -500,6 +535,25 @@ void ChunkedLayout::take_places(const Operation& op, std::uint32_t round,
         place(its[part]);
       }
     }
+  }
+}
+
+// All sizes are known: each rank finds the same files.
+void ChunkedLayout::choose_files(const Operation& op, std::uint32_t round, Entries& entries) {
+  std::vector<SizedChunk> sized;
+  sized.reserve(op.of_round[round].size());
+  for (const std::uint32_t i : op.of_round[round]) {
+    const PlannedChunk& c = op.chunks[i];
+    Count bytes = 0;
+    for (const Entry& e : entries.of(i)) bytes += e.bytes;
+    sized.push_back(
+        {&schema_.vars[static_cast<std::size_t>(c.var)], &coding(c.var).grid, c.id, bytes});
+  }
+  const auto files = share_out(sized, std::ssize(files_->writers()));
+  auto file = files.begin();
+  for (const std::uint32_t i : op.of_round[round]) {
+    for (Entry& e : entries.of(i)) e.file = *file + 1;
+    ++file;
   }
 }
 

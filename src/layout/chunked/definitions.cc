@@ -68,6 +68,12 @@ std::int64_t chosen_shapes(const Schema& schema) {
 // they may stay.
 void ChunkedLayout::choose(const Schema* old, const KeptElsewhere& elsewhere) {
   const std::size_t first = old ? old->vars.size() : 0;
+  if (!begun_ && !apart_ && wants_files_of_patches(site_.method) && !schema_.any_decomposed()) {
+    apart_ = std::any_of(
+        schema_.vars.begin() + static_cast<std::ptrdiff_t>(first), schema_.vars.end(),
+        [&](const Variable& var) { return !elsewhere(var) && wants_patches(site_.method, var); });
+    if (apart_) root_ = root_beside;
+  }
   const bool old_records =
       !apart_ && old && !old->any_chunked() &&
       std::any_of(old->vars.begin(), old->vars.end(), [](auto& v) { return v.is_record; });

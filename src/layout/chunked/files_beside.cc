@@ -1,8 +1,10 @@
 #include "layout/chunked/files_beside.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <limits>
 
@@ -10,6 +12,7 @@
 #include "base/leavings.h"
 #include "comm/agree.h"
 #include "format/chunk_schema.h"
+#include "layout/chunked/patches.h"
 #include "storage/directory.h"
 
 namespace forebay::chunked {
@@ -64,18 +67,33 @@ bool may_have_values(const Found& index) {
   return may || failed;
 }
 
-/// Makes room for new files.
+/// Whether nothing but data files and an index is in a folder, as far as their names tell.
+bool has_chunks_alone(const std::string& folder) {
+  bool alone = true;
+  return each_in_folder(folder,
+                        [&](int, const char* name, bool is_regular) {
+                          alone &= is_regular && (is_number(name) || std::string(name) == "index");
+                        }) &&
+         alone;
+}
+
+/// Makes room for new files. A data file that is in the way is found when it is to be made.
 void make_room(const std::string& path) {
   const std::string folder = folder_of(path);
-  if (!directory::is_ours(folder))
+  const bool is_folder = is_there(folder);
+  if (is_folder &&
+      !(directory::is_header(path) ? directory::is_ours(folder) : has_chunks_alone(folder)))
     throw Error(Errc::eexist,
                 folder + ", where chunks would lie, is a folder with other things in it",
                 "give the file another name");
-  if (!is_there(index_path(path))) return;
-  if (may_have_values(look_at(index_path(path))))
-    throw Error(Errc::eexist, folder + " holds the chunks of another file",
-                "move them to where their file is, or remove them if that is gone");
-  remove_files_beside(path, nullptr);
+  if (is_there(index_path(path))) {
+    if (may_have_values(look_at(index_path(path))))
+      throw Error(Errc::eexist, folder + " holds the chunks of another file",
+                  "move them to where their file is, or remove them if that is gone");
+    remove_files_beside(path, nullptr);
+  }
+  if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
+    throw system_error(errno, Errc::efile, "making the folder", folder);
 }
 
 void check_index(File& file, std::uint64_t id) {
@@ -136,7 +154,7 @@ FilesBeside::FilesBeside(const ClassicSite& site, std::uint64_t id)
 
 FilesBeside::~FilesBeside() {
   index_->leave();
-  if (group_) group_->file->leave();
+  if (writes()) group_->file->leave();
   if (site_.file.writable()) to_read_.leave();
 }
 
@@ -152,13 +170,30 @@ void FilesBeside::make_index_io() {
 
 // Whole or not at all: what fails here is met and released later.
 void FilesBeside::make_group() {
-  Group group{data_files::group_of(site_.comm, site_.method), nullptr, nullptr};
-  group.file = make_file(data_path(site_.path, group.number));
-  group.file->use_queue(site_.later);
+  const bool balances = balances_files(site_.method, site_.schema);
+  Group group = balances ? balanced_group()
+                         : Group{data_files::group_of(site_.comm, site_.method), nullptr, nullptr};
+  const bool writes = !balances || group.numbers[0] == site_.comm.rank();
+  if (writes) {
+    group.file = make_file(data_path(site_.path, group.number));
+    group.file->use_queue(site_.later);
+  }
   group_.emplace(std::move(group));
 }
 
+// Each rank is a group of its own; those that write none of the files have nobody's number.
+FilesBeside::Group FilesBeside::balanced_group() {
+  writers_ = data_files::writers_of(site_.comm, site_.method);
+  const auto mine = std::find(writers_.begin(), writers_.end(), site_.comm.rank());
+  Group group;
+  group.numbers = {mine == writers_.end() ? -1 : site_.comm.rank()};
+  group.number = static_cast<std::uint32_t>(mine - writers_.begin());
+  group.groups = static_cast<std::uint32_t>(writers_.size());
+  return group;
+}
+
 void FilesBeside::make_group_io() {
+  if (!writes()) return;
   group_->io = site_.make_io(group_->ranks, group_->file, site_.method, site_.report);
 }
 
@@ -172,7 +207,7 @@ void FilesBeside::create() {
   make_index_io();
   make_group();
   agree_on_error(site_.comm, attempt_to([&] {
-                   if (group_->ranks.is_root()) make_empty(*group_->file, {id_, group_->number});
+                   if (makes_its_file()) make_empty(*group_->file, {id_, group_->number});
                  }));
   make_group_io();
 }
@@ -191,7 +226,7 @@ Offset FilesBeside::open_index() {
 void FilesBeside::open_to_write(std::span<const std::uint32_t> in_use) {
   make_group();
   agree_on_error(site_.comm, attempt_to([&] {
-                   if (!group_->ranks.is_root()) return;
+                   if (!makes_its_file()) return;
                    File& file = *group_->file;
                    const Front front{id_, group_->number};
                    if (std::find(in_use.begin(), in_use.end(), front.number) == in_use.end()) {
@@ -207,10 +242,10 @@ void FilesBeside::open_to_write(std::span<const std::uint32_t> in_use) {
 }
 
 void FilesBeside::sync(std::span<const std::uint32_t> in_use) {
-  group_->file->sync();
+  if (writes()) group_->file->sync();
   if (site_.comm.is_root()) index_->sync();
   if (names_synced_) return;
-  if (group_->ranks.is_root()) {
+  if (makes_its_file()) {
     for (const std::uint32_t n : in_use) {
       const std::string path = data_path(site_.path, n);
       if (n % group_->groups == group_->number && is_there(path)) sync_path(path);
@@ -227,7 +262,7 @@ void FilesBeside::sync(std::span<const std::uint32_t> in_use) {
 
 void FilesBeside::meet() {
   auto failed = attempt_to([&] { index_->meet(); });
-  if (group_) attempt_into(failed, [&] { group_->file->meet(); });
+  if (writes()) attempt_into(failed, [&] { group_->file->meet(); });
   to_read_.look_again();
   if (failed) throw *failed;
 }
@@ -241,13 +276,13 @@ void FilesBeside::release() {
 
 void FilesBeside::close() {
   auto failed = attempt_to([&] { index_->close(); });
-  if (group_) attempt_into(failed, [&] { group_->file->close(); });
+  if (writes()) attempt_into(failed, [&] { group_->file->close(); });
   if (failed) throw *failed;
 }
 
 bool has_files_beside(const std::string& path) noexcept {
   bool has = false;
-  attempt_to([&] { has = directory::is_header(path) && is_there(index_path(path)); });
+  attempt_to([&] { has = is_there(index_path(path)); });
   return has;
 }
 

@@ -1,6 +1,10 @@
-// Where a directory is the file (container/directory): chunks lie in data files
-// (layout/data_files), each written by a group of ranks, and the index in DIR/index. DIR/header.nc
-// then ends as any classic file does, and other variables may have records there.
+// Where a directory is the file (container/directory), and where patches are to lie in several:
+// chunks are in data files (layout/data_files), and the index is in a file of its own beside them
+// (DIR/index, FILE.subfiles/index). The file of definitions then ends as any classic file does, and
+// other variables may have records there.
+//
+// A data file is written by a group of ranks, what its ranks encoded; or by one rank, what sizes
+// make go there (plan/balanced_files.h).
 #pragma once
 
 #include <cstdint>
@@ -56,10 +60,15 @@ class FilesBeside {
   /// Collective, before anything is written to data files, of which those in use must be there.
   void open_to_write(std::span<const std::uint32_t> in_use);
 
-  /// How entries name the data file of a rank.
+  /// Whether a chunk's size says which file it goes to, else its owner does.
+  bool balanced() const { return !writers_.empty(); }
+  /// The rank that writes each file, where they are balanced.
+  std::span<const Rank> writers() const { return writers_; }
+  /// How entries name the data file of a rank, where they are not.
   std::uint32_t file_of(Rank owner) const { return group_->of(owner) + 1; }
-  ExtentIo& io() { return *group_->io; }       ///< of this rank's data file
-  ExtentIo& index_io() { return *index_io_; }  ///< once it is made or open
+  bool writes() const { return group_ && group_->file; }  ///< this rank has a data file to write
+  ExtentIo& io() { return *group_->io; }                  ///< of that
+  ExtentIo& index_io() { return *index_io_; }             ///< once it is made or open
   data_files::Opened& to_read() { return to_read_; }
 
   /// Local. What was written is on the device, also by earlier jobs: in this rank's data file, in
@@ -72,7 +81,7 @@ class FilesBeside {
 
  private:
   struct Group : data_files::Group {
-    std::shared_ptr<File> file;
+    std::shared_ptr<File> file;  // none: another rank writes what this one encodes
     std::unique_ptr<ExtentIo> io;
   };
   std::shared_ptr<File> make_file(const std::string& path) const;
@@ -80,13 +89,16 @@ class FilesBeside {
   // says that these are there.
   void make_index_io();
   void make_group();
+  Group balanced_group();
   void make_group_io();
+  bool makes_its_file() const { return writes() && group_->ranks.is_root(); }
 
   ClassicSite site_;
   std::uint64_t id_;
   std::shared_ptr<File> index_;
   std::unique_ptr<ExtentIo> index_io_;
   std::optional<Group> group_;  // of who writes
+  std::vector<Rank> writers_;
   data_files::Opened to_read_;
   bool names_synced_ = false;
 };

@@ -5,6 +5,7 @@
 
 #include "codec/pipeline.h"
 #include "layout/classic_part.h"
+#include "layout/data_files.h"
 #include "method/method_keys.h"
 #include "plan/chunk_shape.h"
 
@@ -40,6 +41,7 @@ int levels_of(std::span<const Count> shape, int most) {
 
 constexpr std::string_view edges[] = {"auto", "8", "16", "32", "64", "128", "256", "512", "1024"};
 constexpr std::string_view orders[] = {"level", "patch"};
+constexpr std::string_view balances[] = {"balanced", "groups"};
 
 constexpr KeySpec keys[] = {
     word_key({"patch_edge", "auto|8|16|32|...|1024", "auto",
@@ -55,12 +57,28 @@ constexpr KeySpec keys[] = {
               "read, or all levels of a patch, which is what regions in full read.",
               "engine"},
              nullptr, orders),
+    word_key(
+        {"patch_files", "balanced|groups", "balanced",
+         "Where subfiling asks for several files for patches: they go there by their sizes, so "
+         "that all are about equally large; or each to the file of the ranks that encoded it.",
+         "engine"},
+        nullptr, balances),
 };
 
 }  // namespace
 
 bool wants_patches(const Method& method, const Variable& var) {
   return variable_method(method, var.name).at("layout") == "patches";
+}
+
+bool wants_files_of_patches(const Method& method) { return data_files::asks_for_several(method); }
+
+bool balances_files(const Method& method, const Schema& schema) {
+  if (!wants_files_of_patches(method) || method_value(method, "patch_files") != "balanced")
+    return false;
+  return std::any_of(schema.vars.begin(), schema.vars.end(), [](const Variable& var) {
+    return var.chunking && Pipeline::parts_of(var.chunking->codec) > 1;
+  });
 }
 
 std::optional<Chunking> patches_of(const Method& method, const Variable& var,

@@ -14,6 +14,11 @@ namespace forebay::chunked {
 /// Local, the same on all ranks. Whether the method's rules want a variable in patches.
 bool wants_patches(const Method& method, const Variable& var);
 
+/// Local, the same on all ranks. Whether the method has several files in place of one for patches,
+/// and whether a patch goes to one by its size; of a schema whose variables are cut.
+bool wants_files_of_patches(const Method& method);
+bool balances_files(const Method& method, const Schema& schema);
+
 /// Local, the same on all ranks. How a variable is cut into patches whose details go through
 /// `codec`, a pipeline's text; nothing where it cannot be: it has no floating-point values, or
 /// fewer than two dimensions beside records, or its axes are too short to be halved. Errc::einval

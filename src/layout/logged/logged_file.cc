@@ -212,13 +212,15 @@ constexpr std::string_view subfilings[] = {"none", "node", "ranks"};
 constexpr std::string_view compactings[] = {"never", "close"};
 
 constexpr KeySpec keys[] = {
-    word_key({"subfiling", "none|node|ranks", "none",
-              "Layout log: data goes into one subfile for each node, or for each subfile_ranks "
-              "ranks, in the folder FILE.subfiles. Layout decomposed, and layout chunked with "
-              "container=directory, always have such files: one for each node, unless this says "
-              "otherwise; none: one for all.",
-              "engine"},
-             &Method::subfiling, subfilings),
+    word_key(
+        {"subfiling", "none|node|ranks", "none",
+         "Layout log: data goes into one subfile for each node, or for each subfile_ranks "
+         "ranks, in the folder FILE.subfiles. Layout patches: into as many files, about equally "
+         "large (patch_files). Layout decomposed, and layout chunked with "
+         "container=directory, always have such files: one for each node, unless this says "
+         "otherwise; none: one for all.",
+         "engine"},
+        &Method::subfiling, subfilings),
     count_key({"subfile_ranks", "a number, at least 1", "1",
                "How many ranks share a subfile with subfiling=ranks.", "engine"},
               &Method::subfile_ranks, 1, std::numeric_limits<int>::max()),

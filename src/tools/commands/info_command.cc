@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <map>
 
 #include "base/attempt.h"
 #include "base/text_table.h"
@@ -148,6 +149,26 @@ ChunkFacts total_of(const ClassicFile& file) {
   return total;
 }
 
+/// Data files, and how evenly they are filled.
+struct FileBalance {
+  Count files = 0, least = 0, most = 0;
+  double largest = 1;  ///< over the mean
+};
+
+FileBalance balance_of(const std::map<std::uint32_t, Count>& bytes) {
+  FileBalance balance;
+  Count total = 0;
+  for (const auto& [number, its] : bytes) {
+    balance.least = balance.files == 0 ? its : std::min(balance.least, its);
+    balance.most = std::max(balance.most, its);
+    total += its;
+    ++balance.files;
+  }
+  if (total > 0)
+    balance.largest = ratio_of(balance.most, total) * static_cast<double>(balance.files);
+  return balance;
+}
+
 Json chunks_json(const ClassicFile& file) {
   const IndexFacts& index = file.chunks()->index();
   const ChunkFacts total = total_of(file);
@@ -160,6 +181,13 @@ Json chunks_json(const ClassicFile& file) {
   json["index"] = {{"root", index.root},     {"generation", index.generation},
                    {"synced", index.synced}, {"bytes", index.index_bytes},
                    {"end", index.end},       {"free_bytes", index.free_bytes}};
+  if (index.apart) {
+    const auto bytes = file.chunks()->bytes_of_files();
+    json["files"] = Json::array();
+    for (const auto& [number, its] : bytes)
+      json["files"].push_back({{"number", number}, {"stored_bytes", its}});
+    json["balance"] = balance_of(bytes).largest;
+  }
   Json slots = Json::array();
   for (const RootSlot& slot : index.slots) {
     Json item = {{"state", name_of(slot.state)}};
@@ -302,6 +330,10 @@ void add_chunks(const ClassicFile& file, TextTable& table) {
     return;
   }
   table.add({"chunks", text});
+  if (const FileBalance files = balance_of(file.chunks()->bytes_of_files()); files.files > 0)
+    table.add({"data files", fmt::format("{}, of {} to {}; the largest has {:.2f} times the mean",
+                                         grouped(files.files), friendly_size(files.least),
+                                         friendly_size(files.most), files.largest)});
   table.add({"index",
              fmt::format("generation {}, {}; {}, {} free, root at byte {}", index.generation,
                          index.synced ? "synced" : "not synced", friendly_size(index.index_bytes),

@@ -74,8 +74,8 @@ void add_plot_command(CLI::App& app, int& /*status*/) {
       "fills the picture, or 0 with --slice or --level)");
   command.add_flag(
       "--chunks", values->chunks,
-      "draw how many bytes each chunk of VAR takes, and who encoded it (with --report) "
-      "or where in the file it is");
+      "draw how many bytes each chunk of VAR takes, and who encoded it (with --report), "
+      "or which data file it lies in, or where in the file it is");
   command
       .add_option("--report", values->report,
                   "draw a timeline of where time went on each rank, from a file that "

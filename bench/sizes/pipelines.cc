@@ -1,0 +1,136 @@
+#include "sizes/pipelines.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "plan/balanced_files.h"
+#include "plan/file_aggregators.h"
+#include "plan/morton.h"
+
+namespace forebay::bench {
+namespace {
+
+std::size_t index(Count i) { return static_cast<std::size_t>(i); }
+
+std::vector<Count> bytes_of_ranks(const Load& load) {
+  std::vector<Count> bytes(index(load.count()));
+  for (std::size_t p = 0; p < load.bytes.size(); ++p) bytes[index(load.owner[p])] += load.bytes[p];
+  return bytes;
+}
+
+/// Nodes of so many ranks, the last one of what is left.
+std::vector<int> nodes_of(Count ranks, int node_ranks) {
+  std::vector<int> nodes(index((ranks - 1) / node_ranks + 1), node_ranks);
+  nodes.back() = static_cast<int>(ranks - (std::ssize(nodes) - 1) * node_ranks);
+  return nodes;
+}
+
+void note_writers(PipelinePlan& plan, std::span<const Count> written) {
+  const Count total = std::accumulate(written.begin(), written.end(), Count{0});
+  plan.most_written = *std::max_element(written.begin(), written.end());
+  if (total == 0) return;
+  plan.largest_over_mean = static_cast<double>(plan.most_written) *
+                           static_cast<double>(written.size()) / static_cast<double>(total);
+}
+
+// Ranks' bytes follow each other in the file, which is cut into equal parts, one a node's first
+// rank.
+PipelinePlan plan_collective(const Load& load, int node_ranks) {
+  PipelinePlan plan;
+  const auto bytes = bytes_of_ranks(load);
+  const Count total = std::accumulate(bytes.begin(), bytes.end(), Count{0});
+  const Count writers = (load.count() - 1) / node_ranks + 1;
+  const Count part = std::max<Count>((total + writers - 1) / writers, 1);
+  plan.file_bytes = {total};
+  std::vector<Count> written(index(writers));
+  Count at = 0;
+  for (Count rank = 0; rank < load.count(); ++rank) {
+    for (const Count end = at + bytes[index(rank)]; at < end;) {
+      const Count writer = at / part, now = std::min(end, (writer + 1) * part) - at;
+      written[index(writer)] += now;
+      if (writer * node_ranks != rank) plan.moved += now;
+      at += now;
+    }
+  }
+  note_writers(plan, written);
+  return plan;
+}
+
+std::uint32_t file_of_patch(Pipeline pipeline, const Load& load, std::size_t patch, Count before,
+                            Count total, Count files) {
+  const auto patches = std::ssize(load.bytes), number = static_cast<Count>(patch);
+  if (pipeline == Pipeline::non_balanced)
+    return static_cast<std::uint32_t>(number * files / patches);
+  if (pipeline == Pipeline::balanced)
+    return static_cast<std::uint32_t>(file_of(before, load.bytes[patch], total, files));
+  return static_cast<std::uint32_t>(load.owner[patch] * files / load.count());
+}
+
+PipelinePlan plan_files(Pipeline pipeline, const Load& load, Count files, int node_ranks) {
+  PipelinePlan plan;
+  const FileAggregators aggregators(files, nodes_of(load.count(), node_ranks));
+  for (Count file = 0; file < files; ++file) {
+    const auto place = aggregators.of(file);
+    // The first rank of a group, whatever nodes there are.
+    const Count first = (file * load.count() + files - 1) / files;
+    plan.writers.push_back(pipeline == Pipeline::group_collective
+                               ? static_cast<std::int32_t>(first)
+                               : place.node * node_ranks + place.rank);
+  }
+  plan.file_bytes.resize(index(files));
+  plan.file_of_patch.reserve(load.bytes.size());
+  const Count total = std::accumulate(load.bytes.begin(), load.bytes.end(), Count{0});
+  Count before = 0;
+  for (std::size_t p = 0; p < load.bytes.size(); ++p) {
+    const auto file = file_of_patch(pipeline, load, p, before, total, files);
+    plan.file_of_patch.push_back(file);
+    plan.file_bytes[file] += load.bytes[p];
+    if (plan.writers[file] != load.owner[p]) plan.moved += load.bytes[p];
+    before += load.bytes[p];
+  }
+  note_writers(plan, plan.file_bytes);
+  return plan;
+}
+
+}  // namespace
+
+std::string_view name_of(Pipeline pipeline) {
+  constexpr std::string_view names[] = {"file-per-process", "collective", "group-collective",
+                                        "non-balanced", "balanced"};
+  return names[static_cast<std::size_t>(pipeline)];
+}
+
+Load extrapolated(const SizeGrid& grid, const Lengths& ranks, const Lengths& patches_of,
+                  int variables, double scale) {
+  Load load{ranks, patches_of, {}, {}};
+  Lengths all{};
+  double share = variables * scale;
+  for (std::size_t d = 0; d < 3; ++d) {
+    all[d] = ranks[d] * patches_of[d];
+    share /= static_cast<double>(patches_of[d]);
+  }
+  const MortonOrder order(all);
+  load.bytes.reserve(index(order.cells()));
+  load.owner.reserve(index(order.cells()));
+  Lengths at{};
+  for (Count n = 0; n < order.cells(); ++n) {
+    order.position_of(n, at);
+    load.bytes.push_back(std::llround(share * size_at(grid, all, at)));
+    Count rank = 0;
+    for (std::size_t d = 0; d < 3; ++d) rank = rank * ranks[d] + at[d] / patches_of[d];
+    load.owner.push_back(static_cast<std::int32_t>(rank));
+  }
+  return load;
+}
+
+PipelinePlan plan_of(Pipeline pipeline, const Load& load, Count files, int node_ranks) {
+  if (pipeline == Pipeline::collective) return plan_collective(load, node_ranks);
+  if (pipeline != Pipeline::file_per_process) return plan_files(pipeline, load, files, node_ranks);
+  PipelinePlan plan;
+  plan.file_bytes = bytes_of_ranks(load);
+  note_writers(plan, plan.file_bytes);
+  return plan;
+}
+
+}  // namespace forebay::bench
