@@ -647,6 +647,13 @@ def test_what_is_no_plan_is_refused(saved, told):
         forebay.plot.plan(saved(told))
 
 
+def test_bundles_are_no_entries_of_a_report(saved):
+    path = saved({"path": "1.nc", "ranks": 1, "steps": {"write": {"max": 2}}}, {"bundle": "history", "files": []})
+    assert forebay.plot.report(path).get_label() == "1.nc: 2 s on 1 rank"
+    with pytest.raises(ValueError, match="FOREBAY_REPORT"):
+        forebay.plot.report(saved({"bundle": "history", "files": []}))
+
+
 def test_a_report_that_a_run_made_is_drawn(tmp_path):
     code = "import forebay, sys\nwith forebay.create(sys.argv[1]) as f:\n  f.create_variable('v', 'f8')[...] = 1"
     report = tmp_path / "run.json"

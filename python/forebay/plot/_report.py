@@ -90,13 +90,15 @@ def read_reports(path: str | PathLike) -> list[dict[str, Any]]:
     """The reports in a file, one JSON object a line. ValueError for a line that is none."""
     found = []
     with open(path, encoding="utf-8", errors="replace") as file:
-        for line in filter(str.strip, file):
+        for number, line in enumerate(filter(str.strip, file), 1):
             try:
                 entry = json.loads(line)
             except (ValueError, RecursionError):
                 entry = None
+            if isinstance(entry, dict) and "bundle" in entry and "steps" not in entry:
+                continue  # of several files that were written together, not of one
             if not isinstance(entry, dict) or not isinstance(entry.get("steps"), dict):
-                raise _refusal(path, f"line {len(found) + 1} is no report")
+                raise _refusal(path, f"line {number} is no report")
             found.append(entry)
     if not found:
         raise _refusal(path, "there is no report in it")

@@ -285,10 +285,9 @@ int forebay_bundle_close(int id, int* statuses) {
   return guard([&] {
     Entry& entry = entry_of(id);
     std::optional<Error> failed;
-    const auto take = [&](int ncid) { return remove_file(ncid); };
     for (const int ncid : open_files()) {
       if (dataset(ncid).others() != entry.bundle.get()) continue;
-      auto closed = take(ncid);
+      auto closed = remove_file(ncid);
       attempt_into(failed, [&] { entry.bundle->close_later(std::move(closed)); });
     }
     const std::vector<int> open = open_files();
@@ -297,7 +296,7 @@ int forebay_bundle_close(int id, int* statuses) {
       if (std::find(open.begin(), open.end(), ncid) == open.end() || &dataset(ncid) != file)
         continue;
       const std::string path = file->path();
-      const auto code = attempt_to([&] { take(ncid)->close(); });
+      const auto code = attempt_to([it = ncid] { remove_file(it)->close(); });
       entry.closed[path] = code ? to_int(code->code()) : 0;
       keep_first(failed, code);
     }
