@@ -21,6 +21,9 @@ namespace {
 
 constexpr FileNumber no_file{0, 0};
 
+// Rank 0 has each that waits open, as it made it.
+constexpr int most_closed = 256;
+
 FileNumber file_at(const std::string& name) {
   struct stat info {};
   return ::stat(name.c_str(), &info) == 0 ? FileNumber(info.st_dev, info.st_ino) : no_file;
@@ -70,7 +73,7 @@ Bundle::Bundle(Comm comm, std::string name, std::int64_t id, const BundleOptions
       latency_(std::numeric_limits<std::int64_t>::max()) {}
 
 Bundle::~Bundle() {
-  for (Dataset* member : open_) member->forget_others();
+  for (const Member& member : open_) member.dataset->forget_others();
 }
 
 bool Bundle::add(Dataset& dataset) {
@@ -84,26 +87,40 @@ bool Bundle::add(Dataset& dataset) {
     closed_.reserve(closed_.size() + open_.size() + 1);
   });
   if (!joins) return false;
-  open_.push_back(&dataset);
+  open_.push_back({&dataset, file_at(dataset.path()), added_++});  // there is room
   return true;
 }
 
+Bundle::Member Bundle::take_open(const Dataset* dataset) {
+  const auto at = std::find_if(open_.begin(), open_.end(),
+                               [&](const Member& member) { return member.dataset == dataset; });
+  const Member member = *at;
+  open_.erase(at);
+  return member;
+}
+
 void Bundle::remove(Dataset& dataset) {
-  std::erase(open_, &dataset);
+  take_open(&dataset);
   dataset.forget_others();
+}
+
+std::vector<Dataset*> Bundle::open_members() const {
+  std::vector<Dataset*> all;
+  for (const Member& member : open_) all.push_back(member.dataset);
+  return all;
 }
 
 Count Bundle::room() const {
   Count left = options_.memory;
-  for (const Dataset* member : open_) left -= member->waiting().bytes;
+  for (const Member& member : open_) left -= member.dataset->waiting().bytes;
   for (const Closed& member : closed_) left -= member.dataset->waiting().bytes;
   return std::max<Count>(left, 0);
 }
 
 std::vector<Dataset*> Bundle::waiting() const {
   std::vector<Dataset*> all;
-  for (Dataset* member : open_)
-    if (member->waiting().any) all.push_back(member);
+  for (const Member& member : open_)
+    if (member.dataset->waiting().any) all.push_back(member.dataset);
   for (const Closed& member : closed_)
     if (member.dataset->waiting().any && !member.dropped) all.push_back(member.dataset.get());
   return all;
@@ -112,9 +129,14 @@ std::vector<Dataset*> Bundle::waiting() const {
 void Bundle::close(std::unique_ptr<Dataset> dataset) {
   const auto failed = attempt_to([&] { close_later(std::move(dataset)); });
   if (failed && failed->code() != Errc::epending) throw *failed;
-  if (options_.files > 0 && std::ssize(closed_) >= options_.files) complete();
+  // They are counted as the program closes them: something else may have written some before.
+  const int most = options_.files > 0 ? options_.files : most_closed;
+  if (++closes_ >= most) {
+    closes_ = 0;
+    complete();
+  }
   if (failed) throw *failed;
-  if (closed_.empty()) tell();
+  tell();
 }
 
 void Bundle::close_later(std::unique_ptr<Dataset> dataset) {
@@ -131,14 +153,14 @@ void Bundle::close_later(std::unique_ptr<Dataset> dataset) {
     pending = Error(Errc::epending, "nonblocking requests were pending when a file was closed",
                     "call wait or cancel before close");
   }
-  std::erase(open_, dataset.get());
+  const Member member = take_open(dataset.get());
   if (failed) {
     dataset->forget_others();
     attempt_to([&] { dataset->close(); });
+    attempt_to([&] { outcomes_.emplace_back(dataset->path(), to_int(failed->code())); });
     throw *failed;
   }
-  const auto file = file_at(dataset->path());
-  closed_.push_back({std::move(dataset), file});  // there is room
+  closed_.push_back({std::move(dataset), member});  // there is room
   if (pending) throw *pending;
 }
 
@@ -151,6 +173,9 @@ void Bundle::write(Dataset& because) {
 void Bundle::complete() {
   if (busy_) return;
   busy_ = true;
+  // As closing waits for nobody, ranks may have done it in different orders.
+  std::sort(closed_.begin(), closed_.end(),
+            [](const Closed& a, const Closed& b) { return a.member.number < b.member.number; });
   const auto failed = attempt_together(comm_, [&] {
     std::vector<std::int64_t> dropped(closed_.size());
     for (std::size_t i = 0; i < closed_.size(); ++i) dropped[i] = closed_[i].dropped;
@@ -164,8 +189,14 @@ void Bundle::complete() {
     const auto apart = attempt_together(comm_, [&] { write_jointly(waiting()); });
     if (apart) note_apart(*apart);
     attempt_together(comm_, [&] { print_record(); });
-    for (Dataset* member : open_)
-      if (member->waiting().any) attempt_to([&] { member->write_alone(); });
+    for (const Member& member : open_) {
+      Dataset& dataset = *member.dataset;
+      if (!dataset.waiting().any) continue;
+      // What still waits is tried again, and tells then.
+      const auto lost = attempt_to([&] { dataset.write_alone(); });
+      if (lost && !dataset.waiting().any)
+        attempt_to([&] { lost_.emplace_back(dataset.path(), *lost); });
+    }
     attempt_together(comm_, [&] { end_closed(); });
   }
   busy_ = false;
@@ -316,32 +347,43 @@ void Bundle::tell() {
   const auto lost = std::exchange(lost_, {});
   const auto& [path, error] = lost.front();
   const bool named = error.message().find(path) != std::string::npos;
-  throw Error(error.code(), named ? error.message() : path + ": " + error.message(),
-              error.advice());
+  std::string message = named ? error.message() : path + ": " + error.message();
+  for (std::size_t i = 1; i < lost.size(); ++i)
+    message += (i == 1 ? "; as well failed: " : ", ") + lost[i].first;
+  throw Error(error.code(), message, error.advice());
 }
 
 std::vector<std::pair<std::string, int>> Bundle::take_outcomes() {
   return std::exchange(outcomes_, {});
 }
 
-bool Bundle::Closed::is(const std::string& name, FileNumber number) const {
-  return dataset->path() == name || (number != no_file && file == number);
+bool Bundle::Member::is(const std::string& name, FileNumber other) const {
+  return dataset->path() == name || (other != no_file && file == other);
+}
+
+bool Bundle::has_open(const std::string& path) const {
+  if (open_.empty()) return false;
+  const auto [name, file] = known_as(path);
+  return std::any_of(open_.begin(), open_.end(),
+                     [&, &name = name, &file = file](const Member& m) { return m.is(name, file); });
 }
 
 Bundle::Waits Bundle::waits(const std::string& path) const {
   Waits waits = Waits::no;
-  if (closed_.empty()) return waits;
+  if (is_empty()) return waits;
   const auto [name, file] = known_as(path);
-  for (const Closed& member : closed_)
-    if (member.is(name, file))
-      waits = std::max(waits, member.dropped ? Waits::dropped : Waits::yes);
+  for (const Closed& closed : closed_)
+    if (closed.member.is(name, file))
+      waits = std::max(waits, closed.dropped ? Waits::dropped : Waits::yes);
+  for (const Member& member : open_)
+    if (member.dataset->waiting().any && member.is(name, file)) waits = Waits::yes;
   return waits;
 }
 
 void Bundle::drop(const std::string& path) {
   const auto [name, file] = known_as(path);
-  for (Closed& member : closed_)
-    if (member.is(name, file)) member.dropped = true;
+  for (Closed& closed : closed_)
+    if (closed.member.is(name, file)) closed.dropped = true;
 }
 
 }  // namespace forebay

@@ -74,7 +74,8 @@ class Bundle final : public WritesTogether {
   /// Local. It goes, without having been closed here.
   void remove(Dataset& dataset);
   /// Collective. Closes a member, which waits. Writes the bundle once there are as many as the
-  /// options say. Errors are this file's, or else, with their names, of those that were completed.
+  /// options say, or as many as may keep descriptors. Errors are this file's, or else, with their
+  /// names, of those that were completed.
   void close(std::unique_ptr<Dataset> dataset);
   /// Collective. The same, but that it waits in any case, and only its own errors are told.
   void close_later(std::unique_ptr<Dataset> dataset);
@@ -86,32 +87,41 @@ class Bundle final : public WritesTogether {
   Count room() const override;
 
   /// Throws the first error of members that were completed since it was called last, with the
-  /// file's name. The same code on all ranks.
+  /// file's name, and the names of others. The same code on all ranks.
   void tell();
   /// Of all that were completed since this was called last: 0 or a code, by path.
   std::vector<std::pair<std::string, int>> take_outcomes();
 
   enum class Waits { no, dropped, yes };
-  /// Local. Whether a closed member of that name waits.
+  /// Local. Whether a member of that name waits, closed or with something to be written.
   Waits waits(const std::string& path) const;
   /// Local. The file is not wanted any more: if it is closed and waits, nothing is written to it.
   /// One rank may say so, or all.
   void drop(const std::string& path);
   bool is_empty() const { return open_.empty() && closed_.empty(); }
-  std::span<Dataset* const> open_members() const { return open_; }
+  /// Local. In the order in which they were added.
+  std::vector<Dataset*> open_members() const;
+  /// Local. Whether an open member is the file of that name, of whatever opening.
+  bool has_open(const std::string& path) const;
   /// Of the last time, as JSON: the plan, what was predicted and what it took.
   std::string plan_json() const { return last_.json(name_); }
 
  private:
+  struct Member {
+    Dataset* dataset;
+    FileNumber file;
+    std::int64_t number;  // the same on all ranks
+
+    bool is(const std::string& name, FileNumber other) const;
+  };
   struct Closed {
     std::unique_ptr<Dataset> dataset;
-    FileNumber file = {};
+    Member member;
     bool dropped = false;
     bool written = false;  // with the others, and nothing since
-
-    bool is(const std::string& name, FileNumber number) const;
   };
 
+  Member take_open(const Dataset* dataset);
   std::vector<Dataset*> waiting() const;
   void write_jointly(std::span<Dataset* const> files);
   void note_time(double seconds, std::span<const std::int64_t> bytes);
@@ -124,10 +134,12 @@ class Bundle final : public WritesTogether {
   std::string name_;
   std::int64_t id_;
   BundleOptions options_;
-  std::vector<Dataset*> open_;
+  std::vector<Member> open_;
   std::vector<Closed> closed_;
   std::vector<std::pair<std::string, Error>> lost_;
   std::vector<std::pair<std::string, int>> outcomes_;
+  std::int64_t added_ = 0;
+  int closes_ = 0;         // since it was written because there were enough
   std::string report_to_;  // as Method::report has it; the first member's
   Report report_;
   BundleRecord last_;

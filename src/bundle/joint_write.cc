@@ -36,8 +36,9 @@ Rank owner_of(const BundlePlan& plan, const BundleWindows& windows, Count positi
 Count window_size(const JointFacts& facts, std::span<Dataset* const> files, const Comm& comm,
                   const BundleOptions& options, bool bulk) {
   OperationTotal total;
-  for (std::size_t f = 0; f < files.size(); ++f)
-    total.last += facts.ranges[f].last - facts.ranges[f].first;
+  for (const BundleWindows::Range& range : facts.ranges)
+    if (__builtin_add_overflow(total.last, range.last - range.first, &total.last))
+      total.last = std::numeric_limits<Offset>::max();
   TransportOptions chosen;
   chosen.bulk = bulk;
   chosen.buffer_limit = options.buffer_limit;
@@ -118,10 +119,13 @@ JointOutcome write_jointly(const Comm& comm, std::span<Dataset* const> files,
   const PlannedWindows planned{windows.size(),
                                [&](Count position) { return owner_of(plan, windows, position); }};
   TransportOptions to;
-  to.kind = plan.groups.size() == 1 ? "auto" : "aggregated";
+  // Overlaps are seen in windows only.
+  to.kind = plan.groups.size() == 1 && !facts.several ? "auto" : "aggregated";
   to.bulk = bulk;
   to.buffer_limit = options.buffer_limit;
-  to.hole_threshold = files[0]->method().hole_threshold;
+  to.hole_threshold = std::numeric_limits<Count>::max();
+  for (const Dataset* file : files)
+    to.hole_threshold = std::min(to.hole_threshold, file->method().hole_threshold);
   to.ranks_per_node = options.ranks_per_node;
   to.planned = &planned;
   JointOutcome outcome;

@@ -38,6 +38,7 @@ bool Dataset::write_with(WritesTogether& others, const Comm& comm,
     if (!holding_)
       stage = make_bundled_stage(
           {comm_, path_, method_, schema_, container_->layout(), report_, *staging_});
+    if (stage && mode_ == Mode::independent) stage->begin_alone();
   });
   if (stage) {
     holding_ = stage.get();

@@ -194,8 +194,7 @@ class MemoryStage : public HoldingStage {
     if (!holds_writes()) return;
     refused_.reset();
     together(site_.comm, [&] {
-      // A bundle's file may be one in which nobody looks.
-      const bool blind = bundled_ && !layout_->sees_overlaps() && ends_.size() > 1;
+      const bool blind = bundled_ && ends_.size() > 1 && !looks_for_overlaps();
       if (!blind) carry_out(held());
       // Where the file has turned out to be quick meanwhile nobody looked.
       const bool watched = always_ || layout_->answers_slowly();
@@ -208,6 +207,13 @@ class MemoryStage : public HoldingStage {
     ++site_.report[Counter::flushes];
     forget_held();
     agree_on_error(site_.comm, refused_);
+  }
+
+  // A bundle's file may be one in which nobody looks, and nobody does where pieces are large enough
+  // to be written by those who have them.
+  bool looks_for_overlaps() const {
+    if (!layout_->sees_overlaps()) return false;
+    return site_.comm.all_reduce(bytes_ > large_operation, Reduce::max) == 0;
   }
 
   // What is one rank's own matter the others know nothing of: told when all is done.

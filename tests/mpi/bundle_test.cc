@@ -1,6 +1,7 @@
 // Bundles through the C interface, and by keys for programs that know nothing of them.
 #include <forebay_bundle.h>
 #include <pnetcdf.h>
+#include <sys/resource.h>
 
 #include <filesystem>
 #include <fstream>
@@ -152,6 +153,195 @@ TEST(BundleCalls, a_full_disk_has_its_status) {
   expect_whole(good.path, 1);
 }
 
+// A rank may have files of its own open, so that numbers of files differ from rank to rank.
+TEST(BundleCalls, numbers_of_files_differ_between_ranks) {
+  int bundle = 0, own = -1;
+  EXPECT_OK(forebay_bundle_open(MPI_COMM_WORLD, "numbers", MPI_INFO_NULL, &bundle));
+  const std::string path = world.path("own" + std::to_string(world.rank));
+  if (world.rank == 0) {
+    EXPECT_OK(ncmpi_create(MPI_COMM_SELF, path.c_str(), NC_CLOBBER, MPI_INFO_NULL, &own));
+  }
+  std::vector<File> files;
+  for (int f = 0; f < 3; ++f) {
+    if (f == 2 && world.rank == 0) {
+      EXPECT_OK(ncmpi_close(own));  // the next file has its number
+    }
+    files.push_back(create(std::to_string(f)));
+    EXPECT_OK(forebay_bundle_add(bundle, files.back().id));
+    define(files.back());
+    for (int step = 0; step <= f; ++step) put(files.back(), step);
+  }
+  EXPECT_OK(forebay_bundle_close(bundle, nullptr));
+  for (int f = 0; f < 3; ++f) expect_whole(files[static_cast<std::size_t>(f)].path, f + 1);
+}
+
+TEST(BundleCalls, what_could_not_wait_and_is_closed_is_not_closed_again) {
+  int bundle = 0;
+  EXPECT_OK(forebay_bundle_open(MPI_COMM_WORLD, "apart", MPI_INFO_NULL, &bundle));
+  File apart = create("apart", {{"stage", "async"}});
+  EXPECT_OK(forebay_bundle_add(bundle, apart.id));
+  EXPECT_ERR(NC_EINVAL, forebay_bundle_add(bundle, apart.id));
+  define(apart);
+  EXPECT_OK(ncmpi_close(apart.id));
+  File other = create("other");
+  EXPECT_EQ(other.id, apart.id);
+  define(other);
+  int status = 1;
+  EXPECT_OK(forebay_bundle_close(bundle, &status));
+  EXPECT_OK(status);
+  put(other, 0);
+  EXPECT_OK(ncmpi_close(other.id));
+  expect_whole(other.path, 1);
+}
+
+// Which of two operations wins is the order of calls, however large they are.
+TEST(BundleCalls, large_writes_of_several_ranks_stay_in_order) {
+  constexpr int elements = 3 << 20;
+  for (const char* stage : {"auto", "memory"}) {
+    for (const char* scheme : {"joint", "off"}) {
+      File file = create(stage, {{"bundle", "large"},
+                                 {"bundle_files", "1"},
+                                 {"stage", stage},
+                                 {"bundle_scheme", scheme}});
+      int dim = -1;
+      EXPECT_OK(ncmpi_def_dim(file.id, "x", elements, &dim));
+      EXPECT_OK(ncmpi_def_var(file.id, "v", NC_INT, 1, &dim, &file.var));
+      EXPECT_OK(ncmpi_enddef(file.id));
+      std::vector<int> values(elements);
+      // The first writer has most to copy.
+      for (int writer = 0; writer < world.size; ++writer) {
+        std::fill(values.begin(), values.end(), writer + 1);
+        const MPI_Offset start = 0, count = writer == world.rank ? elements - writer : 0;
+        EXPECT_OK(ncmpi_put_vara_int_all(file.id, file.var, &start, &count, values.data()));
+      }
+      EXPECT_OK(ncmpi_close(file.id));
+      EXPECT_OK(ncmpi_open(MPI_COMM_WORLD, file.path.c_str(), NC_NOWRITE, MPI_INFO_NULL, &file.id));
+      EXPECT_OK(ncmpi_get_var_int_all(file.id, file.var, values.data()));
+      EXPECT_OK(ncmpi_close(file.id));
+      int wrong = 0;
+      for (int i = 0; i < elements; ++i)
+        wrong += values[static_cast<std::size_t>(i)] != std::min(world.size, elements - i);
+      EXPECT_EQ(wrong, 0) << stage << ", " << scheme;
+    }
+    if (world.rank == 0) std::filesystem::remove(world.path(stage));
+  }
+}
+
+// The bundle is given to the first of them; the others' writes are not lost behind it.
+TEST(BundleCalls, a_file_that_is_open_twice_is_a_member_once) {
+  for (const char* scheme : {"joint", "balanced"}) {
+    File first = create("a.nc");
+    define(first);
+    put(first, 0);
+    put(first, 1);
+    EXPECT_OK(ncmpi_close(first.id));
+    const std::string link = world.path("link");
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (world.rank == 0) {
+      std::filesystem::remove(link);
+      std::filesystem::create_symlink(std::filesystem::absolute(first.path), link);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    File second = first;
+    const Hints hints{{"bundle", "twice"}, {"bundle_scheme", scheme}};
+    Info info(hints);
+    EXPECT_OK(ncmpi_open(MPI_COMM_WORLD, first.path.c_str(), NC_WRITE, info, &first.id));
+    EXPECT_OK(ncmpi_open(MPI_COMM_WORLD, link.c_str(), NC_WRITE, info, &second.id));
+    const std::vector<int> old(width, -5);
+    for (const int step : {1, 0}) {
+      const MPI_Offset start[] = {step, width * world.rank}, count[] = {1, width};
+      EXPECT_OK(ncmpi_put_vara_int_all(second.id, second.var, start, count, old.data()));
+    }
+    put(first, 1);
+    EXPECT_OK(ncmpi_sync(second.id));
+    put(first, 0);
+    EXPECT_OK(ncmpi_close(second.id));
+    EXPECT_OK(ncmpi_close(first.id));
+    expect_whole(first.path, 2);
+    if (world.rank == 0) std::filesystem::remove(link);
+  }
+}
+
+TEST(BundleCalls, waiting_for_requests_of_members_in_other_modes) {
+  int bundle = 0;
+  EXPECT_OK(forebay_bundle_open(MPI_COMM_WORLD, "modes", MPI_INFO_NULL, &bundle));
+  File a = create("a.nc"), b = create("b.nc");
+  for (File* file : {&a, &b}) {
+    EXPECT_OK(forebay_bundle_add(bundle, file->id));
+    define(*file);
+    put(*file, 0);
+    int values[width];
+    std::fill(values, values + width, 100 + world.rank);
+    const MPI_Offset start[] = {1, width * world.rank}, count[] = {1, width};
+    EXPECT_OK(ncmpi_iput_vara_int(file->id, file->var, start, count, values, nullptr));
+  }
+  EXPECT_OK(ncmpi_redef(b.id));
+  EXPECT_ERR(NC_EINDEFINE, forebay_bundle_wait_all(bundle));
+  EXPECT_OK(ncmpi_enddef(b.id));
+  EXPECT_OK(ncmpi_begin_indep_data(b.id));
+  EXPECT_ERR(NC_EINDEP, forebay_bundle_wait_all(bundle));
+  EXPECT_OK(ncmpi_end_indep_data(b.id));
+  EXPECT_OK(forebay_bundle_wait_all(bundle));
+  EXPECT_OK(forebay_bundle_close(bundle, nullptr));
+  expect_whole(a.path, 2);
+  expect_whole(b.path, 2);
+}
+
+// Each has its own, whatever comes later under its name.
+TEST(BundleCalls, statuses_of_files_of_one_name) {
+  int bundle = 0;
+  EXPECT_OK(forebay_bundle_open(MPI_COMM_WORLD, "names", MPI_INFO_NULL, &bundle));
+  const std::string path = world.path("link");
+  const auto point_to = [&](const std::string& target) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (world.rank == 0) {
+      std::filesystem::remove(path);
+      std::filesystem::create_symlink(target, path);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+  };
+  for (const bool full : {true, false}) {
+    point_to(full ? "/dev/full" : std::filesystem::absolute(world.path("real")).string());
+    File file;
+    EXPECT_OK(ncmpi_create(MPI_COMM_WORLD, path.c_str(), NC_64BIT_DATA, MPI_INFO_NULL, &file.id));
+    EXPECT_OK(forebay_bundle_add(bundle, file.id));
+    define(file);
+    put(file, 0);
+    EXPECT_OK(ncmpi_close(file.id));
+    EXPECT_ERR(full ? NC_ENO_SPACE : NC_NOERR, forebay_bundle_flush(bundle));
+  }
+  int statuses[] = {1, 1};
+  EXPECT_OK(forebay_bundle_close(bundle, statuses));
+  EXPECT_ERR(NC_ENO_SPACE, statuses[0]);
+  EXPECT_OK(statuses[1]);
+  expect_whole(path, 1);
+  if (world.rank == 0) {
+    std::filesystem::remove(path);
+    std::filesystem::remove(world.path("real"));
+  }
+}
+
+TEST(BundleCalls, a_file_that_is_added_in_independent_mode) {
+  int bundle = 0;
+  EXPECT_OK(forebay_bundle_open(MPI_COMM_WORLD, "alone", MPI_INFO_NULL, &bundle));
+  for (const char* stage : {"auto", "memory"}) {
+    File a = create(stage, {{"stage", stage}});
+    define(a);
+    EXPECT_OK(ncmpi_begin_indep_data(a.id));
+    EXPECT_OK(forebay_bundle_add(bundle, a.id));
+    std::vector<int> values(width, world.rank);
+    const MPI_Offset start[] = {0, width * world.rank}, count[] = {1, width};
+    EXPECT_OK(ncmpi_put_vara_int(a.id, a.var, start, count, values.data()));
+    EXPECT_OK(ncmpi_get_vara_int(a.id, a.var, start, count, values.data()));
+    EXPECT_EQ(values[0], world.rank);
+    EXPECT_OK(ncmpi_end_indep_data(a.id));
+    put(a, 1);
+    EXPECT_OK(forebay_bundle_flush(bundle));
+    expect_whole(a.path, 2);
+  }
+  EXPECT_OK(forebay_bundle_close(bundle, nullptr));
+}
+
 Hints keys(const std::string& name, const std::string& files) {
   return {{"bundle", name}, {"bundle_files", files}};
 }
@@ -240,6 +430,72 @@ TEST(BundleKeys, files_of_other_ranks_are_left_out) {
   EXPECT_OK(ncmpi_close(a.id));
   EXPECT_EQ(bytes_of(a.path), 0);
   expect_whole(a.path, 1);
+}
+
+TEST(BundleKeys, an_error_that_something_else_found_comes_with_the_next_close) {
+  const Hints hints = keys("late", "0");
+  File full, a = create("a.nc", hints);
+  Info info(hints);
+  EXPECT_OK(ncmpi_create(MPI_COMM_WORLD, "/dev/full", NC_64BIT_DATA, info, &full.id));
+  for (File* file : {&full, &a}) {
+    define(*file);
+    put(*file, 0);
+  }
+  EXPECT_OK(ncmpi_close(full.id));
+  EXPECT_OK(ncmpi_sync(a.id));
+  EXPECT_ERR(NC_ENO_SPACE, ncmpi_close(a.id));
+  EXPECT_NE(std::string(forebay_error_message()).find("/dev/full"), std::string::npos);
+  expect_whole(a.path, 1);
+}
+
+TEST(BundleKeys, files_of_a_step_are_counted_whatever_was_written_before) {
+  for (int step = 0; step < 2; ++step) {
+    std::vector<File> files;
+    for (int f = 0; f < 3; ++f) {
+      files.push_back(create(std::to_string(f), keys("counted", "3")));
+      define(files.back());
+      put(files.back(), 0);
+      if (f == 1) {
+        EXPECT_OK(ncmpi_sync(files.back().id));
+      }
+      EXPECT_OK(ncmpi_close(files.back().id));
+    }
+    for (const File& file : files) EXPECT_GT(bytes_of(file.path), 100) << file.path;
+  }
+}
+
+TEST(BundleKeys, ranks_close_in_different_orders) {
+  File a = create("a.nc", keys("orders", "2")), b = create("b.nc", keys("orders", "2"));
+  for (File* file : {&a, &b}) define(*file);
+  put(a, 0);
+  put(b, 0);
+  put(b, 1);
+  EXPECT_OK(ncmpi_close(world.rank == 0 ? a.id : b.id));
+  EXPECT_OK(ncmpi_close(world.rank == 0 ? b.id : a.id));
+  expect_whole(a.path, 1);
+  expect_whole(b.path, 2);
+}
+
+TEST(BundleKeys, many_files_do_not_use_up_descriptors) {
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  rlimit few = before;
+  few.rlim_cur = 400;
+  setrlimit(RLIMIT_NOFILE, &few);
+  std::vector<std::string> paths;
+  for (int f = 0; f < 500; ++f) {
+    File file = create(std::to_string(f), keys("many", "0"));
+    define(file);
+    put(file, 0);
+    EXPECT_OK(ncmpi_close(file.id));
+    paths.push_back(file.path);
+  }
+  expect_whole(paths[0], 1);
+  expect_whole(paths[499], 1);
+  MPI_Barrier(MPI_COMM_WORLD);
+  setrlimit(RLIMIT_NOFILE, &before);
+  if (world.rank == 0)
+    for (const std::string& path : paths) std::filesystem::remove(path);
 }
 
 // Left for MPI_Finalize: what comes behind this program looks at it.

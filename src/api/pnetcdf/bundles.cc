@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "api/pnetcdf/files.h"
@@ -23,13 +26,21 @@ namespace forebay::pnetcdf {
 namespace {
 
 struct Entry {
+  struct Added {
+    std::string path;
+    std::optional<int> code;  // once it is closed
+  };
   std::unique_ptr<Bundle> bundle;
-  std::vector<std::string> added;       // by forebay_bundle_add, in order
-  std::map<std::string, int> closed;    // what became of them
-  std::map<int, const Dataset*> apart;  // by ncid, those that could not wait
+  std::vector<Added> added;           // by forebay_bundle_add, in order
+  std::vector<const Dataset*> apart;  // those that could not wait, and are open
 
+  void note(const std::string& path, int code) {
+    const auto at = std::find_if(added.begin(), added.end(),
+                                 [&](const Added& one) { return !one.code && one.path == path; });
+    if (at != added.end()) at->code = code;
+  }
   void note_outcomes() {
-    for (auto& [path, code] : bundle->take_outcomes()) closed[path] = code;
+    for (const auto& [path, code] : bundle->take_outcomes()) note(path, code);
   }
 };
 
@@ -62,8 +73,15 @@ Bundle* bundle_of(const Dataset& dataset) {
 
 /// MPI_Finalize: all ranks are there, and may still talk to each other.
 int complete_all(MPI_Comm, int, void*, void*) {
-  for (auto& [number, entry] : entries())
-    attempt_to([&, &bundle = *entry.bundle] { bundle.complete(); });
+  for (auto& [number, entry] : entries()) {
+    Bundle& bundle = *entry.bundle;
+    auto failed = attempt_to([&] { bundle.complete(); });
+    keep_first(failed, attempt_to([&] { bundle.tell(); }));
+    // There is no call left that could return it.
+    if (failed && bundle.comm().is_root())
+      std::fprintf(stderr, "forebay: bundle %s: %s\n", bundle.name().c_str(),
+                   failed->message().c_str());
+  }
   entries().clear();
   return MPI_SUCCESS;
 }
@@ -100,16 +118,41 @@ Entry& make_bundle(const Comm& comm, const std::string& name, const BundleOption
 /// What ranks say of a bundle that they mean, to find out whether it is one and the same, of all of
 /// them: maxima.
 struct Meant {
-  std::array<std::int64_t, 4> facts{0, 1, 0, 0};  // any, not all, id, less the id
+  std::array<std::int64_t, 5> facts{0, 1, 0, 0, 0};  // any, not all, id, less the id, twice
 
-  Meant(const Comm& comm, const Bundle* bundle) {
+  Meant(const Comm& comm, const Bundle* bundle, bool twice = false) {
+    facts[4] = twice;
     if (bundle == nullptr) return;
     const bool alike = bundle->comm().rank() == comm.rank() && bundle->comm().size() == comm.size();
-    facts = {1, !alike, bundle->id(), -bundle->id()};
+    facts = {1, !alike, bundle->id(), -bundle->id(), twice};
   }
   bool any() const { return facts[0] != 0; }
   bool all() const { return facts[1] == 0 && facts[2] == -facts[3]; }
+  /// What both openings have waiting would go to the file in any order.
+  bool is_open_twice() const { return facts[4] != 0; }
 };
+
+bool is_open_member(const std::string& path) {
+  return std::any_of(entries().begin(), entries().end(),
+                     [&](const auto& one) { return one.second.bundle->has_open(path); });
+}
+
+/// Closes or aborts by `end`, and notes what became of the file for whoever asks for statuses.
+template <typename F>
+void end_file(const Dataset& dataset, F&& end) {
+  const std::string path = dataset.path();
+  bool apart = false;
+  Entry* noted = nullptr;
+  for (auto& [number, entry] : entries()) {
+    const bool here = std::erase(entry.apart, &dataset) > 0;
+    apart = apart || here;
+    if (here || entry.bundle.get() == dataset.others()) noted = &entry;
+  }
+  const auto failed = attempt_to(end);
+  if (apart) noted->note(path, failed ? to_int(failed->code()) : 0);
+  if (noted) attempt_to([&] { noted->note_outcomes(); });
+  if (failed) throw *failed;
+}
 
 }  // namespace
 
@@ -146,8 +189,10 @@ void join_bundle(Dataset& dataset) {
   if (!dataset.method().passed_on.contains("bundle") || !dataset.writable()) return;
   const Comm& comm = dataset.comm();
   Entry* entry = find(name);
-  Meant meant(comm, entry ? entry->bundle.get() : nullptr);
+  Meant meant(comm, entry ? entry->bundle.get() : nullptr, is_open_member(dataset.path()));
   comm.all_reduce(meant.facts, Reduce::max);
+  if (meant.is_open_twice())
+    return dataset.remark("bundle " + name + ": left out, as the file is open in a bundle already");
   if (!meant.any()) entry = &make_bundle(comm, name, bundle_options(dataset.method()));
   if (meant.any() && !meant.all())
     return dataset.remark("bundle " + name + ": left out, as other ranks write that");
@@ -158,14 +203,16 @@ void join_bundle(Dataset& dataset) {
 
 void close_file(std::unique_ptr<Dataset> dataset) {
   Bundle* bundle = bundle_of(*dataset);
-  bundle ? bundle->close(std::move(dataset)) : dataset->close();
+  end_file(*dataset, [&] { bundle ? bundle->close(std::move(dataset)) : dataset->close(); });
 }
 
 void abort_file(std::unique_ptr<Dataset> dataset) {
   Bundle* bundle = bundle_of(*dataset);
-  if (bundle == nullptr) return dataset->abort();
-  bundle->remove(*dataset);
-  dataset->drop(true);
+  end_file(*dataset, [&] {
+    if (bundle == nullptr) return dataset->abort();
+    bundle->remove(*dataset);
+    dataset->drop(true);
+  });
 }
 
 void forget_closed(const std::string& path) {
@@ -196,13 +243,23 @@ BundleOptions agreed_options(const Comm& comm, MPI_Info info) {
   return options;
 }
 
+void require_collective(const Dataset& ds) {
+  if (ds.in_define_mode()) throw Error(Errc::eindefine, ds.path() + " is in define mode");
+  if (ds.mode() == Mode::independent)
+    throw Error(Errc::eindep, ds.path() + " is in independent data mode");
+}
+
+int number_of(const Dataset& file) {
+  for (const int ncid : open_files())
+    if (&dataset(ncid) == &file) return ncid;
+  throw Error(Errc::ebadid, file.path() + " is not open");
+}
+
 /// Calls f(file) for all open members, whatever happens to one: the first error of all.
 template <typename F>
 std::optional<Error> each_member(Entry& entry, F&& f) {
-  const auto members = entry.bundle->open_members();
   std::optional<Error> failed;
-  for (Dataset* member : std::vector<Dataset*>(members.begin(), members.end()))
-    attempt_into(failed, [&] { f(*member); });
+  for (Dataset* member : entry.bundle->open_members()) attempt_into(failed, [&] { f(*member); });
   return failed;
 }
 
@@ -234,25 +291,29 @@ int forebay_bundle_add(int id, int ncid) {
   return guard([&] {
     Entry& entry = entry_of(id);
     Dataset& ds = dataset(ncid);
-    Meant meant(ds.comm(), entry.bundle.get());
+    Meant meant(ds.comm(), entry.bundle.get(), is_open_member(ds.path()));
     ds.comm().all_reduce(meant.facts, Reduce::max);
     if (!meant.all())
       throw Error(Errc::einval, ds.path() + ": its ranks are not those of the bundle",
                   "open the bundle's files on its communicator");
     check_writable(ds);
-    const auto apart = entry.apart.find(ncid);
-    const bool again = apart != entry.apart.end() && apart->second == &ds;
-    if (again) throw Error(Errc::einval, ds.path() + " is in the bundle already");
-    if (!entry.bundle->add(ds)) entry.apart[ncid] = &ds;
-    entry.added.push_back(ds.path());
-    entry.closed.erase(ds.path());
+    const bool apart = std::find(entry.apart.begin(), entry.apart.end(), &ds) != entry.apart.end();
+    if (apart || meant.is_open_twice())
+      throw Error(Errc::einval, ds.path() + " is in a bundle already",
+                  "a file is a member of one bundle, once");
+    entry.note_outcomes();
+    if (!entry.bundle->add(ds)) entry.apart.push_back(&ds);
+    entry.note(ds.path(), 0);  // of that name was one that has been aborted
+    entry.added.push_back({ds.path(), std::nullopt});
   });
 }
 
 int forebay_bundle_wait_all(int id) {
   return guard([&] {
-    const auto failed =
-        each_member(entry_of(id), [](Dataset& ds) { ds.wait(Which::all, {}, {}, true); });
+    const auto failed = each_member(entry_of(id), [](Dataset& ds) {
+      require_collective(ds);
+      ds.wait(Which::all, {}, {}, true);
+    });
     if (failed) throw *failed;
   });
 }
@@ -285,29 +346,22 @@ int forebay_bundle_close(int id, int* statuses) {
   return guard([&] {
     Entry& entry = entry_of(id);
     std::optional<Error> failed;
-    for (const int ncid : open_files()) {
-      if (dataset(ncid).others() != entry.bundle.get()) continue;
-      auto closed = remove_file(ncid);
+    // In the order of the members, which is that of all ranks: their numbers may differ.
+    for (const Dataset* member : entry.bundle->open_members()) {
+      auto closed = remove_file(number_of(*member));
       attempt_into(failed, [&] { entry.bundle->close_later(std::move(closed)); });
     }
-    const std::vector<int> open = open_files();
-    for (const auto& [ncid, file] : entry.apart) {
-      // It may have been closed, and its number be another's.
-      if (std::find(open.begin(), open.end(), ncid) == open.end() || &dataset(ncid) != file)
-        continue;
+    for (const Dataset* file : std::exchange(entry.apart, {})) {
       const std::string path = file->path();
-      const auto code = attempt_to([it = ncid] { remove_file(it)->close(); });
-      entry.closed[path] = code ? to_int(code->code()) : 0;
+      const auto code = attempt_to([&] { remove_file(number_of(*file))->close(); });
+      entry.note(path, code ? to_int(code->code()) : 0);
       keep_first(failed, code);
     }
     attempt_into(failed, [&] { entry.bundle->complete(); });
     entry.note_outcomes();
-    if (statuses != nullptr) {
-      for (std::size_t i = 0; i < entry.added.size(); ++i) {
-        const auto found = entry.closed.find(entry.added[i]);
-        statuses[i] = found == entry.closed.end() ? 0 : found->second;
-      }
-    }
+    if (statuses != nullptr)
+      for (std::size_t i = 0; i < entry.added.size(); ++i)
+        statuses[i] = entry.added[i].code.value_or(0);
     attempt_into(failed, [&] { entry.bundle->tell(); });
     entries().erase(id);
     if (failed) throw *failed;
