@@ -226,6 +226,44 @@ TEST_F(OneFileRanks, what_is_given_up_leaves_nothing) {
   EXPECT_EQ(values_of(file, 0, 1, shape).size(), 12 * sizeof(double));
 }
 
+// Else what is left of a step could make a whole one, with what is written over a part of it, for
+// recovery.
+TEST_F(OneFileRanks, groups_of_a_step_that_failed_or_was_killed_go_before_others_come) {
+  const std::string killed = folder_ / "killed.bp";
+  run_as_threads(3, [&](const Comm& comm) {
+    Report report;
+    const auto file = StepWriter::create(comm, path_, one_, report);
+    add_block(comm, *file, "v", 0, 4);
+    file->end_step();
+    comm.barrier();
+    const auto before = fs::file_size(path_);
+    add_block(comm, *file, "v", 1, 5000);
+    file->flush();
+    comm.barrier();
+    if (comm.is_root()) fs::copy_file(path_, killed);
+    comm.barrier();
+    std::optional<Error> mine;
+    if (comm.rank() == 1) mine = Error(Errc::eread, "it cannot be read");
+    EXPECT_TRUE(attempt_to([&] { file->flush(mine); }));
+    comm.barrier();
+    EXPECT_EQ(fs::file_size(path_), before);
+    comm.barrier();
+    file->close();
+
+    EXPECT_GT(fs::file_size(killed), before + 3 * 40000);
+    comm.barrier();
+    const auto again = StepWriter::append(comm, killed, one_, report);
+    EXPECT_LE(fs::file_size(killed), before + 256);
+    EXPECT_EQ(BpReader(Comm(), killed, report).steps(), 1U);
+    comm.barrier();
+    add_block(comm, *again, "v", 1, 4);
+    again->end_step();
+    again->close();
+  });
+  Report report;
+  EXPECT_EQ(BpReader(Comm(), killed, report).steps(), 2U);
+}
+
 TEST_F(OneFileRanks, what_it_cannot_do_is_refused) {
   run_as_threads(2, [&](const Comm& comm) {
     Report report;
