@@ -264,6 +264,27 @@ TEST_F(OneFileRanks, groups_of_a_step_that_failed_or_was_killed_go_before_others
   EXPECT_EQ(BpReader(Comm(), killed, report).steps(), 2U);
 }
 
+// An extent of 0 would be that of a scalar, to adios2.
+TEST_F(OneFileRanks, joined_arrays_without_elements_are_not_in_the_step) {
+  run_as_threads(3, [&](const Comm& comm) {
+    Report report;
+    const auto file = StepWriter::create(comm, path_, one_, report);
+    for (int step = 0; step < 3; ++step) {
+      const std::vector<double> values(step == 1 ? static_cast<std::size_t>(comm.rank()) : 0, 7.0);
+      file->add({"j", bp::Type::float64}, {{bp::joined}, {}, {std::ssize(values)}}, bytes(values),
+                false);
+      file->end_step();
+    }
+    file->close();
+  });
+  Report report;
+  const BpReader file(Comm(), path_, report);
+  EXPECT_EQ(file.steps(), 3U);
+  ASSERT_EQ(file.variables().size(), 1U);
+  EXPECT_EQ(file.variables()[0].steps, std::vector<std::uint32_t>{1});
+  EXPECT_EQ(file.array(0, 1).shape, std::vector<Count>{3});
+}
+
 TEST_F(OneFileRanks, what_it_cannot_do_is_refused) {
   run_as_threads(2, [&](const Comm& comm) {
     Report report;

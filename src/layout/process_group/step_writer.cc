@@ -509,6 +509,9 @@ void StepWriter::place_joined() {
     at.start[*pending.joined] = before[known[pending.name]];
     before[known[pending.name]] += at.count[*pending.joined];
   }
+  // As of global arrays: readers would take those for scalars.
+  std::erase_if(pending_,
+                [](const Pending& p) { return p.joined && bp::all_zero(p.block.at.shape); });
 }
 
 void StepWriter::write_flush(const std::optional<Error>& failed_before) {
