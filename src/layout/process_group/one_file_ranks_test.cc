@@ -226,6 +226,65 @@ TEST_F(OneFileRanks, what_is_given_up_leaves_nothing) {
   EXPECT_EQ(values_of(file, 0, 1, shape).size(), 12 * sizeof(double));
 }
 
+// Else what is left of a step could make a whole one, with what is written over a part of it, for
+// recovery.
+TEST_F(OneFileRanks, groups_of_a_step_that_failed_or_was_killed_go_before_others_come) {
+  const std::string killed = folder_ / "killed.bp";
+  run_as_threads(3, [&](const Comm& comm) {
+    Report report;
+    const auto file = StepWriter::create(comm, path_, one_, report);
+    add_block(comm, *file, "v", 0, 4);
+    file->end_step();
+    comm.barrier();
+    const auto before = fs::file_size(path_);
+    add_block(comm, *file, "v", 1, 5000);
+    file->flush();
+    comm.barrier();
+    if (comm.is_root()) fs::copy_file(path_, killed);
+    comm.barrier();
+    std::optional<Error> mine;
+    if (comm.rank() == 1) mine = Error(Errc::eread, "it cannot be read");
+    EXPECT_TRUE(attempt_to([&] { file->flush(mine); }));
+    comm.barrier();
+    EXPECT_EQ(fs::file_size(path_), before);
+    comm.barrier();
+    file->close();
+
+    EXPECT_GT(fs::file_size(killed), before + 3 * 40000);
+    comm.barrier();
+    const auto again = StepWriter::append(comm, killed, one_, report);
+    EXPECT_LE(fs::file_size(killed), before + 256);
+    EXPECT_EQ(BpReader(Comm(), killed, report).steps(), 1U);
+    comm.barrier();
+    add_block(comm, *again, "v", 1, 4);
+    again->end_step();
+    again->close();
+  });
+  Report report;
+  EXPECT_EQ(BpReader(Comm(), killed, report).steps(), 2U);
+}
+
+// An extent of 0 would be that of a scalar, to adios2.
+TEST_F(OneFileRanks, joined_arrays_without_elements_are_not_in_the_step) {
+  run_as_threads(3, [&](const Comm& comm) {
+    Report report;
+    const auto file = StepWriter::create(comm, path_, one_, report);
+    for (int step = 0; step < 3; ++step) {
+      const std::vector<double> values(step == 1 ? static_cast<std::size_t>(comm.rank()) : 0, 7.0);
+      file->add({"j", bp::Type::float64}, {{bp::joined}, {}, {std::ssize(values)}}, bytes(values),
+                false);
+      file->end_step();
+    }
+    file->close();
+  });
+  Report report;
+  const BpReader file(Comm(), path_, report);
+  EXPECT_EQ(file.steps(), 3U);
+  ASSERT_EQ(file.variables().size(), 1U);
+  EXPECT_EQ(file.variables()[0].steps, std::vector<std::uint32_t>{1});
+  EXPECT_EQ(file.array(0, 1).shape, std::vector<Count>{3});
+}
+
 TEST_F(OneFileRanks, what_it_cannot_do_is_refused) {
   run_as_threads(2, [&](const Comm& comm) {
     Report report;

@@ -516,6 +516,9 @@ void StepWriter::place_joined() {
     at.start[*pending.joined] = before[known[pending.name]];
     before[known[pending.name]] += at.count[*pending.joined];
   }
+  // As of global arrays: readers would take those for scalars.
+  std::erase_if(pending_,
+                [](const Pending& p) { return p.joined && bp::all_zero(p.block.at.shape); });
 }
 
 void StepWriter::write_flush(const std::optional<Error>& failed_before) {
@@ -701,14 +704,6 @@ void StepWriter::forget_step() {
   flushed_ = {};
 }
 
-// Behind it lies the index of earlier steps: it cannot be cut off. But none shall make a step of
-// it.
-void StepWriter::spoil_groups() {
-  constexpr std::array<std::byte, 4> nothing{};
-  if (!comm_.is_root() || files_.trailing()->begin() <= files_.data_end) return;
-  attempt_to([&] { files_.data().write_at(files_.data_end, nothing); });
-}
-
 // All ranks have ended their writes, as far as they are this step's. What lies behind whole steps
 // is given back where that works; the next step is written over it in any case.
 void StepWriter::give_up_step() {
@@ -718,7 +713,7 @@ void StepWriter::give_up_step() {
     attempt_to([&] { comm_.meet(); });
   }
   if (files_.trailing())
-    spoil_groups();
+    files_.trailing()->settle(files_.data_end);
   else if (files_.data_ranks().is_root())
     attempt_to([&] { files_.data().truncate(files_.data_end); });
   if (comm_.is_root() && !files_.trailing()) {
@@ -781,10 +776,8 @@ void StepWriter::close() {
     later_->drop(files_.metadata());
     later_->tell();
   }
-  // Where a step failed the index lies behind what there is of it.
   TrailingIndex* const trailing = files_.trailing();
-  if (trailing && trailing->begin() > trailing->end() - trailing->begin() + files_.data_end)
-    up_to_meeting(comm_, [&] { trailing->move_to(files_.data_end); });  // or it stays there
+  if (trailing) trailing->settle(files_.data_end);  // of a flush, too, that no step followed
   attempt_into(failed, [&] { files_.data().close(); });
   if (files_.wrote_early()) attempt_into(failed, [&] { files_.early().close(); });
   if (!trailing) attempt_into(failed, [&] { files_.metadata().close(); });

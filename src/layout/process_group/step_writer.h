@@ -183,7 +183,6 @@ class StepWriter {
   template <typename F>
   void carry_out(F&& f);
   void give_up_step();
-  void spoil_groups();
   void forget_blocks();
   void forget_step();
 

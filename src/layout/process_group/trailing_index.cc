@@ -281,6 +281,15 @@ void TrailingIndex::make_way(Offset needed, const std::optional<Error>& failed) 
   if (begin() < needed) move_to(std::max(needed, end()));
 }
 
+void TrailingIndex::settle(Offset end) {
+  constexpr std::array<std::byte, 4> nothing{};
+  if (begin() <= end) return;
+  const bool fits = begin() - end >= this->end() - begin();
+  if (fits && !attempt_to([&] { move_to(end); })) return;
+  if (comm_.is_root() && begin() - end >= std::ssize(nothing))
+    attempt_to([&] { file_.write_at(end, nothing); });
+}
+
 void TrailingIndex::show(const bp::StepRecord& places, Contents&& contents) {
   by_root(comm_, [&] {
     end_with_footer(places.groups, places.variables, places.attributes, places.end);

@@ -70,8 +70,10 @@ class TrailingIndex {
   /// Collective. Behind it the index lies behind `end`. `failed`: an error of this rank from
   /// before. 1 meeting, and 2 where it had to be moved.
   void make_way(Offset end, const std::optional<Error>& failed);
-  /// Collective. To where there is nothing, or nothing that is needed, and not over itself.
-  void move_to(Offset begin);
+  /// Collective. What lies from `end` to the index is of no step: so that none is ever made of it,
+  /// the index takes its place if it fits there, else the first group is spoiled. As far as that
+  /// works.
+  void settle(Offset end);
 
   /// Local. This rank's share of what the old index has goes to where a new one has it: `names` of
   /// the catalogue, as the plan has them.
@@ -85,6 +87,8 @@ class TrailingIndex {
     Count bytes;
     Offset to;
   };
+  /// Collective. To where there is nothing, or nothing that is needed, and not over itself.
+  void move_to(Offset begin);
   std::pair<Count, Count> share_of(Count bytes) const;
   void read(Offset from, std::span<std::byte> into) const;
   void copy_share(Offset to) const;
