@@ -4,6 +4,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <climits>
 #include <cstdlib>
@@ -181,7 +182,11 @@ class ChunkFilesTest : public ::testing::Test {
     EXPECT_NE(message.find(about), std::string::npos) << message;
     EXPECT_NE(message.find("variable T"), std::string::npos) << message;
     expect_values(1);
-    EXPECT_EQ(check_file(path_, {}).status, CheckStatus::damaged);
+    const FileCheck check = check_file(path_, {});
+    EXPECT_EQ(check.status, CheckStatus::damaged);
+    EXPECT_TRUE(std::any_of(check.damages.begin(), check.damages.end(), [&](const Damage& damage) {
+      return damage.problem.find(about) != std::string::npos;
+    })) << about;
   }
 
   std::string bytes_of(const std::string& name) const {

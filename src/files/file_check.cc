@@ -110,8 +110,15 @@ void FileChecker::check_chunks() {
     result_.expected_size = std::max(result_.expected_size, result_.index.end);
   for (const std::string& problem : file_.chunks()->problems_of_files())
     add(Damage::Part::directory, std::nullopt, problem);
-  check_roots();
   const std::vector<RootSlot>& slots = result_.index.slots;
+  const bool none_valid = std::none_of(slots.begin(), slots.end(), [](const RootSlot& s) {
+    return s.state == RootSlot::State::valid;
+  });
+  // The index's file may be missing, or another's.
+  if (result_.index.apart && none_valid && result_.index.damage)
+    add(Damage::Part::directory, std::nullopt, result_.index.damage->message());
+  else
+    check_roots();
   // Programs read the newest state; the newest synced one is what they fall back to.
   const RootSlot *newest = nullptr, *synced = nullptr;
   for (const RootSlot& s : slots) {
