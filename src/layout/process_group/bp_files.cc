@@ -227,7 +227,10 @@ void BpFiles::open_one_file(const WriteOptions& options, bool append) {
   steps = static_cast<std::uint64_t>(told[1]);
   opening = static_cast<std::uint64_t>(told[2]);
   trailing_->learn(std::move(found.contents));
-  if (!drops_all_) trailing_->settle(data_end);  // what a kill left of a step
+  if (!drops_all_) {  // what a kill left of a step
+    trailing_->cut_to_size();
+    trailing_->settle(data_end);
+  }
   if (options.open_stagger > 0) open_in_turns(options.open_stagger);
 }
 

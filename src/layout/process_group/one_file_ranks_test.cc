@@ -264,6 +264,41 @@ TEST_F(OneFileRanks, groups_of_a_step_that_failed_or_was_killed_go_before_others
   EXPECT_EQ(BpReader(Comm(), killed, report).steps(), 2U);
 }
 
+// As a kill leaves it while the index is copied to behind the next step.
+TEST_F(OneFileRanks, a_footer_far_behind_its_index_serves) {
+  const auto step = [&](const Comm& comm, StepWriter& file, int n) {
+    add_block(comm, file, "v", n, 4);
+    file.end_step();
+    file.close();
+  };
+  run_as_threads(2, [&](const Comm& comm) {
+    Report report;
+    const auto file = StepWriter::create(comm, path_, one_, report);
+    file->add_attribute({"title", bp::Type::string, {}, {"kept"}});
+    step(comm, *file, 0);
+  });
+  std::ifstream in(path_, std::ios::binary);
+  const std::string whole{std::istreambuf_iterator<char>(in), {}};
+  const auto save = [&](std::size_t gap) {
+    std::ofstream(path_, std::ios::binary)
+        << whole << std::string(gap, 'x') << whole.substr(whole.size() - bp::whole_footer_bytes);
+  };
+  Report report;
+  save(10000);
+  EXPECT_EQ(BpReader(Comm(), path_, report).steps(), 1U);
+  run_as_threads(3, [&](const Comm& comm) {
+    Report its;
+    const auto file = StepWriter::append(comm, path_, one_, its);
+    EXPECT_EQ(fs::file_size(path_), whole.size());
+    comm.barrier();
+    step(comm, *file, 1);
+  });
+  const BpReader file(Comm(), path_, report);
+  EXPECT_EQ(file.steps(), 2U);
+  EXPECT_EQ(file.attributes().size(), 1U);
+  EXPECT_LT(fs::file_size(path_), whole.size() + std::size_t{4} * 4096) << "no room is lost";
+}
+
 // An extent of 0 would be that of a scalar, to adios2.
 TEST_F(OneFileRanks, joined_arrays_without_elements_are_not_in_the_step) {
   run_as_threads(3, [&](const Comm& comm) {

@@ -40,9 +40,10 @@ class OldIndex {
     expect_end(each_element(window_, footer_.variables, footer_.attributes, false,
                             [&](Offset at, Count n) { take_variable(at, n); }),
                footer_.attributes);
-    expect_end(each_element(window_, footer_.attributes, end_, false,
-                            [&](Offset at, Count n) { take_attribute(at, n); }),
-               end_);
+    const Offset end = each_element(window_, footer_.attributes, end_, false,
+                                    [&](Offset at, Count n) { take_attribute(at, n); });
+    expect_end(end, end_of_attributes());
+    found_.contents.bytes = end - footer_.groups;
     return std::move(found_);
   }
 
@@ -71,7 +72,18 @@ class OldIndex {
     contents.begin = footer_.groups;
     contents.variables = footer_.variables - footer_.groups;
     contents.attributes = footer_.attributes - footer_.groups;
-    contents.bytes = end_ - footer_.groups;
+  }
+
+  // The footer lies behind it, and not always next to it.
+  Offset end_of_attributes() {
+    std::uint64_t bytes = 0;
+    const Offset at = footer_.attributes + bp::elements_head_bytes - Count{sizeof bytes};
+    std::memcpy(&bytes, window_.bytes(at, sizeof bytes, end_).data(), sizeof bytes);
+    const Offset begin = footer_.attributes + bp::elements_head_bytes;
+    const Count gap = end_ - begin -
+                      static_cast<Count>(
+                          std::min<std::uint64_t>(bytes, static_cast<std::uint64_t>(end_ - begin)));
+    return gap == 0 || gap >= bp::whole_footer_bytes ? end_ - gap : -1;
   }
 
   Offset read_groups() {
@@ -255,25 +267,44 @@ void TrailingIndex::end_with_footer(Offset begin, Offset variables, Offset attri
 }
 
 void TrailingIndex::move_to(Offset begin) {
-  const Offset old_end = end();
+  const Offset old_end = end(), new_end = begin + now_.bytes;
+  const bool goes_up = begin >= old_end;
+  const auto cut_off = [&] {
+    if (goes_up && comm_.is_root()) attempt_to([&] { file_.truncate(old_end); });
+  };
+  const auto by_root_or_not = [&](auto&& f) {
+    by_root(comm_, [&] {
+      const auto torn = attempt_to(f);
+      if (torn) cut_off();
+      if (torn) throw *torn;
+    });
+  };
+  // The file ends with a footer all the while.
+  if (goes_up)
+    by_root_or_not([&] {
+      file_.write_at(new_end, bp::print_footer(now_.begin, now_.begin + now_.variables,
+                                               now_.begin + now_.attributes));
+      file_.meet();
+    });
   auto failed = worst_of_all(comm_, attempt_to([&] {
                                copy_share(begin);
                                file_.meet();
                              }));
-  const auto cut_off = [&] { attempt_to([&] { file_.truncate(old_end); }); };
   if (failed) {
-    if (comm_.is_root() && begin >= old_end) cut_off();
+    cut_off();
     throw *failed;
   }
-  by_root(comm_, [&] {
-    const auto torn = attempt_to([&] {
-      end_with_footer(begin, begin + now_.variables, begin + now_.attributes, begin + now_.bytes);
-    });
-    if (!torn) return;
-    if (begin >= old_end) cut_off();
-    throw *torn;
-  });
+  by_root_or_not(
+      [&] { end_with_footer(begin, begin + now_.variables, begin + now_.attributes, new_end); });
   now_.begin = begin;
+}
+
+void TrailingIndex::cut_to_size() {
+  by_root(comm_, [&] {
+    if (file_.size() > end())
+      end_with_footer(now_.begin, now_.begin + now_.variables, now_.begin + now_.attributes,
+                      now_.begin + now_.bytes);
+  });
 }
 
 void TrailingIndex::make_way(Offset needed, const std::optional<Error>& failed) {

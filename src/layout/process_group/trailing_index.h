@@ -7,8 +7,9 @@
 //
 // The next step's groups lie where the index was. So it is first copied, with its footer, to behind
 // where all of the step will end; then groups and new index are written; then the file is cut off
-// behind the new footer: with that the step is in the file. Killed while the index is copied the
-// file has no footer at its end, and needs `forebay recover`; else it has the old one, or the new.
+// behind the new footer: with that the step is in the file. What the copy will end with is written
+// before it, a footer that names the old index still: whenever a kill comes, the file ends with a
+// footer, of what was before the step, or of the step too.
 #pragma once
 
 #include <cstdint>
@@ -68,8 +69,10 @@ class TrailingIndex {
   Offset end() const { return now_.begin + now_.bytes + bp::whole_footer_bytes; }
 
   /// Collective. Behind it the index lies behind `end`. `failed`: an error of this rank from
-  /// before. 1 meeting, and 2 where it had to be moved.
+  /// before. 1 meeting, and 3 where it had to be moved.
   void make_way(Offset end, const std::optional<Error>& failed);
+  /// Collective. The file ends right behind the index: a kill while that moved may have left more.
+  void cut_to_size();
   /// Collective. What lies from `end` to the index is of no step: so that none is ever made of it,
   /// the index takes its place if it fits there, else the first group is spoiled. As far as that
   /// works.
