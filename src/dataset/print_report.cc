@@ -191,7 +191,7 @@ std::string report_json(const std::string& path, const ReportSummary& summary, c
 }
 
 void append_to_report(const std::string& report, const std::string& line) {
-  if (report.starts_with(json_prefix)) append_to_file(report.substr(json_prefix.size()), line);
+  if (report.starts_with(json_prefix)) append_report(report.substr(json_prefix.size()), line);
 }
 
 void print_report(const Comm& comm, const std::string& path, const Report& report,

@@ -49,7 +49,8 @@ int main(int argc, char** argv) {
       TRY(ncmpi_put_att_text(id, field, "units", 1, "1"));
       TRY(ncmpi_enddef(id));
       for (k = 0, i = 0; k < planes[f]; ++k)
-        for (j = first * nx; j < last * nx; ++j) values[i++] = (float)(k + j * 0.001 + f + 10 * step);
+        for (j = first * nx; j < last * nx; ++j)
+          values[i++] = (float)(k + j * 0.001 + f + 10 * step);
       TRY(ncmpi_put_var1_double_all(id, time, &zero, &hours));
       TRY(ncmpi_put_vara_float_all(id, field, start, count, values));
       TRY(ncmpi_close(id));
