@@ -100,19 +100,17 @@ void watch_the_end() {
 
 /// Collective, on all ranks or on none.
 Entry& make_bundle(const Comm& comm, const std::string& name, const BundleOptions& options) {
-  Entry entry;
-  int number = 0;
+  std::map<int, Entry> made;  // a node that moves without memory, once all ranks have it
   together(comm, [&] {
     watch_the_end();
     std::int64_t id = std::chrono::system_clock::now().time_since_epoch().count();
-    number = last_number + 1;
     id = static_cast<std::int64_t>(
         (hash_of(std::as_bytes(std::span(name))) ^ static_cast<std::uint64_t>(id)) >> 2);
     comm.broadcast(&id, sizeof id);
-    entry.bundle = std::make_unique<Bundle>(comm, name, id + 1, options);
+    made[last_number + 1].bundle = std::make_unique<Bundle>(comm, name, id + 1, options);
   });
-  last_number = number;
-  return entries()[number] = std::move(entry);
+  entries().merge(made);
+  return entries().find(++last_number)->second;
 }
 
 /// What ranks say of a bundle that they mean, to find out whether it is one and the same, of all of
@@ -140,7 +138,6 @@ bool is_open_member(const std::string& path) {
 /// Closes or aborts by `end`, and notes what became of the file for whoever asks for statuses.
 template <typename F>
 void end_file(const Dataset& dataset, F&& end) {
-  const std::string path = dataset.path();
   bool apart = false;
   Entry* noted = nullptr;
   for (auto& [number, entry] : entries()) {
@@ -148,8 +145,11 @@ void end_file(const Dataset& dataset, F&& end) {
     apart = apart || here;
     if (here || entry.bundle.get() == dataset.others()) noted = &entry;
   }
+  // Others are in the same call: nothing may fail here before it, or instead of it.
+  std::string path;
+  if (apart) attempt_to([&] { path = dataset.path(); });
   const auto failed = attempt_to(end);
-  if (apart) noted->note(path, failed ? to_int(failed->code()) : 0);
+  if (apart) attempt_to([&] { noted->note(path, failed ? to_int(failed->code()) : 0); });
   if (noted) attempt_to([&] { noted->note_outcomes(); });
   if (failed) throw *failed;
 }
@@ -185,20 +185,23 @@ int meet_before_opening(const Comm& comm, const char* path, int mode) {
 }
 
 void join_bundle(Dataset& dataset) {
-  const std::string name = method_value(dataset.method(), "bundle");
   if (!dataset.method().passed_on.contains("bundle") || !dataset.writable()) return;
+  const std::string name = method_value(dataset.method(), "bundle");
   const Comm& comm = dataset.comm();
   Entry* entry = find(name);
   Meant meant(comm, entry ? entry->bundle.get() : nullptr, is_open_member(dataset.path()));
   comm.all_reduce(meant.facts, Reduce::max);
+  // Behind a meeting: a sentence that there is no memory for is left out of the report.
+  const auto leave_out = [&](auto&& why) {
+    attempt_to([&] { dataset.remark("bundle " + name + ": left out, as " + why()); });
+  };
   if (meant.is_open_twice())
-    return dataset.remark("bundle " + name + ": left out, as the file is open in a bundle already");
+    return leave_out([] { return std::string("the file is open in a bundle already"); });
   if (!meant.any()) entry = &make_bundle(comm, name, bundle_options(dataset.method()));
   if (meant.any() && !meant.all())
-    return dataset.remark("bundle " + name + ": left out, as other ranks write that");
+    return leave_out([] { return std::string("other ranks write that"); });
   if (!entry->bundle->add(dataset))
-    dataset.remark("bundle " + name + ": left out, as stage " + dataset.method().stage +
-                   " keeps what is written");
+    leave_out([&] { return "stage " + dataset.method().stage + " keeps what is written"; });
 }
 
 void close_file(std::unique_ptr<Dataset> dataset) {
