@@ -176,11 +176,12 @@ void Bundle::complete() {
   // As closing waits for nobody, ranks may have done it in different orders.
   std::sort(closed_.begin(), closed_.end(),
             [](const Closed& a, const Closed& b) { return a.member.number < b.member.number; });
+  std::vector<std::int64_t> of_closed;  // a number of each; no memory is needed for it later
   const auto failed = attempt_together(comm_, [&] {
-    std::vector<std::int64_t> dropped(closed_.size());
-    for (std::size_t i = 0; i < closed_.size(); ++i) dropped[i] = closed_[i].dropped;
-    comm_.all_reduce(dropped, Reduce::max);
-    for (std::size_t i = 0; i < closed_.size(); ++i) closed_[i].dropped = dropped[i] != 0;
+    of_closed.resize(closed_.size());
+    for (std::size_t i = 0; i < closed_.size(); ++i) of_closed[i] = closed_[i].dropped;
+    comm_.all_reduce(of_closed, Reduce::max);
+    for (std::size_t i = 0; i < closed_.size(); ++i) closed_[i].dropped = of_closed[i] != 0;
   });
   if (!failed) {
     last_ = {};
@@ -197,7 +198,7 @@ void Bundle::complete() {
       if (lost && !dataset.waiting().any)
         attempt_to([&] { lost_.emplace_back(dataset.path(), *lost); });
     }
-    attempt_together(comm_, [&] { end_closed(); });
+    end_closed(of_closed);
   }
   busy_ = false;
   if (failed) throw *failed;
@@ -309,34 +310,33 @@ BundlePlan Bundle::choose(std::span<const std::int64_t> bytes, int ranks_per_nod
 }
 
 // Those that are written have nothing that ranks have to agree on but errors.
-void Bundle::end_closed() {
-  std::vector<std::optional<Error>> failed(closed_.size());
-  std::vector<std::int64_t> codes(closed_.size());
+void Bundle::end_closed(std::span<std::int64_t> codes) {
   const auto alone = [](const Closed& member) {
     return member.written && !member.dropped && member.dataset->may_close_alone();
   };
   for (std::size_t i = 0; i < closed_.size(); ++i) {
-    if (!alone(closed_[i])) continue;
-    failed[i] = closed_[i].dataset->close_alone();
-    codes[i] = failed[i] ? to_int(failed[i]->code()) : 0;
+    Closed& member = closed_[i];
+    if (alone(member)) member.failed = member.dataset->close_alone();
+    codes[i] = member.failed ? to_int(member.failed->code()) : 0;
   }
   const bool any = std::any_of(closed_.begin(), closed_.end(), alone);
   if (any) attempt_to([&] { comm_.all_reduce(codes, Reduce::min); });
   for (std::size_t i = 0; i < closed_.size(); ++i) {
-    Dataset& dataset = *closed_[i].dataset;
-    if (closed_[i].dropped) {
+    Closed& member = closed_[i];
+    Dataset& dataset = *member.dataset;
+    if (member.dropped) {
       attempt_to([&] { dataset.drop(false); });  // it may be another's name by now
       continue;
     }
-    if (!alone(closed_[i])) {
+    if (!alone(member)) {
       dataset.forget_others();
-      failed[i] = attempt_to([&] { dataset.close(); });
-    } else if (!failed[i] && codes[i] != 0) {
-      failed[i] = Error(static_cast<Errc>(codes[i]), "another rank failed to close the file");
+      member.failed = attempt_to([&] { dataset.close(); });
+    } else if (!member.failed && codes[i] != 0) {
+      member.failed = Error(static_cast<Errc>(codes[i]), "another rank failed to close the file");
     }
     attempt_to([&] {
-      outcomes_.emplace_back(dataset.path(), failed[i] ? to_int(failed[i]->code()) : 0);
-      if (failed[i]) lost_.emplace_back(dataset.path(), *failed[i]);
+      outcomes_.emplace_back(dataset.path(), member.failed ? to_int(member.failed->code()) : 0);
+      if (member.failed) lost_.emplace_back(dataset.path(), *member.failed);
     });
   }
   closed_.clear();

@@ -119,13 +119,14 @@ class Bundle final : public WritesTogether {
     Member member;
     bool dropped = false;
     bool written = false;  // with the others, and nothing since
+    std::optional<Error> failed = std::nullopt;
   };
 
   Member take_open(const Dataset* dataset);
   std::vector<Dataset*> waiting() const;
   void write_jointly(std::span<Dataset* const> files);
   void note_time(double seconds, std::span<const std::int64_t> bytes);
-  void end_closed();
+  void end_closed(std::span<std::int64_t> codes);
   void print_record();
   void note_apart(const Error& why);
   BundlePlan choose(std::span<const std::int64_t> bytes, int ranks_per_node, std::string& why);
