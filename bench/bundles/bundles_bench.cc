@@ -146,8 +146,9 @@ void write_by_masters(const Options& options, int step, const std::vector<int>& 
       for (int r = 0; r < size; ++r) {
         const Block block(options, r);
         for (int y = block.y; y < block.y + block.ny; ++y, from += block.nx)
-          std::memcpy(&ordered[static_cast<std::size_t>(y * options.nx + block.x)], from,
-                      sizeof(float) * static_cast<std::size_t>(block.nx));
+          std::memcpy(&ordered[static_cast<std::size_t>(y) * static_cast<std::size_t>(options.nx) +
+                               static_cast<std::size_t>(block.x)],
+                      from, sizeof(float) * static_cast<std::size_t>(block.nx));
       }
       for (float& v : ordered) {
         std::uint32_t bits = 0;
