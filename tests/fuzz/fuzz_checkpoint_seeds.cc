@@ -1,12 +1,9 @@
 // Writes what fuzzing of journals begins with: fuzz_checkpoint_seeds DIRECTORY
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "format/checkpoint.h"
+#include "seeds.h"
 
 namespace {
 
@@ -30,20 +27,7 @@ Record record() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: %s DIRECTORY\n", argv[0]);
-    return 2;
-  }
-  const std::filesystem::path target = argv[1];
-  std::filesystem::create_directories(target);
-  const auto save = [&](const std::string& name, char parser, std::span<const std::byte> bytes) {
-    std::ofstream file(target / name, std::ios::binary);
-    file.put(parser);
-    file.put(1);
-    file.write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
-    if (!file.flush()) std::fprintf(stderr, "cannot write %s\n", (target / name).c_str());
-    return static_cast<bool>(file);
-  };
+  Seeds seeds(argc, argv);
   Bytes state, dropped;
   print_entry(record(), session, state);
   print_entry(Dropped{3}, session, dropped);
@@ -53,7 +37,9 @@ int main(int argc, char** argv) {
   adjoint.serial = 4;
   print_entry(adjoint, session, journal);
   journal.insert(journal.end(), dropped.begin(), dropped.end());
-  const bool all = save("header", 0, print_header({session, 2, 4})) && save("state", 1, state) &&
-                   save("dropped", 1, dropped) && save("journal", 2, journal);
-  return all ? 0 : 1;
+  seeds.save("header", {0, 1}, print_header({session, 2, 4}));
+  seeds.save("state", {1, 1}, state);
+  seeds.save("dropped", {1, 1}, dropped);
+  seeds.save("journal", {2, 1}, journal);
+  return seeds.status();
 }

@@ -1,7 +1,4 @@
 // Writes what fuzzing of the chunk index begins with: fuzz_chunk_index_seeds DIRECTORY
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -9,6 +6,7 @@
 #include "format/chunk_schema.h"
 #include "format/classic.h"
 #include "plan/begins.h"
+#include "seeds.h"
 
 namespace {
 
@@ -107,23 +105,15 @@ Bytes header(int version, bool chosen) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: %s DIRECTORY\n", argv[0]);
-    return 2;
-  }
-  const std::filesystem::path target = argv[1];
-  std::filesystem::create_directories(target);
-  const auto save = [&](const char* name, char parser, const Bytes& bytes) {
-    std::ofstream file(target / name, std::ios::binary);
-    file.put(parser);
-    file.write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
-    if (!file.flush()) std::fprintf(stderr, "cannot write %s\n", (target / name).c_str());
-    return static_cast<bool>(file);
-  };
-  const bool all = save("directory", 0, directory()) && save("page-4", 1, page(4)) &&
-                   save("page-512", 1, page(512)) && save("root-1", 2, root(1)) &&
-                   save("root-2", 2, root(2)) && save("header-1", 3, header(1, false)) &&
-                   save("header-5", 3, header(5, true)) && save("root-3", 2, root_with_journal()) &&
-                   save("journal", 4, journal());
-  return all ? 0 : 1;
+  Seeds seeds(argc, argv);
+  seeds.save("directory", {0}, directory());
+  seeds.save("page-4", {1}, page(4));
+  seeds.save("page-512", {1}, page(512));
+  seeds.save("root-1", {2}, root(1));
+  seeds.save("root-2", {2}, root(2));
+  seeds.save("header-1", {3}, header(1, false));
+  seeds.save("header-5", {3}, header(5, true));
+  seeds.save("root-3", {2}, root_with_journal());
+  seeds.save("journal", {4}, journal());
+  return seeds.status();
 }

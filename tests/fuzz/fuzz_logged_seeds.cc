@@ -1,9 +1,5 @@
 // Writes what fuzzing of the log layout begins with: fuzz_logged_seeds DIRECTORY
 #include <array>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +8,7 @@
 #include "layout/logged/logged_store_text.h"
 #include "layout/logged/lookup.h"
 #include "layout/logged/section_builder.h"
+#include "seeds.h"
 
 namespace {
 
@@ -65,42 +62,29 @@ struct Log {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: %s DIRECTORY\n", argv[0]);
-    return 2;
-  }
-  const std::filesystem::path target = argv[1];
-  std::filesystem::create_directories(target);
-  bool all = true;
-  const auto save = [&](const std::string& name, char parser, std::span<const std::byte> bytes) {
-    std::ofstream file(target / name, std::ios::binary);
-    file.put(parser);
-    file.put(1);
-    file.write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
-    if (file.flush()) return;
-    std::fprintf(stderr, "cannot write %s\n", (target / name).c_str());
-    all = false;
-  };
+  Seeds seeds(argc, argv);
   int n = 0;
   for (const forebay::Placed& placed : selections()) {
-    save("pattern-" + std::to_string(n), 0, logged::print_pattern(placed.pattern));
-    save("packed-" + std::to_string(n++), 1, logged::PatternPacker().pack(placed.pattern));
+    seeds.save("pattern-" + std::to_string(n), {0, 1}, logged::print_pattern(placed.pattern));
+    seeds.save("packed-" + std::to_string(n++), {1, 1},
+               logged::PatternPacker().pack(placed.pattern));
   }
   Log log;
   const Bytes section = log.builder.print(), list = logged::print_list(log.lookup.list());
-  save("section", 2, section);
-  save("table", 3, logged::print_table({9, {{64, 400}, {464, 300}}}));
-  save("list", 4, list);
+  seeds.save("section", {2, 1}, section);
+  seeds.save("table", {3, 1}, logged::print_table({9, {{64, 400}, {464, 300}}}));
+  seeds.save("list", {4, 1}, list);
   logged::Lookup rows(1);
   const forebay::Bounds first{{2}, {9}, 2, 9, {}};
   rows.add({}, {}, &first);
   rows.build();
-  save("list-of-rows", 4, logged::print_list(rows.list()));
+  seeds.save("list-of-rows", {4, 1}, logged::print_list(rows.list()));
   logged::IndexDirectory directory;
   directory.blocks = 4, directory.epoch = 9, directory.entries = 41;
   directory.places = {{77, 200, 3000, 5}, {78, 3200, 40, 6}};
-  save("directory", 5, logged::print_directory(directory));
-  save("subfile", 6, logged::print_subfile_front({4711, 2}));
-  save("dataset", 7, logged::print_stored_dataset({7, {3, 4}, {UINT64_MAX, 4}, Bytes(20)}));
-  return all ? 0 : 1;
+  seeds.save("directory", {5, 1}, logged::print_directory(directory));
+  seeds.save("subfile", {6, 1}, logged::print_subfile_front({4711, 2}));
+  seeds.save("dataset", {7, 1},
+             logged::print_stored_dataset({7, {3, 4}, {UINT64_MAX, 4}, Bytes(20)}));
+  return seeds.status();
 }

@@ -1,13 +1,11 @@
 // Writes what fuzzing of logs begins with: fuzz_staging_log_seeds DIRECTORY
 #include <algorithm>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "format/staging_record.h"
+#include "seeds.h"
 
 namespace {
 
@@ -66,27 +64,15 @@ Bytes header() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: %s DIRECTORY\n", argv[0]);
-    return 2;
-  }
-  const std::filesystem::path target = argv[1];
-  std::filesystem::create_directories(target);
-  const auto save = [&](const std::string& name, char parser, std::span<const std::byte> bytes) {
-    std::ofstream file(target / name, std::ios::binary);
-    file.put(parser);
-    file.put(1);
-    file.write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
-    if (!file.flush()) std::fprintf(stderr, "cannot write %s\n", (target / name).c_str());
-    return static_cast<bool>(file);
-  };
+  Seeds seeds(argc, argv);
   const Bytes log = entries();
-  bool all = save("header", 1, header()) && save("log", 2, log);
+  seeds.save("header", {1, 1}, header());
+  seeds.save("log", {2, 1}, log);
   const std::span<const std::byte> rest(log);
   for (std::size_t at = 0, i = 0; at < log.size(); ++i) {
     const auto length = static_cast<std::size_t>(*staging::entry_length(rest.subspan(at)));
-    all = save("entry-" + std::to_string(i), 0, rest.subspan(at, length)) && all;
+    seeds.save("entry-" + std::to_string(i), {0, 1}, rest.subspan(at, length));
     at += length;
   }
-  return all ? 0 : 1;
+  return seeds.status();
 }
