@@ -12,14 +12,8 @@ adios2_without=(SST Python Fortran ZeroMQ HDF5 DataMan DataSpaces Profiling BZip
 adios2_build() {
   local prefix=$1 work=$cache/adios2-work archive part options=()
   [[ ! -d $prefix/lib/cmake/adios2 ]] || return 0
-  rm -rf "$work"
-  mkdir -p "$work/source"
-  echo "$adios2_carrier --hash=sha256:$adios2_carrier_sha256" >"$work/requirements.txt"
-  "$python" -m venv "$work/venv" &&
-    "$work/venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --no-binary=adios2 \
-      --require-hashes --retries 1 --dest "$work" --requirement "$work/requirements.txt" || return 1
-  archive=$(find "$work" -maxdepth 1 -name 'adios2-*.tar.gz' | head -n 1)
-  [[ -n $archive ]] && tar -xzf "$archive" -C "$work/source" --strip-components=1 || return 1
+  archive=$(fetch_python_source "$adios2_carrier" "$adios2_carrier_sha256" "$work") &&
+    tar -xzf "$archive" -C "$work/source" --strip-components=1 || return 1
   for part in "${adios2_without[@]}"; do options+=("-DADIOS2_USE_$part=OFF"); done
   cmake -S "$work/source" -B "$work/build" -G Ninja -Wno-dev -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_INSTALL_PREFIX="$prefix" -DBUILD_SHARED_LIBS=ON -DBUILD_TESTING=OFF -DADIOS2_BUILD_EXAMPLES=OFF \

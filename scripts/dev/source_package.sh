@@ -1,4 +1,4 @@
-# Debian's source packages, by apt itself, from suites other than the system's too.
+# Debian's source packages, by apt itself, from suites other than the system's too; and source archives of Python packages.
 # shellcheck shell=bash disable=SC2154
 
 # private_apt DIR SUITE: an apt that reads only source packages of one suite, with lists and cache of its own, from the
@@ -39,4 +39,18 @@ fetch_source_package() {
     dpkg-source --no-check -x ./*.dsc source
   ) >"$work/fetch.log" 2>&1 || { cat "$work/fetch.log" >&2; die "fetching $name failed"; }
   echo "$work/source"
+}
+
+# fetch_python_source NAME==VERSION SHA256 WORK: the source archive of a Python package, through pip, in the folder WORK, made
+# anew; prints its path.
+fetch_python_source() {
+  local carrier=$1 name=${1%%==*} work=$3 archive
+  rm -rf "$work"
+  mkdir -p "$work/source"
+  echo "$carrier --hash=sha256:$2" >"$work/requirements.txt"
+  "$python" -m venv "$work/venv" >&2 &&
+    "$work/venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --no-binary="$name" \
+      --require-hashes --retries 1 --dest "$work" --requirement "$work/requirements.txt" >&2 || return 1
+  archive=$(find "$work" -maxdepth 1 -name "$name-*.tar.gz" | head -n 1)
+  [[ -n $archive ]] && echo "$archive"
 }

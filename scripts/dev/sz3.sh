@@ -10,14 +10,7 @@ sz3_carrier_sha256=847ed9e96b451367a110f0ba64a3b260d38d64bbf3f25751858d3b56e094c
 sz3_fetch() {
   local prefix=$1 work=$cache/sz3-work archive
   [[ ! -f $prefix/include/SZ3/def.hpp ]] || return 0
-  rm -rf "$work"
-  mkdir -p "$work/source"
-  echo "$sz3_carrier --hash=sha256:$sz3_carrier_sha256" >"$work/requirements.txt"
-  "$python" -m venv "$work/venv" &&
-    "$work/venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --no-binary=hdf5plugin \
-      --require-hashes --retries 1 --dest "$work" --requirement "$work/requirements.txt" || return 1
-  archive=$(find "$work" -maxdepth 1 -name 'hdf5plugin-*.tar.gz' | head -n 1)
-  [[ -n $archive ]] &&
+  archive=$(fetch_python_source "$sz3_carrier" "$sz3_carrier_sha256" "$work") &&
     tar -xzf "$archive" -C "$work/source" --strip-components=3 --wildcards '*/lib/SZ3/include/*' \
       '*/lib/SZ3/copyright-and-BSD-license.txt' || return 1
   # Only a whole copy takes its place.
