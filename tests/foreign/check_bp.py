@@ -175,14 +175,15 @@ def unmarked(data):
     return re.sub(rb"/[0-9a-f]{16}/", b"/opening/", data)
 
 
-def faults(writer, folder):
-    """One write after another fails on one rank: its step is in no file, the others are."""
+def faults(writer, path, arguments, judge=lambda call, fault: None):
+    """One write after another fails on one rank: its step is in no file, the others are. `judge` looks at a file."""
     whole = 0
     for rank in (0, 2):
         for call in range(1, 1000):
-            path = folder / "fault.bp"
+            if path.is_file():
+                path.unlink()
             fault = f"pwrite:rank={rank}:call={call}:errno=ENOSPC"
-            done = subprocess.run([writer, str(path), "3", "2", "0", "2"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            done = subprocess.run([writer, str(path), "3", *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                   text=True, env=dict(os.environ, FOREBAY_FAULT=fault), timeout=60)
             if done.returncode == 1:
                 assert "ended" not in done.stdout, f"{fault}: {done.stdout}"
@@ -191,6 +192,7 @@ def faults(writer, folder):
             ended = [int(line.split()[1]) for line in lines if line.startswith("ended")]
             assert len(lines) == 3 and len(ended) >= 2, f"{fault}: {lines}"
             File(path, 3, ended).check()
+            judge(call, fault)
             whole += 1
             if len(ended) == 3:
                 break
@@ -406,7 +408,7 @@ def main():
             threads = (options.dir / "r3f2.bp" / name).read_bytes()[:(path / name).stat().st_size]
             assert unmarked((path / name).read_bytes()) == unmarked(threads), f"{name}: processes wrote other than threads"
         print("3 processes: as written")
-    faults(options.writer, options.dir)
+    faults(options.writer, options.dir / "fault.bp", ["2", "0", "2"])
     kills(options.writer, options.dir, options.command)
     if options.command:
         recover_adios2(options.command, options.dir / "adios2.bp")
