@@ -164,12 +164,6 @@ void Bundle::close_later(std::unique_ptr<Dataset> dataset) {
   if (pending) throw *pending;
 }
 
-void Bundle::write(Dataset& because) {
-  if (busy_) return;
-  static_cast<void>(because);  // it goes along with all that waits
-  complete();
-}
-
 void Bundle::complete() {
   if (busy_) return;
   busy_ = true;

@@ -39,15 +39,13 @@ enum class Mode { define, collective, independent };
 
 enum class Which { listed, all, puts, gets };  ///< which queued requests a wait or cancel is about
 
-class Dataset;
-
 /// Who writes what waits of several datasets together (bundle/bundle.h).
 class WritesTogether {
  public:
   virtual ~WritesTogether() = default;
-  /// Collective. What waits of `because`, and of the others with it, is to be in the files. What
-  /// cannot be written so is left waiting; throws where ranks part.
-  virtual void write(Dataset& because) = 0;
+  /// Collective. What waits of all of them is to be in the files. What cannot be written so is left
+  /// waiting; throws where ranks part.
+  virtual void write() = 0;
   /// Local. Bytes that may wait on this rank, besides those that do.
   virtual Count room() const = 0;
 };

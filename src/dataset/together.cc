@@ -14,7 +14,7 @@ void Dataset::Staging::write_with_others() {
   if (ds.others_) {
     // The others meet elsewhere: a rank that has failed is found here.
     ds.comm_.meet();
-    ds.others_->write(ds);
+    ds.others_->write();
   }
   if (!ds.stage_->holds_writes() && ds.container_->definitions_wait()) ds.write_agreed_numrecs();
 }

@@ -75,9 +75,10 @@ std::span<const GatheredWrites::Part> GatheredWrites::parts_of(std::uint32_t win
 void GatheredWrites::gather(std::uint32_t number) {
   std::vector<Message> messages;
   auto failed = attempt_to([&] {
-    for (const std::size_t i : to_send_) {
-      const Part& part = parts_[i];
-      if (part.window != number) continue;
+    const auto first = std::partition_point(
+        to_send_.begin(), to_send_.end(), [&](std::size_t i) { return parts_[i].window < number; });
+    for (auto i = first; i != to_send_.end() && parts_[*i].window == number; ++i) {
+      const Part& part = parts_[*i];
       const Rank to = writers_[part.file];
       if (messages.empty() || messages.back().to != to) messages.push_back({to, {}});
       std::vector<std::byte>& bytes = messages.back().bytes;
