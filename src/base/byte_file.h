@@ -16,6 +16,13 @@
 
 namespace forebay {
 
+/// Whether a store answers so slowly that operations are carried out in bulk: `latency` nanoseconds
+/// a call, ByteFile::least_latency(). Between one that answers from memory or a cache of its own
+/// (5 µs and less) and one where each call goes to a server.
+constexpr bool is_slow(std::int64_t latency) {
+  return latency != std::numeric_limits<std::int64_t>::max() && latency >= 100'000;
+}
+
 class ByteFile {
  public:
   virtual ~ByteFile() = default;
@@ -44,9 +51,11 @@ class ByteFile {
     write_at(offset, from);
   }
   virtual bool writes_later() const { return false; }
-  /// Local. Nanoseconds that a write takes at least, whatever its size; the largest number until
-  /// that is known.
-  virtual std::int64_t least_latency() const { return std::numeric_limits<std::int64_t>::max(); }
+  /// Local. Nanoseconds that a write, or a read, takes at least, whatever its size; the largest
+  /// number until that is known.
+  virtual std::int64_t least_latency([[maybe_unused]] bool writing) const {
+    return std::numeric_limits<std::int64_t>::max();
+  }
   static constexpr std::int64_t few_timed = 4;
   static constexpr std::int64_t largest_timed = 1 << 20;  ///< bytes; larger ones tell of bandwidth
   /// Whether the bytes between those that are written must be left alone: what this node knows of

@@ -141,7 +141,7 @@ JointOutcome write_jointly(const Comm& comm, std::span<Dataset* const> files,
     if (failed) codes[f] = std::min<std::int64_t>(codes[f], to_int(failed->code()));
   };
   for (std::size_t f = 0; f < files.size(); ++f) note(f, merged->failure(f));
-  codes.back() = merged->least_latency();
+  codes.back() = merged->least_latency(true);
   comm.all_reduce(codes, Reduce::min);
   outcome.latency = codes.back();
   outcome.done.resize(files.size());

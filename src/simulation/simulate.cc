@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <unordered_set>
 
 #include "base/byte_file.h"
@@ -53,7 +52,6 @@ class Simulation {
   Simulation(const Workload& workload, const Machine& machine, const Rates& rates)
       : workload_(workload), machine_(machine), rates_(rates), options_(machine.transport) {
     facts_.nodes.resize(static_cast<std::size_t>(machine.nodes()));
-    timed_.resize(facts_.nodes.size());
     if (machine.write && machine.transport.striping_unit > 0) facts_.hand_overs = 0;
   }
 
@@ -91,17 +89,9 @@ class Simulation {
     return {workload_, op, begin_of(node), end_of(node), machine_.write};
   }
 
-  // What ranks know from writing (File::least_latency()), as if they could tell it from the bytes'
-  // own time. Which of a node's ranks writes a window is chance: it counts as one that writes all.
-  std::int64_t latency() const {
-    return is_timed_ ? std::llround(std::min(rates_.call_latency * 1e9, 1e18))
-                     : std::numeric_limits<std::int64_t>::max();
-  }
-  void note_timed(int node, Count writes) {
-    Count& timed = timed_[static_cast<std::size_t>(node)];
-    timed += writes;
-    is_timed_ = is_timed_ || timed >= ByteFile::few_timed;
-  }
+  // What ranks know from the header (File::settle_latency()), as if they could tell it from the
+  // bytes' own time.
+  std::int64_t latency() const { return std::llround(std::min(rates_.call_latency * 1e9, 1e18)); }
 
   // What ranks find out by reductions.
   OperationTotal look_at_all(Count op) {
@@ -156,7 +146,6 @@ class Simulation {
     }
     busiest_.node_calls = busiest_.rank_calls * machine_.ranks_per_node;
     busiest_.calls_at_once = machine_.ranks_per_node;
-    if (machine_.write) note_timed(0, busiest_.rank_calls);
     facts_.memory.direct = direct_memory(machine_.write);
   }
 
@@ -238,7 +227,6 @@ class Simulation {
       ++now(home).windows;
       now(home).stored += touched.bytes;
       most_wished_ = std::max<Count>(most_wished_, touched.wished);
-      if (machine_.write && touched.bytes <= ByteFile::largest_timed) note_timed(home, 1);
       const bool one_stripe = (grid.begin_of(window) + touched.first) / stripe == stripe_before;
       if (facts_.hand_overs && one_stripe && home != home_before) ++*facts_.hand_overs;
       stripe_before = (grid.begin_of(window) + touched.last - 1) / stripe;
@@ -296,9 +284,7 @@ class Simulation {
   PlanFacts facts_;
   std::vector<NodeFacts> now_;    // of the operation at hand
   std::vector<Touched> touched_;  // each window of it
-  std::vector<Count> timed_;      // of each node: writes that tell how long one takes
-  bool is_timed_ = false;
-  Count most_wished_ = 0;  // of a window
+  Count most_wished_ = 0;         // of a window
   Busiest busiest_;
   RunCover cover_;
 };

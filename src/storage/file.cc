@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <string_view>
 
@@ -26,7 +27,11 @@ std::string strip_prefix(const std::string& path) {
 }
 
 File::File(std::string path, bool writable, Rank rank, Report& report)
-    : path_(std::move(path)), writable_(writable), rank_(rank), report_(report) {}
+    : path_(std::move(path)),
+      writable_(writable),
+      rank_(rank),
+      report_(report),
+      times_(StoreTimes::of(path_)) {}
 
 File::~File() {
   if (queue_) queue_->drop(*this);
@@ -116,10 +121,13 @@ std::size_t File::read_at(Offset offset, std::span<std::byte> into) {
   const int fd = descriptor();
   refresh();
   const std::size_t read = transfer(Transfer::read, into.size(), path_, [&](std::size_t done) {
-    const ssize_t n = fault("pread") ? -1
-                                     : ::pread(fd, into.data() + done, into.size() - done,
-                                               offset + static_cast<Offset>(done));
-    if (n >= 0) tally(Counter::read_calls, 1);
+    if (fault("pread")) return ssize_t{-1};
+    const auto begin = Clock::now();
+    const ssize_t n =
+        ::pread(fd, into.data() + done, into.size() - done, offset + static_cast<Offset>(done));
+    if (n < 0) return n;
+    note_time(times_->reads, begin, n);
+    tally(Counter::read_calls, 1);
     return n;
   });
   tally(Counter::bytes_read, static_cast<std::int64_t>(read));
@@ -144,11 +152,11 @@ void File::write_at(Offset offset, std::span<iovec> pieces) {
     if (fault("pwrite")) return -1;
     const auto at = offset + static_cast<Offset>(done);
     const int count = static_cast<int>(std::min(pieces.size(), most));
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = Clock::now();
     const ssize_t n = count == 1 ? ::pwrite(fd, pieces[0].iov_base, pieces[0].iov_len, at)
                                  : ::pwritev(fd, pieces.data(), count, at);
     if (n < 0) return n;
-    note_time(std::chrono::steady_clock::now() - begin, n);
+    note_time(times_->writes, begin, n);
     note_written();
     tally(Counter::write_calls, 1);
     tally(Counter::bytes_written, n);
@@ -163,22 +171,38 @@ void File::write_data_at(Offset offset, std::span<const std::byte> from) {
   queue_->add(*this, offset, from);
 }
 
-// The least, not the mean: a rank that others keep from its core waits without the file's doing.
-void File::note_time(std::chrono::steady_clock::duration took, std::int64_t bytes) {
+void File::note_time(CallTimes& times, Clock::time_point begin, std::int64_t bytes) {
   if (bytes > largest_timed) return;
-  const std::int64_t ns =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(took).count() - bytes;
-  std::int64_t least = least_latency_.load(std::memory_order_relaxed);
-  while (ns < least &&
-         !least_latency_.compare_exchange_weak(least, ns, std::memory_order_relaxed)) {
-  }
-  timed_.fetch_add(1, std::memory_order_relaxed);
+  const std::chrono::nanoseconds took = Clock::now() - begin;
+  times.note(took.count() - bytes);
 }
 
-std::int64_t File::least_latency() const {
-  return timed_.load(std::memory_order_relaxed) < few_timed
-             ? std::numeric_limits<std::int64_t>::max()
-             : least_latency_.load(std::memory_order_relaxed);
+std::int64_t File::least_latency(bool writing) const {
+  return (writing ? times_->writes : times_->reads).least();
+}
+
+void File::learn_latency(bool writing, std::int64_t ns) {
+  if (ns != CallTimes::unknown) (writing ? times_->writes : times_->reads).note(ns, few_timed);
+}
+
+// What these calls come to does not matter: they bring nothing new.
+void File::settle_latency(Offset offset, std::span<const std::byte> same) {
+  if (drops_ || same.empty()) return;
+  while (times_->writes.is_suspect()) {
+    const auto begin = Clock::now();
+    if (::pwrite(descriptor(), same.data(), same.size(), offset) < 0) return;
+    note_time(times_->writes, begin, 0);
+  }
+}
+
+void File::settle_latency(Offset offset, Count size) {
+  std::array<std::byte, 8> into;
+  if (drops_ || size < std::ssize(into)) return;
+  while (times_->reads.is_suspect()) {
+    const auto begin = Clock::now();
+    if (::pread(descriptor(), into.data(), into.size(), offset) < 0) return;
+    note_time(times_->reads, begin, 0);
+  }
 }
 
 void File::share(ClientCaches caches) {

@@ -18,6 +18,7 @@
 #include "base/types.h"
 #include "comm/comm.h"
 #include "storage/client_caches.h"
+#include "storage/store_times.h"
 #include "storage/write_queue.h"
 
 namespace forebay {
@@ -55,9 +56,16 @@ class File : public ByteFile {
   void use_queue(WriteQueue* queue) { queue_ = queue; }
   bool writes_later() const override { return queue_ && queue_->is_open(); }
   void sync() override;
-  /// Local. Nanoseconds that a write takes at least, whatever its size: the least of those seen,
-  /// less a nanosecond a byte. The largest number until there were a few.
-  std::int64_t least_latency() const override;
+  /// Local. Of calls to all files of this folder: the least of those seen, less a nanosecond a
+  /// byte. The largest number until there were a few.
+  std::int64_t least_latency(bool writing) const override;
+  /// Local. What another rank has found out.
+  void learn_latency(bool writing, std::int64_t ns);
+  /// Local. Where the first call took long it is made again, with a few of its bytes, until it is
+  /// known whether that is the store's doing: of that first operations depend. `same`: what the
+  /// file has at `offset`, which was just written there; `size` bytes there were just read.
+  void settle_latency(Offset offset, std::span<const std::byte> same);
+  void settle_latency(Offset offset, Count size);
 
   /// Local, before all else. From here on nothing is opened: what is written is counted and
   /// dropped, and there is nothing to read.
@@ -92,7 +100,8 @@ class File : public ByteFile {
   bool fault(const char* call);
   /// Threads may write different parts of the file at a time.
   void tally(Counter counter, std::int64_t n);
-  void note_time(std::chrono::steady_clock::duration took, std::int64_t bytes);
+  using Clock = std::chrono::steady_clock;
+  static void note_time(CallTimes& times, Clock::time_point begin, std::int64_t bytes);
 
   std::string path_;
   bool writable_;
@@ -105,7 +114,7 @@ class File : public ByteFile {
   std::atomic<bool> stale_ = false;  // not read from since
   File* other_ = nullptr;
   WriteQueue* queue_ = nullptr;
-  std::atomic<std::int64_t> timed_ = 0, least_latency_ = std::numeric_limits<std::int64_t>::max();
+  std::shared_ptr<StoreTimes> times_;
   std::mutex refreshing_;
 };
 

@@ -58,19 +58,19 @@ std::string AggregatedTransport::reasons() const {
   return text;
 }
 
-OperationTotal AggregatedTransport::total_of(const ExtentStream& extents) {
+OperationTotal AggregatedTransport::total_of(const ExtentStream& extents, bool writing) {
   StepTimer timer(report_, Step::plan);
   const StreamSummary mine = extents.summary();
   std::array<std::int64_t, 6> all{mine.empty() ? INT64_MIN : -mine.first,
                                   mine.empty() ? INT64_MIN : mine.last,
-                                  -file_->least_latency(),
+                                  -file_->least_latency(writing),
                                   file_->has_weak_caches(),
                                   mine.bytes,
                                   mine.pieces};
   comm_.max_and_sum(all, 4);
-  latency_ = -all[2];
+  if (writing) latency_ = -all[2];
   caches_weak_ = all[3] != 0;
-  options_.bulk = batches_ || answers_slowly();
+  options_.bulk = batches_ || is_slow(-all[2]);
   if (all[4] == 0) return {};
   return {-all[0], all[1], all[4], all[5]};
 }
@@ -121,7 +121,7 @@ void AggregatedTransport::carry_out(ExtentStream& extents, bool writing) {
   overlapped_ = false;
   if (topology_ == nullptr) use_nodes(options_.ranks_per_node);
   // Behind it all are here, so that those of a node may wait for each other.
-  const OperationTotal total = total_of(extents);
+  const OperationTotal total = total_of(extents, writing);
   if (total.bytes == 0) return;
   if (carried_out_directly(total, node_counts(), options_, writing)) {
     ++direct_operations_;
@@ -135,7 +135,7 @@ void AggregatedTransport::carry_out(ExtentStream& extents, bool writing) {
     set_up(total);
     through_windows(total, extents, total.first, total.last, writing);
   }
-  more_ ? void(may_be_behind_ = may_be_behind_ || options_.bulk) : finish_behind();
+  more_&& writing ? void(may_be_behind_ = may_be_behind_ || options_.bulk) : finish_behind();
   StepTimer timer(report_, Step::wait);
   std::array<std::int64_t, 1> overlapped{slots_ && slots_->take_overlapped()};
   agree_on_error(comm_, failure_, overlapped, Reduce::max);
@@ -300,9 +300,7 @@ void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream
   WindowSite site{comm_.rank(), *topology_, *slots_, mailbox_ ? &*mailbox_ : nullptr,
                   report_,      failure_,   {},      {}};
   site.write_out = [this](const Slots::Use& use) { finish_write(use); };
-  site.read_in = [this](const Slots::Use& use) {
-    attempt_into(failure_, [&] { slots_->read_in(use, *file_, options_.hole_threshold, report_); });
-  };
+  site.read_in = [this](const Slots::Use& use) { fetch(use); };
   const bool by_all = one_node() && (grid.count <= slots_->rings().home ||
                                      total.bytes >= (total.last - total.first) / 2);
   std::unique_ptr<ExtentStream> first_walk, second_walk;
@@ -374,21 +372,30 @@ void AggregatedTransport::finish_write(const Slots::Use& use) {
       comm_.size() > 1 && !file_->has_weak_caches() &&
       (!file_->writes_later() || (options_.keeps_apart && options_.keeps_apart()));
   const Count bridge = may_bridge ? options_.hole_threshold : 0;
-  if (options_.bulk && !file_->writes_later()) return write_behind(use, bridge);
-  attempt_into(failure_, [&] { slots_->write_out(use, *file_, bridge, report_); });
+  call(options_.bulk && !file_->writes_later(),
+       [this, use, bridge](Report& report) { slots_->write_out(use, *file_, bridge, report); });
+}
+
+void AggregatedTransport::fetch(const Slots::Use& use) {
+  call(options_.bulk, [this, use](Report& report) {
+    slots_->read_in(use, *file_, options_.hole_threshold, report);
+  });
 }
 
 // Where a system call takes long, the others would wait for what this rank has for the next
-// windows. Without a thread to be had the window is written here and now.
-void AggregatedTransport::write_behind(const Slots::Use& use, Count bridge) {
-  const auto here = attempt_to([&] {
-    file_->ensure_open();
-    Behind& behind = behind_.emplace_back(Behind{report_.beside(), {}});
-    behind.done = std::async(std::launch::async, [this, use, bridge, &behind] {
-      return attempt_to([&] { slots_->write_out(use, *file_, bridge, behind.report); });
+// windows. Without a thread to be had it is made here and now.
+void AggregatedTransport::call(bool behind, const std::function<void(Report&)>& f) {
+  if (behind) {
+    const auto here = attempt_to([&] {
+      file_->ensure_open();
+      take_over_behind(false);
+      Behind& mine = behind_.emplace_back(Behind{report_.beside(), {}});
+      mine.done = std::async(std::launch::async,
+                             [f, &mine] { return attempt_to([&] { f(mine.report); }); });
     });
-  });
-  if (here) attempt_into(failure_, [&] { slots_->write_out(use, *file_, bridge, report_); });
+    if (!here) return;
+  }
+  attempt_into(failure_, [&] { f(report_); });
 }
 
 void AggregatedTransport::expect_more(bool more) {
@@ -402,12 +409,19 @@ void AggregatedTransport::expect_more(bool more) {
 
 void AggregatedTransport::finish_behind() {
   StepTimer timer(report_, Step::wait);
-  for (Behind& behind : behind_) {
+  take_over_behind(true);
+}
+
+void AggregatedTransport::take_over_behind(bool all) {
+  const auto is_done = [](const Behind& b) {
+    return !b.done.valid() || b.done.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  };
+  for (; !behind_.empty() && (all || is_done(behind_.front())); behind_.pop_front()) {
+    Behind& behind = behind_.front();
     if (!behind.done.valid()) continue;
     keep_first(failure_, behind.done.get());
     report_.take_over(behind.report);
   }
-  behind_.clear();
 }
 
 namespace {

@@ -56,7 +56,7 @@ class AggregatedTransport : public Transport {
   static_assert(2 * several.away <= Mailbox::letters);  // see window_walk.h
 
   void carry_out(ExtentStream& extents, bool writing);
-  OperationTotal total_of(const ExtentStream& extents);
+  OperationTotal total_of(const ExtentStream& extents, bool writing);
   void set_up(const OperationTotal& total);
   void use_nodes(int ranks_per_node);
   bool one_node() const { return topology_->nodes() == 1; }
@@ -75,7 +75,9 @@ class AggregatedTransport : public Transport {
   void walk_windows(const OperationTotal& total, ExtentStream& extents, Offset from, Offset to,
                     bool writing);
   void finish_write(const Slots::Use& use);
-  void write_behind(const Slots::Use& use, Count bridge);
+  void fetch(const Slots::Use& use);
+  void call(bool behind, const std::function<void(Report&)>& f);
+  void take_over_behind(bool all);
   void finish_behind();
 
   const Comm& comm_;

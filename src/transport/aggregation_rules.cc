@@ -12,7 +12,7 @@ constexpr Count smallest_window = 64 << 10;
 constexpr Count cached_window = 512 << 10;
 constexpr Count shipped_window = 1 << 20;
 constexpr Count most_of_a_window = 1 << 30;  // a message of MPI counts its bytes in an int
-constexpr Count bulk_window = 1 << 20, bulk_piece = 4 << 20;
+constexpr Count bulk_window = 1 << 20, bulk_write_piece = 4 << 20, bulk_read_piece = 512 << 10;
 
 // Above these sizes a piece is worth a system call of its own (docs/performance.md). Between nodes
 // a file system's locks make interleaved writers dear, so pieces must be larger there.
@@ -48,11 +48,13 @@ bool carried_out_directly(const OperationTotal& total, const NodeCounts& nodes,
   if (options.kind == "aggregated") return false;
   if (nodes.ranks == 1 || (!write && options.sharing == Sharing::apart)) return true;
   const Count piece = total.mean_piece();
-  if (write && options.bulk) return piece >= bulk_piece;
+  if (write && options.bulk) return piece >= bulk_write_piece;
   const bool one_node = nodes.nodes == 1;
   if (write) return piece >= (one_node ? direct_piece_on_one_node : direct_write_piece);
-  return piece >= (one_node ? direct_piece_on_one_node : direct_read_piece) &&
-         !reads_alike(total, options);
+  const Count worth_a_call = options.bulk ? bulk_read_piece
+                             : one_node   ? direct_piece_on_one_node
+                                          : direct_read_piece;
+  return piece >= worth_a_call && !reads_alike(total, options);
 }
 
 // Within a node memory is always quicker than a system call for each small piece.

@@ -39,13 +39,6 @@ constexpr RingSizes ring_sizes(const NodeCounts& nodes) {
   return nodes.nodes == 1 ? RingSizes{8, 0} : RingSizes{3, 3};
 }
 
-/// Whether a file system answers so slowly that operations are carried out in bulk. `latency`: see
-/// File::least_latency(). Between one that answers from memory or a cache of its own (5 µs and
-/// less) and one where each call goes to a server.
-constexpr bool is_slow(std::int64_t latency) {
-  return latency != std::numeric_limits<std::int64_t>::max() && latency >= 100'000;
-}
-
 /// Whether each rank reads or writes for itself.
 bool carried_out_directly(const OperationTotal& total, const NodeCounts& nodes,
                           const TransportOptions& options, bool write);

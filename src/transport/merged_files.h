@@ -67,7 +67,7 @@ class MergedFile : public ByteFile {
   bool release(Offset, Count) override { return false; }
   bool is_linked() override { return true; }
   /// Of what was written here, to any of the files: each alone has too few writes to tell.
-  std::int64_t least_latency() const override { return least_latency_; }
+  std::int64_t least_latency(bool) const override { return least_latency_; }
 
   /// Of one file, on this rank. Nobody writes meanwhile.
   const std::optional<Error>& failure(std::size_t file) const { return states_[file]->failure; }

@@ -20,7 +20,10 @@ void ClassicContainer::read_header() {
     const std::size_t have = bytes.size();
     std::optional<Error> mine;
     if (comm_.is_root()) {
-      mine = attempt_to([&] { chunk.file_size = classic::read_beginning(file_, bytes, wanted); });
+      mine = attempt_to([&] {
+        chunk.file_size = classic::read_beginning(file_, bytes, wanted);
+        file_.settle_latency(0, std::ssize(bytes));
+      });
       chunk.code = mine ? to_int(mine->code()) : 0;
       chunk.bytes = static_cast<std::int64_t>(bytes.size());
     }
@@ -57,6 +60,7 @@ void ClassicContainer::write_header() {
   // A header that shrank in data mode leaves no bytes of its longer self behind.
   bytes.resize(std::max(bytes.size(), static_cast<std::size_t>(schema_.header_size)));
   file_.write_at(0, bytes);
+  file_.settle_latency(0, std::span<const std::byte>(bytes).first(4));
 }
 
 Schema ClassicContainer::stored(const Schema& schema) const {

@@ -216,11 +216,15 @@ std::vector<std::size_t> new_maps(const Schema& schema, const Schema* old) {
 void DecomposedLayout::start(const Schema* old, const std::function<void(const Move&)>&) {
   const auto maps = new_maps(schema_, old);
   if (!begun_ || !maps.empty()) commit([&] { define(maps); });
-  begun_ = true;
+  const bool first = !std::exchange(begun_, true);
   by_root(comm_, [&] {
     write_anchors(site_.file, schema_, old ? old->vars.size() : 0,
                   [](const Variable& var) { return var.decomposed; });
   });
+  // Each group decides for itself how it writes, and rank 0 has written more often than others.
+  if (first)
+    site_.file.learn_latency(true,
+                             comm_.all_reduce(site_.file.least_latency(true), Reduce::min));
 }
 
 // So that the ranks of maps find their pieces when they open the file again. Only where memory
