@@ -5,7 +5,7 @@ import os
 import struct
 import tempfile
 
-from bench_launch import Failure
+from bench_launch import Failure, Launcher
 
 LIBRARY = "libforebay_slow_store.so"
 STATE_BYTES = 4 << 20  # more than sizeof(SlowStoreState)
@@ -90,3 +90,16 @@ class SlowStore:
                     return dict(zip(COUNTERS, struct.unpack(f"={len(COUNTERS)}Q", data.read(8 * len(COUNTERS)))))
 
             yield environment, counters
+
+
+class SlowLauncher(Launcher):
+    """Starts programs that find a directory slow."""
+
+    def __init__(self, options, directory):
+        super().__init__(options)
+        self.store = SlowStore(options, options.build)
+        self.directory = directory
+
+    def run(self, program, arguments, ranks, module=None, environment=None):
+        with self.store.around(self.directory) as (slow, _):
+            return super().run(program, arguments, ranks, module, {**(environment or {}), **slow})

@@ -95,7 +95,8 @@ def parse_arguments(argv):
     add("--codec", help="of forebay-chunked, hdf5 and codec-limit (default: deflate:6; e3sm: shuffle,zstd:1)")
     add("--op", default="both", choices=("write", "read", "both"))
     add("--ranks", help="with commas (default: 2,4,16; for the short list: 2,4)")
-    add("--where", default="disk,memory", help="disk, memory or both, with commas (default: %(default)s)")
+    add("--where", default="disk,memory",
+        help="disk, memory, slow (--slow, made slow as in the suites), with commas (default: %(default)s)")
     add("--disk-dir", help="a directory on a disk (default: bench-tmp beside the build)")
     add("--memory-dir", default="/dev/shm", help="a directory in memory (default: %(default)s)")
     add("--rounds", type=int, default=5, help="samples of each (default: %(default)s)")
@@ -120,7 +121,7 @@ def parse_arguments(argv):
     add("--connector", metavar="DIR", help="suite hdf5: folder of the HDF5 plug-in; without it, the plug-in is left out")
     add("--dir", help="suite hdf5: directory of the files (default: /dev/shm)")
     add("--fast", default="/dev/shm", help="suites: directory on the fast device (default: %(default)s)")
-    add("--slow", help="suites: directory that is made slow (default: that of --disk-dir)")
+    add("--slow", help="directory that is made slow (default: suites: that of --disk-dir, else one in --memory-dir)")
     add("--transfer", help="suites, of ior-*: bytes of a rank in one call, with commas")
     bench_slow_store.add_options(add)
     options = parser.parse_args(argv)
@@ -231,12 +232,13 @@ def make_jobs(options):
 
 def make_directories(options):
     disk = options.disk_dir or os.path.join(os.path.dirname(os.path.abspath(options.build)), "bench-tmp")
-    places = {"disk": disk, "memory": options.memory_dir}
+    slow = options.slow or os.path.join(options.memory_dir, "forebay-slow")
+    places = {"disk": disk, "memory": options.memory_dir, "slow": slow}
     kinds = {}
     for kind in options.where.split(","):
         if kind not in places:
-            raise Failure(f"--where takes disk and memory, not {kind}")
-        if kind == "disk":
+            raise Failure(f"--where takes disk, memory and slow, not {kind}")
+        if kind != "memory":
             os.makedirs(places[kind], exist_ok=True)
         if os.path.isdir(places[kind]):
             kinds[os.path.abspath(places[kind])] = kind
@@ -272,6 +274,11 @@ def main(argv):
         return 1 if bench_staging.run_suite(launcher, programs, options, ranks,
                                             lambda more: keep(records, more, options.json)) else 0
     kinds = make_directories(options)
+    launchers = {directory: bench_slow_store.SlowLauncher(options, directory) if kind == "slow" else launcher
+                 for directory, kind in kinds.items()}
+    for each in launchers.values():
+        if each is not launcher:
+            print(each.store)
     jobs = make_jobs(options)
     if not programs["hdf5"] and any("hdf5" in b for job in jobs if job["arrays"] for b in job["backends"]):
         print("bench: without HDF5: configure with -DHDF5_ROOT=PREFIX (./dev bench does)", file=sys.stderr)
@@ -280,7 +287,7 @@ def main(argv):
         job["kinds"] = kinds
         for count in ranks:
             for directory in kinds:
-                comparison = Comparison(launcher, programs, job, count, directory)
+                comparison = Comparison(launchers[directory], programs, job, count, directory)
                 comparison.run()
                 print(comparison.table())
                 if options.steps:
