@@ -63,8 +63,9 @@ bool FileMaps::read_part(const Variable& var, VarId id, const Subarray& selectio
   r.element_size = static_cast<int>(width);
   r.swap = plain ? static_cast<int>(width) : 1;
   selector_.begin_operation();
-  const auto parts = selector_.parts_of(r, var);
-  reader_.as_of_newest(which_, [&] { reader_.read(r, parts); });
+  std::vector<decomposed::Wanted> wanted;
+  for (decomposed::Part& part : selector_.parts_of(r, var)) wanted.push_back({&r, std::move(part)});
+  reader_.as_of_newest(which_, [&] { reader_.read(wanted); });
   return !plain && from_external(external, stored.data(), type, out, elements, nullptr);
 }
 

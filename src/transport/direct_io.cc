@@ -118,8 +118,8 @@ class RunReader {
 
   // The bytes from `offset` on that the buffer has room for, which begins anew if need be.
   Count reach(Offset offset) {
-    const bool fits =
-        !pending_.empty() && offset - end_ <= hole_threshold_ && offset - start_ < buffer_size_;
+    const bool fits = !pending_.empty() && offset >= start_ && offset - end_ <= hole_threshold_ &&
+                      offset - start_ < buffer_size_;
     if (!fits) flush();
     if (pending_.empty()) start_ = end_ = offset;
     return buffer_size_ - (offset - start_);

@@ -583,6 +583,7 @@ void DealtIndex::hear_plans(Rank from, std::span<const std::byte> bytes) {
 // -- reading
 
 void DealtIndex::read_what_is_known() {
+  Reader::Batch batch(reader_);
   std::vector<Job> remaining;
   std::map<const Selected*, std::array<Part, 2>> halves;  // the same for all variables
   for (std::size_t i = 0; i < under_way_; ++i) {
@@ -618,6 +619,7 @@ void DealtIndex::read_what_is_known() {
       remaining.push_back(std::move(job));
     }
   }
+  batch.carry_out();
   jobs_.erase(jobs_.begin(), jobs_.begin() + static_cast<std::ptrdiff_t>(under_way_));
   jobs_.insert(jobs_.begin(), std::make_move_iterator(remaining.begin()),
                std::make_move_iterator(remaining.end()));

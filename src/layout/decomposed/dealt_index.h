@@ -54,10 +54,6 @@ class DealtIndex {
              std::uint32_t few_files = 8)
       : comm_(comm), schema_(schema), reader_(reader), memory_(memory), few_files_(few_files) {}
 
-  struct Wanted {
-    const Request* request;
-    Part part;
-  };
   /// Collective. Reads what each rank wants, as of the commit that all use. A rank that fails goes
   /// through all rounds with the others, and throws in the end.
   void read(std::span<const Wanted> wanted);

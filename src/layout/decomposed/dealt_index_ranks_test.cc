@@ -169,7 +169,7 @@ class Asker {
            selector_.parts_of(r, files.schema().vars[static_cast<std::size_t>(r.var)]))
         wanted_.push_back({&r, part});
   }
-  const std::vector<DealtIndex::Wanted>& wanted() const { return wanted_; }
+  const std::vector<Wanted>& wanted() const { return wanted_; }
   Count wrong() const {
     Count wrong = 0;
     for (std::size_t i = 0; i < asked_.size(); ++i) {
@@ -187,7 +187,7 @@ class Asker {
   std::vector<Request> requests_;
   std::vector<std::vector<std::int32_t>> values_;
   Selector selector_{1 << 20};
-  std::vector<DealtIndex::Wanted> wanted_;
+  std::vector<Wanted> wanted_;
 };
 
 /// The last of several ranks wants nothing; the first is late.
@@ -246,7 +246,7 @@ TEST(DealtIndex, only_who_may_have_what_is_wanted_is_asked) {
         r.elements = n;
         r.element_size = r.swap = 4;
         r.packed = reinterpret_cast<std::byte*>(values.data());
-        std::vector<DealtIndex::Wanted> wanted;
+        std::vector<Wanted> wanted;
         for (const Part& part : selector.parts_of(r, all.schema().vars[fixed]))
           wanted.push_back({&r, part});
         dealt.read(wanted);

@@ -458,35 +458,29 @@ void DecomposedLayout::synced() {
 void DecomposedLayout::read(std::span<Request> requests, bool collective) {
   StepTimer timer(site_.report, Step::read);
   const bool deals = collective && comm_.size() > 1 && state_.files > 1;
-  std::vector<DealtIndex::Wanted> wanted;  // where they are dealt
-  const auto variable = [&](VarId id) -> const Variable& {
-    return schema_.vars[static_cast<std::size_t>(id)];
-  };
-  // What was written since, and waits.
-  const auto put_over = [&](const Request& r, const Part& part) {
-    if (!waiting_.empty()) waiting_.apply(r, part, variable(r.var), selector_);
+  std::vector<Wanted> wanted;
+  const auto variable = [&](const Request& r) -> const Variable& {
+    return schema_.vars[static_cast<std::size_t>(r.var)];
   };
   const auto failed = attempt_to([&] {
     selector_.begin_operation();
     for (const Request& r : requests) {
       if (r.elements == 0) continue;
-      const auto parts = selector_.parts_of(r, variable(r.var));
-      if (deals) {
-        for (const Part& part : parts) wanted.push_back({&r, part});
-        continue;
-      }
-      const auto read_it = [&] { reader_.read(r, parts); };
-      site_.file.writable() ? read_it() : reader_.as_of_newest(wanted_state(site_.method), read_it);
-      for (const Part& part : parts) put_over(r, part);
+      for (Part& part : selector_.parts_of(r, variable(r))) wanted.push_back({&r, std::move(part)});
     }
   });
-  if (deals) {
-    if (failed) wanted.clear();
-    const auto read_all = [&] { dealt_.read(wanted); };
-    site_.file.writable() ? read_all() : dealt_.as_of_newest(wanted_state(site_.method), read_all);
-  }
+  if (failed) wanted.clear();
+  const auto read_all = [&] { deals ? dealt_.read(wanted) : reader_.read(wanted); };
+  const OpenState which = wanted_state(site_.method);
+  if (site_.file.writable())
+    read_all();
+  else
+    deals ? dealt_.as_of_newest(which, read_all) : reader_.as_of_newest(which, read_all);
   if (failed) throw *failed;
-  for (const auto& [request, part] : wanted) put_over(*request, part);
+  if (waiting_.empty()) return;
+  // What was written since, and waits.
+  for (const auto& [request, part] : wanted)
+    waiting_.apply(*request, part, variable(*request), selector_);
 }
 
 // Each rank fills an interval of the record.

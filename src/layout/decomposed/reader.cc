@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "base/attempt.h"
 #include "base/byteorder.h"
@@ -11,6 +12,8 @@
 
 namespace forebay::decomposed {
 namespace {
+
+constexpr std::size_t most_late = 1024;
 
 [[noreturn]] void damaged(const std::string& what) {
   throw Error(Errc::enotnc, what, "forebay check tells what can still be read");
@@ -95,6 +98,44 @@ class Reader::PieceStream : public ExtentStream {
   std::size_t begin_piece_ = 0, piece_ = 0, end_ = 0, at_ = 0;
   Count level_ = 0;
   std::vector<Extent> waiting_;
+};
+
+/// Those of many slabs of one file, by place; slabs do not lie over each other.
+class Reader::ManyPieces : public ExtentStream {
+ public:
+  explicit ManyPieces(std::span<const PieceStream> streams)
+      : streams_(streams.begin(), streams.end()) {}
+
+  StreamSummary summary() const override {
+    StreamSummary all;
+    for (const PieceStream& stream : streams_) {
+      const StreamSummary its = stream.summary();
+      if (its.empty()) continue;
+      if (all.empty()) all.first = its.first;
+      all.last = std::max(all.last, its.last);
+      all.bytes += its.bytes;
+      all.pieces += its.pieces;
+    }
+    return all;
+  }
+  std::size_t next(std::span<Extent> out) override {
+    for (; at_ < streams_.size(); ++at_)
+      if (const std::size_t made = streams_[at_].next(out)) return made;
+    return 0;
+  }
+  void rewind() override {
+    at_ = 0;
+    for (PieceStream& stream : streams_) stream.rewind();
+  }
+  std::unique_ptr<ExtentStream> clone() const override {
+    auto copy = std::make_unique<ManyPieces>(streams_);
+    copy->rewind();
+    return copy;
+  }
+
+ private:
+  std::vector<PieceStream> streams_;
+  std::size_t at_ = 0;
 };
 
 Reader::Reader(const Schema& schema, std::string path, ReadExtents read, ReaderOptions options,
@@ -428,7 +469,7 @@ class Reader::Uses {
   const Slab& slab(std::size_t number) const { return *list_[number].slab; }
   const Levels& levels() const { return levels_; }
   /// The only slab's plan; null: there are several slabs, and `pieces` has what remains of them.
-  const Plan* plan() const { return list_.size() == 1 ? list_[0].plan.get() : nullptr; }
+  std::shared_ptr<const Plan> plan() const { return list_.size() == 1 ? list_[0].plan : nullptr; }
   std::vector<Piece>& pieces() { return pieces_; }
   Count covered() const {
     if (list_.empty()) return 0;
@@ -527,10 +568,14 @@ bool Reader::read_by(const Request& request, const Part& part, std::span<const S
   const auto stream_of = [&](std::span<const Piece> its, Offset begin, Count unit) {
     return PieceStream(its, uses.levels(), what, to, begin, unit);
   };
-  if (const Plan* const plan = uses.plan()) {
+  if (const auto& plan = uses.plan()) {
     const Slab& slab = uses.slab(0);
-    auto stream = stream_of(plan->pieces, slab.entry.parts.empty() ? slab.entry.offset : 0,
-                            request.element_size);
+    const bool encoded = !slab.entry.parts.empty();
+    if (late_ && !encoded) {
+      read_later({slab.file, slab.entry.offset, plan, &request, part});
+      return true;
+    }
+    auto stream = stream_of(plan->pieces, encoded ? 0 : slab.entry.offset, request.element_size);
     read_slab(slab, var, stream);
     return true;
   }
@@ -550,17 +595,57 @@ bool Reader::read_by(const Request& request, const Part& part, std::span<const S
   return true;
 }
 
-void Reader::read_part(const Request& request, const Part& part, std::span<const Slab> slabs) {
-  if (read_by(request, part, slabs, [&](const Slab& slab) { return plan_for(slab, part.what); }))
-    return;
-  for (const Part& half : halves_of(part)) read_part(request, half, slabs);
+// Plans that wait take no more memory than one may; most slabs share one.
+void Reader::read_later(Late late) {
+  const bool shared = !late_->empty() && late_->back().plan == late.plan;
+  const std::size_t more = shared ? 0 : late.plan->pieces.size();
+  if (late_->size() == most_late || late_pieces_ + more > most_pieces()) read_late();
+  late_pieces_ += late_->empty() ? late.plan->pieces.size() : more;
+  late_->push_back(std::move(late));
 }
 
-void Reader::read(const Request& request, std::span<const Part> parts) {
-  const Variable& var = schema_.vars[static_cast<std::size_t>(request.var)];
-  naming("variable " + var.name, [&] {
-    for (const Part& part : parts) read_part(request, part, slabs_of(request.var, part.record));
+// Where calls are quick each slab's pieces are read by themselves: what lies between two of them
+// would cost more than a call.
+void Reader::read_late() {
+  std::vector<Late> late = std::exchange(*late_, {});
+  late_pieces_ = 0;
+  std::sort(late.begin(), late.end(), [](const Late& a, const Late& b) {
+    return std::pair(a.file, a.begin) < std::pair(b.file, b.begin);
   });
+  for (std::size_t i = 0, end = 0; i < late.size(); i = end) {
+    const std::uint32_t number = late[i].file;
+    File& file = *opened(number).file;
+    std::vector<PieceStream> streams;
+    for (; end < late.size() && late[end].file == number; ++end) {
+      const Late& l = late[end];
+      const Variable& var = schema_.vars[static_cast<std::size_t>(l.request->var)];
+      const Destination to{*l.request, var, l.part.memory};
+      streams.emplace_back(l.plan->pieces, l.plan->levels, *l.part.what, to, l.begin,
+                           l.request->element_size);
+    }
+    if (options_.in_bulk || is_slow(file.least_latency(false))) {
+      ManyPieces all(streams);
+      read_(file, all, options_.hole_threshold, report_);
+    } else {
+      for (PieceStream& stream : streams) read_(file, stream, options_.hole_threshold, report_);
+    }
+  }
+}
+
+void Reader::read_part(const Wanted& wanted, std::span<const Slab> slabs) {
+  const auto plan_of = [&](const Slab& slab) { return plan_for(slab, wanted.part.what); };
+  if (read_by(*wanted.request, wanted.part, slabs, plan_of)) return;
+  for (const Part& half : halves_of(wanted.part)) read_part({wanted.request, half}, slabs);
+}
+
+void Reader::read(std::span<const Wanted> wanted) {
+  Batch batch(*this);
+  for (const Wanted& w : wanted) {
+    const VarId id = w.request->var;
+    naming("variable " + schema_.vars[static_cast<std::size_t>(id)].name,
+           [&] { read_part(w, slabs_of(id, w.part.record)); });
+  }
+  batch.carry_out();
 }
 
 Reader::Newest Reader::newest(OpenState which) {

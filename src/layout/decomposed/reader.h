@@ -50,8 +50,15 @@ struct ReaderOptions {
   Count index_memory = 64 << 20;
   Count hole_threshold = 64 << 10;
   std::size_t most_files = 64;
+  bool in_bulk = false;  ///< as where calls are found to be slow
   ClientCaches caches = ClientCaches::coherent;
   PartReaderOptions parts = {};
+};
+
+/// One record of a request.
+struct Wanted {
+  const Request* request;
+  Part part;
 };
 
 /// Reads extents of a file.
@@ -79,9 +86,9 @@ class Reader {
   void check_roots() const;
   void check_roots(const RootsFound& of_all_files) const;
 
-  /// Local. Reads parts of a request's variable to where the request has them; fill values where
-  /// nothing was written. Errc::enotnc naming the variable and the data file for what is damaged.
-  void read(const Request& request, std::span<const Part> parts);
+  /// Local. Reads parts of requests to where these have them; fill values where nothing was
+  /// written. Errc::enotnc naming the variable and the data file for what is damaged.
+  void read(std::span<const Wanted> wanted);
 
   // The steps of a read, for who asks other ranks for what indexes tell (dealt_index.h). All local.
 
@@ -95,6 +102,23 @@ class Reader {
   PlanCache& plans() { return plans_; }
   /// Of one plan.
   std::size_t most_pieces() const;
+  /// While there is one, what read_by() is to read of slabs without a codec waits for carry_out():
+  /// where a store answers slowly neighbours in a file are read together, whatever variables they
+  /// are of. Requests outlive it.
+  class Batch {
+   public:
+    explicit Batch(Reader& reader) : reader_(reader) {
+      reader_.late_.emplace();
+      reader_.late_pieces_ = 0;
+    }
+    ~Batch() { reader_.late_.reset(); }
+    Batch(const Batch&) = delete;
+    Batch& operator=(const Batch&) = delete;
+    void carry_out() { reader_.read_late(); }
+
+   private:
+    Reader& reader_;
+  };
   /// Reads a part by all of its slabs, newest first. False: its pieces are more than may be, and
   /// nothing was read; it has to be halved.
   using PlanOf = std::function<std::shared_ptr<const Plan>(const Slab& slab)>;
@@ -159,7 +183,16 @@ class Reader {
     }
   };
   class PieceStream;
+  class ManyPieces;
   class Uses;
+  /// A slab that will be read by a plan.
+  struct Late {
+    std::uint32_t file;
+    Offset begin;
+    std::shared_ptr<const Plan> plan;
+    const Request* request;
+    Part part;
+  };
 
   Opened& opened(std::uint32_t number);
   Opened& loaded(std::uint32_t number);
@@ -170,11 +203,13 @@ class Reader {
   void collect_by_patterns(std::uint32_t file, std::uint32_t map, const Pattern& target,
                            const AddPiece& add);
   void collect_by_inverse(std::uint32_t file, std::uint32_t map, Plan& plan, const AddPiece& add);
-  void read_part(const Request& request, const Part& part, std::span<const Slab> slabs);
+  void read_part(const Wanted& wanted, std::span<const Slab> slabs);
   bool find_uses(std::span<const Slab> slabs, const Variable& var, const Selected& what,
                  const PlanOf& plan_of, Uses& uses);
   [[noreturn]] void throw_other_bytes(std::uint32_t file, const Variable& var) const;
   void read_slab(const Slab& slab, const Variable& var, ExtentStream& extents);
+  void read_later(Late late);
+  void read_late();
   void fill(const Destination& to, const Selected& what) const;
 
   const Schema& schema_;
@@ -194,6 +229,8 @@ class Reader {
   PartReader parts_;
   std::set<std::pair<std::uint32_t, std::uint64_t>> damaged_inverses_;  // file, hash
   std::list<Opened> files_;                                             // the one used last first
+  std::optional<std::vector<Late>> late_;
+  std::size_t late_pieces_ = 0;   // of their plans
   std::set<std::uint32_t> seen_;  // data files, where caches are weak
   PlanCache plans_;
   std::int64_t plans_made_ = 0, plans_found_ = 0, indexes_loaded_ = 0;

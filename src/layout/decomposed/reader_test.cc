@@ -24,23 +24,30 @@ constexpr Count columns = 8;
 class ReaderTest : public testing::Test {
  protected:
   void SetUp() override {
-    path_ = fs::path(testing::TempDir()) / ("forebay_reader_" + std::to_string(::getpid()));
+    path_ = folder_ / "file";
     fs::create_directories(folder_of(path_));
     schema_.version = 5;
     schema_.add_dim({"x", columns});
     Variable var;
-    var.name = "v", var.type = Type::int32, var.dimids = {0}, var.decomposed = true;
-    schema_.add_var(var);
+    var.type = Type::int32, var.dimids = {0}, var.decomposed = true;
+    for (const char* name : {"v", "w"}) {
+      var.name = name;
+      schema_.add_var(var);
+    }
     file_ = std::make_shared<File>(data_path(path_, 0), true, 0, report_);
     file_->create(false);
     writer_ = std::make_unique<DataFileWriter>(file_, Front{id, 0});
     writer_->create();
     reader_ = std::make_unique<Reader>(schema_, path_, read_directly, ReaderOptions{}, 0, report_);
   }
-  void TearDown() override { fs::remove_all(folder_of(path_)); }
+  void TearDown() override { fs::remove_all(folder_); }
 
   /// Writes `value` to a run of columns, and leaves the root.
   void write(std::uint64_t epoch, Count first, Count count, std::int32_t value) {
+    add(0, first, count, value);
+    writer_->write(epoch);
+  }
+  void add(VarId var, Count first, Count count, std::int32_t value) {
     const auto what = make_selected(
         factored(std::vector{columns}, std::vector<forebay::Run>{{first, count}}), {});
     const DataFileWriter::MapMember member{0, what->key, count};
@@ -50,8 +57,7 @@ class ReaderTest : public testing::Test {
     for (Count i = 0; i < count; ++i) store_be(bytes.data() + 4 * i, value);
     const Offset at = writer_->allocate(4 * count);
     file_->write_at(at, bytes);
-    writer_->add({0, 0, 0, map, at, 4 * count, 0});
-    writer_->write(epoch);
+    writer_->add({var, 0, 0, map, at, 4 * count, 0});
   }
   void use(std::uint64_t epoch, std::uint64_t through, const RootSums& sums) {
     State state;
@@ -59,15 +65,23 @@ class ReaderTest : public testing::Test {
     state.roots = sums;
     reader_->use(state);
   }
-  std::vector<std::int32_t> read() {
-    std::vector<std::int32_t> values(columns, -1);
-    Request r;
-    r.selection = Subarray{{0}, {columns}, {}};
-    r.elements = columns;
-    r.packed = reinterpret_cast<std::byte*>(values.data());
-    r.element_size = r.swap = 4;
+  std::vector<std::int32_t> read() { return std::move(read(std::vector<VarId>{0}).front()); }
+  std::vector<std::vector<std::int32_t>> read(const std::vector<VarId>& vars) {
+    std::vector<std::vector<std::int32_t>> values(vars.size(), std::vector(columns, -1));
+    std::vector<Request> requests(vars.size());
+    std::vector<Wanted> wanted;
     selector_.begin_operation();
-    reader_->read(r, selector_.parts_of(r, schema_.vars[0]));
+    for (std::size_t i = 0; i < vars.size(); ++i) {
+      Request& r = requests[i];
+      r.var = vars[i];
+      r.selection = Subarray{{0}, {columns}, {}};
+      r.elements = columns;
+      r.packed = reinterpret_cast<std::byte*>(values[i].data());
+      r.element_size = r.swap = 4;
+      for (const Part& part : selector_.parts_of(r, schema_.vars[static_cast<std::size_t>(r.var)]))
+        wanted.push_back({&r, part});
+    }
+    reader_->read(wanted);
     return values;
   }
   static std::vector<std::int32_t> filled(Count first, Count count, std::int32_t value) {
@@ -76,6 +90,9 @@ class ReaderTest : public testing::Test {
     return values;
   }
 
+  fs::path folder_ = fs::path(testing::TempDir()) /
+                     ("forebay_reader_" + std::to_string(::getpid()) +
+                      testing::UnitTest::GetInstance()->current_test_info()->name());
   std::string path_;
   Schema schema_;
   Report report_;
@@ -101,6 +118,28 @@ TEST_F(ReaderTest, what_was_planned_for_a_commit_that_was_overruled_is_not_used)
   EXPECT_EQ(reader_->plans_made(), 2);
   EXPECT_EQ(read(), filled(2, 5, 3));
   EXPECT_EQ(reader_->plans_made(), 2);
+}
+
+// In any order, one of them twice; the file has the second variable's values first.
+TEST_F(ReaderTest, where_calls_are_slow_slabs_that_are_neighbours_are_read_by_one) {
+  add(1, 0, columns, 11);
+  add(0, 1, 6, 10);
+  writer_->write(1);
+  use(1, 1, writer_->change());
+  const std::vector<VarId> vars{0, 1, 0};
+  const std::vector wanted{filled(1, 6, 10), filled(0, columns, 11), filled(1, 6, 10)};
+  const auto calls = [&] {
+    EXPECT_EQ(read(vars), wanted);  // and the index
+    const std::int64_t before = report_[Counter::read_calls];
+    EXPECT_EQ(read(vars), wanted);
+    return report_[Counter::read_calls] - before;
+  };
+  EXPECT_EQ(calls(), 3);
+  ReaderOptions slow;
+  slow.in_bulk = true;
+  reader_ = std::make_unique<Reader>(schema_, path_, read_directly, slow, 0, report_);
+  use(1, 1, writer_->change());
+  EXPECT_EQ(calls(), 1);
 }
 
 }  // namespace
