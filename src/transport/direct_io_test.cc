@@ -59,6 +59,16 @@ void expect_rows(Reads& reads, const std::vector<ExtentRow>& rows, std::vector<s
   ASSERT_TRUE(memory == expected);
 }
 
+// As of two selections of one slab: what comes before the buffer begins it anew.
+TEST(ReadRows, takes_pieces_that_go_back) {
+  std::vector<std::byte> memory(4096);
+  Reads reads;
+  const auto row = [&](Offset offset, Count skip) {
+    return ExtentRow{{offset, 100, memory.data(), skip, 1}, 1, 0};
+  };
+  expect_rows(reads, {row(5000, 0), row(1000, 100), row(5200, 200), row(900, 300)}, memory, 8192);
+}
+
 TEST(ReadRows, gives_every_piece_its_bytes) {
   std::mt19937 random(11);
   const auto pick = [&](Count low, Count high) {
