@@ -56,6 +56,8 @@ class ByteFile {
   virtual std::int64_t least_latency([[maybe_unused]] bool writing) const {
     return std::numeric_limits<std::int64_t>::max();
   }
+  /// Local. What another rank has found out of it.
+  virtual void learn_latency([[maybe_unused]] bool writing, [[maybe_unused]] std::int64_t ns) {}
   static constexpr std::int64_t few_timed = 4;
   static constexpr std::int64_t largest_timed = 1 << 20;  ///< bytes; larger ones tell of bandwidth
   /// Whether the bytes between those that are written must be left alone: what this node knows of

@@ -59,8 +59,7 @@ class File : public ByteFile {
   /// Local. Of calls to all files of this folder: the least of those seen, less a nanosecond a
   /// byte. The largest number until there were a few.
   std::int64_t least_latency(bool writing) const override;
-  /// Local. What another rank has found out.
-  void learn_latency(bool writing, std::int64_t ns);
+  void learn_latency(bool writing, std::int64_t ns) override;
   /// Local. Where the first call took long it is made again, with a few of its bytes, until it is
   /// known whether that is the store's doing: of that first operations depend. `same`: what the
   /// file has at `offset`, which was just written there; `size` bytes there were just read.

@@ -68,9 +68,11 @@ OperationTotal AggregatedTransport::total_of(const ExtentStream& extents, bool w
                                   mine.bytes,
                                   mine.pieces};
   comm_.max_and_sum(all, 4);
-  if (writing) latency_ = -all[2];
+  const std::int64_t latency = -all[2];
+  if (writing) latency_ = latency;
+  file_->learn_latency(writing, latency);
   caches_weak_ = all[3] != 0;
-  options_.bulk = batches_ || is_slow(-all[2]);
+  options_.bulk = batches_ || is_slow(latency);
   if (all[4] == 0) return {};
   return {-all[0], all[1], all[4], all[5]};
 }

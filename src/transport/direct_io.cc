@@ -14,12 +14,16 @@ namespace forebay {
 namespace {
 
 constexpr Count large_piece = 128 << 10;
+// Where a call takes long, and a store has several servers, a call should have stripes of all.
+constexpr Count slow_buffer = 8 << 20;
 constexpr std::size_t most_pending = 1 << 15;  // of a read: rows that one call serves
 
-/// Collects adjacent pieces and writes them together.
+/// Collects adjacent pieces and writes them together. Calls end at multiples of their size, where
+/// stripes do.
 class RunWriter {
  public:
-  RunWriter(ByteFile& file, Report& report) : file_(file), report_(report) {}
+  RunWriter(ByteFile& file, Report& report, Count size)
+      : file_(file), report_(report), size_(size) {}
 
   void add(const Extent& e) {
     if (e.swap == 1 && e.length >= large_piece) {
@@ -29,9 +33,9 @@ class RunWriter {
     }
     Extent part = e;
     for (Count left = e.length; left > 0;) {
-      if (used_ == direct_buffer || part.offset != start_ + used_) flush();
+      if (part.offset % size_ == 0 || part.offset != start_ + used_) flush();
       if (used_ == 0) start_ = part.offset;
-      part.length = std::min(left, direct_buffer - used_);
+      part.length = std::min(left, size_ - part.offset % size_);
       copy_out(buffer_.get() + used_, part);
       used_ += part.length;
       part.offset += part.length;
@@ -53,8 +57,10 @@ class RunWriter {
 
   ByteFile& file_;
   Report& report_;
+  Count size_;
   // Not filled with zeros: most transfers use a small part of it.
-  std::unique_ptr<std::byte[]> buffer_ = std::make_unique_for_overwrite<std::byte[]>(direct_buffer);
+  std::unique_ptr<std::byte[]> buffer_ =
+      std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(size_));
   Offset start_ = 0;
   Count used_ = 0;
 };
@@ -62,8 +68,11 @@ class RunWriter {
 /// Collects pieces that one read can serve.
 class RunReader {
  public:
-  RunReader(const ReadInto& read, Count hole_threshold, const StreamSummary& summary)
+  /// `step`: bytes of a call that needs no buffer.
+  RunReader(const ReadInto& read, Count hole_threshold, const StreamSummary& summary,
+            Count step = direct_buffer)
       : read_(read),
+        step_(step),
         hole_threshold_(hole_threshold),
         buffer_size_(std::clamp<Count>(summary.last - summary.first, 1, direct_buffer)),
         alone_(summary.pieces == 1) {}
@@ -155,17 +164,18 @@ class RunReader {
   }
 
   void read_in_place(const Extent& e) {
-    const Count step = e.swap == 1 ? e.length : direct_buffer;
-    for (Count done = 0; done < e.length; done += step) {
+    for (Count done = 0, n = e.length; done < e.length; done += n) {
+      // To a multiple of the step, and no element is cut.
+      if (e.swap > 1) n = (step_ - (e.offset + done) % step_) & -Count{e.swap};
+      n = std::min(n > 0 ? n : step_, e.length - done);
       std::byte* const to = e.memory + e.skip + done;
-      const auto bytes = static_cast<std::size_t>(std::min(step, e.length - done));
-      read_(e.offset + done, {to, bytes});
-      if (e.swap > 1) copy_swapped(to, to, bytes, e.swap);
+      read_(e.offset + done, {to, static_cast<std::size_t>(n)});
+      if (e.swap > 1) copy_swapped(to, to, static_cast<std::size_t>(n), e.swap);
     }
   }
 
   const ReadInto& read_;
-  Count hole_threshold_, buffer_size_;
+  Count step_, hole_threshold_, buffer_size_;
   bool alone_;  // there is one piece only
   std::unique_ptr<std::byte[]> buffer_;
   std::vector<ExtentRow> pending_;
@@ -188,7 +198,10 @@ Count direct_memory(bool write) {
 }
 
 void write_directly(ByteFile& file, ExtentStream& extents, Report& report) {
-  RunWriter run(file, report);
+  const bool slow = is_slow(file.least_latency(true)) && !file.writes_later();
+  const StreamSummary summary = extents.summary();
+  const Count most = slow ? slow_buffer : direct_buffer;
+  RunWriter run(file, report, summary.last - summary.first < direct_buffer ? direct_buffer : most);
   feed(extents, run);
 }
 
@@ -205,7 +218,8 @@ void read_directly(ByteFile& file, ExtentStream& extents, Count hole_threshold, 
     const std::size_t got = file.read_at(offset, into);
     std::memset(into.data() + got, 0, into.size() - got);
   };
-  RunReader run(read, hole_threshold, extents.summary());
+  const bool slow = is_slow(file.least_latency(false));
+  RunReader run(read, hole_threshold, extents.summary(), slow ? slow_buffer : direct_buffer);
   feed(extents, run);
 }
 
