@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <random>
 #include <string>
@@ -18,10 +19,12 @@
 #include "base/attempt.h"
 #include "base/byteorder.h"
 #include "base/error.h"
+#include "base/memory_file_testing.h"
 #include "comm/thread_ranks.h"
 #include "storage/file.h"
 #include "storage/gated_file_testing.h"
 #include "storage/write_queue.h"
+#include "transport/aggregation_rules.h"
 #include "transport/transport.h"
 
 namespace forebay {
@@ -554,6 +557,46 @@ TEST_P(TransportRanks, windows_of_few_ranks_each_hold_nobody_up) {
       EXPECT_EQ(found, written) << "rank " << comm.rank() << ", operation " << operation;
     }
   });
+}
+
+/// Calls `before` with the place of each read.
+class Watched : public MemoryFile {
+ public:
+  using MemoryFile::MemoryFile;
+  std::size_t read_at(Offset offset, std::span<std::byte> into) override {
+    before(offset);
+    return MemoryFile::read_at(offset, into);
+  }
+  std::function<void(Offset)> before;
+};
+
+// A rank that waits for a slot has copied half a ring of windows, so that others find as many slots
+// free: else all would wait for each other once a window.
+TEST(ReadsThroughWindows, give_half_a_ring_back_at_one_go) {
+  constexpr Count window = 4096, ring = ring_sizes({}).home, half = ring / 2, windows = 3 * ring;
+  const auto file = std::make_shared<Watched>("watched", std::make_shared<MemoryDisk>());
+  file->write_at(0, std::vector<std::byte>(windows * window, std::byte{1}));
+  std::vector<std::byte> found(windows);
+  std::vector<Count> copied;  // when a window is read, in their order
+  file->before = [&](Offset) {
+    copied.push_back(std::count(found.begin(), found.end(), std::byte{1}));
+  };
+  std::vector<Extent> pieces;
+  for (Count w = 0; w < windows; ++w)
+    pieces.push_back({w * window + 8, 1, &found[static_cast<std::size_t>(w)], 0, 1});
+  TransportOptions options;
+  options.kind = "aggregated";
+  options.window_size = window;
+  Report report;
+  const Comm alone;
+  const auto transport = make_transport(alone, file, options, report);
+  Listed all(std::move(pieces));
+  transport->read_all(all);
+  transport->close();
+  std::vector<Count> expected(ring, 0);
+  for (Count given_back = half; std::ssize(expected) < windows; given_back += half)
+    expected.insert(expected.end(), half, given_back);
+  EXPECT_EQ(copied, expected);
 }
 
 TEST_P(TransportRanks, a_full_disk_is_told_to_all_and_they_go_on) {

@@ -93,7 +93,7 @@ void WindowWalk::write(std::optional<ExtentReader>& pieces) {
 
 // Marks run ahead of copies, so that reading overlaps copying; but before a rank waits for a slot
 // it copies up to the window that had it, whoever has pieces in that: who holds it may wait for a
-// slot that this rank holds.
+// slot that this rank holds. Where it waits for some slots at once, it copies what those had.
 void WindowWalk::read(ReadWalks& walks) {
   std::array<std::size_t, Slots::most> used{};  // visits up to the last that had the slot
   std::size_t copied = 0;                       // visits before it
@@ -106,10 +106,13 @@ void WindowWalk::read(ReadWalks& walks) {
   };
   for (std::size_t i = 0; i < visits_.size(); ++i) {
     const Slots::Use use = use_at(i);
-    const std::size_t had_it = std::exchange(used[static_cast<std::size_t>(use.slot)], i + 1);
+    if (visit(i).mine && !site_.slots.is_free(use)) {
+      const Slots::Use last = use_at(ahead_of(i, visits_.size()));
+      copy_up_to(used[static_cast<std::size_t>(last.slot)], i);
+      wait_until_free(i);
+    }
+    used[static_cast<std::size_t>(use.slot)] = i + 1;
     if (!visit(i).mine) continue;
-    copy_up_to(had_it, i);
-    wait_until_free(i);
     {
       StepTimer timer(site_.report, Step::plan);
       if (visit(i).home) {
@@ -135,7 +138,7 @@ std::size_t WindowWalk::ahead_of(std::size_t i, std::size_t end) const {
 void WindowWalk::wait_until_free(std::size_t i) {
   StepTimer timer(site_.report, Step::wait);
   const Slots::Use use = use_at(i);
-  if (writing_ && ahead_ > 0 && !site_.slots.is_free(use))
+  if (ahead_ > 0 && !site_.slots.is_free(use))
     site_.slots.wait_until_empty(use_at(ahead_of(i, visits_.size())), meanwhile_);
   site_.slots.wait_until_free(use, meanwhile_);
 }
