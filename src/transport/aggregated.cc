@@ -327,7 +327,7 @@ void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream
         // Needs no memory, so that a small operation has no agreement to pay for: a rank that has
         // failed takes part without pieces.
         visit_all(part, topology_->node().size(), visits_);
-        walk.emplace(site, part, visits_, writing);
+        walk.emplace(site, part, writing);
         if (failed) {
           failure_ = std::exchange(failed, std::nullopt);
           walks.marks.reset();
@@ -337,18 +337,18 @@ void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream
         std::optional<TouchedWindows> touched;
         if (!failed) {
           failed = attempt_to([&] {
+            walk.emplace(site, part, writing);
             if (by_all) return visit_all(part, topology_->node().size(), visits_);
             touched.emplace(part);
             looks->for_each_before(part.end(),
                                    [&](const Extent& e) { touched->mark(e.offset, e.end()); });
           });
         }
-        if (!by_all)
-          failed = plan_visits(comm_, *topology_, part, touched ? &*touched : nullptr,
-                               std::move(failed), visits_);
-        if (!failed) failed = attempt_to([&] { walk.emplace(site, part, visits_, writing); });
-        agree_on_error(comm_, failed);
+        by_all ? agree_on_error(comm_, failed)
+               : plan_visits(comm_, *topology_, part, touched ? &*touched : nullptr,
+                             std::move(failed), visits_);
       }
+      walk->over(visits_);
       report_[Counter::windows] += static_cast<std::int64_t>(visits_.size());
     }
     writing ? walk->write(walks.copies) : walk->read(walks);

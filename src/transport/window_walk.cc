@@ -29,31 +29,37 @@ std::size_t windows_ahead(const RingSizes& rings) {
 
 }  // namespace
 
-WindowWalk::WindowWalk(const WindowSite& site, const WindowGrid& grid,
-                       std::span<const Visit> visits, bool writing)
+// There is room for whatever the others may have, since who has what becomes known in a meeting
+// behind which nothing fails.
+WindowWalk::WindowWalk(const WindowSite& site, const WindowGrid& grid, bool writing)
     : site_(site),
       grid_(grid),
-      visits_(visits),
       writing_(writing),
       ahead_(windows_ahead(site.slots.rings())),
       meanwhile_([this] { return progress(); }) {
   const auto [home, away] = site_.slots.rings();
-  const auto open = static_cast<std::size_t>(home);
+  const int others = site_.topology.nodes() - 1;
+  if (others == 0) return;
   asked_.reserve(static_cast<std::size_t>(away));
-  int most = 0;
-  for (std::size_t i = 0; i < visits_.size(); ++i) {
-    if (visit(i).nodes == 0 || delegate(i) != site_.rank) continue;
-    const int nodes = visit(i).nodes;
-    delegated_.push_back({i, nodes, nodes, writing ? 0 : nodes});
-    most = std::max(most, nodes);
-  }
-  if (writing || delegated_.empty()) return;
-  wishes_.resize(open);
-  for (auto& wishes : wishes_) wishes.reserve(static_cast<std::size_t>(most));
+  std::size_t most = 0;
+  for (Count w = grid_.first; w < grid_.first + grid_.count; ++w)
+    most += delegate_of(w) == site_.rank ? 1 : 0;
+  delegated_.reserve(most);
+  if (writing || most == 0) return;
+  wishes_.resize(std::min(static_cast<std::size_t>(home), most));
+  for (auto& wishes : wishes_) wishes.reserve(static_cast<std::size_t>(others));
 }
 
-Rank WindowWalk::delegate(std::size_t i) const {
-  const Count window = visit(i).window;
+void WindowWalk::over(std::span<const Visit> visits) {
+  visits_ = visits;
+  for (std::size_t i = 0; i < visits_.size(); ++i) {
+    const int nodes = visit(i).nodes;
+    if (nodes > 0 && delegate(i) == site_.rank)
+      delegated_.push_back({i, nodes, nodes, writing_ ? 0 : nodes});
+  }
+}
+
+Rank WindowWalk::delegate_of(Count window) const {
   const auto ranks = site_.topology.ranks_of(grid_.home_of(window));
   return ranks[static_cast<std::size_t>(grid_.delegate_of(window, static_cast<int>(ranks.size())))];
 }
