@@ -58,21 +58,9 @@ std::string AggregatedTransport::reasons() const {
   return text;
 }
 
-OperationTotal AggregatedTransport::total_of(const ExtentStream& extents) {
-  StepTimer timer(report_, Step::plan);
-  const StreamSummary mine = extents.summary();
-  std::array<std::int64_t, 6> all{mine.empty() ? INT64_MIN : -mine.first,
-                                  mine.empty() ? INT64_MIN : mine.last,
-                                  -file_->least_latency(),
-                                  file_->has_weak_caches(),
-                                  mine.bytes,
-                                  mine.pieces};
-  comm_.max_and_sum(all, 4);
-  latency_ = -all[2];
-  caches_weak_ = all[3] != 0;
-  options_.bulk = batches_ || answers_slowly();
-  if (all[4] == 0) return {};
-  return {-all[0], all[1], all[4], all[5]};
+std::optional<Foreseen> AggregatedTransport::foresee(const StreamSummary& mine) const {
+  return Foreseen{{mine.empty() ? INT64_MIN : -mine.first, mine.empty() ? INT64_MIN : mine.last,
+                   -file_->least_latency(), file_->has_weak_caches(), mine.bytes, mine.pieces}};
 }
 
 // What the quickest write of all ranks took: one that is slow by chance does not count.
@@ -112,17 +100,42 @@ void AggregatedTransport::set_up(const OperationTotal& total) {
   }
 }
 
-void AggregatedTransport::write_all(ExtentStream& extents) { carry_out(extents, true); }
+void AggregatedTransport::write_all(ExtentStream& extents) { agree_and_carry_out(extents, true); }
 
-void AggregatedTransport::read_all(ExtentStream& extents) { carry_out(extents, false); }
+void AggregatedTransport::read_all(ExtentStream& extents) { agree_and_carry_out(extents, false); }
 
-void AggregatedTransport::carry_out(ExtentStream& extents, bool writing) {
+void AggregatedTransport::agree_and_carry_out(ExtentStream& extents, bool writing) {
+  begin();
+  Foreseen agreed;
+  {
+    StepTimer timer(report_, Step::plan);
+    agreed = *foresee(extents.summary());
+    comm_.max_and_sum(agreed.values, Foreseen::maxima);
+  }
+  carry_out(extents, writing, agreed);
+}
+
+void AggregatedTransport::carry_out_foreseen(ExtentStream& extents, bool writing,
+                                             const Foreseen& agreed, std::optional<Error> failed) {
+  begin();
+  failure_ = std::move(failed);
+  carry_out(extents, writing, agreed);
+}
+
+void AggregatedTransport::begin() {
   failure_.reset();
   overlapped_ = false;
   if (topology_ == nullptr) use_nodes(options_.ranks_per_node);
-  // Behind it all are here, so that those of a node may wait for each other.
-  const OperationTotal total = total_of(extents);
-  if (total.bytes == 0) return;
+}
+
+// All are here, so that those of a node may wait for each other. A rank that has failed takes part.
+void AggregatedTransport::carry_out(ExtentStream& extents, bool writing, const Foreseen& agreed) {
+  const auto& all = agreed.values;
+  latency_ = -all[2];
+  caches_weak_ = all[3] != 0;
+  options_.bulk = batches_ || answers_slowly();
+  if (all[4] == 0) return;
+  const OperationTotal total{-all[0], all[1], all[4], all[5]};
   if (carried_out_directly(total, node_counts(), options_, writing)) {
     ++direct_operations_;
     finish_before_direct();

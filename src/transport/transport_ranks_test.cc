@@ -411,6 +411,31 @@ TEST_P(TransportRanks, a_failure_anywhere_in_a_try_leaves_the_ranks_together) {
 }
 
 // Pieces of any size, in windows of which some are mostly holes.
+// What they foresaw they have agreed on, and so do not meet again before they wait for its pieces.
+TEST_P(TransportRanks, a_rank_that_cannot_do_what_it_foresaw_stops_nobody) {
+  with_transport([&](const Comm& comm, Transport& transport, Report&) {
+    for (int operation = 0; operation < operations; ++operation) {
+      for (const bool writing : {true, false}) {
+        come(comm);
+        Memory mine = to_write(comm.rank(), operation);
+        Listed stream(mine.extents), nothing({});
+        auto foreseen = transport.foresee(stream.summary());
+        if (!foreseen) return;
+        comm.max_and_sum(foreseen->values, Foreseen::maxima);
+        std::optional<Error> mine_failed;
+        if (comm.rank() == operation % writers) mine_failed = Error(Errc::enomem);
+        const auto failed = attempt_to([&] {
+          transport.carry_out_foreseen(mine_failed ? nothing : stream, writing, *foreseen,
+                                       mine_failed);
+        });
+        ASSERT_TRUE(failed);
+        EXPECT_EQ(failed->code(), Errc::enomem);
+      }
+      write_and_read(comm, transport, operation);
+    }
+  });
+}
+
 TEST_P(TransportRanks, drawn_pieces_are_written_and_read_in_whatever_way) {
   for (unsigned seed = 0; seed < 12; ++seed) {
     options_.patience = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 0.3 : 1e6;
