@@ -359,7 +359,7 @@ void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream
         }
         by_all ? agree_on_error(comm_, failed)
                : plan_visits(comm_, *topology_, part, touched ? &*touched : nullptr,
-                             std::move(failed), visits_);
+                             std::exchange(failed, std::nullopt), visits_);
       }
       walk->over(visits_);
       report_[Counter::windows] += static_cast<std::int64_t>(visits_.size());
