@@ -5,6 +5,8 @@
 // millions of pieces never exist at once, only a batch of them.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,6 +15,7 @@
 #include <span>
 #include <utility>
 
+#include "base/error.h"
 #include "base/types.h"
 
 namespace forebay {
@@ -48,6 +51,13 @@ struct StreamSummary {
   Count pieces = 0;
 
   bool empty() const { return bytes == 0; }
+  void add(const StreamSummary& other) {
+    if (other.empty()) return;
+    first = empty() ? other.first : std::min(first, other.first);
+    last = empty() ? other.last : std::max(last, other.last);
+    bytes += other.bytes;
+    pieces += other.pieces;
+  }
 };
 
 struct Report;
@@ -71,6 +81,12 @@ class ExtentStream {
 /// that it is better to read these once, for all; or each rank can as well read for itself.
 enum class Sharing : std::uint8_t { unknown, alike, apart };
 
+/// What all ranks agree on before they carry extents out together; a transport's to make sense of.
+struct Foreseen {
+  static constexpr std::size_t maxima = 5;  ///< are reduced by max, those behind them by sum
+  std::array<std::int64_t, 7> values{};
+};
+
 /// Carries extents to and from a file: what a layout knows of a transport.
 class ExtentIo {
  public:
@@ -79,6 +95,20 @@ class ExtentIo {
   /// all.
   virtual void write_all(ExtentStream& extents) = 0;
   virtual void read_all(ExtentStream& extents) = 0;
+  /// Local. What write_all() and read_all() of extents with this summary would have ranks agree on
+  /// first, so that it may travel with what they tell each other in any case. Nothing, on all ranks
+  /// alike, where they need not.
+  virtual std::optional<Foreseen> foresee(const StreamSummary& /*mine*/) const {
+    return std::nullopt;
+  }
+  /// Collective. write_all(), or read_all(), where ranks have agreed on what foresee() said, in a
+  /// meeting behind which nothing has happened on any rank but what belongs to this. `failed`: why
+  /// this rank passes an empty stream in place of the one it foresaw, which all throw.
+  virtual void carry_out_foreseen(ExtentStream& extents, bool writing, const Foreseen& /*agreed*/,
+                                  std::optional<Error> failed) {
+    if (failed) throw Error(*failed);
+    writing ? write_all(extents) : read_all(extents);
+  }
   /// Local.
   virtual void write(ExtentStream& extents) = 0;
   virtual void read(ExtentStream& extents) = 0;

@@ -22,7 +22,7 @@ class Topology;
 /// values, reduced. Of one size, so that a rank which has failed need not know what the others are
 /// about to reduce.
 struct Meeting {
-  static constexpr std::size_t room = 14;
+  static constexpr std::size_t room = 22;
   std::int64_t code = 0;  ///< the worst error of any rank; 0: none
   std::int64_t kind = 0;  ///< what is reduced; the same on all ranks that have not failed
   std::int64_t values[room] = {};

@@ -52,18 +52,18 @@ void Meeting::add(const Meeting& other) {
 Comm::Comm(std::shared_ptr<Backend> backend)
     : backend_(std::move(backend)), rank_(backend_->rank()), size_(backend_->size()) {}
 
-void Comm::meet(std::span<std::int64_t> values, Reduce op, Errc mine, std::size_t maxima) const {
-  if (size_ == 1) return;
+template <typename F>
+void Comm::meet_in(Errc mine, std::span<std::int64_t> values, std::int64_t kind, F&& meet) const {
   std::optional<Error> failed;
   if (backend_->before_meeting) failed = attempt_to(backend_->before_meeting);
   if (mine != Errc::ok) failed.reset();  // that comes first
   Meeting meeting;
   meeting.code = to_int(failed ? failed->code() : mine);
-  meeting.kind = Meeting::kind_of(op, values.size(), maxima);
+  meeting.kind = kind;
   std::copy(values.begin(), values.end(), meeting.values);
   {
     const Late late(rank_);
-    backend_->place ? backend_->place->meet(meeting, *backend_) : backend_->meet(meeting);
+    meet(meeting);
   }
   backend_->meeting_failed = meeting.code != 0;
   if (failed) throw *failed;
@@ -74,6 +74,22 @@ void Comm::meet(std::span<std::int64_t> values, Reduce op, Errc mine, std::size_
   if (meeting.code != 0)
     throw Error(static_cast<Errc>(meeting.code), "another rank failed in this collective step");
   std::copy_n(meeting.values, values.size(), values.begin());
+}
+
+void Comm::meet(std::span<std::int64_t> values, Reduce op, Errc mine, std::size_t maxima) const {
+  if (size_ == 1) return;
+  meet_in(mine, values, Meeting::kind_of(op, values.size(), maxima), [&](Meeting& meeting) {
+    backend_->place ? backend_->place->meet(meeting, *backend_) : backend_->meet(meeting);
+  });
+}
+
+void Comm::meet_by_nodes(std::span<std::int64_t> values, std::span<std::int64_t> of_node,
+                         const NodeSums& told, Errc mine) const {
+  Meeting node;
+  meet_in(mine, values, Meeting::kind_of(Reduce::sum, values.size()), [&](Meeting& meeting) {
+    node = backend_->place->meet_by_nodes(meeting, *backend_, told);
+  });
+  std::copy_n(node.values, of_node.size(), of_node.begin());
 }
 
 void Comm::meet(Errc mine) const { meet({}, Reduce::min, mine); }

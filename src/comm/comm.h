@@ -36,6 +36,9 @@ T reduced(T a, T b, Reduce op) {
   return a + b;
 }
 
+/// Makes of sums over a node's ranks what the node brings to the others. Nothing in it fails.
+using NodeSums = std::function<void(std::span<std::int64_t>)>;
+
 class Comm {
  public:
   Comm() = default;  ///< this process alone
@@ -55,7 +58,7 @@ class Comm {
   /// Element-wise over ranks; every rank gets the result.
   void all_reduce(std::span<std::int64_t> values, Reduce op) const;
   std::int64_t all_reduce(std::int64_t value, Reduce op) const;
-  /// The first `maxima` of at most 14 values by max, the others by sum: in one meeting.
+  /// The first `maxima` of at most 22 values by max, the others by sum: in one meeting.
   void max_and_sum(std::span<std::int64_t> values, std::size_t maxima) const;
   /// Element-wise: `values` become the sums over the ranks below this one, `totals`, as many, those
   /// over all ranks. `mine`: as meet() has it.
@@ -92,6 +95,9 @@ class Comm {
   /// `values`, as few as a meeting carries (comm/backend.h), are reduced on the way.
   void meet(Errc mine = Errc::ok) const;
   void meet(std::span<std::int64_t> values, Reduce op, Errc mine, std::size_t maxima = 0) const;
+  /// Topology::sum_by_nodes, where the backend's place is the topology's.
+  void meet_by_nodes(std::span<std::int64_t> values, std::span<std::int64_t> of_node,
+                     const NodeSums& told, Errc mine) const;
   /// Local. The last meeting told of an error: all ranks throw it, or have just thrown it.
   bool meeting_failed() const;
   void forget_failed_meeting() const;  ///< local: no rank throws its error on
@@ -107,6 +113,8 @@ class Comm {
   Backend* backend() const { return backend_.get(); }  ///< null for a process alone
 
  private:
+  template <typename F>
+  void meet_in(Errc mine, std::span<std::int64_t> values, std::int64_t kind, F&& meet) const;
   template <typename Bytes>
   void broadcast_sized(Bytes& bytes, Rank root) const;
 

@@ -13,6 +13,7 @@ struct MeetingPlace::State {
   alignas(64) std::atomic<std::uint32_t> added;  // meetings to which all of the node have come
   std::atomic<std::uint32_t> round;              // that have ended
   alignas(64) Meeting result;
+  Meeting of_node;  // the result of its ranks alone, where somebody asks
 };
 
 std::size_t MeetingPlace::bytes_for(int ranks) {
@@ -36,11 +37,11 @@ MeetingPlace::MeetingPlace(std::byte* memory, const Comm& node, Peers& peers,
 // them and writes the result, and after it, where there are other nodes, the leader. From then on
 // all read the result, and nobody writes it before all have come again, which each does when it has
 // its copy.
-void MeetingPlace::meet(Meeting& meeting, Comm::Backend& mail) {
+Meeting MeetingPlace::meet_by_nodes(Meeting& meeting, Comm::Backend& mail, const NodeSums& told) {
   const std::uint32_t seen = state_.round.load();
   of_ranks_[rank_] = meeting;
   if (state_.arrived.fetch_add(1) + 1 == static_cast<std::uint32_t>(ranks_)) {
-    add_up();
+    add_up(told);
     state_.arrived.store(0);
     tell(one_node_ ? state_.round : state_.added, seen);
   }
@@ -53,11 +54,15 @@ void MeetingPlace::meet(Meeting& meeting, Comm::Backend& mail) {
   }
   wait(state_.round, seen, mail);
   meeting = state_.result;
+  return told ? state_.of_node : Meeting();
 }
 
-void MeetingPlace::add_up() {
+void MeetingPlace::add_up(const NodeSums& told) {
   state_.result = of_ranks_[0];
   for (int r = 1; r < ranks_; ++r) state_.result.add(of_ranks_[r]);
+  if (!told) return;
+  state_.of_node = state_.result;
+  if (state_.result.code == 0) told(state_.result.values);
 }
 
 void MeetingPlace::tell(std::atomic<std::uint32_t>& round, std::uint32_t seen) {

@@ -25,11 +25,14 @@ class MeetingPlace {
                bool one_node);
 
   /// Collective over all nodes. See Comm::Backend::meet. `mail`: whose messages are looked for.
-  void meet(Meeting& meeting, Comm::Backend& mail);
+  void meet(Meeting& meeting, Comm::Backend& mail) { meet_by_nodes(meeting, mail, {}); }
+  /// The same in two steps: the node's values, unless a rank of it failed, are what `told` makes of
+  /// them. Returns what they were before.
+  Meeting meet_by_nodes(Meeting& meeting, Comm::Backend& mail, const NodeSums& told);
 
  private:
   struct State;
-  void add_up();
+  void add_up(const NodeSums& told);
   void wait(std::atomic<std::uint32_t>& round, std::uint32_t seen, Comm::Backend& mail);
   static void tell(std::atomic<std::uint32_t>& round, std::uint32_t seen);
 

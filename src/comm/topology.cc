@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/attempt.h"
 #include "comm/backend.h"
 
 namespace forebay {
@@ -52,6 +53,19 @@ void Topology::make_places(const Comm& comm) {
 
 void Topology::serve(const Comm& comm) const {
   if (of_all_ && comm.backend()->place == nullptr) comm.backend()->place = &*of_all_;
+}
+
+void Topology::sum_by_nodes(const Comm& comm, std::span<std::int64_t> values,
+                            std::span<std::int64_t> of_node, const NodeSums& told,
+                            Errc mine) const {
+  if (of_all_ && comm.backend()->place == &*of_all_)
+    return comm.meet_by_nodes(values, of_node, told, mine);
+  const auto failed = attempt_to([&] { node_.meet(values, Reduce::sum, mine); });
+  const Errc code = failed ? failed->code() : mine;
+  std::copy(values.begin(), values.end(), of_node.begin());
+  if (code == Errc::ok && node_.is_root()) told(values);
+  if (!node_.is_root()) std::fill(values.begin(), values.end(), 0);
+  comm.meet(values, Reduce::sum, code);
 }
 
 namespace {

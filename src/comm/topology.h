@@ -48,6 +48,12 @@ class Topology {
   }
   Rank leader() const { return ranks_of(my_node_).front(); }  ///< of my node; node().is_root()
 
+  /// Collective. Adds `values`, as few as a meeting carries, up over the ranks of each node, in
+  /// `of_node`, as many; and then over all nodes what `told`, on one rank of each, makes of these
+  /// sums: in one meeting where ranks of a node share memory. `mine`: as Comm::meet has it.
+  void sum_by_nodes(const Comm& comm, std::span<std::int64_t> values,
+                    std::span<std::int64_t> of_node, const NodeSums& told, Errc mine) const;
+
   // -- of my node
 
   /// Its ranks, in the order of ranks_of().

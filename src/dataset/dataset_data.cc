@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
+#include <tuple>
 
 #include "array/convert.h"
 #include "base/attempt.h"
@@ -166,7 +168,8 @@ void Dataset::carry_out(std::vector<Request>& requests, bool collective,
     return goes_on;
   };
   // Somebody writes, somebody reads, last record written, then what the stage needs to know.
-  std::array<std::int64_t, 11> facts{};
+  constexpr std::size_t of_stage = 11;
+  std::array<std::int64_t, of_stage + std::tuple_size_v<decltype(Foreseen::values)>> facts{};
   std::vector<Request> writes, reads;
   StageNeeds needs;
   const bool known = attempt([&] {
@@ -186,8 +189,15 @@ void Dataset::carry_out(std::vector<Request>& requests, bool collective,
     facts[8] = needs.unlike;
     facts[9] = needs.first;
     facts[10] = needs.last;
-    if (collective) comm_.all_reduce(facts, Reduce::max);
+    std::optional<Foreseen> foreseen;
+    if (collective && comm_.size() > 1) foreseen = stage_->foresee(writes.empty() ? reads : writes);
+    if (foreseen) std::copy(foreseen->values.begin(), foreseen->values.end(), &facts[of_stage]);
+    if (collective) comm_.max_and_sum(facts, of_stage + Foreseen::maxima);
     needs = {facts[3], facts[4], facts[5], facts[6], facts[7], facts[8], facts[9], facts[10]};
+    // Of one direction, that is: else a rank may have foreseen one of its two operations.
+    if (foreseen && facts[0] + facts[1] == 1)
+      std::copy_n(&facts[of_stage], foreseen->values.size(),
+                  needs.foreseen.emplace().values.begin());
   });
   const auto part = [&](std::vector<Request>& list, bool write) {
     return attempt([&] { stage_->submit(list, write, collective, needs); });

@@ -45,6 +45,15 @@ class Layout {
   /// span if need be.
   /// The order of `requests` may change, except among those of one variable.
   virtual void carry_out(std::span<Request> requests, bool write, bool collective) = 0;
+  /// Local. See ExtentIo: of requests of one direction that are about to be carried out together.
+  virtual std::optional<Foreseen> foresee(std::span<const Request> /*requests*/) const {
+    return std::nullopt;
+  }
+  /// Collective. carry_out() of what ranks foresaw and have agreed on, see ExtentIo.
+  virtual void carry_out_foreseen(std::span<Request> requests, bool write,
+                                  const Foreseen& /*agreed*/) {
+    carry_out(requests, write, true);
+  }
   /// Collective. What was put off reaches the file.
   virtual void flush() {}
   /// Local; the same on all ranks: whether flush() may have something to do. True is never wrong.

@@ -53,10 +53,7 @@ class OrderedStream : public ExtentStream {
     for (std::uint32_t i = 0; i < requests; ++i) {
       const StreamSummary s = cursor(i).summary();
       if (s.empty()) continue;
-      summary_.first = summary_.bytes == 0 ? s.first : std::min(summary_.first, s.first);
-      summary_.last = summary_.bytes == 0 ? s.last : std::max(summary_.last, s.last);
-      summary_.bytes += s.bytes;
-      summary_.pieces += s.pieces;
+      summary_.add(s);
       ranges_.push_back({s.first, s.last, i});
     }
     group_ends_ = group_requests(ranges_);

@@ -13,8 +13,12 @@ class DirectStage : public Stage {
                    const std::vector<Request>& /*reads*/) override {
     return {};
   }
+  std::optional<Foreseen> foresee(std::span<const Request> requests) const override {
+    return layout_->foresee(requests);
+  }
   void submit(std::vector<Request>& requests, bool write, bool collective,
-              const StageNeeds& /*needs*/) override {
+              const StageNeeds& needs) override {
+    if (needs.foreseen) return layout_->carry_out_foreseen(requests, write, *needs.foreseen);
     layout_->carry_out(requests, write, collective);
   }
   void flush(bool collective) override {

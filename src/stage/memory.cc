@@ -63,8 +63,17 @@ class MemoryStage : public HoldingStage {
     return needs;
   }
 
+  std::optional<Foreseen> foresee(std::span<const Request> requests) const override {
+    const bool at_once = !bundled_ && !holds_ && !holds_writes();
+    return at_once ? layout_->foresee(requests) : std::nullopt;
+  }
+
   void submit(std::vector<Request>& requests, bool write, bool collective,
               const StageNeeds& needs) override {
+    if (needs.foreseen) {
+      drop_unagreed();
+      return layout_->carry_out_foreseen(requests, write, *needs.foreseen);
+    }
     if (!collective) return layout_->carry_out(requests, write, false);
     if (!write) {
       carry_out_held();

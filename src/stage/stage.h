@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "array/request.h"
 #include "array/schema.h"
+#include "base/extent.h"
 #include "base/report.h"
 #include "comm/comm.h"
 #include "method/part.h"
@@ -31,6 +33,7 @@ struct StageNeeds {
   std::int64_t unlike = 0;    ///< and its complement: so that all know whether it is the same
   std::int64_t first = 0;     ///< less the first byte of what a rank writes in place,
   std::int64_t last = 0;      ///< and one past its last byte
+  std::optional<Foreseen> foreseen = {};  ///< what foresee() said, agreed on
 };
 
 class Stage {
@@ -39,6 +42,11 @@ class Stage {
   /// Local. Takes what it can of the writes of one operation ahead of submit(), and looks at its
   /// reads.
   virtual StageNeeds offer(std::vector<Request>& writes, const std::vector<Request>& reads) = 0;
+  /// Local, after offer(). What the layout foresees of these requests, of one direction, if
+  /// submit() hands them over and does nothing before; else nothing, on all ranks alike.
+  virtual std::optional<Foreseen> foresee(std::span<const Request> /*requests*/) const {
+    return std::nullopt;
+  }
   /// Takes all requests of one operation and direction, after offer(). If `collective`, every rank
   /// calls, with an empty list if need be, and `needs` are agreed; else they are this rank's.
   virtual void submit(std::vector<Request>& requests, bool write, bool collective,

@@ -58,23 +58,10 @@ std::string AggregatedTransport::reasons() const {
   return text;
 }
 
-OperationTotal AggregatedTransport::total_of(const ExtentStream& extents, bool writing) {
-  StepTimer timer(report_, Step::plan);
-  const StreamSummary mine = extents.summary();
-  std::array<std::int64_t, 6> all{mine.empty() ? INT64_MIN : -mine.first,
-                                  mine.empty() ? INT64_MIN : mine.last,
-                                  -file_->least_latency(writing),
-                                  file_->has_weak_caches(),
-                                  mine.bytes,
-                                  mine.pieces};
-  comm_.max_and_sum(all, 4);
-  const std::int64_t latency = -all[2];
-  if (writing) latency_ = latency;
-  file_->learn_latency(writing, latency);
-  caches_weak_ = all[3] != 0;
-  options_.bulk = batches_ || is_slow(latency);
-  if (all[4] == 0) return {};
-  return {-all[0], all[1], all[4], all[5]};
+std::optional<Foreseen> AggregatedTransport::foresee(const StreamSummary& mine) const {
+  return Foreseen{{mine.empty() ? INT64_MIN : -mine.first, mine.empty() ? INT64_MIN : mine.last,
+                   -file_->least_latency(true), -file_->least_latency(false),
+                   file_->has_weak_caches(), mine.bytes, mine.pieces}};
 }
 
 // What the quickest write of all ranks took: one that is slow by chance does not count.
@@ -114,17 +101,44 @@ void AggregatedTransport::set_up(const OperationTotal& total) {
   }
 }
 
-void AggregatedTransport::write_all(ExtentStream& extents) { carry_out(extents, true); }
+void AggregatedTransport::write_all(ExtentStream& extents) { agree_and_carry_out(extents, true); }
 
-void AggregatedTransport::read_all(ExtentStream& extents) { carry_out(extents, false); }
+void AggregatedTransport::read_all(ExtentStream& extents) { agree_and_carry_out(extents, false); }
 
-void AggregatedTransport::carry_out(ExtentStream& extents, bool writing) {
+void AggregatedTransport::agree_and_carry_out(ExtentStream& extents, bool writing) {
+  begin();
+  Foreseen agreed;
+  {
+    StepTimer timer(report_, Step::plan);
+    agreed = *foresee(extents.summary());
+    comm_.max_and_sum(agreed.values, Foreseen::maxima);
+  }
+  carry_out(extents, writing, agreed);
+}
+
+void AggregatedTransport::carry_out_foreseen(ExtentStream& extents, bool writing,
+                                             const Foreseen& agreed, std::optional<Error> failed) {
+  begin();
+  failure_ = std::move(failed);
+  carry_out(extents, writing, agreed);
+}
+
+void AggregatedTransport::begin() {
   failure_.reset();
   overlapped_ = false;
   if (topology_ == nullptr) use_nodes(options_.ranks_per_node);
-  // Behind it all are here, so that those of a node may wait for each other.
-  const OperationTotal total = total_of(extents, writing);
-  if (total.bytes == 0) return;
+}
+
+// All are here, so that those of a node may wait for each other. A rank that has failed takes part.
+void AggregatedTransport::carry_out(ExtentStream& extents, bool writing, const Foreseen& agreed) {
+  const auto& all = agreed.values;
+  latency_ = -all[2];
+  file_->learn_latency(true, -all[2]);
+  file_->learn_latency(false, -all[3]);
+  caches_weak_ = all[4] != 0;
+  options_.bulk = batches_ || is_slow(-all[writing ? 2 : 3]);
+  if (all[5] == 0) return;
+  const OperationTotal total{-all[0], all[1], all[5], all[6]};
   if (carried_out_directly(total, node_counts(), options_, writing)) {
     ++direct_operations_;
     finish_before_direct();
@@ -327,7 +341,7 @@ void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream
         // Needs no memory, so that a small operation has no agreement to pay for: a rank that has
         // failed takes part without pieces.
         visit_all(part, topology_->node().size(), visits_);
-        walk.emplace(site, part, visits_, writing);
+        walk.emplace(site, part, writing);
         if (failed) {
           failure_ = std::exchange(failed, std::nullopt);
           walks.marks.reset();
@@ -337,18 +351,18 @@ void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream
         std::optional<TouchedWindows> touched;
         if (!failed) {
           failed = attempt_to([&] {
+            walk.emplace(site, part, writing);
             if (by_all) return visit_all(part, topology_->node().size(), visits_);
             touched.emplace(part);
             looks->for_each_before(part.end(),
                                    [&](const Extent& e) { touched->mark(e.offset, e.end()); });
           });
         }
-        if (!by_all)
-          failed = plan_visits(comm_, *topology_, part, touched ? &*touched : nullptr,
-                               std::move(failed), visits_);
-        if (!failed) failed = attempt_to([&] { walk.emplace(site, part, visits_, writing); });
-        agree_on_error(comm_, failed);
+        by_all ? agree_on_error(comm_, failed)
+               : plan_visits(comm_, *topology_, part, touched ? &*touched : nullptr,
+                             std::exchange(failed, std::nullopt), visits_);
       }
+      walk->over(visits_);
       report_[Counter::windows] += static_cast<std::int64_t>(visits_.size());
     }
     writing ? walk->write(walks.copies) : walk->read(walks);

@@ -36,6 +36,9 @@ class AggregatedTransport : public Transport {
 
   void write_all(ExtentStream& extents) override;
   void read_all(ExtentStream& extents) override;
+  std::optional<Foreseen> foresee(const StreamSummary& mine) const override;
+  void carry_out_foreseen(ExtentStream& extents, bool writing, const Foreseen& agreed,
+                          std::optional<Error> failed) override;
   void write(ExtentStream& extents) override;
   void read(ExtentStream& extents) override;
   void expect_more(bool more) override;
@@ -55,8 +58,9 @@ class AggregatedTransport : public Transport {
   static_assert(std::max(one.all(), several.all()) <= Slots::most);
   static_assert(2 * several.away <= Mailbox::letters);  // see window_walk.h
 
-  void carry_out(ExtentStream& extents, bool writing);
-  OperationTotal total_of(const ExtentStream& extents, bool writing);
+  void agree_and_carry_out(ExtentStream& extents, bool writing);
+  void begin();
+  void carry_out(ExtentStream& extents, bool writing, const Foreseen& agreed);
   void set_up(const OperationTotal& total);
   void use_nodes(int ranks_per_node);
   bool one_node() const { return topology_->nodes() == 1; }

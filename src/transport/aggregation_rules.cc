@@ -17,6 +17,7 @@ constexpr Count bulk_window = 1 << 20, bulk_write_piece = 4 << 20, bulk_read_pie
 // Above these sizes a piece is worth a system call of its own (docs/performance.md). Between nodes
 // a file system's locks make interleaved writers dear, so pieces must be larger there.
 constexpr Count direct_piece_on_one_node = 16 << 10;
+constexpr Count few_pieces = 2;  // of a rank's, on average
 constexpr Count direct_write_piece = 256 << 10;
 constexpr Count direct_read_piece = 128 << 10;
 
@@ -50,6 +51,8 @@ bool carried_out_directly(const OperationTotal& total, const NodeCounts& nodes,
   const Count piece = total.mean_piece();
   if (write && options.bulk) return piece >= bulk_write_piece;
   const bool one_node = nodes.nodes == 1;
+  // The kernel's cache is the node's, and so reads for all: a few calls take less than a hand-over.
+  if (!write && one_node && !options.bulk && total.pieces <= few_pieces * nodes.ranks) return true;
   if (write) return piece >= (one_node ? direct_piece_on_one_node : direct_write_piece);
   const Count worth_a_call = options.bulk ? bulk_read_piece
                              : one_node   ? direct_piece_on_one_node

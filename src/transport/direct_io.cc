@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "transport/extent_reader.h"
@@ -68,12 +70,14 @@ class RunWriter {
 /// Collects pieces that one read can serve.
 class RunReader {
  public:
-  /// `step`: bytes of a call that needs no buffer.
-  RunReader(const ReadInto& read, Count hole_threshold, const StreamSummary& summary,
+  /// `tries`: where holes are most of what a call reads, whether they are worth it. `step`: bytes
+  /// of a call that needs no buffer.
+  RunReader(const ReadInto& read, Count hole_threshold, const StreamSummary& summary, bool tries,
             Count step = direct_buffer)
       : read_(read),
         step_(step),
         hole_threshold_(hole_threshold),
+        holes_(tries ? Holes::read : Holes::known),
         buffer_size_(std::clamp<Count>(summary.last - summary.first, 1, direct_buffer)),
         alone_(summary.pieces == 1) {}
 
@@ -115,13 +119,41 @@ class RunReader {
     if (pending_.empty()) return;
     if (!buffer_)
       buffer_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(buffer_size_));
+    const auto begin = Clock::now();
     read_(start_, {buffer_.get(), static_cast<std::size_t>(end_ - start_)});
+    if (holes_ != Holes::known) judge(Clock::now() - begin);
     for (const ExtentRow& row : pending_)
       take_apart(row, buffer_.get() + (row.first.offset - start_));
     pending_.clear();
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  using Seconds = std::chrono::duration<double>;
+  enum class Holes { read, left_out, known };
+
+  // From a cache holes are copied for nothing, where a server answers each call takes longer:
+  // behind a call most of which were holes a few pieces are read without them, and what took less
+  // remains.
+  void judge(Clock::duration took) {
+    constexpr Count few = 8;
+    Count pieces = 0, bytes = 0;
+    for (const ExtentRow& row : pending_)
+      pieces += row.count, bytes += row.count * row.first.length;
+    if (holes_ == Holes::read) {
+      if (end_ - start_ < 4 * bytes) return;
+      holes_ = Holes::left_out;
+      of_a_piece_ = Seconds(took) / static_cast<double>(pieces);
+      bridged_ = std::exchange(hole_threshold_, 0);
+      return;
+    }
+    tried_ += pieces;
+    trial_ += took;
+    if (tried_ < few) return;
+    holes_ = Holes::known;
+    if (trial_ > of_a_piece_ * static_cast<double>(tried_)) hole_threshold_ = bridged_;
+  }
+
   // No element is cut: the extent needs no buffer.
   static bool is_whole(const Extent& e) { return ((e.skip | e.length) & (e.swap - 1)) == 0; }
 
@@ -175,7 +207,10 @@ class RunReader {
   }
 
   const ReadInto& read_;
-  Count step_, hole_threshold_, buffer_size_;
+  Count step_, hole_threshold_;
+  Holes holes_;
+  Count buffer_size_, bridged_ = 0, tried_ = 0;
+  Seconds of_a_piece_{}, trial_{};
   bool alone_;  // there is one piece only
   std::unique_ptr<std::byte[]> buffer_;
   std::vector<ExtentRow> pending_;
@@ -207,7 +242,7 @@ void write_directly(ByteFile& file, ExtentStream& extents, Report& report) {
 
 void read_rows(const ReadInto& read, const StreamSummary& summary,
                const std::function<std::optional<ExtentRow>()>& next, Count hole_threshold) {
-  RunReader run(read, hole_threshold, summary);
+  RunReader run(read, hole_threshold, summary, false);
   while (const auto row = next()) run.add(*row);
   run.flush();
 }
@@ -219,7 +254,7 @@ void read_directly(ByteFile& file, ExtentStream& extents, Count hole_threshold, 
     std::memset(into.data() + got, 0, into.size() - got);
   };
   const bool slow = is_slow(file.least_latency(false));
-  RunReader run(read, hole_threshold, extents.summary(), slow ? slow_buffer : direct_buffer);
+  RunReader run(read, hole_threshold, extents.summary(), true, slow ? slow_buffer : direct_buffer);
   feed(extents, run);
 }
 

@@ -23,7 +23,8 @@ Count direct_memory(bool write);
 void write_directly(ByteFile& file, ExtentStream& extents, Report& report);
 
 /// Reads the extents; holes of up to `hole_threshold` bytes between them are read too rather than
-/// skipped by another system call. Bytes beyond the end of the file are zero.
+/// skipped by another system call, unless a few calls without them were found to be quicker. Bytes
+/// beyond the end of the file are zero.
 void read_directly(ByteFile& file, ExtentStream& extents, Count hole_threshold, Report& report);
 
 /// The same of rows, by any way to read: `next` gives row after row, in file order. Several threads

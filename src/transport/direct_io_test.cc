@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <random>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/byteorder.h"
+#include "base/memory_file_testing.h"
 #include "storage/file.h"
 #include "transport/extent_reader.h"
 
@@ -143,23 +145,26 @@ TEST(ReadRows, a_piece_may_lie_within_one_before_it) {
   EXPECT_EQ(reads.bytes, 1000);
 }
 
-// Two extents.
-class Pair : public ExtentStream {
+/// Extents that are there already.
+class Listed : public ExtentStream {
  public:
-  explicit Pair(const std::array<Extent, 2>& pair) : pair_(pair) {}
+  explicit Listed(std::vector<Extent> list) : list_(std::move(list)) {}
   StreamSummary summary() const override {
-    return {pair_[0].offset, pair_[1].end(), pair_[0].length + pair_[1].length, 2};
+    StreamSummary s;
+    for (const Extent& e : list_) s.add({e.offset, e.end(), e.length, 1});
+    return s;
   }
   std::size_t next(std::span<Extent> out) override {
-    if (at_ == pair_.size()) return 0;
-    out[0] = pair_[at_++];
-    return 1;
+    const std::size_t n = std::min(out.size(), list_.size() - at_);
+    std::copy_n(list_.begin() + static_cast<std::ptrdiff_t>(at_), n, out.begin());
+    at_ += n;
+    return n;
   }
   void rewind() override { at_ = 0; }
-  std::unique_ptr<ExtentStream> clone() const override { return std::make_unique<Pair>(pair_); }
+  std::unique_ptr<ExtentStream> clone() const override { return std::make_unique<Listed>(list_); }
 
  private:
-  std::array<Extent, 2> pair_;
+  std::vector<Extent> list_;
   std::size_t at_ = 0;
 };
 
@@ -172,11 +177,53 @@ TEST(ReadDirectly, bytes_beyond_the_end_of_the_file_are_zero) {
   for (const Count hole_threshold : {0, 4096}) {
     std::string memory(12, '#');
     auto* const bytes = reinterpret_cast<std::byte*>(memory.data());
-    Pair extents({Extent{2, 8, bytes, 0, 1}, Extent{20, 2, bytes, 9, 1}});
+    Listed extents({Extent{2, 8, bytes, 0, 1}, Extent{20, 2, bytes, 9, 1}});
     read_directly(file, extents, hole_threshold, report);
     EXPECT_EQ(memory, std::string("cdef\0\0\0\0#\0\0#", 12));
   }
   std::remove(path.c_str());
+}
+
+/// Calls take as long as they are said to.
+class Timed : public MemoryFile {
+ public:
+  Timed(std::chrono::microseconds call, std::chrono::microseconds kib)
+      : MemoryFile("timed", std::make_shared<MemoryDisk>()), call_(call), kib_(kib) {}
+  std::size_t read_at(Offset offset, std::span<std::byte> into) override {
+    ++calls;
+    bytes += std::ssize(into);
+    const auto end = std::chrono::steady_clock::now() + call_ + kib_ * (std::ssize(into) / 1024);
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    return MemoryFile::read_at(offset, into);
+  }
+  Count calls = 0, bytes = 0;
+
+ private:
+  std::chrono::microseconds call_, kib_;
+};
+
+// Pieces of 1 KiB in each 64 KiB: 16 in a call that bridges.
+TEST(ReadDirectly, holes_are_read_where_calls_take_longer) {
+  constexpr Count piece = 1024, stride = 64 * piece, pieces = 320;
+  const auto read = [&](Timed& file) {
+    file.write_at(0, std::vector<std::byte>(pieces * stride, std::byte{7}));
+    std::vector<std::byte> found(pieces * piece);
+    std::vector<Extent> list;
+    for (Count i = 0; i < pieces; ++i)
+      list.push_back({i * stride, piece, found.data(), i * piece, 1});
+    Listed extents(std::move(list));
+    Report report;
+    read_directly(file, extents, stride, report);
+    EXPECT_EQ(std::count(found.begin(), found.end(), std::byte{7}), std::ssize(found));
+  };
+  using std::chrono::microseconds;
+  Timed quick(microseconds(1), microseconds(20)), slow(microseconds(2000), microseconds(0));
+  read(quick);
+  EXPECT_GT(quick.calls, pieces - 20);
+  EXPECT_LT(quick.bytes, (pieces + 20) * piece + (1 << 20));
+  read(slow);
+  EXPECT_LT(slow.calls, pieces / 16 + 12);
 }
 
 }  // namespace

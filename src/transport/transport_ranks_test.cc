@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <random>
 #include <string>
@@ -18,10 +19,12 @@
 #include "base/attempt.h"
 #include "base/byteorder.h"
 #include "base/error.h"
+#include "base/memory_file_testing.h"
 #include "comm/thread_ranks.h"
 #include "storage/file.h"
 #include "storage/gated_file_testing.h"
 #include "storage/write_queue.h"
+#include "transport/aggregation_rules.h"
 #include "transport/transport.h"
 
 namespace forebay {
@@ -408,6 +411,31 @@ TEST_P(TransportRanks, a_failure_anywhere_in_a_try_leaves_the_ranks_together) {
 }
 
 // Pieces of any size, in windows of which some are mostly holes.
+// What they foresaw they have agreed on, and so do not meet again before they wait for its pieces.
+TEST_P(TransportRanks, a_rank_that_cannot_do_what_it_foresaw_stops_nobody) {
+  with_transport([&](const Comm& comm, Transport& transport, Report&) {
+    for (int operation = 0; operation < operations; ++operation) {
+      for (const bool writing : {true, false}) {
+        come(comm);
+        Memory mine = to_write(comm.rank(), operation);
+        Listed stream(mine.extents), nothing({});
+        auto foreseen = transport.foresee(stream.summary());
+        if (!foreseen) return;
+        comm.max_and_sum(foreseen->values, Foreseen::maxima);
+        std::optional<Error> mine_failed;
+        if (comm.rank() == operation % writers) mine_failed = Error(Errc::enomem);
+        const auto failed = attempt_to([&] {
+          transport.carry_out_foreseen(mine_failed ? nothing : stream, writing, *foreseen,
+                                       mine_failed);
+        });
+        ASSERT_TRUE(failed);
+        EXPECT_EQ(failed->code(), Errc::enomem);
+      }
+      write_and_read(comm, transport, operation);
+    }
+  });
+}
+
 TEST_P(TransportRanks, drawn_pieces_are_written_and_read_in_whatever_way) {
   for (unsigned seed = 0; seed < 12; ++seed) {
     options_.patience = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 0.3 : 1e6;
@@ -554,6 +582,46 @@ TEST_P(TransportRanks, windows_of_few_ranks_each_hold_nobody_up) {
       EXPECT_EQ(found, written) << "rank " << comm.rank() << ", operation " << operation;
     }
   });
+}
+
+/// Calls `before` with the place of each read.
+class Watched : public MemoryFile {
+ public:
+  using MemoryFile::MemoryFile;
+  std::size_t read_at(Offset offset, std::span<std::byte> into) override {
+    before(offset);
+    return MemoryFile::read_at(offset, into);
+  }
+  std::function<void(Offset)> before;
+};
+
+// A rank that waits for a slot has copied half a ring of windows, so that others find as many slots
+// free: else all would wait for each other once a window.
+TEST(ReadsThroughWindows, give_half_a_ring_back_at_one_go) {
+  constexpr Count window = 4096, ring = ring_sizes({}).home, half = ring / 2, windows = 3 * ring;
+  const auto file = std::make_shared<Watched>("watched", std::make_shared<MemoryDisk>());
+  file->write_at(0, std::vector<std::byte>(windows * window, std::byte{1}));
+  std::vector<std::byte> found(windows);
+  std::vector<Count> copied;  // when a window is read, in their order
+  file->before = [&](Offset) {
+    copied.push_back(std::count(found.begin(), found.end(), std::byte{1}));
+  };
+  std::vector<Extent> pieces;
+  for (Count w = 0; w < windows; ++w)
+    pieces.push_back({w * window + 8, 1, &found[static_cast<std::size_t>(w)], 0, 1});
+  TransportOptions options;
+  options.kind = "aggregated";
+  options.window_size = window;
+  Report report;
+  const Comm alone;
+  const auto transport = make_transport(alone, file, options, report);
+  Listed all(std::move(pieces));
+  transport->read_all(all);
+  transport->close();
+  std::vector<Count> expected(ring, 0);
+  for (Count given_back = half; std::ssize(expected) < windows; given_back += half)
+    expected.insert(expected.end(), half, given_back);
+  EXPECT_EQ(copied, expected);
 }
 
 TEST_P(TransportRanks, a_full_disk_is_told_to_all_and_they_go_on) {

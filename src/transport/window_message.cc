@@ -38,10 +38,13 @@ WindowHead coding_of(std::span<const WindowRun> runs) {
     head.first = runs.front().from >> shift;
     bits = ((runs.back().to >> shift) - head.first + 7) / 8;
   }
-  std::uint32_t at = head.first;
+  std::uint32_t at = head.first, last = 1;
   for (const WindowRun& r : runs) {
-    gaps += length_of((r.from >> shift) - at) + length_of((r.to - r.from) >> shift);
+    const std::uint32_t length = (r.to - r.from) >> shift;
+    gaps += length_of(((r.from >> shift) - at) * 2 | 1);
+    if (length != last) gaps += length_of(length);
     at = r.to >> shift;
+    last = length;
   }
   head.coding = gaps <= bits ? WindowHead::gaps : WindowHead::bits;
   head.coded = static_cast<std::uint32_t>(std::min(gaps, bits));
@@ -55,12 +58,15 @@ RawBytes window_message(Count window, std::span<const WindowRun> runs, Count pay
   std::memcpy(message.data(), &head, sizeof head);
   std::byte* coded = message.data() + sizeof head;
   if (head.coding == WindowHead::bits) std::memset(coded, 0, head.coded);
-  std::uint32_t at = head.first;
+  std::uint32_t at = head.first, last = 1;
   for (const WindowRun& r : runs) {
     const std::uint32_t from = r.from >> head.shift, to = r.to >> head.shift;
     if (head.coding == WindowHead::gaps) {
-      coded = put(put(coded, from - at), to - from);
+      const bool same = to - from == last;
+      coded = put(coded, (from - at) * 2 | (same ? 0 : 1));
+      if (!same) coded = put(coded, to - from);
       at = to;
+      last = to - from;
     } else {
       set_bits(coded, from - head.first, to - head.first);
     }

@@ -1,9 +1,11 @@
 // What nodes tell each other of a window: which bytes of it, as runs, and the bytes.
 //
 // Runs are coded in units of the largest power of two up to 8 bytes that all their ends are
-// multiples of: as a bit for each unit, or as gaps and lengths of seven bits a byte, whichever is
-// shorter. So where pieces are they tell with at most 1/8 of the window, and as a rule (elements of
-// 4 bytes and more) with 1/32.
+// multiples of: as a bit for each unit, or as gaps of seven bits a byte, whichever is shorter. A
+// gap is doubled, and odd where the run's length, which is the last one's otherwise, is told behind
+// it: most runs are single elements. So where pieces are they tell with at most 1/8 of the window,
+// as a rule (elements of 4 bytes and more) with 1/32, and with a byte a piece where they are not
+// far apart.
 #pragma once
 
 #include <cstddef>
@@ -72,6 +74,7 @@ void for_each_run(std::span<const std::byte> message, F&& f) {
   Count at = head.first;
   if (head.coding == WindowHead::gaps) {
     std::size_t i = 0;
+    Count length = 1;
     const auto next = [&] {
       std::uint64_t value = 0;
       for (int shift = 0;; shift += 7) {
@@ -81,8 +84,9 @@ void for_each_run(std::span<const std::byte> message, F&& f) {
       }
     };
     while (i < coded.size()) {
-      at += next();
-      const Count length = next();
+      const Count gap = next();
+      if (gap % 2 != 0) length = next();
+      at += gap / 2;
       f(at << head.shift, length << head.shift);
       at += length;
     }

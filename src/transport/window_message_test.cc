@@ -21,7 +21,8 @@ TEST(WindowMessage, tells_every_run) {
   int codings[2] = {0, 0};
   for (int round = 0; round < 400; ++round) {
     const std::uint32_t unit = 1u << pick(0, 4), window = 1 << 16;
-    const std::uint32_t gap = pick(1, 300), length = pick(1, round % 2 == 0 ? 4 : 300);
+    const std::uint32_t gap = pick(1, round % 3 == 0 ? 3 : 300),
+                        length = pick(1, round % 2 == 0 ? 4 : 300);
     std::vector<WindowRun> runs;
     std::vector<std::pair<Count, Count>> expected;
     for (std::uint32_t at = pick(0, 20) * unit;;) {
@@ -48,6 +49,17 @@ TEST(WindowMessage, tells_little_where_elements_alternate) {
   const auto message = window_message(3, runs, 0);
   EXPECT_LE(message.size(), (1u << 20) / 32 + sizeof(WindowHead));
   EXPECT_EQ(told(message).size(), runs.size());
+}
+
+// As of a map that deals elements, or columns of some, out to many nodes.
+TEST(WindowMessage, tells_a_byte_a_piece_where_pieces_are_alike) {
+  for (const std::uint32_t length : {4u, 12u}) {
+    std::vector<WindowRun> runs;
+    for (std::uint32_t at = 0; at < 1 << 20; at += 160) runs.push_back({at, at + length});
+    const auto message = window_message(3, runs, 0);
+    EXPECT_LE(message.size(), runs.size() + sizeof(WindowHead) + 1);
+    EXPECT_EQ(told(message).size(), runs.size());
+  }
 }
 
 TEST(WindowMessage, may_be_empty_or_whole) {

@@ -7,6 +7,7 @@
 
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "comm/backend.h"
 
 namespace forebay {
 
@@ -28,17 +29,100 @@ std::optional<Error> gather(const Comm& node, const TouchedWindows* touched,
   });
 }
 
-// Collective: how many nodes have pieces in each window of the part that is not at home there; told
-// by the leaders, each for its node. Two windows are in a number: there are fewer nodes than half
-// of one can count.
-void count_nodes(const Comm& comm, const Topology& topology, std::span<const Visit> local,
-                 std::vector<std::int64_t>& counts) {
-  counts.assign((local.size() + 1) / 2, 0);
-  if (topology.leader() == comm.rank()) {
-    for (std::size_t i = 0; i < local.size(); ++i)
-      if (local[i].ranks > 0 && !local[i].home) counts[i / 2] += std::int64_t{1} << i % 2 * 32;
+// Several numbers in each of 64 bits, for sums that a few bits hold.
+class Counters {
+ public:
+  Counters(std::span<std::int64_t> words, int bits) : words_(words), bits_(bits) {}
+  static constexpr Count words_for(Count counters, int bits) { return (counters * bits + 63) / 64; }
+  std::uint64_t operator[](Count i) const {
+    const auto word = static_cast<std::uint64_t>(words_[at(i)]);
+    return word >> shift(i) & ((std::uint64_t{1} << bits_) - 1);
   }
-  comm.all_reduce(counts, Reduce::sum);
+  void add_one(Count i) {
+    words_[at(i)] += static_cast<std::int64_t>(std::uint64_t{1} << shift(i));
+  }
+  /// Ones where there was something, but not where `except`.
+  template <typename F>
+  void keep_ones(Count counters, F&& except) {
+    for (Count i = 0; i < counters; ++i) {
+      const std::uint64_t one = (*this)[i] > 0 && !except(i) ? 1 : 0;
+      words_[at(i)] -= static_cast<std::int64_t>(((*this)[i] - one) << shift(i));
+    }
+  }
+
+ private:
+  std::size_t at(Count i) const { return static_cast<std::size_t>(i * bits_ / 64); }
+  int shift(Count i) const { return static_cast<int>(i * bits_ % 64); }
+
+  std::span<std::int64_t> words_;
+  int bits_;
+};
+
+constexpr int few_bits = 16;  // of a number with a sign, hence for fewer ranks than 15 can count
+constexpr Count few_windows = Count{Meeting::room} * 64 / few_bits;
+
+// Collective, in one meeting: how many ranks of this node have pieces in each window, and, of those
+// that are at home here, how many other nodes.
+void count_few(const Comm& comm, const Topology& topology, const std::optional<Error>& failed,
+               std::vector<Visit>& visits) {
+  std::array<std::int64_t, Meeting::room> words{}, of_node{};
+  const auto windows = static_cast<Count>(visits.size());
+  const Counters all(words, few_bits), mine(of_node, few_bits);
+  for (Count i = 0; !failed && i < windows; ++i)
+    if (visits[static_cast<std::size_t>(i)].mine) Counters(words, few_bits).add_one(i);
+  const auto used = static_cast<std::size_t>(Counters::words_for(windows, few_bits));
+  try {
+    topology.sum_by_nodes(
+        comm, std::span(words).first(used), std::span(of_node).first(used),
+        [&](std::span<std::int64_t> sums) {
+          Counters(sums, few_bits).keep_ones(windows, [&](Count i) {
+            return visits[static_cast<std::size_t>(i)].home;
+          });
+        },
+        failed ? failed->code() : Errc::ok);
+  } catch (...) {
+    if (!failed) throw;
+  }
+  if (failed) throw Error(*failed).as_own_matter(false);
+  for (Count i = 0; i < windows; ++i) {
+    Visit& v = visits[static_cast<std::size_t>(i)];
+    v.ranks = static_cast<int>(mine[i]);
+    if (v.home) v.nodes = static_cast<int>(all[i]);
+  }
+}
+
+// The same for any number of windows: more meetings, and messages.
+void count_many(const Comm& comm, const Topology& topology, const TouchedWindows* touched,
+                std::optional<Error> failed, std::vector<Visit>& visits) {
+  Words all;
+  std::vector<std::int64_t> sums;
+  const auto windows = static_cast<Count>(visits.size());
+  constexpr int bits = 32;  // there are fewer nodes than that counts
+  if (!failed) {
+    failed = attempt_to(
+        [&] { sums.resize(static_cast<std::size_t>(Counters::words_for(windows, bits))); });
+  }
+  keep_first(failed, gather(topology.node(), touched, failed, all));
+  Counters nodes(sums, bits);
+  if (!failed) {
+    const std::size_t words = touched->words().size();
+    for (Count i = 0; i < windows; ++i) {
+      Visit& v = visits[static_cast<std::size_t>(i)];
+      for (std::size_t from = 0; from < all.size(); from += words)
+        v.ranks += TouchedWindows::is_marked(std::span(all).subspan(from, words), i) ? 1 : 0;
+      if (topology.leader() == comm.rank() && v.ranks > 0 && !v.home) nodes.add_one(i);
+    }
+  }
+  if (topology.nodes() > 1) {  // else all know of a failure
+    const auto others = attempt_to(
+        [&] { failed ? comm.meet(failed->code()) : comm.all_reduce(sums, Reduce::sum); });
+    keep_first(failed, others);
+  }
+  if (failed) throw Error(*failed).as_own_matter(false);
+  for (Count i = 0; i < windows; ++i) {
+    Visit& v = visits[static_cast<std::size_t>(i)];
+    if (v.home) v.nodes = static_cast<int>(nodes[i]);
+  }
 }
 
 }  // namespace
@@ -49,35 +133,26 @@ void visit_all(const WindowGrid& part, int ranks, std::vector<Visit>& visits) {
     visits[i] = {part.first + static_cast<Count>(i), static_cast<Count>(i), ranks, 0, true, true};
 }
 
-std::optional<Error> plan_visits(const Comm& comm, const Topology& topology, const WindowGrid& part,
-                                 const TouchedWindows* touched, std::optional<Error> failed,
-                                 std::vector<Visit>& visits) {
-  Words all;
-  keep_first(failed, gather(topology.node(), touched, failed, all));
-  std::vector<std::int64_t> counts;
-  const auto look = [&] {
-    if (failed) throw Error(*failed).as_own_matter(false);
-    visits.assign(static_cast<std::size_t>(part.count), {});
-    const std::size_t words = touched->words().size();
-    for (Count i = 0; i < part.count; ++i) {
-      Visit& v = visits[static_cast<std::size_t>(i)];
-      v.window = part.first + i;
-      v.mine = TouchedWindows::is_marked(touched->words(), i);
-      v.home = part.home_of(v.window) == topology.my_node();
-      for (std::size_t from = 0; from < all.size(); from += words)
-        v.ranks += TouchedWindows::is_marked(std::span(all).subspan(from, words), i) ? 1 : 0;
-    }
-    if (topology.nodes() > 1) count_nodes(comm, topology, visits, counts);
-  };
-  keep_first(failed, topology.nodes() > 1 ? up_to_meeting(comm, look) : attempt_to(look));
-  if (failed) return failed;
-  for (std::size_t i = 0; i < counts.size() * 2 && i < visits.size(); ++i)
-    if (visits[i].home)
-      visits[i].nodes = static_cast<int>(counts[i / 2] >> i % 2 * 32 & 0x7fffffff);
+void plan_visits(const Comm& comm, const Topology& topology, const WindowGrid& part,
+                 const TouchedWindows* touched, std::optional<Error> failed,
+                 std::vector<Visit>& visits) {
+  if (!failed) {
+    failed = attempt_to([&] {
+      visits.assign(static_cast<std::size_t>(part.count), {});
+      for (Count i = 0; i < part.count; ++i) {
+        Visit& v = visits[static_cast<std::size_t>(i)];
+        v.window = part.first + i;
+        v.mine = TouchedWindows::is_marked(touched->words(), i);
+        v.home = part.home_of(v.window) == topology.my_node();
+      }
+    });
+  }
+  const bool few = part.count <= few_windows && comm.size() < 1 << (few_bits - 1);
+  few ? count_few(comm, topology, failed, visits)
+      : count_many(comm, topology, touched, failed, visits);
   std::erase_if(visits, [](const Visit& v) { return v.ranks == 0 && v.nodes == 0; });
   std::array<Count, 2> turns{};
   for (Visit& v : visits) v.turn = turns[v.home ? 0 : 1]++;
-  return failed;
 }
 
 }  // namespace forebay

@@ -27,11 +27,11 @@ void visit_all(const WindowGrid& part, int ranks, std::vector<Visit>& visits);
 
 /// Collective. The windows of a part of the grid that ranks of this node visit, in order: a list
 /// that is the same for all of them, but for `mine`. `touched`: by this rank; null where `failed`
-/// says why it does not know. Returns this rank's error: the list holds if no rank has one, on
-/// which they have not agreed yet. Cost of a rank: its node's ranks, and the windows of the part;
-/// nothing but the way of a reduction grows with the number of nodes.
-std::optional<Error> plan_visits(const Comm& comm, const Topology& topology, const WindowGrid& part,
-                                 const TouchedWindows* touched, std::optional<Error> failed,
-                                 std::vector<Visit>& visits);
+/// says why it does not know, which all throw; and nothing fails behind that. Cost of a rank: its
+/// node's ranks, and the windows of the part; nothing but the way of a reduction grows with the
+/// number of nodes. One meeting where windows are few.
+void plan_visits(const Comm& comm, const Topology& topology, const WindowGrid& part,
+                 const TouchedWindows* touched, std::optional<Error> failed,
+                 std::vector<Visit>& visits);
 
 }  // namespace forebay

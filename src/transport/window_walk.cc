@@ -29,31 +29,37 @@ std::size_t windows_ahead(const RingSizes& rings) {
 
 }  // namespace
 
-WindowWalk::WindowWalk(const WindowSite& site, const WindowGrid& grid,
-                       std::span<const Visit> visits, bool writing)
+// There is room for whatever the others may have, since who has what becomes known in a meeting
+// behind which nothing fails.
+WindowWalk::WindowWalk(const WindowSite& site, const WindowGrid& grid, bool writing)
     : site_(site),
       grid_(grid),
-      visits_(visits),
       writing_(writing),
       ahead_(windows_ahead(site.slots.rings())),
       meanwhile_([this] { return progress(); }) {
   const auto [home, away] = site_.slots.rings();
-  const auto open = static_cast<std::size_t>(home);
+  const int others = site_.topology.nodes() - 1;
+  if (others == 0) return;
   asked_.reserve(static_cast<std::size_t>(away));
-  int most = 0;
-  for (std::size_t i = 0; i < visits_.size(); ++i) {
-    if (visit(i).nodes == 0 || delegate(i) != site_.rank) continue;
-    const int nodes = visit(i).nodes;
-    delegated_.push_back({i, nodes, nodes, writing ? 0 : nodes});
-    most = std::max(most, nodes);
-  }
-  if (writing || delegated_.empty()) return;
-  wishes_.resize(open);
-  for (auto& wishes : wishes_) wishes.reserve(static_cast<std::size_t>(most));
+  std::size_t most = 0;
+  for (Count w = grid_.first; w < grid_.first + grid_.count; ++w)
+    most += delegate_of(w) == site_.rank ? 1 : 0;
+  delegated_.reserve(most);
+  if (writing || most == 0) return;
+  wishes_.resize(std::min(static_cast<std::size_t>(home), most));
+  for (auto& wishes : wishes_) wishes.reserve(static_cast<std::size_t>(others));
 }
 
-Rank WindowWalk::delegate(std::size_t i) const {
-  const Count window = visit(i).window;
+void WindowWalk::over(std::span<const Visit> visits) {
+  visits_ = visits;
+  for (std::size_t i = 0; i < visits_.size(); ++i) {
+    const int nodes = visit(i).nodes;
+    if (nodes > 0 && delegate(i) == site_.rank)
+      delegated_.push_back({i, nodes, nodes, writing_ ? 0 : nodes});
+  }
+}
+
+Rank WindowWalk::delegate_of(Count window) const {
   const auto ranks = site_.topology.ranks_of(grid_.home_of(window));
   return ranks[static_cast<std::size_t>(grid_.delegate_of(window, static_cast<int>(ranks.size())))];
 }
@@ -93,7 +99,7 @@ void WindowWalk::write(std::optional<ExtentReader>& pieces) {
 
 // Marks run ahead of copies, so that reading overlaps copying; but before a rank waits for a slot
 // it copies up to the window that had it, whoever has pieces in that: who holds it may wait for a
-// slot that this rank holds.
+// slot that this rank holds. Where it waits for some slots at once, it copies what those had.
 void WindowWalk::read(ReadWalks& walks) {
   std::array<std::size_t, Slots::most> used{};  // visits up to the last that had the slot
   std::size_t copied = 0;                       // visits before it
@@ -106,10 +112,13 @@ void WindowWalk::read(ReadWalks& walks) {
   };
   for (std::size_t i = 0; i < visits_.size(); ++i) {
     const Slots::Use use = use_at(i);
-    const std::size_t had_it = std::exchange(used[static_cast<std::size_t>(use.slot)], i + 1);
+    if (visit(i).mine && !site_.slots.is_free(use)) {
+      const Slots::Use last = use_at(ahead_of(i, visits_.size()));
+      copy_up_to(used[static_cast<std::size_t>(last.slot)], i);
+      wait_until_free(i);
+    }
+    used[static_cast<std::size_t>(use.slot)] = i + 1;
     if (!visit(i).mine) continue;
-    copy_up_to(had_it, i);
-    wait_until_free(i);
     {
       StepTimer timer(site_.report, Step::plan);
       if (visit(i).home) {
@@ -135,7 +144,7 @@ std::size_t WindowWalk::ahead_of(std::size_t i, std::size_t end) const {
 void WindowWalk::wait_until_free(std::size_t i) {
   StepTimer timer(site_.report, Step::wait);
   const Slots::Use use = use_at(i);
-  if (writing_ && ahead_ > 0 && !site_.slots.is_free(use))
+  if (ahead_ > 0 && !site_.slots.is_free(use))
     site_.slots.wait_until_empty(use_at(ahead_of(i, visits_.size())), meanwhile_);
   site_.slots.wait_until_free(use, meanwhile_);
 }

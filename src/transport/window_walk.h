@@ -59,11 +59,11 @@ struct ReadWalks {
 
 class WindowWalk {
  public:
-  /// Local. Throws before the first step, or never: what goes wrong later is kept in
-  /// `site.failure`.
-  /// `visits` outlive it. Needs no memory where there is one node.
-  WindowWalk(const WindowSite& site, const WindowGrid& grid, std::span<const Visit> visits,
-             bool writing);
+  /// Local. Throws here or never: what goes wrong later is kept in `site.failure`. Needs no memory
+  /// where there is one node.
+  WindowWalk(const WindowSite& site, const WindowGrid& grid, bool writing);
+  /// Local. What is to be walked over, by all ranks that planned it; `visits` outlive it.
+  void over(std::span<const Visit> visits);
 
   /// All ranks that planned the visits call, and all of them return.
   void write(std::optional<ExtentReader>& pieces);
@@ -89,7 +89,8 @@ class WindowWalk {
     return site_.slots.use_at(visit(i).home, visit(i).turn, grid_.begin_of(visit(i).window));
   }
   int who_come(std::size_t i) const { return visit(i).ranks + visit(i).nodes; }
-  Rank delegate(std::size_t i) const;
+  Rank delegate_of(Count window) const;
+  Rank delegate(std::size_t i) const { return delegate_of(visit(i).window); }
   int tag(std::size_t i) const { return static_cast<int>(visit(i).window - grid_.first); }
   int answer_tag(std::size_t i) const {
     return tag(i) + static_cast<int>(WindowGrid::most_together);

@@ -60,6 +60,14 @@ class ClassicContainer::Dispatch : public Layout {
     if (failed) throw *failed;
   }
 
+  std::optional<Foreseen> foresee(std::span<const Request> requests) const override {
+    return file_.any_begun() ? std::nullopt : file_.canonical_->foresee(requests);
+  }
+  void carry_out_foreseen(std::span<Request> requests, bool write,
+                          const Foreseen& agreed) override {
+    file_.canonical_->carry_out_foreseen(requests, write, agreed);
+  }
+
   void flush() override {
     for (const Kept& kept : file_.parts_)
       if (kept.in_file) kept.part->flush();

@@ -1,6 +1,7 @@
 #include "layout/canonical/canonical.h"
 
 #include "array/chunk_grid.h"
+#include "base/attempt.h"
 #include "layout/canonical/flattened.h"
 #include "layout/classic_part.h"
 
@@ -236,6 +237,14 @@ std::unique_ptr<ExtentStream> CanonicalStream::clone() const {
 
 namespace {
 
+class NoExtents : public ExtentStream {
+ public:
+  StreamSummary summary() const override { return {}; }
+  std::size_t next(std::span<Extent> /*out*/) override { return 0; }
+  void rewind() override {}
+  std::unique_ptr<ExtentStream> clone() const override { return std::make_unique<NoExtents>(); }
+};
+
 class CanonicalLayout : public Layout {
  public:
   CanonicalLayout(const Schema& schema, ExtentIo& io, Report& report, bool flatten)
@@ -248,6 +257,19 @@ class CanonicalLayout : public Layout {
     } else if (!stream->summary().empty()) {
       write ? io_.write(*stream) : io_.read(*stream);
     }
+  }
+  std::optional<Foreseen> foresee(std::span<const Request> requests) const override {
+    StreamSummary all;
+    for (const Request& request : requests) all.add(RequestCursor(request, schema_).summary());
+    return io_.foresee(all);
+  }
+  // Nobody hears of a rank without memory for the stream before it has taken part.
+  void carry_out_foreseen(std::span<Request> requests, bool write,
+                          const Foreseen& agreed) override {
+    std::unique_ptr<ExtentStream> stream;
+    auto failed = attempt_to([&] { stream = stream_of(requests, write); });
+    NoExtents none;
+    io_.carry_out_foreseen(stream ? *stream : none, write, agreed, std::move(failed));
   }
   std::optional<ByteRange> range_of(const Request& request) const override {
     const StreamSummary range = RequestCursor(request, schema_).summary();
