@@ -2,84 +2,173 @@
 
 #include <algorithm>
 
+#include "codec/value_loops.h"
+
 namespace forebay::wavelet {
 namespace {
 
 // An axis is `n` rows of `row` elements that follow each other; the last axis has rows of one.
 
 template <typename T>
-void split_rows(T* values, std::size_t n, std::size_t row, T* scratch) {
+FOREBAY_INLINE void split_rows(const T* values, std::size_t n, std::size_t row, T* to) {
   const std::size_t low = (n + 1) / 2, high = n / 2;
-  T* const details = scratch + low * row;
+  T* const details = to + low * row;
   for (std::size_t i = 0; i < high; ++i) {
     const T* const left = values + 2 * i * row;
     const T* const right = 2 * i + 2 < n ? left + 2 * row : left;
-    const T* const odd = left + row;
-    T* const d = details + i * row;
-    for (std::size_t k = 0; k < row; ++k) d[k] = odd[k] - (left[k] + right[k]) * T(0.5);
+    value_loops::lift(left + row, left, right, T(-0.5), details + i * row, row);
   }
   for (std::size_t i = 0; i < low; ++i) {
-    const T* const even = values + 2 * i * row;
     const T* const left = details + (i > 0 ? i - 1 : 0) * row;
     const T* const right = details + (i < high ? i : high - 1) * row;
-    T* const s = scratch + i * row;
-    for (std::size_t k = 0; k < row; ++k) s[k] = even[k] + (left[k] + right[k]) * T(0.25);
+    value_loops::lift(values + 2 * i * row, left, right, T(0.25), to + i * row, row);
   }
-  std::copy_n(scratch, n * row, values);
 }
 
 template <typename T>
-void merge_rows(T* values, std::size_t n, std::size_t row, T* scratch) {
+FOREBAY_INLINE void merge_rows(const T* values, std::size_t n, std::size_t row, T* to) {
   const std::size_t low = (n + 1) / 2, high = n / 2;
   const T* const details = values + low * row;
   for (std::size_t i = 0; i < low; ++i) {
-    const T* const s = values + i * row;
     const T* const left = details + (i > 0 ? i - 1 : 0) * row;
     const T* const right = details + (i < high ? i : high - 1) * row;
-    T* const even = scratch + 2 * i * row;
-    for (std::size_t k = 0; k < row; ++k) even[k] = s[k] - (left[k] + right[k]) * T(0.25);
+    value_loops::lift(values + i * row, left, right, T(-0.25), to + 2 * i * row, row);
   }
   for (std::size_t i = 0; i < high; ++i) {
-    const T* const d = details + i * row;
-    const T* const left = scratch + 2 * i * row;
+    const T* const left = to + 2 * i * row;
     const T* const right = 2 * i + 2 < n ? left + 2 * row : left;
-    T* const odd = scratch + (2 * i + 1) * row;
-    for (std::size_t k = 0; k < row; ++k) odd[k] = d[k] + (left[k] + right[k]) * T(0.5);
+    value_loops::lift(values + (low + i) * row, left, right, T(0.5), to + (2 * i + 1) * row, row);
   }
-  std::copy_n(scratch, n * row, values);
 }
 
-// Calls f for each array of n rows that an axis has.
-template <typename F>
-void each(const Box& box, std::size_t axis, F&& f) {
-  const std::size_t n = box[axis];
-  if (n == 1) return;
-  std::size_t row = 1;
-  for (std::size_t a = axis + 1; a < box.size(); ++a) row *= box[a];
-  for (std::size_t at = 0; at < elements(box); at += n * row) f(at, n, row);
+/// Room for one row along the last axis: its even and odd elements, and details, with what is
+/// mirrored at the ends.
+template <typename T>
+struct RowRoom {
+  T *even, *odd, *details;
+  std::size_t low, high;
+
+  RowRoom(T* room, std::size_t n)
+      : even(room), odd(even + n), details(odd + n), low((n + 1) / 2), high(n / 2) {}
+  static constexpr std::size_t size(std::size_t n) { return 3 * n + 2; }
+  FOREBAY_INLINE void mirror_even() const {
+    if (low == high) even[low] = even[low - 1];
+  }
+  FOREBAY_INLINE void mirror_details() const {
+    details[0] = details[1];
+    details[high + 1] = details[high];
+  }
+};
+
+template <typename T>
+FOREBAY_INLINE void split_row(const T* values, std::size_t n, T* to, const RowRoom<T>& room) {
+  value_loops::part(values, room.even, room.odd, n);
+  room.mirror_even();
+  value_loops::lift(room.odd, room.even, room.even + 1, T(-0.5), room.details + 1, room.high);
+  room.mirror_details();
+  value_loops::lift(room.even, room.details, room.details + 1, T(0.25), to, room.low);
+  for (std::size_t i = 0; i < room.high; ++i) to[room.low + i] = room.details[1 + i];
 }
+
+template <typename T>
+FOREBAY_INLINE void merge_row(const T* values, std::size_t n, T* to, const RowRoom<T>& room) {
+  for (std::size_t i = 0; i < room.high; ++i) room.details[1 + i] = values[room.low + i];
+  room.mirror_details();
+  value_loops::lift(values, room.details, room.details + 1, T(-0.25), room.even, room.low);
+  room.mirror_even();
+  value_loops::lift(values + room.low, room.even, room.even + 1, T(0.5), room.odd, room.high);
+  value_loops::join(room.even, room.odd, to, n);
+}
+
+template <typename T>
+FOREBAY_INLINE void copy(const T* from, T* to, std::size_t n) {
+  std::memcpy(to, from, n * sizeof(T));
+}
+
+// Slices, which caches hold, along their two axes first; then rows of slices.
+template <typename T>
+FOREBAY_INLINE void split_all(const T* values, const Box& box, T* to, T* work) {
+  const std::size_t slice = box[1] * box[2];
+  T* const slices = box[0] > 1 ? work : to;
+  T* const one = work + elements(box);
+  const RowRoom<T> row(one + slice, box[2]);
+  for (std::size_t z = 0; z < box[0]; ++z) {
+    const T* of = values + z * slice;
+    T* const its = slices + z * slice;
+    if (box[2] > 1) {
+      T* const rows = box[1] > 1 ? one : its;
+      for (std::size_t y = 0; y < box[1]; ++y)
+        split_row(of + y * box[2], box[2], rows + y * box[2], row);
+      of = rows;
+    }
+    if (box[1] > 1)
+      split_rows(of, box[1], box[2], its);
+    else if (of != its)
+      copy(of, its, slice);
+  }
+  if (box[0] > 1) split_rows(static_cast<const T*>(work), box[0], slice, to);
+}
+
+template <typename T>
+FOREBAY_INLINE void merge_all(const T* values, const Box& box, T* to, T* work) {
+  const std::size_t slice = box[1] * box[2];
+  if (box[0] > 1) merge_rows(values, box[0], slice, work);
+  const T* const slices = box[0] > 1 ? work : values;
+  T* const one = work + elements(box);
+  const RowRoom<T> row(one + slice, box[2]);
+  for (std::size_t z = 0; z < box[0]; ++z) {
+    const T* of = slices + z * slice;
+    T* const its = to + z * slice;
+    if (box[1] > 1) {
+      T* const rows = box[2] > 1 ? one : its;
+      merge_rows(of, box[1], box[2], rows);
+      of = rows;
+    }
+    if (box[2] > 1) {
+      for (std::size_t y = 0; y < box[1]; ++y)
+        merge_row(of + y * box[2], box[2], its + y * box[2], row);
+    } else if (of != its) {
+      copy(of, its, slice);
+    }
+  }
+}
+
+#if FOREBAY_HAVE_AVX2_LOOPS
+template <typename T>
+__attribute__((target("avx2"))) void split_avx2(const T* values, const Box& box, T* to, T* work) {
+  split_all(values, box, to, work);
+}
+template <typename T>
+__attribute__((target("avx2"))) void merge_avx2(const T* values, const Box& box, T* to, T* work) {
+  merge_all(values, box, to, work);
+}
+#endif
 
 }  // namespace
 
-template <typename T>
-void split(T* values, const Box& box, T* scratch) {
-  for (std::size_t axis = box.size(); axis-- > 0;)
-    each(box, axis, [&](std::size_t at, std::size_t n, std::size_t row) {
-      split_rows(values + at, n, row, scratch);
-    });
+std::size_t work_size(const Box& box) {
+  return elements(box) + box[1] * box[2] + RowRoom<double>::size(box[2]);
 }
 
 template <typename T>
-void merge(T* values, const Box& box, T* scratch) {
-  for (std::size_t axis = 0; axis < box.size(); ++axis)
-    each(box, axis, [&](std::size_t at, std::size_t n, std::size_t row) {
-      merge_rows(values + at, n, row, scratch);
-    });
+void split(const T* values, const Box& box, T* to, T* work, [[maybe_unused]] Way way) {
+#if FOREBAY_HAVE_AVX2_LOOPS
+  if (way == Way::quickest && value_loops::have_avx2()) return split_avx2(values, box, to, work);
+#endif
+  split_all(values, box, to, work);
 }
 
-template void split(float*, const Box&, float*);
-template void split(double*, const Box&, double*);
-template void merge(float*, const Box&, float*);
-template void merge(double*, const Box&, double*);
+template <typename T>
+void merge(const T* values, const Box& box, T* to, T* work, [[maybe_unused]] Way way) {
+#if FOREBAY_HAVE_AVX2_LOOPS
+  if (way == Way::quickest && value_loops::have_avx2()) return merge_avx2(values, box, to, work);
+#endif
+  merge_all(values, box, to, work);
+}
+
+template void split(const float*, const Box&, float*, float*, Way);
+template void split(const double*, const Box&, double*, double*, Way);
+template void merge(const float*, const Box&, float*, float*, Way);
+template void merge(const double*, const Box&, double*, double*, Way);
 
 }  // namespace forebay::wavelet
