@@ -7,6 +7,7 @@ are extrapolated to (16³): the shape is to be the same. DIR/fig11.svg: weak sca
 store of benchmarks, and the largest writer over the mean in plans of more ranks. The figures' numbers are kept in
 DIR/figures.json, of which --drawn DIR/figures.json draws them again without any run.
 """
+
 import argparse
 import json
 import os
@@ -47,8 +48,10 @@ def loads(options, field, edge):
 
 
 def measure(options):
-    store = {"LD_PRELOAD": os.path.abspath(os.path.join(options.build, "bench/libforebay_slow_store.so")),
-             "FOREBAY_SLOW_STORE_ONE_SERVER_FILES": "1"}
+    store = {
+        "LD_PRELOAD": os.path.abspath(os.path.join(options.build, "bench/libforebay_slow_store.so")),
+        "FOREBAY_SLOW_STORE_ONE_SERVER_FILES": "1",
+    }
     found = {"loads": {}, "plans": {}, "runs": {}}
     for field in FIELDS:
         found["loads"][field] = {str(edge**3): loads(options, field, edge) for edge in (CAPTURED, LARGER)}
@@ -64,13 +67,17 @@ def measure(options):
 
 def draw_loads(found, path):
     from matplotlib.figure import Figure
+
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     for axes, field in zip(figure.subplots(1, len(FIELDS)), FIELDS, strict=True):
         for ranks, its in found["loads"][field].items():
             values = np.sort(np.asarray(its, float))
             share = (np.arange(values.size) + 0.5) / values.size
-            axes.plot(100 * share, values / values.mean(), label=f"{int(ranks):,} ranks"
-                      + (" (captured)" if int(ranks) == CAPTURED**3 else " (extrapolated)"))
+            axes.plot(
+                100 * share,
+                values / values.mean(),
+                label=f"{int(ranks):,} ranks" + (" (captured)" if int(ranks) == CAPTURED**3 else " (extrapolated)"),
+            )
         axes.set(title=field, xlabel="ranks, by their bytes (%)", ylabel="bytes over the mean")
         axes.legend(frameon=False)
     figure.savefig(path)
@@ -85,6 +92,7 @@ def by_pipeline(records):
 
 def draw_scaling(found, path):
     from matplotlib.figure import Figure
+
     figure = Figure(figsize=(13, 3.8), layout="constrained")
     first, *others = figure.subplots(1, 1 + len(FIELDS))
     runs = [record for its in found["runs"].values() for record in its]

@@ -316,6 +316,7 @@ class Patch {
                 double tolerance, std::vector<std::byte>& stream);
   void decompress(std::span<const std::byte> stream, Values<T>& values, std::size_t n,
                   std::span<const std::size_t> shape, double tolerance);
+  void assemble(int level, const Details& details, bool any);
   void refine(int level, const Details& details, bool any);
   static double largest(std::span<const T> values);
   static double difference(std::span<const T> a, std::span<const T> b);
@@ -441,9 +442,10 @@ void Patch<T>::decompress(std::span<const std::byte> stream, Values<T>& values, 
   zfp_decompress_from(stream, field, {ZfpMode::Kind::accuracy, tolerance}, room_.zfp);
 }
 
-// room_.back, a level, becomes the next finer one; room_.stacked has its details, if there are any.
+// room_.back, a level, and room_.stacked, the details of the next finer one, if there are any, come
+// together in room_.moving.
 template <typename T>
-void Patch<T>::refine(int level, const Details& details, bool any) {
+void Patch<T>::assemble(int level, const Details& details, bool any) {
   const Box& box = boxes_[index(level)];
   const Box low = wavelet::smooth_of(box);
   T* const moving = room_.moving.data();
@@ -458,8 +460,16 @@ void Patch<T>::refine(int level, const Details& details, bool any) {
           if (inside) std::copy_n(room_.stacked.data() + from, band.size[2], moving + to);
         });
   }
+}
+
+// room_.back becomes the next finer level.
+template <typename T>
+void Patch<T>::refine(int level, const Details& details, bool any) {
+  assemble(level, details, any);
+  const Box& box = boxes_[index(level)];
   room_.back.resize(wavelet::elements(box));
-  wavelet::merge(static_cast<const T*>(moving), box, room_.back.data(), room_.scratch.data());
+  wavelet::merge(static_cast<const T*>(room_.moving.data()), box, room_.back.data(),
+                 room_.scratch.data());
 }
 
 // Makes streams for τ = 2^exponent, decodes them, and returns the largest difference of any level;

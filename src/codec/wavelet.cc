@@ -85,51 +85,98 @@ FOREBAY_INLINE void copy(const T* from, T* to, std::size_t n) {
   std::memcpy(to, from, n * sizeof(T));
 }
 
-// Slices, which caches hold, along their two axes first; then rows of slices.
+/// The two axes of a slice, which caches hold.
 template <typename T>
-FOREBAY_INLINE void split_all(const T* values, const Box& box, T* to, T* work) {
-  const std::size_t slice = box[1] * box[2];
-  T* const slices = box[0] > 1 ? work : to;
-  T* const one = work + elements(box);
-  const RowRoom<T> row(one + slice, box[2]);
-  for (std::size_t z = 0; z < box[0]; ++z) {
-    const T* of = values + z * slice;
-    T* const its = slices + z * slice;
+struct SliceRoom {
+  const Box& box;
+  std::size_t size;  ///< of a slice
+  T* even[2];        ///< slices: two neighbours
+  T *odd, *one;
+  RowRoom<T> row;
+
+  SliceRoom(const Box& of, T* work)
+      : box(of),
+        size(of[1] * of[2]),
+        even{work, work + size},
+        odd(work + 2 * size),
+        one(work + 3 * size),
+        row(work + 4 * size, of[2]) {}
+
+  FOREBAY_INLINE void split(const T* values, T* to) const {
+    const T* of = values;
     if (box[2] > 1) {
-      T* const rows = box[1] > 1 ? one : its;
+      T* const rows = box[1] > 1 ? one : to;
       for (std::size_t y = 0; y < box[1]; ++y)
-        split_row(of + y * box[2], box[2], rows + y * box[2], row);
+        split_row(values + y * box[2], box[2], rows + y * box[2], row);
       of = rows;
     }
     if (box[1] > 1)
-      split_rows(of, box[1], box[2], its);
-    else if (of != its)
-      copy(of, its, slice);
+      split_rows(of, box[1], box[2], to);
+    else if (of != to)
+      copy(of, to, size);
   }
-  if (box[0] > 1) split_rows(static_cast<const T*>(work), box[0], slice, to);
+  FOREBAY_INLINE void merge(const T* values, T* to) const {
+    const T* of = values;
+    if (box[1] > 1) {
+      T* const rows = box[2] > 1 ? one : to;
+      merge_rows(values, box[1], box[2], rows);
+      of = rows;
+    }
+    if (box[2] > 1) {
+      for (std::size_t y = 0; y < box[1]; ++y)
+        merge_row(of + y * box[2], box[2], to + y * box[2], row);
+    } else if (of != to) {
+      copy(of, to, size);
+    }
+  }
+};
+
+// Slices one after the other, each along the slowest axis as soon as its neighbours are there.
+template <typename T>
+FOREBAY_INLINE void split_all(const T* values, const Box& box, T* to, T* work) {
+  const SliceRoom<T> room(box, work);
+  if (box[0] == 1) return room.split(values, to);
+  const std::size_t low = (box[0] + 1) / 2, high = box[0] / 2, slice = room.size;
+  T* const details = to + low * slice;
+  room.split(values, room.even[0]);
+  for (std::size_t i = 0; i < high; ++i) {
+    const T* const left = room.even[i % 2];
+    const T* right = left;
+    room.split(values + (2 * i + 1) * slice, room.odd);
+    if (2 * i + 2 < box[0]) {
+      room.split(values + (2 * i + 2) * slice, room.even[(i + 1) % 2]);
+      right = room.even[(i + 1) % 2];
+    }
+    T* const d = details + i * slice;
+    value_loops::lift<T>(room.odd, left, right, T(-0.5), d, slice);
+    value_loops::lift<T>(left, i > 0 ? d - slice : d, d, T(0.25), to + i * slice, slice);
+  }
+  const T* const last = details + (high - 1) * slice;
+  if (low > high)
+    value_loops::lift<T>(room.even[high % 2], last, last, T(0.25), to + high * slice, slice);
 }
 
 template <typename T>
 FOREBAY_INLINE void merge_all(const T* values, const Box& box, T* to, T* work) {
-  const std::size_t slice = box[1] * box[2];
-  if (box[0] > 1) merge_rows(values, box[0], slice, work);
-  const T* const slices = box[0] > 1 ? work : values;
-  T* const one = work + elements(box);
-  const RowRoom<T> row(one + slice, box[2]);
-  for (std::size_t z = 0; z < box[0]; ++z) {
-    const T* of = slices + z * slice;
-    T* const its = to + z * slice;
-    if (box[1] > 1) {
-      T* const rows = box[2] > 1 ? one : its;
-      merge_rows(of, box[1], box[2], rows);
-      of = rows;
+  const SliceRoom<T> room(box, work);
+  if (box[0] == 1) return room.merge(values, to);
+  const std::size_t low = (box[0] + 1) / 2, high = box[0] / 2, slice = room.size;
+  const T* const details = values + low * slice;
+  for (std::size_t i = 0; i < low + 1; ++i) {
+    // The odd slice behind an even one needs the next even one, which the last has not.
+    T* const now = room.even[i % 2];
+    if (i < low) {
+      const T* const left = details + (i > 0 ? i - 1 : 0) * slice;
+      const T* const right = details + (i < high ? i : high - 1) * slice;
+      value_loops::lift<T>(values + i * slice, left, right, T(-0.25), now, slice);
     }
-    if (box[2] > 1) {
-      for (std::size_t y = 0; y < box[1]; ++y)
-        merge_row(of + y * box[2], box[2], its + y * box[2], row);
-    } else if (of != its) {
-      copy(of, its, slice);
+    if (i > 0 && i <= high) {
+      const T* const before = room.even[(i - 1) % 2];
+      value_loops::lift<T>(details + (i - 1) * slice, before, i < low ? now : before, T(0.5),
+                           room.odd, slice);
+      room.merge(room.odd, to + (2 * i - 1) * slice);
     }
+    if (i < low) room.merge(now, to + 2 * i * slice);
   }
 }
 
@@ -147,7 +194,7 @@ __attribute__((target("avx2"))) void merge_avx2(const T* values, const Box& box,
 }  // namespace
 
 std::size_t work_size(const Box& box) {
-  return elements(box) + box[1] * box[2] + RowRoom<double>::size(box[2]);
+  return 4 * box[1] * box[2] + RowRoom<double>::size(box[2]);
 }
 
 template <typename T>
