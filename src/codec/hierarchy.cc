@@ -310,14 +310,14 @@ class Patch {
 
   std::optional<double> bound_of(const CodecStage* cuts, double range) const;
   void transform();
-  double attempt(int exponent, double enough);
+  double attempt(int exponent, double enough, bool keeps);
   std::optional<double> search(double bound, int& exponent);
   void compress(Values<T>& values, double largest, std::span<const std::size_t> shape,
                 double tolerance, std::vector<std::byte>& stream);
   void decompress(std::span<const std::byte> stream, Values<T>& values, std::size_t n,
                   std::span<const std::size_t> shape, double tolerance);
   void assemble(int level, const Details& details, bool any);
-  void refine(int level, const Details& details, bool any);
+  double refine(int level, const Details& details, bool any, const T* exact, bool keeps);
   static double largest(std::span<const T> values);
   static double difference(std::span<const T> a, std::span<const T> b);
   static bool range(std::span<const T> values, const T* fill, T& least, T& most);
@@ -462,21 +462,21 @@ void Patch<T>::assemble(int level, const Details& details, bool any) {
   }
 }
 
-// room_.back becomes the next finer level.
+// room_.back becomes the next finer level, or is given up for how far that is from the exact one.
 template <typename T>
-void Patch<T>::refine(int level, const Details& details, bool any) {
+double Patch<T>::refine(int level, const Details& details, bool any, const T* exact, bool keeps) {
   assemble(level, details, any);
   const Box& box = boxes_[index(level)];
-  room_.back.resize(wavelet::elements(box));
-  wavelet::merge(static_cast<const T*>(room_.moving.data()), box, room_.back.data(),
-                 room_.scratch.data());
+  room_.back.resize(keeps ? wavelet::elements(box) : 0);
+  return wavelet::merge(static_cast<const T*>(room_.moving.data()), box,
+                        keeps ? room_.back.data() : nullptr, exact, room_.scratch.data());
 }
 
 // Makes streams for τ = 2^exponent, decodes them, and returns the largest difference of any level;
-// leaves level 0 in room_.back. Ends early, with a difference of more than `enough`, at the first
-// level that has one.
+// leaves level 0 in room_.back, if it is to be kept. Ends early, with a difference of more than
+// `enough`, at the first level that has one.
 template <typename T>
-double Patch<T>::attempt(int exponent, double enough) {
+double Patch<T>::attempt(int exponent, double enough, bool keeps) {
   room_.streams.resize(index(levels_) + 1);
   const auto coarsest = shape_of(boxes_[index(levels_)]);
   auto& coarse = room_.levels[index(levels_)];
@@ -491,8 +491,8 @@ double Patch<T>::attempt(int exponent, double enough) {
     compress(room_.details[index(k)], room_.largest[index(k)], shape, power(exponent - k), stream);
     if (!stream.empty())
       decompress(stream, room_.stacked, details.size(), shape, power(exponent - k));
-    refine(k, details, !stream.empty());
-    error = std::max(error, difference(room_.back, room_.levels[index(k)]));
+    const auto& exact = std::as_const(room_.levels[index(k)]);
+    error = std::max(error, refine(k, details, !stream.empty(), exact.begin(), keeps || k > 0));
   }
   return error;
 }
@@ -505,7 +505,7 @@ std::optional<double> Patch<T>::search(double bound, int& exponent) {
   std::optional<double> found;
   int next = middle + more_than_bound, fails_from = std::numeric_limits<int>::max();
   while (next < fails_from && (!found || next > exponent)) {
-    const double error = attempt(next, bound);
+    const double error = attempt(next, bound, false);
     int change = error > 0 ? more_than_bound - least_below_bound : more_than_bound;
     if (error > 0 && error <= std::numeric_limits<double>::max())
       change = static_cast<int>(std::floor(std::log2(bound) - std::log2(error)));
@@ -624,7 +624,7 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
     if (scaled_bound > 0)
       head.exponent = std::min(head.exponent, std::ilogb(scaled_bound) - least_below_bound);
     head.exponent = std::clamp(head.exponent, least_exponent(), most_exponent);
-    error = attempt(head.exponent, std::numeric_limits<double>::infinity());
+    error = attempt(head.exponent, std::numeric_limits<double>::infinity(), true);
     std::swap(room_.best, room_.streams);
   }
   head.error = rounded_up(*error / power(head.scale) + lost);
@@ -740,10 +740,10 @@ std::optional<double> Patch<T>::decode(std::span<const EncodedChunk> parts,
     if (!stream.empty())
       decompress(stream, room_.stacked, details.size(), shape_of(details.stacked),
                  power(head.exponent - now));
-    refine(now, details, !stream.empty());
+    refine(now, details, !stream.empty(), nullptr, true);
   }
   for (int now = levels_ - static_cast<int>(parts.size()); now >= level; --now) {
-    refine(now, Details(boxes_[index(now)]), false);
+    refine(now, Details(boxes_[index(now)]), false, nullptr, true);
     mask = {};
   }
   unscale(head.scale);

@@ -164,7 +164,7 @@ template <typename T>
 std::vector<T> merge(const std::vector<T>& values, const Box& box,
                      wavelet::Way way = wavelet::Way::quickest) {
   std::vector<T> to(values.size()), work(wavelet::work_size(box));
-  wavelet::merge(values.data(), box, to.data(), work.data(), way);
+  wavelet::merge(values.data(), box, to.data(), static_cast<const T*>(nullptr), work.data(), way);
   return to;
 }
 
@@ -190,7 +190,17 @@ TYPED_TEST(Hierarchy, split_and_merge_are_each_others_inverse) {
     std::vector<TypeParam> values(wavelet::elements(box));
     // Whole numbers below 2^16, halved six times at most, stay exact.
     for (auto& v : values) v = static_cast<TypeParam>(random() % 4096);
-    EXPECT_EQ(merge(split(values, box), box), values);
+    const auto both = split(values, box);
+    EXPECT_EQ(merge(both, box), values);
+    // Compared slice by slice, and not kept.
+    const std::size_t at = random() % values.size();
+    values[at] += 1;
+    std::vector<TypeParam> work(wavelet::work_size(box));
+    TypeParam* const nowhere = nullptr;
+    EXPECT_EQ(wavelet::merge(both.data(), box, nowhere, values.data(), work.data()), 1);
+    values[at] = std::numeric_limits<TypeParam>::quiet_NaN();
+    EXPECT_EQ(wavelet::merge(both.data(), box, nowhere, values.data(), work.data()),
+              std::numeric_limits<double>::infinity());
   }
 }
 

@@ -91,7 +91,7 @@ struct SliceRoom {
   const Box& box;
   std::size_t size;  ///< of a slice
   T* even[2];        ///< slices: two neighbours
-  T *odd, *one;
+  T *odd, *one, *spare;
   RowRoom<T> row;
 
   SliceRoom(const Box& of, T* work)
@@ -100,7 +100,8 @@ struct SliceRoom {
         even{work, work + size},
         odd(work + 2 * size),
         one(work + 3 * size),
-        row(work + 4 * size, of[2]) {}
+        spare(work + 4 * size),
+        row(work + 5 * size, of[2]) {}
 
   FOREBAY_INLINE void split(const T* values, T* to) const {
     const T* of = values;
@@ -156,10 +157,30 @@ FOREBAY_INLINE void split_all(const T* values, const Box& box, T* to, T* work) {
     value_loops::lift<T>(room.even[high % 2], last, last, T(0.25), to + high * slice, slice);
 }
 
+/// Where slices go, in order, and what they are compared with; either may be nothing.
 template <typename T>
-FOREBAY_INLINE void merge_all(const T* values, const Box& box, T* to, T* work) {
+struct Merged {
+  T* to;
+  const T* exact;
+  double difference = 0;
+
+  FOREBAY_INLINE void put(const SliceRoom<T>& room, const T* values, std::size_t z) {
+    T* const slice = to != nullptr ? to + z * room.size : room.spare;
+    room.merge(values, slice);
+    if (exact == nullptr) return;
+    const double its = value_loops::difference(slice, exact + z * room.size, room.size);
+    difference = its > difference ? its : difference;
+  }
+};
+
+template <typename T>
+FOREBAY_INLINE double merge_all(const T* values, const Box& box, T* to, const T* exact, T* work) {
   const SliceRoom<T> room(box, work);
-  if (box[0] == 1) return room.merge(values, to);
+  Merged<T> merged{to, exact};
+  if (box[0] == 1) {
+    merged.put(room, values, 0);
+    return merged.difference;
+  }
   const std::size_t low = (box[0] + 1) / 2, high = box[0] / 2, slice = room.size;
   const T* const details = values + low * slice;
   for (std::size_t i = 0; i < low + 1; ++i) {
@@ -174,10 +195,11 @@ FOREBAY_INLINE void merge_all(const T* values, const Box& box, T* to, T* work) {
       const T* const before = room.even[(i - 1) % 2];
       value_loops::lift<T>(details + (i - 1) * slice, before, i < low ? now : before, T(0.5),
                            room.odd, slice);
-      room.merge(room.odd, to + (2 * i - 1) * slice);
+      merged.put(room, room.odd, 2 * i - 1);
     }
-    if (i < low) room.merge(now, to + 2 * i * slice);
+    if (i < low) merged.put(room, now, 2 * i);
   }
+  return merged.difference;
 }
 
 #if FOREBAY_HAVE_AVX2_LOOPS
@@ -186,15 +208,16 @@ __attribute__((target("avx2"))) void split_avx2(const T* values, const Box& box,
   split_all(values, box, to, work);
 }
 template <typename T>
-__attribute__((target("avx2"))) void merge_avx2(const T* values, const Box& box, T* to, T* work) {
-  merge_all(values, box, to, work);
+__attribute__((target("avx2"))) double merge_avx2(const T* values, const Box& box, T* to,
+                                                  const T* exact, T* work) {
+  return merge_all(values, box, to, exact, work);
 }
 #endif
 
 }  // namespace
 
 std::size_t work_size(const Box& box) {
-  return 4 * box[1] * box[2] + RowRoom<double>::size(box[2]);
+  return 5 * box[1] * box[2] + RowRoom<double>::size(box[2]);
 }
 
 template <typename T>
@@ -206,16 +229,18 @@ void split(const T* values, const Box& box, T* to, T* work, [[maybe_unused]] Way
 }
 
 template <typename T>
-void merge(const T* values, const Box& box, T* to, T* work, [[maybe_unused]] Way way) {
+double merge(const T* values, const Box& box, T* to, const T* exact, T* work,
+             [[maybe_unused]] Way way) {
 #if FOREBAY_HAVE_AVX2_LOOPS
-  if (way == Way::quickest && value_loops::have_avx2()) return merge_avx2(values, box, to, work);
+  if (way == Way::quickest && value_loops::have_avx2())
+    return merge_avx2(values, box, to, exact, work);
 #endif
-  merge_all(values, box, to, work);
+  return merge_all(values, box, to, exact, work);
 }
 
 template void split(const float*, const Box&, float*, float*, Way);
 template void split(const double*, const Box&, double*, double*, Way);
-template void merge(const float*, const Box&, float*, float*, Way);
-template void merge(const double*, const Box&, double*, double*, Way);
+template double merge(const float*, const Box&, float*, const float*, float*, Way);
+template double merge(const double*, const Box&, double*, const double*, double*, Way);
 
 }  // namespace forebay::wavelet

@@ -29,8 +29,10 @@ enum class Way { quickest, portable };
 /// arrays do not overlap. T is float or double.
 template <typename T>
 void split(const T* values, const Box& box, T* to, T* work, Way way = Way::quickest);
-/// And back.
+/// And back. Returns the largest difference from `exact`, which may be null, in double precision,
+/// infinite where one is no finite number; `to` may be null: nothing is kept.
 template <typename T>
-void merge(const T* values, const Box& box, T* to, T* work, Way way = Way::quickest);
+double merge(const T* values, const Box& box, T* to, const T* exact, T* work,
+             Way way = Way::quickest);
 
 }  // namespace forebay::wavelet

@@ -111,6 +111,12 @@ class Reader {
     const unsigned shift = at_ % 8;
     return low >> shift | (high << 1) << (word_bits - 1 - shift);
   }
+  // Skips so many of those, and looks at the next 64; none of these have been used.
+  FOREBAY_INLINE Word peek_behind(int& used) {
+    skip(used);
+    used = 0;
+    return peek();
+  }
   FOREBAY_INLINE void skip(int bits) { at_ += static_cast<std::size_t>(bits); }
   FOREBAY_INLINE Word take(int bits) {
     const Word value = _bzhi_u64(peek(), static_cast<unsigned>(bits));
@@ -225,26 +231,34 @@ FOREBAY_INLINE void put_plane(Writer& to, Word plane, int& known) {
 }
 
 FOREBAY_INLINE Word take_plane(Reader& from, int& known) {
-  int n = known;
-  Word plane = n > 0 ? from.take(n) : 0;
+  int n = known, used = known;  // of the 64 bits that were looked at
+  Word next = from.peek();
+  Word plane = _bzhi_u64(next, static_cast<unsigned>(n));
+  if (n == values_of_block) {
+    from.skip(n);
+    return plane;
+  }
+  next >>= n;
   while (n < values_of_block) {
-    const Word next = from.peek();
+    if (used == word_bits) next = from.peek_behind(used);
     if ((next & 1) == 0) {
-      from.skip(1);
+      ++used;
       break;
     }
+    // What has been shifted in is zeros: the next 1 may be behind them.
+    if (next == 1 && used > 0) next = from.peek_behind(used);
     const int most = values_of_block - 1 - n;
-    const Word rest = next >> 1;
-    int zeros = rest != 0 ? __builtin_ctzll(rest) : most;
-    int used = zeros + 2;
-    if (zeros >= most) {
-      zeros = most;
-      used = most + 1;
-    }
-    from.skip(used);
+    int zeros = next > 1 ? __builtin_ctzll(next >> 1) : most;
+    // The last value's 1 is not told.
+    const bool last = zeros >= most;
+    if (last) zeros = most;
+    const int bits = zeros + (last ? 1 : 2);
+    used += bits;
+    next = bits < word_bits ? next >> bits : 0;
     n += zeros;
     plane |= Word{1} << n++;
   }
+  from.skip(used);
   known = n;
   return plane;
 }
@@ -420,12 +434,16 @@ void put_block(Writer& to, const typename Row<T>::Values (&values)[edge][edge],
 template <typename T>
 void take_block(Reader& from, typename Row<T>::Values (&values)[edge][edge], int least_exponent) {
   using Traits = zfp_blocks::Traits<T>;
-  for (auto& z : values)
-    for (auto& row : z) row = typename Row<T>::Values{};
-  if (from.take(1) == 0) return;
-  const int exponent = static_cast<int>(from.take(Traits::exponent_bits)) - bias<T>;
-  const int planes = planes_of<T>(exponent, least_exponent);
-  if (planes == 0) return;
+  int exponent = -bias<T>, planes = 0;
+  if (from.take(1) != 0) {
+    exponent = static_cast<int>(from.take(Traits::exponent_bits)) - bias<T>;
+    planes = planes_of<T>(exponent, least_exponent);
+  }
+  if (planes == 0) {
+    for (auto& z : values)
+      for (auto& row : z) row = typename Row<T>::Values{};
+    return;
+  }
   std::uint32_t numbers[values_of_block];
   typename Traits::Unsigned all[values_of_block];
   constexpr int below = precision_of<T> - plane_bits;
