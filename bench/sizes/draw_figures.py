@@ -13,6 +13,7 @@ import json
 import os
 import statistics
 import subprocess
+import sys
 import tempfile
 
 import numpy as np
@@ -47,11 +48,19 @@ def loads(options, field, edge):
             return json.load(file)["bytes"]
 
 
+def slow_store(options):
+    """The store of docs/patches.md: 8 servers, a file on one, 100 MB/s in all, 0.5 ms a call."""
+    sys.path.insert(0, os.path.join(HERE, "../driver"))
+    from bench_slow_store import SlowStore, add_options
+
+    parser = argparse.ArgumentParser()
+    add_options(parser.add_argument)
+    words = ["--slow-bandwidth", "100", "--slow-servers", "8", "--slow-one-server-files"]
+    return SlowStore(parser.parse_args(words), options.build)
+
+
 def measure(options):
-    store = {
-        "LD_PRELOAD": os.path.abspath(os.path.join(options.build, "bench/libforebay_slow_store.so")),
-        "FOREBAY_SLOW_STORE_ONE_SERVER_FILES": "1",
-    }
+    store = slow_store(options)
     found = {"loads": {}, "plans": {}, "runs": {}}
     for field in FIELDS:
         found["loads"][field] = {str(edge**3): loads(options, field, edge) for edge in (CAPTURED, LARGER)}
@@ -61,7 +70,8 @@ def measure(options):
         for ranks in options.ranks:
             arguments = [sizes_of("flame"), "--dir", folder, "--patches", options.patches]
             arguments += ["--scale", str(options.scale), "--rounds", str(options.rounds)]
-            found["runs"][str(ranks)] = run(options, arguments, ranks, store)
+            with store.around(folder) as (environment, _):
+                found["runs"][str(ranks)] = run(options, arguments, ranks, environment)
     return found
 
 
@@ -117,7 +127,7 @@ def main():
     parser.add_argument("--dir", default="/dev/shm", help="where files are written (default: %(default)s)")
     parser.add_argument("--ranks", type=lambda text: [int(n) for n in text.split(",")], default=[8, 16, 32])
     parser.add_argument("--patches", default="2x2x2", help="of a rank (default: %(default)s)")
-    parser.add_argument("--scale", type=float, default=1, help="of the sizes")
+    parser.add_argument("--scale", type=float, default=8, help="of the sizes")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--mpiexec", default="mpiexec --oversubscribe")
     parser.add_argument("--drawn", help="draw what this file has")
