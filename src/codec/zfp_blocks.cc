@@ -526,7 +526,7 @@ std::size_t decompress(const std::byte* stream, std::size_t size, T* values, con
           before = from.bits() / 8;
           if (before > size) return false;
           std::memset(tail, 0, sizeof tail);
-          std::memcpy(tail, stream + before, size - before);
+          if (size > before) std::memcpy(tail, stream + before, size - before);
           from.move(tail, from.bits() % 8);
         }
         if (at_end && from.bits() > 8 * (size - before)) return false;
