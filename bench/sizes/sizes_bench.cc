@@ -39,7 +39,8 @@ using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
 struct Options {
-  std::string sizes, dir = ".", grid = "8x8x8", out, json_path, plan_only, ranks, patches = "1x1x1";
+  std::string sizes, dir = ".", grid = "8x8x8", out, json_path, loads_path, plan_only, ranks;
+  std::string patches = "1x1x1";
   Count files = 0;  // 0: an eighth of the ranks
   int variables = 16, rounds = 5, node_ranks = 64;
   double scale = 1;
@@ -83,6 +84,8 @@ void plan_only(const Options& options, const SizeGrid& grid, json& records) {
                                  parse_lengths(options.patches), options.variables, options.scale);
   std::printf("%lld ranks, %zu patches: sizes in %.2f s\n", static_cast<long long>(load.count()),
               load.bytes.size(), seconds_since(start));
+  if (!options.loads_path.empty())
+    std::ofstream(options.loads_path) << json({{"bytes", load.bytes}}).dump() << '\n';
   std::printf("%-17s %9s %12s %8s %8s %8s\n", "pipeline", "files", "largest/mean", "moved %", "s",
               "MiB");
   for (const Pipeline pipeline : all_pipelines) {
@@ -358,6 +361,7 @@ void add_options(CLI::App& app, Options& o) {
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   sub->add_option("--plan-only", o.plan_only, "plans for a grid of so many ranks, on one process");
+  sub->add_option("--loads", o.loads_path, "with --plan-only: bytes of each patch go there");
   sub->add_option("--json", o.json_path, "records go there, too");
   app.require_subcommand(1);
 }

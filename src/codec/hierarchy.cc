@@ -6,14 +6,17 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <type_traits>
+#include <utility>
 
 #include "base/byteorder.h"
 #include "base/hash.h"
 #include "base/varint.h"
 #include "codec/missing_values.h"
 #include "codec/stage.h"
+#include "codec/value_loops.h"
 #include "codec/wavelet.h"
 #include "codec/zfp_stream.h"
 
@@ -237,13 +240,39 @@ struct Details {
   }
 };
 
+/// Values that are written before they are read: what was there is lost where they become more.
+template <typename T>
+class Values {
+ public:
+  void resize(std::size_t n) {
+    if (n > capacity_) {
+      memory_ = std::make_unique_for_overwrite<T[]>(n);
+      capacity_ = n;
+    }
+    size_ = n;
+  }
+  T* data() { return memory_.get(); }
+  T* begin() { return data(); }
+  T* end() { return data() + size_; }
+  const T* begin() const { return memory_.get(); }
+  const T* end() const { return begin() + size_; }
+  T& operator[](std::size_t i) { return memory_[i]; }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+
+ private:
+  std::unique_ptr<T[]> memory_;
+  std::size_t size_ = 0, capacity_ = 0;
+};
+
 /// What a thread works with.
 template <typename T>
 struct Room {
-  std::vector<T> scratch, moving, back;
-  std::vector<std::vector<T>> levels;   // exact ones, by level
-  std::vector<std::vector<T>> details;  // stacked, by level
-  std::vector<T> stacked;               // decoded
+  Values<T> scratch, moving, back;
+  std::vector<Values<T>> levels;   // exact ones, by level
+  std::vector<Values<T>> details;  // stacked, by level
+  std::vector<double> largest;     // detail, by level
+  Values<T> stacked;               // decoded
   std::vector<Missing> mask;
   std::vector<std::vector<std::byte>> streams, best, parts;
   ScratchBuffer zfp;
@@ -262,8 +291,8 @@ class Patch {
     boxes_.push_back(box_of(chunk));
     for (int k = 0; k < levels; ++k) boxes_.push_back(wavelet::smooth_of(boxes_.back()));
     if (!chunk.fill.empty()) fill_ = load_be<T>(chunk.fill.data());
-    room_.scratch.resize(wavelet::elements(boxes_[0]));
-    room_.moving.resize(room_.scratch.size());
+    room_.scratch.resize(wavelet::work_size(boxes_[0]));
+    room_.moving.resize(wavelet::elements(boxes_[0]));
   }
 
   void encode(std::span<const std::byte> raw, const CodecStage* cuts, const Pipeline& residuals,
@@ -281,15 +310,17 @@ class Patch {
 
   std::optional<double> bound_of(const CodecStage* cuts, double range) const;
   void transform();
-  double attempt(int exponent, double enough);
+  double attempt(int exponent, double enough, bool keeps);
   std::optional<double> search(double bound, int& exponent);
-  void compress(std::vector<T>& values, std::span<const std::size_t> shape, double tolerance,
-                std::vector<std::byte>& stream);
-  void decompress(std::span<const std::byte> stream, std::vector<T>& values, std::size_t n,
+  void compress(Values<T>& values, double largest, std::span<const std::size_t> shape,
+                double tolerance, std::vector<std::byte>& stream);
+  void decompress(std::span<const std::byte> stream, Values<T>& values, std::size_t n,
                   std::span<const std::size_t> shape, double tolerance);
-  void refine(int level, const Details& details, bool any);
+  void assemble(int level, const Details& details, bool any);
+  double refine(int level, const Details& details, bool any, const T* exact, bool keeps);
   static double largest(std::span<const T> values);
   static double difference(std::span<const T> a, std::span<const T> b);
+  static bool range(std::span<const T> values, const T* fill, T& least, T& most);
   static Bits ordered(T value) {
     const auto bits = std::bit_cast<Bits>(value);
     constexpr Bits top = Bits{1} << (8 * sizeof(T) - 1);
@@ -318,23 +349,45 @@ class Patch {
   std::optional<T> fill_;
 };
 
+// Loops of value_loops, for processors with AVX2 and for others.
+#if FOREBAY_HAVE_AVX2_LOOPS
+template <typename T>
+__attribute__((target("avx2"))) double largest_avx2(const T* values, std::size_t n) {
+  return static_cast<double>(value_loops::largest(values, n));
+}
+template <typename T>
+__attribute__((target("avx2"))) double difference_avx2(const T* a, const T* b, std::size_t n) {
+  return value_loops::difference(a, b, n);
+}
+template <typename T>
+__attribute__((target("avx2"))) bool range_avx2(const T* values, std::size_t n, const T* fill,
+                                                T& least, T& most) {
+  return value_loops::range(values, n, fill, least, most);
+}
+#endif
+
 template <typename T>
 double Patch<T>::largest(std::span<const T> values) {
-  T most = 0;
-  for (const T v : values) most = std::max(most, std::fabs(v));
-  return static_cast<double>(most);
+#if FOREBAY_HAVE_AVX2_LOOPS
+  if (value_loops::have_avx2()) return largest_avx2(values.data(), values.size());
+#endif
+  return static_cast<double>(value_loops::largest(values.data(), values.size()));
 }
 
 template <typename T>
 double Patch<T>::difference(std::span<const T> a, std::span<const T> b) {
-  double most = 0;
-  bool number = true;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double d = std::fabs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
-    most = std::max(most, d);
-    number &= d <= std::numeric_limits<double>::max();
-  }
-  return number ? most : std::numeric_limits<double>::infinity();
+#if FOREBAY_HAVE_AVX2_LOOPS
+  if (value_loops::have_avx2()) return difference_avx2(a.data(), b.data(), a.size());
+#endif
+  return value_loops::difference(a.data(), b.data(), a.size());
+}
+
+template <typename T>
+bool Patch<T>::range(std::span<const T> values, const T* fill, T& least, T& most) {
+#if FOREBAY_HAVE_AVX2_LOOPS
+  if (value_loops::have_avx2()) return range_avx2(values.data(), values.size(), fill, least, most);
+#endif
+  return value_loops::range(values.data(), values.size(), fill, least, most);
 }
 
 // Exact levels, and their details, stacked.
@@ -344,15 +397,14 @@ void Patch<T>::transform() {
   for (int k = 0; k < levels_; ++k) {
     const Box& box = boxes_[index(k)];
     const Box low = wavelet::smooth_of(box);
-    std::copy(room_.levels[index(k)].begin(), room_.levels[index(k)].end(), room_.moving.begin());
-    wavelet::split(room_.moving.data(), box, room_.scratch.data());
+    wavelet::split(std::as_const(room_.levels[index(k)]).begin(), box, room_.moving.data(),
+                   room_.scratch.data());
     auto& smooth = room_.levels[index(k + 1)];
     smooth.resize(wavelet::elements(low));
     for (std::size_t z = 0; z < low[0]; ++z)
       for (std::size_t y = 0; y < low[1]; ++y)
-        std::copy_n(room_.moving.begin() + static_cast<std::ptrdiff_t>((z * box[1] + y) * box[2]),
-                    low[2],
-                    smooth.begin() + static_cast<std::ptrdiff_t>((z * low[1] + y) * low[2]));
+        std::copy_n(room_.moving.data() + (z * box[1] + y) * box[2], low[2],
+                    smooth.data() + (z * low[1] + y) * low[2]);
     const Details details(box);
     auto& stacked = room_.details[index(k)];
     stacked.resize(details.size());
@@ -367,10 +419,10 @@ void Patch<T>::transform() {
 }
 
 template <typename T>
-void Patch<T>::compress(std::vector<T>& values, std::span<const std::size_t> shape,
+void Patch<T>::compress(Values<T>& values, double largest, std::span<const std::size_t> shape,
                         double tolerance, std::vector<std::byte>& stream) {
   stream.clear();
-  if (values.empty() || largest(values) <= tolerance) return;  // zeros are as good
+  if (values.empty() || largest <= tolerance) return;  // zeros are as good
   const ZfpField field{type, shape, reinterpret_cast<std::byte*>(values.data())};
   const ZfpMode mode{ZfpMode::Kind::accuracy, tolerance};
   const auto out = room_.zfp.reserve(zfp_capacity(field, mode));
@@ -381,7 +433,7 @@ void Patch<T>::compress(std::vector<T>& values, std::span<const std::size_t> sha
 }
 
 template <typename T>
-void Patch<T>::decompress(std::span<const std::byte> stream, std::vector<T>& values, std::size_t n,
+void Patch<T>::decompress(std::span<const std::byte> stream, Values<T>& values, std::size_t n,
                           std::span<const std::size_t> shape, double tolerance) {
   values.resize(n);
   if (n == 0) damaged("details where there are none");
@@ -390,48 +442,57 @@ void Patch<T>::decompress(std::span<const std::byte> stream, std::vector<T>& val
   zfp_decompress_from(stream, field, {ZfpMode::Kind::accuracy, tolerance}, room_.zfp);
 }
 
-// room_.back, a level, becomes the next finer one; room_.stacked has its details, if there are any.
+// room_.back, a level, and room_.stacked, the details of the next finer one, if there are any, come
+// together in room_.moving.
 template <typename T>
-void Patch<T>::refine(int level, const Details& details, bool any) {
+void Patch<T>::assemble(int level, const Details& details, bool any) {
   const Box& box = boxes_[index(level)];
   const Box low = wavelet::smooth_of(box);
   T* const moving = room_.moving.data();
   if (!any) std::fill_n(moving, wavelet::elements(box), T(0));
   for (std::size_t z = 0; z < low[0]; ++z)
     for (std::size_t y = 0; y < low[1]; ++y)
-      std::copy_n(room_.back.begin() + static_cast<std::ptrdiff_t>((z * low[1] + y) * low[2]),
-                  low[2], moving + (z * box[1] + y) * box[2]);
+      std::copy_n(room_.back.data() + (z * low[1] + y) * low[2], low[2],
+                  moving + (z * box[1] + y) * box[2]);
   if (any) {
     details.each_row(
         [&](const Details::Band& band, std::size_t from, std::size_t to, bool inside, std::size_t) {
           if (inside) std::copy_n(room_.stacked.data() + from, band.size[2], moving + to);
         });
   }
-  wavelet::merge(moving, box, room_.scratch.data());
-  room_.back.assign(moving, moving + wavelet::elements(box));
+}
+
+// room_.back becomes the next finer level, or is given up for how far that is from the exact one.
+template <typename T>
+double Patch<T>::refine(int level, const Details& details, bool any, const T* exact, bool keeps) {
+  assemble(level, details, any);
+  const Box& box = boxes_[index(level)];
+  room_.back.resize(keeps ? wavelet::elements(box) : 0);
+  return wavelet::merge(static_cast<const T*>(room_.moving.data()), box,
+                        keeps ? room_.back.data() : nullptr, exact, room_.scratch.data());
 }
 
 // Makes streams for τ = 2^exponent, decodes them, and returns the largest difference of any level;
-// leaves level 0 in room_.back. Ends early, with a difference of more than `enough`, at the first
-// level that has one.
+// leaves level 0 in room_.back, if it is to be kept. Ends early, with a difference of more than
+// `enough`, at the first level that has one.
 template <typename T>
-double Patch<T>::attempt(int exponent, double enough) {
+double Patch<T>::attempt(int exponent, double enough, bool keeps) {
   room_.streams.resize(index(levels_) + 1);
   const auto coarsest = shape_of(boxes_[index(levels_)]);
   auto& coarse = room_.levels[index(levels_)];
   const double tolerance = power(exponent - levels_);
-  compress(coarse, coarsest, tolerance, room_.streams[0]);
+  compress(coarse, largest(coarse), coarsest, tolerance, room_.streams[0]);
   decompress(room_.streams[0], room_.back, coarse.size(), coarsest, tolerance);
   double error = difference(room_.back, coarse);
   for (int k = levels_ - 1; k >= 0 && error <= enough; --k) {
     const Details details(boxes_[index(k)]);
     const auto shape = shape_of(details.stacked);
     auto& stream = room_.streams[index(levels_ - k)];
-    compress(room_.details[index(k)], shape, power(exponent - k), stream);
+    compress(room_.details[index(k)], room_.largest[index(k)], shape, power(exponent - k), stream);
     if (!stream.empty())
       decompress(stream, room_.stacked, details.size(), shape, power(exponent - k));
-    refine(k, details, !stream.empty());
-    error = std::max(error, difference(room_.back, room_.levels[index(k)]));
+    const auto& exact = std::as_const(room_.levels[index(k)]);
+    error = std::max(error, refine(k, details, !stream.empty(), exact.begin(), keeps || k > 0));
   }
   return error;
 }
@@ -444,7 +505,7 @@ std::optional<double> Patch<T>::search(double bound, int& exponent) {
   std::optional<double> found;
   int next = middle + more_than_bound, fails_from = std::numeric_limits<int>::max();
   while (next < fails_from && (!found || next > exponent)) {
-    const double error = attempt(next, bound);
+    const double error = attempt(next, bound, false);
     int change = error > 0 ? more_than_bound - least_below_bound : more_than_bound;
     if (error > 0 && error <= std::numeric_limits<double>::max())
       change = static_cast<int>(std::floor(std::log2(bound) - std::log2(error)));
@@ -498,13 +559,18 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
   auto& values = room_.levels[0];
   values.resize(n);
   copy_swapped(reinterpret_cast<std::byte*>(values.data()), raw.data(), raw.size(), sizeof(T));
-  const bool masked = find_missing(std::span<const T>(values), fill(), room_.mask) > 0;
-  head.whole = !masked;
   T least = std::numeric_limits<T>::max(), most = std::numeric_limits<T>::lowest();
-  for (std::size_t i = 0; i < n; ++i) {
-    if (room_.mask[i] != Missing::no) continue;
-    least = std::min(least, values[i]);
-    most = std::max(most, values[i]);
+  // Most patches have nothing missing: one look tells. What a fill value is equal to is looked at.
+  const bool masked = !range(values, fill(), least, most) &&
+                      find_missing(std::span<const T>(values), fill(), room_.mask) > 0;
+  head.whole = !masked;
+  if (masked) {
+    least = std::numeric_limits<T>::max(), most = std::numeric_limits<T>::lowest();
+    for (std::size_t i = 0; i < n; ++i) {
+      if (room_.mask[i] != Missing::no) continue;
+      least = std::min(least, values[i]);
+      most = std::max(most, values[i]);
+    }
   }
   const bool any = least <= most;
   const T huge = std::numeric_limits<T>::max() / 16;
@@ -521,8 +587,11 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
           : 0;
   const auto bound = bound_of(cuts, range);
   if (tells_bound) head.bound = any ? rounded_down(*bound) : std::numeric_limits<float>::infinity();
-  if (masked) fill_in(std::span<T>(values), boxes_[0], std::span<const Missing>(room_.mask));
+  if (masked)
+    fill_in(std::span<T>(values.data(), values.size()), boxes_[0],
+            std::span<const Missing>(room_.mask));
   transform();
+  room_.largest.resize(index(levels_));
   for (int k = 0; k < levels_; ++k) {
     // Details add up to no more than the sum of the largest of each kind.
     const Details details(boxes_[index(k)]);
@@ -533,7 +602,11 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
           its = std::max(its, largest({room_.details[index(k)].data() + at, length}));
         });
     double sum = 0;
-    for (const double each : largest_of) sum += each;
+    room_.largest[index(k)] = 0;
+    for (const double each : largest_of) {
+      sum += each;
+      room_.largest[index(k)] = std::max(room_.largest[index(k)], each);
+    }
     head.details[index(k)] = rounded_up(sum / power(head.scale));
   }
   std::optional<double> error;
@@ -551,7 +624,7 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
     if (scaled_bound > 0)
       head.exponent = std::min(head.exponent, std::ilogb(scaled_bound) - least_below_bound);
     head.exponent = std::clamp(head.exponent, least_exponent(), most_exponent);
-    error = attempt(head.exponent, std::numeric_limits<double>::infinity());
+    error = attempt(head.exponent, std::numeric_limits<double>::infinity(), true);
     std::swap(room_.best, room_.streams);
   }
   head.error = rounded_up(*error / power(head.scale) + lost);
@@ -667,10 +740,10 @@ std::optional<double> Patch<T>::decode(std::span<const EncodedChunk> parts,
     if (!stream.empty())
       decompress(stream, room_.stacked, details.size(), shape_of(details.stacked),
                  power(head.exponent - now));
-    refine(now, details, !stream.empty());
+    refine(now, details, !stream.empty(), nullptr, true);
   }
   for (int now = levels_ - static_cast<int>(parts.size()); now >= level; --now) {
-    refine(now, Details(boxes_[index(now)]), false);
+    refine(now, Details(boxes_[index(now)]), false, nullptr, true);
     mask = {};
   }
   unscale(head.scale);

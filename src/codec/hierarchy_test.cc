@@ -153,17 +153,54 @@ class Hierarchy : public ::testing::Test {};
 using Types = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(Hierarchy, Types);
 
+template <typename T>
+std::vector<T> split(const std::vector<T>& values, const Box& box,
+                     wavelet::Way way = wavelet::Way::quickest) {
+  std::vector<T> to(values.size()), work(wavelet::work_size(box));
+  wavelet::split(values.data(), box, to.data(), work.data(), way);
+  return to;
+}
+template <typename T>
+std::vector<T> merge(const std::vector<T>& values, const Box& box,
+                     wavelet::Way way = wavelet::Way::quickest) {
+  std::vector<T> to(values.size()), work(wavelet::work_size(box));
+  wavelet::merge(values.data(), box, to.data(), static_cast<const T*>(nullptr), work.data(), way);
+  return to;
+}
+
+TYPED_TEST(Hierarchy, every_processor_gives_the_same_bits) {
+  std::mt19937 random(11);
+  std::normal_distribution<double> normal;
+  for (int round = 0; round < 60; ++round) {
+    const Box box{1 + random() % 20, 1 + random() % 20, 1 + random() % 70};
+    std::vector<TypeParam> values(wavelet::elements(box));
+    for (auto& v : values) v = static_cast<TypeParam>(std::exp(9 * normal(random)) - 1);
+    const auto same = [&](const auto& a, const auto& b) {
+      return std::memcmp(a.data(), b.data(), a.size() * sizeof a[0]) == 0;
+    };
+    EXPECT_TRUE(same(split(values, box), split(values, box, wavelet::Way::portable))) << round;
+    EXPECT_TRUE(same(merge(values, box), merge(values, box, wavelet::Way::portable))) << round;
+  }
+}
+
 TYPED_TEST(Hierarchy, split_and_merge_are_each_others_inverse) {
   std::mt19937 random(1);
   for (int round = 0; round < 40; ++round) {
     const Box box{1 + random() % 9, 1 + random() % 9, 1 + random() % 9};
-    std::vector<TypeParam> values(wavelet::elements(box)), scratch(values.size());
+    std::vector<TypeParam> values(wavelet::elements(box));
     // Whole numbers below 2^16, halved six times at most, stay exact.
     for (auto& v : values) v = static_cast<TypeParam>(random() % 4096);
-    auto both = values;
-    wavelet::split(both.data(), box, scratch.data());
-    wavelet::merge(both.data(), box, scratch.data());
-    EXPECT_EQ(both, values);
+    const auto both = split(values, box);
+    EXPECT_EQ(merge(both, box), values);
+    // Compared slice by slice, and not kept.
+    const std::size_t at = random() % values.size();
+    values[at] += 1;
+    std::vector<TypeParam> work(wavelet::work_size(box));
+    TypeParam* const nowhere = nullptr;
+    EXPECT_EQ(wavelet::merge(both.data(), box, nowhere, values.data(), work.data()), 1);
+    values[at] = std::numeric_limits<TypeParam>::quiet_NaN();
+    EXPECT_EQ(wavelet::merge(both.data(), box, nowhere, values.data(), work.data()),
+              std::numeric_limits<double>::infinity());
   }
 }
 
@@ -182,9 +219,9 @@ TYPED_TEST(Hierarchy, kinds_of_details_have_gains_of_one_at_most) {
           unsigned its = 0;
           for (std::size_t a = 0; a < 3; ++a) its |= (at[a] >= low[a] ? 1U : 0U) << (2 - a);
           if (its != kind) continue;
-          std::vector<TypeParam> one(all), scratch(all);
+          std::vector<TypeParam> one(all);
           one[i] = 1;
-          wavelet::merge(one.data(), box, scratch.data());
+          one = merge(one, box);
           for (std::size_t k = 0; k < all; ++k) gain[k] += std::fabs(static_cast<double>(one[k]));
         }
         EXPECT_LE(*std::max_element(gain.begin(), gain.end()), 1) << n << " " << m << " " << kind;
@@ -237,12 +274,11 @@ TYPED_TEST(Hierarchy, tells_how_much_coarser_levels_leave_out) {
       const Box box{static_cast<std::size_t>(large[0]), static_cast<std::size_t>(large[1]),
                     static_cast<std::size_t>(large[2])};
       const Box low = wavelet::smooth_of(box);
-      std::vector<TypeParam> moving(wavelet::elements(box)), scratch(moving.size());
+      std::vector<TypeParam> moving(wavelet::elements(box));
       for (std::size_t i = 0; i < level.size(); ++i)
         moving[(i / (low[1] * low[2]) * box[1] + i / low[2] % low[1]) * box[2] + i % low[2]] =
             level[i];
-      wavelet::merge(moving.data(), box, scratch.data());
-      level = moving;
+      level = merge(moving, box);
     }
     double worst = 0;
     for (std::size_t i = 0; i < values.size(); ++i)

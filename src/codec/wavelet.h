@@ -21,12 +21,18 @@ constexpr std::size_t elements(const Box& box) { return box[0] * box[1] * box[2]
 constexpr Box smooth_of(const Box& box) {
   return {(box[0] + 1) / 2, (box[1] + 1) / 2, (box[2] + 1) / 2};
 }
-/// One level down: smooth elements come first along each axis, then details. `scratch` has room for
-/// as many elements. T is float or double.
+/// Elements of room that both functions work in.
+std::size_t work_size(const Box& box);
+/// By vectors, where the processor has AVX2, or by what all have.
+enum class Way { quickest, portable };
+/// One level down: in `to` smooth elements come first along each axis, then details. The three
+/// arrays do not overlap. T is float or double.
 template <typename T>
-void split(T* values, const Box& box, T* scratch);
-/// And back.
+void split(const T* values, const Box& box, T* to, T* work, Way way = Way::quickest);
+/// And back. Returns the largest difference from `exact`, which may be null, in double precision,
+/// infinite where one is no finite number; `to` may be null: nothing is kept.
 template <typename T>
-void merge(T* values, const Box& box, T* scratch);
+double merge(const T* values, const Box& box, T* to, const T* exact, T* work,
+             Way way = Way::quickest);
 
 }  // namespace forebay::wavelet

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/byteorder.h"
+#include "codec/zfp_blocks.h"
 
 namespace forebay {
 namespace {
@@ -96,7 +97,10 @@ Count zfp_most_bytes(Type type, std::span<const std::size_t> shape) {
   return (blocks * (values * (8 * size_of(type) + 1) + of_exponent)) / 8 + of_stream;
 }
 
-std::size_t zfp_compress_to(const ZfpField& field, const ZfpMode& mode, std::span<std::byte> out) {
+std::size_t zfp_compress_to(const ZfpField& field, const ZfpMode& mode, std::span<std::byte> out,
+                            ZfpWay way) {
+  if (way == ZfpWay::quickest && zfp_blocks::can(field, mode))
+    return zfp_blocks::compress(field, mode.parameter, out);
   Run run(field, mode);
   run.attach(out);
   return zfp_compress(run.stream.get(), run.field.get());
@@ -111,13 +115,21 @@ void zfp_order_words(std::span<std::byte> stream) {
 
 bool zfp_decompress_in_place(const ZfpField& field, const ZfpMode& mode,
                              std::span<std::byte> stream) {
+  if (zfp_blocks::can(field, mode))
+    return zfp_blocks::decompress(stream, field, mode.parameter).has_value();
   Run run(field, mode);
   run.attach(stream);
   return zfp_decompress(run.stream.get(), run.field.get()) != 0;
 }
 
 void zfp_decompress_from(std::span<const std::byte> stream, const ZfpField& field,
-                         const ZfpMode& mode, ScratchBuffer& scratch) {
+                         const ZfpMode& mode, ScratchBuffer& scratch, ZfpWay way) {
+  constexpr const char* ends_elsewhere = "the stream ends elsewhere than its bytes";
+  if (way == ZfpWay::quickest && zfp_blocks::can(field, mode)) {
+    if (zfp_blocks::decompress(stream, field, mode.parameter) != stream.size())
+      throw_damaged("zfp", ends_elsewhere);
+    return;
+  }
   Run run(field, mode);
   const std::size_t capacity = run.capacity();
   if (stream.empty() || stream.size() > capacity)
@@ -129,7 +141,7 @@ void zfp_decompress_from(std::span<const std::byte> stream, const ZfpField& fiel
   run.attach(padded);
   // zfp tells how many whole words it has used: just as many are stored.
   if (zfp_decompress(run.stream.get(), run.field.get()) != stream.size())
-    throw_damaged("zfp", "the stream ends elsewhere than its bytes");
+    throw_damaged("zfp", ends_elsewhere);
 }
 
 }  // namespace forebay

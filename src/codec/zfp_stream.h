@@ -28,6 +28,9 @@ struct ZfpField {
   std::byte* values = nullptr;  ///< compress() only reads them
 };
 
+/// Both make and read the same streams: libzfp, or, where it can, codec/zfp_blocks.
+enum class ZfpWay { quickest, library };
+
 /// Bytes that a stream of such a field takes at most.
 std::size_t zfp_capacity(const ZfpField& field, const ZfpMode& mode);
 
@@ -37,7 +40,8 @@ Count zfp_most_bytes(Type type, std::span<const std::size_t> shape);
 /// Writes the stream into `out`, of zfp_capacity() bytes, aligned for any element; returns its
 /// size, 0 where zfp fails. The words are the machine's: decompress_in_place() takes them so, and
 /// order_words() makes them a file's. Errc::enomem.
-std::size_t zfp_compress_to(const ZfpField& field, const ZfpMode& mode, std::span<std::byte> out);
+std::size_t zfp_compress_to(const ZfpField& field, const ZfpMode& mode, std::span<std::byte> out,
+                            ZfpWay way = ZfpWay::quickest);
 void zfp_order_words(std::span<std::byte> stream);
 
 /// Reads back what zfp_compress_to() has just written. False where zfp fails.
@@ -47,6 +51,7 @@ bool zfp_decompress_in_place(const ZfpField& field, const ZfpMode& mode,
 /// Decodes a stream, any bytes, into the field; `scratch` is used meanwhile. Errc::enotnc where it
 /// is none of such a field, Errc::enomem.
 void zfp_decompress_from(std::span<const std::byte> stream, const ZfpField& field,
-                         const ZfpMode& mode, ScratchBuffer& scratch);
+                         const ZfpMode& mode, ScratchBuffer& scratch,
+                         ZfpWay way = ZfpWay::quickest);
 
 }  // namespace forebay

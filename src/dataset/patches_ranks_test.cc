@@ -509,36 +509,109 @@ std::vector<Errc> put_version(const std::string& path, const HintMap& chosen, in
   return codes;
 }
 
-// Each file has a rank that writes it, and its disk may be full alone.
-TEST(Patches, a_writer_whose_disk_is_full_leaves_the_state_before) {
-  const std::string path = path_of("full");
-  HintMap chosen = hints_of_files("shuffle,zstd:1", "level", 1);
-  chosen["buffer_limit"] = "16k";  // several rounds, and several windows in each
+/// Which version a file has, 0 or 1; -1: neither, or something of both.
+int version_of(const std::string& path) {
+  auto ds = Dataset::open(Comm(), path, false, {});
+  const auto found = level_of<float>(*ds, 0, 0, true);
+  ds->close();
+  for (const int version : {0, 1}) {
+    bool is = true;
+    for (std::size_t i = 0; i < found.size(); ++i) is &= found[i] == versioned(version, i);
+    if (is) return version;
+  }
+  return -1;
+}
+
+// Each file has a rank that writes it, and its disk may be full alone: once, or from then on.
+void expect_full_disks_are_told(const std::string& path, const HintMap& chosen, bool lasting) {
   int failures = 0;
   for (int rank = 0; rank < 3; ++rank) {
     for (int call = 1;; ++call) {
       ASSERT_LT(call, 200);
       put_version(path, chosen, 0);
       fail("pwrite:rank=" + std::to_string(rank) + ":call=" + std::to_string(call) +
-           ":errno=ENOSPC");
+           ":errno=ENOSPC" + (lasting ? ":from" : ""));
       const auto codes = put_version(path, chosen, 1);
       const bool failed = codes[0] != Errc::ok;
       for (const Errc code : codes) EXPECT_EQ(code, codes[0]) << rank << " " << call;
       if (failed) EXPECT_EQ(codes[0], Errc::eno_space);
-      auto ds = Dataset::open(Comm(), path, false, {});
-      const auto found = level_of<float>(*ds, 0, 0, true);
-      ds->close();
-      std::array<bool, 2> is{true, true};
-      for (std::size_t i = 0; i < found.size(); ++i)
-        for (const int version : {0, 1})
-          is[static_cast<std::size_t>(version)] &= found[i] == versioned(version, i);
-      EXPECT_TRUE(is[1] || (failed && is[0])) << rank << " " << call;
+      const int version = version_of(path);
+      EXPECT_TRUE(version == 1 || (failed && version == 0)) << rank << " " << call;
       if (!failed) break;
       ++failures;
     }
   }
   EXPECT_GT(failures, 6);
   remove_whole(path);
+}
+
+TEST(Patches, a_writer_whose_disk_is_full_leaves_the_state_before) {
+  HintMap chosen = hints_of_files("shuffle,zstd:1", "level", 1);
+  chosen["buffer_limit"] = "16k";  // several rounds, and several windows in each
+  expect_full_disks_are_told(path_of("full"), chosen, false);
+}
+
+// A write that fails once is done again.
+TEST(Patches, a_disk_that_stays_full_behind_the_program_is_told_by_its_close) {
+  HintMap chosen = hints_of_files("shuffle,zstd:1", "level", 1);
+  chosen["buffer_limit"] = "16k";
+  chosen["stage"] = "async";
+  expect_full_disks_are_told(path_of("full-async"), chosen, true);
+}
+
+TEST(Patches, lie_beside_the_file_that_a_link_leads_to) {
+  namespace fs = std::filesystem;
+  const std::string path = path_of("linked"), link = path_of("link");
+  const HintMap chosen = hints_of_files("shuffle,zstd:1", "level", 1);
+  fs::create_symlink(path, link);
+  put_version(link, chosen, 0);
+  EXPECT_EQ(version_of(path), 0);
+  EXPECT_FALSE(fs::exists(link + ".subfiles"));
+  put_version(path, chosen, 1);
+  EXPECT_EQ(version_of(link), 1);
+  put_version(link, hints("shuffle,zstd:1", "level"), 0);
+  EXPECT_FALSE(fs::exists(path + ".subfiles"));
+  EXPECT_EQ(version_of(path), 0);
+  // A link goes, and is replaced, as a link: its file keeps its values.
+  put_version(path, chosen, 0);
+  const std::string other = path_of("other");
+  put_version(other, chosen, 0);
+  put_version(other, chosen, 1);
+  rename_whole(other, link);
+  EXPECT_FALSE(fs::is_symlink(link));
+  EXPECT_EQ(version_of(link), 1);
+  EXPECT_EQ(version_of(path), 0);
+  remove_whole(link);
+  fs::create_symlink(path, link);
+  remove_whole(link);
+  EXPECT_FALSE(fs::is_symlink(link));
+  EXPECT_EQ(version_of(path), 0);
+  remove_whole(path);
+  EXPECT_FALSE(fs::exists(path + ".subfiles"));
+}
+
+TEST(Patches, are_written_anew_where_the_index_of_the_old_ones_is_lost) {
+  namespace fs = std::filesystem;
+  const std::string path = path_of("lost");
+  const HintMap chosen = hints_of_files("shuffle,zstd:1", "level", 1);
+  put_version(path, chosen, 0);
+  fs::remove(path + ".subfiles/index");
+  put_version(path, chosen, 0);
+  EXPECT_EQ(version_of(path), 0);
+  fs::remove(path + ".subfiles/index");
+  put_version(path, hints("shuffle,zstd:1", "level"), 0);
+  EXPECT_FALSE(fs::exists(path + ".subfiles"));
+  // Those of another file are nobody's to remove.
+  put_version(path, chosen, 0);
+  fs::remove(path + ".subfiles/index");
+  const std::string other = path_of("other");
+  put_version(other, chosen, 0);
+  fs::copy_file(other + ".subfiles/0", path + ".subfiles/7");
+  remove_whole(other);
+  remove_whole(path);
+  EXPECT_TRUE(fs::exists(path + ".subfiles/7"));
+  EXPECT_FALSE(fs::exists(path + ".subfiles/0"));
+  fs::remove_all(path + ".subfiles");
 }
 
 TEST(Patches, a_folder_with_other_things_in_it_is_left_alone) {

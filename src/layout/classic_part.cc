@@ -59,7 +59,9 @@ bool has_beside(const std::string& path) noexcept {
 std::optional<Schema> header_for_beside(const std::string& path) noexcept {
   std::optional<Schema> header;
   attempt_to([&] {
-    if (!has_beside(path) || !std::filesystem::is_regular_file(path)) return;
+    // Also of a folder whose index is lost: the header tells whose the rest is.
+    if (!std::filesystem::exists(directory::folder_beside(path))) return;
+    if (!std::filesystem::is_regular_file(path)) return;
     Report unseen;
     File file(path, false, 0, unseen);
     header = classic::read_header(path, [&](std::vector<std::byte>& bytes, Offset wanted) {
@@ -114,22 +116,25 @@ void rename(const std::string& from, const std::string& to) {
 
 }  // namespace
 
-// What was there steps aside until the new one is in its place.
+// What was there steps aside until the new one is in its place. Links are moved, and replaced, as
+// links: what lies beside the file that they lead to stays there.
 void rename_whole(const std::string& from, const std::string& to) {
   namespace fs = std::filesystem;
-  const bool has_folder = has_beside(from), is_there = fs::exists(to);
+  const bool has_folder = !directory::is_link(from) && has_beside(from), is_there = fs::exists(to);
+  const bool replaces_link = directory::is_link(to);
   const bool was_directory = directory::is_one(to), is_directory = directory::is_one(from);
-  const std::string folder = directory::folder_beside(to);
+  const std::string folder =
+      replaces_link ? to + std::string(directory::beside) : directory::folder_beside(to);
   if (has_folder && directory::is_header(to))
     throw Error(Errc::einval, to + " would have its data files in " + folder,
                 "give the file another name, or convert to the folder by container=directory");
-  if (has_folder && fs::exists(folder) && !has_beside(to))
+  if (has_folder && fs::exists(folder) && (replaces_link || !has_beside(to)))
     throw Error(Errc::eexist, folder + " is there, and is no folder of data files",
                 "give the file another name");
   if (was_directory && !is_directory && !directory::is_ours(to) && !fs::is_symlink(to))
     throw Error(Errc::eexist, to + " is a folder with other things in it",
                 "give the file another name");
-  const auto before = header_for_beside(to);
+  const auto before = replaces_link ? std::nullopt : header_for_beside(to);
   if (!has_folder && was_directory == is_directory) {
     rename(from, to);
     return remove_beside(to, before);

@@ -14,7 +14,7 @@
 namespace forebay::directory {
 namespace {
 
-constexpr std::string_view name = "/header.nc", beside = ".subfiles";
+constexpr std::string_view name = "/header.nc";
 
 /// By its name, and by what it begins with; a state by what any of its slots does. What cannot be
 /// read is not known to be ours.
@@ -102,10 +102,24 @@ void remove_data(const std::string& directory) noexcept {
 
 std::string to_open(const std::string& path) { return is_one(path) ? header_of(path) : path; }
 
+std::string end_of_links(const std::string& path) {
+  namespace fs = std::filesystem;
+  constexpr int most_links = 40;  // as systems follow
+  fs::path at = path;
+  std::error_code failed;
+  for (int n = 0; n < most_links && fs::is_symlink(at, failed); ++n) {
+    const fs::path next = fs::read_symlink(at, failed);
+    if (failed) break;
+    at = next.is_absolute() ? next : at.parent_path() / next;
+  }
+  return at.string();
+}
+
 std::string folder_beside(const std::string& path) {
-  if (!is_header(path)) return path + std::string(beside);
-  if (path == name.substr(1)) return ".";
-  return path.size() == name.size() ? "/" : path.substr(0, path.size() - name.size());
+  const std::string file = is_header(path) ? path : end_of_links(path);
+  if (!is_header(file)) return file + std::string(beside);
+  if (file == name.substr(1)) return ".";
+  return file.size() == name.size() ? "/" : file.substr(0, file.size() - name.size());
 }
 
 }  // namespace forebay::directory

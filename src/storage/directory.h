@@ -4,8 +4,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace forebay::directory {
+
+/// What the name of the folder beside a file ends with.
+inline constexpr std::string_view beside = ".subfiles";
 
 /// The file of definitions in a directory.
 std::string header_of(const std::string& directory);
@@ -27,8 +31,11 @@ bool is_unfinished(const std::string& path);
 void remove_data(const std::string& directory) noexcept;
 /// Local. `path`, or if that is such a directory its file of definitions: what is to be opened.
 std::string to_open(const std::string& path);
+/// Local. Where symbolic links lead that stand in a file's place: to what is there, or would be
+/// made.
+std::string end_of_links(const std::string& path);
 /// Where that which belongs to a classic file lies: FILE.subfiles, or the directory whose file of
-/// definitions it is.
+/// definitions it is. FILE is the file itself, by whatever link it is opened.
 std::string folder_beside(const std::string& path);
 
 }  // namespace forebay::directory

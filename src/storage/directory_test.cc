@@ -35,6 +35,23 @@ TEST(Directory, names_what_lies_in_it) {
   EXPECT_FALSE(directory::is_header("run/my-header.nc"));
 }
 
+TEST(Directory, what_lies_beside_a_link_is_what_lies_beside_its_file) {
+  const fs::path folder = fs::path(::testing::TempDir()) / "forebay-links";
+  fs::remove_all(folder);
+  fs::create_directories(folder / "run" / "whole");
+  const auto beside = [&](const char* path) { return directory::folder_beside(folder / path); };
+  fs::create_symlink("run/out.nc", folder / "link.nc");  // where there is no file yet, too
+  fs::create_symlink(folder / "link.nc", folder / "run" / "second.nc");
+  fs::create_symlink("run/whole/header.nc", folder / "header-link.nc");
+  fs::create_symlink("round.nc", folder / "round.nc");
+  EXPECT_EQ(beside("link.nc"), folder / "run/out.nc.subfiles");
+  EXPECT_EQ(beside("run/second.nc"), folder / "run/out.nc.subfiles");
+  EXPECT_EQ(beside("header-link.nc"), folder / "run/whole");
+  EXPECT_EQ(beside("run/out.nc"), folder / "run/out.nc.subfiles");
+  EXPECT_TRUE(beside("round.nc").ends_with(".subfiles"));
+  fs::remove_all(folder);
+}
+
 TEST(Directory, is_ours_by_names_and_by_what_data_files_begin_with) {
   const fs::path folder = ::testing::TempDir() + "/forebay-ours";
   fs::remove_all(folder);

@@ -286,13 +286,16 @@ bool has_files_beside(const std::string& path) noexcept {
   return has;
 }
 
-// What an enddef left that failed goes, too. Nothing where neither header nor index tells whose the
-// files are.
+// What an enddef left that failed goes, too, and data files whose index is lost. Nothing where
+// neither header nor index tells whose the files are.
 void remove_files_beside(const std::string& path, const Schema* header) noexcept {
   attempt_to([&] {
-    if (!has_files_beside(path)) return;
-    const Found index = look_at(index_path(path));
     auto id = header ? files_of(*header) : std::nullopt;
+    if (!has_files_beside(path)) {
+      if (id) data_files::remove_left_by(folder_of(path), id);
+      return;
+    }
+    const Found index = look_at(index_path(path));
     if (header && !id && may_have_values(index)) return;
     if (index.front && id && index.front->id != *id) return;
     if (!id && index.front) id = index.front->id;
