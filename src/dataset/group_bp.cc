@@ -5,9 +5,11 @@
 
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "dataset/group_staging.h"
 #include "dataset/group_types.h"
 #include "dataset/group_writer.h"
 #include "dataset/print_report.h"
+#include "dataset/recovery.h"
 #include "layout/process_group/step_writer.h"
 #include "method/method_keys.h"
 
@@ -35,7 +37,13 @@ void check_method(const Method& method) {
                 "leave it out: a group's file is a BP file");
   require("layout", method.layout, {"auto", "process-group"});
   require("codec", method.codec, {"none"});
-  require("stage", method.stage, {"auto", "direct", "async"});
+  require("stage", method.stage, {"auto", "direct", "async", "burst"});
+  if (method.stage != "burst") return;
+  check_group_staging(method);
+  if (method_value(method, "bp_version") == "3")
+    throw Error(Errc::enotsupport, "BP3 files are written at once",
+                "choose stage=direct, or bp_version=4");
+
   require("transport", method.transport, {"auto", "posix", "null"});
 }
 
@@ -58,10 +66,14 @@ class ProcessGroups final : public GroupWriter {
   void start(bool append) {
     using process_group::StepWriter;
     const auto options = options_of(group_, method_);
+    if (!options.drop_all) meet_leftover_logs(comm_, path_, true, !append, method_);
     file_ = append ? StepWriter::append(comm_, path_, options, report_)
                    : StepWriter::create(comm_, path_, options, report_);
     for (const GroupAttribute& attribute : group_.attributes)
       file_->add_attribute(bp_attribute(attribute));
+    if (method_.stage != "burst" || options.drop_all) return;
+    staging_ = std::make_unique<GroupStaging>(comm_, path_, method_, report_);
+    file_->use_log(staging_->take_log());
   }
 
   void add(std::size_t variable, const bp::Shape& at, std::span<const std::byte> data,
@@ -79,7 +91,11 @@ class ProcessGroups final : public GroupWriter {
     if (const auto failed = up_to_meeting(comm_, [&] { file_->sync(); })) throw *failed;
   }
   void close() override {
-    const auto failed = attempt_to([&] { file_->close(); });
+    // Where not all is in the file the logs stay, to be replayed.
+    const auto failed = attempt_to([&] {
+      file_->close();
+      if (staging_) staging_->end();
+    });
     end_with_report(
         comm_, path_, report_, method_, opened_,
         [&] { return std::vector{std::to_string(file_->steps()) + " steps are in the file"}; },
@@ -94,6 +110,7 @@ class ProcessGroups final : public GroupWriter {
   Method method_;
   Report report_;
   std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
+  std::unique_ptr<GroupStaging> staging_;  // outlives the file, which has its log
   std::unique_ptr<process_group::StepWriter> file_;
 };
 

@@ -37,16 +37,11 @@ void check(const WriteOptions& options) {
   bp::GroupImage(options.group, false, 1);
 }
 
-struct Piece {
-  Offset at;
-  std::span<const std::byte> bytes;
-};
-
 /// Ascending pieces; those that touch go out in one call, or to the file's queue where that is
 /// open.
-void write_pieces(File& file, std::span<const Piece> pieces) {
+void write_pieces(File& file, std::span<const FilePiece> pieces) {
   if (file.writes_later()) {
-    for (const Piece& piece : pieces)
+    for (const FilePiece& piece : pieces)
       if (!piece.bytes.empty()) file.write_data_at(piece.at, piece.bytes);
     return;
   }
@@ -56,7 +51,7 @@ void write_pieces(File& file, std::span<const Piece> pieces) {
     if (!together.empty()) file.write_at(from, std::span(together));
     together.clear();
   };
-  for (const Piece& piece : pieces) {
+  for (const FilePiece& piece : pieces) {
     if (piece.bytes.empty()) continue;
     if (piece.at != end) {
       write();
@@ -66,15 +61,6 @@ void write_pieces(File& file, std::span<const Piece> pieces) {
     end += static_cast<Offset>(piece.bytes.size());
   }
   write();
-}
-
-void write_image(File& file, const bp::GroupImage& image, Offset at) {
-  std::vector<Piece> pieces;
-  for (const auto bytes : image.pieces()) {
-    pieces.push_back({at, bytes});
-    at += static_cast<Offset>(bytes.size());
-  }
-  write_pieces(file, pieces);
 }
 
 /// For so many more, as they are added again and again: reserve() alone has room for just those.
@@ -122,6 +108,13 @@ std::unique_ptr<StepWriter> StepWriter::append(const Comm& comm, const std::stri
                                                const WriteOptions& options, Report& report) {
   process_group::check(options);
   return std::unique_ptr<StepWriter>(new StepWriter(comm, path, options, true, report));
+}
+
+void StepWriter::use_log(std::unique_ptr<StepLog> log) {
+  if (files_.trailing() || later_)
+    throw Error(Errc::enotsupport, "steps of a BP3 file, or of stage async, wait in no log",
+                "choose stage=direct, or bp_version=4");
+  log_ = std::move(log);
 }
 
 std::size_t StepWriter::name_of(Name&& name) {
@@ -317,6 +310,27 @@ void StepWriter::put_attributes(Laid& step, std::span<const std::size_t> slots) 
   }
 }
 
+LoggedPiece StepWriter::of_step(VarId file) const {
+  return {file, static_cast<std::int64_t>(files_.opening), std::int64_t{next_step()}, 0};
+}
+
+/// Of the step under way. What the log has no room for goes to the file at once, as all of it does
+/// without one: no record tells of it yet.
+void StepWriter::write(File& file, VarId which, std::span<const FilePiece> pieces) {
+  if (log_ && log_->add(file, of_step(which), pieces)) return;
+  write_pieces(file, pieces);
+}
+
+void StepWriter::write_group(File& file, std::uint32_t number, const bp::GroupImage& image,
+                             Offset at) {
+  std::vector<FilePiece> pieces;
+  for (const auto bytes : image.pieces()) {
+    pieces.push_back({at, bytes});
+    at += static_cast<Offset>(bytes.size());
+  }
+  write(file, LoggedPiece::data + static_cast<VarId>(number), pieces);
+}
+
 bp::GroupImage StepWriter::new_image(std::uint32_t step) const {
   return {options_.group, options_.column_major, step,
           bp::GroupMark{comm_.rank(), files_.opening, 0}};
@@ -427,7 +441,7 @@ IndexPlan StepWriter::plan_metadata(Laid& step, Offset data_end) {
 
 /// Every rank writes its own entries, the root the heads between them.
 void StepWriter::write_metadata(const Laid& step, const IndexPlan& plan, Offset group_at) {
-  std::vector<Piece> pieces;
+  std::vector<FilePiece> pieces;
   bp::Bytes heads, own_groups;
   if (comm_.is_root()) {
     std::vector<std::pair<Offset, std::size_t>> places;
@@ -458,7 +472,7 @@ void StepWriter::write_metadata(const Laid& step, const IndexPlan& plan, Offset 
     taken += bytes;
   }
   std::sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
-  write_pieces(files_.metadata(), pieces);
+  write(files_.metadata(), LoggedPiece::metadata, pieces);
 }
 
 std::uint32_t StepWriter::next_step() const {
@@ -551,7 +565,7 @@ void StepWriter::write_flush(const std::optional<Error>& failed_before) {
   agree_on_error(comm_, attempt_to([&] {
                    const StepTimer timer(report_, Step::write);
                    if (step.image) {
-                     write_image(files_.data(), *step.image, at);
+                     write_group(files_.data(), files_.number(), *step.image, at);
                      flushed_.groups.push_back(at);
                    }
                    for (std::size_t i = 0, from = 0; i < ends.size(); from = ends[i++]) {
@@ -595,7 +609,7 @@ void StepWriter::write_early() {
   make_room_for(flushed_.early, entries.size());
   make_room_for(flushed_.early_groups, 1);
   const Offset at = files_.take_early(image.bytes());
-  write_image(files_.early(), image, at);
+  write_group(files_.early(), files_.early_number(), image, at);
   flushed_.early_groups.push_back(at);
   for (auto& [name, entry] : entries) {
     bp::move_entry(entry, at);
@@ -644,12 +658,49 @@ void StepWriter::show_trailing(const Laid& step, const IndexPlan& plan) {
   files_.trailing()->show(places, std::move(contents));
 }
 
-/// The step that was left to the queues.
+/// Steps that were left to the queues, or to logs.
 void StepWriter::finish_last() {
-  if (!held_) return;
+  if (held_.empty()) return;
+  if (log_) return empty_log();
   agree_on_error(comm_, attempt_to([&] { later_->drain(); }));
-  show(*held_);
-  held_.reset();
+  show(held_.front());
+  held_.clear();
+}
+
+/// Collective. All that waits in logs goes to the files, and then the records of its steps.
+void StepWriter::empty_log() {
+  agree_on_error(comm_, attempt_to([&] { log_->drain(); }));
+  by_root(comm_, [&] {
+    bp::Bytes records;
+    for (const bp::StepRecord& record : held_) {
+      const auto printed = bp::print_record(record);
+      records.insert(records.end(), printed.begin(), printed.end());
+    }
+    files_.index().write_at(files_.index_end, records);
+  });
+  files_.index_end += std::ssize(held_) * bp::record_bytes;
+  held_.clear();
+  log_->drop();
+}
+
+/// Collective. All of the step is in logs, or in its files. There is room in held_.
+void StepWriter::show_logged(const bp::StepRecord& record) {
+  enum : std::int64_t { goes_on, is_full, has_no_record };
+  std::int64_t state = log_->is_full() ? is_full : goes_on;
+  LoggedPiece of = of_step(LoggedPiece::index);
+  of.at = files_.index_end + std::ssize(held_) * bp::record_bytes;
+  if (comm_.is_root() && !log_->add_record(of, bp::print_record(record))) state = has_no_record;
+  state = comm_.all_reduce(state, Reduce::max);
+  if (state != has_no_record) held_.push_back(record);
+  if (state == goes_on) return;
+  const auto failed = attempt_to([&] { empty_log(); });
+  if (state == is_full) {
+    // The step is safe in the logs, which tell of the error when they are to be empty.
+    if (failed) comm_.forget_failed_meeting();
+    return;
+  }
+  if (failed) throw *failed;
+  show(record);
 }
 
 void StepWriter::write_step() {
@@ -659,14 +710,17 @@ void StepWriter::write_step() {
   Offset end = 0;
   const Offset at = place_of(step, end);
   IndexPlan plan;
-  auto failed = attempt_to([&] { plan = plan_metadata(step, end); });
+  auto failed = attempt_to([&] {
+    plan = plan_metadata(step, end);
+    make_room_for(held_, 1);
+  });
   if (files_.trailing())
     files_.trailing()->make_way(plan.record.end + bp::whole_footer_bytes, failed);
   const auto write_all = [&] {
     const StepTimer timer(report_, Step::write);
     std::optional<WriteQueue::Open> open;
     if (later_) open.emplace(*later_);
-    if (step.image) write_image(files_.data(), *step.image, at);
+    if (step.image) write_group(files_.data(), files_.number(), *step.image, at);
     for (const auto& [from, entry_end] : step.own)
       bp::move_entry(std::span(step.entries).subspan(from, entry_end - from), at);
     write_metadata(step, plan, at);
@@ -680,7 +734,9 @@ void StepWriter::write_step() {
   if (files_.trailing()) {
     show_trailing(step, plan);
   } else if (later_) {
-    held_ = record;
+    held_.push_back(record);
+  } else if (log_) {
+    show_logged(record);
   } else {
     show(record);
   }
@@ -707,16 +763,17 @@ void StepWriter::forget_step() {
 // All ranks have ended their writes, as far as they are this step's. What lies behind whole steps
 // is given back where that works; the next step is written over it in any case.
 void StepWriter::give_up_step() {
-  if (later_ && !held_) {
+  if (log_) log_->forget_step();
+  if (later_ && held_.empty()) {
     later_->drop(files_.data());
     later_->drop(files_.metadata());
     attempt_to([&] { comm_.meet(); });
   }
   if (files_.trailing())
     files_.trailing()->settle(files_.data_end);
-  else if (files_.data_ranks().is_root())
+  else if (files_.data_ranks().is_root() && !log_)
     attempt_to([&] { files_.data().truncate(files_.data_end); });
-  if (comm_.is_root() && !files_.trailing()) {
+  if (comm_.is_root() && !files_.trailing() && !log_) {
     attempt_to([&] { files_.metadata().truncate(files_.metadata_end); });
     attempt_to([&] { files_.index().truncate(files_.index_end); });
   }
@@ -740,9 +797,10 @@ void StepWriter::carry_out(F&& f) {
 void StepWriter::end_step() {
   const StepTimer timer(report_, Step::wait);
   carry_out([&] {
-    finish_last();
+    if (later_) finish_last();
     write_step();
   });
+  if (log_) log_->keep_step();
   files_.keep_early();
   forget_step();
 }

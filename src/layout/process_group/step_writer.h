@@ -16,6 +16,9 @@
 // the next end_step, sync or close makes sure of first. So a step is in the file when the next one
 // has ended, and what was held may be tried again.
 //
+// With stage burst bytes go to a log of the rank on fast storage (step_log.h), and in the end, or
+// when a log is full, to the files; the record of a step is in rank 0's log meanwhile.
+//
 // A BP3 file has all of it, with the index of all steps at its end (trailing_index.h): what a step
 // adds to that lies among what earlier ones have.
 //
@@ -41,6 +44,7 @@
 #include "layout/process_group/catalogue.h"
 #include "layout/process_group/range.h"
 #include "layout/process_group/step_index.h"
+#include "layout/process_group/step_log.h"
 #include "storage/write_queue.h"
 
 namespace forebay::process_group {
@@ -55,6 +59,11 @@ class StepWriter {
   /// the directory where there is none. Errc::ebad_file: other dimensions' order than the file's.
   static std::unique_ptr<StepWriter> append(const Comm& comm, const std::string& path,
                                             const WriteOptions& options, Report& report);
+
+  /// Local, on all ranks, before any block is added: from here on steps wait in `log`. They are in
+  /// the file behind sync() and close(); where these throw the log has all that the file lacks.
+  /// Errc::enotsupport: BP3, and with stage async.
+  void use_log(std::unique_ptr<StepLog> log);
 
   /// Local. A block of the step under way: its elements one after another, in the order that the
   /// shape has; of a string its text, without a zero. `lent`: the bytes stay, unchanged, until
@@ -159,6 +168,11 @@ class StepWriter {
   void show(const bp::StepRecord& record);
   void show_trailing(const Laid& step, const IndexPlan& plan);
   void finish_last();
+  void write(File& file, VarId which, std::span<const FilePiece> pieces);
+  void write_group(File& file, std::uint32_t number, const bp::GroupImage& image, Offset at);
+  LoggedPiece of_step(VarId file) const;
+  void show_logged(const bp::StepRecord& record);
+  void empty_log();
   void write_step();
   void write_flush(const std::optional<Error>& failed);
   bool is_beyond_memory(std::size_t bytes) const;
@@ -203,7 +217,8 @@ class StepWriter {
   Flushed flushed_;
   std::vector<bp::Attribute> attributes_;  // not written yet
   CopyRoom copies_;
-  std::optional<bp::StepRecord> held_;  // of the step that it writes; on all ranks, root's counts
+  std::unique_ptr<StepLog> log_;      // of stage burst; it refers to the files
+  std::vector<bp::StepRecord> held_;  // of steps that wait; on all ranks, root's count
 };
 
 }  // namespace forebay::process_group
