@@ -12,6 +12,7 @@
 #include "dataset/recovery.h"
 #include "layout/process_group/step_writer.h"
 #include "method/method_keys.h"
+#include "transport/transport.h"
 
 namespace forebay {
 namespace {
@@ -54,6 +55,16 @@ process_group::WriteOptions options_of(const GroupDefinition& group, const Metho
   return options;
 }
 
+/// Entries are some hundred bytes each: ranks of a node collect them in windows.
+void write_index_together(process_group::StepWriter& file, const Comm& comm, const Method& method,
+                          Report& report) {
+  TransportOptions options = transport_options(method);
+  options.kind = "aggregated";
+  file.write_index_by([&comm, options, &report](std::shared_ptr<ByteFile> index) {
+    return make_transport(comm, std::move(index), options, report);
+  });
+}
+
 class ProcessGroups final : public GroupWriter {
  public:
   ProcessGroups(const Comm& comm, const std::string& path, const GroupDefinition& group,
@@ -71,6 +82,7 @@ class ProcessGroups final : public GroupWriter {
                    : StepWriter::create(comm_, path_, options, report_);
     for (const GroupAttribute& attribute : group_.attributes)
       file_->add_attribute(bp_attribute(attribute));
+    if (!options.drop_all) write_index_together(*file_, comm_, method_, report_);
     if (method_.stage != "burst" || options.drop_all) return;
     staging_ = std::make_unique<GroupStaging>(comm_, path_, method_, report_);
     file_->use_log(staging_->take_log());

@@ -4,9 +4,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
 #include <numeric>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/attempt.h"
@@ -14,6 +19,8 @@
 #include "dataset/group_file.h"
 #include "dataset/group_program_testing.h"
 #include "layout/process_group/bp_reader.h"
+#include "layout/process_group/step_writer.h"
+#include "transport/transport.h"
 
 namespace forebay {
 namespace {
@@ -77,6 +84,58 @@ TEST_F(GroupFileRanks, a_block_whose_histogram_finds_no_room_counts_once) {
     counted += block.moments.count;
   }
   EXPECT_EQ(counted, 2 * elements);
+}
+
+// Entries of many variables go to md.0 together, whatever nodes ranks are on: byte for byte where
+// each rank would have put them.
+TEST_F(GroupFileRanks, an_index_of_many_variables_is_written_together) {
+  constexpr int ranks = 4, variables = 300;
+  const auto bytes_of = [&](const char* name) {
+    std::ifstream file(path_ / name, std::ios::binary);
+    return std::string{std::istreambuf_iterator<char>(file), {}};
+  };
+  std::map<std::string, std::string> index;
+  for (const std::string way : {"alone", "one node", "two nodes"}) {
+    SetUp();
+    run_as_threads(ranks, [&](const Comm& comm) {
+      Report report;
+      const auto file = process_group::StepWriter::create(comm, path_, {}, report);
+      if (way != "alone")
+        file->write_index_by([&](std::shared_ptr<ByteFile> to) {
+          TransportOptions options;
+          options.kind = "aggregated";
+          options.window_size = 4096;
+          options.buffer_limit = 1 << 14;
+          options.ranks_per_node = way == "one node" ? 0 : 2;
+          return make_transport(comm, std::move(to), options, report);
+        });
+      for (int step = 0; step < 3; ++step) {
+        for (int v = 0; v < variables; ++v) {
+          const double value = 1000 * step + v + 0.25 * comm.rank();
+          if ((v + comm.rank()) % 5 == 0 || (comm.rank() == 1 && step == 1)) continue;
+          file->add({"v" + std::to_string(v), bp::Type::float64}, {{ranks}, {comm.rank()}, {1}},
+                    std::as_bytes(std::span(&value, 1)), false);
+        }
+        file->end_step();
+      }
+      file->close();
+      if (way != "alone" && comm.is_root()) EXPECT_GT(report[Counter::windows], 0);
+    });
+    index[way] = bytes_of("md.0");
+    Report report;
+    const BpReader file(Comm(), path_, report);
+    ASSERT_EQ(file.steps(), 3U);
+    for (int v = 0; v < variables; ++v)
+      for (const bp::Block& block : file.blocks(file.find("v" + std::to_string(v)), 2)) {
+        double value = 0;
+        file.read_block(file.find("v" + std::to_string(v)), block,
+                        reinterpret_cast<std::byte*>(&value));
+        EXPECT_EQ(value, 2000 + v + 0.25 * static_cast<double>(block.at.start[0]));
+      }
+  }
+  EXPECT_GT(index["alone"].size(), 200'000U);
+  EXPECT_EQ(index["one node"], index["alone"]);
+  EXPECT_EQ(index["two nodes"], index["alone"]);
 }
 
 }  // namespace

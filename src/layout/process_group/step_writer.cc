@@ -8,6 +8,7 @@
 
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "layout/list_stream.h"
 #include "layout/process_group/block_shape.h"
 
 namespace forebay::process_group {
@@ -408,7 +409,7 @@ void StepWriter::print_heads(const Laid& step, const IndexPlan& plan, bp::Bytes&
 }
 
 /// What the index at the end of a BP3 file has of it.
-TrailingIndex::List StepWriter::told_of(std::size_t name) {
+TrailingIndex::List StepWriter::told_of(std::size_t name) const {
   return files_.trailing() ? files_.trailing()->of(name) : TrailingIndex::List();
 }
 
@@ -439,21 +440,21 @@ IndexPlan StepWriter::plan_metadata(Laid& step, Offset data_end) {
                     step.sums, step.first_attribute);
 }
 
-/// Every rank writes its own entries, the root the heads between them.
-void StepWriter::write_metadata(const Laid& step, const IndexPlan& plan, Offset group_at) {
-  std::vector<FilePiece> pieces;
-  bp::Bytes heads, own_groups;
+/// Every rank has its own entries, the root the heads between them.
+void StepWriter::lay_out_metadata(const Laid& step, const IndexPlan& plan, Offset group_at,
+                                  Metadata& own) const {
+  std::vector<FilePiece>& pieces = own.pieces;
   if (comm_.is_root()) {
     std::vector<std::pair<Offset, std::size_t>> places;
-    print_heads(step, plan, heads, places);
+    print_heads(step, plan, own.heads, places);
     for (std::size_t i = 0; i < places.size(); ++i) {
       const std::size_t from = places[i].second;
-      const std::size_t to = i + 1 < places.size() ? places[i + 1].second : heads.size();
-      pieces.push_back({places[i].first, std::span(heads).subspan(from, to - from)});
+      const std::size_t to = i + 1 < places.size() ? places[i + 1].second : own.heads.size();
+      pieces.push_back({places[i].first, std::span(own.heads).subspan(from, to - from)});
     }
   }
   const auto put_group = [&](Offset at) {
-    bp::append_group(own_groups, {options_.group, options_.column_major,
+    bp::append_group(own.groups, {options_.group, options_.column_major,
                                   static_cast<std::uint32_t>(comm_.rank()), step.number, at});
   };
   for (const Offset at : flushed_.groups) put_group(at);
@@ -461,7 +462,7 @@ void StepWriter::write_metadata(const Laid& step, const IndexPlan& plan, Offset 
   for (const Offset at : flushed_.early_groups) put_group(at);
   Count before_mine = step.before[groups] * bp::group_entry_bytes(options_.group, step.number);
   if (files_.trailing()) before_mine += files_.trailing()->groups().bytes;
-  pieces.push_back({plan.record.groups + bp::groups_head_bytes + before_mine, own_groups});
+  pieces.push_back({plan.record.groups + bp::groups_head_bytes + before_mine, own.groups});
   std::size_t taken = 0;
   for (std::size_t i = 0; i < step.names.size(); ++i) {
     const std::size_t slot = of_names + 2 * i;
@@ -472,7 +473,32 @@ void StepWriter::write_metadata(const Laid& step, const IndexPlan& plan, Offset 
     taken += bytes;
   }
   std::sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
-  write(files_.metadata(), LoggedPiece::metadata, pieces);
+}
+
+/// The same on all ranks: whether there are so many small pieces that ranks would wait for each
+/// other's calls.
+bool StepWriter::writes_index_together(const Laid& step, const IndexPlan& plan) const {
+  constexpr std::int64_t many = 64;
+  constexpr Count small = 4096;
+  if (!make_io_ || comm_.size() == 1 || later_ || log_ || files_.trailing()) return false;
+  const std::int64_t pieces = std::ssize(step.names) * comm_.size();
+  return std::ssize(step.names) >= many && (plan.record.end - plan.record.groups) / pieces < small;
+}
+
+/// Collective.
+void StepWriter::write_index_together(const Metadata& own) {
+  if (!index_io_) index_io_ = make_io_(files_.shared_metadata());
+  std::optional<ListStream> stream;
+  agree_on_error(comm_, attempt_to([&] {
+                   std::vector<Extent> extents;
+                   for (const FilePiece& piece : own.pieces)
+                     if (!piece.bytes.empty())
+                       extents.push_back({piece.at, std::ssize(piece.bytes),
+                                          const_cast<std::byte*>(piece.bytes.data()), 0, 1});
+                   stream.emplace(std::move(extents));
+                 }));
+  const StepTimer timer(report_, Step::header);
+  index_io_->write_all(*stream);
 }
 
 std::uint32_t StepWriter::next_step() const {
@@ -716,6 +742,8 @@ void StepWriter::write_step() {
   });
   if (files_.trailing())
     files_.trailing()->make_way(plan.record.end + bp::whole_footer_bytes, failed);
+  Metadata own;
+  const bool together = !failed && writes_index_together(step, plan);
   const auto write_all = [&] {
     const StepTimer timer(report_, Step::write);
     std::optional<WriteQueue::Open> open;
@@ -723,11 +751,14 @@ void StepWriter::write_step() {
     if (step.image) write_group(files_.data(), files_.number(), *step.image, at);
     for (const auto& [from, entry_end] : step.own)
       bp::move_entry(std::span(step.entries).subspan(from, entry_end - from), at);
-    write_metadata(step, plan, at);
+    lay_out_metadata(step, plan, at, own);
+    const StepTimer of_index(report_, Step::header);
+    if (!together) write(files_.metadata(), LoggedPiece::metadata, own.pieces);
     if (files_.trailing()) files_.trailing()->carry(plan, step.names);
   };
   if (!failed) failed = attempt_to(write_all);
   agree_on_error(comm_, failed);
+  if (together) write_index_together(own);
   bp::StepRecord record = plan.record;
   record.step = step.number;
   record.time = record_time();
@@ -827,6 +858,9 @@ void StepWriter::sync() {
 
 void StepWriter::close() {
   forget_step();
+  auto freed = attempt_to([&] {
+    if (index_io_) index_io_->close();
+  });
   auto failed = attempt_to([&] { finish_last(); });
   if (failed) failed = attempt_to([&] { finish_last(); });  // the last time that it can be tried
   if (later_) {
@@ -834,6 +868,7 @@ void StepWriter::close() {
     later_->drop(files_.metadata());
     later_->tell();
   }
+  keep_first(failed, std::move(freed));
   TrailingIndex* const trailing = files_.trailing();
   if (trailing) trailing->settle(files_.data_end);  // of a flush, too, that no step followed
   attempt_into(failed, [&] { files_.data().close(); });

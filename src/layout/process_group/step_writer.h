@@ -26,6 +26,7 @@
 // ends of whole steps (BpFiles) belongs to the step under way.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,7 +36,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/byte_file.h"
 #include "base/copy_room.h"
+#include "base/extent.h"
 #include "base/report.h"
 #include "comm/comm.h"
 #include "format/bp.h"
@@ -64,6 +67,12 @@ class StepWriter {
   /// the file behind sync() and close(); where these throw the log has all that the file lacks.
   /// Errc::enotsupport: BP3, and with stage async.
   void use_log(std::unique_ptr<StepLog> log);
+
+  /// Local, on all ranks, before any block is added. How many small entries of all ranks go to
+  /// md.0: through what `make` gives for that file, collectively, when there are some for the first
+  /// time. Without it, and with a log or stage async, each rank writes its own.
+  using MakeIo = std::function<std::unique_ptr<ExtentIo>(std::shared_ptr<ByteFile>)>;
+  void write_index_by(MakeIo make) { make_io_ = std::move(make); }
 
   /// Local. A block of the step under way: its elements one after another, in the order that the
   /// shape has; of a string its text, without a zero. `lent`: the bytes stay, unchanged, until
@@ -191,8 +200,16 @@ class StepWriter {
   IndexPlan plan_metadata(Laid& step, Offset data_end);
   void print_heads(const Laid& step, const IndexPlan& plan, bp::Bytes& heads,
                    std::vector<std::pair<Offset, std::size_t>>& places) const;
-  void write_metadata(const Laid& step, const IndexPlan& plan, Offset group_at);
-  TrailingIndex::List told_of(std::size_t name);
+  /// What a rank has for md.0, in the order of the file.
+  struct Metadata {
+    bp::Bytes heads, groups;
+    std::vector<FilePiece> pieces;
+  };
+  void lay_out_metadata(const Laid& step, const IndexPlan& plan, Offset group_at,
+                        Metadata& own) const;
+  bool writes_index_together(const Laid& step, const IndexPlan& plan) const;
+  void write_index_together(const Metadata& own);
+  TrailingIndex::List told_of(std::size_t name) const;
   bp::Form form() const { return options_.one_file ? bp::Form::bp3 : bp::Form::bp4; }
   template <typename F>
   void carry_out(F&& f);
@@ -217,6 +234,8 @@ class StepWriter {
   Flushed flushed_;
   std::vector<bp::Attribute> attributes_;  // not written yet
   CopyRoom copies_;
+  MakeIo make_io_;
+  std::unique_ptr<ExtentIo> index_io_;
   std::unique_ptr<StepLog> log_;      // of stage burst; it refers to the files
   std::vector<bp::StepRecord> held_;  // of steps that wait; on all ranks, root's count
 };
