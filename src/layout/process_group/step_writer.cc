@@ -478,16 +478,25 @@ void StepWriter::lay_out_metadata(const Laid& step, const IndexPlan& plan, Offse
 /// The same on all ranks: whether there are so many small pieces that ranks would wait for each
 /// other's calls.
 bool StepWriter::writes_index_together(const Laid& step, const IndexPlan& plan) const {
-  constexpr std::int64_t many = 64;
+  constexpr std::int64_t many = 64, very_many = 512;
   constexpr Count small = 4096;
   if (!make_io_ || comm_.size() == 1 || later_ || log_ || files_.trailing()) return false;
   const std::int64_t pieces = std::ssize(step.names) * comm_.size();
-  return std::ssize(step.names) >= many && (plan.record.end - plan.record.groups) / pieces < small;
+  return std::ssize(step.names) >= many && pieces >= very_many &&
+         (plan.record.end - plan.record.groups) / pieces < small;
 }
 
 /// Collective.
 void StepWriter::write_index_together(const Metadata& own) {
-  if (!index_io_) index_io_ = make_io_(files_.shared_metadata());
+  if (!index_io_) {
+    // All ranks have it, or none: the next step asks again.
+    const auto failed =
+        attempt_together(comm_, [&] { index_io_ = make_io_(files_.shared_metadata()); });
+    if (failed) {
+      index_io_.reset();
+      throw *failed;
+    }
+  }
   std::optional<ListStream> stream;
   agree_on_error(comm_, attempt_to([&] {
                    std::vector<Extent> extents;
