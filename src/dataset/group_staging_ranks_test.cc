@@ -111,7 +111,7 @@ class GroupStagingRanks : public testing::Test {
   }
 
   RecoveredSession recover_all(const RecoveryOptions& options = {}) const {
-    const auto result = recover(Comm(), path_, options);
+    const auto result = recover(Comm(), path_.string() + "/", options);  // as a shell completes it
     if (result.sessions.size() == 1) return result.sessions[0];
     ADD_FAILURE() << result.sessions.size() << " sessions";
     return {};
@@ -218,6 +218,29 @@ TEST_F(GroupStagingRanks, what_a_job_leaves_is_put_into_the_file) {
     check(1);
     method_.recover = "refuse";
   }
+}
+
+// What ranks had logged of them lies where others' parts of later steps are.
+TEST_F(GroupStagingRanks, steps_that_were_given_up_are_not_replayed) {
+  method_.buffer_limit = 300;
+  run_as_threads(ranks, [&](const Comm& comm) {
+    GroupDefinition mine = group_;
+    define_variable(mine, {.name = "odd", .type = comm.rank() == 1 ? "int64" : "double"});
+    const auto file = GroupFile::create(comm, path_, mine, method_, false);
+    write(comm, *file, 1);
+    for (int again = 0; again < 2; ++again) {
+      add(comm, *file, 70);
+      const double odd = 0;
+      file->write("odd", &odd, false);
+      EXPECT_TRUE(attempt_to([&] { file->end_step(); }));
+    }
+    write(comm, *file, 2);
+    comm.barrier();
+  });
+  const auto session = recover_all();
+  EXPECT_FALSE(session.error) << session.error->what();
+  check(3);
+  EXPECT_TRUE(nothing_is_left());
 }
 
 TEST_F(GroupStagingRanks, a_full_file_system_is_told_when_all_is_to_be_in_the_file) {

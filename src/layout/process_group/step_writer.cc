@@ -740,7 +740,10 @@ void StepWriter::show_logged(const bp::StepRecord& record) {
 
 void StepWriter::write_step() {
   Laid step;
-  agree(step, std::nullopt, [&] { lay_out(step); });
+  agree(step, std::nullopt, [&] {
+    const StepTimer timer(report_, Step::define);
+    lay_out(step);
+  });
   if (step.image) step.image->tell_groups(step.total[groups]);
   Offset end = 0;
   const Offset at = place_of(step, end);
