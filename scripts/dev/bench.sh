@@ -56,8 +56,29 @@ bench_groups() {
         done
       done
     done
+    bench_groups_index "$dir/forebay-bench-groups"
     bench_groups_one "$dir/forebay-bench-groups"
   done
+}
+
+# What an index costs: 16 ranks with 16 MiB each, in 1,000 variables and in one; how long entries and heads of groups are
+# made, and md.0 is written.
+bench_groups_index() {
+  local work report="$1.json" program="$root/build/release/bench/forebay-bench-groups-peers"
+  say "groups: the index of 16 ranks, $1"
+  for work in "1 2048000" "1000 2048"; do
+    read -r -a work <<<"$work"
+    rm -f "$report"
+    FOREBAY_REPORT="json:$report" mpiexec --oversubscribe --bind-to none -n 16 "$program" --dir "$1" --ways forebay-later \
+      --variables "${work[0]}" --elements "${work[1]}" --steps 5 --rounds 5
+  done
+  python3 -c '
+import json, statistics, sys
+steps = [line["steps"] for line in map(json.loads, open(sys.argv[1])) if line["steps"]["header"]["max"] > 0]
+for name, step in (("entries and heads", "define"), ("writing md.0", "header")):
+    share = statistics.median(100 * s[step]["max"] / s["total"]["max"] for s in steps)
+    print(f"{name}: {share:.1f} % of the time, of the rank that takes longest")' "$report"
+  rm -f "$report"
 }
 
 # bench_groups_one DIR: one of 1.2 million blocks, each way in processes of its own, whose memory is told.

@@ -5,11 +5,14 @@
 
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "dataset/group_staging.h"
 #include "dataset/group_types.h"
 #include "dataset/group_writer.h"
 #include "dataset/print_report.h"
+#include "dataset/recovery.h"
 #include "layout/process_group/step_writer.h"
 #include "method/method_keys.h"
+#include "transport/transport.h"
 
 namespace forebay {
 namespace {
@@ -35,7 +38,13 @@ void check_method(const Method& method) {
                 "leave it out: a group's file is a BP file");
   require("layout", method.layout, {"auto", "process-group"});
   require("codec", method.codec, {"none"});
-  require("stage", method.stage, {"auto", "direct", "async"});
+  require("stage", method.stage, {"auto", "direct", "async", "burst"});
+  if (method.stage != "burst") return;
+  check_group_staging(method);
+  if (method_value(method, "bp_version") == "3")
+    throw Error(Errc::enotsupport, "BP3 files are written at once",
+                "choose stage=direct, or bp_version=4");
+
   require("transport", method.transport, {"auto", "posix", "null"});
 }
 
@@ -44,6 +53,16 @@ process_group::WriteOptions options_of(const GroupDefinition& group, const Metho
   options.group = group.name;
   options.column_major = group.column_major;
   return options;
+}
+
+/// Entries are some hundred bytes each: ranks of a node collect them in windows.
+void write_index_together(process_group::StepWriter& file, const Comm& comm, const Method& method,
+                          Report& report) {
+  TransportOptions options = transport_options(method);
+  options.kind = "aggregated";
+  file.write_index_by([&comm, options, &report](std::shared_ptr<ByteFile> index) {
+    return make_transport(comm, std::move(index), options, report);
+  });
 }
 
 class ProcessGroups final : public GroupWriter {
@@ -58,10 +77,15 @@ class ProcessGroups final : public GroupWriter {
   void start(bool append) {
     using process_group::StepWriter;
     const auto options = options_of(group_, method_);
+    if (!options.drop_all) meet_leftover_logs(comm_, path_, true, !append, method_);
     file_ = append ? StepWriter::append(comm_, path_, options, report_)
                    : StepWriter::create(comm_, path_, options, report_);
     for (const GroupAttribute& attribute : group_.attributes)
       file_->add_attribute(bp_attribute(attribute));
+    if (!options.drop_all) write_index_together(*file_, comm_, method_, report_);
+    if (method_.stage != "burst" || options.drop_all) return;
+    staging_ = std::make_unique<GroupStaging>(comm_, path_, method_, report_);
+    file_->use_log(staging_->take_log());
   }
 
   void add(std::size_t variable, const bp::Shape& at, std::span<const std::byte> data,
@@ -79,7 +103,11 @@ class ProcessGroups final : public GroupWriter {
     if (const auto failed = up_to_meeting(comm_, [&] { file_->sync(); })) throw *failed;
   }
   void close() override {
-    const auto failed = attempt_to([&] { file_->close(); });
+    // Where not all is in the file the logs stay, to be replayed.
+    const auto failed = attempt_to([&] {
+      file_->close();
+      if (staging_) staging_->end();
+    });
     end_with_report(
         comm_, path_, report_, method_, opened_,
         [&] { return std::vector{std::to_string(file_->steps()) + " steps are in the file"}; },
@@ -94,6 +122,7 @@ class ProcessGroups final : public GroupWriter {
   Method method_;
   Report report_;
   std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
+  std::unique_ptr<GroupStaging> staging_;  // outlives the file, which has its log
   std::unique_ptr<process_group::StepWriter> file_;
 };
 

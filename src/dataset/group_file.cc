@@ -23,6 +23,26 @@ std::string layout_for(const Method& method, const std::string& path) {
   return path.ends_with(".nc") ? "canonical" : "process-group";
 }
 
+/// The histogram of one block. NaN is nowhere, infinities lie below and above.
+std::vector<std::int64_t> counts_of(const GroupVariable& v, std::span<const std::byte> values) {
+  const Histogram& wanted = *v.histogram;
+  const double width = (wanted.greatest - wanted.least) / wanted.bins;
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(wanted.bins) + 2);
+  bp::with_number(bp_type(v.type), [&](auto kind) {
+    for (std::size_t at = 0; at < values.size(); at += sizeof kind) {
+      std::memcpy(&kind, values.data() + at, sizeof kind);
+      const auto value = static_cast<double>(kind);
+      if (std::isnan(value)) continue;
+      const double bin = std::clamp((value - wanted.least) / width, 0.0, wanted.bins - 0.5);
+      const std::size_t place = value < wanted.least      ? 0
+                                : value > wanted.greatest ? counts.size() - 1
+                                                          : 1 + static_cast<std::size_t>(bin);
+      ++counts[place];
+    }
+  });
+  return counts;
+}
+
 }  // namespace
 
 std::unique_ptr<GroupFile> GroupFile::create(const Comm& comm, const std::string& path,
@@ -129,37 +149,31 @@ void GroupFile::add(const GroupVariable& v, const bp::Shape& shape, const void* 
   if (v.type == GroupType::string)
     bytes = static_cast<Count>(std::strlen(static_cast<const char*>(data)));
   const std::span values(static_cast<const std::byte*>(data), static_cast<std::size_t>(bytes));
-  writer_->add(number_of(v), shape, values, lent);
-  if (v.histogram && lent)
-    lent_.emplace_back(&v, values);  // which the program may still change
-  else if (v.histogram)
-    add_histogram(v, values);
+  if (!v.histogram || values.empty()) {
+    writer_->add(number_of(v), shape, values, lent);
+    return;
+  }
+  // All that a histogram needs is there before its block is: a program that repeats what was
+  // refused has its values in the step once.
+  late_.push_back({&v, lent ? values : std::span<const std::byte>(), {}});
+  try {
+    if (!lent) late_.back().counts = counts_of(v, values);
+    writer_->add(number_of(v), shape, values, lent);
+  } catch (...) {
+    late_.pop_back();
+    throw;
+  }
+  // What is refused (a full disk) waits for the step's end.
+  if (!lent && !attempt_to([&] { add_histogram(v, late_.back().counts, false); })) late_.pop_back();
 }
 
 std::size_t GroupFile::number_of(const GroupVariable& v) const {
   return static_cast<std::size_t>(&v - group_.variables.data());
 }
 
-/// Of one block. NaN is nowhere, infinities lie below and above.
-void GroupFile::add_histogram(const GroupVariable& v, std::span<const std::byte> values) {
-  if (values.empty()) return;
-  const Histogram& wanted = *v.histogram;
-  const double width = (wanted.greatest - wanted.least) / wanted.bins;
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(wanted.bins) + 2);
-  bp::with_number(bp_type(v.type), [&](auto kind) {
-    for (std::size_t at = 0; at < values.size(); at += sizeof kind) {
-      std::memcpy(&kind, values.data() + at, sizeof kind);
-      const auto value = static_cast<double>(kind);
-      if (std::isnan(value)) continue;
-      const double bin = std::clamp((value - wanted.least) / width, 0.0, wanted.bins - 0.5);
-      const std::size_t place = value < wanted.least      ? 0
-                                : value > wanted.greatest ? counts.size() - 1
-                                                          : 1 + static_cast<std::size_t>(bin);
-      ++counts[place];
-    }
-  });
-  writer_->add(number_of(v) + 1, {{}, {}, {std::ssize(counts)}}, std::as_bytes(std::span(counts)),
-               false);
+void GroupFile::add_histogram(const GroupVariable& v, std::span<const std::int64_t> counts,
+                              bool lent) {
+  writer_->add(number_of(v) + 1, {{}, {}, {std::ssize(counts)}}, std::as_bytes(counts), lent);
 }
 
 // Integers beyond 63 bits are no sizes: who names one is told that it has no value.
@@ -208,11 +222,18 @@ void GroupFile::write_box(const std::string& name, const GroupBox& box, const vo
 void GroupFile::end_step() {
   scalars_.clear();
   written_.clear();
-  const auto failed = attempt_to([&] {
-    for (const auto& [variable, values] : lent_) add_histogram(*variable, values);
-  });
-  lent_.clear();
-  writer_->end_step();
+  std::optional<Error> failed;
+  for (LateHistogram& late : late_)
+    attempt_into(failed, [&] {
+      const bool copied = !late.counts.empty();
+      if (!copied) late.counts = counts_of(*late.variable, late.lent);
+      add_histogram(*late.variable, late.counts, copied);
+      if (!copied) late.counts = {};
+    });
+  // What was lent to the writer is its own until then, also where it throws.
+  const auto ended = attempt_to([&] { writer_->end_step(); });
+  late_.clear();
+  if (ended) throw *ended;
   if (failed) throw Error(*failed).as_own_matter(true);
 }
 

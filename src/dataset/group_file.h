@@ -49,8 +49,8 @@ class GroupFile {
   /// <global> it has all three, else `count` alone.
   void write_box(const std::string& name, const GroupBox& box, const void* data, bool lent);
 
-  /// Collective, as GroupWriter's. Where a histogram of what was lent does not fit, this throws on
-  /// the rank that it is of, and the step is written without it.
+  /// Collective, as GroupWriter's. Where a histogram does not fit, this throws on the rank that it
+  /// is of, and the step is written without it.
   void end_step();
   void sync() { writer_->sync(); }
   void close() { writer_->close(); }
@@ -62,7 +62,8 @@ class GroupFile {
   bp::Shape shape_of(const GroupVariable& variable) const;
   bp::Shape shape_of(const GroupVariable& variable, const GroupBox& box) const;
   void add(const GroupVariable& variable, const bp::Shape& shape, const void* data, bool lent);
-  void add_histogram(const GroupVariable& variable, std::span<const std::byte> values);
+  void add_histogram(const GroupVariable& variable, std::span<const std::int64_t> counts,
+                     bool lent);
   const GroupVariable& own_variable(const std::string& name) const;
   std::size_t number_of(const GroupVariable& variable) const;
   void remember(const GroupVariable& variable, const void* data);
@@ -75,8 +76,13 @@ class GroupFile {
   std::unique_ptr<GroupWriter> writer_;
   std::map<std::string, Count, std::less<>> scalars_;  // of the step under way
   std::set<std::string, std::less<>> written_;         // the same, by write()
-  // Lent blocks of the step under way whose histograms are still to be made.
-  std::vector<std::pair<const GroupVariable*, std::span<const std::byte>>> lent_;
+  /// Of a block that is in the step under way, whose histogram is not.
+  struct LateHistogram {
+    const GroupVariable* variable;
+    std::span<const std::byte> lent;   // values, which the program may still change
+    std::vector<std::int64_t> counts;  // else: of values that were copied
+  };
+  std::vector<LateHistogram> late_;
 };
 
 }  // namespace forebay

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "comm/agree.h"
 #include "dataset/probe.h"
+#include "dataset/recovery.h"
 #include "dataset/step_files.h"
 #include "layout/process_group/bp_reader.h"
 #include "storage/file.h"
@@ -42,7 +43,9 @@ std::unique_ptr<StoredGroup> open_stored(const Comm& comm, const std::string& pa
   };
   const auto failed = comm.is_root() ? attempt_to(look) : std::nullopt;
   agree_on_error(comm, failed, std::span(&records, 1), Reduce::max);
-  return records != 0 ? open_records(comm, path, method) : open_process_groups(comm, path, method);
+  if (records != 0) return open_records(comm, path, method);
+  meet_leftover_logs(comm, path, false, false, method);
+  return open_process_groups(comm, path, method);
 }
 
 std::int64_t checked(std::int64_t step) {

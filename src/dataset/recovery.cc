@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +14,7 @@
 #include "base/attempt.h"
 #include "comm/agree.h"
 #include "dataset/session_recovery.h"
+#include "layout/process_group/recovery.h"
 #include "stage/burst/staging_files.h"
 
 namespace forebay {
@@ -242,6 +244,10 @@ void recover_directory(const Comm& comm, const std::string& directory,
 
 }  // namespace
 
+bool has_staged_writes(const std::string& path) {
+  return ::access(StagingControl::path_of(path).c_str(), F_OK) == 0;
+}
+
 RecoveryResult recover(const Comm& comm, const std::string& path, const RecoveryOptions& options,
                        const RecoveryProgress& progress) {
   RecoveryResult result;
@@ -249,7 +255,9 @@ RecoveryResult recover(const Comm& comm, const std::string& path, const Recovery
     std::string shared = path;
     comm.broadcast(shared);
     struct stat status {};
-    std::int64_t directory = ::stat(shared.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+    // A BP4 directory is a file, which has a control file beside it.
+    std::int64_t directory = ::stat(shared.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+                             !process_group::has_bp_files(shared) && !has_staged_writes(shared);
     directory = comm.all_reduce(directory, Reduce::max);
     if (directory) {
       recover_directory(comm, shared, options, progress, result);

@@ -73,6 +73,10 @@ using RecoveryProgress = std::function<void(const char* step, Count done, Count 
 RecoveryResult recover(const Comm& comm, const std::string& path, const RecoveryOptions& options,
                        const RecoveryProgress& progress = {});
 
+/// Local. Whether a job that ended, or still runs, has staged writes of that dataset, or BP4
+/// directory, or may have.
+bool has_staged_writes(const std::string& path);
+
 /// Collective; opening and creating a dataset call it before they touch the file. Deals with what
 /// an earlier job left: see the hint `recover` (docs/burst.md). Costs one system call on rank 0 and
 /// one small broadcast where there is nothing.

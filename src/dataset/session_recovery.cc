@@ -51,6 +51,11 @@ std::string listed(const std::vector<std::string>& sentences) {
   return text;
 }
 
+bool is_directory(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 Count size_of_file(const std::string& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 ? status.st_size : 0;
@@ -333,6 +338,9 @@ void SessionRecovery::refuse_damage() const {
 void SessionRecovery::replay() {
   const auto start = Clock::now();
   const std::string& file = options_.file.empty() ? result_.file : options_.file;
+  std::int64_t steps = 0;
+  agree_on_words(comm_, attempt_to([&] { steps = is_directory(file) ? 1 : 0; }));
+  if (comm_.all_reduce(steps, Reduce::max) != 0) return replay_steps(file);
   const HintMap hints = {{"stage", "direct"}, {"nc_burst_buf", "disable"}, {"recover", "ignore"}};
   auto dataset = Dataset::open(comm_, file, !options_.verify_only, hints);
   std::vector<std::string> before;

@@ -87,6 +87,17 @@ class SessionRecovery {
 
   void damaged(const Mine& log, const std::string& what);
   void load(Dataset& dataset, Mine& log);
+
+  // -- steps of BP4 directories (step_recovery.cc)
+  struct StepRecord;
+  using StepRecords = std::vector<StepRecord>;
+  void replay_steps(const std::string& directory);
+  StepRecords records_of_steps();
+  static bool is_in_file(const std::string& directory, const StepRecord& record);
+  void check_records(const std::string& directory, const StepRecords& records) const;
+  std::int64_t verify_steps(const StepRecords& records);
+  void write_steps(const std::string& directory, const StepRecords& records);
+  void show_steps(const std::string& directory, const StepRecords& records) const;
   void sum(std::initializer_list<Count*> counts) const;
   void tell(const char* step, Count done, Count all) const;
 

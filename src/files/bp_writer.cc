@@ -78,6 +78,9 @@ BpWriter::BpWriter(const Comm& comm, const std::string& path, const Source& sour
                    if (options.drop_all)
                      throw Error(Errc::enotsupport, "transport null writes nothing",
                                  "leave it out where there is to be a file");
+                   if (method_.stage == "burst")
+                     throw Error(Errc::enotsupport, "what is converted is not staged in logs",
+                                 "leave stage out, or choose async");
                  }));
   start_timeline(comm_, method_, report_, opened_);
   writer_ = process_group::StepWriter::create(comm_, path_, options, report_);

@@ -349,6 +349,47 @@ def kills(writer, folder, command):
     print(f"killed behind {seen} steps, of which {sum(more)} were recovered: all there, and appended to")
 
 
+def kills_in_logs(writer, folder, command):
+    """Steps that wait in logs: whenever the job or the recovery is killed, all that ended are there in the end."""
+    rng = np.random.default_rng(11)
+    path, logs = folder / "burst.bp", folder / "burst.bp.logs"
+    replayed, seen = 0, []
+    for attempt in range(12):
+        shutil.rmtree(path, ignore_errors=True)
+        shutil.rmtree(logs, ignore_errors=True)
+        logs.mkdir()
+        (folder / "burst.bp.staging").unlink(missing_ok=True)
+        words = [writer, str(path), "3", "2", "0", "100000", "burst"] + ["early"] * (attempt % 3 == 0)
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+            process.stdout.readline()
+            time.sleep(float(rng.uniform(0, 0.1)))
+            process.kill()
+            ended = 1 + process.stdout.read().count("ended")
+        with adios2.FileReader(str(path)) as file:
+            flushed = file.num_steps()
+        assert flushed <= ended + 1, (flushed, ended)
+        if flushed:
+            File(path, 3, list(range(flushed))).check()
+        for _ in range(attempt % 3):
+            with subprocess.Popen([command, "recover", str(path)], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL) as process:
+                time.sleep(float(rng.uniform(0, 0.03)))
+                process.kill()
+        found = json.loads(run(command, "recover", "--json", path))
+        replayed += sum(session["replayed_writes"] > 0 for session in found.get("sessions", []))
+        assert not list(logs.iterdir()) and not (folder / "burst.bp.staging").exists(), found
+        with adios2.FileReader(str(path)) as file:
+            there = file.num_steps()
+        assert ended <= there <= ended + 1, f"{there} steps, {ended} had ended"
+        File(path, 3, list(range(there))).check()
+        words = [writer, str(path), "3", "2", str(there), str(there + 1), "append"] + ["burst"] * (attempt % 2)
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+        File(path, 3, list(range(there + 2))).check()
+        seen.append((flushed, there))
+    assert replayed >= 4 and any(flushed for flushed, _ in seen), seen
+    print(f"killed with steps in logs, {seen} flushed and ended: all there")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--writer", required=True)
@@ -411,6 +452,7 @@ def main():
     faults(options.writer, options.dir / "fault.bp", ["2", "0", "2"])
     kills(options.writer, options.dir, options.command)
     if options.command:
+        kills_in_logs(options.writer, options.dir, options.command)
         recover_adios2(options.command, options.dir / "adios2.bp")
     return 0
 

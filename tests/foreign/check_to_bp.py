@@ -17,6 +17,11 @@ except ImportError as missing:
     print(f"skipped: {missing} (adios2, netCDF4 and numpy are needed)")
     sys.exit(77)
 
+try:
+    import h5py
+except ImportError:
+    h5py = None
+
 TYPES = {"i1": "int8_t", "i2": "int16_t", "i4": "int32_t", "i8": "int64_t", "u1": "uint8_t", "u2": "uint16_t",
          "u4": "uint32_t", "u8": "uint64_t", "f4": "float", "f8": "double"}
 LONG = "many words " * 7000  # more than a string of BP has room for
@@ -97,6 +102,40 @@ def same(what, got, expected):
     assert np.array_equal(got, expected), f"{what}: {got}, not {expected}"
 
 
+def to_hdf5(run, ranks, folder):
+    """BP to HDF5 on several ranks: contiguous, in chunks of which some are cut off, and encoded; h5py reads it."""
+    if h5py is None:
+        print("no h5py: HDF5 files are not looked at")
+        return
+    plain, made = folder / "large.nc", folder / "large.bp"
+    wanted = {"fixed": series("f8", (50, 70, 30), 1), "small": series("i2", (70,), 2),
+              "flat": series("f4", (70000,), 3), "record": series("i4", (5, 70, 130), 4)}
+    with netCDF4.Dataset(plain, "w", format="NETCDF3_64BIT_DATA") as file:
+        for name, length in (("t", None), ("a", 50), ("b", 70), ("c", 30), ("d", 130), ("e", 70000)):
+            file.createDimension(name, length)
+        for name, dims in (("fixed", "abc"), ("small", "b"), ("flat", "e"), ("record", "tbd")):
+            fill = series(wanted[name].dtype, (), 77)
+            file.createVariable(name, wanted[name].dtype, tuple(dims), fill_value=fill)[:] = wanted[name]
+    run("convert", plain, made, "-f", launch=ranks[3])
+    for how in ([], ["-m", "chunk_bytes=7000"], ["-m", "layout=chunked;chunk_bytes=20000"],
+                ["-m", "codec=shuffle,deflate:1"], ["-m", "layout=canonical"]):
+        for number, launch in ranks.items():
+            out = folder / f"large{number}.h5"
+            run("convert", made, out, "--to", "hdf5", "--verify", "-f", *how, launch=launch)
+            if "layout=canonical" not in how:  # whose dimensions cannot grow
+                run("diff", made, out)
+            with h5py.File(out, "r+") as file:
+                for name, values in wanted.items():
+                    same(name, file[name][...], values)
+                record = file["record"]
+                if "layout=canonical" in how:
+                    assert not any(file[name].chunks for name in wanted) and record.maxshape == record.shape
+                    continue
+                record.resize((6, *record.shape[1:]))
+                assert record.chunks and (record[5] == 77).all(), (how, number, record.chunks)
+    print("BP to HDF5: as it was")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--command", required=True)
@@ -137,6 +176,8 @@ def main():
     assert len(list(spread.glob("data.*"))) == 3, list(spread.iterdir())
     check_adios2(spread, records)
     run("diff", plain, back)
+
+    to_hdf5(run, ranks, options.dir)
 
     # A rank that holds all of a step writes one group.
     whole, back = convert_and_back(plain, "whole", ranks[1])

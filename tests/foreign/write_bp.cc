@@ -1,8 +1,9 @@
 // Writes BP4 and BP3 files, for check_bp.py, which knows what is to be in them. The ranks are
 // threads, or processes where an MPI launcher started them.
 //
-//   write_bp DIR RANKS RANKS_PER_FILE FIRST LAST [append] [column] [async] [bp3]     steps FIRST to
-//   LAST, from 0
+//   write_bp DIR RANKS RANKS_PER_FILE FIRST LAST [append] [column] [async] [early] [bp3] [burst]
+//
+// Steps FIRST to LAST, from 0; burst: their logs are in DIR.logs, which is there.
 //
 // Prints "ended N" behind each step; where a step fails, "failed N", and goes on.
 #include <complex>
@@ -11,6 +12,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include "base/error.h"
 #include "comm/session.h"
 #include "comm/thread_ranks.h"
+#include "dataset/group_staging.h"
 #include "layout/process_group/step_writer.h"
 
 namespace {
@@ -147,11 +150,12 @@ int main(int argc, char** argv) {
   WriteOptions options;
   options.group = "check";
   options.ranks_per_file = std::atoi(argv[3]);
-  bool append = false;
+  bool append = false, burst = false;
   for (int i = 6; i < argc; ++i) {
     append |= std::strcmp(argv[i], "append") == 0;
     options.column_major |= std::strcmp(argv[i], "column") == 0;
     if (std::strcmp(argv[i], "async") == 0) options.async_memory = 4096;
+    burst |= std::strcmp(argv[i], "burst") == 0;
     if (std::strcmp(argv[i], "early") == 0) options.step_memory = 512;
     options.one_file |= std::strcmp(argv[i], "bp3") == 0;
   }
@@ -159,6 +163,14 @@ int main(int argc, char** argv) {
     Report report;
     const auto file = append ? StepWriter::append(comm, path, options, report)
                              : StepWriter::create(comm, path, options, report);
+    std::optional<GroupStaging> staging;
+    if (burst) {
+      Method method;
+      method.burst_directory = path + ".logs";
+      method.burst_flush_size = 40'000;  // after some steps each
+      staging.emplace(comm, path, method, report);
+      file->use_log(staging->take_log());
+    }
     Program program(comm, *file);
     for (int s = std::atoi(argv[4]); s <= std::atoi(argv[5]); ++s) {
       const auto failed = attempt_to([&] { program.step(s); });
@@ -167,6 +179,7 @@ int main(int argc, char** argv) {
     }
     file->sync();
     file->close();
+    if (staging) staging->end();
   };
   try {
     if (launched_by_mpi()) {

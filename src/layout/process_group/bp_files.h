@@ -60,8 +60,9 @@ class BpFiles {
   const Comm& data_ranks() const { return data_ranks_; }
   bool one_data_file() const { return one_data_file_; }
   File& data() { return *data_; }
-  File& metadata() { return trailing_ ? *data_ : *metadata_; }  ///< md.0
-  File& index() { return *index_; }                             ///< md.idx; root alone
+  File& metadata() { return trailing_ ? *data_ : *metadata_; }   ///< md.0
+  std::shared_ptr<File> shared_metadata() { return metadata_; }  ///< md.0, of BP4
+  File& index() { return *index_; }                              ///< md.idx; root alone
 
   // Groups that go out before their step ends have places that no other node asks for: in a data
   // file of each node, which is there as soon as one of its ranks has such a group. Places are
@@ -69,7 +70,9 @@ class BpFiles {
   // cannot share any have a file each. What a step that is given up has there stays, and belongs to
   // no step.
 
-  TrailingIndex* trailing() { return trailing_.get(); }  ///< of BP3, which has no md.0 nor md.idx
+  TrailingIndex* trailing() const {
+    return trailing_.get();
+  }  ///< of BP3, which has no md.0 nor md.idx
 
   /// Not without WriteOptions::step_memory.
   bool has_early() const { return early_ != nullptr; }
@@ -116,7 +119,8 @@ class BpFiles {
   std::uint64_t last_opening_ = 0;  // the largest that was found in this rank's files; 0: none
   std::uint32_t number_ = 0, early_number_ = 0;
   bool one_data_file_ = true;
-  std::unique_ptr<File> data_, metadata_, index_, early_;
+  std::unique_ptr<File> data_, index_, early_;
+  std::shared_ptr<File> metadata_;
   std::unique_ptr<TrailingIndex> trailing_;
   struct EarlyEnd;
   EarlyEnd& early_end() const;

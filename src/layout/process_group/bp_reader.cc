@@ -21,8 +21,10 @@ namespace forebay::process_group {
 namespace {
 
 constexpr std::size_t most_open = 64;
-// Rows that lie no further apart are read with what is between them, so many bytes at a time.
-constexpr Count bridged = 32 << 10, most_at_once = 4 << 20;
+// Rows that lie no further apart are read with what is between them, so many bytes at a time: a
+// core's own cache has them still when they are copied.
+constexpr Count bridged = 32 << 10, most_gathered = 512 << 10;
+constexpr Count most_at_once = 4 << 20;
 // What a selection with strides is read by, box by box.
 constexpr Count box_bytes = 8 << 20;
 
@@ -337,7 +339,7 @@ void BpReader::copy_from(const bp::Block& block, const bp::Type type,
     Offset end() const { return from + bytes; }
   };
   std::vector<Run> near;
-  RawBytes buffer;
+  RawBytes& buffer = gathered_;
   const auto flush = [&] {
     if (near.empty()) return;
     const Offset first = near.front().from;
@@ -347,8 +349,9 @@ void BpReader::copy_from(const bp::Block& block, const bp::Type type,
     if (near.size() == 1) {
       read_whole(file, block.payload + first, to(near[0]));
     } else {
-      buffer.resize(static_cast<std::size_t>(near.back().end() - first));
-      read_whole(file, block.payload + first, buffer);
+      if (buffer.empty()) buffer.resize(static_cast<std::size_t>(most_gathered));
+      read_whole(file, block.payload + first,
+                 std::span(buffer).first(static_cast<std::size_t>(near.back().end() - first)));
       for (const Run& run : near)
         std::memcpy(out + run.at, buffer.data() + (run.from - first),
                     static_cast<std::size_t>(run.bytes));
@@ -360,7 +363,7 @@ void BpReader::copy_from(const bp::Block& block, const bp::Type type,
   const auto add = [&](Offset from, Offset at, Count elements) {
     const Run run{from * size, at * size, elements * size};
     if (!near.empty() &&
-        (run.from - near.back().end() > bridged || run.end() - near.front().from > most_at_once))
+        (run.from - near.back().end() > bridged || run.end() - near.front().from > most_gathered))
       flush();
     near.push_back(run);
   };

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "array/selection.h"
+#include "base/raw_bytes.h"
 #include "base/report.h"
 #include "comm/comm.h"
 #include "format/bp.h"
@@ -156,6 +157,7 @@ class BpReader {
   std::unique_ptr<File> metadata_;
   // Of data files that are open, the one used last first.
   mutable std::list<std::pair<std::uint32_t, std::unique_ptr<File>>> open_;
+  mutable RawBytes gathered_;  // runs that were read with what is between them
   mutable StoredArray array_;  // of the variable and step asked for last
   mutable std::pair<std::size_t, std::size_t> array_of_{-1, -1};
 };

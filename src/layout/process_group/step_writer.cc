@@ -8,6 +8,7 @@
 
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "layout/list_stream.h"
 #include "layout/process_group/block_shape.h"
 
 namespace forebay::process_group {
@@ -37,16 +38,11 @@ void check(const WriteOptions& options) {
   bp::GroupImage(options.group, false, 1);
 }
 
-struct Piece {
-  Offset at;
-  std::span<const std::byte> bytes;
-};
-
 /// Ascending pieces; those that touch go out in one call, or to the file's queue where that is
 /// open.
-void write_pieces(File& file, std::span<const Piece> pieces) {
+void write_pieces(File& file, std::span<const FilePiece> pieces) {
   if (file.writes_later()) {
-    for (const Piece& piece : pieces)
+    for (const FilePiece& piece : pieces)
       if (!piece.bytes.empty()) file.write_data_at(piece.at, piece.bytes);
     return;
   }
@@ -56,7 +52,7 @@ void write_pieces(File& file, std::span<const Piece> pieces) {
     if (!together.empty()) file.write_at(from, std::span(together));
     together.clear();
   };
-  for (const Piece& piece : pieces) {
+  for (const FilePiece& piece : pieces) {
     if (piece.bytes.empty()) continue;
     if (piece.at != end) {
       write();
@@ -66,15 +62,6 @@ void write_pieces(File& file, std::span<const Piece> pieces) {
     end += static_cast<Offset>(piece.bytes.size());
   }
   write();
-}
-
-void write_image(File& file, const bp::GroupImage& image, Offset at) {
-  std::vector<Piece> pieces;
-  for (const auto bytes : image.pieces()) {
-    pieces.push_back({at, bytes});
-    at += static_cast<Offset>(bytes.size());
-  }
-  write_pieces(file, pieces);
 }
 
 /// For so many more, as they are added again and again: reserve() alone has room for just those.
@@ -122,6 +109,13 @@ std::unique_ptr<StepWriter> StepWriter::append(const Comm& comm, const std::stri
                                                const WriteOptions& options, Report& report) {
   process_group::check(options);
   return std::unique_ptr<StepWriter>(new StepWriter(comm, path, options, true, report));
+}
+
+void StepWriter::use_log(std::unique_ptr<StepLog> log) {
+  if (files_.trailing() || later_)
+    throw Error(Errc::enotsupport, "steps of a BP3 file, or of stage async, wait in no log",
+                "choose stage=direct, or bp_version=4");
+  log_ = std::move(log);
 }
 
 std::size_t StepWriter::name_of(Name&& name) {
@@ -317,6 +311,27 @@ void StepWriter::put_attributes(Laid& step, std::span<const std::size_t> slots) 
   }
 }
 
+LoggedPiece StepWriter::of_step(VarId file) const {
+  return {file, static_cast<std::int64_t>(files_.opening), std::int64_t{next_step()}, 0};
+}
+
+/// Of the step under way. What the log has no room for goes to the file at once, as all of it does
+/// without one: no record tells of it yet.
+void StepWriter::write(File& file, VarId which, std::span<const FilePiece> pieces) {
+  if (log_ && log_->add(file, of_step(which), pieces)) return;
+  write_pieces(file, pieces);
+}
+
+void StepWriter::write_group(File& file, std::uint32_t number, const bp::GroupImage& image,
+                             Offset at) {
+  std::vector<FilePiece> pieces;
+  for (const auto bytes : image.pieces()) {
+    pieces.push_back({at, bytes});
+    at += static_cast<Offset>(bytes.size());
+  }
+  write(file, LoggedPiece::data + static_cast<VarId>(number), pieces);
+}
+
 bp::GroupImage StepWriter::new_image(std::uint32_t step) const {
   return {options_.group, options_.column_major, step,
           bp::GroupMark{comm_.rank(), files_.opening, 0}};
@@ -394,7 +409,7 @@ void StepWriter::print_heads(const Laid& step, const IndexPlan& plan, bp::Bytes&
 }
 
 /// What the index at the end of a BP3 file has of it.
-TrailingIndex::List StepWriter::told_of(std::size_t name) {
+TrailingIndex::List StepWriter::told_of(std::size_t name) const {
   return files_.trailing() ? files_.trailing()->of(name) : TrailingIndex::List();
 }
 
@@ -425,21 +440,21 @@ IndexPlan StepWriter::plan_metadata(Laid& step, Offset data_end) {
                     step.sums, step.first_attribute);
 }
 
-/// Every rank writes its own entries, the root the heads between them.
-void StepWriter::write_metadata(const Laid& step, const IndexPlan& plan, Offset group_at) {
-  std::vector<Piece> pieces;
-  bp::Bytes heads, own_groups;
+/// Every rank has its own entries, the root the heads between them.
+void StepWriter::lay_out_metadata(const Laid& step, const IndexPlan& plan, Offset group_at,
+                                  Metadata& own) const {
+  std::vector<FilePiece>& pieces = own.pieces;
   if (comm_.is_root()) {
     std::vector<std::pair<Offset, std::size_t>> places;
-    print_heads(step, plan, heads, places);
+    print_heads(step, plan, own.heads, places);
     for (std::size_t i = 0; i < places.size(); ++i) {
       const std::size_t from = places[i].second;
-      const std::size_t to = i + 1 < places.size() ? places[i + 1].second : heads.size();
-      pieces.push_back({places[i].first, std::span(heads).subspan(from, to - from)});
+      const std::size_t to = i + 1 < places.size() ? places[i + 1].second : own.heads.size();
+      pieces.push_back({places[i].first, std::span(own.heads).subspan(from, to - from)});
     }
   }
   const auto put_group = [&](Offset at) {
-    bp::append_group(own_groups, {options_.group, options_.column_major,
+    bp::append_group(own.groups, {options_.group, options_.column_major,
                                   static_cast<std::uint32_t>(comm_.rank()), step.number, at});
   };
   for (const Offset at : flushed_.groups) put_group(at);
@@ -447,7 +462,7 @@ void StepWriter::write_metadata(const Laid& step, const IndexPlan& plan, Offset 
   for (const Offset at : flushed_.early_groups) put_group(at);
   Count before_mine = step.before[groups] * bp::group_entry_bytes(options_.group, step.number);
   if (files_.trailing()) before_mine += files_.trailing()->groups().bytes;
-  pieces.push_back({plan.record.groups + bp::groups_head_bytes + before_mine, own_groups});
+  pieces.push_back({plan.record.groups + bp::groups_head_bytes + before_mine, own.groups});
   std::size_t taken = 0;
   for (std::size_t i = 0; i < step.names.size(); ++i) {
     const std::size_t slot = of_names + 2 * i;
@@ -458,7 +473,41 @@ void StepWriter::write_metadata(const Laid& step, const IndexPlan& plan, Offset 
     taken += bytes;
   }
   std::sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
-  write_pieces(files_.metadata(), pieces);
+}
+
+/// The same on all ranks: whether there are so many small pieces that ranks would wait for each
+/// other's calls.
+bool StepWriter::writes_index_together(const Laid& step, const IndexPlan& plan) const {
+  constexpr std::int64_t many = 64, very_many = 512;
+  constexpr Count small = 4096;
+  if (!make_io_ || comm_.size() == 1 || later_ || log_ || files_.trailing()) return false;
+  const std::int64_t pieces = std::ssize(step.names) * comm_.size();
+  return std::ssize(step.names) >= many && pieces >= very_many &&
+         (plan.record.end - plan.record.groups) / pieces < small;
+}
+
+/// Collective.
+void StepWriter::write_index_together(const Metadata& own) {
+  if (!index_io_) {
+    // All ranks have it, or none: the next step asks again.
+    const auto failed =
+        attempt_together(comm_, [&] { index_io_ = make_io_(files_.shared_metadata()); });
+    if (failed) {
+      index_io_.reset();
+      throw *failed;
+    }
+  }
+  std::optional<ListStream> stream;
+  agree_on_error(comm_, attempt_to([&] {
+                   std::vector<Extent> extents;
+                   for (const FilePiece& piece : own.pieces)
+                     if (!piece.bytes.empty())
+                       extents.push_back({piece.at, std::ssize(piece.bytes),
+                                          const_cast<std::byte*>(piece.bytes.data()), 0, 1});
+                   stream.emplace(std::move(extents));
+                 }));
+  const StepTimer timer(report_, Step::header);
+  index_io_->write_all(*stream);
 }
 
 std::uint32_t StepWriter::next_step() const {
@@ -551,7 +600,7 @@ void StepWriter::write_flush(const std::optional<Error>& failed_before) {
   agree_on_error(comm_, attempt_to([&] {
                    const StepTimer timer(report_, Step::write);
                    if (step.image) {
-                     write_image(files_.data(), *step.image, at);
+                     write_group(files_.data(), files_.number(), *step.image, at);
                      flushed_.groups.push_back(at);
                    }
                    for (std::size_t i = 0, from = 0; i < ends.size(); from = ends[i++]) {
@@ -595,7 +644,7 @@ void StepWriter::write_early() {
   make_room_for(flushed_.early, entries.size());
   make_room_for(flushed_.early_groups, 1);
   const Offset at = files_.take_early(image.bytes());
-  write_image(files_.early(), image, at);
+  write_group(files_.early(), files_.early_number(), image, at);
   flushed_.early_groups.push_back(at);
   for (auto& [name, entry] : entries) {
     bp::move_entry(entry, at);
@@ -644,43 +693,93 @@ void StepWriter::show_trailing(const Laid& step, const IndexPlan& plan) {
   files_.trailing()->show(places, std::move(contents));
 }
 
-/// The step that was left to the queues.
+/// Steps that were left to the queues, or to logs.
 void StepWriter::finish_last() {
-  if (!held_) return;
+  if (held_.empty()) return;
+  if (log_) return empty_log();
   agree_on_error(comm_, attempt_to([&] { later_->drain(); }));
-  show(*held_);
-  held_.reset();
+  show(held_.front());
+  held_.clear();
+}
+
+/// Collective. All that waits in logs goes to the files, and then the records of its steps.
+void StepWriter::empty_log() {
+  agree_on_error(comm_, attempt_to([&] { log_->drain(); }));
+  by_root(comm_, [&] {
+    bp::Bytes records;
+    for (const bp::StepRecord& record : held_) {
+      const auto printed = bp::print_record(record);
+      records.insert(records.end(), printed.begin(), printed.end());
+    }
+    files_.index().write_at(files_.index_end, records);
+  });
+  files_.index_end += std::ssize(held_) * bp::record_bytes;
+  held_.clear();
+  log_->drop();
+}
+
+/// Collective. All of the step is in logs, or in its files. There is room in held_.
+void StepWriter::show_logged(const bp::StepRecord& record) {
+  enum : std::int64_t { goes_on, is_full, has_no_record };
+  std::int64_t state = log_->is_full() ? is_full : goes_on;
+  LoggedPiece of = of_step(LoggedPiece::index);
+  of.at = files_.index_end + std::ssize(held_) * bp::record_bytes;
+  if (comm_.is_root() && !log_->add_record(of, bp::print_record(record))) state = has_no_record;
+  state = comm_.all_reduce(state, Reduce::max);
+  if (state != has_no_record) held_.push_back(record);
+  if (state == goes_on) return;
+  const auto failed = attempt_to([&] { empty_log(); });
+  if (state == is_full) {
+    // The step is safe in the logs, which tell of the error when they are to be empty.
+    if (failed) comm_.forget_failed_meeting();
+    return;
+  }
+  if (failed) throw *failed;
+  show(record);
 }
 
 void StepWriter::write_step() {
   Laid step;
-  agree(step, std::nullopt, [&] { lay_out(step); });
+  agree(step, std::nullopt, [&] {
+    const StepTimer timer(report_, Step::define);
+    lay_out(step);
+  });
   if (step.image) step.image->tell_groups(step.total[groups]);
   Offset end = 0;
   const Offset at = place_of(step, end);
   IndexPlan plan;
-  auto failed = attempt_to([&] { plan = plan_metadata(step, end); });
+  auto failed = attempt_to([&] {
+    plan = plan_metadata(step, end);
+    make_room_for(held_, 1);
+  });
   if (files_.trailing())
     files_.trailing()->make_way(plan.record.end + bp::whole_footer_bytes, failed);
+  Metadata own;
+  const bool together = !failed && writes_index_together(step, plan);
   const auto write_all = [&] {
     const StepTimer timer(report_, Step::write);
     std::optional<WriteQueue::Open> open;
     if (later_) open.emplace(*later_);
-    if (step.image) write_image(files_.data(), *step.image, at);
+    if (step.image) write_group(files_.data(), files_.number(), *step.image, at);
     for (const auto& [from, entry_end] : step.own)
       bp::move_entry(std::span(step.entries).subspan(from, entry_end - from), at);
-    write_metadata(step, plan, at);
+    lay_out_metadata(step, plan, at, own);
+    const StepTimer of_index(report_, Step::header);
+    if (!together) write(files_.metadata(), LoggedPiece::metadata, own.pieces);
     if (files_.trailing()) files_.trailing()->carry(plan, step.names);
   };
   if (!failed) failed = attempt_to(write_all);
   agree_on_error(comm_, failed);
+  if (together) write_index_together(own);
   bp::StepRecord record = plan.record;
   record.step = step.number;
   record.time = record_time();
   if (files_.trailing()) {
     show_trailing(step, plan);
   } else if (later_) {
-    held_ = record;
+    held_.push_back(record);
+  } else if (log_) {
+    show_logged(record);
   } else {
     show(record);
   }
@@ -707,16 +806,17 @@ void StepWriter::forget_step() {
 // All ranks have ended their writes, as far as they are this step's. What lies behind whole steps
 // is given back where that works; the next step is written over it in any case.
 void StepWriter::give_up_step() {
-  if (later_ && !held_) {
+  if (log_) log_->forget_step();
+  if (later_ && held_.empty()) {
     later_->drop(files_.data());
     later_->drop(files_.metadata());
     attempt_to([&] { comm_.meet(); });
   }
   if (files_.trailing())
     files_.trailing()->settle(files_.data_end);
-  else if (files_.data_ranks().is_root())
+  else if (files_.data_ranks().is_root() && !log_)
     attempt_to([&] { files_.data().truncate(files_.data_end); });
-  if (comm_.is_root() && !files_.trailing()) {
+  if (comm_.is_root() && !files_.trailing() && !log_) {
     attempt_to([&] { files_.metadata().truncate(files_.metadata_end); });
     attempt_to([&] { files_.index().truncate(files_.index_end); });
   }
@@ -740,9 +840,10 @@ void StepWriter::carry_out(F&& f) {
 void StepWriter::end_step() {
   const StepTimer timer(report_, Step::wait);
   carry_out([&] {
-    finish_last();
+    if (later_) finish_last();
     write_step();
   });
+  if (log_) log_->keep_step();
   files_.keep_early();
   forget_step();
 }
@@ -769,6 +870,9 @@ void StepWriter::sync() {
 
 void StepWriter::close() {
   forget_step();
+  auto freed = attempt_to([&] {
+    if (index_io_) index_io_->close();
+  });
   auto failed = attempt_to([&] { finish_last(); });
   if (failed) failed = attempt_to([&] { finish_last(); });  // the last time that it can be tried
   if (later_) {
@@ -776,6 +880,7 @@ void StepWriter::close() {
     later_->drop(files_.metadata());
     later_->tell();
   }
+  keep_first(failed, std::move(freed));
   TrailingIndex* const trailing = files_.trailing();
   if (trailing) trailing->settle(files_.data_end);  // of a flush, too, that no step followed
   attempt_into(failed, [&] { files_.data().close(); });

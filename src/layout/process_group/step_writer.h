@@ -16,6 +16,9 @@
 // the next end_step, sync or close makes sure of first. So a step is in the file when the next one
 // has ended, and what was held may be tried again.
 //
+// With stage burst bytes go to a log of the rank on fast storage (step_log.h), and in the end, or
+// when a log is full, to the files; the record of a step is in rank 0's log meanwhile.
+//
 // A BP3 file has all of it, with the index of all steps at its end (trailing_index.h): what a step
 // adds to that lies among what earlier ones have.
 //
@@ -23,6 +26,7 @@
 // ends of whole steps (BpFiles) belongs to the step under way.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,7 +36,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/byte_file.h"
 #include "base/copy_room.h"
+#include "base/extent.h"
 #include "base/report.h"
 #include "comm/comm.h"
 #include "format/bp.h"
@@ -41,6 +47,7 @@
 #include "layout/process_group/catalogue.h"
 #include "layout/process_group/range.h"
 #include "layout/process_group/step_index.h"
+#include "layout/process_group/step_log.h"
 #include "storage/write_queue.h"
 
 namespace forebay::process_group {
@@ -55,6 +62,17 @@ class StepWriter {
   /// the directory where there is none. Errc::ebad_file: other dimensions' order than the file's.
   static std::unique_ptr<StepWriter> append(const Comm& comm, const std::string& path,
                                             const WriteOptions& options, Report& report);
+
+  /// Local, on all ranks, before any block is added: from here on steps wait in `log`. They are in
+  /// the file behind sync() and close(); where these throw the log has all that the file lacks.
+  /// Errc::enotsupport: BP3, and with stage async.
+  void use_log(std::unique_ptr<StepLog> log);
+
+  /// Local, on all ranks, before any block is added. How many small entries of all ranks go to
+  /// md.0: through what `make` gives for that file, collectively, when there are some for the first
+  /// time. Without it, and with a log or stage async, each rank writes its own.
+  using MakeIo = std::function<std::unique_ptr<ExtentIo>(std::shared_ptr<ByteFile>)>;
+  void write_index_by(MakeIo make) { make_io_ = std::move(make); }
 
   /// Local. A block of the step under way: its elements one after another, in the order that the
   /// shape has; of a string its text, without a zero. `lent`: the bytes stay, unchanged, until
@@ -159,6 +177,11 @@ class StepWriter {
   void show(const bp::StepRecord& record);
   void show_trailing(const Laid& step, const IndexPlan& plan);
   void finish_last();
+  void write(File& file, VarId which, std::span<const FilePiece> pieces);
+  void write_group(File& file, std::uint32_t number, const bp::GroupImage& image, Offset at);
+  LoggedPiece of_step(VarId file) const;
+  void show_logged(const bp::StepRecord& record);
+  void empty_log();
   void write_step();
   void write_flush(const std::optional<Error>& failed);
   bool is_beyond_memory(std::size_t bytes) const;
@@ -177,8 +200,16 @@ class StepWriter {
   IndexPlan plan_metadata(Laid& step, Offset data_end);
   void print_heads(const Laid& step, const IndexPlan& plan, bp::Bytes& heads,
                    std::vector<std::pair<Offset, std::size_t>>& places) const;
-  void write_metadata(const Laid& step, const IndexPlan& plan, Offset group_at);
-  TrailingIndex::List told_of(std::size_t name);
+  /// What a rank has for md.0, in the order of the file.
+  struct Metadata {
+    bp::Bytes heads, groups;
+    std::vector<FilePiece> pieces;
+  };
+  void lay_out_metadata(const Laid& step, const IndexPlan& plan, Offset group_at,
+                        Metadata& own) const;
+  bool writes_index_together(const Laid& step, const IndexPlan& plan) const;
+  void write_index_together(const Metadata& own);
+  TrailingIndex::List told_of(std::size_t name) const;
   bp::Form form() const { return options_.one_file ? bp::Form::bp3 : bp::Form::bp4; }
   template <typename F>
   void carry_out(F&& f);
@@ -203,7 +234,10 @@ class StepWriter {
   Flushed flushed_;
   std::vector<bp::Attribute> attributes_;  // not written yet
   CopyRoom copies_;
-  std::optional<bp::StepRecord> held_;  // of the step that it writes; on all ranks, root's counts
+  MakeIo make_io_;
+  std::unique_ptr<ExtentIo> index_io_;
+  std::unique_ptr<StepLog> log_;      // of stage burst; it refers to the files
+  std::vector<bp::StepRecord> held_;  // of steps that wait; on all ranks, root's count
 };
 
 }  // namespace forebay::process_group

@@ -267,7 +267,9 @@ void throw_alive(const StagingInfo& info) {
 std::string StagingControl::canonical(const std::string& dataset) {
   std::error_code code;
   auto path = std::filesystem::weakly_canonical(std::filesystem::absolute(dataset, code), code);
-  return code ? dataset : path.string();
+  std::string canonical = code ? dataset : path.string();
+  while (canonical.size() > 1 && canonical.ends_with('/')) canonical.pop_back();  // a directory's
+  return canonical;
 }
 
 std::string StagingControl::path_of(const std::string& dataset) {

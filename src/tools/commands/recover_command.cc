@@ -112,7 +112,7 @@ struct Options {
   bool json = false;
 };
 
-// -- BP4 directories
+// -- BP files
 
 std::string outcome_of(const BpRecovery& r) {
   if (!r.needed) return "nothing to do";
@@ -156,7 +156,7 @@ Json result_json(const BpRecovery& r, const std::string& path) {
 void check_bp_options(const Options& options) {
   const RecoveryOptions& how = options.how;
   if (how.partial || how.keep || how.session || !how.file.empty())
-    throw Error(Errc::einval, printable(options.path) + " is a BP4 directory, and has no logs",
+    throw Error(Errc::einval, printable(options.path) + " is a BP file, and has no logs",
                 "--list, --verify, --skip-damaged and --json are for those");
 }
 
@@ -184,7 +184,9 @@ int run(Options& options) {
   if (!options.session.empty()) options.how.session = std::stoull(options.session, nullptr, 16);
   try {
     std::int64_t is_bp = 0;
-    agree_on_error(ranks.world(), attempt_to([&] { is_bp = has_bp_files(options.path); }));
+    agree_on_error(ranks.world(), attempt_to([&] {
+                     is_bp = has_bp_files(options.path) && !has_staged_writes(options.path);
+                   }));
     ranks.world().broadcast(&is_bp, sizeof is_bp);
     if (is_bp != 0) return run_bp(ranks.world(), options);
     RecoveryResult result;
@@ -216,20 +218,20 @@ int run(Options& options) {
 
 void add_recover_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
-  Command command(
-      app, "recover",
-      "Finish what a job left that ended: writes in staging logs, steps of BP4 directories");
+  Command command(app, "recover",
+                  "Finish what a job left that ended: writes in staging logs, steps of BP files");
   command
-      .add_option("PATH", options->path,
-                  "the dataset, a directory with logs of any number, or a BP4 directory")
+      .add_option(
+          "PATH", options->path,
+          "the dataset, a directory with logs of any number, or a BP4 directory or BP3 file")
       .required();
   command.add_flag("--list", options->how.list_only, "only tell what there is");
   command.add_flag("--verify", options->how.verify_only,
                    "read and check everything, change nothing");
   command.add_flag(
       "--skip-damaged", options->how.skip_damaged,
-      "replay what is whole though other writes are damaged; of a BP4 directory go on with "
-      "fewer steps than its index tells of");
+      "replay what is whole though other writes are damaged; of a BP file go on with fewer steps "
+      "than its index tells of");
   command.add_flag("--partial", options->how.partial,
                    "go on though the logs of some ranks are missing");
   command.add_option("--file", options->how.file,
@@ -247,10 +249,12 @@ void add_recover_command(CLI::App& app, int& status) {
   command.add_flag("--json", options->json, "print one JSON object");
   command.footer(
       "Of a BP4 directory (docs/groups.md) whole steps that md.idx does not tell of get their "
-      "records, "
-      "also where md.idx or md.0 is lost: from md.0, else from the process groups in data.K. These "
-      "are never changed, and the old index stays as md.idx.old and md.0.old. Nobody may write the "
-      "file meanwhile. Rank 0 does all of it.\n"
+      "records, also where md.idx or md.0 is lost: from md.0, else from the process groups in "
+      "data.K. These are never changed, and the old index stays as md.idx.old and md.0.old. A BP3 "
+      "file that does not end with its footer, or has whole steps beyond it, gets a new index and "
+      "footer behind all that is there, and nothing else of it is changed. Nobody may write the "
+      "file meanwhile. Rank 0 does all of it. Steps in staging logs go to their BP4 directory "
+      "first, and that is all then: run it again where the index is damaged, too.\n"
       "Under mpiexec the ranks share the logs out; a rank on each node finds logs on local "
       "disks.\nExit codes: 0 all is in the file, or there was nothing to do; 1 something is "
       "damaged, "

@@ -209,9 +209,9 @@ class Conversion {
     agree_on_error(comm_, attempt_to([&] {
                      if (comm_.is_root()) check_output(options_);
                    }));
-    if (options_.to != "netcdf" && options_.to != "bp" && !copies && comm_.size() > 1)
+    if (options_.to == "zarr" && comm_.size() > 1)
       throw Error(Errc::enotsupport, options_.to + " is written by one process",
-                  "leave mpiexec out, or convert to netcdf or bp");
+                  "leave mpiexec out, or convert to netcdf, hdf5 or bp");
     const std::string temporary = temporary_name(comm_, options_.out);
     Unfinished unfinished(comm_, temporary);
     if (copies) {
@@ -277,7 +277,7 @@ class Conversion {
 
   void create(const std::string& path) {
     if (options_.to == "hdf5") {
-      output_ = create_hdf5(*source_, path, options_);
+      output_ = create_hdf5(comm_, *source_, path, options_);
     } else if (options_.to == "zarr") {
       output_ = create_zarr(*source_, path, options_);
     } else if (options_.to == "bp") {
@@ -306,7 +306,8 @@ class Conversion {
         add_slabs(rounds, stored, *parts);
       }
       if (parts && !options_.verify) continue;
-      add_boxes(parts ? checks : rounds, var, stored, source_->shape(var), most);
+      add_boxes(parts ? checks : rounds, var, stored, source_->shape(var), most,
+                output_->by_root(var));
     }
     jobs_ = rounds.take();
     checks_ = checks.take();

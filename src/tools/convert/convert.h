@@ -67,6 +67,8 @@ class Output {
   virtual ~Output() = default;
   /// The variable as it will be stored; pieces should consist of whole chunks of it.
   virtual const Variable& variable(VarId var) const = 0;
+  /// Whether rank 0 writes all pieces of it.
+  virtual bool by_root(VarId) const { return false; }
   /// False where the codec may change values.
   virtual bool exact(VarId var) const = 0;
   /// Collective. `failed`: this rank could not read its pieces; every rank throws then. `last`: no
@@ -84,9 +86,10 @@ class Output {
 /// Collective. Creates a classic file, chunked as options.keys say; equal on all ranks.
 std::unique_ptr<Output> create_netcdf(const Comm& comm, const Source& source,
                                       const std::string& path, const ConvertOptions& options);
-/// One process. A netCDF-4 file; Errc::enotsupport in a build without HDF5. Keys of the method that
-/// count are layout, codec (of HDF5's own filters) and chunk_bytes.
-std::unique_ptr<Output> create_hdf5(const Source& source, const std::string& path,
+/// Collective. A netCDF-4 file; Errc::enotsupport in a build without HDF5. Keys of the method that
+/// count are layout, codec (of HDF5's own filters) and chunk_bytes. Ranks write past HDF5 what has
+/// no codec; rank 0 all else.
+std::unique_ptr<Output> create_hdf5(const Comm& comm, const Source& source, const std::string& path,
                                     const ConvertOptions& options);
 /// Collective. Copies an HDF5 file with all that is in it, types that the classic model has no
 /// word for too; sets variables, bytes and verified of the result, on rank 0.

@@ -27,7 +27,7 @@ class Rounds {
   Rounds(int ranks, Count round_bytes)
       : load_(static_cast<std::size_t>(ranks), 0), round_bytes_(round_bytes) {}
 
-  void add(Job job);
+  void add(Job job, bool by_root = false);  ///< `by_root`: it goes to rank 0
   /// What comes next, so many bytes, goes in one round where that has room for it.
   void keep_together(Count bytes);
   /// In the order of rounds.
@@ -44,7 +44,7 @@ class Rounds {
 
 /// Boxes of a variable, whole chunks of it as it is stored in the output.
 void add_boxes(Rounds& rounds, VarId id, const Variable& stored, const std::vector<Count>& shape,
-               Count most_bytes);
+               Count most_bytes, bool by_root = false);
 
 /// The same of one record alone; of a fixed variable, all of it.
 void add_boxes_of_record(Rounds& rounds, VarId id, const Variable& stored,

@@ -4,7 +4,8 @@
 
 namespace forebay::tools {
 
-std::unique_ptr<Output> create_hdf5(const Source&, const std::string& path, const ConvertOptions&) {
+std::unique_ptr<Output> create_hdf5(const Comm&, const Source&, const std::string& path,
+                                    const ConvertOptions&) {
   refuse_without_hdf5(path, "writes no");
 }
 

@@ -147,13 +147,25 @@ class DirectCopy {
 
 }  // namespace
 
-bool fits_direct_copy(hid_t creation, const Extents& extents, Count width) {
-  if (extents.null || extents.now.empty() || H5Pget_layout(creation) != H5D_CONTIGUOUS)
-    return false;
+namespace {
+
+bool is_worth_it(const Extents& extents, Count width) {
+  if (extents.null || extents.now.empty()) return false;
   Count bytes = width;
   for (const Count n : extents.now)
     if (!multiply_fits(bytes, n, bytes)) return false;
   return bytes >= least_bytes;
+}
+
+}  // namespace
+
+bool fits_direct_copy(hid_t creation, const Extents& extents, Count width) {
+  return is_worth_it(extents, width) && H5Pget_layout(creation) == H5D_CONTIGUOUS;
+}
+
+bool fits_placed_chunks(hid_t creation, const Extents& extents, Count width) {
+  return is_worth_it(extents, width) && extents.now == extents.most &&
+         H5Pget_layout(creation) == H5D_CHUNKED && H5Pget_nfilters(creation) == 0;
 }
 
 void prepare_direct_copy(hid_t creation) {

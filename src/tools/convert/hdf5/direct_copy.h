@@ -16,6 +16,10 @@ namespace forebay::tools {
 /// to be worth it. Elements must be plain bytes.
 bool fits_direct_copy(hid_t creation, const Extents& extents, Count width);
 
+/// The same of chunks without a filter. Not where the dataset can grow: what is not written then
+/// has to be filled by whoever lets it grow.
+bool fits_placed_chunks(hid_t creation, const Extents& extents, Count width);
+
 /// Creation properties that allot the space at once and leave it as it is: every byte of it is
 /// written afterwards.
 void prepare_direct_copy(hid_t creation);

@@ -1,16 +1,24 @@
 // netCDF-4 files as output of a conversion: HDF5 with the conventions that hdf5_schema.h describes,
 // as netCDF-C writes them.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "array/convert.h"
+#include "base/attempt.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/text_table.h"
+#include "comm/agree.h"
 #include "dataset/copying.h"
 #include "files/hdf5/attributes.h"
 #include "files/hdf5/handle.h"
 #include "tools/convert/convert.h"
+#include "tools/convert/hdf5/direct_copy.h"
+#include "tools/convert/hdf5/placed.h"
 #include "tools/convert/hdf5/storage.h"
 
 // Dimension scales are the one thing here of HDF5's high-level library.
@@ -23,13 +31,50 @@ constexpr unsigned in_order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
 
 class Hdf5Output final : public Output {
  public:
-  Hdf5Output(const Source& source, std::string path, const ConvertOptions& options)
-      : source_(source),
+  Hdf5Output(const Comm& comm, const Source& source, std::string path,
+             const ConvertOptions& options)
+      : comm_(comm),
+        source_(source),
         schema_(source.schema()),
         path_(std::move(path)),
         storage_(options.keys),
+        fixed_(options.keys.contains("layout") && options.keys.at("layout") == "canonical"),
         keep_codec_(!options.keys.contains("codec")),
         sized_(options.keys.contains("chunk_bytes")) {
+    forebay::by_root(comm_, [&] { define(); });
+    share_places();
+  }
+
+  const Variable& variable(VarId var) const override { return vars_[index(var)]; }
+  bool by_root(VarId var) const override { return !places_[index(var)].is_placed(); }
+  bool exact(VarId) const override { return true; }
+
+  void write(std::span<Piece> pieces, const std::optional<Error>& failed, bool) override {
+    agree_on_error(comm_, failed ? failed : attempt_to([&] {
+                     for (const Piece& piece : pieces)
+                       if (!piece.data.empty()) write_piece(piece);
+                   }));
+  }
+
+  // What other ranks wrote is on the device before the file is whole.
+  void close() override {
+    agree_on_error(comm_, attempt_to([&] {
+                     if (past_.get() >= 0 && ::fsync(past_.get()) != 0)
+                       throw system_error(errno, Errc::ewrite, "synchronising", path_);
+                   }));
+    forebay::by_root(comm_, [&] {
+      dataset_.reset();
+      root_.reset();
+      if (H5Fclose(std::exchange(file_, Hdf5File{}).release()) < 0) throw_hdf5(printable(path_));
+      sync_file(path_);
+    });
+  }
+
+ private:
+  static std::size_t index(int id) { return static_cast<std::size_t>(id); }
+
+  /// Rank 0. All that the file has but values, and room for those.
+  void define() {
     start_hdf5();
     create_file();
     find_scales();
@@ -40,24 +85,26 @@ class Hdf5Output final : public Output {
     for (const Attribute& attribute : schema_.attributes) write_attribute(root_, attribute);
   }
 
-  const Variable& variable(VarId var) const override { return vars_[index(var)]; }
-  bool exact(VarId) const override { return true; }
-
-  void write(std::span<Piece> pieces, const std::optional<Error>& failed, bool) override {
-    if (failed) throw *failed;
-    for (const Piece& piece : pieces)
-      if (!piece.data.empty()) write_piece(piece);
+  /// Collective. What all ranks have to know of it.
+  void share_places() {
+    std::vector<std::int64_t> told;
+    agree_on_error(comm_, attempt_to([&] {
+                     for (std::size_t v = 0; v < vars_.size(); ++v) {
+                       const auto& chunking = vars_[v].chunking;
+                       const auto shape = chunking ? chunking->shape : std::vector<Count>();
+                       told.push_back(std::ssize(shape));
+                       told.insert(told.end(), shape.begin(), shape.end());
+                       places_[v].print(told);
+                     }
+                   }));
+    std::int64_t size = std::ssize(told);
+    comm_.broadcast(&size, sizeof size);
+    agree_on_error(comm_, attempt_to([&] { told.resize(static_cast<std::size_t>(size)); }));
+    if (size > 0) comm_.broadcast(told.data(), told.size() * sizeof(std::int64_t));
+    agree_on_error(comm_, attempt_to([&] {
+                     if (!comm_.is_root()) learn(told);
+                   }));
   }
-
-  void close() override {
-    dataset_.reset();
-    root_.reset();
-    if (H5Fclose(std::exchange(file_, Hdf5File{}).release()) < 0) throw_hdf5(printable(path_));
-    sync_file(path_);
-  }
-
- private:
-  static std::size_t index(int id) { return static_cast<std::size_t>(id); }
 
   // Closed by hand, since closing writes; the destructor closes what an error left open.
   class Hdf5File {
@@ -78,6 +125,17 @@ class Hdf5Output final : public Output {
    private:
     hid_t id_ = H5I_INVALID_HID;
   };
+
+  void learn(std::span<const std::int64_t> told) {
+    for (Variable var : schema_.vars) {
+      const auto shape = told.subspan(1, static_cast<std::size_t>(told[0]));
+      told = told.subspan(1 + shape.size());
+      var.chunking.reset();
+      if (!shape.empty()) var.chunking = Chunking{{shape.begin(), shape.end()}, "none", {}};
+      vars_.push_back(std::move(var));
+      places_.push_back(PlacedValues::parse(told));
+    }
+  }
 
   void create_file() {
     const Hdf5Id creation = owned(H5Pcreate(H5P_FILE_CREATE), "file creation");
@@ -117,7 +175,7 @@ class Hdf5Output final : public Output {
     Extents all;
     for (const DimId dim : dims) {
       all.now.push_back(source_.length(dim));
-      all.most.push_back(source_.unlimited(dim) ? -1 : source_.length(dim));
+      all.most.push_back(source_.unlimited(dim) && !fixed_ ? -1 : source_.length(dim));
     }
     return all;
   }
@@ -181,6 +239,11 @@ class Hdf5Output final : public Output {
     std::vector<std::byte> fill(external.size());
     from_external(var.type, external.data(), var.type, fill.data(), 1, nullptr);
     checked(H5Pset_fill_value(creation, native_type(var.type), fill.data()), what);
+    const Count width = size_of(var.type);
+    const bool placed =
+        H5Tequal(type, native_type(var.type)) > 0 &&
+        (fits_direct_copy(creation, all, width) || fits_placed_chunks(creation, all, width));
+    if (placed) prepare_direct_copy(creation);
     const std::string link = link_name(id);
     const Hdf5Id dataset = owned(
         H5Dcreate2(file_, link.c_str(), type, space_of(all), H5P_DEFAULT, creation, H5P_DEFAULT),
@@ -191,6 +254,7 @@ class Hdf5Output final : public Output {
       if (var.ndims() > 1) write_integers(dataset, "_Netcdf4Coordinates", var.dimids, false);
     }
     for (const Attribute& attribute : var.attributes) write_attribute(dataset, attribute);
+    places_.push_back(placed ? PlacedValues(dataset, creation, all.now, fill) : PlacedValues());
     const std::vector<Count> chunk = chunk_shape_of(creation, all.now.size());
     var.chunking.reset();
     if (!chunk.empty()) var.chunking = Chunking{chunk, "none", {}};
@@ -215,6 +279,12 @@ class Hdf5Output final : public Output {
   void write_piece(const Piece& piece) {
     const Variable& var = vars_[index(piece.var)];
     const std::string what = printable(path_) + ": " + printable(var.name);
+    const PlacedValues& placed = places_[index(piece.var)];
+    if (placed.is_placed()) {
+      if (past_.get() < 0) past_ = Descriptor(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
+      if (past_.get() < 0) throw system_error(errno, Errc::ecantwrite, "write", path_);
+      return placed.write(past_.get(), path_, piece.box(), piece.data);
+    }
     if (opened_ != piece.var) {
       const Hdf5Id access = owned(H5Pcreate(H5P_DATASET_ACCESS), what);
       checked(H5Pset_chunk_cache(access, 1, 0, 1.0), what);
@@ -229,23 +299,27 @@ class Hdf5Output final : public Output {
             what + " cannot be written");
   }
 
+  const Comm& comm_;
   const Source& source_;
   const Schema& schema_;
   std::string path_;
   Hdf5Storage storage_;
+  bool fixed_;  // contiguous datasets cannot grow, nor can dimensions
   bool keep_codec_, sized_;
   Hdf5File file_;
   Hdf5Id root_, dataset_;
   VarId opened_ = global_id;
   std::vector<VarId> scale_of_;  // of dimensions; global_id: none
   std::vector<Variable> vars_;
+  std::vector<PlacedValues> places_;  // of vars_
+  Descriptor past_;                   // the file, for what goes past HDF5
 };
 
 }  // namespace
 
-std::unique_ptr<Output> create_hdf5(const Source& source, const std::string& path,
+std::unique_ptr<Output> create_hdf5(const Comm& comm, const Source& source, const std::string& path,
                                     const ConvertOptions& options) {
-  return std::make_unique<Hdf5Output>(source, path, options);
+  return std::make_unique<Hdf5Output>(comm, source, path, options);
 }
 
 }  // namespace forebay::tools
