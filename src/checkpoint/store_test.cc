@@ -704,6 +704,8 @@ TEST(CheckpointStore, a_directory_that_is_full_is_told_by_that_push) {
   small = {8200, before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &small);
   EXPECT_NE(code_of([&] { store.push({Kind::state, 2}); }), Errc::ok);
+  EXPECT_EQ(store.refused(), 2);
+  EXPECT_EQ(store.free_bytes()[1], 0);
   store.begin_write({Kind::adjoint, 2});
   store.put(0, model.field.data());
   EXPECT_NE(code_of([&] { store.end(); }), Errc::ok);
@@ -712,8 +714,10 @@ TEST(CheckpointStore, a_directory_that_is_full_is_told_by_that_push) {
   EXPECT_EQ(store.list().size(), 1U);
   store.end();  // again, with what was put
   EXPECT_EQ(store.list().size(), 2U);
+  EXPECT_GT(store.free_bytes()[1], 1 << 30);
   model.set(2);
   store.push({Kind::state, 2});
+  EXPECT_EQ(store.refused(), std::nullopt);
   EXPECT_EQ(store.pop(), 2);
   EXPECT_TRUE(model.is(2));
 }

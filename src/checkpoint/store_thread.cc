@@ -64,7 +64,7 @@ Store::StatePtr Store::to_move() const {
   const auto if_it_fits = [&](const StatePtr& state) {
     return state && has_room_below(*state) ? state : nullptr;
   };
-  if (fast_ && needed_ > fast_->limit() - fast_->used())
+  if (fast_ && needed_ > fast_->room())
     if (StatePtr state = if_it_fits(wanted_last(Tier::fast))) return state;
   return held_ + needed_ > memory_ ? if_it_fits(wanted_last(Tier::memory)) : nullptr;
 }
