@@ -7,8 +7,8 @@
 // state, and decodes ahead what is wanted next while the program computes. What is wanted next is
 // what expect() was told, else the latest step.
 //
-// Held are `checkpoint_memory` bytes at most, and two states more: one that is being pushed, and
-// one that is decoded ahead.
+// Held are `checkpoint_memory` bytes at most, and two states more: one that is being pushed, or
+// read, and one that is decoded ahead.
 //
 // All calls but open() and close() are local, and of one thread at a time.
 #pragma once

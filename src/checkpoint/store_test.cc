@@ -256,6 +256,29 @@ TEST(CheckpointStore, states_that_are_expected_are_found_decoded) {
   EXPECT_GE(store.decoded_ahead(), 3);
 }
 
+TEST(CheckpointStore, the_next_state_is_decoded_while_one_is_read) {
+  const Folder folder;
+  Model model;
+  Store store({}, "run", folder.method(0, -1, "zfp:accuracy=1e-6"));
+  model.declare(store);
+  for (Count step = 0; step < 3; ++step) {
+    model.set(step);
+    store.push({Kind::state, step});
+  }
+  const auto compute = [] { std::this_thread::sleep_for(std::chrono::milliseconds(300)); };
+  store.expect({2, 0});
+  compute();
+  store.begin_read({Kind::state, 2});
+  compute();  // the program does something with the values that it has got so far
+  store.get(0, model.field.data());
+  EXPECT_TRUE(model.is(2, 1e-6));
+  store.end();
+  store.peek({Kind::state, 0});
+  EXPECT_TRUE(model.is(0, 1e-6));
+  EXPECT_EQ(store.decoded_ahead(), 2);
+  EXPECT_EQ(store.waits(), 0);
+}
+
 TEST(CheckpointStore, states_outlive_the_program_that_closes_or_syncs) {
   const Folder folder;
   Model model;
