@@ -34,6 +34,7 @@ class ZfpStage final : public CodecStage {
 
   Kind kind() const override { return Kind::values; }
   bool lossy() const override { return mode_ != Mode::reversible; }
+  bool takes_native() const override { return true; }
   bool applies_to(Type type) const override { return is_floating(type); }
   double encode_work() const override { return mode_ == Mode::reversible ? 0.9 : 0.7; }
   double decode_work() const override { return mode_ == Mode::reversible ? 0.35 : 0.2; }
@@ -92,7 +93,7 @@ class ZfpStage final : public CodecStage {
 
   std::size_t decode(const ChunkInfo& chunk, std::span<const std::byte> in,
                      std::span<std::byte> out, CodecWorkspace::State& state) const override {
-    const auto values = state.values.reserve(out.size());
+    const auto values = room_for_native(chunk, out, state);
     if (in.size() < behind()) throw_damaged("zfp", "it is shorter than what follows its stream");
     double tolerance = parameter_;
     if (mode_ == Mode::relative) {
@@ -104,7 +105,7 @@ class ZfpStage final : public CodecStage {
     }
     const auto shape = merged_shape(chunk.shape, 4);
     zfp_decompress_from(in, {chunk.type, shape, values.data()}, zfp_mode(tolerance), state.check);
-    copy_swapped(out.data(), values.data(), out.size(), size_of(chunk.type));
+    hand_over(chunk, values, out);
     return out.size();
   }
 
