@@ -281,10 +281,7 @@ void Store::commit() {
 void Store::note_push(State& state) {
   const StateInfo info = info_of(state);
   state.pushed = state.tier;
-  if (state.record.id.kind == Kind::state) {
-    refused_.reset();
-    latest_ = state.record.id.step;
-  }
+  if (state.record.id.kind == Kind::state) refused_.reset();
   ++account_[Account::pushes];
   account_[Account::raw_bytes] += info.raw_bytes;
   account_[Account::stored_bytes] += info.bytes;
@@ -414,10 +411,7 @@ void Store::drop(StateId id) {
 
 /// Nobody is busy with it, but for the caller.
 void Store::forget(const StatePtr& state) {
-  if (state->record.id.kind == Kind::state) {
-    const bool was_latest = latest_ == state->record.id.step;
-    refused_ = was_latest ? std::exchange(latest_, std::nullopt) : std::nullopt;
-  }
+  if (refused_ != state->record.id.step) refused_.reset();
   ++account_[Account::drops];
   if (state->tier != Tier::memory)
     files(state->tier)->drop(state->record.serial);

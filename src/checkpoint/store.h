@@ -102,9 +102,10 @@ class Store {
   /// Of each tier that there is, the quickest first; not while a state counts in two of them. A
   /// tier that could not be written has no room.
   std::vector<Count> free_bytes();
-  /// The step whose state was begun last and was not kept, or was dropped next: it has no place,
-  /// whatever the others take. Until a state is kept, or another one goes.
+  /// A step whose state has no place, whatever the others take: it was begun last, and was not
+  /// kept, or refuse() was told of it. Until a state is kept, or another one goes.
   std::optional<Count> refused() const { return refused_; }
+  void refuse(std::optional<Count> step) { refused_ = step; }
   const std::vector<std::string>& damage() const { return damage_; }
   /// Times that a caller waited for the thread, and states that it found decoded.
   Count waits() { return account_[Account::waits]; }
@@ -181,7 +182,7 @@ class Store {
   std::vector<Variable> variables_;
   Team team_;
   std::optional<Draft> draft_;
-  std::optional<Count> refused_, latest_;  // the latter was kept last
+  std::optional<Count> refused_;
   StatePtr reading_;
   std::optional<Ahead> reading_ahead_;
   std::optional<ReadWindow> window_;  ///< of reading_

@@ -132,6 +132,21 @@ TEST(Checkpoints, all_ranks_act_alike_though_their_states_differ_in_size) {
   EXPECT_OK(forebay_checkpoint_close(store, 0));
 }
 
+TEST(Checkpoints, a_store_serves_one_run_after_another) {
+  std::vector<double> values = state_of(0);
+  // Room for the first state alone, on the rank that has the largest.
+  const int store =
+      open("checkpoint_memory=0;checkpoint_dir_bytes=" + std::to_string(800 * world.size));
+  declare(store, values);
+  for (int run = 0; run < 2; ++run) {
+    values = state_of(0);
+    int64_t model = 0, left = steps;
+    EXPECT_EQ(reverse(store, values, model, left, 100000).turned, steps);
+    EXPECT_EQ(left, 0);
+  }
+  EXPECT_OK(forebay_checkpoint_close(store, 0));
+}
+
 TEST(Checkpoints, a_full_disk_is_planned_with) {
   std::vector<double> values(1 << 16, 0);  // 512 KiB
   for (const bool from_the_first : {false, true}) {

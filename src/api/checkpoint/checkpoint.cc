@@ -108,18 +108,22 @@ AdjointAction common_action(Store& store, int64_t model, int64_t adjoint) {
                       -static_cast<double>(agreed[1]) / unit};
   const bool refused = agreed[2] == 0;
   if (state.stored.empty()) {
-    if (refused)
+    if (refused) {
+      store.refuse(std::nullopt);  // who asks again tries again
       throw Error(Errc::eno_space,
                   "state " + std::to_string(model) + ", from which all others are computed, " +
                       "could not be kept",
                   "see what its push told, and push it again");
+    }
     room.states = std::max(room.states, 1.0);  // a codec may make it fit
   }
   for (StoredState& kept : state.stored) kept.bytes = 1;
   state.here.reset();
   if (refused) state.here = 2;
   state.free = {room.states > 0 ? 1 : 0};
-  return next_action(state, room);
+  const AdjointAction next = next_action(state, room);
+  if (next.kind == AdjointAction::Kind::drop && next.from == model) store.refuse(model);
+  return next;
 }
 
 }  // namespace
