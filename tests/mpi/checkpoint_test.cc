@@ -139,7 +139,7 @@ TEST(Checkpoints, a_store_serves_one_run_after_another) {
       open("checkpoint_memory=0;checkpoint_dir_bytes=" + std::to_string(800 * world.size));
   declare(store, values);
   for (int run = 0; run < 2; ++run) {
-    values = state_of(0);
+    std::copy_n(state_of(0).begin(), values.size(), values.begin());  // where they were declared
     int64_t model = 0, left = steps;
     EXPECT_EQ(reverse(store, values, model, left, 100000).turned, steps);
     EXPECT_EQ(left, 0);
