@@ -102,8 +102,7 @@ Gradient gradient_of(ShallowWater& model, const Study& study) {
         plan.model = next.to;
         break;
       case AdjointAction::Kind::store:
-        kept.store(next.from, state);
-        plan.stored.push_back({next.from, 1});
+        if (kept.store(next.from, state)) plan.stored.push_back({next.from, 1});
         break;
       case AdjointAction::Kind::restore:
         kept.restore(next.from, state);

@@ -36,7 +36,7 @@ Field constant_field(const ShallowWater& model, int layers, int number) {
 }  // namespace
 
 KeptStates::KeptStates(const ShallowWater& model, const KeptOptions& options)
-    : whole_(options.tile_columns == 0) {
+    : whole_(options.tile_columns == 0), may_be_full_(options.room > 0), comm_(model.comm()) {
   State shape = model.zero();
   for (int n = 0; n < options.constants; ++n)
     constants_.push_back(constant_field(model, shape.h.layers, n));
@@ -94,7 +94,7 @@ void KeptStates::into(Field& field, const Piece& piece, const std::vector<double
       std::copy(from, from + piece.columns, &field(k, j, piece.column));
 }
 
-void KeptStates::store(std::int64_t step, const State& state) {
+bool KeptStates::store(std::int64_t step, const State& state) {
   const double begin = MPI_Wtime();
   check(forebay_checkpoint_begin(store_, step, FOREBAY_WRITE));
   const std::vector<Field*> all = fields(const_cast<State&>(state));
@@ -103,11 +103,21 @@ void KeptStates::store(std::int64_t step, const State& state) {
       check(
           forebay_checkpoint_put(store_, piece.variable,
                                  whole_ ? all[f]->values.data() : piece_of(*all[f], piece).data()));
-  check(forebay_checkpoint_end(store_));
+  const int code = forebay_checkpoint_end(store_);
+  if (!may_be_full_) check(code);
   store_seconds += MPI_Wtime() - begin;
+  if (may_be_full_) {
+    const int mine = code == 0 ? 1 : 0;
+    int all = 0;
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm_);
+    if (mine == 0) check(forebay_checkpoint_abandon(store_));
+    if (mine == 1 && all == 0) drop(step);
+    if (all == 0) return false;
+  }
   std::int64_t size = 0;
   check(forebay_checkpoint_inq_state(store_, step, 0, nullptr, &size, nullptr));
   bytes.push_back(size);
+  return true;
 }
 
 void KeptStates::restore(std::int64_t step, State& state) {

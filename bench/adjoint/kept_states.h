@@ -26,7 +26,8 @@ class KeptStates {
   KeptStates(const KeptStates&) = delete;
   KeptStates& operator=(const KeptStates&) = delete;
 
-  void store(std::int64_t step, const State& state);
+  /// Whether it was kept: with `room`, collective, it is not where a rank has none for it.
+  bool store(std::int64_t step, const State& state);
   void restore(std::int64_t step, State& state);
   void drop(std::int64_t step);
   void expect(const std::vector<std::int64_t>& steps);
@@ -46,7 +47,8 @@ class KeptStates {
   std::vector<Field*> fields(State& state);
 
   int store_ = 0;
-  bool whole_ = true;
+  bool whole_ = true, may_be_full_ = false;
+  MPI_Comm comm_ = MPI_COMM_NULL;
   std::vector<Field> constants_;
   std::vector<std::vector<Piece>> pieces_;  ///< of each field
   std::vector<double> values_;

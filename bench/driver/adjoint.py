@@ -17,8 +17,8 @@ import subprocess
 import sys
 import tempfile
 
+import bench_slow_store
 from bench_launch import Failure
-from bench_slow_store import SlowStore
 
 CODECS = ("none", "float32", "deflate", "zfp:accuracy=1e-3", "sz3:abs=1e-3")
 LOSSY = ("float32", "zfp:accuracy=1e-3", "sz3:abs=1e-3")
@@ -74,11 +74,12 @@ class Study:
         ]
         if rate == 0:
             return self.answer(command, {})
-        slow = argparse.Namespace(
-            slow_latency=0.5, slow_bandwidth=rate / 1e6, slow_stripe="1MiB", slow_switch=0, slow_servers=1
-        )
+        parser = argparse.ArgumentParser()
+        bench_slow_store.add_options(parser.add_argument)
+        given = ["--slow-latency=0.5", f"--slow-bandwidth={rate / 1e6}", "--slow-stripe=1MiB", "--slow-switch=0"]
+        slow = parser.parse_args(given)
         # MPI's launcher is not slowed: the ranks get the library by its option.
-        with SlowStore(slow, self.options.build).around(self.folder) as (environment, _):
+        with bench_slow_store.SlowStore(slow, self.options.build).around(self.folder) as (environment, _):
             given = [word for name, value in environment.items() for word in ("-x", f"{name}={value}")]
             return self.answer(command[:1] + given + command[1:], {})
 

@@ -156,7 +156,9 @@ class Schedule(CheckpointSchedule):
                 size = max((bytes for _, bytes in sizes[-3:]), default=self._first)
                 free = _less(free, size)
             sizes.append((n, size))
-        return sizes, free
+        # An action of theirs cannot fail, and be followed by another one: all count as the largest.
+        largest = max((bytes for _, bytes in sizes[-3:]), default=0)
+        return [(n, largest) for n, _ in sizes], free
 
     def _iterator(self) -> Iterator[Any]:
         model, adjoint = 0, self._max_n

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -19,6 +20,20 @@ from . import _forebay
 from .checkpoints import Store
 
 __all__ = ["gradient"]
+
+
+_NO_ROOM = 2**62  # the size of a state that no tier takes
+
+
+def _kept(store: Store, step: int, state: dict[str, Any]) -> int | None:
+    """Keeps a state; where it has no room: a size that tells the schedule so."""
+    try:
+        store[step] = state
+    except OSError as error:
+        if not store or error.errno != errno.ENOSPC:
+            raise
+        return _NO_ROOM
+    return None
 
 
 def gradient(
@@ -43,6 +58,7 @@ def gradient(
     forward = jax.jit(step)
     backward = jax.jit(lambda at, adjoint: jax.vjp(step, at)[1](adjoint)[0])
     here, model, left = state, 0, n
+    size = None  # of the model's state, once it is known not to be kept
     value = adjoint = None
     with ExitStack() as stack:
         if store is None:
@@ -53,20 +69,21 @@ def gradient(
             raise ValueError("the store has states already")
         while True:
             stored = [(info.step, info.bytes) for info in store.info() if not info.adjoint]
-            what, start, end, _ = _forebay.next_action(model, left, stored, store.free(), None)
+            what, start, end, _ = _forebay.next_action(model, left, stored, store.free(), size)
             if what == "advance":
                 for _ in range(start, end):
                     here = forward(here)
-                model = end
+                model, size = end, None
             elif what == "store":
                 arrays = [np.asarray(leaf) for leaf in jax.tree_util.tree_leaves(here)]
-                store[start] = dict(zip(names, arrays, strict=True))
+                size = _kept(store, start, dict(zip(names, arrays, strict=True)))
             elif what == "restore":
                 kept = store[start]
                 arrays = [jax.numpy.asarray(kept[name]) for name in names]
-                here, model = jax.tree_util.tree_unflatten(tree, arrays), start
+                here, model, size = jax.tree_util.tree_unflatten(tree, arrays), start, None
             elif what == "drop":
                 del store[start]
+                size = _NO_ROOM if start == model else None
             elif what == "turn":
                 if end == n:
                     value, adjoint = jax.value_and_grad(loss)(forward(here))

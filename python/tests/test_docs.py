@@ -1,4 +1,4 @@
-"""The tutorial, as a page and as a notebook, does what it says."""
+"""The tutorials, as pages and as notebooks, do what they say."""
 
 import os
 import subprocess
@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "notebook.py"
 PAGE, NOTEBOOK = ROOT / "docs" / "tutorial.md", ROOT / "docs" / "tutorial.ipynb"
+GRADIENT, CHECKPOINTS = ROOT / "docs" / "checkpoints_tutorial.md", ROOT / "docs" / "checkpoints.ipynb"
 
 
 def script(*arguments, folder=None):
@@ -33,8 +34,18 @@ def test_the_tutorial_runs(tmp_path, page):
         assert (tmp_path / name).stat().st_size > 1000
 
 
-def test_the_notebook_is_that_of_the_page():
-    done = script("--check", PAGE, NOTEBOOK)
+@pytest.mark.parametrize("page", [GRADIENT, CHECKPOINTS], ids=["page", "notebook"])
+def test_the_tutorial_of_gradients_runs(tmp_path, page):
+    pytest.importorskip("checkpoint_schedules")
+    done = script("--run", page, folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "836 steps run besides the 300" in done.stdout
+    assert list(tmp_path.iterdir()) == []  # the stores' files are gone
+
+
+@pytest.mark.parametrize(("page", "notebook"), [(PAGE, NOTEBOOK), (GRADIENT, CHECKPOINTS)])
+def test_the_notebook_is_that_of_the_page(page, notebook):
+    done = script("--check", page, notebook)
     assert done.returncode == 0, done.stdout
 
 

@@ -17,12 +17,14 @@ namespace {
 
 #if FOREBAY_HAVE_AVX2_HASH
 const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
+const bool has_avx512 = __builtin_cpu_supports("avx512f") != 0;
 #endif
 
 }  // namespace
 
 void update_128(XXH3_state_s* state, const void* bytes, std::size_t size) {
 #if FOREBAY_HAVE_AVX2_HASH
+  if (has_avx512) return hash_detail::update_128_avx512(state, bytes, size);
   if (has_avx2) return hash_detail::update_128_avx2(state, bytes, size);
 #endif
   XXH3_128bits_update(state, bytes, size);
@@ -30,6 +32,7 @@ void update_128(XXH3_state_s* state, const void* bytes, std::size_t size) {
 
 std::uint64_t hash_of(std::span<const iovec> pieces) {
 #if FOREBAY_HAVE_AVX2_HASH
+  if (has_avx512) return hash_detail::hash_avx512(pieces.data(), pieces.size());
   if (has_avx2) return hash_detail::hash_avx2(pieces.data(), pieces.size());
 #endif
   return hash_detail::hash_portable(pieces.data(), pieces.size());

@@ -1,10 +1,16 @@
-// Included by hash.cc and hash_avx2.cc after xxhash.h, each time for another processor.
-// No templates: the linker must not take an instance compiled for AVX2 into other code.
+// Included by hash.cc, hash_avx2.cc and hash_avx512.cc after xxhash.h, each time for another
+// processor. No templates: the linker must not take an instance compiled for AVX2 into other code.
 #pragma once
 
 #include "base/hash.h"
 
 namespace forebay::hash_detail {
+
+#if FOREBAY_HAVE_AVX2_HASH
+std::uint64_t hash_avx512(const iovec* pieces, std::size_t n);
+void update_128_avx512(void* state, const void* bytes, std::size_t size);
+#endif
+
 namespace {
 
 inline std::uint64_t hash_pieces(const iovec* pieces, std::size_t n) {

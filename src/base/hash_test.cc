@@ -27,6 +27,11 @@ TEST(Hash, is_that_of_the_whole_whatever_the_pieces) {
         pieces.push_back({bytes.data() + at, std::min(step, size - at)});
       EXPECT_EQ(hash_of(pieces), whole) << size << ", " << step;
       EXPECT_EQ(hash_detail::hash_portable(pieces.data(), pieces.size()), whole);
+#if FOREBAY_HAVE_AVX2_HASH
+      // hash_of takes the best of these.
+      if (__builtin_cpu_supports("avx2"))
+        EXPECT_EQ(hash_detail::hash_avx2(pieces.data(), pieces.size()), whole);
+#endif
     }
   }
 }

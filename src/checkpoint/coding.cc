@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/attempt.h"
-#include "base/byteorder.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "codec/values.h"
@@ -43,6 +42,7 @@ std::vector<Place> places_of(const Part& part) {
   std::size_t at = 0;
   for (Count i = 0; i < cut.pieces; ++i) {
     places.push_back({{part.type, shape_of_piece(part, cut, i)}, at, 0});
+    places.back().chunk.native = true;
     places.back().bytes = static_cast<std::size_t>(places.back().chunk.bytes());
     at += places.back().bytes;
   }
@@ -126,16 +126,13 @@ RawBytes encode(Part& part, const Pipeline& wanted, std::span<const std::byte> v
   std::vector<RawBytes> stored(team.size());  // of each member
   share(places.size(), team, [&](std::size_t member, std::size_t first, std::size_t last) {
     if (first == last) return;
-    RawBytes external;
     // Pages that are not written to take no memory.
     stored[member].reserve(places[last - 1].at + places[last - 1].bytes - places[first].at);
     for (std::size_t i = first; i < last; ++i) {
       const auto& [whole, at, bytes] = places[i];
       ChunkInfo chunk = whole;
       chunk.range = range;
-      external.resize(bytes);
-      copy_swapped(external.data(), values.data() + at, bytes, size_of(part.type));
-      const EncodedChunk encoded = codec.encode(chunk, external, team[member]);
+      const EncodedChunk encoded = codec.encode(chunk, values.subspan(at, bytes), team[member]);
       part.pieces[i] = {std::ssize(encoded.bytes), encoded.skipped, hash_of(encoded.bytes)};
       append(stored[member], encoded.bytes);
     }
@@ -173,7 +170,6 @@ void decode(const Part& part, const Fetch& fetch, std::span<std::byte> values, T
       if (hash_of(stored) != piece.hash) throw_damaged(where);
       const auto into = values.subspan(places[i].at, places[i].bytes);
       codec.decode(places[i].chunk, stored, piece.skipped, into, team[member]);
-      copy_swapped(into.data(), into.data(), into.size(), size_of(part.type));
     }
   });
 }

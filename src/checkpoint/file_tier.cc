@@ -133,6 +133,11 @@ Count FileTier::used() const {
   return used_;
 }
 
+Count FileTier::room() const {
+  const std::lock_guard lock(mutex_);
+  return std::max<Count>(std::min(limit_, full_at_) - used_, 0);
+}
+
 bool FileTier::add(Record& record, std::span<const iovec> pieces) {
   {
     const std::lock_guard lock(mutex_);
@@ -145,10 +150,12 @@ bool FileTier::add(Record& record, std::span<const iovec> pieces) {
     const std::lock_guard lock(mutex_);
     live_[record.serial] = record;
     append(record);
+    if (used_ > full_at_) full_at_ = no_limit;
   } catch (...) {
     const std::lock_guard lock(mutex_);
     live_.erase(record.serial);
     give_back(record);
+    full_at_ = std::min(full_at_, used_);
     throw;
   }
   return true;

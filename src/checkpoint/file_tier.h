@@ -61,6 +61,10 @@ class FileTier {
 
   Count used() const;  ///< bytes of states
   Count limit() const { return limit_; }
+  /// Bytes that it takes more, as far as is known: once a write has failed it is full as it is, and
+  /// has no more room than what leaves it. Until a write shows that there is more, which add()
+  /// tries nonetheless.
+  Count room() const;
   /// Writes a state, one piece for each part, to a place of its own and notes it. Values as they
   /// are get their checksums on the way. False where the limit leaves no room. Throws as
   /// ByteFile::write_at: nothing is changed then.
@@ -90,6 +94,7 @@ class FileTier {
   std::unique_ptr<File> data_, journal_;
   FileSpace space_;
   Count used_ = 0;
+  Count full_at_ = no_limit;   // bytes of states that a write has failed beyond
   Offset end_ = header_bytes;  ///< of the journal
   std::map<std::uint64_t, Record> live_;
   std::vector<std::string> damage_;

@@ -194,6 +194,7 @@ void Store::begin_write(StateId id) {
   if (id.step < 0) throw Error(Errc::einval, "a state of a negative step");
   draft_.emplace();
   draft_->record.id = id;
+  if (id.kind == Kind::state) refused_ = id.step;  // until it is there
 }
 
 void Store::add_part(Part part, const Pipeline& codec, std::span<const std::byte> values,
@@ -280,6 +281,7 @@ void Store::commit() {
 void Store::note_push(State& state) {
   const StateInfo info = info_of(state);
   state.pushed = state.tier;
+  if (state.record.id.kind == Kind::state) refused_.reset();
   ++account_[Account::pushes];
   account_[Account::raw_bytes] += info.raw_bytes;
   account_[Account::stored_bytes] += info.bytes;
@@ -348,11 +350,20 @@ void Store::set_aside(std::vector<RawBytes> memory) {
 /// Into the first tier from `first` on that has room and takes it.
 Tier Store::keep_in_files(Record& record, std::span<const iovec> pieces, Tier first) {
   std::optional<Error> failed;
+  std::vector<Tier> last;  // those that were full: perhaps they are no more
+  const auto keeps = [&](Tier tier) {
+    bool kept = false;
+    return attempt_into(failed, [&] { kept = files(tier)->add(record, pieces); }) && kept;
+  };
   for (const Tier tier : {Tier::fast, Tier::directory}) {
     if (tier < first || !files(tier)) continue;
-    bool kept = false;
-    if (attempt_into(failed, [&] { kept = files(tier)->add(record, pieces); }) && kept) return tier;
+    if (files(tier)->room() < record.bytes)
+      last.push_back(tier);
+    else if (keeps(tier))
+      return tier;
   }
+  for (const Tier tier : last)
+    if (keeps(tier)) return tier;
   if (failed) throw *failed;
   throw_no_room(record.id);
 }
@@ -400,6 +411,7 @@ void Store::drop(StateId id) {
 
 /// Nobody is busy with it, but for the caller.
 void Store::forget(const StatePtr& state) {
+  if (refused_ != state->record.id.step) refused_.reset();
   ++account_[Account::drops];
   if (state->tier != Tier::memory)
     files(state->tier)->drop(state->record.serial);
@@ -445,7 +457,7 @@ std::vector<Count> Store::free_bytes() {
   changed_.wait(lock, [&] { return !moving_; });
   std::vector<Count> free{std::max<Count>(memory_ - held_, 0)};
   for (const FileTier* tier : {fast_.get(), directory_.get()})
-    if (tier) free.push_back(std::max<Count>(tier->limit() - tier->used(), 0));
+    if (tier) free.push_back(tier->room());
   return free;
 }
 

@@ -7,8 +7,8 @@
 // state, and decodes ahead what is wanted next while the program computes. What is wanted next is
 // what expect() was told, else the latest step.
 //
-// Held are `checkpoint_memory` bytes at most, and two states more: one that is being pushed, and
-// one that is decoded ahead.
+// Held are `checkpoint_memory` bytes at most, and two states more: one that is being pushed, or
+// read, and one that is decoded ahead.
 //
 // All calls but open() and close() are local, and of one thread at a time.
 #pragma once
@@ -99,8 +99,13 @@ class Store {
 
   const Comm& comm() const { return comm_; }
   Count raw_bytes() const;  ///< of a state of all variables
-  /// Of each tier that there is, the quickest first; not while a state counts in two of them.
+  /// Of each tier that there is, the quickest first; not while a state counts in two of them. A
+  /// tier that could not be written has no room.
   std::vector<Count> free_bytes();
+  /// A step whose state has no place, whatever the others take: it was begun last, and was not
+  /// kept, or refuse() was told of it. Until a state is kept, or another one goes.
+  std::optional<Count> refused() const { return refused_; }
+  void refuse(std::optional<Count> step) { refused_ = step; }
   const std::vector<std::string>& damage() const { return damage_; }
   /// Times that a caller waited for the thread, and states that it found decoded.
   Count waits() { return account_[Account::waits]; }
@@ -177,6 +182,7 @@ class Store {
   std::vector<Variable> variables_;
   Team team_;
   std::optional<Draft> draft_;
+  std::optional<Count> refused_;
   StatePtr reading_;
   std::optional<Ahead> reading_ahead_;
   std::optional<ReadWindow> window_;  ///< of reading_

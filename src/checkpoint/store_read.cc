@@ -29,6 +29,7 @@ void Store::begin_read(StateId id) {
   if (ahead_ && ahead_->serial == state->record.serial && !ahead_->values.empty()) {
     reading_ahead_ = std::move(ahead_);
     ++account_[Account::decoded_ahead];
+    wake_.notify_all();  // behind the lock: for the one after it
   }
   ahead_.reset();
   window_.emplace(state->record);

@@ -256,6 +256,29 @@ TEST(CheckpointStore, states_that_are_expected_are_found_decoded) {
   EXPECT_GE(store.decoded_ahead(), 3);
 }
 
+TEST(CheckpointStore, the_next_state_is_decoded_while_one_is_read) {
+  const Folder folder;
+  Model model;
+  Store store({}, "run", folder.method(0, -1, "zfp:accuracy=1e-6"));
+  model.declare(store);
+  for (Count step = 0; step < 3; ++step) {
+    model.set(step);
+    store.push({Kind::state, step});
+  }
+  const auto compute = [] { std::this_thread::sleep_for(std::chrono::milliseconds(300)); };
+  store.expect({2, 0});
+  compute();
+  store.begin_read({Kind::state, 2});
+  compute();  // the program does something with the values that it has got so far
+  store.get(0, model.field.data());
+  EXPECT_TRUE(model.is(2, 1e-6));
+  store.end();
+  store.peek({Kind::state, 0});
+  EXPECT_TRUE(model.is(0, 1e-6));
+  EXPECT_EQ(store.decoded_ahead(), 2);
+  EXPECT_EQ(store.waits(), 0);
+}
+
 TEST(CheckpointStore, states_outlive_the_program_that_closes_or_syncs) {
   const Folder folder;
   Model model;
@@ -704,6 +727,8 @@ TEST(CheckpointStore, a_directory_that_is_full_is_told_by_that_push) {
   small = {8200, before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &small);
   EXPECT_NE(code_of([&] { store.push({Kind::state, 2}); }), Errc::ok);
+  EXPECT_EQ(store.refused(), 2);
+  EXPECT_EQ(store.free_bytes()[1], 0);
   store.begin_write({Kind::adjoint, 2});
   store.put(0, model.field.data());
   EXPECT_NE(code_of([&] { store.end(); }), Errc::ok);
@@ -712,8 +737,10 @@ TEST(CheckpointStore, a_directory_that_is_full_is_told_by_that_push) {
   EXPECT_EQ(store.list().size(), 1U);
   store.end();  // again, with what was put
   EXPECT_EQ(store.list().size(), 2U);
+  EXPECT_GT(store.free_bytes()[1], 1 << 30);
   model.set(2);
   store.push({Kind::state, 2});
+  EXPECT_EQ(store.refused(), std::nullopt);
   EXPECT_EQ(store.pop(), 2);
   EXPECT_TRUE(model.is(2));
 }

@@ -64,7 +64,7 @@ Store::StatePtr Store::to_move() const {
   const auto if_it_fits = [&](const StatePtr& state) {
     return state && has_room_below(*state) ? state : nullptr;
   };
-  if (fast_ && needed_ > fast_->limit() - fast_->used())
+  if (fast_ && needed_ > fast_->room())
     if (StatePtr state = if_it_fits(wanted_last(Tier::fast))) return state;
   return held_ + needed_ > memory_ ? if_it_fits(wanted_last(Tier::memory)) : nullptr;
 }
@@ -114,16 +114,21 @@ void Store::move_down(Lock& lock, const StatePtr& state) {
   changed_.notify_all();
 }
 
-/// The state that will be read next, where decoding it takes time.
+/// The state that will be read next, where decoding it takes time; while one is read that was
+/// decoded, the one after it.
 Store::StatePtr Store::to_decode() const {
   if (!backwards_ || !(popped_ || !expected_.empty())) return nullptr;
+  if (reading_ && !reading_ahead_) return nullptr;  // the program reads by itself
   StatePtr next;
   if (!expected_.empty()) {
-    const auto found = states_.find({Kind::state, expected_.front()});
+    const bool is_read = reading_ && reading_->record.id == StateId{Kind::state, expected_.front()};
+    const std::size_t first = is_read ? 1 : 0;
+    if (first == expected_.size()) return nullptr;
+    const auto found = states_.find({Kind::state, expected_[first]});
     if (found != states_.end()) next = found->second;
   } else {
     for (const auto& [id, state] : states_)
-      if (id.kind == Kind::state) next = state;
+      if (id.kind == Kind::state && state != reading_) next = state;
   }
   if (!next || next->busy || (ahead_ && ahead_->serial == next->record.serial)) return nullptr;
   const auto& parts = next->record.parts;

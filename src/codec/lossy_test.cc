@@ -157,6 +157,38 @@ TEST(Zfp, smooth_fields_become_smaller_in_any_number_of_dimensions) {
   }
 }
 
+// Where nothing is decoded to check the bound it holds nonetheless; elsewhere it is checked.
+TEST(Zfp, values_of_any_size_beside_the_bound_keep_it) {
+  CodecWorkspace workspace;
+  std::mt19937_64 random(5);
+  std::size_t applied = 0;
+  for (const double bound : {1.0, 0.3})
+    for (const auto& shape :
+         {std::vector<Count>{4096}, {64, 64}, {16, 16, 16}, {8, 8, 8, 8}, {5, 7, 9, 13}})
+      for (const Type type : {Type::float32, Type::float64})
+        for (int k = type == Type::float32 ? 2 : 34; k < (type == Type::float32 ? 36 : 68); ++k)
+          for (int mixture = 0; mixture < 3; ++mixture) {
+            const Pipeline pipeline =
+                Pipeline::parse("zfp:accuracy=" + std::string(bound == 1 ? "1" : "0.3"));
+            Chunk chunk = make_chunk(type, shape, Values::zeros);
+            const auto n = static_cast<std::size_t>(chunk.info.elements());
+            for (std::size_t i = 0; i < n; ++i) {
+              double value = std::ldexp(bound, k) * (mixture == 0 ? 0.999 : 1.0 / (1 + i % 7));
+              if (mixture == 2 && random() % 4 != 0) value = bound * static_cast<double>(i % 9);
+              if ((random() & 1) != 0) value = -value;
+              if (type == Type::float32)
+                store_be(chunk.raw.data() + 4 * i, static_cast<float>(value));
+              else
+                store_be(chunk.raw.data() + 8 * i, value);
+            }
+            const Trip trip = round_trip(pipeline, chunk, workspace);
+            if (trip.skipped == 0) ++applied;
+            ASSERT_LE(largest_error(chunk, trip.raw), bound)
+                << describe(chunk.info, Values::noise) << ", 2^" << k << ", " << mixture;
+          }
+  EXPECT_GT(applied, 500U);
+}
+
 TEST(Zfp, rate_is_the_size) {
   CodecWorkspace workspace;
   const Chunk chunk = make_chunk(Type::float32, {64, 64}, Values::noise);

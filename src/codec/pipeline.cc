@@ -5,6 +5,7 @@
 #include <limits>
 #include <new>
 
+#include "base/byteorder.h"
 #include "codec/stage.h"
 
 namespace forebay {
@@ -65,6 +66,18 @@ ChunkInfo after(const CodecStage& stage, ChunkInfo chunk) {
 double share_left(Kind kind) { return kind == Kind::shuffle ? 1.0 : 0.5; }
 
 constexpr double work_of_no_stage = 0.02;
+
+void require_external(const ChunkInfo& chunk) {
+  if (chunk.native) throw Error(Errc::einternal, "a hierarchy of elements in native order");
+}
+
+// External elements to those that are wanted; perhaps in place.
+void copy_out(const ChunkInfo& chunk, std::span<const std::byte> from, std::span<std::byte> to) {
+  if (chunk.native)
+    copy_swapped(to.data(), from.data(), to.size(), size_of(chunk.type));
+  else if (!to.empty())
+    std::memcpy(to.data(), from.data(), to.size());
+}
 
 // Rejects masks and pipelines that encode() cannot have made for this chunk.
 void check_stored(const Pipeline& pipeline, const ChunkInfo& chunk, std::uint32_t skipped,
@@ -207,25 +220,39 @@ double Pipeline::decode_work() const {
 
 void Pipeline::encode(const ChunkInfo& chunk, std::span<const std::byte> raw,
                       std::span<EncodedChunk> parts, CodecWorkspace& workspace) const {
-  if (levels_) return levels_->encode(chunk, raw, parts, workspace.state());
+  if (levels_) {
+    require_external(chunk);
+    return levels_->encode(chunk, raw, parts, workspace.state());
+  }
   parts[0] = encode(chunk, raw, workspace);
 }
 
 std::optional<double> Pipeline::decode(const ChunkInfo& chunk, std::span<const EncodedChunk> parts,
                                        std::span<std::byte> raw, CodecWorkspace& workspace) const {
-  if (levels_) return levels_->decode(chunk, parts, raw, workspace.state());
+  if (levels_) {
+    require_external(chunk);
+    return levels_->decode(chunk, parts, raw, workspace.state());
+  }
   return decode(chunk, parts[0].bytes, parts[0].skipped, raw, workspace);
 }
 
 EncodedChunk Pipeline::encode(const ChunkInfo& chunk, std::span<const std::byte> raw,
                               CodecWorkspace& workspace) const {
-  const EncodedChunk untouched{raw, all_of(stages_.size())};
+  CodecWorkspace::State& state = workspace.state();
+  std::span<const std::byte> external;  // once somebody wants it
+  const auto in_external_order = [&] {
+    if (!chunk.native) return raw;
+    if (external.size() == raw.size()) return external;
+    const auto to = state.external.reserve(raw.size());
+    copy_swapped(to.data(), raw.data(), raw.size(), size_of(chunk.type));
+    return external = to;
+  };
+  const auto untouched = [&] { return EncodedChunk{in_external_order(), all_of(stages_.size())}; };
   if (chunk.bytes() != static_cast<Count>(raw.size()))
     throw Error(Errc::einternal, "a chunk of " + std::to_string(chunk.bytes()) +
                                      " bytes is given as " + std::to_string(raw.size()));
-  if (chunk.bytes() < least_bytes) return untouched;
+  if (chunk.bytes() < least_bytes) return untouched();
 
-  CodecWorkspace::State& state = workspace.state();
   EncodedChunk encoded{raw, 0};
   ChunkInfo now = chunk;
   ScratchBuffer* out = &state.front;
@@ -233,16 +260,23 @@ EncodedChunk Pipeline::encode(const ChunkInfo& chunk, std::span<const std::byte>
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     const CodecStage& stage = *stages_[i];
     std::optional<std::size_t> size;
-    if (stage.applies_to(now.type)) size = stage.encode({now, encoded.bytes}, *out, state);
+    if (stage.applies_to(now.type)) {
+      if (now.native && !stage.takes_native()) {
+        encoded.bytes = in_external_order();
+        now.native = false;
+      }
+      size = stage.encode({now, encoded.bytes}, *out, state);
+    }
     if (!size) {
       encoded.skipped |= 1U << i;
       continue;
     }
     encoded.bytes = out->reserve(*size);
     now = after(stage, std::move(now));
+    now.native = false;
     std::swap(out, other);
   }
-  return encoded.bytes.size() < raw.size() ? encoded : untouched;
+  return encoded.bytes.size() < raw.size() ? encoded : untouched();
 }
 
 std::optional<double> Pipeline::decode(const ChunkInfo& chunk, std::span<const std::byte> stored,
@@ -258,6 +292,7 @@ std::optional<double> Pipeline::decode(const ChunkInfo& chunk, std::span<const s
   };
   std::vector<Applied> applied;
   ChunkInfo now = chunk;
+  now.native = false;
   bool elements = true;
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     if (skips(skipped, i)) continue;
@@ -271,9 +306,11 @@ std::optional<double> Pipeline::decode(const ChunkInfo& chunk, std::span<const s
   }
   if (applied.empty()) {
     if (stored.size() != raw.size()) throw_damaged("none", "its size is not that of the chunk");
-    if (!raw.empty()) std::memcpy(raw.data(), stored.data(), raw.size());
+    copy_out(chunk, stored, raw);
     return std::nullopt;
   }
+  const bool hands_over_native = chunk.native && applied[0].stage->takes_native();
+  applied[0].input.native = hands_over_native;
 
   CodecWorkspace::State& state = workspace.state();
   state.bound.reset();
@@ -289,6 +326,7 @@ std::optional<double> Pipeline::decode(const ChunkInfo& chunk, std::span<const s
     stored = to.first(size);
     std::swap(out, other);
   }
+  if (chunk.native && !hands_over_native) copy_out(chunk, raw, raw);
   return state.bound;
 }
 

@@ -41,6 +41,9 @@ struct ChunkInfo {
   std::optional<double> range = {};
   /// With such codecs: a bound that holds beside theirs, of values that are encoded once more.
   std::optional<double> bound = {};
+  /// Elements come, and are wanted back, in the machine's own order. What is stored is the same.
+  /// Not for hierarchies.
+  bool native = false;
 
   Count elements() const;
   Count bytes() const { return elements() * size_of(type); }
@@ -62,7 +65,7 @@ class CodecWorkspace {
 };
 
 /// The result of encoding. `bytes` is a view of the workspace, or of the chunk itself where every
-/// stage was skipped; it is valid until either is used again.
+/// stage was skipped and its elements are external; it is valid until either is used again.
 struct EncodedChunk {
   std::span<const std::byte> bytes;
   std::uint32_t skipped = 0;  ///< bit i: stage i was not applied

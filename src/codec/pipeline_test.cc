@@ -236,6 +236,38 @@ void expect_damaged(const Pipeline& pipeline, const ChunkInfo& info,
   }
 }
 
+TEST(PipelineEncode, elements_in_native_order_are_stored_as_others_are) {
+  CodecWorkspace workspace;
+  std::vector<const char*> texts{
+      "none",       "zstd:1",           "shuffle,deflate:1",
+      "float32",    "zfp:accuracy=0.1", "float32,zfp:accuracy=0.1,zstd:1",
+      "bitshuffle", "zfp:reversible"};
+  if (sz3_codec.make != nullptr) texts.push_back("sz3:abs=0.1");
+  for (const char* text : texts)
+    for (const Type type : {Type::float32, Type::float64, Type::int16})
+      for (const Values kind : {Values::smooth, Values::bits, Values::some_nan})
+        for (const Count length : {40, 3000})
+          for (const std::size_t off : {0, 3}) {  // in memory, from where elements are aligned
+            const Pipeline pipeline = Pipeline::parse(text).for_type(type);
+            const Chunk chunk = make_chunk(type, {length}, kind);
+            const Trip trip = round_trip(pipeline, chunk, workspace);
+            const int width = static_cast<int>(size_of(type));
+            std::vector<std::byte> memory(chunk.raw.size() + 8), wanted(chunk.raw.size());
+            const auto native = std::span(memory).subspan(off, chunk.raw.size());
+            copy_swapped(native.data(), chunk.raw.data(), native.size(), width);
+            ChunkInfo info = chunk.info;
+            info.native = true;
+            const EncodedChunk encoded = pipeline.encode(info, native, workspace);
+            const std::vector<std::byte> stored(encoded.bytes.begin(), encoded.bytes.end());
+            ASSERT_EQ(stored, trip.stored) << text << describe(chunk.info, kind);
+            ASSERT_EQ(encoded.skipped, trip.skipped);
+            std::fill(memory.begin(), memory.end(), std::byte{0xA5});
+            pipeline.decode(info, stored, encoded.skipped, native, workspace);
+            copy_swapped(wanted.data(), native.data(), wanted.size(), width);
+            ASSERT_EQ(wanted, trip.raw) << text << describe(chunk.info, kind);
+          }
+}
+
 TEST(PipelineDecode, refuses_masks_and_sizes_that_encode_does_not_make) {
   CodecWorkspace workspace;
   const Pipeline pipeline = Pipeline::parse("shuffle,zstd");

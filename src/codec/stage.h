@@ -38,8 +38,9 @@ class ScratchBuffer {
 /// `check` within one call, and objects of its own that live as long as the workspace.
 struct CodecWorkspace::State {
   ScratchBuffer front, back;
-  ScratchBuffer values;  ///< elements in native order
-  ScratchBuffer check;   ///< what decoding gives, to verify a bound
+  ScratchBuffer values;    ///< elements in native order
+  ScratchBuffer check;     ///< what decoding gives, to verify a bound
+  ScratchBuffer external;  ///< the pipeline's: a native chunk in external order
   /// Told by a stage that decodes, where what it stores has it: as Pipeline::decode() returns it.
   std::optional<double> bound;
 
@@ -108,6 +109,9 @@ class CodecStage {
   /// The canonical text, with every parameter.
   virtual std::string text() const = 0;
   virtual bool lossy() const { return false; }
+  /// Elements may be in the machine's order (ChunkInfo::native) when it encodes, and are to be
+  /// where it decodes. Others never see such chunks.
+  virtual bool takes_native() const { return false; }
   virtual bool wants_range() const { return false; }  ///< as Pipeline's
   /// The largest absolute error that it leaves, where it is told one, of values of this range; 0
   /// for none at all.

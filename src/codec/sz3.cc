@@ -161,6 +161,7 @@ class Sz3Stage final : public CodecStage {
     return (relative_ ? "sz3:rel=" : "sz3:abs=") + number_text(bound_);
   }
   bool lossy() const override { return true; }
+  bool takes_native() const override { return true; }
   bool applies_to(Type type) const override { return is_floating(type); }
   double encode_work() const override { return 0.6; }
   double decode_work() const override { return 0.25; }
@@ -234,11 +235,11 @@ class Sz3Stage final : public CodecStage {
       throw_damaged("sz3", "its bound is not the pipeline's");
     const auto content = decompress(in.subspan(header_bytes), 2 * n, (2 + sizeof(T)) * n, state);
     Residue<T> residue = read_back<T>(content, n);
-    const auto values = state.values.reserve(out.size());
+    const auto values = room_for_native(chunk, out, state);
     recover(merged_shape(chunk.shape, most_dimensions),
             {static_cast<Predictor>(predictor), reversed != 0}, bound, residue,
             reinterpret_cast<T*>(values.data()));
-    copy_swapped(out.data(), values.data(), out.size(), sizeof(T));
+    hand_over(chunk, values, out);
     return out.size();
   }
 

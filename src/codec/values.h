@@ -14,8 +14,14 @@
 
 namespace forebay {
 
-/// The elements in native order, in state.values.
+/// The elements in native order: in state.values, or where they are.
 std::span<const std::byte> native_values(const StageInput& in, CodecWorkspace::State& state);
+
+/// Where native elements that are decoded go: state.values, or `out` itself.
+std::span<std::byte> room_for_native(const ChunkInfo& chunk, std::span<std::byte> out,
+                                     CodecWorkspace::State& state);
+/// From there to `out`, as the chunk wants them.
+void hand_over(const ChunkInfo& chunk, std::span<const std::byte> values, std::span<std::byte> out);
 
 /// The same array with at most `most` dimensions: without those of length 1, the slowest merged
 /// until few enough remain; at least one. The product stays.

@@ -9,10 +9,14 @@
 // The answer depends on what is given alone, and nothing is kept from one to the next: so it serves
 // sizes that drift, room that changes, and a program that was killed and goes on.
 //
-// - *Steps known.* Room is counted in slots: free bytes by what states took lately. Between two
+// - *Steps known.* Room is counted in states: free bytes by what states took lately. Between two
 //   states the split is binomial: with equal sizes no schedule takes fewer steps. Of the splits
 //   that are as good as each other one towards the late ones is taken, which sizes that turn out
-//   otherwise harm least (checkpoint_schedule_test.cc compares with the optimum over bytes).
+//   otherwise harm least. Where sizes grow, the largest counts. Where they differ at random, room
+//   for a part of a state counts in part, as there are small ones: a state that does not fit, or
+//   is so large that a later one does better, gives way to the next. Where room turns out to be
+//   less, stored states make room for later ones (checkpoint_schedule_test.cc compares with the
+//   optimum over bytes).
 // - *Steps not known.* States are kept where the split of a run that ended as late as its number of
 //   repetitions allows would have them; others make room (Wang, Moin and Iaccarino 2009).
 // - *Tiers.* Of the slots that are still needed the next state to be kept has the one that is
@@ -46,8 +50,9 @@ struct AdjointState {
   std::optional<Count> adjoint;
   std::vector<StoredState> stored;  ///< by step, each one once
   std::vector<Count> free;          ///< bytes of each tier, the quickest first
-  /// Bytes of the model's state, where that is known: to be set once it was found not to fit. Of
-  /// the first state a bound helps to choose its tier.
+  /// Bytes of the model's state, where that is known: to be set once it was found not to fit; the
+  /// largest number once it was kept, and dropped again. Until another state goes, or the model
+  /// goes on. Of the first state a bound helps to choose its tier.
   std::optional<Count> here;
 };
 
@@ -71,9 +76,17 @@ struct AdjointAction {
 /// begin from, or `state` makes no sense.
 AdjointAction next_action(const AdjointState& state);
 
-/// How many more states there is room for, as far as those that are stored tell; `here` tells where
-/// there are none. For ranks that have to act alike and ask the one that has the least room.
-Count slots_left(const AdjointState& state);
+/// What sizes and free bytes tell. Ranks that have to act alike go by the least room of all, and
+/// the largest newest state.
+struct CheckpointRoom {
+  double states = 0;  ///< that there is room for, besides the stored ones; a part where that helps
+  double newest = 1;  ///< how many usual states the newest one is as large as
+};
+CheckpointRoom room_of(const AdjointState& state);
+
+/// The same with what all ranks have agreed on. Bytes tell no more than whether the model's state
+/// fits.
+AdjointAction next_action(const AdjointState& state, const CheckpointRoom& room);
 
 /// Steps that can be reversed with so many states, the first one among them, if none runs more
 /// than `repeats` times before it is reversed: C(states + repeats, states), or the largest number.

@@ -67,6 +67,7 @@ struct Program {
       state.here = bytes;
       return;
     }
+    state.here.reset();
     room -= bytes;
     ++writes[static_cast<std::size_t>(action.tier)];
     const auto at =
@@ -99,6 +100,8 @@ struct Program {
         break;
       case Kind::drop:
         forget(action.from);
+        state.here.reset();
+        if (action.from == state.model) state.here = std::numeric_limits<Count>::max();
         break;
       case Kind::turn:
         EXPECT_EQ(action.from, state.model);
@@ -208,11 +211,98 @@ TEST(CheckpointSchedule, sizes_that_drift_take_little_more_than_the_optimum) {
     program.reverse();
     const double ratio =
         static_cast<double>(program.steps_run) / static_cast<double>(Optimum(sizes, room).steps());
-    EXPECT_LE(ratio, 1.1) << length << " steps, room for " << states;
+    EXPECT_LE(ratio, 1.15) << length << " steps, room for " << states;
     EXPECT_GE(ratio, 1) << "the optimum is none";
     sum += ratio;
   }
   EXPECT_LE(sum / runs, 1.04);
+}
+
+/// What a program that knows how sizes are distributed, and none before it is there, takes at least
+/// on average; and what it takes of states that turn out to have these sizes.
+class OnlineOptimum {
+ public:
+  OnlineOptimum(std::vector<Count> equally_likely, Count most_steps, Count room)
+      : sizes_(std::move(equally_likely)), room_(room), stride_(most_steps + 1) {
+    from_.resize(static_cast<std::size_t>(stride_ * stride_ * (room + 1)));
+    for (Count n = 2; n <= most_steps; ++n) {
+      for (Count free = 0; free <= room; ++free) {
+        from(n, n - 1, free) = from(n - 1, 0, free);
+        for (Count at = n - 2; at > 0; --at) {
+          const double on = 1 + from(n, at + 1, free);
+          double sum = 0;
+          for (const Count size : sizes_) sum += std::min(on, if_kept(n, at, free, size));
+          from(n, at, free) = sum / static_cast<double>(sizes_.size());
+        }
+        from(n, 0, free) = 1 + from(n, 1, free);
+      }
+    }
+  }
+  Count steps(const std::vector<Count>& sizes) {
+    return steps(sizes, 0, std::ssize(sizes), room_ - sizes[0]);
+  }
+
+ private:
+  /// Of n steps, the first of whose states is stored, with the model at `at`.
+  double& from(Count n, Count at, Count free) {
+    return from_[static_cast<std::size_t>((n * stride_ + at) * (room_ + 1) + free)];
+  }
+  double if_kept(Count n, Count at, Count free, Count size) {
+    if (size > free) return std::numeric_limits<double>::max();
+    return from(n - at, 0, free - size) + from(at, 0, free);
+  }
+  Count steps(const std::vector<Count>& sizes, Count begin, Count end, Count free) {
+    const Count n = end - begin;
+    if (n <= 1) return 0;
+    for (Count at = 1; at < n - 1; ++at) {
+      const Count size = sizes[static_cast<std::size_t>(begin + at)];
+      if (if_kept(n, at, free, size) < 1 + from(n, at + 1, free))
+        return at + steps(sizes, begin + at, end, free - size) +
+               steps(sizes, begin, begin + at, free);
+    }
+    return n - 1 + steps(sizes, begin, end - 1, free);
+  }
+
+  std::vector<Count> sizes_;
+  Count room_, stride_;
+  std::vector<double> from_;
+};
+
+TEST(CheckpointSchedule, sizes_that_differ_at_random_take_little_more_than_the_optimum) {
+  std::vector<Count> likely(13);
+  std::iota(likely.begin(), likely.end(), 14);  // off by 30 %
+  struct Case {
+    Count states;
+    double most, most_of_online;  // of the mean of ratios
+  };
+  for (const Case& c : {Case{3, 1.2, 1.16}, {4, 1.15, 1.11}, {6, 1.1, 1.08}, {8, 1.09, 1.07}}) {
+    std::mt19937 random(23);
+    const Count room = 20 * c.states;
+    OnlineOptimum online(likely, 60, room);
+    double sum = 0, sum_of_online = 0;
+    constexpr int runs = 40;
+    for (int run = 0; run < runs; ++run) {
+      std::vector<Count> sizes(std::uniform_int_distribution<std::size_t>(20, 60)(random));
+      for (Count& size : sizes) size = likely[random() % likely.size()];
+      Program program(sizes, {room});
+      program.reverse();
+      const Count least = Optimum(sizes, room).steps(), known = online.steps(sizes);
+      EXPECT_LE(least, program.steps_run);
+      EXPECT_LE(least, known);
+      sum += static_cast<double>(program.steps_run) / static_cast<double>(least);
+      sum_of_online += static_cast<double>(known) / static_cast<double>(least);
+    }
+    EXPECT_LE(sum / runs, c.most) << c.states;
+    EXPECT_LE(sum / sum_of_online, c.most_of_online) << c.states;
+  }
+}
+
+TEST(CheckpointSchedule, stored_states_make_room_where_there_turns_out_to_be_less) {
+  Program program(equal(40, 8), {1000});
+  while (program.state.stored.size() < 3) program.carry_out(next_action(program.state));
+  program.state.free[0] = 0;  // the disk is full: 0, 1 and 2 are all that it has
+  program.reverse();
+  EXPECT_LE(program.steps_run, least_steps(40, 3) * 11 / 10);  // with these three 705
 }
 
 TEST(CheckpointSchedule, any_sizes_and_tiers_are_reversed_within_the_room) {

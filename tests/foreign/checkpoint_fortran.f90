@@ -169,8 +169,8 @@ contains
         theta = theta + (to - from)
         model = to
       case (forebay_store)
+        ! Where it has no room the next answer plans without it.
         call forebay_checkpoint_push(store, from, ierr)
-        call must(ierr, "push of what next said")
       case (forebay_restore)
         call forebay_checkpoint_peek(store, from, ierr)
         call must(ierr, "peek at what next said")

@@ -3,8 +3,11 @@
 #include <pnetcdf.h>
 // behind MPI, for what it adds
 #include <forebay_checkpoint.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <csignal>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +42,38 @@ void declare(int store, std::vector<double>& values) {
 }
 
 struct Outcome {
-  int64_t advanced = 0, kept = 0, turned = 0;
+  int64_t advanced = 0, kept = 0, turned = 0, failed = 0;
+};
+
+// Where a push fails on one rank, the others drop theirs.
+void store_step(int store, int64_t step, Outcome& outcome) {
+  const int mine = forebay_checkpoint_push(store, step) == 0 ? 1 : 0;
+  int all = 0;
+  MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  ++(all == 1 ? outcome.kept : outcome.failed);
+  if (all == 0 && mine == 1) {
+    EXPECT_OK(forebay_checkpoint_drop(store, step));
+  }
+}
+
+// Files of this process get no longer than that while it lives.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit small{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~FullDisk() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int);
 };
 
 // Does what it is told until `most` actions are done, or all.
@@ -58,8 +92,7 @@ Outcome reverse(int store, std::vector<double>& values, int64_t& model, int64_t&
         std::copy_n(state_of(model).begin(), values.size(), values.begin());
         break;
       case FOREBAY_STORE:
-        ++outcome.kept;
-        EXPECT_OK(forebay_checkpoint_push(store, from));
+        store_step(store, from, outcome);
         break;
       case FOREBAY_RESTORE:
         EXPECT_OK(forebay_checkpoint_peek(store, from));
@@ -97,6 +130,75 @@ TEST(Checkpoints, all_ranks_act_alike_though_their_states_differ_in_size) {
     EXPECT_GT(outcome.advanced, steps);
   }
   EXPECT_OK(forebay_checkpoint_close(store, 0));
+}
+
+TEST(Checkpoints, a_store_serves_one_run_after_another) {
+  std::vector<double> values = state_of(0);
+  // Room for the first state alone, on the rank that has the largest.
+  const int store =
+      open("checkpoint_memory=0;checkpoint_dir_bytes=" + std::to_string(800 * world.size));
+  declare(store, values);
+  for (int run = 0; run < 2; ++run) {
+    std::copy_n(state_of(0).begin(), values.size(), values.begin());  // where they were declared
+    int64_t model = 0, left = steps;
+    EXPECT_EQ(reverse(store, values, model, left, 100000).turned, steps);
+    EXPECT_EQ(left, 0);
+  }
+  EXPECT_OK(forebay_checkpoint_close(store, 0));
+}
+
+TEST(Checkpoints, a_full_disk_is_planned_with) {
+  std::vector<double> values(1 << 16, 0);  // 512 KiB
+  for (const bool from_the_first : {false, true}) {
+    const int store = open("checkpoint_memory=0");
+    declare(store, values);
+    int64_t model = 0, left = steps;
+    {
+      // Room for three states and a half; on one rank, or on all of one.
+      std::optional<FullDisk> full;
+      if (world.rank == world.size / 2) full.emplace(from_the_first ? 1 << 18 : 7 << 18);
+      Outcome outcome;
+      int action = FOREBAY_ADVANCE, code = 0;
+      int64_t from = 0, to = 0;
+      for (int i = 0; i < 10000 && action != FOREBAY_DONE; ++i) {
+        code = forebay_checkpoint_next(store, model, left, &action, &from, &to);
+        if (code != 0) break;
+        switch (action) {
+          case FOREBAY_ADVANCE:
+            outcome.advanced += to - from;
+            model = to;
+            break;
+          case FOREBAY_STORE:
+            store_step(store, from, outcome);
+            break;
+          case FOREBAY_RESTORE:
+            EXPECT_OK(forebay_checkpoint_peek(store, model = from));
+            break;
+          case FOREBAY_DROP:
+            EXPECT_OK(forebay_checkpoint_drop(store, from));
+            break;
+          case FOREBAY_TURN:
+            left = from;
+            model = -1;
+            break;
+          default:
+            break;
+        }
+      }
+      if (from_the_first) {
+        EXPECT_EQ(code, NC_ENO_SPACE);
+        EXPECT_EQ(outcome.failed, 1);
+      } else {
+        EXPECT_EQ(code, 0);
+        EXPECT_EQ(action, FOREBAY_DONE);
+        // That with room for three from the beginning takes 124.
+        EXPECT_LE(outcome.advanced, 200);
+        EXPECT_LE(outcome.failed, 2);
+        EXPECT_GE(outcome.failed, 1);
+      }
+    }
+    EXPECT_OK(forebay_checkpoint_close(store, 0));
+  }
 }
 
 TEST(Checkpoints, a_job_that_ends_on_its_way_back_goes_on_there) {

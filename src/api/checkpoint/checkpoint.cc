@@ -2,6 +2,7 @@
 #include <forebay_checkpoint.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -83,11 +84,13 @@ StateId id_of(int64_t step, int mode) {
   return {(mode & FOREBAY_ADJOINT) != 0 ? Kind::adjoint : Kind::state, step};
 }
 
-/// The same on all ranks: sizes and rooms differ, so it counts states, and the rank that has room
-/// for the fewest tells how many more there may be.
-AdjointState common_state(Store& store, int64_t model, int64_t adjoint) {
+/// The same on all ranks: sizes and rooms differ, so the rank that has the least room tells. What
+/// one of them could not keep has no place.
+AdjointAction common_action(Store& store, int64_t model, int64_t adjoint) {
+  constexpr double unit = 1 << 20, large = 1e12;
   AdjointState state;
-  Count slots = 0;
+  // Of room and of the newest state in units of a part of a state; whether this one may be kept.
+  Count agreed[] = {0, 0, 1};
   const auto failed = attempt_to([&] {
     state.model = model;
     if (adjoint >= 0) state.adjoint = adjoint;
@@ -95,14 +98,32 @@ AdjointState common_state(Store& store, int64_t model, int64_t adjoint) {
       if (kept.id.kind == Kind::state) state.stored.push_back({kept.id.step, kept.bytes});
     state.here = store.raw_bytes();
     state.free = store.free_bytes();
-    slots = slots_left(state);
+    const CheckpointRoom mine = room_of(state);
+    agreed[0] = std::llround(std::min(mine.states, large) * unit);
+    agreed[1] = -std::llround(std::min(mine.newest, large) * unit);
+    agreed[2] = store.refused() == std::optional(model) ? 0 : 1;
   });
-  agree_on_error(store.comm(), failed, std::span(&slots, 1), Reduce::min);
-  if (state.stored.empty()) slots = std::max<Count>(slots, 1);  // a codec may make it fit
+  agree_on_error(store.comm(), failed, agreed, Reduce::min);
+  CheckpointRoom room{static_cast<double>(agreed[0]) / unit,
+                      -static_cast<double>(agreed[1]) / unit};
+  const bool refused = agreed[2] == 0;
+  if (state.stored.empty()) {
+    if (refused) {
+      store.refuse(std::nullopt);  // who asks again tries again
+      throw Error(Errc::eno_space,
+                  "state " + std::to_string(model) + ", from which all others are computed, " +
+                      "could not be kept",
+                  "see what its push told, and push it again");
+    }
+    room.states = std::max(room.states, 1.0);  // a codec may make it fit
+  }
   for (StoredState& kept : state.stored) kept.bytes = 1;
   state.here.reset();
-  state.free = {slots};
-  return state;
+  if (refused) state.here = 2;
+  state.free = {room.states > 0 ? 1 : 0};
+  const AdjointAction next = next_action(state, room);
+  if (next.kind == AdjointAction::Kind::drop && next.from == model) store.refuse(model);
+  return next;
 }
 
 }  // namespace
@@ -299,7 +320,7 @@ int forebay_checkpoint_next(int store, int64_t model, int64_t adjoint, int* acti
                   static_cast<int>(AdjointAction::Kind::turn) == FOREBAY_TURN &&
                   static_cast<int>(AdjointAction::Kind::store) == FOREBAY_STORE);
     Account& account = store_of(store).account();
-    const AdjointAction next = next_action(common_state(store_of(store), model, adjoint));
+    const AdjointAction next = common_action(store_of(store), model, adjoint);
     if (next.kind == AdjointAction::Kind::advance) account.note_advance(next.from, next.to);
     if (next.kind == AdjointAction::Kind::turn) ++account[Account::turned];
     to(action) = static_cast<int>(next.kind);
