@@ -141,9 +141,11 @@ void Store::keep_common() {
 
 Store::Variable Store::make_variable(const std::string& name, Type type, std::vector<Count> shape,
                                      const std::optional<std::string>& codec, void* memory) const {
-  Variable made{{name, type, std::move(shape), "none", {}}, {}, static_cast<std::byte*>(memory)};
+  Variable made{
+      {name, type, std::move(shape), "none", {}}, {}, static_cast<std::byte*>(memory), {}};
   check_variable(made.part);
   made.codec = Pipeline::parse(codec ? *codec : variable_method(method_, name)["codec"]);
+  made.declared = made.codec.text();
   codec_of(made.part, made.codec);  // tells what cannot be
   return made;
 }
@@ -177,7 +179,7 @@ void Store::set_bound(int number, double bound) {
     throw Error(Errc::ebadtype,
                 of.part.name + " is always kept exactly: it is no floating-point type");
   variables_[static_cast<std::size_t>(number)].codec =
-      Pipeline::parse(codec_within(of.codec.text(), bound));
+      Pipeline::parse(codec_within(of.declared, bound));
 }
 
 const Part& Store::variable(int number) const { return declared(number).part; }
@@ -469,6 +471,8 @@ void Store::sync() {
 }
 
 void Store::close(bool keep) {
+  const bool loses = draft_ && keep;
+  abandon();
   auto failed = attempt_to([&] {
     together(comm_, [&] {
       if (keep) sync();
@@ -480,6 +484,9 @@ void Store::close(bool keep) {
         else
           tier->remove();
       }
+      if (loses)
+        throw Error(Errc::eperm, "a state was not ended, and is not among those that are kept",
+                    "end it before");
     });
   });
   print_account(comm_, name_, method_, account_);

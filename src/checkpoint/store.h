@@ -112,6 +112,7 @@ class Store {
     Part part;  ///< without pieces
     Pipeline codec;
     std::byte* memory = nullptr;
+    std::string declared;  ///< codec; bounds replace its lossy stage in `codec`
   };
   Variable make_variable(const std::string& name, Type type, std::vector<Count> shape,
                          const std::optional<std::string>& codec, void* memory) const;
