@@ -268,11 +268,10 @@ void Store::commit() {
   StatePtr& place = states_[state->record.id];
   if (place) {
     wait_for(lock, *place);
-    attempt_to([&] {
-      if (place->tier != Tier::memory) files(place->tier)->drop(place->record.serial);
-    });
-    // Where that fails it is known by its serial to be of the past.
-    if (place->tier == Tier::memory) leave_memory(*place);
+    if (place->tier == Tier::memory)
+      leave_memory(*place);
+    else
+      discard(place->tier, place->record.serial);
   }
   place = state;
   draft_.reset();
@@ -400,8 +399,19 @@ void Store::drop(StateId id) {
   forget(state);
 }
 
+/// A copy that is of the past. Where its file cannot be told so now, that is done before anything
+/// else is dropped: with what is newer gone, it would be found again.
+void Store::discard(Tier tier, std::uint64_t serial) {
+  if (attempt_to([&] { files(tier)->drop(serial); })) stale_.emplace_back(tier, serial);
+}
+
+void Store::discard_stale() {
+  for (; !stale_.empty(); stale_.pop_back()) files(stale_.back().first)->drop(stale_.back().second);
+}
+
 /// Nobody is busy with it, but for the caller.
 void Store::forget(const StatePtr& state) {
+  discard_stale();
   ++account_[Account::drops];
   if (state->tier != Tier::memory)
     files(state->tier)->drop(state->record.serial);
@@ -463,6 +473,7 @@ void Store::sync() {
       if (state->tier == Tier::memory) move_down(lock, state);
       tell_failure();
     }
+    discard_stale();
     // What moves from here on is brought to the device before it leaves its tier.
     synced_ = last_serial_;
   }

@@ -24,6 +24,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/raw_bytes.h"
@@ -146,6 +147,8 @@ class Store {
   void keep_in_memory(Lock& lock, State& state, Draft& draft);
   Tier keep_in_files(Record& record, std::span<const iovec> pieces, Tier first);
   void forget(const StatePtr& state);
+  void discard(Tier tier, std::uint64_t serial);
+  void discard_stale();
   void leave_memory(State& state);
   void set_aside(std::vector<RawBytes> memory);
 
@@ -185,6 +188,7 @@ class Store {
   mutable std::mutex mutex_;  // of what follows, and of states
   std::condition_variable wake_, changed_;
   std::map<StateId, StatePtr> states_;
+  std::vector<std::pair<Tier, std::uint64_t>> stale_;  ///< copies that discard() could not drop
   std::uint64_t last_serial_ = 0;
   std::uint64_t synced_ = 0;  ///< states up to this one are on the device, and stay there
   std::deque<Count> expected_;
