@@ -123,7 +123,7 @@ def checkpoints_of_all_ranks(path):
         np.testing.assert_array_equal(again[2]["x"], np.full(100 + rank, 20 + rank))
     # What one of them says wrongly all of them are told.
     try:
-        Store(name, memory="nonsense" if rank == 0 else "1KiB", comm=comm)
+        Store(path.parent / "refused", memory="nonsense" if rank == 0 else "1KiB", comm=comm)
         raise AssertionError("a size that is none")
     except ValueError:
         pass
