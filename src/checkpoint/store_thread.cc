@@ -76,6 +76,10 @@ void Store::move_down(Lock& lock, const StatePtr& state) {
   Tier to = from;
   lock.unlock();
   auto failed = attempt_to([&] {
+    {
+      const Lock again(mutex_);
+      discard_stale();  // a copy of this state may be among them
+    }
     RawBytes read;
     std::vector<iovec> pieces;
     if (from == Tier::memory) {
