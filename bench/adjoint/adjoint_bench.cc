@@ -150,8 +150,10 @@ Errors errors_of(const ShallowWater& model, const ModelOptions& options, const S
                  const State& other) {
   Errors errors;
   const auto wanted = samples(model, options, exact), got = samples(model, options, other);
-  for (std::size_t n = 0; n < 4; ++n)
-    errors.sampled = std::max(errors.sampled, std::abs(got[n] - wanted[n]) / std::abs(wanted[n]));
+  for (std::size_t n = 0; n < 4; ++n) {
+    const double off = got[n] == wanted[n] ? 0 : std::abs(got[n] - wanted[n]) / std::abs(wanted[n]);
+    if (std::isnan(off) || off > errors.sampled) errors.sampled = off;  // NaN stays
+  }
   State off = other;
   const auto subtract = [](Field& from, const Field& what) {
     for (std::size_t n = 0; n < what.values.size(); ++n) from.values[n] -= what.values[n];

@@ -138,6 +138,8 @@ class Schedule(CheckpointSchedule):
         self.advances = 0
         self._first: int | None = None  # bytes of the first state
         if store is not None:
+            if store:
+                raise ValueError("the store has states already")
             probe = _key(0, StorageType.RAM)
             store[probe] = _named(_RESTART, state)
             self._first = next(info.bytes for info in store.info() if info.step == probe and not info.adjoint)

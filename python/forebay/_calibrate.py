@@ -22,7 +22,7 @@ _COARSE, _FINE = 10, 13  # bits below the range of values: the bounds that are t
 class Calibration(NamedTuple):
     """What calibrate() found."""
 
-    codec: dict[str, str]  #: of each variable that may be lossy, for Store(codec=…)
+    codec: dict[str, str]  #: of each floating-point variable, for Store(codec=…): XML and hints are not asked then
     bounds: dict[str, float]  #: 0: the gradient does not depend linearly on it, and it is kept exactly
     sensitivity: dict[str, float | None]  #: error of the gradient, as a part of it, for a unit of the bound
     error: float  #: of the gradient of another window, with all these bounds
@@ -46,22 +46,26 @@ def calibrate(
     if not np.linalg.norm(exact) > 0:
         raise ValueError("the gradient of the window is 0: nothing is known of its error")
     names, given = [], []
+    exactly: list[str] = []  # those of which the window tells nothing: at rest, or with infinities
     sensitivity: dict[str, float | None] = {}
     for name, values in first.items():
         if values.dtype.kind != "f" or values.nbytes < _SMALL:
             continue
         extent = float(np.nanmax(values) - np.nanmin(values))
         if not (math.isfinite(extent) and extent > 0):
+            exactly.append(name)
             continue
         probes: list[float] = []
         for bits in (_COARSE, _FINE):
             bound = 2.0 ** (math.floor(math.log2(extent)) - bits)
             probes += [bound, _error(exact, _gradient(model, first, 0, window, {name: _zfp(bound)}, memory))]
-        sensitivity[name] = _forebay.sensitivity_of(*probes)
+        # A gradient that is no number tells nothing: the variable is kept exactly.
+        sensitivity[name] = _forebay.sensitivity_of(*probes) if np.isfinite(probes).all() else None
         names.append(name)
         given.append((values.size, sensitivity[name], extent))
     bounds = dict(zip(names, _forebay.error_bounds(given, target), strict=True))
     codec = {name: _zfp(bound) if bound > 0 else lossless for name, bound in bounds.items()}
+    codec |= dict.fromkeys(exactly, lossless)
 
     model.restore(0, first)
     model.forward(0, window, False)

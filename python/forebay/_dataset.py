@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -212,6 +213,7 @@ class Variable:
         """The variable at a coarser level: every dimension that is cut has ⌈n / 2^level⌉ elements, of which element i
         stands where element i · 2^level of the variable does. IndexError for a level that there is not.
         """
+        level = operator.index(level)
         if not 0 <= level <= self.levels:
             raise IndexError(f"{self.name} has no level {level}: its levels are 0 to {self.levels}")
         return Level(self, level)
@@ -481,6 +483,7 @@ class Dataset(Mapping):
 
     def at_level(self, level: int) -> LevelDataset:
         """All of it as it is at a coarser level. IndexError for one that no variable has."""
+        level = operator.index(level)
         made: dict[int, LevelDataset] = self.__dict__.setdefault("_at_level", {})
         if level not in made:
             made[level] = LevelDataset(self, level)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,26 @@ __all__ = ["TapePackageData"]
 class _Kept:
     """An array in the store, for as long as somebody has this."""
 
-    def __init__(self, store: Store, step: int):
+    def __init__(self, store: Store, step: int, gone: deque[int]):
         self.store, self.step = store, step
-        weakref.finalize(self, _drop, store, step)
+        weakref.finalize(self, _drop, store, step, gone)
 
 
-def _drop(store: Store, step: int) -> None:
-    if step in store:
-        del store[step]
+def _drop(store: Store, step: int, gone: deque[int]) -> None:
+    gone.append(step)
+    _drop_all(store, gone)
+
+
+def _drop_all(store: Store, gone: deque[int]) -> None:
+    """Tapes are cycles, so the collector may end them at any time, while a state is read, too: then they wait."""
+    while gone:
+        step = gone.popleft()
+        try:
+            if step in store:
+                del store[step]
+        except PermissionError:
+            gone.append(step)
+            return
 
 
 class TapePackageData(_TapePackageData):
@@ -44,16 +57,19 @@ class TapePackageData(_TapePackageData):
     def __init__(self, store: Store):
         self.store = store
         self.active = False
-        self._last = -1
+        self._last = max(store, default=-1)  # what is there already stays
+        self._gone: deque[int] = deque()
 
     def keep(self, array: Any) -> Any:
         if not self.active:
             return np.array(array)
+        _drop_all(self.store, self._gone)
         self._last += 1
         self.store[self._last] = {"array": array}
-        return _Kept(self.store, self._last)
+        return _Kept(self.store, self._last, self._gone)
 
     def value(self, kept: Any) -> np.ndarray:
+        _drop_all(self.store, self._gone)
         return kept.store[kept.step]["array"] if isinstance(kept, _Kept) else np.array(kept)
 
     def clear(self) -> None:

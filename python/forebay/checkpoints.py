@@ -16,6 +16,7 @@ when they are asked for, with the package that each needs. docs/checkpoints.md t
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from importlib import import_module
@@ -60,6 +61,10 @@ class StateInfo(NamedTuple):
     raw_bytes: int
 
 
+# Text with the names of those arrays of a state that are bool: files know them as numbers of one byte.
+_BOOLS = ".bool"
+
+
 class _States(MutableMapping):
     """The states of one kind: dicts of arrays by step. Iteration goes from the first step to the last."""
 
@@ -70,13 +75,18 @@ class _States(MutableMapping):
 
     def __setitem__(self, step: int, state: Mapping[str, Any]) -> None:
         given = []
-        for name, values in state.items():
-            array = np.asarray(values)
+        arrays = {name: np.asarray(values) for name, values in state.items()}
+        bools = [name for name, array in arrays.items() if array.dtype == np.bool_]
+        if _BOOLS in arrays:
+            raise ValueError(f"an array cannot have the name {_BOOLS!r}")
+        if bools:
+            arrays[_BOOLS] = np.frombuffer("\0".join(bools).encode(), "S1")
+        for name, array in arrays.items():
             # An array of its own where it is not contiguous, or in another byte order.
             array = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
             number = type_number(array.dtype)
             given.append((name, number, list(array.shape), self._codec_of(name), array.view(DTYPES[number])))
-        self._store.put(int(step), self._adjoint, given)
+        self._store.put(operator.index(step), self._adjoint, given)
 
     def _codec_of(self, name: str) -> str | None:
         return self._codec.get(name) if isinstance(self._codec, Mapping) else self._codec
@@ -94,6 +104,9 @@ class _States(MutableMapping):
             self._store.abandon()
             raise
         self._store.end()
+        if _BOOLS in state:
+            for name in state.pop(_BOOLS).tobytes().decode().split("\0"):
+                state[name] = state[name].view(np.bool_)
         return state
 
     def __delitem__(self, step: int) -> None:

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "checkpoint/store.h"
+#include "comm/agree.h"
 #include "method/checkpoint_method.h"
 #include "method/method.h"
 #include "plan/checkpoint_schedule.h"
@@ -48,10 +49,12 @@ class Checkpoints {
     const std::string name(path.c_str(), path.size());
     const nb::gil_scoped_release unlocked;
     const Comm ranks = comm_of(comm);
-    Method method = choose_checkpoint_method(name, share_method_sources(ranks));
-    for (const auto& [key, value] : keys)
-      set_method_key(method, key, value, "method " + key + "=" + value, "Python");
-    store_ = std::make_unique<Store>(ranks, name, method);
+    together(ranks, [&] {
+      Method method = choose_checkpoint_method(name, share_method_sources(ranks));
+      for (const auto& [key, value] : keys)
+        set_method_key(method, key, value, "method " + key + "=" + value, "Python");
+      store_ = std::make_unique<Store>(ranks, name, method);
+    });
   }
 
   template <typename Work>

@@ -1,5 +1,6 @@
 """Adjoint runs over a store: schedules, other libraries' storages, bounds of lossy codecs; against the packages."""
 
+import gc
 import math
 
 import numpy as np
@@ -170,6 +171,15 @@ def test_what_makes_no_sense_is_refused(tmp_path):
         _ = checkpoints.nothing_like_it
 
 
+def test_a_schedule_leaves_states_that_are_there_alone(tmp_path):
+    pytest.importorskip("checkpoint_schedules")
+    with checkpoints.Store(tmp_path / "run") as store:
+        store[0] = {"x": np.arange(5)}
+        with pytest.raises(ValueError, match="states already"):
+            checkpoints.Schedule(5, store=store, state={"x": np.zeros(5)})
+        np.testing.assert_array_equal(store[0]["x"], np.arange(5))
+
+
 def test_pyrevolve_keeps_its_checkpoints_here(tmp_path):
     pyrevolve = pytest.importorskip("pyrevolve")
 
@@ -303,6 +313,32 @@ def test_pyadjoint_keeps_its_checkpoints_here(tmp_path):
     store.close()
 
 
+def test_what_the_collector_ends_while_a_state_is_read_goes_afterwards(tmp_path, monkeypatch):
+    pytest.importorskip("pyadjoint")
+    with checkpoints.Store(tmp_path / "run") as store:
+        store[0] = {"x": np.arange(5)}
+        data = checkpoints.TapePackageData(store)
+        data.active = True
+        tape = [data.keep(np.arange(3.0))]
+        tape.append(tape)
+        other = data.keep(np.arange(4.0))
+        assert len(store) == 3
+        empty = np.empty
+
+        def collecting(*arguments):  # in the middle of reading
+            gc.collect()
+            return empty(*arguments)
+
+        monkeypatch.setattr(np, "empty", collecting)
+        del tape
+        np.testing.assert_array_equal(data.value(other), np.arange(4.0))
+        monkeypatch.undo()
+        data.value(other)
+        assert len(store) == 2
+        del other
+        assert list(store) == [0]  # which was there before
+
+
 def test_jax_computes_gradients_with_few_states(tmp_path):
     jax = pytest.importorskip("jax", reason="jax is large: pip install jax to have this test")
 
@@ -350,3 +386,28 @@ def test_bounds_are_found_that_keep_a_gradient():
         np.testing.assert_array_equal(model.state()[name], values)
     with pytest.raises(ValueError, match="window"):
         checkpoints.calibrate(model, window=0)
+
+
+def test_what_calibration_knows_nothing_of_is_kept_exactly():
+    class Resting(Burgers):
+        """With a field that is 0, and one that makes the gradient infinite as soon as it is not what it was."""
+
+        def __init__(self, steps):
+            super().__init__(steps)
+            self.fields |= {"rest": np.zeros(CELLS), "seed": np.random.default_rng(1).random(CELLS)}
+            self.seed = self.fields["seed"].copy()
+
+        def turn(self):
+            super().turn()
+            self.off = False
+
+        def reverse(self, n1, n0):
+            super().reverse(n1, n0)
+            self.off |= not np.array_equal(self.fields["seed"], self.seed)
+
+        def gradient(self):
+            return {"u": self.adjoint[0] * (np.inf if self.off else 1), "w": self.adjoint[1]}
+
+    found = checkpoints.calibrate(Resting(40), target=1e-3, window=4, lossless="shuffle,zstd:1")
+    assert found.codec["rest"] == found.codec["seed"] == "shuffle,zstd:1"
+    assert found.bounds["seed"] == 0 and found.error <= 1e-3

@@ -98,3 +98,19 @@ def test_a_store_is_what_a_dict_is(tmp_path, seed):
             store = checkpoints.Store(tmp_path / "run", **options)
         assert list(store) == sorted(model)
     store.close()
+
+
+def test_bools_come_back_as_bools(tmp_path):
+    wet = np.array([[True, False, True], [False, True, True]])
+    state = {"wet": wet, "dry": ~wet, "k": np.arange(3, dtype="i1"), "on": np.bool_(True)}
+    with checkpoints.Store(tmp_path / "run") as store:
+        store[1] = state
+        got = store[1]
+        assert list(got) == list(state)
+        for name, values in state.items():
+            assert got[name].dtype == values.dtype
+            np.testing.assert_array_equal(got[name], values)
+        # Numbers would choose other elements.
+        np.testing.assert_array_equal(np.arange(6).reshape(2, 3)[got["wet"]], [0, 2, 4, 5])
+        with pytest.raises(TypeError):
+            store[1.5] = state

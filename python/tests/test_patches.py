@@ -70,6 +70,12 @@ def test_levels_are_what_the_transform_makes(tmp_path):
             np.testing.assert_array_equal(level[3, ::-2, 4:9], level[:][3, ::-2, 4:9])
             with pytest.raises(IndexError, match="0 to 1"):
                 rho.level(2)
+            # A small integer of NumPy's has no room for powers of two, and a fraction is no level.
+            np.testing.assert_array_equal(rho.level(np.int8(1))[:], level[:])
+            assert type(rho.level(np.int8(1)).steps[0]) is int
+            for shown in (rho.level, file.at_level):
+                with pytest.raises(TypeError):
+                    shown(0.5)
             with pytest.raises(IndexError):
                 file["mask"].level(1)
 

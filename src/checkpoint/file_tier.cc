@@ -35,8 +35,9 @@ Descriptor lock_of(const std::string& path) {
   return file;
 }
 
-/// Bytes of a journal, all of them, as entries may have any length.
-std::vector<std::byte> all_of(File& journal) {
+}  // namespace
+
+std::vector<std::byte> bytes_of_journal(File& journal) {
   const Offset size = journal.size();
   if (const auto room = memory_at_hand(); room && static_cast<std::uint64_t>(size) > *room / 2)
     throw Error(Errc::enomem,
@@ -46,8 +47,6 @@ std::vector<std::byte> all_of(File& journal) {
   bytes.resize(journal.read_at(0, bytes));
   return bytes;
 }
-
-}  // namespace
 
 FileTier::FileTier(const std::string& prefix, Rank rank, int ranks, Count limit)
     : prefix_(prefix), limit_(limit), lock_(lock_of(prefix + ".data")) {
@@ -83,7 +82,7 @@ void FileTier::begin_anew() {
 }
 
 void FileTier::read_journal() {
-  const std::vector<std::byte> bytes = all_of(*journal_);
+  const std::vector<std::byte> bytes = bytes_of_journal(*journal_);
   Journal journal = parse_journal(bytes, header_.session);
   for (const std::size_t at : journal.damaged)
     damage_.push_back(journal_->path() + ": what lies at byte " + std::to_string(at) +

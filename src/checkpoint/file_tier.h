@@ -100,4 +100,8 @@ class FileTier {
   std::vector<std::string> damage_;
 };
 
+/// All bytes of a journal, as entries may have any length. Errc::enomem where there are more than
+/// memory has room for.
+std::vector<std::byte> bytes_of_journal(File& journal);
+
 }  // namespace forebay::checkpoint

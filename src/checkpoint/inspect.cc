@@ -12,6 +12,7 @@
 #include "base/raw_bytes.h"
 #include "base/report.h"
 #include "checkpoint/coding.h"
+#include "checkpoint/file_tier.h"
 #include "storage/file.h"
 
 namespace forebay::checkpoint {
@@ -70,8 +71,7 @@ RankFiles look_at(const std::string& prefix, bool verify) {
   found.prefix = prefix;
   Report report;
   File journal(prefix + std::string(ending), false, 0, report);
-  std::vector<std::byte> bytes(static_cast<std::size_t>(journal.size()));
-  bytes.resize(journal.read_at(0, bytes));
+  const std::vector<std::byte> bytes = bytes_of_journal(journal);
   const auto header = naming(journal.path(), [&] { return parse_header(bytes); });
   if (!header) throw Error(Errc::ebadlog, journal.path() + " ends within its header");
   found.header = *header;

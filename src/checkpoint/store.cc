@@ -141,9 +141,11 @@ void Store::keep_common() {
 
 Store::Variable Store::make_variable(const std::string& name, Type type, std::vector<Count> shape,
                                      const std::optional<std::string>& codec, void* memory) const {
-  Variable made{{name, type, std::move(shape), "none", {}}, {}, static_cast<std::byte*>(memory)};
+  Variable made{
+      {name, type, std::move(shape), "none", {}}, {}, static_cast<std::byte*>(memory), {}};
   check_variable(made.part);
   made.codec = Pipeline::parse(codec ? *codec : variable_method(method_, name)["codec"]);
+  made.declared = made.codec.text();
   codec_of(made.part, made.codec);  // tells what cannot be
   return made;
 }
@@ -177,7 +179,7 @@ void Store::set_bound(int number, double bound) {
     throw Error(Errc::ebadtype,
                 of.part.name + " is always kept exactly: it is no floating-point type");
   variables_[static_cast<std::size_t>(number)].codec =
-      Pipeline::parse(codec_within(of.codec.text(), bound));
+      Pipeline::parse(codec_within(of.declared, bound));
 }
 
 const Part& Store::variable(int number) const { return declared(number).part; }
@@ -267,11 +269,10 @@ void Store::commit() {
   StatePtr& place = states_[state->record.id];
   if (place) {
     wait_for(lock, *place);
-    attempt_to([&] {
-      if (place->tier != Tier::memory) files(place->tier)->drop(place->record.serial);
-    });
-    // Where that fails it is known by its serial to be of the past.
-    if (place->tier == Tier::memory) leave_memory(*place);
+    if (place->tier == Tier::memory)
+      leave_memory(*place);
+    else
+      discard(place->tier, place->record.serial);
   }
   place = state;
   draft_.reset();
@@ -409,9 +410,20 @@ void Store::drop(StateId id) {
   forget(state);
 }
 
+/// A copy that is of the past. Where its file cannot be told so now, that is done before anything
+/// else is dropped: with what is newer gone, it would be found again.
+void Store::discard(Tier tier, std::uint64_t serial) {
+  if (attempt_to([&] { files(tier)->drop(serial); })) stale_.emplace_back(tier, serial);
+}
+
+void Store::discard_stale() {
+  for (; !stale_.empty(); stale_.pop_back()) files(stale_.back().first)->drop(stale_.back().second);
+}
+
 /// Nobody is busy with it, but for the caller.
 void Store::forget(const StatePtr& state) {
   if (refused_ != state->record.id.step) refused_.reset();
+  discard_stale();
   ++account_[Account::drops];
   if (state->tier != Tier::memory)
     files(state->tier)->drop(state->record.serial);
@@ -473,6 +485,7 @@ void Store::sync() {
       if (state->tier == Tier::memory) move_down(lock, state);
       tell_failure();
     }
+    discard_stale();
     // What moves from here on is brought to the device before it leaves its tier.
     synced_ = last_serial_;
   }
@@ -481,6 +494,8 @@ void Store::sync() {
 }
 
 void Store::close(bool keep) {
+  const bool loses = draft_ && keep;
+  abandon();
   auto failed = attempt_to([&] {
     together(comm_, [&] {
       if (keep) sync();
@@ -492,6 +507,9 @@ void Store::close(bool keep) {
         else
           tier->remove();
       }
+      if (loses)
+        throw Error(Errc::eperm, "a state was not ended, and is not among those that are kept",
+                    "end it before");
     });
   });
   print_account(comm_, name_, method_, account_);

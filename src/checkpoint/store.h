@@ -24,6 +24,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/raw_bytes.h"
@@ -117,6 +118,7 @@ class Store {
     Part part;  ///< without pieces
     Pipeline codec;
     std::byte* memory = nullptr;
+    std::string declared;  ///< codec; bounds replace its lossy stage in `codec`
   };
   Variable make_variable(const std::string& name, Type type, std::vector<Count> shape,
                          const std::optional<std::string>& codec, void* memory) const;
@@ -150,6 +152,8 @@ class Store {
   void keep_in_memory(Lock& lock, State& state, Draft& draft);
   Tier keep_in_files(Record& record, std::span<const iovec> pieces, Tier first);
   void forget(const StatePtr& state);
+  void discard(Tier tier, std::uint64_t serial);
+  void discard_stale();
   void leave_memory(State& state);
   void set_aside(std::vector<RawBytes> memory);
 
@@ -190,6 +194,7 @@ class Store {
   mutable std::mutex mutex_;  // of what follows, and of states
   std::condition_variable wake_, changed_;
   std::map<StateId, StatePtr> states_;
+  std::vector<std::pair<Tier, std::uint64_t>> stale_;  ///< copies that discard() could not drop
   std::uint64_t last_serial_ = 0;
   std::uint64_t synced_ = 0;  ///< states up to this one are on the device, and stay there
   std::deque<Count> expected_;

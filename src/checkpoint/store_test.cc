@@ -232,6 +232,20 @@ TEST(CheckpointStore, a_bound_may_change_between_states) {
     EXPECT_EQ(off == 0, bound == 0);
     x = before;
   }
+  // Each bound changes what was declared, not what the one before made of it.
+  const int other = store.add_variable("y", Type::float64, {4000}, "shuffle,zstd:1", nullptr);
+  const auto codec_within_bound = [&](double bound) {
+    store.set_bound(other, bound);
+    store.begin_write({Kind::state, 2});
+    store.put(other, x.data());
+    store.end();
+    store.begin_read({Kind::state, 2});
+    const std::string codec = store.parts()[0].codec;
+    store.end();
+    return codec;
+  };
+  EXPECT_EQ(codec_within_bound(0.5), "zfp:accuracy=0.5,zstd:1");
+  EXPECT_EQ(codec_within_bound(0), "shuffle,zstd:1");
   EXPECT_EQ(code_of([&] { store.set_bound(variable, -1); }), Errc::einval);
   EXPECT_EQ(code_of([&] { store.set_bound(variable, std::nan("")); }), Errc::einval);
   EXPECT_EQ(code_of([&] { store.set_bound(integers, 1); }), Errc::ebadtype);
@@ -305,6 +319,26 @@ TEST(CheckpointStore, states_outlive_the_program_that_closes_or_syncs) {
       EXPECT_TRUE(model.is(step));
     }
     again.close(false);
+  }
+}
+
+TEST(CheckpointStore, a_state_that_was_not_ended_costs_no_other_one) {
+  for (const bool writes : {true, false}) {
+    const Folder folder;
+    Model model;
+    {
+      Store store({}, "run", folder.method(1 << 20));
+      model.declare(store);
+      model.set(1);
+      store.push({Kind::state, 1});
+      writes ? store.begin_write({Kind::state, 2}) : store.begin_read({Kind::state, 1});
+      EXPECT_EQ(code_of([&] { store.close(true); }), writes ? Errc::eperm : Errc::ok);
+    }
+    Store again({}, "run", folder.method(1 << 20));
+    model.declare(again);
+    ASSERT_EQ(again.list().size(), 1U);
+    EXPECT_EQ(again.pop(), 1);
+    EXPECT_TRUE(model.is(1));
   }
 }
 

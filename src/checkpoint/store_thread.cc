@@ -76,6 +76,10 @@ void Store::move_down(Lock& lock, const StatePtr& state) {
   Tier to = from;
   lock.unlock();
   auto failed = attempt_to([&] {
+    {
+      const Lock again(mutex_);
+      discard_stale();  // a copy of this state may be among them
+    }
     RawBytes read;
     std::vector<iovec> pieces;
     if (from == Tier::memory) {
@@ -97,17 +101,16 @@ void Store::move_down(Lock& lock, const StatePtr& state) {
     lock.unlock();
     failed = attempt_to([&] { files(to)->sync(); });
     lock.lock();
-    if (failed) attempt_to([&] { files(to)->drop(record.serial); });
+    if (failed) discard(to, record.serial);
   }
   if (!failed) {
     state->record = std::move(record);
     state->tier = to;
     ++account_[Account::moved_down];
-    if (from == Tier::memory) {
+    if (from == Tier::memory)
       leave_memory(*state);
-    } else {
-      failed = attempt_to([&] { files(from)->drop(state->record.serial); });
-    }
+    else
+      discard(from, state->record.serial);
   }
   keep_first(failed_, std::move(failed));
   state->busy = moving_ = false;

@@ -140,7 +140,7 @@ TEST(GroupConfig, variables_that_make_no_sense_are_refused) {
   };
   for (const char* list :
        {"histogram:0,1", "histogram:1,1,5", "histogram:0,1,0", "histogram:0,1,2e9",
-        "histogram:0,nan,5", "histogram:-1e308,1e308,5", "histogram:,,"})
+        "histogram:0,nan,5", "histogram:-1e308,1e308,5", "histogram:0,5e-324,9", "histogram:,,"})
     EXPECT_TRUE(says(wrong(list), "no least and greatest value and number of bins")) << list;
   EXPECT_TRUE(says(wrong("median"), "\"median\" is none"));
   EXPECT_TRUE(says(refused_in_group("<var name=\"v\" type=\"int8\" dimensions=\"4\" "

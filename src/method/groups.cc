@@ -95,7 +95,8 @@ Histogram parse_histogram(const std::vector<std::string>& words, std::size_t fir
       !std::isfinite(histogram.least) || !std::isfinite(histogram.greatest) ||
       !std::isfinite(histogram.greatest - histogram.least) ||
       histogram.least >= histogram.greatest || histogram.bins < 1 ||
-      histogram.bins > Histogram::most_bins)
+      histogram.bins > Histogram::most_bins ||
+      (histogram.greatest - histogram.least) / histogram.bins == 0)
     refuse(me + ": its histogram has no least and greatest value and number of bins",
            "accepted: histogram:0,1000,50 and its like, with up to 2^20 bins");
   return histogram;

@@ -1,6 +1,7 @@
 #include "simulation/adjoint_runs.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/error.h"
 #include "plan/checkpoint_schedule.h"
@@ -13,7 +14,9 @@ AdjointForecast forecast_adjoint(Count steps, Count bytes, const std::vector<Cou
     throw Error(Errc::einval, "a run has from 1 to a million steps, and states at least one byte");
   AdjointForecast forecast;
   forecast.tiers.resize(tiers.size());
-  std::vector<Count> runs(static_cast<std::size_t>(steps)), held(tiers.size());
+  // How much more often each step runs than the one before it: there are up to steps² advances.
+  std::vector<Count> more(static_cast<std::size_t>(steps) + 1);
+  std::vector<Count> held(tiers.size());
   std::vector<int> places;  // the tier of each stored state
   AdjointState state;
   state.adjoint = steps;
@@ -25,7 +28,8 @@ AdjointForecast forecast_adjoint(Count steps, Count bytes, const std::vector<Cou
     switch (next.kind) {
       case AdjointAction::Kind::advance:
         forecast.advances += next.to - next.from;
-        for (Count step = next.from; step < next.to; ++step) ++runs[static_cast<std::size_t>(step)];
+        ++more[static_cast<std::size_t>(next.from)];
+        --more[static_cast<std::size_t>(next.to)];
         state.model = next.to;
         break;
       case AdjointAction::Kind::store: {
@@ -52,7 +56,8 @@ AdjointForecast forecast_adjoint(Count steps, Count bytes, const std::vector<Cou
         state.model = AdjointState::nowhere;
         break;
       case AdjointAction::Kind::done:
-        forecast.repeats = *std::max_element(runs.begin(), runs.end());
+        std::partial_sum(more.begin(), more.end(), more.begin());
+        forecast.repeats = *std::max_element(more.begin(), more.end());
         return forecast;
     }
   }

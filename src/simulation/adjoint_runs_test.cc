@@ -27,6 +27,12 @@ TEST(AdjointRuns, tiers_hold_what_they_have_room_for) {
   EXPECT_GT(runs.tiers[2].states, 50);
 }
 
+TEST(AdjointRuns, steps_that_run_often_are_not_counted_one_by_one) {
+  const AdjointForecast runs = forecast_adjoint(1'000'000, 1, {1});
+  EXPECT_EQ(runs.advances, 499'999'500'000);
+  EXPECT_EQ(runs.repeats, 999'999);
+}
+
 TEST(AdjointRuns, what_makes_no_sense_is_refused) {
   EXPECT_THROW(forecast_adjoint(0, 1, {3}), Error);
   EXPECT_THROW(forecast_adjoint(2'000'000, 1, {3}), Error);

@@ -112,7 +112,7 @@ bool File::is_regular() {
 }
 
 void File::truncate(Offset size) {
-  if (!drops_ && ::ftruncate(descriptor(), size) != 0)
+  if (!drops_ && (fault("truncate") || ::ftruncate(descriptor(), size) != 0))
     throw system_error(errno, Errc::ewrite, "setting the size of", path_);
 }
 

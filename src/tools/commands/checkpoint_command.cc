@@ -79,7 +79,7 @@ void print_variables(const Inspection& found) {
   for (const Part& part : latest->parts)
     table.add({printable(part.name, 60), part.type == Type::none ? "-" : name_of(part.type),
                shape_text(part), grouped(part.raw_bytes()), grouped(part.stored_bytes()),
-               ratio_text(part.raw_bytes(), part.stored_bytes()), part.codec});
+               ratio_text(part.raw_bytes(), part.stored_bytes()), printable(part.codec, 60)});
   fmt::print("\n{} of rank {}\n{}", words_for(latest->id), found.ranks.front().header.rank,
              table.text());
 }
@@ -182,6 +182,8 @@ int plan(const Options& options) {
   Json json = Json::array();
   for (const double ratio : options.ratios) {
     if (!(ratio > 0)) throw Error(Errc::einval, "a ratio is a number above 0");
+    if (!(raw / ratio < 0x1p62))
+      throw Error(Errc::einval, fmt::format("a ratio of {:g} makes states too large", ratio));
     const auto bytes = std::max<Count>(1, static_cast<Count>(raw / ratio));
     const auto runs = simulation::forecast_adjoint(options.steps, bytes, rooms);
     std::vector<std::string> cells{fmt::format("{:g}", ratio), grouped(runs.advances),

@@ -118,6 +118,30 @@ TEST_F(CheckpointCommandTest, ranks_that_are_missing_are_named) {
   EXPECT_NE(run({"ls", name_}).first.find("1 of 3"), std::string::npos);
 }
 
+TEST_F(CheckpointCommandTest, what_a_journal_claims_takes_no_memory_and_steers_no_terminal) {
+  const std::string journal = name_ + ".0.journal";
+  std::fstream file(journal, std::ios::in | std::ios::out | std::ios::binary);
+  std::vector<std::byte> bytes(64);
+  file.read(reinterpret_cast<char*>(bytes.data()), 64);
+  const checkpoint::Header header = *checkpoint::parse_header(bytes);
+  checkpoint::Record record{{checkpoint::Kind::state, 9}, 99, 0, 4, {}};
+  record.parts.push_back({"z", Type::float64, {1}, "\x1b[2J", {{4, 0, 0}}});
+  bytes.clear();
+  print_entry(record, header.session, bytes);
+  file.seekp(0, std::ios::end);
+  file.write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+  file.close();
+  const std::string text = run({"ls", name_, "--variables"}).first;
+  EXPECT_NE(text.find("\\x1b[2J"), std::string::npos) << text;
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  std::error_code failed;
+  fs::resize_file(journal, std::uintmax_t{1} << 42, failed);
+  if (failed) GTEST_SKIP() << "no file may be so large here";
+  const auto [large, status] = run({"check", name_});
+  EXPECT_EQ(status, exit_failed);
+  EXPECT_NE(large.find("too many to read"), std::string::npos) << large;
+}
+
 TEST_F(CheckpointCommandTest, a_plan_has_revolves_numbers) {
   const Json json = Json::parse(run({"plan", "--steps", "100", "--state", "1MiB", "--memory",
                                      "3MiB", "--ratio", "1,3", "--json"})
@@ -136,6 +160,9 @@ TEST_F(CheckpointCommandTest, what_makes_no_sense_is_named) {
   EXPECT_NE(run({"check"}).first.find("check of nothing"), std::string::npos);
   EXPECT_NE(run({"plan", "--steps", "5"}).first.find("needs to know the run"), std::string::npos);
   EXPECT_NE(run({"plan", "--steps", "5", "--state", "1k"}).first.find("there is no room"),
+            std::string::npos);
+  EXPECT_NE(run({"plan", "--steps", "5", "--state", "1k", "--memory", "1k", "--ratio", "1e-300"})
+                .first.find("makes states too large"),
             std::string::npos);
 }
 
