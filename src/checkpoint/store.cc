@@ -422,8 +422,8 @@ void Store::discard_stale() {
 
 /// Nobody is busy with it, but for the caller.
 void Store::forget(const StatePtr& state) {
-  if (refused_ != state->record.id.step) refused_.reset();
   discard_stale();
+  if (refused_ != state->record.id.step) refused_.reset();
   ++account_[Account::drops];
   if (state->tier != Tier::memory)
     files(state->tier)->drop(state->record.serial);
