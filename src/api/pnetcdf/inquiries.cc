@@ -3,12 +3,12 @@
 #include <cstring>
 #include <string>
 
-#include "api/pnetcdf/bundles.h"
 #include "api/pnetcdf/files.h"
 #include "api/pnetcdf/interface.h"
 #include "array/chunk_grid.h"
 #include "array/convert.h"
 #include "array/names.h"
+#include "bundle/open_bundles.h"
 #include "comm/mpi.h"
 #include "dataset/probe.h"
 
