@@ -425,7 +425,7 @@ TEST(Bundles, a_dropped_member_is_not_written) {
     bundle.close(std::move(a.ds));
     bundle.close(std::move(b.ds));
     comm.barrier();
-    if (comm.rank() == 1) bundle.drop(path_of("a", 5));
+    if (comm.rank() == 1) bundle.drop(bundle.waiting_as(path_of("a", 5)));
     comm.barrier();
     std::filesystem::remove(path_of("a", 5));
     bundle.remove(*c.ds);
@@ -436,6 +436,67 @@ TEST(Bundles, a_dropped_member_is_not_written) {
     EXPECT_FALSE(std::filesystem::exists(path_of("a", 5)));
     EXPECT_GT(size_of_file(path_of("b", 5)), 80);
   });
+}
+
+// Under its old name may be another by then, which is nobody's here.
+TEST(Bundles, a_file_that_is_renamed_is_written_where_it_is) {
+  for (const bool replaced : {false, true}) {
+    const std::string other = "another file of that name";
+    run_as_threads(3, [&](const Comm& comm) {
+      BundleOptions options;
+      options.scheme = BundleScheme::balanced;
+      Bundle bundle(comm, "b", 1, options);
+      Simple a(comm, path_of("a", 10)), b(comm, path_of("b", 10));
+      for (Simple* one : {&a, &b}) {
+        EXPECT_TRUE(bundle.add(*one->ds, file_number(one->ds->path())));
+        one->define();
+        one->put(6);
+      }
+      bundle.close(std::move(a.ds));
+      comm.barrier();
+      if (comm.is_root()) {
+        std::filesystem::rename(path_of("a", 10), path_of("moved", 10));
+        std::filesystem::rename(path_of("b", 10), path_of("moved", 11));
+        if (replaced) std::ofstream(path_of("a", 10)) << other;
+      }
+      comm.barrier();
+      EXPECT_EQ(bundle.waits(path_of("moved", 10)), Bundle::Waits::yes);
+      bundle.complete();
+      bundle.tell();
+      b.put(6);
+      bundle.close(std::move(b.ds));
+      bundle.complete();
+      bundle.tell();
+      comm.barrier();
+      EXPECT_EQ(content(path_of("moved", 10)), content(path_of("moved", 11)));
+      EXPECT_GT(size_of_file(path_of("moved", 10)), 120);
+      EXPECT_EQ(std::filesystem::exists(path_of("a", 10)), replaced);
+    });
+    if (replaced) {
+      EXPECT_EQ(content(path_of("a", 10)), other);
+    }
+  }
+}
+
+TEST(Bundles, another_file_of_a_members_name_is_not_written_to) {
+  const std::string other(500, 'x');
+  run_as_threads(3, [&](const Comm& comm) {
+    Bundle bundle = bundle_of(comm);
+    Simple a(comm, path_of("a", 12));
+    EXPECT_TRUE(bundle.add(*a.ds, file_number(a.ds->path())));
+    a.define();
+    a.put(6);
+    comm.barrier();
+    if (comm.is_root()) {
+      std::filesystem::remove(path_of("a", 12));
+      std::ofstream(path_of("a", 12)) << other;
+    }
+    comm.barrier();
+    bundle.close(std::move(a.ds));
+    attempt_to([&] { bundle.complete(); });
+    attempt_to([&] { bundle.tell(); });  // an error, where a rank had to open it
+  });
+  EXPECT_EQ(content(path_of("a", 12)), other);
 }
 
 TEST(Bundles, an_opened_file_is_its_old_self_until_then) {

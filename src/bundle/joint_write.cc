@@ -160,7 +160,9 @@ JointOutcome write_jointly(const Comm& comm, std::span<Dataset* const> files,
   outcome.seconds = static_cast<double>(-codes.back()) * 1e-9;
   for (std::size_t f = 0; f < files.size(); ++f) {
     outcome.done[f] = codes[f] == 0;
-    if (outcome.done[f]) files[f]->written_together(facts.numrecs[f]);
+    if (!outcome.done[f]) continue;
+    files[f]->handed_over(facts.numrecs[f]);
+    files[f]->published();
   }
   return outcome;
 }

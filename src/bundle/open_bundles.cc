@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "base/hash.h"
 #include "comm/agree.h"
 #include "comm/session.h"
+#include "dataset/probe.h"
 #include "method/method_values.h"
 
 namespace forebay {
@@ -102,27 +104,44 @@ Entry& make_bundle(const Comm& comm, const std::string& name, const BundleOption
   return entries().find(++last_number)->second;
 }
 
-/// What ranks say of a bundle that they mean, to find out whether it is one and the same, of all of
-/// them: maxima.
-struct Meant {
-  std::array<std::int64_t, 5> facts{0, 1, 0, 0, 0};  // any, not all, id, less the id, twice
+bool is_alike(const Comm& one, const Comm& other) {
+  return one.rank() == other.rank() && one.size() == other.size();
+}
 
-  Meant(const Comm& comm, const Bundle* bundle, bool twice = false) {
-    facts[4] = twice;
-    if (bundle == nullptr) return;
-    const bool alike = bundle->comm().rank() == comm.rank() && bundle->comm().size() == comm.size();
-    facts = {1, !alike, bundle->id(), -bundle->id(), twice};
+/// What ranks say of a bundle that they mean a file for, to find out whether it is one and the
+/// same, of all of them: maxima. Rank 0 looks which file it is: names are asked for once.
+struct Meant {
+  static constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  // Any, not all, id, less the id, twice, and the file's number.
+  std::array<std::int64_t, 7> facts{0, 1, 0, 0, 0, least, least};
+
+  /// Collective.
+  Meant(const Comm& comm, const Bundle* bundle, const std::string& path) {
+    std::optional<Error> failed;
+    if (bundle != nullptr)
+      facts = {1, !is_alike(bundle->comm(), comm), bundle->id(), -bundle->id(), 0, least, least};
+    failed = attempt_to([&] { look(path, comm.is_root()); });
+    agree_on_error(comm, failed, facts, Reduce::max);
   }
   bool any() const { return facts[0] != 0; }
   bool all() const { return facts[1] == 0 && facts[2] == -facts[3]; }
   /// What both openings have waiting would go to the file in any order.
   bool is_open_twice() const { return facts[4] != 0; }
-};
+  FileNumber file() const {
+    return {static_cast<std::uint64_t>(facts[5]), static_cast<std::uint64_t>(facts[6])};
+  }
 
-bool is_open_member(const std::string& path) {
-  return std::any_of(entries().begin(), entries().end(),
-                     [&](const auto& one) { return one.second.bundle->has_open(path); });
-}
+ private:
+  void look(const std::string& path, bool at_file) {
+    const FileNumber file = at_file ? file_number(path) : FileNumber();
+    facts[4] = std::any_of(entries().begin(), entries().end(), [&](const auto& one) {
+      return one.second.bundle->has_open(path, file);
+    });
+    if (!at_file) return;
+    facts[5] = static_cast<std::int64_t>(file.first);
+    facts[6] = static_cast<std::int64_t>(file.second);
+  }
+};
 
 /// Closes or aborts by `end`, and notes what became of the file for whoever asks for statuses.
 template <typename F>
@@ -146,31 +165,37 @@ void end_file(const Dataset& dataset, F&& end) {
 }  // namespace
 
 int meet_before_opening(const Comm& comm, const char* path, int mode) {
-  Bundle* bundle = nullptr;
-  auto waits = Bundle::Waits::no;
+  // Rank 0 looks at the file, as names are asked for once, and tells the mode; the others may have
+  // bundles that it is not in. Maxima: the bundle's id, the member's number, whether any waits.
+  std::array<std::int64_t, 4> found{};
+  if (comm.is_root()) found[3] = mode;
   for (auto& [number, entry] : entries()) {
-    const auto here = path != nullptr ? entry.bundle->waits(path) : Bundle::Waits::no;
-    if (here <= waits) continue;
-    waits = here;
-    bundle = entry.bundle.get();
+    const Bundle& bundle = *entry.bundle;
+    const std::int64_t member = path != nullptr ? bundle.waiting_as(path, comm.is_root()) : 0;
+    if (member == 0) continue;
+    const bool waits = bundle.waits(member) == Bundle::Waits::yes;
+    if (waits) found[2] = 1;
+    if (!comm.is_root() || (found[1] != 0 && !waits)) continue;
+    found[0] = bundle.id();
+    found[1] = member;
   }
-  Meant meant(comm, bundle);
-  std::array<std::int64_t, 6> all{};
-  std::copy(meant.facts.begin(), meant.facts.end(), all.begin());
-  all[4] = waits == Bundle::Waits::dropped;  // the others may not have been told
-  all[5] = comm.is_root() ? mode : 0;
-  comm.max_and_sum(all, 5);
-  std::copy_n(all.begin(), 4, meant.facts.begin());
-  if (meant.any() && !meant.all())
+  comm.max_and_sum(found, 3);
+  const int root_mode = static_cast<int>(found[3]);
+  if (found[1] == 0 && found[2] == 0) return root_mode;
+  const auto here = std::find_if(entries().begin(), entries().end(), [&](const auto& one) {
+    return one.second.bundle->id() == found[0] && is_alike(one.second.bundle->comm(), comm);
+  });
+  // Not of these ranks; dropped, which the others may not have been told.
+  std::array<std::int64_t, 2> facts{1, 0};
+  if (here != entries().end())
+    facts = {0, here->second.bundle->waits(found[1]) == Bundle::Waits::dropped};
+  comm.all_reduce(facts, Reduce::max);
+  if (facts[0] != 0)
     throw Error(Errc::eperm, "the file waits to be written with others, by other ranks",
                 "let all ranks of the bundle open it, or complete the bundle before "
                 "(forebay_bundle_flush, or bundle_files)");
-  if (meant.any() && all[4] != 0) {
-    bundle->drop(path);
-  } else if (meant.any()) {
-    bundle->complete();
-  }
-  return static_cast<int>(all[5]);
+  facts[1] != 0 ? here->second.bundle->drop(found[1]) : here->second.bundle->complete();
+  return root_mode;
 }
 
 void join_bundle(Dataset& dataset) {
@@ -178,8 +203,7 @@ void join_bundle(Dataset& dataset) {
   const std::string name = method_value(dataset.method(), "bundle");
   const Comm& comm = dataset.comm();
   Entry* entry = find(name);
-  Meant meant(comm, entry ? entry->bundle.get() : nullptr, is_open_member(dataset.path()));
-  comm.all_reduce(meant.facts, Reduce::max);
+  const Meant meant(comm, entry ? entry->bundle.get() : nullptr, dataset.path());
   // Behind a meeting: a sentence that there is no memory for is left out of the report.
   const auto leave_out = [&](auto&& why) {
     attempt_to([&] { dataset.remark("bundle " + name + ": left out, as " + why()); });
@@ -189,7 +213,7 @@ void join_bundle(Dataset& dataset) {
   if (!meant.any()) entry = &make_bundle(comm, name, bundle_options(dataset.method()));
   if (meant.any() && !meant.all())
     return leave_out([] { return std::string("other ranks write that"); });
-  if (!entry->bundle->add(dataset))
+  if (!entry->bundle->add(dataset, meant.file()))
     leave_out([&] { return "stage " + dataset.method().stage + " keeps what is written"; });
 }
 
@@ -209,8 +233,13 @@ void abort_file(std::unique_ptr<Dataset> dataset) {
 
 bool any_bundles() { return how_many > 0; }
 
-void forget_closed(const std::string& path) {
-  for (auto& [number, entry] : entries()) entry.bundle->drop(path);
+void delete_waiting(const std::string& path) {
+  std::vector<std::pair<Bundle*, std::int64_t>> waiting;
+  for (auto& [number, entry] : entries())
+    for (const std::int64_t member : entry.bundle->closed_as(path))
+      waiting.emplace_back(entry.bundle.get(), member);
+  delete_file(path);
+  for (const auto& [bundle, member] : waiting) bundle->drop(member);
 }
 
 namespace {
@@ -266,8 +295,7 @@ int open_bundle(const Comm& comm, const std::string& name, const HintMap& hints)
 
 void add_to_bundle(int number, Dataset& ds) {
   Entry& entry = entry_of(number);
-  Meant meant(ds.comm(), entry.bundle.get(), is_open_member(ds.path()));
-  ds.comm().all_reduce(meant.facts, Reduce::max);
+  const Meant meant(ds.comm(), entry.bundle.get(), ds.path());
   if (!meant.all())
     throw Error(Errc::einval, ds.path() + ": its ranks are not those of the bundle",
                 "open the bundle's files on its communicator");
@@ -277,16 +305,21 @@ void add_to_bundle(int number, Dataset& ds) {
     throw Error(Errc::einval, ds.path() + " is in a bundle already",
                 "a file is a member of one bundle, once");
   entry.note_outcomes();
-  if (!entry.bundle->add(ds)) entry.apart.push_back(&ds);
+  if (!entry.bundle->add(ds, meant.file())) entry.apart.push_back(&ds);
   entry.note(ds.path(), 0);  // of that name was one that has been aborted
   entry.added.push_back({ds.path(), std::nullopt});
 }
 
 void wait_for_bundle(int number) {
-  const auto failed = each_member(entry_of(number), [](Dataset& ds) {
-    require_collective(ds);
-    ds.wait(Which::all, {}, {}, true);
-  });
+  Entry& entry = entry_of(number);
+  std::optional<Error> failed;
+  std::vector<Dataset*> all;
+  together(entry.bundle->comm(), [&] { all = entry.bundle->open_members(); });
+  // In which mode a file is all ranks know.
+  std::erase_if(
+      all, [&](Dataset* ds) { return !attempt_into(failed, [&] { require_collective(*ds); }); });
+  const auto waited = Dataset::wait_for_all(entry.bundle->comm(), all);
+  keep_first(failed, waited);
   if (failed) throw *failed;
 }
 

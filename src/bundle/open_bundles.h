@@ -30,8 +30,8 @@ void abort_file(std::unique_ptr<Dataset> dataset);
 /// Local. Whether this process has a bundle; may be asked by any thread.
 bool any_bundles();
 
-/// Local. The file has been removed.
-void forget_closed(const std::string& path);
+/// Local. Deletes a file; where it waits, closed, nothing is written to it any more.
+void delete_waiting(const std::string& path);
 
 // By number. Errc::ebadid for one that there is not. All are collective but bundle_plan.
 

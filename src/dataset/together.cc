@@ -74,10 +74,13 @@ void Dataset::publish_alone(Count numrecs) {
   container_->publish_alone();
 }
 
-void Dataset::written_together(Count numrecs) {
+void Dataset::handed_over(Count numrecs) {
   schema_.numrecs = numrecs;
-  numrecs_dirty_ = false;
   holding_->forget_held();
+}
+
+void Dataset::published() {
+  numrecs_dirty_ = false;
   container_->published();
 }
 

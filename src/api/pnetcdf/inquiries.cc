@@ -254,8 +254,7 @@ int ncmpi_inq_malloc_list(void) { return NC_ENOTENABLED; }
 int ncmpi_delete(const char* filename, MPI_Info) {
   return guard([&] {
     if (filename == nullptr) throw Error(Errc::ebad_file, "the path is a null pointer");
-    forget_closed(filename);
-    delete_file(filename);
+    delete_waiting(filename);
   });
 }
 
