@@ -28,6 +28,7 @@
 #include "comm/comm.h"
 #include "dataset/dataset.h"
 #include "plan/bundle.h"
+#include "storage/write_queue.h"
 
 namespace forebay {
 
@@ -38,6 +39,7 @@ struct BundleOptions {
   Count buffer_limit = 64 << 20;       ///< and under way
   int ranks_per_node = 0;              ///< as Comm::split_node has it
   Count window_size = 0;               ///< 0: chosen
+  bool async = false;                  ///< a thread writes, where a close would
 };
 
 /// What keys `bundle_…` of a method say.
@@ -58,6 +60,9 @@ struct BundleRecord {
   std::vector<std::pair<std::string, std::array<std::int64_t, 2>>> counters;
   std::string json(const std::string& bundle) const;
 };
+
+class JointWrite;
+struct JointOutcome;
 
 class Bundle final : public WritesTogether {
  public:
@@ -84,8 +89,10 @@ class Bundle final : public WritesTogether {
 
   /// Collective. Everything that waits goes to the files, and members that were closed are
   /// completed. Errors of those are told by what follows.
-  void complete();
+  void complete() { complete(false); }
   void write() override { complete(); }
+  /// Local; the same on all ranks. Values are under way by a thread.
+  bool is_under_way() const { return under_way_ != nullptr; }
   Count room() const override;
 
   /// Throws the first error of members that were completed since it was called last, with the
@@ -127,15 +134,20 @@ class Bundle final : public WritesTogether {
     std::unique_ptr<Dataset> dataset;
     Member member;
     bool dropped = false;
+    bool under_way = false;
     bool written = false;  // with the others, and nothing since
     std::optional<Error> failed = std::nullopt;
   };
 
+  void complete(bool later);
+  void settle();
+  JointOutcome finish(JointWrite& write);
+  void leave_under_way(std::unique_ptr<JointWrite> write);
   Member take_open(const Dataset* dataset);
   std::vector<Dataset*> waiting() const;
-  void write_jointly(std::span<Dataset* const> files);
+  void write_jointly(std::span<Dataset* const> files, bool later);
   void note_time(double seconds, std::span<const std::int64_t> bytes);
-  void end_closed(std::span<std::int64_t> codes);
+  void end_closed();
   void print_record();
   void note_apart(const Error& why);
   void note_lost(const Member& member, const Error& error);
@@ -161,6 +173,9 @@ class Bundle final : public WritesTogether {
   std::map<BundleScheme, double> measured_;  // least seconds a byte, so far
   bool is_first_ = true;                     // sets up memory, and finds out how long calls take
   bool busy_ = false, overlapping_ = false;
+  std::vector<std::int64_t> codes_;  // of closed members: there is room
+  std::unique_ptr<WriteQueue> queue_;
+  std::unique_ptr<JointWrite> under_way_;
 };
 
 }  // namespace forebay

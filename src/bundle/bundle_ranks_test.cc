@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "bundle/bundle.h"
@@ -332,6 +334,137 @@ TEST(Bundles, one_full_disk_of_several_is_that_files_error) {
       EXPECT_EQ(again->schema().vars.size(), 1u);
       again->close();
     }
+  });
+}
+
+/// Three files a step, closed behind `files`; what a step is.
+void write_steps(const Comm& comm, Bundle& bundle, int begin, int end) {
+  for (int step = begin; step < end; ++step) {
+    for (const char* name : {"x", "y", "z"}) {
+      Simple one(comm, path_of(name, step));
+      EXPECT_TRUE(bundle.add(*one.ds));
+      one.define();
+      one.put(step);
+      bundle.close(std::move(one.ds));
+    }
+  }
+}
+
+void expect_steps(const Comm& comm, int begin, int end) {
+  for (int step = begin; step < end; ++step) {
+    for (const char* name : {"x", "y", "z"}) {
+      Simple one(comm, path_of("unused", 5));
+      one.ds->close();
+      one.ds = Dataset::open(comm, path_of(name, step), false, {});
+      ASSERT_EQ(one.ds->schema().vars.size(), 1u);
+      EXPECT_EQ(one.get(), step) << name;
+      one.ds->close();
+    }
+  }
+}
+
+BundleOptions async_options(int ranks_per_node, Count memory = 1 << 20) {
+  BundleOptions options;
+  options.async = true;
+  options.files = 3;
+  options.memory = memory;
+  options.ranks_per_node = ranks_per_node;
+  if (ranks_per_node > 0) options.scheme = BundleScheme::balanced;
+  return options;
+}
+
+TEST(AsyncBundles, a_thread_writes_and_the_next_close_or_whoever_asks_makes_it_visible) {
+  for (const int node : {0, 1}) {
+    for (const Count memory : {Count{1} << 20, Count{3000}}) {
+      run_as_threads(3, [&](const Comm& comm) {
+        Bundle bundle(comm, "b", 1, async_options(node, memory));
+        write_steps(comm, bundle, 20, 21);
+        comm.barrier();
+        EXPECT_TRUE(bundle.is_under_way());
+        // Without its header nobody takes it for a file.
+        const std::string first = content(path_of("z", 20)).substr(0, 3);
+        EXPECT_NE(first, "CDF");
+        EXPECT_EQ(bundle.waits(path_of("x", 20)), Bundle::Waits::yes);
+        if (comm.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        write_steps(comm, bundle, 21, 23);
+        EXPECT_EQ(bundle.waits(path_of("x", 20)), Bundle::Waits::no);
+        EXPECT_EQ(bundle.waits(path_of("y", 22)), Bundle::Waits::yes);
+        expect_steps(comm, 20, 22);
+        bundle.complete();
+        EXPECT_FALSE(bundle.is_under_way());
+        bundle.tell();
+        expect_steps(comm, 22, 23);
+        EXPECT_TRUE(bundle.is_empty());
+      });
+    }
+  }
+}
+
+// What is read, synchronised or told to have so many records is there.
+TEST(AsyncBundles, an_open_member_waits_for_the_thread) {
+  const std::vector<std::function<void(Simple&)>> needs = {
+      [](Simple& one) { EXPECT_EQ(one.get(), 7); },
+      [](Simple& one) { one.ds->sync(); },
+      [](Simple& one) { one.ds->flush(); },
+      [](Simple& one) { one.ds->sync_numrecs(); },
+      [](Simple& one) { one.ds->begin_independent(), one.ds->end_independent(); },
+      [](Simple& one) { one.ds->redef(), one.ds->enddef(); },
+  };
+  for (const auto& need : needs) {
+    run_as_threads(2, [&](const Comm& comm) {
+      Bundle bundle(comm, "b", 1, async_options(1));
+      Simple open(comm, path_of("open", 1));
+      EXPECT_TRUE(bundle.add(*open.ds));
+      open.define();
+      open.put(7);
+      write_steps(comm, bundle, 24, 25);
+      EXPECT_TRUE(bundle.is_under_way());
+      EXPECT_TRUE(open.ds->waiting().any);
+      need(open);
+      EXPECT_FALSE(bundle.is_under_way());
+      expect_steps(comm, 24, 25);
+      EXPECT_EQ(open.get(), 7);
+      bundle.close(std::move(open.ds));
+      bundle.complete();
+      bundle.tell();
+    });
+  }
+}
+
+TEST(AsyncBundles, a_full_disk_is_told_by_the_close_that_finds_it) {
+  run_as_threads(3, [&](const Comm& comm) {
+    Bundle bundle(comm, "b", 1, async_options(0));
+    Simple a(comm, path_of("a", 13)), full(comm, "/dev/full"), b(comm, path_of("b", 13));
+    for (Simple* one : {&a, &full, &b}) {
+      EXPECT_TRUE(bundle.add(*one->ds));
+      one->define();
+      one->put(3);
+    }
+    for (Simple* one : {&a, &full, &b}) EXPECT_NO_THROW(bundle.close(std::move(one->ds)));
+    Errc code = Errc::ok;
+    std::string told;
+    try {
+      write_steps(comm, bundle, 26, 27);
+    } catch (const Error& error) {
+      code = error.code();
+      told = error.message();
+    }
+    EXPECT_EQ(code, Errc::eno_space);
+    EXPECT_NE(told.find("/dev/full"), std::string::npos) << told;
+    EXPECT_EQ(content(path_of("a", 13)), content(path_of("b", 13)));
+    EXPECT_GT(size_of_file(path_of("a", 13)), 120);
+    bundle.complete();
+    EXPECT_NO_THROW(bundle.tell());
+    expect_steps(comm, 26, 27);
+    EXPECT_EQ(bundle.take_outcomes().size(), 6u);
+  });
+}
+
+TEST(AsyncBundles, what_is_under_way_when_a_bundle_goes_is_dropped) {
+  run_as_threads(2, [&](const Comm& comm) {
+    Bundle bundle(comm, "b", 1, async_options(0));
+    write_steps(comm, bundle, 28, 29);
+    EXPECT_TRUE(bundle.is_under_way());
   });
 }
 

@@ -226,6 +226,7 @@ void abort_file(std::unique_ptr<Dataset> dataset) {
   Bundle* bundle = bundle_of(*dataset);
   end_file(*dataset, [&] {
     if (bundle == nullptr) return dataset->abort();
+    if (bundle->is_under_way()) attempt_to([&] { bundle->complete(); });
     bundle->remove(*dataset);
     dataset->drop(true);
   });
@@ -252,9 +253,10 @@ BundleOptions agreed_options(const Comm& comm, const HintMap& hints) {
     const MethodSources sources = share_method_sources(comm);
     if (comm.is_root()) options = bundle_options(choose_method("", hints, sources));
     if (options.scheme) scheme = static_cast<std::int64_t>(*options.scheme);
-    std::array<std::int64_t, 6> all{options.files,          scheme,
+    std::array<std::int64_t, 7> all{options.files,          scheme,
                                     options.memory,         options.buffer_limit,
-                                    options.ranks_per_node, options.window_size};
+                                    options.ranks_per_node, options.window_size,
+                                    options.async};
     comm.broadcast(all.data(), sizeof all);
     options.files = static_cast<int>(all[0]);
     if (all[1] >= 0) options.scheme = static_cast<BundleScheme>(all[1]);
@@ -262,6 +264,7 @@ BundleOptions agreed_options(const Comm& comm, const HintMap& hints) {
     options.buffer_limit = all[3];
     options.ranks_per_node = static_cast<int>(all[4]);
     options.window_size = all[5];
+    options.async = all[6] != 0;
   });
   return options;
 }

@@ -126,8 +126,6 @@ class Container {
   virtual void moved(const std::string& path) = 0;
   /// Local. From here on another file of its name is not written to. 0: is not known.
   virtual void expect(std::uint64_t inode) = 0;
-  /// Local. What is written to values_file() while the queue is open goes there; null: none.
-  virtual void use_queue(WriteQueue* queue) = 0;
 
   // -- the end
 

@@ -235,12 +235,14 @@ class Dataset {
   void handed_over(Count numrecs);
   /// Local, on all ranks, behind publish_alone() on one: it is visible.
   void published();
+  /// Local, on all ranks: what was handed over did not get there.
+  void failed() { handed_over_ = false; }
+  bool is_handed_over() const { return handed_over_; }
   /// Local. As the container has it: where renamed files are, and how they are known again; the
   /// queue that values go to.
   std::string place_now() { return container_->place_now(); }
   void moved(const std::string& path) { container_->moved(path_ = path); }
   void expect(std::uint64_t inode) { container_->expect(inode); }
-  void use_queue(WriteQueue* queue) { container_->use_queue(queue); }
   /// Collective over `comm`, of the ranks of all of `all`, which are in collective data mode. What
   /// wait(Which::all) does for each, with one agreement. The first error of all.
   static std::optional<Error> wait_for_all(const Comm& comm, std::span<Dataset* const> all);
@@ -328,6 +330,7 @@ class Dataset {
   bool changed_ = false;  // something was written since open
   bool fill_ = false;
   Count record_stride_ = 0;     // of the definitions that the file has: see file_type_stride()
+  bool handed_over_ = false;    // what waited is in a queue, and is not visible yet
   bool numrecs_dirty_ = false;  // this rank's count of records may differ from the file's
   Report report_;               // outlives container and stage, as what follows
   std::unique_ptr<WriteQueue> later_;  // where the stage wants one

@@ -59,7 +59,7 @@ WaitingFacts Dataset::waiting() const {
   facts.bytes = holding_->held_bytes();
   facts.numrecs = schema_.numrecs;
   facts.numrecs_changed = numrecs_dirty_;
-  facts.any = facts.operations > 0 || container_->definitions_wait();
+  facts.any = facts.operations > 0 || handed_over_ || container_->definitions_wait();
   return facts;
 }
 
@@ -76,11 +76,12 @@ void Dataset::publish_alone(Count numrecs) {
 
 void Dataset::handed_over(Count numrecs) {
   schema_.numrecs = numrecs;
+  handed_over_ = true;
   holding_->forget_held();
 }
 
 void Dataset::published() {
-  numrecs_dirty_ = false;
+  numrecs_dirty_ = handed_over_ = false;
   container_->published();
 }
 

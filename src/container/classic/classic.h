@@ -57,7 +57,6 @@ class ClassicContainer : public Container {
   std::string place_now() override { return file_.place_now(); }
   void moved(const std::string& path) override { file_.moved(path); }
   void expect(std::uint64_t inode) override { file_.expect(inode); }
-  void use_queue(WriteQueue* queue) override { file_.use_queue(queue); }
 
   void sync() override;
   void look_again() override { file_.look_again(); }
