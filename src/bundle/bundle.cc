@@ -238,9 +238,10 @@ void Bundle::settle() {
   for (Closed& closed : closed_) {
     // What is lost is not made visible.
     closed.dropped = closed.dropped || closed.failed;
-    closed.under_way = false;
+    closed.under_way = !closed.under_way;  // what waits is written with the others
   }
   end_closed();
+  for (Closed& closed : closed_) closed.under_way = false;
 }
 
 // Ranks open files by their names; rank 0 has those open that wait.

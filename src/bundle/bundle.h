@@ -134,7 +134,7 @@ class Bundle final : public WritesTogether {
     std::unique_ptr<Dataset> dataset;
     Member member;
     bool dropped = false;
-    bool under_way = false;
+    bool under_way = false;  // or still waiting, where others end
     bool written = false;  // with the others, and nothing since
     std::optional<Error> failed = std::nullopt;
   };

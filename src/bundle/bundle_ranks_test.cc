@@ -389,6 +389,7 @@ TEST(AsyncBundles, a_thread_writes_and_the_next_close_or_whoever_asks_makes_it_v
         write_steps(comm, bundle, 21, 23);
         EXPECT_EQ(bundle.waits(path_of("x", 20)), Bundle::Waits::no);
         EXPECT_EQ(bundle.waits(path_of("y", 22)), Bundle::Waits::yes);
+        EXPECT_EQ(bundle.plan_json().find("\"files\":[]"), std::string::npos) << bundle.plan_json();
         expect_steps(comm, 20, 22);
         bundle.complete();
         EXPECT_FALSE(bundle.is_under_way());
