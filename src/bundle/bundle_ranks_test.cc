@@ -386,10 +386,11 @@ TEST(AsyncBundles, a_thread_writes_and_the_next_close_or_whoever_asks_makes_it_v
         EXPECT_NE(first, "CDF");
         EXPECT_EQ(bundle.waits(path_of("x", 20)), Bundle::Waits::yes);
         if (comm.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(30));
-        write_steps(comm, bundle, 21, 23);
+        write_steps(comm, bundle, 21, 22);
+        EXPECT_TRUE(bundle.is_under_way());
+        write_steps(comm, bundle, 22, 23);
         EXPECT_EQ(bundle.waits(path_of("x", 20)), Bundle::Waits::no);
         EXPECT_EQ(bundle.waits(path_of("y", 22)), Bundle::Waits::yes);
-        EXPECT_EQ(bundle.plan_json().find("\"files\":[]"), std::string::npos) << bundle.plan_json();
         expect_steps(comm, 20, 22);
         bundle.complete();
         EXPECT_FALSE(bundle.is_under_way());
