@@ -433,11 +433,12 @@ void Bundle::end_closed() {
 
 void Bundle::tell() {
   if (lost_.empty()) return;
-  const auto& [path, error] = lost_.front();
+  const std::string& path = *lost_.front().first;
+  const Error& error = lost_.front().second;
   std::optional<Error> told = error;
   attempt_to([&] {  // in words, if there is memory for them
-    const bool named = error.message().find(*path) != std::string::npos;
-    std::string message = named ? error.message() : *path + ": " + error.message();
+    const bool named = error.message().find(path) != std::string::npos;
+    std::string message = named ? error.message() : path + ": " + error.message();
     for (std::size_t i = 1; i < lost_.size(); ++i)
       message += (i == 1 ? "; as well failed: " : ", ") + *lost_[i].first;
     told = Error(error.code(), message, error.advice());

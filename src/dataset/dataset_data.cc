@@ -183,7 +183,8 @@ bool Dataset::attempt(Operation& operation, bool collective, F&& f) {
 
 // Local.
 void Dataset::offer(std::vector<Request>& requests, Operation& operation) {
-  auto& [writes, reads, facts, failed] = operation;
+  std::vector<Request>&writes = operation.writes, &reads = operation.reads;
+  auto& facts = operation.facts;
   writes.reserve(requests.size());
   reads.reserve(requests.size());
   for (Request& r : requests) {
@@ -193,14 +194,15 @@ void Dataset::offer(std::vector<Request>& requests, Operation& operation) {
     (r.write ? writes : reads).push_back(std::move(r));
   }
   StageNeeds needs;
-  failed = attempt_to([&] { needs = stage_->offer(writes, reads); });
+  operation.failed = attempt_to([&] { needs = stage_->offer(writes, reads); });
   operation.put(needs);
 }
 
 // All writes, then all reads, once ranks have agreed on the facts. `known`: they have.
 void Dataset::submit(std::vector<Request>& requests, Operation& operation, bool known,
                      bool collective) {
-  auto& [writes, reads, facts, failed] = operation;
+  std::vector<Request>&writes = operation.writes, &reads = operation.reads;
+  const auto& facts = operation.facts;
   const StageNeeds needs = operation.needs();
   const auto part = [&](std::vector<Request>& list, bool write) {
     return attempt(operation, collective, [&] { stage_->submit(list, write, collective, needs); });
@@ -412,10 +414,10 @@ std::optional<Error> Dataset::wait_for_all(const Comm& comm, std::span<Dataset* 
     waited.resize(all.size());
     for (std::size_t f = 0; f < all.size(); ++f) {
       std::vector<std::ptrdiff_t> places;
-      auto& [requests, operation, own] = waited[f];
-      own = attempt_to([&] { requests = all[f]->take(Which::all, {}, {}, places); });
-      all[f]->offer(requests, operation);
-      std::copy(operation.facts.begin(), operation.facts.end(),
+      Waited& one = waited[f];
+      one.own = attempt_to([&] { one.requests = all[f]->take(Which::all, {}, {}, places); });
+      all[f]->offer(one.requests, one.operation);
+      std::copy(one.operation.facts.begin(), one.operation.facts.end(),
                 facts.begin() + static_cast<std::ptrdiff_t>(f * facts_each));
     }
     comm.all_reduce(facts, Reduce::max);
