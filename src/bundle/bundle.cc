@@ -103,7 +103,7 @@ bool Bundle::add(Dataset& dataset, FileNumber file) {
 Bundle::Member Bundle::take_open(const Dataset* dataset) {
   const auto at = std::find_if(open_.begin(), open_.end(),
                                [&](const Member& member) { return member.dataset == dataset; });
-  const Member member = *at;
+  Member member = *at;
   open_.erase(at);
   return member;
 }

@@ -135,7 +135,7 @@ class Bundle final : public WritesTogether {
     Member member;
     bool dropped = false;
     bool under_way = false;  // or still waiting, where others end
-    bool written = false;  // with the others, and nothing since
+    bool written = false;    // with the others, and nothing since
     std::optional<Error> failed = std::nullopt;
   };
 
