@@ -27,8 +27,8 @@
 extern "C" {
 #endif
 
-/* `info`: bundle_scheme, bundle_files, bundle_memory, buffer_limit; rank 0's counts. `id` becomes
- * the bundle's number, greater than 0. A name that is open is refused. */
+/* `info`: bundle_scheme, bundle_files, bundle_memory, bundle_async, buffer_limit; rank 0's counts.
+ * `id` becomes the bundle's number, greater than 0. A name that is open is refused. */
 FOREBAY_EXPORT extern int forebay_bundle_open(MPI_Comm comm, const char* name, MPI_Info info,
                                               int* id);
 

@@ -27,7 +27,7 @@ namespace {
 
 struct Options {
   std::string workload = "geos", directory = ".", way = "files", json, hints;
-  int steps = 8, nx = 144, ny = 91;
+  int steps = 8, nx = 144, ny = 91, compute = 0;
 };
 
 int rank = 0, size = 1;
@@ -187,6 +187,8 @@ int main(int argc, char** argv) {
   app.add_option("--steps", options.steps);
   app.add_option("--nx", options.nx);
   app.add_option("--ny", options.ny);
+  app.add_option("--compute", options.compute,
+                 "ms between steps, not counted, in which ranks sleep, as beside an accelerator");
   app.add_option("--json", options.json);
   CLI11_PARSE(app, argc, argv);
 
@@ -228,6 +230,7 @@ int main(int argc, char** argv) {
     double took = MPI_Wtime() - begin;
     MPI_Allreduce(MPI_IN_PLACE, &took, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     seconds.push_back(took);
+    ::usleep(static_cast<useconds_t>(options.compute) * 1000);
   }
   MPI_Info_free(&info);
   if (rank == 0) {

@@ -34,6 +34,7 @@ has_mpi: bool = _forebay.mpi
 has_hdf5: bool = _forebay.hdf5
 
 __all__ = [
+    "Bundle",
     "ChangedFileError",
     "Dataset",
     "Dimension",
@@ -44,6 +45,7 @@ __all__ = [
     "Variable",
     "WritableDataset",
     "WritableVariable",
+    "bundle",
     "create",
     "has_hdf5",
     "has_mpi",
@@ -55,6 +57,8 @@ __all__ = [
 ]
 
 _LATER = {
+    "Bundle": "_bundle",
+    "bundle": "_bundle",
     "create": "_writing",
     "WritableDataset": "_writing",
     "WritableVariable": "_writing",

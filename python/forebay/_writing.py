@@ -69,6 +69,7 @@ def create(
     format: str = "CDF-5",
     overwrite: bool = True,
     comm: Any = None,
+    _bundle: int = 0,
 ) -> WritableDataset:
     """Creates a file, in the place of one of that name unless overwrite=False (FileExistsError).
 
@@ -86,13 +87,16 @@ def create(
     if format not in _VERSIONS:
         raise ValueError(f"format {format!r} is not known: it is one of {', '.join(_VERSIONS)}")
     name = os.fsdecode(path)
-    handle = _forebay.Writer(os.fsencode(name), _VERSIONS[format], overwrite, method_keys(method), _communicator(comm))
+    handle = _forebay.Writer(
+        os.fsencode(name), _VERSIONS[format], overwrite, method_keys(method), _communicator(comm), _bundle
+    )
     return WritableDataset(name, handle)
 
 
-def append(path: str, method: str | Mapping[str, Any] | None, comm: Any) -> WritableDataset:
+def append(path: str, method: str | Mapping[str, Any] | None, comm: Any, bundle: int = 0) -> WritableDataset:
     """An existing file for reading and writing: forebay.open(path, "a")."""
-    return WritableDataset(path, _forebay.Writer.append(os.fsencode(path), method_keys(method), _communicator(comm)))
+    handle = _forebay.Writer.append(os.fsencode(path), method_keys(method), _communicator(comm), bundle)
+    return WritableDataset(path, handle)
 
 
 class Attributes(MutableMapping):
@@ -328,9 +332,12 @@ class WritableDataset(Dataset):
     def close(self) -> None:
         """Completes and closes the file. Collective."""
         if not self._closed:
-            self._numrecs = self._handle.records
-            self._closed = True
+            self._note_end()
             self._handle.close(False)
+
+    def _note_end(self) -> None:
+        self._numrecs = self._handle.records
+        self._closed = True
 
     def __enter__(self) -> WritableDataset:
         return self

@@ -8,10 +8,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "array/convert.h"
 #include "base/attempt.h"
 #include "base/error.h"
+#include "bundle/open_bundles.h"
 #include "dataset/dataset.h"
 #include "method/method.h"
 #include "support.h"
@@ -43,12 +45,40 @@ void check_method(const HintMap& keys) {
     set_method_key(scratch, key, value, "method " + key + "=" + value, "Python");
 }
 
+/// Who writes one member of a bundle may write all of them: one thread at a time for all bundles.
+std::mutex& members_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
 /// A dataset that is open for writing. One thread at a time is let in. What Dataset calls
 /// collective is collective here. The dataset changes between define mode and data mode by itself:
 /// a definition enters the one, a request the other.
 class Writer {
  public:
-  Writer(std::unique_ptr<Dataset> dataset) : dataset_(std::move(dataset)) {}
+  /// `added`: to a bundle, which may close it.
+  Writer(std::unique_ptr<Dataset> dataset, bool added)
+      : dataset_(std::move(dataset)),
+        mutex_(added || dataset_->others() ? members_mutex() : own_mutex_) {
+    if (!is_member()) return;
+    const std::lock_guard lock(mutex_);
+    members().push_back(this);
+  }
+  ~Writer() {
+    if (!is_member()) return;
+    const nb::gil_scoped_release unlocked;
+    const std::lock_guard lock(mutex_);
+    std::erase(members(), this);
+  }
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  /// Takes an open file that a bundle closes from whoever has it, who holds members_mutex().
+  static std::unique_ptr<Dataset> take(const Dataset& file) {
+    for (Writer* one : members())
+      if (one->dataset_.get() == &file) return std::move(one->dataset_);
+    throw Error(Errc::ebadid, file.path() + " is not open");
+  }
 
   /// Runs with the dataset, one thread at a time, without the interpreter's lock. Errc::einval once
   /// it is closed.
@@ -77,9 +107,7 @@ class Writer {
     const nb::gil_scoped_release unlocked;
     const std::lock_guard lock(mutex_);
     if (!dataset_) return;
-    const auto failed = attempt_to([&] { abort ? dataset_->abort() : dataset_->close(); });
-    dataset_.reset();
-    if (failed) throw *failed;
+    abort ? abort_file(std::move(dataset_)) : close_file(std::move(dataset_));
   }
 
   bool closed() {
@@ -89,8 +117,15 @@ class Writer {
   }
 
  private:
-  std::mutex mutex_;
+  bool is_member() const { return &mutex_ != &own_mutex_; }
+  static std::vector<Writer*>& members() {
+    static std::vector<Writer*> all;
+    return all;
+  }
+
   std::unique_ptr<Dataset> dataset_;
+  std::mutex own_mutex_;
+  std::mutex& mutex_;
 };
 
 void to_define_mode(Dataset& ds) {
@@ -101,20 +136,63 @@ void to_data_mode(Dataset& ds) {
   if (ds.in_define_mode()) ds.enddef();
 }
 
+/// What a bundle adds a file to; 0: the file's method says.
+using BundleNumber = int;
+
+/// Collective. `make` is given the communicator.
+template <typename Make>
+std::unique_ptr<Dataset> start(std::optional<int> handle, const std::string& path,
+                               BundleNumber bundle, Make&& make) {
+  std::unique_lock lock(members_mutex(), std::defer_lock);
+  if (bundle != 0 || any_bundles()) lock.lock();
+  const Comm comm = comm_of(handle);
+  meet_before_opening(comm, path.c_str(), 0);
+  std::unique_ptr<Dataset> dataset = make(comm);
+  if (bundle == 0) {
+    join_bundle(*dataset);
+  } else if (const auto failed = attempt_to([&] { add_to_bundle(bundle, *dataset); })) {
+    attempt_to([&] { dataset->close(); });
+    throw *failed;
+  }
+  return dataset;
+}
+
 void create(Writer* self, const nb::bytes& path, int version, bool clobber, const HintMap& method,
-            std::optional<int> comm) {
+            std::optional<int> comm, BundleNumber bundle) {
   const std::string name(path.c_str(), path.size());
   const nb::gil_scoped_release unlocked;
   check_method(method);
-  new (self) Writer(Dataset::create(comm_of(comm), name, version, !clobber, method));
+  auto dataset = start(comm, name, bundle, [&](const Comm& ranks) {
+    return Dataset::create(ranks, name, version, !clobber, method);
+  });
+  new (self) Writer(std::move(dataset), bundle != 0);
 }
 
 /// An existing file; Python owns what is returned.
-Writer* append(const nb::bytes& path, const HintMap& method, std::optional<int> comm) {
+Writer* append(const nb::bytes& path, const HintMap& method, std::optional<int> comm,
+               BundleNumber bundle) {
   const std::string name(path.c_str(), path.size());
   const nb::gil_scoped_release unlocked;
   check_method(method);
-  return new Writer(Dataset::open(comm_of(comm), name, true, method));
+  auto dataset = start(comm, name, bundle,
+                       [&](const Comm& ranks) { return Dataset::open(ranks, name, true, method); });
+  return new Writer(std::move(dataset), bundle != 0);
+}
+
+BundleNumber begin_bundle(const std::string& name, const HintMap& method,
+                          std::optional<int> handle) {
+  const nb::gil_scoped_release unlocked;
+  check_method(method);
+  const std::lock_guard lock(members_mutex());
+  return open_bundle(comm_of(handle), name, method);
+}
+
+/// Runs with all members, one thread at a time.
+template <typename Work>
+auto with_members(Work&& work) {
+  const nb::gil_scoped_release unlocked;
+  const std::lock_guard lock(members_mutex());
+  return work();
 }
 
 /// A definition: enters define mode, and looks at `dims` by position.
@@ -257,9 +335,9 @@ void read(Writer& self, VarId var, std::vector<Count> start, std::vector<Count> 
 void bind_writer(nb::module_& module) {
   nb::class_<Writer>(module, "Writer")
       .def("__init__", create, nb::arg("path"), nb::arg("version"), nb::arg("clobber"),
-           nb::arg("method"), nb::arg("comm").none())
+           nb::arg("method"), nb::arg("comm").none(), nb::arg("bundle") = 0)
       .def_static("append", append, nb::rv_policy::take_ownership, nb::arg("path"),
-                  nb::arg("method"), nb::arg("comm").none())
+                  nb::arg("method"), nb::arg("comm").none(), nb::arg("bundle") = 0)
       .def(
           "describe",
           [](Writer& w) { return w.look([](const Dataset& ds) { return describe(ds.schema()); }); })
@@ -336,6 +414,23 @@ void bind_writer(nb::module_& module) {
            })
       .def("close", &Writer::close, nb::arg("abort"))
       .def_prop_ro("closed", &Writer::closed);
+  module.def("begin_bundle", begin_bundle, nb::arg("name"), nb::arg("method"),
+             nb::arg("comm").none());
+  module.def(
+      "flush_bundle", [](int number) { with_members([&] { flush_bundle(number); }); },
+      nb::arg("number"));
+  module.def(
+      "sync_bundle", [](int number) { with_members([&] { sync_bundle(number); }); },
+      nb::arg("number"));
+  module.def(
+      "bundle_plan", [](int number) { return with_members([&] { return bundle_plan(number); }); },
+      nb::arg("number"));
+  module.def(
+      "end_bundle",
+      [](int number) {
+        return with_members([&] { return close_bundle(number, Writer::take, {}); });
+      },
+      nb::arg("number"));
 }
 
 }  // namespace forebay::python

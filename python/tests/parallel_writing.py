@@ -90,6 +90,64 @@ def one_process_alone(path):
         assert file["v"][:].tolist() == [rank] * 3
 
 
+def files_of_a_bundle(path):
+    """Files of a bundle wait, are written together when it ends, and are what each would be by itself."""
+    names = [path.with_name(f"{name}.nc") for name in ("prog", "surf", "bud")]
+
+    def fill(file, number):
+        file.create_dimension("t", None)
+        file.create_dimension("x", WIDTH * ranks)
+        v = file.create_variable("v", "f4", ("t", "x"))
+        mine = slice(WIDTH * rank, WIDTH * (rank + 1))
+        for t in range(1 + number):
+            if rank == 1 and t == 1:
+                v[0, 0:0] = []  # nothing of this rank's
+            else:
+                v[t, mine] = 100 * number + 10 * t + rank
+
+    with forebay.bundle("history", {"bundle_scheme": "balanced"}, comm=comm) as b:
+        files = [b.create(name) for name in names]
+        for number, file in enumerate(files):
+            fill(file, number)
+        comm.barrier()
+        assert names[2].stat().st_size == 0
+        comm.barrier()
+        files[0].close()  # waits as well
+        assert [file.closed for file in files] == [True, False, False]
+        assert names[0].stat().st_size == 0
+        comm.barrier()
+    assert b.closed and all(file.closed for file in files)
+    assert [file["path"] for file in b.plan["files"]] == list(map(str, names)), b.plan
+    assert b.plan["scheme"] == "balanced" and b.plan["one_after_another"] == []
+    for number, name in enumerate(names):
+        apart = name.with_suffix(".apart")
+        with forebay.create(apart, comm=comm) as file:
+            fill(file, number)
+        assert apart.read_bytes() == name.read_bytes(), name
+    comm.barrier()
+    with forebay.bundle("history", comm=comm) as b:
+        again = b.open(names[1])
+        again["v"][0, WIDTH * rank : WIDTH * (rank + 1)] = -1
+        assert names[1].read_bytes() == names[1].with_suffix(".apart").read_bytes()
+        comm.barrier()
+        b.flush()
+        assert names[1].read_bytes() != names[1].with_suffix(".apart").read_bytes()
+        comm.barrier()
+        # A file that waits is completed before it is created anew.
+        with forebay.create(names[1], comm=comm) as file:
+            file.create_dimension("x", 1)
+    with forebay.open(names[1]) as file:
+        assert not file.variables
+    # By a key, as programs have it that know nothing of bundles.
+    for number, name in enumerate(names[:2]):
+        with forebay.create(name, "bundle=by_key;bundle_files=2", comm=comm) as file:
+            fill(file, number)
+        comm.barrier()
+        assert (name.stat().st_size == 0) == (number == 0)
+        comm.barrier()
+    assert names[1].with_suffix(".apart").read_bytes() == names[1].read_bytes()
+
+
 def report_of_all_ranks(path):
     """A report in JSON tells of every rank when it did what."""
     report = Path(comm.bcast(str(path) + ".json"))
@@ -141,6 +199,7 @@ def main():
         (blocks_of_all_ranks, "stage=burst;nc_burst_buf_dirname=" + folder),
         (one_rank_fails,),
         (ranks_on_their_own,),
+        (files_of_a_bundle,),
         (report_of_all_ranks,),
         (one_process_alone,),
         (checkpoints_of_all_ranks,),

@@ -1,6 +1,8 @@
 """Writing: read back by us and by others; methods, growth, conversion, and what is refused."""
 
 import gc
+import subprocess
+import sys
 import warnings
 
 import netCDF4
@@ -279,3 +281,57 @@ def test_without_mpi_a_communicator_is_refused(tmp_path):
         pytest.skip("this build has MPI")
     with pytest.raises(forebay.UnsupportedError, match="FOREBAY_MPI=ON"):
         forebay.create(tmp_path / "out.nc", comm=object())
+
+
+def test_files_of_a_bundle_wait_for_each_other(tmp_path):
+    names = [tmp_path / f"{name}.nc" for name in ("prog", "surf")]
+    with forebay.bundle("history", {"layout": "canonical"}) as b:
+        for number, name in enumerate(names):
+            file = b.create(name)
+            file.create_dimension("t", None)
+            file.create_variable("v", "i4", ("t",))[:3] = [number, 1, 2]
+        assert [name.stat().st_size for name in names] == [0, 0]
+        assert b.files[0]["v"][0] == 0  # reading writes what waits
+        assert names[1].stat().st_size > 0
+        assert repr(b) == "<forebay.Bundle 'history': 2 files open>"
+        with b.batch():
+            for file in b.files:
+                file["v"][3] = 3
+    assert b.closed and b.files == ()
+    assert b.plan["bundle"] == "history"
+    for number, name in enumerate(names):
+        with forebay.open(name) as file:
+            assert file["v"][:].tolist() == [number, 1, 2, 3]
+
+
+def test_what_a_bundle_refuses(tmp_path):
+    with pytest.raises(ValueError, match="bundle_scheme"):
+        forebay.bundle("history", "bundle_scheme=nonsense")
+    with forebay.bundle("history") as b:
+        with pytest.raises(ValueError, match="is open"):
+            forebay.bundle("history")
+        with pytest.raises(FileExistsError):
+            (tmp_path / "there.nc").touch()
+            b.create(tmp_path / "there.nc", overwrite=False)
+        with pytest.raises(FileNotFoundError):
+            b.open(tmp_path / "none.nc")
+        first = b.create(tmp_path / "a.nc")
+        first.close()
+    with pytest.raises(ValueError, match="is closed"):
+        b.create(tmp_path / "b.nc")
+    assert (tmp_path / "a.nc").stat().st_size > 0
+    b.close()  # again: nothing
+
+
+def test_a_bundle_that_nobody_closed_is_written_at_exit(tmp_path):
+    program = f"""
+import forebay
+b = forebay.bundle("history")
+file = b.create({str(tmp_path / "a.nc")!r})
+file.create_dimension("x", 3)
+file.create_variable("v", "i4", ("x",))[:] = [1, 2, 3]
+file.close()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    with forebay.open(tmp_path / "a.nc") as file:
+        assert file["v"][:].tolist() == [1, 2, 3]

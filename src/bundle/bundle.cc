@@ -24,17 +24,17 @@ constexpr FileNumber no_file{0, 0};
 // Rank 0 has each that waits open, as it made it.
 constexpr int most_closed = 256;
 
-FileNumber file_at(const std::string& name) {
-  struct stat info {};
-  return ::stat(name.c_str(), &info) == 0 ? FileNumber(info.st_dev, info.st_ino) : no_file;
-}
-
 std::pair<std::string, FileNumber> known_as(const std::string& path) {
   const std::string name = strip_prefix(path);
-  return {name, file_at(name)};
+  return {name, file_number(name)};
 }
 
 }  // namespace
+
+FileNumber file_number(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 ? FileNumber(info.st_dev, info.st_ino) : no_file;
+}
 
 BundleOptions bundle_options(const Method& method) {
   BundleOptions options;
@@ -45,6 +45,7 @@ BundleOptions bundle_options(const Method& method) {
   if (options.memory == 0) options.memory = method.buffer_limit;
   options.ranks_per_node = method.ranks_to_share_memory();
   options.window_size = method.window_size;
+  options.async = method_value(method, "bundle_async") == "enable";
   return options;
 }
 
@@ -70,31 +71,39 @@ Bundle::Bundle(Comm comm, std::string name, std::int64_t id, const BundleOptions
       name_(std::move(name)),
       id_(id),
       options_(options),
-      latency_(std::numeric_limits<std::int64_t>::max()) {}
+      latency_(std::numeric_limits<std::int64_t>::max()) {
+  if (options_.async) queue_ = std::make_unique<WriteQueue>(options_.memory, report_);
+}
 
 Bundle::~Bundle() {
   for (const Member& member : open_) member.dataset->forget_others();
 }
 
-bool Bundle::add(Dataset& dataset) {
+bool Bundle::add(Dataset& dataset, FileNumber file) {
   if (dataset.others())
     throw Error(Errc::einval, dataset.path() + " is in a bundle already",
                 "a file is a member of one bundle, once");
   if (report_to_.empty() && dataset.method().wants_json_report())
     report_to_ = dataset.method().report;
+  std::shared_ptr<const std::string> path;
   const bool joins = dataset.write_with(*this, comm_, [&] {
+    const std::size_t members = closed_.size() + open_.size() + 1;
+    path = std::make_shared<const std::string>(dataset.path());
     open_.reserve(open_.size() + 1);
-    closed_.reserve(closed_.size() + open_.size() + 1);
+    closed_.reserve(members);
+    codes_.reserve(members + 1);
+    outcomes_.reserve(outcomes_.size() + members);
+    lost_.reserve(lost_.size() + members);
   });
   if (!joins) return false;
-  open_.push_back({&dataset, file_at(dataset.path()), added_++});  // there is room
+  open_.push_back({&dataset, std::move(path), file, ++added_});  // there is room
   return true;
 }
 
 Bundle::Member Bundle::take_open(const Dataset* dataset) {
   const auto at = std::find_if(open_.begin(), open_.end(),
                                [&](const Member& member) { return member.dataset == dataset; });
-  const Member member = *at;
+  Member member = *at;
   open_.erase(at);
   return member;
 }
@@ -114,6 +123,7 @@ Count Bundle::room() const {
   Count left = options_.memory;
   for (const Member& member : open_) left -= member.dataset->waiting().bytes;
   for (const Closed& member : closed_) left -= member.dataset->waiting().bytes;
+  if (queue_) left -= queue_->held();
   return std::max<Count>(left, 0);
 }
 
@@ -133,10 +143,10 @@ void Bundle::close(std::unique_ptr<Dataset> dataset) {
   const int most = options_.files > 0 ? options_.files : most_closed;
   if (++closes_ >= most) {
     closes_ = 0;
-    complete();
+    complete(options_.async);
   }
+  tell();  // the same on all ranks, which may not all have had requests
   if (failed) throw *failed;
-  tell();
 }
 
 void Bundle::close_later(std::unique_ptr<Dataset> dataset) {
@@ -150,52 +160,103 @@ void Bundle::close_later(std::unique_ptr<Dataset> dataset) {
   std::optional<Error> pending;
   if (dataset->pending() > 0) {
     attempt_to([&] { dataset->cancel(Which::all, {}, {}); });
-    pending = Error(Errc::epending, "nonblocking requests were pending when a file was closed",
-                    "call wait or cancel before close");
+    pending = Error(Errc::epending);
+    attempt_to([&] {  // in words, if there is memory for them
+      pending = Error(Errc::epending, "nonblocking requests were pending when a file was closed",
+                      "call wait or cancel before close");
+    });
   }
   const Member member = take_open(dataset.get());
   if (failed) {
     dataset->forget_others();
     attempt_to([&] { dataset->close(); });
-    attempt_to([&] { outcomes_.emplace_back(dataset->path(), to_int(failed->code())); });
+    outcomes_.emplace_back(member.path, to_int(failed->code()));  // there is room
     throw *failed;
   }
   closed_.push_back({std::move(dataset), member});  // there is room
   if (pending) throw *pending;
 }
 
-void Bundle::complete() {
+// `later`: what the joint operation writes a thread may write, until something asks for it.
+void Bundle::complete(bool later) {
   if (busy_) return;
   busy_ = true;
   // As closing waits for nobody, ranks may have done it in different orders.
   std::sort(closed_.begin(), closed_.end(),
             [](const Closed& a, const Closed& b) { return a.member.number < b.member.number; });
-  std::vector<std::int64_t> of_closed;  // a number of each; no memory is needed for it later
   const auto failed = attempt_together(comm_, [&] {
-    of_closed.resize(closed_.size());
-    for (std::size_t i = 0; i < closed_.size(); ++i) of_closed[i] = closed_[i].dropped;
-    comm_.all_reduce(of_closed, Reduce::max);
-    for (std::size_t i = 0; i < closed_.size(); ++i) closed_[i].dropped = of_closed[i] != 0;
+    codes_.assign(closed_.size() + 1, 0);
+    const auto renamed = [](Dataset* file) { return file->place_now() != file->path(); };
+    std::vector<Dataset*> files = waiting();
+    for (std::size_t i = 0; i < closed_.size(); ++i) codes_[i] = closed_[i].dropped;
+    codes_.back() = comm_.is_root() && std::any_of(files.begin(), files.end(), renamed);
+    comm_.all_reduce(codes_, Reduce::max);
+    for (std::size_t i = 0; i < closed_.size(); ++i) closed_[i].dropped = codes_[i] != 0;
+    if (codes_.back() != 0) follow_renamed();
   });
   if (!failed) {
     last_ = {};
     report_ = {};
+    settle();
     // Where it fails as a whole, each file is written for itself.
-    const auto apart = attempt_together(comm_, [&] { write_jointly(waiting()); });
+    const auto apart = attempt_together(comm_, [&] { write_jointly(waiting(), later); });
     if (apart) note_apart(*apart);
     attempt_together(comm_, [&] { print_record(); });
     for (const Member& member : open_) {
       Dataset& dataset = *member.dataset;
-      if (!dataset.waiting().any) continue;
+      if (!dataset.waiting().any || dataset.is_handed_over()) continue;
       // What still waits is tried again, and tells then.
       const auto lost = attempt_to([&] { dataset.write_alone(); });
-      if (lost && !dataset.waiting().any)
-        attempt_to([&] { lost_.emplace_back(dataset.path(), *lost); });
+      if (lost && !dataset.waiting().any) note_lost(member, *lost);
     }
-    end_closed(of_closed);
+    end_closed();
   }
   busy_ = false;
   if (failed) throw *failed;
+}
+
+// Collective. What the thread writes is in the files and visible, or its error is known: nothing
+// of it waits any more, and what is not there is lost.
+void Bundle::settle() {
+  if (!under_way_) return;
+  const std::unique_ptr<JointWrite> write = std::move(under_way_);
+  JointOutcome outcome;
+  const auto failed = attempt_together(comm_, [&] { outcome = finish(*write); });
+  for (std::size_t f = 0; f < write->files().size(); ++f) {
+    Dataset* const file = write->files()[f];
+    if (!file->is_handed_over()) continue;
+    file->failed();
+    std::optional<Error> error = write->failure(f);
+    if (!error) error = failed;
+    if (!error)
+      error = Error(static_cast<Errc>(outcome.codes[f]), "another rank failed to write the file");
+    for (const Member& member : open_)
+      if (member.dataset == file) note_lost(member, *error);
+    for (Closed& closed : closed_)
+      if (closed.member.dataset == file) closed.failed = error;
+  }
+  for (Closed& closed : closed_) {
+    // What is lost is not made visible.
+    closed.dropped = closed.dropped || closed.failed;
+    closed.under_way = !closed.under_way;  // what waits is written with the others
+  }
+  end_closed();
+  for (Closed& closed : closed_) closed.under_way = false;
+}
+
+// Ranks open files by their names; rank 0 has those open that wait.
+void Bundle::follow_renamed() {
+  const std::vector<Dataset*> files = waiting();
+  for (Dataset* file : files) {
+    std::string place = comm_.is_root() ? file->place_now() : std::string();
+    comm_.broadcast(place);
+    file->moved(place);
+  }
+}
+
+void Bundle::note_lost(const Member& member, const Error& error) {
+  // More of them than members are told of without: a file may be lost again and again.
+  if (lost_.size() < lost_.capacity()) lost_.emplace_back(member.path, error);
 }
 
 void Bundle::note_apart(const Error& why) {
@@ -220,7 +281,7 @@ void Bundle::print_record() {
   append_to_report(report_to_, last_.json(name_) + "\n");
 }
 
-void Bundle::write_jointly(std::span<Dataset* const> all) {
+void Bundle::write_jointly(std::span<Dataset* const> all, bool later) {
   std::vector<Dataset*> files;
   for (Dataset* file : all) {
     const bool joint =
@@ -235,21 +296,55 @@ void Bundle::write_jointly(std::span<Dataset* const> all) {
   }
   const JointFacts facts = agree_on_facts(comm_, files, streams);
   const Topology& topology = Topology::of(comm_, options_.ranks_per_node);
+  // Nodes may number files in their own ways.
+  if (topology.node_of(0) == topology.my_node()) expect_members();
   last_.plan = choose(facts.bytes, topology.largest_node(), last_.why);
   BundleRates rates;
   last_.predicted = predict(last_.plan, rates).seconds;
-  const JointOutcome outcome = forebay::write_jointly(comm_, files, std::move(streams), facts,
-                                                      last_.plan, options_, latency_, report_);
-  latency_ = std::min(latency_, outcome.latency);
-  overlapping_ = overlapping_ || outcome.overlapped;
+  auto write =
+      std::make_unique<JointWrite>(comm_, std::move(files), std::move(streams), facts, last_.plan,
+                                   options_, latency_, later ? queue_.get() : nullptr, report_);
+  overlapping_ = overlapping_ || write->overlapped();
+  if (later && !write->overlapped()) return leave_under_way(std::move(write));
+  const JointOutcome outcome = finish(*write);
   last_.seconds = outcome.seconds;
   note_time(outcome.seconds, facts.bytes);
-  for (Closed& member : closed_) {
-    const auto at = std::find(files.begin(), files.end(), member.dataset.get()) - files.begin();
-    member.written = at < std::ssize(files) && outcome.done[static_cast<std::size_t>(at)];
+  for (std::size_t f = 0; f < outcome.codes.size(); ++f)
+    (outcome.codes[f] == 0 ? last_.files : last_.apart).push_back(write->files()[f]->path());
+}
+
+void Bundle::leave_under_way(std::unique_ptr<JointWrite> write) {
+  for (std::size_t f = 0; f < write->files().size(); ++f) {
+    Dataset* const file = write->files()[f];
+    file->handed_over(write->facts().numrecs[f]);
+    for (Closed& closed : closed_)
+      closed.under_way = closed.under_way || closed.member.dataset == file;
   }
-  for (std::size_t f = 0; f < files.size(); ++f)
-    (outcome.done[f] ? last_.files : last_.apart).push_back(files[f]->path());
+  under_way_ = std::move(write);
+  attempt_to([&] {
+    for (const Dataset* file : under_way_->files()) last_.files.push_back(file->path());
+    last_.why += "; a thread writes";
+  });
+}
+
+// Collective, throws on all ranks or on none. What is in the files is visible.
+JointOutcome Bundle::finish(JointWrite& write) {
+  JointOutcome outcome = write.finish();
+  latency_ = std::min(latency_, outcome.latency);
+  for (std::size_t f = 0; f < outcome.codes.size(); ++f) {
+    if (outcome.codes[f] != 0) continue;
+    Dataset* const file = write.files()[f];
+    if (!file->is_handed_over()) file->handed_over(write.facts().numrecs[f]);
+    file->published();
+    for (Closed& closed : closed_)
+      if (closed.member.dataset == file) closed.written = true;
+  }
+  return outcome;
+}
+
+void Bundle::expect_members() {
+  for (const Member& member : open_) member.dataset->expect(member.file.second);
+  for (const Closed& closed : closed_) closed.dataset->expect(closed.member.file.second);
 }
 
 // Equal on all ranks, as what it is made of.
@@ -304,80 +399,109 @@ BundlePlan Bundle::choose(std::span<const std::int64_t> bytes, int ranks_per_nod
 }
 
 // Those that are written have nothing that ranks have to agree on but errors.
-void Bundle::end_closed(std::span<std::int64_t> codes) {
+void Bundle::end_closed() {
   const auto alone = [](const Closed& member) {
-    return member.written && !member.dropped && member.dataset->may_close_alone();
+    return member.written && !member.dropped && !member.under_way &&
+           member.dataset->may_close_alone();
   };
+  codes_.assign(closed_.size(), 0);  // there is room
   for (std::size_t i = 0; i < closed_.size(); ++i) {
     Closed& member = closed_[i];
-    if (alone(member)) member.failed = member.dataset->close_alone();
-    codes[i] = member.failed ? to_int(member.failed->code()) : 0;
+    if (alone(member)) keep_first(member.failed, member.dataset->close_alone());
+    codes_[i] = member.failed ? to_int(member.failed->code()) : 0;
   }
   const bool any = std::any_of(closed_.begin(), closed_.end(), alone);
-  if (any) attempt_to([&] { comm_.all_reduce(codes, Reduce::min); });
+  if (any) attempt_to([&] { comm_.all_reduce(codes_, Reduce::min); });
   for (std::size_t i = 0; i < closed_.size(); ++i) {
     Closed& member = closed_[i];
     Dataset& dataset = *member.dataset;
+    if (member.under_way) continue;
     if (member.dropped) {
       attempt_to([&] { dataset.drop(false); });  // it may be another's name by now
-      continue;
-    }
-    if (!alone(member)) {
+      if (!member.failed) continue;
+    } else if (!alone(member)) {
       dataset.forget_others();
-      member.failed = attempt_to([&] { dataset.close(); });
-    } else if (!member.failed && codes[i] != 0) {
-      member.failed = Error(static_cast<Errc>(codes[i]), "another rank failed to close the file");
+      keep_first(member.failed, attempt_to([&] { dataset.close(); }));
+    } else if (!member.failed && codes_[i] != 0) {
+      member.failed = Error(static_cast<Errc>(codes_[i]), "another rank failed to close the file");
     }
-    attempt_to([&] {
-      outcomes_.emplace_back(dataset.path(), member.failed ? to_int(member.failed->code()) : 0);
-      if (member.failed) lost_.emplace_back(dataset.path(), *member.failed);
-    });
+    outcomes_.emplace_back(member.member.path, member.failed ? to_int(member.failed->code()) : 0);
+    if (member.failed) note_lost(member.member, *member.failed);
   }
-  closed_.clear();
+  std::erase_if(closed_, [](const Closed& member) { return !member.under_way; });
 }
 
 void Bundle::tell() {
   if (lost_.empty()) return;
-  const auto lost = std::exchange(lost_, {});
-  const auto& [path, error] = lost.front();
-  const bool named = error.message().find(path) != std::string::npos;
-  std::string message = named ? error.message() : path + ": " + error.message();
-  for (std::size_t i = 1; i < lost.size(); ++i)
-    message += (i == 1 ? "; as well failed: " : ", ") + lost[i].first;
-  throw Error(error.code(), message, error.advice());
+  const std::string& path = *lost_.front().first;
+  const Error& error = lost_.front().second;
+  std::optional<Error> told = error;
+  attempt_to([&] {  // in words, if there is memory for them
+    const bool named = error.message().find(path) != std::string::npos;
+    std::string message = named ? error.message() : path + ": " + error.message();
+    for (std::size_t i = 1; i < lost_.size(); ++i)
+      message += (i == 1 ? "; as well failed: " : ", ") + *lost_[i].first;
+    told = Error(error.code(), message, error.advice());
+  });
+  lost_.clear();
+  throw *told;
 }
 
 std::vector<std::pair<std::string, int>> Bundle::take_outcomes() {
-  return std::exchange(outcomes_, {});
+  std::vector<std::pair<std::string, int>> all;
+  for (const auto& [path, code] : outcomes_) all.emplace_back(*path, code);
+  outcomes_.clear();
+  return all;
 }
 
 bool Bundle::Member::is(const std::string& name, FileNumber other) const {
   return dataset->path() == name || (other != no_file && file == other);
 }
 
-bool Bundle::has_open(const std::string& path) const {
-  if (open_.empty()) return false;
-  const auto [name, file] = known_as(path);
+bool Bundle::has_open(const std::string& path, FileNumber file) const {
   return std::any_of(open_.begin(), open_.end(),
-                     [&, &name = name, &file = file](const Member& m) { return m.is(name, file); });
+                     [&](const Member& member) { return member.is(path, file); });
 }
 
-Bundle::Waits Bundle::waits(const std::string& path) const {
-  Waits waits = Waits::no;
-  if (is_empty()) return waits;
-  const auto [name, file] = known_as(path);
-  for (const Closed& closed : closed_)
-    if (closed.member.is(name, file))
-      waits = std::max(waits, closed.dropped ? Waits::dropped : Waits::yes);
+std::int64_t Bundle::waiting_as(const std::string& path, bool look) const {
+  if (is_empty()) return 0;
+  const auto [name, file] =
+      look ? known_as(path) : std::pair<std::string, FileNumber>(strip_prefix(path), no_file);
+  std::int64_t dropped = 0;
   for (const Member& member : open_)
-    if (member.dataset->waiting().any && member.is(name, file)) waits = Waits::yes;
-  return waits;
+    if (member.dataset->waiting().any && member.is(name, file)) return member.number;
+  for (const Closed& closed : closed_) {
+    if (!closed.member.is(name, file)) continue;
+    if (!closed.dropped) return closed.member.number;
+    dropped = closed.member.number;
+  }
+  return dropped;
 }
 
-void Bundle::drop(const std::string& path) {
-  const auto [name, file] = known_as(path);
+Bundle::Waits Bundle::waits(std::int64_t number) const {
+  for (const Closed& closed : closed_)
+    if (closed.member.number == number) return closed.dropped ? Waits::dropped : Waits::yes;
+  for (const Member& member : open_)
+    if (member.number == number) return Waits::yes;
+  return Waits::no;
+}
+
+// A name that is a link, or one of several, leaves the file where it is.
+std::vector<std::int64_t> Bundle::closed_as(const std::string& path) const {
+  std::vector<std::int64_t> all;
+  if (closed_.empty()) return all;
+  const std::string name = strip_prefix(path);
+  struct stat info {};
+  const bool last = ::lstat(name.c_str(), &info) == 0 && info.st_nlink == 1;
+  const FileNumber file = last ? FileNumber(info.st_dev, info.st_ino) : no_file;
+  for (const Closed& closed : closed_)
+    if (closed.member.is(name, file)) all.push_back(closed.member.number);
+  return all;
+}
+
+void Bundle::drop(std::int64_t number) {
   for (Closed& closed : closed_)
-    if (closed.member.is(name, file)) closed.dropped = true;
+    if (closed.member.number == number) closed.dropped = true;
 }
 
 }  // namespace forebay

@@ -28,6 +28,7 @@
 #include "comm/comm.h"
 #include "dataset/dataset.h"
 #include "plan/bundle.h"
+#include "storage/write_queue.h"
 
 namespace forebay {
 
@@ -38,6 +39,7 @@ struct BundleOptions {
   Count buffer_limit = 64 << 20;       ///< and under way
   int ranks_per_node = 0;              ///< as Comm::split_node has it
   Count window_size = 0;               ///< 0: chosen
+  bool async = false;                  ///< a thread writes, where a close would
 };
 
 /// What keys `bundle_…` of a method say.
@@ -45,6 +47,7 @@ BundleOptions bundle_options(const Method& method);
 
 /// Device and inode: which file it is, whatever its name. Zeros: none.
 using FileNumber = std::pair<std::uint64_t, std::uint64_t>;
+FileNumber file_number(const std::string& path);
 
 /// How a bundle was written, last.
 struct BundleRecord {
@@ -58,6 +61,9 @@ struct BundleRecord {
   std::string json(const std::string& bundle) const;
 };
 
+class JointWrite;
+struct JointOutcome;
+
 class Bundle final : public WritesTogether {
  public:
   /// Collective. `id` tells it from all others, and is equal on all ranks.
@@ -69,8 +75,9 @@ class Bundle final : public WritesTogether {
   std::int64_t id() const { return id_; }
 
   /// Collective. The dataset's ranks are the bundle's, in their order. False: its writes cannot
-  /// wait. Errc::einval if it is a member, of this bundle or another.
-  bool add(Dataset& dataset);
+  /// wait. Errc::einval if it is a member, of this bundle or another. `file`: its number, on rank 0
+  /// or on all.
+  bool add(Dataset& dataset, FileNumber file = {});
   /// Local. It goes, without having been closed here.
   void remove(Dataset& dataset);
   /// Collective. Closes a member, which waits. Writes the bundle once there are as many as the
@@ -82,8 +89,10 @@ class Bundle final : public WritesTogether {
 
   /// Collective. Everything that waits goes to the files, and members that were closed are
   /// completed. Errors of those are told by what follows.
-  void complete();
+  void complete() { complete(false); }
   void write() override { complete(); }
+  /// Local; the same on all ranks. Values are under way by a thread.
+  bool is_under_way() const { return under_way_ != nullptr; }
   Count room() const override;
 
   /// Throws the first error of members that were completed since it was called last, with the
@@ -94,23 +103,30 @@ class Bundle final : public WritesTogether {
 
   enum class Waits { no, dropped, yes };
   /// Local. Whether a member of that name waits, closed or with something to be written.
-  Waits waits(const std::string& path) const;
+  Waits waits(const std::string& path) const { return waits(waiting_as(path)); }
+  /// Local. The same of a member's number, which all ranks have of it; 0: none.
+  Waits waits(std::int64_t number) const;
+  /// Without a `look` at the file by its name alone.
+  std::int64_t waiting_as(const std::string& path, bool look = true) const;
+  /// Local. Numbers of closed members that go if that name is removed.
+  std::vector<std::int64_t> closed_as(const std::string& path) const;
   /// Local. The file is not wanted any more: if it is closed and waits, nothing is written to it.
   /// One rank may say so, or all.
-  void drop(const std::string& path);
+  void drop(std::int64_t number);
   bool is_empty() const { return open_.empty() && closed_.empty(); }
   /// Local. In the order in which they were added.
   std::vector<Dataset*> open_members() const;
   /// Local. Whether an open member is the file of that name, of whatever opening.
-  bool has_open(const std::string& path) const;
+  bool has_open(const std::string& path, FileNumber file) const;
   /// Of the last time, as JSON: the plan, what was predicted and what it took.
   std::string plan_json() const { return last_.json(name_); }
 
  private:
   struct Member {
     Dataset* dataset;
+    std::shared_ptr<const std::string> path;  // under which it was added
     FileNumber file;
-    std::int64_t number;  // the same on all ranks
+    std::int64_t number;  // the same on all ranks, from 1 on
 
     bool is(const std::string& name, FileNumber other) const;
   };
@@ -118,17 +134,25 @@ class Bundle final : public WritesTogether {
     std::unique_ptr<Dataset> dataset;
     Member member;
     bool dropped = false;
-    bool written = false;  // with the others, and nothing since
+    bool under_way = false;  // or still waiting, where others end
+    bool written = false;    // with the others, and nothing since
     std::optional<Error> failed = std::nullopt;
   };
 
+  void complete(bool later);
+  void settle();
+  JointOutcome finish(JointWrite& write);
+  void leave_under_way(std::unique_ptr<JointWrite> write);
   Member take_open(const Dataset* dataset);
   std::vector<Dataset*> waiting() const;
-  void write_jointly(std::span<Dataset* const> files);
+  void write_jointly(std::span<Dataset* const> files, bool later);
   void note_time(double seconds, std::span<const std::int64_t> bytes);
-  void end_closed(std::span<std::int64_t> codes);
+  void end_closed();
   void print_record();
   void note_apart(const Error& why);
+  void note_lost(const Member& member, const Error& error);
+  void follow_renamed();
+  void expect_members();
   BundlePlan choose(std::span<const std::int64_t> bytes, int ranks_per_node, std::string& why);
 
   Comm comm_;
@@ -137,8 +161,9 @@ class Bundle final : public WritesTogether {
   BundleOptions options_;
   std::vector<Member> open_;
   std::vector<Closed> closed_;
-  std::vector<std::pair<std::string, Error>> lost_;
-  std::vector<std::pair<std::string, int>> outcomes_;
+  using Path = std::shared_ptr<const std::string>;
+  std::vector<std::pair<Path, Error>> lost_;
+  std::vector<std::pair<Path, int>> outcomes_;  // there is room for that of each member
   std::int64_t added_ = 0;
   int closes_ = 0;         // since it was written because there were enough
   std::string report_to_;  // as Method::report has it; the first member's
@@ -148,6 +173,9 @@ class Bundle final : public WritesTogether {
   std::map<BundleScheme, double> measured_;  // least seconds a byte, so far
   bool is_first_ = true;                     // sets up memory, and finds out how long calls take
   bool busy_ = false, overlapping_ = false;
+  std::vector<std::int64_t> codes_;  // of closed members: there is room
+  std::unique_ptr<WriteQueue> queue_;
+  std::unique_ptr<JointWrite> under_way_;
 };
 
 }  // namespace forebay

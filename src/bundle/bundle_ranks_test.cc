@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "bundle/bundle.h"
@@ -335,6 +337,139 @@ TEST(Bundles, one_full_disk_of_several_is_that_files_error) {
   });
 }
 
+/// Three files a step, closed behind `files`; what a step is.
+void write_steps(const Comm& comm, Bundle& bundle, int begin, int end) {
+  for (int step = begin; step < end; ++step) {
+    for (const char* name : {"x", "y", "z"}) {
+      Simple one(comm, path_of(name, step));
+      EXPECT_TRUE(bundle.add(*one.ds));
+      one.define();
+      one.put(step);
+      bundle.close(std::move(one.ds));
+    }
+  }
+}
+
+void expect_steps(const Comm& comm, int begin, int end) {
+  for (int step = begin; step < end; ++step) {
+    for (const char* name : {"x", "y", "z"}) {
+      Simple one(comm, path_of("unused", 5));
+      one.ds->close();
+      one.ds = Dataset::open(comm, path_of(name, step), false, {});
+      ASSERT_EQ(one.ds->schema().vars.size(), 1u);
+      EXPECT_EQ(one.get(), step) << name;
+      one.ds->close();
+    }
+  }
+}
+
+BundleOptions async_options(int ranks_per_node, Count memory = 1 << 20) {
+  BundleOptions options;
+  options.async = true;
+  options.files = 3;
+  options.memory = memory;
+  options.ranks_per_node = ranks_per_node;
+  if (ranks_per_node > 0) options.scheme = BundleScheme::balanced;
+  return options;
+}
+
+TEST(AsyncBundles, a_thread_writes_and_the_next_close_or_whoever_asks_makes_it_visible) {
+  for (const int node : {0, 1}) {
+    for (const Count memory : {Count{1} << 20, Count{3000}}) {
+      run_as_threads(3, [&](const Comm& comm) {
+        Bundle bundle(comm, "b", 1, async_options(node, memory));
+        write_steps(comm, bundle, 20, 21);
+        comm.barrier();
+        EXPECT_TRUE(bundle.is_under_way());
+        // Without its header nobody takes it for a file.
+        const std::string first = content(path_of("z", 20)).substr(0, 3);
+        EXPECT_NE(first, "CDF");
+        EXPECT_EQ(bundle.waits(path_of("x", 20)), Bundle::Waits::yes);
+        if (comm.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        write_steps(comm, bundle, 21, 22);
+        EXPECT_TRUE(bundle.is_under_way());
+        write_steps(comm, bundle, 22, 23);
+        EXPECT_EQ(bundle.waits(path_of("x", 20)), Bundle::Waits::no);
+        EXPECT_EQ(bundle.waits(path_of("y", 22)), Bundle::Waits::yes);
+        expect_steps(comm, 20, 22);
+        bundle.complete();
+        EXPECT_FALSE(bundle.is_under_way());
+        bundle.tell();
+        expect_steps(comm, 22, 23);
+        EXPECT_TRUE(bundle.is_empty());
+      });
+    }
+  }
+}
+
+// What is read, synchronised or told to have so many records is there.
+TEST(AsyncBundles, an_open_member_waits_for_the_thread) {
+  const std::vector<std::function<void(Simple&)>> needs = {
+      [](Simple& one) { EXPECT_EQ(one.get(), 7); },
+      [](Simple& one) { one.ds->sync(); },
+      [](Simple& one) { one.ds->flush(); },
+      [](Simple& one) { one.ds->sync_numrecs(); },
+      [](Simple& one) { one.ds->begin_independent(), one.ds->end_independent(); },
+      [](Simple& one) { one.ds->redef(), one.ds->enddef(); },
+  };
+  for (const auto& need : needs) {
+    run_as_threads(2, [&](const Comm& comm) {
+      Bundle bundle(comm, "b", 1, async_options(1));
+      Simple open(comm, path_of("open", 1));
+      EXPECT_TRUE(bundle.add(*open.ds));
+      open.define();
+      open.put(7);
+      write_steps(comm, bundle, 24, 25);
+      EXPECT_TRUE(bundle.is_under_way());
+      EXPECT_TRUE(open.ds->waiting().any);
+      need(open);
+      EXPECT_FALSE(bundle.is_under_way());
+      expect_steps(comm, 24, 25);
+      EXPECT_EQ(open.get(), 7);
+      bundle.close(std::move(open.ds));
+      bundle.complete();
+      bundle.tell();
+    });
+  }
+}
+
+TEST(AsyncBundles, a_full_disk_is_told_by_the_close_that_finds_it) {
+  run_as_threads(3, [&](const Comm& comm) {
+    Bundle bundle(comm, "b", 1, async_options(0));
+    Simple a(comm, path_of("a", 13)), full(comm, "/dev/full"), b(comm, path_of("b", 13));
+    for (Simple* one : {&a, &full, &b}) {
+      EXPECT_TRUE(bundle.add(*one->ds));
+      one->define();
+      one->put(3);
+    }
+    for (Simple* one : {&a, &full, &b}) EXPECT_NO_THROW(bundle.close(std::move(one->ds)));
+    Errc code = Errc::ok;
+    std::string told;
+    try {
+      write_steps(comm, bundle, 26, 27);
+    } catch (const Error& error) {
+      code = error.code();
+      told = error.message();
+    }
+    EXPECT_EQ(code, Errc::eno_space);
+    EXPECT_NE(told.find("/dev/full"), std::string::npos) << told;
+    EXPECT_EQ(content(path_of("a", 13)), content(path_of("b", 13)));
+    EXPECT_GT(size_of_file(path_of("a", 13)), 120);
+    bundle.complete();
+    EXPECT_NO_THROW(bundle.tell());
+    expect_steps(comm, 26, 27);
+    EXPECT_EQ(bundle.take_outcomes().size(), 6u);
+  });
+}
+
+TEST(AsyncBundles, what_is_under_way_when_a_bundle_goes_is_dropped) {
+  run_as_threads(2, [&](const Comm& comm) {
+    Bundle bundle(comm, "b", 1, async_options(0));
+    write_steps(comm, bundle, 28, 29);
+    EXPECT_TRUE(bundle.is_under_way());
+  });
+}
+
 TEST(Bundles, a_file_is_a_member_once) {
   run_as_threads(2, [&](const Comm& comm) {
     Bundle bundle = bundle_of(comm), other = bundle_of(comm);
@@ -425,7 +560,7 @@ TEST(Bundles, a_dropped_member_is_not_written) {
     bundle.close(std::move(a.ds));
     bundle.close(std::move(b.ds));
     comm.barrier();
-    if (comm.rank() == 1) bundle.drop(path_of("a", 5));
+    if (comm.rank() == 1) bundle.drop(bundle.waiting_as(path_of("a", 5)));
     comm.barrier();
     std::filesystem::remove(path_of("a", 5));
     bundle.remove(*c.ds);
@@ -436,6 +571,67 @@ TEST(Bundles, a_dropped_member_is_not_written) {
     EXPECT_FALSE(std::filesystem::exists(path_of("a", 5)));
     EXPECT_GT(size_of_file(path_of("b", 5)), 80);
   });
+}
+
+// Under its old name may be another by then, which is nobody's here.
+TEST(Bundles, a_file_that_is_renamed_is_written_where_it_is) {
+  for (const bool replaced : {false, true}) {
+    const std::string other = "another file of that name";
+    run_as_threads(3, [&](const Comm& comm) {
+      BundleOptions options;
+      options.scheme = BundleScheme::balanced;
+      Bundle bundle(comm, "b", 1, options);
+      Simple a(comm, path_of("a", 10)), b(comm, path_of("b", 10));
+      for (Simple* one : {&a, &b}) {
+        EXPECT_TRUE(bundle.add(*one->ds, file_number(one->ds->path())));
+        one->define();
+        one->put(6);
+      }
+      bundle.close(std::move(a.ds));
+      comm.barrier();
+      if (comm.is_root()) {
+        std::filesystem::rename(path_of("a", 10), path_of("moved", 10));
+        std::filesystem::rename(path_of("b", 10), path_of("moved", 11));
+        if (replaced) std::ofstream(path_of("a", 10)) << other;
+      }
+      comm.barrier();
+      EXPECT_EQ(bundle.waits(path_of("moved", 10)), Bundle::Waits::yes);
+      bundle.complete();
+      bundle.tell();
+      b.put(6);
+      bundle.close(std::move(b.ds));
+      bundle.complete();
+      bundle.tell();
+      comm.barrier();
+      EXPECT_EQ(content(path_of("moved", 10)), content(path_of("moved", 11)));
+      EXPECT_GT(size_of_file(path_of("moved", 10)), 120);
+      EXPECT_EQ(std::filesystem::exists(path_of("a", 10)), replaced);
+    });
+    if (replaced) {
+      EXPECT_EQ(content(path_of("a", 10)), other);
+    }
+  }
+}
+
+TEST(Bundles, another_file_of_a_members_name_is_not_written_to) {
+  const std::string other(500, 'x');
+  run_as_threads(3, [&](const Comm& comm) {
+    Bundle bundle = bundle_of(comm);
+    Simple a(comm, path_of("a", 12));
+    EXPECT_TRUE(bundle.add(*a.ds, file_number(a.ds->path())));
+    a.define();
+    a.put(6);
+    comm.barrier();
+    if (comm.is_root()) {
+      std::filesystem::remove(path_of("a", 12));
+      std::ofstream(path_of("a", 12)) << other;
+    }
+    comm.barrier();
+    bundle.close(std::move(a.ds));
+    attempt_to([&] { bundle.complete(); });
+    attempt_to([&] { bundle.tell(); });  // an error, where a rank had to open it
+  });
+  EXPECT_EQ(content(path_of("a", 12)), other);
 }
 
 TEST(Bundles, an_opened_file_is_its_old_self_until_then) {

@@ -101,67 +101,79 @@ JointFacts agree_on_facts(const Comm& comm, std::span<Dataset* const> files,
   return facts;
 }
 
-JointOutcome write_jointly(const Comm& comm, std::span<Dataset* const> files,
-                           std::vector<std::unique_ptr<ExtentStream>> streams,
-                           const JointFacts& facts, const BundlePlan& plan,
-                           const BundleOptions& options, std::int64_t latency, Report& report) {
-  const auto began = std::chrono::steady_clock::now();
+JointWrite::JointWrite(const Comm& comm, std::vector<Dataset*> files,
+                       std::vector<std::unique_ptr<ExtentStream>> streams, JointFacts facts,
+                       BundlePlan plan, const BundleOptions& options, std::int64_t latency,
+                       WriteQueue* queue, Report& report)
+    : comm_(comm),
+      files_(std::move(files)),
+      facts_(std::move(facts)),
+      plan_(std::move(plan)),
+      queue_(queue),
+      began_(std::chrono::steady_clock::now()) {
   // Of a store that nobody has written to yet is taken what costs least if it is wrong.
   const bool unknown = latency == std::numeric_limits<std::int64_t>::max();
-  const bool slow = unknown || is_slow(latency);
-  const bool bulk = slow || facts.several;
+  slow_ = unknown || is_slow(latency);
+  const bool bulk = slow_ || facts_.several;
   std::vector<ByteFile*> bytes_of;
-  for (Dataset* file : files) bytes_of.push_back(file->waiting_file());
+  for (Dataset* file : files_) bytes_of.push_back(file->waiting_file());
 
-  const BundleWindows windows(facts.ranges, window_size(facts, files, comm, options, bulk));
-  const auto merged = std::make_shared<MergedFile>(files[0]->path(), std::move(bytes_of), windows);
-  MergedStream extents(std::move(streams), windows);
-  const PlannedWindows planned{windows.size(),
-                               [&](Count position) { return owner_of(plan, windows, position); }};
+  windows_ = std::make_unique<BundleWindows>(facts_.ranges,
+                                             window_size(facts_, files_, comm, options, bulk));
+  merged_ = std::make_shared<MergedFile>(files_[0]->path(), std::move(bytes_of), *windows_, queue);
+  MergedStream extents(std::move(streams), *windows_);
+  const PlannedWindows planned{
+      windows_->size(), [&](Count position) { return owner_of(plan_, *windows_, position); }};
   TransportOptions to;
   // Overlaps are seen in windows only.
-  to.kind = plan.groups.size() == 1 && !facts.several ? "auto" : "aggregated";
+  to.kind = plan_.groups.size() == 1 && !facts_.several ? "auto" : "aggregated";
   to.bulk = bulk;
   to.buffer_limit = options.buffer_limit;
   to.hole_threshold = std::numeric_limits<Count>::max();
-  for (const Dataset* file : files)
+  for (const Dataset* file : files_)
     to.hole_threshold = std::min(to.hole_threshold, file->method().hole_threshold);
   to.ranks_per_node = options.ranks_per_node;
   to.planned = &planned;
-  JointOutcome outcome;
-  if (windows.count() > 0) {
-    const auto transport = make_transport(comm, merged, to, report);
-    transport->write_all(extents);
-    outcome.overlapped = facts.several && transport->overlapped();
-    transport->close();
-  }
+  if (windows_->count() == 0) return;
+  std::optional<WriteQueue::Open> open;
+  if (queue) open.emplace(*queue);
+  const auto transport = make_transport(comm, merged_, to, report);
+  transport->write_all(extents);
+  overlapped_ = facts_.several && transport->overlapped();
+  transport->close();
+}
 
-  std::vector<std::int64_t> codes(files.size() + 1);
+JointWrite::~JointWrite() {
+  if (queue_ && merged_) queue_->drop(*merged_);
+}
+
+JointOutcome JointWrite::finish() {
+  std::vector<std::int64_t> codes(files_.size() + 1);
   const auto note = [&](std::size_t f, const std::optional<Error>& failed) {
     if (failed) codes[f] = std::min<std::int64_t>(codes[f], to_int(failed->code()));
   };
-  for (std::size_t f = 0; f < files.size(); ++f) note(f, merged->failure(f));
-  codes.back() = merged->least_latency(true);
-  comm.all_reduce(codes, Reduce::min);
+  if (queue_) queue_->drain();
+  for (std::size_t f = 0; f < files_.size(); ++f) note(f, merged_->failure(f));
+  codes.back() = merged_->least_latency(true);
+  comm_.all_reduce(codes, Reduce::min);
+  JointOutcome outcome;
   outcome.latency = codes.back();
-  outcome.done.resize(files.size());
-  if (outcome.overlapped) return outcome;
+  outcome.codes.resize(files_.size(), to_int(Errc::ewrite));
+  if (overlapped_) return outcome;
 
   // Behind all values, what makes them visible.
   std::vector<std::size_t> mine;
-  for (std::size_t f = 0; f < files.size(); ++f)
-    if (codes[f] == 0 && root_of(plan, f) == comm.rank()) mine.push_back(f);
-  each_at_once(mine, slow, [&](std::size_t f) {
-    note(f, attempt_to([&] { files[f]->publish_alone(facts.numrecs[f]); }));
+  for (std::size_t f = 0; f < files_.size(); ++f)
+    if (codes[f] == 0 && root_of(plan_, f) == comm_.rank()) mine.push_back(f);
+  each_at_once(mine, slow_, [&](std::size_t f) {
+    note(f, attempt_to([&] { files_[f]->publish_alone(facts_.numrecs[f]); }));
   });
-  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - began;
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - began_;
   codes.back() = -took.count();
-  comm.all_reduce(codes, Reduce::min);
+  comm_.all_reduce(codes, Reduce::min);
   outcome.seconds = static_cast<double>(-codes.back()) * 1e-9;
-  for (std::size_t f = 0; f < files.size(); ++f) {
-    outcome.done[f] = codes[f] == 0;
-    if (outcome.done[f]) files[f]->written_together(facts.numrecs[f]);
-  }
+  codes.pop_back();
+  outcome.codes = std::move(codes);
   return outcome;
 }
 

@@ -1,7 +1,10 @@
 // What waits of several datasets, written in one operation.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -9,6 +12,8 @@
 #include "dataset/dataset.h"
 #include "plan/bundle.h"
 #include "plan/bundle_windows.h"
+#include "storage/write_queue.h"
+#include "transport/merged_files.h"
 
 namespace forebay {
 
@@ -25,8 +30,7 @@ struct JointFacts {
 
 /// What became of it; the same on all ranks.
 struct JointOutcome {
-  std::vector<bool> done;   ///< of each file: it is all there, and visible
-  bool overlapped = false;  ///< ranks wrote the same bytes, in one file or another: nothing is told
+  std::vector<std::int64_t> codes;  ///< of each file; 0: it is all there, and visible
   std::int64_t latency = 0;
   double seconds = 0;
 };
@@ -35,11 +39,39 @@ struct JointOutcome {
 JointFacts agree_on_facts(const Comm& comm, std::span<Dataset* const> files,
                           std::span<const std::unique_ptr<ExtentStream>> streams);
 
-/// Collective, and no error of a file's: that one is not done. `latency`: of a write, as far as it
-/// is known (ByteFile::least_latency). Throws on all ranks or on none.
-JointOutcome write_jointly(const Comm& comm, std::span<Dataset* const> files,
-                           std::vector<std::unique_ptr<ExtentStream>> streams,
-                           const JointFacts& facts, const BundlePlan& plan,
-                           const BundleOptions& options, std::int64_t latency, Report& report);
+/// One operation, in two steps: values go to their files, or to a queue, and what makes them
+/// visible behind that.
+class JointWrite {
+ public:
+  /// Collective. `latency`: of a write, as far as it is known (ByteFile::least_latency). `queue`,
+  /// which outlives it: where values go; may be null. Throws on all ranks or on none.
+  JointWrite(const Comm& comm, std::vector<Dataset*> files,
+             std::vector<std::unique_ptr<ExtentStream>> streams, JointFacts facts, BundlePlan plan,
+             const BundleOptions& options, std::int64_t latency, WriteQueue* queue, Report& report);
+  ~JointWrite();
+  JointWrite(const JointWrite&) = delete;
+  JointWrite& operator=(const JointWrite&) = delete;
+
+  std::span<Dataset* const> files() const { return files_; }
+  const JointFacts& facts() const { return facts_; }
+  /// Ranks wrote the same bytes, in one file or another. Known to all.
+  bool overlapped() const { return overlapped_; }
+  /// Collective, once; waits for the queue. No error of a file's: that one is not done. Throws on
+  /// all ranks or on none.
+  JointOutcome finish();
+  /// Local, behind finish(). What went wrong with a file here, if it did.
+  const std::optional<Error>& failure(std::size_t file) const { return merged_->failure(file); }
+
+ private:
+  Comm comm_;
+  std::vector<Dataset*> files_;
+  JointFacts facts_;
+  BundlePlan plan_;
+  WriteQueue* queue_;
+  std::chrono::steady_clock::time_point began_;
+  bool slow_ = false, overlapped_ = false;
+  std::unique_ptr<BundleWindows> windows_;
+  std::shared_ptr<MergedFile> merged_;
+};
 
 }  // namespace forebay

@@ -28,4 +28,8 @@ class Session {
 /// (MPICH, Intel MPI, Slurm), MVAPICH, PALS or ALPS (Cray).
 bool launched_by_mpi();
 
+/// Local. f() is called when MPI_Finalize begins, while ranks may still talk to each other; in a
+/// process that has not started MPI, when it exits.
+void at_the_end(void (*f)());
+
 }  // namespace forebay

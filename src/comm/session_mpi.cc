@@ -32,4 +32,22 @@ Session::~Session() {
   MPI_Finalize();
 }
 
+// MPI deletes the attributes of MPI_COMM_SELF first.
+void at_the_end(void (*f)()) {
+  int initialised = 0;
+  MPI_Initialized(&initialised);
+  if (!initialised) {
+    std::atexit(f);
+    return;
+  }
+  const auto call = [](MPI_Comm, int, void* kept, void*) {
+    reinterpret_cast<void (*)()>(kept)();
+    return MPI_SUCCESS;
+  };
+  int key = MPI_KEYVAL_INVALID;
+  check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, call, &key, nullptr),
+            "MPI_Comm_create_keyval");
+  check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, key, reinterpret_cast<void*>(f)), "MPI_Comm_set_attr");
+}
+
 }  // namespace forebay

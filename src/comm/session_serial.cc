@@ -1,3 +1,5 @@
+#include <cstdlib>
+
 #include "comm/session.h"
 
 namespace forebay {
@@ -6,5 +8,7 @@ bool launched_by_mpi() { return false; }
 
 Session::Session() = default;
 Session::~Session() = default;
+
+void at_the_end(void (*f)()) { std::atexit(f); }
 
 }  // namespace forebay

@@ -119,6 +119,13 @@ class Container {
   /// records.
   virtual void publish_alone() {}
   virtual void published() {}  ///< local, on all ranks, behind it
+  /// Local. The path by which the file is found, if this rank has it open and it was renamed; else
+  /// the one that it had.
+  virtual std::string place_now() = 0;
+  /// Local, the same on all ranks: it has been renamed to that.
+  virtual void moved(const std::string& path) = 0;
+  /// Local. From here on another file of its name is not written to. 0: is not known.
+  virtual void expect(std::uint64_t inode) = 0;
 
   // -- the end
 

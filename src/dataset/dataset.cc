@@ -250,7 +250,7 @@ void Dataset::sync_numrecs() {
   require_data();
   require_writable();
   together(comm_, [&] {
-    if (stage_->holds_writes() && mode_ == Mode::collective) stage_->flush(true);
+    if ((stage_->holds_writes() || handed_over_) && mode_ == Mode::collective) stage_->flush(true);
     write_agreed_numrecs();
   });
 }

@@ -231,8 +231,21 @@ class Dataset {
   std::unique_ptr<ExtentStream> waiting_extents();
   /// Local, on one rank, behind the values: what makes them visible. `numrecs`: which all agree on.
   void publish_alone(Count numrecs);
-  /// Local, on all ranks: all is in the file, and visible.
-  void written_together(Count numrecs);
+  /// Local, on all ranks: all is in the file, or in a queue that somebody sees to.
+  void handed_over(Count numrecs);
+  /// Local, on all ranks, behind publish_alone() on one: it is visible.
+  void published();
+  /// Local, on all ranks: what was handed over did not get there.
+  void failed() { handed_over_ = false; }
+  bool is_handed_over() const { return handed_over_; }
+  /// Local. As the container has it: where renamed files are, and how they are known again; the
+  /// queue that values go to.
+  std::string place_now() { return container_->place_now(); }
+  void moved(const std::string& path) { container_->moved(path_ = path); }
+  void expect(std::uint64_t inode) { container_->expect(inode); }
+  /// Collective over `comm`, of the ranks of all of `all`, which are in collective data mode. What
+  /// wait(Which::all) does for each, with one agreement. The first error of all.
+  static std::optional<Error> wait_for_all(const Comm& comm, std::span<Dataset* const> all);
   /// Collective. What waits is written, by this file's own means.
   void write_alone();
   /// Local, on all ranks: closes a file that has nothing waiting, and whose size is what it should
@@ -291,6 +304,11 @@ class Dataset {
   Errc put_range_error();
   void report_staged_range_error();
   Errc finish(Request& request, bool delivered);
+  struct Operation;
+  template <typename F>
+  bool attempt(Operation& operation, bool collective, F&& f);
+  void offer(std::vector<Request>& requests, Operation& operation);
+  void submit(std::vector<Request>& requests, Operation& operation, bool known, bool collective);
   void carry_out(std::vector<Request>& requests, bool collective,
                  const std::optional<Error>& local_error);
   void note_records(Count last_record, bool collective, bool direct = false);
@@ -312,6 +330,7 @@ class Dataset {
   bool changed_ = false;  // something was written since open
   bool fill_ = false;
   Count record_stride_ = 0;     // of the definitions that the file has: see file_type_stride()
+  bool handed_over_ = false;    // what waited is in a queue, and is not visible yet
   bool numrecs_dirty_ = false;  // this rank's count of records may differ from the file's
   Report report_;               // outlives container and stage, as what follows
   std::unique_ptr<WriteQueue> later_;  // where the stage wants one

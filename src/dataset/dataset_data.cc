@@ -156,71 +156,109 @@ Errc Dataset::finish(Request& r, bool delivered) {
   return status;
 }
 
-// All writes, then all reads. Collective: ranks agree on whether there are any, and on the number
-// of records. What fails on one rank only all get to know, so that they go on alike.
-void Dataset::carry_out(std::vector<Request>& requests, bool collective,
-                        const std::optional<Error>& local_error) {
-  std::optional<Error> failed;
-  const auto attempt = [&](auto&& f) {
-    auto error = collective ? up_to_meeting(comm_, f) : attempt_to(f);
-    const bool goes_on = !error || error->is_own_matter();
-    keep_first(failed, std::move(error));
-    return goes_on;
-  };
-  // Somebody writes, somebody reads, last record written, then what the stage needs to know.
-  constexpr std::size_t of_stage = 11;
-  std::array<std::int64_t, of_stage + std::tuple_size_v<decltype(Foreseen::values)>> facts{};
+/// Requests on their way through the stage, and what ranks agree on of them.
+struct Dataset::Operation {
+  enum Fact : std::size_t { writes_any, reads_any, last_record, of_stage };
+
   std::vector<Request> writes, reads;
+  std::array<std::int64_t, 11> facts{};  // maxima
+  std::optional<Foreseen> foreseen;
+  std::optional<Error> failed;
+
+  void put(const StageNeeds& needs) {
+    const std::array<std::int64_t, 8> all{needs.flush, needs.direct, needs.staged, needs.unserved,
+                                          needs.alike, needs.unlike, needs.first,  needs.last};
+    std::copy(all.begin(), all.end(), facts.begin() + of_stage);
+  }
+  // Foreseen, if it is of one direction: else a rank may have foreseen one of its two operations.
+  StageNeeds needs() const {
+    const bool one = facts[writes_any] + facts[reads_any] == 1;
+    return {facts[3], facts[4],  facts[5],
+            facts[6], facts[7],  facts[8],
+            facts[9], facts[10], one ? foreseen : std::nullopt};
+  }
+  void agree(const Comm& comm) {
+    if (!foreseen) return comm.all_reduce(facts, Reduce::max);
+    auto& values = foreseen->values;
+    std::array<std::int64_t,
+               std::tuple_size_v<decltype(facts)> + std::tuple_size_v<decltype(Foreseen::values)>>
+        all;
+    std::copy(values.begin(), values.end(), std::copy(facts.begin(), facts.end(), all.begin()));
+    comm.max_and_sum(all, facts.size() + Foreseen::maxima);
+    std::copy_n(all.begin(), facts.size(), facts.begin());
+    std::copy_n(all.begin() + facts.size(), values.size(), values.begin());
+  }
+};
+
+// What fails on one rank only all get to know, so that they go on alike. Whether they do.
+template <typename F>
+bool Dataset::attempt(Operation& operation, bool collective, F&& f) {
+  auto error = collective ? up_to_meeting(comm_, f) : attempt_to(f);
+  const bool goes_on = !error || error->is_own_matter();
+  keep_first(operation.failed, std::move(error));
+  return goes_on;
+}
+
+// Local.
+void Dataset::offer(std::vector<Request>& requests, Operation& operation) {
+  std::vector<Request>&writes = operation.writes, &reads = operation.reads;
+  auto& facts = operation.facts;
+  writes.reserve(requests.size());
+  reads.reserve(requests.size());
+  for (Request& r : requests) {
+    facts[r.write ? Operation::writes_any : Operation::reads_any] = 1;
+    if (r.write)
+      facts[Operation::last_record] = std::max(facts[Operation::last_record], r.last_record);
+    (r.write ? writes : reads).push_back(std::move(r));
+  }
   StageNeeds needs;
-  const bool known = attempt([&] {
-    writes.reserve(requests.size());
-    reads.reserve(requests.size());
-    for (Request& r : requests) {
-      facts[r.write ? 0 : 1] = 1;
-      if (r.write) facts[2] = std::max(facts[2], r.last_record);
-      (r.write ? writes : reads).push_back(std::move(r));
-    }
-    failed = attempt_to([&] { needs = stage_->offer(writes, reads); });
-    facts[3] = needs.flush;
-    facts[4] = needs.direct;
-    facts[5] = needs.staged;
-    facts[6] = needs.unserved;
-    facts[7] = needs.alike;
-    facts[8] = needs.unlike;
-    facts[9] = needs.first;
-    facts[10] = needs.last;
-    std::optional<Foreseen> foreseen;
-    if (collective && comm_.size() > 1) foreseen = stage_->foresee(writes.empty() ? reads : writes);
-    if (foreseen) std::copy(foreseen->values.begin(), foreseen->values.end(), &facts[of_stage]);
-    if (collective) comm_.max_and_sum(facts, of_stage + Foreseen::maxima);
-    needs = {facts[3], facts[4], facts[5], facts[6], facts[7], facts[8], facts[9], facts[10]};
-    // Of one direction, that is: else a rank may have foreseen one of its two operations.
-    if (foreseen && facts[0] + facts[1] == 1)
-      std::copy_n(&facts[of_stage], foreseen->values.size(),
-                  needs.foreseen.emplace().values.begin());
-  });
+  operation.failed = attempt_to([&] { needs = stage_->offer(writes, reads); });
+  operation.put(needs);
+}
+
+// All writes, then all reads, once ranks have agreed on the facts. `known`: they have.
+void Dataset::submit(std::vector<Request>& requests, Operation& operation, bool known,
+                     bool collective) {
+  std::vector<Request>&writes = operation.writes, &reads = operation.reads;
+  const auto& facts = operation.facts;
+  const StageNeeds needs = operation.needs();
   const auto part = [&](std::vector<Request>& list, bool write) {
-    return attempt([&] { stage_->submit(list, write, collective, needs); });
+    return attempt(operation, collective, [&] { stage_->submit(list, write, collective, needs); });
   };
-  if (known && facts[0]) {
+  if (known && facts[Operation::writes_any]) {
     changed_ = true;
     // Data and the number of records become visible by one publication, where there is one.
-    const Count before = schema_.numrecs;
+    const Count before = schema_.numrecs, last = facts[Operation::last_record];
     const bool together = container_->publishes_records() && (collective || comm_.size() == 1) &&
                           !stage_->publishes_later();
-    if (together) schema_.numrecs = std::max(before, facts[2]);
+    if (together) schema_.numrecs = std::max(before, last);
     const bool written = part(writes, true);
     if (together) schema_.numrecs = before;
-    if (written) attempt([&] { note_records(facts[2], collective, needs.direct != 0); });
+    if (written)
+      attempt(operation, collective, [&] { note_records(last, collective, needs.direct != 0); });
   }
-  if (known && facts[1]) part(reads, false);
+  if (known && facts[Operation::reads_any]) part(reads, false);
   if (!writes.empty() || !reads.empty()) {
     requests.clear();  // they have been moved; there is room for them
     for (Request& r : writes) requests.push_back(std::move(r));
     for (Request& r : reads) requests.push_back(std::move(r));
   }
+}
+
+// Collective: ranks agree on whether there are any requests, and on the number of records.
+void Dataset::carry_out(std::vector<Request>& requests, bool collective,
+                        const std::optional<Error>& local_error) {
+  Operation operation;
+  const bool known = attempt(operation, collective, [&] {
+    offer(requests, operation);
+    if (collective && comm_.size() > 1)
+      operation.foreseen =
+          stage_->foresee(operation.writes.empty() ? operation.reads : operation.writes);
+    if (collective) operation.agree(comm_);
+  });
+  submit(requests, operation, known, collective);
   if (local_error) throw *local_error;
-  if (failed) throw *failed;
+  if (operation.failed) throw *operation.failed;
 }
 
 // Data first, then the count that makes it visible. What was not staged, and all before it, is in
@@ -382,6 +420,47 @@ void Dataset::wait(Which which, std::span<int> ids, std::span<int> statuses, boo
   if (failed) throw *failed;
   if (range) throw out_of_range();
   report_staged_range_error();
+}
+
+std::optional<Error> Dataset::wait_for_all(const Comm& comm, std::span<Dataset* const> all) {
+  struct Waited {
+    std::vector<Request> requests;
+    Operation operation;
+    std::optional<Error> own;
+  };
+  std::vector<Waited> waited;
+  const auto known = up_to_meeting(comm, [&] {
+    constexpr std::size_t facts_each = std::tuple_size_v<decltype(Operation::facts)>;
+    std::vector<std::int64_t> facts(all.size() * facts_each);
+    waited.resize(all.size());
+    for (std::size_t f = 0; f < all.size(); ++f) {
+      std::vector<std::ptrdiff_t> places;
+      Waited& one = waited[f];
+      one.own = attempt_to([&] { one.requests = all[f]->take(Which::all, {}, {}, places); });
+      all[f]->offer(one.requests, one.operation);
+      std::copy(one.operation.facts.begin(), one.operation.facts.end(),
+                facts.begin() + static_cast<std::ptrdiff_t>(f * facts_each));
+    }
+    comm.all_reduce(facts, Reduce::max);
+    for (std::size_t f = 0; f < all.size(); ++f)
+      std::copy_n(facts.begin() + static_cast<std::ptrdiff_t>(f * facts_each), facts_each,
+                  waited[f].operation.facts.begin());
+  });
+  std::optional<Error> first = known;
+  for (std::size_t f = 0; f < waited.size(); ++f) {
+    auto& [requests, operation, own] = waited[f];
+    all[f]->submit(requests, operation, !known, true);
+    auto failed = own ? own : operation.failed;
+    if (!failed) failed = known;
+    bool range = false;
+    for (Request& r : requests) {
+      keep_first(failed,
+                 attempt_to([&] { range = all[f]->finish(r, !failed) == Errc::erange || range; }));
+    }
+    keep_first(first, std::move(failed));
+    if (range) attempt_into(first, [] { throw out_of_range(); });
+  }
+  return first;
 }
 
 void Dataset::cancel(Which which, std::span<int> ids, std::span<int> statuses) {

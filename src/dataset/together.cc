@@ -59,7 +59,7 @@ WaitingFacts Dataset::waiting() const {
   facts.bytes = holding_->held_bytes();
   facts.numrecs = schema_.numrecs;
   facts.numrecs_changed = numrecs_dirty_;
-  facts.any = facts.operations > 0 || container_->definitions_wait();
+  facts.any = facts.operations > 0 || handed_over_ || container_->definitions_wait();
   return facts;
 }
 
@@ -74,10 +74,14 @@ void Dataset::publish_alone(Count numrecs) {
   container_->publish_alone();
 }
 
-void Dataset::written_together(Count numrecs) {
+void Dataset::handed_over(Count numrecs) {
   schema_.numrecs = numrecs;
-  numrecs_dirty_ = false;
+  handed_over_ = true;
   holding_->forget_held();
+}
+
+void Dataset::published() {
+  numrecs_dirty_ = handed_over_ = false;
   container_->published();
 }
 

@@ -20,6 +20,8 @@ constexpr std::array<std::string_view, 3> swaps = {"auto", "enable", "disable"};
 constexpr std::array<std::string_view, 7> bundle_scheme_words = {"auto", "off", "joint",   "bps",
                                                                  "lps",  "ips", "balanced"};
 
+constexpr std::array<std::string_view, 2> switches = {"enable", "disable"};
+
 constexpr Count kib = 1024;
 constexpr Count no_limit = std::numeric_limits<Count>::max();
 constexpr int most_ranks = std::numeric_limits<int>::max();
@@ -135,6 +137,11 @@ constexpr KeySpec common_keys[] = {
               "buffer_limit.",
               "engine"},
              nullptr, 0),
+    word_key({"bundle_async", "enable|disable", "disable",
+              "A bundle that has as many files closed as bundle_files says is written by a thread, "
+              "while the program goes on.",
+              "engine"},
+             nullptr, switches),
     size_key({"checkpoint_memory", "bytes, at least 0", "256MiB",
               "Bytes of checkpoints of an adjoint computation that a rank keeps in memory "
               "(docs/checkpoints.md). 0: each is in a file when it was pushed.",

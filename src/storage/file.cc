@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <string_view>
 
 #include "base/attempt.h"
@@ -81,6 +82,26 @@ void File::ensure_open() {
     throw Error(Errc::efile, path_ + (S_ISDIR(st.st_mode) ? " is a directory" : " is a pipe"),
                 "give the path of a file");
   }
+  if (inode_ != 0 && st.st_ino != inode_) {
+    ::close(std::exchange(fd_, -1));
+    throw Error(Errc::efile, path_ + " is another file by now",
+                "a file keeps its name until what waits has been written to it");
+  }
+}
+
+std::string File::place_now() {
+  struct stat mine {
+  }, there{};
+  const auto is_at = [&](const char* path) {
+    return ::stat(path, &there) == 0 && there.st_dev == mine.st_dev && there.st_ino == mine.st_ino;
+  };
+  if (fd_ < 0 || ::fstat(fd_, &mine) != 0 || is_at(path_.c_str())) return path_;
+  char place[PATH_MAX + 1];
+  const std::string link = "/proc/self/fd/" + std::to_string(fd_);
+  const ssize_t length = ::readlink(link.c_str(), place, PATH_MAX);
+  if (length <= 0) return path_;
+  place[length] = '\0';
+  return is_at(place) ? place : path_;
 }
 
 int File::descriptor() {

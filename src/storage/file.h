@@ -12,6 +12,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/byte_file.h"
 #include "base/report.h"
@@ -91,6 +92,14 @@ class File : public ByteFile {
   /// Local. What this object writes counts as written by `other`, which outlives it.
   void write_for(File& other) { other_ = &other; }
 
+  /// Local. Where the file is that this object has open: path(), or what it has been renamed to;
+  /// path() where that is not to be found out.
+  std::string place_now();
+  /// Local. It is opened by that path from here on.
+  void moved(std::string path) { path_ = std::move(path); }
+  /// Local. Errc::efile where another file is found by the path; 0: whatever is.
+  void expect(std::uint64_t inode) { inode_ = inode; }
+
   bool release(Offset offset, Count bytes) override;
   bool is_linked() override;
   int descriptor();  ///< opens now
@@ -108,6 +117,7 @@ class File : public ByteFile {
   Report& report_;
   int fd_ = -1;
   bool was_open_ = false, drops_ = false;
+  std::uint64_t inode_ = 0;  // expected
   ClientCaches caches_ = ClientCaches::coherent;
   std::atomic<bool> dirty_ = false;  // written to since the last meeting; on any thread
   std::atomic<bool> stale_ = false;  // not read from since

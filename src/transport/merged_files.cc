@@ -103,8 +103,9 @@ std::size_t MergedStream::next(std::span<Extent> out) {
   return n;
 }
 
-MergedFile::MergedFile(std::string path, std::vector<ByteFile*> files, const BundleWindows& windows)
-    : path_(std::move(path)), files_(std::move(files)), windows_(windows) {
+MergedFile::MergedFile(std::string path, std::vector<ByteFile*> files, const BundleWindows& windows,
+                       WriteQueue* queue)
+    : path_(std::move(path)), files_(std::move(files)), windows_(windows), queue_(queue) {
   for (std::size_t f = 0; f < files_.size(); ++f) states_.push_back(std::make_unique<State>());
 }
 
@@ -166,6 +167,12 @@ void MergedFile::write_at(Offset offset, std::span<iovec> pieces) {
       note_time(took.count(), written);
     });
   }
+}
+
+// What goes wrong later is kept as well: nothing stays in the queue for it.
+void MergedFile::write_data_at(Offset offset, std::span<const std::byte> from) {
+  if (!writes_later()) return ByteFile::write_at(offset, from);
+  queue_->add(*this, offset, from);
 }
 
 // As File does it, less a nanosecond a byte.

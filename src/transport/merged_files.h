@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/extent.h"
 #include "plan/bundle_windows.h"
+#include "storage/write_queue.h"
 
 namespace forebay {
 
@@ -54,13 +55,16 @@ class MergedStream : public ExtentStream {
 /// are completed. Threads may write at a time.
 class MergedFile : public ByteFile {
  public:
-  /// Both outlive it.
-  MergedFile(std::string path, std::vector<ByteFile*> files, const BundleWindows& windows);
+  /// All outlive it. `queue`: that what is written goes to while that is open; may be null.
+  MergedFile(std::string path, std::vector<ByteFile*> files, const BundleWindows& windows,
+             WriteQueue* queue = nullptr);
 
   const std::string& path() const override { return path_; }
   std::size_t read_at(Offset offset, std::span<std::byte> into) override;
   using ByteFile::write_at;
   void write_at(Offset offset, std::span<iovec> pieces) override;
+  void write_data_at(Offset offset, std::span<const std::byte> from) override;
+  bool writes_later() const override { return queue_ && queue_->is_open(); }
   Offset size() override { return windows_.count() * windows_.size(); }
   void truncate(Offset) override {}
   void sync() override {}
@@ -91,6 +95,7 @@ class MergedFile : public ByteFile {
   std::string path_;
   std::vector<ByteFile*> files_;
   const BundleWindows& windows_;
+  WriteQueue* queue_;
   std::vector<std::unique_ptr<State>> states_;
   std::atomic<std::int64_t> least_latency_ = std::numeric_limits<std::int64_t>::max();
 };

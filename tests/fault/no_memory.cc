@@ -2,6 +2,7 @@
 // rank: no rank may hang or crash, and what calls say they have written must be there.
 //
 // Which layout, stage and transport: by FOREBAY_HINTS. Usage: no_memory_cases.h.
+#include <forebay.h>
 #include <mpi.h>
 #include <pnetcdf.h>
 
@@ -74,8 +75,17 @@ class Player {
   /// fails, anything that was ever written may be there.
   template <typename F>
   bool together(const char* step, F&& f) {
-    const bool done = call(step, f) == NC_NOERR;
-    if (of_all(done) != done) fail("a collective call failed on other ranks only");
+    const int code = call(step, f);
+    const bool done = code == NC_NOERR, none = of_all(!done);
+    if (of_all(done) || none) return after(done);
+    if (!done)
+      std::fprintf(stderr, "rank %d: %s: %s (%s)\n", rank, step, ncmpi_strerror(code),
+                   forebay_error_message());
+    MPI_Barrier(MPI_COMM_WORLD);
+    fail("a collective call failed on some ranks only");
+  }
+
+  bool after(bool done) {
     if (!done) {
       fixed_.forget();
       records_.forget();

@@ -410,6 +410,35 @@ TEST(BundleKeys, deleted_and_aborted_files_are_not_written) {
   expect_whole(c.path, 1);
 }
 
+// What was not removed is written, whatever name was removed, and whatever its own is by then.
+TEST(BundleKeys, a_file_that_was_not_deleted_is_written) {
+  const std::string folder = world.path("folder"), link = world.path("link");
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (world.rank == 0) std::filesystem::create_directory(folder);
+  MPI_Barrier(MPI_COMM_WORLD);
+  File a, b = create("b.nc", keys("kept", "0"));
+  a.path = folder + "/a.nc";
+  Info info(keys("kept", "0"));
+  EXPECT_OK(ncmpi_create(MPI_COMM_WORLD, a.path.c_str(), NC_64BIT_DATA, info, &a.id));
+  for (File* file : {&a, &b}) {
+    define(*file);
+    put(*file, 0);
+    EXPECT_OK(ncmpi_close(file->id));
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (world.rank == 0) {
+    std::filesystem::create_symlink(std::filesystem::absolute(b.path), link);
+    EXPECT_OK(ncmpi_delete(link.c_str(), MPI_INFO_NULL));
+    std::filesystem::rename(folder, folder + "2");
+    EXPECT_ERR(NC_ENOENT, ncmpi_delete(a.path.c_str(), MPI_INFO_NULL));
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  expect_whole(b.path, 1);
+  expect_whole(folder + "2/a.nc", 1);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (world.rank == 0) std::filesystem::remove_all(folder + "2");
+}
+
 TEST(BundleKeys, files_of_other_ranks_are_left_out) {
   File a = create("a.nc", keys("left", "0"));
   define(a);

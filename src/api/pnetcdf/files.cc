@@ -7,9 +7,9 @@
 #include <mutex>
 #include <string>
 
-#include "api/pnetcdf/bundles.h"
 #include "api/pnetcdf/interface.h"
 #include "array/names.h"
+#include "bundle/open_bundles.h"
 #include "comm/mpi.h"
 
 namespace forebay::pnetcdf {

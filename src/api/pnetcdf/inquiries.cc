@@ -3,12 +3,12 @@
 #include <cstring>
 #include <string>
 
-#include "api/pnetcdf/bundles.h"
 #include "api/pnetcdf/files.h"
 #include "api/pnetcdf/interface.h"
 #include "array/chunk_grid.h"
 #include "array/convert.h"
 #include "array/names.h"
+#include "bundle/open_bundles.h"
 #include "comm/mpi.h"
 #include "dataset/probe.h"
 
@@ -254,8 +254,7 @@ int ncmpi_inq_malloc_list(void) { return NC_ENOTENABLED; }
 int ncmpi_delete(const char* filename, MPI_Info) {
   return guard([&] {
     if (filename == nullptr) throw Error(Errc::ebad_file, "the path is a null pointer");
-    forget_closed(filename);
-    delete_file(filename);
+    delete_waiting(filename);
   });
 }
 

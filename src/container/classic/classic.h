@@ -54,6 +54,9 @@ class ClassicContainer : public Container {
   bool definitions_wait() const override { return definitions_wait_; }
   void publish_alone() override;
   void published() override { definitions_wait_ = false; }
+  std::string place_now() override { return file_.place_now(); }
+  void moved(const std::string& path) override { file_.moved(path); }
+  void expect(std::uint64_t inode) override { file_.expect(inode); }
 
   void sync() override;
   void look_again() override { file_.look_again(); }

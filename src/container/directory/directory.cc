@@ -37,6 +37,11 @@ class DirectoryContainer : private HeaderPath, public ClassicContainer {
     if (replaces) directory::remove_data(folder_);
   }
 
+  // The folder is what is renamed.
+  std::string place_now() override { return folder_; }
+  void moved(const std::string&) override {}
+  void expect(std::uint64_t) override {}
+
   void remove() override {
     const auto failed = attempt_to([&] {
       if (directory::is_ours(folder_)) directory::remove_data(folder_);

@@ -1,0 +1,384 @@
+#include "bundle/open_bundles.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/attempt.h"
+#include "base/hash.h"
+#include "comm/agree.h"
+#include "comm/session.h"
+#include "dataset/probe.h"
+#include "method/method_values.h"
+
+namespace forebay {
+
+namespace {
+
+struct Entry {
+  struct Added {
+    std::string path;
+    std::optional<int> code;  // once it is closed
+  };
+  std::unique_ptr<Bundle> bundle;
+  std::vector<Added> added;           // by forebay_bundle_add, in order
+  std::vector<const Dataset*> apart;  // those that could not wait, and are open
+
+  void note(const std::string& path, int code) {
+    const auto at = std::find_if(added.begin(), added.end(),
+                                 [&](const Added& one) { return !one.code && one.path == path; });
+    if (at != added.end()) at->code = code;
+  }
+  void note_outcomes() {
+    for (const auto& [path, code] : bundle->take_outcomes()) note(path, code);
+  }
+};
+
+/// By number. Never destroyed: what is left at exit must not call MPI, which has ended by then.
+std::map<int, Entry>& entries() {
+  static auto* all = new std::map<int, Entry>;
+  return *all;
+}
+int last_number = 0;
+std::atomic<std::size_t> how_many = 0;
+
+Entry* find(const std::string& name) {
+  for (auto& [number, entry] : entries())
+    if (entry.bundle->name() == name) return &entry;
+  return nullptr;
+}
+
+Entry& entry_of(int id) {
+  const auto found = entries().find(id);
+  if (found == entries().end())
+    throw Error(Errc::ebadid, std::to_string(id) + " is not the number of a bundle");
+  return found->second;
+}
+
+Bundle* bundle_of(const Dataset& dataset) {
+  auto* others = dataset.others();
+  for (auto& [number, entry] : entries())
+    if (entry.bundle.get() == others) return entry.bundle.get();
+  return nullptr;
+}
+
+void complete_all() {
+  for (auto& [number, entry] : entries()) {
+    Bundle& bundle = *entry.bundle;
+    auto failed = attempt_to([&] { bundle.complete(); });
+    keep_first(failed, attempt_to([&] { bundle.tell(); }));
+    // There is no call left that could return it.
+    if (failed && bundle.comm().is_root())
+      std::fprintf(stderr, "forebay: bundle %s: %s\n", bundle.name().c_str(),
+                   failed->message().c_str());
+  }
+  entries().clear();
+  how_many = 0;
+}
+
+void watch_the_end() {
+  static const bool watched = (at_the_end(complete_all), true);
+  static_cast<void>(watched);
+}
+
+/// Collective, on all ranks or on none.
+Entry& make_bundle(const Comm& comm, const std::string& name, const BundleOptions& options) {
+  std::map<int, Entry> made;  // a node that moves without memory, once all ranks have it
+  together(comm, [&] {
+    watch_the_end();
+    std::int64_t id = std::chrono::system_clock::now().time_since_epoch().count();
+    id = static_cast<std::int64_t>(
+        (hash_of(std::as_bytes(std::span(name))) ^ static_cast<std::uint64_t>(id)) >> 2);
+    comm.broadcast(&id, sizeof id);
+    made[last_number + 1].bundle = std::make_unique<Bundle>(comm, name, id + 1, options);
+  });
+  entries().merge(made);
+  how_many = entries().size();
+  return entries().find(++last_number)->second;
+}
+
+bool is_alike(const Comm& one, const Comm& other) {
+  return one.rank() == other.rank() && one.size() == other.size();
+}
+
+/// What ranks say of a bundle that they mean a file for, to find out whether it is one and the
+/// same, of all of them: maxima. Rank 0 looks which file it is: names are asked for once.
+struct Meant {
+  static constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  // Any, not all, id, less the id, twice, and the file's number.
+  std::array<std::int64_t, 7> facts{0, 1, 0, 0, 0, least, least};
+
+  /// Collective.
+  Meant(const Comm& comm, const Bundle* bundle, const std::string& path) {
+    std::optional<Error> failed;
+    if (bundle != nullptr)
+      facts = {1, !is_alike(bundle->comm(), comm), bundle->id(), -bundle->id(), 0, least, least};
+    failed = attempt_to([&] { look(path, comm.is_root()); });
+    agree_on_error(comm, failed, facts, Reduce::max);
+  }
+  bool any() const { return facts[0] != 0; }
+  bool all() const { return facts[1] == 0 && facts[2] == -facts[3]; }
+  /// What both openings have waiting would go to the file in any order.
+  bool is_open_twice() const { return facts[4] != 0; }
+  FileNumber file() const {
+    return {static_cast<std::uint64_t>(facts[5]), static_cast<std::uint64_t>(facts[6])};
+  }
+
+ private:
+  void look(const std::string& path, bool at_file) {
+    const FileNumber file = at_file ? file_number(path) : FileNumber();
+    facts[4] = std::any_of(entries().begin(), entries().end(), [&](const auto& one) {
+      return one.second.bundle->has_open(path, file);
+    });
+    if (!at_file) return;
+    facts[5] = static_cast<std::int64_t>(file.first);
+    facts[6] = static_cast<std::int64_t>(file.second);
+  }
+};
+
+/// Closes or aborts by `end`, and notes what became of the file for whoever asks for statuses.
+template <typename F>
+void end_file(const Dataset& dataset, F&& end) {
+  bool apart = false;
+  Entry* noted = nullptr;
+  for (auto& [number, entry] : entries()) {
+    const bool here = std::erase(entry.apart, &dataset) > 0;
+    apart = apart || here;
+    if (here || entry.bundle.get() == dataset.others()) noted = &entry;
+  }
+  // Others are in the same call: nothing may fail here before it, or instead of it.
+  std::string path;
+  if (apart) attempt_to([&] { path = dataset.path(); });
+  const auto failed = attempt_to(end);
+  if (apart) attempt_to([&] { noted->note(path, failed ? to_int(failed->code()) : 0); });
+  if (noted) attempt_to([&] { noted->note_outcomes(); });
+  if (failed) throw *failed;
+}
+
+}  // namespace
+
+int meet_before_opening(const Comm& comm, const char* path, int mode) {
+  // Rank 0 looks at the file, as names are asked for once, and tells the mode; the others may have
+  // bundles that it is not in. Maxima: the bundle's id, the member's number, whether any waits.
+  std::array<std::int64_t, 4> found{};
+  if (comm.is_root()) found[3] = mode;
+  for (auto& [number, entry] : entries()) {
+    const Bundle& bundle = *entry.bundle;
+    const std::int64_t member = path != nullptr ? bundle.waiting_as(path, comm.is_root()) : 0;
+    if (member == 0) continue;
+    const bool waits = bundle.waits(member) == Bundle::Waits::yes;
+    if (waits) found[2] = 1;
+    if (!comm.is_root() || (found[1] != 0 && !waits)) continue;
+    found[0] = bundle.id();
+    found[1] = member;
+  }
+  comm.max_and_sum(found, 3);
+  const int root_mode = static_cast<int>(found[3]);
+  if (found[1] == 0 && found[2] == 0) return root_mode;
+  const auto here = std::find_if(entries().begin(), entries().end(), [&](const auto& one) {
+    return one.second.bundle->id() == found[0] && is_alike(one.second.bundle->comm(), comm);
+  });
+  // Not of these ranks; dropped, which the others may not have been told.
+  std::array<std::int64_t, 2> facts{1, 0};
+  if (here != entries().end())
+    facts = {0, here->second.bundle->waits(found[1]) == Bundle::Waits::dropped};
+  comm.all_reduce(facts, Reduce::max);
+  if (facts[0] != 0)
+    throw Error(Errc::eperm, "the file waits to be written with others, by other ranks",
+                "let all ranks of the bundle open it, or complete the bundle before "
+                "(forebay_bundle_flush, or bundle_files)");
+  facts[1] != 0 ? here->second.bundle->drop(found[1]) : here->second.bundle->complete();
+  return root_mode;
+}
+
+void join_bundle(Dataset& dataset) {
+  if (!dataset.method().passed_on.contains("bundle") || !dataset.writable()) return;
+  const std::string name = method_value(dataset.method(), "bundle");
+  const Comm& comm = dataset.comm();
+  Entry* entry = find(name);
+  const Meant meant(comm, entry ? entry->bundle.get() : nullptr, dataset.path());
+  // Behind a meeting: a sentence that there is no memory for is left out of the report.
+  const auto leave_out = [&](auto&& why) {
+    attempt_to([&] { dataset.remark("bundle " + name + ": left out, as " + why()); });
+  };
+  if (meant.is_open_twice())
+    return leave_out([] { return std::string("the file is open in a bundle already"); });
+  if (!meant.any()) entry = &make_bundle(comm, name, bundle_options(dataset.method()));
+  if (meant.any() && !meant.all())
+    return leave_out([] { return std::string("other ranks write that"); });
+  if (!entry->bundle->add(dataset, meant.file()))
+    leave_out([&] { return "stage " + dataset.method().stage + " keeps what is written"; });
+}
+
+void close_file(std::unique_ptr<Dataset> dataset) {
+  Bundle* bundle = bundle_of(*dataset);
+  end_file(*dataset, [&] { bundle ? bundle->close(std::move(dataset)) : dataset->close(); });
+}
+
+void abort_file(std::unique_ptr<Dataset> dataset) {
+  Bundle* bundle = bundle_of(*dataset);
+  end_file(*dataset, [&] {
+    if (bundle == nullptr) return dataset->abort();
+    if (bundle->is_under_way()) attempt_to([&] { bundle->complete(); });
+    bundle->remove(*dataset);
+    dataset->drop(true);
+  });
+}
+
+bool any_bundles() { return how_many > 0; }
+
+void delete_waiting(const std::string& path) {
+  std::vector<std::pair<Bundle*, std::int64_t>> waiting;
+  for (auto& [number, entry] : entries())
+    for (const std::int64_t member : entry.bundle->closed_as(path))
+      waiting.emplace_back(entry.bundle.get(), member);
+  delete_file(path);
+  for (const auto& [bundle, member] : waiting) bundle->drop(member);
+}
+
+namespace {
+
+/// Of rank 0's hints.
+BundleOptions agreed_options(const Comm& comm, const HintMap& hints) {
+  BundleOptions options;
+  std::int64_t scheme = -1;
+  together(comm, [&] {
+    const MethodSources sources = share_method_sources(comm);
+    if (comm.is_root()) options = bundle_options(choose_method("", hints, sources));
+    if (options.scheme) scheme = static_cast<std::int64_t>(*options.scheme);
+    std::array<std::int64_t, 7> all{options.files,          scheme,
+                                    options.memory,         options.buffer_limit,
+                                    options.ranks_per_node, options.window_size,
+                                    options.async};
+    comm.broadcast(all.data(), sizeof all);
+    options.files = static_cast<int>(all[0]);
+    if (all[1] >= 0) options.scheme = static_cast<BundleScheme>(all[1]);
+    options.memory = all[2];
+    options.buffer_limit = all[3];
+    options.ranks_per_node = static_cast<int>(all[4]);
+    options.window_size = all[5];
+    options.async = all[6] != 0;
+  });
+  return options;
+}
+
+void require_collective(const Dataset& ds) {
+  if (ds.in_define_mode()) throw Error(Errc::eindefine, ds.path() + " is in define mode");
+  if (ds.mode() == Mode::independent)
+    throw Error(Errc::eindep, ds.path() + " is in independent data mode");
+}
+
+/// Calls f(file) for all open members, whatever happens to one: the first error of all.
+template <typename F>
+std::optional<Error> each_member(Entry& entry, F&& f) {
+  std::optional<Error> failed;
+  for (Dataset* member : entry.bundle->open_members()) attempt_into(failed, [&] { f(*member); });
+  return failed;
+}
+
+}  // namespace
+
+int open_bundle(const Comm& comm, const std::string& name, const HintMap& hints) {
+  const BundleOptions options = agreed_options(comm, hints);
+  together(comm, [&] {
+    if (find(name) != nullptr)
+      throw Error(Errc::einval, "a bundle of the name \"" + name + "\" is open",
+                  "close it, or choose another name");
+  });
+  make_bundle(comm, name, options);
+  return last_number;
+}
+
+void add_to_bundle(int number, Dataset& ds) {
+  Entry& entry = entry_of(number);
+  const Meant meant(ds.comm(), entry.bundle.get(), ds.path());
+  if (!meant.all())
+    throw Error(Errc::einval, ds.path() + ": its ranks are not those of the bundle",
+                "open the bundle's files on its communicator");
+  if (!ds.writable()) throw Error(Errc::eperm, ds.path() + " was opened for reading only");
+  const bool apart = std::find(entry.apart.begin(), entry.apart.end(), &ds) != entry.apart.end();
+  if (apart || meant.is_open_twice())
+    throw Error(Errc::einval, ds.path() + " is in a bundle already",
+                "a file is a member of one bundle, once");
+  entry.note_outcomes();
+  if (!entry.bundle->add(ds, meant.file())) entry.apart.push_back(&ds);
+  entry.note(ds.path(), 0);  // of that name was one that has been aborted
+  entry.added.push_back({ds.path(), std::nullopt});
+}
+
+void wait_for_bundle(int number) {
+  Entry& entry = entry_of(number);
+  std::optional<Error> failed;
+  std::vector<Dataset*> all;
+  together(entry.bundle->comm(), [&] { all = entry.bundle->open_members(); });
+  // In which mode a file is all ranks know.
+  std::erase_if(
+      all, [&](Dataset* ds) { return !attempt_into(failed, [&] { require_collective(*ds); }); });
+  const auto waited = Dataset::wait_for_all(entry.bundle->comm(), all);
+  keep_first(failed, waited);
+  if (failed) throw *failed;
+}
+
+namespace {
+
+template <typename F>
+void complete_and(int number, F&& f) {
+  Entry& entry = entry_of(number);
+  entry.bundle->complete();
+  const auto failed = each_member(entry, f);
+  entry.note_outcomes();
+  entry.bundle->tell();
+  if (failed) throw *failed;
+}
+
+}  // namespace
+
+void flush_bundle(int number) {
+  complete_and(number, [](Dataset& ds) { ds.flush(); });
+}
+
+void sync_bundle(int number) {
+  complete_and(number, [](Dataset& ds) {
+    if (ds.mode() != Mode::define) ds.sync();
+  });
+}
+
+std::string close_bundle(int number,
+                         const std::function<std::unique_ptr<Dataset>(const Dataset&)>& take,
+                         std::span<int> statuses) {
+  Entry& entry = entry_of(number);
+  std::optional<Error> failed;
+  // In the order of the members, which is that of all ranks: their numbers may differ.
+  for (const Dataset* member : entry.bundle->open_members())
+    attempt_into(failed, [&] { entry.bundle->close_later(take(*member)); });
+  for (const Dataset* file : std::exchange(entry.apart, {})) {
+    const std::string path = file->path();
+    const auto code = attempt_to([&] { take(*file)->close(); });
+    entry.note(path, code ? to_int(code->code()) : 0);
+    keep_first(failed, code);
+  }
+  attempt_into(failed, [&] { entry.bundle->complete(); });
+  entry.note_outcomes();
+  for (std::size_t i = 0; i < std::min(statuses.size(), entry.added.size()); ++i)
+    statuses[i] = entry.added[i].code.value_or(0);
+  attempt_into(failed, [&] { entry.bundle->tell(); });
+  std::string plan;
+  attempt_into(failed, [&] { plan = entry.bundle->plan_json(); });
+  entries().erase(number);
+  how_many = entries().size();
+  if (failed) throw *failed;
+  return plan;
+}
+
+std::string bundle_plan(int number) { return entry_of(number).bundle->plan_json(); }
+
+std::size_t added_to_bundle(int number) { return entry_of(number).added.size(); }
+
+}  // namespace forebay
