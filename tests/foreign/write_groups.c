@@ -106,7 +106,7 @@ static void write_boxes(const char* path) {
   OK(forebay_define_method("boxes", "subfiling=ranks;subfile_ranks=2"));
   ERR(einval, forebay_define_method("boxes", "subfiling=sometimes"));
   OK(forebay_define_group("others", NULL));
-  OK(forebay_define_method("others", "stage=burst"));
+  OK(forebay_define_method("others", "stage=burst;bp_version=3"));
   ERR(enotsupport, forebay_open(&f, "others", path, "w", MPI_COMM_WORLD));
   OK(forebay_define_group("folders", NULL));
   OK(forebay_define_method("folders", "container=directory"));
