@@ -152,7 +152,7 @@ JointOutcome JointWrite::finish() {
   const auto note = [&](std::size_t f, const std::optional<Error>& failed) {
     if (failed) codes[f] = std::min<std::int64_t>(codes[f], to_int(failed->code()));
   };
-  if (queue_) queue_->drain();
+  merged_->finish_later();
   for (std::size_t f = 0; f < files_.size(); ++f) note(f, merged_->failure(f));
   codes.back() = merged_->least_latency(true);
   comm_.all_reduce(codes, Reduce::min);
