@@ -109,7 +109,6 @@ JointWrite::JointWrite(const Comm& comm, std::vector<Dataset*> files,
       files_(std::move(files)),
       facts_(std::move(facts)),
       plan_(std::move(plan)),
-      queue_(queue),
       began_(std::chrono::steady_clock::now()) {
   // Of a store that nobody has written to yet is taken what costs least if it is wrong.
   const bool unknown = latency == std::numeric_limits<std::int64_t>::max();
@@ -141,10 +140,6 @@ JointWrite::JointWrite(const Comm& comm, std::vector<Dataset*> files,
   transport->write_all(extents);
   overlapped_ = facts_.several && transport->overlapped();
   transport->close();
-}
-
-JointWrite::~JointWrite() {
-  if (queue_ && merged_) queue_->drop(*merged_);
 }
 
 JointOutcome JointWrite::finish() {

@@ -113,6 +113,10 @@ MergedFile::MergedFile(std::string path, std::vector<ByteFile*> files, const Bun
   for (std::size_t f = 0; f < files_.size(); ++f) states_.push_back(std::make_unique<State>());
 }
 
+MergedFile::~MergedFile() {
+  if (queue_) queue_->drop(*this);
+}
+
 MergedFile::Place MergedFile::place(Offset offset) const {
   const BundleWindows::Place at = windows_.at(offset / windows_.size());
   return {at.file,

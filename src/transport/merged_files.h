@@ -58,6 +58,9 @@ class MergedFile : public ByteFile {
   /// All outlive it. `queue`: that what is written goes to while that is open; may be null.
   MergedFile(std::string path, std::vector<ByteFile*> files, const BundleWindows& windows,
              WriteQueue* queue = nullptr);
+  ~MergedFile() override;
+  MergedFile(const MergedFile&) = delete;
+  MergedFile& operator=(const MergedFile&) = delete;
 
   const std::string& path() const override { return path_; }
   std::size_t read_at(Offset offset, std::span<std::byte> into) override;

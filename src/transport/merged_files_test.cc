@@ -49,7 +49,6 @@ struct Merged {
   BundleWindows windows{std::array{BundleWindows::Range{0, 16}, BundleWindows::Range{0, 16}}, 8};
   MergedFile file{"merged", {&moved, &other}, windows, &queue};
 
-  ~Merged() { queue.drop(file); }
   void write() {
     const WriteQueue::Open open(queue);
     const std::string all(32, 'x');
@@ -81,6 +80,23 @@ TEST(MergedFile, what_is_not_to_be_found_is_that_files_error) {
   EXPECT_FALSE(merged.file.failure(1).has_value());
   EXPECT_EQ(merged.other.bytes, std::string(16, 'x'));
   EXPECT_TRUE(merged.queue.is_idle());
+}
+
+// So it is where the operation fails half way.
+TEST(MergedFile, takes_what_waits_along) {
+  Report report;
+  WriteQueue queue(1 << 20, report);
+  Sought file;
+  file.there = false;
+  const BundleWindows windows(std::array{BundleWindows::Range{0, 16}}, 8);
+  {
+    MergedFile merged("merged", {&file}, windows, &queue);
+    const WriteQueue::Open open(queue);
+    const std::string all(16, 'x');
+    merged.write_data_at(0, std::as_bytes(std::span(all)));
+    attempt_to([&] { queue.drain(); });
+  }
+  EXPECT_TRUE(queue.is_idle());
 }
 
 }  // namespace
