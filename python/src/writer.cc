@@ -69,6 +69,8 @@ class Writer {
     const nb::gil_scoped_release unlocked;
     const std::lock_guard lock(mutex_);
     std::erase(members(), this);
+    // The bundle has it, and writes what waits: nobody closes it any more.
+    if (dataset_) static_cast<void>(dataset_.release());
   }
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
@@ -107,7 +109,10 @@ class Writer {
     const nb::gil_scoped_release unlocked;
     const std::lock_guard lock(mutex_);
     if (!dataset_) return;
-    abort ? abort_file(std::move(dataset_)) : close_file(std::move(dataset_));
+    std::unique_ptr<Dataset> dataset = std::move(dataset_);
+    // Of bundles only who has their lock may ask.
+    if (!is_member()) return abort ? dataset->abort() : dataset->close();
+    abort ? abort_file(std::move(dataset)) : close_file(std::move(dataset));
   }
 
   bool closed() {
@@ -149,6 +154,7 @@ std::unique_ptr<Dataset> start(std::optional<int> handle, const std::string& pat
   meet_before_opening(comm, path.c_str(), 0);
   std::unique_ptr<Dataset> dataset = make(comm);
   if (bundle == 0) {
+    if (!lock && dataset->method().passed_on.contains("bundle")) lock.lock();
     join_bundle(*dataset);
   } else if (const auto failed = attempt_to([&] { add_to_bundle(bundle, *dataset); })) {
     attempt_to([&] { dataset->close(); });

@@ -6,10 +6,12 @@ FOREBAY_PARALLEL_SITE names a folder that holds that build, if it is not the ins
 written, and prints what failed; the exit code tells.
 """
 
+import gc
 import json
 import os
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 
 if os.environ.get("FOREBAY_PARALLEL_SITE"):
@@ -146,6 +148,18 @@ def files_of_a_bundle(path):
         assert (name.stat().st_size == 0) == (number == 0)
         comm.barrier()
     assert names[1].with_suffix(".apart").read_bytes() == names[1].read_bytes()
+    # One that nobody has any more, and nobody closed, is the bundle's still.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        file = forebay.create(names[0], "bundle=left", comm=comm)
+        fill(file, 0)
+        del file
+        gc.collect()
+    comm.barrier()
+    assert names[0].stat().st_size == 0
+    comm.barrier()
+    forebay.open(names[0], "a", comm=comm).close()
+    assert names[0].with_suffix(".apart").read_bytes() == names[0].read_bytes()
 
 
 def report_of_all_ranks(path):

@@ -185,6 +185,7 @@ void Bundle::complete(bool later) {
   std::sort(closed_.begin(), closed_.end(),
             [](const Closed& a, const Closed& b) { return a.member.number < b.member.number; });
   const auto failed = attempt_together(comm_, [&] {
+    if (under_way_) attempt_to([&] { queue_->drain(); });  // nobody opens what may have moved
     codes_.assign(closed_.size() + 1, 0);
     const auto renamed = [](Dataset* file) { return file->place_now() != file->path(); };
     std::vector<Dataset*> files = waiting();
@@ -233,7 +234,7 @@ void Bundle::settle() {
     for (const Member& member : open_)
       if (member.dataset == file) note_lost(member, *error);
     for (Closed& closed : closed_)
-      if (closed.member.dataset == file) closed.failed = error;
+      if (closed.member.dataset == file && !closed.dropped) closed.failed = error;
   }
   for (Closed& closed : closed_) {
     // What is lost is not made visible.
@@ -335,7 +336,7 @@ JointOutcome Bundle::finish(JointWrite& write) {
     if (outcome.codes[f] != 0) continue;
     Dataset* const file = write.files()[f];
     if (!file->is_handed_over()) file->handed_over(write.facts().numrecs[f]);
-    file->published();
+    file->published(write.facts().numrecs[f]);
     for (Closed& closed : closed_)
       if (closed.member.dataset == file) closed.written = true;
   }

@@ -203,15 +203,16 @@ TEST(Bundles, more_files_than_ranks_and_memory_for_less_than_all) {
   }
 }
 
-/// One variable, of `bytes` on each rank.
+/// One variable, of so many elements on each rank.
 struct Simple {
   std::unique_ptr<Dataset> ds;
   VarId var = 0;
+  Count each = 10;
 
   Simple(const Comm& comm, const std::string& path, const HintMap& hints = {})
       : ds(Dataset::create(comm, path, 5, false, hints)) {}
   void define(bool chunked = false) {
-    var = ds->def_var("v", Type::int32, std::array{ds->def_dim("x", 10 * ds->comm().size())});
+    var = ds->def_var("v", Type::int32, std::array{ds->def_dim("x", each * ds->comm().size())});
     if (chunked) ds->set_chunk(var, std::array<Count, 1>{7});
     ds->enddef();
   }
@@ -220,12 +221,12 @@ struct Simple {
 
  private:
   int move(int value, bool write) {
-    std::vector<std::int32_t> values(10, value);
+    std::vector<std::int32_t> values(static_cast<std::size_t>(each), value);
     std::vector<Request> list(1);
     list[0].var = var;
     list[0].write = write;
-    list[0].selection = Subarray{{Count{10} * ds->comm().rank()}, {10}, {}};
-    list[0].elements = 10;
+    list[0].selection = Subarray{{each * ds->comm().rank()}, {each}, {}};
+    list[0].elements = each;
     list[0].memory = {reinterpret_cast<std::byte*>(values.data()), Type::int32, {}, nullptr};
     ds->execute(list, true);
     return values[9];
@@ -350,14 +351,14 @@ void write_steps(const Comm& comm, Bundle& bundle, int begin, int end) {
   }
 }
 
-void expect_steps(const Comm& comm, int begin, int end) {
+void expect_steps(const Comm& comm, int begin, int end, int moved = 0) {
   for (int step = begin; step < end; ++step) {
     for (const char* name : {"x", "y", "z"}) {
       Simple one(comm, path_of("unused", 5));
       one.ds->close();
       one.ds = Dataset::open(comm, path_of(name, step), false, {});
       ASSERT_EQ(one.ds->schema().vars.size(), 1u);
-      EXPECT_EQ(one.get(), step) << name;
+      EXPECT_EQ(one.get(), moved > 0 ? moved : step) << name;
       one.ds->close();
     }
   }
@@ -459,6 +460,155 @@ TEST(AsyncBundles, a_full_disk_is_told_by_the_close_that_finds_it) {
     EXPECT_NO_THROW(bundle.tell());
     expect_steps(comm, 26, 27);
     EXPECT_EQ(bundle.take_outcomes().size(), 6u);
+  });
+}
+
+/// A variable of records, each of ten elements a rank.
+struct Records {
+  std::unique_ptr<Dataset> ds;
+  VarId var = 0;
+
+  Records(const Comm& comm, const std::string& path)
+      : ds(Dataset::create(comm, path, 5, false, {})) {}
+  void define() {
+    const Count all = Count{10} * ds->comm().size();
+    const DimId time = ds->def_dim("time", 0), x = ds->def_dim("x", all);
+    var = ds->def_var("v", Type::int32, std::array{time, x});
+    ds->def_var_fill(var, false, nullptr);
+    ds->enddef();
+  }
+  void put(Count record, int value) { move(record, value, true); }
+  int get(Count record) { return move(record, 0, false); }
+
+ private:
+  int move(Count record, int value, bool write) {
+    std::vector<std::int32_t> values(10, value);
+    std::vector<Request> list(1);
+    list[0].var = var;
+    list[0].write = write;
+    list[0].selection = Subarray{{record, Count{10} * ds->comm().rank()}, {1, 10}, {}};
+    list[0].last_record = write ? record + 1 : 0;
+    list[0].elements = 10;
+    list[0].memory = {reinterpret_cast<std::byte*>(values.data()), Type::int32, {}, nullptr};
+    ds->execute(list, true);
+    return values[9];
+  }
+};
+
+// The thread's step tells of fewer records than there are by the time that it is made visible.
+TEST(AsyncBundles, records_that_an_open_member_gets_meanwhile_count) {
+  for (const int ranks : {1, 2}) {
+    for (const bool joint : {true, false}) {
+      run_as_threads(ranks, [&](const Comm& comm) {
+        Bundle bundle(comm, "b", 1, async_options(1));
+        Records open(comm, path_of("open", 2));
+        EXPECT_TRUE(bundle.add(*open.ds));
+        open.define();
+        open.put(0, 7);
+        write_steps(comm, bundle, 30, 31);
+        EXPECT_TRUE(open.ds->is_handed_over());
+        open.put(1, 8);
+        if (joint) {
+          bundle.close(std::move(open.ds));
+          bundle.complete();
+        } else {
+          const auto wait = attempt_to([&] { open.ds->write_alone(); });
+          bundle.complete();
+          open.ds->sync_numrecs();
+          bundle.close(std::move(open.ds));
+          bundle.complete();
+        }
+        bundle.tell();
+        open.ds = Dataset::open(comm, path_of("open", 2), false, {});
+        EXPECT_EQ(open.ds->schema().numrecs, 2) << ranks << joint;
+        EXPECT_EQ(open.get(0), 7);
+        EXPECT_EQ(open.get(1), 8);
+        open.ds->close();
+      });
+    }
+  }
+}
+
+TEST(AsyncBundles, a_record_is_filled_behind_what_a_thread_writes) {
+  run_as_threads(2, [&](const Comm& comm) {
+    Bundle bundle(comm, "b", 1, async_options(1));
+    Records open(comm, path_of("open", 3));
+    EXPECT_TRUE(bundle.add(*open.ds));
+    open.define();
+    open.put(0, 7);
+    write_steps(comm, bundle, 31, 32);
+    EXPECT_TRUE(open.ds->is_handed_over());
+    open.ds->fill_record(open.var, 0);
+    EXPECT_FALSE(open.ds->is_handed_over());
+    EXPECT_EQ(open.get(0), -2147483647);
+    bundle.close(std::move(open.ds));
+    bundle.complete();
+    bundle.tell();
+  });
+}
+
+// A rank that makes it visible has not opened it yet, and need not.
+TEST(AsyncBundles, nothing_is_told_of_a_member_that_is_deleted_while_a_thread_writes) {
+  run_as_threads(3, [&](const Comm& comm) {
+    Bundle bundle(comm, "b", 1, async_options(0));
+    write_steps(comm, bundle, 32, 33);
+    EXPECT_TRUE(bundle.is_under_way());
+    comm.barrier();
+    if (comm.is_root()) {
+      for (const char* name : {"x", "y", "z"}) {
+        bundle.drop(bundle.waiting_as(path_of(name, 32)));
+        std::filesystem::remove(path_of(name, 32));
+      }
+    }
+    comm.barrier();
+    bundle.complete();
+    EXPECT_NO_THROW(bundle.tell());
+    for (const auto& [path, code] : bundle.take_outcomes()) EXPECT_EQ(code, 0) << path;
+    for (const char* name : {"x", "y", "z"})
+      EXPECT_FALSE(std::filesystem::exists(path_of(name, 32)));
+  });
+}
+
+// A thread may have to open it after that.
+TEST(AsyncBundles, a_member_that_is_renamed_while_a_thread_writes_is_written_where_it_is) {
+  for (int round = 0; round < 20; ++round) {
+    run_as_threads(3, [&](const Comm& comm) {
+      Bundle bundle(comm, "b", 1, async_options(1));
+      write_steps(comm, bundle, 33, 34);
+      if (comm.is_root())
+        for (const char* name : {"x", "y", "z"})
+          std::filesystem::rename(path_of(name, 33), path_of(name, 34));
+      comm.barrier();
+      bundle.complete();
+      bundle.tell();
+      expect_steps(comm, 34, 35, 33);
+    });
+  }
+}
+
+// What is in the queue by then nobody writes: files are written one after the other.
+TEST(AsyncBundles, a_file_that_is_gone_before_all_of_it_is_in_the_queue) {
+  run_as_threads(3, [&](const Comm& comm) {
+    BundleOptions options = async_options(1, 230'000);
+    options.scheme = BundleScheme::bps;
+    Bundle bundle(comm, "b", 1, options);
+    Simple x(comm, path_of("x", 40)), big(comm, path_of("y", 40)), z(comm, path_of("z", 40));
+    big.each = 50'000;
+    for (Simple* one : {&x, &big, &z}) {
+      EXPECT_TRUE(bundle.add(*one->ds));
+      one->define();
+      one->put(4);
+    }
+    bundle.close(std::move(x.ds));
+    bundle.close(std::move(big.ds));
+    comm.barrier();
+    if (comm.is_root()) std::filesystem::remove(path_of("y", 40));
+    comm.barrier();
+    attempt_to([&] { bundle.close(std::move(z.ds)); });
+    bundle.complete();
+    attempt_to([&] { bundle.tell(); });
+    EXPECT_EQ(content(path_of("x", 40)), content(path_of("z", 40)));
+    EXPECT_GT(size_of_file(path_of("x", 40)), 120);
   });
 }
 

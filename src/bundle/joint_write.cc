@@ -109,7 +109,6 @@ JointWrite::JointWrite(const Comm& comm, std::vector<Dataset*> files,
       files_(std::move(files)),
       facts_(std::move(facts)),
       plan_(std::move(plan)),
-      queue_(queue),
       began_(std::chrono::steady_clock::now()) {
   // Of a store that nobody has written to yet is taken what costs least if it is wrong.
   const bool unknown = latency == std::numeric_limits<std::int64_t>::max();
@@ -143,16 +142,12 @@ JointWrite::JointWrite(const Comm& comm, std::vector<Dataset*> files,
   transport->close();
 }
 
-JointWrite::~JointWrite() {
-  if (queue_ && merged_) queue_->drop(*merged_);
-}
-
 JointOutcome JointWrite::finish() {
   std::vector<std::int64_t> codes(files_.size() + 1);
   const auto note = [&](std::size_t f, const std::optional<Error>& failed) {
     if (failed) codes[f] = std::min<std::int64_t>(codes[f], to_int(failed->code()));
   };
-  if (queue_) queue_->drain();
+  merged_->finish_later();
   for (std::size_t f = 0; f < files_.size(); ++f) note(f, merged_->failure(f));
   codes.back() = merged_->least_latency(true);
   comm_.all_reduce(codes, Reduce::min);

@@ -48,7 +48,7 @@ class JointWrite {
   JointWrite(const Comm& comm, std::vector<Dataset*> files,
              std::vector<std::unique_ptr<ExtentStream>> streams, JointFacts facts, BundlePlan plan,
              const BundleOptions& options, std::int64_t latency, WriteQueue* queue, Report& report);
-  ~JointWrite();
+  ~JointWrite() = default;  ///< what waits in the queue is dropped
   JointWrite(const JointWrite&) = delete;
   JointWrite& operator=(const JointWrite&) = delete;
 
@@ -67,7 +67,6 @@ class JointWrite {
   std::vector<Dataset*> files_;
   JointFacts facts_;
   BundlePlan plan_;
-  WriteQueue* queue_;
   std::chrono::steady_clock::time_point began_;
   bool slow_ = false, overlapped_ = false;
   std::unique_ptr<BundleWindows> windows_;

@@ -194,7 +194,10 @@ int meet_before_opening(const Comm& comm, const char* path, int mode) {
     throw Error(Errc::eperm, "the file waits to be written with others, by other ranks",
                 "let all ranks of the bundle open it, or complete the bundle before "
                 "(forebay_bundle_flush, or bundle_files)");
-  facts[1] != 0 ? here->second.bundle->drop(found[1]) : here->second.bundle->complete();
+  Bundle& bundle = *here->second.bundle;
+  if (facts[1] != 0) bundle.drop(found[1]);
+  // Under that name nothing is opened any more.
+  if (facts[1] == 0 || bundle.is_under_way()) bundle.complete();
   return root_mode;
 }
 

@@ -233,8 +233,8 @@ class Dataset {
   void publish_alone(Count numrecs);
   /// Local, on all ranks: all is in the file, or in a queue that somebody sees to.
   void handed_over(Count numrecs);
-  /// Local, on all ranks, behind publish_alone() on one: it is visible.
-  void published();
+  /// Local, on all ranks, behind publish_alone() on one: so many records are visible.
+  void published(Count numrecs);
   /// Local, on all ranks: what was handed over did not get there.
   void failed() { handed_over_ = false; }
   bool is_handed_over() const { return handed_over_; }

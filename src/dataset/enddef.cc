@@ -80,7 +80,7 @@ void Dataset::fill_record(VarId id, Count record) {
                 "call def_var_fill");
   if (record < 0) throw Error(Errc::einvalcoords, "record numbers begin at 0");
   together(comm_, [&] {
-    if (stage_->holds_writes()) stage_->flush(true);  // what was staged came before
+    if (stage_->holds_writes() || handed_over_) stage_->flush(true);  // that came before
     changed_ = true;
     const bool one = container_->publishes_records();  // with the record itself
     const Count records = one ? comm_.all_reduce(record + 1, Reduce::max) : record + 1;

@@ -1,4 +1,5 @@
 // What waits of a dataset that is written together with others.
+#include <algorithm>
 #include <utility>
 
 #include "base/attempt.h"
@@ -70,8 +71,10 @@ std::unique_ptr<ExtentStream> Dataset::waiting_extents() {
 }
 
 void Dataset::publish_alone(Count numrecs) {
-  schema_.numrecs = numrecs;
-  container_->publish_alone();
+  const Count now = std::exchange(schema_.numrecs, numrecs);
+  const auto failed = attempt_to([&] { container_->publish_alone(); });
+  schema_.numrecs = std::max(now, numrecs);  // of what has come since, too
+  if (failed) throw *failed;
 }
 
 void Dataset::handed_over(Count numrecs) {
@@ -80,8 +83,9 @@ void Dataset::handed_over(Count numrecs) {
   holding_->forget_held();
 }
 
-void Dataset::published() {
-  numrecs_dirty_ = handed_over_ = false;
+void Dataset::published(Count numrecs) {
+  handed_over_ = false;
+  numrecs_dirty_ = schema_.numrecs > numrecs;
   container_->published();
 }
 

@@ -105,8 +105,16 @@ std::size_t MergedStream::next(std::span<Extent> out) {
 
 MergedFile::MergedFile(std::string path, std::vector<ByteFile*> files, const BundleWindows& windows,
                        WriteQueue* queue)
-    : path_(std::move(path)), files_(std::move(files)), windows_(windows), queue_(queue) {
+    : path_(std::move(path)),
+      files_(std::move(files)),
+      windows_(windows),
+      queue_(queue),
+      seeks_(queue != nullptr) {
   for (std::size_t f = 0; f < files_.size(); ++f) states_.push_back(std::make_unique<State>());
+}
+
+MergedFile::~MergedFile() {
+  if (queue_) queue_->drop(*this);
 }
 
 MergedFile::Place MergedFile::place(Offset offset) const {
@@ -120,9 +128,18 @@ bool MergedFile::ready(std::size_t file) {
   State& state = *states_[file];
   const std::lock_guard lock(state.mutex);
   if (state.failure) return false;
-  if (!state.is_open)
-    state.is_open = attempt_into(state.failure, [&] { files_[file]->ensure_open(); });
+  if (state.is_open) return true;
+  auto failed = attempt_to([&] { files_[file]->ensure_open(); });
+  if (failed && seeks_) throw *failed;
+  state.is_open = !failed;
+  state.failure = std::move(failed);
   return state.is_open;
+}
+
+void MergedFile::finish_later() {
+  if (!queue_ || !attempt_to([&] { queue_->drain(); })) return;
+  seeks_ = false;
+  queue_->drain();
 }
 
 template <typename F>

@@ -58,6 +58,9 @@ class MergedFile : public ByteFile {
   /// All outlive it. `queue`: that what is written goes to while that is open; may be null.
   MergedFile(std::string path, std::vector<ByteFile*> files, const BundleWindows& windows,
              WriteQueue* queue = nullptr);
+  ~MergedFile() override;
+  MergedFile(const MergedFile&) = delete;
+  MergedFile& operator=(const MergedFile&) = delete;
 
   const std::string& path() const override { return path_; }
   std::size_t read_at(Offset offset, std::span<std::byte> into) override;
@@ -73,6 +76,9 @@ class MergedFile : public ByteFile {
   /// Of what was written here, to any of the files: each alone has too few writes to tell.
   std::int64_t least_latency(bool) const override { return least_latency_; }
 
+  /// Local. What is in the queue gets to its file, or is a failure of that. A file that a thread
+  /// did not find stays in the queue until here: it may have been renamed.
+  void finish_later();
   /// Of one file, on this rank. Nobody writes meanwhile.
   const std::optional<Error>& failure(std::size_t file) const { return states_[file]->failure; }
 
@@ -96,6 +102,7 @@ class MergedFile : public ByteFile {
   std::vector<ByteFile*> files_;
   const BundleWindows& windows_;
   WriteQueue* queue_;
+  std::atomic<bool> seeks_;  // where a file was not found
   std::vector<std::unique_ptr<State>> states_;
   std::atomic<std::int64_t> least_latency_ = std::numeric_limits<std::int64_t>::max();
 };
