@@ -2,11 +2,11 @@
 //
 // What is stored is zfp's stream alone, as little-endian words: the shape, the type and the mode
 // are known from the chunk and the pipeline. Arrays of more than four dimensions have their slowest
-// ones merged. accuracy=X: an absolute bound on each element, checked where it does not
-// follow from the values. relative=R: R times the range of all that is written together, rounded
-// down to a power of two; its exponent follows the stream, in two bytes, little-endian. precision=N
-// and rate=X keep N bit planes and X bits an element; they promise no bound. reversible: exact,
-// checked bit for bit.
+// ones merged. accuracy=X: an absolute bound on each element, checked where it does not follow from
+// the values. relative=R: R times the range of all that is written together, rounded down to a
+// power of two; its exponent follows the stream, in two bytes, little-endian. precision=N and
+// rate=X keep N bit planes and X bits an element; they promise no bound. reversible: exact, checked
+// bit for bit.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -173,7 +173,7 @@ class ZfpStage final : public CodecStage {
   // transform makes of that at most (15/4)^d times as much: 2/3 of 2^m, with negabinary digits
   // (Diffenderfer et al. 2019). The last third is for what steps of both transforms round away,
   // some units of the block's fixed point, 2^62 or 2^30 times finer than its largest value, and 4^d
-  // times as much behind the inverse one: less than 2^12 of them.
+  // times as much behind the inverse one: less than 2^11 of them.
   // Fixed-point numbers end at twice the power of two above a block's largest value, and what comes
   // out beyond that has the other sign. Where this power is 2^m or more nothing does; where it is
   // 2^(m - 2) or less nothing can be farther off than three times that; between them, 3/2 of 2^m.
