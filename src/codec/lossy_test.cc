@@ -1,6 +1,8 @@
 // Lossy codecs keep their bound on every element of every chunk, or leave the chunk exact.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cfloat>
 
 #include "codec/chunks_testing.h"
@@ -187,6 +189,85 @@ TEST(Zfp, values_of_any_size_beside_the_bound_keep_it) {
                 << describe(chunk.info, Values::noise) << ", 2^" << k << ", " << mixture;
           }
   EXPECT_GT(applied, 500U);
+}
+
+// zfp's scale of such small values is infinite: it keeps no bound that lies near them.
+TEST(Zfp, bounds_near_the_smallest_numbers_are_kept) {
+  CodecWorkspace workspace;
+  for (const Type type : {Type::float32, Type::float64})
+    for (const auto& shape : {std::vector<Count>{4096}, {64, 64}, {16, 16, 16}, {8, 8, 8, 8}})
+      for (const int above : {2, 6, 12})
+        for (int below = -20; below <= 60; below += 2) {
+          const int least = type == Type::float32 ? -126 : -1022;
+          const double bound = std::ldexp(1.3, least + below);
+          const Pipeline pipeline = Pipeline::parse(fmt::format("zfp:accuracy={}", bound));
+          Chunk chunk = make_chunk(type, shape, Values::zeros);
+          const auto n = static_cast<std::size_t>(chunk.info.elements());
+          for (std::size_t i = 0; i < n; ++i) {
+            const double value =
+                std::ldexp(bound, above) * std::sin(static_cast<double>(i) / 9) * (i % 512 > 200);
+            if (type == Type::float32)
+              store_be(chunk.raw.data() + 4 * i, static_cast<float>(value));
+            else
+              store_be(chunk.raw.data() + 8 * i, value);
+          }
+          const Trip trip = round_trip(pipeline, chunk, workspace);
+          if (trip.skipped == 0)
+            ASSERT_LE(largest_error(chunk, trip.raw), bound)
+                << describe(chunk.info, Values::smooth) << ", " << below << ", " << above;
+        }
+}
+
+// What is left out carries a value over the largest fixed-point number: blocks of 4^d with a value
+// of which 2/3 of what can be left out of each coefficient is taken away.
+TEST(Zfp, values_just_below_half_the_bound_keep_it) {
+  const std::vector<std::vector<double>> blocks{
+      {0.00982905, -0.4999999, -0.355003, -0.4999999},
+      {-0.13997, 0.11133, 0.02826, 0.01497, -0.01367, -0.44727, 0.11602, -0.11133, -0.19049,
+       -0.16523, -0.10685, 0.06549, -0.01628, -0.08008, -0.30951, -0.10872},
+      {0.14937,  0.12,     -0.05489, 0.08695,  0.01257,  0.08459,  -0.04553, -0.17859,
+       -0.09591, 0.00916,  -0.03363, -0.08183, -0.02633, 0.0929,   0.12325,  -0.085,
+       -0.17688, 0.04749,  -0.14905, 0.12024,  -0.02478, -0.49622, 0.09778,  -0.14514,
+       0.04041,  -0.05066, 0.11785,  -0.02673, 0.0929,   -0.14319, -0.0365,  -0.03625,
+       -0.09981, -0.19006, -0.00629, 0.09395,  0.08533,  -0.00964, 0.01433,  0.14709,
+       -0.10199, -0.07161, -0.08016, 0.15082,  -0.08183, 0.11389,  -0.01129, -0.03731,
+       -0.17281, 0.12219,  -0.1248,  -0.12602, 0.12024,  0.00134,  -0.10291, -0.14172,
+       -0.08378, 0.13928,  -0.1773,  0.07402,  -0.05961, -0.03821, -0.11544, 0.10844}};
+  CodecWorkspace workspace;
+  for (const Type type : {Type::float32, Type::float64})
+    for (std::size_t d = 0; d < blocks.size(); ++d) {
+      Chunk chunk = make_chunk(type, std::vector<Count>(d + 1, d == 0 ? 1024 : 20), Values::zeros);
+      const auto n = static_cast<std::size_t>(chunk.info.elements());
+      for (std::size_t i = 0; i < n; ++i) {
+        std::size_t at = 0;
+        for (std::size_t axis = 0, rest = i; axis <= d; ++axis, rest /= 20)
+          at |= rest % 4 << 2 * axis;
+        const double value = blocks[d][at];
+        if (type == Type::float32)
+          store_be(chunk.raw.data() + 4 * i, static_cast<float>(value));
+        else
+          store_be(chunk.raw.data() + 8 * i, value);
+      }
+      for (const char* text : {"zfp:accuracy=1", "zfp:accuracy=1.4", "zfp:accuracy=1.6"}) {
+        const Trip trip = round_trip(Pipeline::parse(text), chunk, workspace);
+        EXPECT_LE(largest_error(chunk, trip.raw), std::stod(text + 13))
+            << describe(chunk.info, Values::noise) << ", " << text;
+      }
+    }
+}
+
+TEST(Zfp, a_bound_that_is_no_number_is_damage) {
+  CodecWorkspace workspace;
+  const Pipeline pipeline = Pipeline::parse("zfp:relative=0.01");
+  const Chunk chunk = make_chunk(Type::float64, {16, 16, 16}, Values::zeros);
+  const EncodedChunk encoded = pipeline.encode(chunk.info, chunk.raw, workspace);
+  ASSERT_EQ(encoded.skipped, 0U);
+  std::vector<std::byte> stored(encoded.bytes.begin(), encoded.bytes.end());
+  std::vector<std::byte> raw(chunk.raw.size());
+  pipeline.decode(chunk.info, stored, 0, raw, workspace);
+  stored[stored.size() - 2] = std::byte{0xff};
+  stored[stored.size() - 1] = std::byte{0x7f};
+  EXPECT_THROW(pipeline.decode(chunk.info, stored, 0, raw, workspace), Error);
 }
 
 TEST(Zfp, rate_is_the_size) {

@@ -2,17 +2,19 @@
 //
 // What is stored is zfp's stream alone, as little-endian words: the shape, the type and the mode
 // are known from the chunk and the pipeline. Arrays of more than four dimensions have their slowest
-// ones merged. accuracy=X: an absolute bound on each element, checked where values are so large
-// that rounding counts. relative=R: R times the range of all that is written together, rounded down
-// to a power of two; its exponent follows the stream, in two bytes, little-endian. precision=N and
+// ones merged. accuracy=X: an absolute bound on each element, checked where it does not follow from
+// the values. relative=R: R times the range of all that is written together, rounded down to a
+// power of two; its exponent follows the stream, in two bytes, little-endian. precision=N and
 // rate=X keep N bit planes and X bits an element; they promise no bound. reversible: exact, checked
 // bit for bit.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <memory>
 #include <type_traits>
+#include <vector>
 
 #include "base/byteorder.h"
 #include "codec/stage.h"
@@ -81,7 +83,7 @@ class ZfpStage final : public CodecStage {
     const std::size_t size = zfp_compress_to(field, mode, to.first(capacity));
     if (size == 0 || size + behind() >= in.bytes.size() || size > capacity) return std::nullopt;
     const double bound = wanted < tolerance ? 0 : tolerance;  // that of equal values is too small
-    const bool proven = bound > 0 && bounded() && keeps_bound(values, n, single, bound);
+    const bool proven = bound > 0 && bounded() && keeps_bound(values, shape, single, bound);
     if (verified() && !proven &&
         !comes_back(in.chunk, field, to.first(capacity), mode, bound, state))
       return std::nullopt;
@@ -100,6 +102,7 @@ class ZfpStage final : public CodecStage {
       const auto low = std::to_integer<unsigned>(in[in.size() - 2]);
       const auto high = std::to_integer<unsigned>(in[in.size() - 1]);
       tolerance = std::ldexp(1, static_cast<std::int16_t>(high << 8 | low));
+      if (!std::isfinite(tolerance)) throw_damaged("zfp", "its bound is no number");
       state.bound = tolerance;
       in = in.first(in.size() - behind());
     }
@@ -167,19 +170,56 @@ class ZfpStage final : public CodecStage {
 
   // Whether these values keep the bound for certain, so that nobody has to look. With a tolerance
   // of at least 2^m zfp leaves out bit planes of coefficients below 2^(m - 2d), and the inverse
-  // transform makes of that at most (15/4)^d times as much: 2/3 of the tolerance, with negabinary
-  // digits (Diffenderfer et al. 2019). The last third is for what steps of both transforms round
-  // away, some units of the block's fixed point, 2^62 or 2^30 times finer than its largest value,
-  // and 4^d times as much behind the inverse one: less than 2^12 of them.
-  static bool keeps_bound(std::span<const std::byte> values, std::size_t n, bool single,
-                          double bound) {
-    const auto within = [&](const auto* v, int finer) {
+  // transform makes of that at most (15/4)^d times as much: 2/3 of 2^m, with negabinary digits
+  // (Diffenderfer et al. 2019). The last third is for what steps of both transforms round away,
+  // some units of the block's fixed point, 2^62 or 2^30 times finer than its largest value, and 4^d
+  // times as much behind the inverse one: less than 2^11 of them.
+  // Fixed-point numbers end at twice the power of two above a block's largest value, and what comes
+  // out beyond that has the other sign. Where this power is 2^m or more nothing does; where it is
+  // 2^(m - 2) or less nothing can be farther off than three times that; between them, 3/2 of 2^m.
+  // A power of two that is too small has an infinite inverse, and nothing comes back.
+  static bool keeps_bound(std::span<const std::byte> values, std::span<const std::size_t> shape,
+                          bool single, double bound) {
+    const auto all_do = [&](const auto* v, int finer) {
       using T = std::remove_cvref_t<decltype(*v)>;
       constexpr double finite = std::numeric_limits<T>::max() / 8;  // and so is what is decoded
-      return all_at_most(v, n, static_cast<T>(std::min(std::ldexp(bound, finer), finite)));
+      if (bound < std::ldexp(std::numeric_limits<T>::min(), 8 * sizeof(T) + 8)) return false;
+      const auto limit = static_cast<T>(std::min(std::ldexp(bound, finer), finite));
+      const double power = std::ldexp(1, std::ilogb(bound));
+      return all_at_most(v, values.size() / sizeof(T), limit) &&
+             (bound >= 1.5 * power || !has_block_between(v, shape, power / 4, power / 2));
     };
-    return single ? within(reinterpret_cast<const float*>(values.data()), 16)
-                  : within(reinterpret_cast<const double*>(values.data()), 48);
+    return single ? all_do(reinterpret_cast<const float*>(values.data()), 16)
+                  : all_do(reinterpret_cast<const double*>(values.data()), 48);
+  }
+
+  // Whether the largest value of one of zfp's blocks is at least `least`, and less than `limit`.
+  template <typename T>
+  static bool has_block_between(const T* values, std::span<const std::size_t> shape, double least,
+                                double limit) {
+    constexpr std::size_t edge = 4;
+    std::array<std::size_t, 4> n{1, 1, 1, 1};
+    std::copy_backward(shape.begin(), shape.end(), n.end());
+    std::vector<T> largest((n[3] + edge - 1) / edge);
+    for (std::size_t w = 0; w < n[0]; w += edge)
+      for (std::size_t z = 0; z < n[1]; z += edge)
+        for (std::size_t y = 0; y < n[2]; y += edge) {
+          std::fill(largest.begin(), largest.end(), T(0));
+          for (std::size_t i = w; i < std::min(w + edge, n[0]); ++i)
+            for (std::size_t j = z; j < std::min(z + edge, n[1]); ++j)
+              for (std::size_t k = y; k < std::min(y + edge, n[2]); ++k)
+                add_row(values + ((i * n[1] + j) * n[2] + k) * n[3], n[3], largest.data());
+          for (const T its : largest)
+            if (its >= least && its < limit) return true;
+        }
+    return false;
+  }
+  template <typename T>
+  static void add_row(const T* row, std::size_t n, T* largest) {
+    for (; n >= 4; n -= 4, row += 4, ++largest)
+      *largest = std::max(
+          {*largest, std::fabs(row[0]), std::fabs(row[1]), std::fabs(row[2]), std::fabs(row[3])});
+    for (std::size_t x = 0; x < n; ++x) *largest = std::max(*largest, std::fabs(row[x]));
   }
 
   // Decodes what was made and compares: bit for bit, or element for element with the bound.

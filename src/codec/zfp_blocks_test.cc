@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -54,12 +55,14 @@ struct ZfpBlocks : testing::Test {
 using Reals = testing::Types<float, double>;
 TYPED_TEST_SUITE(ZfpBlocks, Reals);
 
+// Also of numbers below those of full precision, whose scale is infinite.
 TYPED_TEST(ZfpBlocks, streams_are_those_of_libzfp) {
+  constexpr double tiny = 32 * static_cast<double>(std::numeric_limits<TypeParam>::min());
   unsigned seed = 0;
   for (const auto& shape : std::vector<std::vector<std::size_t>>{
            {4, 4, 4}, {8, 12, 16}, {5, 6, 7}, {1, 2, 3}, {9, 1, 30}, {16, 17, 4}, {64, 8, 13}}) {
     for (const double noise : {0.0, 1e-4, 1.0}) {
-      for (const double scale : {1.0, 1e-20, 3e30}) {
+      for (const double scale : {1.0, 1e-20, 3e30, tiny, tiny / 64}) {
         this->make(shape, noise, scale, ++seed);
         if (!this->here()) GTEST_SKIP() << "this processor has no AVX2";
         for (const double bound : {1e-12, 1e-6, 1e-3, 0.1, 30.0}) {

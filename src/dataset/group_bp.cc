@@ -77,6 +77,8 @@ class ProcessGroups final : public GroupWriter {
   void start(bool append) {
     using process_group::StepWriter;
     const auto options = options_of(group_, method_);
+    // Where nothing is replaced the logs of what is there stay, too.
+    if (!append) by_root(comm_, [&] { StepWriter::check_create(path_, options); });
     if (!options.drop_all) meet_leftover_logs(comm_, path_, true, !append, method_);
     file_ = append ? StepWriter::append(comm_, path_, options, report_)
                    : StepWriter::create(comm_, path_, options, report_);

@@ -18,6 +18,7 @@
 #include "dataset/recovery.h"
 #include "layout/process_group/bp_reader.h"
 #include "method/groups.h"
+#include "stage/burst/staging_files.h"
 
 namespace forebay {
 namespace {
@@ -299,6 +300,39 @@ TEST_F(GroupStagingRanks, steps_behind_damage_are_left_out_if_that_is_asked_for)
   EXPECT_TRUE(nothing_is_left());
 }
 
+// Without it nothing tells that the step has ended.
+TEST_F(GroupStagingRanks, a_record_that_is_damaged_is_damage) {
+  for (const std::size_t lost : {3, 1}) {
+    SetUp();
+    leave(4);
+    Report report;
+    for (const auto& entry : fs::directory_iterator(folder_ / "logs")) {
+      std::string stem = entry.path();
+      if (!stem.ends_with(".0.data")) continue;
+      stem.resize(stem.size() - 5);
+      std::vector<Offset> places;
+      open_log(stem, 0, report)->walk([&](std::uint64_t, const staging::Write& write, const auto&) {
+        if (write.var == process_group::LoggedPiece::index) places.push_back(write.data);
+      });
+      ASSERT_EQ(places.size(), 4U);
+      std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+      file.seekp(places[lost] + 40);
+      file.put('!');
+    }
+    RecoveryOptions options;
+    auto session = recover_all(options);
+    ASSERT_TRUE(session.error);
+    EXPECT_EQ(session.error->code(), Errc::ebadlog);
+    EXPECT_EQ(session.damage.size(), 4 - lost);
+    EXPECT_EQ(records(), 0U);
+    options.skip_damaged = true;
+    session = recover_all(options);
+    EXPECT_FALSE(session.error) << session.error->what();
+    check(lost);
+    EXPECT_TRUE(nothing_is_left());
+  }
+}
+
 TEST_F(GroupStagingRanks, logs_that_lack_a_rank_or_their_end_are_refused) {
   leave(3);
   fs::path records_of_2;
@@ -332,6 +366,24 @@ TEST_F(GroupStagingRanks, a_file_that_was_gone_on_with_keeps_its_steps) {
   ASSERT_TRUE(session.error);
   EXPECT_EQ(session.error->code(), Errc::ebadlog);
   check(1);
+}
+
+TEST_F(GroupStagingRanks, a_file_that_cannot_be_replaced_keeps_its_logs) {
+  leave(2);
+  Method other;
+  apply_hints(other, "bp_version=3", "the test");
+  for (const char* const also : {"", "subfiling=ranks"}) {
+    if (*also != '\0') apply_hints(other, also, "the test");
+    run_as_threads(2, [&](const Comm& comm) {
+      EXPECT_TRUE(attempt_to([&] { GroupFile::create(comm, path_, group_, other, false); }));
+    });
+  }
+  std::ofstream(path_ / "notes") << "mine";
+  fs::rename(path_ / "md.idx", folder_ / "kept");
+  EXPECT_TRUE(attempt_to([&] { GroupFile::create(Comm(), path_, group_, method_, false); }));
+  fs::rename(folder_ / "kept", path_ / "md.idx");
+  EXPECT_FALSE(recover_all().error);
+  check(2);
 }
 
 TEST_F(GroupStagingRanks, what_steps_have_no_use_for_is_refused) {

@@ -94,6 +94,7 @@ SessionRecovery::StepRecords SessionRecovery::records_of_steps() {
                                   [](const Mine& log) { return log.rank == 0 && !log.lost; });
   std::optional<Error> error;
   if (first != mine_.end() && !first->finished) {
+    bool lost = false;
     error = attempt_to([&] {
       readers_.with(first->stem, first->part, [&](staging::Reader& reader) {
         reader.walk([&](std::uint64_t, const staging::Write& write, const auto&) {
@@ -101,8 +102,9 @@ SessionRecovery::StepRecords SessionRecovery::records_of_steps() {
           if (!piece || piece->file != LoggedPiece::index || write.bytes != bp::record_bytes)
             return;
           StepRecord record{piece->opening, piece->step, piece->at, {}};
-          if (attempt_to([&] { reader.read(write, record.bytes); })) return;  // it is found again
-          records.push_back(record);
+          // Steps from there on are lost: verify_steps() tells it.
+          lost = lost || attempt_to([&] { reader.read(write, record.bytes); }).has_value();
+          if (!lost) records.push_back(record);
         });
       });
     });
@@ -185,6 +187,12 @@ std::int64_t SessionRecovery::verify_steps(const StepRecords& records) {
             problem = "it is no part of a step";
             first_bad = std::min(first_bad, last);
           } else if (!keys.contains({piece->opening, piece->step})) {
+            if (piece->file == LoggedPiece::index) {
+              first_bad = std::min(first_bad, piece->step);
+              damaged(log, fmt::format("entry {}: the record of a step, which cannot be read, or "
+                                       "which follows one of those",
+                                       sequence));
+            }
             last = std::max(last, piece->step);
             ++of_no_step;
             return;

@@ -106,6 +106,39 @@ bp::Bytes front_at(Offset end, Count alignment) {
   return front;
 }
 
+/// What is there is replaced where it is empty, a BP3 file, or what a kill left of one.
+void check_replaced_file(const std::string& path) {
+  if (!fs::exists(path)) return;
+  const auto first = beginning(path);
+  if ((first && first->empty()) || is_bp_file(path)) return;
+  throw Error(Errc::eexist, path + " is there, and no BP3 file",
+              "choose another name, or remove it");
+}
+
+void check_no_file(const std::string& path) {
+  if (fs::is_regular_file(path))
+    throw Error(Errc::eexist, path + " is a file, and no directory of BP4",
+                "choose another name, or bp_version=3 where it is a file of that");
+}
+
+/// All that is in a folder which may become another file. One without an index is ours if all that
+/// is in it looks as a kill leaves it.
+std::vector<fs::path> replaced_files(const std::string& path) {
+  std::error_code failed;
+  std::vector<fs::path> old;
+  const bool is_bp = has_index(path) && may_be_bp(path + "/md.idx");
+  bool strange = false;
+  for (const auto& entry : fs::directory_iterator(path, failed)) {
+    if (is_of_bp(entry.path().filename())) old.push_back(entry.path());
+    strange |= !is_of_bp(entry.path().filename()) || !may_be_bp(entry.path());
+  }
+  if (failed || (strange && !is_bp)) {
+    throw Error(Errc::eexist, path + " is there, and no BP file",
+                "choose another name, or remove it");
+  }
+  return old;
+}
+
 std::uint64_t new_opening() {
   const auto time = std::chrono::system_clock::now().time_since_epoch();
   return static_cast<std::uint64_t>(
@@ -121,6 +154,14 @@ std::uint64_t record_time() {
 }
 
 bool begins_as_bp(const std::string& path) { return beginning(path) == tag; }
+
+void check_replaceable(const std::string& given, const WriteOptions& options) {
+  const std::string path = plain_path(given);
+  if (options.drop_all) return;
+  if (options.one_file) return check_replaced_file(path);
+  check_no_file(path);
+  if (fs::exists(path)) replaced_files(path);
+}
 
 /// Shared by the ranks of a node. Their first writes it, and the others touch it behind the
 /// agreement of prepare_early() alone; from there on `begin` stays, and `next` is only added to,
@@ -212,7 +253,7 @@ void BpFiles::open_one_file(const WriteOptions& options, bool append) {
       found = TrailingIndex::find(path_, options.column_major, comm_.rank(), report_);
       data_end = found.data_end + bp::gap_before_group(found.data_end, bp::payload_alignment);
     } else {
-      check_replaced();
+      if (!drops_all_) check_replaced_file(path_);
       if (!drops_all_) data_->create(false);
       trailing_->write_empty();
     }
@@ -234,19 +275,8 @@ void BpFiles::open_one_file(const WriteOptions& options, bool append) {
   if (options.open_stagger > 0) open_in_turns(options.open_stagger);
 }
 
-/// What is there is replaced where it is empty, a BP3 file, or what a kill left of one.
-void BpFiles::check_replaced() const {
-  if (drops_all_ || !fs::exists(path_)) return;
-  const auto first = beginning(path_);
-  if ((first && first->empty()) || is_bp_file(path_)) return;
-  throw Error(Errc::eexist, path_ + " is there, and no BP3 file",
-              "choose another name, or remove it");
-}
-
 void BpFiles::open_by_root(bool append, bool column_major) {
-  if (fs::is_regular_file(path_))
-    throw Error(Errc::eexist, path_ + " is a file, and no directory of BP4",
-                "choose another name, or bp_version=3 where it is a file of that");
+  check_no_file(path_);
   // One without an index is what a kill left while it was made.
   if (append && has_index(path_)) return read_index(column_major);
   if (!drops_all_) make_directory();
@@ -257,23 +287,12 @@ void BpFiles::open_by_root(bool append, bool column_major) {
   metadata_end = index_end = bp::head_bytes;
 }
 
-// What made a file of it goes first, so that a kill leaves none that is half of each. Without that
-// a folder is ours if all that is in it looks as a kill leaves it.
+// What made a file of it goes first, so that a kill leaves none that is half of each.
 void BpFiles::make_directory() {
   std::error_code failed;
   if (fs::create_directory(path_, failed)) return;
   if (failed) throw system_error(failed.value(), Errc::ecantcreate, "making", path_);
-  std::vector<fs::path> old;
-  const bool is_bp = has_index(path_) && may_be_bp(path_ + "/md.idx");
-  bool strange = false;
-  for (const auto& entry : fs::directory_iterator(path_, failed)) {
-    if (is_of_bp(entry.path().filename())) old.push_back(entry.path());
-    strange |= !is_of_bp(entry.path().filename()) || !may_be_bp(entry.path());
-  }
-  if (failed || (strange && !is_bp)) {
-    throw Error(Errc::eexist, path_ + " is there, and no BP file",
-                "choose another name, or remove it");
-  }
+  const auto old = replaced_files(path_);
   fs::remove(path_ + "/md.idx");
   for (const auto& path : old) fs::remove(path);
 }

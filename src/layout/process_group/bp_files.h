@@ -46,6 +46,9 @@ struct WriteOptions {
   int ranks_per_node = 0;  ///< as Comm::split_node() has it
 };
 
+/// Local. Errc::eexist: `path` is something else than BpFiles makes a new file of.
+void check_replaceable(const std::string& path, const WriteOptions& options);
+
 class BpFiles {
  public:
   /// Collective. Makes the directory, or empties one that holds a BP file; with `append` goes on
@@ -99,7 +102,6 @@ class BpFiles {
   std::unique_ptr<File> new_file(const std::string& name) const;
   void open_by_root(bool append, bool column_major);
   void open_one_file(const WriteOptions& options, bool append);
-  void check_replaced() const;
   void make_directory();
   void read_index(bool column_major);
   std::size_t look_through(bool column_major);

@@ -105,6 +105,11 @@ std::unique_ptr<StepWriter> StepWriter::create(const Comm& comm, const std::stri
   return std::unique_ptr<StepWriter>(new StepWriter(comm, path, options, false, report));
 }
 
+void StepWriter::check_create(const std::string& path, const WriteOptions& options) {
+  process_group::check(options);
+  check_replaceable(path, options);
+}
+
 std::unique_ptr<StepWriter> StepWriter::append(const Comm& comm, const std::string& path,
                                                const WriteOptions& options, Report& report) {
   process_group::check(options);
@@ -870,6 +875,7 @@ void StepWriter::sync() {
 
 void StepWriter::close() {
   forget_step();
+  if (log_) log_->forget_step();
   auto freed = attempt_to([&] {
     if (index_io_) index_io_->close();
   });

@@ -58,6 +58,8 @@ class StepWriter {
   /// is. `report` outlives the writer. Errors as BpFiles has them; Errc::einval: options.
   static std::unique_ptr<StepWriter> create(const Comm& comm, const std::string& path,
                                             const WriteOptions& options, Report& report);
+  /// Local. Errors that create() has before it touches anything.
+  static void check_create(const std::string& path, const WriteOptions& options);
   /// Collective. Goes on behind the last whole step, with the variables that the file has; makes
   /// the directory where there is none. Errc::ebad_file: other dimensions' order than the file's.
   static std::unique_ptr<StepWriter> append(const Comm& comm, const std::string& path,

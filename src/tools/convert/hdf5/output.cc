@@ -127,7 +127,13 @@ class Hdf5Output final : public Output {
   };
 
   void learn(std::span<const std::int64_t> told) {
+    const auto check = [](bool as_many) {
+      if (!as_many)
+        throw Error(Errc::enotnc, "the input was written to while ranks opened it",
+                    "convert it when nobody writes it");
+    };
     for (Variable var : schema_.vars) {
+      check(!told.empty());
       const auto shape = told.subspan(1, static_cast<std::size_t>(told[0]));
       told = told.subspan(1 + shape.size());
       var.chunking.reset();
@@ -135,6 +141,7 @@ class Hdf5Output final : public Output {
       vars_.push_back(std::move(var));
       places_.push_back(PlacedValues::parse(told));
     }
+    check(told.empty());
   }
 
   void create_file() {
