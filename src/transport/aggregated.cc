@@ -28,10 +28,12 @@ AggregatedTransport::AggregatedTransport(const Comm& comm, std::shared_ptr<ByteF
   visits_.reserve(Slots::most);
 }
 
-void AggregatedTransport::write(ExtentStream& extents) { write_directly(*file_, extents, report_); }
+void AggregatedTransport::write(ExtentStream& extents) {
+  write_directly(*file_, extents, report_, options_.buffer_limit);
+}
 
 void AggregatedTransport::write_beside(ExtentStream& extents, Report& report) {
-  write_directly(*file_, extents, report);
+  write_directly(*file_, extents, report, options_.buffer_limit);
 }
 
 void AggregatedTransport::read(ExtentStream& extents) {
