@@ -381,6 +381,23 @@ void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream
   }
 }
 
+// Where a system call takes long, the others would wait for what this rank has for the next
+// windows. Without a thread, or memory for one, it is made here and now: others wait for it.
+template <typename F>
+void AggregatedTransport::call(bool behind, F&& f) {
+  if (behind) {
+    const auto here = attempt_to([&] {
+      file_->ensure_open();
+      take_over_behind(false);
+      Behind& mine = behind_.emplace_back(Behind{report_.beside(), {}});
+      mine.done = std::async(std::launch::async,
+                             [f, &mine] { return attempt_to([&] { f(mine.report); }); });
+    });
+    if (!here) return;
+  }
+  attempt_into(failure_, [&] { f(report_); });
+}
+
 void AggregatedTransport::finish_write(const Slots::Use& use) {
   // Holes are left alone where what is read of them may be old when it is written: alone, nothing
   // tells whether somebody else writes there; where caches are weak, other nodes may have bytes of
@@ -398,22 +415,6 @@ void AggregatedTransport::fetch(const Slots::Use& use) {
   call(options_.bulk, [this, use](Report& report) {
     slots_->read_in(use, *file_, options_.hole_threshold, report);
   });
-}
-
-// Where a system call takes long, the others would wait for what this rank has for the next
-// windows. Without a thread to be had it is made here and now.
-void AggregatedTransport::call(bool behind, const std::function<void(Report&)>& f) {
-  if (behind) {
-    const auto here = attempt_to([&] {
-      file_->ensure_open();
-      take_over_behind(false);
-      Behind& mine = behind_.emplace_back(Behind{report_.beside(), {}});
-      mine.done = std::async(std::launch::async,
-                             [f, &mine] { return attempt_to([&] { f(mine.report); }); });
-    });
-    if (!here) return;
-  }
-  attempt_into(failure_, [&] { f(report_); });
 }
 
 void AggregatedTransport::expect_more(bool more) {

@@ -80,7 +80,8 @@ class AggregatedTransport : public Transport {
                     bool writing);
   void finish_write(const Slots::Use& use);
   void fetch(const Slots::Use& use);
-  void call(bool behind, const std::function<void(Report&)>& f);
+  template <typename F>
+  void call(bool behind, F&& f);
   void take_over_behind(bool all);
   void finish_behind();
 
