@@ -39,13 +39,12 @@ void check_method(const Method& method) {
   require("layout", method.layout, {"auto", "process-group"});
   require("codec", method.codec, {"none"});
   require("stage", method.stage, {"auto", "direct", "async", "burst"});
+  require("transport", method.transport, {"auto", "posix", "null"});
   if (method.stage != "burst") return;
   check_group_staging(method);
   if (method_value(method, "bp_version") == "3")
     throw Error(Errc::enotsupport, "BP3 files are written at once",
                 "choose stage=direct, or bp_version=4");
-
-  require("transport", method.transport, {"auto", "posix", "null"});
 }
 
 process_group::WriteOptions options_of(const GroupDefinition& group, const Method& method) {

@@ -49,6 +49,18 @@ class GroupFileRanks : public testing::Test {
   fs::path path_;
 };
 
+TEST_F(GroupFileRanks, a_transport_that_groups_are_not_written_by_is_refused) {
+  for (const char* stage : {"direct", "async", "burst"}) {
+    Method method;
+    apply_hints(method, std::string("transport=aggregated;stage=") + stage, "the test");
+    const auto failed = attempt_to(
+        [&] { GroupFile::create(Comm(), path_, define_group("g", "C"), method, false); });
+    ASSERT_TRUE(failed) << stage;
+    EXPECT_EQ(failed->code(), Errc::enotsupport) << stage;
+    EXPECT_FALSE(fs::exists(path_)) << stage;
+  }
+}
+
 TEST_F(GroupFileRanks, a_block_whose_histogram_finds_no_room_counts_once) {
   constexpr std::int64_t elements = 10;
   run_as_threads(2, [&](const Comm& comm) {

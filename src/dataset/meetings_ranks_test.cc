@@ -4,6 +4,8 @@
 #include <array>
 #include <filesystem>
 #include <numeric>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/thread_ranks.h"
@@ -85,6 +87,95 @@ TEST(MeetingsOfACall, are_three_a_call_between_nodes) {
     EXPECT_EQ(calls.write, 3);
     EXPECT_EQ(calls.read, 3);
   }
+}
+
+// Who writes, who reads and who has nothing is each rank's matter: what they foresaw holds where
+// all go one way.
+TEST(MeetingsOfACall, carry_out_what_ranks_ask_for_each) {
+  const std::string path = ::testing::TempDir() + "/forebay_meetings_mixed.nc";
+  for (const char* transport : {"auto", "aggregated", "posix"})
+    for (const char* ranks_per_node : {"0", "2"})
+      run_as_threads(ranks, [&](const Comm& comm) {
+        const HintMap hints{{"ranks_per_node", ranks_per_node}, {"transport", transport}};
+        auto ds = Dataset::create(comm, path, 5, false, hints);
+        const DimId y = ds->def_dim("y", rows), x = ds->def_dim("x", ranks);
+        const VarId var = ds->def_var("v", Type::int32, std::array{y, x});
+        ds->def_var("between", Type::byte, std::array{ds->def_dim("many", 4 << 20)});
+        const VarId far = ds->def_var("w", Type::int32, std::array{y, x});
+        ds->enddef();
+        const auto written_by = [](Rank rank, int time) {
+          std::vector<std::int32_t> values(rows);
+          std::iota(values.begin(), values.end(), 1000 * rank + 100 * time);
+          return values;
+        };
+        std::array<int, ranks> latest{};
+        // Bits of ranks that write, and that read the column of the rank below.
+        const unsigned all = 15;
+        const std::pair<unsigned, unsigned> operations[] = {
+            {all, 0}, {5, 10}, {0, 8}, {2, 0}, {0, 0}, {1, 4}, {0, all}, {8, all}, {all, all}};
+        int time = 0;
+        for (const auto& [writers, readers] : operations) {
+          ++time;
+          const Rank me = comm.rank(), other = (me + ranks - 1) % ranks;
+          std::vector<Request> mine;
+          std::vector<std::int32_t> written, found;
+          for (Rank r = 0; r < ranks; ++r)
+            if (writers >> r & 1) latest[static_cast<std::size_t>(r)] = time;
+          if (writers >> me & 1) {
+            written = written_by(me, time);
+            mine.push_back(column(var, me, true, written));
+          }
+          if (readers >> me & 1) mine.push_back(column(var, other, false, found));
+          ds->execute(mine, true);
+          if (readers >> me & 1)
+            EXPECT_EQ(found, written_by(other, latest[static_cast<std::size_t>(other)]))
+                << transport << ' ' << ranks_per_node << ' ' << time;
+        }
+        // Reads of another part of the file than writes.
+        std::vector<std::int32_t> written = written_by(comm.rank(), ++time), found;
+        std::vector<Request> mine;
+        mine.push_back(column(far, comm.rank(), true, written));
+        ds->execute(mine, true);
+        mine.clear();
+        mine.push_back(column(var, comm.rank(), true, written));
+        mine.push_back(column(far, comm.rank(), false, found));
+        ds->execute(mine, true);
+        EXPECT_EQ(found, written);
+        ds->close();
+      });
+  std::filesystem::remove(path);
+}
+
+// Not even whether there is a newer commit.
+TEST(ReadsOfNothing, read_nothing) {
+  const std::string path = ::testing::TempDir() + "/forebay_reads_of_nothing.nc";
+  const Comm alone;
+  std::vector<std::int32_t> values(rows, 7), found;
+  std::vector<Request> one;
+  {
+    auto ds = Dataset::create(alone, path, 5, false, {{"layout", "decomposed"}});
+    const DimId y = ds->def_dim("y", rows), x = ds->def_dim("x", ranks);
+    const VarId var = ds->def_var("v", Type::int32, std::array{y, x});
+    ds->enddef();
+    one.push_back(column(var, 0, true, values));
+    ds->execute(one, true);
+    ds->close();
+  }
+  auto ds = Dataset::open(alone, path, false, {});
+  const auto calls = [&](Count count) {
+    one.clear();
+    one.push_back(column(0, 0, false, found));
+    std::get<Subarray>(one[0].selection).count[0] = one[0].elements = count;
+    const std::int64_t before = ds->report().counters[static_cast<int>(Counter::read_calls)];
+    ds->execute(one, true);
+    return ds->report().counters[static_cast<int>(Counter::read_calls)] - before;
+  };
+  EXPECT_GT(calls(rows), 0);
+  EXPECT_EQ(found, values);
+  EXPECT_EQ(calls(0), 0);
+  ds->close();
+  std::filesystem::remove_all(path + ".subfiles");
+  std::filesystem::remove(path);
 }
 
 }  // namespace

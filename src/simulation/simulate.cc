@@ -93,6 +93,10 @@ class Simulation {
   // bytes' own time.
   std::int64_t latency() const { return std::llround(std::min(rates_.call_latency * 1e9, 1e18)); }
 
+  Count direct_call() const {
+    return forebay::direct_call(is_slow(latency()), options_.buffer_limit);
+  }
+
   // What ranks find out by reductions.
   OperationTotal look_at_all(Count op) {
     OperationTotal total;
@@ -107,7 +111,7 @@ class Simulation {
       facts_.requests += static_cast<Count>(requests.size());
       busiest_.rank_pieces = std::max(busiest_.rank_pieces, mine.pieces);
       busiest_.rank_calls = std::max(
-          {busiest_.rank_calls, mine.pieces, (mine.bytes + direct_buffer - 1) / direct_buffer});
+          {busiest_.rank_calls, mine.pieces, (mine.bytes + direct_call() - 1) / direct_call()});
       const Count held = list_bytes(requests);
       facts_.memory.requests = std::max(facts_.memory.requests, held);
       if (r % machine_.ranks_per_node == 0) of_node = 0;
@@ -146,7 +150,7 @@ class Simulation {
     }
     busiest_.node_calls = busiest_.rank_calls * machine_.ranks_per_node;
     busiest_.calls_at_once = machine_.ranks_per_node;
-    facts_.memory.direct = direct_memory(machine_.write);
+    facts_.memory.direct = direct_memory(machine_.write, direct_call());
   }
 
   Count bytes_of(Count op, int node) const {

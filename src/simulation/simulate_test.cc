@@ -161,6 +161,13 @@ TEST(Simulate, memory_of_reads_and_of_direct_operations_is_told) {
   EXPECT_EQ(direct.memory.direct, direct_memory(true));
   EXPECT_EQ(direct.memory.slots, 0);
   EXPECT_GT(direct.memory.all(), direct_buffer);
+  // Where calls take long they are larger, but no larger than a rank may hold.
+  constexpr Count more = 5 << 20;
+  const TestWorkload larger(more, 1, [](Count, Rank r) { return RunsOfRank{{r * more, more}}; });
+  Rates slow = quick_rates();
+  slow.call_latency = 1e-3;
+  machine.transport.buffer_limit = 4 << 20;
+  EXPECT_EQ(simulate(larger, machine, slow).memory.direct, 4 << 20);
 }
 
 // 300,000 bytes a rank: those of the second node begin amid a stripe.

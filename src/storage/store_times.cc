@@ -25,7 +25,8 @@ std::string_view folder_of(std::string_view path) {
 // Files that are open keep what they know, also where folders are forgotten.
 std::shared_ptr<StoreTimes> StoreTimes::of(const std::string& path) {
   static std::mutex guard;
-  static std::map<std::string, std::shared_ptr<StoreTimes>, std::less<>> folders;
+  using Folders = std::map<std::string, std::shared_ptr<StoreTimes>, std::less<>>;
+  static Folders& folders = *new Folders;  // files may be opened when statics are gone
   const std::string_view folder = folder_of(path);
   const std::lock_guard lock(guard);
   if (const auto found = folders.find(folder); found != folders.end()) return found->second;

@@ -28,10 +28,12 @@ AggregatedTransport::AggregatedTransport(const Comm& comm, std::shared_ptr<ByteF
   visits_.reserve(Slots::most);
 }
 
-void AggregatedTransport::write(ExtentStream& extents) { write_directly(*file_, extents, report_); }
+void AggregatedTransport::write(ExtentStream& extents) {
+  write_directly(*file_, extents, report_, options_.buffer_limit);
+}
 
 void AggregatedTransport::write_beside(ExtentStream& extents, Report& report) {
-  write_directly(*file_, extents, report);
+  write_directly(*file_, extents, report, options_.buffer_limit);
 }
 
 void AggregatedTransport::read(ExtentStream& extents) {
@@ -380,7 +382,7 @@ void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream
 }
 
 // Where a system call takes long, the others would wait for what this rank has for the next
-// windows. Without a thread to be had, or memory for one, it is made here and now.
+// windows. Without a thread, or memory for one, it is made here and now: others wait for it.
 template <typename F>
 void AggregatedTransport::call(bool behind, F&& f) {
   if (behind) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
@@ -16,8 +17,6 @@ namespace forebay {
 namespace {
 
 constexpr Count large_piece = 128 << 10;
-// Where a call takes long, and a store has several servers, a call should have stripes of all.
-constexpr Count slow_buffer = 8 << 20;
 constexpr std::size_t most_pending = 1 << 15;  // of a read: rows that one call serves
 
 /// Collects adjacent pieces and writes them together. Calls end at multiples of their size, where
@@ -228,14 +227,20 @@ void feed(ExtentStream& extents, Run& run) {
 
 }  // namespace
 
-Count direct_memory(bool write) {
-  return direct_buffer + (write ? 0 : static_cast<Count>(most_pending * sizeof(ExtentRow)));
+Count direct_call(bool slow, Count buffer_limit) {
+  if (!slow) return direct_buffer;
+  const auto room = static_cast<std::uint64_t>(std::max(buffer_limit, direct_buffer));
+  return std::min(static_cast<Count>(std::bit_floor(room)), slow_call);
 }
 
-void write_directly(ByteFile& file, ExtentStream& extents, Report& report) {
+Count direct_memory(bool write, Count call) {
+  return write ? call : direct_buffer + static_cast<Count>(most_pending * sizeof(ExtentRow));
+}
+
+void write_directly(ByteFile& file, ExtentStream& extents, Report& report, Count buffer_limit) {
   const bool slow = is_slow(file.least_latency(true)) && !file.writes_later();
   const StreamSummary summary = extents.summary();
-  const Count most = slow ? slow_buffer : direct_buffer;
+  const Count most = direct_call(slow, buffer_limit);
   RunWriter run(file, report, summary.last - summary.first < direct_buffer ? direct_buffer : most);
   feed(extents, run);
 }
@@ -254,7 +259,7 @@ void read_directly(ByteFile& file, ExtentStream& extents, Count hole_threshold, 
     std::memset(into.data() + got, 0, into.size() - got);
   };
   const bool slow = is_slow(file.least_latency(false));
-  RunReader run(read, hole_threshold, extents.summary(), true, slow ? slow_buffer : direct_buffer);
+  RunReader run(read, hole_threshold, extents.summary(), true, direct_call(slow, slow_call));
   feed(extents, run);
 }
 

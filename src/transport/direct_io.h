@@ -16,11 +16,19 @@ namespace forebay {
 /// cheap, small enough to stay in the second-level cache between the swap and the kernel's copy.
 constexpr Count direct_buffer = 1 << 20;
 
-/// Bytes that a rank holds at most while it writes, or reads, for itself.
-Count direct_memory(bool write);
+/// Where calls take long, and a store has several servers, a call should have stripes of all.
+constexpr Count slow_call = 8 << 20;
+
+/// Bytes of a call, which ends at multiples of them: a power of two. `buffer_limit`: what a rank
+/// may hold.
+Count direct_call(bool slow, Count buffer_limit);
+
+/// Bytes that a rank holds at most while it writes, in such calls, or reads, for itself.
+Count direct_memory(bool write, Count call = direct_buffer);
 
 /// Writes the extents, adjacent ones together. Never writes a byte that no extent names.
-void write_directly(ByteFile& file, ExtentStream& extents, Report& report);
+void write_directly(ByteFile& file, ExtentStream& extents, Report& report,
+                    Count buffer_limit = slow_call);
 
 /// Reads the extents; holes of up to `hole_threshold` bytes between them are read too rather than
 /// skipped by another system call, unless a few calls without them were found to be quicker. Bytes

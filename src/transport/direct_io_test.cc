@@ -226,5 +226,42 @@ TEST(ReadDirectly, holes_are_read_where_calls_take_longer) {
   EXPECT_LT(slow.calls, pieces / 16 + 12);
 }
 
+/// One whose calls take long; keeps their sizes.
+class Slow : public MemoryFile {
+ public:
+  Slow() : MemoryFile("slow", std::make_shared<MemoryDisk>()) {}
+  using ByteFile::write_at;
+  void write_at(Offset offset, std::span<iovec> pieces) override {
+    Count bytes = 0;
+    for (const iovec& piece : pieces) bytes += static_cast<Count>(piece.iov_len);
+    calls.emplace_back(offset, bytes);
+    MemoryFile::write_at(offset, pieces);
+  }
+  std::int64_t least_latency(bool) const override { return 1'000'000; }
+  std::vector<std::pair<Offset, Count>> calls;
+};
+
+// Elements of 8 bytes in another order, so that all goes through the buffer.
+TEST(WriteDirectly, large_calls_hold_no_more_than_a_rank_may) {
+  constexpr Count mib = 1 << 20, bytes = 20 * mib;
+  std::vector<std::byte> memory(bytes);
+  for (const auto& [limit, call] : {std::pair(64 * mib, 8 * mib), std::pair(8 * mib, 8 * mib),
+                                    std::pair(5 * mib, 4 * mib), std::pair(Count{4096}, mib)}) {
+    Slow file;
+    Report report;
+    Listed extents({Extent{4, bytes, memory.data(), 0, 8}});
+    write_directly(file, extents, report, limit);
+    Offset at = 4;
+    for (const auto& [offset, n] : file.calls) {
+      EXPECT_EQ(offset, at);
+      EXPECT_LE(n, call);
+      at += n;
+      if (at < 4 + bytes) EXPECT_EQ(at % call, 0) << limit;
+    }
+    EXPECT_EQ(at, 4 + bytes);
+    EXPECT_EQ(direct_memory(true, direct_call(true, limit)), call);
+  }
+}
+
 }  // namespace
 }  // namespace forebay

@@ -20,7 +20,9 @@ class PosixTransport : public Transport {
   void read_all(ExtentStream& extents) override {
     with_all([&] { read(extents); });
   }
-  void write(ExtentStream& extents) override { write_directly(*file_, extents, report_); }
+  void write(ExtentStream& extents) override {
+    write_directly(*file_, extents, report_, options_.buffer_limit);
+  }
   void read(ExtentStream& extents) override {
     read_directly(*file_, extents, options_.hole_threshold, report_);
   }
@@ -29,7 +31,7 @@ class PosixTransport : public Transport {
     return true;
   }
   void write_beside(ExtentStream& extents, Report& report) override {
-    write_directly(*file_, extents, report);
+    write_directly(*file_, extents, report, options_.buffer_limit);
   }
   std::string reasons() const override {
     return "posix: each rank makes its own system calls, as asked for";

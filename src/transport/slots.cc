@@ -263,6 +263,7 @@ void Slots::read_in(const Use& use, ByteFile& file, Count hole_threshold, Report
   Word* words = needed(use.slot);
   const Count blocks = window_ / block;
   const Count bridge = std::max<Count>(hole_threshold / block, 0);
+  Count read = 0;  // see write_out()
   const auto failure = attempt_to([&] {
     for (Count from = find_bit(words, 0, blocks, true); from < blocks;) {
       Count end = find_bit(words, from, blocks, false);
@@ -275,8 +276,10 @@ void Slots::read_in(const Use& use, ByteFile& file, Count hole_threshold, Report
       std::byte* into = buffer(use.slot) + from * block;
       const std::size_t got = file.read_at(use.begin + from * block, {into, bytes});
       std::memset(into + got, 0, bytes - got);
+      read += static_cast<Count>(got);
       from = next;
     }
+    timer.moved(read);
   });
   std::memset(static_cast<void*>(words), 0, static_cast<std::size_t>(blocks / 64 + 1) * 8);
   publish(use);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -622,6 +623,59 @@ TEST(ReadsThroughWindows, give_half_a_ring_back_at_one_go) {
   for (Count given_back = half; std::ssize(expected) < windows; given_back += half)
     expected.insert(expected.end(), half, given_back);
   EXPECT_EQ(copied, expected);
+}
+
+/// Of one rank: it fails while it is told to, and counts what is read.
+class Failing : public MemoryFile {
+ public:
+  using MemoryFile::MemoryFile;
+  std::size_t read_at(Offset offset, std::span<std::byte> into) override {
+    if (fails) throw Error(Errc::eread, "it is told to fail");
+    bytes += std::ssize(into);
+    return MemoryFile::read_at(offset, into);
+  }
+  bool fails = false;
+  std::atomic<Count> bytes = 0;
+};
+
+// Where threads read, as where the rank itself does.
+TEST(ReadsThroughWindows, tell_all_ranks_what_fails_and_the_timeline_what_they_read) {
+  constexpr Count window = 4096, windows = 40;
+  const auto disk = std::make_shared<MemoryDisk>();
+  disk->bytes.assign(windows * window, std::byte{7});
+  for (const bool bulk : {false, true})
+    for (const int ranks_per_node : {0, 1, 2})
+      run_as_threads(ranks, [&](const Comm& comm) {
+        TransportOptions options;
+        options.kind = "aggregated";
+        options.window_size = window;
+        options.bulk = bulk;
+        options.ranks_per_node = ranks_per_node;
+        const auto file = std::make_shared<Failing>("failing", disk);
+        Report report;
+        report.timeline = std::make_shared<Timeline>(4096);
+        const auto transport = make_transport(comm, file, options, report);
+        std::vector<std::byte> found(windows);
+        std::vector<Extent> pieces;
+        for (Count w = 0; w < windows; ++w)
+          pieces.push_back(
+              {w * window + comm.rank() * 8, 1, &found[static_cast<std::size_t>(w)], 0, 1});
+        for (Rank fails = 0; fails < ranks; ++fails) {
+          Listed all(pieces), again(pieces);
+          file->fails = true;  // who reads which window is chance
+          const auto failed = attempt_to([&] { transport->read_all(all); });
+          EXPECT_TRUE(failed && failed->code() == Errc::eread) << comm.rank();
+          file->fails = false;
+          std::fill(found.begin(), found.end(), std::byte{});
+          transport->read_all(again);
+          EXPECT_EQ(std::count(found.begin(), found.end(), std::byte{7}), windows) << comm.rank();
+        }
+        Count told = 0;
+        for (const TimeSpan& span : report.timeline->spans())
+          if (span.step == Step::read) told += span.bytes;
+        EXPECT_EQ(told, file->bytes) << comm.rank();
+        transport->close();
+      });
 }
 
 TEST_P(TransportRanks, a_full_disk_is_told_to_all_and_they_go_on) {

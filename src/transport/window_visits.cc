@@ -147,6 +147,7 @@ void plan_visits(const Comm& comm, const Topology& topology, const WindowGrid& p
       }
     });
   }
+  if (failed) visits.clear();  // of another part, for which a meeting may have no room
   const bool few = part.count <= few_windows && comm.size() < 1 << (few_bits - 1);
   few ? count_few(comm, topology, failed, visits)
       : count_many(comm, topology, touched, failed, visits);

@@ -115,5 +115,27 @@ TEST(WindowVisits, a_rank_that_does_not_know_its_windows_stops_nobody) {
   });
 }
 
+// Nor does what was visited before, which may be more than one meeting has room for.
+TEST(WindowVisits, a_rank_that_fails_behind_a_large_part_brings_nothing_of_it) {
+  run_as_threads(ranks, [&](const Comm& comm) {
+    const Topology& topology = Topology::of(comm, per_node);
+    for (int part = 0; part < ranks; ++part) {
+      std::vector<Visit> visits;
+      const WindowGrid large = part_at(part, topology.nodes(), WindowGrid::most_together),
+                       small = part_at(part, topology.nodes(), few);
+      const TouchedWindows all = touched_by(comm.rank(), part, large);
+      plan_visits(comm, topology, large, &all, std::nullopt, visits);
+      come(comm);
+      std::optional<Error> mine;
+      if (comm.rank() == part) mine = Error(Errc::enomem);
+      const TouchedWindows touched = touched_by(comm.rank(), part, small);
+      const auto failed = attempt_to(
+          [&] { plan_visits(comm, topology, small, mine ? nullptr : &touched, mine, visits); });
+      ASSERT_TRUE(failed);
+      EXPECT_EQ(failed->code(), Errc::enomem);
+    }
+  });
+}
+
 }  // namespace
 }  // namespace forebay

@@ -470,6 +470,10 @@ void DecomposedLayout::read(std::span<Request> requests, bool collective) {
     }
   });
   if (failed) wanted.clear();
+  if (wanted.empty() && !deals) {
+    if (failed) throw *failed;
+    return;
+  }
   const auto read_all = [&] { deals ? dealt_.read(wanted) : reader_.read(wanted); };
   const OpenState which = wanted_state(site_.method);
   if (site_.file.writable())

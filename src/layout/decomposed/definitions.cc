@@ -223,8 +223,7 @@ void DecomposedLayout::start(const Schema* old, const std::function<void(const M
   });
   // Each group decides for itself how it writes, and rank 0 has written more often than others.
   if (first)
-    site_.file.learn_latency(true,
-                             comm_.all_reduce(site_.file.least_latency(true), Reduce::min));
+    site_.file.learn_latency(true, comm_.all_reduce(site_.file.least_latency(true), Reduce::min));
 }
 
 // So that the ranks of maps find their pieces when they open the file again. Only where memory

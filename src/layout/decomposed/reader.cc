@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "base/attempt.h"
@@ -100,7 +101,8 @@ class Reader::PieceStream : public ExtentStream {
   std::vector<Extent> waiting_;
 };
 
-/// Those of many slabs of one file, by place; slabs do not lie over each other.
+/// Those of many slabs of one file, by place. Slabs do not lie over each other, but two streams may
+/// be of one.
 class Reader::ManyPieces : public ExtentStream {
  public:
   explicit ManyPieces(std::span<const PieceStream> streams)
@@ -108,14 +110,7 @@ class Reader::ManyPieces : public ExtentStream {
 
   StreamSummary summary() const override {
     StreamSummary all;
-    for (const PieceStream& stream : streams_) {
-      const StreamSummary its = stream.summary();
-      if (its.empty()) continue;
-      if (all.empty()) all.first = its.first;
-      all.last = std::max(all.last, its.last);
-      all.bytes += its.bytes;
-      all.pieces += its.pieces;
-    }
+    for (const PieceStream& stream : streams_) all.add(stream.summary());
     return all;
   }
   std::size_t next(std::span<Extent> out) override {
@@ -609,9 +604,11 @@ void Reader::read_later(Late late) {
 void Reader::read_late() {
   std::vector<Late> late = std::exchange(*late_, {});
   late_pieces_ = 0;
-  std::sort(late.begin(), late.end(), [](const Late& a, const Late& b) {
-    return std::pair(a.file, a.begin) < std::pair(b.file, b.begin);
-  });
+  const auto place_of = [](const Late& l) {
+    return std::tuple(l.file, l.begin, l.plan->pieces.front().place);
+  };
+  std::sort(late.begin(), late.end(),
+            [&](const Late& a, const Late& b) { return place_of(a) < place_of(b); });
   for (std::size_t i = 0, end = 0; i < late.size(); i = end) {
     const std::uint32_t number = late[i].file;
     File& file = *opened(number).file;

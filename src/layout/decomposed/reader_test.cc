@@ -67,15 +67,21 @@ class ReaderTest : public testing::Test {
   }
   std::vector<std::int32_t> read() { return std::move(read(std::vector<VarId>{0}).front()); }
   std::vector<std::vector<std::int32_t>> read(const std::vector<VarId>& vars) {
-    std::vector<std::vector<std::int32_t>> values(vars.size(), std::vector(columns, -1));
+    return read(vars, std::vector(vars.size(), forebay::Run{0, columns}));
+  }
+  std::vector<std::vector<std::int32_t>> read(const std::vector<VarId>& vars,
+                                              const std::vector<forebay::Run>& which) {
+    std::vector<std::vector<std::int32_t>> values;
+    for (const forebay::Run& run : which)
+      values.emplace_back(static_cast<std::size_t>(run.length), -1);
     std::vector<Request> requests(vars.size());
     std::vector<Wanted> wanted;
     selector_.begin_operation();
     for (std::size_t i = 0; i < vars.size(); ++i) {
       Request& r = requests[i];
       r.var = vars[i];
-      r.selection = Subarray{{0}, {columns}, {}};
-      r.elements = columns;
+      r.selection = Subarray{{which[i].offset}, {which[i].length}, {}};
+      r.elements = which[i].length;
       r.packed = reinterpret_cast<std::byte*>(values[i].data());
       r.element_size = r.swap = 4;
       for (const Part& part : selector_.parts_of(r, schema_.vars[static_cast<std::size_t>(r.var)]))
@@ -140,6 +146,22 @@ TEST_F(ReaderTest, where_calls_are_slow_slabs_that_are_neighbours_are_read_by_on
   reader_ = std::make_unique<Reader>(schema_, path_, read_directly, slow, 0, report_);
   use(1, 1, writer_->change());
   EXPECT_EQ(calls(), 1);
+}
+
+// Of one slab, the later ones first.
+TEST_F(ReaderTest, where_calls_are_slow_a_slab_that_several_read_is_read_by_one) {
+  write(1, 0, columns, 11);
+  ReaderOptions slow;
+  slow.in_bulk = true;
+  reader_ = std::make_unique<Reader>(schema_, path_, read_directly, slow, 0, report_);
+  use(1, 1, writer_->change());
+  const std::vector<forebay::Run> which{{columns - 1, 1}, {4, 2}, {0, 4}};
+  const auto wanted = [](std::size_t n) { return std::vector<std::int32_t>(n, 11); };
+  for (const std::int64_t calls : {-1, 1}) {  // the first reads the index
+    const std::int64_t before = report_[Counter::read_calls];
+    EXPECT_EQ(read({0, 0, 0}, which), (std::vector{wanted(1), wanted(2), wanted(4)}));
+    if (calls > 0) EXPECT_EQ(report_[Counter::read_calls] - before, calls);
+  }
 }
 
 }  // namespace
