@@ -103,6 +103,8 @@ class Test:
         for ranks in several:
             seed = self.random.randrange(1 << 30)
             calls = self.calls_of(ranks, seed)
+            if self.failure:
+                return
             places = [(rank, n) for rank, most in sorted(calls.items()) for n in range(1, most + 1)]
             share = kills // len(several)
             chosen = [places[int((k + self.random.random()) * len(places) / share)] for k in range(share)]
