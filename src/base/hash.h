@@ -41,7 +41,9 @@ namespace hash_detail {
 #if defined(__x86_64__) && defined(__GNUC__)
 #define FOREBAY_HAVE_AVX2_HASH 1
 std::uint64_t hash_avx2(const iovec* pieces, std::size_t n);
+std::uint64_t hash_avx512(const iovec* pieces, std::size_t n);
 void update_128_avx2(void* state, const void* bytes, std::size_t size);
+void update_128_avx512(void* state, const void* bytes, std::size_t size);
 #endif
 std::uint64_t hash_portable(const iovec* pieces, std::size_t n);
 

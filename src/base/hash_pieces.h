@@ -5,12 +5,6 @@
 #include "base/hash.h"
 
 namespace forebay::hash_detail {
-
-#if FOREBAY_HAVE_AVX2_HASH
-std::uint64_t hash_avx512(const iovec* pieces, std::size_t n);
-void update_128_avx512(void* state, const void* bytes, std::size_t size);
-#endif
-
 namespace {
 
 inline std::uint64_t hash_pieces(const iovec* pieces, std::size_t n) {

@@ -31,6 +31,8 @@ TEST(Hash, is_that_of_the_whole_whatever_the_pieces) {
       // hash_of takes the best of these.
       if (__builtin_cpu_supports("avx2"))
         EXPECT_EQ(hash_detail::hash_avx2(pieces.data(), pieces.size()), whole);
+      if (__builtin_cpu_supports("avx512f"))
+        EXPECT_EQ(hash_detail::hash_avx512(pieces.data(), pieces.size()), whole);
 #endif
     }
   }

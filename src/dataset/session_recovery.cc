@@ -23,10 +23,6 @@ constexpr std::size_t most_listed = 10;  // in an error
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 // "0, 3, 5 to 9 and more"
 std::string listed(const std::vector<Rank>& ranks) {
   std::string text;

@@ -31,10 +31,6 @@ namespace {
 
 constexpr std::int64_t no_step = std::numeric_limits<std::int64_t>::max();
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 }  // namespace
 
 /// Of md.idx, as it is in the log of rank 0.

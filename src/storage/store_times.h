@@ -28,6 +28,8 @@ class CallTimes {
   }
   /// Nanoseconds; `unknown` until there were ByteFile::few_timed calls.
   std::int64_t least() const { return is_settled() ? least_.load() : unknown; }
+  /// The same, of however few.
+  std::int64_t least_of_any() const { return least_.load(); }
   bool is_settled() const { return calls_.load() >= ByteFile::few_timed; }
   /// Whether it may still turn out that calls are slow.
   bool is_suspect() const { return !is_settled() && is_slow(least_.load()); }

@@ -181,7 +181,7 @@ void MergedFile::write_at(Offset offset, std::span<iovec> pieces) {
       const auto begin = std::chrono::steady_clock::now();
       files_[into]->write_at(to, part);
       const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
-      note_time(took.count(), written);
+      if (written <= largest_timed) times_.note(took.count() - written);
     });
   }
 }
@@ -190,15 +190,6 @@ void MergedFile::write_at(Offset offset, std::span<iovec> pieces) {
 void MergedFile::write_data_at(Offset offset, std::span<const std::byte> from) {
   if (!writes_later()) return ByteFile::write_at(offset, from);
   queue_->add(*this, offset, from);
-}
-
-// As File does it, less a nanosecond a byte.
-void MergedFile::note_time(std::int64_t nanoseconds, std::int64_t bytes) {
-  if (bytes > largest_timed) return;
-  const std::int64_t mine = std::max<std::int64_t>(nanoseconds - bytes, 0);
-  std::int64_t least = least_latency_;
-  while (mine < least && !least_latency_.compare_exchange_weak(least, mine)) {
-  }
 }
 
 }  // namespace forebay

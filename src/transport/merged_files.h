@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "base/error.h"
 #include "base/extent.h"
 #include "plan/bundle_windows.h"
+#include "storage/store_times.h"
 #include "storage/write_queue.h"
 
 namespace forebay {
@@ -74,7 +74,7 @@ class MergedFile : public ByteFile {
   bool release(Offset, Count) override { return false; }
   bool is_linked() override { return true; }
   /// Of what was written here, to any of the files: each alone has too few writes to tell.
-  std::int64_t least_latency(bool) const override { return least_latency_; }
+  std::int64_t least_latency(bool) const override { return times_.least_of_any(); }
 
   /// Local. What is in the queue gets to its file, or is a failure of that. A file that a thread
   /// did not find stays in the queue until here: it may have been renamed.
@@ -96,7 +96,6 @@ class MergedFile : public ByteFile {
   bool ready(std::size_t file);
   template <typename F>
   void attempt(std::size_t file, F&& f);
-  void note_time(std::int64_t nanoseconds, std::int64_t bytes);
 
   std::string path_;
   std::vector<ByteFile*> files_;
@@ -104,7 +103,7 @@ class MergedFile : public ByteFile {
   WriteQueue* queue_;
   std::atomic<bool> seeks_;  // where a file was not found
   std::vector<std::unique_ptr<State>> states_;
-  std::atomic<std::int64_t> least_latency_ = std::numeric_limits<std::int64_t>::max();
+  CallTimes times_;
 };
 
 }  // namespace forebay

@@ -13,6 +13,7 @@
 #include "base/attempt.h"
 #include "comm/thread_ranks.h"
 #include "layout/process_group/bp_reader.h"
+#include "layout/process_group/made_again_testing.h"
 #include "layout/process_group/recovery.h"
 #include "layout/process_group/step_writer.h"
 
@@ -236,21 +237,14 @@ TEST_F(EarlyRanks, a_step_that_is_given_up_gives_its_space_back) {
       write(3, false);
       file->close();
     });
-    for (const bool again : {false, true}) {
-      Report report;
-      if (again) {
-        fs::remove(path_ / "md.0");
-        fs::remove(path_ / "md.idx");
-        EXPECT_EQ(recover_index(path_, {}, 0, report).by_groups, is_first ? 1U : 2U);
-      }
-      const BpReader file(Comm(), path_, report);
+    with_index_and_without(path_, is_first ? 1 : 2, [&](const BpReader& file) {
       const std::size_t last = is_first ? 0 : 1;
       ASSERT_EQ(file.steps(), last + 1);
       ASSERT_EQ(file.blocks(0, last).size(), 80U);
       std::vector<double> values(160);
       file.read(0, last, {{0}, {160}, {}}, reinterpret_cast<std::byte*>(values.data()));
       for (std::size_t i = 0; i < values.size(); i += 2) EXPECT_EQ(values[i], 3);
-    }
+    });
   }
 }
 
@@ -284,18 +278,11 @@ TEST_F(EarlyRanks, a_full_disk_is_the_error_of_the_block_and_a_step_that_fails_i
     file->end_step();
     file->close();
   });
-  for (const bool again : {false, true}) {
-    Report report;
-    if (again) {
-      fs::remove(path_ / "md.0");
-      fs::remove(path_ / "md.idx");
-      EXPECT_EQ(recover_index(path_, {}, 0, report).by_groups, 2U);
-    }
-    const BpReader file(Comm(), path_, report);
+  with_index_and_without(path_, 2, [](const BpReader& file) {
     ASSERT_EQ(file.steps(), 2U);
     EXPECT_EQ(file.blocks(file.find("v"), 0).size(), static_cast<std::size_t>(6 * ranks));
     EXPECT_EQ(file.blocks(file.find("w"), 1).size(), static_cast<std::size_t>(ranks));
-  }
+  });
 }
 
 }  // namespace

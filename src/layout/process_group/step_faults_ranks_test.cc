@@ -18,6 +18,7 @@
 #include "base/attempt.h"
 #include "comm/thread_ranks.h"
 #include "layout/process_group/bp_reader.h"
+#include "layout/process_group/made_again_testing.h"
 #include "layout/process_group/recovery.h"
 #include "layout/process_group/step_log.h"
 #include "layout/process_group/step_writer.h"
@@ -211,10 +212,7 @@ TEST_F(StepFaults, leave_what_was_acknowledged_and_the_program_goes_on) {
             continue;
           }
           // Of groups alone the same steps come.
-          fs::remove(path_ / "md.0");
-          fs::remove(path_ / "md.idx");
-          Report report;
-          recover_index(path_, {}, 0, report);
+          make_index_again(path_);
           check(way.options.async_memory > 0);
           if (HasFatalFailure() || HasNonfatalFailure()) return;
           fs::remove_all(path_);
@@ -255,19 +253,12 @@ TEST_F(StepFaults, what_cannot_be_given_back_belongs_to_no_step) {
       file->end_step();
       file->close();
     });
-    for (const bool again : {false, true}) {
-      Report report;
-      if (again) {
-        fs::remove(path_ / "md.0");
-        fs::remove(path_ / "md.idx");
-        EXPECT_EQ(recover_index(path_, {}, 0, report).by_groups, 2U);
-      }
-      const BpReader file(Comm(), path_, report);
+    with_index_and_without(path_, 2, [](const BpReader& file) {
       ASSERT_EQ(file.steps(), 2U);
       for (const bp::Block& one : file.blocks(0, 1))
         EXPECT_EQ(bp::number_of<double>(bp::Type::float64, one.min), 3);
       EXPECT_EQ(file.blocks(0, 1).size(), static_cast<std::size_t>(ranks));
-    }
+    });
     fs::remove_all(path_);
   }
 }

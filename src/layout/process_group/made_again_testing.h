@@ -1,0 +1,32 @@
+// What tests ask of steps twice: as their index tells of them, and as one does that was made again
+// from the groups alone.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "layout/process_group/bp_reader.h"
+#include "layout/process_group/recovery.h"
+
+namespace forebay::process_group {
+
+/// Of a BP4 directory: its index goes, and comes again.
+inline BpRecovery make_index_again(const std::filesystem::path& path) {
+  std::filesystem::remove(path / "md.0");
+  std::filesystem::remove(path / "md.idx");
+  Report report;
+  return recover_index(path, {}, 0, report);
+}
+
+/// Calls check(file) for both. `steps`: as many as the groups tell of.
+template <typename F>
+void with_index_and_without(const std::filesystem::path& path, std::uint64_t steps, F&& check) {
+  for (const bool again : {false, true}) {
+    if (again) EXPECT_EQ(make_index_again(path).by_groups, steps);
+    Report report;
+    check(BpReader(Comm(), path, report));
+  }
+}
+
+}  // namespace forebay::process_group
