@@ -153,7 +153,10 @@ void AggregatedTransport::carry_out(ExtentStream& extents, bool writing, const F
     set_up(total);
     through_windows(total, extents, total.first, total.last, writing);
   }
-  more_&& writing ? void(may_be_behind_ = may_be_behind_ || options_.bulk) : finish_behind();
+  if (more_ && writing)
+    may_be_behind_ = may_be_behind_ || options_.bulk;
+  else
+    finish_behind();
   StepTimer timer(report_, Step::wait);
   std::array<std::int64_t, 1> overlapped{slots_ && slots_->take_overlapped()};
   agree_on_error(comm_, failure_, overlapped, Reduce::max);
