@@ -86,6 +86,29 @@ void check_kept(const KeySpec& spec, const std::string& value, const std::string
   if (!number || *number < 1) refuse_value(spec, value, where);
 }
 
+constexpr std::string_view of_each_node = "/node";
+
+std::optional<Count> count_within(const KeySpec& spec, std::string_view text) {
+  const auto number = parse_count(text);
+  return number && *number >= spec.least && *number <= spec.most ? number : std::nullopt;
+}
+
+void set_count(Method& method, const KeySpec& spec, std::string_view value,
+               const std::string& where) {
+  std::string_view text = value;
+  const bool of_node = spec.count_of_node != nullptr && text.ends_with(of_each_node);
+  if (of_node) text.remove_suffix(of_each_node.size());
+  const auto number = count_within(spec, text);
+  if (!number || (of_node && *number == 0)) refuse_value(spec, value, where);
+  if (spec.count == nullptr) {
+    method.of_parts[spec.shown.name] = std::to_string(*number);
+    return;
+  }
+  if (spec.count_of_node != nullptr)
+    method.*spec.count_of_node = of_node ? static_cast<int>(*number) : 0;
+  method.*spec.count = of_node ? 0 : static_cast<int>(*number);
+}
+
 void set_strictly(Method& method, const KeySpec& spec, const std::string& value,
                   const std::string& where) {
   switch (spec.kind) {
@@ -103,16 +126,8 @@ void set_strictly(Method& method, const KeySpec& spec, const std::string& value,
         method.passed_on[spec.shown.name] = std::to_string(*bytes);
       return;
     }
-    case KeyKind::count: {
-      const auto number = parse_count(value);
-      if (!number || *number < spec.least || *number > spec.most) refuse_value(spec, value, where);
-      if (spec.count) {
-        method.*spec.count = static_cast<int>(*number);
-      } else {
-        method.of_parts[spec.shown.name] = std::to_string(*number);
-      }
-      return;
-    }
+    case KeyKind::count:
+      return set_count(method, spec, value, where);
     case KeyKind::codec:
       method.codec = checked_codec(spec, value, where);
       return;
@@ -199,28 +214,15 @@ void apply_pnetcdf_hints(Method& method, std::string_view text) {
   }
 }
 
-// PnetCDF's and MPI-IO's own keys say the same in other words: they hold where Forebay's key was
-// not given by anybody.
-void apply_aliases(Method& method) {
-  if (method_value(method, "pnetcdf_subfiling") == "enable" && !method.origin.contains("layout")) {
-    method.layout = "decomposed";
-    method.origin["layout"] = "pnetcdf_subfiling of " + method.origin["pnetcdf_subfiling"];
-  }
-  const auto given = [&](const char* key) -> Count {
-    const auto found = method.passed_on.find(key);
-    return found == method.passed_on.end() ? 0 : parse_size(found->second).value_or(0);
-  };
-  const Count nodes = given("cb_nodes");
-  if (nodes > 0 && !method.origin.contains("aggregators")) {
-    method.aggregators = static_cast<int>(std::min<Count>(nodes, std::numeric_limits<int>::max()));
-    method.origin["aggregators"] = "cb_nodes of " + method.origin["cb_nodes"];
-  }
-  const Count buffer = given("cb_buffer_size");
-  if (buffer > 0 && !method.origin.contains("window_size")) {
-    const KeySpec* window = find_key_spec("window_size");
-    method.window_size = std::clamp(buffer, window->least, window->most);
-    method.origin["window_size"] = "cb_buffer_size of " + method.origin["cb_buffer_size"];
-  }
+// MPI-IO's "*:N" and "*": at most so many processes of each node; 0 for other texts, as "*:*".
+int aggregators_of_each_node(std::string_view list) {
+  list = trimmed(list);
+  if (!list.starts_with('*')) return 0;
+  list.remove_prefix(1);
+  if (list.empty()) return 1;
+  if (!list.starts_with(':')) return 0;
+  return static_cast<int>(
+      std::min<Count>(parse_count(list.substr(1)).value_or(0), std::numeric_limits<int>::max()));
 }
 
 void apply_configuration(Method& method, const std::string& path, const MethodSources& sources,
@@ -265,6 +267,33 @@ void broadcast_texts(const Comm& comm, std::span<std::string* const> texts) {
 }
 
 }  // namespace
+
+void apply_aliases(Method& method) {
+  if (method_value(method, "pnetcdf_subfiling") == "enable" && !method.origin.contains("layout")) {
+    method.layout = "decomposed";
+    method.origin["layout"] = "pnetcdf_subfiling of " + method.origin["pnetcdf_subfiling"];
+  }
+  const auto given = [&](const char* key) -> Count {
+    const auto found = method.passed_on.find(key);
+    return found == method.passed_on.end() ? 0 : parse_size(found->second).value_or(0);
+  };
+  if (!method.origin.contains("aggregators")) {
+    const Count all = given("cb_nodes");
+    const auto list = method.passed_on.find("cb_config_list");
+    const int of_node = list == method.passed_on.end() ? 0 : aggregators_of_each_node(list->second);
+    method.aggregators = static_cast<int>(std::min<Count>(all, std::numeric_limits<int>::max()));
+    method.aggregators_of_node = of_node;
+    for (const char* key : {"cb_config_list", "cb_nodes"})
+      if (key == std::string_view("cb_nodes") ? all > 0 : of_node > 0)
+        method.origin["aggregators"] = std::string(key) + " of " + method.origin[key];
+  }
+  const Count buffer = given("cb_buffer_size");
+  if (buffer > 0 && !method.origin.contains("window_size")) {
+    const KeySpec* window = find_key_spec("window_size");
+    method.window_size = std::clamp(buffer, window->least, window->most);
+    method.origin["window_size"] = "cb_buffer_size of " + method.origin["cb_buffer_size"];
+  }
+}
 
 void set_method_key(Method& method, const std::string& key, const std::string& value,
                     const std::string& where, const std::string& origin) {
@@ -390,6 +419,8 @@ std::string method_value(const Method& method, std::string_view key) {
     case KeyKind::size:
       return spec->size ? std::to_string(method.*spec->size) : spec->shown.standard;
     case KeyKind::count:
+      if (spec->count_of_node && method.*spec->count_of_node > 0)
+        return std::to_string(method.*spec->count_of_node) + std::string(of_each_node);
       return spec->count ? std::to_string(method.*spec->count) : spec->shown.standard;
     case KeyKind::codec:
       return method.codec;

@@ -73,9 +73,9 @@ struct Method {
   std::string client_caches = "auto";  ///< auto | coherent | weak: of the file system
   Count hole_threshold = 64 << 10;     ///< reads bridge, writes sieve holes up to this many bytes
 
-  /// Nodes that write for others, at most; 0: all.
-  int aggregators = 0;
-  int ranks_per_node = 0;  ///< testing: pretend that nodes have this many ranks; 0: ask MPI
+  int aggregators = 0;          ///< processes that write for others at a time, at most; 0: all
+  int aggregators_of_node = 0;  ///< of each node; 0: as many as it has
+  int ranks_per_node = 0;       ///< testing: pretend that nodes have this many ranks; 0: ask MPI
   /// The same for those who share memory: alone, where all is to go by messages.
   int ranks_to_share_memory() const { return exchange == "message" ? 1 : ranks_per_node; }
 
@@ -164,6 +164,10 @@ Method choose_method(const std::string& path, const HintMap& api_hints);
 /// `origin` is noted for reports.
 void set_method_key(Method& method, const std::string& key, const std::string& value,
                     const std::string& where, const std::string& origin);
+
+/// What PnetCDF's and MPI-IO's own keys say in other words: it holds where Forebay's key was not
+/// given by anybody. choose_method() does this behind all sources.
+void apply_aliases(Method& method);
 
 /// Sets the keys of "key=value;key=value", with the errors of set_method_key. `where` is also noted
 /// as their origin.

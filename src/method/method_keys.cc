@@ -245,10 +245,10 @@ std::vector<CodecKey> codec_keys() {
 }
 
 bool is_mpi_io_key(std::string_view key) {
-  constexpr std::array<std::string_view, 10> known = {
-      "access_style", "cb_block_size",      "cb_config_list",     "collective_buffering",
-      "file_perm",    "ind_rd_buffer_size", "ind_wr_buffer_size", "io_node_list",
-      "nb_proc",      "num_io_nodes"};
+  constexpr std::array<std::string_view, 9> known = {
+      "access_style",       "cb_block_size",      "collective_buffering", "file_perm",
+      "ind_rd_buffer_size", "ind_wr_buffer_size", "io_node_list",         "nb_proc",
+      "num_io_nodes"};
   return key.starts_with("romio_") || key.starts_with("direct_") ||
          std::find(known.begin(), known.end(), key) != known.end();
 }

@@ -34,6 +34,7 @@ struct KeySpec {
   std::string Method::*word = nullptr;
   Count Method::*size = nullptr;
   int Method::*count = nullptr;
+  int Method::*count_of_node = nullptr;  ///< instead of `count`, where "N/node" is accepted, too
   Count least = 0, most = std::numeric_limits<Count>::max();
   std::span<const std::string_view> words = {};  ///< accepted
   const char* chosen = nullptr;
@@ -69,6 +70,13 @@ constexpr KeySpec count_key(MethodKey shown, int Method::*member, Count least, C
           .count = member,
           .least = least,
           .most = most};
+}
+
+/// That, or "N/node", in Method::*of_node.
+constexpr KeySpec count_or_of_node_key(MethodKey shown, int Method::*member, int Method::*of_node) {
+  KeySpec spec = count_key(shown, member, 0, std::numeric_limits<int>::max());
+  spec.count_of_node = of_node;
+  return spec;
 }
 
 constexpr KeySpec plain_key(MethodKey shown, KeyKind kind, KeyFamily family) {

@@ -192,7 +192,10 @@ TEST(Method, bad_values_in_forebay_hints_are_refused_with_what_is_accepted) {
             "4KiB)");
   EXPECT_EQ(refusal("aggregators=1/rack"),
             "-36: FOREBAY_HINTS: \"1/rack\" is no value of aggregators (accepted: a number, at "
-            "least 0)");
+            "least 0, or N/node, N at least 1)");
+  EXPECT_NE(refusal("aggregators=0/node"), "");
+  EXPECT_NE(refusal("aggregators=/node"), "");
+  EXPECT_NE(refusal("window_size=8/node"), "");
   EXPECT_EQ(refusal("layout="),
             "-36: FOREBAY_HINTS: \"\" is no value of layout (accepted: "
             "auto|canonical|chunked|patches|decomposed|log|process-group|null)");
@@ -340,6 +343,33 @@ TEST(Method, mpi_io_words_stand_for_ours_unless_ours_are_given) {
   EXPECT_EQ(ours.window_size, 1 << 20);
   EXPECT_EQ(choose_method("x.nc", {{"cb_buffer_size", "100"}}, MethodSources{}).window_size, 4096);
   EXPECT_EQ(choose_method("x.nc", {{"cb_nodes", "few"}}, MethodSources{}).aggregators, 0);
+}
+
+TEST(Method, aggregators_are_counted_over_all_or_of_each_node) {
+  Method method = with_forebay_hints("aggregators=7;aggregators=2/node");
+  EXPECT_EQ(method.aggregators, 0);
+  EXPECT_EQ(method.aggregators_of_node, 2);
+  EXPECT_EQ(method_value(method, "aggregators"), "2/node");
+  method = with_forebay_hints("aggregators=2/node;aggregators=7");
+  EXPECT_EQ(method.aggregators_of_node, 0);
+  EXPECT_EQ(method_value(method, "aggregators"), "7");
+
+  const auto with_list = [](const char* list, HintMap api = {}) {
+    api["cb_config_list"] = list;
+    return choose_method("x.nc", api, MethodSources{});
+  };
+  method = with_list("*:3", {{"cb_nodes", "5"}});
+  EXPECT_EQ(method.aggregators, 5);
+  EXPECT_EQ(method.aggregators_of_node, 3);
+  EXPECT_EQ(method.passed_on.at("cb_config_list"), "*:3");
+  method = with_list("*:1");
+  EXPECT_EQ(method.aggregators_of_node, 1);
+  EXPECT_EQ(method.origin.at("aggregators"), "cb_config_list of MPI_Info");
+  EXPECT_EQ(with_list("*").aggregators_of_node, 1);
+  for (const char* const all : {"*:*", "one:2,two:1", "*:-1", "*x", ":2"}) {
+    EXPECT_EQ(with_list(all).aggregators_of_node, 0) << all;
+    EXPECT_EQ(with_list(all).origin.count("aggregators"), 0U) << all;
+  }
 }
 
 TEST(Method, report_setting_is_checked) {

@@ -92,6 +92,7 @@ void AggregatedTransport::set_up(const OperationTotal& total) {
     });
     if (comm_.all_reduce(!failed && slots_->ok(), Reduce::min)) {
       window_ = window;
+      callers_ = callers_of_node(node_counts(), options_, topology_->my_node());
       return;
     }
     slots_.reset();
@@ -386,8 +387,17 @@ void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream
 
 // Where a system call takes long, the others would wait for what this rank has for the next
 // windows. Without a thread, or memory for one, it is made here and now: others wait for it.
+// Where few processes of the node may be in one at a time, this rank waits for its turn first; not
+// where what it writes only goes to a queue.
 template <typename F>
-void AggregatedTransport::call(bool behind, F&& f) {
+void AggregatedTransport::call(bool behind, F&& make) {
+  const bool in_turn = callers_ > 0 && !file_->writes_later();
+  if (in_turn) slots_->take_turn(callers_);
+  const auto f = [this, in_turn, make](Report& report) {
+    auto failed = attempt_to([&] { make(report); });
+    if (in_turn) slots_->end_turn();
+    if (failed) throw *std::move(failed);
+  };
   if (behind) {
     const auto here = attempt_to([&] {
       file_->ensure_open();
@@ -451,11 +461,13 @@ namespace {
 constexpr Count kib = 1024, gib = kib * kib * kib;
 
 constexpr KeySpec keys[] = {
-    count_key({"aggregators", "a number, at least 0", "0",
-               "At most how many nodes take windows for the others under transport aggregated; "
-               "within a node all ranks share the work. 0: every node.",
-               "engine"},
-              &Method::aggregators, 0, std::numeric_limits<int>::max()),
+    count_or_of_node_key(
+        {"aggregators", "a number, at least 0, or N/node, N at least 1", "0",
+         "At most how many processes read and write windows at a time under transport aggregated: "
+         "dealt to as many nodes evenly, or so many of each node. Which of a node's ranks they are "
+         "changes. 0: all.",
+         "engine"},
+        &Method::aggregators, &Method::aggregators_of_node),
     size_key({"window_size", "bytes, 4KiB to 1GiB", "0",
               "Bytes of one aggregation window at most; file domains are cut at multiples of it. "
               "Unless given: 512 KiB on one node, 1 MiB between nodes, never less than a stripe.",
@@ -464,6 +476,11 @@ constexpr KeySpec keys[] = {
     plain_key({"cb_nodes", "a number, at least 1", "not given",
                "MPI-IO's number of aggregators; stands for aggregators where that is not given. "
                "Passed on.",
+               "mpi-io"},
+              KeyKind::kept, KeyFamily::mpi_io),
+    plain_key({"cb_config_list", "any text", "not given",
+               "MPI-IO's list of where aggregators are: *:N stands for aggregators=N/node where "
+               "that is not given, beside cb_nodes; lists of hosts change nothing. Passed on.",
                "mpi-io"},
               KeyKind::kept, KeyFamily::mpi_io),
     plain_key({"cb_buffer_size", "bytes, at least 1", "not given",

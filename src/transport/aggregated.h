@@ -96,6 +96,7 @@ class AggregatedTransport : public Transport {
   std::optional<Slots> slots_;
   std::optional<Mailbox> mailbox_;  // where there are several nodes
   std::vector<Visit> visits_;       // of the operation at hand; there is room for a few
+  int callers_ = 0;                 // of this node at a time; 0: any number
   bool shares_ = true;              // until ranks of a node could not share memory
   std::optional<Error> failure_;    // of the operation at hand, on this rank
   /// Windows that threads write while this rank goes on (bulk).

@@ -33,6 +33,13 @@ int homes_of(const NodeCounts& nodes, const TransportOptions& options) {
 
 }  // namespace
 
+int callers_of_node(const NodeCounts& nodes, const TransportOptions& options, int node) {
+  if (options.aggregators == 0) return options.aggregators_of_node;
+  const int homes = homes_of(nodes, options);
+  const int share = options.aggregators / homes + (node < options.aggregators % homes ? 1 : 0);
+  return options.aggregators_of_node > 0 ? std::min(share, options.aggregators_of_node) : share;
+}
+
 void OperationTotal::add(const StreamSummary& rank) {
   if (rank.empty()) return;
   first = bytes == 0 ? rank.first : std::min(first, rank.first);

@@ -58,6 +58,10 @@ Count window_size_for(const OperationTotal& total, const NodeCounts& nodes,
 WindowGrid window_grid_for(const OperationTotal& total, const NodeCounts& nodes,
                            const TransportOptions& options, Count window);
 
+/// Processes of a node that read or write windows at a time, at most; 0: all. Nodes are numbered
+/// as windows are dealt to them.
+int callers_of_node(const NodeCounts& nodes, const TransportOptions& options, int node);
+
 /// Bytes of messages that a rank may have under way (Mailbox).
 constexpr Count mailbox_limit(const TransportOptions& options) { return options.buffer_limit / 4; }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace forebay {
 namespace {
 
@@ -20,6 +22,24 @@ TEST(AggregationRules, few_pieces_of_one_node_are_read_by_those_who_want_them) {
   TransportOptions slow;
   slow.bulk = true;
   EXPECT_FALSE(carried_out_directly(few, one_node, slow, false));
+}
+
+TEST(AggregationRules, so_many_processes_of_each_node_make_calls_at_a_time) {
+  const auto of_nodes = [](int nodes, int all, int each) {
+    TransportOptions options;
+    options.aggregators = all;
+    options.aggregators_of_node = each;
+    std::vector<int> callers;
+    for (int node = 0; node < nodes; ++node)
+      callers.push_back(callers_of_node({4 * nodes, nodes}, options, node));
+    return callers;
+  };
+  using Callers = std::vector<int>;
+  EXPECT_EQ(of_nodes(3, 0, 0), (Callers{0, 0, 0}));
+  EXPECT_EQ(of_nodes(3, 7, 0), (Callers{3, 2, 2}));
+  EXPECT_EQ(of_nodes(3, 7, 2), (Callers{2, 2, 2}));
+  EXPECT_EQ(of_nodes(3, 2, 0), (Callers{1, 1, 1}));  // windows are dealt to the first two
+  EXPECT_EQ(of_nodes(3, 0, 1), (Callers{1, 1, 1}));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ TransportOptions transport_options(const Method& method) {
   options.buffer_limit = method.buffer_limit;
   options.hole_threshold = method.hole_threshold;
   options.aggregators = method.aggregators;
+  options.aggregators_of_node = method.aggregators_of_node;
   options.ranks_per_node = method.ranks_to_share_memory();
   options.method = &method;
   return options;

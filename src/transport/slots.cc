@@ -61,6 +61,27 @@ void Slots::wake(Control& c) {
   if (c.sleepers.load() > 0) Peers::wake(c.signal);
 }
 
+// `turn_signal` changes behind `turns`: who saw neither change sleeps on the old one.
+void Slots::take_turn(int most) {
+  Control& c = control(0);
+  for (;;) {
+    const std::uint32_t seen = c.turn_signal.load();
+    std::uint32_t turns = c.turns.load();
+    if (turns >= static_cast<std::uint32_t>(most)) {
+      peers_.sleep_on(c.turn_signal, seen);
+    } else if (c.turns.compare_exchange_strong(turns, turns + 1)) {
+      return;
+    }
+  }
+}
+
+void Slots::end_turn() {
+  Control& c = control(0);
+  c.turns.fetch_sub(1);
+  c.turn_signal.fetch_add(1);
+  Peers::wake(c.turn_signal);
+}
+
 Count Slots::bytes_of(Count window_size, int slots) {
   const auto window = static_cast<std::size_t>(window_size);
   const std::size_t one = round_to_page(sizeof(Control)) + round_to_page(window / 8) +

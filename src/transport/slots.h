@@ -107,6 +107,11 @@ class Slots {
   /// True for the last of so many.
   bool arrive(const Use& use, int of);
 
+  /// Local. Waits until fewer than `most` ranks of the node are in their turn, and takes one; ended
+  /// on any thread. For calls: who is in one waits for nobody.
+  void take_turn(int most);
+  void end_turn();
+
   /// By the last to arrive, on any of its threads: writes what was placed. Holes of up to
   /// `hole_threshold` bytes are read first and written with their neighbours. Releases the slot
   /// whatever happens.
@@ -151,6 +156,7 @@ class Slots {
     std::atomic<std::uint32_t>
         signal;  // changes with generation and published; what sleepers sleep on
     std::atomic<std::uint32_t> sleepers;
+    std::atomic<std::uint32_t> turns, turn_signal;  // the first slot's serve all
   };
   using Word = std::atomic<std::uint64_t>;
 

@@ -38,7 +38,8 @@ struct TransportOptions {
   /// filled. The same on all ranks; none: it does not.
   std::function<bool()> keeps_apart;
   Sharing sharing = Sharing::unknown;  ///< see ExtentIo::expect_sharing
-  int aggregators = 0;                 ///< nodes that aggregate at most; 0: all
+  int aggregators = 0;                 ///< processes that write windows at a time at most; 0: all
+  int aggregators_of_node = 0;         ///< of each node; 0: all
   Count least_trial = 256 << 10;       ///< bytes of a node's, to try which way is quicker
   double patience = 2;                 ///< see quicker_way.h
   /// Where windows and their owners have been planned; outlives the transport. Null: chosen.

@@ -325,6 +325,64 @@ TEST_P(TransportRanks, ranks_that_find_different_caches_go_the_same_way) {
   });
 }
 
+/// Counts the calls of a node that are made at a time.
+class Counted : public File {
+ public:
+  struct Calls {
+    std::atomic<int> now = 0, most = 0;
+  };
+  Counted(const std::string& path, Rank rank, Report& report, Calls& calls)
+      : File(path, true, rank, report), calls_(calls) {}
+  using File::write_at;
+  void write_at(Offset offset, std::span<iovec> pieces) override {
+    counted([&] { File::write_at(offset, pieces); });
+  }
+  std::size_t read_at(Offset offset, std::span<std::byte> into) override {
+    std::size_t got = 0;
+    counted([&] { got = File::read_at(offset, into); });
+    return got;
+  }
+
+ private:
+  template <typename F>
+  void counted(F&& f) {
+    const int now = ++calls_.now;
+    for (int most = calls_.most; most < now && !calls_.most.compare_exchange_weak(most, now);) {
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    f();
+    --calls_.now;
+  }
+  Calls& calls_;
+};
+
+// Also where threads make the calls (bulk).
+TEST_P(TransportRanks, no_more_processes_of_a_node_make_calls_at_a_time_than_there_may_be) {
+  if (options_.kind != "aggregated") return;
+  for (const int most : {1, 2, 0}) {
+    for (const bool bulk : {false, true}) {
+      options_.aggregators_of_node = most;
+      options_.bulk = bulk;
+      std::array<Counted::Calls, ranks> of_nodes;
+      run_as_threads(ranks, [&](const Comm& comm) {
+        Report report;
+        const int each = options_.ranks_per_node;
+        auto& calls = of_nodes[static_cast<std::size_t>(each == 0 ? 0 : comm.rank() / each)];
+        const auto file = std::make_shared<Counted>(path_, comm.rank(), report, calls);
+        file->share(caches_);
+        const auto transport = make_transport(comm, file, options_, report);
+        for (int operation = 0; operation < operations; ++operation)
+          write_and_read(comm, *transport, operation);
+        transport->close();
+      });
+      int found = 0;
+      for (const auto& calls : of_nodes) found = std::max(found, calls.most.load());
+      if (most > 0) EXPECT_LE(found, most) << bulk;
+      if (most != 1 && bulk) EXPECT_GT(found, 1);  // where only ranks do, one often has them all
+    }
+  }
+}
+
 // What is read of a hole may be old when it is written.
 TEST_P(TransportRanks, nothing_but_what_was_asked_for_is_written_where_caches_are_weak) {
   caches_ = ClientCaches::weak;

@@ -152,6 +152,7 @@ void run(Options& o) {
   check_own_options(o);
   Method method;
   apply_hints(method, o.hints, "--hints");
+  apply_aliases(method);
   check_hints(method, o);
   if (const auto stripe = size_of(o.stripe)) method.striping_unit = *stripe;
   using simulation::Machine;
