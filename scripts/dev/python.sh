@@ -3,7 +3,7 @@
 
 # What the tests compare with, and what building a wheel without isolation needs.
 python_packages=(scikit-build-core nanobind numpy pytest scipy netCDF4 h5py h5netcdf xarray dask cftime zarr fsspec matplotlib
-  mpi4py xxhash ruff adios2 PyWavelets checkpoint-schedules pyrevolve pyadjoint-ad)
+  mpi4py xxhash ruff adios2 PyWavelets checkpoint-schedules pyrevolve pyadjoint-ad jax)
 
 # python_environment: sets python_venv, and makes it if need be. Its packages are installed once for each list of names.
 python_environment() {
