@@ -151,7 +151,10 @@ void check_hints(const Method& method, const Options& o) {
 void run(Options& o) {
   check_own_options(o);
   Method method;
-  apply_hints(method, o.hints, "--hints");
+  apply_hints(method, o.hints, "--hints");  // whose errors say where
+  MethodSources sources;
+  sources.forebay_hints = o.hints;
+  method = choose_method({}, {}, sources);  // with the keys that say the same in other words
   check_hints(method, o);
   if (const auto stripe = size_of(o.stripe)) method.striping_unit = *stripe;
   using simulation::Machine;
