@@ -21,6 +21,7 @@ import argparse
 import contextlib
 import ctypes
 import os
+import re
 import shutil
 import signal
 import socket
@@ -406,12 +407,14 @@ def parse():
         options.ranks_of = [int(word) for word in nodes.split(",")]
     except ValueError:
         parser.error(f"NODES is a number, or the ranks of each node with commas between them, not {nodes}")
-    if len(options.ranks_of) > 1 and options.ranks:
+    if len(options.ranks_of) > 1 and options.ranks is not None:
         parser.error("--ranks is for nodes that are all alike")
     if len(options.ranks_of) == 1:
-        options.ranks_of = options.ranks_of[0] * [options.ranks or 2]
+        options.ranks_of = options.ranks_of[0] * [2 if options.ranks is None else options.ranks]
     if not 1 <= len(options.ranks_of) <= MOST_NODES or min(options.ranks_of) < 1:
         parser.error(f"there can be 1 to {MOST_NODES} nodes, each of at least one rank")
+    if not re.fullmatch(r"0*[1-9][0-9]*[kmgKMG]?", options.shm):  # 0 would be any size
+        parser.error(f"--shm is a number of bytes, or of k, m or g, not {options.shm}")
     options.disk = options.disk and os.path.abspath(options.disk)
     if options.disk:
         os.makedirs(options.disk, exist_ok=True)

@@ -72,8 +72,8 @@ class Comm::Backend {
   /// processes of their own.
   virtual std::shared_ptr<std::byte> memory_of_process(std::size_t /*bytes*/) { return nullptr; }
 
-  /// The last meeting told of an error, which all ranks throw.
-  bool meeting_failed = false;
+  /// The last meeting told of an error, which all ranks throw; any meeting did.
+  bool meeting_failed = false, has_failed = false;
 
   std::function<void()> before_meeting;  ///< Comm::before_meetings
 

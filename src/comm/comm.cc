@@ -66,6 +66,7 @@ void Comm::meet_in(Errc mine, std::span<std::int64_t> values, std::int64_t kind,
     meet(meeting);
   }
   backend_->meeting_failed = meeting.code != 0;
+  backend_->has_failed = backend_->has_failed || backend_->meeting_failed;
   if (failed) throw *failed;
   if (meeting.code == different_calls) {
     throw Error(Errc::emultidefine, "ranks are in different collective calls",

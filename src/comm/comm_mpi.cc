@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <climits>
 #include <cstdlib>
 #include <string_view>
+#include <vector>
 
 #include "base/attempt.h"
 #include "base/error.h"
@@ -83,24 +85,32 @@ MpiBackend::~MpiBackend() {
 
 namespace {
 
-int forget_topologies(MPI_Comm, int, void* kept, void*) {
-  delete static_cast<std::shared_ptr<Topologies>*>(kept);
+/// An attribute of the communicator that the program has: its files share what is found out, and
+/// have its duplicates one after another.
+struct Kept {
+  std::shared_ptr<Topologies> topologies = std::make_shared<Topologies>();
+  std::vector<std::shared_ptr<MpiBackend>> duplicates;  // all ranks have the same
+  static constexpr std::size_t most = 16;
+};
+
+int forget(MPI_Comm, int, void* kept, void*) {
+  delete static_cast<Kept*>(kept);
   return MPI_SUCCESS;
 }
 
-/// An attribute of the communicator that the program has: its files share what is found out.
-std::shared_ptr<Topologies> topologies_of(MPI_Comm comm) {
+Kept& kept_of(MPI_Comm comm) {
   static const int key = [] {
     int made = MPI_KEYVAL_INVALID;
-    check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_topologies, &made, nullptr),
+    check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &made, nullptr),
               "MPI_Comm_create_keyval");
     return made;
   }();
-  std::shared_ptr<Topologies>* found = nullptr;
+  Kept* found = nullptr;
   int there = 0;
   check_mpi(MPI_Comm_get_attr(comm, key, static_cast<void*>(&found), &there), "MPI_Comm_get_attr");
   if (there) return *found;
-  auto made = std::make_unique<std::shared_ptr<Topologies>>(std::make_shared<Topologies>());
+  auto made = std::make_unique<Kept>();
+  made->duplicates.reserve(Kept::most);
   check_mpi(MPI_Comm_set_attr(comm, key, made.get()), "MPI_Comm_set_attr");
   return *made.release();
 }
@@ -115,20 +125,45 @@ int version_hash() {
 // Collective over `comm`: on all of its ranks or on none. `parent`: whose duplicate it is.
 std::shared_ptr<MpiBackend> made_everywhere(MPI_Comm comm, MPI_Comm parent = MPI_COMM_NULL) {
   std::shared_ptr<MpiBackend> made;
+  Kept* kept = nullptr;
   const auto failed = attempt_to([&] {
     made = std::make_shared<MpiBackend>(comm);
-    if (parent != MPI_COMM_NULL) made->kept_topologies = topologies_of(parent);
+    if (parent == MPI_COMM_NULL) return;
+    kept = &kept_of(parent);
+    made->kept_topologies = kept->topologies;
   });
   const int version = version_hash();
   std::array<int, 3> most{failed ? 1 : 0, version, -version};
   MPI_Allreduce(MPI_IN_PLACE, most.data(), 3, MPI_INT, MPI_MAX, comm);
   const bool alike = most[1] == -most[2];
-  if (most[0] == 0 && alike) return made;
+  if (most[0] == 0 && alike) {
+    if (kept && kept->duplicates.size() < Kept::most) kept->duplicates.push_back(made);
+    return made;
+  }
   if (!made) MPI_Comm_free(&comm);
   if (alike) throw Error(Errc::enomem);
   throw Error(Errc::emultidefine,
               "ranks have loaded different versions of Forebay, here " FOREBAY_VERSION,
               "let all nodes find the same library");
+}
+
+// Collective. A duplicate that no rank's file has any more, or null. Making one takes several
+// reductions by messages, and so does finding out who shares a node; this takes one. Where a
+// meeting failed ranks may have left something under way.
+std::shared_ptr<MpiBackend> unused_duplicate(MPI_Comm comm) {
+  Kept* kept = nullptr;
+  if (attempt_to([&] { kept = &kept_of(comm); }) || kept->duplicates.empty()) return nullptr;
+  auto& all = kept->duplicates;
+  std::array<unsigned, 2> bits{};  // that are free, and that have failed as well
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (all[i].use_count() == 1) bits[all[i]->has_failed ? 1 : 0] |= 1u << i;
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, bits.data(), 2, MPI_UNSIGNED, MPI_BAND, comm),
+            "MPI_Allreduce");
+  std::shared_ptr<MpiBackend> again;
+  if (bits[0] != 0) again = all[static_cast<std::size_t>(std::countr_zero(bits[0]))];
+  for (std::size_t i = all.size(); i-- > 0;)
+    if ((bits[1] >> i & 1) != 0) all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
+  return again;
 }
 
 }  // namespace
@@ -139,6 +174,7 @@ Comm make_comm(MPI_Comm comm) {
   int inter = 0;
   check_mpi(MPI_Comm_test_inter(comm, &inter), "MPI_Comm_test_inter");
   if (inter) throw Error(Errc::einval, "an intercommunicator cannot open a file");
+  if (auto again = unused_duplicate(comm)) return Comm(std::move(again));
   MPI_Comm copy;
   check_mpi(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
   return Comm(made_everywhere(copy, comm));

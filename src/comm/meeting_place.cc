@@ -1,6 +1,7 @@
 #include "comm/meeting_place.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/attempt.h"
 #include "base/error.h"
@@ -70,12 +71,18 @@ void MeetingPlace::tell(std::atomic<std::uint32_t>& round, std::uint32_t seen) {
   Peers::wake(round);
 }
 
+// Where others want the core, a rank that looks again and again takes it from those it waits for:
+// it sleeps until it is woken, and only now and then lets messages go on.
 void MeetingPlace::wait(std::atomic<std::uint32_t>& round, std::uint32_t seen,
                         Comm::Backend& mail) {
-  constexpr int enough = 1 << 20;
-  for (int idle = 0; round.load() == seen; idle = std::min(idle + 1, enough)) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::microseconds alone(20);  // a turn takes less
+  constexpr int sleeping = 100, longest = 50;
+  for (int idle = 0; round.load() == seen; idle = std::min(idle + 1, sleeping + longest)) {
+    const auto begin = Clock::now();
     mail.has_mail();  // which lets messages of others go on, too
-    peers_.rest(idle, &round, seen, ranks_);
+    peers_.rest(idle, &round, seen, longest);
+    if (Clock::now() - begin > alone) idle = std::max(idle, sleeping);
   }
 }
 

@@ -8,8 +8,9 @@
 
 namespace forebay {
 
-/// Collective over `comm`: duplicates it (the duplicate is freed with the last Comm that uses it,
-/// or left to MPI after MPI_Finalize). Throws Errc::einval for MPI_COMM_NULL and for
+/// Collective over `comm`: a duplicate of it, which nobody else uses. Some stay with `comm` for
+/// later calls and are freed with it; others are freed with the last Comm that uses them; after
+/// MPI_Finalize they are left to MPI. Throws Errc::einval for MPI_COMM_NULL and for
 /// intercommunicators.
 Comm make_comm(MPI_Comm comm);
 /// Collective over `own`, a duplicate that nobody else uses. Takes it over: it is freed with the

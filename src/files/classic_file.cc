@@ -153,10 +153,9 @@ ClassicFile::ClassicFile(const std::string& path, chunked::OpenState state)
 struct ClassicFile::Beside {
   Beside(const std::string& path, std::uint64_t id)
       : stamp(stamp_at(chunked::index_path(path))),
-        files(path, id, 0, report, client_caches_of(data_files::folder_of(path))) {
+        files(path, id, 0, report, data_files::caches_to_read(path)) {
     missing = attempt_to([&] {
-      index =
-          chunked::open_index(path, id, 0, report, client_caches_of(data_files::folder_of(path)));
+      index = chunked::open_index(path, id, 0, report, data_files::caches_to_read(path));
       size = index->size();
     });
   }

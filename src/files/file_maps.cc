@@ -28,8 +28,8 @@ FileMaps::FileMaps(Schema& schema, std::string path, std::uint64_t id, decompose
       id_(id),
       which_(state),
       selector_(most_bytes),
-      reader_(schema, path_, read_directly,
-              {.caches = client_caches_of(decomposed::folder_of(path_))}, 0, report_) {
+      reader_(schema, path_, read_directly, {.caches = data_files::caches_to_read(path_)}, 0,
+              report_) {
   damage_ = attempt_to([&] {
     decomposed::require_data_files(path_);
     const decomposed::StateFile file = state_of(path_, id, report_, state);

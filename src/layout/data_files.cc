@@ -11,6 +11,11 @@
 
 namespace forebay::data_files {
 
+ClientCaches caches_to_read(const std::string& path) {
+  const ClientCaches caches = client_caches_of(folder_of(path));
+  return caches == ClientCaches::fuse ? ClientCaches::weak : caches;
+}
+
 std::string folder_of(const std::string& path) { return directory::folder_beside(path); }
 
 std::string data_path(const std::string& path, std::uint32_t number) {

@@ -29,6 +29,8 @@ namespace forebay::data_files {
 using Front = decomposed::Front;
 
 std::string folder_of(const std::string& path);  ///< of the data files of a file
+/// Of that folder, for who only reads: nothing that changes a file makes a node look again.
+ClientCaches caches_to_read(const std::string& path);
 std::string data_path(const std::string& path, std::uint32_t number);
 
 /// What to do about a folder that is another file's.

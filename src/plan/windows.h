@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -69,6 +70,8 @@ class TouchedWindows {
 
   /// Whatever of [begin, end) lies in the part.
   void mark(Offset begin, Offset end) {
+    if (begin >= latest_ && end - latest_ <= part_.size) return;  // as most pieces
+    latest_ = (end - 1) / part_.size * part_.size;
     const Count from = std::max(begin / part_.size - part_.first, Count{0});
     const Count to = std::min((end - 1) / part_.size - part_.first, part_.count - 1);
     for (Count i = from; i <= to; ++i)
@@ -83,6 +86,7 @@ class TouchedWindows {
  private:
   WindowGrid part_;
   std::vector<std::uint64_t> bits_;
+  Offset latest_ = std::numeric_limits<Offset>::max();  ///< where the last one marked begins
 };
 
 }  // namespace forebay

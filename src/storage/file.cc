@@ -256,6 +256,12 @@ void File::refresh() {
   if (!stale_) return;
   ensure_open();
   sync();
+  // By a descriptor that only reads a FUSE file system is not made to forget.
+  if (caches_ == ClientCaches::fuse && !writable_) {
+    const int fd = ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    go_to_server(fd, caches_);
+    if (fd >= 0) ::close(fd);
+  }
   go_to_server(fd_, caches_);
   stale_ = false;
 }

@@ -219,7 +219,7 @@ void AggregatedTransport::by_the_quicker_way(const OperationTotal& total, Extent
   if (!ways_) find_ways();
   QuickerWay& way = (*ways_)[writing ? 1 : 0].of(total.mean_piece());
   finish_before_direct();
-  if (way.is_direct()) {
+  if (way.is_known() && way.is_direct()) {
     ++direct_operations_;
     return directly(extents, writing);
   }
@@ -231,8 +231,10 @@ void AggregatedTransport::by_the_quicker_way(const OperationTotal& total, Extent
   while (!way.is_known() && from < total.last) {
     const bool last = some == 0 || (total.last - from) / grid.size < some;
     const Offset to = last ? total.last : grid.end_of(from / grid.size + some - 1);
+    const bool is_direct = way.tries_directly();
     if (!try_one_way(way, total, extents, from, to, writing)) break;
     from = to;
+    if (is_direct) break;
   }
   if (from >= total.last) return;
   if (!way.is_direct()) return through_windows(total, extents, from, total.last, writing);

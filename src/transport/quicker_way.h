@@ -5,7 +5,8 @@
 //
 // Parts of an operation, where it is long, or whole operations go through windows twice, since the
 // first time pays for memory and connections, and then directly. A direct try ends when it has
-// taken `patience` times as long as windows would have, and all of it goes through windows.
+// taken `patience` times as long as windows would have, and all of it goes through windows. Where
+// it was quicker, the next operation tries windows once more: they have all that they need then.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +26,8 @@ namespace forebay {
 class QuickerWay {
  public:
   bool is_known() const { return known_; }
-  bool is_direct() const { return known_ && direct_ * margin <= windows_; }
+  /// As far as is known.
+  bool is_direct() const { return tries_ > 2 && direct_ * margin <= windows_; }
   /// The next try; while not known.
   bool tries_directly() const { return tries_ == 2; }
 
@@ -36,7 +38,7 @@ class QuickerWay {
   void note(bool directly, double seconds, double bytes) {
     double& pace = directly ? direct_ : windows_;
     pace = std::min(pace, seconds / bytes);
-    known_ = ++tries_ == 3;
+    known_ = ++tries_ == 4 || (tries_ == 3 && !is_direct());
   }
   /// A direct try took too long.
   void give_up_directly() {

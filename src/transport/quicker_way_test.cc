@@ -17,10 +17,21 @@ TEST(QuickerWay, is_found_by_two_tries_through_windows_and_a_direct_one) {
     EXPECT_TRUE(way.tries_directly());
     EXPECT_DOUBLE_EQ(way.expected(2e6), 2.0);
     way.note(true, direct, 1e6);
-    EXPECT_TRUE(way.is_known());
     EXPECT_EQ(way.is_direct(), direct == 0.5) << direct;  // a little quicker is not worth it
+    EXPECT_EQ(way.is_known(), direct != 0.5) << direct;
     EXPECT_DOUBLE_EQ(way.bytes_per_second(false), 1e6);
     EXPECT_DOUBLE_EQ(way.bytes_per_second(true), 1e6 / direct);
+  }
+}
+
+TEST(QuickerWay, is_direct_only_if_windows_that_are_tried_again_do_not_catch_up) {
+  for (const double again : {2.0, 1.0, 0.5}) {
+    QuickerWay way;
+    for (const bool directly : {false, false, true}) way.note(directly, directly ? 0.5 : 1, 1e6);
+    EXPECT_FALSE(way.tries_directly());
+    way.note(false, again, 1e6);
+    EXPECT_TRUE(way.is_known());
+    EXPECT_EQ(way.is_direct(), again != 0.5) << again;
   }
 }
 

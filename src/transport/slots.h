@@ -33,6 +33,7 @@
 #include <vector>
 
 #include "base/byte_file.h"
+#include "base/copy_few.h"
 #include "base/extent.h"
 #include "base/report.h"
 #include "comm/comm.h"
@@ -219,7 +220,7 @@ class Slots::Placer {
   /// Only notes that the bytes are wanted.
   void wish(Offset offset, Count bytes) { mark(offset - begin_, offset - begin_ + bytes); }
   void add_bytes(Count at, const std::byte* from, Count bytes) {
-    std::memcpy(buffer_ + at, from, static_cast<std::size_t>(bytes));
+    copy_few(buffer_ + at, from, bytes);
     mark(at, at + bytes);
   }
 

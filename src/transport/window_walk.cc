@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/attempt.h"
+#include "base/copy_few.h"
 
 namespace forebay {
 
@@ -190,8 +191,9 @@ void WindowWalk::send(std::size_t i) {
       message = window_message(visit(i).window, runs_, writing_ ? bytes : 0);
       if (!writing_) return;
       std::byte* to = payload_of(std::span(message)).data();
+      const std::byte* from = site_.slots.bytes(use);
       for (const WindowRun& r : runs_) {
-        std::memcpy(to, site_.slots.bytes(use) + r.from, r.to - r.from);
+        copy_few(to, from + r.from, r.to - r.from);
         to += r.to - r.from;
       }
     });
@@ -282,8 +284,9 @@ void WindowWalk::answer(Delegated& d, std::vector<Wish>& wishes) {
       message.resize(sizeof head + static_cast<std::size_t>(bytes));
       std::memcpy(message.data(), &head, sizeof head);
       std::byte* to = message.data() + sizeof head;
+      const std::byte* from = site_.slots.bytes(use);
       for_each_run(wish.message, [&](Count at, Count length) {
-        std::memcpy(to, site_.slots.bytes(use) + at, static_cast<std::size_t>(length));
+        copy_few(to, from + at, length);
         to += length;
       });
     });
@@ -307,8 +310,9 @@ void WindowWalk::receive_answers() {
                      [&] { throw Error(Errc::enomem, "another rank could not answer"); });
       } else {
         const std::byte* data = payload_of(message).data();
+        std::byte* into = site_.slots.bytes(use);
         site_.slots.for_each_run(use, [&](Count from, Count to) {
-          std::memcpy(site_.slots.bytes(use) + from, data, static_cast<std::size_t>(to - from));
+          copy_few(into + from, data, to - from);
           data += to - from;
         });
       }

@@ -92,7 +92,8 @@ class Rig(unittest.TestCase):
             self.assertIn(line, said)
 
     def test_what_makes_no_sense(self):
-        for arguments in (["x", "true"], ["0", "true"], ["2,0", "true"], ["2,1", "--ranks", "2", "true"], ["2"]):
+        for arguments in (["x", "true"], ["0", "true"], ["2,0", "true"], ["2,1", "--ranks", "2", "true"], ["2"],
+                          ["2", "--ranks", "0", "true"], ["2", "--shm", "0", "true"], ["2", "--shm", "x", "true"]):
             with self.subTest(arguments=arguments):
                 self.end(self.start(*arguments), 2)
 

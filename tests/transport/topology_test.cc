@@ -24,7 +24,7 @@ using namespace forebay;
 namespace {
 
 int failures = 0;
-int splits = 0, alive = 0;  // made of others by MPI_Comm_split*; not freed yet
+int made = 0, alive = 0;  // of others; not freed yet
 
 void check(bool right, const char* what) {
   if (right) return;
@@ -48,12 +48,31 @@ void a_file_after_another_finds_nothing_out(MPI_Comm parent, int per_node) {
     const Comm first = make_comm(parent);
     use(first, per_node);
   }
-  const int before = splits;
+  const int before = made;
   for (int i = 0; i < 3; ++i) {
     const Comm next = make_comm(parent);
     use(next, per_node);
   }
-  check(splits == before, "the second file splits the communicator again");
+  check(made == before, "the second file makes communicators again");
+}
+
+void what_a_meeting_failed_on_is_not_used_again(MPI_Comm world) {
+  MPI_Comm parent;
+  MPI_Comm_dup(world, &parent);
+  {
+    int before = 0;
+    {
+      const Comm file = make_comm(parent);
+      before = alive;
+      const auto told = attempt_to([&] { file.meet(file.is_root() ? Errc::enomem : Errc::ok); });
+      check(told.has_value() || file.size() == 1, "a failure is told");
+    }
+    const Comm next = make_comm(parent), beside = make_comm(parent);
+    check(!next.backend()->has_failed && !beside.backend()->has_failed,
+          "what failed is used again");
+    check(alive == before + 1, "what failed is not freed, or what did not is not used again");
+  }
+  MPI_Comm_free(&parent);
 }
 
 void files_that_are_open_at_once(MPI_Comm parent, int per_node) {
@@ -119,29 +138,32 @@ void another_version_is_told_of(MPI_Comm world) {
   MPI_Comm_rank(world, &rank);
   MPI_Comm_size(world, &size);
   if (rank == size - 1) setenv("FOREBAY_TEST_VERSION", "another", 1);
-  const auto failed = attempt_to([&] { make_comm(world); });
+  MPI_Comm parent;
+  MPI_Comm_dup(world, &parent);
+  const auto failed = attempt_to([&] { make_comm(parent); });
   unsetenv("FOREBAY_TEST_VERSION");
   check((size == 1) == !failed, "a rank has another version of the library");
   check(!failed || failed->message().find("different versions") != std::string::npos, "told why");
-  make_comm(world);
+  make_comm(parent);
+  MPI_Comm_free(&parent);
   check(alive == before, "communicators are left");
 }
 
 }  // namespace
 
 extern "C" {
-int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {
-  const int code = PMPI_Comm_split(comm, color, key, made);
-  ++splits, alive += *made != MPI_COMM_NULL;
+int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* part) {
+  const int code = PMPI_Comm_split(comm, color, key, part);
+  ++made, alive += *part != MPI_COMM_NULL;
   return code;
 }
-int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made) {
-  ++splits, ++alive;
-  return PMPI_Comm_split_type(comm, type, key, info, made);
+int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* part) {
+  ++made, ++alive;
+  return PMPI_Comm_split_type(comm, type, key, info, part);
 }
-int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
-  ++alive;
-  return PMPI_Comm_dup(comm, made);
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* copy) {
+  ++made, ++alive;
+  return PMPI_Comm_dup(comm, copy);
 }
 int MPI_Comm_free(MPI_Comm* comm) {
   --alive;
@@ -168,6 +190,7 @@ int main(int argc, char** argv) {
     a_communicator_is_freed(MPI_COMM_WORLD, 0, before_its_files);
     a_communicator_is_freed(MPI_COMM_WORLD, 2, before_its_files);
   }
+  what_a_meeting_failed_on_is_not_used_again(MPI_COMM_WORLD);
   another_version_is_told_of(MPI_COMM_WORLD);
   a_rank_has_no_descriptors(MPI_COMM_WORLD);
   MPI_Allreduce(MPI_IN_PLACE, &failures, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

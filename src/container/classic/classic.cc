@@ -155,6 +155,7 @@ void ClassicContainer::share_file() {
   const auto folder = std::filesystem::path(site_.path).parent_path();
   auto caches = client_caches_of(folder.empty() ? "." : folder.string());
   if (wanted == "weak" && caches == ClientCaches::coherent) caches = ClientCaches::weak;
+  if (caches == ClientCaches::fuse && !site_.writable) caches = ClientCaches::weak;
   file_.share(caches);
   if (file_.has_weak_caches()) comm_.before_meetings([this] { meet(); });
 }

@@ -48,6 +48,17 @@ TEST(PlanCommand, json_has_what_is_counted_and_each_node) {
   EXPECT_GT(told["predicted_seconds"]["total"], 0);
 }
 
+TEST(PlanCommand, hints_of_mpi_io_mean_what_they_mean_in_a_run) {
+  const auto told = [](const std::string& hints) {
+    return plan({"strided", "--size", "1MiB", "--piece", "100", "--ranks", "8", "--ranks-per-node",
+                 "2", "--hints=" + hints});
+  };
+  EXPECT_EQ(told("cb_nodes=2"), told("aggregators=2"));
+  EXPECT_NE(told("cb_nodes=2"), told("aggregators=3"));
+  EXPECT_EQ(told("cb_buffer_size=8KiB"), told("window_size=8KiB"));
+  EXPECT_NE(told("cb_buffer_size=8KiB"), told("window_size=16KiB"));
+}
+
 TEST(PlanCommand, rates_change_what_is_predicted) {
   const auto seconds = [](const std::string& bandwidth) {
     const Json told = Json::parse(plan(small_and({"--json", "--writer", bandwidth})));
