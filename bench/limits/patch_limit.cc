@@ -9,7 +9,8 @@
 //     forebay-patch-limit FIELD --type double --edge 256 --bound 1.5 --out FILE [--cores 2]
 //     [--rounds 3]
 //
-// FIELD: edge³ numbers in the machine's order.
+// FIELD: edge³ numbers in the machine's order. With --codec another pipeline is timed, as for the
+// numbers of encode_work().
 #include <fcntl.h>
 
 #include <CLI/CLI.hpp>
@@ -36,7 +37,7 @@ using Clock = std::chrono::steady_clock;
 using Bytes = std::vector<std::byte>;
 
 struct Options {
-  std::string field, type = "double", out;
+  std::string field, type = "double", out, codec;
   Count edge = 256, patch = 64;
   int levels = 4, cores = 2, rounds = 3;
   double bound = 0;
@@ -142,7 +143,7 @@ void run(const Options& o) {
   const ChunkInfo chunk{type, {o.patch, o.patch, o.patch}};
   std::array<char, 64> text{};
   std::snprintf(text.data(), text.size(), "wavelet:%d,zfp:accuracy=%.17g", o.levels, o.bound);
-  const Pipeline pipeline = Pipeline::parse(text.data());
+  const Pipeline pipeline = Pipeline::parse(o.codec.empty() ? text.data() : o.codec);
   CodecWorkspace workspace;
   std::vector<Round> rounds;
   for (int r = 0; r < o.rounds; ++r)
@@ -172,6 +173,8 @@ int main(int argc, char** argv) {
   app.add_option("--patch", o.patch)->check(CLI::PositiveNumber);
   app.add_option("--levels", o.levels);
   app.add_option("--bound", o.bound)->required();
+  app.add_option("--codec", o.codec,
+                 "another one than patches have, which keeps the bound, for comparison");
   app.add_option("--out", o.out)->required();
   app.add_option("--cores", o.cores)->check(CLI::PositiveNumber);
   app.add_option("--rounds", o.rounds)->check(CLI::PositiveNumber);

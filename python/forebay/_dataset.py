@@ -229,6 +229,8 @@ class Variable:
         box = select(key, self.shape, self.name)
         if any(s not in (None, 1) for s in box.strides or ()) or any(box.flip or ()):
             raise ValueError(f"{self.name}: refine() takes slices without steps")
+        if not error >= 0:
+            raise ValueError(f"{self.name}: refine() takes an error of 0 or more, not {error}")
         return Refinement(self, box, error)
 
     def _level_shapes(self) -> list[tuple[int, ...]]:
