@@ -395,6 +395,12 @@ class LevelDataset(Mapping):
     def __len__(self) -> int:
         return len(self.variables)
 
+    def __reduce__(self) -> tuple:
+        return LevelDataset, (self._dataset, self.level)
+
+    def __repr__(self) -> str:
+        return f"<forebay.LevelDataset, level {self.level} of {self.path!r}: {', '.join(self)}>"
+
 
 def _level_of(dataset: Dataset, name: str, level: int, steps: tuple[int, ...]) -> Level:
     return Level(dataset[name], level, steps)

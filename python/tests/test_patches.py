@@ -120,6 +120,22 @@ def test_refining_ends_when_it_is_good_enough(tmp_path):
                 rho.refine(error=error)
 
 
+def test_levels_pickle_and_show_their_own_shapes(tmp_path):
+    path = write(tmp_path / "rho.nc", EXACT)
+    with forebay.open(path) as file:
+        level, shown = file["rho"].level(1), file.at_level(1)
+        assert "(z: 11, y: 23, x: 25)" in repr(level) and "(z: 21, y: 45, x: 50)" in repr(file["rho"])
+        assert repr(shown).startswith("<forebay.LevelDataset, level 1 of ")
+        again = pickle.loads(pickle.dumps(shown))
+        np.testing.assert_array_equal(again["rho"][:], level[:])
+        assert again.dimensions["x"].size == 25
+    for chunks in (None, {}):
+        with xarray.open_dataset(path, level=1, chunks=chunks) as opened:
+            copy = pickle.loads(pickle.dumps(opened))
+            np.testing.assert_array_equal(copy["rho"].values, opened["rho"].values)
+            copy.close()
+
+
 def test_all_but_the_parts_takes_two_hundredths_at_most(tmp_path):
     n, path = 128, tmp_path / "field.nc"
     z, y, x = np.meshgrid(*(np.arange(n),) * 3, indexing="ij", sparse=True)
