@@ -146,11 +146,12 @@ void run(const Options& o) {
   const Pipeline pipeline = Pipeline::parse(o.codec.empty() ? text.data() : o.codec);
   CodecWorkspace workspace;
   std::vector<Round> rounds;
+  rounds.reserve(static_cast<std::size_t>(o.rounds));
   for (int r = 0; r < o.rounds; ++r)
     rounds.push_back(one_round(o, pipeline, chunk, patches, workspace));
   const auto of = [&](double Round::*what) {
-    std::vector<double> all;
-    for (const Round& each : rounds) all.push_back(each.*what);
+    std::vector<double> all(rounds.size());
+    std::ranges::transform(rounds, all.begin(), what);
     return median(all);
   };
   const double encode = of(&Round::encode), decode = of(&Round::decode);
