@@ -353,6 +353,23 @@ TYPED_TEST(Hierarchy, values_that_were_cut_before_are_not_cut_again) {
   EXPECT_LE(second.error, 0.02);
 }
 
+// Of a put of a part: what is the fill value may yet come.
+TYPED_TEST(Hierarchy, is_exact_while_values_may_yet_come) {
+  std::mt19937 random(13);
+  const std::vector<Count> shape{16, 16, 16};
+  auto values = smooth_field<TypeParam>(shape, random, 0.1);
+  const char* text = "wavelet:2,zfp:accuracy=0.01";
+  const TypeParam fill = -99;
+  for (const bool whole : {true, false}) {
+    if (!whole) std::fill(values.begin() + 2000, values.end(), fill);
+    Coded<TypeParam> part(text, shape, values, fill, std::nullopt, std::nullopt, 0.0);
+    EXPECT_EQ(hierarchy_facts(part.parts[0], 2).lossy, whole);
+    EXPECT_EQ(external(part.level(0)) == part.raw, !whole);
+    Coded<TypeParam> all(text, shape, values, fill);
+    EXPECT_TRUE(hierarchy_facts(all.parts[0], 2).lossy);
+  }
+}
+
 TYPED_TEST(Hierarchy, coarser_levels_of_exact_patches_keep_the_bound_but_for_rounding) {
   std::mt19937 random(15);
   const std::vector<Count> shape{20, 20, 20};

@@ -358,6 +358,7 @@ ChunkInfo ChunkedLayout::info_of(const Operation& op, std::uint32_t chunk,
     info.cut = kept->second.cut;
     if (kept->second.range && info.range) info.range = std::min(*info.range, *kept->second.range);
   }
+  if (!info.cut && c.touched < c.bytes) info.cut = 0;
   return info;
 }
 
