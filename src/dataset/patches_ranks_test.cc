@@ -237,7 +237,9 @@ TEST(Patches, keep_their_bound_however_often_parts_are_put) {
       const DimId z = ds->def_dim("z", edge), y = ds->def_dim("y", edge), x = ds->def_dim("x", 48);
       const VarId v = ds->def_var("v", Type::float32, std::array{z, y, x});
       ds->enddef();
-      for (Count k = 0; k < edge; ++k) {
+      // Once all are there, half of them once more: a part of what was cut already stays.
+      for (Count put = 0; put < edge + edge / 2; ++put) {
+        const Count k = put % edge;
         std::vector<float> data;
         std::vector<Request> one;
         const Count count = comm.rank() == k % 3 ? 1 : 0;
