@@ -58,6 +58,7 @@ bench_patches() {
       "$python_venv/bin/python" -B "$root/bench/fields/against_hdf5.py" --field "$field" --dir "$dir" --fields "$fields" \
         --hdf5-python "$h5py_venv/bin/python" --plugins "$("$peers_venv/bin/python" -c 'import hdf5plugin; print(hdf5plugin.PLUGIN_PATH)')" \
         --library "$root/build/release/libforebay.so" --limit "$root/build/release/bench/forebay-patch-limit" "$@"
+      rm -f "$dir/hdf5.h5" "$dir/chunked.nc" "$dir/patches.nc"
     done
   done
 }
