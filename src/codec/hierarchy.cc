@@ -174,6 +174,7 @@ Head take_head(PartReader& part, int levels) {
   if (head.scale != Scale::none && head.scale != Scale::up && head.scale != Scale::down)
     damaged("a scale that no patch has");
   if (head.bound && !(*head.bound >= 0)) damaged("a bound that no patch has");
+  if (head.cut && !(*head.cut > 0)) damaged("an error that no patch has");
   if (std::abs(head.exponent) > 1024) damaged("a tolerance that no patch has");
   return head;
 }
