@@ -187,17 +187,32 @@ def start(options, way, step, rank_count):
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
+def limit(options):
+    """What coding on two cores, and one stream of system calls, would take (bench/limits/patch_limit.cc)."""
+    field = field_of(options)
+    raw = os.path.join(options.dir, "limit.raw")
+    field.tofile(raw)
+    bound = 1e-3 * float(field.max() - field.min())
+    done = subprocess.run([options.limit, raw, "--type", "double" if field.itemsize == 8 else "float", "--edge", str(options.edge),
+                           "--bound", repr(bound), "--out", os.path.join(options.dir, "limit.bin"), "--rounds", "1"],
+                          stdout=subprocess.PIPE, text=True, check=True)
+    os.remove(raw)
+    os.remove(os.path.join(options.dir, "limit.bin"))
+    return json.loads(done.stdout)
+
+
 def measure(options):
-    ways = ["hdf5", "chunked", "patches"]
+    ways = ["hdf5", "chunked", "patches"] + (["limit"] if options.limit else [])
     for ranks in options.ranks:
         found = {way: [] for way in ways}
         for number in range(options.rounds):
             for way in ways[::1 if number % 2 == 0 else -1]:
-                found[way].append(start(options, way, "write", ranks))
+                found[way].append(limit(options) if way == "limit" else start(options, way, "write", ranks))
         for way in ways:
             write, read = (statistics.median(one[what] for one in found[way]) for what in ("write", "read"))
             print(f"{options.field} {ranks:2d} ranks  {way:8s} write {write:8.3f} s  read {read:8.3f} s "
                   f"{found[way][0]['bytes']:12d} bytes", flush=True)
+    ways = [way for way in ways if way != "limit"]
     found = {way: [start(options, way, "read", 1) for _ in range(options.rounds)] for way in ways}
     for way in ways:
         for what in ("whole", "region", "preview"):
@@ -217,6 +232,7 @@ def main():
     parser.add_argument("--hdf5-python", default=sys.executable)
     parser.add_argument("--plugins", default="")
     parser.add_argument("--library", default=os.path.abspath("build/release/libforebay.so"))
+    parser.add_argument("--limit", help="forebay-patch-limit, to be measured in the same rounds")
     parser.add_argument("--mpiexec", default="mpiexec --oversubscribe")
     parser.add_argument("--step", choices=("write", "read"), help=argparse.SUPPRESS)
     parser.add_argument("--way", help=argparse.SUPPRESS)

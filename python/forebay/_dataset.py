@@ -229,6 +229,8 @@ class Variable:
         box = select(key, self.shape, self.name)
         if any(s not in (None, 1) for s in box.strides or ()) or any(box.flip or ()):
             raise ValueError(f"{self.name}: refine() takes slices without steps")
+        if not error >= 0:
+            raise ValueError(f"{self.name}: refine() takes an error of 0 or more, not {error}")
         return Refinement(self, box, error)
 
     def _level_shapes(self) -> list[tuple[int, ...]]:
@@ -392,6 +394,12 @@ class LevelDataset(Mapping):
 
     def __len__(self) -> int:
         return len(self.variables)
+
+    def __reduce__(self) -> tuple:
+        return LevelDataset, (self._dataset, self.level)
+
+    def __repr__(self) -> str:
+        return f"<forebay.LevelDataset, level {self.level} of {self.path!r}: {', '.join(self)}>"
 
 
 def _level_of(dataset: Dataset, name: str, level: int, steps: tuple[int, ...]) -> Level:

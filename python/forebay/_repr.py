@@ -29,7 +29,7 @@ def _value(value: Any) -> str:
 
 
 def _shape(variable: Variable) -> str:
-    return ", ".join(f"{d.name}: {d.size}" for d in variable._dims)
+    return ", ".join(f"{d.name}: {n}" for d, n in zip(variable._dims, variable.shape, strict=True))
 
 
 def _storage(variable: Variable) -> str:

@@ -30,7 +30,7 @@ def test_the_tutorial_runs(tmp_path, page):
     done = script("--run", page, folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "shuffle,zstd:3" in done.stdout
-    for name in ("temperature.png", "T.png", "plain.nc", "run.json"):
+    for name in ("temperature.png", "T.png", "jet.png", "plain.nc", "run.json"):
         assert (tmp_path / name).stat().st_size > 1000
 
 

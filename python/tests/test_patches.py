@@ -115,6 +115,40 @@ def test_refining_ends_when_it_is_good_enough(tmp_path):
         assert [level for level, _ in rho.refine(error=enough)] == [1]
         with pytest.raises(ValueError, match="without steps"):
             next(rho.refine(np.s_[::2]))
+        for error in (float("nan"), -1):
+            with pytest.raises(ValueError, match="an error of 0 or more"):
+                rho.refine(error=error)
+
+
+def test_levels_pickle_and_show_their_own_shapes(tmp_path):
+    path = write(tmp_path / "rho.nc", EXACT)
+    with forebay.open(path) as file:
+        level, shown = file["rho"].level(1), file.at_level(1)
+        assert "(z: 11, y: 23, x: 25)" in repr(level) and "(z: 21, y: 45, x: 50)" in repr(file["rho"])
+        assert repr(shown).startswith("<forebay.LevelDataset, level 1 of ")
+        again = pickle.loads(pickle.dumps(shown))
+        np.testing.assert_array_equal(again["rho"][:], level[:])
+        assert again.dimensions["x"].size == 25
+    for chunks in (None, {}):
+        with xarray.open_dataset(path, level=1, chunks=chunks) as opened:
+            copy = pickle.loads(pickle.dumps(opened))
+            np.testing.assert_array_equal(copy["rho"].values, opened["rho"].values)
+            copy.close()
+
+
+def test_all_but_the_parts_takes_two_hundredths_at_most(tmp_path):
+    n, path = 128, tmp_path / "field.nc"
+    z, y, x = np.meshgrid(*(np.arange(n),) * 3, indexing="ij", sparse=True)
+    noise = np.random.default_rng(18).normal(0, 0.01, (n, n, n))
+    with forebay.create(path, "layout=patches;codec=zfp:relative=1e-2") as out:
+        for name in "zyx":
+            out.create_dimension(name, n)
+        values = np.sin(z / 9) * np.cos(y / 7) * np.sin(x / 11) + noise
+        out.create_variable("v", "f4", tuple("zyx"))[:] = values.astype("f4")
+    with forebay.open(path) as file:
+        steps = file["v"].refine()
+        assert [level for level, _ in steps] == [4, 3, 2, 1, 0]
+    assert 0 < path.stat().st_size - steps.bytes_read < 0.02 * path.stat().st_size
 
 
 def full_resolution(array, level, shape, edge):

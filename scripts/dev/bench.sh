@@ -102,6 +102,13 @@ cmd_bench() {
     "$python" "$root/bench/driver/adjoint.py" --build "$root/build/release" --dir "$root/build" "$@"
     return
   fi
+  if [[ ${1:-} == patches || ${1:-} == patches-python ]]; then
+    local name=bench_${1//-/_}
+    ensure_packages build test python
+    shift
+    "$name" "$@"
+    return
+  fi
   if [[ ${1:-} == groups ]]; then
     ensure_packages build peer test adios
     provide_adios2

@@ -15,6 +15,8 @@ class SmallList {
   std::size_t size() const { return size_; }
   T* begin() { return size_ <= N ? few_.data() : many_.data(); }
   T* end() { return begin() + size_; }
+  const T* begin() const { return data(); }
+  const T* end() const { return begin() + size_; }
   const T* data() const { return size_ <= N ? few_.data() : many_.data(); }
   T& operator[](std::size_t i) { return begin()[i]; }
   T& back() { return begin()[size_ - 1]; }

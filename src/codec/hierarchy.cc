@@ -13,6 +13,7 @@
 
 #include "base/byteorder.h"
 #include "base/hash.h"
+#include "base/small_list.h"
 #include "base/varint.h"
 #include "codec/missing_values.h"
 #include "codec/stage.h"
@@ -33,7 +34,8 @@ constexpr int most_exponent = 960;
 constexpr const char* default_residuals = "shuffle,zstd:3";
 
 enum class Kind : std::uint8_t { constant, bounded, exact };
-constexpr std::uint8_t has_bound = 64, is_whole = 128;  ///< beside the kind
+/// Beside the kind. Numbers of the head are doubles where some are beyond what floats can tell.
+constexpr std::uint8_t was_cut = 16, is_wide = 32, has_bound = 64, is_whole = 128;
 
 /// What values were multiplied by: a power of two for those whose sums might not be numbers, and
 /// for those that are too small for zfp's scale.
@@ -44,11 +46,19 @@ struct Head {
   bool whole = false;  ///< no element is missing
   Scale scale = Scale::none;
   int exponent = 0;  ///< of τ
-  float error = 0;
-  std::vector<float> details;
+  double error = 0;
+  std::vector<double> details;
   /// That was asked for, where it is none of the pipeline's; infinite where no value is bound.
-  std::optional<float> bound;
+  std::optional<double> bound;
+  /// How far values were from what they had been, before they were kept exactly.
+  std::optional<double> cut;
 };
+
+bool fits_float(double value) {
+  return value == 0 || !std::isfinite(value) ||
+         (value >= static_cast<double>(std::numeric_limits<float>::min()) &&
+          value < static_cast<double>(std::numeric_limits<float>::max()));
+}
 
 float rounded_up(double value) {
   const auto f = static_cast<float>(value);
@@ -57,7 +67,6 @@ float rounded_up(double value) {
 }
 
 float rounded_down(double value) {
-  if (value >= std::numeric_limits<float>::max()) return std::numeric_limits<float>::max();
   const auto f = static_cast<float>(value);
   return static_cast<double>(f) > value ? std::nextafter(f, 0.0F) : f;
 }
@@ -94,14 +103,25 @@ void put_size(std::vector<std::byte>& to, std::size_t size) {
 }
 
 void print(const Head& head, std::vector<std::byte>& to) {
+  const bool wide = !fits_float(head.error) || !fits_float(head.bound.value_or(0)) ||
+                    !fits_float(head.cut.value_or(0)) ||
+                    !std::ranges::all_of(head.details, fits_float);
+  const auto put_rounded = [&](double value, float (*rounded)(double)) {
+    if (wide)
+      put_number(to, value);
+    else
+      put_number(to, rounded(value));
+  };
   put_number(to,
              static_cast<std::uint8_t>(static_cast<std::uint8_t>(head.kind) |
+                                       (head.cut ? was_cut : 0) | (wide ? is_wide : 0) |
                                        (head.bound ? has_bound : 0) | (head.whole ? is_whole : 0)));
   put_number(to, static_cast<std::uint8_t>(head.scale));
   put_number(to, static_cast<std::int16_t>(head.exponent));
-  put_number(to, head.error);
-  for (const float d : head.details) put_number(to, d);
-  if (head.bound) put_number(to, *head.bound);
+  put_rounded(head.error, rounded_up);
+  for (const double d : head.details) put_rounded(d, rounded_up);
+  if (head.bound) put_rounded(*head.bound, rounded_down);
+  if (head.cut) put_rounded(*head.cut, rounded_up);
 }
 
 [[noreturn]] void damaged(const char* what) { throw_damaged("wavelet", what); }
@@ -138,18 +158,23 @@ class PartReader {
 Head take_head(PartReader& part, int levels) {
   Head head;
   const auto first = part.take<std::uint8_t>();
-  const auto kind = static_cast<std::uint8_t>(first & ~(has_bound | is_whole));
+  const auto kind = static_cast<std::uint8_t>(first & ~(was_cut | is_wide | has_bound | is_whole));
   if (kind > static_cast<std::uint8_t>(Kind::exact)) damaged("a patch of a kind that is not known");
   head.kind = static_cast<Kind>(kind);
   head.whole = (first & is_whole) != 0;
   head.scale = static_cast<Scale>(part.take<std::uint8_t>());
   head.exponent = part.take<std::int16_t>();
-  head.error = part.take<float>();
-  for (int k = 0; k < levels; ++k) head.details.push_back(part.take<float>());
-  if ((first & has_bound) != 0) head.bound = part.take<float>();
+  const auto take = [&] {
+    return (first & is_wide) != 0 ? part.take<double>() : static_cast<double>(part.take<float>());
+  };
+  head.error = take();
+  for (int k = 0; k < levels; ++k) head.details.push_back(take());
+  if ((first & has_bound) != 0) head.bound = take();
+  if ((first & was_cut) != 0) head.cut = take();
   if (head.scale != Scale::none && head.scale != Scale::up && head.scale != Scale::down)
     damaged("a scale that no patch has");
   if (head.bound && !(*head.bound >= 0)) damaged("a bound that no patch has");
+  if (head.cut && !(*head.cut > 0)) damaged("an error that no patch has");
   if (std::abs(head.exponent) > 1024) damaged("a tolerance that no patch has");
   return head;
 }
@@ -185,7 +210,7 @@ struct Details {
   };
   Box all{}, stacked{1, 1, 1};
   std::size_t axis = 0;  ///< along which they are stacked
-  std::vector<Band> bands;
+  SmallList<Band, 7> bands;
 
   explicit Details(const Box& box) : all(box) {
     const Box low = wavelet::smooth_of(box);
@@ -540,7 +565,8 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
   room_.parts.resize(parts.size());
   for (auto& part : room_.parts) part.clear();
   Head head;
-  head.details.assign(index(levels_), 0.0F);
+  head.details.assign(index(levels_), 0.0);
+  if (chunk_.cut.value_or(0) > 0) head.cut = chunk_.cut;
   const auto point = [&] {
     for (std::size_t p = 0; p < parts.size(); ++p) parts[p] = {room_.parts[p], 0};
   };
@@ -548,9 +574,9 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
   if (std::memcmp(raw.data(), raw.data() + sizeof(T), raw.size() - sizeof(T)) == 0) {
     head.kind = Kind::constant;
     head.whole = true;
-    if (tells_bound) head.bound = rounded_down(*bound_of(cuts, 0));
+    if (tells_bound) head.bound = bound_of(cuts, 0);
     if (tells_bound && std::ranges::equal(raw.first(sizeof(T)), chunk_.fill))
-      head.bound = std::numeric_limits<float>::infinity();
+      head.bound = std::numeric_limits<double>::infinity();
     print(head, room_.parts[0]);
     put(room_.parts[0], raw.first(sizeof(T)));
     return point();
@@ -585,8 +611,10 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
       any ? 2 * std::min(static_cast<double>(most) / 2 - static_cast<double>(least) / 2,
                          std::numeric_limits<double>::max() / 2)
           : 0;
+  const bool waits =
+      chunk_.cut && masked && std::ranges::find(room_.mask, Missing::fill) != room_.mask.end();
   const auto bound = bound_of(cuts, range);
-  if (tells_bound) head.bound = any ? rounded_down(*bound) : std::numeric_limits<float>::infinity();
+  if (tells_bound) head.bound = any ? bound : std::numeric_limits<double>::infinity();
   if (masked)
     fill_in(std::span<T>(values.data(), values.size()), boxes_[0],
             std::span<const Missing>(room_.mask));
@@ -607,14 +635,14 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
       sum += each;
       room_.largest[index(k)] = std::max(room_.largest[index(k)], each);
     }
-    head.details[index(k)] = rounded_up(sum / power(head.scale));
+    head.details[index(k)] = std::min(sum / power(head.scale), std::numeric_limits<double>::max());
   }
   std::optional<double> error;
   // What is scaled back loses half of the smallest number.
   const double lost = head.scale == Scale::up ? std::numeric_limits<T>::denorm_min() : 0;
   const double scaled_bound =
       bound ? std::min((*bound - lost) * power(head.scale), std::numeric_limits<double>::max()) : 0;
-  if (scaled_bound > 0) error = search(scaled_bound, head.exponent);
+  if (scaled_bound > 0 && !head.cut && !waits) error = search(scaled_bound, head.exponent);
   if (!error) {
     head.kind = Kind::exact;
     const double from = range > 0 ? range * power(head.scale) : largest(values);
@@ -627,7 +655,7 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
     error = attempt(head.exponent, std::numeric_limits<double>::infinity(), true);
     std::swap(room_.best, room_.streams);
   }
-  head.error = rounded_up(*error / power(head.scale) + lost);
+  head.error = std::min(*error / power(head.scale) + lost, std::numeric_limits<double>::max());
   print_parts(head, masked, parts);
   if (head.kind == Kind::exact) {
     unscale(head.scale);
@@ -782,7 +810,7 @@ class HierarchyCoder final : public LevelCoder {
     for (int k = 0; k <= levels_; ++k) {
       const Details details(box);
       const auto shape = shape_of(k < levels_ ? details.stacked : box);
-      most += of_part + static_cast<Count>(sizeof(float)) +
+      most += of_part + static_cast<Count>(sizeof(double)) +
               static_cast<Count>(wavelet::elements(box)) + zfp_most_bytes(chunk.type, shape);
       box = wavelet::smooth_of(box);
     }
@@ -818,8 +846,9 @@ class WaveletStage final : public CodecStage {
   Kind kind() const override { return Kind::levels; }
   std::string text() const override { return "wavelet:" + std::to_string(levels_); }
   bool applies_to(Type type) const override { return is_floating(type); }
-  double encode_work() const override { return 1.5; }
-  double decode_work() const override { return 0.3; }
+  // All tries of a search, on two fields (docs/patches.md, "Speed").
+  double encode_work() const override { return 0.1; }
+  double decode_work() const override { return 0.03; }
 
   std::optional<std::size_t> encode(const StageInput&, ScratchBuffer&,
                                     CodecWorkspace::State&) const override {
@@ -833,11 +862,12 @@ class WaveletStage final : public CodecStage {
   std::shared_ptr<const LevelCoder> over(
       std::span<const std::shared_ptr<const CodecStage>> rest) const override {
     std::shared_ptr<const CodecStage> cuts;
-    std::string residuals;
+    std::string residuals, all;
+    for (const auto& stage : rest) all += (all.empty() ? "" : ",") + stage->text();
     for (const auto& stage : rest) {
       if (stage->lossy()) {
         if (!stage->bound(1) || rest.size() > 1)
-          throw Error(Errc::einval, "patches cannot go through " + stage->text(),
+          throw Error(Errc::einval, "patches cannot go through " + all,
                       "their codec is zfp:accuracy=X, zfp:relative=X, or one without loss: "
                       "shuffle,zstd:3");
         cuts = stage;
@@ -863,9 +893,11 @@ HierarchyFacts hierarchy_facts(std::span<const std::byte> first_part, int levels
   PartReader part(first_part);
   const Head head = take_head(part, levels);
   HierarchyFacts facts;
-  facts.exact = head.kind != Kind::bounded;
+  facts.lossy = head.kind == Kind::bounded || head.cut;
   facts.whole = head.whole;
-  facts.error = head.error;
+  const double cut = head.cut.value_or(0);
+  facts.error = head.error + cut;
+  facts.finest_error = head.kind == Kind::bounded ? head.error : cut;
   facts.details.assign(head.details.begin(), head.details.end());
   return facts;
 }

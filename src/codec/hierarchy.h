@@ -25,12 +25,12 @@
 namespace forebay {
 
 struct HierarchyFacts {
-  bool exact = false;
+  bool lossy = false;  ///< level 0 may differ from what was written
   /// No element is missing at any level, so that details which are left out are small.
   bool whole = false;
-  /// Largest difference of any level from what the transform makes of the exact patch; level 0 of
-  /// an exact patch has none.
-  double error = 0;
+  /// Largest difference of any level from what the transform makes of the exact patch, and of
+  /// level 0, where that is less, as exact patches have none.
+  double error = 0, finest_error = 0;
   /// For each level k, from 0 on, but for the coarsest one: how much the details of which level
   /// k + 1 lacks can be. The sum of the first k bounds the difference between level k, taken back
   /// without details, and the patch, but for `error`.

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -49,10 +51,10 @@ struct Coded {
 
   Coded(const std::string& text, std::vector<Count> shape, const std::vector<T>& values,
         std::optional<T> fill_value = std::nullopt, std::optional<double> range = std::nullopt,
-        std::optional<double> bound = std::nullopt)
+        std::optional<double> bound = std::nullopt, std::optional<double> cut = std::nullopt)
       : pipeline(Pipeline::parse(text)), raw(external(values)) {
     if (fill_value) fill = external(std::vector<T>{*fill_value});
-    info = {type_of<T>, std::move(shape), fill, range, bound};
+    info = {type_of<T>, std::move(shape), fill, range, bound, cut};
     std::vector<EncodedChunk> encoded(static_cast<std::size_t>(pipeline.parts()));
     pipeline.encode(info, raw, encoded, workspace);
     for (const EncodedChunk& part : encoded)
@@ -326,12 +328,48 @@ TYPED_TEST(Hierarchy, a_bound_that_rounding_cannot_keep_makes_the_patch_exact) {
   Coded<TypeParam> coded(
       "wavelet:2,zfp:accuracy=" + std::string(sizeof(TypeParam) == 4 ? "1e-3" : "1e-12"), shape,
       values);
-  EXPECT_TRUE(hierarchy_facts(coded.parts[0], 2).exact);
+  EXPECT_FALSE(hierarchy_facts(coded.parts[0], 2).lossy);
   EXPECT_EQ(external(coded.level(0)), coded.raw) << bound;
 }
 
 // Where level 0 needs the differences, coarser levels are within the bound as far as rounding lets
 // them, not within a part of the patch's range.
+TYPED_TEST(Hierarchy, values_that_were_cut_before_are_not_cut_again) {
+  std::mt19937 random(12);
+  const std::vector<Count> shape{16, 20, 16};
+  const auto values = smooth_field<TypeParam>(shape, random, 0.1);
+  const char* text = "wavelet:2,zfp:accuracy=0.01";
+  Coded<TypeParam> once(text, shape, values);
+  const HierarchyFacts first = hierarchy_facts(once.parts[0], 2);
+  EXPECT_TRUE(first.lossy);
+  EXPECT_EQ(first.finest_error, first.error);
+  Coded<TypeParam> twice(text, shape, once.level(0), std::nullopt, std::nullopt, std::nullopt,
+                         first.finest_error);
+  EXPECT_EQ(external(twice.level(0)), twice.raw);
+  const HierarchyFacts second = hierarchy_facts(twice.parts[0], 2);
+  EXPECT_TRUE(second.lossy);
+  EXPECT_EQ(second.finest_error, first.finest_error);
+  EXPECT_GE(second.error, first.error);
+  EXPECT_LE(second.error, 0.02);
+}
+
+// Of a put of a part: what is the fill value may yet come.
+TYPED_TEST(Hierarchy, is_exact_while_values_may_yet_come) {
+  std::mt19937 random(13);
+  const std::vector<Count> shape{16, 16, 16};
+  auto values = smooth_field<TypeParam>(shape, random, 0.1);
+  const char* text = "wavelet:2,zfp:accuracy=0.01";
+  const TypeParam fill = -99;
+  for (const bool whole : {true, false}) {
+    if (!whole) std::fill(values.begin() + 2000, values.end(), fill);
+    Coded<TypeParam> part(text, shape, values, fill, std::nullopt, std::nullopt, 0.0);
+    EXPECT_EQ(hierarchy_facts(part.parts[0], 2).lossy, whole);
+    EXPECT_EQ(external(part.level(0)) == part.raw, !whole);
+    Coded<TypeParam> all(text, shape, values, fill);
+    EXPECT_TRUE(hierarchy_facts(all.parts[0], 2).lossy);
+  }
+}
+
 TYPED_TEST(Hierarchy, coarser_levels_of_exact_patches_keep_the_bound_but_for_rounding) {
   std::mt19937 random(15);
   const std::vector<Count> shape{20, 20, 20};
@@ -341,7 +379,7 @@ TYPED_TEST(Hierarchy, coarser_levels_of_exact_patches_keep_the_bound_but_for_rou
   const double bound = rounding / 2;
   Coded<TypeParam> coded("wavelet:2,zfp:relative=0.5", shape, values, std::nullopt, 2 * bound);
   const HierarchyFacts facts = hierarchy_facts(coded.parts[0], 2);
-  EXPECT_TRUE(facts.exact);
+  EXPECT_FALSE(facts.lossy);
   EXPECT_LE(facts.error, bound + 8 * rounding);
   const auto wanted = true_levels(values, shape, 2);
   for (int k = 1; k <= 2; ++k)
@@ -469,7 +507,7 @@ TYPED_TEST(Hierarchy, missing_values_stay_missing_and_do_not_spoil_the_others) {
     ++i;
   }
   Coded<TypeParam> coded("wavelet:2,zfp:accuracy=0.01", shape, values, fill);
-  EXPECT_FALSE(hierarchy_facts(coded.parts[0], 2).exact);
+  EXPECT_TRUE(hierarchy_facts(coded.parts[0], 2).lossy);
   const auto got = coded.level(0);
   for (i = 0; i < values.size(); ++i) {
     if (values[i] == fill || std::isinf(values[i]))
@@ -510,7 +548,35 @@ TYPED_TEST(Hierarchy, values_near_the_largest_number_come_back) {
   for (std::size_t i = 0; i < got.size(); ++i)
     ASSERT_LE(std::fabs(static_cast<double>(got[i]) - static_cast<double>(values[i])),
               static_cast<double>(huge) * 1e-2);
-  EXPECT_FALSE(hierarchy_facts(cut.parts[0], 2).exact);
+  EXPECT_TRUE(hierarchy_facts(cut.parts[0], 2).lossy);
+}
+
+// Also beyond the numbers that floats have.
+TEST(HierarchyFacts, tell_errors_of_any_size) {
+  std::mt19937 random(11);
+  const std::vector<Count> shape{16, 16, 16};
+  for (const double scale : {1e-200, 1e-100, 1.0, 1e37, 1e100, 1e290}) {
+    auto values = smooth_field<double>(shape, random, 0.1);
+    for (double& v : values) v *= scale;
+    std::array<char, 64> text{};
+    std::snprintf(text.data(), text.size(), "wavelet:2,zfp:accuracy=%.17g", 1e-3 * scale);
+    Coded<double> coded(text.data(), shape, values);
+    const HierarchyFacts facts = hierarchy_facts(coded.parts[0], 2);
+    const auto got = coded.level(0);
+    double worst = 0;
+    for (std::size_t i = 0; i < got.size(); ++i)
+      worst = std::max(worst, std::fabs(got[i] - values[i]) / scale);
+    EXPECT_GE(facts.error / scale, worst) << scale;
+    EXPECT_LE(facts.error / scale, 1.001e-3) << scale;
+    for (const double d : facts.details) {
+      EXPECT_GT(d / scale, 1e-4) << scale;
+      EXPECT_LT(d / scale, 100) << scale;
+    }
+    Coded<double> relative("wavelet:2,zfp:relative=1e-3", shape, values, std::nullopt, scale);
+    relative.level(0);
+    EXPECT_LE(*relative.told / scale, 1e-3 * (1 + 1e-12)) << scale;
+    EXPECT_GE(*relative.told / scale, 0.999e-3) << scale;
+  }
 }
 
 TYPED_TEST(Hierarchy, constants_take_one_value_and_zero_details_nothing) {
@@ -571,6 +637,8 @@ TEST(HierarchyText, goes_with_what_keeps_a_bound_or_everything) {
       ADD_FAILURE() << text;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), Errc::einval) << text;
+      if (std::string(text) == "wavelet:2,zfp:accuracy=1,zstd:1")
+        EXPECT_NE(std::string(error.what()).find("zfp:accuracy=1,zstd:1"), std::string::npos);
     }
   }
 }

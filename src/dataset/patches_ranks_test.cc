@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "array/chunk_grid.h"
+#include "codec/pipeline.h"
 #include "comm/thread_ranks.h"
 #include "dataset/dataset.h"
 #include "layout/classic_part.h"
@@ -213,6 +214,54 @@ TEST(Patches, old_values_of_a_chunk_keep_the_bound_that_they_were_written_with) 
         ds->close();
       });
     }
+  }
+}
+
+// Puts of planes, each within the bound: errors of many codings of a patch do not add up. A flush
+// of a log in several batches is such puts.
+TEST(Patches, keep_their_bound_however_often_parts_are_put) {
+  constexpr Count edge = 16;
+  const auto value = [](Count k, Count j, Count l) {
+    return static_cast<float>(std::sin(0.3 * static_cast<double>(k)) * static_cast<double>(j) +
+                              static_cast<double>((k * 7 + j * 13 + l * 29) % 11) * 0.03);
+  };
+  for (const char* stage : {"direct", "memory", "burst"}) {
+    const std::string path = path_of("planes");
+    auto chosen = hints("zfp:accuracy=0.01", "level");
+    chosen["patch_edge"] = "16";
+    chosen["stage"] = stage;
+    chosen["nc_burst_buf_flush_buffer_size"] = "8k";
+    chosen["buffer_limit"] = "16k";
+    run_as_threads(3, [&](const Comm& comm) {
+      auto ds = Dataset::create(comm, path, 5, false, chosen);
+      const DimId z = ds->def_dim("z", edge), y = ds->def_dim("y", edge), x = ds->def_dim("x", 48);
+      const VarId v = ds->def_var("v", Type::float32, std::array{z, y, x});
+      ds->enddef();
+      // Once all are there, half of them once more: a part of what was cut already stays.
+      for (Count put = 0; put < edge + edge / 2; ++put) {
+        const Count k = put % edge;
+        std::vector<float> data;
+        std::vector<Request> one;
+        const Count count = comm.rank() == k % 3 ? 1 : 0;
+        one.push_back(request(v, true, data, {k, 0, 0}, {count, edge, 48}));
+        for (std::size_t i = 0; i < data.size(); ++i)
+          data[i] = value(k, static_cast<Count>(i) / 48, static_cast<Count>(i) % 48);
+        ds->execute(one, true);
+      }
+      ds->close();
+    });
+    auto ds = Dataset::open(Comm(), path, false, {});
+    const auto all = level_of<float>(*ds, 0, 0, true);
+    ds->close();
+    double worst = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto at = static_cast<Count>(i);
+      const double wanted = value(at / (48 * edge), at / 48 % edge, at % 48);
+      worst = std::max(worst, std::fabs(static_cast<double>(all[i]) - wanted));
+    }
+    EXPECT_LE(worst, 0.01) << stage;
+    EXPECT_GT(worst, 1e-3) << stage << ": patches that are complete go through zfp";
+    std::filesystem::remove(path);
   }
 }
 
@@ -634,7 +683,121 @@ TEST(Patches, a_folder_with_other_things_in_it_is_left_alone) {
   std::filesystem::remove(path);
 }
 
-TEST(Patches, levels_that_are_not_there_and_damage_are_told_on_all_ranks) {
+// What reading a box of rho at a level says: nothing, or what is wrong.
+std::string told_of_box(Dataset& ds, const Subarray& box, int level) {
+  std::vector<float> data;
+  std::vector<Request> one;
+  one.push_back(request(0, false, data, box.start, box.count, level));
+  try {
+    ds.execute(one, true);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+// One flipped bit of a part loses that part of one patch: its level and finer ones, which is told
+// by name; all other patches are read, and coarser levels of this one.
+TEST(Patches, a_flipped_bit_loses_a_level_of_one_patch) {
+  const std::string path = path_of("flipped");
+  write(path, 2, hints("shuffle,zstd:1", "level"));
+  std::ifstream in(path, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(in), {});
+  std::array<int, 2> of_level{};
+  for (std::size_t at = bytes.size() / 8; at < bytes.size() / 2; at += bytes.size() / 40 + 1) {
+    std::string flipped = bytes;
+    flipped[at] = static_cast<char>(flipped[at] ^ 4);
+    std::ofstream(path, std::ios::binary) << flipped;
+    std::array<int, 2> lost{};
+    run_as_threads(2, [&](const Comm& comm) {
+      auto ds = Dataset::open(comm, path, false, {});
+      const Variable coarse = at_level(ds->schema().vars[0], 1);
+      for (Count t = 0; t < records; ++t)
+        for (Count k = 0; k < cube[0]; k += 8)
+          for (Count j = 0; j < cube[1]; j += 8)
+            for (Count l = 0; l < cube[2]; l += 8) {
+              const std::string fine = told_of_box(*ds, {{t, k, j, l}, {1, 1, 1, 1}, {}}, 0);
+              const std::string rough =
+                  told_of_box(*ds, {{t, k / 2, j / 2, l / 2}, {1, 1, 1, 1}, {}}, 1);
+              ASSERT_LT(k / 2, coarse.shape[1]);
+              if (!rough.empty()) EXPECT_NE(rough.find("level 1"), std::string::npos) << rough;
+              if (!rough.empty()) EXPECT_FALSE(fine.empty());
+              if (fine.empty()) continue;
+              EXPECT_NE(fine.find("rho"), std::string::npos) << fine;
+              EXPECT_NE(fine.find(rough.empty() ? "level 0" : "level 1"), std::string::npos)
+                  << fine;
+              if (comm.is_root()) ++lost[rough.empty() ? 0 : 1];
+            }
+      ds->close();
+    });
+    EXPECT_LE(lost[0] + lost[1], 1) << at;
+    for (std::size_t level = 0; level < 2; ++level) of_level[level] += lost[level];
+  }
+  EXPECT_GT(of_level[0], 2);
+  EXPECT_GT(of_level[1], 0);
+  std::filesystem::remove(path);
+}
+
+// Axes of one to seven elements beside others, as many files as there are ranks where more are
+// asked for, and ranks with nothing.
+TEST(Patches, of_short_axes_come_back_from_more_files_than_ranks) {
+  const std::string path = path_of("short");
+  const std::vector<std::array<Count, 3>> shapes{{1, 7, 60},  {5, 3, 40}, {7, 7, 7}, {2, 33, 6},
+                                                 {300, 1, 1}, {4, 6, 16}, {8, 9, 10}};
+  const auto value = [](std::size_t v, std::size_t i) {
+    return static_cast<float>(v) + static_cast<float>(i * 7919 % 10007) / 64;
+  };
+  for (const char* codec : {"shuffle,zstd:1", "zfp:accuracy=0.01"}) {
+    HintMap chosen = hints(codec, "level");
+    chosen.insert({{"pnetcdf_subfiling", "enable"}, {"nc_num_subfiles", "50"}});
+    int patches = 0;
+    run_as_threads(3, [&](const Comm& comm) {
+      auto ds = Dataset::create(comm, path, 5, false, chosen);
+      for (std::size_t v = 0; v < shapes.size(); ++v) {
+        std::array<DimId, 3> dims{};
+        for (std::size_t d = 0; d < 3; ++d)
+          dims[d] = ds->def_dim(std::string(1, "zyx"[d]) + std::to_string(v), shapes[v][d]);
+        ds->def_var("v" + std::to_string(v), Type::float32, dims);
+      }
+      ds->enddef();
+      // Each variable is one rank's.
+      std::vector<std::vector<float>> data(shapes.size());
+      std::vector<Request> all;
+      for (std::size_t v = 0; v < shapes.size(); ++v) {
+        const bool mine = static_cast<int>(v % 3) == (comm.rank() + 1) % 3;
+        const auto& n = shapes[v];
+        all.push_back(request(static_cast<VarId>(v), true, data[v], {0, 0, 0},
+                              {mine ? n[0] : 0, mine ? n[1] : 0, mine ? n[2] : 0}));
+        for (std::size_t i = 0; i < data[v].size(); ++i) data[v][i] = value(v, i);
+      }
+      ds->execute(all, true);
+      ds->close();
+    });
+    EXPECT_EQ(std::ssize(data_bytes(path + ".subfiles")), 3);
+    run_as_threads(2, [&](const Comm& comm) {
+      auto ds = Dataset::open(comm, path, false, {});
+      for (std::size_t v = 0; v < shapes.size(); ++v) {
+        const auto id = static_cast<VarId>(v);
+        const auto got = level_of<float>(*ds, id, 0, true);
+        for (std::size_t i = 0; i < got.size(); ++i)
+          ASSERT_NEAR(got[i], value(v, i), codec[0] == 's' ? 0 : 0.0101) << v << " " << i;
+        const auto& chunking = ds->schema().vars[v].chunking;
+        const int levels = chunking ? Pipeline::parts_of(chunking->codec) - 1 : 0;
+        if (comm.is_root()) patches += levels > 0 ? 1 : 0;
+        for (int k = 1; k <= levels; ++k) {
+          Count n = 1;
+          for (const Count length : shapes[v]) n *= ((length - 1) >> k) + 1;
+          EXPECT_EQ(std::ssize(level_of<float>(*ds, id, k, true)), n) << v << " " << k;
+        }
+      }
+      ds->close();
+    });
+    EXPECT_EQ(patches, 6);
+  }
+  remove_whole(path);
+}
+
+TEST(Patches, levels_that_are_not_there_are_told_on_all_ranks) {
   const std::string path = path_of("damaged");
   write(path, 2, hints("shuffle,zstd:1", "level"));
   run_as_threads(3, [&](const Comm& comm) {

@@ -339,7 +339,7 @@ std::vector<LevelErrors> FileChunks::level_errors(VarId id) const {
     const HierarchyFacts facts = hierarchy_facts(one.parts[0].bytes, levels);
     double finer = 0;
     for (std::size_t level = 0; level < found.size(); ++level) {
-      const double error = level == 0 && facts.exact ? 0 : facts.error;
+      const double error = level == 0 ? facts.finest_error : facts.error;
       found[level].error = std::max(found[level].error, error);
       found[level].resolution = std::max(found[level].resolution, error + finer);
       if (level < facts.details.size()) finer += facts.details[level];

@@ -71,7 +71,7 @@ void Refinement::select() {
 double Refinement::error_of(const Patch& patch) const {
   if (patch.parts.empty() || levels_ == 0) return 0;
   const int reached = levels_ + 1 - static_cast<int>(patch.parts.size());
-  double error = reached == 0 && patch.facts.exact ? 0 : patch.facts.error;
+  double error = reached == 0 ? patch.facts.finest_error : patch.facts.error;
   for (int k = 0; k < reached; ++k) error += patch.facts.details[static_cast<std::size_t>(k)];
   return error;
 }

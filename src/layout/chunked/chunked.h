@@ -180,7 +180,7 @@ class ChunkedLayout : public HeapPart {
     VarId var;
     Count id;
     std::span<std::byte> raw;
-    std::optional<double>* bound = nullptr;  // told what Pipeline::decode() tells
+    Operation::Kept* kept = nullptr;  // told what the stored values keep to
   };
   void decode(std::span<const Wanted> wanted);
   class StoredBytes;

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/attempt.h"
+#include "codec/hierarchy.h"
 #include "comm/agree.h"
 #include "layout/chunked/chunked.h"
 #include "layout/chunked/unpack.h"
@@ -244,7 +245,12 @@ void ChunkedLayout::decode(std::span<const Wanted> wanted) {
     const Wanted& w = wanted[i];
     const auto bound =
         decode_chunk(coding(w.var), name_of(w.var), w.id, stored.parts(i), w.raw, slot.workspace);
-    if (w.bound != nullptr) *w.bound = bound;
+    if (w.kept == nullptr) return;
+    w.kept->bound = bound;
+    const int levels = coding(w.var).parts() - 1;
+    if (levels == 0) return;
+    const HierarchyFacts facts = hierarchy_facts(stored.parts(i)[0].bytes, levels);
+    if (facts.lossy) w.kept->cut = facts.finest_error;
   });
 }
 

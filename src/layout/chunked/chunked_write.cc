@@ -324,10 +324,11 @@ void ChunkedLayout::prepare_buffers(Operation& op, std::span<const std::uint32_t
       const std::span<std::byte> raw(team().buffer(c), static_cast<std::size_t>(c.bytes));
       if (!first_entry(c.var, c.id).present()) {
         fill_chunk(coding(c.var).fill, raw);
-      } else if (coding(c.var).pipeline.wants_range()) {
+      } else if (const VariableCoding& v = coding(c.var);
+                 v.pipeline.wants_range() || (v.parts() > 1 && v.pipeline.lossy())) {
         // What is decoded tells the bound that it must keep; the cache does not know it.
         kept.push_back(i);
-        old.push_back({c.var, c.id, raw, &op.kept[i].bound});
+        old.push_back({c.var, c.id, raw, &op.kept[i]});
       } else if (const auto known = cache_.find(c.var, c.id)) {
         std::memcpy(raw.data(), known->data(), raw.size());
       } else {
@@ -339,8 +340,8 @@ void ChunkedLayout::prepare_buffers(Operation& op, std::span<const std::uint32_t
   for (const std::uint32_t i : kept) {
     const PlannedChunk& c = op.chunks[i];
     Operation::Kept& its = op.kept[i];
-    if (its.bound) continue;
     const VariableCoding& v = coding(c.var);
+    if (its.bound || !v.pipeline.wants_range()) continue;
     its.range =
         range_of_values(v.type, {team().buffer(c), static_cast<std::size_t>(c.bytes)}, v.fill);
   }
@@ -354,8 +355,10 @@ ChunkInfo ChunkedLayout::info_of(const Operation& op, std::uint32_t chunk,
   info.range = ranges.of(c.var);
   if (const auto kept = op.kept.find(chunk); kept != op.kept.end()) {
     info.bound = kept->second.bound;
+    info.cut = kept->second.cut;
     if (kept->second.range && info.range) info.range = std::min(*info.range, *kept->second.range);
   }
+  if (!info.cut && c.touched < c.bytes) info.cut = 0;
   return info;
 }
 

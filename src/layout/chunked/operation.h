@@ -86,10 +86,11 @@ struct Operation {
   /// How many rounds before each have shared chunks. Ranks wait for each other in these alone, so
   /// buffers that are used in turn change by this number, never by that of the round.
   std::vector<std::uint32_t> met;
-  /// What holds for values that chunks of this rank's have already, of those whose codecs want a
-  /// range: the bound that they were stored with, or their range.
+  /// What holds for values that chunks of this rank's have already: of those whose codecs want a
+  /// range the bound that they were stored with, or their range; of lossy hierarchies how far they
+  /// are from what was written.
   struct Kept {
-    std::optional<double> bound, range;
+    std::optional<double> bound, range, cut;
   };
   std::map<std::uint32_t, Kept> kept;
 

@@ -209,9 +209,6 @@ class Conversion {
     agree_on_error(comm_, attempt_to([&] {
                      if (comm_.is_root()) check_output(options_);
                    }));
-    if (options_.to == "zarr" && comm_.size() > 1)
-      throw Error(Errc::enotsupport, options_.to + " is written by one process",
-                  "leave mpiexec out, or convert to netcdf, hdf5 or bp");
     const std::string temporary = temporary_name(comm_, options_.out);
     Unfinished unfinished(comm_, temporary);
     if (copies) {
@@ -279,7 +276,7 @@ class Conversion {
     if (options_.to == "hdf5") {
       output_ = create_hdf5(comm_, *source_, path, options_);
     } else if (options_.to == "zarr") {
-      output_ = create_zarr(*source_, path, options_);
+      output_ = create_zarr(comm_, *source_, path, options_);
     } else if (options_.to == "bp") {
       output_ = create_bp(comm_, *source_, path, options_);
     } else {

@@ -95,9 +95,9 @@ std::unique_ptr<Output> create_hdf5(const Comm& comm, const Source& source, cons
 /// word for too; sets variables, bytes and verified of the result, on rank 0.
 ConvertResult copy_hdf5_file(const Comm& comm, const std::string& in, const std::string& out,
                              const ConvertOptions& options);
-/// One process. A Zarr store (version 2, consolidated) in a directory. Of a Pyramid with what tells
+/// Collective. A Zarr store (version 2, consolidated) in a directory. Of a Pyramid with what tells
 /// OME-NGFF's readers of its levels.
-std::unique_ptr<Output> create_zarr(const Source& source, const std::string& path,
+std::unique_ptr<Output> create_zarr(const Comm& comm, const Source& source, const std::string& path,
                                     const ConvertOptions& options);
 /// Collective. A BP4 directory. Keys of the method that count are those of groups.
 std::unique_ptr<Output> create_bp(const Comm& comm, const Source& source, const std::string& path,

@@ -204,12 +204,12 @@ void add_convert_command(CLI::App& app, int& status) {
       "also what is no netCDF; --method may give other chunks (layout, chunk_bytes) and other "
       "filters (codec, of shuffle and deflate).\n"
       "The output is written beside OUT, brought to the device, and renamed: OUT is whole or not "
-      "there. Under mpiexec the ranks share the work: for netcdf and bp; from HDF5 to HDF5 for "
+      "there. Under mpiexec the ranks share the work: for netcdf, zarr and bp; from HDF5 to HDF5 "
+      "for "
       "contiguous datasets, while rank 0 copies those with chunks; for hdf5 from other files for "
       "datasets of 64 KiB and more without a codec that cannot grow, while rank 0 writes the "
       "others: "
-      "with -m layout=canonical records are as many as they are, and none can. Zarr stores are "
-      "written by one process.\n"
+      "with -m layout=canonical records are as many as they are, and none can.\n"
       "A file that HDF5 wrote through the Forebay connector in the log layout becomes an ordinary "
       "one.");
   command.callback([options, &status] { status = run(*options); });

@@ -1,7 +1,7 @@
 // Zarr stores as output of a conversion: version 2, with consolidated metadata, in a directory.
 // Elements are little-endian; codecs are zstd, zlib and shuffle. Each chunk is a file; what is not
 // a multiple of a chunk is padded with the fill value. Groups of the source are groups of the
-// store.
+// store. Of several processes rank 0 makes all but the chunks, which each writes by itself.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -11,8 +11,10 @@
 #include <fstream>
 
 #include "array/convert.h"
+#include "base/attempt.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "comm/agree.h"
 #include "dataset/copying.h"
 #include "files/zarr.h"
 #include "method/method_values.h"
@@ -141,30 +143,50 @@ void save(const std::string& path, std::span<const std::byte> bytes) {
 
 class ZarrOutput final : public Output {
  public:
-  ZarrOutput(const Source& source, std::string path, const ConvertOptions& options)
-      : source_(source), path_(std::move(path)) {
-    const Schema& schema = source.schema();
-    for (std::size_t v = 0; v < schema.vars.size(); ++v)
-      arrays_.push_back(array_of(source, static_cast<VarId>(v), options));
-    std::error_code failed;
-    fs::create_directory(path_, failed);
-    if (failed) throw system_error(failed.value(), Errc::ecantcreate, "create", path_);
-    const Pyramid* const pyramid = source.pyramid();
-    put_group("", pyramid == nullptr
-                      ? zarr::attributes_text(schema.attributes)
-                      : zarr::attributes_text(schema.attributes, multiscales(*pyramid)));
-    for (const SourceGroup& group : source.groups()) {
-      fs::create_directory(path_ + "/" + group.path);
-      put_group(group.path + "/", zarr::attributes_text(group.attributes));
-    }
-    for (const Array& array : arrays_) put_array(array);
+  ZarrOutput(const Comm& comm, const Source& source, std::string path,
+             const ConvertOptions& options)
+      : comm_(comm), source_(source), path_(std::move(path)) {
+    agree_on_error(comm_, attempt_to([&] {
+                     for (std::size_t v = 0; v < source.schema().vars.size(); ++v)
+                       arrays_.push_back(array_of(source, static_cast<VarId>(v), options));
+                     if (comm_.is_root()) put_all_metadata();
+                   }));
   }
 
   const Variable& variable(VarId var) const override { return array(var).var; }
   bool exact(VarId) const override { return true; }
 
   void write(std::span<Piece> pieces, const std::optional<Error>& failed, bool) override {
-    if (failed) throw *failed;
+    agree_on_error(comm_, failed ? failed : attempt_to([&] { write_pieces(pieces); }));
+  }
+
+  void close() override {
+    agree_on_error(comm_, attempt_to([&] {
+                     if (!comm_.is_root()) return;
+                     const std::string text =
+                         "{\"metadata\":{" + metadata_ + "},\"zarr_consolidated_format\":1}";
+                     save(path_ + "/.zmetadata", std::as_bytes(std::span(text)));
+                   }));
+  }
+
+ private:
+  void put_all_metadata() {
+    std::error_code failed;
+    fs::create_directory(path_, failed);
+    if (failed) throw system_error(failed.value(), Errc::ecantcreate, "create", path_);
+    const Schema& schema = source_.schema();
+    const Pyramid* const pyramid = source_.pyramid();
+    put_group("", pyramid == nullptr
+                      ? zarr::attributes_text(schema.attributes)
+                      : zarr::attributes_text(schema.attributes, multiscales(*pyramid)));
+    for (const SourceGroup& group : source_.groups()) {
+      fs::create_directory(path_ + "/" + group.path);
+      put_group(group.path + "/", zarr::attributes_text(group.attributes));
+    }
+    for (const Array& array : arrays_) put_array(array);
+  }
+
+  void write_pieces(std::span<const Piece> pieces) {
     for (const Piece& piece : pieces) {
       if (piece.data.empty()) continue;
       each_chunk(array(piece.var), piece.box(),
@@ -172,12 +194,6 @@ class ZarrOutput final : public Output {
     }
   }
 
-  void close() override {
-    const std::string text = "{\"metadata\":{" + metadata_ + "},\"zarr_consolidated_format\":1}";
-    save(path_ + "/.zmetadata", std::as_bytes(std::span(text)));
-  }
-
- private:
   const Array& array(VarId var) const { return arrays_[static_cast<std::size_t>(var)]; }
 
   void put_group(const std::string& prefix, const std::string& attributes) {
@@ -234,6 +250,7 @@ class ZarrOutput final : public Output {
     save(path, std::as_bytes(std::span(bytes)));
   }
 
+  const Comm& comm_;
   const Source& source_;
   std::string path_, metadata_;
   std::vector<Array> arrays_;
@@ -285,9 +302,9 @@ class ZarrSource final : public Source {
 
 }  // namespace
 
-std::unique_ptr<Output> create_zarr(const Source& source, const std::string& path,
+std::unique_ptr<Output> create_zarr(const Comm& comm, const Source& source, const std::string& path,
                                     const ConvertOptions& options) {
-  return std::make_unique<ZarrOutput>(source, path, options);
+  return std::make_unique<ZarrOutput>(comm, source, path, options);
 }
 
 std::unique_ptr<Source> open_zarr(const Source& source, const std::string& path,

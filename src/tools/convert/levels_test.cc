@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -61,6 +62,11 @@ class LevelsTest : public ::testing::Test {
   static nlohmann::json load(const std::string& path) {
     std::ifstream file(path);
     return nlohmann::json::parse(file);
+  }
+
+  static std::string bytes_of(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
   }
 
   std::string folder_;
@@ -160,6 +166,66 @@ TEST_F(LevelsTest, a_store_of_all_levels_tells_ome_ngff_of_them) {
     EXPECT_TRUE(fs::exists(group + "/rho/0/0/0/0"));
   }
   EXPECT_TRUE(load(at("out.zarr/.zmetadata"))["metadata"].contains("2/mask/.zarray"));
+}
+
+TEST_F(LevelsTest, a_store_is_the_same_whoever_writes_it) {
+  const auto options_to = [&](const std::string& name) {
+    ConvertOptions options;
+    options.in = at("in.nc");
+    options.out = at(name);
+    options.to = "zarr";
+    options.levels = options.quiet = options.verify = true;
+    options.round_bytes = 2000;
+    return options;
+  };
+  convert(Comm(), options_to("alone.zarr"));
+  run_as_threads(3, [&](const Comm& comm) { convert(comm, options_to("together.zarr")); });
+  std::size_t files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(at("alone.zarr"))) {
+    const fs::path other = at("together.zarr") / fs::relative(entry.path(), at("alone.zarr"));
+    ASSERT_TRUE(fs::exists(other)) << other;
+    if (!entry.is_regular_file()) continue;
+    ++files;
+    EXPECT_EQ(bytes_of(entry.path()), bytes_of(other)) << other;
+  }
+  EXPECT_GT(files, 30U);
+  const auto all_below = [&](const std::string& name) {
+    return std::distance(fs::recursive_directory_iterator(at(name)),
+                         fs::recursive_directory_iterator());
+  };
+  EXPECT_EQ(all_below("alone.zarr"), all_below("together.zarr"));
+}
+
+// The rank that reads a damaged chunk fails, and with it all; nothing is left behind.
+TEST_F(LevelsTest, a_store_of_a_damaged_file_is_none_on_any_rank) {
+  std::string bytes = bytes_of(at("in.nc"));
+  ConvertOptions options;
+  options.in = at("damaged.nc");
+  options.out = at("out.zarr");
+  options.to = "zarr";
+  options.levels = options.quiet = true;
+  const auto told = [&](const Comm& comm) -> std::string {
+    try {
+      convert(comm, options);
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return {};
+  };
+  bool found = false;
+  for (std::size_t i = bytes.size() / 4; !found && i < bytes.size(); i += 97) {
+    std::string damaged = bytes;
+    damaged[i] = static_cast<char>(damaged[i] ^ 16);
+    std::ofstream(at("damaged.nc"), std::ios::binary) << damaged;
+    found = told(Comm()).find("is damaged") != std::string::npos;
+    fs::remove_all(options.out);
+  }
+  ASSERT_TRUE(found);
+  std::atomic<int> failed = 0;
+  run_as_threads(3, [&](const Comm& comm) { failed += told(comm).empty() ? 0 : 1; });
+  EXPECT_EQ(failed, 3);
+  for (const auto& entry : fs::directory_iterator(folder_))
+    EXPECT_EQ(entry.path().filename().string().find("out.zarr"), std::string::npos) << entry.path();
 }
 
 TEST_F(LevelsTest, what_does_not_go_together_is_refused) {
