@@ -117,6 +117,26 @@ def test_refining_ends_when_it_is_good_enough(tmp_path):
             next(rho.refine(np.s_[::2]))
 
 
+def test_refining_goes_on_after_an_error(tmp_path, monkeypatch):
+    with forebay.open(write(tmp_path / "rho.nc", BOUNDED)) as file:
+        wanted = list(file["rho"].refine())
+        for failing in range(len(wanted)):
+            ask = file["rho"].refine()
+            got = [next(ask) for _ in range(failing)]
+            with monkeypatch.context() as patch:
+                patch.setattr(np, "empty", no_memory)
+                with pytest.raises(MemoryError):
+                    next(ask)
+            got += ask
+            assert [level for level, _ in got] == [level for level, _ in wanted]
+            for (_, array), (_, its) in zip(got, wanted, strict=True):
+                np.testing.assert_array_equal(array, its)
+
+
+def no_memory(*_, **__):
+    raise MemoryError
+
+
 def full_resolution(array, level, shape, edge):
     """A level taken back patch by patch, by the inverse of PyWavelets' kind of steps without details."""
 
