@@ -426,7 +426,13 @@ def test_the_study_draws_what_was_run(tmp_path, monkeypatch):
     run = {"codec": "zfp:accuracy=1e-3", "store": 1.0, "restore": 2.0, "bytes": [100, 200]}
     error = {"codec": "float32", "checkpoints": 1, "sampled": 1e-3}
     speed = {"memcpy": {"write": 1e-3, "read": 2e-3}}
-    parts = {"a": {"runs": [run, run]}, "b": {"runs": [run, run]}, "errors a": [error], "errors b": [error], "speed": speed}
+    parts = {
+        "a": {"runs": [run, run]},
+        "b": {"runs": [run, run]},
+        "errors a": [error],
+        "errors b": [error],
+        "speed": speed,
+    }
     for left_out in (set(), {"a"}, {"a", "b"}, {"errors a", "errors b"}, parts.keys() - {"speed"}, {"speed"}):
         path = tmp_path / "study.png"
         study.draw({name: part for name, part in parts.items() if name not in left_out}, path)
