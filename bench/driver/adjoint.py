@@ -9,6 +9,7 @@ an implicit solve in each step; computing takes most of it, in files as quick as
 slowest rank."""
 
 import argparse
+import importlib.util
 import json
 import math
 import os
@@ -22,6 +23,7 @@ from bench_launch import Failure
 
 CODECS = ("none", "float32", "deflate", "zfp:accuracy=1e-3", "sz3:abs=1e-3")
 LOSSY = ("float32", "zfp:accuracy=1e-3", "sz3:abs=1e-3")
+WAYS = ("a", "b", "errors", "speed")
 BUDGETS = (1, 2, 4, 8, 16, 32)
 RAW_SHARE = 0.55
 MOST_PER_RANK = 10e6  # bytes a second
@@ -254,31 +256,69 @@ class Study:
             )
 
 
+def draw_times(axes, rows, title):
+    names = [short(r["codec"]) for r in rows]
+    axes.bar(names, [r["store"] for r in rows], label="store")
+    axes.bar(names, [r["restore"] for r in rows], bottom=[r["store"] for r in rows], label="restore")
+    axes.set(ylabel=f"seconds of {len(rows[0]['bytes'])} checkpoints", title=title)
+
+
+def draw_sizes(axes, rows, title):
+    for row in rows[1:]:
+        axes.plot([b / 2**20 for b in row["bytes"]], label=short(row["codec"]))
+    axes.set(xlabel="iteration", ylabel="MiB", title=title, yscale="log")
+
+
+def draw_errors(axes, rows, title):
+    for codec in LOSSY:
+        some = [r for r in rows if r["codec"] == codec]
+        axes.plot([r["checkpoints"] for r in some], [100 * r["sampled"] for r in some], "o-", label=short(codec))
+    axes.set(xlabel="checkpoints", ylabel="% of the gradient", title=title, xscale="log", yscale="log")
+
+
+def draw_speed(axes, rows, title):
+    places = range(len(rows))
+    axes.bar([p - 0.2 for p in places], [1e3 * r["write"] for r in rows.values()], 0.4, label="store")
+    axes.bar([p + 0.2 for p in places], [1e3 * r["read"] for r in rows.values()], 0.4, label="restore")
+    axes.set_xticks(places, rows)
+    axes.set(ylabel="ms", title=title)
+
+
+def panels_of(results):
+    """What there is to draw of what was run: how, of which numbers, under which title."""
+    panels = []
+    for case in "ab":
+        if case in results:
+            runs = results[case]["runs"]
+            panels += [(draw_times, runs, f"case {case}: time"), (draw_sizes, runs, f"case {case}: size")]
+        if "errors " + case in results:
+            panels.append((draw_errors, results["errors " + case], f"case {case}: error"))
+    if "speed" in results:
+        panels.append((draw_speed, results["speed"], "no codec"))
+    return panels
+
+
 def draw(results, path):
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 3, figsize=(13, 7), constrained_layout=True)
-    for line, case in zip(axes, "ab", strict=True):
-        rows = results[case]["runs"]
-        names = [short(r["codec"]) for r in rows]
-        line[0].bar(names, [r["store"] for r in rows], label="store")
-        line[0].bar(names, [r["restore"] for r in rows], bottom=[r["store"] for r in rows], label="restore")
-        line[0].set(ylabel="seconds of 32 checkpoints", title=f"case {case}: time")
-        line[0].legend()
-        for row in rows[1:]:
-            line[1].plot([b / 2**20 for b in row["bytes"]], label=short(row["codec"]))
-        line[1].set(xlabel="iteration", ylabel="MiB", title="size", yscale="log")
-        line[1].legend()
-        errors = results["errors " + case]
-        for codec in LOSSY:
-            some = [r for r in errors if r["codec"] == codec]
-            line[2].plot([r["checkpoints"] for r in some], [100 * r["sampled"] for r in some], "o-", label=short(codec))
-        line[2].set(xlabel="checkpoints", ylabel="% of the gradient", title="error", xscale="log", yscale="log")
-        line[2].legend()
+    panels = panels_of(results)
+    columns = min(len(panels), 3)
+    lines = -(-len(panels) // columns)
+    figure, axes = plt.subplots(
+        lines, columns, figsize=(4.3 * columns, 3.5 * lines), squeeze=False, constrained_layout=True
+    )
+    for number, place in enumerate(axes.flat):
+        if number >= len(panels):
+            place.set_axis_off()
+            continue
+        how, numbers, title = panels[number]
+        how(place, numbers, title)
+        place.legend()
     figure.savefig(path, dpi=120)
+    plt.close(figure)
     print(f"\n{path} is drawn")
 
 
@@ -291,7 +331,7 @@ def main():
     parser.add_argument("--steps", type=int, default=250, help="of the model in an iteration of case a")
     parser.add_argument("--solves", type=int, default=20, help="the same of case b")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that all goes")
-    parser.add_argument("--only", default="a,b,errors,speed", help="of these (default: all)")
+    parser.add_argument("--only", default=",".join(WAYS), help="of these (default: all)")
     parser.add_argument("--plot", help="draw the tables into this file, with matplotlib")
     parser.add_argument("--json", help="write all numbers into this file")
     options = parser.parse_args()
@@ -299,9 +339,13 @@ def main():
     os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
     os.makedirs(options.dir, exist_ok=True)
     options.dir = os.path.abspath(options.dir)
+    only = options.only.split(",")
+    if not set(only) <= set(WAYS):
+        raise Failure(f"--only: some of {','.join(WAYS)}, not {options.only}")
+    if options.plot and importlib.util.find_spec("matplotlib") is None:
+        raise Failure("--plot needs matplotlib, which is not installed")
     study = Study(options)
     try:
-        only = options.only.split(",")
         rate = study.end_to_end("a", None) if "a" in only else 0
         if "b" in only:
             study.end_to_end("b", 0)

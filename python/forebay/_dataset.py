@@ -283,7 +283,7 @@ class Refinement(Iterator):
             dataset = variable._dataset
             start, count = list(self._box.start), list(self._box.count)
             self._its = dataset._handle_for_use().refining(variable._number, start, count, dataset.threads)
-        else:
+        elif self._its.level == self.level:  # else it is finer than what was yielded: there was an error behind it
             self._its.refine(self._wanted)
         array = np.empty(tuple(self._its.count), variable.dtype)
         if array.size:

@@ -1,7 +1,10 @@
 """Adjoint runs over a store: schedules, other libraries' storages, bounds of lossy codecs; against the packages."""
 
 import gc
+import importlib.util
 import math
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -411,3 +414,30 @@ def test_what_calibration_knows_nothing_of_is_kept_exactly():
     found = checkpoints.calibrate(Resting(40), target=1e-3, window=4, lossless="shuffle,zstd:1")
     assert found.codec["rest"] == found.codec["seed"] == "shuffle,zstd:1"
     assert found.bounds["seed"] == 0 and found.error <= 1e-3
+
+
+def test_the_study_draws_what_was_run(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    driver = Path(__file__).parents[2] / "bench/driver"
+    monkeypatch.syspath_prepend(str(driver))
+    spec = importlib.util.spec_from_file_location("adjoint_study", driver / "adjoint.py")
+    study = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(study)
+    run = {"codec": "zfp:accuracy=1e-3", "store": 1.0, "restore": 2.0, "bytes": [100, 200]}
+    error = {"codec": "float32", "checkpoints": 1, "sampled": 1e-3}
+    speed = {"memcpy": {"write": 1e-3, "read": 2e-3}}
+    parts = {
+        "a": {"runs": [run, run]},
+        "b": {"runs": [run, run]},
+        "errors a": [error],
+        "errors b": [error],
+        "speed": speed,
+    }
+    for left_out in (set(), {"a"}, {"a", "b"}, {"errors a", "errors b"}, parts.keys() - {"speed"}, {"speed"}):
+        path = tmp_path / "study.png"
+        study.draw({name: part for name, part in parts.items() if name not in left_out}, path)
+        assert path.read_bytes().startswith(b"\x89PNG")
+        path.unlink()
+    monkeypatch.setattr(sys, "argv", ["adjoint.py", "--only", "c"])
+    with pytest.raises(study.Failure, match="--only"):
+        study.main()

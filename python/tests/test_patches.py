@@ -151,6 +151,26 @@ def test_all_but_the_parts_takes_two_hundredths_at_most(tmp_path):
     assert 0 < path.stat().st_size - steps.bytes_read < 0.02 * path.stat().st_size
 
 
+def test_refining_goes_on_after_an_error(tmp_path, monkeypatch):
+    with forebay.open(write(tmp_path / "rho.nc", BOUNDED)) as file:
+        wanted = list(file["rho"].refine())
+        for failing in range(len(wanted)):
+            ask = file["rho"].refine()
+            got = [next(ask) for _ in range(failing)]
+            with monkeypatch.context() as patch:
+                patch.setattr(np, "empty", no_memory)
+                with pytest.raises(MemoryError):
+                    next(ask)
+            got += ask
+            assert [level for level, _ in got] == [level for level, _ in wanted]
+            for (_, array), (_, its) in zip(got, wanted, strict=True):
+                np.testing.assert_array_equal(array, its)
+
+
+def no_memory(*_, **__):
+    raise MemoryError
+
+
 def full_resolution(array, level, shape, edge):
     """A level taken back patch by patch, by the inverse of PyWavelets' kind of steps without details."""
 

@@ -49,11 +49,11 @@ std::vector<Place> places_of(const Part& part) {
   return places;
 }
 
-/// Calls f(member, first, last) for ranges of n pieces, one for each member of a team. Where a
-/// thread is not to be had the caller does its work.
+/// Calls f(member, first, last) for ranges of n pieces, at least so many for each member of a team.
+/// Where a thread is not to be had the caller does its work.
 template <typename F>
-void share(std::size_t n, Team& team, F&& f) {
-  const std::size_t members = std::clamp<std::size_t>(n, 1, team.size());
+void share(std::size_t n, std::size_t least, Team& team, F&& f) {
+  const std::size_t members = std::clamp<std::size_t>(n / least, 1, team.size());
   std::vector<std::optional<Error>> failed(members);
   const auto work = [&](std::size_t member) {
     failed[member] =
@@ -116,7 +116,9 @@ RawBytes encode(Part& part, const Pipeline& wanted, std::span<const std::byte> v
   part.codec = codec.text();
   part.pieces.clear();
   if (codec.empty()) {
-    if (!values.empty()) part.pieces.push_back({std::ssize(values), 0, 0});
+    const Cut cut = cut_of(part);
+    for (Count i = 0; i < cut.pieces; ++i)
+      part.pieces.push_back({bytes_of_piece(part, cut, i), 0, 0});
     return {};
   }
   std::optional<double> range;
@@ -124,7 +126,7 @@ RawBytes encode(Part& part, const Pipeline& wanted, std::span<const std::byte> v
   const std::vector<Place> places = places_of(part);
   part.pieces.resize(places.size());
   std::vector<RawBytes> stored(team.size());  // of each member
-  share(places.size(), team, [&](std::size_t member, std::size_t first, std::size_t last) {
+  share(places.size(), 1, team, [&](std::size_t member, std::size_t first, std::size_t last) {
     if (first == last) return;
     // Pages that are not written to take no memory.
     stored[member].reserve(places[last - 1].at + places[last - 1].bytes - places[first].at);
@@ -146,14 +148,16 @@ void decode(const Part& part, const Fetch& fetch, std::span<std::byte> values, T
             const std::string& where) {
   if (values.empty()) return;
   if (part.codec == "none") {
-    RunningHash hash;
-    for (std::size_t at = 0; at < values.size(); at += hashed_at_once) {
-      const auto block = values.subspan(at, std::min(hashed_at_once, values.size() - at));
-      fetch(static_cast<Count>(at), block);
-      hash.add(block);
-    }
-    if (hash.value() != part.pieces[0].hash) throw_damaged(where);
-    return;
+    constexpr std::size_t least = 4;  // fewer are there before a thread is
+    return share(part.pieces.size(), least, team, [&](std::size_t, std::size_t i, std::size_t end) {
+      for (; i < end; ++i) {
+        const Count at = static_cast<Count>(i) * raw_piece_bytes;
+        const auto block = values.subspan(static_cast<std::size_t>(at),
+                                          static_cast<std::size_t>(part.pieces[i].bytes));
+        fetch(at, block);
+        if (hash_of(block) != part.pieces[i].hash) throw_damaged(where);
+      }
+    });
   }
   const Pipeline codec = codec_of(part, Pipeline::parse(part.codec));
   if (codec.text() != part.codec) throw_damaged(where);
@@ -161,7 +165,7 @@ void decode(const Part& part, const Fetch& fetch, std::span<std::byte> values, T
   std::vector<Count> offsets(places.size());
   for (std::size_t i = 1; i < offsets.size(); ++i)
     offsets[i] = offsets[i - 1] + part.pieces[i - 1].bytes;
-  share(places.size(), team, [&](std::size_t member, std::size_t first, std::size_t last) {
+  share(places.size(), 1, team, [&](std::size_t member, std::size_t first, std::size_t last) {
     RawBytes stored;
     for (std::size_t i = first; i < last; ++i) {
       const Piece& piece = part.pieces[i];

@@ -30,12 +30,8 @@ using Team = std::vector<CodecWorkspace>;
 
 /// Encodes `values` (part.raw_bytes() of them, in native order), piece by piece: part.codec and
 /// part.pieces tell of it then. Returns the stored bytes; none where they are `values` as they are,
-/// whose checksum is not there yet.
+/// whose checksums are not there yet.
 RawBytes encode(Part& part, const Pipeline& wanted, std::span<const std::byte> values, Team& team);
-
-/// Values as they are go through checksums in blocks of so many bytes, read or written in between:
-/// the second of both finds them in the cache of its own processor.
-constexpr std::size_t hashed_at_once = 512 << 10;
 
 /// Fetches stored bytes of the part, from `offset` among them on; called by several threads.
 using Fetch = std::function<void(Count offset, std::span<std::byte> into)>;

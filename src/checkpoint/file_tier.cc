@@ -160,37 +160,33 @@ bool FileTier::add(Record& record, std::span<const iovec> pieces) {
   return true;
 }
 
-/// Large values as they are go block by block: each is in the processor's cache when it is written.
+/// Whole pieces of values as they are go one by one: each is in the processor's cache when it is
+/// written.
 void FileTier::write(Record& record, std::span<const iovec> pieces) {
   std::vector<iovec> waiting;
   Offset at = record.place, begin = at;  // of the next piece; of those that wait
   const auto write_waiting = [&] {
     if (!waiting.empty()) data_->write_at(begin, std::span(waiting));
     waiting.clear();
+    begin = at;
+  };
+  const auto take = [&](std::byte* bytes, std::size_t size) {
+    waiting.push_back({bytes, size});
+    at += static_cast<Offset>(size);
   };
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    Part& part = record.parts[i];
-    const iovec piece = pieces[i];
-    const bool wants_hash =
-        part.codec == "none" && !part.pieces.empty() && part.pieces[0].hash == 0;
-    const auto* bytes = static_cast<std::byte*>(piece.iov_base);
-    if (!wants_hash || piece.iov_len <= hashed_at_once) {
-      if (wants_hash) part.pieces[0].hash = hash_of({bytes, piece.iov_len});
-      waiting.push_back(piece);
-      at += static_cast<Offset>(piece.iov_len);
+    auto* bytes = static_cast<std::byte*>(pieces[i].iov_base);
+    if (record.parts[i].codec != "none") {
+      take(bytes, pieces[i].iov_len);
       continue;
     }
-    write_waiting();
-    RunningHash hash;
-    for (std::size_t done = 0; done < piece.iov_len; done += hashed_at_once) {
-      const std::size_t size = std::min(hashed_at_once, piece.iov_len - done);
-      hash.add({bytes + done, size});
-      iovec block{const_cast<std::byte*>(bytes) + done, size};
-      data_->write_at(at, std::span(&block, 1));
-      at += static_cast<Offset>(size);
+    for (Piece& piece : record.parts[i].pieces) {
+      const auto size = static_cast<std::size_t>(piece.bytes);
+      if (piece.hash == 0) piece.hash = hash_of({bytes, size});
+      take(bytes, size);
+      bytes += size;
+      if (piece.bytes >= raw_piece_bytes) write_waiting();
     }
-    part.pieces[0].hash = hash.value();
-    begin = at;
   }
   write_waiting();
 }

@@ -51,7 +51,7 @@ void verify_state(File& data, const Record& record, std::vector<std::string>& da
     for (const Piece& piece : part.pieces) {
       RunningHash hash;
       for (Count done = 0; done < piece.bytes;) {
-        block.resize(std::min(hashed_at_once, static_cast<std::size_t>(piece.bytes - done)));
+        block.resize(static_cast<std::size_t>(std::min(raw_piece_bytes, piece.bytes - done)));
         const std::size_t read = data.read_at(at + done, block);
         hash.add(std::span(block).first(read));
         if (read < block.size()) break;

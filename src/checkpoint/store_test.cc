@@ -489,6 +489,36 @@ TEST(CheckpointStore, a_state_that_is_damaged_is_named_and_others_stay) {
   EXPECT_EQ(store.list().size(), 1U);
 }
 
+TEST(CheckpointStore, values_as_they_are_are_verified_piece_by_piece) {
+  const Folder folder;
+  Model model((9 * raw_piece_bytes + 8000) / 8);
+  for (const int threads : {1, 2, 3}) {
+    Method method = folder.method(0);
+    method.codec_threads = threads;
+    Store store({}, "run", method);
+    model.declare(store);
+    model.set(5);
+    store.push({Kind::state, 5});
+    model.set(0);
+    store.peek({Kind::state, 5});
+    EXPECT_TRUE(model.is(5)) << threads;
+    for (const Count at : {Count{0}, 3 * raw_piece_bytes, 9 * raw_piece_bytes + 7999}) {
+      const fs::path data = folder.path / "slow/run.0.data";
+      flip(data, at);
+      EXPECT_EQ(code_of(
+                    [&] {
+                      store.peek({Kind::state, 5});
+                    },
+                    "state 5, theta"),
+                Errc::ebadlog)
+          << threads << ", " << at;
+      flip(data, at);
+    }
+    store.peek({Kind::state, 5});
+    store.close(false);
+  }
+}
+
 /// Of the last entry of the journal, by its place from there.
 void damage_last_entry(const fs::path& journal, std::streamoff entry_bytes) {
   flip(journal, static_cast<std::streamoff>(fs::file_size(journal)) - entry_bytes + 9);

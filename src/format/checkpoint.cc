@@ -81,12 +81,15 @@ Part parse_part(Parser& from) {
   require(part.type != Type::none || part.codec == "none", "bytes with a codec");
   part.pieces.resize(from.items(2 + hash_bytes));
   const Cut cut = cut_of(part);
-  require(std::ssize(part.pieces) == cut.pieces, "pieces that the shape has not");
+  // As earlier ones had it.
+  const bool in_one = part.codec == "none" && part.pieces.size() == 1;
+  require(std::ssize(part.pieces) == cut.pieces || in_one, "pieces that the shape has not");
   for (std::size_t i = 0; i < part.pieces.size(); ++i) {
     Piece& piece = part.pieces[i];
     piece.bytes = from.count();
-    const Part whole{{}, part.type, shape_of_piece(part, cut, static_cast<Count>(i)), {}, {}};
-    require(piece.bytes <= whole.raw_bytes(), "a piece larger than what it stands for");
+    const Count whole =
+        in_one ? part.raw_bytes() : bytes_of_piece(part, cut, static_cast<Count>(i));
+    require(piece.bytes <= whole, "a piece larger than what it stands for");
     const std::uint64_t skipped = from.number();
     require(skipped <= UINT32_MAX, "a mask of stages that is too long");
     piece.skipped = static_cast<std::uint32_t>(skipped);
@@ -144,9 +147,10 @@ Count Part::stored_bytes() const {
 }
 
 Cut cut_of(const Part& part) {
-  if (part.raw_bytes() == 0) return {};
+  const Count bytes = part.raw_bytes();
+  if (bytes == 0) return {};
+  if (part.codec == "none") return {(bytes - 1) / raw_piece_bytes + 1, 0, 1};
   if (part.shape.empty()) return {1, 0, 1};
-  if (part.codec == "none") return {1, 0, part.shape[0]};
   Cut cut;
   Count inner = width_of(part.type);  // bytes of one index of the axis
   cut.axis = part.shape.size() - 1;
@@ -169,6 +173,12 @@ std::vector<Count> shape_of_piece(const Part& part, const Cut& cut, Count piece)
   const Count along = (shape[0] + cut.rows - 1) / cut.rows;
   shape[0] = std::min(cut.rows, shape[0] - piece % along * cut.rows);
   return shape;
+}
+
+Count bytes_of_piece(const Part& part, const Cut& cut, Count piece) {
+  if (part.codec == "none")
+    return std::min(raw_piece_bytes, part.raw_bytes() - piece * raw_piece_bytes);
+  return Part{{}, part.type, shape_of_piece(part, cut, piece), {}, {}}.raw_bytes();
 }
 
 std::vector<std::byte> print_header(const Header& header) {

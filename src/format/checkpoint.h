@@ -8,8 +8,8 @@
 // dropped. It has the xxh3-64 of itself and of the journal's session: a torn tail is found and cut,
 // a damaged entry is left out. A state is a number of parts, variables as a rule; a part that is
 // encoded is cut into pieces along its slowest dimensions, each of which goes through its codec by
-// itself. Numbers of the journal are big-endian. Values that no codec has changed are in the
-// writer's byte order, which the header tells.
+// itself; one that is not, into pieces of equal size. Numbers of the journal are big-endian. Values
+// that no codec has changed are in the writer's byte order, which the header tells.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +30,9 @@ constexpr Count header_bytes = 64;
 /// Of values in a piece: about the one, and at most the other, with a multiple of so many indices
 /// of the dimension that is cut, as codecs that transform blocks fill up what is missing.
 constexpr Count piece_bytes = 1 << 20, most_piece_bytes = 4 << 20, block_rows = 4;
+/// Values as they are: so few that they stay in the cache of a processor that reads or writes a
+/// piece, and then looks at its checksum, or the other way round.
+constexpr Count raw_piece_bytes = 256 << 10;
 constexpr std::size_t most_dimensions = 32;
 
 struct Header {
@@ -67,17 +70,19 @@ struct Part {
   Count stored_bytes() const;
 };
 
-/// How an array is cut into pieces that are contiguous in memory: `rows` indices of dimension
-/// `axis` each, with one index of those before it and all of those behind. It is the slowest
-/// dimension of which block_rows indices are no more than most_piece_bytes.
+/// How an array that is encoded is cut into pieces that are contiguous in memory: `rows` indices of
+/// dimension `axis` each, with one index of those before it and all of those behind. It is the
+/// slowest dimension of which block_rows indices are no more than most_piece_bytes.
 struct Cut {
   Count pieces = 0;
   std::size_t axis = 0;
   Count rows = 1;
 };
-Cut cut_of(const Part& part);
-/// The shape of one of them.
+Cut cut_of(const Part& part);  ///< of one that is not encoded only the number of pieces
+/// The shape of one of them, of what is encoded.
 std::vector<Count> shape_of_piece(const Part& part, const Cut& cut, Count piece);
+/// Of the values in a piece.
+Count bytes_of_piece(const Part& part, const Cut& cut, Count piece);
 
 struct Record {
   StateId id;

@@ -16,8 +16,7 @@ Part part_of(std::vector<Count> shape, const std::string& codec) {
   Part part{"theta", Type::float64, std::move(shape), codec, {}};
   const Cut cut = cut_of(part);
   for (Count i = 0; i < cut.pieces; ++i) {
-    Count bytes = 8;
-    for (const Count length : shape_of_piece(part, cut, i)) bytes *= length;
+    const Count bytes = bytes_of_piece(part, cut, i);
     part.pieces.push_back({codec == "none" ? bytes : bytes / 3, 2, 0x1234567890abcdefU + 7 * i});
   }
   return part;
@@ -29,6 +28,7 @@ Record sample() {
   record.parts.push_back(part_of({}, "none"));
   record.parts.push_back(part_of({5, 0}, "zstd:3"));
   record.parts.push_back({"tape", Type::none, {17}, "none", {{17, 0, 9}}});
+  record.parts.push_back(part_of({125, 1000}, "none"));
   for (const Part& part : record.parts) record.bytes += part.stored_bytes();
   return record;
 }
@@ -84,6 +84,10 @@ TEST(CheckpointFormat, a_record_that_makes_no_sense_is_none_though_its_hash_hold
   EXPECT_FALSE(refused([](Record&) {}));
   EXPECT_TRUE(refused([](Record& r) { r.parts[0].pieces.pop_back(); }));
   EXPECT_TRUE(refused([](Record& r) { r.parts[1].pieces[0].bytes = 9; }));
+  EXPECT_TRUE(
+      refused([](Record& r) { r.parts[4].pieces[3].bytes += r.parts[4].pieces[0].bytes--; }));
+  EXPECT_TRUE(refused([](Record& r) { r.parts[4].pieces.resize(2, {}); }));
+  EXPECT_FALSE(refused([](Record& r) { r.parts[4].pieces = {{1'000'000, 0, 5}}; }));
   EXPECT_TRUE(refused([](Record& r) { r.parts[0].shape[0] = INT64_MAX / 1000; }));
   EXPECT_TRUE(refused([](Record& r) { r.parts[0].type = static_cast<Type>(99); }));
   EXPECT_TRUE(refused([](Record& r) { r.parts[0].shape.resize(40, 1); }));
@@ -139,10 +143,9 @@ TEST(CheckpointFormat, pieces_are_cut_along_the_slowest_dimensions_and_make_up_t
     const Cut cut = cut_of(part);
     Count sum = 0;
     for (Count i = 0; i < cut.pieces; ++i) {
-      Count bytes = 4;
-      for (const Count length : shape_of_piece(part, cut, i)) bytes *= length;
+      const Count bytes = bytes_of_piece(part, cut, i);
       EXPECT_GT(bytes, 0);
-      if (part.codec != "none") EXPECT_LE(bytes, most_piece_bytes);
+      EXPECT_LE(bytes, part.codec == "none" ? raw_piece_bytes : most_piece_bytes);
       sum += bytes;
       if (cut.pieces > 1000) {
         sum = part.raw_bytes();
