@@ -1,6 +1,8 @@
 // A weather model's output: several files of very different sizes a step, written through PnetCDF's
 // C interface as such models do, or as "BPAR" (docs/bundles.md) describes what they did before: a
-// master for each file gathers planes and writes them.
+// master for each file gathers planes and writes them. `split`: what somebody would write by hand
+// who knows the sizes: a group of ranks for each file, which have a range of its planes each by one
+// MPI_Alltoallw, and write it with one call.
 //
 //     geos        seven files with 60, 48, 36, 27, 22, 5 and 2 planes, after the sizes of GEOS-5's
 //     manyfiles   two files with 100 planes and 28 with one
@@ -106,6 +108,15 @@ void must(bool good, const char* what) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+void swap_bytes(std::vector<float>& values, std::size_t from) {
+  for (std::size_t i = from; i < values.size(); ++i) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &values[i], sizeof bits);
+    bits = __builtin_bswap32(bits);
+    std::memcpy(&values[i], &bits, sizeof bits);
+  }
+}
+
 /// A master a file: it gathers each plane and writes it with one call. Masters work at a time.
 void write_by_masters(const Options& options, int step, const std::vector<int>& planes,
                       const std::vector<std::vector<float>>& values) {
@@ -150,12 +161,7 @@ void write_by_masters(const Options& options, int step, const std::vector<int>& 
                                static_cast<std::size_t>(block.x)],
                       from, sizeof(float) * static_cast<std::size_t>(block.nx));
       }
-      for (float& v : ordered) {
-        std::uint32_t bits = 0;
-        std::memcpy(&bits, &v, sizeof bits);
-        bits = __builtin_bswap32(bits);
-        std::memcpy(&v, &bits, sizeof bits);
-      }
+      swap_bytes(ordered, 0);
       const std::size_t bytes = ordered.size() * sizeof(float);
       const auto offset = static_cast<off_t>(1024 + static_cast<std::size_t>(k) * bytes);
       must(::pwrite(descriptors[static_cast<std::size_t>(own)], ordered.data(), bytes, offset) ==
@@ -171,6 +177,114 @@ void write_by_masters(const Options& options, int step, const std::vector<int>& 
   }
 }
 
+struct Group {
+  std::vector<int> files;
+  int first = 0, ranks = 1, planes = 0;
+};
+
+/// Small files share a group where there are more files than ranks; then the next rank goes to the
+/// group with most planes a rank.
+std::vector<Group> groups_of(const std::vector<int>& planes) {
+  std::vector<Group> groups;
+  for (std::size_t f = 0; f < planes.size(); ++f)
+    groups.push_back({{static_cast<int>(f)}, 0, 1, planes[f]});
+  const auto fewer = [](const Group& a, const Group& b) { return a.planes < b.planes; };
+  while (static_cast<int>(groups.size()) > size) {
+    std::sort(groups.begin(), groups.end(), fewer);
+    groups[1].files.insert(groups[1].files.end(), groups[0].files.begin(), groups[0].files.end());
+    groups[1].planes += groups[0].planes;
+    groups.erase(groups.begin());
+  }
+  for (int left = size - static_cast<int>(groups.size()); left > 0; --left)
+    ++std::max_element(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
+        return a.planes * b.ranks < b.planes * a.ranks;
+      })->ranks;
+  int first = 0;
+  for (Group& group : groups) {
+    group.first = first;
+    first += group.ranks;
+  }
+  return groups;
+}
+
+int first_plane(int planes, const Group& group, int member) {
+  return planes * member / group.ranks;
+}
+
+void write_by_groups(const Options& options, int step, const std::vector<int>& planes,
+                     const std::vector<std::vector<float>>& values) {
+  static const std::vector<Group> groups = groups_of(planes);
+  const auto n = static_cast<std::size_t>(size);
+  const Block mine(options, rank);
+  const int cells = mine.nx * mine.ny;
+  std::size_t rounds = 0;
+  for (const Group& group : groups) rounds = std::max(rounds, group.files.size());
+  constexpr std::size_t header = 256;  // of floats
+  for (std::size_t round = 0; round < rounds; ++round) {
+    std::vector<int> to(n), from(n), at(n);
+    std::vector<MPI_Datatype> to_types(n, MPI_FLOAT), from_types(n, MPI_FLOAT);
+    std::vector<float> part;
+    int file = -1, begin = 0, count = 0;
+    for (const Group& group : groups) {
+      if (round >= group.files.size()) continue;
+      const int f = group.files[round], all = planes[static_cast<std::size_t>(f)];
+      for (int member = 0; member < group.ranks; ++member) {
+        const int first = first_plane(all, group, member);
+        const int some = first_plane(all, group, member + 1) - first;
+        const auto owner = static_cast<std::size_t>(group.first + member);
+        // Of several files: where each stands in memory is told by the type.
+        if (some > 0) {
+          MPI_Aint address = 0;
+          MPI_Get_address(values[static_cast<std::size_t>(f)].data() + first * cells, &address);
+          const int length = some * cells;
+          MPI_Type_create_hindexed(1, &length, &address, MPI_FLOAT, &to_types[owner]);
+          MPI_Type_commit(&to_types[owner]);
+          to[owner] = 1;
+        }
+        if (group.first + member != rank) continue;
+        file = f, begin = first, count = some;
+      }
+    }
+    part.resize(header + static_cast<std::size_t>(count) *
+                             static_cast<std::size_t>(options.nx * options.ny));
+    for (int r = 0; r < size && count > 0; ++r) {
+      const Block block(options, r);
+      const int sizes[] = {count, options.ny, options.nx}, some[] = {count, block.ny, block.nx};
+      const int starts[] = {0, block.y, block.x};
+      MPI_Datatype in_plane = MPI_DATATYPE_NULL;
+      MPI_Type_create_subarray(3, sizes, some, starts, MPI_ORDER_C, MPI_FLOAT, &in_plane);
+      MPI_Aint address = 0;
+      MPI_Get_address(part.data() + header, &address);
+      const int one = 1;
+      auto& type = from_types[static_cast<std::size_t>(r)];
+      MPI_Type_create_hindexed(1, &one, &address, in_plane, &type);
+      MPI_Type_commit(&type);
+      MPI_Type_free(&in_plane);
+      from[static_cast<std::size_t>(r)] = 1;
+    }
+    MPI_Alltoallw(MPI_BOTTOM, to.data(), at.data(), to_types.data(), MPI_BOTTOM, from.data(),
+                  at.data(), from_types.data(), MPI_COMM_WORLD);
+    for (std::size_t r = 0; r < n; ++r) {
+      if (to[r] != 0) MPI_Type_free(&to_types[r]);
+      if (from[r] != 0) MPI_Type_free(&from_types[r]);
+    }
+    if (count == 0) continue;
+    swap_bytes(part, header);
+    // The first of the group has the header, too; names are new, so that nobody waits for another.
+    const std::size_t skipped = begin == 0 ? 0 : header;
+    const int fd = ::open(path_of(options, step, file).c_str(), O_RDWR | O_CREAT, 0666);
+    must(fd >= 0, "open");
+    const std::size_t bytes = (part.size() - skipped) * sizeof(float);
+    const auto offset =
+        static_cast<off_t>((skipped + static_cast<std::size_t>(begin) *
+                                          static_cast<std::size_t>(options.nx * options.ny)) *
+                           sizeof(float));
+    must(::pwrite(fd, part.data() + skipped, bytes, offset) == static_cast<ssize_t>(bytes),
+         "pwrite");
+    must(::close(fd) == 0, "close");
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -181,8 +295,8 @@ int main(int argc, char** argv) {
   CLI::App app{"Several files a step"};
   app.add_option("--workload", options.workload)->check(CLI::IsMember({"geos", "manyfiles"}));
   app.add_option("--dir", options.directory);
-  app.add_option("--way", options.way, "files: one after another; bundle; masters")
-      ->check(CLI::IsMember({"files", "bundle", "masters"}));
+  app.add_option("--way", options.way, "files: one after another; bundle; masters; split")
+      ->check(CLI::IsMember({"files", "bundle", "masters", "split"}));
   app.add_option("--hint", options.hints, "key=value;…, of the files");
   app.add_option("--steps", options.steps);
   app.add_option("--nx", options.nx);
@@ -223,6 +337,8 @@ int main(int argc, char** argv) {
     const double begin = MPI_Wtime();
     if (options.way == "masters") {
       write_by_masters(options, step, planes, values);
+    } else if (options.way == "split") {
+      write_by_groups(options, step, planes, values);
     } else {
       for (std::size_t f = 0; f < planes.size(); ++f)
         write_file(options, step, static_cast<int>(f), planes[f], values[f], info);
@@ -239,7 +355,7 @@ int main(int argc, char** argv) {
     std::printf("%s, %s, %d ranks: %.1f ms a step, %.1f MB\n", options.workload.c_str(),
                 options.way.c_str(), size, 1e3 * all / options.steps,
                 static_cast<double>(bytes) * 1e-6);
-    if (options.way != "masters")
+    if (options.way == "files" || options.way == "bundle")
       std::printf("rank 0: create %.1f, define %.1f, put %.1f, close %.1f ms a step\n",
                   1e3 * phases.create / options.steps, 1e3 * phases.define / options.steps,
                   1e3 * phases.put / options.steps, 1e3 * phases.close / options.steps);

@@ -15,13 +15,18 @@ BACKENDS = {
     "bundle": ("forebay-bench-bundles", "bundle", "", None),
     # Of each step the last close waits for the writing of the step before; that of the last one is not counted.
     "bundle-async": ("forebay-bench-bundles", "bundle", "bundle_async=enable", None),
+    "bundle-later": ("forebay-bench-bundles", "bundle", "bundle_create=later", None),
+    "bundle-later-async": ("forebay-bench-bundles", "bundle", "bundle_create=later;bundle_async=enable", None),
     "bundle-balanced": ("forebay-bench-bundles", "bundle", "bundle_scheme=balanced", None),
     "bundle-bps": ("forebay-bench-bundles", "bundle", "bundle_scheme=bps", None),
     "files": ("forebay-bench-bundles", "files", "", None),
     "masters": ("forebay-bench-bundles", "masters", "", None),
+    "split": ("forebay-bench-bundles", "split", "", None),
+    "bundle-zstd": ("forebay-bench-bundles", "bundle", "codec=zstd:3", None),
+    "files-zstd": ("forebay-bench-bundles", "files", "codec=zstd:3", None),
     "pnetcdf": ("forebay-bench-bundles-pnetcdf", "files", "", "romio321"),
 }
-DEFAULT = ("bundle", "bundle-async", "bundle-balanced", "files", "masters", "pnetcdf")
+DEFAULT = ("bundle", "bundle-async", "bundle-later", "bundle-balanced", "files", "masters", "split", "pnetcdf")
 
 
 def digest(directory):
@@ -61,8 +66,9 @@ class Run:
         # The first step finds out how long calls take, and sets up memory.
         self.seconds.setdefault(name, []).append(statistics.mean(record["seconds"][1:] or record["seconds"]))
         self.commands[name], self.bytes = record["command"], record["bytes_a_step"]
-        if program == "forebay-bench-bundles" and way != "masters":
-            self.digests[name] = digest(self.directory)
+        if program == "forebay-bench-bundles" and way in ("bundle", "files"):
+            # By what is the same for all of them: compressed files are not those that are not.
+            self.digests[name] = ("codec" in hints, digest(self.directory))
 
     def go(self, names):
         try:
@@ -71,16 +77,17 @@ class Run:
                     self.once(name)
         finally:
             shutil.rmtree(self.directory, ignore_errors=True)
-        if len(set(self.digests.values())) > 1:
+        if any(len({text for coded, text in self.digests.values() if coded == which}) > 1 for which in (True, False)):
             raise Failure(f"{self.workload}: files differ between {', '.join(self.digests)}")
 
     def table(self):
         where = str(self.store) if self.store else os.path.dirname(self.directory)
         lines = [f"{self.workload}, {self.ranks} ranks, {self.bytes / 1e6:.1f} MB a step, {where}"]
-        mine = statistics.median(self.seconds.get("bundle") or [0])
+        first = next(iter(self.seconds), None)
+        mine = statistics.median(self.seconds.get(first) or [0])
         for name, seconds in self.seconds.items():
             median = statistics.median(seconds)
-            ratio = f"{median / mine:5.2f} times bundle" if mine else ""
+            ratio = f"{median / mine:5.2f} times {first}" if mine else ""
             lines.append(f"  {name:16} {median * 1e3:8.1f} ms a step ({min(seconds) * 1e3:.1f} to "
                          f"{max(seconds) * 1e3:.1f})  {ratio}")
         return "\n".join(lines)

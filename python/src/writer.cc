@@ -147,11 +147,11 @@ using BundleNumber = int;
 /// Collective. `make` is given the communicator.
 template <typename Make>
 std::unique_ptr<Dataset> start(std::optional<int> handle, const std::string& path,
-                               BundleNumber bundle, Make&& make) {
+                               BundleNumber bundle, bool makes, Make&& make) {
   std::unique_lock lock(members_mutex(), std::defer_lock);
   if (bundle != 0 || any_bundles()) lock.lock();
   const Comm comm = comm_of(handle);
-  meet_before_opening(comm, path.c_str(), 0);
+  meet_before_opening(comm, path.c_str(), 0, makes);
   std::unique_ptr<Dataset> dataset = make(comm);
   if (bundle == 0) {
     if (!lock && dataset->method().passed_on.contains("bundle")) lock.lock();
@@ -168,8 +168,8 @@ void create(Writer* self, const nb::bytes& path, int version, bool clobber, cons
   const std::string name(path.c_str(), path.size());
   const nb::gil_scoped_release unlocked;
   check_method(method);
-  auto dataset = start(comm, name, bundle, [&](const Comm& ranks) {
-    return Dataset::create(ranks, name, version, !clobber, method);
+  auto dataset = start(comm, name, bundle, clobber, [&](const Comm& ranks) {
+    return Dataset::create(ranks, name, version, !clobber, method, true);
   });
   new (self) Writer(std::move(dataset), bundle != 0);
 }
@@ -180,7 +180,7 @@ Writer* append(const nb::bytes& path, const HintMap& method, std::optional<int> 
   const std::string name(path.c_str(), path.size());
   const nb::gil_scoped_release unlocked;
   check_method(method);
-  auto dataset = start(comm, name, bundle,
+  auto dataset = start(comm, name, bundle, false,
                        [&](const Comm& ranks) { return Dataset::open(ranks, name, true, method); });
   return new Writer(std::move(dataset), bundle != 0);
 }

@@ -647,11 +647,31 @@ def test_what_is_no_plan_is_refused(saved, told):
         forebay.plot.plan(saved(told))
 
 
-def test_bundles_are_no_entries_of_a_report(saved):
-    path = saved({"path": "1.nc", "ranks": 1, "steps": {"write": {"max": 2}}}, {"bundle": "history", "files": []})
-    assert forebay.plot.report(path).get_label() == "1.nc: 2 s on 1 rank"
-    with pytest.raises(ValueError, match="FOREBAY_REPORT"):
-        forebay.plot.report(saved({"bundle": "history", "files": []}))
+BUNDLE = {
+    "bundle": "history",
+    "scheme": "bps",
+    "files": [
+        {"path": "d/surf.nc", "bytes": 10, "first_rank": 3, "ranks": 1, "begin": 0.5, "end": 1, "visible": 1.5},
+        {"path": "d/prog.nc", "bytes": 90, "first_rank": 0, "ranks": 3, "begin": 0.25, "end": 2, "visible": 2.5},
+    ],
+}
+
+
+def test_a_bundle_has_a_lane_for_each_file(saved):
+    path = saved({"path": "1.nc", "ranks": 1, "steps": {"write": {"max": 2}}}, BUNDLE)
+    assert forebay.plot.report(path, entry=0).get_label() == "1.nc: 2 s on 1 rank"
+    figure = forebay.plot.report(path)
+    assert figure.get_label() == "history: 2.5 s, 2 files, scheme bps"
+    lanes = figure.axes[0]
+    assert [text.get_text() for text in lanes.get_yticklabels()] == ["prog.nc (0-2)", "surf.nc (3)"]
+    bars = [(bar.get_y() + 0.4, bar.get_x(), bar.get_x() + bar.get_width()) for bar in lanes.patches]
+    assert bars == [(0, 0.25, 2), (0, 2, 2.5), (1, 0.5, 1), (1, 1, 1.5)]
+
+
+@pytest.mark.parametrize("files", [[], None, [7], [{"path": 1, "bytes": "x", "begin": -1, "ranks": "y"}]])
+def test_a_bundle_that_does_not_tell_when_is_refused(saved, files):
+    with pytest.raises(ValueError, match="when they were written"):
+        forebay.plot.report(saved({"bundle": "history", "files": files}))
 
 
 def test_a_report_that_a_run_made_is_drawn(tmp_path):

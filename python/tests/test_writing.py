@@ -310,6 +310,8 @@ def test_what_a_bundle_refuses(tmp_path):
     with forebay.bundle("history") as b:
         with pytest.raises(ValueError, match="is open"):
             forebay.bundle("history")
+        with pytest.raises(ValueError, match="the name is empty"):
+            forebay.bundle("")
         with pytest.raises(FileExistsError):
             (tmp_path / "there.nc").touch()
             b.create(tmp_path / "there.nc", overwrite=False)

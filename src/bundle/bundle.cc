@@ -54,12 +54,16 @@ std::string BundleRecord::json(const std::string& bundle) const {
   Json all{{"bundle", bundle},       {"scheme", name_of(plan.scheme)}, {"why", why},
            {"ranks", plan.ranks},    {"predicted_seconds", predicted}, {"seconds", seconds},
            {"files", Json::array()}, {"one_after_another", apart}};
-  for (std::size_t f = 0; f < files.size() && f < plan.bytes.size(); ++f) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::size_t f = numbers[i];
     const BundleGroup& group = plan.group(f);
-    all["files"].push_back({{"path", files[f]},
+    all["files"].push_back({{"path", files[i]},
                             {"bytes", plan.bytes[f]},
                             {"first_rank", group.first},
                             {"ranks", group.ranks}});
+    if (f >= times.size()) continue;
+    all["files"].back().update(
+        {{"begin", times[f].begin}, {"end", times[f].end}, {"visible", times[f].visible}});
   }
   for (const auto& [name, numbers] : counters)
     all["counters"][name] = {{"max", numbers[0]}, {"sum", numbers[1]}};
@@ -177,6 +181,42 @@ void Bundle::close_later(std::unique_ptr<Dataset> dataset) {
   if (pending) throw *pending;
 }
 
+void Bundle::wait_until_made() {
+  for (const Member& member : open_) attempt_to([&] { member.dataset->wait_until_made(); });
+  for (const Closed& closed : closed_) attempt_to([&] { closed.dataset->wait_until_made(); });
+}
+
+// Collective. Files that threads make are there, or lost.
+void Bundle::finish_making() {
+  std::vector<std::pair<Member*, Closed*>> made;
+  for (Member& member : open_)
+    if (member.dataset->is_being_made()) made.emplace_back(&member, nullptr);
+  for (Closed& closed : closed_)
+    if (closed.dataset->is_being_made()) made.emplace_back(&closed.member, &closed);
+  if (made.empty()) return;
+  std::vector<std::optional<Error>> failed(made.size());
+  std::vector<std::array<std::int64_t, 3>> facts(made.size());
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    FileNumber file = no_file;
+    failed[i] = attempt_to([&] { file = made[i].first->dataset->wait_until_made(); });
+    facts[i] = {failed[i] ? -to_int(failed[i]->code()) : 0, static_cast<std::int64_t>(file.first),
+                static_cast<std::int64_t>(file.second)};
+  }
+  comm_.all_reduce(std::span(facts[0].data(), 3 * facts.size()), Reduce::bit_or);
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    const auto [member, closed] = made[i];
+    member->dataset->made();
+    member->file = {static_cast<std::uint64_t>(facts[i][1]),
+                    static_cast<std::uint64_t>(facts[i][2])};
+    if (facts[i][0] == 0) continue;
+    if (!failed[i])
+      failed[i] = Error(static_cast<Errc>(-facts[i][0]), "rank 0 could not create the file");
+    if (!closed) note_lost(*member, *failed[i]);
+    if (closed && !closed->dropped) closed->failed = failed[i];
+    if (closed) closed->dropped = true;
+  }
+}
+
 // `later`: what the joint operation writes a thread may write, until something asks for it.
 void Bundle::complete(bool later) {
   if (busy_) return;
@@ -186,6 +226,7 @@ void Bundle::complete(bool later) {
             [](const Closed& a, const Closed& b) { return a.member.number < b.member.number; });
   const auto failed = attempt_together(comm_, [&] {
     if (under_way_) attempt_to([&] { queue_->drain(); });  // nobody opens what may have moved
+    finish_making();
     codes_.assign(closed_.size() + 1, 0);
     const auto renamed = [](Dataset* file) { return file->place_now() != file->path(); };
     std::vector<Dataset*> files = waiting();
@@ -248,10 +289,14 @@ void Bundle::settle() {
 // Ranks open files by their names; rank 0 has those open that wait.
 void Bundle::follow_renamed() {
   const std::vector<Dataset*> files = waiting();
+  std::string places;
+  if (comm_.is_root())
+    for (Dataset* file : files) places += file->place_now() + '\0';
+  comm_.broadcast(places);
+  const char* place = places.c_str();
   for (Dataset* file : files) {
-    std::string place = comm_.is_root() ? file->place_now() : std::string();
-    comm_.broadcast(place);
     file->moved(place);
+    place += file->path().size() + 1;
   }
 }
 
@@ -300,8 +345,10 @@ void Bundle::write_jointly(std::span<Dataset* const> all, bool later) {
   // Nodes may number files in their own ways.
   if (topology.node_of(0) == topology.my_node()) expect_members();
   last_.plan = choose(facts.bytes, topology.largest_node(), last_.why);
-  BundleRates rates;
-  last_.predicted = predict(last_.plan, rates).seconds;
+  // A unit is sent to its owner once, whatever the groups are those of.
+  BundlePlan done = last_.plan;
+  if (done.scheme == BundleScheme::ips) done.scheme = BundleScheme::bps;
+  last_.predicted = predict(done, {}).seconds;
   auto write =
       std::make_unique<JointWrite>(comm_, std::move(files), std::move(streams), facts, last_.plan,
                                    options_, latency_, later ? queue_.get() : nullptr, report_);
@@ -309,9 +356,12 @@ void Bundle::write_jointly(std::span<Dataset* const> all, bool later) {
   if (later && !write->overlapped()) return leave_under_way(std::move(write));
   const JointOutcome outcome = finish(*write);
   last_.seconds = outcome.seconds;
+  last_.times = outcome.times;
   note_time(outcome.seconds, facts.bytes);
-  for (std::size_t f = 0; f < outcome.codes.size(); ++f)
+  for (std::size_t f = 0; f < outcome.codes.size(); ++f) {
+    if (outcome.codes[f] == 0) last_.numbers.push_back(f);
     (outcome.codes[f] == 0 ? last_.files : last_.apart).push_back(write->files()[f]->path());
+  }
 }
 
 void Bundle::leave_under_way(std::unique_ptr<JointWrite> write) {
@@ -323,7 +373,10 @@ void Bundle::leave_under_way(std::unique_ptr<JointWrite> write) {
   }
   under_way_ = std::move(write);
   attempt_to([&] {
-    for (const Dataset* file : under_way_->files()) last_.files.push_back(file->path());
+    for (const Dataset* file : under_way_->files()) {
+      last_.numbers.push_back(last_.numbers.size());
+      last_.files.push_back(file->path());
+    }
     last_.why += "; a thread writes";
   });
 }

@@ -45,16 +45,22 @@ struct BundleOptions {
 /// What keys `bundle_…` of a method say.
 BundleOptions bundle_options(const Method& method);
 
-/// Device and inode: which file it is, whatever its name. Zeros: none.
-using FileNumber = std::pair<std::uint64_t, std::uint64_t>;
 FileNumber file_number(const std::string& path);
+
+/// Of a file, since the operation began: values were written from `begin` to `end`; then they were
+/// made visible.
+struct FileSeconds {
+  double begin = 0, end = 0, visible = 0;
+};
 
 /// How a bundle was written, last.
 struct BundleRecord {
-  std::vector<std::string> files;  ///< that were written in one operation
-  std::vector<std::string> apart;  ///< and one after another
-  BundlePlan plan;                 ///< of the former
-  std::string why;                 ///< that scheme
+  std::vector<std::string> files;    ///< that were written in one operation
+  std::vector<std::size_t> numbers;  ///< of those, in the plan
+  std::vector<std::string> apart;    ///< and one after another
+  BundlePlan plan;                   ///< of all that were to be
+  std::vector<FileSeconds> times;    ///< of the same, once they are written
+  std::string why;                   ///< that scheme
   double predicted = 0, seconds = 0;
   /// Of the one operation: the most of a rank's, and the sum; where a report is wanted.
   std::vector<std::pair<std::string, std::array<std::int64_t, 2>>> counters;
@@ -113,6 +119,8 @@ class Bundle final : public WritesTogether {
   /// Local. The file is not wanted any more: if it is closed and waits, nothing is written to it.
   /// One rank may say so, or all.
   void drop(std::int64_t number);
+  /// Local. Files of members that this rank's threads make are there, or cannot be.
+  void wait_until_made();
   bool is_empty() const { return open_.empty() && closed_.empty(); }
   /// Local. In the order in which they were added.
   std::vector<Dataset*> open_members() const;
@@ -140,6 +148,7 @@ class Bundle final : public WritesTogether {
   };
 
   void complete(bool later);
+  void finish_making();
   void settle();
   JointOutcome finish(JointWrite& write);
   void leave_under_way(std::unique_ptr<JointWrite> write);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -15,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/attempt.h"
 #include "bundle/bundle.h"
 #include "comm/thread_ranks.h"
 #include "comm/topology.h"
@@ -191,6 +193,78 @@ TEST_P(BundleSchemes, each_writes_what_files_one_after_another_are) {
 
 INSTANTIATE_TEST_SUITE_P(, BundleSchemes, ::testing::Values(1, 2, 3, 4, 7));
 
+/// One file of rows of which each rank has a part, so that all have a piece of each window.
+void put_rows(Dataset& ds, Count rows) {
+  constexpr Count width = 16;
+  const Comm& comm = ds.comm();
+  const VarId var = ds.def_var(
+      "v", Type::int32, std::array{ds.def_dim("y", rows), ds.def_dim("x", width * comm.size())});
+  ds.enddef();
+  std::vector<std::int32_t> values(static_cast<std::size_t>(rows * width), comm.rank());
+  std::vector<Request> list(1);
+  list[0].var = var;
+  list[0].write = true;
+  list[0].selection = Subarray{{0, width * comm.rank()}, {rows, width}, {}};
+  list[0].elements = rows * width;
+  list[0].memory = {reinterpret_cast<std::byte*>(values.data()), Type::int32, {}, nullptr};
+  ds.execute(list, true);
+}
+
+// Between nodes of one rank each window has one message of each rank that does not own it: who
+// owns how many, and so how many messages a rank has to receive, is the plan's.
+TEST(Bundles, messages_are_those_of_the_plan) {
+  constexpr int ranks = 4;
+  constexpr Count window = 4096;
+  const std::vector<std::int64_t> windows{12, 3};  // 3 ranks and 1
+  const std::vector<std::int64_t> bytes{windows[0] * window, windows[1] * window};
+  const BundlePlan plan = plan_bundle(bytes, ranks, 1, BundleScheme::bps);
+  std::vector<std::int64_t> owned(ranks);
+  for (std::size_t f = 0; f < windows.size(); ++f)
+    for (std::int64_t w = 0; w < windows[f]; ++w)
+      ++owned[static_cast<std::size_t>(plan.owner(f, w, windows[f]))];
+  EXPECT_EQ(owned, (std::vector<std::int64_t>{4, 4, 4, 3}));
+  BundleRates rates;
+  rates.unit_bytes = window;
+  const BundlePrediction predicted = predict(plan, rates);
+  EXPECT_EQ(predicted.files[0].messages, owned[0] * (ranks - 1));
+  EXPECT_EQ(predicted.files[1].messages, owned[3] * (ranks - 1));
+  const std::int64_t all = windows[0] + windows[1];
+
+  const std::string report = folder() + "/report.json";
+  std::filesystem::remove(report);
+  const HintMap hints{{"bundle_scheme", "bps"},
+                      {"ranks_per_node", "1"},
+                      {"exchange", "message"},
+                      {"nc_header_align_size", "4096"},
+                      {"window_size", "4096"}};
+  ::setenv("FOREBAY_REPORT", ("json:" + report).c_str(), 1);
+  std::string told;
+  run_as_threads(ranks, [&](const Comm& comm) {
+    std::vector<std::unique_ptr<Dataset>> files;
+    std::unique_ptr<Bundle> bundle;
+    for (std::size_t f = 0; f < windows.size(); ++f) {
+      auto ds = Dataset::create(comm, path_of("messages", static_cast<int>(f)), 5, false, hints);
+      if (!bundle) bundle = std::make_unique<Bundle>(comm, "b", 1, bundle_options(ds->method()));
+      ASSERT_TRUE(bundle->add(*ds));
+      put_rows(*ds, bytes[f] / (64 * ranks));
+      files.push_back(std::move(ds));
+    }
+    bundle->complete();
+    if (comm.is_root()) told = bundle->plan_json();
+    for (auto& file : files) bundle->close(std::move(file));
+    bundle->complete();
+    bundle->tell();
+  });
+  ::unsetenv("FOREBAY_REPORT");
+  // A rank sends one for each window that it does not own.
+  const auto most = all - *std::min_element(owned.begin(), owned.end());
+  const std::string expected = "\"messages\":{\"max\":" + std::to_string(most) +
+                               ",\"sum\":" + std::to_string((ranks - 1) * all) + "}";
+  EXPECT_NE(told.find(expected), std::string::npos) << expected << " is not in " << told;
+  // When each file was written is told, too.
+  EXPECT_NE(told.find("\"visible\":"), std::string::npos) << told;
+}
+
 TEST(Bundles, more_files_than_ranks_and_memory_for_less_than_all) {
   const Program program(77, 2, 1000);
   write_apart(program, 2);
@@ -209,6 +283,7 @@ struct Simple {
   VarId var = 0;
   Count each = 10;
 
+  explicit Simple(std::unique_ptr<Dataset> made) : ds(std::move(made)) {}
   Simple(const Comm& comm, const std::string& path, const HintMap& hints = {})
       : ds(Dataset::create(comm, path, 5, false, hints)) {}
   void define(bool chunked = false) {
@@ -335,6 +410,142 @@ TEST(Bundles, one_full_disk_of_several_is_that_files_error) {
       EXPECT_EQ(again->schema().vars.size(), 1u);
       again->close();
     }
+  });
+}
+
+/// A member that a thread makes, as front ends have it made.
+Simple made_later(const Comm& comm, const std::string& path) {
+  const HintMap hints{{"bundle_create", "later"}};
+  return Simple(Dataset::create(comm, path, 5, false, hints, true));
+}
+
+std::string new_path(const std::string& name) {
+  std::filesystem::create_directories(folder() + "/made");
+  return folder() + "/made/" + name + ".nc";
+}
+
+/// How a folder's files are cut is known from the first.
+void begin_folder(const Comm& comm) {
+  if (comm.is_root()) std::filesystem::remove_all(folder() + "/made");
+  comm.barrier();
+  Simple first(comm, new_path("first"));
+  first.ds->close();
+}
+
+TEST(BundleCreate, later_members_are_made_by_threads_and_are_the_same) {
+  run_as_threads(3, [&](const Comm& comm) {
+    begin_folder(comm);
+    Bundle bundle = bundle_of(comm, 40);
+    std::vector<Simple> files;
+    for (int f = 0; f < 40; ++f) {
+      files.push_back(made_later(comm, new_path(std::to_string(f))));
+      // More than a few at a time are made at once.
+      EXPECT_EQ(comm.all_reduce(files.back().ds->is_being_made(), Reduce::min),
+                comm.all_reduce(files.back().ds->is_being_made(), Reduce::max));
+      if (f == 0) EXPECT_TRUE(files.back().ds->is_being_made());
+      EXPECT_TRUE(bundle.add(*files.back().ds));
+    }
+    for (Simple& file : files) file.define(), file.put(7), bundle.close(std::move(file.ds));
+    EXPECT_NO_THROW(bundle.tell());
+    Simple apart(comm, new_path("apart"));
+    apart.define();
+    apart.put(7);
+    apart.ds->close();
+    for (const char* name : {"0", "17", "39"})
+      EXPECT_EQ(content(new_path(name)), content(new_path("apart"))) << name;
+  });
+}
+
+TEST(BundleCreate, what_fails_later_is_told_by_the_close_that_completes_the_bundle) {
+  for (const bool closed : {true, false}) {
+    run_as_threads(3, [&](const Comm& comm) {
+      begin_folder(comm);
+      if (comm.is_root()) std::filesystem::remove_all(folder() + "/made");
+      comm.barrier();
+      Bundle bundle = bundle_of(comm, closed ? 2 : 1);
+      Simple lost = made_later(comm, folder() + "/made/lost.nc");
+      EXPECT_TRUE(lost.ds->is_being_made());
+      Simple good(comm, path_of("good", 0));
+      EXPECT_TRUE(bundle.add(*lost.ds));
+      EXPECT_TRUE(bundle.add(*good.ds));
+      for (Simple* one : {&lost, &good}) one->define(), one->put(3);
+      if (closed) bundle.close(std::move(lost.ds));
+      const auto told = attempt_to([&] { bundle.close(std::move(good.ds)); });
+      ASSERT_TRUE(told);
+      EXPECT_NE(told->message().find("lost.nc"), std::string::npos) << told->message();
+      EXPECT_EQ(comm.all_reduce(to_int(told->code()), Reduce::max), to_int(told->code()));
+      if (!closed) EXPECT_TRUE(attempt_to([&] { bundle.close(std::move(lost.ds)); }));
+      auto outcomes = bundle.take_outcomes();
+      ASSERT_EQ(outcomes.size(), 2U);
+      std::sort(outcomes.begin(), outcomes.end(),
+                [](const auto& x, const auto& y) { return x.second < y.second; });
+      EXPECT_LT(outcomes[0].second, 0);
+      EXPECT_EQ(outcomes[1].second, 0);
+      EXPECT_GT(size_of_file(path_of("good", 0)), 120);
+    });
+  }
+}
+
+TEST(BundleCreate, whatever_needs_a_file_waits_until_it_is_made) {
+  const std::vector<std::function<void(Simple&)>> needs = {
+      [](Simple& one) { EXPECT_EQ(one.get(), 7); },
+      [](Simple& one) { one.ds->sync(); },
+      [](Simple& one) { one.ds->begin_independent(), one.ds->end_independent(); },
+      [](Simple& one) { one.ds->redef(), one.ds->enddef(); },
+  };
+  for (std::size_t need = 0; need < needs.size(); ++need) {
+    run_as_threads(2, [&](const Comm& comm) {
+      begin_folder(comm);
+      Bundle bundle = bundle_of(comm);
+      Simple a = made_later(comm, new_path("a")), chunked = made_later(comm, new_path("chunked"));
+      Simple open = made_later(comm, new_path("open"));  // still in define mode
+      for (Simple* one : {&a, &chunked, &open}) EXPECT_TRUE(bundle.add(*one->ds));
+      a.define();
+      a.put(7);
+      chunked.define(true);  // its definitions do not wait
+      EXPECT_FALSE(chunked.ds->is_being_made());
+      needs[need](a);
+      for (Simple* one : {&a, &open}) EXPECT_FALSE(one->ds->is_being_made());
+      open.define();
+      open.put(8);
+      for (Simple* one : {&a, &chunked, &open}) bundle.close(std::move(one->ds));
+      bundle.complete();
+      EXPECT_NO_THROW(bundle.tell());
+      EXPECT_GT(size_of_file(new_path("open")), 80);
+    });
+  }
+}
+
+TEST(BundleCreate, aborted_members_are_gone) {
+  run_as_threads(2, [&](const Comm& comm) {
+    begin_folder(comm);
+    Bundle bundle = bundle_of(comm);
+    for (const bool defined : {true, false}) {
+      Simple a = made_later(comm, new_path("a"));
+      EXPECT_TRUE(a.ds->is_being_made());
+      EXPECT_TRUE(bundle.add(*a.ds));
+      if (defined) a.define();
+      bundle.remove(*a.ds);
+      EXPECT_NO_THROW(a.ds->drop(true));
+      comm.barrier();
+      EXPECT_FALSE(std::filesystem::exists(new_path("a")));
+      comm.barrier();
+    }
+  });
+}
+
+TEST(BundleCreate, a_file_that_is_there_already_is_made_at_once) {
+  run_as_threads(2, [&](const Comm& comm) {
+    begin_folder(comm);
+    Simple there(comm, new_path("a"));
+    there.ds->close();
+    Simple again = made_later(comm, new_path("a"));
+    EXPECT_FALSE(again.ds->is_being_made());
+    again.ds->close();
+    const HintMap hints{{"bundle_create", "later"}};
+    const auto at_once = Dataset::create(comm, new_path("b"), 5, false, hints);
+    EXPECT_FALSE(at_once->is_being_made());
+    at_once->close();
   });
 }
 

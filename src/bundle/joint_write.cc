@@ -160,14 +160,31 @@ JointOutcome JointWrite::finish() {
   std::vector<std::size_t> mine;
   for (std::size_t f = 0; f < files_.size(); ++f)
     if (codes[f] == 0 && root_of(plan_, f) == comm_.rank()) mine.push_back(f);
+  // Nanoseconds of all, and of each file: its first, and less its last and when it was visible.
+  const std::size_t n = files_.size();
+  const auto since = [this] {
+    return std::chrono::nanoseconds(std::chrono::steady_clock::now() - began_).count();
+  };
+  codes.resize(4 * n + 1);
+  for (std::size_t f = 0; f < n; ++f) {
+    const MergedFile::Span span = merged_->span(f);
+    codes[n + f] = span.begin;
+    codes[2 * n + f] = -span.end;
+  }
   each_at_once(mine, slow_, [&](std::size_t f) {
     note(f, attempt_to([&] { files_[f]->publish_alone(facts_.numrecs[f]); }));
+    codes[3 * n + f] = -since();
   });
-  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - began_;
-  codes.back() = -took.count();
+  codes.back() = -since();
   comm_.all_reduce(codes, Reduce::min);
-  outcome.seconds = static_cast<double>(-codes.back()) * 1e-9;
-  codes.pop_back();
+  const auto seconds = [](std::int64_t ns) { return static_cast<double>(ns) * 1e-9; };
+  outcome.seconds = seconds(-codes.back());
+  for (std::size_t f = 0; f < n; ++f) {
+    const bool any = codes[2 * n + f] != 0;
+    outcome.times.push_back(
+        {any ? seconds(codes[n + f]) : 0, seconds(-codes[2 * n + f]), seconds(-codes[3 * n + f])});
+  }
+  codes.resize(n);
   outcome.codes = std::move(codes);
   return outcome;
 }

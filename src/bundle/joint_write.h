@@ -18,6 +18,7 @@
 namespace forebay {
 
 struct BundleOptions;
+struct FileSeconds;
 
 /// What ranks agree on before anything moves.
 struct JointFacts {
@@ -33,6 +34,7 @@ struct JointOutcome {
   std::vector<std::int64_t> codes;  ///< of each file; 0: it is all there, and visible
   std::int64_t latency = 0;
   double seconds = 0;
+  std::vector<FileSeconds> times;  ///< of each file
 };
 
 /// Collective. Throws on all ranks or on none.

@@ -17,6 +17,7 @@
 #include "comm/session.h"
 #include "dataset/probe.h"
 #include "method/method_values.h"
+#include "storage/file.h"
 
 namespace forebay {
 
@@ -26,15 +27,25 @@ struct Entry {
   struct Added {
     std::string path;
     std::optional<int> code;  // once it is closed
+    bool pending = false;     // requests of this rank's were, when it was closed
+
+    int status() const {
+      const int known = code.value_or(0);
+      return known == 0 && pending ? to_int(Errc::epending) : known;
+    }
   };
   std::unique_ptr<Bundle> bundle;
   std::vector<Added> added;           // by forebay_bundle_add, in order
   std::vector<const Dataset*> apart;  // those that could not wait, and are open
 
-  void note(const std::string& path, int code) {
+  /// The file of that name that is not closed yet; null: none.
+  Added* find(const std::string& path) {
     const auto at = std::find_if(added.begin(), added.end(),
                                  [&](const Added& one) { return !one.code && one.path == path; });
-    if (at != added.end()) at->code = code;
+    return at != added.end() ? &*at : nullptr;
+  }
+  void note(const std::string& path, int code) {
+    if (Added* const one = find(path)) one->code = code;
   }
   void note_outcomes() {
     for (const auto& [path, code] : bundle->take_outcomes()) note(path, code);
@@ -83,16 +94,11 @@ void complete_all() {
   how_many = 0;
 }
 
-void watch_the_end() {
-  static const bool watched = (at_the_end(complete_all), true);
-  static_cast<void>(watched);
-}
-
 /// Collective, on all ranks or on none.
 Entry& make_bundle(const Comm& comm, const std::string& name, const BundleOptions& options) {
   std::map<int, Entry> made;  // a node that moves without memory, once all ranks have it
   together(comm, [&] {
-    watch_the_end();
+    at_the_end(complete_all);
     std::int64_t id = std::chrono::system_clock::now().time_since_epoch().count();
     id = static_cast<std::int64_t>(
         (hash_of(std::as_bytes(std::span(name))) ^ static_cast<std::uint64_t>(id)) >> 2);
@@ -164,13 +170,17 @@ void end_file(const Dataset& dataset, F&& end) {
 
 }  // namespace
 
-int meet_before_opening(const Comm& comm, const char* path, int mode) {
+int meet_before_opening(const Comm& comm, const char* path, int mode, bool makes) {
   // Rank 0 looks at the file, as names are asked for once, and tells the mode; the others may have
-  // bundles that it is not in. Maxima: the bundle's id, the member's number, whether any waits.
-  std::array<std::int64_t, 4> found{};
-  if (comm.is_root()) found[3] = mode;
+  // bundles that it is not in. Maxima: the bundle's id, the member's number, whether any waits, and
+  // whether one is open that would be made anew.
+  std::array<std::int64_t, 5> found{};
+  if (comm.is_root()) found[4] = mode;
   for (auto& [number, entry] : entries()) {
     const Bundle& bundle = *entry.bundle;
+    if (path != nullptr && makes && !bundle.is_empty())
+      found[3] |=
+          bundle.has_open(strip_prefix(path), comm.is_root() ? file_number(path) : FileNumber());
     const std::int64_t member = path != nullptr ? bundle.waiting_as(path, comm.is_root()) : 0;
     if (member == 0) continue;
     const bool waits = bundle.waits(member) == Bundle::Waits::yes;
@@ -179,8 +189,12 @@ int meet_before_opening(const Comm& comm, const char* path, int mode) {
     found[0] = bundle.id();
     found[1] = member;
   }
-  comm.max_and_sum(found, 3);
-  const int root_mode = static_cast<int>(found[3]);
+  comm.max_and_sum(found, 4);
+  const int root_mode = static_cast<int>(found[4]);
+  if (found[3] != 0)
+    throw Error(Errc::einval,
+                std::string(path ? path : "a file") + " is in a bundle already, and open",
+                "close it before it is created anew");
   if (found[1] == 0 && found[2] == 0) return root_mode;
   const auto here = std::find_if(entries().begin(), entries().end(), [&](const auto& one) {
     return one.second.bundle->id() == found[0] && is_alike(one.second.bundle->comm(), comm);
@@ -201,8 +215,21 @@ int meet_before_opening(const Comm& comm, const char* path, int mode) {
   return root_mode;
 }
 
+namespace {
+
+/// Collective. Of a file that nobody waits with.
+void make_at_once(Dataset& dataset) {
+  const auto failed = attempt_to([&] { dataset.finish_making(); });
+  if (!failed) return;
+  attempt_to([&] { dataset.abort(); });
+  throw *failed;
+}
+
+}  // namespace
+
 void join_bundle(Dataset& dataset) {
-  if (!dataset.method().passed_on.contains("bundle") || !dataset.writable()) return;
+  if (!dataset.method().passed_on.contains("bundle") || !dataset.writable())
+    return make_at_once(dataset);
   const std::string name = method_value(dataset.method(), "bundle");
   const Comm& comm = dataset.comm();
   Entry* entry = find(name);
@@ -210,6 +237,7 @@ void join_bundle(Dataset& dataset) {
   // Behind a meeting: a sentence that there is no memory for is left out of the report.
   const auto leave_out = [&](auto&& why) {
     attempt_to([&] { dataset.remark("bundle " + name + ": left out, as " + why()); });
+    make_at_once(dataset);
   };
   if (meant.is_open_twice())
     return leave_out([] { return std::string("the file is open in a bundle already"); });
@@ -239,6 +267,7 @@ bool any_bundles() { return how_many > 0; }
 
 void delete_waiting(const std::string& path) {
   std::vector<std::pair<Bundle*, std::int64_t>> waiting;
+  for (auto& [number, entry] : entries()) entry.bundle->wait_until_made();
   for (auto& [number, entry] : entries())
     for (const std::int64_t member : entry.bundle->closed_as(path))
       waiting.emplace_back(entry.bundle.get(), member);
@@ -291,6 +320,7 @@ std::optional<Error> each_member(Entry& entry, F&& f) {
 int open_bundle(const Comm& comm, const std::string& name, const HintMap& hints) {
   const BundleOptions options = agreed_options(comm, hints);
   together(comm, [&] {
+    if (name.empty()) throw Error(Errc::ebadname, "the name is empty");
     if (find(name) != nullptr)
       throw Error(Errc::einval, "a bundle of the name \"" + name + "\" is open",
                   "close it, or choose another name");
@@ -311,9 +341,12 @@ void add_to_bundle(int number, Dataset& ds) {
     throw Error(Errc::einval, ds.path() + " is in a bundle already",
                 "a file is a member of one bundle, once");
   entry.note_outcomes();
-  if (!entry.bundle->add(ds, meant.file())) entry.apart.push_back(&ds);
+  if (!entry.bundle->add(ds, meant.file())) {
+    entry.apart.push_back(&ds);
+    ds.finish_making();
+  }
   entry.note(ds.path(), 0);  // of that name was one that has been aborted
-  entry.added.push_back({ds.path(), std::nullopt});
+  entry.added.push_back({ds.path(), std::nullopt, false});
 }
 
 void wait_for_bundle(int number) {
@@ -359,8 +392,12 @@ std::string close_bundle(int number,
   Entry& entry = entry_of(number);
   std::optional<Error> failed;
   // In the order of the members, which is that of all ranks: their numbers may differ.
-  for (const Dataset* member : entry.bundle->open_members())
-    attempt_into(failed, [&] { entry.bundle->close_later(take(*member)); });
+  for (const Dataset* member : entry.bundle->open_members()) {
+    Entry::Added* const added = entry.find(member->path());
+    const auto code = attempt_to([&] { entry.bundle->close_later(take(*member)); });
+    if (added && code && code->code() == Errc::epending) added->pending = true;
+    keep_first(failed, code);
+  }
   for (const Dataset* file : std::exchange(entry.apart, {})) {
     const std::string path = file->path();
     const auto code = attempt_to([&] { take(*file)->close(); });
@@ -370,7 +407,7 @@ std::string close_bundle(int number,
   attempt_into(failed, [&] { entry.bundle->complete(); });
   entry.note_outcomes();
   for (std::size_t i = 0; i < std::min(statuses.size(), entry.added.size()); ++i)
-    statuses[i] = entry.added[i].code.value_or(0);
+    statuses[i] = entry.added[i].status();
   attempt_into(failed, [&] { entry.bundle->tell(); });
   std::string plan;
   attempt_into(failed, [&] { plan = entry.bundle->plan_json(); });

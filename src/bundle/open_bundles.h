@@ -16,8 +16,9 @@ namespace forebay {
 
 /// Collective, in place of a broadcast of rank 0's `mode`: before a file is opened or created. A
 /// closed member of that name that waits is completed, with its bundle. Errc::eperm where it waits
-/// in a bundle of other ranks. `path` may be null.
-int meet_before_opening(const Comm& comm, const char* path, int mode);
+/// in a bundle of other ranks. `path` may be null. `makes`: a file is made anew there, which one
+/// that is open in a bundle does not bear: Errc::einval.
+int meet_before_opening(const Comm& comm, const char* path, int mode, bool makes);
 
 /// Collective, ends in a meeting. Makes a new file a member of the bundle that its method names, if
 /// it does.

@@ -28,8 +28,9 @@ class Session {
 /// (MPICH, Intel MPI, Slurm), MVAPICH, PALS or ALPS (Cray).
 bool launched_by_mpi();
 
-/// Local. f() is called when MPI_Finalize begins, while ranks may still talk to each other; in a
-/// process that has not started MPI, when it exits.
+/// Local. f() is called when MPI_Finalize begins, while ranks may still talk to each other; where
+/// MPI has not started, or has ended, when the process exits. To be told again by whoever may have
+/// told it on the other side of MPI's start: f() is called once at each of these ends.
 void at_the_end(void (*f)());
 
 }  // namespace forebay

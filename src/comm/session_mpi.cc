@@ -1,4 +1,5 @@
 #include <cstdlib>
+#include <set>
 
 #include "comm/mpi.h"
 #include "comm/session.h"
@@ -34,9 +35,13 @@ Session::~Session() {
 
 // MPI deletes the attributes of MPI_COMM_SELF first.
 void at_the_end(void (*f)()) {
-  int initialised = 0;
+  int initialised = 0, finalised = 0;
   MPI_Initialized(&initialised);
-  if (!initialised) {
+  MPI_Finalized(&finalised);
+  const bool by_mpi = initialised && !finalised;
+  static std::set<void (*)()> known[2];  // told at exit, and by MPI
+  if (!known[by_mpi].insert(f).second) return;
+  if (!by_mpi) {
     std::atexit(f);
     return;
   }

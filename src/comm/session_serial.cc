@@ -1,4 +1,5 @@
 #include <cstdlib>
+#include <set>
 
 #include "comm/session.h"
 
@@ -9,6 +10,9 @@ bool launched_by_mpi() { return false; }
 Session::Session() = default;
 Session::~Session() = default;
 
-void at_the_end(void (*f)()) { std::atexit(f); }
+void at_the_end(void (*f)()) {
+  static std::set<void (*)()> known;
+  if (known.insert(f).second) std::atexit(f);
+}
 
 }  // namespace forebay

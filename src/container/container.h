@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "array/schema.h"
@@ -45,6 +46,9 @@ struct ContainerSite {
   WriteQueue* later = nullptr;  ///< for the files that values are written to; null: none
 };
 
+/// Device and inode: which file it is, whatever its name. Zeros: none.
+using FileNumber = std::pair<std::uint64_t, std::uint64_t>;
+
 class Container {
  public:
   virtual ~Container() = default;
@@ -52,8 +56,15 @@ class Container {
   // -- opening
 
   /// Collective. Makes the file, `exclusive`: Errc::eexist where there is one. `made`: this rank
-  /// did.
-  virtual void create(bool exclusive, bool& made) = 0;
+  /// did. `may_be_later`: where the method wants it a thread makes the file, meanwhile.
+  virtual void create(bool exclusive, bool may_be_later, bool& made) = 0;
+  /// Local; the same on all ranks. A thread makes it still: no rank but the one with the thread may
+  /// open it.
+  virtual bool is_being_made() const { return false; }
+  /// Local. Waits for that, where this rank has the thread, and throws as creating would have.
+  /// What rank 0's file is.
+  virtual FileNumber wait_until_made() { return {}; }
+  virtual void made() {}  ///< local, on all ranks, behind it
   /// Collective. Reads definitions into the schema, and what else is needed before data.
   virtual void open() = 0;
   /// Whether release() has something to free on this rank.

@@ -111,31 +111,31 @@ std::unique_ptr<Dataset> Dataset::start(const Comm& comm, F&& begin) {
 }
 
 std::unique_ptr<Dataset> Dataset::create(Comm comm, const std::string& path, int version,
-                                         bool no_clobber, const HintMap& hints) {
+                                         bool no_clobber, const HintMap& hints, bool may_be_later) {
   return start(comm, [&](std::unique_ptr<Dataset>& ds, bool& made) {
     Arguments arguments{hints, version * 2 + (no_clobber ? 1 : 0)};
     Method method = shared_method(comm, path, arguments);
     begin_new(ds, comm, path, static_cast<int>(arguments.flag / 2), arguments.flag % 2 == 1,
-              std::move(method), made);
+              std::move(method), may_be_later, made);
   });
 }
 
 std::unique_ptr<Dataset> Dataset::create_by(Comm comm, const std::string& path, int version,
                                             bool no_clobber, const Method& method) {
   return start(comm, [&](std::unique_ptr<Dataset>& ds, bool& made) {
-    begin_new(ds, comm, path, version, no_clobber, method, made);
+    begin_new(ds, comm, path, version, no_clobber, method, false, made);
   });
 }
 
 void Dataset::begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const std::string& path,
-                        int version, bool exclusive, Method method, bool& made) {
+                        int version, bool exclusive, Method method, bool may_be_later, bool& made) {
   check_layouts(path, method);
   ds.reset(new Dataset(comm, strip_prefix(path), std::move(method)));
   ds->schema_.version = version;
   if (!exclusive) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
   ds->created_ = ds->changed_ = true;
   ds->use_container();
-  ds->container_->create(exclusive, made);
+  ds->container_->create(exclusive, may_be_later, made);
   // An exclusive creation tells that what logs there are belong to a file that was removed.
   if (exclusive) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
   ds->start_staging();
@@ -351,6 +351,8 @@ void Dataset::close() {
 }
 
 void Dataset::abort() {
+  // What could not be made need not be removed.
+  if (attempt_to([&] { finish_making(); })) created_ = false;
   const bool remove = created_;
   if (mode_ == Mode::define && before_redef_) {
     schema_ = std::move(*before_redef_);

@@ -63,9 +63,11 @@ class Dataset {
  public:
   /// Collective. Creates (truncating, unless `no_clobber`: Errc::eexist) a file and enters define
   /// mode. `version` is 1, 2 or 5. Rank 0's arguments count. `hints` are the API-level hints
-  /// (MPI_Info); environment and XML are read here.
+  /// (MPI_Info); environment and XML are read here. `may_be_later`: where the method wants it a
+  /// thread makes the file, until write_with()'s others, or finish_making(), ask for it.
   static std::unique_ptr<Dataset> create(Comm comm, const std::string& path, int version,
-                                         bool no_clobber, const HintMap& hints);
+                                         bool no_clobber, const HintMap& hints,
+                                         bool may_be_later = false);
   /// Collective. Opens an existing file in collective data mode.
   static std::unique_ptr<Dataset> open(Comm comm, const std::string& path, bool writable,
                                        const HintMap& hints);
@@ -243,6 +245,11 @@ class Dataset {
   std::string place_now() { return container_->place_now(); }
   void moved(const std::string& path) { container_->moved(path_ = path); }
   void expect(std::uint64_t inode) { container_->expect(inode); }
+  /// Those of the container; finish_making() is collective, and does what is left of them.
+  bool is_being_made() const { return container_->is_being_made(); }
+  FileNumber wait_until_made() { return container_->wait_until_made(); }
+  void made() { container_->made(); }
+  void finish_making();
   /// Collective over `comm`, of the ranks of all of `all`, which are in collective data mode. What
   /// wait(Which::all) does for each, with one agreement. The first error of all.
   static std::optional<Error> wait_for_all(const Comm& comm, std::span<Dataset* const> all);
@@ -276,7 +283,7 @@ class Dataset {
   template <typename F>
   static std::unique_ptr<Dataset> start(const Comm& comm, F&& begin);
   static void begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const std::string& path,
-                        int version, bool exclusive, Method method, bool& made);
+                        int version, bool exclusive, Method method, bool may_be_later, bool& made);
   static void begin_old(std::unique_ptr<Dataset>& ds, const Comm& comm, const std::string& path,
                         bool writable, Method method, const std::string& found);
 

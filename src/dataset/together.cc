@@ -22,6 +22,12 @@ void Dataset::Staging::write_with_others() {
 
 Count Dataset::Staging::room() { return dataset_.others_ ? dataset_.others_->room() : 0; }
 
+void Dataset::finish_making() {
+  if (!is_being_made()) return;
+  made();
+  by_root(comm_, [&] { wait_until_made(); });
+}
+
 void Dataset::forget_others() {
   others_ = nullptr;
   container_->put_off_definitions(false);

@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, 3> client_caches = {"auto", "coherent", "
 constexpr std::array<std::string_view, 2> splits = {"none", "step"};
 constexpr std::array<std::string_view, 3> swaps = {"auto", "enable", "disable"};
 
+constexpr std::array<std::string_view, 2> bundle_create_words = {"at_once", "later"};
 constexpr std::array<std::string_view, 7> bundle_scheme_words = {"auto", "off", "joint",   "bps",
                                                                  "lps",  "ips", "balanced"};
 
@@ -142,6 +143,12 @@ constexpr KeySpec common_keys[] = {
               "while the program goes on.",
               "engine"},
              nullptr, switches),
+    word_key(
+        {"bundle_create", "at_once|later", "at_once",
+         "later: new files of a bundle are made by threads while the program goes on, and what "
+         "fails is told when the bundle is written.",
+         "engine"},
+        nullptr, bundle_create_words),
     size_key({"checkpoint_memory", "bytes, at least 0", "256MiB",
               "Bytes of checkpoints of an adjoint computation that a rank keeps in memory "
               "(docs/checkpoints.md). 0: each is in a file when it was pushed.",

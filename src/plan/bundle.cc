@@ -239,14 +239,17 @@ BundlePrediction predict(const BundlePlan& plan, const BundleRates& rates) {
   BundlePrediction all;
   const double n = plan.ranks;
   const bool isolated = plan.scheme == BundleScheme::ips;
-  const bool one_group = plan.groups.size() == 1;
+  // Windows go round over all ranks.
+  const bool dealt = plan.scheme == BundleScheme::joint || plan.scheme == BundleScheme::off;
   // Those of all groups send at a time: how many pairs there are.
   double pairs = 0;
   for (const BundleGroup& group : plan.groups)
     pairs += isolated ? std::max(0.0, n - group.ranks) : group.ranks * (n - 1);
   const double crowd = 1 + pairs / rates.pairs;
-  const double writers =
-      plan.scheme == BundleScheme::off ? 1 : static_cast<double>(plan.bytes.size());
+  const double writers = dealt ? 1 : static_cast<double>(plan.bytes.size());
+  // Files of one group are written one after another; but for off, in one operation.
+  std::vector<double> files_of(plan.groups.size());
+  for (const int group : plan.group_of) ++files_of[static_cast<std::size_t>(group)];
   const double writer_bytes = std::min(rates.writer_bytes, rates.file_system_bytes / writers);
   for (std::size_t file = 0; file < plan.bytes.size(); ++file) {
     const double members = plan.group(file).ranks;
@@ -268,8 +271,11 @@ BundlePrediction predict(const BundlePlan& plan, const BundleRates& rates) {
     // The group's root receives what it does not own, and writes.
     const double parts = isolated ? units * (members - 1) : units * (members - 1) / members;
     cost.aggregation = parts * rates.message + bytes * (members - 1) / members / rates.node_bytes;
-    cost.write = bytes / writer_bytes + units * rates.call + rates.meeting;
-    if (one_group && plan.scheme == BundleScheme::joint) cost.write += units * rates.hand_over / n;
+    const double together = plan.scheme == BundleScheme::off
+                                ? 1
+                                : files_of[static_cast<std::size_t>(plan.group_of[file])];
+    cost.write = bytes / writer_bytes + units * rates.call + rates.meeting / together;
+    if (dealt && n > 1) cost.write += units * rates.hand_over / n;
     all.files.push_back(cost);
   }
   std::vector<double> of_group(plan.groups.size());

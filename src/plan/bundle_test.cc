@@ -233,6 +233,20 @@ TEST(Bundle, ips_shuffles_least_and_has_the_slowest_collective_write) {
   }
 }
 
+// Of one file joint is what off is; a rank that is alone takes stripes from nobody.
+TEST(Bundle, joint_and_off_are_alike_for_one_file) {
+  const auto seconds = [](std::initializer_list<std::int64_t> bytes, int ranks, BundleScheme to) {
+    return predict(plan_bundle(std::vector<std::int64_t>(bytes), ranks, 1, to), {}).seconds;
+  };
+  const std::int64_t mib = 1 << 20;
+  EXPECT_DOUBLE_EQ(seconds({50 * mib}, 4, BundleScheme::joint),
+                   seconds({50 * mib}, 4, BundleScheme::off));
+  EXPECT_DOUBLE_EQ(seconds({mib, 2 * mib}, 1, BundleScheme::joint),
+                   seconds({mib, 2 * mib}, 1, BundleScheme::bps));
+  EXPECT_LT(seconds({50 * mib, 9 * mib}, 4, BundleScheme::joint),
+            seconds({50 * mib, 9 * mib}, 4, BundleScheme::off));
+}
+
 TEST(Bundle, lps_shuffles_longest) {
   for (const int ranks : {64, 128, 256, 512}) {
     const Findings found(ranks);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <string_view>
@@ -36,6 +37,7 @@ File::File(std::string path, bool writable, Rank rank, Report& report)
 
 File::~File() {
   if (queue_) queue_->drop(*this);
+  attempt_to([&] { wait_until_made(); });
   if (fd_ >= 0) ::close(fd_);
 }
 
@@ -50,12 +52,41 @@ void File::tally(Counter counter, std::int64_t n) {
   std::atomic_ref(report_[counter]).fetch_add(n, std::memory_order_relaxed);
 }
 
-void File::create(bool exclusive) {
-  if (drops_) return;
+// Its descriptor, or -errno.
+int File::make(bool exclusive) {
   const int flags = O_RDWR | O_CREAT | O_CLOEXEC | (exclusive ? O_EXCL : O_TRUNC);
-  if (!fault("open")) fd_ = ::open(path_.c_str(), flags, 0666);
-  if (fd_ < 0) throw system_error(errno, Errc::eofile, "creating", path_);
+  const int fd = fault("open") ? -1 : ::open(path_.c_str(), flags, 0666);
+  return fd < 0 ? -errno : fd;
+}
+
+void File::take_made(int made) {
+  made < 0 ? not_made_ = -made : fd_ = made;
+  if (made < 0) throw system_error(not_made_, Errc::eofile, "creating", path_);
   was_open_ = true;
+}
+
+void File::create(bool exclusive) {
+  if (!drops_) take_made(make(exclusive));
+}
+
+void File::create_later() {
+  if (drops_) return;
+  constexpr int most = 16;
+  static std::atomic<int> busy = 0;
+  const auto by_thread = [this] {
+    const int made = make(false);
+    --busy;
+    return made;
+  };
+  const bool few = ++busy <= most;
+  if (few && !attempt_to([&] { making_ = std::async(std::launch::async, by_thread); })) return;
+  --busy;
+  create(false);
+}
+
+void File::wait_until_made() {
+  if (making_.valid()) take_made(making_.get());
+  if (not_made_ != 0) take_made(-not_made_);
 }
 
 std::unique_ptr<File> make_nameless_file(const std::string& path, Rank rank, Report& report) {
@@ -68,6 +99,7 @@ std::unique_ptr<File> make_nameless_file(const std::string& path, Rank rank, Rep
 }
 
 void File::ensure_open() {
+  wait_until_made();
   if (fd_ >= 0 || drops_) return;
   // Not to wait for who writes to a pipe.
   const int flags = (writable_ ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK;
@@ -90,6 +122,7 @@ void File::ensure_open() {
 }
 
 std::string File::place_now() {
+  attempt_to([&] { wait_until_made(); });
   struct stat mine {
   }, there{};
   const auto is_at = [&](const char* path) {
@@ -111,6 +144,7 @@ int File::descriptor() {
 
 void File::close() {
   if (queue_) queue_->drop(*this);
+  attempt_to([&] { wait_until_made(); });
   if (fd_ < 0) return;
   const int fd = fd_;
   fd_ = -1;
@@ -286,6 +320,7 @@ bool File::is_linked() {
 }
 
 void File::sync() {
+  if (making_.valid()) wait_until_made();
   if (fd_ < 0) return;  // never written through this rank
   if (fault("fsync") || ::fsync(fd_) != 0)
     throw system_error(errno, Errc::ewrite, "synchronising", path_);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -38,6 +39,10 @@ class File : public ByteFile {
   /// Local. Creates the file, or truncates an existing one to nothing; `exclusive`: Errc::eexist
   /// instead.
   void create(bool exclusive);
+  /// Local. The same by a thread, as long as there are few at a time: a store may take long for it.
+  /// Whatever needs the descriptor waits for that, and fails as it did.
+  void create_later();
+  void wait_until_made();
   void ensure_open() override;
   void close();  ///< reports errors that the system kept until now
 
@@ -103,9 +108,12 @@ class File : public ByteFile {
   bool release(Offset offset, Count bytes) override;
   bool is_linked() override;
   int descriptor();  ///< opens now
+  StoreTimes& folder() { return *times_; }
 
  private:
   bool fault(const char* call);
+  int make(bool exclusive);
+  void take_made(int made);
   /// Threads may write different parts of the file at a time.
   void tally(Counter counter, std::int64_t n);
   using Clock = std::chrono::steady_clock;
@@ -116,6 +124,8 @@ class File : public ByteFile {
   Rank rank_;
   Report& report_;
   int fd_ = -1;
+  std::future<int> making_;  // its descriptor, or -errno
+  int not_made_ = 0;         // errno
   bool was_open_ = false, drops_ = false;
   std::uint64_t inode_ = 0;  // expected
   ClientCaches caches_ = ClientCaches::coherent;

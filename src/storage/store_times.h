@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/byte_file.h"
+#include "base/types.h"
 
 namespace forebay {
 
@@ -40,6 +41,9 @@ class CallTimes {
 
 struct StoreTimes {
   CallTimes reads, writes;
+  /// Of the file that was made there last, as Stripes has them; -1: none yet.
+  std::atomic<Count> stripe_unit = -1;
+  std::atomic<int> stripe_count = 0;
 
   /// Of the folder that a file is in; folders of data files beside a file count as that one.
   static std::shared_ptr<StoreTimes> of(const std::string& path);

@@ -144,11 +144,16 @@ void MergedFile::finish_later() {
 
 template <typename F>
 void MergedFile::attempt(std::size_t file, F&& f) {
+  const auto since = [&] {
+    return std::chrono::nanoseconds(std::chrono::steady_clock::now() - made_).count();
+  };
+  const std::int64_t begin = since();
   if (!ready(file)) return;
   auto failed = attempt_to(f);
-  if (!failed) return;
-  const std::lock_guard lock(states_[file]->mutex);
-  keep_first(states_[file]->failure, std::move(failed));
+  State& state = *states_[file];
+  const std::lock_guard lock(state.mutex);
+  state.span = {std::min(state.span.begin, begin), std::max<std::int64_t>(state.span.end, since())};
+  keep_first(state.failure, std::move(failed));
 }
 
 std::size_t MergedFile::read_at(Offset offset, std::span<std::byte> into) {

@@ -81,12 +81,19 @@ class MergedFile : public ByteFile {
   void finish_later();
   /// Of one file, on this rank. Nobody writes meanwhile.
   const std::optional<Error>& failure(std::size_t file) const { return states_[file]->failure; }
+  /// Nanoseconds since this was made; of a file that was not written to here, the largest number
+  /// and 0.
+  struct Span {
+    std::int64_t begin = std::numeric_limits<std::int64_t>::max(), end = 0;
+  };
+  Span span(std::size_t file) const { return states_[file]->span; }
 
  private:
   struct State {
     std::mutex mutex;
     std::optional<Error> failure;
     bool is_open = false;
+    Span span;
   };
   struct Place {
     std::size_t file;
@@ -104,6 +111,7 @@ class MergedFile : public ByteFile {
   std::atomic<bool> seeks_;  // where a file was not found
   std::vector<std::unique_ptr<State>> states_;
   CallTimes times_;
+  const std::chrono::steady_clock::time_point made_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace forebay

@@ -153,6 +153,64 @@ TEST(BundleCalls, a_full_disk_has_its_status) {
   expect_whole(good.path, 1);
 }
 
+TEST(BundleCalls, no_files_at_all_and_one_without_variables) {
+  int bundle = 0;
+  EXPECT_OK(forebay_bundle_open(MPI_COMM_WORLD, "none", MPI_INFO_NULL, &bundle));
+  EXPECT_OK(forebay_bundle_wait_all(bundle));
+  EXPECT_OK(forebay_bundle_flush(bundle));
+  EXPECT_OK(forebay_bundle_sync(bundle));
+  EXPECT_GT(forebay_bundle_plan(bundle, nullptr, 0), 0);
+  EXPECT_OK(forebay_bundle_close(bundle, nullptr));
+  EXPECT_OK(forebay_bundle_open(MPI_COMM_WORLD, "none", MPI_INFO_NULL, &bundle));
+  File empty = create("empty.nc");
+  EXPECT_OK(forebay_bundle_add(bundle, empty.id));
+  int status = 1;
+  EXPECT_OK(forebay_bundle_close(bundle, &status));
+  EXPECT_OK(status);
+  EXPECT_GT(bytes_of(empty.path), 0);
+}
+
+TEST(BundleCalls, pending_requests_have_their_status_where_they_were) {
+  int bundle = 0;
+  EXPECT_OK(forebay_bundle_open(MPI_COMM_WORLD, "pending", MPI_INFO_NULL, &bundle));
+  File good = create("a.nc"), late = create("b.nc");
+  for (File* file : {&good, &late}) {
+    EXPECT_OK(forebay_bundle_add(bundle, file->id));
+    define(*file);
+    put(*file, 0);
+  }
+  const int one = 1;
+  const MPI_Offset start[] = {0, 0}, count[] = {1, 1};
+  if (world.rank == 0) {
+    EXPECT_OK(ncmpi_iput_vara_int(late.id, late.var, start, count, &one, nullptr));
+  }
+  int statuses[] = {1, 1};
+  const int expected = world.rank == 0 ? NC_EPENDING : NC_NOERR;
+  EXPECT_ERR(expected, forebay_bundle_close(bundle, statuses));
+  EXPECT_OK(statuses[0]);
+  EXPECT_ERR(expected, statuses[1]);
+  expect_whole(good.path, 1);
+  expect_whole(late.path, 1);
+}
+
+// What a program says of an open member is not lost by its mistake.
+TEST(BundleCalls, a_member_that_is_open_is_not_made_anew) {
+  int bundle = 0, again = -1;
+  EXPECT_OK(forebay_bundle_open(MPI_COMM_WORLD, "anew", MPI_INFO_NULL, &bundle));
+  File file = create("a.nc");
+  EXPECT_OK(forebay_bundle_add(bundle, file.id));
+  define(file);
+  put(file, 0);
+  EXPECT_ERR(NC_EINVAL,
+             ncmpi_create(MPI_COMM_WORLD, file.path.c_str(), NC_64BIT_DATA, MPI_INFO_NULL, &again));
+  EXPECT_ERR(NC_EEXIST,
+             ncmpi_create(MPI_COMM_WORLD, file.path.c_str(), NC_NOCLOBBER, MPI_INFO_NULL, &again));
+  EXPECT_OK(forebay_bundle_flush(bundle));
+  put(file, 1);
+  EXPECT_OK(forebay_bundle_close(bundle, nullptr));
+  expect_whole(file.path, 2);
+}
+
 // A rank may have files of its own open, so that numbers of files differ from rank to rank.
 TEST(BundleCalls, numbers_of_files_differ_between_ranks) {
   int bundle = 0, own = -1;
@@ -525,6 +583,40 @@ TEST(BundleKeys, many_files_do_not_use_up_descriptors) {
   setrlimit(RLIMIT_NOFILE, &before);
   if (world.rank == 0)
     for (const std::string& path : paths) std::filesystem::remove(path);
+}
+
+TEST(BundleKeys, files_that_threads_make) {
+  Hints hints = keys("made", "3");
+  hints.emplace_back("bundle_create", "later");
+  for (int step = 0; step < 3; ++step) {
+    std::vector<File> files;
+    for (int f = 0; f < 4; ++f) {
+      const std::string name = std::to_string(step) + "_" + std::to_string(f);
+      if (world.rank == 0) std::filesystem::remove(world.path(name));
+      MPI_Barrier(MPI_COMM_WORLD);
+      files.push_back(create(name, hints));
+      define(files.back());
+      put(files.back(), 0);
+      EXPECT_OK(f == 3 ? ncmpi_abort(files.back().id) : ncmpi_close(files.back().id));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_FALSE(std::filesystem::exists(files[3].path));
+    for (int f = 0; f < 3; ++f) expect_whole(files[static_cast<std::size_t>(f)].path, 1);
+  }
+  // Whatever another file of the name is needed for: a second opening, or a removal.
+  File a = create("a.nc", hints), b = create("b.nc", hints);
+  for (File* file : {&a, &b}) {
+    define(*file);
+    put(*file, 0);
+    EXPECT_OK(ncmpi_close(file->id));
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (world.rank == 0) {
+    EXPECT_OK(ncmpi_delete(a.path.c_str(), MPI_INFO_NULL));
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  expect_whole(b.path, 1);
+  EXPECT_FALSE(std::filesystem::exists(a.path));
 }
 
 // Left for MPI_Finalize: what comes behind this program looks at it.

@@ -49,7 +49,8 @@ def report(path: str | PathLike, *, entry: int = -1) -> Figure:
     """Where the time went: a lane for each rank, with how much of every stretch of time each step took.
 
     `path` is a file that FOREBAY_REPORT=json:PATH made, `entry` which of the reports in it, from 0; -1 is the last.
-    Beyond 48 ranks neighbours share a lane. Reports that do not tell when the steps took place give bars.
+    Beyond 48 ranks neighbours share a lane. Reports that do not tell when the steps took place give bars. A bundle's
+    has a lane for each file, of the 48 largest: when its values were written, and when it became visible.
 
     Raises ValueError for what is no such report, IndexError for an entry that is not there.
     """
@@ -60,6 +61,8 @@ def report(path: str | PathLike, *, entry: int = -1) -> Figure:
             f"{path}: entry {entry} is not there (it has {n}: accepted are 0 to {n - 1}, or -1 for the last)"
         )
     chosen = reports[entry]
+    if _is_bundle(chosen):
+        return _draw_bundle(chosen, path, f"entry {entry % n} of {n} in " if n > 1 else "")
     ranks = chosen.get("ranks", 1)
     ranks = min(max(ranks, 1), 1 << 30) if isinstance(ranks, int) else 1
     per_rank = chosen.get("per_rank") if ranks <= _MOST_RANKS else None
@@ -95,14 +98,53 @@ def read_reports(path: str | PathLike) -> list[dict[str, Any]]:
                 entry = json.loads(line)
             except (ValueError, RecursionError):
                 entry = None
-            if isinstance(entry, dict) and "bundle" in entry and "steps" not in entry:
-                continue  # of several files that were written together, not of one
+            if _is_bundle(entry):
+                found.append(entry)
+                continue
             if not isinstance(entry, dict) or not isinstance(entry.get("steps"), dict):
                 raise _refusal(path, f"line {number} is no report")
             found.append(entry)
     if not found:
         raise _refusal(path, "there is no report in it")
     return found
+
+
+def _is_bundle(entry: Any) -> bool:
+    """Of several files that were written together, not of one."""
+    return isinstance(entry, dict) and "bundle" in entry and "steps" not in entry
+
+
+def _draw_bundle(told: dict[str, Any], path: str | PathLike, where: str) -> Figure:
+    files = told.get("files")
+    files = [one for one in files if isinstance(one, dict)] if isinstance(files, list) else []
+    files = sorted(files, key=lambda one: -_number(one.get("bytes")))[:_MOST_LANES]
+    spans = [[_number(one.get(key)) for key in ("begin", "end", "visible")] for one in files]
+    last = max((max(times) for times in spans), default=0.0)
+    if last <= 0:
+        raise _refusal(path, "the bundle's files do not tell when they were written")
+    name = printable(str(told["bundle"]))
+    summary = f"{name}: {last:.3g} s, {len(files)} files, scheme {printable(str(told.get('scheme')))}"
+    height = float(np.clip(len(files) * 28, 120, 560)) + 60
+    figure = figure_of(height + 110, f"When the files of a bundle were written: {summary}", summary)
+    axes, legend = figure.subplots(2, gridspec_kw={"height_ratios": (height, 30)})
+    remark(axes, where + os.fspath(path))
+    for i, (begin, end, visible) in enumerate(spans):
+        axes.barh(i, max(end - begin, 0.0), left=begin, height=0.8, color=_colour("write"))
+        axes.barh(i, max(visible - end, 0.0), left=end, height=0.8, color=_colour("header"))
+    _finish(axes, [_label_of(one) for one in files], last, "seconds since the bundle was written", "file and its ranks")
+    legend.set_axis_off()
+    kinds = (("write", "values"), ("header", "until it is visible"))
+    handles = [Patch(facecolor=_colour(step), label=label) for step, label in kinds]
+    legend.legend(handles=handles, loc="upper center", ncols=2, fontsize=9, borderaxespad=0)
+    return figure
+
+
+def _label_of(file: dict[str, Any]) -> str:
+    name = printable(os.path.basename(file.get("path", "?")) if isinstance(file.get("path"), str) else "?")
+    first, ranks = file.get("first_rank"), file.get("ranks")
+    if not isinstance(first, int) or not isinstance(ranks, int) or ranks < 1:
+        return name
+    return f"{name} ({_name_of(first, first + ranks - 1)})"
 
 
 def _refusal(path: str | PathLike, why: str) -> ValueError:

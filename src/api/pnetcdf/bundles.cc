@@ -38,7 +38,10 @@ int forebay_bundle_open(MPI_Comm mpi, const char* name, MPI_Info info, int* id) 
 }
 
 int forebay_bundle_add(int id, int ncid) {
-  return guard([&] { add_to_bundle(id, dataset(ncid)); });
+  return guard([&] {
+    added_to_bundle(id);  // which of the numbers is none
+    add_to_bundle(id, dataset(ncid));
+  });
 }
 
 int forebay_bundle_wait_all(int id) {

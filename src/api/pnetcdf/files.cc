@@ -131,12 +131,13 @@ int version_of(int cmode) {
 /// Opens or creates: rank 0's mode counts, and a rank that gave another gets `differ` for it; in
 /// safe mode all ranks get it.
 template <typename Make>
-int start_file(MPI_Comm mpi, const char* path, int mode, int* ncidp, int differ, Make&& make) {
+int start_file(MPI_Comm mpi, const char* path, int mode, bool makes, int* ncidp, int differ,
+               Make&& make) {
   return guard([&]() -> int {
     const Comm comm = make_comm(mpi);
     std::int64_t code = NC_NOERR;
     const auto failed = up_to_meeting(comm, [&] {
-      const int root_mode = meet_before_opening(comm, path, mode);
+      const int root_mode = meet_before_opening(comm, path, mode, makes);
       if (ncidp != nullptr) *ncidp = -1;
       Files::Place place(files());
       if (ncidp == nullptr) throw Error(Errc::einval, "ncidp is a null pointer");
@@ -193,19 +194,22 @@ using namespace forebay;
 using namespace forebay::pnetcdf;
 
 int ncmpi_create(MPI_Comm comm, const char* path, int cmode, MPI_Info info, int* ncidp) {
-  return start_file(comm, path, cmode, ncidp, NC_EMULTIDEFINE_CMODE, [&](const Comm& c, int mode) {
-    const int version = version_of(mode);
-    return Dataset::create(c, path, version, (mode & NC_NOCLOBBER) != 0, hints_of(info));
-  });
+  return start_file(comm, path, cmode, (cmode & NC_NOCLOBBER) == 0, ncidp, NC_EMULTIDEFINE_CMODE,
+                    [&](const Comm& c, int mode) {
+                      const int version = version_of(mode);
+                      return Dataset::create(c, path, version, (mode & NC_NOCLOBBER) != 0,
+                                             hints_of(info), true);
+                    });
 }
 
 int ncmpi_open(MPI_Comm comm, const char* path, int omode, MPI_Info info, int* ncidp) {
-  return start_file(comm, path, omode, ncidp, NC_EMULTIDEFINE_OMODE, [&](const Comm& c, int mode) {
-    if (mode & (NC_DISKLESS | NC_MMAP)) {
-      throw Error(Errc::einval_omode, "NC_DISKLESS and NC_MMAP do not go with parallel files");
-    }
-    return Dataset::open(c, path, (mode & NC_WRITE) != 0, hints_of(info));
-  });
+  return start_file(
+      comm, path, omode, false, ncidp, NC_EMULTIDEFINE_OMODE, [&](const Comm& c, int mode) {
+        if (mode & (NC_DISKLESS | NC_MMAP)) {
+          throw Error(Errc::einval_omode, "NC_DISKLESS and NC_MMAP do not go with parallel files");
+        }
+        return Dataset::open(c, path, (mode & NC_WRITE) != 0, hints_of(info));
+      });
 }
 
 // The ID is free afterwards whatever happens: there is nothing left that a second attempt could

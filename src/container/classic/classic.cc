@@ -1,5 +1,6 @@
 #include "container/classic/classic.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -168,18 +169,24 @@ void ClassicContainer::meet() {
 
 // All ranks cut the file alike: as rank 0 is told. So is a file of one rank, where variables begin
 // at stripes as in anybody's.
-void ClassicContainer::find_stripes(const std::function<void()>& on_root) {
+void ClassicContainer::find_stripes(const std::function<bool()>& on_root) {
   Method& method = site_.method;
   const bool is_told = method.striping_unit > 0;
-  std::array<std::int64_t, 2> found{};
+  std::array<std::int64_t, 3> found{};
   const auto failed = attempt_to([&] {
     if (!comm_.is_root()) return;
-    on_root();
-    if (is_told) return;
-    const Stripes stripes = stripes_of(file_.descriptor());
-    found = {stripes.unit, stripes.count};
+    StoreTimes& folder = file_.folder();
+    if (on_root()) {
+      found = {is_told ? 0 : folder.stripe_unit.load(), folder.stripe_count, 1};
+    } else if (!is_told) {
+      const Stripes stripes = stripes_of(file_.descriptor());
+      found = {stripes.unit, stripes.count, 0};
+      folder.stripe_count = stripes.count;
+      folder.stripe_unit = stripes.unit;
+    }
   });
   agree_on_error(comm_, failed, found, Reduce::max);
+  being_made_ = found[2] != 0;
   if (found[0] == 0) return;
   method.striping_unit = found[0];
   if (method.striping_factor == 0) method.striping_factor = found[1];
@@ -193,15 +200,37 @@ std::shared_ptr<File> ClassicContainer::beside(Report& report) {
   return file;
 }
 
-void ClassicContainer::create(bool exclusive, bool& made) {
+// What there is, or how files are cut there, is looked at first, and takes as long as making one.
+bool ClassicContainer::create_later() {
+  const bool known = site_.method.striping_unit > 0 || file_.folder().stripe_unit >= 0;
+  struct stat info {};
+  const bool wanted = known && values_file() != nullptr &&
+                      method_value(site_.method, "bundle_create") == "later" &&
+                      ::lstat(site_.path.c_str(), &info) != 0 && errno == ENOENT &&
+                      !std::filesystem::exists(directory::folder_beside(site_.path));
+  if (wanted) file_.create_later();
+  return wanted;
+}
+
+FileNumber ClassicContainer::wait_until_made() {
+  file_.wait_until_made();
+  struct stat info {};
+  const bool known = comm_.is_root() && ::fstat(file_.descriptor(), &info) == 0;
+  return known ? FileNumber(info.st_dev, info.st_ino) : FileNumber();
+}
+
+void ClassicContainer::create(bool exclusive, bool may_be_later, bool& made) {
   share_file();
   find_stripes([&] {
     StepTimer timer(site_.report, Step::define);
+    made = may_be_later && !exclusive && create_later();
+    if (made) return true;
     if (!exclusive && directory::is_ours(site_.path)) remove_whole(site_.path);
     const auto before = header_for_beside(site_.path);
     file_.create(exclusive);
     made = true;
     remove_beside(site_.path, before);
+    return false;
   });
   make_engine();
 }
@@ -209,7 +238,7 @@ void ClassicContainer::create(bool exclusive, bool& made) {
 void ClassicContainer::open() {
   share_file();
   read_header();
-  find_stripes([] {});
+  find_stripes([] { return false; });
   make_engine();
   for (const LayoutEntry* layout : part_layouts()) {
     if (!layout->in_classic.is_in(schema_)) continue;
@@ -387,6 +416,7 @@ void ClassicContainer::close() {
 }
 
 void ClassicContainer::remove() {
+  file_.wait_until_made();
   std::optional<Schema> header;  // the file's may not have been written
   attempt_to([&] { header = stored(); });
   if (header) remove_beside(site_.path, header);

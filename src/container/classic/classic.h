@@ -23,7 +23,10 @@ class ClassicContainer : public Container {
   explicit ClassicContainer(const ContainerSite& site);
   ~ClassicContainer() override;
 
-  void create(bool exclusive, bool& made) override;
+  void create(bool exclusive, bool may_be_later, bool& made) override;
+  bool is_being_made() const override { return being_made_; }
+  FileNumber wait_until_made() override;
+  void made() override { being_made_ = false; }
   void open() override;
   bool has_engine() const override { return transport_ != nullptr; }
 
@@ -86,8 +89,10 @@ class ClassicContainer : public Container {
 
   // classic.cc
   void share_file();
+  bool create_later();
   void meet();
-  void find_stripes(const std::function<void()>& on_root);  // which rank 0 does before
+  // Which rank 0 does before; true: a thread does it.
+  void find_stripes(const std::function<bool()>& on_root);
   void make_engine();
   Kept make_part(const LayoutEntry& layout) const;
   static std::vector<const LayoutEntry*> part_layouts();  // that may be part of a classic file
@@ -139,7 +144,7 @@ class ClassicContainer : public Container {
   std::unique_ptr<Layout> canonical_;
   std::vector<Kept> parts_;  // a heap last
   bool has_plain_ = true;    // some variable is nobody's
-  bool puts_off_ = false, definitions_wait_ = false;
+  bool puts_off_ = false, definitions_wait_ = false, being_made_ = false;
   std::unique_ptr<Layout> layout_;
   std::optional<Alignment> alignment_;  // settled at the first enddef since open
 };

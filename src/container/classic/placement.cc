@@ -94,6 +94,11 @@ void ClassicContainer::place(const Schema* old, const EnddefArguments& arguments
 }
 
 void ClassicContainer::redefine(const Schema* old) {
+  const bool may_wait = puts_off_ && !old && !fills_anything();
+  if (being_made_ && !(may_wait && parts_.empty())) {
+    by_root(comm_, [&] { wait_until_made(); });
+    made();
+  }
   each_apart([](ApartPart& part) { part.make_files(); });
   if (old && !begun_heap()) {
     const Schema before = stored(*old), now = stored();
@@ -103,7 +108,7 @@ void ClassicContainer::redefine(const Schema* old) {
     part.start(old, [&](const Move& move) { relocate([&](const auto& f) { f(move); }); });
   });
   // Where nothing follows here, the meeting that ends define mode tells of a failure, too.
-  definitions_wait_ = puts_off_ && !old && parts_.empty() && !fills_anything();
+  definitions_wait_ = may_wait && parts_.empty();
   if (!parts_.empty()) {
     write_definitions();
   } else if (comm_.is_root() && !definitions_wait_) {

@@ -104,8 +104,8 @@ int plan(Options options) {
   if (options.ranks < 1 || options.ranks > most || options.ranks_per_node < 1 ||
       options.ranks_per_node > most)
     throw Error(Errc::einval, "ranks, and ranks of a node, are from 1 to 2^30");
-  if (!options.unit.empty())
-    options.rates.unit_bytes = std::max<Count>(1, *parse_size(options.unit));
+  if (!options.unit.empty()) options.rates.unit_bytes = *parse_size(options.unit);
+  if (options.rates.unit_bytes < 1) throw Error(Errc::einval, "a unit has one byte at least");
   std::vector<std::int64_t> bytes;
   for (const std::string& file : options.files) bytes.push_back(bytes_of(file));
   std::vector<BundleScheme> schemes(std::begin(bundle_schemes), std::end(bundle_schemes));

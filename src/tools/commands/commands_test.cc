@@ -212,6 +212,8 @@ TEST_F(CommandsTest, bundles_are_planned_by_every_scheme) {
   EXPECT_EQ(nlohmann::json::parse(run({"bundle", "plan", "--ranks", "2", "--scheme", "joint",
                                        "--json", xml_}))["schemes"][0]["files"][0]["bytes"],
             1000);
+  EXPECT_EQ(run({"bundle", "plan", "--ranks", "2", "--unit", "0", "1MiB"}),
+            "a unit has one byte at least");
   EXPECT_EQ(run({"bundle", "plan", "--ranks", "2", "no.nc"}),
             "no.nc is neither a file nor a size (give files, or sizes such as 1201MiB)");
 }
