@@ -98,7 +98,7 @@ class ProcessGroups final : public GroupWriter {
     if (const auto failed = up_to_meeting(comm_, [&] { file_->sync(); })) throw *failed;
   }
   void close() override {
-    note_choice();
+    attempt_to([&] { note_choice(); });
     // Where not all is in the file the logs stay, to be replayed.
     const auto failed = attempt_to([&] {
       file_->close();
@@ -167,8 +167,8 @@ process_group::WriteOptions group_write_options(const Method& method) {
   return options;
 }
 
-void write_index_in_windows(process_group::StepWriter& file, const Comm& comm,
-                            const Method& method, Report& report) {
+void write_index_in_windows(process_group::StepWriter& file, const Comm& comm, const Method& method,
+                            Report& report) {
   TransportOptions options = transport_options(method);
   options.kind = "aggregated";
   file.write_index_by([&comm, options, &report](std::shared_ptr<ByteFile> index) {

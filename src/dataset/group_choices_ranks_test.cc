@@ -213,5 +213,17 @@ TEST_F(GroupChoicesRanks, records_are_chunked_where_that_is_worth_it) {
   EXPECT_FALSE(is_chunked("layout=canonical;codec=shuffle,zstd:3", large));
 }
 
+// Strings are limited in BP files, and not in netCDF files.
+TEST_F(GroupChoicesRanks, a_long_attribute_is_refused_where_there_is_no_room) {
+  GroupDefinition group = define_group("g", "C");
+  define_attribute(group, "long", std::string(70'001, 's'), "string");
+  for (const char* const name : {"run.bp", "run.nc"}) {
+    const auto failed = attempt_to([&] {
+      GroupFile::create(Comm(), (folder_ / name).string(), group, method_, false)->close();
+    });
+    EXPECT_EQ(failed.has_value(), std::string(name) == "run.bp") << (failed ? failed->what() : "");
+  }
+}
+
 }  // namespace
 }  // namespace forebay

@@ -53,10 +53,11 @@ std::unique_ptr<GroupFile> GroupFile::create(const Comm& comm, const std::string
   // Before a file is replaced that is there.
   const auto check = [&] {
     check_group(group);
-    for (const GroupAttribute& attribute : group.attributes) bp::check(bp_attribute(attribute));
     method = chosen;
     if (chooses(method)) method.layout = "auto";
     is_bp = method.layout == "process-group" || (method.layout == "auto" && !path.ends_with(".nc"));
+    for (const GroupAttribute& attribute : group.attributes)
+      if (is_bp) bp::check(bp_attribute(attribute));
     file.reset(new GroupFile(comm, group));
   };
   together(comm, [&] {

@@ -459,8 +459,10 @@ void Records::choose_layout(Count largest) {
   if (!std::exchange(waits_for_size_, false)) return;
   const bool chunked = largest >= worth_chunks;
   method_.layout = chunked ? "chunked" : "canonical";
-  method_.origin["layout"] = "layout=auto, as the largest variable of the first step has " +
-                             std::to_string(largest) + " bytes";
+  attempt_to([&] {
+    method_.origin["layout"] = "layout=auto, as the largest variable of the first step has " +
+                               std::to_string(largest) + " bytes";
+  });
   if (!chunked || !file_) return;
   std::exchange(file_, nullptr)->abort();
   create(path_of_step(), targets_.version());

@@ -422,11 +422,13 @@ TEST_F(GroupStagingRanks, logs_of_a_node) {
 TEST_F(GroupStagingRanks, logs_that_cannot_be_made_leave_none) {
   method_.burst_shared = "enable";
   method_.burst_directory = folder_ / "nowhere";
-  run_as_threads(ranks, [&](const Comm& comm) { EXPECT_TRUE(attempt_to([&] { open(comm, false); })); });
+  run_as_threads(ranks,
+                 [&](const Comm& comm) { EXPECT_TRUE(attempt_to([&] { open(comm, false); })); });
   EXPECT_TRUE(nothing_is_left());
   method_.burst_directory = folder_ / "logs";
   fs::create_directory(folder_ / "run.bp.staging");
-  run_as_threads(ranks, [&](const Comm& comm) { EXPECT_TRUE(attempt_to([&] { open(comm, false); })); });
+  run_as_threads(ranks,
+                 [&](const Comm& comm) { EXPECT_TRUE(attempt_to([&] { open(comm, false); })); });
   EXPECT_EQ(logs(), 0U);
 }
 

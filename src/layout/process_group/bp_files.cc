@@ -70,9 +70,13 @@ bool has_index(const std::string& path) {
   return !none && size >= static_cast<std::uintmax_t>(bp::head_bytes);
 }
 
-[[noreturn]] void cannot_append(const std::string& path, const std::string& why) {
-  throw Error(Errc::ebad_file, path + " cannot be appended to: " + why, "write a new file");
+[[noreturn]] void cannot_append(const std::string& path, const std::string& why,
+                                const std::string& advice = "write a new file") {
+  throw Error(Errc::ebad_file, path + " cannot be appended to: " + why, advice);
 }
+
+constexpr const char* to_recover =
+    "`forebay recover` finds what is whole, with --skip-damaged it is all that stays";
 
 /// Collective. Those of rank 0.
 void share_places(const Comm& comm, Places& places) {
@@ -214,9 +218,10 @@ BpFiles::BpFiles(const Comm& comm, const std::string& path, const WriteOptions& 
   if (options.open_stagger > 0) open_in_turns(options.open_stagger);
 }
 
-/// Collective.
+/// Collective. One that is there already stays.
 void BpFiles::start_data_file(const WriteOptions& options) {
   agree_on_error(comm_, attempt_to([&] {
+                   if (data_) return;
                    data_ = new_file("data." + std::to_string(number_));
                    if (data_ranks_.is_root()) open_data(options.alignment, goes_on_);
                  }));
@@ -226,32 +231,34 @@ void BpFiles::start_data_file(const WriteOptions& options) {
 /// Collective.
 int BpFiles::choose_by_size(Count bytes_of_all, int ranks_per_node) {
   const std::int64_t mine = comm_.split_node(ranks_per_node).size();
-  chosen_ = spread_of(bytes_of_all, comm_.size(),
-                      static_cast<int>(comm_.all_reduce(mine, Reduce::max)));
+  chosen_ =
+      spread_of(bytes_of_all, comm_.size(), static_cast<int>(comm_.all_reduce(mine, Reduce::max)));
   chosen_by_ = bytes_of_all;
   return chosen_;
 }
 
 void BpFiles::spread(const WriteOptions& options, Count bytes) {
-  const int sharing =
-      choose_by_size(comm_.all_reduce(bytes, Reduce::sum), options.ranks_per_node);
-  waits_for_size_ = false;
-  if (sharing == WriteOptions::all_ranks) return;
+  const int sharing = choose_by_size(comm_.all_reduce(bytes, Reduce::sum), options.ranks_per_node);
+  if (sharing == WriteOptions::all_ranks) {
+    waits_for_size_ = false;
+    return;
+  }
   const std::uint32_t early = early_number_;
   const Offset end = data_end;
-  auto before = std::move(data_);
+  std::unique_ptr<File> before;
   choose_data_file(sharing, options.ranks_per_node);
   early_number_ = early;
+  if (number_ != 0) before = std::move(data_);
   const auto failed = attempt_to([&] {
     start_data_file(options);
     if (options.open_stagger > 0) open_in_turns(options.open_stagger);
   });
+  waits_for_size_ = failed.has_value();
   if (!failed) return;
   choose_data_file(WriteOptions::all_ranks, options.ranks_per_node);
   early_number_ = early;
   data_end = end;
-  data_ = std::move(before);
-  waits_for_size_ = true;
+  if (before) data_ = std::move(before);
   throw *failed;
 }
 
@@ -384,14 +391,18 @@ std::size_t BpFiles::look_through(bool column_major) {
   }
   const BpReader& old = *found;
   if (old.swapped()) cannot_append(path_, "it has the other byte order");
+  // Who goes on would write over what may be put together again.
+  if (const auto lost = steps_without_index(path_, old.steps(), comm_.rank(), report_); lost > 0)
+    cannot_append(path_, "md.0 lacks the index of " + std::to_string(lost) + " of its steps",
+                  to_recover);
   std::size_t whole = old.steps();
   std::unordered_map<std::uint32_t, Offset> ends;
   const auto end_of = [&](std::uint32_t number) {
     const auto [known, is_new] = ends.emplace(number, 0);
-    std::error_code failed;
     if (is_new) {
-      const auto size = fs::file_size(path_ + "/data." + std::to_string(number), failed);
-      known->second = failed ? 0 : static_cast<Offset>(size);
+      const std::string name = "data." + std::to_string(number);
+      if (!fs::exists(path_ + "/" + name)) cannot_append(path_, name + " is not there", to_recover);
+      known->second = static_cast<Offset>(fs::file_size(path_ + "/" + name));
     }
     return known->second;
   };
@@ -478,8 +489,9 @@ void BpFiles::open_data(Count alignment, bool append) {
 void BpFiles::prepare_early(const WriteOptions& options, bool append) {
   Comm node = comm_.split_node(options.ranks_per_node);
   if (waits_for_size_)  // behind all data files that there may be
-    early_number_ = std::min(static_cast<std::uint32_t>(comm_.size()),
-                             std::max<std::uint32_t>(most_spread_files, number_of(comm_, node).second));
+    early_number_ =
+        std::min(static_cast<std::uint32_t>(comm_.size()),
+                 std::max<std::uint32_t>(most_spread_files, number_of(comm_, node).second));
   early_end_ = NodeMemory::create(node, sizeof(EarlyEnd));
   if (!early_end_) {  // then each has a file of its own
     node = Comm();

@@ -55,10 +55,10 @@ class StepLog {
   static constexpr Count most_piece = 4 << 20;
 
   struct Limits {
-    Count memory = 0;     ///< what this rank may keep to know of its log
-    Count most = 0;       ///< bytes with which it is to be emptied; 0: any number
-    int seconds = 0;      ///< how old the first of them may become; 0: of any age
-    bool keeps = false;   ///< what was dropped stays readable, for people to look at
+    Count memory = 0;    ///< what this rank may keep to know of its log
+    Count most = 0;      ///< bytes with which it is to be emptied; 0: any number
+    int seconds = 0;     ///< how old the first of them may become; 0: of any age
+    bool keeps = false;  ///< what was dropped stays readable, for people to look at
   };
   /// `report` outlives it.
   StepLog(std::unique_ptr<staging::Writer> log, const Limits& limits, Report& report);

@@ -147,8 +147,8 @@ TEST_F(StepLogRanks, a_step_that_is_given_up_goes_to_no_file) {
   check({1, 2});
 }
 
-// Logs have no room for it, so that all of it goes to the files but the record, which has none there
-// either.
+// Logs have no room for it, so that all of it goes to the files but the record, which has none
+// there either.
 TEST_F(StepLogRanks, a_step_that_neither_logs_nor_files_take_is_not_recovered) {
   run_as_threads(ranks, [&](const Comm& comm) {
     Report report;
