@@ -22,6 +22,16 @@ bool chooses(const Method& method) {
   return !method.origin.contains("layout") || method.layout == "auto";
 }
 
+/// The same. Endings of formats that groups are not written in are refused: a directory of BP with
+/// such a name would be found out late.
+bool is_bp_by_ending(const std::string& path) {
+  for (const char* const other : {".h5", ".hdf5", ".nc4", ".zarr"})
+    if (path.ends_with(other))
+      throw Error(Errc::enotsupport, path + ": groups are not written in the format of that name",
+                  "call it .bp, or .nc, or choose a layout");
+  return !path.ends_with(".nc");
+}
+
 /// The histogram of one block. NaN is nowhere, infinities lie below and above.
 std::vector<std::int64_t> counts_of(const GroupVariable& v, std::span<const std::byte> values) {
   const Histogram& wanted = *v.histogram;
@@ -55,7 +65,7 @@ std::unique_ptr<GroupFile> GroupFile::create(const Comm& comm, const std::string
     check_group(group);
     method = chosen;
     if (chooses(method)) method.layout = "auto";
-    is_bp = method.layout == "process-group" || (method.layout == "auto" && !path.ends_with(".nc"));
+    is_bp = method.layout == "auto" ? is_bp_by_ending(path) : method.layout == "process-group";
     for (const GroupAttribute& attribute : group.attributes)
       if (is_bp) bp::check(bp_attribute(attribute));
     file.reset(new GroupFile(comm, group));
